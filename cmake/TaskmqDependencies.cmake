@@ -1,0 +1,17 @@
+# Every library from the system, as an imported target. What only one room needs is still found here,
+# so that a missing package is reported once, at the start.
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(SQLite3 3.40 REQUIRED)
+pkg_check_modules(ZMQ REQUIRED IMPORTED_TARGET libzmq>=4.3.2)
+pkg_check_modules(CZMQ REQUIRED IMPORTED_TARGET libczmq>=4.2)
+pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c>=1.4)
+pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium>=1.0.18)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.14)
+pkg_check_modules(SMARTCOLS REQUIRED IMPORTED_TARGET smartcols>=2.36)
+if(BUILD_TESTING)
+    pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka>=1.1.5)
+endif()
+
+find_program(PROTOC_C protoc-c REQUIRED)
