@@ -1,0 +1,165 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The engine: everything the broker decides, as a pure function of its inputs (A4, A25).
+ *
+ * It has no socket, file, clock, thread or randomness. The server drives it with real ones, the
+ * simulation with virtual ones. Nothing is re-entrant: an input returns before its effects are
+ * fetched. The protocol of one drain is
+ *
+ *     for each message: engine_want (what it names and memory does not hold)
+ *     store_load (the wanted keys); engine_loaded
+ *     for each message: engine_message
+ *     engine_tick; engine_read_next -> readers
+ *     engine_batch_take -> committer, when the committer is free
+ *     engine_output_next -> net, until it returns false
+ *
+ * and engine_durable, engine_written, engine_read_done whenever the store says so.
+ *
+ * What is applied is provisional until its batch is durable; outputs are released by the engine
+ * itself when the batch they rest on is durable (A7). After a failed commit the server calls
+ * engine_reset and streams the live tasks in again (A21).
+ *
+ * Memory: the engine aborts when memory is exhausted; limits keep it bounded before that. */
+#ifndef TASKMQ_CORE_ENGINE_H
+#define TASKMQ_CORE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/lookup.h"
+#include "taskmq.pb-c.h"
+
+typedef struct engine engine_t;
+
+/* A connection as net names it; never 0, never used again for another connection. */
+typedef uint64_t peer_t;
+
+typedef struct now {
+    int64_t mono_ms; /* monotonic: leases, links */
+    int64_t wall_ms; /* since the epoch, UTC: times that are stored */
+} now_t;
+
+typedef struct engine_config {
+    uint8_t seed[32];  /* random, secret: tokens, lease secrets, jitter and hash keys come from it */
+    const char *broker; /* program and version, for the welcome; must outlive the engine */
+    size_t live_tasks_max;             /* 1,000,000 */
+    size_t links_max;                  /* 10,000 */
+    size_t pending_inputs_soft;        /* not yet durable, or not yet written back (A12, A19) */
+    size_t pending_bytes_soft;
+    size_t dirty_tasks_soft;           /* 4,000 */
+    size_t dirty_bytes_soft;           /* 64 MiB */
+    size_t ring_bytes;                 /* newest events in memory, all namespaces, 4 MiB */
+    size_t payload_cache_bytes;        /* 64 MiB */
+    int64_t ttl_ms;                    /* default of a task */
+    int64_t recover_max_age_ms;        /* 0: off (S13) */
+    uint32_t heartbeat_ms;
+    uint32_t gone_grace_ms;
+    unsigned planted_bug;              /* test-only: 0 in the broker; see tests/sim */
+} engine_config_t;
+#define ENGINE_CONFIG_INIT                                                                         \
+    {                                                                                              \
+        {0}, "taskmqd", 1000000, 10000, 20000, 16u << 20, 4000, 64u << 20, 4u << 20, 64u << 20,    \
+            TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS, TMQ_GONE_GRACE_MS, 0                          \
+    }
+
+engine_t *engine_new (const engine_config_t *config);
+void engine_free (engine_t *self);
+
+/* ---- Start and restart -------------------------------------------------------------------------
+ * engine_boot, then engine_restore for each live task and engine_restore_ns for each namespace,
+ * then engine_ready. engine_reset forgets everything (links too) and is followed by the same.
+ * Live leases get a fresh term at engine_ready (S13). Batch numbers go on after engine_reset. */
+void engine_boot (engine_t *self, const boot_t *boot, now_t now);
+void engine_restore (engine_t *self, record_t *record); /* takes the record */
+void engine_restore_ns (engine_t *self, const char *name, uint64_t last_seq);
+void engine_ready (engine_t *self, now_t now);
+void engine_reset (engine_t *self);
+
+/* ---- Inputs ------------------------------------------------------------------------------------ */
+
+/* One validated message of a client. body is the second frame (or NULL), already checked to be as
+ * long as the requests say. identity: who net says the peer is ("uid:0", "local", "curve:KEY"). */
+typedef struct message {
+    peer_t peer;
+    const char *identity;
+    const Taskmq__ClientMessage *envelope;
+    const uint8_t *body;
+    size_t body_bytes;
+} message_t;
+
+/* Appends the keys whose records the message needs and memory does not hold. Keys point into the
+ * message and the engine and stay valid until the next engine_loaded. */
+typedef struct key_list {
+    lookup_t *keys; /* grown by realloc; freed by the caller */
+    size_t count;
+    size_t capacity;
+} key_list_t;
+void engine_want (engine_t *self, const message_t *message, key_list_t *keys);
+/* Also appends the payloads that queued assignments wait for (tasks whose payload is only in the
+ * tables). Call once per drain, after the messages. */
+void engine_want_payloads (engine_t *self, key_list_t *keys);
+/* Hands the answers over; takes the records. What is found is visible until the next drain. */
+void engine_loaded (engine_t *self, key_list_t *keys);
+
+void engine_message (engine_t *self, const message_t *message, now_t now);
+/* A refusal of net's or the validator's own: leaves at once, to this request of this peer. */
+void engine_refuse (engine_t *self, peer_t peer, uint64_t request, tmq_code_t code,
+                    const char *text);
+/* The hint that the peer's connection ended (A39). */
+void engine_peer_gone (engine_t *self, peer_t peer, now_t now);
+/* An output was refused by the transport (A40). */
+typedef struct output output_t;
+void engine_output_failed (engine_t *self, const output_t *output, now_t now);
+/* Judges deadlines; only to be called after a drain that emptied the socket (A20). Returns
+ * mono_ms of the next deadline, INT64_MAX for none. paused_ms: how much longer than a heartbeat
+ * the loop stood still since the last tick; it is added to every lease and link. */
+int64_t engine_tick (engine_t *self, now_t now, int64_t paused_ms);
+void engine_durable (engine_t *self, uint64_t batch, now_t now);
+void engine_written (engine_t *self, uint64_t batch);
+/* Tasks that the store holds for due; takes the records (not the array). */
+void engine_due (engine_t *self, record_t **records, size_t count, now_t now);
+/* A read that engine_read_next gave away, with its answers; takes it. */
+void engine_read_done (engine_t *self, read_t *read, now_t now);
+/* While full, submissions are answered STORE_FULL (A22). */
+void engine_set_full (engine_t *self, bool full);
+/* From now on every change is refused with STOPPING (clean stop). */
+void engine_stop (engine_t *self);
+
+/* ---- Effects ------------------------------------------------------------------------------------ */
+
+/* Closes the commit batch and gives it away, or NULL if nothing changed. */
+batch_t *engine_batch_take (engine_t *self, now_t now);
+/* Inputs and messages in the open batch (for the choice of an inline commit, A16). */
+size_t engine_batch_inputs (const engine_t *self);
+
+/* A message ready to leave. Borrowed until the next call on the engine's outputs. */
+struct output {
+    peer_t peer;
+    const uint8_t *envelope;
+    size_t envelope_bytes;
+    buf_t *body;       /* second frame, or NULL; keep it with buf_keep for zero copy */
+    uint64_t tag;      /* the engine's own */
+};
+bool engine_output_next (engine_t *self, output_t *out);
+
+/* A read to be done by a reader thread, or NULL. Belongs to the caller until engine_read_done. */
+read_t *engine_read_next (engine_t *self);
+/* Some read waits for a write-back: the server calls store_flush. */
+bool engine_wants_flush (const engine_t *self);
+
+/* What is pending, for the hard limit of A19. */
+size_t engine_pending_inputs (const engine_t *self);
+size_t engine_pending_bytes (const engine_t *self);
+
+/* Numbers for stats; values appended by the server to the answer of a stats request. */
+typedef struct counter {
+    const char *name;
+    uint64_t value;
+} counter_t;
+/* The server's and the store's own numbers, shown after the engine's. Copied. */
+void engine_set_counters (engine_t *self, const counter_t *counters, size_t count);
+
+#endif

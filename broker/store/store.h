@@ -1,0 +1,122 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The store contract: a journalled record store, not a queue (A28). Claiming and ordering are the
+ * engine's work. Every backend passes tests/unit/test_store_parity.c unchanged.
+ *
+ * Threads. store_commit is called by one thread at a time (the committer's, or the server's while
+ * it owns the commit token). store_load by the server thread only. store_read through a reader,
+ * each reader by one thread at a time. store_written, store_flush, store_stats and store_due from
+ * any thread. The backend may run threads of its own.
+ *
+ * Failures. STORE_ERROR_FULL means that there was no space and that nothing of the batch is kept;
+ * the caller may go on (A21). Any other error is final: the caller ends the process (A23). */
+#ifndef TASKMQ_STORE_STORE_H
+#define TASKMQ_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/lookup.h"
+
+typedef struct store store_t;
+typedef struct store_reader store_reader_t;
+
+typedef enum store_code {
+    STORE_OK = 0,
+    STORE_ERROR_FULL,      /* no space; nothing of the call was kept */
+    STORE_ERROR_IO,        /* reading, writing or syncing failed */
+    STORE_ERROR_CORRUPT,   /* the data is damaged */
+    STORE_ERROR_FOREIGN,   /* the file belongs to another application */
+    STORE_ERROR_NEWER,     /* written by a newer version */
+    STORE_ERROR_ACCESS,    /* the directory or a file cannot be opened */
+    STORE_ERROR_BUSY,      /* somebody else holds the database: a bug or a foreign tool */
+    STORE_ERROR_FENCED     /* another broker took over */
+} store_code_t;
+
+/* Text for people about the last failure of a call, written into the caller's struct. */
+typedef struct store_error {
+    store_code_t code;
+    char text[512];
+} store_error_t;
+
+typedef struct store_options {
+    const char *directory;     /* of the data; unused by memory */
+    size_t dirty_tasks_max;    /* written back at the latest then, default 1,000 */
+    uint32_t dirty_ms_max;     /* … or after this time, default 100 */
+    size_t journal_bytes;      /* to which the journal's WAL is grown at start, default 16 MiB */
+    bool synchronous_normal;   /* loses the last commits on power loss; never the default */
+    /* Told whenever written () rose or due work appeared; called on any thread; may be NULL. */
+    void (*notify) (void *context);
+    void *notify_context;
+    /* Told once, before a background thread gives up; the caller ends the process (A23). */
+    void (*failed) (void *context, const store_error_t *error);
+} store_options_t;
+#define STORE_OPTIONS_INIT                                                                         \
+    {                                                                                              \
+        NULL, 1000, 100, 16u << 20, false, NULL, NULL, NULL                                        \
+    }
+
+/* URI is "sqlite" or "memory". On success *out is open, recovered, checkpointed and holds a
+ * durable boot record. */
+store_code_t store_open (store_t **out, const char *uri, const store_options_t *options,
+                         boot_t *boot, store_error_t *error);
+/* Writes back what is dirty, leaves an empty journal, frees. *self becomes NULL. */
+store_code_t store_close (store_t **self, store_error_t *error);
+
+/* Calls each for every live task (not terminal, or with a lease), in order of number, payloads not
+ * loaded; the callee owns the record. For every namespace also its last sequence. To be called
+ * once after store_open and again after a failed commit (A21). */
+typedef struct store_live_visitor {
+    void (*task) (void *context, record_t *record);
+    void (*ns) (void *context, const char *name, uint64_t last_seq);
+    void *context;
+} store_live_visitor_t;
+store_code_t store_live (store_t *self, const store_live_visitor_t *visitor, store_error_t *error);
+
+/* All or nothing, in order of batch->no, durable when it returns STORE_OK. Takes the batch in
+ * every case. */
+store_code_t store_commit (store_t *self, batch_t *batch, store_error_t *error);
+
+/* The newest batch whose rows reads can see; every batch up to it is in the tables. */
+uint64_t store_written (store_t *self);
+/* Asks for a write-back soon (at most one per 20 ms is done). */
+void store_flush (store_t *self);
+
+/* ---- Point reads on the server thread --------------------------------------------------------- */
+
+/* Fills the answers of all keys from the tables (not from what is not yet written). */
+store_code_t store_load (store_t *self, lookup_t *keys, size_t count, store_error_t *error);
+
+/* ---- Reads in pages, on reader threads -------------------------------------------------------- */
+
+store_code_t store_reader_open (store_reader_t **out, store_t *store, store_error_t *error);
+void store_reader_close (store_reader_t **self);
+/* Runs one job in one or more read transactions of at most 20 ms each (A18). */
+store_code_t store_reader_run (store_reader_t *self, read_t *read);
+
+/* ---- Removal, numbers --------------------------------------------------------------------------- */
+
+/* Terminal, unleased tasks with 0 < expires_at <= wall_ms, at most limit, without bodies. The
+ * engine decides about each. *out and its records belong to the caller (free (), record_free). */
+store_code_t store_due (store_t *self, int64_t wall_ms, size_t limit, record_t ***out,
+                        size_t *count, store_error_t *error);
+
+typedef struct store_stats {
+    uint64_t tasks;         /* rows */
+    uint64_t tombstones;
+    uint64_t database_bytes;
+    uint64_t wal_bytes;
+    uint64_t journal_bytes;
+    uint64_t free_bytes;    /* of the file system */
+    uint64_t commits;
+    uint64_t commit_us;     /* spent in commits, total */
+    uint64_t dirty_tasks;   /* not yet written back */
+    uint64_t dirty_bytes;
+    bool write_back_stalled; /* waits for space (A22) */
+} store_stats_t;
+void store_stats (store_t *self, store_stats_t *out);
+
+#endif

@@ -1,0 +1,219 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The numbers that taskmq speaks everywhere: in memory, on the wire, in SQLite and in C.
+ * Each table is an X-macro, so that a name, its number and its text stand in one place.
+ * Numbers are never reused and never change; add rows, do not renumber. */
+#ifndef TASKMQ_TYPES_H
+#define TASKMQ_TYPES_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A task's id: a UUIDv7 (RFC 9562), 16 bytes in network order. */
+typedef struct tmq_id {
+    uint8_t bytes[16];
+} tmq_id_t;
+
+/* ---- Statuses (S1): number, NAME, text, terminal ------------------------------------------- */
+#define TMQ_STATUS_MAP(X)                                                                          \
+    X (1, QUEUED, "queued", 0)                                                                     \
+    X (2, WORKING, "working", 0)                                                                   \
+    X (3, INPUT_REQUIRED, "input_required", 0)                                                     \
+    X (4, COMPLETED, "completed", 1)                                                               \
+    X (5, FAILED, "failed", 1)                                                                     \
+    X (6, CANCELLED, "cancelled", 1)
+
+typedef enum tmq_status {
+    TMQ_STATUS_NONE = 0,
+#define X(number, NAME, text, terminal) TMQ_STATUS_##NAME = number,
+    TMQ_STATUS_MAP (X)
+#undef X
+} tmq_status_t;
+
+/* ---- Phases: queued is ready, scheduled, blocked or paused; working is leased or late -------- */
+#define TMQ_PHASE_MAP(X)                                                                           \
+    X (1, READY, "ready")                                                                          \
+    X (2, SCHEDULED, "scheduled")                                                                  \
+    X (3, BLOCKED, "blocked")                                                                      \
+    X (4, PAUSED, "paused")                                                                        \
+    X (5, LEASED, "leased")                                                                        \
+    X (6, LATE, "late")
+
+typedef enum tmq_phase {
+    TMQ_PHASE_NONE = 0,
+#define X(number, NAME, text) TMQ_PHASE_##NAME = number,
+    TMQ_PHASE_MAP (X)
+#undef X
+} tmq_phase_t;
+
+/* ---- Kinds of event (S22). The numbers of kinds that later work brings are reserved. --------- */
+#define TMQ_EVENT_MAP(X)                                                                           \
+    X (1, SUBMITTED, "submitted")                                                                  \
+    X (2, CLAIMED, "claimed")                                                                      \
+    X (3, RELEASED, "released")                                                                    \
+    X (4, ATTEMPT_FAILED, "attempt_failed")                                                        \
+    X (5, LEASE_LOST, "lease_lost")                                                                \
+    X (6, ASKED, "asked")                                                                          \
+    X (7, ANSWERED, "answered")                                                                    \
+    X (8, COMPLETED, "completed")                                                                  \
+    X (9, FAILED, "failed")                                                                        \
+    X (10, CANCELLED, "cancelled")                                                                 \
+    X (11, CANCEL_ACKNOWLEDGED, "cancel_acknowledged")                                             \
+    X (12, RETRIED, "retried")                                                                     \
+    X (13, RESUMED, "resumed")                                                                     \
+    X (14, ADOPTED, "adopted")                                                                     \
+    X (15, CHANGED, "changed")                                                                     \
+    X (16, EXPIRED, "expired")                                                                     \
+    X (17, PURGED, "purged")
+
+typedef enum tmq_event_kind {
+    TMQ_EVENT_NONE = 0,
+#define X(number, NAME, text) TMQ_EVENT_##NAME = number,
+    TMQ_EVENT_MAP (X)
+#undef X
+} tmq_event_kind_t;
+
+/* ---- Kinds of outcome (S20) ----------------------------------------------------------------- */
+#define TMQ_OUTCOME_MAP(X)                                                                         \
+    X (1, RESULT, "result")                                                                        \
+    X (2, TOOL_ERROR, "tool_error")                                                                \
+    X (3, PROTOCOL_ERROR, "protocol_error")
+
+typedef enum tmq_outcome_kind {
+    TMQ_OUTCOME_NONE = 0,
+#define X(number, NAME, text) TMQ_OUTCOME_##NAME = number,
+    TMQ_OUTCOME_MAP (X)
+#undef X
+} tmq_outcome_kind_t;
+
+/* ---- Answers: number, NAME, text, retriable --------------------------------------------------
+ * 1..63 come from the broker, from 64 the library speaks for itself. Retriable says that the same
+ * call may succeed later without a change of its arguments. */
+#define TMQ_ERROR_MAP(X)                                                                           \
+    X (1, INVALID, "the request is malformed or a value is out of range", 0)                       \
+    X (2, UNSUPPORTED, "the request or the protocol version is not supported", 0)                  \
+    X (3, TOO_LARGE, "larger than the limit", 0)                                                   \
+    X (4, NO_LINK, "the connection is not established; nothing was done", 1)                       \
+    X (5, NOT_FOUND, "no such task", 0)                                                            \
+    X (6, EXPIRED, "the task's time to live is over", 0)                                           \
+    X (7, PURGED, "the task was removed", 0)                                                       \
+    X (8, CONFLICT, "other content under the same id or key", 0)                                   \
+    X (9, WRONG_STATUS, "not possible in the task's present status", 0)                            \
+    X (10, STALE_LEASE, "another attempt took over", 0)                                            \
+    X (11, AMBIGUOUS, "several tasks end with this short id", 0)                                   \
+    X (12, OVERLOADED, "the broker is overloaded", 1)                                              \
+    X (13, STORE_FULL, "the broker's disk is full", 1)                                             \
+    X (14, LIMIT, "a limit is reached", 1)                                                         \
+    X (15, DENIED, "not allowed", 0)                                                               \
+    X (16, NOT_AUTHENTICATED, "authentication failed", 0)                                          \
+    X (17, BAD_CURSOR, "the cursor does not belong here", 0)                                       \
+    X (18, STOPPING, "the broker is stopping; nothing was done", 1)                                \
+    X (19, INTERNAL, "internal error of the broker", 0)                                            \
+    X (64, UNREACHABLE, "the broker cannot be reached; nothing was done", 1)                       \
+    X (65, UNKNOWN, "the deadline passed; the request may have been done", 1)                      \
+    X (66, TIMEOUT, "the deadline passed", 1)                                                      \
+    X (67, CLOSED, "the object is closed", 0)                                                      \
+    X (68, NO_MEMORY, "out of memory", 1)                                                          \
+    X (69, OUTBOX_FULL, "the outbox is full; nothing was sent", 1)                                 \
+    X (70, FORKED, "the client was made by another process", 0)                                    \
+    X (71, GAP, "events before this point are no longer kept", 0)                                  \
+    X (72, PROTOCOL, "the broker's answer was not understood", 0)                                  \
+    X (73, CANCELLED, "the task was cancelled", 0)                                                 \
+    X (74, SYSTEM, "a system call failed", 0)
+
+typedef enum tmq_code {
+    TMQ_OK = 0,
+#define X(number, NAME, text, retriable) TMQ_##NAME = number,
+    TMQ_ERROR_MAP (X)
+#undef X
+} tmq_code_t;
+
+/* ---- Codes of our own in a task's error (S21); a worker may not use -33001..-33099. ----------- */
+#define TMQ_TASK_ERROR_MAP(X)                                                                      \
+    X (-33001, EXPIRED, "the task's time to live ended before it was claimed")                     \
+    X (-33002, LEASE_LOST, "the worker was lost and no attempts are left")                         \
+    X (-33003, MAX_RUNTIME, "the attempt ran longer than allowed")                                 \
+    X (-33004, DEPENDENCY, "a task that this one depends on did not complete")                     \
+    X (-33005, START_MISSED, "the task was not started in time")                                   \
+    X (-33006, ANSWER_DEADLINE, "a question was not answered in time")                             \
+    X (-33007, INTERRUPTED, "the broker was away for too long")                                    \
+    X (-33008, TOO_LARGE, "the outcome is too large")
+
+typedef enum tmq_task_error {
+#define X(number, NAME, text) TMQ_TASK_ERROR_##NAME = number,
+    TMQ_TASK_ERROR_MAP (X)
+#undef X
+    TMQ_TASK_ERROR_RESERVED_FIRST = -33099,
+    TMQ_TASK_ERROR_RESERVED_LAST = -33001
+} tmq_task_error_t;
+
+/* ---- Limits and defaults (units last) --------------------------------------------------------
+ * The ones that both ends must agree on. What an operator may change is in the broker's
+ * configuration and reported by the welcome. */
+enum {
+    TMQ_PROTOCOL_VERSION = 1,
+
+    TMQ_NAME_LENGTH_MAX = 64,            /* queues, namespaces, sessions, workers, label keys (S18) */
+    TMQ_ENVELOPE_BYTES_MAX = 64 * 1024,  /* first frame: bounds protobuf's 100x allocation (A32) */
+    TMQ_FRAME_BYTES_MAX = 256 * 1024,    /* second frame, so also one payload or result */
+    TMQ_SUBMIT_ITEMS_MAX = 256,          /* of one submit batch (A36) */
+    TMQ_REQUESTS_MAX = 1024,             /* of one message */
+    TMQ_LABELS_MAX = 16,
+    TMQ_LABEL_BYTES_MAX = 256,           /* of one label's value */
+    TMQ_META_BYTES_MAX = 16 * 1024,
+    TMQ_MESSAGE_BYTES_MAX = 1024,        /* status, progress and error messages */
+    TMQ_ERROR_DATA_BYTES_MAX = 16 * 1024,
+    TMQ_METHOD_BYTES_MAX = 256,
+    TMQ_CONTENT_TYPE_BYTES_MAX = 256,
+    TMQ_DEDUP_KEY_BYTES_MAX = 256,
+    TMQ_UNIT_BYTES_MAX = 32,             /* of progress */
+    TMQ_OWNER_BYTES_MAX = 128,
+    TMQ_SUFFIX_LENGTH_MIN = 6,           /* hexadecimal digits of a short id */
+    TMQ_SUFFIX_TASKS_MAX = 10000,        /* newest tasks among which a short id is looked up */
+    TMQ_LIST_LIMIT_DEFAULT = 50,
+    TMQ_LIST_LIMIT_MAX = 1000,
+    TMQ_FILTER_VALUES_MAX = 64,          /* queues, statuses, tasks, … of one filter */
+    TMQ_WAIT_IDS_MAX = 1000,             /* of one wait */
+    TMQ_CREDIT_MAX = 1000,               /* assignments a worker may hold */
+    TMQ_WORKER_QUEUES_MAX = 64,
+    TMQ_LINK_SUBSCRIPTIONS_MAX = 1000,
+    TMQ_LINK_WAITS_MAX = 10000,
+    TMQ_SUBSCRIPTION_WINDOW_BYTES = 32 * 1024, /* unacknowledged, per subscription (A42) */
+
+    TMQ_PRIORITY_DEFAULT = 100, /* 0..255, higher first */
+    TMQ_MAX_ATTEMPTS_DEFAULT = 3,
+    TMQ_MAX_ATTEMPTS_MAX = 1000000,
+    TMQ_LEASE_MS_DEFAULT = 30 * 1000,
+    TMQ_LEASE_MS_MIN = 1000,
+    TMQ_LEASE_MS_MAX = 24 * 60 * 60 * 1000,
+    TMQ_RECOVERY_LEASE_MS_MIN = 30 * 1000, /* fresh term after a restart (S13) */
+    TMQ_BACKOFF_MS_DEFAULT = 1000,
+    TMQ_BACKOFF_MS_MAX = 5 * 60 * 1000,
+    TMQ_BACKOFF_JITTER_PERCENT = 20,
+    TMQ_RELEASE_DELAY_MS_DEFAULT = 1000,
+    TMQ_RELEASE_DELAY_MS_MAX = 24 * 60 * 60 * 1000,
+    TMQ_UNCOUNTED_BACKOFF_FROM = 3,  /* uncounted returns in a row that wait the backoff (S4) */
+    TMQ_UNCOUNTED_COUNT_FROM = 10,   /* … that count as failures (S4) */
+    TMQ_TTL_MS_DEFAULT = 24 * 60 * 60 * 1000,
+    TMQ_RESULT_TTL_MS_MIN = 24 * 60 * 60 * 1000, /* after the end, or the task's ttl if smaller (S14) */
+    TMQ_POLL_INTERVAL_MS_DEFAULT = 1000,
+    TMQ_REQUEST_DEADLINE_MS_DEFAULT = 5000,
+    TMQ_HEARTBEAT_MS = 2000,
+    TMQ_HEARTBEATS_MISSED_MAX = 3,
+    TMQ_GONE_GRACE_MS = 5000,        /* after the hint that a peer's connection ended (A39) */
+    TMQ_UPTO_INTERVAL_MS = 5000,     /* an empty event batch follows at least this often (A42) */
+    TMQ_SWEEP_ITEMS_MAX = 500        /* removed in one slice (S16) */
+};
+
+/* The longest ttl and delay: ten years, so that sums of times stay far from the end of int64. */
+#define TMQ_TTL_MS_MAX INT64_C (315576000000)
+
+#ifdef __cplusplus
+}
+#endif
+#endif
