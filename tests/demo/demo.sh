@@ -1,0 +1,391 @@
+#!/bin/bash
+# The main job on real input: the SHA-256 of every regular file of a directory, one task per file,
+# while the broker is killed in the middle of it.
+#
+# usage: demo.sh [DIRECTORY]      (default: this source tree without .git and build)
+#
+# The programs are taken from $TASKMQ_BIN. Exits 0 only if every task completed, every result is the
+# one that sha256sum gives, and the subscriber saw every completion exactly once. Whatever happens,
+# the processes that it started are gone at the end; after a failure the data directory stays.
+
+set -uo pipefail
+
+queue=sha256
+# The dot saves newlines at the end of a name from the command substitution.
+# shellcheck disable=SC2016 # it is the worker's shell that expands it
+hash_command='f=$(cat; echo .); sha256sum <"${f%.}"'
+stall_s=60          # no event for so long means that something hangs
+slots_first=3       # tasks whose changes are shown one by one from the beginning
+slots_again=3       # and from the crash on
+bar_cells=24
+
+source_dir=$(cd "$(dirname "$0")/../.." && pwd)
+bin=${TASKMQ_BIN:-$source_dir/build/bin}
+export PATH="$bin:$PATH"
+
+work=
+broker_pid=
+watch_pid=
+worker_pids=()
+
+# --- looks --------------------------------------------------------------------------------------
+
+bold='' red='' green='' dim='' plain=''
+if [ -t 1 ] && [ -z "${NO_COLOR-}" ]; then
+    bold=$'\e[1m' red=$'\e[1;31m' green=$'\e[1;32m' dim=$'\e[2m' plain=$'\e[0m'
+fi
+full='#' hollow='.' arrow='->' rule='-'
+case ${LC_ALL:-${LC_CTYPE:-${LANG-}}} in
+*UTF-8 | *utf8)
+    full='█' hollow='░' arrow='→' rule='─'
+    ;;
+esac
+
+heading ()
+{
+    local line
+    printf -v line '%*s' 78 ''
+    printf '\n%s%s%s\n%s%s%s\n' "$bold" "$1" "$plain" "$dim" "${line// /$rule}" "$plain"
+}
+
+say ()
+{
+    printf '  %s\n' "$*"
+}
+
+now_ms ()
+{
+    date +%s%3N
+}
+
+# --- ending -------------------------------------------------------------------------------------
+
+die ()
+{
+    printf '\n%sdemo: %s%s\n' "$red" "$*" "$plain" >&2
+    if [ -n "$work" ]; then
+        for log in "$work"/*.log; do
+            if [ -s "$log" ]; then
+                printf -- '-- the end of %s\n' "$log" >&2
+                tail -n 5 "$log" >&2
+            fi
+        done
+        printf 'everything is left in %s\n' "$work" >&2
+        work=
+    fi
+    exit 1
+}
+
+# Ends what still runs, by the ids of the processes that were started here.
+clean_up ()
+{
+    local pid
+    for pid in $watch_pid "${worker_pids[@]}" $broker_pid; do
+        kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
+    done
+    if [ -n "$work" ]; then
+        rm -rf "$work"
+    fi
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# --- the parts ----------------------------------------------------------------------------------
+
+start_broker ()
+{
+    taskmqd --data "$work/.taskmq" >>"$work/taskmqd.log" 2>&1 &
+    broker_pid=$!
+    local deadline=$((SECONDS + 20))
+    until [ -s "$work/.taskmq/endpoint" ]; do
+        kill -0 "$broker_pid" 2>/dev/null || die 'the broker ended at its start'
+        [ "$SECONDS" -lt "$deadline" ] || die 'the broker does not say where it listens'
+        sleep 0.02
+    done
+    TASKMQ_ENDPOINT=$(head -n 1 "$work/.taskmq/endpoint")
+    export TASKMQ_ENDPOINT
+    taskctl --timeout 20s ping >"$work/ping.out" 2>&1 || die "the broker does not answer: \
+$(cat "$work/ping.out")"
+}
+
+# Two processes, each with two tasks at a time, in the directory whose files are named.
+start_workers ()
+{
+    local i
+    for i in 1 2; do
+        (cd "$directory" && exec taskctl work "$queue" -j 2 -- sh -c "$hash_command") \
+            >"$work/worker-$i.log" 2>&1 </dev/null &
+        worker_pids+=($!)
+    done
+}
+
+# Sets names[], the readable regular files below the directory, and says what cannot be read.
+find_files ()
+{
+    local skip=(-path "./${work#"$directory"/}")
+    if [ -z "${1-}" ]; then
+        skip+=(-o -path ./.git -o -path ./build)
+    fi
+    cd "$directory" || die "cannot enter $directory"
+    mapfile -d '' -t names < <(find . \( "${skip[@]}" \) -prune -o -type f -readable -print0 |
+        LC_ALL=C sort -z)
+    names=("${names[@]#./}")
+    local unreadable
+    unreadable=$(find . \( "${skip[@]}" \) -prune -o -type f ! -readable -printf x | wc -c)
+    if [ "$unreadable" -gt 0 ]; then
+        say "$unreadable files cannot be read by this user and are left out"
+    fi
+    if [ "${#names[@]}" -eq 0 ]; then
+        die "there is no readable regular file in $directory"
+    fi
+}
+
+# One line of JSON per file. What is not plain ASCII goes as base64: a name is bytes, not text.
+write_batch ()
+{
+    local name data
+    for name in "${names[@]}"; do
+        if [[ $name == *[!\ -~]* ]]; then
+            data="{\"base64\":\"$(printf '%s' "$name" | base64 -w 0)\"}"
+        else
+            data=${name//\\/\\\\}
+            data="\"${data//\"/\\\"}\""
+        fi
+        printf '{"queue":"%s","data":%s}\n' "$queue" "$data"
+    done
+}
+
+submit_all ()
+{
+    local began
+    LC_ALL=C write_batch >"$work/batch.jsonl"
+    began=$(now_ms)
+    taskctl -o id submit --batch "$work/batch.jsonl" >"$work/ids" ||
+        die "the tasks could not be submitted (exit $?)"
+    took=$(($(now_ms) - began))
+    mapfile -t ids <"$work/ids"
+    [ "${#ids[@]}" -eq "${#names[@]}" ] || die "${#names[@]} files, but ${#ids[@]} ids"
+    local i
+    for i in "${!ids[@]}"; do
+        name_of[${ids[i]}]=${names[i]}
+    done
+}
+
+# value KEY: the string that KEY has in $line, empty if it is null. Sets $value.
+value ()
+{
+    case $line in
+    *"\"$1\":\""*)
+        value=${line#*"\"$1\":\""}
+        value=${value%%\"*}
+        ;;
+    *) value= ;;
+    esac
+}
+
+progress_line ()
+{
+    local filled=$((done_count * bar_cells / ${#ids[@]})) bar='' i
+    for ((i = 0; i < bar_cells; i++)); do
+        if [ "$i" -lt "$filled" ]; then bar+=$full; else bar+=$hollow; fi
+    done
+    printf '  %s  %s  %d of %d completed, %d working, %d queued' "$at" "$bar" \
+        "${count[completed]}" "${#ids[@]}" "${count[working]}" "${count[queued]}"
+}
+
+# Shows the event: the changes of a few tasks one by one, those of all others as a bar that grows.
+show_event ()
+{
+    local shown=${name_of[$id]//[[:cntrl:]]/?} change=$status
+    if [ -z "${followed[$id]-}" ] && [ "$slots" -gt 0 ]; then
+        slots=$((slots - 1))
+        followed[$id]=1
+    fi
+    if [ -n "${followed[$id]-}" ]; then
+        close_line
+        [ -z "$previous" ] || change="$previous $arrow $status"
+        local pad=$((24 - ${#change})) # printf would count bytes
+        printf '  %s  %s%*s%s\n' "$at" "$change" "$pad" '' "$shown"
+    elif [ -t 1 ]; then
+        printf '\r\e[K%s' "$(progress_line)"
+        open_line=1
+    elif [ "$((done_count * bar_cells / ${#ids[@]}))" -gt "$steps_shown" ]; then
+        steps_shown=$((done_count * bar_cells / ${#ids[@]}))
+        progress_line
+        printf '\n'
+    fi
+}
+
+close_line ()
+{
+    if [ "$open_line" -eq 1 ]; then
+        printf '\n'
+        open_line=0
+    fi
+}
+
+crash_and_restart ()
+{
+    local began old=$broker_pid
+    close_line
+    printf '\n  %skill -9 %s%s   the broker dies with %d of %d completions seen\n' \
+        "$red" "$old" "$plain" "$done_count" "${#ids[@]}"
+    kill -KILL "$old"
+    wait "$old" 2>/dev/null
+    began=$(now_ms)
+    start_broker
+    printf '  %staskmqd%s       again, pid %s, answers after %d ms; nobody else was restarted\n\n' \
+        "$green" "$plain" "$broker_pid" "$(($(now_ms) - began))"
+    slots=$slots_again
+    crashes=$((crashes + 1))
+}
+
+# Follows the events from the first one to the last task's end; crashes the broker half way.
+follow ()
+{
+    local half=$(((${#ids[@]} + 1) / 2)) line value at id kind status previous
+    mkfifo "$work/events"
+    taskctl -o jsonl watch --queue "$queue" --since 0 >"$work/events" 2>"$work/watch.log" &
+    watch_pid=$!
+    while [ "$done_count" -lt "${#ids[@]}" ]; do
+        if ! IFS= read -r -t "$stall_s" line; then
+            close_line
+            die "no event for $stall_s s or the subscription ended, at $done_count of ${#ids[@]}"
+        fi
+        value kind; kind=$value
+        value task_id; id=$value
+        value status; status=$value
+        value previous; previous=$value
+        value at; at=${value#*T}; at=${at%Z}
+        if [ -z "$status" ] || [ -z "${name_of[$id]-}" ]; then
+            continue
+        fi
+        if [ "$status" != "$previous" ]; then
+            count[$status]=$((count[$status] + 1))
+            [ -z "$previous" ] || count[$previous]=$((count[$previous] - 1))
+        fi
+        case $kind in
+        completed | failed | cancelled)
+            done_count=$((done_count + 1))
+            ended[$id]=$((${ended[$id]:-0} + 1))
+            ;;
+        esac
+        if [ "$status" != "$previous" ]; then
+            show_event
+        fi
+        if [ "$crashes" -eq 0 ] && [ "${count[completed]}" -ge "$half" ]; then
+            crash_and_restart
+        fi
+    done <"$work/events"
+    close_line
+    kill -TERM "$watch_pid" 2>/dev/null
+    wait "$watch_pid" 2>/dev/null
+    watch_pid=
+}
+
+# Sets equal, different, missing and repeated.
+compare ()
+{
+    local line value i id
+    local -A result=()
+    while IFS= read -r line; do
+        value task_id
+        if [[ $line =~ \"result\":\"([0-9a-f]{64})\ \ -\\n\" ]]; then
+            result[$value]=${BASH_REMATCH[1]}
+        fi
+    done < <(xargs -n 500 taskctl -o jsonl get <"$work/ids")
+    mapfile -t expected < <(printf '%s\0' "${names[@]}" | xargs -0 sha256sum -z -- |
+        tr '\n\0' '_\n' | cut -b 1-64)
+    for i in "${!ids[@]}"; do
+        id=${ids[i]}
+        if [ -z "${result[$id]-}" ]; then
+            missing=$((missing + 1))
+            say "${red}no result${plain}  ${names[i]}"
+        elif [ "${result[$id]}" != "${expected[i]-}" ]; then
+            different=$((different + 1))
+            say "${red}different${plain}  ${names[i]}"
+        else
+            equal=$((equal + 1))
+        fi
+        if [ "${ended[$id]:-0}" -ne 1 ]; then
+            repeated=$((repeated + 1))
+            say "${red}seen ending ${ended[$id]:-0} times${plain}  ${names[i]}"
+        fi
+    done
+}
+
+# $ COMMAND, then what it prints, indented.
+show_command ()
+{
+    printf '\n  %s$ %s%s\n' "$bold" "$*" "$plain"
+    "$@" 2>&1 | sed 's/^/  /' || die "'$*' failed"
+}
+
+stop_all ()
+{
+    local pid
+    for pid in "${worker_pids[@]}"; do
+        kill -TERM "$pid"
+        wait "$pid" || die "a worker ended with exit status $?"
+    done
+    worker_pids=()
+    kill -TERM "$broker_pid"
+    wait "$broker_pid" || die "the broker ended with exit status $?"
+    broker_pid=
+}
+
+# --- the demo -----------------------------------------------------------------------------------
+
+if [ $# -gt 1 ]; then
+    printf 'usage: ./dev demo [DIRECTORY]\n' >&2
+    exit 2
+fi
+directory=$(cd "${1:-$source_dir}" 2>/dev/null && pwd -P) || die "there is no directory '$1'"
+work=$(mktemp -d "${TMPDIR:-/tmp}/taskmq-demo.XXXXXX") || die 'cannot make a directory'
+work=$(cd "$work" && pwd -P)
+
+declare -A name_of=() ended=() followed=()
+declare -A count=([queued]=0 [working]=0 [input_required]=0 [completed]=0 [failed]=0 [cancelled]=0)
+names=() ids=() expected=()
+took=0 done_count=0 crashes=0 open_line=0 steps_shown=0 slots=$slots_first
+equal=0 different=0 missing=0 repeated=0
+began_ms=$(now_ms)
+
+printf '%staskmq%s  the SHA-256 of every file in %s, with a crash in the middle\n' \
+    "$bold" "$plain" "$directory"
+
+heading '1  A broker on SQLite and two workers'
+start_broker
+say "taskmqd    pid $broker_pid   $work/.taskmq"
+start_workers
+say "worker 1   pid ${worker_pids[0]}   taskctl work $queue -j 2 -- sh -c '$hash_command'"
+say "worker 2   pid ${worker_pids[1]}   the same"
+
+heading '2  One task per file, its name as the payload'
+find_files "${1-}"
+submit_all
+say "${#ids[@]} tasks submitted in $took ms; each acknowledgement came after its fsync"
+
+heading '3  What happens to them, live, and a crash at half'
+follow
+
+heading '4  Every result against sha256sum'
+compare
+say "$equal equal, $different different, $missing missing"
+say "$((${#ids[@]} - repeated)) tasks were seen ending exactly once, across the crash"
+
+heading '5  What the broker knows, and what a person can read'
+show_command taskctl list --queue "$queue" --limit 8
+show_command taskctl stats
+show_command tail -n 3 "$work/.taskmq/tasks.jsonl"
+stop_all
+
+elapsed_ms=$(($(now_ms) - began_ms))
+verdict="${#names[@]} files, $equal results equal to sha256sum, $different different, \
+$missing missing, $repeated events lost or repeated, $crashes crash survived, \
+$((elapsed_ms / 1000)).$((elapsed_ms % 1000 / 100)) s"
+if [ "$equal" -ne "${#names[@]}" ] || [ "$repeated" -ne 0 ] || [ "$crashes" -ne 1 ]; then
+    die "FAILED: $verdict"
+fi
+printf '\n%sOK%s  %s\n' "$green" "$plain" "$verdict"
