@@ -137,6 +137,8 @@ find_files ()
         say "$unreadable files cannot be read by this user and are left out"
     fi
     if [ "${#names[@]}" -eq 0 ]; then
+        rmdir "$work"
+        work=
         die "there is no readable regular file in $directory"
     fi
 }
@@ -355,6 +357,8 @@ began_ms=$(now_ms)
 printf '%staskmq%s  the SHA-256 of every file in %s, with a crash in the middle\n' \
     "$bold" "$plain" "$directory"
 
+find_files "${1-}"
+
 heading '1  A broker on SQLite and two workers'
 start_broker
 say "taskmqd    pid $broker_pid   $work/.taskmq"
@@ -363,7 +367,6 @@ say "worker 1   pid ${worker_pids[0]}   taskctl work $queue -j 2 -- sh -c '$hash
 say "worker 2   pid ${worker_pids[1]}   the same"
 
 heading '2  One task per file, its name as the payload'
-find_files "${1-}"
 submit_all
 say "${#ids[@]} tasks submitted in $took ms; each acknowledgement came after its fsync"
 
