@@ -1,0 +1,195 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "bytes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BYTES_CAPACITY_MIN = 256, VARINT_BYTES_MAX = 10, WIRE_VARINT = 0, WIRE_LENGTH = 2 };
+
+void bytes_free (bytes_t *self)
+{
+    free (self->data);
+    *self = (bytes_t) BYTES_INIT;
+}
+
+void bytes_clear (bytes_t *self)
+{
+    self->length = 0;
+    self->failed = false;
+}
+
+uint8_t *bytes_reserve (bytes_t *self, size_t size)
+{
+    if (self->failed)
+        return NULL;
+    if (size > self->capacity - self->length) {
+        size_t wanted;
+        if (__builtin_add_overflow (self->length, size, &wanted)) {
+            self->failed = true;
+            return NULL;
+        }
+        size_t capacity = self->capacity + self->capacity / 2;
+        if (capacity < BYTES_CAPACITY_MIN)
+            capacity = BYTES_CAPACITY_MIN;
+        if (capacity < wanted)
+            capacity = wanted;
+        uint8_t *data = realloc (self->data, capacity);
+        if (data == NULL) {
+            self->failed = true;
+            return NULL;
+        }
+        self->data = data;
+        self->capacity = capacity;
+    }
+    return self->data + self->length;
+}
+
+void bytes_append (bytes_t *self, const void *data, size_t size)
+{
+    uint8_t *room = bytes_reserve (self, size);
+    if (room == NULL || size == 0)
+        return;
+    memcpy (room, data, size);
+    self->length += size;
+}
+
+void bytes_append_byte (bytes_t *self, uint8_t byte)
+{
+    uint8_t *room = bytes_reserve (self, 1);
+    if (room == NULL)
+        return;
+    *room = byte;
+    self->length++;
+}
+
+void bytes_append_text (bytes_t *self, const char *text)
+{
+    bytes_append (self, text, strlen (text));
+}
+
+const char *bytes_text (bytes_t *self)
+{
+    uint8_t *room = bytes_reserve (self, 1);
+    if (room == NULL)
+        return NULL;
+    *room = '\0';
+    return (const char *) self->data;
+}
+
+/* ---- protobuf -------------------------------------------------------------------------------- */
+
+/* Writes a varint and returns its size. */
+static size_t varint_write (uint8_t *out, uint64_t value)
+{
+    size_t size = 0;
+    while (value >= 0x80) {
+        out[size++] = (uint8_t) (value | 0x80);
+        value >>= 7;
+    }
+    out[size++] = (uint8_t) value;
+    return size;
+}
+
+static size_t varint_size (uint64_t value)
+{
+    size_t size = 1;
+    while (value >= 0x80) {
+        size++;
+        value >>= 7;
+    }
+    return size;
+}
+
+static uint64_t tag_of (uint32_t field, unsigned wire_type)
+{
+    return (uint64_t) field << 3 | wire_type;
+}
+
+void bytes_append_varint (bytes_t *self, uint64_t value)
+{
+    uint8_t *room = bytes_reserve (self, VARINT_BYTES_MAX);
+    if (room != NULL)
+        self->length += varint_write (room, value);
+}
+
+void bytes_append_uint (bytes_t *self, uint32_t field, uint64_t value)
+{
+    if (value == 0)
+        return;
+    bytes_append_varint (self, tag_of (field, WIRE_VARINT));
+    bytes_append_varint (self, value);
+}
+
+void bytes_append_sint (bytes_t *self, uint32_t field, int64_t value)
+{
+    uint64_t sign = value < 0 ? UINT64_MAX : 0;
+    bytes_append_uint (self, field, (uint64_t) value << 1 ^ sign);
+}
+
+void bytes_append_blob (bytes_t *self, uint32_t field, const void *data, size_t size)
+{
+    if (size > 0)
+        bytes_append_element (self, field, data, size);
+}
+
+void bytes_append_string (bytes_t *self, uint32_t field, const char *text)
+{
+    if (text != NULL)
+        bytes_append_blob (self, field, text, strlen (text));
+}
+
+void bytes_append_element (bytes_t *self, uint32_t field, const void *data, size_t size)
+{
+    bytes_append_varint (self, tag_of (field, WIRE_LENGTH));
+    bytes_append_varint (self, size);
+    bytes_append (self, data, size);
+}
+
+void bytes_append_message (bytes_t *self, uint32_t field, const ProtobufCMessage *message)
+{
+    size_t size = protobuf_c_message_get_packed_size (message);
+    bytes_append_varint (self, tag_of (field, WIRE_LENGTH));
+    bytes_append_varint (self, size);
+    uint8_t *room = bytes_reserve (self, size);
+    if (room != NULL)
+        self->length += protobuf_c_message_pack (message, room);
+}
+
+void bytes_append_packed (bytes_t *self, const ProtobufCMessage *message)
+{
+    uint8_t *room = bytes_reserve (self, protobuf_c_message_get_packed_size (message));
+    if (room != NULL)
+        self->length += protobuf_c_message_pack (message, room);
+}
+
+size_t bytes_message_size (uint32_t field, const ProtobufCMessage *message)
+{
+    size_t size = protobuf_c_message_get_packed_size (message);
+    return varint_size (tag_of (field, WIRE_LENGTH)) + varint_size (size) + size;
+}
+
+bytes_mark_t bytes_open (bytes_t *self, uint32_t field)
+{
+    bytes_append_varint (self, tag_of (field, WIRE_LENGTH));
+    bytes_append_byte (self, 0);
+    return self->length;
+}
+
+void bytes_close (bytes_t *self, bytes_mark_t mark)
+{
+    if (self->failed)
+        return;
+    /* One byte was kept for the length; a longer length moves the contents. */
+    size_t size = self->length - mark;
+    size_t extra = varint_size (size) - 1;
+    if (extra > 0) {
+        if (bytes_reserve (self, extra) == NULL)
+            return;
+        memmove (self->data + mark + extra, self->data + mark, size);
+        self->length += extra;
+    }
+    varint_write (self->data + mark - 1, size);
+}

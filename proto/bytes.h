@@ -1,0 +1,67 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A growing byte buffer, and protobuf's wire format appended to it piece by piece.
+ *
+ * Failure: when memory is exhausted the buffer remembers it and takes no more; the maker looks once,
+ * at the end, at `failed`. So the client library can turn it into an error and the broker into an
+ * abort.
+ *
+ * The append functions follow proto3: a zero or an empty value is left out. */
+#ifndef TASKMQ_PROTO_BYTES_H
+#define TASKMQ_PROTO_BYTES_H
+
+#include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct bytes {
+    uint8_t *data; /* NULL while nothing was appended; not NUL-terminated */
+    size_t length;
+    size_t capacity;
+    bool failed; /* memory was exhausted: the contents are incomplete */
+} bytes_t;
+#define BYTES_INIT                                                                                 \
+    {                                                                                              \
+        NULL, 0, 0, false                                                                          \
+    }
+
+void bytes_free (bytes_t *self);  /* frees the memory and makes the buffer empty */
+void bytes_clear (bytes_t *self); /* makes it empty, keeps the memory, forgets a failure */
+/* Room for size more bytes at the end, to be counted by the caller (length += …); NULL on failure. */
+uint8_t *bytes_reserve (bytes_t *self, size_t size);
+void bytes_append (bytes_t *self, const void *data, size_t size);
+void bytes_append_byte (bytes_t *self, uint8_t byte);
+void bytes_append_text (bytes_t *self, const char *text);
+/* Puts a NUL behind the contents without counting it. The text, or NULL on failure. */
+const char *bytes_text (bytes_t *self);
+
+/* ---- protobuf -------------------------------------------------------------------------------- */
+
+void bytes_append_varint (bytes_t *self, uint64_t value);
+/* uint32, uint64 and bool fields. */
+void bytes_append_uint (bytes_t *self, uint32_t field, uint64_t value);
+/* sint32 and sint64 fields. */
+void bytes_append_sint (bytes_t *self, uint32_t field, int64_t value);
+/* bytes fields, and whole submessages that are packed already. */
+void bytes_append_blob (bytes_t *self, uint32_t field, const void *data, size_t size);
+/* string fields; NULL counts as empty. */
+void bytes_append_string (bytes_t *self, uint32_t field, const char *text);
+/* One element of a repeated bytes or message field, or a present message: also when empty. */
+void bytes_append_element (bytes_t *self, uint32_t field, const void *data, size_t size);
+/* Packs a message as a submessage of that field, without a temporary. */
+void bytes_append_message (bytes_t *self, uint32_t field, const ProtobufCMessage *message);
+/* Packs a message without a tag: the whole of an envelope. */
+void bytes_append_packed (bytes_t *self, const ProtobufCMessage *message);
+/* Size that bytes_append_message will add. */
+size_t bytes_message_size (uint32_t field, const ProtobufCMessage *message);
+
+/* A submessage whose fields are appended one by one: what is appended between the two calls is its
+ * contents. May be nested; close in the reverse order. */
+typedef size_t bytes_mark_t;
+bytes_mark_t bytes_open (bytes_t *self, uint32_t field);
+void bytes_close (bytes_t *self, bytes_mark_t mark);
+
+#endif
