@@ -31,6 +31,7 @@
 
 #include "core/lookup.h"
 #include "taskmq.pb-c.h"
+#include "validate.h"
 
 typedef struct engine engine_t;
 
@@ -88,6 +89,9 @@ typedef struct message {
     const Taskmq__ClientMessage *envelope;
     const uint8_t *body;
     size_t body_bytes;
+    /* What the validator found; NULL: nothing. Refused requests are skipped here, the server
+     * answers them by engine_refuse; refused items of a submit get their code in its answer. */
+    const verdicts_t *verdicts;
 } message_t;
 
 /* Appends the keys whose records the message needs and memory does not hold. Keys point into the
