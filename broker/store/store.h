@@ -26,14 +26,14 @@ typedef struct store_reader store_reader_t;
 
 typedef enum store_code {
     STORE_OK = 0,
-    STORE_ERROR_FULL,      /* no space; nothing of the call was kept */
-    STORE_ERROR_IO,        /* reading, writing or syncing failed */
-    STORE_ERROR_CORRUPT,   /* the data is damaged */
-    STORE_ERROR_FOREIGN,   /* the file belongs to another application */
-    STORE_ERROR_NEWER,     /* written by a newer version */
-    STORE_ERROR_ACCESS,    /* the directory or a file cannot be opened */
-    STORE_ERROR_BUSY,      /* somebody else holds the database: a bug or a foreign tool */
-    STORE_ERROR_FENCED     /* another broker took over */
+    STORE_ERROR_FULL,    /* no space; nothing of the call was kept */
+    STORE_ERROR_IO,      /* reading, writing or syncing failed */
+    STORE_ERROR_CORRUPT, /* the data is damaged */
+    STORE_ERROR_FOREIGN, /* the file belongs to another application */
+    STORE_ERROR_NEWER,   /* written by a newer version */
+    STORE_ERROR_ACCESS,  /* the directory or a file cannot be opened */
+    STORE_ERROR_BUSY,    /* somebody else holds the database: a bug or a foreign tool */
+    STORE_ERROR_FENCED   /* another broker took over */
 } store_code_t;
 
 /* Text for people about the last failure of a call, written into the caller's struct. */
@@ -43,11 +43,11 @@ typedef struct store_error {
 } store_error_t;
 
 typedef struct store_options {
-    const char *directory;     /* of the data; unused by memory */
-    size_t dirty_tasks_max;    /* written back at the latest then, default 1,000 */
-    uint32_t dirty_ms_max;     /* … or after this time, default 100 */
-    size_t journal_bytes;      /* to which the journal's WAL is grown at start, default 16 MiB */
-    bool synchronous_normal;   /* loses the last commits on power loss; never the default */
+    const char *directory;   /* of the data; unused by memory */
+    size_t dirty_tasks_max;  /* written back at the latest then, default 1,000 */
+    uint32_t dirty_ms_max;   /* … or after this time, default 100 */
+    size_t journal_bytes;    /* to which the journal's WAL is grown at start, default 16 MiB */
+    bool synchronous_normal; /* loses the last commits on power loss; never the default */
     /* Told whenever written () rose or due work appeared; called on any thread; may be NULL. */
     void (*notify) (void *context);
     void *notify_context;
@@ -105,15 +105,15 @@ store_code_t store_due (store_t *self, int64_t wall_ms, size_t limit, record_t *
                         size_t *count, store_error_t *error);
 
 typedef struct store_stats {
-    uint64_t tasks;         /* rows */
+    uint64_t tasks; /* rows */
     uint64_t tombstones;
     uint64_t database_bytes;
     uint64_t wal_bytes;
     uint64_t journal_bytes;
-    uint64_t free_bytes;    /* of the file system */
+    uint64_t free_bytes; /* of the file system */
     uint64_t commits;
-    uint64_t commit_us;     /* spent in commits, total */
-    uint64_t dirty_tasks;   /* not yet written back */
+    uint64_t commit_us;   /* spent in commits, total */
+    uint64_t dirty_tasks; /* not yet written back */
     uint64_t dirty_bytes;
     bool write_back_stalled; /* waits for space (A22) */
 } store_stats_t;

@@ -1,0 +1,64 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Reads packed event lists without unpacking them: a history touches one event of a block of
+ * thousands, and what is stored is what is sent. */
+#ifndef TASKMQ_STORE_EVENTS_H
+#define TASKMQ_STORE_EVENTS_H
+
+#include "core/lookup.h"
+
+/* One event inside a packed taskmq.EventList, pointing into it. */
+typedef struct event_view {
+    const uint8_t *packed; /* with its tag and length, ready to be copied to another list */
+    size_t packed_bytes;
+    uint64_t seq;
+    int64_t at;
+    uint64_t previous_seq;
+    const uint8_t *task_id; /* 16 bytes, or NULL */
+} event_view_t;
+
+typedef struct event_walk {
+    const uint8_t *next;
+    const uint8_t *end;
+    bool damaged; /* the bytes are no event list */
+} event_walk_t;
+
+event_walk_t event_walk (const uint8_t *list, size_t list_bytes);
+/* The next event, oldest first; false at the end, or when damaged is set. */
+bool event_walk_next (event_walk_t *walk, event_view_t *event);
+/* Finds one event of a list by its sequence. */
+bool event_find (const uint8_t *list, size_t list_bytes, uint64_t seq, event_view_t *event);
+/* Sequence of the first event at or after since_ms, 0 if there is none in the list. */
+uint64_t event_first_since (const uint8_t *list, size_t list_bytes, int64_t since_ms);
+
+/* Where a history finds its blocks. Sets *list, valid until the next call; false when the block
+ * of the sequence is not there (any more). */
+typedef struct event_source {
+    bool (*find) (void *context, uint64_t seq, const uint8_t **list, size_t *list_bytes);
+    bool (*enough) (void *context); /* true ends the collection early; may be NULL */
+    void *context;
+} event_source_t;
+
+/* Follows a task's chain of events from newest to oldest, over any number of calls, until limit
+ * events before the wanted sequence are there. */
+typedef struct history {
+    uint64_t next_seq;   /* the next event of the chain, 0: the chain has ended */
+    uint64_t before_seq; /* only events before it, 0: all */
+    size_t limit;
+    size_t count;
+    uint8_t *bytes; /* packed events, newest first */
+    size_t bytes_count;
+    size_t bytes_capacity;
+    size_t *ends; /* where each event ends in bytes */
+    size_t ends_capacity;
+} history_t;
+
+void history_start (history_t *self, const read_t *read);
+/* True when done: the limit is reached or the chain has ended. */
+bool history_follow (history_t *self, const event_source_t *source);
+/* Fills the read's answers and frees what the history holds. */
+void history_finish (history_t *self, read_t *read);
+
+#endif

@@ -1,0 +1,103 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The contract's functions: each hands over to the backend that the URI named. */
+#include "store/store.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/store_backend.h"
+
+static const store_backend_t *const BACKENDS[] = {&store_backend_memory};
+
+store_code_t store_fail (store_error_t *error, store_code_t code, const char *format, ...)
+{
+    va_list arguments;
+    va_start (arguments, format);
+    error->code = code;
+    vsnprintf (error->text, sizeof (error->text), format, arguments);
+    va_end (arguments);
+    return code;
+}
+
+store_code_t store_open (store_t **out, const char *uri, const store_options_t *options,
+                         boot_t *boot, store_error_t *error)
+{
+    for (size_t i = 0; i < sizeof (BACKENDS) / sizeof (BACKENDS[0]); i++)
+        if (strcmp (uri, BACKENDS[i]->uri) == 0)
+            return BACKENDS[i]->open (out, options, boot, error);
+    return store_fail (error, STORE_ERROR_ACCESS, "'%s' is no store: sqlite or memory", uri);
+}
+
+store_code_t store_close (store_t **self_p, store_error_t *error)
+{
+    store_t *self = *self_p;
+    *self_p = NULL;
+    return self->backend->close (self, error);
+}
+
+store_code_t store_live (store_t *self, const store_live_visitor_t *visitor, store_error_t *error)
+{
+    return self->backend->live (self, visitor, error);
+}
+
+store_code_t store_commit (store_t *self, batch_t *batch, store_error_t *error)
+{
+    return self->backend->commit (self, batch, error);
+}
+
+uint64_t store_written (store_t *self)
+{
+    return self->backend->written (self);
+}
+
+void store_flush (store_t *self)
+{
+    self->backend->flush (self);
+}
+
+store_code_t store_load (store_t *self, lookup_t *keys, size_t count, store_error_t *error)
+{
+    return self->backend->load (self, keys, count, error);
+}
+
+store_code_t store_reader_open (store_reader_t **out, store_t *store, store_error_t *error)
+{
+    return store->backend->reader_open (out, store, error);
+}
+
+void store_reader_close (store_reader_t **self_p)
+{
+    store_reader_t *self = *self_p;
+    *self_p = NULL;
+    if (self != NULL)
+        self->store->backend->reader_close (self);
+}
+
+store_code_t store_reader_run (store_reader_t *self, read_t *read)
+{
+    assert (read->kind == READ_EXPORT || read->filter.ns != NULL);
+    store_error_t error = {STORE_OK, ""};
+    store_code_t code = self->store->backend->reader_run (self, read, &error);
+    read->error = (int) code;
+    if (code != STORE_OK) {
+        read_clear (read);
+        snprintf (read->error_text, sizeof (read->error_text), "%.250s", error.text);
+    }
+    return code;
+}
+
+store_code_t store_due (store_t *self, int64_t wall_ms, size_t limit, record_t ***out,
+                        size_t *count, store_error_t *error)
+{
+    return self->backend->due (self, wall_ms, limit, out, count, error);
+}
+
+void store_stats (store_t *self, store_stats_t *out)
+{
+    self->backend->stats (self, out);
+}

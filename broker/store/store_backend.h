@@ -1,0 +1,45 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The table of functions that a backend fills. A backend is one row in store.c; its object begins
+ * with a store_t, its readers with a store_reader_t. The rules are those of store.h. */
+#ifndef TASKMQ_STORE_BACKEND_H
+#define TASKMQ_STORE_BACKEND_H
+
+#include "store/store.h"
+
+typedef struct store_backend {
+    const char *uri;
+    store_code_t (*open) (store_t **out, const store_options_t *options, boot_t *boot,
+                          store_error_t *error);
+    store_code_t (*close) (store_t *self, store_error_t *error); /* frees self in every case */
+    store_code_t (*live) (store_t *self, const store_live_visitor_t *visitor, store_error_t *error);
+    store_code_t (*commit) (store_t *self, batch_t *batch, store_error_t *error);
+    uint64_t (*written) (store_t *self);
+    void (*flush) (store_t *self);
+    store_code_t (*load) (store_t *self, lookup_t *keys, size_t count, store_error_t *error);
+    store_code_t (*reader_open) (store_reader_t **out, store_t *self, store_error_t *error);
+    void (*reader_close) (store_reader_t *reader);
+    store_code_t (*reader_run) (store_reader_t *reader, read_t *read, store_error_t *error);
+    store_code_t (*due) (store_t *self, int64_t wall_ms, size_t limit, record_t ***out,
+                         size_t *count, store_error_t *error);
+    void (*stats) (store_t *self, store_stats_t *out);
+} store_backend_t;
+
+struct store {
+    const store_backend_t *backend;
+};
+
+struct store_reader {
+    store_t *store;
+};
+
+extern const store_backend_t store_backend_memory;
+extern const store_backend_t store_backend_sqlite;
+
+/* Fills error and returns code: "return store_fail (error, STORE_ERROR_IO, …)". */
+store_code_t store_fail (store_error_t *error, store_code_t code, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+
+#endif
