@@ -1,0 +1,171 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* JSON: a strict checker, a streaming writer, and the one rendering of a task and of an event.
+ *
+ * The exporter, the feed and the command line all show a task or an event by the functions here,
+ * so it looks the same everywhere. Keys and their order are a stable interface.
+ *
+ * Failure: the writer appends to a bytes_t, which remembers exhausted memory; look at its `failed`
+ * at the end. Text that is not UTF-8 is repaired with U+FFFD, control characters are escaped: what
+ * comes out is always valid JSON on one line, safe to show on a terminal.
+ *
+ * Names begin with json_text_ and json_write_, because jansson owns most others. */
+#ifndef TASKMQ_PROTO_JSON_H
+#define TASKMQ_PROTO_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "bytes.h"
+#include "taskmq_types.h"
+
+/* ---- Checking -------------------------------------------------------------------------------- */
+
+enum { JSON_DEPTH_MAX = 128 }; /* arrays and objects inside each other */
+
+/* One JSON value (RFC 8259) in UTF-8 and nothing else but white space. Strict: lone surrogates and
+ * what is nested deeper than JSON_DEPTH_MAX are refused. Does not allocate. */
+bool json_text_is_valid (const void *text, size_t length);
+/* … and that value is an object. */
+bool json_text_is_object (const void *text, size_t length);
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+typedef struct json_writer {
+    bytes_t *out;
+    bool comma; /* a value was written: the next one on this level needs a comma */
+} json_writer_t;
+/* To begin: json_writer_t writer = {&out, false}; */
+
+void json_write_object_begin (json_writer_t *self);
+void json_write_object_end (json_writer_t *self);
+void json_write_array_begin (json_writer_t *self);
+void json_write_array_end (json_writer_t *self);
+void json_write_key (json_writer_t *self, const char *key);
+void json_write_null (json_writer_t *self);
+void json_write_bool (json_writer_t *self, bool value);
+void json_write_uint (json_writer_t *self, uint64_t value);
+void json_write_int (json_writer_t *self, int64_t value);
+void json_write_string (json_writer_t *self, const void *text, size_t length);
+/* NULL and the empty text give null: absent values are null, not missing. */
+void json_write_text (json_writer_t *self, const char *text);
+/* RFC 3339 in UTC with milliseconds; 0 (and what lies after the year 9999) gives null. */
+void json_write_time (json_writer_t *self, int64_t ms);
+/* Copies a valid JSON text without its white space, so that it stays on one line. */
+void json_write_raw (json_writer_t *self, const void *text, size_t length);
+/* {"base64":"…"} */
+void json_write_base64 (json_writer_t *self, const void *bytes, size_t length);
+/* A body by its content type: as JSON if it is application/json and valid, as a string if it is
+ * text/… and UTF-8 without NUL, else as {"base64":"…"}. */
+void json_write_body (json_writer_t *self, const char *content_type, const void *bytes,
+                      size_t length);
+/* Ends a document or a line. */
+void json_write_newline (json_writer_t *self);
+
+/* ---- Tasks and events -------------------------------------------------------------------------- */
+
+/* Views: what is to be shown, borrowed from whatever structs the caller has. Strings may be NULL or
+ * empty when absent; times are ms since the epoch, 0 when absent. */
+
+typedef struct label_view {
+    const char *key;
+    const char *value;
+} label_view_t;
+
+typedef struct progress_view {
+    bool given;
+    uint64_t done;
+    uint64_t total; /* 0: unknown */
+    const char *unit;
+    const char *message;
+} progress_view_t;
+
+typedef struct task_view {
+    tmq_id_t id;
+    const char *ns;
+    const char *queue;
+    const char *session;
+    const char *owner;
+    unsigned status;
+    unsigned phase; /* 0: none */
+    const char *status_message;
+    uint32_t priority;
+    const char *method;
+    const char *content_type;
+    int64_t created_at;
+    int64_t updated_at;
+    int64_t started_at;
+    int64_t finished_at;
+    int64_t expires_at; /* 0: never */
+    int64_t ttl_ms;     /* 0: never */
+    uint32_t poll_interval_ms;
+    uint32_t attempt;
+    uint32_t max_attempts;
+    const char *worker;
+    progress_view_t progress;
+    const label_view_t *labels;
+    size_t labels_count;
+    const char *meta; /* JSON text */
+    uint64_t payload_bytes;
+    const void *payload; /* payload_bytes bytes; NULL: not loaded */
+    unsigned outcome;    /* 0: none */
+    uint64_t result_bytes;
+    const void *result; /* result_bytes bytes; NULL: not loaded */
+    const char *result_type;
+    int32_t error_code;
+    const char *error_message;
+    const char *error_data; /* JSON text */
+    bool dead;
+    uint64_t version;
+    uint64_t seq; /* its newest event */
+} task_view_t;
+
+typedef struct event_view {
+    unsigned kind; /* 0: a notice of progress */
+    const char *ns;
+    uint64_t seq; /* 0: a notice */
+    int64_t at;
+    tmq_id_t task_id;
+    const char *queue;
+    const char *session;
+    unsigned status;   /* 0: the task was removed */
+    unsigned previous; /* 0: it is new */
+    uint32_t attempt;
+    const char *worker;
+    const char *actor;
+    const char *message;
+    progress_view_t progress;
+    const label_view_t *labels;
+    size_t labels_count;
+} event_view_t;
+
+/* What a task is shown with beside its own keys. */
+typedef struct task_extras {
+    bool payload;          /* `payload` */
+    bool exported;         /* `seq`, `pos`, `payload`, `payload_hash`, `result_hash` */
+    uint64_t pos;          /* broker-wide event number */
+    size_t body_bytes_max; /* larger bodies are null, when exported with their hash; 0: no limit */
+} task_extras_t;
+enum { JSON_EXPORT_BODY_BYTES_MAX = 64 * 1024 }; /* of a body in tasks.jsonl */
+
+/* extras may be NULL. Hashes are BLAKE2b-256 in hexadecimal. */
+void json_write_task (json_writer_t *self, const task_view_t *task, const task_extras_t *extras);
+/* A line of a snapshot: kind "snapshot" before the task's keys. */
+void json_write_snapshot (json_writer_t *self, const task_view_t *task);
+void json_write_event (json_writer_t *self, const event_view_t *event);
+/* {"kind":"gap","from":…,"to":…} */
+void json_write_gap (json_writer_t *self, uint64_t from, uint64_t to);
+
+struct Taskmq__Task;
+struct Taskmq__Event;
+/* Fill a view from a message on the wire, from which it borrows. The array of labels is laid into
+ * arena: false when that is full, or when an id is not 16 bytes long. The bodies stay unset. */
+bool task_view_from_wire (task_view_t *out, const struct Taskmq__Task *task, arena_t *arena);
+bool event_view_from_wire (event_view_t *out, const struct Taskmq__Event *event, const char *ns,
+                           arena_t *arena);
+
+#endif

@@ -1,0 +1,364 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The one rendering of a task and of an event. Keys and their order are a stable interface: add,
+ * never change. */
+#include "ids.h"
+#include "json.h"
+#include "taskmq.pb-c.h"
+#include "types.h"
+
+#include <sodium.h>
+#include <string.h>
+
+enum { BODY_HASH_BYTES = 32 };
+
+/* ---- Members ----------------------------------------------------------------------------------- */
+
+static void member_text (json_writer_t *writer, const char *key, const char *text)
+{
+    json_write_key (writer, key);
+    json_write_text (writer, text);
+}
+
+static void member_uint (json_writer_t *writer, const char *key, uint64_t value)
+{
+    json_write_key (writer, key);
+    json_write_uint (writer, value);
+}
+
+static void member_uint_if (json_writer_t *writer, const char *key, bool given, uint64_t value)
+{
+    json_write_key (writer, key);
+    if (given)
+        json_write_uint (writer, value);
+    else
+        json_write_null (writer);
+}
+
+static void member_time (json_writer_t *writer, const char *key, int64_t ms)
+{
+    json_write_key (writer, key);
+    json_write_time (writer, ms);
+}
+
+static void member_id (json_writer_t *writer, const char *key, const tmq_id_t *id)
+{
+    char text[ID_TEXT_SIZE];
+    id_format (id, text);
+    json_write_key (writer, key);
+    json_write_string (writer, text, ID_TEXT_LENGTH);
+}
+
+static void member_null (json_writer_t *writer, const char *key)
+{
+    json_write_key (writer, key);
+    json_write_null (writer);
+}
+
+/* JSON text as JSON. What is none (no broker of ours lets it in) is shown as a string. */
+static void member_json (json_writer_t *writer, const char *key, const char *text)
+{
+    json_write_key (writer, key);
+    if (text == NULL || *text == '\0')
+        json_write_null (writer);
+    else if (json_text_is_valid (text, strlen (text)))
+        json_write_raw (writer, text, strlen (text));
+    else
+        json_write_string (writer, text, strlen (text));
+}
+
+static void member_status (json_writer_t *writer, const char *key, unsigned status)
+{
+    member_text (writer, key, status != TMQ_STATUS_NONE ? status_text (status) : NULL);
+}
+
+static void member_progress (json_writer_t *writer, const progress_view_t *progress)
+{
+    json_write_key (writer, "progress");
+    if (!progress->given) {
+        json_write_null (writer);
+        return;
+    }
+    json_write_object_begin (writer);
+    member_uint (writer, "done", progress->done);
+    member_uint_if (writer, "total", progress->total != 0, progress->total);
+    member_text (writer, "unit", progress->unit);
+    member_text (writer, "message", progress->message);
+    json_write_object_end (writer);
+}
+
+static void member_labels (json_writer_t *writer, const label_view_t *labels, size_t count)
+{
+    json_write_key (writer, "labels");
+    json_write_object_begin (writer);
+    for (size_t i = 0; i < count; i++) {
+        json_write_key (writer, labels[i].key);
+        json_write_string (writer, labels[i].value, strlen (labels[i].value));
+    }
+    json_write_object_end (writer);
+}
+
+/* A body, or null when it is not loaded or larger than the limit. */
+static void member_body (json_writer_t *writer, const char *key, const char *type,
+                         const void *bytes, uint64_t length, size_t bytes_max)
+{
+    json_write_key (writer, key);
+    bool loaded = bytes != NULL || length == 0;
+    if (!loaded || (bytes_max != 0 && length > bytes_max))
+        json_write_null (writer);
+    else
+        json_write_body (writer, type, length > 0 ? bytes : "", (size_t) length);
+}
+
+/* The hash of a body that is too large to be shown, else null. */
+static void member_hash (json_writer_t *writer, const char *key, const void *bytes, uint64_t length,
+                         size_t bytes_max)
+{
+    uint8_t hash[BODY_HASH_BYTES];
+    char text[2 * BODY_HASH_BYTES + 1] = "";
+    if (bytes != NULL && bytes_max != 0 && length > bytes_max) {
+        crypto_generichash (hash, sizeof hash, bytes, length, NULL, 0);
+        hex_encode (text, hash, sizeof hash);
+    }
+    member_text (writer, key, text);
+}
+
+/* ---- Tasks -------------------------------------------------------------------------------------- */
+
+static bool task_has_result (const task_view_t *task)
+{
+    return task->outcome == TMQ_OUTCOME_RESULT || task->outcome == TMQ_OUTCOME_TOOL_ERROR;
+}
+
+static void write_identity (json_writer_t *writer, const task_view_t *task)
+{
+    member_id (writer, "task_id", &task->id);
+    member_text (writer, "namespace", task->ns);
+    member_text (writer, "queue", task->queue);
+    member_text (writer, "session", task->session);
+    member_text (writer, "owner", task->owner);
+    member_status (writer, "status", task->status);
+    member_text (writer, "phase", task->phase != 0 ? phase_text (task->phase) : NULL);
+    member_text (writer, "status_message", task->status_message);
+    member_uint (writer, "priority", task->priority);
+    member_text (writer, "method", task->method);
+    member_text (writer, "content_type", task->content_type);
+}
+
+static void write_course (json_writer_t *writer, const task_view_t *task)
+{
+    member_time (writer, "created_at", task->created_at);
+    member_time (writer, "updated_at", task->updated_at);
+    member_time (writer, "started_at", task->started_at);
+    member_time (writer, "finished_at", task->finished_at);
+    member_time (writer, "expires_at", task->expires_at);
+    member_uint_if (writer, "ttl_ms", task->ttl_ms > 0, (uint64_t) task->ttl_ms);
+    member_uint (writer, "poll_interval_ms", task->poll_interval_ms);
+    member_uint (writer, "attempt", task->attempt);
+    member_uint (writer, "max_attempts", task->max_attempts);
+    member_text (writer, "worker", task->worker);
+    member_progress (writer, &task->progress);
+}
+
+static void write_error (json_writer_t *writer, const task_view_t *task)
+{
+    bool given =
+        task->outcome == TMQ_OUTCOME_TOOL_ERROR || task->outcome == TMQ_OUTCOME_PROTOCOL_ERROR;
+    json_write_key (writer, "error");
+    if (!given) {
+        json_write_null (writer);
+        return;
+    }
+    json_write_object_begin (writer);
+    json_write_key (writer, "code");
+    json_write_int (writer, task->error_code);
+    member_text (writer, "message", task->error_message);
+    member_json (writer, "data", task->error_data);
+    json_write_object_end (writer);
+}
+
+static void write_contents (json_writer_t *writer, const task_view_t *task, size_t bytes_max)
+{
+    bool has_result = task_has_result (task);
+    member_labels (writer, task->labels, task->labels_count);
+    member_json (writer, "meta", task->meta);
+    json_write_key (writer, "depends_on");
+    json_write_array_begin (writer);
+    json_write_array_end (writer);
+    member_uint (writer, "payload_bytes", task->payload_bytes);
+    if (has_result)
+        member_body (writer, "result", task->result_type, task->result, task->result_bytes,
+                     bytes_max);
+    else
+        member_null (writer, "result");
+    member_text (writer, "result_type", has_result ? task->result_type : NULL);
+    member_uint_if (writer, "result_bytes", has_result, task->result_bytes);
+    write_error (writer, task);
+    json_write_key (writer, "dead");
+    json_write_bool (writer, task->dead);
+    member_uint (writer, "version", task->version);
+}
+
+static void write_task_members (json_writer_t *writer, const task_view_t *task,
+                                const task_extras_t *extras)
+{
+    write_identity (writer, task);
+    write_course (writer, task);
+    write_contents (writer, task, extras->body_bytes_max);
+    if (extras->exported) {
+        member_uint (writer, "seq", task->seq);
+        member_uint (writer, "pos", extras->pos);
+    }
+    if (extras->exported || extras->payload)
+        member_body (writer, "payload", task->content_type, task->payload, task->payload_bytes,
+                     extras->body_bytes_max);
+    if (extras->exported) {
+        member_hash (writer, "payload_hash", task->payload, task->payload_bytes,
+                     extras->body_bytes_max);
+        member_hash (writer, "result_hash", task->result, task->result_bytes,
+                     extras->body_bytes_max);
+    }
+}
+
+void json_write_task (json_writer_t *self, const task_view_t *task, const task_extras_t *extras)
+{
+    static const task_extras_t none;
+    json_write_object_begin (self);
+    write_task_members (self, task, extras != NULL ? extras : &none);
+    json_write_object_end (self);
+}
+
+void json_write_snapshot (json_writer_t *self, const task_view_t *task)
+{
+    static const task_extras_t none;
+    json_write_object_begin (self);
+    member_text (self, "kind", "snapshot");
+    write_task_members (self, task, &none);
+    json_write_object_end (self);
+}
+
+/* ---- Events ------------------------------------------------------------------------------------- */
+
+void json_write_event (json_writer_t *self, const event_view_t *event)
+{
+    json_write_object_begin (self);
+    member_text (self, "kind",
+                 event->kind != TMQ_EVENT_NONE ? event_kind_text (event->kind) : "progress");
+    member_text (self, "namespace", event->ns);
+    member_uint_if (self, "seq", event->seq != 0, event->seq);
+    member_time (self, "at", event->at);
+    member_id (self, "task_id", &event->task_id);
+    member_text (self, "queue", event->queue);
+    member_text (self, "session", event->session);
+    member_status (self, "status", event->status);
+    member_status (self, "previous", event->previous);
+    member_uint (self, "attempt", event->attempt);
+    member_text (self, "worker", event->worker);
+    member_text (self, "actor", event->actor);
+    member_text (self, "message", event->message);
+    member_progress (self, &event->progress);
+    member_labels (self, event->labels, event->labels_count);
+    json_write_object_end (self);
+}
+
+void json_write_gap (json_writer_t *self, uint64_t from, uint64_t to)
+{
+    json_write_object_begin (self);
+    member_text (self, "kind", "gap");
+    member_uint (self, "from", from);
+    member_uint (self, "to", to);
+    json_write_object_end (self);
+}
+
+/* ---- From the wire -------------------------------------------------------------------------------- */
+
+static bool labels_from_wire (const label_view_t **out, Taskmq__Label *const *labels, size_t count,
+                              arena_t *arena)
+{
+    *out = NULL;
+    if (count == 0)
+        return true;
+    label_view_t *views = arena_zalloc (arena, count, sizeof *views);
+    if (views == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        views[i] = (label_view_t){labels[i]->key, labels[i]->value};
+    *out = views;
+    return true;
+}
+
+static progress_view_t progress_from_wire (const Taskmq__Progress *progress)
+{
+    if (progress == NULL)
+        return (progress_view_t){0};
+    return (progress_view_t){true, progress->done, progress->total, progress->unit,
+                             progress->message};
+}
+
+bool task_view_from_wire (task_view_t *out, const struct Taskmq__Task *task, arena_t *arena)
+{
+    *out = (task_view_t){
+        .ns = task->namespace_,
+        .queue = task->queue,
+        .session = task->session,
+        .owner = task->owner,
+        .status = task->status,
+        .phase = task->phase,
+        .status_message = task->status_message,
+        .priority = task->priority,
+        .method = task->method,
+        .content_type = task->content_type,
+        .created_at = (int64_t) task->created_at,
+        .updated_at = (int64_t) task->updated_at,
+        .started_at = (int64_t) task->started_at,
+        .finished_at = (int64_t) task->finished_at,
+        .expires_at = (int64_t) task->expires_at,
+        .ttl_ms = (int64_t) task->ttl_ms,
+        .poll_interval_ms = task->poll_interval_ms,
+        .attempt = task->attempt,
+        .max_attempts = task->max_attempts,
+        .worker = task->worker,
+        .progress = progress_from_wire (task->progress),
+        .labels_count = task->n_labels,
+        .meta = task->meta,
+        .payload_bytes = task->payload_bytes,
+        .outcome = task->outcome,
+        .result_bytes = task->result_bytes,
+        .result_type = task->result_type,
+        .dead = task->dead,
+        .version = task->version,
+        .seq = task->seq,
+    };
+    if (task->error != NULL) {
+        out->error_code = task->error->code;
+        out->error_message = task->error->message;
+        out->error_data = task->error->data;
+    }
+    return id_from_bytes (&out->id, task->task_id.data, task->task_id.len) &&
+           labels_from_wire (&out->labels, task->labels, task->n_labels, arena);
+}
+
+bool event_view_from_wire (event_view_t *out, const struct Taskmq__Event *event, const char *ns,
+                           arena_t *arena)
+{
+    *out = (event_view_t){
+        .kind = event->kind,
+        .ns = ns,
+        .seq = event->seq,
+        .at = (int64_t) event->at,
+        .queue = event->queue,
+        .session = event->session,
+        .status = event->status,
+        .previous = event->previous,
+        .attempt = event->attempt,
+        .worker = event->worker,
+        .actor = event->actor,
+        .message = event->message,
+        .progress = progress_from_wire (event->progress),
+        .labels_count = event->n_labels,
+    };
+    return id_from_bytes (&out->task_id, event->task_id.data, event->task_id.len) &&
+           labels_from_wire (&out->labels, event->labels, event->n_labels, arena);
+}

@@ -1,0 +1,259 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The writer: values appended one after the other, commas by one flag. */
+#include "ids.h"
+#include "json.h"
+#include "units.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static void write_text (json_writer_t *self, const char *text)
+{
+    bytes_append_text (self->out, text);
+}
+
+static void begin_value (json_writer_t *self)
+{
+    if (self->comma)
+        bytes_append_byte (self->out, ',');
+    self->comma = true;
+}
+
+void json_write_object_begin (json_writer_t *self)
+{
+    begin_value (self);
+    bytes_append_byte (self->out, '{');
+    self->comma = false;
+}
+
+void json_write_object_end (json_writer_t *self)
+{
+    bytes_append_byte (self->out, '}');
+    self->comma = true;
+}
+
+void json_write_array_begin (json_writer_t *self)
+{
+    begin_value (self);
+    bytes_append_byte (self->out, '[');
+    self->comma = false;
+}
+
+void json_write_array_end (json_writer_t *self)
+{
+    bytes_append_byte (self->out, ']');
+    self->comma = true;
+}
+
+void json_write_key (json_writer_t *self, const char *key)
+{
+    json_write_string (self, key, strlen (key));
+    bytes_append_byte (self->out, ':');
+    self->comma = false;
+}
+
+void json_write_null (json_writer_t *self)
+{
+    begin_value (self);
+    write_text (self, "null");
+}
+
+void json_write_bool (json_writer_t *self, bool value)
+{
+    begin_value (self);
+    write_text (self, value ? "true" : "false");
+}
+
+void json_write_uint (json_writer_t *self, uint64_t value)
+{
+    char digits[24];
+    snprintf (digits, sizeof digits, "%" PRIu64, value);
+    begin_value (self);
+    write_text (self, digits);
+}
+
+void json_write_int (json_writer_t *self, int64_t value)
+{
+    char digits[24];
+    snprintf (digits, sizeof digits, "%" PRId64, value);
+    begin_value (self);
+    write_text (self, digits);
+}
+
+/* ---- Strings ----------------------------------------------------------------------------------- */
+
+/* What may stand in a JSON string as it is. DEL and the C1 controls move cursors on terminals. */
+static bool is_plain (uint8_t byte)
+{
+    return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+}
+
+static void write_escape (json_writer_t *self, unsigned code)
+{
+    char text[8];
+    const char *known = "\"\"\\\\\bb\ff\nn\rr\tt";
+    for (; *known != '\0'; known += 2) {
+        if ((unsigned char) known[0] == code) {
+            const uint8_t pair[2] = {'\\', (uint8_t) known[1]};
+            bytes_append (self->out, pair, sizeof pair);
+            return;
+        }
+    }
+    snprintf (text, sizeof text, "\\u%04x", code & 0xffff);
+    write_text (self, text);
+}
+
+/* Writes one character that is not plain ASCII; returns its length, at least 1. */
+static size_t write_character (json_writer_t *self, const uint8_t *at, size_t length)
+{
+    size_t size = utf8_character (at, length);
+    if (size == 0) {
+        write_text (self, "\xef\xbf\xbd");
+        return 1;
+    }
+    if (size == 1)
+        write_escape (self, at[0]);
+    else if (at[0] == 0xc2 && at[1] < 0xa0)
+        write_escape (self, at[1]);
+    else
+        bytes_append (self->out, at, size);
+    return size;
+}
+
+static void write_characters (json_writer_t *self, const uint8_t *at, size_t length)
+{
+    while (length > 0) {
+        size_t plain = 0;
+        while (plain < length && is_plain (at[plain]))
+            plain++;
+        bytes_append (self->out, at, plain);
+        at += plain;
+        length -= plain;
+        if (length == 0)
+            return;
+        size_t size = write_character (self, at, length);
+        at += size;
+        length -= size;
+    }
+}
+
+void json_write_string (json_writer_t *self, const void *text, size_t length)
+{
+    begin_value (self);
+    bytes_append_byte (self->out, '"');
+    write_characters (self, text, length);
+    bytes_append_byte (self->out, '"');
+}
+
+void json_write_text (json_writer_t *self, const char *text)
+{
+    if (text == NULL || *text == '\0')
+        json_write_null (self);
+    else
+        json_write_string (self, text, strlen (text));
+}
+
+void json_write_time (json_writer_t *self, int64_t ms)
+{
+    char text[TIME_TEXT_SIZE];
+    if (ms == 0 || !time_format (text, ms))
+        json_write_null (self);
+    else
+        json_write_string (self, text, strlen (text));
+}
+
+/* ---- Whole texts and bodies --------------------------------------------------------------------- */
+
+/* Copies one string of a valid JSON text, from quote to quote; returns its length. Escapes stay as
+ * they are, controls that JSON allows but a terminal obeys are escaped. */
+static size_t write_raw_string (json_writer_t *self, const uint8_t *at, size_t length)
+{
+    size_t done = 1;
+    bytes_append_byte (self->out, '"');
+    while (done < length && at[done] != '"') {
+        size_t plain = done;
+        while (plain < length && is_plain (at[plain]))
+            plain++;
+        bytes_append (self->out, at + done, plain - done);
+        done = plain;
+        if (done + 1 < length && at[done] == '\\') {
+            bytes_append (self->out, at + done, 2);
+            done += 2;
+        } else if (done < length && at[done] != '"') {
+            done += write_character (self, at + done, length - done);
+        }
+    }
+    bytes_append_byte (self->out, '"');
+    return done < length ? done + 1 : length;
+}
+
+void json_write_raw (json_writer_t *self, const void *text, size_t length)
+{
+    const uint8_t *at = text;
+    begin_value (self);
+    for (size_t i = 0; i < length;) {
+        if (at[i] == '"') {
+            i += write_raw_string (self, at + i, length - i);
+            continue;
+        }
+        if (at[i] > ' ')
+            bytes_append_byte (self->out, at[i]);
+        i++;
+    }
+}
+
+static void write_base64 (json_writer_t *self, const uint8_t *at, size_t length)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < length; i += 3) {
+        size_t left = length - i;
+        unsigned long group = (unsigned long) at[i] << 16;
+        group |= left > 1 ? (unsigned long) at[i + 1] << 8 : 0;
+        group |= left > 2 ? (unsigned long) at[i + 2] : 0;
+        const char quad[4] = {digits[group >> 18], digits[group >> 12 & 63],
+                              left > 1 ? digits[group >> 6 & 63] : '=',
+                              left > 2 ? digits[group & 63] : '='};
+        bytes_append (self->out, quad, sizeof quad);
+    }
+}
+
+void json_write_base64 (json_writer_t *self, const void *bytes, size_t length)
+{
+    json_write_object_begin (self);
+    json_write_key (self, "base64");
+    begin_value (self);
+    bytes_append_byte (self->out, '"');
+    write_base64 (self, bytes, length);
+    bytes_append_byte (self->out, '"');
+    json_write_object_end (self);
+}
+
+/* True if type without its parameters is wanted. */
+static bool is_type (const char *type, const char *wanted)
+{
+    size_t length = strcspn (type, "; \t");
+    return length == strlen (wanted) && strncasecmp (type, wanted, length) == 0;
+}
+
+void json_write_body (json_writer_t *self, const char *content_type, const void *bytes,
+                      size_t length)
+{
+    const char *type = content_type != NULL ? content_type : "";
+    if (is_type (type, "application/json") && json_text_is_valid (bytes, length))
+        json_write_raw (self, bytes, length);
+    else if (strncasecmp (type, "text/", 5) == 0 && utf8_is_valid (bytes, length))
+        json_write_string (self, bytes, length);
+    else
+        json_write_base64 (self, bytes, length);
+}
+
+void json_write_newline (json_writer_t *self)
+{
+    bytes_append_byte (self->out, '\n');
+    self->comma = false;
+}
