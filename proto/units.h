@@ -1,0 +1,41 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Durations, sizes and times as people write and read them.
+ *
+ * Pure. Parsers refuse what they do not understand, with a text that says what would be right;
+ * formatters write into the caller's buffer and never allocate. */
+#ifndef TASKMQ_PROTO_UNITS_H
+#define TASKMQ_PROTO_UNITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    UNITS_ERROR_SIZE = 160,
+    UNITS_TEXT_SIZE = 32,
+    TIME_TEXT_SIZE = 25 /* 2026-11-21T21:05:00.123Z and a NUL */
+};
+
+/* "500ms", "30s", "5m", "2h", "1d" or "0", in milliseconds. False with a text in error, which may
+ * be NULL; *ms is then untouched. */
+bool duration_parse (int64_t *ms, const char *text, char error[UNITS_ERROR_SIZE]);
+/* In the largest unit that leaves no rest: "90s", "2h", "1500ms", "0". duration_parse reads it. */
+const char *duration_format (char out[UNITS_TEXT_SIZE], int64_t ms);
+
+/* "512B", "64K", "1M", "2G" or "0", in bytes; K is 1,024. As duration_parse. */
+bool size_parse (uint64_t *bytes, const char *text, char error[UNITS_ERROR_SIZE]);
+/* With one decimal where the unit leaves a rest: "640B", "64K", "1.4M". For people. */
+const char *size_format (char out[UNITS_TEXT_SIZE], uint64_t bytes);
+
+/* RFC 3339 with any offset and any number of decimals (cut to milliseconds), in milliseconds since
+ * the epoch, UTC. From the epoch to the end of the year 9999. As duration_parse. */
+bool time_parse (int64_t *ms, const char *text, char error[UNITS_ERROR_SIZE]);
+/* RFC 3339 in UTC with milliseconds. False outside of the range of time_parse. */
+bool time_format (char out[TIME_TEXT_SIZE], int64_t ms);
+/* "now", "3m ago", "in 2h": whole units, cut. */
+const char *time_format_relative (char out[UNITS_TEXT_SIZE], int64_t ms, int64_t now_ms);
+
+#endif
