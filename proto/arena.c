@@ -142,13 +142,10 @@ void *arena_zalloc (arena_t *self, size_t count, size_t size)
     return result;
 }
 
-const char *arena_printf (arena_t *self, const char *format, ...)
+const char *arena_vprintf (arena_t *self, const char *format, va_list arguments)
 {
     char text[ARENA_TEXT_BYTES_MAX];
-    va_list arguments;
-    va_start (arguments, format);
     int length = vsnprintf (text, sizeof text, format, arguments);
-    va_end (arguments);
     if (length < 0)
         return NULL;
     size_t size = (size_t) length < sizeof text ? (size_t) length + 1 : sizeof text;
@@ -156,6 +153,15 @@ const char *arena_printf (arena_t *self, const char *format, ...)
     if (copy != NULL)
         memcpy (copy, text, size);
     return copy;
+}
+
+const char *arena_printf (arena_t *self, const char *format, ...)
+{
+    va_list arguments;
+    va_start (arguments, format);
+    const char *text = arena_vprintf (self, format, arguments);
+    va_end (arguments);
+    return text;
 }
 
 size_t arena_used (const arena_t *self)

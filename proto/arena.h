@@ -11,6 +11,7 @@
 #define TASKMQ_PROTO_ARENA_H
 
 #include <protobuf-c/protobuf-c.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -28,6 +29,8 @@ void *arena_zalloc (arena_t *self, size_t count, size_t size);
 /* A formatted string of at most 511 bytes (longer texts are cut); NULL beyond the budget. */
 const char *arena_printf (arena_t *self, const char *format, ...)
     __attribute__ ((format (printf, 2, 3)));
+const char *arena_vprintf (arena_t *self, const char *format, va_list arguments)
+    __attribute__ ((format (printf, 2, 0)));
 /* Bytes handed out since the last reset. */
 size_t arena_used (const arena_t *self);
 /* True if a request was refused since the last reset. */

@@ -1,0 +1,658 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* One table of requests; behind it one check for each. A check stops at the first thing that is
+ * wrong and says which member it was and what it must be. */
+#include "validate.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "ids.h"
+#include "json.h"
+#include "types.h"
+
+/* ---- What checks are made of ------------------------------------------------------------------ */
+
+/* One request under judgement. */
+typedef struct check {
+    arena_t *arena;
+    verdict_t *verdict;
+    const verdict_t *items;    /* see request_verdict_t */
+    const codec_flaw_t *flaws; /* this request's first, NULL if it has none */
+} check_t;
+
+/* Always false: for `return refuse (…)`. */
+__attribute__ ((format (printf, 3, 4))) static bool refuse (check_t *check, tmq_code_t code,
+                                                            const char *format, ...)
+{
+    va_list arguments;
+    va_start (arguments, format);
+    const char *text = arena_vprintf (check->arena, format, arguments);
+    va_end (arguments);
+    check->verdict->code = code;
+    check->verdict->text = text != NULL ? text : code_text (code);
+    return false;
+}
+
+static bool check_name (check_t *check, const char *member, const char *name)
+{
+    return name_is_valid (name) ||
+           refuse (check, TMQ_INVALID, "%s: must match [A-Za-z0-9._-]{1,%d}", member,
+                   TMQ_NAME_LENGTH_MAX);
+}
+
+static bool check_name_or_empty (check_t *check, const char *member, const char *name)
+{
+    return *name == '\0' || check_name (check, member, name);
+}
+
+static bool check_text (check_t *check, const char *member, const char *text, size_t bytes_max)
+{
+    size_t length = strlen (text);
+    return length <= bytes_max ||
+           refuse (check, TMQ_TOO_LARGE, "%s: %zu bytes, at most %zu", member, length, bytes_max);
+}
+
+static bool check_16_bytes (check_t *check, const char *member, const ProtobufCBinaryData *data)
+{
+    return data->len == ID_BYTES ||
+           refuse (check, TMQ_INVALID, "%s: must be 16 bytes, not %zu", member, data->len);
+}
+
+static bool check_range (check_t *check, const char *member, uint64_t value, uint64_t min,
+                         uint64_t max)
+{
+    return (value >= min && value <= max) ||
+           refuse (check, TMQ_INVALID, "%s: must be in %llu..%llu", member,
+                   (unsigned long long) min, (unsigned long long) max);
+}
+
+static bool check_count (check_t *check, const char *member, size_t count, size_t min, size_t max)
+{
+    if (count < min)
+        return refuse (check, TMQ_INVALID, "%s: at least %zu", member, min);
+    return count <= max ||
+           refuse (check, TMQ_TOO_LARGE, "%s: %zu of them, at most %zu", member, count, max);
+}
+
+static bool check_body (check_t *check, const char *member, uint32_t bytes)
+{
+    return bytes <= TMQ_FRAME_BYTES_MAX ||
+           refuse (check, TMQ_TOO_LARGE, "%s: %u, at most %d", member, bytes, TMQ_FRAME_BYTES_MAX);
+}
+
+static bool check_json (check_t *check, const char *member, const char *text, size_t bytes_max,
+                        bool object)
+{
+    if (*text == '\0')
+        return true;
+    if (!check_text (check, member, text, bytes_max))
+        return false;
+    size_t length = strlen (text);
+    if (object)
+        return json_text_is_object (text, length) ||
+               refuse (check, TMQ_INVALID, "%s: must be a JSON object", member);
+    return json_text_is_valid (text, length) ||
+           refuse (check, TMQ_INVALID, "%s: must be JSON", member);
+}
+
+static bool check_names (check_t *check, const char *member, char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!check_name (check, member, names[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool check_ids (check_t *check, const char *member, const ProtobufCBinaryData *ids,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!check_16_bytes (check, member, &ids[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool check_labels (check_t *check, Taskmq__Label *const *labels, size_t count)
+{
+    if (!check_count (check, "labels", count, 0, TMQ_LABELS_MAX))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!check_name (check, "labels.key", labels[i]->key) ||
+            !check_text (check, "labels.value", labels[i]->value, TMQ_LABEL_BYTES_MAX))
+            return false;
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp (labels[i]->key, labels[k]->key) == 0)
+                return refuse (check, TMQ_INVALID, "labels.key: \"%s\" stands twice",
+                               labels[i]->key);
+        }
+    }
+    return true;
+}
+
+static bool check_lease (check_t *check, const Taskmq__Lease *lease)
+{
+    if (lease == NULL)
+        return refuse (check, TMQ_INVALID, "lease: is missing");
+    return check_16_bytes (check, "lease.task_id", &lease->task_id) &&
+           check_range (check, "lease.attempt", lease->attempt, 1, UINT32_MAX) &&
+           check_16_bytes (check, "lease.secret", &lease->secret);
+}
+
+static bool check_leases (check_t *check, Taskmq__Lease *const *leases, size_t count, size_t min)
+{
+    if (!check_count (check, "leases", count, min, TMQ_CREDIT_MAX))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!check_lease (check, leases[i]))
+            return false;
+    }
+    return true;
+}
+
+/* ---- The link --------------------------------------------------------------------------------- */
+
+enum { CLIENT_TEXT_BYTES_MAX = 64 };
+
+static bool check_nothing (check_t *check, const Taskmq__Request *request)
+{
+    (void) check;
+    (void) request;
+    return true;
+}
+
+static bool check_hello (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Hello *hello = request->hello;
+    if (!check_range (check, "version_max", hello->version_max, 1, UINT32_MAX) ||
+        !check_range (check, "version_min", hello->version_min, 1, hello->version_max))
+        return false;
+    if (hello->version_min > TMQ_PROTOCOL_VERSION || hello->version_max < TMQ_PROTOCOL_VERSION)
+        return refuse (check, TMQ_UNSUPPORTED, "the broker speaks version %d of the protocol only",
+                       TMQ_PROTOCOL_VERSION);
+    return check_name_or_empty (check, "namespace", hello->namespace_) &&
+           check_text (check, "client", hello->client, CLIENT_TEXT_BYTES_MAX);
+}
+
+/* ---- Tasks ------------------------------------------------------------------------------------ */
+
+static bool check_task_times (check_t *check, const Taskmq__TaskSpec *task)
+{
+    if (task->ttl_never && task->ttl_ms != 0)
+        return refuse (check, TMQ_INVALID, "ttl_ms: must be 0 beside ttl_never");
+    if (!check_range (check, "ttl_ms", task->ttl_ms, 0, TMQ_TTL_MS_MAX) ||
+        !check_range (check, "backoff_ms", task->backoff_ms, 0, TMQ_BACKOFF_MS_MAX))
+        return false;
+    return task->lease_ms == 0 ||
+           check_range (check, "lease_ms", task->lease_ms, TMQ_LEASE_MS_MIN, TMQ_LEASE_MS_MAX);
+}
+
+static bool check_task (check_t *check, const Taskmq__TaskSpec *task)
+{
+    tmq_id_t id;
+    if (!id_from_bytes (&id, task->task_id.data, task->task_id.len) || !id_is_v7 (&id))
+        return refuse (check, TMQ_INVALID, "task_id: must be the 16 bytes of a UUIDv7");
+    return check_name (check, "queue", task->queue) &&
+           check_body (check, "payload_bytes", task->payload_bytes) &&
+           check_text (check, "method", task->method, TMQ_METHOD_BYTES_MAX) &&
+           check_name_or_empty (check, "session", task->session) &&
+           check_text (check, "content_type", task->content_type, TMQ_CONTENT_TYPE_BYTES_MAX) &&
+           check_text (check, "dedup_key", task->dedup_key, TMQ_DEDUP_KEY_BYTES_MAX) &&
+           check_range (check, "priority_plus_1", task->priority_plus_1, 0, 256) &&
+           check_range (check, "max_attempts", task->max_attempts, 0, TMQ_MAX_ATTEMPTS_MAX) &&
+           check_task_times (check, task) && check_labels (check, task->labels, task->n_labels) &&
+           check_json (check, "meta", task->meta, TMQ_META_BYTES_MAX, true);
+}
+
+/* True if flaw is one of that item of the request that is checked. */
+static bool flaw_is_in (const check_t *check, const codec_flaw_t *flaw, size_t item)
+{
+    return flaw != NULL && flaw->request == check->flaws->request && flaw->item == item;
+}
+
+/* Judges the items one by one; the request itself stands as long as their number is right. */
+static bool check_submit (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Submit *submit = request->submit;
+    if (!check_count (check, "tasks", submit->n_tasks, 1, TMQ_SUBMIT_ITEMS_MAX))
+        return false;
+    verdict_t *items = NULL;
+    const codec_flaw_t *flaw = check->flaws;
+    for (size_t i = 0; i < submit->n_tasks; i++) {
+        verdict_t verdict = {TMQ_OK, NULL};
+        check_t item = {check->arena, &verdict, NULL, NULL};
+        if (flaw_is_in (check, flaw, i))
+            refuse (&item, TMQ_INVALID, "%s: must be UTF-8 without NUL", flaw->field);
+        else
+            check_task (&item, submit->tasks[i]);
+        while (flaw_is_in (check, flaw, i))
+            flaw = flaw->next;
+        if (verdict.code == TMQ_OK)
+            continue;
+        if (items == NULL)
+            items = arena_zalloc (check->arena, submit->n_tasks, sizeof *items);
+        if (items == NULL)
+            return refuse (check, TMQ_TOO_LARGE, "the message needs too much memory to judge");
+        items[i] = verdict;
+    }
+    check->items = items;
+    return true;
+}
+
+static bool check_get (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "task_id", &request->get->task_id);
+}
+
+static bool check_result (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "task_id", &request->result->task_id);
+}
+
+static bool check_payload (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "task_id", &request->payload->task_id);
+}
+
+static bool check_resolve (check_t *check, const Taskmq__Request *request)
+{
+    return id_suffix_is_valid (request->resolve->suffix) ||
+           refuse (check, TMQ_INVALID, "suffix: must be %d..%d lower-case hexadecimal digits",
+                   TMQ_SUFFIX_LENGTH_MIN, ID_SUFFIX_LENGTH_MAX);
+}
+
+static bool check_filter (check_t *check, const Taskmq__Filter *filter)
+{
+    if (!check_count (check, "queues", filter->n_queues, 0, TMQ_FILTER_VALUES_MAX) ||
+        !check_names (check, "queues", filter->queues, filter->n_queues) ||
+        !check_count (check, "sessions", filter->n_sessions, 0, TMQ_FILTER_VALUES_MAX) ||
+        !check_names (check, "sessions", filter->sessions, filter->n_sessions) ||
+        !check_count (check, "statuses", filter->n_statuses, 0, TMQ_FILTER_VALUES_MAX))
+        return false;
+    for (size_t i = 0; i < filter->n_statuses; i++) {
+        if (!status_is_known (filter->statuses[i]))
+            return refuse (check, TMQ_INVALID, "statuses: %u is no status", filter->statuses[i]);
+    }
+    return true;
+}
+
+/* A filter of list and count: what is stored cannot be asked for by id or label yet. */
+static bool check_stored_filter (check_t *check, const Taskmq__Filter *filter)
+{
+    if (filter == NULL)
+        return true;
+    if (filter->n_task_ids > 0)
+        return refuse (check, TMQ_UNSUPPORTED, "task_ids: only in the filter of a subscription");
+    if (filter->n_labels > 0)
+        return refuse (check, TMQ_UNSUPPORTED, "labels: only in the filter of a subscription");
+    if (!check_range (check, "created_since", filter->created_since, 0, INT64_MAX) ||
+        !check_range (check, "created_until", filter->created_until, 0, INT64_MAX))
+        return false;
+    return check_filter (check, filter);
+}
+
+static bool check_list (check_t *check, const Taskmq__Request *request)
+{
+    return check_range (check, "limit", request->list->limit, 0, TMQ_LIST_LIMIT_MAX) &&
+           check_stored_filter (check, request->list->filter);
+}
+
+static bool check_filter_of_count (check_t *check, const Taskmq__Request *request)
+{
+    return check_stored_filter (check, request->count->filter);
+}
+
+static bool check_task_events (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "task_id", &request->task_events->task_id) &&
+           check_range (check, "limit", request->task_events->limit, 0, TMQ_LIST_LIMIT_MAX);
+}
+
+static bool check_cancel (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "task_id", &request->cancel->task_id) &&
+           check_text (check, "message", request->cancel->message, TMQ_MESSAGE_BYTES_MAX);
+}
+
+static bool check_wait (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Wait *wait = request->wait;
+    return check_count (check, "task_ids", wait->n_task_ids, 1, TMQ_WAIT_IDS_MAX) &&
+           check_ids (check, "task_ids", wait->task_ids, wait->n_task_ids);
+}
+
+/* ---- Subscriptions ----------------------------------------------------------------------------- */
+
+static bool check_subscription (check_t *check, uint64_t subscription)
+{
+    return subscription != 0 || refuse (check, TMQ_INVALID, "subscription: must not be 0");
+}
+
+static bool check_live_filter (check_t *check, const Taskmq__Filter *filter)
+{
+    if (filter == NULL)
+        return true;
+    if (filter->created_since != 0 || filter->created_until != 0)
+        return refuse (check, TMQ_INVALID, "created_since, created_until: not in a subscription");
+    return check_count (check, "task_ids", filter->n_task_ids, 0, TMQ_FILTER_VALUES_MAX) &&
+           check_ids (check, "task_ids", filter->task_ids, filter->n_task_ids) &&
+           check_labels (check, filter->labels, filter->n_labels) && check_filter (check, filter);
+}
+
+static bool check_subscribe (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Subscribe *subscribe = request->subscribe;
+    if (!check_subscription (check, subscribe->subscription) ||
+        !check_range (check, "since_time", subscribe->since_time, 0, INT64_MAX))
+        return false;
+    if (subscribe->since_time != 0 && subscribe->after_seq != 0)
+        return refuse (check, TMQ_INVALID, "since_time: must be 0 beside after_seq");
+    return check_live_filter (check, subscribe->filter);
+}
+
+static bool check_credit (check_t *check, const Taskmq__Request *request)
+{
+    return check_subscription (check, request->credit->subscription);
+}
+
+static bool check_unsubscribe (check_t *check, const Taskmq__Request *request)
+{
+    return check_subscription (check, request->unsubscribe->subscription);
+}
+
+/* ---- Workers ------------------------------------------------------------------------------------ */
+
+static bool check_register (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Register *worker = request->register_;
+    return check_16_bytes (check, "worker_id", &worker->worker_id) &&
+           check_name (check, "name", worker->name) &&
+           check_count (check, "queues", worker->n_queues, 1, TMQ_WORKER_QUEUES_MAX) &&
+           check_names (check, "queues", worker->queues, worker->n_queues) &&
+           check_range (check, "capacity", worker->capacity, 0, TMQ_CREDIT_MAX) &&
+           check_leases (check, worker->leases, worker->n_leases, 0);
+}
+
+static bool check_worker_credit (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "worker_id", &request->worker_credit->worker_id) &&
+           check_range (check, "capacity", request->worker_credit->capacity, 0, TMQ_CREDIT_MAX);
+}
+
+static bool check_started (check_t *check, const Taskmq__Request *request)
+{
+    return check_lease (check, request->started->lease);
+}
+
+static bool check_renew (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "worker_id", &request->renew->worker_id) &&
+           check_leases (check, request->renew->leases, request->renew->n_leases, 1);
+}
+
+static bool check_push (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Push *push = request->push;
+    if (!check_lease (check, push->lease) ||
+        !check_text (check, "status_message", push->status_message, TMQ_MESSAGE_BYTES_MAX))
+        return false;
+    if (push->progress != NULL)
+        return check_text (check, "progress.unit", push->progress->unit, TMQ_UNIT_BYTES_MAX) &&
+               check_text (check, "progress.message", push->progress->message,
+                           TMQ_MESSAGE_BYTES_MAX);
+    return *push->status_message != '\0' ||
+           refuse (check, TMQ_INVALID, "status_message or progress: one must be given");
+}
+
+static bool check_cancel_ack (check_t *check, const Taskmq__Request *request)
+{
+    return check_lease (check, request->cancel_ack->lease);
+}
+
+static bool check_complete (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Complete *complete = request->complete;
+    return check_lease (check, complete->lease) &&
+           check_body (check, "result_bytes", complete->result_bytes) &&
+           check_text (check, "result_type", complete->result_type, TMQ_CONTENT_TYPE_BYTES_MAX);
+}
+
+static bool check_fail (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Fail *fail = request->fail;
+    if (!check_lease (check, fail->lease))
+        return false;
+    if (task_error_is_reserved (fail->code))
+        return refuse (check, TMQ_INVALID, "code: %d..%d are the broker's own",
+                       TMQ_TASK_ERROR_RESERVED_FIRST, TMQ_TASK_ERROR_RESERVED_LAST);
+    return check_text (check, "message", fail->message, TMQ_MESSAGE_BYTES_MAX) &&
+           check_json (check, "data", fail->data, TMQ_ERROR_DATA_BYTES_MAX, false) &&
+           check_body (check, "result_bytes", fail->result_bytes) &&
+           check_text (check, "result_type", fail->result_type, TMQ_CONTENT_TYPE_BYTES_MAX);
+}
+
+static bool check_release (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Release *release = request->release;
+    if (!check_lease (check, release->lease))
+        return false;
+    if (release->no_delay && release->delay_ms != 0)
+        return refuse (check, TMQ_INVALID, "delay_ms: must be 0 beside no_delay");
+    return check_range (check, "delay_ms", release->delay_ms, 0, TMQ_RELEASE_DELAY_MS_MAX);
+}
+
+static bool check_leave (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "worker_id", &request->leave->worker_id);
+}
+
+/* ---- The table ---------------------------------------------------------------------------------- */
+
+typedef struct kind {
+    const char *name; /* as the member of Request.op */
+    bool changes;     /* something stored: needs a request id */
+    bool (*check) (check_t *check, const Taskmq__Request *request);
+} kind_t;
+
+static const kind_t kinds[] = {
+    [TASKMQ__REQUEST__OP_HELLO] = {"hello", false, check_hello},
+    [TASKMQ__REQUEST__OP_GOODBYE] = {"goodbye", false, check_nothing},
+    [TASKMQ__REQUEST__OP_HEARTBEAT] = {"heartbeat", false, check_nothing},
+    [TASKMQ__REQUEST__OP_SUBMIT] = {"submit", true, check_submit},
+    [TASKMQ__REQUEST__OP_GET] = {"get", false, check_get},
+    [TASKMQ__REQUEST__OP_RESOLVE] = {"resolve", false, check_resolve},
+    [TASKMQ__REQUEST__OP_LIST] = {"list", false, check_list},
+    [TASKMQ__REQUEST__OP_COUNT] = {"count", false, check_filter_of_count},
+    [TASKMQ__REQUEST__OP_TASK_EVENTS] = {"task_events", false, check_task_events},
+    [TASKMQ__REQUEST__OP_RESULT] = {"result", false, check_result},
+    [TASKMQ__REQUEST__OP_PAYLOAD] = {"payload", false, check_payload},
+    [TASKMQ__REQUEST__OP_CANCEL] = {"cancel", true, check_cancel},
+    [TASKMQ__REQUEST__OP_WAIT] = {"wait", false, check_wait},
+    [TASKMQ__REQUEST__OP_STATS] = {"stats", false, check_nothing},
+    [TASKMQ__REQUEST__OP_SUBSCRIBE] = {"subscribe", false, check_subscribe},
+    [TASKMQ__REQUEST__OP_CREDIT] = {"credit", false, check_credit},
+    [TASKMQ__REQUEST__OP_UNSUBSCRIBE] = {"unsubscribe", false, check_unsubscribe},
+    [TASKMQ__REQUEST__OP_REGISTER] = {"register", false, check_register},
+    [TASKMQ__REQUEST__OP_WORKER_CREDIT] = {"worker_credit", false, check_worker_credit},
+    [TASKMQ__REQUEST__OP_STARTED] = {"started", false, check_started},
+    [TASKMQ__REQUEST__OP_RENEW] = {"renew", false, check_renew},
+    [TASKMQ__REQUEST__OP_PUSH] = {"push", true, check_push},
+    [TASKMQ__REQUEST__OP_CANCEL_ACK] = {"cancel_ack", true, check_cancel_ack},
+    [TASKMQ__REQUEST__OP_COMPLETE] = {"complete", true, check_complete},
+    [TASKMQ__REQUEST__OP_FAIL] = {"fail", true, check_fail},
+    [TASKMQ__REQUEST__OP_RELEASE] = {"release", true, check_release},
+    [TASKMQ__REQUEST__OP_LEAVE] = {"leave", false, check_leave},
+};
+
+/* The row of a request, or NULL for a kind that this version does not know. */
+static const kind_t *kind_of (const Taskmq__Request *request)
+{
+    size_t index = (size_t) request->op_case;
+    if (index >= sizeof kinds / sizeof kinds[0] || kinds[index].name == NULL)
+        return NULL;
+    return &kinds[index];
+}
+
+const char *validate_request_name (const Taskmq__Request *request)
+{
+    const kind_t *kind = kind_of (request);
+    return kind != NULL ? kind->name : "unknown";
+}
+
+bool validate_request_changes (const Taskmq__Request *request)
+{
+    const kind_t *kind = kind_of (request);
+    return kind != NULL && kind->changes;
+}
+
+/* ---- Requests and messages ------------------------------------------------------------------------ */
+
+/* What is declared larger than a frame cannot be in one. */
+static size_t body_in_frame (uint32_t bytes)
+{
+    return bytes <= TMQ_FRAME_BYTES_MAX ? bytes : 0;
+}
+
+size_t validate_payload_bytes (const Taskmq__TaskSpec *spec)
+{
+    return body_in_frame (spec->payload_bytes);
+}
+
+/* Length of all bodies that a request has in the second frame. */
+static size_t request_bodies (const Taskmq__Request *request)
+{
+    size_t total = 0;
+    switch (request->op_case) {
+    case TASKMQ__REQUEST__OP_SUBMIT:
+        for (size_t i = 0; i < request->submit->n_tasks; i++)
+            total += validate_payload_bytes (request->submit->tasks[i]);
+        return total;
+    case TASKMQ__REQUEST__OP_COMPLETE: return body_in_frame (request->complete->result_bytes);
+    case TASKMQ__REQUEST__OP_FAIL: return body_in_frame (request->fail->result_bytes);
+    default: return 0;
+    }
+}
+
+static bool check_request_id (check_t *check, const Taskmq__Request *request, const kind_t *kind)
+{
+    if (request->request_id.len == 0 && !kind->changes)
+        return true;
+    if (request->request_id.len == 0)
+        return refuse (check, TMQ_INVALID, "request_id: %s needs one", kind->name);
+    return check_16_bytes (check, "request_id", &request->request_id);
+}
+
+static bool check_request (check_t *check, const Taskmq__Request *request, bool alone)
+{
+    const kind_t *kind = kind_of (request);
+    if (request->id == 0)
+        return refuse (check, TMQ_INVALID, "id: must not be 0");
+    if (kind == NULL)
+        return refuse (check, TMQ_UNSUPPORTED, "the kind of the request is not known");
+    if (!check_request_id (check, request, kind))
+        return false;
+    bool by_item = request->op_case == TASKMQ__REQUEST__OP_SUBMIT;
+    if (check->flaws != NULL && !by_item)
+        return refuse (check, TMQ_INVALID, "%s: must be UTF-8 without NUL", check->flaws->field);
+    if (request->op_case == TASKMQ__REQUEST__OP_HELLO && !alone)
+        return refuse (check, TMQ_INVALID, "hello: must be alone in its message");
+    return kind->check (check, request);
+}
+
+/* Without the right lengths nobody knows which byte belongs to whom: whoever has a body is refused. */
+static void refuse_bodies (verdicts_t *out, arena_t *arena, const Taskmq__ClientMessage *message,
+                           request_verdict_t *requests, size_t mentioned, size_t body_bytes)
+{
+    check_t whole = {arena, &out->message, NULL, NULL};
+    if (mentioned == 0) {
+        refuse (&whole, TMQ_INVALID, "the second frame has %zu bytes that no request mentions",
+                body_bytes);
+        return;
+    }
+    for (size_t i = 0; i < message->n_requests; i++) {
+        if (requests[i].verdict.code != TMQ_OK || request_bodies (message->requests[i]) == 0)
+            continue;
+        check_t check = {arena, &requests[i].verdict, NULL, NULL};
+        refuse (&check, TMQ_INVALID, "the requests mention %zu bytes, the second frame has %zu",
+                mentioned, body_bytes);
+        out->refused++;
+    }
+}
+
+/* Judges every request; returns how many bytes of bodies they mention. */
+static size_t judge_requests (verdicts_t *out, arena_t *arena, const Taskmq__ClientMessage *message,
+                              const codec_flaw_t *flaw, request_verdict_t *requests)
+{
+    size_t offset = 0;
+    for (size_t i = 0; i < message->n_requests; i++) {
+        request_verdict_t *verdict = &requests[i];
+        bool flawed = flaw != NULL && flaw->request == i;
+        check_t check = {arena, &verdict->verdict, NULL, flawed ? flaw : NULL};
+        if (!check_request (&check, message->requests[i], message->n_requests == 1))
+            out->refused++;
+        while (flaw != NULL && flaw->request == i)
+            flaw = flaw->next;
+        verdict->items = check.items;
+        verdict->body_offset = offset;
+        offset += request_bodies (message->requests[i]);
+    }
+    return offset;
+}
+
+static bool check_envelope (check_t *check, const Taskmq__ClientMessage *message)
+{
+    if (message->token.len != 0 && !check_16_bytes (check, "token", &message->token))
+        return false;
+    return check_count (check, "requests", message->n_requests, 1, TMQ_REQUESTS_MAX);
+}
+
+void validate_client_message (verdicts_t *out, arena_t *arena, const Taskmq__ClientMessage *message,
+                              const codec_flaw_t *flaws, size_t body_bytes)
+{
+    *out = (verdicts_t){{TMQ_OK, NULL}, NULL, 0, 0};
+    check_t whole = {arena, &out->message, NULL, NULL};
+    if (!check_envelope (&whole, message))
+        return;
+    request_verdict_t *requests = arena_zalloc (arena, message->n_requests, sizeof *requests);
+    if (requests == NULL) {
+        refuse (&whole, TMQ_TOO_LARGE, "the message needs too much memory to judge");
+        return;
+    }
+    size_t mentioned = judge_requests (out, arena, message, flaws, requests);
+    if (mentioned != body_bytes)
+        refuse_bodies (out, arena, message, requests, mentioned, body_bytes);
+    if (out->message.code != TMQ_OK)
+        return;
+    out->requests = requests;
+    out->requests_count = message->n_requests;
+}
+
+const Taskmq__ClientMessage *validate_frames (verdicts_t *out, arena_t *arena, size_t frames,
+                                              const void *envelope, size_t envelope_bytes,
+                                              size_t body_bytes)
+{
+    *out = (verdicts_t){{TMQ_OK, NULL}, NULL, 0, 0};
+    check_t whole = {arena, &out->message, NULL, NULL};
+    if (frames < 1 || frames > 2) {
+        refuse (&whole, TMQ_INVALID, "a message has one or two frames, not %zu", frames);
+        return NULL;
+    }
+    if (body_bytes > TMQ_FRAME_BYTES_MAX) {
+        refuse (&whole, TMQ_TOO_LARGE, "the second frame has %zu bytes, at most %d", body_bytes,
+                TMQ_FRAME_BYTES_MAX);
+        return NULL;
+    }
+    codec_report_t report;
+    const Taskmq__ClientMessage *message =
+        codec_client_message (&report, arena, envelope, envelope_bytes);
+    if (message == NULL) {
+        out->message = (verdict_t){report.code, report.text};
+        return NULL;
+    }
+    validate_client_message (out, arena, message, report.flaws, body_bytes);
+    return out->message.code == TMQ_OK ? message : NULL;
+}
