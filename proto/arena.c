@@ -14,6 +14,9 @@
 enum {
     /* A message with one small request takes about 1 KiB, a full envelope about 300 KiB. */
     ARENA_BLOCK_BYTES = 16 * 1024,
+    /* Blocks double up to here, so that a drain of many messages takes few of them. */
+    ARENA_BLOCK_BYTES_MAX = 256 * 1024,
+    ARENA_BUDGETS_KEPT = 8,
     ARENA_TEXT_BYTES_MAX = 512
 };
 
@@ -76,12 +79,26 @@ void arena_free (arena_t *self)
 void arena_reset (arena_t *self)
 {
     /* Messages of many shapes can leave blocks that none of them fills. */
-    if (self->held / 2 > self->budget)
+    if (self->held / ARENA_BUDGETS_KEPT > self->budget)
         arena_free_blocks (self);
-    self->handed_out = 0;
-    self->exhausted = false;
     self->current = self->first;
     self->used = 0;
+    arena_next_message (self);
+}
+
+void arena_next_message (arena_t *self)
+{
+    self->handed_out = 0;
+    self->exhausted = false;
+}
+
+/* Size of a new block that shall have room for size bytes. */
+static size_t arena_block_size (const arena_t *self, size_t size)
+{
+    size_t wanted = self->held < ARENA_BLOCK_BYTES ? ARENA_BLOCK_BYTES : self->held;
+    if (wanted > ARENA_BLOCK_BYTES_MAX)
+        wanted = ARENA_BLOCK_BYTES_MAX;
+    return size > wanted ? size : wanted;
 }
 
 /* Makes the next block that has room for size the current one. */
@@ -89,7 +106,7 @@ static bool arena_advance (arena_t *self, size_t size)
 {
     block_t *next = self->current != NULL ? self->current->next : NULL;
     if (next == NULL || next->size < size) {
-        size_t block_size = size > ARENA_BLOCK_BYTES ? size : ARENA_BLOCK_BYTES;
+        size_t block_size = arena_block_size (self, size);
         block_t *block = malloc (sizeof *block + block_size);
         if (block == NULL)
             return false;

@@ -17,11 +17,15 @@
 
 typedef struct arena arena_t;
 
-/* budget_bytes: what may be handed out between two resets. NULL when memory is exhausted. */
+/* budget_bytes: what may be handed out for one message. NULL when memory is exhausted. */
 arena_t *arena_new (size_t budget_bytes);
 void arena_free (arena_t *self); /* accepts NULL */
-/* Forgets everything that was handed out; keeps the blocks for what comes next. */
+/* Forgets everything that was handed out; keeps the blocks for what comes next (unless they have
+ * become more than eight budgets). */
 void arena_reset (arena_t *self);
+/* The next message begins, with a budget of its own; what was handed out before it stays valid. For
+ * those who keep several messages in one arena, one drain for instance. */
+void arena_next_message (arena_t *self);
 /* Aligned for every type, undefined contents; size 0 is allowed. NULL beyond the budget. */
 void *arena_alloc (arena_t *self, size_t size);
 /* As arena_alloc, zeroed, for count elements; NULL also if the product overflows. */
@@ -31,9 +35,9 @@ const char *arena_printf (arena_t *self, const char *format, ...)
     __attribute__ ((format (printf, 2, 3)));
 const char *arena_vprintf (arena_t *self, const char *format, va_list arguments)
     __attribute__ ((format (printf, 2, 0)));
-/* Bytes handed out since the last reset. */
+/* Bytes handed out for this message. */
 size_t arena_used (const arena_t *self);
-/* True if a request was refused since the last reset. */
+/* True if a request was refused for this message. */
 bool arena_exhausted (const arena_t *self);
 /* For protobuf-c; its free does nothing. Lives as long as the arena. */
 ProtobufCAllocator *arena_allocator (arena_t *self);

@@ -154,6 +154,9 @@ enum { JSON_EXPORT_BODY_BYTES_MAX = 64 * 1024 }; /* of a body in tasks.jsonl */
 
 /* extras may be NULL. Hashes are BLAKE2b-256 in hexadecimal. */
 void json_write_task (json_writer_t *self, const task_view_t *task, const task_extras_t *extras);
+/* Only the members, for those who open the object themselves and add members of their own. */
+void json_write_task_members (json_writer_t *self, const task_view_t *task,
+                              const task_extras_t *extras);
 /* A line of a snapshot: kind "snapshot" before the task's keys. */
 void json_write_snapshot (json_writer_t *self, const task_view_t *task);
 void json_write_event (json_writer_t *self, const event_view_t *event);

@@ -201,41 +201,41 @@ static void write_contents (json_writer_t *writer, const task_view_t *task, size
     member_uint (writer, "version", task->version);
 }
 
-static void write_task_members (json_writer_t *writer, const task_view_t *task,
-                                const task_extras_t *extras)
+void json_write_task_members (json_writer_t *self, const task_view_t *task,
+                              const task_extras_t *extras)
 {
-    write_identity (writer, task);
-    write_course (writer, task);
-    write_contents (writer, task, extras->body_bytes_max);
+    static const task_extras_t none;
+    if (extras == NULL)
+        extras = &none;
+    write_identity (self, task);
+    write_course (self, task);
+    write_contents (self, task, extras->body_bytes_max);
     if (extras->exported) {
-        member_uint (writer, "seq", task->seq);
-        member_uint (writer, "pos", extras->pos);
+        member_uint (self, "seq", task->seq);
+        member_uint (self, "pos", extras->pos);
     }
     if (extras->exported || extras->payload)
-        member_body (writer, "payload", task->content_type, task->payload, task->payload_bytes,
+        member_body (self, "payload", task->content_type, task->payload, task->payload_bytes,
                      extras->body_bytes_max);
     if (extras->exported) {
-        member_hash (writer, "payload_hash", task->payload, task->payload_bytes,
+        member_hash (self, "payload_hash", task->payload, task->payload_bytes,
                      extras->body_bytes_max);
-        member_hash (writer, "result_hash", task->result, task->result_bytes,
-                     extras->body_bytes_max);
+        member_hash (self, "result_hash", task->result, task->result_bytes, extras->body_bytes_max);
     }
 }
 
 void json_write_task (json_writer_t *self, const task_view_t *task, const task_extras_t *extras)
 {
-    static const task_extras_t none;
     json_write_object_begin (self);
-    write_task_members (self, task, extras != NULL ? extras : &none);
+    json_write_task_members (self, task, extras);
     json_write_object_end (self);
 }
 
 void json_write_snapshot (json_writer_t *self, const task_view_t *task)
 {
-    static const task_extras_t none;
     json_write_object_begin (self);
     member_text (self, "kind", "snapshot");
-    write_task_members (self, task, &none);
+    json_write_task_members (self, task, NULL);
     json_write_object_end (self);
 }
 
