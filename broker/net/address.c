@@ -1,0 +1,214 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Failure: everything that is wrong is said in a sentence and left to the caller; nothing that
+ * stands in the file system is removed here. */
+#include "net/address.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "ids.h"
+
+enum { HOST_SIZE = 64, PATH_HASH_BYTES = 16 };
+
+__attribute__ ((format (printf, 3, 4))) static bool fail (char *error, size_t size,
+                                                          const char *format, ...)
+{
+    va_list arguments;
+    va_start (arguments, format);
+    vsnprintf (error, size, format, arguments);
+    va_end (arguments);
+    return false;
+}
+
+/* ---- tcp --------------------------------------------------------------------------------------- */
+
+static bool host_is_loopback (const char *host, bool *ipv6)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    *ipv6 = false;
+    if (inet_pton (AF_INET, host, &v4) == 1)
+        return (ntohl (v4.s_addr) >> 24) == 127;
+    if (inet_pton (AF_INET6, host, &v6) == 1) {
+        *ipv6 = true;
+        return IN6_IS_ADDR_LOOPBACK (&v6);
+    }
+    return false;
+}
+
+static bool parse_tcp (address_t *out, const char *rest, char *error, size_t size)
+{
+    const char *colon = strrchr (rest, ':');
+    char *end;
+    unsigned long port = colon != NULL ? strtoul (colon + 1, &end, 10) : 0;
+    if (colon == NULL || colon[1] < '0' || colon[1] > '9' || *end != '\0' || port > 65535)
+        return fail (error, size, "tcp://%s: expected tcp://HOST:PORT", rest);
+
+    size_t length = (size_t) (colon - rest);
+    if (length >= 2 && rest[0] == '[' && rest[length - 1] == ']') {
+        rest++;
+        length -= 2;
+    }
+    char host[HOST_SIZE];
+    if (length == 0 || length >= sizeof (host))
+        return fail (error, size, "tcp://%s: the host is not an address", rest);
+    memcpy (host, rest, length);
+    host[length] = '\0';
+    if (strcmp (host, "localhost") == 0)
+        strcpy (host, "127.0.0.1");
+    if (!host_is_loopback (host, &out->ipv6))
+        return fail (error, size,
+                     "tcp://%s: only loopback addresses (127.0.0.1, [::1]) are possible: other "
+                     "machines could connect without a key, and keys are not built yet",
+                     rest);
+    out->kind = ADDRESS_TCP;
+    snprintf (out->uri, sizeof (out->uri), out->ipv6 ? "tcp://[%s]:%lu" : "tcp://%s:%lu", host,
+              port);
+    return true;
+}
+
+/* ---- ipc --------------------------------------------------------------------------------------- */
+
+/* A directory that only this user can enter; made if it is missing. */
+static bool private_directory (const char *path, char *error, size_t size)
+{
+    struct stat info;
+    if (mkdir (path, 0700) != 0 && errno != EEXIST)
+        return fail (error, size, "cannot make %s: %s", path, strerror (errno));
+    if (lstat (path, &info) != 0)
+        return fail (error, size, "cannot look at %s: %s", path, strerror (errno));
+    if (!S_ISDIR (info.st_mode) || info.st_uid != geteuid () || (info.st_mode & 077) != 0)
+        return fail (error, size, "%s is not a directory of this user alone (mode 0700)", path);
+    return true;
+}
+
+static bool move_path (char *path, size_t path_size, char *error, size_t size)
+{
+    char directory[ADDRESS_IPC_PATH_MAX + 1];
+    const char *runtime = getenv ("XDG_RUNTIME_DIR");
+    const char *temporary = getenv ("TMPDIR");
+    int length;
+    if (runtime != NULL && runtime[0] == '/')
+        length = snprintf (directory, sizeof (directory), "%s/taskmq", runtime);
+    else
+        length = snprintf (directory, sizeof (directory), "%s/taskmq-%u",
+                           temporary != NULL && temporary[0] == '/' ? temporary : "/tmp",
+                           (unsigned) geteuid ());
+
+    uint8_t hash[PATH_HASH_BYTES];
+    char name[2 * PATH_HASH_BYTES + 1];
+    crypto_generichash (hash, sizeof (hash), (const uint8_t *) path, strlen (path), NULL, 0);
+    hex_encode (name, hash, sizeof (hash));
+    static const char suffix[] = ".ipc";
+    if (length < 0 || (size_t) length + 1 + strlen (name) + strlen (suffix) > ADDRESS_IPC_PATH_MAX)
+        return fail (error, size,
+                     "ipc://%s is over %d bytes and the directory for short paths is too long too; "
+                     "set XDG_RUNTIME_DIR to a short one",
+                     path, ADDRESS_IPC_PATH_MAX);
+    if (!private_directory (directory, error, size))
+        return false;
+    snprintf (path, path_size, "%s/%s%s", directory, name, suffix);
+    return true;
+}
+
+static bool parse_ipc (address_t *out, const char *rest, char *error, size_t size)
+{
+    if (rest[0] == '@')
+        return fail (error, size, "ipc://%s: an abstract name has no permissions; use a path",
+                     rest);
+    if (rest[0] == '\0' || rest[strlen (rest) - 1] == '/')
+        return fail (error, size, "ipc://%s: expected the path of a socket", rest);
+
+    char directory[PATH_MAX] = "";
+    if (rest[0] != '/' && getcwd (directory, sizeof (directory)) == NULL)
+        return fail (error, size, "cannot name the working directory: %s", strerror (errno));
+    char path[ADDRESS_PATH_SIZE];
+    int length = snprintf (path, sizeof (path), rest[0] == '/' ? "%s%s" : "%s/%s", directory, rest);
+    if (length < 0 || (size_t) length >= sizeof (path))
+        return fail (error, size, "the ipc path is over %d bytes", ADDRESS_PATH_SIZE - 1);
+    out->kind = ADDRESS_IPC;
+    out->moved = length > ADDRESS_IPC_PATH_MAX;
+    if (out->moved && !move_path (path, sizeof (path), error, size))
+        return false;
+    snprintf (out->uri, sizeof (out->uri), "ipc://%s", path);
+    return true;
+}
+
+bool address_parse (address_t *out, const char *uri, char *error, size_t error_size)
+{
+    static const char ipc[] = "ipc://";
+    static const char tcp[] = "tcp://";
+    memset (out, 0, sizeof (*out));
+    if (strncmp (uri, ipc, strlen (ipc)) == 0)
+        return parse_ipc (out, uri + strlen (ipc), error, error_size);
+    if (strncmp (uri, tcp, strlen (tcp)) == 0)
+        return parse_tcp (out, uri + strlen (tcp), error, error_size);
+    return fail (error, error_size, "%s: expected ipc://PATH or tcp://HOST:PORT", uri);
+}
+
+/* ---- The lock beside an ipc path ----------------------------------------------------------------- */
+
+/* Somebody answers at the socket: a program that knows nothing of our lock. */
+static bool socket_is_alive (const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    assert (strlen (path) < sizeof (address.sun_path));
+    strcpy (address.sun_path, path);
+    int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    bool alive =
+        connect (fd, (struct sockaddr *) &address, sizeof (address)) == 0 || errno == EAGAIN;
+    close (fd);
+    return alive;
+}
+
+static bool path_is_free (const char *path, char *error, size_t size)
+{
+    struct stat info;
+    if (lstat (path, &info) != 0) {
+        if (errno == ENOENT)
+            return true;
+        return fail (error, size, "cannot look at %s: %s", path, strerror (errno));
+    }
+    if (!S_ISSOCK (info.st_mode))
+        return fail (error, size, "%s exists and is not a socket", path);
+    if (socket_is_alive (path))
+        return fail (error, size, "another program listens on %s", path);
+    return true;
+}
+
+int address_lock_ipc (const char *path, char *error, size_t error_size)
+{
+    char lock[ADDRESS_PATH_SIZE];
+    snprintf (lock, sizeof (lock), "%s.lock", path);
+    int fd = open (lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        fail (error, error_size, "cannot open %s: %s", lock, strerror (errno));
+        return -1;
+    }
+    bool locked = flock (fd, LOCK_EX | LOCK_NB) == 0;
+    if (!locked)
+        fail (error, error_size,
+              errno == EWOULDBLOCK ? "another broker listens on %s" : "cannot lock %s.lock", path);
+    if (locked && path_is_free (path, error, error_size))
+        return fd;
+    close (fd);
+    return -1;
+}

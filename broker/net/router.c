@@ -1,0 +1,407 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Failure: a message with wrong frames is read to its end and reported with its peer; one that
+ * cannot be sent is reported to the caller. An error of a socket that is no peer's doing cannot
+ * happen while the socket is ours, so it is an assert. */
+#include "net/router.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "core/memory.h"
+
+enum {
+    FRAMES_MAX = 2,
+    /* What a frozen peer may pin in its pipe, in messages (A40). */
+    SEND_HIGH_WATER = 128,
+    /* A drain takes at most 1,000 messages of all peers; a quarter of that from one keeps it fed. */
+    RECEIVE_HIGH_WATER = 256,
+    CURVE_OVERHEAD_BYTES = 33, /* counted by MAXMSGSIZE, not by us */
+    BACKLOG = 1024, /* connections that wait for accept: a crowd that comes back at once */
+    KEEPALIVE_IDLE_S = 30,
+    KEEPALIVE_INTERVAL_S = 10,
+    KEEPALIVE_COUNT = 3,
+    /* Below it a copy is cheaper than libzmq's allocation and two counted references. */
+    COPY_BYTES_MAX = 512
+};
+
+typedef struct held {
+    zmq_msg_t frames[FRAMES_MAX];
+    int count;
+} held_t;
+
+typedef struct endpoint {
+    char uri[ADDRESS_PATH_SIZE + 8];
+    int lock; /* beside an ipc path, else -1 */
+} endpoint_t;
+
+struct router {
+    void *socket;
+    void *monitor;
+    peers_t *peers;
+    held_t *held; /* never moves: small messages live inside zmq_msg_t */
+    size_t held_count;
+    size_t held_max;
+    endpoint_t *endpoints[ROUTER_ENDPOINTS_MAX];
+    size_t endpoints_count;
+    router_stats_t stats;
+};
+
+/* ---- Life ---------------------------------------------------------------------------------------- */
+
+static void set_option (void *socket, int option, int value)
+{
+    int rc = zmq_setsockopt (socket, option, &value, sizeof (value));
+    assert (rc == 0);
+}
+
+static void configure (void *socket, int linger_ms)
+{
+    set_option (socket, ZMQ_ROUTER_MANDATORY, 1);
+    set_option (socket, ZMQ_ROUTER_HANDOVER, 0);
+    set_option (socket, ZMQ_SNDHWM, SEND_HIGH_WATER);
+    set_option (socket, ZMQ_RCVHWM, RECEIVE_HIGH_WATER);
+    set_option (socket, ZMQ_LINGER, linger_ms);
+    set_option (socket, ZMQ_BACKLOG, BACKLOG);
+    set_option (socket, ZMQ_TCP_KEEPALIVE, 1);
+    set_option (socket, ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_IDLE_S);
+    set_option (socket, ZMQ_TCP_KEEPALIVE_INTVL, KEEPALIVE_INTERVAL_S);
+    set_option (socket, ZMQ_TCP_KEEPALIVE_CNT, KEEPALIVE_COUNT);
+    int64_t bytes_max = TMQ_FRAME_BYTES_MAX + CURVE_OVERHEAD_BYTES;
+    int rc = zmq_setsockopt (socket, ZMQ_MAXMSGSIZE, &bytes_max, sizeof (bytes_max));
+    assert (rc == 0);
+}
+
+static void *monitor_open (void *context, void *socket)
+{
+    char address[64];
+    snprintf (address, sizeof (address), "inproc://taskmqd-monitor-%p", socket);
+    if (zmq_socket_monitor (socket, address, ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_ACCEPT_FAILED) != 0)
+        return NULL;
+    void *monitor = zmq_socket (context, ZMQ_PAIR);
+    if (monitor == NULL)
+        return NULL;
+    /* Without a high-water mark: libzmq's I/O thread would wait for a frozen server. */
+    set_option (monitor, ZMQ_RCVHWM, 0);
+    set_option (monitor, ZMQ_LINGER, 0);
+    if (zmq_connect (monitor, address) == 0)
+        return monitor;
+    zmq_close (monitor);
+    return NULL;
+}
+
+router_t *router_new (const router_options_t *options, char *error, size_t error_size)
+{
+    router_t *self = memory_zero (1, sizeof (*self));
+    self->held_max = options->held_max;
+    self->held = memory_zero (options->held_max, sizeof (held_t));
+    self->peers = peers_new (options->peers_max, options->key);
+    self->socket = zmq_socket (options->context, ZMQ_ROUTER);
+    if (self->socket != NULL) {
+        configure (self->socket, options->linger_ms);
+        self->monitor = monitor_open (options->context, self->socket);
+    }
+    if (self->monitor != NULL)
+        return self;
+    snprintf (error, error_size, "cannot make the socket: %s", zmq_strerror (zmq_errno ()));
+    router_free (&self);
+    return NULL;
+}
+
+void router_free (router_t **self_p)
+{
+    router_t *self = *self_p;
+    if (self == NULL)
+        return;
+    *self_p = NULL;
+    router_release (self);
+    if (self->socket != NULL) {
+        zmq_socket_monitor (self->socket, NULL, 0);
+        zmq_close (self->socket);
+    }
+    if (self->monitor != NULL)
+        zmq_close (self->monitor);
+    for (size_t i = 0; i < self->endpoints_count; i++) {
+        if (self->endpoints[i]->lock >= 0)
+            close (self->endpoints[i]->lock);
+        free (self->endpoints[i]);
+    }
+    peers_free (&self->peers);
+    free (self->held);
+    free (self);
+}
+
+const char *router_bind (router_t *self, const address_t *address, char *error, size_t error_size)
+{
+    if (self->endpoints_count == ROUTER_ENDPOINTS_MAX) {
+        snprintf (error, error_size, "more than %d addresses", ROUTER_ENDPOINTS_MAX);
+        return NULL;
+    }
+    int lock = -1;
+    if (address->kind == ADDRESS_IPC) {
+        lock = address_lock_ipc (address->uri + strlen ("ipc://"), error, error_size);
+        if (lock < 0)
+            return NULL;
+    }
+    set_option (self->socket, ZMQ_IPV6, address->ipv6);
+    if (zmq_bind (self->socket, address->uri) != 0) {
+        snprintf (error, error_size, "cannot listen on %s: %s", address->uri,
+                  zmq_strerror (zmq_errno ()));
+        if (lock >= 0)
+            close (lock);
+        return NULL;
+    }
+    endpoint_t *endpoint = memory_zero (1, sizeof (*endpoint));
+    size_t size = sizeof (endpoint->uri);
+    int rc = zmq_getsockopt (self->socket, ZMQ_LAST_ENDPOINT, endpoint->uri, &size);
+    assert (rc == 0);
+    endpoint->lock = lock;
+    self->endpoints[self->endpoints_count++] = endpoint;
+    return endpoint->uri;
+}
+
+/* ---- In ------------------------------------------------------------------------------------------ */
+
+static bool frame_receive (void *socket, zmq_msg_t *frame, int flags)
+{
+    while (zmq_msg_recv (frame, socket, flags) < 0) {
+        assert (zmq_errno () == EINTR || zmq_errno () == EAGAIN);
+        if (zmq_errno () == EAGAIN)
+            return false;
+    }
+    return true;
+}
+
+/* Reads the frames behind the routing id; keeps the first two, of the others one at a time. Returns
+ * how many there were; origin is taken from the last one, because only it carries the descriptor. */
+static size_t frames_receive (router_t *self, held_t *held, zmq_msg_t *scrap, origin_t *origin)
+{
+    zmq_msg_t *frame = NULL;
+    size_t count = 0;
+    do {
+        frame = count < FRAMES_MAX ? &held->frames[count] : scrap;
+        if (count < FRAMES_MAX) {
+            zmq_msg_init (frame);
+            held->count++;
+        }
+        /* The frames of a message arrive together. */
+        bool received = frame_receive (self->socket, frame, 0);
+        assert (received);
+        count++;
+    } while (zmq_msg_more (frame));
+    /* Of the properties only Peer-Address is the transport's own word: without a mechanism that
+     * authenticates, a client may send any User-Id it likes. */
+    const char *address = zmq_msg_gets (frame, "Peer-Address");
+    origin->address = address != NULL ? address : "";
+    origin->fd = zmq_msg_get (frame, ZMQ_SRCFD);
+    return count;
+}
+
+static void frames_judge (router_t *self, held_t *held, size_t frames, incoming_t *out)
+{
+    if (frames == 0 || frames > FRAMES_MAX) {
+        out->refusal = TMQ_INVALID;
+        out->text = "a message has one or two frames";
+    } else if (zmq_msg_size (&held->frames[0]) > TMQ_ENVELOPE_BYTES_MAX) {
+        out->refusal = TMQ_TOO_LARGE;
+        out->text = "the envelope is larger than 65536 bytes";
+    } else {
+        out->envelope = zmq_msg_data (&held->frames[0]);
+        out->envelope_bytes = zmq_msg_size (&held->frames[0]);
+        if (frames == FRAMES_MAX) {
+            out->body = zmq_msg_data (&held->frames[1]);
+            out->body_bytes = zmq_msg_size (&held->frames[1]);
+        }
+        return;
+    }
+    self->stats.refused_frames++;
+}
+
+/* One message, unless its peer is refused: then out->peer is 0. */
+static bool message_receive (router_t *self, int64_t now_ms, incoming_t *out)
+{
+    zmq_msg_t routing_id;
+    zmq_msg_t scrap;
+    zmq_msg_init (&routing_id);
+    if (!frame_receive (self->socket, &routing_id, ZMQ_DONTWAIT))
+        return false;
+    zmq_msg_init (&scrap);
+    held_t *held = &self->held[self->held_count++];
+    held->count = 0;
+    memset (out, 0, sizeof (*out));
+    origin_t origin = {zmq_msg_data (&routing_id), zmq_msg_size (&routing_id), -1, ""};
+    size_t frames = 0;
+    if (zmq_msg_more (&routing_id))
+        frames = frames_receive (self, held, &scrap, &origin);
+    out->peer = peers_seen (self->peers, &origin, now_ms, &out->identity);
+    if (out->peer != 0)
+        frames_judge (self, held, frames, out);
+    else
+        self->stats.refused_peers++;
+    zmq_msg_close (&scrap);
+    zmq_msg_close (&routing_id);
+    self->stats.received++;
+    return true;
+}
+
+bool router_receive (router_t *self, int64_t now_ms, incoming_t *out)
+{
+    while (self->held_count < self->held_max) {
+        if (!message_receive (self, now_ms, out))
+            return false;
+        if (out->peer != 0)
+            return true;
+    }
+    return false;
+}
+
+void router_release (router_t *self)
+{
+    for (size_t i = 0; i < self->held_count; i++) {
+        for (int frame = 0; frame < self->held[i].count; frame++)
+            zmq_msg_close (&self->held[i].frames[frame]);
+    }
+    self->held_count = 0;
+}
+
+/* ---- Out ----------------------------------------------------------------------------------------- */
+
+/* Called by libzmq's I/O thread when the bytes have left. */
+static void body_sent (void *bytes, void *buf)
+{
+    (void) bytes;
+    buf_drop (buf);
+}
+
+static void frame_copy (zmq_msg_t *frame, const void *bytes, size_t length)
+{
+    if (zmq_msg_init_size (frame, length) != 0)
+        abort (); /* out of memory, as everywhere in the broker */
+    memcpy (zmq_msg_data (frame), bytes, length);
+}
+
+static void frame_body (zmq_msg_t *frame, buf_t *body)
+{
+    size_t length = buf_length (body);
+    if (length <= COPY_BYTES_MAX) {
+        frame_copy (frame, buf_bytes (body), length);
+        return;
+    }
+    /* libzmq only reads what it is given. */
+    union {
+        const uint8_t *constant;
+        void *data;
+    } bytes = {.constant = buf_bytes (body)};
+    if (zmq_msg_init_data (frame, bytes.data, length, body_sent, buf_keep (body)) != 0)
+        abort ();
+}
+
+static bool frame_send (void *socket, zmq_msg_t *frame, int flags)
+{
+    int rc;
+    do
+        rc = zmq_msg_send (frame, socket, flags | ZMQ_DONTWAIT);
+    while (rc < 0 && zmq_errno () == EINTR);
+    if (rc < 0)
+        zmq_msg_close (frame);
+    return rc >= 0;
+}
+
+bool router_send (router_t *self, const output_t *output)
+{
+    size_t length = 0;
+    const void *routing_id = peers_route (self->peers, output->peer, &length);
+    zmq_msg_t frame;
+    bool sent = routing_id != NULL;
+    if (sent) {
+        frame_copy (&frame, routing_id, length);
+        /* Only the first frame can be refused: then nothing of the message was taken. */
+        sent = frame_send (self->socket, &frame, ZMQ_SNDMORE);
+    }
+    if (!sent) {
+        self->stats.send_failed++;
+        return false;
+    }
+    frame_copy (&frame, output->envelope, output->envelope_bytes);
+    frame_send (self->socket, &frame, output->body != NULL ? ZMQ_SNDMORE : 0);
+    if (output->body != NULL) {
+        frame_body (&frame, output->body);
+        frame_send (self->socket, &frame, 0);
+    }
+    self->stats.sent++;
+    return true;
+}
+
+/* ---- Descriptors and ends ------------------------------------------------------------------------ */
+
+static int descriptor (void *socket)
+{
+    int fd;
+    size_t size = sizeof (fd);
+    int rc = zmq_getsockopt (socket, ZMQ_FD, &fd, &size);
+    assert (rc == 0);
+    return fd;
+}
+
+int router_fd (const router_t *self)
+{
+    return descriptor (self->socket);
+}
+
+int router_watch_fd (const router_t *self)
+{
+    return descriptor (self->monitor);
+}
+
+/* An event of the monitor: 16 bits of event and 32 of value, then a frame with the address. */
+static bool event_receive (void *monitor, uint16_t *event, uint32_t *value)
+{
+    zmq_msg_t frame;
+    zmq_msg_init (&frame);
+    if (!frame_receive (monitor, &frame, ZMQ_DONTWAIT))
+        return false;
+    assert (zmq_msg_size (&frame) == sizeof (*event) + sizeof (*value));
+    const uint8_t *bytes = zmq_msg_data (&frame);
+    memcpy (event, bytes, sizeof (*event));
+    memcpy (value, bytes + sizeof (*event), sizeof (*value));
+    while (zmq_msg_more (&frame))
+        frame_receive (monitor, &frame, 0);
+    zmq_msg_close (&frame);
+    return true;
+}
+
+void router_watch (router_t *self, int64_t now_ms)
+{
+    uint16_t event;
+    uint32_t value;
+    while (event_receive (self->monitor, &event, &value)) {
+        if (event == ZMQ_EVENT_DISCONNECTED)
+            peers_ended (self->peers, (int) value, now_ms);
+        else if (event == ZMQ_EVENT_ACCEPT_FAILED)
+            self->stats.accept_failed++;
+    }
+}
+
+peer_t router_gone_next (router_t *self)
+{
+    return peers_gone_next (self->peers);
+}
+
+void router_maintain (router_t *self, int64_t now_ms)
+{
+    assert (self->held_count == 0);
+    peers_forget (self->peers, now_ms);
+}
+
+void router_stats (const router_t *self, router_stats_t *out)
+{
+    *out = self->stats;
+    out->peers = peers_count (self->peers);
+}

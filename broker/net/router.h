@@ -1,0 +1,86 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The ROUTER: messages of peers in, outputs of the engine out (A32, A39, A40).
+ *
+ * Nothing here blocks. What a peer does wrong costs it its own message at most. The one thread of
+ * the server calls everything; libzmq's I/O thread does the rest. */
+#ifndef TASKMQ_NET_ROUTER_H
+#define TASKMQ_NET_ROUTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/engine.h"
+#include "net/address.h"
+#include "net/peers.h"
+
+enum { ROUTER_ENDPOINTS_MAX = 16 };
+
+typedef struct router router_t;
+
+typedef struct router_options {
+    void *context;                /* of ZeroMQ; the broker has one */
+    size_t peers_max;             /* connections that are told apart at the same time */
+    size_t held_max;              /* messages received and not yet released */
+    int linger_ms;                /* how long router_free may go on sending */
+    uint8_t key[PEERS_KEY_BYTES]; /* secret, for the table of peers */
+} router_options_t;
+
+/* NULL: `error` says why. */
+router_t *router_new (const router_options_t *options, char *error, size_t error_size);
+void router_free (router_t **self); /* accepts a NULL object */
+
+/* Listens on one more address. Returns the endpoint that clients connect to (with the real port),
+ * valid as long as the router, or NULL with `error`. */
+const char *router_bind (router_t *self, const address_t *address, char *error, size_t error_size);
+
+/* A message of a peer. If refusal is not TMQ_OK its frames were not what they must be: the text
+ * says why, envelope and body are empty. */
+typedef struct incoming {
+    peer_t peer;
+    const char *identity; /* valid until router_maintain */
+    const uint8_t *envelope;
+    size_t envelope_bytes;
+    const uint8_t *body; /* second frame, NULL if there was none */
+    size_t body_bytes;
+    tmq_code_t refusal;
+    const char *text;
+} incoming_t;
+
+/* The next message, false when none waits (or held_max are held). Its frames stay valid until
+ * router_release, which gives back all that were received. */
+bool router_receive (router_t *self, int64_t now_ms, incoming_t *out);
+void router_release (router_t *self);
+
+/* Hands a message over for sending; the body is not copied. False when the transport refused it:
+ * the peer is gone or takes nothing. */
+bool router_send (router_t *self, const output_t *output);
+
+/* For poll: readable when router_receive may have something. The edge counts, not the level: poll
+ * only when router_receive said false and nothing was sent after it. */
+int router_fd (const router_t *self);
+/* The same for router_watch. */
+int router_watch_fd (const router_t *self);
+/* Takes in which connections ended. */
+void router_watch (router_t *self, int64_t now_ms);
+/* A peer whose connection ended, 0 for none. To be asked after everything that had arrived was
+ * applied, so that a peer's last words come before its end. */
+peer_t router_gone_next (router_t *self);
+/* Forgets what ended long ago; call once a second, with no message held. */
+void router_maintain (router_t *self, int64_t now_ms);
+
+typedef struct router_stats {
+    uint64_t received;
+    uint64_t sent;
+    uint64_t refused_frames; /* messages of no or more than two frames, or too large an envelope */
+    uint64_t refused_peers;  /* messages dropped because the table of peers was full */
+    uint64_t send_failed;    /* outputs that the transport refused */
+    uint64_t accept_failed;  /* connections that could not be accepted: no descriptors left */
+    uint64_t peers;          /* now */
+} router_stats_t;
+void router_stats (const router_t *self, router_stats_t *out);
+
+#endif
