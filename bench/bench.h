@@ -1,0 +1,140 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The load generator: the same rows on every system, in alternation.
+ *
+ * Words. A life is a task submitted (acknowledged), delivered to a worker, completed
+ * (acknowledged). Sync means one request outstanding per client; pipelined means many. A client
+ * is a thread with a connection of its own.
+ *
+ * A system that breaks in the middle of a row ends the program: a figure that is not whole is
+ * not printed. */
+#ifndef TASKMQ_BENCH_H
+#define TASKMQ_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+    BENCH_PAYLOAD_BYTES = 200,
+    BENCH_WINDOW = 1000,      /* submits outstanding per pipelined producer */
+    BENCH_PREFETCH = 100,     /* assignments held by a pipelined worker */
+    BENCH_BACKLOG_MAX = 5000, /* lives begun and not ended before pipelined producers pause */
+    BENCH_TAKE_MAX = 256,
+    BENCH_PATH_MAX = 512
+};
+
+/* ---- Servers ---------------------------------------------------------------------------------- */
+
+/* A server process that the bench started, in a directory of its own. */
+typedef struct server {
+    pid_t pid;
+    char directory[BENCH_PATH_MAX];
+    char address[BENCH_PATH_MAX]; /* as the driver wants it */
+    int port;
+} server_t;
+
+/* Starts a program with its output in directory/log; ends the bench if it cannot be started.
+ * argv[0] is looked up in PATH unless it has a slash. */
+void server_spawn (server_t *self, char *const argv[]);
+/* SIGTERM, after 5 s SIGKILL. */
+void server_stop (server_t *self);
+/* CPU time of the process so far, all threads, in microseconds. */
+uint64_t server_cpu_us (const server_t *self);
+uint64_t server_rss_bytes (const server_t *self);
+/* A loopback port below 32768 that is free now. */
+int server_free_port (void);
+/* Waits until the port accepts connections, at most 30 s; ends the bench otherwise. */
+void server_wait_port (const server_t *self);
+/* Where a program lies: beside this one, or by PATH. False if it is nowhere. */
+bool program_find (const char *name, char path[BENCH_PATH_MAX]);
+
+/* ---- Drivers: how each system is spoken to ------------------------------------------------------ */
+
+typedef struct payload {
+    uint64_t sent_ns; /* by the monotonic clock */
+    uint64_t lives;   /* running number */
+    uint8_t rest[BENCH_PAYLOAD_BYTES - 16];
+} payload_t;
+
+/* Every function ends the bench with a message when the system fails. */
+typedef struct driver {
+    const char *system;
+    const char *durability; /* "fsync", or what stands instead */
+    bool (*available) (void);
+    void (*start) (server_t *server);
+
+    void *(*producer_new) (const server_t *server, const char *queue);
+    void (*producer_free) (void *producer);
+    void (*submit) (void *producer, const payload_t *payload); /* until acknowledged */
+    void (*submit_start) (void *producer, const payload_t *payload);
+    /* Waits until at most open submits are unacknowledged; returns how many are. */
+    size_t (*submit_settle) (void *producer, size_t open);
+    /* Submits and waits until the producer knows of the durable result. NULL: no such thing. */
+    void (*call) (void *producer, const payload_t *payload);
+
+    void *(*worker_new) (const server_t *server, const char *queue, size_t prefetch);
+    void (*worker_free) (void *worker);
+    /* Takes up to max tasks, waits up to 100 ms for the first. */
+    size_t (*take) (void *worker, payload_t *out, size_t max);
+    /* Completes everything taken; returns how many completions were acknowledged since the last
+     * call. settle: waits for the acknowledgement of all of them. */
+    size_t (*finish) (void *worker, bool settle);
+} driver_t;
+
+extern const driver_t taskmq_driver;
+extern const driver_t ceiling_driver;
+
+/* ---- Rows ---------------------------------------------------------------------------------------- */
+
+typedef struct figures {
+    double rate_per_s;
+    double p50_us; /* NAN where the row does not measure it */
+    double p99_us;
+    double broker_cpu_us; /* per operation of the row */
+    double rss_bytes;
+} figures_t;
+
+typedef struct row {
+    const char *name;
+    const char *says; /* one line for people */
+    figures_t (*run) (const driver_t *driver, const server_t *server, double seconds);
+    bool needs_call;
+} row_t;
+
+extern const row_t rows[];
+extern const size_t rows_count;
+
+/* ---- Reports -------------------------------------------------------------------------------------- */
+
+typedef struct sample {
+    const driver_t *driver;
+    const row_t *row;
+    figures_t figures; /* medians over the rounds */
+    int rounds;
+} sample_t;
+
+void report_table (const sample_t *samples, size_t count);
+/* Both write to a temporary name and rename; they end the bench on an error. */
+void report_json (const char *path, const sample_t *samples, size_t count);
+void report_markdown (const char *path, const sample_t *samples, size_t count);
+
+/* ---- Small things ---------------------------------------------------------------------------------- */
+
+uint64_t now_ns (void);
+_Noreturn void die (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
+void *need_memory (void *memory); /* ends the bench on NULL */
+
+/* Latencies in a fixed number of logarithmic buckets, 1 % wide. */
+typedef struct histogram {
+    uint64_t counts[2048];
+    uint64_t total;
+} histogram_t;
+void histogram_add (histogram_t *self, uint64_t ns);
+void histogram_merge (histogram_t *self, const histogram_t *other);
+double histogram_us (const histogram_t *self, double quantile); /* NAN when empty */
+
+#endif

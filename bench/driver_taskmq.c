@@ -1,0 +1,234 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+/* taskmq as the bench speaks to it: the real broker through the real library. */
+
+#include "bench.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskmq.h"
+
+enum { DEADLINE_MS = 60 * 1000, TAKE_MS = 100, POLL_MAX = 512 };
+
+typedef struct producer {
+    tmq_client_t *client;
+    const char *queue;
+    size_t open;
+} producer_t;
+
+typedef struct worker {
+    tmq_client_t *client;
+    tmq_worker_t *worker;
+    tmq_assignment_t **taken;
+    size_t taken_count;
+    size_t open; /* completions not yet acknowledged */
+} worker_t;
+
+static void check (int code, const char *what, const tmq_error_t *error)
+{
+    if (code != TMQ_OK)
+        die ("taskmq: %s: %s: %s", what, tmq_code_name (code), error->text);
+}
+
+static bool available (void)
+{
+    char path[BENCH_PATH_MAX];
+    return program_find ("taskmqd", path);
+}
+
+static void start (server_t *server)
+{
+    server->port = server_free_port ();
+    snprintf (server->address, sizeof server->address, "tcp://127.0.0.1:%d", server->port);
+    server_spawn (server, (char *[]){"taskmqd", "--data", server->directory, "--listen",
+                                     server->address, NULL});
+    server_wait_port (server);
+}
+
+static tmq_client_t *connect_to (const server_t *server)
+{
+    const char *endpoints[] = {server->address};
+    tmq_client_options_t options;
+    tmq_client_options_init (&options);
+    options.endpoints = endpoints;
+    options.endpoints_count = 1;
+    options.name = "taskmq-bench";
+    tmq_client_t *client;
+    tmq_error_t error = {0};
+    check (tmq_client_new (&client, &options, &error), "client", &error);
+    check (tmq_client_connect (client, DEADLINE_MS, &error), "connect", &error);
+    return client;
+}
+
+/* ---- Producers ------------------------------------------------------------------------------------ */
+
+static void *producer_new (const server_t *server, const char *queue)
+{
+    producer_t *self = need_memory (calloc (1, sizeof *self));
+    self->client = connect_to (server);
+    self->queue = queue;
+    return self;
+}
+
+static void producer_free (void *producer)
+{
+    producer_t *self = producer;
+    tmq_client_free (&self->client);
+    free (self);
+}
+
+static void submit_fill (tmq_submit_t *out, const producer_t *self, const payload_t *payload)
+{
+    tmq_submit_init (out);
+    out->queue = self->queue;
+    out->payload = payload;
+    out->payload_bytes = sizeof *payload;
+}
+
+static void submit (void *producer, const payload_t *payload)
+{
+    producer_t *self = producer;
+    tmq_submit_t request;
+    tmq_receipt_t receipt;
+    tmq_error_t error = {0};
+    submit_fill (&request, self, payload);
+    check (tmq_submit (&receipt, self->client, &request, DEADLINE_MS, &error), "submit", &error);
+}
+
+static void submit_start (void *producer, const payload_t *payload)
+{
+    producer_t *self = producer;
+    tmq_submit_t request;
+    tmq_error_t error = {0};
+    submit_fill (&request, self, payload);
+    check (tmq_submit_start (self->client, &request, DEADLINE_MS, NULL, &error), "submit", &error);
+    self->open++;
+}
+
+/* Takes the completions that are there, waiting for the first; returns how many there were. */
+static size_t reap (tmq_client_t *client, uint32_t timeout_ms, const char *what)
+{
+    tmq_completion_t *done[POLL_MAX];
+    size_t count = 0;
+    int code = tmq_client_poll (done, POLL_MAX, &count, client, timeout_ms);
+    if (code != TMQ_OK && code != TMQ_TIMEOUT)
+        die ("taskmq: poll: %s", tmq_code_name (code));
+    for (size_t i = 0; i < count; i++) {
+        if (done[i]->code != TMQ_OK)
+            die ("taskmq: %s: %s", what, tmq_code_name (done[i]->code));
+        tmq_completion_free (done[i]);
+    }
+    return count;
+}
+
+static size_t submit_settle (void *producer, size_t open)
+{
+    producer_t *self = producer;
+    while (self->open > open)
+        self->open -= reap (self->client, DEADLINE_MS, "submit");
+    return self->open;
+}
+
+static void call (void *producer, const payload_t *payload)
+{
+    producer_t *self = producer;
+    tmq_submit_t request;
+    tmq_error_t error = {0};
+    submit_fill (&request, self, payload);
+    tmq_id_make (&request.id);
+    check (tmq_submit_start (self->client, &request, DEADLINE_MS, NULL, &error), "submit", &error);
+    check (tmq_wait_start (self->client, &request.id, 1, DEADLINE_MS, NULL, &error), "wait",
+           &error);
+    for (size_t open = 2; open > 0;)
+        open -= reap (self->client, DEADLINE_MS, "call");
+}
+
+/* ---- Workers -------------------------------------------------------------------------------------- */
+
+static void *worker_new (const server_t *server, const char *queue, size_t prefetch)
+{
+    worker_t *self = need_memory (calloc (1, sizeof *self));
+    self->client = connect_to (server);
+    self->taken = need_memory (calloc (BENCH_TAKE_MAX, sizeof (tmq_assignment_t *)));
+    tmq_worker_options_t options;
+    tmq_worker_options_init (&options);
+    options.queues = &queue;
+    options.queues_count = 1;
+    options.capacity = (uint32_t) prefetch;
+    tmq_error_t error = {0};
+    check (tmq_worker_new (&self->worker, self->client, &options, &error), "worker", &error);
+    return self;
+}
+
+static void worker_free (void *worker)
+{
+    worker_t *self = worker;
+    tmq_worker_free (&self->worker);
+    tmq_client_free (&self->client);
+    free (self->taken);
+    free (self);
+}
+
+static size_t take (void *worker, payload_t *out, size_t max)
+{
+    worker_t *self = worker;
+    tmq_error_t error = {0};
+    /* With completions under way only what is already there is taken, so that they are reaped. */
+    uint32_t timeout_ms = self->open > 0 ? 1 : TAKE_MS;
+    while (self->taken_count < max) {
+        tmq_assignment_t *taken;
+        int code = tmq_worker_next (&taken, self->worker, timeout_ms, &error);
+        if (code == TMQ_TIMEOUT)
+            break;
+        check (code, "next", &error);
+        if (taken->payload_bytes != sizeof *out)
+            die ("taskmq: a payload of %zu bytes", taken->payload_bytes);
+        memcpy (&out[self->taken_count], taken->payload, sizeof *out);
+        self->taken[self->taken_count++] = taken;
+        timeout_ms = 0;
+    }
+    return self->taken_count;
+}
+
+static size_t finish (void *worker, bool settle)
+{
+    worker_t *self = worker;
+    tmq_outcome_t outcome = {.result = "done", .result_bytes = 4};
+    for (size_t i = 0; i < self->taken_count; i++) {
+        tmq_error_t error = {0};
+        check (tmq_worker_complete_start (self->worker, self->taken[i], &outcome, DEADLINE_MS, NULL,
+                                          &error),
+               "complete", &error);
+        tmq_assignment_free (self->taken[i]);
+    }
+    self->open += self->taken_count;
+    self->taken_count = 0;
+    size_t ended = 0;
+    do {
+        size_t count = reap (self->client, settle && self->open > 0 ? DEADLINE_MS : 0, "complete");
+        self->open -= count;
+        ended += count;
+    } while (settle && self->open > 0);
+    return ended;
+}
+
+const driver_t taskmq_driver = {
+    .system = "taskmq",
+    .durability = "fsync",
+    .available = available,
+    .start = start,
+    .producer_new = producer_new,
+    .producer_free = producer_free,
+    .submit = submit,
+    .submit_start = submit_start,
+    .submit_settle = submit_settle,
+    .call = call,
+    .worker_new = worker_new,
+    .worker_free = worker_free,
+    .take = take,
+    .finish = finish,
+};

@@ -1,0 +1,289 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+/* taskmq-bench: the command line and the alternation of systems.
+ *
+ * Every row of every round runs on a fresh server in a fresh directory, the systems one after
+ * the other (A B A B), so that a machine that drifts drifts for all of them. */
+
+#include "bench.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ROUNDS_MAX = 99, ROUNDS_DEFAULT = 3, SYSTEMS_MAX = 32, REMOVE_DEPTH = 16 };
+static const double seconds_default = 4;
+static const double seconds_quick = 1.5;
+
+static const driver_t *const drivers[] = {&taskmq_driver, &ceiling_driver};
+static const size_t drivers_count = sizeof drivers / sizeof *drivers;
+
+typedef struct options {
+    char *only;    /* rows, separated by commas; NULL: all */
+    char *systems; /* likewise */
+    int rounds;
+    double seconds;
+    const char *json;
+    const char *markdown;
+    char directory[BENCH_PATH_MAX];
+} options_t;
+
+static const char *server_log; /* named when the bench dies, kept then */
+
+void die (const char *format, ...)
+{
+    va_list arguments;
+    va_start (arguments, format);
+    fputs ("taskmq-bench: ", stderr);
+    vfprintf (stderr, format, arguments);
+    fputc ('\n', stderr);
+    va_end (arguments);
+    if (server_log)
+        fprintf (stderr, "the server's output is in %s/log\n", server_log);
+    exit (1);
+}
+
+void *need_memory (void *memory)
+{
+    if (!memory)
+        die ("out of memory");
+    return memory;
+}
+
+/* ---- Directories ----------------------------------------------------------------------------------- */
+
+static int remove_entry (const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+    (void) status;
+    (void) kind;
+    (void) walk;
+    return remove (path);
+}
+
+static void directory_remove (const char *path)
+{
+    nftw (path, remove_entry, REMOVE_DEPTH, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ---- Running ---------------------------------------------------------------------------------------- */
+
+static bool listed (const char *list, const char *name)
+{
+    if (!list)
+        return true;
+    size_t length = strlen (name);
+    for (const char *at = list; (at = strstr (at, name)); at += length) {
+        bool begins = at == list || at[-1] == ',';
+        bool ends = at[length] == '\0' || at[length] == ',';
+        if (begins && ends)
+            return true;
+    }
+    return false;
+}
+
+static figures_t run_once (const options_t *options, const driver_t *driver, const row_t *row)
+{
+    server_t server = {0};
+    if (snprintf (server.directory, sizeof server.directory, "%s/%s", options->directory,
+                  driver->system) >= (int) sizeof server.directory)
+        die ("the directory's name is too long");
+    directory_remove (server.directory);
+    if (mkdir (server.directory, 0700) != 0)
+        die ("%s: %s", server.directory, strerror (errno));
+    server_log = server.directory;
+    driver->start (&server);
+    figures_t figures = row->run (driver, &server, options->seconds);
+    server_stop (&server);
+    server_log = NULL;
+    directory_remove (server.directory);
+    return figures;
+}
+
+static int compare (const void *left, const void *right)
+{
+    double a = *(const double *) left;
+    double b = *(const double *) right;
+    return (a > b) - (a < b);
+}
+
+static double median_at (const figures_t *runs, int count, size_t offset)
+{
+    double values[ROUNDS_MAX];
+    for (int i = 0; i < count; i++)
+        memcpy (&values[i], (const char *) &runs[i] + offset, sizeof values[i]);
+    qsort (values, (size_t) count, sizeof *values, compare);
+    return values[count / 2];
+}
+
+static figures_t medians (const figures_t *runs, int count)
+{
+    return (figures_t){
+        .rate_per_s = median_at (runs, count, offsetof (figures_t, rate_per_s)),
+        .p50_us = median_at (runs, count, offsetof (figures_t, p50_us)),
+        .p99_us = median_at (runs, count, offsetof (figures_t, p99_us)),
+        .broker_cpu_us = median_at (runs, count, offsetof (figures_t, broker_cpu_us)),
+        .rss_bytes = median_at (runs, count, offsetof (figures_t, rss_bytes)),
+    };
+}
+
+static size_t choose_systems (const options_t *options, const driver_t **chosen)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < drivers_count; i++) {
+        if (!listed (options->systems, drivers[i]->system))
+            continue;
+        if (drivers[i]->available ())
+            chosen[count++] = drivers[i];
+        else
+            printf ("%s is not installed: left out\n", drivers[i]->system);
+    }
+    if (count == 0)
+        die ("no such system: %s", options->systems);
+    return count;
+}
+
+/* Runs one row on all systems in alternation and appends its samples. */
+static void run_row (const options_t *options, const row_t *row, const driver_t **systems,
+                     size_t systems_count, sample_t *samples, size_t *samples_count)
+{
+    figures_t runs[SYSTEMS_MAX][ROUNDS_MAX];
+    for (int round = 0; round < options->rounds; round++) {
+        for (size_t i = 0; i < systems_count; i++) {
+            if (row->needs_call && !systems[i]->call)
+                continue;
+            fprintf (stderr, "\r%-18s round %d of %d  %-14s", row->name, round + 1, options->rounds,
+                     systems[i]->system);
+            runs[i][round] = run_once (options, systems[i], row);
+        }
+    }
+    if (isatty (STDERR_FILENO))
+        fprintf (stderr, "\r%60s\r", "");
+    for (size_t i = 0; i < systems_count; i++) {
+        if (row->needs_call && !systems[i]->call)
+            continue;
+        samples[(*samples_count)++] = (sample_t){
+            .driver = systems[i],
+            .row = row,
+            .figures = medians (runs[i], options->rounds),
+            .rounds = options->rounds,
+        };
+    }
+}
+
+/* ---- The command line --------------------------------------------------------------------------------- */
+
+static void usage (FILE *to)
+{
+    fputs ("usage: taskmq-bench [--quick] [--only ROW,…] [--systems NAME,…] [--rounds N]\n"
+           "                    [--seconds S] [--json FILE] [--markdown FILE] [--directory DIR]\n\n"
+           "Runs each row on each system in alternation and prints medians and ratios.\n"
+           "--quick: one round, short rows, taskmq and the bare ceiling only.\n\nrows:\n",
+           to);
+    for (size_t i = 0; i < rows_count; i++)
+        fprintf (to, "  %-18s %s\n", rows[i].name, rows[i].says);
+    fputs ("\nsystems:", to);
+    for (size_t i = 0; i < drivers_count; i++)
+        fprintf (to, " %s", drivers[i]->system);
+    fputc ('\n', to);
+}
+
+static double number (const char *text, double lowest, double highest)
+{
+    char *end;
+    double value = strtod (text, &end);
+    if (end == text || *end != '\0' || !(value >= lowest && value <= highest))
+        die ("'%s' is not a number from %g to %g", text, lowest, highest);
+    return value;
+}
+
+static void known_rows (const char *list)
+{
+    char *copy = need_memory (strdup (list));
+    for (char *save, *name = strtok_r (copy, ",", &save); name;
+         name = strtok_r (NULL, ",", &save)) {
+        size_t i = 0;
+        while (i < rows_count && strcmp (rows[i].name, name) != 0)
+            i++;
+        if (i == rows_count)
+            die ("no such row: %s", name);
+    }
+    free (copy);
+}
+
+static void options_parse (options_t *options, int argc, char **argv)
+{
+    static const struct option table[] = {
+        {"quick", no_argument, NULL, 'q'},          {"only", required_argument, NULL, 'o'},
+        {"systems", required_argument, NULL, 's'},  {"rounds", required_argument, NULL, 'r'},
+        {"seconds", required_argument, NULL, 't'},  {"json", required_argument, NULL, 'j'},
+        {"markdown", required_argument, NULL, 'm'}, {"directory", required_argument, NULL, 'd'},
+        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
+    };
+    const char *directory = ".";
+    for (int c; (c = getopt_long (argc, argv, "h", table, NULL)) != -1;) {
+        switch (c) {
+        case 'q':
+            options->rounds = 1;
+            options->seconds = seconds_quick;
+            options->systems = options->systems ? options->systems : "taskmq,ceiling";
+            break;
+        case 'o': options->only = optarg; break;
+        case 's': options->systems = optarg; break;
+        case 'r': options->rounds = (int) number (optarg, 1, ROUNDS_MAX); break;
+        case 't': options->seconds = number (optarg, 0.1, 3600); break;
+        case 'j': options->json = optarg; break;
+        case 'm': options->markdown = optarg; break;
+        case 'd': directory = optarg; break;
+        case 'h': usage (stdout); exit (0);
+        default: usage (stderr); exit (2);
+        }
+    }
+    if (optind < argc) {
+        usage (stderr);
+        exit (2);
+    }
+    if (options->only)
+        known_rows (options->only);
+    char absolute[PATH_MAX];
+    if (!realpath (directory, absolute))
+        die ("%s: %s", directory, strerror (errno));
+    if (snprintf (options->directory, sizeof options->directory, "%s/bench-XXXXXX", absolute) >=
+            (int) sizeof options->directory ||
+        !mkdtemp (options->directory))
+        die ("%s: no directory can be made there: %s", absolute, strerror (errno));
+}
+
+int main (int argc, char **argv)
+{
+    setvbuf (stdout, NULL, _IOLBF, 0);
+    signal (SIGPIPE, SIG_IGN);
+    options_t options = {.rounds = ROUNDS_DEFAULT, .seconds = seconds_default};
+    options_parse (&options, argc, argv);
+
+    const driver_t *systems[SYSTEMS_MAX];
+    size_t systems_count = choose_systems (&options, systems);
+    sample_t *samples = need_memory (calloc (rows_count * systems_count, sizeof *samples));
+    size_t count = 0;
+    for (size_t i = 0; i < rows_count; i++) {
+        if (listed (options.only, rows[i].name))
+            run_row (&options, &rows[i], systems, systems_count, samples, &count);
+    }
+    rmdir (options.directory);
+    report_table (samples, count);
+    if (options.json)
+        report_json (options.json, samples, count);
+    if (options.markdown)
+        report_markdown (options.markdown, samples, count);
+    free (samples);
+    return 0;
+}

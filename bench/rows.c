@@ -1,0 +1,332 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The rows: what is measured, with which clients, over which window of time.
+ *
+ * Each row starts its client threads, lets them warm up, then counts between two moments. CPU time
+ * of the server is taken at the same two moments. */
+
+#include "bench.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    CLIENTS_MAX = 64,
+    WARM_UP_PERCENT = 20, /* of the row's time, before counting begins */
+    IDLE_PAUSE_US = 1000  /* between two operations of an idle row */
+};
+
+typedef struct load {
+    const driver_t *driver;
+    const server_t *server;
+    char queue[64];
+    atomic_bool stop;   /* producers end */
+    atomic_bool finish; /* workers end when nothing is left */
+    atomic_bool counting;
+    atomic_ulong submitted; /* acknowledged */
+    atomic_ulong ended;     /* completions acknowledged */
+    atomic_ulong begun;     /* given to the system */
+} load_t;
+
+typedef struct client {
+    load_t *load;
+    pthread_t thread;
+    histogram_t latency;
+    size_t prefetch;
+} client_t;
+
+static void pause_us (long us)
+{
+    struct timespec pause = {us / 1000000, us % 1000000 * 1000};
+    nanosleep (&pause, NULL);
+}
+
+static bool counting (const load_t *load)
+{
+    return atomic_load_explicit (&load->counting, memory_order_relaxed);
+}
+
+static bool stopping (const load_t *load)
+{
+    return atomic_load_explicit (&load->stop, memory_order_relaxed);
+}
+
+static void payload_make (payload_t *out, load_t *load)
+{
+    memset (out, 'x', sizeof *out);
+    out->lives = atomic_fetch_add_explicit (&load->begun, 1, memory_order_relaxed);
+    out->sent_ns = now_ns ();
+}
+
+/* ---- Clients ------------------------------------------------------------------------------------ */
+
+static void *producer_sync (void *argument)
+{
+    client_t *self = argument;
+    load_t *load = self->load;
+    void *producer = load->driver->producer_new (load->server, load->queue);
+    payload_t payload;
+    while (!stopping (load)) {
+        payload_make (&payload, load);
+        load->driver->submit (producer, &payload);
+        if (counting (load))
+            histogram_add (&self->latency, now_ns () - payload.sent_ns);
+        atomic_fetch_add (&load->submitted, 1);
+    }
+    load->driver->producer_free (producer);
+    return NULL;
+}
+
+static bool backlogged (load_t *load)
+{
+    return atomic_load (&load->begun) - atomic_load (&load->ended) >= BENCH_BACKLOG_MAX;
+}
+
+static void producer_pipeline (client_t *self, bool bounded)
+{
+    load_t *load = self->load;
+    void *producer = load->driver->producer_new (load->server, load->queue);
+    payload_t payload;
+    size_t open = 0;
+    while (!stopping (load)) {
+        if (bounded && backlogged (load)) {
+            size_t left = load->driver->submit_settle (producer, open);
+            atomic_fetch_add (&load->submitted, open - left);
+            open = left;
+            pause_us (100);
+            continue;
+        }
+        payload_make (&payload, load);
+        load->driver->submit_start (producer, &payload);
+        open++;
+        /* Settled by halves, so that neither side runs dry. */
+        if (open >= BENCH_WINDOW) {
+            size_t left = load->driver->submit_settle (producer, BENCH_WINDOW / 2);
+            atomic_fetch_add (&load->submitted, open - left);
+            open = left;
+        }
+    }
+    load->driver->submit_settle (producer, 0);
+    load->driver->producer_free (producer);
+}
+
+static void *producer_pipelined (void *argument)
+{
+    producer_pipeline (argument, false);
+    return NULL;
+}
+
+static void *producer_pipelined_bounded (void *argument)
+{
+    producer_pipeline (argument, true);
+    return NULL;
+}
+
+static void *producer_call (void *argument)
+{
+    client_t *self = argument;
+    load_t *load = self->load;
+    void *producer = load->driver->producer_new (load->server, load->queue);
+    payload_t payload;
+    while (!stopping (load)) {
+        payload_make (&payload, load);
+        load->driver->call (producer, &payload);
+        if (counting (load))
+            histogram_add (&self->latency, now_ns () - payload.sent_ns);
+        atomic_fetch_add (&load->submitted, 1);
+        pause_us (IDLE_PAUSE_US);
+    }
+    load->driver->producer_free (producer);
+    return NULL;
+}
+
+static void *producer_idle (void *argument)
+{
+    client_t *self = argument;
+    load_t *load = self->load;
+    void *producer = load->driver->producer_new (load->server, load->queue);
+    payload_t payload;
+    while (!stopping (load)) {
+        unsigned long ended = atomic_load (&load->ended);
+        payload_make (&payload, load);
+        load->driver->submit (producer, &payload);
+        while (!stopping (load) && atomic_load (&load->ended) == ended)
+            pause_us (IDLE_PAUSE_US / 10);
+        pause_us (IDLE_PAUSE_US);
+    }
+    load->driver->producer_free (producer);
+    return NULL;
+}
+
+/* Takes, notes how long the task was under way, completes. One at a time, or as many as there are. */
+static void *worker_loop (void *argument)
+{
+    client_t *self = argument;
+    load_t *load = self->load;
+    bool sync = self->prefetch == 1;
+    void *worker = load->driver->worker_new (load->server, load->queue, self->prefetch);
+    payload_t *taken = need_memory (calloc (BENCH_TAKE_MAX, sizeof *taken));
+    while (!atomic_load_explicit (&load->finish, memory_order_relaxed)) {
+        size_t count = load->driver->take (worker, taken, sync ? 1 : BENCH_TAKE_MAX);
+        uint64_t now = now_ns ();
+        for (size_t i = 0; counting (load) && i < count; i++)
+            histogram_add (&self->latency, now - taken[i].sent_ns);
+        atomic_fetch_add (&load->ended, load->driver->finish (worker, sync));
+    }
+    load->driver->finish (worker, true);
+    load->driver->worker_free (worker);
+    free (taken);
+    return NULL;
+}
+
+/* ---- One row -------------------------------------------------------------------------------------- */
+
+typedef struct shape {
+    void *(*producer) (void *client);
+    size_t producers;
+    size_t workers;
+    size_t prefetch;
+    bool count_lives;    /* else acknowledged submits */
+    bool worker_latency; /* else the producers' */
+} shape_t;
+
+static void clients_start (client_t *clients, size_t count, load_t *load, size_t prefetch,
+                           void *(*body) (void *) )
+{
+    for (size_t i = 0; i < count; i++) {
+        clients[i].load = load;
+        clients[i].prefetch = prefetch;
+        if (pthread_create (&clients[i].thread, NULL, body, &clients[i]) != 0)
+            die ("a thread could not be started");
+    }
+}
+
+static void clients_join (client_t *clients, size_t count, histogram_t *latency)
+{
+    for (size_t i = 0; i < count; i++) {
+        pthread_join (clients[i].thread, NULL);
+        if (latency)
+            histogram_merge (latency, &clients[i].latency);
+    }
+}
+
+static figures_t run (const shape_t *shape, const driver_t *driver, const server_t *server,
+                      double seconds)
+{
+    static atomic_uint runs;
+    load_t load = {.driver = driver, .server = server};
+    snprintf (load.queue, sizeof load.queue, "bench-%u", atomic_fetch_add (&runs, 1));
+    client_t *clients = need_memory (calloc (shape->producers + shape->workers, sizeof *clients));
+    client_t *workers = clients + shape->producers;
+    clients_start (workers, shape->workers, &load, shape->prefetch, worker_loop);
+    clients_start (clients, shape->producers, &load, 0, shape->producer);
+
+    pause_us ((long) (seconds * WARM_UP_PERCENT * 1e4));
+    atomic_ulong *counter = shape->count_lives ? &load.ended : &load.submitted;
+    atomic_store (&load.counting, true);
+    uint64_t cpu = server_cpu_us (server);
+    uint64_t begin = now_ns ();
+    unsigned long first = atomic_load (counter);
+    pause_us ((long) (seconds * 1e6));
+    double operations = (double) (atomic_load (counter) - first);
+    double elapsed = (double) (now_ns () - begin) / 1e9;
+    cpu = server_cpu_us (server) - cpu;
+    atomic_store (&load.counting, false);
+    uint64_t rss = server_rss_bytes (server);
+
+    histogram_t *latency = need_memory (calloc (1, sizeof *latency));
+    atomic_store (&load.stop, true);
+    clients_join (clients, shape->producers, shape->worker_latency ? NULL : latency);
+    atomic_store (&load.finish, true);
+    clients_join (workers, shape->workers, shape->worker_latency ? latency : NULL);
+    figures_t figures = {
+        .rate_per_s = operations / elapsed,
+        .p50_us = histogram_us (latency, 0.5),
+        .p99_us = histogram_us (latency, 0.99),
+        .broker_cpu_us = operations > 0 ? (double) cpu / operations : NAN,
+        .rss_bytes = (double) rss,
+    };
+    free (latency);
+    free (clients);
+    return figures;
+}
+
+/* ---- The table ------------------------------------------------------------------------------------ */
+
+#define ROW(name, ...)                                                                             \
+    static figures_t run_##name (const driver_t *driver, const server_t *server, double seconds)   \
+    {                                                                                              \
+        static const shape_t shape = {__VA_ARGS__};                                                \
+        return run (&shape, driver, server, seconds);                                              \
+    }
+
+ROW (submit_sync, .producer = producer_sync, .producers = 1)
+ROW (submit_pipelined, .producer = producer_pipelined, .producers = 1)
+ROW (submit_16, .producer = producer_sync, .producers = 16)
+ROW (life_sync, .producer = producer_sync, .producers = 8, .workers = 8, .prefetch = 1,
+     .count_lives = true, .worker_latency = true)
+ROW (life_pipelined, .producer = producer_pipelined_bounded, .producers = 2, .workers = 4,
+     .prefetch = BENCH_PREFETCH, .count_lives = true, .worker_latency = true)
+ROW (to_worker, .producer = producer_idle, .producers = 1, .workers = 1, .prefetch = 1,
+     .count_lives = true, .worker_latency = true)
+ROW (notified, .producer = producer_call, .producers = 1, .workers = 1, .prefetch = 1,
+     .count_lives = true)
+
+const row_t rows[] = {
+    {"submit_sync", "submits, 1 client, one outstanding", run_submit_sync, false},
+    {"submit_pipelined", "submits, 1 client, 1,000 outstanding", run_submit_pipelined, false},
+    {"submit_16", "submits, 16 clients, one outstanding each", run_submit_16, false},
+    {"life_sync", "lives, 8 producers and 8 workers, one outstanding each", run_life_sync, false},
+    {"life_pipelined", "lives, 2 producers with 1,000 outstanding, 4 workers with 100",
+     run_life_pipelined, false},
+    {"to_worker", "idle: from submit to the worker", run_to_worker, false},
+    {"notified", "idle: from submit to knowing the durable result", run_notified, true},
+};
+const size_t rows_count = sizeof rows / sizeof *rows;
+
+/* ---- Small things ---------------------------------------------------------------------------------- */
+
+uint64_t now_ns (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
+}
+
+/* Bucket widths of 1 %: bucket = log (ns) / log (1.01), about 2,000 for half a minute. */
+static const double bucket_base = 0.00995033085316808; /* log (1.01) */
+
+void histogram_add (histogram_t *self, uint64_t ns)
+{
+    double bucket = log ((double) (ns > 0 ? ns : 1)) / bucket_base;
+    size_t limit = sizeof self->counts / sizeof *self->counts - 1;
+    size_t index = bucket < (double) limit ? (size_t) bucket : limit;
+    self->counts[index]++;
+    self->total++;
+}
+
+void histogram_merge (histogram_t *self, const histogram_t *other)
+{
+    for (size_t i = 0; i < sizeof self->counts / sizeof *self->counts; i++)
+        self->counts[i] += other->counts[i];
+    self->total += other->total;
+}
+
+double histogram_us (const histogram_t *self, double quantile)
+{
+    double wanted = quantile * (double) self->total;
+    double seen = 0;
+    for (size_t i = 0; i < sizeof self->counts / sizeof *self->counts; i++) {
+        seen += (double) self->counts[i];
+        if (self->counts[i] > 0 && seen >= wanted)
+            return exp (((double) i + 0.5) * bucket_base) / 1000;
+    }
+    return NAN;
+}
