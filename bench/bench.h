@@ -55,9 +55,10 @@ bool program_find (const char *name, char path[BENCH_PATH_MAX]);
 /* ---- Drivers: how each system is spoken to ------------------------------------------------------ */
 
 typedef struct payload {
-    uint64_t sent_ns; /* by the monotonic clock */
-    uint64_t lives;   /* running number */
-    uint8_t rest[BENCH_PAYLOAD_BYTES - 16];
+    uint64_t sent_ns;      /* by the monotonic clock */
+    uint64_t lives;        /* running number */
+    uint64_t wants_result; /* 1: the producer waits for it (row notified) */
+    uint8_t rest[BENCH_PAYLOAD_BYTES - 24];
 } payload_t;
 
 /* Every function ends the bench with a message when the system fails. */
@@ -87,6 +88,30 @@ typedef struct driver {
 
 extern const driver_t taskmq_driver;
 extern const driver_t ceiling_driver;
+extern const driver_t beanstalkd_driver;
+extern const driver_t redis_driver;      /* a bare stream */
+extern const driver_t redis_work_driver; /* with status, result, events and notification */
+
+/* ---- A blocking connection for line protocols --------------------------------------------------- */
+
+typedef struct wire {
+    int fd;
+    size_t out_length;
+    size_t in_first;
+    size_t in_length;
+    char out[64 * 1024];
+    char in[64 * 1024];
+} wire_t;
+
+wire_t *wire_connect (int port);
+void wire_close (wire_t *self);
+/* Adds to what is sent by the next wire_flush; flushes by itself when the buffer is full. */
+void wire_put (wire_t *self, const void *bytes, size_t length);
+void wire_flush (wire_t *self);
+/* The next line without its CR LF, terminated; valid until the next call. Blocks up to 60 s. */
+const char *wire_line (wire_t *self);
+/* Exactly length bytes. */
+void wire_read (wire_t *self, void *out, size_t length);
 
 /* ---- Rows ---------------------------------------------------------------------------------------- */
 

@@ -25,7 +25,18 @@ enum { ROUNDS_MAX = 99, ROUNDS_DEFAULT = 3, SYSTEMS_MAX = 32, REMOVE_DEPTH = 16 
 static const double seconds_default = 4;
 static const double seconds_quick = 1.5;
 
-static const driver_t *const drivers[] = {&taskmq_driver, &ceiling_driver};
+static const driver_t *const drivers[] = {
+    &taskmq_driver, &ceiling_driver,    &beanstalkd_driver,
+#ifdef BENCH_REDIS
+    &redis_driver,  &redis_work_driver,
+#endif
+};
+/* Systems whose client library was not there when this program was built. */
+static const char left_out[] = ""
+#ifndef BENCH_REDIS
+                               " redis redis-work (libhiredis-dev)"
+#endif
+    ;
 static const size_t drivers_count = sizeof drivers / sizeof *drivers;
 
 typedef struct options {
@@ -147,6 +158,8 @@ static size_t choose_systems (const options_t *options, const driver_t **chosen)
         else
             printf ("%s is not installed: left out\n", drivers[i]->system);
     }
+    if (left_out[0] != '\0' && !options->systems)
+        printf ("left out of this build, for want of a client library:%s\n", left_out);
     if (count == 0)
         die ("no such system: %s", options->systems);
     return count;
@@ -195,6 +208,8 @@ static void usage (FILE *to)
     for (size_t i = 0; i < drivers_count; i++)
         fprintf (to, " %s", drivers[i]->system);
     fputc ('\n', to);
+    if (left_out[0] != '\0')
+        fprintf (to, "left out of this build, for want of a client library:%s\n", left_out);
 }
 
 static double number (const char *text, double lowest, double highest)

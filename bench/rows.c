@@ -61,6 +61,7 @@ static bool stopping (const load_t *load)
 static void payload_make (payload_t *out, load_t *load)
 {
     memset (out, 'x', sizeof *out);
+    out->wants_result = 0;
     out->lives = atomic_fetch_add_explicit (&load->begun, 1, memory_order_relaxed);
     out->sent_ns = now_ns ();
 }
@@ -137,6 +138,7 @@ static void *producer_call (void *argument)
     payload_t payload;
     while (!stopping (load)) {
         payload_make (&payload, load);
+        payload.wants_result = 1;
         load->driver->call (producer, &payload);
         if (counting (load))
             histogram_add (&self->latency, now_ns () - payload.sent_ns);
