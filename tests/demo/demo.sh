@@ -28,7 +28,7 @@ broker_pid=
 watch_pid=
 worker_pids=()
 
-# --- looks --------------------------------------------------------------------------------------
+# Looks.
 
 bold='' red='' green='' dim='' plain=''
 if [ -t 1 ] && [ -z "${NO_COLOR-}" ]; then
@@ -58,7 +58,7 @@ now_ms ()
     date +%s%3N
 }
 
-# --- ending -------------------------------------------------------------------------------------
+# Ending.
 
 die ()
 {
@@ -91,7 +91,7 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# --- the parts ----------------------------------------------------------------------------------
+# The parts.
 
 start_broker ()
 {
@@ -337,7 +337,7 @@ stop_all ()
     broker_pid=
 }
 
-# --- the demo -----------------------------------------------------------------------------------
+# The demo.
 
 if [ $# -gt 1 ]; then
     printf 'usage: ./dev demo [DIRECTORY]\n' >&2
