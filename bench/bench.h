@@ -42,7 +42,8 @@ typedef struct server {
 void server_spawn (server_t *self, char *const argv[]);
 /* SIGTERM, after 5 s SIGKILL. */
 void server_stop (server_t *self);
-/* CPU time of the process so far, all threads, in microseconds. */
+/* CPU time and memory of the server with everything it started; pages that several processes
+ * share count for each. */
 uint64_t server_cpu_us (const server_t *self);
 uint64_t server_rss_bytes (const server_t *self);
 /* A loopback port below 32768 that is free now. */
@@ -91,6 +92,7 @@ extern const driver_t ceiling_driver;
 extern const driver_t beanstalkd_driver;
 extern const driver_t redis_driver;      /* a bare stream */
 extern const driver_t redis_work_driver; /* with status, result, events and notification */
+extern const driver_t postgresql_driver;
 
 /* ---- A blocking connection for line protocols --------------------------------------------------- */
 

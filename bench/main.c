@@ -25,16 +25,28 @@ enum { ROUNDS_MAX = 99, ROUNDS_DEFAULT = 3, SYSTEMS_MAX = 32, REMOVE_DEPTH = 16 
 static const double seconds_default = 4;
 static const double seconds_quick = 1.5;
 
+/* clang-format off */
 static const driver_t *const drivers[] = {
-    &taskmq_driver, &ceiling_driver,    &beanstalkd_driver,
+    &taskmq_driver,
+    &ceiling_driver,
+    &beanstalkd_driver,
 #ifdef BENCH_REDIS
-    &redis_driver,  &redis_work_driver,
+    &redis_driver,
+    &redis_work_driver,
+#endif
+#ifdef BENCH_POSTGRESQL
+    &postgresql_driver,
 #endif
 };
+/* clang-format on */
+
 /* Systems whose client library was not there when this program was built. */
 static const char left_out[] = ""
 #ifndef BENCH_REDIS
                                " redis redis-work (libhiredis-dev)"
+#endif
+#ifndef BENCH_POSTGRESQL
+                               " postgresql (libpq-dev)"
 #endif
     ;
 static const size_t drivers_count = sizeof drivers / sizeof *drivers;
@@ -269,12 +281,19 @@ static void options_parse (options_t *options, int argc, char **argv)
     }
     if (options->only)
         known_rows (options->only);
+    snprintf (options->directory, sizeof options->directory, "%s", directory);
+}
+
+/* A directory of our own below the one asked for. */
+static void directory_make (options_t *options)
+{
+    const char *directory = options->directory;
     char absolute[PATH_MAX];
     if (!realpath (directory, absolute))
         die ("%s: %s", directory, strerror (errno));
     if (snprintf (options->directory, sizeof options->directory, "%s/bench-XXXXXX", absolute) >=
             (int) sizeof options->directory ||
-        !mkdtemp (options->directory))
+        !mkdtemp (options->directory) || chmod (options->directory, 0711) != 0)
         die ("%s: no directory can be made there: %s", absolute, strerror (errno));
 }
 
@@ -287,6 +306,7 @@ int main (int argc, char **argv)
 
     const driver_t *systems[SYSTEMS_MAX];
     size_t systems_count = choose_systems (&options, systems);
+    directory_make (&options);
     sample_t *samples = need_memory (calloc (rows_count * systems_count, sizeof *samples));
     size_t count = 0;
     for (size_t i = 0; i < rows_count; i++) {

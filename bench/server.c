@@ -7,6 +7,7 @@
 #include "bench.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -95,37 +96,78 @@ void server_stop (server_t *self)
     self->pid = 0;
 }
 
-uint64_t server_cpu_us (const server_t *self)
+/* What /proc says of one process; false if it has gone. */
+typedef struct process {
+    pid_t parent;
+    uint64_t ticks; /* its own CPU time and that of children that have ended */
+    uint64_t pages; /* resident */
+} process_t;
+
+static bool process_read (pid_t pid, process_t *out)
 {
     char path[64];
-    snprintf (path, sizeof path, "/proc/%d/stat", (int) self->pid);
+    snprintf (path, sizeof path, "/proc/%d/stat", (int) pid);
     FILE *file = fopen (path, "r");
     if (!file)
-        die ("%s: %s", path, strerror (errno));
+        return false;
     char line[1024];
     char *got = fgets (line, sizeof line, file);
     fclose (file);
-    /* The name in parentheses may hold anything; user and system time are the 12th and 13th
-     * fields behind it (proc(5)). */
+    /* The name in parentheses may hold anything; the fields behind it are counted (proc(5)). */
     char *at = got ? strrchr (line, ')') : NULL;
-    unsigned long user = 0;
-    unsigned long kernel = 0;
-    if (!at ||
-        sscanf (at + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel) != 2)
+    if (!at)
+        return false;
+    int parent;
+    unsigned long times[4];
+    unsigned long pages;
+    int fields = sscanf (at + 2,
+                         "%*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu %*d %*d %*d "
+                         "%*d %*u %*u %lu",
+                         &parent, &times[0], &times[1], &times[2], &times[3], &pages);
+    if (fields != 6)
         die ("%s: not understood", path);
-    return (user + kernel) * (1000000 / (unsigned long) sysconf (_SC_CLK_TCK));
+    *out = (process_t){parent, times[0] + times[1] + times[2] + times[3], pages};
+    return true;
+}
+
+static bool descends (pid_t pid, pid_t ancestor)
+{
+    process_t process;
+    while (pid > 1 && pid != ancestor) {
+        if (!process_read (pid, &process))
+            return false;
+        pid = process.parent;
+    }
+    return pid == ancestor;
+}
+
+/* Sums over the server and everything it started. */
+static process_t server_sum (const server_t *self)
+{
+    process_t sum = {0};
+    DIR *all = opendir ("/proc");
+    if (!all)
+        die ("/proc: %s", strerror (errno));
+    for (struct dirent *entry; (entry = readdir (all));) {
+        pid_t pid = (pid_t) strtol (entry->d_name, NULL, 10);
+        process_t process;
+        if (pid > 0 && descends (pid, self->pid) && process_read (pid, &process)) {
+            sum.ticks += process.ticks;
+            sum.pages += process.pages;
+        }
+    }
+    closedir (all);
+    return sum;
+}
+
+uint64_t server_cpu_us (const server_t *self)
+{
+    return server_sum (self).ticks * (1000000u / (uint64_t) sysconf (_SC_CLK_TCK));
 }
 
 uint64_t server_rss_bytes (const server_t *self)
 {
-    char path[64];
-    snprintf (path, sizeof path, "/proc/%d/statm", (int) self->pid);
-    FILE *file = fopen (path, "r");
-    unsigned long pages = 0;
-    if (!file || fscanf (file, "%*u %lu", &pages) != 1)
-        die ("%s: not understood", path);
-    fclose (file);
-    return pages * (uint64_t) sysconf (_SC_PAGESIZE);
+    return server_sum (self).pages * (uint64_t) sysconf (_SC_PAGESIZE);
 }
 
 static bool port_connects (int port)
