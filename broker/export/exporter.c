@@ -1,0 +1,260 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Failure: a write that fails is repeated once a second from the same position, so the file is
+ * complete as soon as it can be written again; a read of the database that fails is final. */
+#include "export/exporter.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bytes.h"
+#include "core/memory.h"
+#include "export/record_view.h"
+#include "log/log.h"
+#include "store/wakeup.h"
+
+enum {
+    PAGE_ITEMS = 500,
+    WRITE_BYTES = 1024 * 1024, /* lines are written when they are so many bytes together */
+    RETRY_MS = 1000,
+    FOREVER = -1
+};
+
+struct exporter {
+    exporter_options_t options;
+    tasks_file_t *file;
+    store_reader_t *reader;
+    pthread_t thread;
+    bytes_t lines; /* rendered, not yet written */
+    uint64_t lines_count;
+    uint64_t after_pos;     /* up to here everything is written */
+    tasks_file_end_t check; /* the last line found at start, to be compared with the database */
+    bool failing;           /* the last write failed; said once */
+    atomic_bool stop;
+    _Atomic uint64_t stat_pos;
+    _Atomic uint64_t stat_lines;
+    _Atomic uint64_t stat_errors;
+};
+
+static int64_t wall_now (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_REALTIME, &now);
+    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Writing. */
+
+static void write_failed (exporter_t *self, const char *error)
+{
+    atomic_fetch_add (&self->stat_errors, 1);
+    if (!self->failing)
+        log_write (LOG_LEVEL_WARNING, "EXPORT-STALLED", "tasks.jsonl lags until it can be written",
+                   LOG_FIELDS (LOG_TEXT ("error", error)));
+    self->failing = true;
+}
+
+/* Writes the rendered lines; on failure they are forgotten, to be rendered again from after_pos. */
+static bool write_lines (exporter_t *self, uint64_t upto_pos)
+{
+    char error[TASKS_FILE_ERROR_SIZE];
+    bool written = self->lines.length == 0 ||
+                   tasks_file_append (self->file, self->lines.data, self->lines.length, error);
+    if (written) {
+        self->after_pos = upto_pos;
+        atomic_store (&self->stat_pos, upto_pos);
+        atomic_fetch_add (&self->stat_lines, self->lines_count);
+        if (self->failing)
+            log_write (LOG_LEVEL_INFO, "EXPORT-GOES-ON", "tasks.jsonl can be written again", NULL);
+        self->failing = false;
+    } else {
+        write_failed (self, error);
+    }
+    bytes_clear (&self->lines);
+    self->lines_count = 0;
+    return written;
+}
+
+static void render (exporter_t *self, const export_item_t *item, int64_t wall_ms)
+{
+    task_view_t view;
+    label_view_t labels[TMQ_LABELS_MAX];
+    record_view (&view, labels, item->record, wall_ms);
+    task_extras_t extras = {.exported = true,
+                            .payload = true,
+                            .pos = item->pos,
+                            .body_bytes_max = JSON_EXPORT_BODY_BYTES_MAX};
+    json_writer_t writer = {&self->lines, false};
+    json_write_task (&writer, &view, &extras);
+    json_write_newline (&writer);
+    if (self->lines.failed)
+        abort (); /* out of memory, as everywhere in the broker */
+    self->lines_count++;
+}
+
+/* Following the events. */
+
+static bool read_page (exporter_t *self, read_t *read)
+{
+    read->kind = READ_EXPORT;
+    read->limit = PAGE_ITEMS;
+    read->after_pos = self->after_pos;
+    if (store_reader_run (self->reader, read) == STORE_OK)
+        return true;
+    store_error_t error;
+    error.code = (store_code_t) read->error;
+    snprintf (error.text, sizeof (error.text), "%s", read->error_text);
+    read_clear (read);
+    self->options.failed (&error);
+    return false;
+}
+
+/* The file's last line must stand for the event that the database has at its position. */
+static bool is_foreign (exporter_t *self, const read_t *read)
+{
+    uint64_t pos = self->check.pos;
+    self->check.pos = 0;
+    return pos != 0 && read->items_count > 0 && read->items[0].pos == pos &&
+           memcmp (&read->items[0].record->id, &self->check.id, sizeof (tmq_id_t)) != 0;
+}
+
+static bool begin_anew (exporter_t *self, const char *why)
+{
+    char error[TASKS_FILE_ERROR_SIZE];
+    if (!tasks_file_set_aside (self->file, error)) {
+        write_failed (self, error);
+        return false;
+    }
+    log_write (LOG_LEVEL_WARNING, "EXPORT-ANEW", why, NULL);
+    self->after_pos = 0;
+    self->check.pos = 0;
+    return true;
+}
+
+/* One page of events into lines. *more: another page follows. */
+static bool follow_page (exporter_t *self, bool *more)
+{
+    read_t read = {0};
+    /* One event before the first new one: the last line's own. */
+    uint64_t written = self->after_pos;
+    if (self->check.pos != 0)
+        self->after_pos = self->check.pos - 1;
+    bool good = read_page (self, &read);
+    self->after_pos = written;
+    if (!good)
+        return false;
+    if (is_foreign (self, &read)) {
+        read_clear (&read);
+        *more = true;
+        return begin_anew (self, "tasks.jsonl belongs to another database: set aside, begun anew");
+    }
+    int64_t wall_ms = wall_now ();
+    for (size_t i = 0; good && i < read.items_count; i++) {
+        const export_item_t *item = &read.items[i];
+        if (item->pos <= self->after_pos)
+            continue;
+        render (self, item, wall_ms);
+        if (self->lines.length >= WRITE_BYTES)
+            good = write_lines (self, item->pos);
+    }
+    if (good)
+        good = write_lines (self, read.upto_pos > written ? read.upto_pos : written);
+    *more = read.more;
+    read_clear (&read);
+    return good;
+}
+
+/* Everything that is in the tables. False: repeat after a while. */
+static bool follow (exporter_t *self)
+{
+    bool more = true;
+    if (tasks_file_is_gone (self->file) &&
+        !begin_anew (self, "tasks.jsonl was taken away: begun anew"))
+        return false;
+    while (more) {
+        if (!follow_page (self, &more))
+            return false;
+    }
+    return true;
+}
+
+static void *exporter_run (void *context)
+{
+    exporter_t *self = context;
+    while (!atomic_load (&self->stop)) {
+        wakeup_lower (self->options.wake_fd);
+        int timeout_ms = follow (self) ? FOREVER : RETRY_MS;
+        struct pollfd wake = {self->options.wake_fd, POLLIN, 0};
+        /* A stop that came since the last look has raised the wakeup after it was lowered. */
+        poll (&wake, 1, timeout_ms);
+    }
+    follow (self);
+    return NULL;
+}
+
+/* Life. */
+
+static void release (exporter_t *self)
+{
+    tasks_file_close (&self->file);
+    if (self->reader != NULL)
+        store_reader_close (&self->reader);
+    bytes_free (&self->lines);
+    free (self);
+}
+
+exporter_t *exporter_new (const exporter_options_t *options, char error[TASKS_FILE_ERROR_SIZE])
+{
+    exporter_t *self = memory_zero (1, sizeof (*self));
+    store_error_t store_error = {STORE_OK, ""};
+    bool set_aside = false;
+    self->options = *options;
+    self->file =
+        tasks_file_open (options->path, options->last_pos, &self->check, &set_aside, error);
+    if (self->file == NULL) {
+        release (self);
+        return NULL;
+    }
+    if (set_aside)
+        log_write (LOG_LEVEL_WARNING, "EXPORT-ANEW",
+                   "tasks.jsonl belongs to another database: set aside, begun anew", NULL);
+    self->after_pos = self->check.pos;
+    atomic_store (&self->stat_pos, self->after_pos);
+    if (store_reader_open (&self->reader, options->store, &store_error) != STORE_OK) {
+        snprintf (error, TASKS_FILE_ERROR_SIZE, "%s", store_error.text);
+        release (self);
+        return NULL;
+    }
+    if (pthread_create (&self->thread, NULL, exporter_run, self) != 0) {
+        snprintf (error, TASKS_FILE_ERROR_SIZE, "cannot start a thread");
+        release (self);
+        return NULL;
+    }
+    return self;
+}
+
+void exporter_free (exporter_t **self_p)
+{
+    exporter_t *self = *self_p;
+    if (self == NULL)
+        return;
+    *self_p = NULL;
+    atomic_store (&self->stop, true);
+    wakeup_raise (self->options.wake_fd);
+    pthread_join (self->thread, NULL);
+    release (self);
+}
+
+void exporter_stats (const exporter_t *self, exporter_stats_t *out)
+{
+    out->pos = atomic_load (&self->stat_pos);
+    out->lines = atomic_load (&self->stat_lines);
+    out->errors = atomic_load (&self->stat_errors);
+}

@@ -1,0 +1,43 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The file tasks.jsonl as a growing list of whole lines (A46).
+ *
+ * A line is there wholly or not at all: what a crash or a full disk left behind of a last line is
+ * cut off before anything is appended. Mode 0600. */
+#ifndef TASKMQ_EXPORT_TASKS_FILE_H
+#define TASKMQ_EXPORT_TASKS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskmq_types.h"
+
+typedef struct tasks_file tasks_file_t;
+
+enum { TASKS_FILE_ERROR_SIZE = 512 };
+
+/* What the last line says; pos 0: the file is empty. */
+typedef struct tasks_file_end {
+    uint64_t pos;
+    tmq_id_t id;
+} tasks_file_end_t;
+
+/* Opens the file or makes it, cuts off a torn last line, and reads the last whole one. A file whose
+ * last line is none of ours, or lies beyond last_pos, the newest event of the database, belongs to
+ * another history: it is renamed to PATH.foreign and begun anew (*set_aside). NULL with `error` if
+ * the file cannot be used. */
+tasks_file_t *tasks_file_open (const char *path, uint64_t last_pos, tasks_file_end_t *end,
+                               bool *set_aside, char error[TASKS_FILE_ERROR_SIZE]);
+void tasks_file_close (tasks_file_t **self); /* accepts a NULL object */
+/* Renames the file to PATH.foreign and begins it anew. */
+bool tasks_file_set_aside (tasks_file_t *self, char error[TASKS_FILE_ERROR_SIZE]);
+/* Appends whole lines: all of them or, with `error`, none. May be repeated. */
+bool tasks_file_append (tasks_file_t *self, const void *lines, size_t length,
+                        char error[TASKS_FILE_ERROR_SIZE]);
+/* Somebody removed the file or put another one in its place: what is appended is lost to readers. */
+bool tasks_file_is_gone (const tasks_file_t *self);
+
+#endif
