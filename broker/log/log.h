@@ -43,8 +43,7 @@ typedef struct log_field {
 void log_configure (log_level_t least, bool json);
 /* "debug", "info", "warning", "error"; false for anything else. */
 bool log_level_parse (log_level_t *out, const char *text);
-/* fields: LOG_FIELDS (…), or NULL for none. A field is left out when the line would pass
- * 16 KiB. */
+/* fields: LOG_FIELDS (…), or NULL for none. */
 void log_write (log_level_t level, const char *id, const char *message, const log_field_t *fields);
 
 #endif

@@ -36,7 +36,7 @@ __attribute__ ((format (printf, 3, 4))) static bool fail (char *error, size_t si
     return false;
 }
 
-/* ---- tcp --------------------------------------------------------------------------------------- */
+/* tcp. */
 
 static bool host_is_loopback (const char *host, bool *ipv6)
 {
@@ -83,7 +83,7 @@ static bool parse_tcp (address_t *out, const char *rest, char *error, size_t siz
     return true;
 }
 
-/* ---- ipc --------------------------------------------------------------------------------------- */
+/* ipc. */
 
 /* A directory that only this user can enter; made if it is missing. */
 static bool private_directory (const char *path, char *error, size_t size)
@@ -162,7 +162,7 @@ bool address_parse (address_t *out, const char *uri, char *error, size_t error_s
     return fail (error, error_size, "%s: expected ipc://PATH or tcp://HOST:PORT", uri);
 }
 
-/* ---- The lock beside an ipc path ----------------------------------------------------------------- */
+/* The lock beside an ipc path. */
 
 /* Somebody answers at the socket: a program that knows nothing of our lock. */
 static bool socket_is_alive (const char *path)

@@ -85,7 +85,7 @@ void peers_free (peers_t **self_p)
     free (self);
 }
 
-/* ---- The hash table ---------------------------------------------------------------------------- */
+/* The hash table. */
 
 static uint32_t hash_slot (const peers_t *self, const void *routing_id, size_t length)
 {
@@ -139,7 +139,7 @@ static void hash_remove (peers_t *self, uint32_t at)
     self->hash[hole] = NO_PLACE;
 }
 
-/* ---- Places ------------------------------------------------------------------------------------ */
+/* Places. */
 
 static void places_grow (peers_t *self)
 {
@@ -199,7 +199,7 @@ static void gone_append (peers_t *self, peer_t peer)
     self->gone[self->gone_count++] = peer;
 }
 
-/* ---- Peers ------------------------------------------------------------------------------------- */
+/* Peers. */
 
 /* On ipc the kernel vouches for the uid in "localhost:uid:gid:pid"; an IP address holds no name. */
 static int identity_of (const char *address, char *out, size_t size)

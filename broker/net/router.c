@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Failure: a message with wrong frames is read to its end and reported with its peer; one that
- * cannot be sent is reported to the caller. An error of a socket that is no peer's doing cannot
+/* Failure: a message of many frames is read to its end, and what cannot be sent is reported; both
+ * are the caller's to answer. An error of a socket that is no peer's doing cannot
  * happen while the socket is ours, so it is an assert. */
 #include "net/router.h"
 
@@ -54,7 +54,7 @@ struct router {
     router_stats_t stats;
 };
 
-/* ---- Life ---------------------------------------------------------------------------------------- */
+/* Life. */
 
 static void set_option (void *socket, int option, int value)
 {
@@ -167,7 +167,7 @@ const char *router_bind (router_t *self, const address_t *address, char *error, 
     return endpoint->uri;
 }
 
-/* ---- In ------------------------------------------------------------------------------------------ */
+/* In. */
 
 static bool frame_receive (void *socket, zmq_msg_t *frame, int flags)
 {
@@ -204,24 +204,16 @@ static size_t frames_receive (router_t *self, held_t *held, zmq_msg_t *scrap, or
     return count;
 }
 
-static void frames_judge (router_t *self, held_t *held, size_t frames, incoming_t *out)
+static void message_fill (incoming_t *out, held_t *held)
 {
-    if (frames == 0 || frames > FRAMES_MAX) {
-        out->refusal = TMQ_INVALID;
-        out->text = "a message has one or two frames";
-    } else if (zmq_msg_size (&held->frames[0]) > TMQ_ENVELOPE_BYTES_MAX) {
-        out->refusal = TMQ_TOO_LARGE;
-        out->text = "the envelope is larger than 65536 bytes";
-    } else {
+    if (held->count > 0) {
         out->envelope = zmq_msg_data (&held->frames[0]);
         out->envelope_bytes = zmq_msg_size (&held->frames[0]);
-        if (frames == FRAMES_MAX) {
-            out->body = zmq_msg_data (&held->frames[1]);
-            out->body_bytes = zmq_msg_size (&held->frames[1]);
-        }
-        return;
     }
-    self->stats.refused_frames++;
+    if (held->count > 1) {
+        out->body = zmq_msg_data (&held->frames[1]);
+        out->body_bytes = zmq_msg_size (&held->frames[1]);
+    }
 }
 
 /* One message, unless its peer is refused: then out->peer is 0. */
@@ -237,12 +229,11 @@ static bool message_receive (router_t *self, int64_t now_ms, incoming_t *out)
     held->count = 0;
     memset (out, 0, sizeof (*out));
     origin_t origin = {zmq_msg_data (&routing_id), zmq_msg_size (&routing_id), -1, ""};
-    size_t frames = 0;
     if (zmq_msg_more (&routing_id))
-        frames = frames_receive (self, held, &scrap, &origin);
+        out->frames = frames_receive (self, held, &scrap, &origin);
     out->peer = peers_seen (self->peers, &origin, now_ms, &out->identity);
     if (out->peer != 0)
-        frames_judge (self, held, frames, out);
+        message_fill (out, held);
     else
         self->stats.refused_peers++;
     zmq_msg_close (&scrap);
@@ -271,7 +262,7 @@ void router_release (router_t *self)
     self->held_count = 0;
 }
 
-/* ---- Out ----------------------------------------------------------------------------------------- */
+/* Out. */
 
 /* Called by libzmq's I/O thread when the bytes have left. */
 static void body_sent (void *bytes, void *buf)
@@ -339,7 +330,7 @@ bool router_send (router_t *self, const output_t *output)
     return true;
 }
 
-/* ---- Descriptors and ends ------------------------------------------------------------------------ */
+/* Descriptors and ends. */
 
 static int descriptor (void *socket)
 {

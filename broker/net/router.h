@@ -37,17 +37,16 @@ void router_free (router_t **self); /* accepts a NULL object */
  * valid as long as the router, or NULL with `error`. */
 const char *router_bind (router_t *self, const address_t *address, char *error, size_t error_size);
 
-/* A message of a peer. If refusal is not TMQ_OK its frames were not what they must be: the text
- * says why, envelope and body are empty. */
+/* A message of a peer. How many frames are good is the validator's to judge; only the first two are
+ * kept. */
 typedef struct incoming {
     peer_t peer;
     const char *identity; /* valid until router_maintain */
-    const uint8_t *envelope;
+    size_t frames;
+    const uint8_t *envelope; /* first frame */
     size_t envelope_bytes;
     const uint8_t *body; /* second frame, NULL if there was none */
     size_t body_bytes;
-    tmq_code_t refusal;
-    const char *text;
 } incoming_t;
 
 /* The next message, false when none waits (or held_max are held). Its frames stay valid until
@@ -75,11 +74,10 @@ void router_maintain (router_t *self, int64_t now_ms);
 typedef struct router_stats {
     uint64_t received;
     uint64_t sent;
-    uint64_t refused_frames; /* messages of no or more than two frames, or too large an envelope */
-    uint64_t refused_peers;  /* messages dropped because the table of peers was full */
-    uint64_t send_failed;    /* outputs that the transport refused */
-    uint64_t accept_failed;  /* connections that could not be accepted: no descriptors left */
-    uint64_t peers;          /* now */
+    uint64_t refused_peers; /* messages dropped because the table of peers was full */
+    uint64_t send_failed;   /* outputs that the transport refused */
+    uint64_t accept_failed; /* connections that could not be accepted: no descriptors left */
+    uint64_t peers;         /* now */
 } router_stats_t;
 void router_stats (const router_t *self, router_stats_t *out);
 

@@ -1,0 +1,140 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Failure: nothing is removed or repaired; what is in the way is named. */
+#include "data.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+__attribute__ ((format (printf, 3, 4))) static exits_t fail (char *error, exits_t code,
+                                                             const char *format, ...)
+{
+    va_list arguments;
+    va_start (arguments, format);
+    vsnprintf (error, DATA_ERROR_SIZE, format, arguments);
+    va_end (arguments);
+    return code;
+}
+
+static bool is_directory (const char *path)
+{
+    struct stat info;
+    return stat (path, &info) == 0 && S_ISDIR (info.st_mode);
+}
+
+/* The nearest one from the working directory upward, else the one to be made in it. */
+static bool find (char out[DATA_PATH_SIZE])
+{
+    char here[DATA_PATH_SIZE - sizeof ("/" DATA_DIRECTORY_NAME)];
+    if (getcwd (here, sizeof (here)) == NULL)
+        return false;
+    snprintf (out, DATA_PATH_SIZE, "%s/" DATA_DIRECTORY_NAME, here);
+    char above[sizeof (here)];
+    strcpy (above, here);
+    while (true) {
+        char candidate[DATA_PATH_SIZE];
+        snprintf (candidate, sizeof (candidate), "%s/" DATA_DIRECTORY_NAME, above);
+        if (is_directory (candidate)) {
+            strcpy (out, candidate);
+            return true;
+        }
+        char *slash = strrchr (above, '/');
+        if (slash == NULL)
+            return true;
+        *slash = '\0';
+    }
+}
+
+/* Locks the directory and leaves the owner's pid in the lock file, for the one who is refused. */
+static exits_t lock (data_t *self, char *error)
+{
+    char path[PATH_MAX];
+    char pid[24] = "";
+    if (!data_path (self, "taskmq.lock", path, sizeof (path)))
+        return fail (error, EXITS_DATA, "the path of %s is too long", self->directory);
+    self->lock = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (self->lock < 0)
+        return fail (error, EXITS_DATA, "cannot open %s: %s", path, strerror (errno));
+    if (flock (self->lock, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK)
+            return fail (error, EXITS_DATA, "cannot lock %s: %s", path, strerror (errno));
+        ssize_t length = pread (self->lock, pid, sizeof (pid) - 1, 0);
+        pid[length > 0 ? length : 0] = '\0';
+        pid[strcspn (pid, "\n")] = '\0';
+        return fail (error, EXITS_RUNNING, "another broker (pid %s) runs on %s",
+                     pid[0] != '\0' ? pid : "unknown", self->directory);
+    }
+    int length = snprintf (pid, sizeof (pid), "%ld\n", (long) getpid ());
+    if (ftruncate (self->lock, 0) != 0 || pwrite (self->lock, pid, (size_t) length, 0) != length)
+        return fail (error, EXITS_DATA, "cannot write %s: %s", path, strerror (errno));
+    return EXITS_OK;
+}
+
+exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE])
+{
+    char path[DATA_PATH_SIZE];
+    memset (out, 0, sizeof (*out));
+    out->lock = -1;
+    if (asked != NULL && snprintf (path, sizeof (path), "%s", asked) >= (int) sizeof (path))
+        return fail (error, EXITS_DATA, "the path of the data directory is too long");
+    if (asked == NULL && !find (path))
+        return fail (error, EXITS_DATA, "cannot name the working directory: %s", strerror (errno));
+
+    out->made = mkdir (path, 0700) == 0;
+    if (!out->made && errno != EEXIST)
+        return fail (error, EXITS_DATA, "cannot make %s: %s", path, strerror (errno));
+    char real[PATH_MAX];
+    if (realpath (path, real) == NULL)
+        return fail (error, EXITS_DATA, "cannot find %s: %s", path, strerror (errno));
+    if (!is_directory (real))
+        return fail (error, EXITS_DATA, "%s is not a directory", path);
+    if (access (real, R_OK | W_OK | X_OK) != 0)
+        return fail (error, EXITS_DATA, "cannot use %s: %s", path, strerror (errno));
+    strcpy (out->directory, real);
+    exits_t code = lock (out, error);
+    if (code != EXITS_OK)
+        data_close (out);
+    return code;
+}
+
+void data_close (data_t *self)
+{
+    if (self->lock >= 0)
+        close (self->lock);
+    self->lock = -1;
+}
+
+bool data_path (const data_t *self, const char *name, char *out, size_t out_size)
+{
+    int length = snprintf (out, out_size, "%s/%s", self->directory, name);
+    return length > 0 && (size_t) length < out_size;
+}
+
+exits_t data_write_endpoints (const data_t *self, const char *const *uris, size_t count,
+                              char error[DATA_ERROR_SIZE])
+{
+    char path[PATH_MAX];
+    char temporary[PATH_MAX];
+    if (!data_path (self, "endpoint", path, sizeof (path)) ||
+        !data_path (self, "endpoint.new", temporary, sizeof (temporary)))
+        return fail (error, EXITS_DATA, "the path of %s is too long", self->directory);
+    FILE *file = fopen (temporary, "we");
+    if (file == NULL)
+        return fail (error, EXITS_DATA, "cannot write %s: %s", temporary, strerror (errno));
+    for (size_t i = 0; i < count; i++)
+        fprintf (file, "%s\n", uris[i]);
+    bool written = ferror (file) == 0;
+    if (fclose (file) != 0 || !written || rename (temporary, path) != 0)
+        return fail (error, EXITS_DATA, "cannot write %s: %s", path, strerror (errno));
+    return EXITS_OK;
+}

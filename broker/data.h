@@ -1,0 +1,36 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The data directory: finding it, locking it, and the file that tells clients where to go. */
+#ifndef TASKMQ_BROKER_DATA_H
+#define TASKMQ_BROKER_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "exits.h"
+
+enum { DATA_PATH_SIZE = 4096, DATA_ERROR_SIZE = DATA_PATH_SIZE + 256 };
+
+#define DATA_DIRECTORY_NAME ".taskmq"
+
+typedef struct data {
+    char directory[DATA_PATH_SIZE]; /* absolute, without symbolic links */
+    bool made;                      /* by this start */
+    int lock;                       /* held as long as the process lives */
+} data_t;
+
+/* Takes the directory asked for, else the nearest .taskmq upward from the working directory, else
+ * .taskmq in it; makes it if it is missing (mode 0700) and locks it: one broker per directory.
+ * EXITS_OK, EXITS_DATA or EXITS_RUNNING with a sentence in `error`. */
+exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE]);
+void data_close (data_t *self);
+
+/* The path of a file in the directory; false if it is too long. */
+bool data_path (const data_t *self, const char *name, char *out, size_t out_size);
+/* Replaces the file `endpoint` by these URIs, one a line, atomically. */
+exits_t data_write_endpoints (const data_t *self, const char *const *uris, size_t count,
+                              char error[DATA_ERROR_SIZE]);
+
+#endif

@@ -1,0 +1,623 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* One round of the loop: wait; take in what other threads finished; drain the socket; look up what
+ * the messages name; apply; judge deadlines; hand over the commit batch; send what is released.
+ *
+ * Failure: a commit without space throws away what was applied and streams the durable state in
+ * again (A21); every other failure of the store ends the process with one line (A23). What a peer
+ * does wrong is answered to it and to nobody else. */
+#include "server.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "codec.h"
+#include "core/memory.h"
+#include "log/log.h"
+#include "store/committer.h"
+#include "store/readers_pool.h"
+#include "store/wakeup.h"
+#include "sweeper.h"
+#include "validate.h"
+
+enum {
+    /* Messages in the last batch and in this one up to which the server commits by itself: at idle
+     * the hand-over to the committer would cost more than it gains (A16). */
+    INLINE_INPUTS_MAX = 4,
+    CLOCK_MESSAGES = 32, /* messages of a drain between two looks at the clock */
+    WAIT_MS_MAX = 1000,  /* so that a longer gap between two rounds can only be a pause (A20) */
+    MAINTAIN_MS = 1000,  /* free space, forgotten peers */
+    STOP_MS_MAX = 5000   /* a clean stop waits for so long, then for the commit in flight only */
+};
+
+/* What poll looks at. */
+typedef enum source {
+    SOURCE_ROUTER,
+    SOURCE_WATCH,
+    SOURCE_COMMITTER,
+    SOURCE_READERS,
+    SOURCE_WRITTEN,
+    SOURCE_SWEEPER,
+    SOURCE_SIGNAL,
+    SOURCES
+} source_t;
+
+/* A message between its arrival and its application. */
+typedef struct inbox {
+    message_t message;
+    verdicts_t verdicts;
+} inbox_t;
+
+/* Numbers of the server's own, with their meaning. */
+#define SERVER_COUNTER_MAP(X)                                                                      \
+    X (rounds, "rounds of the loop")                                                               \
+    X (messages, "messages of peers taken")                                                        \
+    X (refused_messages, "messages refused as a whole: garbage, or wrong frames")                  \
+    X (commits_inline, "batches committed by the server's own thread")                             \
+    X (commits_failed, "batches thrown away because there was no space")                           \
+    X (hard_limit, "rounds without reading, because too much was pending")                         \
+    X (pauses, "pauses of the loop longer than a heartbeat")                                       \
+    X (pause_ms, "their total length")
+
+typedef struct server_counts {
+#define X(name, meaning) uint64_t name;
+    SERVER_COUNTER_MAP (X)
+#undef X
+} server_counts_t;
+
+struct server {
+    server_options_t options;
+    engine_t *engine;
+    committer_t *committer;
+    readers_pool_t *readers;
+    sweeper_t *sweeper;
+    struct pollfd sources[SOURCES];
+
+    now_t now;        /* of this round */
+    int64_t pause_ms; /* of the loop, not yet told to the engine */
+    int64_t deadline; /* monotonic, of the engine */
+    int64_t maintain_at;
+    bool emptied; /* the last drain emptied the socket */
+    bool busy;    /* something was received or sent: look again before waiting */
+
+    arena_t *arena; /* of the messages of one drain */
+    inbox_t *inbox;
+    size_t inbox_count;
+    key_list_t keys;
+
+    boot_t boot;        /* raised by every batch handed over, for a restart of the engine */
+    size_t last_inputs; /* of the last batch */
+    uint64_t last_batch;
+    uint64_t sweep_batch; /* holds the sweeper's slice; 0: none, or not closed yet */
+    bool sweep_open;      /* a slice was applied to the open batch */
+    size_t reads;         /* with the readers */
+
+    bool full;        /* submissions are answered STORE_FULL */
+    bool commit_full; /* a commit found no space since the last look at the disk */
+    bool stopping;
+    int64_t stop_at;
+    bool finished;
+    server_counts_t counts;
+};
+
+static now_t clock_now (void)
+{
+    struct timespec mono;
+    struct timespec wall;
+    clock_gettime (CLOCK_MONOTONIC, &mono);
+    clock_gettime (CLOCK_REALTIME, &wall);
+    return (now_t){(int64_t) mono.tv_sec * 1000 + mono.tv_nsec / 1000000,
+                   (int64_t) wall.tv_sec * 1000 + wall.tv_nsec / 1000000};
+}
+
+/* The state that the store keeps. */
+
+static void restore_task (void *context, record_t *record)
+{
+    engine_restore (context, record);
+}
+
+static void restore_ns (void *context, const char *name, uint64_t last_seq)
+{
+    engine_restore_ns (context, name, last_seq);
+}
+
+static store_code_t stream_in (server_t *self, store_error_t *error)
+{
+    store_live_visitor_t visitor = {restore_task, restore_ns, self->engine};
+    engine_boot (self->engine, &self->boot, self->now);
+    store_code_t code = store_live (self->options.store, &visitor, error);
+    if (code == STORE_OK)
+        engine_ready (self->engine, self->now);
+    return code;
+}
+
+/* The batch found no space and nothing of it was kept: what was applied never happened (A21). */
+static void start_over (server_t *self, const char *text)
+{
+    store_error_t error = {STORE_OK, ""};
+    log_write (LOG_LEVEL_ERROR, "COMMIT-FULL",
+               "no space for a commit: unanswered requests are dropped, the durable state is kept",
+               LOG_FIELDS (LOG_TEXT ("error", text)));
+    self->counts.commits_failed++;
+    self->commit_full = true;
+    self->full = true;
+    engine_reset (self->engine);
+    engine_set_full (self->engine, true);
+    if (stream_in (self, &error) != STORE_OK)
+        exits_store_failed (&error);
+    if (self->sweep_open || self->sweep_batch != 0)
+        sweeper_continue (self->sweeper);
+    self->sweep_open = false;
+    self->sweep_batch = 0;
+}
+
+static void commit_done (server_t *self, const commit_result_t *result)
+{
+    if (result->code == STORE_OK) {
+        engine_durable (self->engine, result->batch, self->now);
+        return;
+    }
+    if (result->code == STORE_ERROR_FULL) {
+        start_over (self, result->text);
+        return;
+    }
+    store_error_t error;
+    error.code = result->code;
+    memcpy (error.text, result->text, sizeof (error.text));
+    exits_store_failed (&error);
+}
+
+/* Numbers and positions once given are not given again after a failed commit; the gap is harmless,
+ * a number that stands twice would not be. */
+static void boot_raise (boot_t *boot, const batch_t *batch)
+{
+    for (size_t i = 0; i < batch->records_count; i++) {
+        if (batch->records[i]->number > boot->last_number)
+            boot->last_number = batch->records[i]->number;
+    }
+    if (batch->blocks_count > 0) {
+        const event_block_t *last = &batch->blocks[batch->blocks_count - 1];
+        boot->last_pos = last->first_pos + last->count - 1;
+    }
+    if (batch->wall_ms > boot->newest_ms)
+        boot->newest_ms = batch->wall_ms;
+}
+
+static void commit (server_t *self)
+{
+    if (!committer_idle (self->committer))
+        return;
+    size_t inputs = engine_batch_inputs (self->engine);
+    batch_t *batch = engine_batch_take (self->engine, self->now);
+    if (batch == NULL) {
+        /* The engine decided to remove nothing of the slice. */
+        if (self->sweep_open)
+            sweeper_continue (self->sweeper);
+        self->sweep_open = false;
+        return;
+    }
+    boot_raise (&self->boot, batch);
+    self->last_batch = batch->no;
+    if (self->sweep_open)
+        self->sweep_batch = batch->no;
+    self->sweep_open = false;
+    bool alone = inputs <= INLINE_INPUTS_MAX && self->last_inputs <= INLINE_INPUTS_MAX;
+    self->last_inputs = inputs;
+    if (!alone) {
+        committer_submit (self->committer, batch);
+        return;
+    }
+    commit_result_t result;
+    committer_commit (self->committer, batch, &result);
+    self->counts.commits_inline++;
+    commit_done (self, &result);
+}
+
+/* What other threads finished. */
+
+static void take_written (server_t *self)
+{
+    wakeup_lower (self->options.written_fd);
+    uint64_t written = store_written (self->options.store);
+    engine_written (self->engine, written);
+    if (self->sweep_batch != 0 && written >= self->sweep_batch) {
+        self->sweep_batch = 0;
+        sweeper_continue (self->sweeper);
+    }
+}
+
+static void take_slice (server_t *self)
+{
+    record_t **records;
+    size_t count;
+    if (!sweeper_take (self->sweeper, &records, &count))
+        return;
+    engine_due (self->engine, records, count, self->now);
+    free (records);
+    self->sweep_open = true;
+}
+
+static void take_reads (server_t *self)
+{
+    read_t *read;
+    while ((read = readers_pool_done (self->readers)) != NULL) {
+        self->reads--;
+        if (read->error != STORE_OK && read->error != STORE_ERROR_FULL) {
+            store_error_t error;
+            error.code = (store_code_t) read->error;
+            snprintf (error.text, sizeof (error.text), "%s", read->error_text);
+            exits_store_failed (&error);
+        }
+        engine_read_done (self->engine, read, self->now);
+    }
+}
+
+static void take_signals (server_t *self)
+{
+    struct signalfd_siginfo info;
+    while (read (self->options.signal_fd, &info, sizeof (info)) == (ssize_t) sizeof (info)) {
+        if (info.ssi_signo == SIGHUP) {
+            log_write (LOG_LEVEL_INFO, "HANGUP", "SIGHUP: nothing can be reloaded yet", NULL);
+        } else if (!self->stopping) {
+            log_write (LOG_LEVEL_INFO, "STOPPING", "takes nothing new",
+                       LOG_FIELDS (LOG_NUMBER ("signal", info.ssi_signo)));
+            self->stopping = true;
+            self->stop_at = self->now.mono_ms + STOP_MS_MAX;
+            engine_stop (self->engine);
+        }
+    }
+}
+
+static void collect (server_t *self)
+{
+    commit_result_t result;
+    if (self->sources[SOURCE_WATCH].revents != 0)
+        router_watch (self->options.router, self->now.mono_ms);
+    if (committer_result (self->committer, &result))
+        commit_done (self, &result);
+    if (self->sources[SOURCE_WRITTEN].revents != 0)
+        take_written (self);
+    if (self->sources[SOURCE_READERS].revents != 0)
+        take_reads (self);
+    if (self->sources[SOURCE_SWEEPER].revents != 0)
+        take_slice (self);
+    if (self->sources[SOURCE_SIGNAL].revents != 0)
+        take_signals (self);
+}
+
+/* Messages. */
+
+static void set_counters (server_t *self);
+
+/* Answers what the validator refused and keeps the rest for the engine. */
+static void admit (server_t *self, const incoming_t *incoming)
+{
+    inbox_t *item = &self->inbox[self->inbox_count];
+    arena_next_message (self->arena);
+    const Taskmq__ClientMessage *envelope =
+        validate_frames (&item->verdicts, self->arena, incoming->frames, incoming->envelope,
+                         incoming->envelope_bytes, incoming->body_bytes);
+    if (envelope == NULL) {
+        self->counts.refused_messages++;
+        engine_refuse (self->engine, incoming->peer, 0, item->verdicts.message.code,
+                       item->verdicts.message.text);
+        return;
+    }
+    for (size_t i = 0; i < envelope->n_requests; i++) {
+        const Taskmq__Request *request = envelope->requests[i];
+        const verdict_t *verdict = &item->verdicts.requests[i].verdict;
+        if (verdict->code != TMQ_OK)
+            engine_refuse (self->engine, incoming->peer, request->id, verdict->code, verdict->text);
+        else if (request->op_case == TASKMQ__REQUEST__OP_STATS)
+            set_counters (self);
+    }
+    item->message = (message_t){incoming->peer, incoming->identity,   envelope,
+                                incoming->body, incoming->body_bytes, &item->verdicts};
+    self->inbox_count++;
+}
+
+static bool reading (const server_t *self)
+{
+    return engine_pending_inputs (self->engine) < self->options.pending_inputs_hard &&
+           engine_pending_bytes (self->engine) < self->options.pending_bytes_hard;
+}
+
+/* Takes what has arrived, within the limits of a drain. */
+static void receive (server_t *self)
+{
+    incoming_t incoming;
+    size_t bytes = 0;
+    size_t messages = 0;
+    self->emptied = false;
+    if (!reading (self)) {
+        self->counts.hard_limit++;
+        return;
+    }
+    while (messages < self->options.drain_messages && bytes < self->options.drain_bytes) {
+        if (!router_receive (self->options.router, self->now.mono_ms, &incoming)) {
+            self->emptied = true;
+            break;
+        }
+        admit (self, &incoming);
+        bytes += incoming.envelope_bytes + incoming.body_bytes;
+        messages++;
+        if (messages % CLOCK_MESSAGES == 0 &&
+            clock_now ().mono_ms - self->now.mono_ms > self->options.drain_ms)
+            break;
+    }
+    self->counts.messages += messages;
+    self->busy = self->busy || messages > 0;
+}
+
+static void load (server_t *self)
+{
+    store_error_t error = {STORE_OK, ""};
+    if (self->keys.count > 0 &&
+        store_load (self->options.store, self->keys.keys, self->keys.count, &error) != STORE_OK)
+        exits_store_failed (&error);
+    engine_loaded (self->engine, &self->keys);
+}
+
+static void drain (server_t *self)
+{
+    self->inbox_count = 0;
+    receive (self);
+    if (self->inbox_count > 0) {
+        for (size_t i = 0; i < self->inbox_count; i++)
+            engine_want (self->engine, &self->inbox[i].message, &self->keys);
+        load (self);
+        for (size_t i = 0; i < self->inbox_count; i++)
+            engine_message (self->engine, &self->inbox[i].message, self->now);
+    }
+    arena_reset (self->arena);
+    router_release (self->options.router);
+    /* Assignments whose payload is only in the tables. */
+    engine_want_payloads (self->engine, &self->keys);
+    if (self->keys.count > 0) {
+        load (self);
+        self->busy = true;
+    }
+}
+
+/* Only with everything applied that had arrived: neither a slow disk nor a frozen broker may look
+ * like silence of the workers (A20). */
+static void judge (server_t *self)
+{
+    if (!self->emptied)
+        return;
+    peer_t peer;
+    while ((peer = router_gone_next (self->options.router)) != 0)
+        engine_peer_gone (self->engine, peer, self->now);
+    self->deadline = engine_tick (self->engine, self->now, self->pause_ms);
+    self->pause_ms = 0;
+}
+
+static void read_ahead (server_t *self)
+{
+    read_t *read;
+    while ((read = engine_read_next (self->engine)) != NULL) {
+        self->reads++;
+        readers_pool_submit (self->readers, read);
+    }
+    if (engine_wants_flush (self->engine))
+        store_flush (self->options.store);
+}
+
+static void deliver (server_t *self)
+{
+    output_t output;
+    while (engine_output_next (self->engine, &output)) {
+        if (!router_send (self->options.router, &output))
+            engine_output_failed (self->engine, &output, self->now);
+        self->busy = true;
+    }
+}
+
+/* Once a second. */
+
+static void look_at_disk (server_t *self)
+{
+    store_stats_t stats;
+    store_stats (self->options.store, &stats);
+    bool full = stats.free_bytes < self->options.free_bytes_min || stats.write_back_stalled ||
+                self->commit_full;
+    self->commit_full = false;
+    if (full == self->full)
+        return;
+    self->full = full;
+    engine_set_full (self->engine, full);
+    if (full)
+        log_write (LOG_LEVEL_WARNING, "DISK-FULL", "submissions are refused: the disk is full",
+                   LOG_FIELDS (LOG_NUMBER ("free_bytes", stats.free_bytes)));
+    else
+        log_write (LOG_LEVEL_INFO, "DISK-FREE", "submissions are taken again",
+                   LOG_FIELDS (LOG_NUMBER ("free_bytes", stats.free_bytes)));
+}
+
+static void maintain (server_t *self)
+{
+    if (self->now.mono_ms < self->maintain_at)
+        return;
+    self->maintain_at = self->now.mono_ms + MAINTAIN_MS;
+    router_maintain (self->options.router, self->now.mono_ms);
+    look_at_disk (self);
+}
+
+static void set_counters (server_t *self)
+{
+    router_stats_t router;
+    store_stats_t store;
+    exporter_stats_t exporter;
+    router_stats (self->options.router, &router);
+    store_stats (self->options.store, &store);
+    exporter_stats (self->options.exporter, &exporter);
+    uint64_t durable_pos = self->boot.last_pos;
+    const counter_t counters[] = {
+#define X(name, meaning) {"server_" #name, self->counts.name},
+        SERVER_COUNTER_MAP (X)
+#undef X
+            {"peers", router.peers},
+        {"peers_refused", router.refused_peers},
+        {"accept_failed", router.accept_failed},
+        {"send_failed", router.send_failed},
+        {"stored_tasks", store.tasks},
+        {"tombstones", store.tombstones},
+        {"database_bytes", store.database_bytes},
+        {"wal_bytes", store.wal_bytes},
+        {"journal_bytes", store.journal_bytes},
+        {"free_bytes", store.free_bytes},
+        {"commits", store.commits},
+        {"commit_us", store.commit_us},
+        {"dirty_tasks", store.dirty_tasks},
+        {"dirty_bytes", store.dirty_bytes},
+        {"write_back_stalled", store.write_back_stalled},
+        {"store_full", self->full},
+        {"export_lines", exporter.lines},
+        {"export_errors", exporter.errors},
+        {"export_lag", durable_pos > exporter.pos ? durable_pos - exporter.pos : 0},
+    };
+    engine_set_counters (self->engine, counters, sizeof (counters) / sizeof (counters[0]));
+}
+
+/* The loop. */
+
+static int wait_ms (const server_t *self)
+{
+    if (self->busy)
+        return 0;
+    /* Deadlines are not judged while nothing is read; the commit in flight ends the wait. */
+    if (!reading (self))
+        return WAIT_MS_MAX;
+    int64_t until = self->deadline < self->maintain_at ? self->deadline : self->maintain_at;
+    int64_t ms = until - clock_now ().mono_ms;
+    if (ms <= 0)
+        return 0;
+    return ms < WAIT_MS_MAX ? (int) ms : WAIT_MS_MAX;
+}
+
+static void wait_sources (server_t *self)
+{
+    self->sources[SOURCE_ROUTER].events = reading (self) ? POLLIN : 0;
+    int ready = poll (self->sources, SOURCES, wait_ms (self));
+    assert (ready >= 0 || errno == EINTR);
+    for (int i = 0; ready <= 0 && i < SOURCES; i++)
+        self->sources[i].revents = 0;
+    self->busy = false;
+
+    /* A round ends with a wait of at most WAIT_MS_MAX; a longer gap was a pause: a slow commit, a
+     * stopped process, a machine that slept. */
+    now_t now = clock_now ();
+    int64_t gap = now.mono_ms - self->now.mono_ms;
+    if (gap > (int64_t) self->options.engine.heartbeat_ms + WAIT_MS_MAX) {
+        self->pause_ms += gap;
+        self->counts.pauses++;
+        self->counts.pause_ms += (uint64_t) gap;
+        log_write (LOG_LEVEL_WARNING, "PAUSE", "the loop stood still; leases are extended by it",
+                   LOG_FIELDS (LOG_NUMBER ("ms", gap)));
+    }
+    self->now = now;
+    self->counts.rounds++;
+}
+
+/* Everything taken is committed and answered, or it took too long. */
+static bool is_finished (const server_t *self)
+{
+    if (!self->stopping || !committer_idle (self->committer))
+        return false;
+    bool quiet = self->emptied && !self->busy && self->reads == 0 &&
+                 engine_pending_inputs (self->engine) == 0;
+    return quiet || self->now.mono_ms >= self->stop_at;
+}
+
+void server_run (server_t *self)
+{
+    do {
+        wait_sources (self);
+        collect (self);
+        drain (self);
+        judge (self);
+        read_ahead (self);
+        commit (self);
+        deliver (self);
+        maintain (self);
+    } while (!is_finished (self));
+}
+
+/* Life. */
+
+static void watch_sources (server_t *self)
+{
+    const server_options_t *options = &self->options;
+    int fds[SOURCES] = {
+        [SOURCE_ROUTER] = router_fd (options->router),
+        [SOURCE_WATCH] = router_watch_fd (options->router),
+        [SOURCE_COMMITTER] = committer_fd (self->committer),
+        [SOURCE_READERS] = readers_pool_fd (self->readers),
+        [SOURCE_WRITTEN] = options->written_fd,
+        [SOURCE_SWEEPER] = sweeper_fd (self->sweeper),
+        [SOURCE_SIGNAL] = options->signal_fd,
+    };
+    for (int i = 0; i < SOURCES; i++)
+        self->sources[i] = (struct pollfd){fds[i], POLLIN, 0};
+    /* The edge of what happened before the first poll may be over. */
+    self->sources[SOURCE_WATCH].revents = POLLIN;
+    self->busy = true;
+}
+
+exits_t server_new (server_t **out, const server_options_t *options)
+{
+    server_t *self = memory_zero (1, sizeof (*self));
+    store_error_t error = {STORE_OK, ""};
+    self->options = *options;
+    self->boot = options->boot;
+    self->now = clock_now ();
+    self->deadline = INT64_MAX;
+    self->engine = engine_new (&options->engine);
+    self->inbox = memory_zero (options->drain_messages, sizeof (inbox_t));
+    self->arena = arena_new (CODEC_CLIENT_ARENA_BYTES);
+    exits_t code = exits_of_store (stream_in (self, &error));
+    if (code == EXITS_OK)
+        code = exits_of_store (
+            readers_pool_new (&self->readers, options->store, options->readers, &error));
+    if (code != EXITS_OK) {
+        server_free (&self);
+        return exits_fail (code, error.text);
+    }
+    self->committer = committer_new (options->store);
+    self->sweeper = sweeper_new (options->store);
+    if (self->arena == NULL || self->committer == NULL || self->sweeper == NULL) {
+        server_free (&self);
+        return exits_fail (EXITS_INTERNAL, "cannot start a thread");
+    }
+    watch_sources (self);
+    *out = self;
+    return EXITS_OK;
+}
+
+void server_free (server_t **self_p)
+{
+    server_t *self = *self_p;
+    if (self == NULL)
+        return;
+    *self_p = NULL;
+    sweeper_free (&self->sweeper);
+    readers_pool_free (&self->readers);
+    committer_free (&self->committer);
+    engine_free (self->engine);
+    arena_free (self->arena);
+    free (self->keys.keys);
+    free (self->inbox);
+    free (self);
+}

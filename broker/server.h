@@ -1,0 +1,42 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The loop that owns the ROUTER and drives the engine (A15). */
+#ifndef TASKMQ_BROKER_SERVER_H
+#define TASKMQ_BROKER_SERVER_H
+
+#include "core/engine.h"
+#include "exits.h"
+#include "export/exporter.h"
+#include "net/router.h"
+#include "store/store.h"
+
+typedef struct server server_t;
+
+typedef struct server_options {
+    engine_config_t engine;
+    size_t drain_messages;
+    size_t drain_bytes;
+    int64_t drain_ms;
+    size_t pending_inputs_hard; /* beyond it nothing is read (A19) */
+    size_t pending_bytes_hard;
+    uint64_t free_bytes_min; /* below it submissions are refused (A22) */
+    size_t readers;
+    /* All borrowed, to outlive the server. */
+    store_t *store;
+    boot_t boot; /* as the store was opened */
+    router_t *router;
+    const exporter_t *exporter;
+    int written_fd; /* a wakeup that the store's notify raises */
+    int signal_fd;  /* signalfd: SIGTERM and SIGINT stop, SIGHUP is noted */
+} server_options_t;
+
+/* Streams the live tasks in and starts the committer, the readers and the sweeper. EXITS_OK, else
+ * the line has been logged. */
+exits_t server_new (server_t **out, const server_options_t *options);
+void server_free (server_t **self); /* accepts a NULL object */
+/* Until a signal: then nothing new is taken, everything taken is committed and answered. */
+void server_run (server_t *self);
+
+#endif
