@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include "core/memory.h"
+#include "ids.h"
 #include "store/events.h"
 #include "store/number_map.h"
 #include "store/select.h"
@@ -99,8 +100,7 @@ static entry_t *first_of (const number_map_t *map, uint64_t hash)
 static entry_t *find_id (const memory_store_t *self, const char *ns, const tmq_id_t *id)
 {
     entry_t *entry = first_of (&self->by_id, hash_id (ns, id));
-    while (entry != NULL && (memcmp (entry->id.bytes, id->bytes, sizeof (id->bytes)) != 0 ||
-                             strcmp (entry->ns, ns) != 0))
+    while (entry != NULL && (!id_equal (&entry->id, id) || strcmp (entry->ns, ns) != 0))
         entry = entry->same_id_hash;
     return entry;
 }
@@ -393,7 +393,7 @@ static void read_resolve (const memory_store_t *self, read_t *read)
             continue;
         if (seen++ >= TMQ_SUFFIX_TASKS_MAX && !select_is_live (record))
             continue;
-        if (select_ends_with (&record->id, read->suffix) && !select_resolved (read, &record->id))
+        if (id_ends_with (&record->id, read->suffix) && !select_resolved (read, &record->id))
             break;
     }
 }

@@ -7,20 +7,12 @@
 
 #include <string.h>
 
-bool select_is_terminal (tmq_status_t status)
-{
-    switch (status) {
-#define X(number, NAME, text, terminal)                                                            \
-    case TMQ_STATUS_##NAME: return terminal;
-        TMQ_STATUS_MAP (X)
-#undef X
-    default: return false;
-    }
-}
+#include "ids.h"
+#include "types.h"
 
 bool select_is_live (const record_t *record)
 {
-    return record->leased || !select_is_terminal (record->status);
+    return record->leased || !status_is_terminal (record->status);
 }
 
 bool select_wants_status (const filter_t *filter, tmq_status_t status)
@@ -50,24 +42,9 @@ bool select_matches (const filter_t *filter, const record_t *record)
            (filter->created_until == 0 || record->created_at < filter->created_until);
 }
 
-bool select_ends_with (const tmq_id_t *id, const char *suffix)
-{
-    static const char DIGITS[] = "0123456789abcdef";
-    size_t length = strlen (suffix);
-    if (length > 32)
-        return false;
-    for (size_t i = 0; i < length; i++) {
-        size_t nibble = 32 - length + i;
-        unsigned byte = id->bytes[nibble / 2];
-        if (suffix[i] != DIGITS[nibble % 2 == 0 ? byte >> 4 : byte & 15u])
-            return false;
-    }
-    return true;
-}
-
 bool select_resolved (read_t *read, const tmq_id_t *id)
 {
-    if (read->count > 0 && memcmp (read->id.bytes, id->bytes, sizeof (id->bytes)) == 0)
+    if (read->count > 0 && id_equal (&read->id, id))
         return true;
     if (read->count == 0)
         read->id = *id;

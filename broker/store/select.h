@@ -8,14 +8,11 @@
 
 #include "core/lookup.h"
 
-bool select_is_terminal (tmq_status_t status);
 /* Live tasks are those that the engine holds in memory (A26). */
 bool select_is_live (const record_t *record);
 bool select_wants_status (const filter_t *filter, tmq_status_t status);
 /* All conditions of the filter, the namespace included. */
 bool select_matches (const filter_t *filter, const record_t *record);
-/* The id's last hexadecimal digits are suffix (lower case). */
-bool select_ends_with (const tmq_id_t *id, const char *suffix);
 /* Counts a match of a RESOLVE: 0, 1, or 2 for several. False when more matches change nothing. */
 bool select_resolved (read_t *read, const tmq_id_t *id);
 /* A copy without bodies. */

@@ -12,7 +12,7 @@
 
 #include "store/store_backend.h"
 
-static const store_backend_t *const BACKENDS[] = {&store_backend_memory};
+static const store_backend_t *const BACKENDS[] = {&store_backend_sqlite, &store_backend_memory};
 
 store_code_t store_fail (store_error_t *error, store_code_t code, const char *format, ...)
 {

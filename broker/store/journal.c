@@ -1,0 +1,292 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The journal. After a failure that is not for lack of space the connection is never used again:
+ * a sync that follows a failed one may report success for bytes that are lost. */
+#include "store/journal.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "bytes.h"
+#include "core/memory.h"
+#include "store/journal_codec.h"
+#include "store/sqlite_schema.h"
+
+enum statement { BEGIN, COMMIT, INSERT, DELETE, DELETE_ALL, STATEMENTS };
+
+static const char *const TEXTS[STATEMENTS] = {
+    [BEGIN] = "BEGIN IMMEDIATE",
+    [COMMIT] = "COMMIT",
+    [INSERT] = "INSERT INTO journal (batch, body) VALUES (?1, ?2)",
+    [DELETE] = "DELETE FROM journal WHERE batch <= ?1",
+    [DELETE_ALL] = "DELETE FROM journal",
+};
+static const char SELECT_ALL[] = "SELECT batch, body FROM journal WHERE batch > 0 ORDER BY batch";
+static const char GROW[] = "REPLACE INTO journal (batch, body) VALUES (0, randomblob (65536))";
+
+enum {
+    FRAME_BYTES = 4096 + 24, /* of the write-ahead log: a page and its header */
+    /* A commit may need this much beside its body: inner pages, the pages of deleted rows. */
+    COMMIT_SLACK_BYTES = 64 * 1024
+};
+
+struct journal {
+    store_options_t options;
+    pthread_mutex_t lock; /* guards what follows: the connection is handed over with it */
+    sqlite3 *db;
+    sqlite3_stmt *statements[STATEMENTS];
+    journal_head_t head; /* of the next batch */
+    bytes_t body;
+    uint64_t wal_bytes;   /* used since the log was last reset */
+    store_error_t broken; /* a final failure: nothing is tried after it */
+
+    atomic_uint_fast64_t written; /* rows up to it may go */
+    atomic_uint_fast64_t deleted; /* rows up to it are gone */
+};
+
+/* Called by SQLite after each commit with the frames that the log holds now. */
+static int journal_wal_hook (void *context, sqlite3 *db, const char *name, int frames)
+{
+    (void) db;
+    (void) name;
+    ((journal_t *) context)->wal_bytes = (uint64_t) frames * FRAME_BYTES;
+    return SQLITE_OK;
+}
+
+store_code_t journal_open (journal_t **out, const store_options_t *options, bool *created,
+                           store_error_t *error)
+{
+    journal_t *self = memory_zero (1, sizeof (*self));
+    self->options = *options;
+    pthread_mutex_init (&self->lock, NULL);
+    store_code_t code = schema_open_journal (&self->db, options, created, error);
+    if (code == STORE_OK)
+        code = sql_prepare (self->db, self->statements, TEXTS, STATEMENTS, error);
+    if (code == STORE_OK) {
+        sqlite3_wal_hook (self->db, journal_wal_hook, self);
+        *out = self;
+    } else {
+        journal_free (&self);
+    }
+    return code;
+}
+
+void journal_free (journal_t **self_p)
+{
+    journal_t *self = *self_p;
+    if (self == NULL)
+        return;
+    *self_p = NULL;
+    sql_finalize (self->statements, STATEMENTS);
+    sql_close (&self->db);
+    bytes_free (&self->body);
+    pthread_mutex_destroy (&self->lock);
+    free (self);
+}
+
+/* ---- Recovery ---------------------------------------------------------------------------------- */
+
+typedef struct replay {
+    journal_t *journal;
+    uint64_t generation;
+    uint64_t epoch;
+    uint64_t written;
+    uint64_t previous; /* batch read last, 0 for none */
+} replay_t;
+
+static store_code_t replay_fail (const replay_t *replay, int64_t row, const char *what,
+                                 store_error_t *error)
+{
+    return store_fail (error, STORE_ERROR_CORRUPT, "%s: batch %lld %s",
+                       sqlite3_db_filename (replay->journal->db, "main"), (long long) row, what);
+}
+
+/* Reads one row; *batch stays NULL when the tables hold it already. */
+static store_code_t replay_row (replay_t *replay, sqlite3_stmt *statement, batch_t **batch,
+                                store_error_t *error)
+{
+    int64_t row = sqlite3_column_int64 (statement, 0);
+    journal_head_t head;
+    bool newer;
+    const uint8_t *body = sqlite3_column_blob (statement, 1);
+    batch_t *found =
+        journal_decode (body, (size_t) sqlite3_column_bytes (statement, 1), &head, &newer);
+    if (newer)
+        return store_fail (error, STORE_ERROR_NEWER, "%s: was written by a newer version",
+                           sqlite3_db_filename (replay->journal->db, "main"));
+    if (found == NULL)
+        return replay_fail (replay, row, "is damaged", error);
+    const char *wrong = NULL;
+    if (head.generation != replay->generation || head.epoch > replay->epoch)
+        wrong = "belongs to another " SCHEMA_TABLES_FILE;
+    else if (found->no != (uint64_t) row)
+        wrong = "stands in the wrong place";
+    else if (head.epoch == replay->epoch && head.previous > replay->written &&
+             head.previous != replay->previous)
+        wrong = "has lost the one before it";
+    if (wrong != NULL) {
+        batch_free (found);
+        return replay_fail (replay, row, wrong, error);
+    }
+    if (head.epoch == replay->epoch && found->no > replay->written) {
+        replay->previous = found->no;
+        *batch = found;
+    } else {
+        batch_free (found); /* from before the last recovery, or written back */
+    }
+    return STORE_OK;
+}
+
+store_code_t journal_replay (journal_t *self, uint64_t generation, uint64_t epoch, uint64_t written,
+                             journal_visit_t *each, void *context, store_error_t *error)
+{
+    replay_t replay = {self, generation, epoch, written, 0};
+    sqlite3_stmt *statement;
+    const char *text = SELECT_ALL;
+    store_code_t code = sql_prepare (self->db, &statement, &text, 1, error);
+    while (code == STORE_OK) {
+        int rc = sqlite3_step (statement);
+        if (rc == SQLITE_DONE)
+            break;
+        batch_t *batch = NULL;
+        if (rc == SQLITE_ROW)
+            code = replay_row (&replay, statement, &batch, error);
+        else
+            code = sql_fail (self->db, "cannot be read", error);
+        if (code == STORE_OK && batch != NULL)
+            code = each (context, batch, error);
+    }
+    sqlite3_finalize (statement);
+    return code;
+}
+
+/* An fdatasync that overwrites is much cheaper than one that appends, so the log is brought to its
+ * size once. These bytes mean nothing and need no sync of their own. */
+static store_code_t journal_grow (journal_t *self, store_error_t *error)
+{
+    store_code_t code = sql_run (self->db, "PRAGMA synchronous = OFF", error);
+    while (code == STORE_OK && self->wal_bytes < self->options.journal_bytes)
+        code = sql_run (self->db, GROW, error);
+    store_error_t later;
+    store_code_t back = schema_set_synchronous (self->db, &self->options, &later);
+    if (code == STORE_OK && back != STORE_OK)
+        *error = later;
+    return code == STORE_OK ? back : code;
+}
+
+store_code_t journal_begin (journal_t *self, uint64_t generation, uint64_t epoch,
+                            store_error_t *error)
+{
+    self->head = (journal_head_t){generation, epoch, 0};
+    store_code_t code = sql_do (self->statements[DELETE_ALL], "cannot be emptied", error);
+    if (code == STORE_OK)
+        code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_TRUNCATE, error);
+    self->wal_bytes = 0;
+    if (code == STORE_OK)
+        code = journal_grow (self, error);
+    if (code == STORE_OK)
+        code = sql_do (self->statements[DELETE_ALL], "cannot be emptied", error);
+    if (code == STORE_OK)
+        code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_RESTART, error);
+    self->wal_bytes = 0;
+    return code;
+}
+
+/* ---- Commits ----------------------------------------------------------------------------------- */
+
+/* Rows that are in the tables leave with this commit, so that they cost no sync of their own. */
+static store_code_t journal_delete (journal_t *self, uint64_t upto, store_error_t *error)
+{
+    if (upto <= atomic_load (&self->deleted))
+        return STORE_OK;
+    sqlite3_bind_int64 (self->statements[DELETE], 1, (sqlite3_int64) upto);
+    return sql_do (self->statements[DELETE], "rows cannot be deleted", error);
+}
+
+static store_code_t journal_checkpoint (journal_t *self, store_error_t *error)
+{
+    store_code_t code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_RESTART, error);
+    if (code == STORE_OK)
+        self->wal_bytes = 0;
+    return code;
+}
+
+/* body NULL: only deletes. */
+static store_code_t journal_write (journal_t *self, uint64_t batch, const bytes_t *body,
+                                   store_error_t *error)
+{
+    uint64_t needs = (body == NULL ? 0 : body->length + body->length / 16) + COMMIT_SLACK_BYTES;
+    store_code_t code = STORE_OK;
+    if (self->wal_bytes > 0 && self->wal_bytes + needs > self->options.journal_bytes)
+        code = journal_checkpoint (self, error);
+    if (code == STORE_OK)
+        code = sql_do (self->statements[BEGIN], "cannot begin a commit", error);
+    if (code != STORE_OK)
+        return code;
+    uint64_t written = atomic_load (&self->written);
+    code = journal_delete (self, written, error);
+    if (code == STORE_OK && body != NULL) {
+        sqlite3_bind_int64 (self->statements[INSERT], 1, (sqlite3_int64) batch);
+        sqlite3_bind_blob64 (self->statements[INSERT], 2, body->data, body->length, SQLITE_STATIC);
+        code = sql_do (self->statements[INSERT], "a commit cannot be written", error);
+    }
+    if (code == STORE_OK)
+        code = sql_do (self->statements[COMMIT], "a commit cannot be made durable", error);
+    if (code == STORE_OK)
+        atomic_store (&self->deleted, written);
+    else
+        sql_rollback (self->db);
+    return code;
+}
+
+static void journal_note_failure (journal_t *self, store_code_t code, const store_error_t *error)
+{
+    if (code != STORE_OK && code != STORE_ERROR_FULL)
+        self->broken = *error;
+}
+
+store_code_t journal_append (journal_t *self, const batch_t *batch, store_error_t *error)
+{
+    journal_encode (&self->body, &self->head, batch);
+    pthread_mutex_lock (&self->lock);
+    store_code_t code = self->broken.code;
+    if (code == STORE_OK) {
+        code = journal_write (self, batch->no, &self->body, error);
+        journal_note_failure (self, code, error);
+    } else {
+        *error = self->broken;
+    }
+    if (code == STORE_OK)
+        self->head.previous = batch->no;
+    pthread_mutex_unlock (&self->lock);
+    return code;
+}
+
+void journal_written (journal_t *self, uint64_t batch)
+{
+    atomic_store (&self->written, batch);
+}
+
+bool journal_has_written_rows (journal_t *self)
+{
+    return atomic_load (&self->written) > atomic_load (&self->deleted);
+}
+
+store_code_t journal_rest (journal_t *self, store_error_t *error)
+{
+    pthread_mutex_lock (&self->lock);
+    store_code_t code = self->broken.code;
+    if (code == STORE_OK) {
+        code = journal_write (self, 0, NULL, error);
+        if (code == STORE_OK)
+            code = journal_checkpoint (self, error);
+        journal_note_failure (self, code, error);
+    } else {
+        *error = self->broken;
+    }
+    pthread_mutex_unlock (&self->lock);
+    return code;
+}

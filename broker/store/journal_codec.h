@@ -1,0 +1,25 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A commit batch as the body of a row of journal.db: journal.proto, packed. */
+#ifndef TASKMQ_STORE_JOURNAL_CODEC_H
+#define TASKMQ_STORE_JOURNAL_CODEC_H
+
+#include "bytes.h"
+#include "core/record.h"
+
+/* Where a batch belongs: the history, the start of the broker, the batch before it. */
+typedef struct journal_head {
+    uint64_t generation;
+    uint64_t epoch;
+    uint64_t previous;
+} journal_head_t;
+
+/* Appends nothing to what body held: it is cleared first. Aborts when memory is exhausted. */
+void journal_encode (bytes_t *body, const journal_head_t *head, const batch_t *batch);
+/* The batch belongs to the caller. NULL when the bytes are damaged or of a newer format; *newer
+ * tells which. */
+batch_t *journal_decode (const uint8_t *body, size_t body_bytes, journal_head_t *head, bool *newer);
+
+#endif

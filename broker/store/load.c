@@ -1,0 +1,368 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "store/load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+enum statement {
+    BY_ID,
+    BY_ID_BARE,
+    BY_KEY,
+    BY_KEY_BARE,
+    TOMBSTONE,
+    ATTEMPT,
+    DUE,
+    NAMESPACES,
+    QUEUES,
+    NUMBERS,
+    LINGERING,
+    ROWS_BETWEEN,
+    LAST_EVENTS,
+    STATEMENTS
+};
+
+#define WHERE_ID " FROM task WHERE ns = ?1 AND id = ?2"
+#define WHERE_KEY " FROM task WHERE ns = ?1 AND owner = ?2 AND dedup_key = ?3"
+
+static const char *const TEXTS[STATEMENTS] = {
+    [BY_ID] = "SELECT " ROW_COLUMNS WHERE_ID,
+    [BY_ID_BARE] = "SELECT " ROW_COLUMNS_BARE WHERE_ID,
+    [BY_KEY] = "SELECT " ROW_COLUMNS WHERE_KEY,
+    [BY_KEY_BARE] = "SELECT " ROW_COLUMNS_BARE WHERE_KEY,
+    [TOMBSTONE] = "SELECT code, at FROM tombstone WHERE ns = ?1 AND id = ?2",
+    [ATTEMPT] = "SELECT attempt.number, attempt.attempt, attempt.worker, attempt.started_at,"
+                " attempt.ended_at, how, attempt.error_code, attempt.error_message,"
+                " attempt.secret, attempt.request_id"
+                " FROM task JOIN attempt ON attempt.number = task.number"
+                " WHERE task.ns = ?1 AND task.id = ?2 AND attempt.attempt = ?3",
+    [DUE] = "SELECT " ROW_COLUMNS_BARE " FROM task INDEXED BY task_expiry"
+            " WHERE expires_at > 0 AND status >= 4 AND leased = 0 AND expires_at <= ?1"
+            " ORDER BY expires_at",
+    [NAMESPACES] = "SELECT id, name FROM namespace ORDER BY id",
+    [QUEUES] = "SELECT id FROM name WHERE ns = ?1 AND kind = ?2",
+    [NUMBERS] = "SELECT number FROM task WHERE queue = ?1 AND status = ?2",
+    [LINGERING] = "SELECT number FROM task INDEXED BY task_lingering"
+                  " WHERE leased = 1 AND status >= 4",
+    [ROWS_BETWEEN] = "SELECT " ROW_COLUMNS_BARE " FROM task WHERE number BETWEEN ?1 AND ?2"
+                     " AND (status < 4 OR leased = 1) ORDER BY number",
+    [LAST_EVENTS] = "SELECT key, count FROM event WHERE key >= ?1 AND key < ?2"
+                    " ORDER BY key DESC LIMIT 1",
+};
+
+store_code_t load_open (view_t *view, const char *directory, gate_t *gate, store_error_t *error)
+{
+    return view_open (view, directory, gate, TEXTS, STATEMENTS, error);
+}
+
+/* ---- Keys ---------------------------------------------------------------------------------------- */
+
+static void bind_id (sqlite3_stmt *statement, int64_t ns, const tmq_id_t *id)
+{
+    sqlite3_bind_int64 (statement, 1, ns);
+    sqlite3_bind_blob (statement, 2, id->bytes, sizeof (id->bytes), SQLITE_STATIC);
+}
+
+static store_code_t load_row (view_t *view, sqlite3_stmt *statement, lookup_t *key,
+                              store_error_t *error)
+{
+    bool row;
+    store_code_t code = view_step (view, statement, &row, error);
+    if (code == STORE_OK && row)
+        code = view_record (view, statement, key->bodies, &key->record, error);
+    sqlite3_reset (statement);
+    return code;
+}
+
+static store_code_t load_tombstone (view_t *view, int64_t ns, lookup_t *key, store_error_t *error)
+{
+    bool row;
+    sqlite3_stmt *statement = view_statement (view, TOMBSTONE);
+    bind_id (statement, ns, &key->id);
+    store_code_t code = view_step (view, statement, &row, error);
+    if (code == STORE_OK && row) {
+        key->tombstone = (tmq_code_t) sqlite3_column_int (statement, 0);
+        key->tombstone_at = sqlite3_column_int64 (statement, 1);
+    }
+    sqlite3_reset (statement);
+    return code;
+}
+
+static store_code_t load_id (view_t *view, int64_t ns, lookup_t *key, store_error_t *error)
+{
+    sqlite3_stmt *statement = view_statement (view, key->bodies ? BY_ID : BY_ID_BARE);
+    bind_id (statement, ns, &key->id);
+    store_code_t code = load_row (view, statement, key, error);
+    if (code == STORE_OK && key->record == NULL)
+        code = load_tombstone (view, ns, key, error);
+    return code;
+}
+
+static store_code_t load_dedup (view_t *view, int64_t ns, lookup_t *key, store_error_t *error)
+{
+    int64_t owner;
+    store_code_t code = names_find (&view->names, NAME_OWNER, ns, key->owner, &owner, error);
+    if (code != STORE_OK)
+        return code;
+    sqlite3_stmt *statement = view_statement (view, key->bodies ? BY_KEY : BY_KEY_BARE);
+    sqlite3_bind_int64 (statement, 1, ns);
+    sqlite3_bind_int64 (statement, 2, owner);
+    sqlite3_bind_text (statement, 3, key->dedup_key, -1, SQLITE_STATIC);
+    return load_row (view, statement, key, error);
+}
+
+static void copy_text (char *to, size_t size, const char *from)
+{
+    snprintf (to, size, "%s", from);
+}
+
+static store_code_t load_attempt (view_t *view, int64_t ns, lookup_t *key, store_error_t *error)
+{
+    sqlite3_stmt *statement = view_statement (view, ATTEMPT);
+    bind_id (statement, ns, &key->id);
+    sqlite3_bind_int64 (statement, 3, key->attempt);
+    store_code_t code = view_step (view, statement, &key->attempt_found, error);
+    if (code == STORE_OK && key->attempt_found) {
+        attempt_t *found = &key->attempt_row;
+        *found = (attempt_t){.id = key->id};
+        found->number = sqlite3_column_int64 (statement, 0);
+        found->attempt = (uint32_t) sqlite3_column_int64 (statement, 1);
+        copy_text (found->worker, sizeof (found->worker), sql_column_text (statement, 2));
+        found->started_at = sqlite3_column_int64 (statement, 3);
+        found->ended_at = sqlite3_column_int64 (statement, 4);
+        found->how = (tmq_event_kind_t) sqlite3_column_int (statement, 5);
+        found->error_code = sqlite3_column_int (statement, 6);
+        copy_text (found->error_message, sizeof (found->error_message),
+                   sql_column_text (statement, 7));
+        sql_column_bytes (statement, 8, found->secret, sizeof (found->secret));
+        sql_column_bytes (statement, 9, found->request_id, sizeof (found->request_id));
+    }
+    sqlite3_reset (statement);
+    return code;
+}
+
+static store_code_t load_key (view_t *view, lookup_t *key, store_error_t *error)
+{
+    int64_t ns;
+    key->record = NULL;
+    key->tombstone = TMQ_OK;
+    key->attempt_found = false;
+    store_code_t code = names_find (&view->names, NAME_NAMESPACE, 0, key->ns, &ns, error);
+    if (code != STORE_OK || ns == 0)
+        return code;
+    switch (key->kind) {
+    case LOOKUP_ID: return load_id (view, ns, key, error);
+    case LOOKUP_DEDUP: return load_dedup (view, ns, key, error);
+    case LOOKUP_ATTEMPT: return load_attempt (view, ns, key, error);
+    }
+    return STORE_OK;
+}
+
+store_code_t load_keys (view_t *view, lookup_t *keys, size_t count, store_error_t *error)
+{
+    store_code_t code = view_begin (view, error);
+    if (code != STORE_OK)
+        return code;
+    for (size_t i = 0; code == STORE_OK && i < count; i++)
+        code = load_key (view, &keys[i], error);
+    view_end (view);
+    return code;
+}
+
+/* ---- The sweep ----------------------------------------------------------------------------------- */
+
+store_code_t load_due (view_t *view, const load_dirty_t *dirty, int64_t wall_ms, size_t limit,
+                       record_t ***out, size_t *count, store_error_t *error)
+{
+    record_t **due = NULL;
+    size_t capacity = 0;
+    *count = 0;
+    store_code_t code = view_begin (view, error);
+    if (code != STORE_OK)
+        return code;
+    sqlite3_stmt *statement = view_statement (view, DUE);
+    sqlite3_bind_int64 (statement, 1, wall_ms);
+    while (code == STORE_OK && *count < limit && !view_is_over (view)) {
+        bool row;
+        code = view_step (view, statement, &row, error);
+        if (code != STORE_OK || !row)
+            break;
+        if (dirty->has (dirty->context, sqlite3_column_int64 (statement, ROW_NUMBER)))
+            continue;
+        due = memory_grow (due, &capacity, *count, sizeof (record_t *));
+        code = view_record (view, statement, false, &due[*count], error);
+        if (code == STORE_OK)
+            (*count)++;
+    }
+    view_end (view);
+    if (code != STORE_OK) {
+        for (size_t i = 0; i < *count; i++)
+            record_free (due[i]);
+        free (due);
+        *count = 0;
+        due = NULL;
+    }
+    *out = due;
+    return code;
+}
+
+/* ---- The live tasks ------------------------------------------------------------------------------- */
+
+typedef struct numbers {
+    int64_t *list;
+    size_t count;
+    size_t capacity;
+} numbers_t;
+
+static void numbers_add (numbers_t *numbers, int64_t number)
+{
+    numbers->list =
+        memory_grow (numbers->list, &numbers->capacity, numbers->count, sizeof (int64_t));
+    numbers->list[numbers->count++] = number;
+}
+
+static int number_compare (const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *) a;
+    int64_t right = *(const int64_t *) b;
+    return (left > right) - (left < right);
+}
+
+/* Appends the first column of all rows. */
+static store_code_t collect (view_t *view, sqlite3_stmt *statement, numbers_t *numbers,
+                             store_error_t *error)
+{
+    bool row = true;
+    store_code_t code = STORE_OK;
+    while (code == STORE_OK && row) {
+        code = view_step (view, statement, &row, error);
+        if (code == STORE_OK && row)
+            numbers_add (numbers, sqlite3_column_int64 (statement, 0));
+    }
+    sqlite3_reset (statement);
+    return code;
+}
+
+/* The numbers of all live tasks, through the narrow index and not through the rows of all tasks
+ * that ever were. */
+static store_code_t collect_live (view_t *view, int64_t ns, numbers_t *live, store_error_t *error)
+{
+    numbers_t queues = {NULL, 0, 0};
+    sqlite3_stmt *statement = view_statement (view, QUEUES);
+    sqlite3_bind_int64 (statement, 1, ns);
+    sqlite3_bind_int (statement, 2, NAME_QUEUE);
+    store_code_t code = collect (view, statement, &queues, error);
+    for (size_t i = 0; i < queues.count; i++)
+        for (int status = TMQ_STATUS_QUEUED; status < ROW_STATUS_TERMINAL_MIN; status++) {
+            statement = view_statement (view, NUMBERS);
+            sqlite3_bind_int64 (statement, 1, queues.list[i]);
+            sqlite3_bind_int (statement, 2, status);
+            if (code == STORE_OK)
+                code = collect (view, statement, live, error);
+        }
+    free (queues.list);
+    return code;
+}
+
+/* Visits live rows from *next on, until the page is over; numbers that lie close together are read
+ * in one range. */
+static store_code_t visit_page (view_t *view, const numbers_t *live, size_t *next,
+                                const store_live_visitor_t *visitor, store_error_t *error)
+{
+    enum { GAP_MAX = 8 };
+    store_code_t code = STORE_OK;
+    while (code == STORE_OK && *next < live->count && !view_is_over (view)) {
+        size_t last = *next;
+        while (last + 1 < live->count && last - *next < 256 &&
+               live->list[last + 1] - live->list[last] <= GAP_MAX)
+            last++;
+        sqlite3_stmt *statement = view_statement (view, ROWS_BETWEEN);
+        sqlite3_bind_int64 (statement, 1, live->list[*next]);
+        sqlite3_bind_int64 (statement, 2, live->list[last]);
+        bool row = true;
+        while (code == STORE_OK && row) {
+            record_t *record;
+            code = view_step (view, statement, &row, error);
+            if (code == STORE_OK && row)
+                code = view_record (view, statement, false, &record, error);
+            if (code == STORE_OK && row)
+                visitor->task (visitor->context, record);
+        }
+        *next = last + 1;
+    }
+    return code;
+}
+
+static store_code_t visit_namespace (view_t *view, int64_t ns, const store_live_visitor_t *visitor,
+                                     store_error_t *error)
+{
+    const char *name;
+    bool row;
+    uint64_t last_seq = 0;
+    sqlite3_stmt *statement = view_statement (view, LAST_EVENTS);
+    sqlite3_bind_int64 (statement, 1, EVENT_KEY (ns, 0));
+    sqlite3_bind_int64 (statement, 2, EVENT_KEY (ns + 1, 0));
+    store_code_t code = view_step (view, statement, &row, error);
+    if (code == STORE_OK && row)
+        last_seq = (uint64_t) (sqlite3_column_int64 (statement, 0) - EVENT_KEY (ns, 0) +
+                               sqlite3_column_int64 (statement, 1) - 1);
+    sqlite3_reset (statement);
+    if (code == STORE_OK)
+        code = names_text (&view->names, NAME_NAMESPACE, ns, &name, error);
+    if (code == STORE_OK)
+        visitor->ns (visitor->context, name, last_seq);
+    return code;
+}
+
+static store_code_t plan_live (view_t *view, numbers_t *spaces, numbers_t *live,
+                               store_error_t *error)
+{
+    store_code_t code = view_begin (view, error);
+    if (code != STORE_OK)
+        return code;
+    code = collect (view, view_statement (view, NAMESPACES), spaces, error);
+    for (size_t i = 0; code == STORE_OK && i < spaces->count; i++)
+        code = collect_live (view, spaces->list[i], live, error);
+    if (code == STORE_OK)
+        code = collect (view, view_statement (view, LINGERING), live, error);
+    view_end (view);
+    if (live->count > 1)
+        qsort (live->list, live->count, sizeof (int64_t), number_compare);
+    return code;
+}
+
+static store_code_t visit_namespaces (view_t *view, const numbers_t *spaces,
+                                      const store_live_visitor_t *visitor, store_error_t *error)
+{
+    store_code_t code = view_begin (view, error);
+    if (code != STORE_OK)
+        return code;
+    for (size_t i = 0; code == STORE_OK && i < spaces->count; i++)
+        code = visit_namespace (view, spaces->list[i], visitor, error);
+    view_end (view);
+    return code;
+}
+
+store_code_t load_live (view_t *view, const store_live_visitor_t *visitor, store_error_t *error)
+{
+    numbers_t spaces = {NULL, 0, 0};
+    numbers_t live = {NULL, 0, 0};
+    size_t next = 0;
+    store_code_t code = plan_live (view, &spaces, &live, error);
+    while (code == STORE_OK && next < live.count) {
+        code = view_begin (view, error);
+        if (code != STORE_OK)
+            break;
+        code = visit_page (view, &live, &next, visitor, error);
+        view_end (view);
+    }
+    if (code == STORE_OK)
+        code = visit_namespaces (view, &spaces, visitor, error);
+    free (spaces.list);
+    free (live.list);
+    return code;
+}

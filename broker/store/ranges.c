@@ -1,0 +1,291 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "store/ranges.h"
+
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "store/select.h"
+
+enum { BY_QUEUE, BY_SESSION, BY_NUMBER, QUEUES, CREATED, NEWEST };
+
+#define BETWEEN "number < ?3 AND number >= ?4 ORDER BY number DESC"
+
+const char *const RANGES_TEXTS[RANGES_STATEMENTS] = {
+    [BY_QUEUE] = "SELECT number FROM task WHERE queue = ?1 AND status = ?2 AND " BETWEEN,
+    [BY_SESSION] = "SELECT number, queue, status FROM task WHERE session = ?1 AND " BETWEEN,
+    [BY_NUMBER] = "SELECT number, queue, status FROM task WHERE ns = ?1 AND " BETWEEN,
+    [QUEUES] = "SELECT id FROM name WHERE ns = ?1 AND kind = ?2",
+    /* Numbers and times of acceptance rise together (S27). */
+    [CREATED] = "SELECT number, created_at FROM task WHERE number >= ?1 ORDER BY number LIMIT 1",
+    [NEWEST] = "SELECT max (number) FROM task",
+};
+
+enum {
+    RANGE_BUFFER = 64,
+    /* More pairs of queue and status than this are not merged: the tasks are walked by number. */
+    RANGES_MAX = 512,
+    ROWS_BETWEEN_LOOKS = 64 /* at the clock */
+};
+
+/* A statement with its key, and the numbers read ahead from it. */
+typedef struct range {
+    int statement;
+    int64_t key; /* queue, session or namespace */
+    tmq_status_t status;
+    int64_t high; /* numbers below it are still to be read */
+    bool exhausted;
+    int64_t buffer[RANGE_BUFFER];
+    size_t next;
+    size_t count;
+} range_t;
+
+static range_t *range_add (ranges_t *self, int statement, int64_t key, tmq_status_t status)
+{
+    self->list = memory_grow (self->list, &self->capacity, self->count, sizeof (range_t));
+    range_t *range = &self->list[self->count++];
+    range->statement = statement;
+    range->key = key;
+    range->status = status;
+    range->high = self->high;
+    range->exhausted = false;
+    range->next = range->count = 0;
+    return range;
+}
+
+static void queue_add (ranges_t *self, int64_t id)
+{
+    self->queues =
+        memory_grow (self->queues, &self->queues_capacity, self->queues_count, sizeof (int64_t));
+    self->queues[self->queues_count++] = id;
+}
+
+/* ---- Planning ------------------------------------------------------------------------------------ */
+
+static store_code_t find_queues (ranges_t *self, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    for (size_t i = 0; code == STORE_OK && i < self->filter->queues_count; i++) {
+        int64_t id;
+        code = names_find (&self->view->names, NAME_QUEUE, self->ns, self->filter->queues[i], &id,
+                           error);
+        if (code == STORE_OK && id != 0)
+            queue_add (self, id);
+    }
+    if (self->filter->queues_count > 0)
+        return code;
+    sqlite3_stmt *statement = view_statement (self->view, QUEUES);
+    sqlite3_bind_int64 (statement, 1, self->ns);
+    sqlite3_bind_int (statement, 2, NAME_QUEUE);
+    bool row = true;
+    while (code == STORE_OK && row) {
+        code = view_step (self->view, statement, &row, error);
+        if (code == STORE_OK && row)
+            queue_add (self, sqlite3_column_int64 (statement, 0));
+    }
+    sqlite3_reset (statement);
+    return code;
+}
+
+/* The first number whose task was accepted at or after a time. */
+static store_code_t number_since (ranges_t *self, int64_t since_ms, int64_t *number,
+                                  store_error_t *error)
+{
+    int64_t low = 1;
+    int64_t high = self->high;
+    store_code_t code = STORE_OK;
+    while (code == STORE_OK && low < high) {
+        int64_t middle = low + (high - low) / 2;
+        bool row;
+        sqlite3_stmt *statement = view_statement (self->view, CREATED);
+        sqlite3_bind_int64 (statement, 1, middle);
+        code = view_step (self->view, statement, &row, error);
+        if (code != STORE_OK)
+            break;
+        if (!row || sqlite3_column_int64 (statement, 1) >= since_ms)
+            high = middle;
+        else
+            low = sqlite3_column_int64 (statement, 0) + 1;
+        sqlite3_reset (statement);
+    }
+    *number = low;
+    return code;
+}
+
+static store_code_t find_bounds (ranges_t *self, int64_t before_number, store_error_t *error)
+{
+    bool row;
+    sqlite3_stmt *statement = view_statement (self->view, NEWEST);
+    store_code_t code = view_step (self->view, statement, &row, error);
+    self->low = 1;
+    self->high = code == STORE_OK && row ? sqlite3_column_int64 (statement, 0) + 1 : 1;
+    sqlite3_reset (statement);
+    int64_t since = 1;
+    int64_t until = self->high;
+    if (code == STORE_OK && self->filter->created_since > 0)
+        code = number_since (self, self->filter->created_since, &since, error);
+    if (code == STORE_OK && self->filter->created_until > 0)
+        code = number_since (self, self->filter->created_until, &until, error);
+    self->low = since;
+    self->high = before_number > 0 && before_number < until ? before_number : until;
+    return code;
+}
+
+static void plan_queues (ranges_t *self)
+{
+    size_t statuses = self->filter->statuses_count > 0 ? self->filter->statuses_count
+                                                       : (size_t) TMQ_STATUS_CANCELLED;
+    if (self->queues_count * statuses > RANGES_MAX) {
+        range_add (self, BY_NUMBER, self->ns, TMQ_STATUS_NONE);
+        return;
+    }
+    for (size_t i = 0; i < self->queues_count; i++)
+        for (tmq_status_t status = TMQ_STATUS_QUEUED; status <= TMQ_STATUS_CANCELLED; status++)
+            if (select_wants_status (self->filter, status))
+                range_add (self, BY_QUEUE, self->queues[i], status);
+}
+
+static store_code_t plan_sessions (ranges_t *self, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    for (size_t i = 0; code == STORE_OK && i < self->filter->sessions_count; i++) {
+        int64_t id;
+        code = names_find (&self->view->names, NAME_SESSION, self->ns, self->filter->sessions[i],
+                           &id, error);
+        if (code == STORE_OK && id != 0)
+            range_add (self, BY_SESSION, id, TMQ_STATUS_NONE);
+    }
+    return code;
+}
+
+store_code_t ranges_open (ranges_t *self, view_t *view, const filter_t *filter,
+                          int64_t before_number, store_error_t *error)
+{
+    *self = (ranges_t){.view = view, .filter = filter};
+    names_trim (&view->names);
+    store_code_t code = names_find (&view->names, NAME_NAMESPACE, 0, filter->ns, &self->ns, error);
+    if (code != STORE_OK || self->ns == 0)
+        return code;
+    code = find_bounds (self, before_number, error);
+    if (code == STORE_OK)
+        code = find_queues (self, error);
+    if (code != STORE_OK)
+        return code;
+    if (filter->sessions_count > 0)
+        return plan_sessions (self, error);
+    plan_queues (self);
+    return STORE_OK;
+}
+
+void ranges_close (ranges_t *self)
+{
+    free (self->queues);
+    free (self->list);
+}
+
+/* ---- Walking ------------------------------------------------------------------------------------- */
+
+/* A range by queue and status holds only what is wanted; in the others each row is looked at. */
+static bool is_wanted (const ranges_t *self, const range_t *range, sqlite3_stmt *row)
+{
+    if (range->statement == BY_QUEUE)
+        return true;
+    if (!select_wants_status (self->filter, (tmq_status_t) sqlite3_column_int (row, 2)))
+        return false;
+    int64_t queue = sqlite3_column_int64 (row, 1);
+    for (size_t i = 0; i < self->queues_count; i++)
+        if (self->queues[i] == queue)
+            return true;
+    return self->filter->queues_count == 0;
+}
+
+static sqlite3_stmt *range_start (const ranges_t *self, const range_t *range)
+{
+    sqlite3_stmt *statement = view_statement (self->view, (size_t) range->statement);
+    sqlite3_bind_int64 (statement, 1, range->key);
+    if (range->statement == BY_QUEUE)
+        sqlite3_bind_int (statement, 2, (int) range->status);
+    sqlite3_bind_int64 (statement, 3, range->high);
+    sqlite3_bind_int64 (statement, 4, self->low);
+    return statement;
+}
+
+/* Reads on until there is something in the buffer, the range ends or the page is over. */
+static store_code_t range_fill (ranges_t *self, range_t *range, bool *over, store_error_t *error)
+{
+    sqlite3_stmt *statement = range_start (self, range);
+    store_code_t code = STORE_OK;
+    range->next = range->count = 0;
+    for (size_t rows = 1; range->count < RANGE_BUFFER; rows++) {
+        bool row;
+        code = view_step (self->view, statement, &row, error);
+        if (code != STORE_OK)
+            break;
+        range->exhausted = !row;
+        if (!row)
+            break;
+        range->high = sqlite3_column_int64 (statement, 0);
+        if (is_wanted (self, range, statement))
+            range->buffer[range->count++] = range->high;
+        *over = rows % ROWS_BETWEEN_LOOKS == 0 && view_is_over (self->view);
+        if (*over)
+            break;
+    }
+    sqlite3_reset (statement);
+    return code;
+}
+
+store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_error_t *error)
+{
+    *number = 0;
+    *over = false;
+    for (size_t i = 0; i < self->count; i++) {
+        range_t *range = &self->list[i];
+        while (range->next == range->count && !range->exhausted && !*over) {
+            store_code_t code = range_fill (self, range, over, error);
+            if (code != STORE_OK)
+                return code;
+        }
+        if (*over && range->next == range->count)
+            return STORE_OK;
+        *over = false;
+        if (range->next < range->count && range->buffer[range->next] > *number)
+            *number = range->buffer[range->next];
+    }
+    for (size_t i = 0; i < self->count; i++) {
+        range_t *range = &self->list[i];
+        if (range->next < range->count && range->buffer[range->next] == *number)
+            range->next++; /* in all of them: a task may have changed its range meanwhile */
+    }
+    return STORE_OK;
+}
+
+store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, store_error_t *error)
+{
+    *over = false;
+    for (size_t i = 0; i < self->count; i++) {
+        range_t *range = &self->list[i];
+        if (range->exhausted)
+            continue;
+        sqlite3_stmt *statement = range_start (self, range);
+        for (size_t rows = 1; !range->exhausted && !*over; rows++) {
+            bool row;
+            store_code_t code = view_step (self->view, statement, &row, error);
+            if (code != STORE_OK)
+                return code;
+            range->exhausted = !row;
+            if (!row)
+                break;
+            range->high = sqlite3_column_int64 (statement, 0);
+            if (is_wanted (self, range, statement))
+                (*count)++;
+            *over = rows % ROWS_BETWEEN_LOOKS == 0 && view_is_over (self->view);
+        }
+        sqlite3_reset (statement);
+        if (*over)
+            return STORE_OK;
+    }
+    return STORE_OK;
+}

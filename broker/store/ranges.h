@@ -1,0 +1,40 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Numbers of the tasks that a filter wants, newest first, by walking indexes and never the rows of
+ * all tasks: one range per queue and status, or per session. */
+#ifndef TASKMQ_STORE_RANGES_H
+#define TASKMQ_STORE_RANGES_H
+
+#include "store/view.h"
+
+/* Statements that ranges need; they stand first in the texts of the view. */
+enum { RANGES_STATEMENTS = 6 };
+extern const char *const RANGES_TEXTS[RANGES_STATEMENTS];
+
+typedef struct ranges {
+    view_t *view;
+    const filter_t *filter;
+    int64_t ns;  /* 0: the namespace is not there, so nothing is */
+    int64_t low; /* numbers wanted: low <= number < high */
+    int64_t high;
+    int64_t *queues; /* of the filter or of the whole namespace */
+    size_t queues_count;
+    size_t queues_capacity;
+    struct range *list;
+    size_t count;
+    size_t capacity;
+} ranges_t;
+
+/* before_number 0: from the newest. To be called inside a transaction. */
+store_code_t ranges_open (ranges_t *self, view_t *view, const filter_t *filter,
+                          int64_t before_number, store_error_t *error);
+void ranges_close (ranges_t *self);
+/* The next smaller number, 0 when there is none. May be called in a later transaction than the one
+ * before: it goes on below the numbers it gave. *over: the page ended first, nothing was given. */
+store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_error_t *error);
+/* Counts until the end or until the page is over (*over); the next call goes on. */
+store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, store_error_t *error);
+
+#endif

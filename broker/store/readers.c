@@ -1,0 +1,505 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Reads in pages: each kind is a function that works inside one transaction until it is done or
+ * the page is over, and is called again in the next one where it goes on. */
+#include "store/readers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "ids.h"
+#include "store/events.h"
+#include "store/ranges.h"
+#include "store/select.h"
+
+enum statement {
+    ROW_BARE = RANGES_STATEMENTS,
+    ROW_NEWEST,
+    IDS,
+    ID_OF,
+    BLOCK_UPTO,
+    BLOCKS_FROM,
+    BLOCK_FIRST,
+    BLOCK_AT_POS,
+    BLOCKS_FROM_POS,
+    STATEMENTS
+};
+
+#define BLOCK_COLUMNS "SELECT key, pos, count, at, list FROM event "
+
+static const char *const TEXTS[STATEMENTS - RANGES_STATEMENTS] = {
+    [ROW_BARE - RANGES_STATEMENTS] = "SELECT " ROW_COLUMNS_BARE " FROM task WHERE number = ?1",
+    [ROW_NEWEST - RANGES_STATEMENTS] = "SELECT " ROW_COLUMNS " FROM task"
+                                       " WHERE ns = ?1 AND id = ?2 AND last_event = ?3",
+    /* Ids are made in the order of time, so the index alone has the newest. */
+    [IDS - RANGES_STATEMENTS] = "SELECT id FROM task WHERE ns = ?1 ORDER BY id DESC LIMIT ?2",
+    [ID_OF - RANGES_STATEMENTS] = "SELECT id FROM task WHERE number = ?1",
+    [BLOCK_UPTO - RANGES_STATEMENTS] =
+        BLOCK_COLUMNS "WHERE key >= ?1 AND key <= ?2 ORDER BY key DESC LIMIT 1",
+    [BLOCKS_FROM - RANGES_STATEMENTS] = BLOCK_COLUMNS "WHERE key >= ?1 AND key < ?2 ORDER BY key",
+    [BLOCK_FIRST - RANGES_STATEMENTS] = "SELECT key FROM event WHERE key >= ?1 AND key < ?2"
+                                        " ORDER BY key LIMIT 1",
+    [BLOCK_AT_POS - RANGES_STATEMENTS] = "SELECT pos FROM event WHERE pos <= ?1"
+                                         " ORDER BY pos DESC LIMIT 1",
+    [BLOCKS_FROM_POS - RANGES_STATEMENTS] = BLOCK_COLUMNS "WHERE pos >= ?1 ORDER BY pos",
+};
+
+/* Columns of BLOCK_COLUMNS. */
+enum { BLOCK_KEY, BLOCK_POS, BLOCK_COUNT, BLOCK_AT, BLOCK_LIST };
+
+/* What a read keeps from page to page. */
+typedef struct job {
+    view_t *view;
+    read_t *read;
+    int64_t ns;   /* 0: not stored, so there is nothing */
+    bool started; /* the first page was begun */
+    bool done;
+    size_t capacity; /* of the array that the read fills */
+    ranges_t ranges;
+    history_t history;
+    uint64_t next_pos; /* EXPORT */
+    int64_t block_end; /* HISTORY: the block in BLOCK_UPTO ends before this key; 0: none */
+} job_t;
+
+store_code_t readers_open (view_t *view, const char *directory, gate_t *gate, store_error_t *error)
+{
+    const char *texts[STATEMENTS];
+    memcpy (texts, RANGES_TEXTS, sizeof (RANGES_TEXTS));
+    memcpy (texts + RANGES_STATEMENTS, TEXTS, sizeof (TEXTS));
+    return view_open (view, directory, gate, texts, STATEMENTS, error);
+}
+
+/* ---- Tasks --------------------------------------------------------------------------------------- */
+
+static store_code_t list_add (job_t *job, int64_t number, store_error_t *error)
+{
+    read_t *read = job->read;
+    bool row;
+    sqlite3_stmt *statement = view_statement (job->view, ROW_BARE);
+    sqlite3_bind_int64 (statement, 1, number);
+    store_code_t code = view_step (job->view, statement, &row, error);
+    if (code != STORE_OK || !row)
+        return code; /* removed since its number was read */
+    record_t *record;
+    code = view_record (job->view, statement, false, &record, error);
+    if (code != STORE_OK)
+        return code;
+    if (!select_matches (&read->filter, record)) {
+        record_free (record); /* changed since */
+    } else if (read->records_count == read->limit) {
+        record_free (record);
+        read->more = true;
+        job->done = true;
+    } else {
+        read->records =
+            memory_grow (read->records, &job->capacity, read->records_count, sizeof (record_t *));
+        read->records[read->records_count++] = record;
+    }
+    return STORE_OK;
+}
+
+static store_code_t page_list (job_t *job, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    bool over = false;
+    while (code == STORE_OK && !job->done && !over) {
+        int64_t number;
+        code = ranges_next (&job->ranges, &number, &over, error);
+        if (code != STORE_OK || over)
+            break;
+        if (number == 0)
+            job->done = true;
+        else
+            code = list_add (job, number, error);
+        over = view_is_over (job->view);
+    }
+    return code;
+}
+
+static store_code_t page_count (job_t *job, store_error_t *error)
+{
+    bool over;
+    store_code_t code = ranges_count (&job->ranges, &job->read->count, &over, error);
+    job->done = !over;
+    return code;
+}
+
+static void resolve_id (job_t *job, sqlite3_stmt *statement)
+{
+    tmq_id_t id;
+    sql_column_bytes (statement, 0, id.bytes, sizeof (id.bytes));
+    if (id_ends_with (&id, job->read->suffix) && !select_resolved (job->read, &id))
+        job->done = true;
+}
+
+static store_code_t resolve_newest (job_t *job, store_error_t *error)
+{
+    sqlite3_stmt *statement = view_statement (job->view, IDS);
+    sqlite3_bind_int64 (statement, 1, job->ns);
+    sqlite3_bind_int (statement, 2, TMQ_SUFFIX_TASKS_MAX);
+    store_code_t code = STORE_OK;
+    bool row = true;
+    while (code == STORE_OK && row && !job->done) {
+        code = view_step (job->view, statement, &row, error);
+        if (code == STORE_OK && row)
+            resolve_id (job, statement);
+    }
+    sqlite3_reset (statement);
+    return code;
+}
+
+/* The newest ids in one sweep of an index, then the live tasks, however old (job->ranges has them). */
+static store_code_t page_resolve (job_t *job, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    if (!job->started)
+        code = resolve_newest (job, error);
+    bool over = false;
+    while (code == STORE_OK && !job->done && !over) {
+        int64_t number;
+        bool row;
+        code = ranges_next (&job->ranges, &number, &over, error);
+        if (code != STORE_OK || over)
+            break;
+        job->done = number == 0;
+        if (job->done)
+            break;
+        sqlite3_stmt *statement = view_statement (job->view, ID_OF);
+        sqlite3_bind_int64 (statement, 1, number);
+        code = view_step (job->view, statement, &row, error);
+        if (code == STORE_OK && row)
+            resolve_id (job, statement);
+        over = view_is_over (job->view);
+    }
+    return code;
+}
+
+/* ---- Events -------------------------------------------------------------------------------------- */
+
+/* Steps to the newest block of the namespace that begins at or before seq. */
+static store_code_t block_upto (job_t *job, uint64_t seq, sqlite3_stmt **statement, bool *row,
+                                store_error_t *error)
+{
+    *statement = view_statement (job->view, BLOCK_UPTO);
+    sqlite3_bind_int64 (*statement, 1, EVENT_KEY (job->ns, 0));
+    sqlite3_bind_int64 (*statement, 2, EVENT_KEY (job->ns, seq));
+    return view_step (job->view, *statement, row, error);
+}
+
+static uint64_t block_first_seq (const job_t *job, sqlite3_stmt *statement)
+{
+    return (uint64_t) (sqlite3_column_int64 (statement, BLOCK_KEY) - EVENT_KEY (job->ns, 0));
+}
+
+/* One after the last sequence of the block. */
+static uint64_t block_end_seq (const job_t *job, sqlite3_stmt *statement)
+{
+    return block_first_seq (job, statement) +
+           (uint64_t) sqlite3_column_int64 (statement, BLOCK_COUNT);
+}
+
+static const uint8_t *block_list (sqlite3_stmt *statement, size_t *list_bytes)
+{
+    const uint8_t *list = sqlite3_column_blob (statement, BLOCK_LIST);
+    *list_bytes = (size_t) sqlite3_column_bytes (statement, BLOCK_LIST);
+    return list;
+}
+
+typedef struct finder {
+    job_t *job;
+    store_code_t code;
+    store_error_t *error;
+} finder_t;
+
+static bool find_block (void *context, uint64_t seq, const uint8_t **list, size_t *list_bytes)
+{
+    finder_t *finder = context;
+    job_t *job = finder->job;
+    sqlite3_stmt *statement = job->view->statements[BLOCK_UPTO];
+    /* A chain often stays in one block: the statement still stands on it. */
+    bool row = job->block_end > EVENT_KEY (job->ns, seq) && block_first_seq (job, statement) <= seq;
+    if (!row) {
+        job->block_end = 0;
+        finder->code = block_upto (job, seq, &statement, &row, finder->error);
+        if (finder->code != STORE_OK || !row || block_end_seq (job, statement) <= seq)
+            return false;
+        job->block_end = EVENT_KEY (job->ns, block_end_seq (job, statement));
+    }
+    *list = block_list (statement, list_bytes);
+    return true;
+}
+
+static bool page_enough (void *context)
+{
+    return view_is_over (((finder_t *) context)->job->view);
+}
+
+static store_code_t page_history (job_t *job, store_error_t *error)
+{
+    finder_t finder = {job, STORE_OK, error};
+    event_source_t source = {find_block, page_enough, &finder};
+    job->block_end = 0;
+    job->done = history_follow (&job->history, &source);
+    return finder.code;
+}
+
+static store_code_t events_bounds (job_t *job, store_error_t *error)
+{
+    bool row;
+    sqlite3_stmt *statement;
+    store_code_t code = block_upto (job, (UINT64_C (1) << 42) - 1, &statement, &row, error);
+    if (code != STORE_OK || !row)
+        return code;
+    job->read->last_seq_seen = block_end_seq (job, statement) - 1;
+    statement = view_statement (job->view, BLOCK_FIRST);
+    sqlite3_bind_int64 (statement, 1, EVENT_KEY (job->ns, 0));
+    sqlite3_bind_int64 (statement, 2, EVENT_KEY (job->ns + 1, 0));
+    code = view_step (job->view, statement, &row, error);
+    if (code == STORE_OK && row)
+        job->read->first_seq = block_first_seq (job, statement);
+    return code;
+}
+
+static void events_add (job_t *job, sqlite3_stmt *statement)
+{
+    read_t *read = job->read;
+    size_t list_bytes;
+    const uint8_t *list = block_list (statement, &list_bytes);
+    read->blocks =
+        memory_grow (read->blocks, &job->capacity, read->blocks_count, sizeof (event_block_t));
+    read->blocks[read->blocks_count++] = (event_block_t){
+        .ns = memory_text (read->filter.ns),
+        .first_seq = block_first_seq (job, statement),
+        .first_pos = (uint64_t) sqlite3_column_int64 (statement, BLOCK_POS),
+        .count = (uint32_t) sqlite3_column_int64 (statement, BLOCK_COUNT),
+        .list = buf_new (list, list_bytes),
+    };
+}
+
+/* One page: what the limit in bytes allows is read well within its time. */
+static store_code_t page_events (job_t *job, store_error_t *error)
+{
+    read_t *read = job->read;
+    uint64_t from = read->after_seq + 1;
+    size_t bytes = 0;
+    bool row;
+    sqlite3_stmt *statement;
+    job->done = true;
+    store_code_t code = events_bounds (job, error);
+    if (code != STORE_OK || from > read->last_seq_seen)
+        return code;
+    code = block_upto (job, from, &statement, &row, error);
+    if (code != STORE_OK)
+        return code;
+    if (row && block_end_seq (job, statement) > from)
+        from = block_first_seq (job, statement);
+    statement = view_statement (job->view, BLOCKS_FROM);
+    sqlite3_bind_int64 (statement, 1, EVENT_KEY (job->ns, from));
+    sqlite3_bind_int64 (statement, 2, EVENT_KEY (job->ns + 1, 0));
+    while (true) {
+        code = view_step (job->view, statement, &row, error);
+        if (code != STORE_OK || !row)
+            return code;
+        if (read->blocks_count > 0 && (bytes >= read->limit || view_is_over (job->view))) {
+            read->more = true;
+            return STORE_OK;
+        }
+        events_add (job, statement);
+        bytes += buf_length (read->blocks[read->blocks_count - 1].list);
+    }
+}
+
+/* Looks by halves for the first block that was committed at or after the time. */
+static store_code_t page_since (job_t *job, store_error_t *error)
+{
+    read_t *read = job->read;
+    bool row;
+    sqlite3_stmt *statement;
+    job->done = true;
+    store_code_t code = events_bounds (job, error);
+    if (code != STORE_OK || read->last_seq_seen == 0)
+        return code;
+    uint64_t low = read->first_seq;
+    uint64_t high = read->last_seq_seen + 1;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        code = block_upto (job, middle, &statement, &row, error);
+        if (code != STORE_OK)
+            return code;
+        if (row && sqlite3_column_int64 (statement, BLOCK_AT) >= read->since_ms)
+            high = block_first_seq (job, statement);
+        else
+            low = row ? block_end_seq (job, statement) : middle + 1;
+    }
+    read->seq = low - 1;
+    code = block_upto (job, low, &statement, &row, error);
+    if (code != STORE_OK || !row)
+        return code;
+    size_t list_bytes;
+    const uint8_t *list = block_list (statement, &list_bytes);
+    uint64_t first = event_first_since (list, list_bytes, read->since_ms);
+    read->seq = first != 0 ? first - 1 : block_end_seq (job, statement) - 1;
+    return STORE_OK;
+}
+
+/* ---- The export ---------------------------------------------------------------------------------- */
+
+static store_code_t export_event (job_t *job, int64_t ns, uint64_t pos, const event_view_t *event,
+                                  store_error_t *error)
+{
+    read_t *read = job->read;
+    if (event->task_id == NULL)
+        return STORE_OK;
+    bool row;
+    sqlite3_stmt *statement = view_statement (job->view, ROW_NEWEST);
+    sqlite3_bind_int64 (statement, 1, ns);
+    sqlite3_bind_blob (statement, 2, event->task_id, sizeof (tmq_id_t), SQLITE_STATIC);
+    sqlite3_bind_int64 (statement, 3, (sqlite3_int64) event->seq);
+    store_code_t code = view_step (job->view, statement, &row, error);
+    if (code != STORE_OK || !row)
+        return code; /* a newer event follows, or the task was removed */
+    record_t *record;
+    code = view_record (job->view, statement, true, &record, error);
+    if (code != STORE_OK)
+        return code;
+    read->items =
+        memory_grow (read->items, &job->capacity, read->items_count, sizeof (export_item_t));
+    read->items[read->items_count++] = (export_item_t){pos, event->seq, record};
+    return STORE_OK;
+}
+
+/* Marks the sequences that another event of the block follows, which saves looking for them. */
+static void mark_superseded (number_map_t *superseded, const uint8_t *list, size_t list_bytes)
+{
+    event_walk_t walk = event_walk (list, list_bytes);
+    event_view_t event;
+    while (event_walk_next (&walk, &event))
+        if (event.previous_seq != 0)
+            number_map_put (superseded, event.previous_seq, NULL);
+}
+
+static store_code_t export_block (job_t *job, sqlite3_stmt *statement, store_error_t *error)
+{
+    int64_t key = sqlite3_column_int64 (statement, BLOCK_KEY);
+    uint64_t first_pos = (uint64_t) sqlite3_column_int64 (statement, BLOCK_POS);
+    int64_t ns = key >> 42;
+    uint64_t first_seq = (uint64_t) (key - EVENT_KEY (ns, 0));
+    size_t list_bytes;
+    const uint8_t *list = block_list (statement, &list_bytes);
+    number_map_t superseded = {NULL, 0, 0};
+    mark_superseded (&superseded, list, list_bytes);
+    event_walk_t walk = event_walk (list, list_bytes);
+    event_view_t event;
+    store_code_t code = STORE_OK;
+    while (code == STORE_OK && event_walk_next (&walk, &event)) {
+        uint64_t pos = first_pos + (event.seq - first_seq);
+        if (pos < job->next_pos)
+            continue;
+        if (job->read->items_count == job->read->limit) {
+            job->read->more = true;
+            job->done = true;
+            break;
+        }
+        if (number_map_get (&superseded, event.seq) == NULL)
+            code = export_event (job, ns, pos, &event, error);
+        job->next_pos = pos + 1;
+    }
+    number_map_clear (&superseded);
+    if (walk.damaged)
+        code = store_fail (
+            error, STORE_ERROR_CORRUPT, "%s: the events at position %llu are damaged",
+            sqlite3_db_filename (job->view->db, "main"), (unsigned long long) first_pos);
+    return code;
+}
+
+static store_code_t page_export (job_t *job, store_error_t *error)
+{
+    bool row;
+    if (!job->started)
+        job->next_pos = job->read->after_pos + 1;
+    sqlite3_stmt *statement = view_statement (job->view, BLOCK_AT_POS);
+    sqlite3_bind_int64 (statement, 1, (sqlite3_int64) job->next_pos);
+    store_code_t code = view_step (job->view, statement, &row, error);
+    int64_t from = code == STORE_OK && row ? sqlite3_column_int64 (statement, 0) : 0;
+    statement = view_statement (job->view, BLOCKS_FROM_POS);
+    sqlite3_bind_int64 (statement, 1, from);
+    while (code == STORE_OK && !job->done) {
+        code = view_step (job->view, statement, &row, error);
+        if (code != STORE_OK)
+            break;
+        job->done = !row;
+        if (row)
+            code = export_block (job, statement, error);
+        if (view_is_over (job->view))
+            break;
+    }
+    job->read->upto_pos = job->next_pos - 1;
+    return code;
+}
+
+/* ---- Running ------------------------------------------------------------------------------------- */
+
+typedef store_code_t page_t (job_t *job, store_error_t *error);
+
+static page_t *const PAGES[] = {
+    [READ_LIST] = page_list,       [READ_COUNT] = page_count,   [READ_RESOLVE] = page_resolve,
+    [READ_HISTORY] = page_history, [READ_EVENTS] = page_events, [READ_EXPORT] = page_export,
+    [READ_SINCE] = page_since,
+};
+
+static const tmq_status_t LIVE[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
+                                    TMQ_STATUS_INPUT_REQUIRED};
+
+/* What the first page finds out before its work. */
+static store_code_t job_prepare (job_t *job, filter_t *live, store_error_t *error)
+{
+    read_t *read = job->read;
+    if (read->kind == READ_EXPORT)
+        return STORE_OK;
+    store_code_t code =
+        names_find (&job->view->names, NAME_NAMESPACE, 0, read->filter.ns, &job->ns, error);
+    if (code != STORE_OK)
+        return code;
+    switch (read->kind) {
+    case READ_LIST:
+        return ranges_open (&job->ranges, job->view, &read->filter, read->before_number, error);
+    case READ_COUNT: return ranges_open (&job->ranges, job->view, &read->filter, 0, error);
+    case READ_RESOLVE:
+        *live = (filter_t){.ns = read->filter.ns,
+                           .statuses = LIVE,
+                           .statuses_count = sizeof (LIVE) / sizeof (LIVE[0])};
+        return ranges_open (&job->ranges, job->view, live, 0, error);
+    case READ_HISTORY:
+        history_start (&job->history, read);
+        if (job->ns == 0)
+            job->history.next_seq = 0;
+        return STORE_OK;
+    default: job->done = job->ns == 0; return STORE_OK;
+    }
+}
+
+store_code_t readers_run (view_t *view, read_t *read, store_error_t *error)
+{
+    job_t job = {.view = view, .read = read};
+    filter_t live;
+    store_code_t code = STORE_OK;
+    names_trim (&view->names);
+    while (code == STORE_OK && !job.done) {
+        code = view_begin (view, error);
+        if (code != STORE_OK)
+            break;
+        if (!job.started)
+            code = job_prepare (&job, &live, error);
+        if (code == STORE_OK && !job.done)
+            code = PAGES[read->kind](&job, error);
+        job.started = true;
+        view_end (view);
+    }
+    if (read->kind == READ_HISTORY)
+        history_finish (&job.history, read);
+    ranges_close (&job.ranges);
+    return code;
+}

@@ -1,0 +1,599 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The sqlite backend: a journal in front, rows behind (A9 to A14).
+ *
+ * A commit is durable when the journal has it. Then the batch waits in memory until the store
+ * thread has written its rows, together with those of other batches. If that finds no space it is
+ * tried again every second and nothing is given up; any other failure of the store thread is told
+ * to the server, which ends the process: the journal still has everything. */
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "core/memory.h"
+#include "store/journal.h"
+#include "store/load.h"
+#include "store/number_map.h"
+#include "store/readers.h"
+#include "store/reserve.h"
+#include "store/sqlite_schema.h"
+#include "store/tables.h"
+
+enum {
+    FLUSH_MS_MIN = 20,     /* between two write-backs that were asked for (A11) */
+    STALL_MS = 1000,       /* between two tries when there is no space (A22) */
+    REST_MS = 1000,        /* without a commit, until the journal is emptied (A10) */
+    RESERVE_MS = 10 * 1000 /* between two tries to make the reserve file again */
+};
+
+/* Committed batches whose rows are not written yet. */
+typedef struct dirty {
+    batch_t **batches; /* oldest first */
+    size_t count;
+    size_t capacity;
+    number_map_t numbers; /* the tasks in them */
+    size_t bytes;
+    int64_t since_ms; /* when the oldest came */
+} dirty_t;
+
+typedef struct sqlite_store {
+    store_t base;
+    store_options_t options;
+    gate_t gate;
+    journal_t *journal;
+    tables_t *tables; /* of the store thread, once it runs */
+    view_t load;      /* of the server thread */
+    reserve_t reserve;
+
+    pthread_mutex_t due_lock; /* guards the view of the sweep */
+    view_t due;
+
+    pthread_t thread;
+    bool thread_runs;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    dirty_t pending; /* to be written */
+    dirty_t writing; /* being written */
+    bool flush;
+    bool stop;
+    bool stalled;
+    int64_t commit_ms;    /* when the last commit came */
+    store_error_t broken; /* a final failure of the store thread */
+    uint64_t commits;
+    uint64_t commit_us;
+    uint64_t tasks; /* as written */
+    uint64_t tombstones;
+
+    atomic_uint_fast64_t written;
+} sqlite_store_t;
+
+typedef struct sqlite_reader {
+    store_reader_t base;
+    view_t view;
+} sqlite_reader_t;
+
+static int64_t now_us (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static int64_t now_ms (void)
+{
+    return now_us () / 1000;
+}
+
+/* ---- What is dirty -------------------------------------------------------------------------------- */
+
+static void dirty_add (dirty_t *dirty, batch_t *batch)
+{
+    if (dirty->count == 0)
+        dirty->since_ms = now_ms ();
+    dirty->batches =
+        memory_grow (dirty->batches, &dirty->capacity, dirty->count, sizeof (batch_t *));
+    dirty->batches[dirty->count++] = batch;
+    dirty->bytes += batch->bytes;
+    for (size_t i = 0; i < batch->records_count; i++)
+        number_map_put (&dirty->numbers, (uint64_t) batch->records[i]->number, NULL);
+    for (size_t i = 0; i < batch->removals_count; i++)
+        number_map_put (&dirty->numbers, (uint64_t) batch->removals[i].number, NULL);
+}
+
+static void dirty_free (dirty_t *dirty)
+{
+    for (size_t i = 0; i < dirty->count; i++)
+        batch_free (dirty->batches[i]);
+    free (dirty->batches);
+    number_map_clear (&dirty->numbers);
+    *dirty = (dirty_t){0};
+}
+
+static bool dirty_has (void *context, int64_t number)
+{
+    sqlite_store_t *self = context;
+    pthread_mutex_lock (&self->lock);
+    bool has = number_map_get (&self->pending.numbers, (uint64_t) number) != NULL ||
+               number_map_get (&self->writing.numbers, (uint64_t) number) != NULL;
+    pthread_mutex_unlock (&self->lock);
+    return has;
+}
+
+/* ---- The store thread ------------------------------------------------------------------------------- */
+
+static store_code_t write_back (tables_t *tables, batch_t *const *batches, size_t count,
+                                store_error_t *error)
+{
+    store_code_t code = tables_begin (tables, error);
+    if (code == STORE_OK)
+        code = tables_write (tables, batches, count, error);
+    if (code == STORE_OK)
+        code = tables_commit (tables, error);
+    if (code == STORE_OK)
+        code = tables_checkpoint_if_large (tables, error);
+    else
+        tables_rollback (tables);
+    return code;
+}
+
+/* Waits with the lock held, at most until mono_ms. */
+static void wait_until (sqlite_store_t *self, int64_t mono_ms)
+{
+    struct timespec until = {mono_ms / 1000, mono_ms % 1000 * 1000000};
+    pthread_cond_timedwait (&self->changed, &self->lock, &until);
+}
+
+/* When pending is to be written, in mono_ms; in the past: now. */
+static int64_t write_due_ms (const sqlite_store_t *self, int64_t last_ms)
+{
+    if (self->pending.numbers.count >= self->options.dirty_tasks_max || self->stop)
+        return 0;
+    int64_t due = self->pending.since_ms + self->options.dirty_ms_max;
+    if (self->flush && last_ms + FLUSH_MS_MIN < due)
+        due = last_ms + FLUSH_MS_MIN;
+    return due;
+}
+
+/* Writes self->writing, however long it takes; the lock is held before and after, not meanwhile. */
+static store_code_t write_pending (sqlite_store_t *self, store_error_t *error)
+{
+    self->writing = self->pending;
+    self->pending = (dirty_t){0};
+    self->flush = false;
+    store_code_t code;
+    while (true) {
+        pthread_mutex_unlock (&self->lock);
+        code = write_back (self->tables, self->writing.batches, self->writing.count, error);
+        if (code == STORE_ERROR_FULL)
+            reserve_release (&self->reserve);
+        pthread_mutex_lock (&self->lock);
+        self->stalled = code == STORE_ERROR_FULL;
+        if (!self->stalled || self->stop)
+            break;
+        for (int64_t until = now_ms () + STALL_MS; now_ms () < until && !self->stop;)
+            wait_until (self, until);
+    }
+    return code;
+}
+
+/* Says that the rows are there and frees the batches. The lock is held before and after. */
+static void publish_written (sqlite_store_t *self)
+{
+    uint64_t batch = self->writing.batches[self->writing.count - 1]->no;
+    dirty_t done = self->writing;
+    self->writing = (dirty_t){0};
+    self->tasks = tables_meta (self->tables)->tasks;
+    self->tombstones = tables_meta (self->tables)->tombstones;
+    atomic_store (&self->written, batch);
+    journal_written (self->journal, batch);
+    pthread_mutex_unlock (&self->lock);
+    dirty_free (&done);
+    if (self->options.notify != NULL)
+        self->options.notify (self->options.notify_context);
+    pthread_mutex_lock (&self->lock);
+}
+
+/* Nothing is pending: empties the journal after a while, and sleeps. */
+static store_code_t rest (sqlite_store_t *self, store_error_t *error)
+{
+    self->flush = false; /* everything is written already */
+    if (!journal_has_written_rows (self->journal)) {
+        pthread_cond_wait (&self->changed, &self->lock);
+        return STORE_OK;
+    }
+    int64_t due = self->commit_ms + REST_MS;
+    if (now_ms () < due) {
+        wait_until (self, due);
+        return STORE_OK;
+    }
+    pthread_mutex_unlock (&self->lock);
+    store_code_t code = journal_rest (self->journal, error);
+    reserve_take (&self->reserve);
+    pthread_mutex_lock (&self->lock);
+    return code == STORE_ERROR_FULL ? STORE_OK : code; /* the next commit does it */
+}
+
+static void *store_run (void *context)
+{
+    sqlite_store_t *self = context;
+    store_error_t error = {STORE_OK, ""};
+    store_code_t code = STORE_OK;
+    int64_t last_ms = 0;
+    pthread_mutex_lock (&self->lock);
+    while (code == STORE_OK) {
+        if (self->pending.count == 0) {
+            if (self->stop)
+                break;
+            code = rest (self, &error);
+            continue;
+        }
+        int64_t due = write_due_ms (self, last_ms);
+        if (now_ms () < due) {
+            wait_until (self, due);
+            continue;
+        }
+        last_ms = now_ms ();
+        code = write_pending (self, &error);
+        if (code == STORE_OK)
+            publish_written (self);
+    }
+    if (code != STORE_OK)
+        self->broken = error;
+    bool tell = code != STORE_OK && !self->stop && self->options.failed != NULL;
+    pthread_mutex_unlock (&self->lock);
+    if (tell)
+        self->options.failed (self->options.notify_context, &error);
+    return NULL;
+}
+
+/* ---- Commits ----------------------------------------------------------------------------------------- */
+
+static store_code_t broken_code (sqlite_store_t *self, store_error_t *error)
+{
+    pthread_mutex_lock (&self->lock);
+    if (self->broken.code != STORE_OK)
+        *error = self->broken;
+    store_code_t code = self->broken.code;
+    pthread_mutex_unlock (&self->lock);
+    return code;
+}
+
+static store_code_t sqlite_commit (store_t *base, batch_t *batch, store_error_t *error)
+{
+    sqlite_store_t *self = (sqlite_store_t *) base;
+    int64_t start_us = now_us ();
+    store_code_t code = broken_code (self, error);
+    if (code == STORE_OK)
+        code = journal_append (self->journal, batch, error);
+    if (code != STORE_OK) {
+        batch_free (batch);
+        if (code == STORE_ERROR_FULL)
+            reserve_release (&self->reserve);
+        return code;
+    }
+    pthread_mutex_lock (&self->lock);
+    size_t before = self->pending.numbers.count;
+    bool was_empty = self->pending.count == 0;
+    dirty_add (&self->pending, batch);
+    bool is_much = before < self->options.dirty_tasks_max &&
+                   self->pending.numbers.count >= self->options.dirty_tasks_max;
+    self->commits++;
+    self->commit_us += (uint64_t) (now_us () - start_us);
+    self->commit_ms = now_ms ();
+    if (was_empty || is_much)
+        pthread_cond_signal (&self->changed);
+    pthread_mutex_unlock (&self->lock);
+    return STORE_OK;
+}
+
+static uint64_t sqlite_written (store_t *base)
+{
+    return atomic_load (&((sqlite_store_t *) base)->written);
+}
+
+static void sqlite_flush (store_t *base)
+{
+    sqlite_store_t *self = (sqlite_store_t *) base;
+    pthread_mutex_lock (&self->lock);
+    if (!self->flush && self->pending.count > 0) {
+        self->flush = true;
+        pthread_cond_signal (&self->changed);
+    }
+    pthread_mutex_unlock (&self->lock);
+}
+
+/* ---- Reads ------------------------------------------------------------------------------------------- */
+
+static store_code_t sqlite_load (store_t *base, lookup_t *keys, size_t count, store_error_t *error)
+{
+    sqlite_store_t *self = (sqlite_store_t *) base;
+    return load_keys (&self->load, keys, count, error);
+}
+
+static store_code_t sqlite_due (store_t *base, int64_t wall_ms, size_t limit, record_t ***out,
+                                size_t *count, store_error_t *error)
+{
+    sqlite_store_t *self = (sqlite_store_t *) base;
+    load_dirty_t dirty = {dirty_has, self};
+    pthread_mutex_lock (&self->due_lock);
+    store_code_t code = load_due (&self->due, &dirty, wall_ms, limit, out, count, error);
+    pthread_mutex_unlock (&self->due_lock);
+    return code;
+}
+
+/* After a failed commit some batches may still wait for their rows. */
+static store_code_t wait_until_clean (sqlite_store_t *self, store_error_t *error)
+{
+    pthread_mutex_lock (&self->lock);
+    while ((self->pending.count > 0 || self->writing.count > 0) && self->broken.code == STORE_OK) {
+        self->flush = true;
+        pthread_cond_signal (&self->changed);
+        wait_until (self, now_ms () + FLUSH_MS_MIN);
+    }
+    if (self->broken.code != STORE_OK)
+        *error = self->broken;
+    store_code_t code = self->broken.code;
+    pthread_mutex_unlock (&self->lock);
+    return code;
+}
+
+static store_code_t sqlite_live (store_t *base, const store_live_visitor_t *visitor,
+                                 store_error_t *error)
+{
+    sqlite_store_t *self = (sqlite_store_t *) base;
+    store_code_t code = wait_until_clean (self, error);
+    if (code == STORE_OK)
+        code = load_live (&self->load, visitor, error);
+    return code;
+}
+
+static store_code_t sqlite_reader_open (store_reader_t **out, store_t *base, store_error_t *error)
+{
+    sqlite_store_t *self = (sqlite_store_t *) base;
+    sqlite_reader_t *reader = memory_zero (1, sizeof (*reader));
+    reader->base.store = base;
+    store_code_t code = readers_open (&reader->view, self->options.directory, &self->gate, error);
+    if (code == STORE_OK)
+        *out = &reader->base;
+    else
+        free (reader);
+    return code;
+}
+
+static void sqlite_reader_close (store_reader_t *base)
+{
+    sqlite_reader_t *reader = (sqlite_reader_t *) base;
+    view_close (&reader->view);
+    free (reader);
+}
+
+static store_code_t sqlite_reader_run (store_reader_t *base, read_t *read, store_error_t *error)
+{
+    return readers_run (&((sqlite_reader_t *) base)->view, read, error);
+}
+
+static uint64_t file_bytes (const char *directory, const char *name)
+{
+    char path[4096];
+    struct stat status;
+    snprintf (path, sizeof (path), "%s/%s", directory, name);
+    return stat (path, &status) == 0 ? (uint64_t) status.st_size : 0;
+}
+
+static void sqlite_stats (store_t *base, store_stats_t *out)
+{
+    sqlite_store_t *self = (sqlite_store_t *) base;
+    const char *directory = self->options.directory;
+    pthread_mutex_lock (&self->lock);
+    *out = (store_stats_t){
+        .tasks = self->tasks,
+        .tombstones = self->tombstones,
+        .commits = self->commits,
+        .commit_us = self->commit_us,
+        .dirty_tasks = self->pending.numbers.count + self->writing.numbers.count,
+        .dirty_bytes = self->pending.bytes + self->writing.bytes,
+        .write_back_stalled = self->stalled,
+    };
+    pthread_mutex_unlock (&self->lock);
+    out->database_bytes = file_bytes (directory, SCHEMA_TABLES_FILE);
+    out->wal_bytes = file_bytes (directory, SCHEMA_TABLES_FILE "-wal");
+    out->journal_bytes = file_bytes (directory, SCHEMA_JOURNAL_FILE) +
+                         file_bytes (directory, SCHEMA_JOURNAL_FILE "-wal");
+    out->free_bytes = reserve_free_bytes (directory);
+}
+
+/* ---- Opening and closing ------------------------------------------------------------------------------ */
+
+typedef struct replay {
+    tables_t *tables;
+    uint64_t batches;
+} replay_t;
+
+static store_code_t replay_batch (void *context, batch_t *batch, store_error_t *error)
+{
+    replay_t *replay = context;
+    store_code_t code = tables_write (replay->tables, &batch, 1, error);
+    replay->batches++;
+    batch_free (batch);
+    return code;
+}
+
+/* Brings the journal's batches into the tables and begins a new epoch, in one transaction: a crash
+ * at any point leaves either all of it to be done again or nothing. */
+static store_code_t recover (sqlite_store_t *self, bool journal_created, boot_t *boot,
+                             store_error_t *error)
+{
+    const tables_meta_t *meta = tables_meta (self->tables);
+    replay_t replay = {self->tables, 0};
+    if (journal_created && !meta->clean)
+        return store_fail (error, STORE_ERROR_CORRUPT,
+                           "%s/" SCHEMA_JOURNAL_FILE " is missing: " SCHEMA_TABLES_FILE
+                           " was not closed cleanly and needs it",
+                           self->options.directory);
+    store_code_t code = tables_begin (self->tables, error);
+    if (code == STORE_OK)
+        code = journal_replay (self->journal, meta->generation, meta->epoch, meta->written_batch,
+                               replay_batch, &replay, error);
+    if (code == STORE_OK) {
+        tables_start_epoch (self->tables);
+        code = tables_commit (self->tables, error);
+    }
+    if (code != STORE_OK) {
+        tables_rollback (self->tables);
+        return code;
+    }
+    code = tables_checkpoint_all (self->tables, error);
+    if (code == STORE_OK)
+        code = journal_begin (self->journal, meta->generation, meta->epoch, error);
+    *boot = (boot_t){
+        .generation = meta->generation,
+        .epoch = meta->epoch,
+        .last_number = meta->last_number,
+        .last_pos = meta->last_pos,
+        .newest_ms = meta->newest_ms,
+        .tasks = meta->tasks,
+        .recovered_batches = replay.batches,
+    };
+    self->tasks = meta->tasks;
+    self->tombstones = meta->tombstones;
+    return code;
+}
+
+static void sqlite_free (sqlite_store_t *self)
+{
+    view_close (&self->load);
+    view_close (&self->due);
+    journal_free (&self->journal);
+    tables_free (&self->tables);
+    reserve_destroy (&self->reserve);
+    gate_destroy (&self->gate);
+    dirty_free (&self->pending);
+    dirty_free (&self->writing);
+    pthread_mutex_destroy (&self->due_lock);
+    pthread_mutex_destroy (&self->lock);
+    pthread_cond_destroy (&self->changed);
+    free ((char *) self->options.directory);
+    free (self);
+}
+
+static sqlite_store_t *sqlite_new (const store_options_t *options)
+{
+    sqlite_store_t *self = memory_zero (1, sizeof (*self));
+    self->base.backend = &store_backend_sqlite;
+    self->options = *options;
+    self->options.directory = memory_text (options->directory);
+    gate_init (&self->gate);
+    reserve_init (&self->reserve, self->options.directory);
+    pthread_mutex_init (&self->due_lock, NULL);
+    pthread_mutex_init (&self->lock, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init (&monotonic);
+    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init (&self->changed, &monotonic);
+    pthread_condattr_destroy (&monotonic);
+    return self;
+}
+
+static store_code_t check_directory (const char *directory, store_error_t *error)
+{
+    struct stat status;
+    if (stat (directory, &status) != 0)
+        return store_fail (error, STORE_ERROR_ACCESS, "%s: %s", directory, strerror (errno));
+    if (!S_ISDIR (status.st_mode))
+        return store_fail (error, STORE_ERROR_ACCESS, "%s: is not a directory", directory);
+    return STORE_OK;
+}
+
+static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_error_t *error)
+{
+    bool journal_created;
+    const char *directory = self->options.directory;
+    store_code_t code = check_directory (directory, error);
+    if (code == STORE_OK)
+        code = tables_open (&self->tables, &self->options, &self->gate, error);
+    if (code == STORE_OK)
+        code = journal_open (&self->journal, &self->options, &journal_created, error);
+    if (code == STORE_OK)
+        code = recover (self, journal_created, boot, error);
+    if (code == STORE_OK)
+        code = load_open (&self->load, directory, &self->gate, error);
+    if (code == STORE_OK)
+        code = load_open (&self->due, directory, &self->gate, error);
+    if (code != STORE_OK)
+        return code;
+    reserve_take (&self->reserve);
+    if (pthread_create (&self->thread, NULL, store_run, self) != 0)
+        return store_fail (error, STORE_ERROR_IO, "the store thread cannot be started");
+    self->thread_runs = true;
+    return STORE_OK;
+}
+
+static store_code_t sqlite_open (store_t **out, const store_options_t *options, boot_t *boot,
+                                 store_error_t *error)
+{
+    sqlite_store_t *self = sqlite_new (options);
+    store_code_t code = sqlite_start (self, boot, error);
+    if (code == STORE_OK)
+        *out = &self->base;
+    else
+        sqlite_free (self);
+    return code;
+}
+
+/* All rows are written: empties the journal, then says so in the tables. */
+static store_code_t finish (sqlite_store_t *self, store_error_t *error)
+{
+    store_code_t code = journal_rest (self->journal, error);
+    if (code == STORE_OK)
+        code = tables_begin (self->tables, error);
+    if (code != STORE_OK)
+        return code;
+    tables_set_clean (self->tables);
+    code = tables_commit (self->tables, error);
+    if (code != STORE_OK) {
+        tables_rollback (self->tables);
+        return code;
+    }
+    view_close (&self->load);
+    view_close (&self->due);
+    return tables_checkpoint_all (self->tables, error);
+}
+
+static store_code_t sqlite_close (store_t *base, store_error_t *error)
+{
+    sqlite_store_t *self = (sqlite_store_t *) base;
+    pthread_mutex_lock (&self->lock);
+    self->stop = true;
+    pthread_cond_signal (&self->changed);
+    pthread_mutex_unlock (&self->lock);
+    pthread_join (self->thread, NULL);
+    store_code_t code = broken_code (self, error);
+    if (code == STORE_OK)
+        code = finish (self, error);
+    sqlite_free (self);
+    return code;
+}
+
+const store_backend_t store_backend_sqlite = {
+    .uri = "sqlite",
+    .open = sqlite_open,
+    .close = sqlite_close,
+    .live = sqlite_live,
+    .commit = sqlite_commit,
+    .written = sqlite_written,
+    .flush = sqlite_flush,
+    .load = sqlite_load,
+    .reader_open = sqlite_reader_open,
+    .reader_close = sqlite_reader_close,
+    .reader_run = sqlite_reader_run,
+    .due = sqlite_due,
+    .stats = sqlite_stats,
+};

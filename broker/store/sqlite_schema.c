@@ -1,0 +1,248 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The schema and its history. A migration is a list of statements that leads from one user_version
+ * to the next; it runs in one transaction with the new number. Migrations are never changed after
+ * a release: a change of the schema is a new one at the end of the list.
+ *
+ * A file that is not ours, newer than we know, or damaged is left exactly as it is. */
+#include "store/sqlite_schema.h"
+
+#include <stdio.h>
+
+enum {
+    APPLICATION_TABLES = 0x746d7164,  /* "tmqd" */
+    APPLICATION_JOURNAL = 0x746d716a, /* "tmqj" */
+    /* quick_check reads the whole file: up to this size it takes well under a second. Pages of
+     * larger files are checked as they are read (cell_size_check). */
+    QUICK_CHECK_BYTES_MAX = 64 * 1024 * 1024
+};
+
+typedef struct schema {
+    const char *file;
+    int application_id;
+    const char *first; /* PRAGMA that must come before the first access */
+    const char *const *migrations;
+    int version; /* number of migrations */
+} schema_t;
+
+/* ---- taskmq.db ---------------------------------------------------------------------------------
+ * Times are ms since the epoch, UTC; 0 or NULL is "not given". Names are numbers so that the hot
+ * row and its indexes stay narrow. The bound on a namespace's number keeps the key of its events
+ * (number << 42 | sequence) positive. Bodies above the inline limit stand in table body. */
+static const char TABLES_1[] =
+    "CREATE TABLE meta ("
+    " only INTEGER PRIMARY KEY CHECK (only = 1),"
+    " generation INTEGER NOT NULL, epoch INTEGER NOT NULL, written_batch INTEGER NOT NULL,"
+    " last_number INTEGER NOT NULL, last_pos INTEGER NOT NULL, newest_ms INTEGER NOT NULL,"
+    " tasks INTEGER NOT NULL, tombstones INTEGER NOT NULL, clean INTEGER NOT NULL) STRICT;"
+
+    "CREATE TABLE namespace ("
+    " id INTEGER PRIMARY KEY CHECK (id < 2097152), name TEXT NOT NULL UNIQUE) STRICT;"
+
+    "CREATE TABLE name (" /* kind: 1 owner, 2 queue, 3 session */
+    " id INTEGER PRIMARY KEY, ns INTEGER NOT NULL REFERENCES namespace, kind INTEGER NOT NULL,"
+    " name TEXT NOT NULL, UNIQUE (ns, kind, name)) STRICT;"
+
+    "CREATE TABLE task ("
+    " number INTEGER PRIMARY KEY, ns INTEGER NOT NULL, id BLOB NOT NULL, owner INTEGER NOT NULL,"
+    " queue INTEGER NOT NULL, session INTEGER, status INTEGER NOT NULL,"
+    " created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, leased INTEGER NOT NULL,"
+    " last_event INTEGER NOT NULL, priority INTEGER NOT NULL, dead INTEGER NOT NULL,"
+    " updated_at INTEGER NOT NULL, started_at INTEGER NOT NULL, finished_at INTEGER NOT NULL,"
+    " not_before INTEGER NOT NULL, ttl_ms INTEGER NOT NULL, poll_interval_ms INTEGER NOT NULL,"
+    " lease_ms INTEGER NOT NULL, backoff_ms INTEGER NOT NULL, max_attempts INTEGER NOT NULL,"
+    " attempt INTEGER NOT NULL, failures INTEGER NOT NULL, returns INTEGER NOT NULL,"
+    " version INTEGER NOT NULL, lease_started INTEGER NOT NULL,"
+    " secret BLOB, worker_id BLOB, request_id BLOB, digest BLOB, worker TEXT,"
+    " method TEXT, content_type TEXT, dedup_key TEXT, status_message TEXT,"
+    " progress_done INTEGER NOT NULL, progress_total INTEGER NOT NULL,"
+    " progress_unit TEXT, progress_message TEXT,"
+    " labels INTEGER NOT NULL, outcome INTEGER NOT NULL, error_code INTEGER NOT NULL,"
+    " error_message TEXT, error_data TEXT, result_type TEXT, meta TEXT,"
+    " payload_bytes INTEGER NOT NULL, result_bytes INTEGER NOT NULL,"
+    " payload BLOB, result BLOB) STRICT;"
+    "CREATE UNIQUE INDEX task_id ON task (ns, id);"
+    "CREATE INDEX task_queue ON task (queue, status);" /* ends with the rowid: number */
+    "CREATE INDEX task_session ON task (session) WHERE session IS NOT NULL;"
+    "CREATE INDEX task_expiry ON task (expires_at)"
+    " WHERE expires_at > 0 AND status >= 4 AND leased = 0;"
+    "CREATE UNIQUE INDEX task_dedup ON task (ns, owner, dedup_key) WHERE dedup_key IS NOT NULL;"
+    /* Cancelled tasks whose worker has not acknowledged yet: almost always empty. */
+    "CREATE INDEX task_lingering ON task (leased) WHERE leased = 1 AND status >= 4;"
+
+    "CREATE TABLE body (" /* kind: 1 payload, 2 result */
+    " number INTEGER NOT NULL REFERENCES task ON DELETE CASCADE, kind INTEGER NOT NULL,"
+    " bytes BLOB NOT NULL, PRIMARY KEY (number, kind)) STRICT;"
+
+    "CREATE TABLE label ("
+    " number INTEGER NOT NULL REFERENCES task ON DELETE CASCADE, position INTEGER NOT NULL,"
+    " key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (number, position))"
+    " STRICT, WITHOUT ROWID;"
+
+    "CREATE TABLE attempt ("
+    " number INTEGER NOT NULL REFERENCES task ON DELETE CASCADE, attempt INTEGER NOT NULL,"
+    " worker TEXT, started_at INTEGER NOT NULL, ended_at INTEGER NOT NULL, how INTEGER NOT NULL,"
+    " error_code INTEGER NOT NULL, error_message TEXT, secret BLOB, request_id BLOB,"
+    " PRIMARY KEY (number, attempt)) STRICT, WITHOUT ROWID;"
+
+    "CREATE TABLE tombstone (" /* age orders the removals, so that the oldest can be forgotten */
+    " age INTEGER PRIMARY KEY, ns INTEGER NOT NULL, id BLOB NOT NULL, number INTEGER NOT NULL,"
+    " code INTEGER NOT NULL, at INTEGER NOT NULL, UNIQUE (ns, id)) STRICT;"
+
+    "CREATE TABLE event (" /* key: namespace << 42 | first sequence; list: taskmq.EventList */
+    " key INTEGER PRIMARY KEY, pos INTEGER NOT NULL, count INTEGER NOT NULL,"
+    " at INTEGER NOT NULL, list BLOB NOT NULL) STRICT;"
+    "CREATE UNIQUE INDEX event_pos ON event (pos);"
+
+    "INSERT INTO meta VALUES (1, random () & 0x7fffffffffffffff | 1, 0, 0, 0, 0, 0, 0, 0, 1)";
+
+static const char *const TABLES_MIGRATIONS[] = {TABLES_1};
+
+static const schema_t TABLES = {
+    .file = SCHEMA_TABLES_FILE,
+    .application_id = APPLICATION_TABLES,
+    .first = "PRAGMA auto_vacuum = INCREMENTAL",
+    .migrations = TABLES_MIGRATIONS,
+    .version = sizeof (TABLES_MIGRATIONS) / sizeof (TABLES_MIGRATIONS[0]),
+};
+
+/* ---- journal.db -------------------------------------------------------------------------------- */
+
+static const char JOURNAL_1[] =
+    "CREATE TABLE journal (batch INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT";
+
+static const char *const JOURNAL_MIGRATIONS[] = {JOURNAL_1};
+
+static const schema_t JOURNAL = {
+    .file = SCHEMA_JOURNAL_FILE,
+    .application_id = APPLICATION_JOURNAL,
+    /* Alone with the file, this connection needs no shared memory and no locks per commit. */
+    .first = "PRAGMA locking_mode = EXCLUSIVE",
+    .migrations = JOURNAL_MIGRATIONS,
+    .version = sizeof (JOURNAL_MIGRATIONS) / sizeof (JOURNAL_MIGRATIONS[0]),
+};
+
+/* ---- Opening ----------------------------------------------------------------------------------- */
+
+/* Decides whose file this is before anything is written to it. */
+static store_code_t schema_identify (sqlite3 *db, const schema_t *schema, int64_t *version,
+                                     store_error_t *error)
+{
+    int64_t application_id = 0;
+    int64_t objects = 0;
+    const char *path = sqlite3_db_filename (db, "main");
+    store_code_t code = sql_number (db, "PRAGMA application_id", &application_id, error);
+    if (code == STORE_OK)
+        code = sql_number (db, "PRAGMA user_version", version, error);
+    if (code == STORE_OK)
+        code = sql_number (db, "SELECT count (*) FROM sqlite_schema", &objects, error);
+    if (code == STORE_ERROR_FOREIGN)
+        return store_fail (
+            error, code, "%s: is not an SQLite database: another program's file, or damaged", path);
+    if (code != STORE_OK)
+        return code;
+    bool empty = application_id == 0 && *version == 0 && objects == 0;
+    if (!empty && application_id != schema->application_id)
+        return store_fail (error, STORE_ERROR_FOREIGN,
+                           "%s: is a database of another application (id %#llx)", path,
+                           (unsigned long long) application_id);
+    if (*version > schema->version)
+        return store_fail (error, STORE_ERROR_NEWER,
+                           "%s: was written by a newer version (schema %lld, known up to %d)", path,
+                           (long long) *version, schema->version);
+    if (!empty && *version < 1)
+        return store_fail (error, STORE_ERROR_CORRUPT, "%s: has no schema version", path);
+    return STORE_OK;
+}
+
+static store_code_t schema_migrate (sqlite3 *db, const schema_t *schema, int64_t version,
+                                    store_error_t *error)
+{
+    if (version == schema->version)
+        return STORE_OK;
+    char identify[96];
+    snprintf (identify, sizeof (identify), "PRAGMA application_id = %d; PRAGMA user_version = %d",
+              schema->application_id, schema->version);
+    store_code_t code = sql_run (db, "BEGIN IMMEDIATE", error);
+    for (int64_t i = version; code == STORE_OK && i < schema->version; i++)
+        code = sql_run (db, schema->migrations[i], error);
+    if (code == STORE_OK)
+        code = sql_run (db, identify, error);
+    if (code == STORE_OK)
+        code = sql_run (db, "COMMIT", error);
+    if (code != STORE_OK)
+        sql_rollback (db);
+    return code;
+}
+
+static store_code_t schema_check (sqlite3 *db, store_error_t *error)
+{
+    int64_t pages = 0;
+    int64_t page_bytes = 0;
+    store_code_t code = sql_number (db, "PRAGMA page_count", &pages, error);
+    if (code == STORE_OK)
+        code = sql_number (db, "PRAGMA page_size", &page_bytes, error);
+    if (code != STORE_OK || pages > QUICK_CHECK_BYTES_MAX / (page_bytes > 0 ? page_bytes : 1))
+        return code;
+    store_error_t found = {STORE_OK, ""};
+    code = sql_pragma (db, "PRAGMA quick_check (1)", "ok", &found);
+    if (code == STORE_OK)
+        return STORE_OK;
+    if (code == STORE_ERROR_IO && sqlite3_errcode (db) == SQLITE_OK)
+        return store_fail (error, STORE_ERROR_CORRUPT, "%s", found.text); /* it found damage */
+    *error = found;
+    return code;
+}
+
+store_code_t schema_set_synchronous (sqlite3 *db, const store_options_t *options,
+                                     store_error_t *error)
+{
+    bool normal = options->synchronous_normal;
+    store_code_t code =
+        sql_run (db, normal ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", error);
+    if (code == STORE_OK)
+        code = sql_pragma (db, "PRAGMA synchronous", normal ? "1" : "2", error);
+    return code;
+}
+
+static store_code_t schema_open (sqlite3 **out, const schema_t *schema,
+                                 const store_options_t *options, bool *created,
+                                 store_error_t *error)
+{
+    sqlite3 *db = NULL;
+    int64_t version = 0;
+    store_code_t code = sql_open (&db, options->directory, schema->file, true, error);
+    if (code != STORE_OK)
+        return code;
+    code = sql_run (db, schema->first, error);
+    if (code == STORE_OK)
+        code = schema_identify (db, schema, &version, error);
+    if (code == STORE_OK && version > 0)
+        code = schema_check (db, error);
+    if (code == STORE_OK)
+        code = sql_pragma (db, "PRAGMA journal_mode = WAL", "wal", error);
+    if (code == STORE_OK)
+        code = schema_set_synchronous (db, options, error);
+    if (code == STORE_OK)
+        code = schema_migrate (db, schema, version, error);
+    *created = version == 0;
+    if (code == STORE_OK)
+        *out = db;
+    else
+        sql_close (&db);
+    return code;
+}
+
+store_code_t schema_open_tables (sqlite3 **out, const store_options_t *options, bool *created,
+                                 store_error_t *error)
+{
+    return schema_open (out, &TABLES, options, created, error);
+}
+
+store_code_t schema_open_journal (sqlite3 **out, const store_options_t *options, bool *created,
+                                  store_error_t *error)
+{
+    return schema_open (out, &JOURNAL, options, created, error);
+}

@@ -1,0 +1,27 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the two files look like: identification, versions and migrations. */
+#ifndef TASKMQ_STORE_SQLITE_SCHEMA_H
+#define TASKMQ_STORE_SQLITE_SCHEMA_H
+
+#include "store/sql.h"
+
+#define SCHEMA_TABLES_FILE "taskmq.db"
+#define SCHEMA_JOURNAL_FILE "journal.db"
+
+/* Opens a file for writing: checks whose it is, creates or migrates its schema, checks its
+ * integrity where that is quick, sets synchronous and the write-ahead log and reads both back.
+ * *created: the file was new or empty. */
+store_code_t schema_open_tables (sqlite3 **out, const store_options_t *options, bool *created,
+                                 store_error_t *error);
+/* The same for the journal, which is locked for this connection alone. */
+store_code_t schema_open_journal (sqlite3 **out, const store_options_t *options, bool *created,
+                                  store_error_t *error);
+
+/* FULL, or NORMAL where the options want it; read back. */
+store_code_t schema_set_synchronous (sqlite3 *db, const store_options_t *options,
+                                     store_error_t *error);
+
+#endif

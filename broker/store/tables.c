@@ -1,0 +1,475 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Writes rows behind the journal. What fails is rolled back as a whole; the caller repeats it when
+ * space was missing and gives up otherwise. */
+#include "store/tables.h"
+
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "store/rows.h"
+#include "store/sqlite_schema.h"
+
+enum statement {
+    BEGIN,
+    COMMIT,
+    META_READ,
+    META_WRITE,
+    TASK,
+    TASK_DELETE,
+    BODY,
+    LABEL,
+    ATTEMPT,
+    TOMBSTONE,
+    EVENTS,
+    STATEMENTS
+};
+
+#define UPDATE(column) column " = excluded." column
+
+static const char *const TEXTS[STATEMENTS] = {
+    [BEGIN] = "BEGIN IMMEDIATE",
+    [COMMIT] = "COMMIT",
+    [META_READ] = "SELECT generation, epoch, written_batch, last_number, last_pos, newest_ms,"
+                  " tasks, tombstones, clean FROM meta",
+    /* The old epoch is the fence: whoever lost it changes no row. */
+    [META_WRITE] = "UPDATE meta SET epoch = ?1, written_batch = ?2, last_number = ?3,"
+                   " last_pos = ?4, newest_ms = ?5, tasks = ?6, tombstones = ?7, clean = ?8"
+                   " WHERE epoch = ?9",
+    /* Bodies are given once: an image without them leaves the stored ones alone. */
+    [TASK] =
+        "INSERT INTO task (" ROW_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
+        " ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28,"
+        " ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45,"
+        " ?46, ?47, ?48, ?49, ?50, ?51)"
+        " ON CONFLICT (number) DO UPDATE SET " UPDATE ("queue") ", " UPDATE ("session") ","
+                                                                                        " " UPDATE ("status") ", " UPDATE ("expires_at") ", " UPDATE ("leased") ", " UPDATE ("last_event") ", " UPDATE ("priority") ", " UPDATE (
+                                                                                            "dead") ", " UPDATE ("updated_at") ", " UPDATE ("started_at") ", " UPDATE ("finished_at") ", " UPDATE ("not_before") ", " UPDATE ("ttl_ms") ", " UPDATE ("max_attempts") ", " UPDATE ("attempt") ", " UPDATE ("failures") ", " UPDATE ("returns") ", " UPDATE ("version") ", " UPDATE ("lease_started") ", " UPDATE ("secret") ", " UPDATE ("worker_id") ", " UPDATE ("request_id") ", " UPDATE ("worker") ", " UPDATE ("status_message") ", " UPDATE ("progress_done") ", " UPDATE ("progress_total") ", " UPDATE ("progress_unit") ", " UPDATE ("progress_message") ", " UPDATE ("outcome") ", " UPDATE ("error_code") ", " UPDATE ("error_message") ", " UPDATE ("error_data") ", " UPDATE ("result_type") ", " UPDATE ("payload_bytes") ", " UPDATE ("result_bytes") ","
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     " payload = coalesce (excluded.payload, payload),"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     " result = CASE excluded.result_bytes WHEN 0 THEN NULL"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     " ELSE coalesce (excluded.result, result) END",
+    [TASK_DELETE] = "DELETE FROM task WHERE number = ?1",
+    [BODY] = "REPLACE INTO body (number, kind, bytes) VALUES (?1, ?2, ?3)",
+    [LABEL] = "REPLACE INTO label (number, position, key, value) VALUES (?1, ?2, ?3, ?4)",
+    [ATTEMPT] = "REPLACE INTO attempt (number, attempt, worker, started_at, ended_at, how,"
+                " error_code, error_message, secret, request_id)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    [TOMBSTONE] = "INSERT INTO tombstone (ns, id, number, code, at) VALUES (?1, ?2, ?3, ?4, ?5)"
+                  " ON CONFLICT DO NOTHING",
+    [EVENTS] = "INSERT INTO event (key, pos, count, at, list) VALUES (?1, ?2, ?3, ?4, ?5)",
+};
+
+enum {
+    FRAME_BYTES = 4096 + 24,
+    WAL_BYTES_MAX = 16 * 1024 * 1024 /* A18 */
+};
+
+struct tables {
+    sqlite3 *db;
+    gate_t *gate;
+    sqlite3_stmt *statements[STATEMENTS];
+    names_t names;
+    tables_meta_t stored; /* as committed */
+    tables_meta_t meta;   /* with the changes of the open transaction */
+    uint64_t wal_bytes;
+};
+
+static int tables_wal_hook (void *context, sqlite3 *db, const char *name, int frames)
+{
+    (void) db;
+    (void) name;
+    ((tables_t *) context)->wal_bytes = (uint64_t) frames * FRAME_BYTES;
+    return SQLITE_OK;
+}
+
+static store_code_t tables_read_meta (tables_t *self, store_error_t *error)
+{
+    sqlite3_stmt *statement = self->statements[META_READ];
+    int rc = sqlite3_step (statement);
+    store_code_t code = STORE_OK;
+    if (rc == SQLITE_ROW)
+        self->stored = (tables_meta_t){
+            .generation = (uint64_t) sqlite3_column_int64 (statement, 0),
+            .epoch = (uint64_t) sqlite3_column_int64 (statement, 1),
+            .written_batch = (uint64_t) sqlite3_column_int64 (statement, 2),
+            .last_number = sqlite3_column_int64 (statement, 3),
+            .last_pos = (uint64_t) sqlite3_column_int64 (statement, 4),
+            .newest_ms = sqlite3_column_int64 (statement, 5),
+            .tasks = (uint64_t) sqlite3_column_int64 (statement, 6),
+            .tombstones = (uint64_t) sqlite3_column_int64 (statement, 7),
+            .clean = sqlite3_column_int64 (statement, 8) != 0,
+        };
+    else if (rc == SQLITE_DONE)
+        code = store_fail (error, STORE_ERROR_CORRUPT, "%s: table meta is empty",
+                           sqlite3_db_filename (self->db, "main"));
+    else
+        code = sql_fail (self->db, "cannot be read", error);
+    sqlite3_reset (statement);
+    self->meta = self->stored;
+    return code;
+}
+
+store_code_t tables_open (tables_t **out, const store_options_t *options, gate_t *gate,
+                          store_error_t *error)
+{
+    tables_t *self = memory_zero (1, sizeof (*self));
+    bool created;
+    self->gate = gate;
+    store_code_t code = schema_open_tables (&self->db, options, &created, error);
+    if (code == STORE_OK)
+        code = sql_run (self->db, "PRAGMA cache_size = -65536", error);
+    if (code == STORE_OK)
+        code = sql_prepare (self->db, self->statements, TEXTS, STATEMENTS, error);
+    if (code == STORE_OK)
+        code = names_open (&self->names, self->db, true, error);
+    if (code == STORE_OK)
+        code = tables_read_meta (self, error);
+    if (code == STORE_OK) {
+        sqlite3_wal_hook (self->db, tables_wal_hook, self);
+        *out = self;
+    } else {
+        tables_free (&self);
+    }
+    return code;
+}
+
+void tables_free (tables_t **self_p)
+{
+    tables_t *self = *self_p;
+    if (self == NULL)
+        return;
+    *self_p = NULL;
+    names_close (&self->names);
+    sql_finalize (self->statements, STATEMENTS);
+    sql_close (&self->db);
+    free (self);
+}
+
+const tables_meta_t *tables_meta (const tables_t *self)
+{
+    return &self->stored;
+}
+
+/* ---- What a set of batches comes to -------------------------------------------------------------- */
+
+/* The latest image of a task, with the newest bodies of the images that it stands for. */
+typedef struct image {
+    const record_t *record;
+    const buf_t *payload;
+    const buf_t *result;
+} image_t;
+
+typedef struct images {
+    number_map_t by_number; /* number to position + 1; REMOVED for a task that is gone */
+    image_t *list;
+    size_t count;
+    size_t capacity;
+} images_t;
+
+static const uint64_t REMOVED = UINT64_MAX;
+
+static void images_add (images_t *images, const record_t *record)
+{
+    bool is_new;
+    uint64_t *at = number_map_put (&images->by_number, (uint64_t) record->number, &is_new);
+    if (*at == REMOVED)
+        return;
+    if (is_new) {
+        images->list =
+            memory_grow (images->list, &images->capacity, images->count, sizeof (image_t));
+        images->list[images->count++] = (image_t){record, NULL, NULL};
+        *at = images->count;
+    }
+    image_t *image = &images->list[*at - 1];
+    if (image->payload == NULL)
+        image->payload = record->payload;
+    if (image->result == NULL)
+        image->result = record->result;
+}
+
+static int image_compare (const void *a, const void *b)
+{
+    int64_t left = ((const image_t *) a)->record->number;
+    int64_t right = ((const image_t *) b)->record->number;
+    return (left > right) - (left < right);
+}
+
+/* From the newest batch to the oldest, so that the first image of a task is its latest. */
+static void images_collect (images_t *images, batch_t *const *batches, size_t count)
+{
+    *images = (images_t){0};
+    for (size_t i = count; i > 0; i--) {
+        const batch_t *batch = batches[i - 1];
+        for (size_t k = 0; k < batch->removals_count; k++)
+            *number_map_put (&images->by_number, (uint64_t) batch->removals[k].number, NULL) =
+                REMOVED;
+        for (size_t k = batch->records_count; k > 0; k--)
+            images_add (images, batch->records[k - 1]);
+    }
+    if (images->count > 1) /* neighbours in the b-tree after each other */
+        qsort (images->list, images->count, sizeof (image_t), image_compare);
+}
+
+static void images_free (images_t *images)
+{
+    number_map_clear (&images->by_number);
+    free (images->list);
+}
+
+/* ---- Writing ------------------------------------------------------------------------------------- */
+
+static store_code_t write_removal (tables_t *self, const removal_t *removal, store_error_t *error)
+{
+    sqlite3_bind_int64 (self->statements[TASK_DELETE], 1, removal->number);
+    store_code_t code = sql_do (self->statements[TASK_DELETE], "a task cannot be removed", error);
+    if (code != STORE_OK)
+        return code;
+    if (sqlite3_changes (self->db) > 0)
+        self->meta.tasks--;
+    if (removal->number > self->meta.last_number)
+        self->meta.last_number = removal->number; /* came and went between two write-backs */
+    int64_t ns;
+    code = names_add (&self->names, NAME_NAMESPACE, 0, removal->ns, &ns, error);
+    if (code != STORE_OK)
+        return code;
+    sqlite3_stmt *statement = self->statements[TOMBSTONE];
+    sqlite3_bind_int64 (statement, 1, ns);
+    sqlite3_bind_blob (statement, 2, removal->id.bytes, sizeof (removal->id.bytes), SQLITE_STATIC);
+    sqlite3_bind_int64 (statement, 3, removal->number);
+    sqlite3_bind_int (statement, 4, (int) removal->code);
+    sqlite3_bind_int64 (statement, 5, removal->at);
+    code = sql_do (statement, "a tombstone cannot be written", error);
+    if (code == STORE_OK && sqlite3_changes (self->db) > 0)
+        self->meta.tombstones++;
+    return code;
+}
+
+static store_code_t write_body (tables_t *self, int64_t number, int kind, const buf_t *body,
+                                store_error_t *error)
+{
+    if (buf_length (body) <= ROW_BODY_INLINE_MAX)
+        return STORE_OK;
+    sqlite3_stmt *statement = self->statements[BODY];
+    sqlite3_bind_int64 (statement, 1, number);
+    sqlite3_bind_int (statement, 2, kind);
+    sql_bind_body (statement, 3, body);
+    return sql_do (statement, "a body cannot be written", error);
+}
+
+static store_code_t write_labels (tables_t *self, const record_t *record, store_error_t *error)
+{
+    sqlite3_stmt *statement = self->statements[LABEL];
+    store_code_t code = STORE_OK;
+    for (size_t i = 0; code == STORE_OK && i < record->labels_count; i++) {
+        sqlite3_bind_int64 (statement, 1, record->number);
+        sqlite3_bind_int64 (statement, 2, (sqlite3_int64) i);
+        sqlite3_bind_text (statement, 3, record->labels[i].key, -1, SQLITE_STATIC);
+        sqlite3_bind_text (statement, 4, record->labels[i].value, -1, SQLITE_STATIC);
+        code = sql_do (statement, "a label cannot be written", error);
+    }
+    return code;
+}
+
+static store_code_t find_names (tables_t *self, const record_t *record, row_names_t *names,
+                                store_error_t *error)
+{
+    names_t *all = &self->names;
+    store_code_t code = names_add (all, NAME_NAMESPACE, 0, record->ns, &names->ns, error);
+    if (code == STORE_OK)
+        code = names_add (all, NAME_OWNER, names->ns, record->owner, &names->owner, error);
+    if (code == STORE_OK)
+        code = names_add (all, NAME_QUEUE, names->ns, record->queue, &names->queue, error);
+    if (code == STORE_OK)
+        code = names_add (all, NAME_SESSION, names->ns, record->session, &names->session, error);
+    return code;
+}
+
+static store_code_t write_image (tables_t *self, const image_t *image, store_error_t *error)
+{
+    const record_t *record = image->record;
+    row_names_t names;
+    store_code_t code = find_names (self, record, &names, error);
+    if (code != STORE_OK)
+        return code;
+    sqlite3_stmt *statement = self->statements[TASK];
+    const buf_t *result = record->result_bytes > 0 ? image->result : NULL;
+    row_bind (statement, record, &names, image->payload, result);
+    /* An update leaves the last inserted row id alone: so new rows are told from old ones. */
+    sqlite3_set_last_insert_rowid (self->db, 0);
+    code = sql_do (statement, "a task cannot be written", error);
+    if (code == STORE_OK && sqlite3_last_insert_rowid (self->db) != 0)
+        self->meta.tasks++;
+    if (code == STORE_OK)
+        code = write_body (self, record->number, ROW_BODY_PAYLOAD, image->payload, error);
+    if (code == STORE_OK)
+        code = write_body (self, record->number, ROW_BODY_RESULT, result, error);
+    if (code == STORE_OK)
+        code = write_labels (self, record, error);
+    if (record->number > self->meta.last_number)
+        self->meta.last_number = record->number;
+    return code;
+}
+
+static store_code_t write_attempt (tables_t *self, const attempt_t *attempt, store_error_t *error)
+{
+    sqlite3_stmt *statement = self->statements[ATTEMPT];
+    sqlite3_bind_int64 (statement, 1, attempt->number);
+    sqlite3_bind_int64 (statement, 2, attempt->attempt);
+    sql_bind_text (statement, 3, attempt->worker);
+    sqlite3_bind_int64 (statement, 4, attempt->started_at);
+    sqlite3_bind_int64 (statement, 5, attempt->ended_at);
+    sqlite3_bind_int (statement, 6, (int) attempt->how);
+    sqlite3_bind_int (statement, 7, attempt->error_code);
+    sql_bind_text (statement, 8, attempt->error_message);
+    sqlite3_bind_blob (statement, 9, attempt->secret, sizeof (attempt->secret), SQLITE_STATIC);
+    sqlite3_bind_blob (statement, 10, attempt->request_id, sizeof (attempt->request_id),
+                       SQLITE_STATIC);
+    return sql_do (statement, "an attempt cannot be written", error);
+}
+
+static store_code_t write_block (tables_t *self, const event_block_t *block, int64_t at,
+                                 store_error_t *error)
+{
+    int64_t ns;
+    store_code_t code = names_add (&self->names, NAME_NAMESPACE, 0, block->ns, &ns, error);
+    if (code != STORE_OK)
+        return code;
+    sqlite3_stmt *statement = self->statements[EVENTS];
+    sqlite3_bind_int64 (statement, 1, EVENT_KEY (ns, block->first_seq));
+    sqlite3_bind_int64 (statement, 2, (sqlite3_int64) block->first_pos);
+    sqlite3_bind_int64 (statement, 3, block->count);
+    sqlite3_bind_int64 (statement, 4, at);
+    sqlite3_bind_blob64 (statement, 5, buf_bytes (block->list), buf_length (block->list),
+                         SQLITE_STATIC);
+    uint64_t last_pos = block->first_pos + block->count - 1;
+    if (last_pos > self->meta.last_pos)
+        self->meta.last_pos = last_pos;
+    return sql_do (statement, "events cannot be written", error);
+}
+
+/* Removals come first, so that a dedup key is free when its next holder is written. */
+static store_code_t write_removals (tables_t *self, batch_t *const *batches, size_t count,
+                                    store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; code == STORE_OK && k < batches[i]->removals_count; k++)
+            code = write_removal (self, &batches[i]->removals[k], error);
+    return code;
+}
+
+static store_code_t write_batch (tables_t *self, const batch_t *batch, const images_t *images,
+                                 store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    for (size_t i = 0; code == STORE_OK && i < batch->attempts_count; i++) {
+        const uint64_t *at =
+            number_map_get (&images->by_number, (uint64_t) batch->attempts[i].number);
+        if (at == NULL || *at != REMOVED) /* a removed task takes its attempts along */
+            code = write_attempt (self, &batch->attempts[i], error);
+    }
+    for (size_t i = 0; code == STORE_OK && i < batch->blocks_count; i++)
+        code = write_block (self, &batch->blocks[i], batch->wall_ms, error);
+    if (batch->wall_ms > self->meta.newest_ms)
+        self->meta.newest_ms = batch->wall_ms;
+    self->meta.written_batch = batch->no;
+    return code;
+}
+
+store_code_t tables_write (tables_t *self, batch_t *const *batches, size_t count,
+                           store_error_t *error)
+{
+    images_t images;
+    images_collect (&images, batches, count);
+    store_code_t code = write_removals (self, batches, count, error);
+    for (size_t i = 0; code == STORE_OK && i < images.count; i++)
+        code = write_image (self, &images.list[i], error);
+    for (size_t i = 0; code == STORE_OK && i < count; i++)
+        code = write_batch (self, batches[i], &images, error);
+    images_free (&images);
+    return code;
+}
+
+/* ---- Transactions --------------------------------------------------------------------------------- */
+
+store_code_t tables_begin (tables_t *self, store_error_t *error)
+{
+    self->meta = self->stored;
+    names_trim (&self->names);
+    return sql_do (self->statements[BEGIN], "cannot begin a write-back", error);
+}
+
+void tables_start_epoch (tables_t *self)
+{
+    self->meta.epoch++;
+    self->meta.written_batch = 0;
+    self->meta.clean = false;
+}
+
+void tables_set_clean (tables_t *self)
+{
+    self->meta.clean = true;
+}
+
+static store_code_t write_meta (tables_t *self, store_error_t *error)
+{
+    const tables_meta_t *meta = &self->meta;
+    sqlite3_stmt *statement = self->statements[META_WRITE];
+    sqlite3_bind_int64 (statement, 1, (sqlite3_int64) meta->epoch);
+    sqlite3_bind_int64 (statement, 2, (sqlite3_int64) meta->written_batch);
+    sqlite3_bind_int64 (statement, 3, meta->last_number);
+    sqlite3_bind_int64 (statement, 4, (sqlite3_int64) meta->last_pos);
+    sqlite3_bind_int64 (statement, 5, meta->newest_ms);
+    sqlite3_bind_int64 (statement, 6, (sqlite3_int64) meta->tasks);
+    sqlite3_bind_int64 (statement, 7, (sqlite3_int64) meta->tombstones);
+    sqlite3_bind_int (statement, 8, meta->clean);
+    sqlite3_bind_int64 (statement, 9, (sqlite3_int64) self->stored.epoch);
+    store_code_t code = sql_do (statement, "a write-back cannot be written", error);
+    if (code == STORE_OK && sqlite3_changes (self->db) != 1)
+        code = store_fail (error, STORE_ERROR_FENCED, "%s: another broker took over",
+                           sqlite3_db_filename (self->db, "main"));
+    return code;
+}
+
+store_code_t tables_commit (tables_t *self, store_error_t *error)
+{
+    store_code_t code = write_meta (self, error);
+    if (code == STORE_OK)
+        code = sql_do (self->statements[COMMIT], "a write-back cannot be made durable", error);
+    if (code == STORE_OK)
+        self->stored = self->meta;
+    return code;
+}
+
+void tables_rollback (tables_t *self)
+{
+    sql_rollback (self->db);
+    names_forget (&self->names);
+}
+
+/* ---- The log ---------------------------------------------------------------------------------------- */
+
+store_code_t tables_checkpoint_all (tables_t *self, store_error_t *error)
+{
+    self->wal_bytes = 0;
+    return sql_checkpoint (self->db, SQLITE_CHECKPOINT_TRUNCATE, error);
+}
+
+store_code_t tables_checkpoint_if_large (tables_t *self, store_error_t *error)
+{
+    if (self->wal_bytes < WAL_BYTES_MAX)
+        return STORE_OK;
+    /* The copying is done while readers go on; the gate is closed for what they hold back and for
+     * the reset alone. */
+    store_code_t code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_PASSIVE, error);
+    if (code != STORE_OK)
+        return code;
+    gate_close (self->gate);
+    code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_RESTART, error);
+    gate_open (self->gate);
+    if (code == STORE_OK)
+        self->wal_bytes = 0;
+    return code;
+}

@@ -1,0 +1,53 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The writer of taskmq.db (A10, A17): the one connection that writes and checkpoints it. Used by
+ * one thread, at first the opening one, then the store thread. */
+#ifndef TASKMQ_STORE_TABLES_H
+#define TASKMQ_STORE_TABLES_H
+
+#include "store/gate.h"
+#include "store/sql.h"
+
+typedef struct tables tables_t;
+
+/* The one row of table meta. */
+typedef struct tables_meta {
+    uint64_t generation;
+    uint64_t epoch;
+    uint64_t written_batch; /* of that epoch */
+    int64_t last_number;
+    uint64_t last_pos;
+    int64_t newest_ms;
+    uint64_t tasks;
+    uint64_t tombstones;
+    bool clean; /* closed with an empty journal */
+} tables_meta_t;
+
+/* The gate is closed around the reset of the log; NULL is not allowed. */
+store_code_t tables_open (tables_t **out, const store_options_t *options, gate_t *gate,
+                          store_error_t *error);
+/* Closes without writing. Accepts NULL. */
+void tables_free (tables_t **self);
+const tables_meta_t *tables_meta (const tables_t *self);
+
+/* One transaction: begin, any number of writes, commit. After a failure nothing of it is kept. */
+store_code_t tables_begin (tables_t *self, store_error_t *error);
+/* Writes the latest image of each task of these batches (oldest first, none twice), and their
+ * events, attempts and removals. */
+store_code_t tables_write (tables_t *self, batch_t *const *batches, size_t count,
+                           store_error_t *error);
+/* A new start: the next epoch, no batch written yet, not clean. */
+void tables_start_epoch (tables_t *self);
+void tables_set_clean (tables_t *self);
+/* Durable when it returns STORE_OK. STORE_ERROR_FENCED: another start took over. */
+store_code_t tables_commit (tables_t *self, store_error_t *error);
+void tables_rollback (tables_t *self);
+
+/* Brings the log into the file and empties it; nobody else may have it open. */
+store_code_t tables_checkpoint_all (tables_t *self, store_error_t *error);
+/* When the log is past its size: checkpoints it and, behind the closed gate, resets it. */
+store_code_t tables_checkpoint_if_large (tables_t *self, store_error_t *error);
+
+#endif
