@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    /* A message with one small request takes about 1 KiB, a full envelope about 300 KiB. */
+    /* A message with one small request takes about 1 KiB, a full envelope up to 690 KiB. */
     ARENA_BLOCK_BYTES = 16 * 1024,
     /* Blocks double up to here, so that a drain of many messages takes few of them. */
     ARENA_BLOCK_BYTES_MAX = 256 * 1024,

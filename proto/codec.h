@@ -29,8 +29,8 @@
 enum {
     /* Messages of ours are at most five deep (message, request, submit, task, label). */
     CODEC_DEPTH_MAX = 8,
-    /* A full envelope of 256 tasks or 1,000 waits takes under 300 KiB; the worst that a hostile
-     * envelope of 64 KiB could ask for is about 6 MiB. */
+    /* The largest honest envelope, 256 tasks with 16 labels each, takes 690 KiB; the worst that a
+     * hostile one of 64 KiB asks for is about 9 MiB. */
     CODEC_CLIENT_ARENA_BYTES = 1024 * 1024,
     /* 256 KiB of events are about 4,000, each under 500 bytes with its texts. */
     CODEC_BROKER_ARENA_BYTES = 8 * 1024 * 1024
