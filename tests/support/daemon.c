@@ -1,0 +1,213 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "support/daemon.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/cmocka_all.h"
+#include "support/timing.h"
+
+enum {
+    PORT_FIRST = 20000, /* below the ephemeral range, so that no client takes it meanwhile */
+    PORT_COUNT = 12000,
+    ARGV_MAX = 16
+};
+
+const char *daemon_program (const char *name)
+{
+    static char path[512];
+    const char *directory = getenv ("TASKMQ_BIN");
+    snprintf (path, sizeof path, "%s/%s", directory != NULL ? directory : "../bin", name);
+    return path;
+}
+
+static bool port_is_free (int port)
+{
+    int fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons ((uint16_t) port)};
+    address.sin_addr.s_addr = htonl (INADDR_LOOPBACK);
+    bool is_free = bind (fd, (struct sockaddr *) &address, sizeof address) == 0;
+    close (fd);
+    return is_free;
+}
+
+int daemon_free_port (void)
+{
+    static int calls;
+    for (int i = 0; i < PORT_COUNT; i++) {
+        int port = PORT_FIRST + (getpid () * 7 + calls++) % PORT_COUNT;
+        if (port_is_free (port)) {
+            return port;
+        }
+    }
+    fail_msg ("no free port");
+    return 0;
+}
+
+void daemon_init (daemon_t *self)
+{
+    memset (self, 0, sizeof *self);
+    const char *parent = getenv ("TMPDIR");
+    snprintf (self->home, sizeof self->home, "%s/tmq-XXXXXX", parent != NULL ? parent : "/tmp");
+    if (mkdtemp (self->home) == NULL) {
+        fail_msg ("cannot make %s: %s", self->home, strerror (errno));
+    }
+    snprintf (self->data, sizeof self->data, "%s/.taskmq", self->home);
+    snprintf (self->log, sizeof self->log, "%s/log", self->home);
+    snprintf (self->endpoint, sizeof self->endpoint, "ipc://%s/taskmqd.ipc", self->data);
+}
+
+void daemon_init_tcp (daemon_t *self)
+{
+    daemon_init (self);
+    snprintf (self->endpoint, sizeof self->endpoint, "tcp://127.0.0.1:%d", daemon_free_port ());
+    self->arguments[0] = "--listen";
+    self->arguments[1] = self->endpoint;
+}
+
+static void run_broker (const daemon_t *self)
+{
+    const char *argv[ARGV_MAX] = {"taskmqd", "--data", self->data};
+    size_t count = 3;
+    for (size_t i = 0; i < DAEMON_ARGUMENTS_MAX && self->arguments[i] != NULL; i++) {
+        argv[count++] = self->arguments[i];
+    }
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    int log = open (self->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    dup2 (log, STDOUT_FILENO);
+    dup2 (log, STDERR_FILENO);
+    if (self->preload != NULL) {
+        setenv ("LD_PRELOAD", self->preload, 1);
+        /* A sanitized broker wants its runtime first, which a preloaded library cannot heed. */
+        const char *options = getenv ("ASAN_OPTIONS");
+        char extended[512];
+        snprintf (extended, sizeof extended, "%s:verify_asan_link_order=0",
+                  options != NULL ? options : "");
+        setenv ("ASAN_OPTIONS", extended, 1);
+    }
+    execv (daemon_program (argv[0]), (char *const *) argv);
+    _exit (127);
+}
+
+void daemon_spawn (daemon_t *self)
+{
+    daemon_program ("taskmqd");
+    self->pid = fork ();
+    if (self->pid == 0) {
+        run_broker (self);
+    }
+    assert_true (self->pid > 0);
+}
+
+tmq_client_t *daemon_client (const daemon_t *self)
+{
+    tmq_client_options_t options;
+    tmq_client_options_init (&options);
+    const char *endpoints[] = {self->endpoint};
+    options.endpoints = endpoints;
+    options.endpoints_count = 1;
+    tmq_client_t *client = NULL;
+    tmq_error_t error = {0};
+    if (tmq_client_new (&client, &options, &error) != TMQ_OK) {
+        fail_msg ("no client for %s: %s", self->endpoint, error.text);
+    }
+    return client;
+}
+
+void daemon_wait_ready (const daemon_t *self)
+{
+    tmq_client_t *client = daemon_client (self);
+    tmq_error_t error = {0};
+    if (tmq_ping (client, TIMING_PATIENCE_MS, &error) != TMQ_OK) {
+        fail_msg ("taskmqd (see %s) does not answer: %s", self->log, error.text);
+    }
+    tmq_client_free (&client);
+}
+
+void daemon_start (daemon_t *self)
+{
+    daemon_spawn (self);
+    daemon_wait_ready (self);
+}
+
+void daemon_signal (const daemon_t *self, int signal)
+{
+    assert_true (self->pid > 0);
+    assert_int_equal (kill (self->pid, signal), 0);
+}
+
+static int wait_for_end (daemon_t *self)
+{
+    int status = 0;
+    WAIT_FOR (waitpid (self->pid, &status, WNOHANG) == self->pid, TIMING_PATIENCE_MS);
+    self->pid = 0;
+    return status;
+}
+
+int daemon_end (daemon_t *self, int signal)
+{
+    daemon_signal (self, signal);
+    return wait_for_end (self);
+}
+
+int daemon_exit_code (daemon_t *self)
+{
+    int status = wait_for_end (self);
+    if (!WIFEXITED (status)) {
+        fail_msg ("taskmqd (see %s) was ended by signal %d", self->log, WTERMSIG (status));
+    }
+    return WEXITSTATUS (status);
+}
+
+void daemon_stop (daemon_t *self)
+{
+    daemon_signal (self, SIGTERM);
+    int code = daemon_exit_code (self);
+    if (code != 0) {
+        fail_msg ("taskmqd (see %s) ended with %d", self->log, code);
+    }
+}
+
+static int remove_one (const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+    (void) status;
+    (void) kind;
+    (void) walk;
+    return remove (path);
+}
+
+void daemon_destroy (daemon_t *self)
+{
+    if (self->pid > 0) {
+        daemon_end (self, SIGKILL);
+    }
+    nftw (self->home, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+bool daemon_logged (const daemon_t *self, const char *text)
+{
+    FILE *file = fopen (self->log, "r");
+    char line[4096];
+    bool found = false;
+    while (file != NULL && !found && fgets (line, sizeof line, file) != NULL) {
+        found = strstr (line, text) != NULL;
+    }
+    if (file != NULL) {
+        fclose (file);
+    }
+    return found;
+}
