@@ -285,7 +285,7 @@ const char *time_format_relative (char out[UNITS_TEXT_SIZE], int64_t ms, int64_t
     const unit_t *unit = duration_units;
     while (unit->factor > 1 && distance < unit->factor)
         unit++;
-    if (unit->factor == 1)
+    if (unit->factor <= 1)
         snprintf (out, UNITS_TEXT_SIZE, "now");
     else
         snprintf (out, UNITS_TEXT_SIZE, past ? "%" PRIu64 "%s ago" : "in %" PRIu64 "%s",

@@ -32,7 +32,7 @@ __attribute__ ((format (printf, 3, 4))) static bool refuse (check_t *check, tmq_
     const char *text = arena_vprintf (check->arena, format, arguments);
     va_end (arguments);
     check->verdict->code = code;
-    check->verdict->text = text != NULL ? text : code_text (code);
+    check->verdict->text = text != NULL ? text : code_text ((int) code);
     return false;
 }
 

@@ -29,7 +29,7 @@ static char *text_of (const char *text)
 static void test_arena_aligns_and_keeps_to_its_budget (void **state)
 {
     (void) state;
-    arena_t *arena = arena_new (1000);
+    arena_t *arena = arena_new (10000);
     uint8_t *first = arena_alloc (arena, 1);
     uint8_t *second = arena_alloc (arena, 1);
     assert_non_null (first);
@@ -37,16 +37,16 @@ static void test_arena_aligns_and_keeps_to_its_budget (void **state)
     assert_int_equal ((uintptr_t) second % _Alignof(max_align_t), 0);
     assert_int_equal (second - first, _Alignof(max_align_t));
     assert_non_null (arena_alloc (arena, 0));
-    assert_null (arena_alloc (arena, 1000));
+    assert_null (arena_alloc (arena, 10000));
     assert_true (arena_exhausted (arena));
     assert_null (arena_alloc (arena, SIZE_MAX));
     assert_null (arena_alloc (arena, SIZE_MAX - 7));
     assert_null (arena_zalloc (arena, SIZE_MAX / 2, 4));
-    assert_non_null (arena_alloc (arena, 500));
+    assert_non_null (arena_alloc (arena, 5000));
     arena_reset (arena);
     assert_false (arena_exhausted (arena));
     assert_int_equal (arena_used (arena), 0);
-    assert_ptr_equal (arena_alloc (arena, 900), first);
+    assert_ptr_equal (arena_alloc (arena, 9000), first);
     arena_free (arena);
     arena_free (NULL);
 }
@@ -54,18 +54,19 @@ static void test_arena_aligns_and_keeps_to_its_budget (void **state)
 static void test_arena_next_message_keeps_the_earlier_ones (void **state)
 {
     (void) state;
-    arena_t *arena = arena_new (100 * 1024);
+    enum { PART_BYTES = 90000 };
+    arena_t *arena = arena_new (100000);
     char *kept[50];
     for (size_t i = 0; i < 50; i++) {
         arena_next_message (arena);
-        kept[i] = arena_alloc (arena, 90 * 1024);
+        kept[i] = arena_alloc (arena, PART_BYTES);
         assert_non_null (kept[i]);
-        memset (kept[i], (int) i, 90 * 1024);
-        assert_null (arena_alloc (arena, 20 * 1024));
+        memset (kept[i], (int) i, PART_BYTES);
+        assert_null (arena_alloc (arena, 20000));
     }
     for (size_t i = 0; i < 50; i++) {
         assert_int_equal (kept[i][0], i);
-        assert_int_equal (kept[i][90 * 1024 - 1], i);
+        assert_int_equal (kept[i][PART_BYTES - 1], i);
     }
     arena_free (arena);
 }
