@@ -561,6 +561,7 @@ static void memory_stats (store_t *base, store_stats_t *out)
     memory_store_t *self = (memory_store_t *) base;
     pthread_mutex_lock (&self->lock);
     *out = self->stats;
+    out->free_bytes = UINT64_MAX;
     pthread_mutex_unlock (&self->lock);
 }
 

@@ -1,0 +1,354 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "store_support.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bytes.h"
+#include "core/memory.h"
+#include "store/events.h"
+#include "support/timing.h"
+#include "taskmq.pb-c.h"
+
+enum { FIELD_EVENTS = 1 }; /* of taskmq.EventList */
+
+/* ---- Batches ----------------------------------------------------------------------------------- */
+
+tmq_id_t test_id (uint64_t number)
+{
+    tmq_id_t id = {{1, 2, 3, 4, 5, 6, 0x70, 0, 0x80}};
+    for (unsigned i = 0; i < 4; i++) /* in the order of numbers, as UUIDv7 are */
+        id.bytes[9 + i] = (uint8_t) (number >> (8 * (3 - i)));
+    for (unsigned i = 0; i < 3; i++)
+        id.bytes[13 + i] = (uint8_t) ((number * 2654435761u) >> (8 * i));
+    return id;
+}
+
+record_t test_record (int64_t number)
+{
+    record_t record = {
+        .number = number,
+        .id = test_id ((uint64_t) number),
+        .ns = "default",
+        .owner = "uid:7",
+        .queue = "mail",
+        .session = "",
+        .method = "",
+        .content_type = "text/plain",
+        .dedup_key = "",
+        .meta = "",
+        .status = TMQ_STATUS_QUEUED,
+        .status_message = "",
+        .priority = TMQ_PRIORITY_DEFAULT,
+        .created_at = 1000 + number,
+        .updated_at = 1000 + number,
+        .expires_at = 100000 + number,
+        .ttl_ms = 99000,
+        .poll_interval_ms = 1000,
+        .lease_ms = 30000,
+        .backoff_ms = 1000,
+        .max_attempts = 3,
+        .version = 1,
+        .worker = "",
+        .progress_unit = "",
+        .progress_message = "",
+        .result_type = "",
+        .error_message = "",
+        .error_data = "",
+    };
+    memset (record.digest, (int) (number % 251) + 1, sizeof (record.digest));
+    return record;
+}
+
+batch_t *batch_make (uint64_t no, int64_t wall_ms)
+{
+    batch_t *batch = memory_zero (1, sizeof (*batch));
+    batch->no = no;
+    batch->wall_ms = wall_ms;
+    batch->inputs = 1;
+    batch->bytes = 1000;
+    return batch;
+}
+
+void batch_add_record (batch_t *batch, const record_t *record)
+{
+    batch->records = memory_resize (batch->records, batch->records_count + 1, sizeof (record_t *));
+    batch->records[batch->records_count++] = record_new (record);
+}
+
+void batch_add_attempt (batch_t *batch, const attempt_t *attempt)
+{
+    batch->attempts =
+        memory_resize (batch->attempts, batch->attempts_count + 1, sizeof (attempt_t));
+    batch->attempts[batch->attempts_count++] = *attempt;
+}
+
+void batch_add_removal (batch_t *batch, const record_t *record, tmq_code_t code, int64_t at)
+{
+    batch->removals =
+        memory_resize (batch->removals, batch->removals_count + 1, sizeof (removal_t));
+    batch->removals[batch->removals_count++] =
+        (removal_t){record->number, record->id, memory_text (record->ns), code, at};
+}
+
+static event_block_t *batch_block (batch_t *batch, const char *ns, uint64_t seq, uint64_t pos)
+{
+    for (size_t i = 0; i < batch->blocks_count; i++)
+        if (strcmp (batch->blocks[i].ns, ns) == 0)
+            return &batch->blocks[i];
+    batch->blocks = memory_resize (batch->blocks, batch->blocks_count + 1, sizeof (event_block_t));
+    event_block_t *block = &batch->blocks[batch->blocks_count++];
+    *block = (event_block_t){memory_text (ns), seq, pos, 0, buf_new ("", 0)};
+    return block;
+}
+
+void batch_add_event (batch_t *batch, const char *ns, uint64_t seq, uint64_t pos, int64_t at,
+                      const tmq_id_t *task, tmq_event_kind_t kind, uint64_t previous_seq)
+{
+    event_block_t *block = batch_block (batch, ns, seq, pos);
+    assert_int_equal (block->first_seq + block->count, seq);
+    assert_int_equal (block->first_pos + block->count, pos);
+    Taskmq__Event event = TASKMQ__EVENT__INIT;
+    event.seq = seq;
+    event.at = (uint64_t) at;
+    event.kind = kind;
+    event.task_id = (ProtobufCBinaryData){sizeof (task->bytes), (uint8_t *) task->bytes};
+    event.queue = "mail";
+    event.previous_seq = previous_seq;
+    bytes_t packed = BYTES_INIT;
+    bytes_append (&packed, buf_bytes (block->list), buf_length (block->list));
+    bytes_append_message (&packed, FIELD_EVENTS, &event.base);
+    buf_drop (block->list);
+    block->list = buf_new (packed.data, packed.length);
+    block->count++;
+    bytes_free (&packed);
+}
+
+/* ---- Directories -------------------------------------------------------------------------------- */
+
+void directory_make (char path[64])
+{
+    snprintf (path, 64, "store-XXXXXX");
+    assert_non_null (mkdtemp (path));
+}
+
+void directory_remove (const char *path)
+{
+    DIR *directory = opendir (path);
+    if (directory == NULL)
+        return;
+    for (struct dirent *entry = readdir (directory); entry != NULL; entry = readdir (directory)) {
+        char file[512];
+        snprintf (file, sizeof (file), "%s/%s", path, entry->d_name);
+        unlink (file);
+    }
+    closedir (directory);
+    rmdir (path);
+}
+
+/* ---- A store under test ------------------------------------------------------------------------- */
+
+fixture_t *fixture_new (const char *uri)
+{
+    fixture_t *self = memory_zero (1, sizeof (*self));
+    self->uri = uri;
+    self->options = (store_options_t) STORE_OPTIONS_INIT;
+    self->options.journal_bytes = 1 << 20;
+    if (strcmp (uri, "memory") != 0)
+        directory_make (self->directory);
+    self->options.directory = self->directory;
+    return self;
+}
+
+void fixture_open (fixture_t *self)
+{
+    store_error_t error = {STORE_OK, ""};
+    store_code_t code = store_open (&self->store, self->uri, &self->options, &self->boot, &error);
+    if (code != STORE_OK)
+        fail_msg ("store_open: %d %s", code, error.text);
+    assert_int_equal (store_reader_open (&self->reader, self->store, &error), STORE_OK);
+    self->batch = 0; /* numbers of batches begin anew with each start */
+}
+
+void fixture_close (fixture_t *self)
+{
+    store_error_t error = {STORE_OK, ""};
+    store_reader_close (&self->reader);
+    store_code_t code = store_close (&self->store, &error);
+    if (code != STORE_OK)
+        fail_msg ("store_close: %d %s", code, error.text);
+}
+
+int fixture_setup (void **state)
+{
+    fixture_t *self = fixture_new (*state);
+    fixture_open (self);
+    *state = self;
+    return 0;
+}
+
+int fixture_teardown (void **state)
+{
+    fixture_t *self = *state;
+    if (self->store != NULL)
+        fixture_close (self);
+    if (self->directory[0] != '\0')
+        directory_remove (self->directory);
+    free (self);
+    return 0;
+}
+
+batch_t *fixture_batch (fixture_t *self)
+{
+    self->batch++;
+    return batch_make (self->batch, 5000 + (int64_t) self->batch);
+}
+
+void fixture_commit (fixture_t *self, batch_t *batch)
+{
+    store_error_t error = {STORE_OK, ""};
+    store_code_t code = store_commit (self->store, batch, &error);
+    if (code != STORE_OK)
+        fail_msg ("store_commit: %d %s", code, error.text);
+}
+
+void fixture_change (fixture_t *self, batch_t *batch, record_t *record, tmq_event_kind_t kind)
+{
+    self->seq++;
+    self->pos++;
+    batch_add_event (batch, record->ns, self->seq, self->pos, batch->wall_ms, &record->id, kind,
+                     record->last_seq);
+    record->last_seq = self->seq;
+    record->version++;
+    batch_add_record (batch, record);
+}
+
+void fixture_submit (fixture_t *self, int64_t from, int64_t to)
+{
+    batch_t *batch = fixture_batch (self);
+    for (int64_t number = from; number <= to; number++) {
+        record_t record = test_record (number);
+        fixture_change (self, batch, &record, TMQ_EVENT_SUBMITTED);
+    }
+    fixture_commit (self, batch);
+}
+
+void fixture_settle (fixture_t *self)
+{
+    store_flush (self->store);
+    WAIT_FOR (store_written (self->store) >= self->batch, TIMING_PATIENCE_MS);
+}
+
+record_t *fixture_load (fixture_t *self, const char *ns, const tmq_id_t *id)
+{
+    store_error_t error = {STORE_OK, ""};
+    lookup_t key = {.kind = LOOKUP_ID, .bodies = true, .ns = ns, .id = *id};
+    store_code_t code = store_load (self->store, &key, 1, &error);
+    if (code != STORE_OK)
+        fail_msg ("store_load: %d %s", code, error.text);
+    return key.record;
+}
+
+void fixture_read (fixture_t *self, read_t *read)
+{
+    if (store_reader_run (self->reader, read) != STORE_OK)
+        fail_msg ("store_reader_run: %d %s", read->error, read->error_text);
+}
+
+/* ---- Comparing ---------------------------------------------------------------------------------- */
+
+static void assert_same_what (const record_t *a, const record_t *b)
+{
+    assert_int_equal (a->number, b->number);
+    assert_memory_equal (a->id.bytes, b->id.bytes, sizeof (a->id.bytes));
+    assert_string_equal (a->ns, b->ns);
+    assert_string_equal (a->owner, b->owner);
+    assert_string_equal (a->queue, b->queue);
+    assert_string_equal (a->session, b->session);
+    assert_string_equal (a->method, b->method);
+    assert_string_equal (a->content_type, b->content_type);
+    assert_string_equal (a->dedup_key, b->dedup_key);
+    assert_string_equal (a->meta, b->meta);
+    assert_int_equal (a->priority, b->priority);
+    assert_int_equal (a->created_at, b->created_at);
+    assert_int_equal (a->not_before, b->not_before);
+    assert_int_equal (a->ttl_ms, b->ttl_ms);
+    assert_int_equal (a->poll_interval_ms, b->poll_interval_ms);
+    assert_int_equal (a->lease_ms, b->lease_ms);
+    assert_int_equal (a->backoff_ms, b->backoff_ms);
+    assert_int_equal (a->max_attempts, b->max_attempts);
+    assert_memory_equal (a->digest, b->digest, sizeof (a->digest));
+    assert_int_equal (a->payload_bytes, b->payload_bytes);
+    assert_int_equal (a->labels_count, b->labels_count);
+    for (size_t i = 0; i < a->labels_count; i++) {
+        assert_string_equal (a->labels[i].key, b->labels[i].key);
+        assert_string_equal (a->labels[i].value, b->labels[i].value);
+    }
+}
+
+static void assert_same_state (const record_t *a, const record_t *b)
+{
+    assert_int_equal (a->status, b->status);
+    assert_string_equal (a->status_message, b->status_message);
+    assert_int_equal (a->dead, b->dead);
+    assert_int_equal (a->updated_at, b->updated_at);
+    assert_int_equal (a->started_at, b->started_at);
+    assert_int_equal (a->finished_at, b->finished_at);
+    assert_int_equal (a->expires_at, b->expires_at);
+    assert_int_equal (a->attempt, b->attempt);
+    assert_int_equal (a->failures, b->failures);
+    assert_int_equal (a->returns, b->returns);
+    assert_int_equal (a->version, b->version);
+    assert_int_equal (a->last_seq, b->last_seq);
+    assert_int_equal (a->leased, b->leased);
+    assert_int_equal (a->lease_started, b->lease_started);
+    assert_memory_equal (a->secret, b->secret, sizeof (a->secret));
+    assert_memory_equal (a->worker_id, b->worker_id, sizeof (a->worker_id));
+    assert_memory_equal (a->request_id, b->request_id, sizeof (a->request_id));
+    assert_string_equal (a->worker, b->worker);
+    assert_int_equal (a->progress_done, b->progress_done);
+    assert_int_equal (a->progress_total, b->progress_total);
+    assert_string_equal (a->progress_unit, b->progress_unit);
+    assert_string_equal (a->progress_message, b->progress_message);
+    assert_int_equal (a->outcome, b->outcome);
+    assert_int_equal (a->result_bytes, b->result_bytes);
+    assert_string_equal (a->result_type, b->result_type);
+    assert_int_equal (a->error_code, b->error_code);
+    assert_string_equal (a->error_message, b->error_message);
+    assert_string_equal (a->error_data, b->error_data);
+}
+
+void assert_body (const buf_t *body, const char *bytes, size_t length)
+{
+    assert_int_equal (buf_length (body), length);
+    assert_memory_equal (buf_bytes (body), bytes, length);
+}
+
+void assert_same_record (const record_t *a, const record_t *b, bool bodies)
+{
+    assert_non_null (a);
+    assert_non_null (b);
+    assert_same_what (a, b);
+    assert_same_state (a, b);
+    if (bodies) {
+        assert_body (a->payload, (const char *) buf_bytes (b->payload), buf_length (b->payload));
+        assert_body (a->result, (const char *) buf_bytes (b->result), buf_length (b->result));
+    }
+}
+
+size_t list_seqs (const buf_t *list, uint64_t *seqs, size_t max)
+{
+    event_walk_t walk = event_walk (buf_bytes (list), buf_length (list));
+    event_view_t event;
+    size_t count = 0;
+    while (event_walk_next (&walk, &event) && count < max)
+        seqs[count++] = event.seq;
+    assert_false (walk.damaged);
+    return count;
+}

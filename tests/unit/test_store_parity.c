@@ -1,0 +1,648 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* One suite for every backend: what store.h promises, whichever URI was opened. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ids.h"
+#include "store_support.h"
+
+static record_t full_record (int64_t number)
+{
+    static const label_t LABELS[] = {{"colour", "blue"}, {"size", "µ"}};
+    record_t record = test_record (number);
+    record.session = "thread-1";
+    record.method = "tools/call";
+    record.dedup_key = "key-1";
+    record.meta = "{\"a\":1}";
+    record.labels = LABELS;
+    record.labels_count = 2;
+    record.status_message = "half way";
+    record.not_before = 77;
+    record.returns = 2;
+    record.started_at = 2000;
+    record.attempt = 3;
+    record.failures = 2;
+    record.leased = true;
+    record.lease_started = true;
+    memset (record.secret, 0xab, sizeof (record.secret));
+    memset (record.worker_id, 0xcd, sizeof (record.worker_id));
+    memset (record.request_id, 0xef, sizeof (record.request_id));
+    record.status = TMQ_STATUS_WORKING;
+    record.worker = "w-1";
+    record.progress_done = 5;
+    record.progress_total = 9;
+    record.progress_unit = "files";
+    record.progress_message = "five";
+    return record;
+}
+
+static void a_record_comes_back_as_it_was (void **state)
+{
+    fixture_t *f = *state;
+    record_t record = full_record (1);
+    record.payload = buf_new ("do it", 5);
+    record.payload_bytes = 5;
+    batch_t *batch = fixture_batch (f);
+    fixture_change (f, batch, &record, TMQ_EVENT_CLAIMED);
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    record_t *found = fixture_load (f, "default", &record.id);
+    assert_same_record (found, &record, true);
+    record_free (found);
+    assert_null (fixture_load (f, "other", &record.id));
+    tmq_id_t unknown = test_id (2);
+    assert_null (fixture_load (f, "default", &unknown));
+    buf_drop (record.payload);
+}
+
+static void bodies_are_given_once_and_kept (void **state)
+{
+    fixture_t *f = *state;
+    static const size_t SIZES[] = {1, 1023, 1024, 1025, 70000};
+    for (size_t i = 0; i < sizeof (SIZES) / sizeof (SIZES[0]); i++) {
+        record_t record = test_record ((int64_t) i + 1);
+        record.payload = buf_new_uninitialised (SIZES[i]);
+        memset (buf_mutable (record.payload), 'p', SIZES[i]);
+        record.payload_bytes = (uint32_t) SIZES[i];
+        buf_t *payload = record.payload;
+        batch_t *batch = fixture_batch (f);
+        fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+        fixture_commit (f, batch);
+        if (i % 2 == 0)
+            fixture_settle (f); /* else both images meet in one write-back */
+        record.payload = NULL;
+        record.status = TMQ_STATUS_COMPLETED;
+        record.finished_at = 3000;
+        record.outcome = TMQ_OUTCOME_RESULT;
+        record.result = buf_new_uninitialised (SIZES[i]);
+        memset (buf_mutable (record.result), 'r', SIZES[i]);
+        record.result_bytes = (uint32_t) SIZES[i];
+        batch = fixture_batch (f);
+        fixture_change (f, batch, &record, TMQ_EVENT_COMPLETED);
+        fixture_commit (f, batch);
+        fixture_settle (f);
+        record_t *found = fixture_load (f, "default", &record.id);
+        record.payload = payload;
+        assert_same_record (found, &record, true);
+        record_free (found);
+        buf_drop (payload);
+        buf_drop (record.result);
+    }
+}
+
+/* A retry clears the outcome, and the next outcome replaces it. */
+static void a_result_can_be_replaced (void **state)
+{
+    fixture_t *f = *state;
+    static const char *const RESULTS[] = {"first", NULL, "second"};
+    for (int settle = 0; settle < 2; settle++) {
+        record_t record = test_record (settle + 1);
+        for (size_t i = 0; i < 3; i++) {
+            record.result = RESULTS[i] == NULL ? NULL : buf_new (RESULTS[i], strlen (RESULTS[i]));
+            record.result_bytes = (uint32_t) buf_length (record.result);
+            batch_t *batch = fixture_batch (f);
+            fixture_change (f, batch, &record, TMQ_EVENT_CHANGED);
+            fixture_commit (f, batch);
+            buf_drop (record.result);
+            if (settle == 1)
+                fixture_settle (f);
+        }
+        fixture_settle (f);
+        record_t *found = fixture_load (f, "default", &record.id);
+        assert_body (found->result, "second", 6);
+        record_free (found);
+    }
+}
+
+static void a_dedup_key_belongs_to_owner_and_namespace (void **state)
+{
+    fixture_t *f = *state;
+    record_t record = test_record (1);
+    record.dedup_key = "once";
+    batch_t *batch = fixture_batch (f);
+    fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    lookup_t keys[] = {
+        {.kind = LOOKUP_DEDUP, .ns = "default", .owner = "uid:7", .dedup_key = "once"},
+        {.kind = LOOKUP_DEDUP, .ns = "default", .owner = "uid:8", .dedup_key = "once"},
+        {.kind = LOOKUP_DEDUP, .ns = "other", .owner = "uid:7", .dedup_key = "once"},
+        {.kind = LOOKUP_DEDUP, .ns = "default", .owner = "uid:7", .dedup_key = "twice"},
+    };
+    store_error_t error;
+    assert_int_equal (store_load (f->store, keys, 4, &error), STORE_OK);
+    assert_same_record (keys[0].record, &record, false);
+    for (size_t i = 1; i < 4; i++)
+        assert_null (keys[i].record);
+    record_free (keys[0].record);
+}
+
+static void attempts_are_found_by_their_number (void **state)
+{
+    fixture_t *f = *state;
+    record_t record = test_record (1);
+    attempt_t attempt = {.number = 1,
+                         .id = record.id,
+                         .attempt = 2,
+                         .worker = "w-9",
+                         .started_at = 10,
+                         .ended_at = 20,
+                         .how = TMQ_EVENT_ATTEMPT_FAILED,
+                         .error_code = -5,
+                         .error_message = "no luck"};
+    memset (attempt.secret, 0x11, sizeof (attempt.secret));
+    memset (attempt.request_id, 0x22, sizeof (attempt.request_id));
+    batch_t *batch = fixture_batch (f);
+    fixture_change (f, batch, &record, TMQ_EVENT_ATTEMPT_FAILED);
+    batch_add_attempt (batch, &attempt);
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    lookup_t keys[] = {
+        {.kind = LOOKUP_ATTEMPT, .ns = "default", .id = record.id, .attempt = 2},
+        {.kind = LOOKUP_ATTEMPT, .ns = "default", .id = record.id, .attempt = 1},
+        {.kind = LOOKUP_ATTEMPT, .ns = "other", .id = record.id, .attempt = 2},
+    };
+    store_error_t error;
+    assert_int_equal (store_load (f->store, keys, 3, &error), STORE_OK);
+    assert_true (keys[0].attempt_found);
+    assert_false (keys[1].attempt_found);
+    assert_false (keys[2].attempt_found);
+    const attempt_t *found = &keys[0].attempt_row;
+    assert_int_equal (found->number, 1);
+    assert_memory_equal (found->id.bytes, record.id.bytes, 16);
+    assert_int_equal (found->attempt, 2);
+    assert_string_equal (found->worker, "w-9");
+    assert_int_equal (found->started_at, 10);
+    assert_int_equal (found->ended_at, 20);
+    assert_int_equal (found->how, TMQ_EVENT_ATTEMPT_FAILED);
+    assert_int_equal (found->error_code, -5);
+    assert_string_equal (found->error_message, "no luck");
+    assert_memory_equal (found->secret, attempt.secret, 16);
+    assert_memory_equal (found->request_id, attempt.request_id, 16);
+}
+
+/* ---- Removal ------------------------------------------------------------------------------------ */
+
+static void a_removed_task_leaves_a_tombstone (void **state)
+{
+    fixture_t *f = *state;
+    store_stats_t stats;
+    for (int settle = 0; settle < 2; settle++) {
+        record_t record = test_record (settle + 1);
+        record.dedup_key = "freed";
+        attempt_t attempt = {.number = record.number, .id = record.id, .attempt = 1};
+        batch_t *batch = fixture_batch (f);
+        fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+        batch_add_attempt (batch, &attempt);
+        fixture_commit (f, batch);
+        if (settle == 1)
+            fixture_settle (f);
+        batch = fixture_batch (f);
+        batch_add_removal (batch, &record, TMQ_PURGED, 4321);
+        fixture_commit (f, batch);
+        fixture_settle (f);
+        lookup_t key = {.kind = LOOKUP_ID, .ns = "default", .id = record.id};
+        store_error_t error;
+        assert_int_equal (store_load (f->store, &key, 1, &error), STORE_OK);
+        assert_null (key.record);
+        assert_int_equal (key.tombstone, TMQ_PURGED);
+        assert_int_equal (key.tombstone_at, 4321);
+    }
+    store_stats (f->store, &stats);
+    assert_int_equal (stats.tasks, 0);
+    assert_int_equal (stats.tombstones, 2);
+}
+
+static size_t due_numbers (fixture_t *f, int64_t wall_ms, size_t limit, int64_t *numbers)
+{
+    record_t **due;
+    size_t count;
+    store_error_t error;
+    assert_int_equal (store_due (f->store, wall_ms, limit, &due, &count, &error), STORE_OK);
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = due[i]->number;
+        record_free (due[i]);
+    }
+    free (due);
+    return count;
+}
+
+static void only_ended_tasks_past_their_time_are_due (void **state)
+{
+    fixture_t *f = *state;
+    batch_t *batch = fixture_batch (f);
+    for (int64_t number = 1; number <= 6; number++) {
+        record_t record = test_record (number);
+        record.expires_at = 100 * number;
+        record.status = TMQ_STATUS_COMPLETED;
+        if (number == 2)
+            record.status = TMQ_STATUS_QUEUED;
+        if (number == 3) {
+            record.status = TMQ_STATUS_CANCELLED;
+            record.leased = true;
+        }
+        if (number == 4)
+            record.expires_at = 0;
+        fixture_change (f, batch, &record, TMQ_EVENT_CHANGED);
+    }
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    int64_t numbers[8];
+    assert_int_equal (due_numbers (f, 99, 8, numbers), 0);
+    assert_int_equal (due_numbers (f, 599, 8, numbers), 2);
+    assert_int_equal (numbers[0], 1);
+    assert_int_equal (numbers[1], 5);
+    assert_int_equal (due_numbers (f, 600, 8, numbers), 3);
+    assert_int_equal (due_numbers (f, 600, 1, numbers), 1);
+}
+
+/* ---- The live tasks of a start ------------------------------------------------------------------ */
+
+typedef struct seen {
+    int64_t numbers[64];
+    size_t count;
+    uint64_t default_seq;
+    uint64_t other_seq;
+} seen_t;
+
+static void see_task (void *context, record_t *record)
+{
+    seen_t *seen = context;
+    assert_null (record->payload);
+    seen->numbers[seen->count++] = record->number;
+    record_free (record);
+}
+
+static void see_ns (void *context, const char *name, uint64_t last_seq)
+{
+    seen_t *seen = context;
+    if (strcmp (name, "default") == 0)
+        seen->default_seq = last_seq;
+    else if (strcmp (name, "other") == 0)
+        seen->other_seq = last_seq;
+    else
+        fail_msg ("namespace %s", name);
+}
+
+static void live_tasks_come_in_order (void **state)
+{
+    fixture_t *f = *state;
+    static const tmq_status_t STATUSES[] = {
+        TMQ_STATUS_QUEUED, TMQ_STATUS_COMPLETED, TMQ_STATUS_WORKING,   TMQ_STATUS_INPUT_REQUIRED,
+        TMQ_STATUS_FAILED, TMQ_STATUS_CANCELLED, TMQ_STATUS_CANCELLED, TMQ_STATUS_QUEUED};
+    batch_t *batch = fixture_batch (f);
+    for (int64_t i = 0; i < 8; i++) {
+        record_t record = test_record (8 - i); /* not in order of number */
+        record.status = STATUSES[7 - i];
+        record.queue = i % 2 == 0 ? "mail" : "print";
+        record.leased = record.number == 6;
+        fixture_change (f, batch, &record, TMQ_EVENT_CHANGED);
+    }
+    record_t other = test_record (30);
+    other.ns = "other";
+    batch_add_event (batch, "other", 1, f->pos + 1, 1, &other.id, TMQ_EVENT_SUBMITTED, 0);
+    f->pos++;
+    batch_add_record (batch, &other);
+    fixture_commit (f, batch);
+    seen_t seen = {{0}, 0, 0, 0};
+    store_live_visitor_t visitor = {see_task, see_ns, &seen};
+    store_error_t error;
+    assert_int_equal (store_live (f->store, &visitor, &error), STORE_OK);
+    static const int64_t WANTED[] = {1, 3, 4, 6, 8, 30};
+    assert_int_equal (seen.count, 6);
+    assert_memory_equal (seen.numbers, WANTED, sizeof (WANTED));
+    assert_int_equal (seen.default_seq, 8);
+    assert_int_equal (seen.other_seq, 1);
+}
+
+/* ---- Lists ---------------------------------------------------------------------------------------- */
+
+/* 60 tasks: queue by number % 3, status by number % 4, session by number % 5, every tenth in
+ * another namespace. */
+static void fill_lists (fixture_t *f)
+{
+    static const char *const QUEUES[] = {"mail", "print", "scan"};
+    static const char *const SESSIONS[] = {"", "s1", "s2", "s3", "s4"};
+    static const tmq_status_t STATUSES[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
+                                            TMQ_STATUS_COMPLETED, TMQ_STATUS_FAILED};
+    for (int64_t number = 1; number <= 60; number++) {
+        batch_t *batch = fixture_batch (f);
+        record_t record = test_record (number);
+        record.queue = QUEUES[number % 3];
+        record.session = SESSIONS[number % 5];
+        record.status = STATUSES[number % 4];
+        record.ns = number % 10 == 0 ? "other" : "default";
+        batch_add_record (batch, &record);
+        fixture_commit (f, batch);
+    }
+    fixture_settle (f);
+}
+
+static bool wanted (const filter_t *filter, int64_t number)
+{
+    static const char *const QUEUES[] = {"mail", "print", "scan"};
+    static const char *const SESSIONS[] = {"", "s1", "s2", "s3", "s4"};
+    static const tmq_status_t STATUSES[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
+                                            TMQ_STATUS_COMPLETED, TMQ_STATUS_FAILED};
+    bool queue = filter->queues_count == 0;
+    for (size_t i = 0; i < filter->queues_count; i++)
+        queue |= strcmp (filter->queues[i], QUEUES[number % 3]) == 0;
+    bool session = filter->sessions_count == 0;
+    for (size_t i = 0; i < filter->sessions_count; i++)
+        session |= strcmp (filter->sessions[i], SESSIONS[number % 5]) == 0;
+    bool status = filter->statuses_count == 0;
+    for (size_t i = 0; i < filter->statuses_count; i++)
+        status |= filter->statuses[i] == STATUSES[number % 4];
+    return queue && session && status &&
+           (number % 10 == 0) == (strcmp (filter->ns, "other") == 0) &&
+           1000 + number >= filter->created_since &&
+           (filter->created_until == 0 || 1000 + number < filter->created_until);
+}
+
+/* Reads all pages and the count, and compares with a plain walk over all numbers. */
+static void check_filter (fixture_t *f, const filter_t *filter, size_t limit)
+{
+    int64_t before = 0;
+    int64_t expected = 61;
+    size_t total = 0;
+    bool more = true;
+    while (more) {
+        read_t read = {
+            .kind = READ_LIST, .filter = *filter, .limit = limit, .before_number = before};
+        fixture_read (f, &read);
+        for (size_t i = 0; i < read.records_count; i++) {
+            do
+                expected--;
+            while (expected > 0 && !wanted (filter, expected));
+            assert_int_equal (read.records[i]->number, expected);
+        }
+        total += read.records_count;
+        more = read.more;
+        assert_true (!more || read.records_count == limit);
+        if (more)
+            before = read.records[read.records_count - 1]->number;
+        read_clear (&read);
+    }
+    do
+        expected--;
+    while (expected > 0 && !wanted (filter, expected));
+    assert_true (expected <= 0); /* nothing that is wanted was left out */
+    read_t count = {.kind = READ_COUNT, .filter = *filter};
+    fixture_read (f, &count);
+    assert_int_equal (count.count, total);
+}
+
+static void lists_and_counts_follow_their_filter (void **state)
+{
+    fixture_t *f = *state;
+    static const char *const QUEUES[] = {"scan", "mail", "nowhere"};
+    static const char *const SESSIONS[] = {"s3", "s1", "none"};
+    static const tmq_status_t STATUSES[] = {TMQ_STATUS_FAILED, TMQ_STATUS_QUEUED};
+    fill_lists (f);
+    for (unsigned mask = 0; mask < 64; mask++)
+        for (size_t limit = 1; limit <= 100; limit = limit * 7) {
+            filter_t filter = {.ns = mask & 1 ? "other" : "default"};
+            filter.queues = QUEUES;
+            filter.queues_count = mask & 2 ? 3 : 0;
+            filter.sessions = SESSIONS;
+            filter.sessions_count = mask & 4 ? 3 : 0;
+            filter.statuses = STATUSES;
+            filter.statuses_count = mask & 8 ? 2 : 0;
+            filter.created_since = mask & 16 ? 1010 : 0;
+            filter.created_until = mask & 32 ? 1047 : 0;
+            check_filter (f, &filter, limit);
+        }
+    filter_t nowhere = {.ns = "nowhere"};
+    read_t read = {.kind = READ_LIST, .filter = nowhere, .limit = 5};
+    fixture_read (f, &read);
+    assert_int_equal (read.records_count, 0);
+    assert_false (read.more);
+}
+
+static void listed_records_are_whole_but_without_bodies (void **state)
+{
+    fixture_t *f = *state;
+    record_t record = full_record (1);
+    record.payload = buf_new ("body", 4);
+    record.payload_bytes = 4;
+    batch_t *batch = fixture_batch (f);
+    fixture_change (f, batch, &record, TMQ_EVENT_CLAIMED);
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    read_t read = {.kind = READ_LIST, .filter = {.ns = "default"}, .limit = 5};
+    fixture_read (f, &read);
+    assert_int_equal (read.records_count, 1);
+    assert_same_record (read.records[0], &record, false);
+    assert_null (read.records[0]->payload);
+    read_clear (&read);
+    buf_drop (record.payload);
+}
+
+static void short_ids_are_resolved (void **state)
+{
+    fixture_t *f = *state;
+    fill_lists (f);
+    tmq_id_t id = test_id (17);
+    char text[33];
+    hex_encode (text, id.bytes, 16);
+    read_t read = {.kind = READ_RESOLVE, .filter = {.ns = "default"}};
+    snprintf (read.suffix, sizeof (read.suffix), "%s", text + 26);
+    fixture_read (f, &read);
+    assert_int_equal (read.count, 1);
+    assert_memory_equal (read.id.bytes, id.bytes, 16);
+    read_t other = {.kind = READ_RESOLVE, .filter = {.ns = "other"}};
+    memcpy (other.suffix, read.suffix, sizeof (read.suffix));
+    fixture_read (f, &other);
+    assert_int_equal (other.count, 0);
+    read_t all = {.kind = READ_RESOLVE, .filter = {.ns = "default"}, .suffix = ""};
+    fixture_read (f, &all);
+    assert_int_equal (all.count, 2);
+}
+
+/* ---- Events --------------------------------------------------------------------------------------- */
+
+/* Batch b (1..20) holds events of tasks 1..3 each: sequences 3b-2..3b. */
+static void fill_events (fixture_t *f)
+{
+    record_t records[3];
+    for (int i = 0; i < 3; i++)
+        records[i] = test_record (i + 1);
+    for (int b = 1; b <= 20; b++) {
+        batch_t *batch = fixture_batch (f);
+        for (int i = 0; i < 3; i++)
+            fixture_change (f, batch, &records[i], TMQ_EVENT_CHANGED);
+        fixture_commit (f, batch);
+    }
+    fixture_settle (f);
+}
+
+static void a_history_is_read_in_pages (void **state)
+{
+    fixture_t *f = *state;
+    fill_events (f);
+    read_t read = {.kind = READ_HISTORY, .filter = {.ns = "default"}, .last_seq = 59, .limit = 7};
+    uint64_t expected = 59; /* task 2 has 2, 5, …, 59 */
+    size_t pages = 0;
+    do {
+        uint64_t seqs[8];
+        fixture_read (f, &read);
+        size_t count = list_seqs (read.list, seqs, 8);
+        assert_true (count <= 7);
+        for (size_t i = count; i > 0; i--) {
+            assert_int_equal (seqs[i - 1], expected);
+            expected -= 3;
+        }
+        pages++;
+        uint64_t before = read.before_seq;
+        assert_true (before == 0 || before == expected + 1);
+        read_clear (&read);
+        read = (read_t){.kind = READ_HISTORY,
+                        .filter = {.ns = "default"},
+                        .last_seq = 59,
+                        .limit = 7,
+                        .before_seq = before};
+    } while (read.before_seq != 0);
+    assert_int_equal (expected, (uint64_t) -1);
+    assert_int_equal (pages, 3);
+}
+
+static void a_history_of_nothing_is_empty (void **state)
+{
+    fixture_t *f = *state;
+    read_t read = {.kind = READ_HISTORY, .filter = {.ns = "default"}, .last_seq = 5, .limit = 7};
+    fixture_read (f, &read);
+    assert_int_equal (buf_length (read.list), 0);
+    assert_int_equal (read.before_seq, 0);
+    read_clear (&read);
+}
+
+/* Every cursor gets every later event once, whatever the size of the pages. */
+static void events_follow_a_cursor (void **state)
+{
+    fixture_t *f = *state;
+    fill_events (f);
+    for (uint64_t cursor = 0; cursor <= 61; cursor++) {
+        uint64_t next = cursor + 1;
+        bool more = true;
+        while (more) {
+            read_t read = {.kind = READ_EVENTS,
+                           .filter = {.ns = "default"},
+                           .after_seq = next - 1,
+                           .limit = 150};
+            fixture_read (f, &read);
+            assert_int_equal (read.first_seq, 1);
+            assert_int_equal (read.last_seq_seen, 60);
+            for (size_t b = 0; b < read.blocks_count; b++) {
+                const event_block_t *block = &read.blocks[b];
+                uint64_t seqs[64];
+                size_t count = list_seqs (block->list, seqs, 64);
+                assert_int_equal (count, block->count);
+                assert_int_equal (seqs[0], block->first_seq);
+                assert_int_equal (block->first_pos, block->first_seq);
+                assert_string_equal (block->ns, "default");
+                assert_true (block->first_seq <= next);
+                next = block->first_seq + block->count;
+            }
+            more = read.more;
+            assert_true (!more || read.blocks_count > 0);
+            read_clear (&read);
+        }
+        assert_int_equal (next, cursor <= 60 ? 61 : cursor + 1);
+    }
+    read_t none = {.kind = READ_EVENTS, .filter = {.ns = "other"}, .limit = 100};
+    fixture_read (f, &none);
+    assert_int_equal (none.blocks_count, 0);
+    assert_int_equal (none.first_seq, 0);
+}
+
+static void a_time_becomes_a_cursor (void **state)
+{
+    fixture_t *f = *state;
+    fill_events (f); /* batch b is of 5000 + b */
+    for (int64_t since = 4990; since <= 5030; since++) {
+        read_t read = {.kind = READ_SINCE, .filter = {.ns = "default"}, .since_ms = since};
+        fixture_read (f, &read);
+        int64_t batch = since - 5000 < 1 ? 1 : since - 5000;
+        assert_int_equal (read.seq, batch > 20 ? 60 : (uint64_t) (batch - 1) * 3);
+    }
+}
+
+static void the_export_has_the_last_state_of_each_task (void **state)
+{
+    fixture_t *f = *state;
+    fill_events (f);
+    record_t other = test_record (9);
+    other.ns = "other";
+    batch_t *batch = fixture_batch (f);
+    f->pos++;
+    batch_add_event (batch, "other", 1, f->pos, 1, &other.id, TMQ_EVENT_SUBMITTED, 0);
+    other.last_seq = 1;
+    batch_add_record (batch, &other);
+    fixture_commit (f, batch);
+    fixture_submit (f, 10, 30);
+    fixture_settle (f);
+    for (size_t limit = 1; limit < 100; limit *= 3) {
+        uint64_t pos = 0;
+        size_t items = 0;
+        bool more = true;
+        while (more) {
+            read_t read = {.kind = READ_EXPORT, .after_pos = pos, .limit = limit};
+            fixture_read (f, &read);
+            assert_true (read.items_count <= limit);
+            for (size_t i = 0; i < read.items_count; i++) {
+                const export_item_t *item = &read.items[i];
+                assert_true (item->pos > pos);
+                pos = item->pos;
+                assert_int_equal (item->seq, item->record->last_seq);
+                if (items < 3)
+                    assert_int_equal (item->record->number, items + 1);
+                else if (items == 3)
+                    assert_string_equal (item->record->ns, "other");
+                items++;
+            }
+            assert_true (read.upto_pos >= pos);
+            pos = read.upto_pos;
+            more = read.more;
+            read_clear (&read);
+        }
+        assert_int_equal (items, 3 + 1 + 21);
+        assert_int_equal (pos, f->pos);
+    }
+    read_t nothing = {.kind = READ_EXPORT, .after_pos = f->pos, .limit = 10};
+    fixture_read (f, &nothing);
+    assert_int_equal (nothing.items_count, 0);
+    assert_int_equal (nothing.upto_pos, f->pos);
+}
+
+#define ON(test, uri)                                                                              \
+    {                                                                                              \
+#test " (" uri ")", test, fixture_setup, fixture_teardown, (void *) uri                    \
+    }
+#define ON_ALL(test) ON (test, "memory"), ON (test, "sqlite")
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_ALL (a_record_comes_back_as_it_was),
+        ON_ALL (bodies_are_given_once_and_kept),
+        ON_ALL (a_result_can_be_replaced),
+        ON_ALL (a_dedup_key_belongs_to_owner_and_namespace),
+        ON_ALL (attempts_are_found_by_their_number),
+        ON_ALL (a_removed_task_leaves_a_tombstone),
+        ON_ALL (only_ended_tasks_past_their_time_are_due),
+        ON_ALL (live_tasks_come_in_order),
+        ON_ALL (lists_and_counts_follow_their_filter),
+        ON_ALL (listed_records_are_whole_but_without_bodies),
+        ON_ALL (short_ids_are_resolved),
+        ON_ALL (a_history_is_read_in_pages),
+        ON_ALL (a_history_of_nothing_is_empty),
+        ON_ALL (events_follow_a_cursor),
+        ON_ALL (a_time_becomes_a_cursor),
+        ON_ALL (the_export_has_the_last_state_of_each_task),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
