@@ -1,0 +1,503 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The validator: one test for each kind of request, with every limit at, below and beyond. */
+#include "test_proto_judge.h"
+
+/* ---- Link ------------------------------------------------------------------------------------------- */
+
+static void test_hello (void **state)
+{
+    (void) state;
+    Taskmq__Hello hello = TASKMQ__HELLO__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_HELLO);
+    request.hello = &hello;
+    hello.version_min = 1;
+    hello.version_max = 1;
+    assert_good (&request);
+    hello.version_max = UINT32_MAX;
+    hello.namespace_ = text_of ("default");
+    hello.client = repeated ('c', 64);
+    assert_good (&request);
+    hello.client = repeated ('c', 65);
+    assert_bad (&request, TMQ_TOO_LARGE, "client: 65 bytes, at most 64");
+    hello.client = text_of ("");
+    hello.namespace_ = text_of ("de fault");
+    assert_bad (&request, TMQ_INVALID, "namespace: must match [A-Za-z0-9._-]{1,64}");
+    hello.namespace_ = text_of ("");
+    hello.version_min = 2;
+    assert_bad (&request, TMQ_UNSUPPORTED, "version 1");
+    hello.version_max = 1;
+    assert_bad (&request, TMQ_INVALID, "version_min");
+    hello.version_min = hello.version_max = 0;
+    assert_bad (&request, TMQ_INVALID, "version_max");
+}
+
+static void test_hello_is_alone (void **state)
+{
+    (void) state;
+    Taskmq__Hello hello = TASKMQ__HELLO__INIT;
+    Taskmq__Stats stats = TASKMQ__STATS__INIT;
+    Taskmq__Request first = request_of (TASKMQ__REQUEST__OP_HELLO);
+    Taskmq__Request second = request_of (TASKMQ__REQUEST__OP_STATS);
+    Taskmq__Request *requests[] = {&first, &second};
+    verdicts_t verdicts;
+    hello.version_min = hello.version_max = 1;
+    first.hello = &hello;
+    second.stats = &stats;
+    assert_non_null (judge_many (&verdicts, requests, 2, 0));
+    assert_verdict (verdicts.requests[0].verdict, TMQ_INVALID, "hello: must be alone");
+    assert_int_equal (verdicts.requests[1].verdict.code, TMQ_OK);
+    assert_int_equal (verdicts.refused, 1);
+}
+
+/* ---- Reads ------------------------------------------------------------------------------------------ */
+
+static void test_requests_for_one_task (void **state)
+{
+    (void) state;
+    Taskmq__Get get = TASKMQ__GET__INIT;
+    const Taskmq__Request__OpCase kinds[] = {TASKMQ__REQUEST__OP_GET, TASKMQ__REQUEST__OP_RESULT,
+                                             TASKMQ__REQUEST__OP_PAYLOAD};
+    for (size_t i = 0; i < 3; i++) {
+        Taskmq__Request request = request_of (kinds[i]);
+        request.get = &get;
+        get.task_id = bytes_of (16);
+        assert_good (&request);
+        get.task_id = bytes_of (17);
+        assert_bad (&request, TMQ_INVALID, "task_id: must be 16 bytes, not 17");
+        get.task_id = bytes_of (0);
+        assert_bad (&request, TMQ_INVALID, "task_id: must be 16 bytes, not 0");
+    }
+    Taskmq__TaskEvents events = TASKMQ__TASK_EVENTS__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_TASK_EVENTS);
+    request.task_events = &events;
+    assert_bad (&request, TMQ_INVALID, "task_id");
+    events.task_id = bytes_of (16);
+    events.limit = 1000;
+    assert_good (&request);
+    events.limit = 1001;
+    assert_bad (&request, TMQ_INVALID, "limit: must be in 0..1000");
+}
+
+static void test_resolve (void **state)
+{
+    (void) state;
+    Taskmq__Resolve resolve = TASKMQ__RESOLVE__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_RESOLVE);
+    request.resolve = &resolve;
+    resolve.suffix = text_of ("07398f");
+    assert_good (&request);
+    resolve.suffix = repeated ('a', 32);
+    assert_good (&request);
+    const char *bad[] = {"", "7398f", "07398F", "07398g", "0739-8f", "' or 1=1 --"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        resolve.suffix = text_of (bad[i]);
+        assert_bad (&request, TMQ_INVALID, "suffix: must be 6..32 lower-case hexadecimal digits");
+    }
+    resolve.suffix = repeated ('a', 33);
+    assert_bad (&request, TMQ_INVALID, "suffix");
+}
+
+static void test_filters_of_list_and_count (void **state)
+{
+    (void) state;
+    Taskmq__Filter filter = TASKMQ__FILTER__INIT;
+    Taskmq__List list = TASKMQ__LIST__INIT;
+    Taskmq__Count count = TASKMQ__COUNT__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_LIST);
+    Taskmq__Request counting = request_of (TASKMQ__REQUEST__OP_COUNT);
+    request.list = &list;
+    counting.count = &count;
+    assert_good (&request);
+    assert_good (&counting);
+    list.filter = count.filter = &filter;
+    list.limit = 1000;
+    assert_good (&request);
+    list.limit = 1001;
+    assert_bad (&request, TMQ_INVALID, "limit: must be in 0..1000");
+    list.limit = 0;
+
+    char *names[TMQ_FILTER_VALUES_MAX + 1];
+    for (size_t i = 0; i < TMQ_FILTER_VALUES_MAX + 1; i++)
+        names[i] = text_of ("name");
+    filter.queues = filter.sessions = names;
+    filter.n_queues = filter.n_sessions = TMQ_FILTER_VALUES_MAX;
+    assert_good (&request);
+    filter.n_queues++;
+    assert_bad (&request, TMQ_TOO_LARGE, "queues: 65 of them, at most 64");
+    filter.n_queues = 0;
+    filter.n_sessions++;
+    assert_bad (&counting, TMQ_TOO_LARGE, "sessions: 65 of them, at most 64");
+    filter.n_sessions = 2;
+    names[1] = text_of ("");
+    assert_bad (&counting, TMQ_INVALID, "sessions: must match");
+    filter.n_sessions = 0;
+    filter.n_queues = 2;
+    names[1] = text_of ("\xff");
+    assert_bad (&counting, TMQ_INVALID, "queues: must be UTF-8 without NUL");
+    filter.n_queues = 0;
+
+    uint32_t statuses[TMQ_FILTER_VALUES_MAX + 1] = {1, 2, 3, 4, 5, 6};
+    filter.statuses = statuses;
+    filter.n_statuses = 6;
+    assert_good (&request);
+    filter.n_statuses = 7;
+    assert_bad (&request, TMQ_INVALID, "statuses: 0 is no status");
+    statuses[6] = 7;
+    assert_bad (&request, TMQ_INVALID, "statuses: 7 is no status");
+    filter.n_statuses = TMQ_FILTER_VALUES_MAX + 1;
+    assert_bad (&request, TMQ_TOO_LARGE, "statuses: 65 of them");
+    filter.n_statuses = 0;
+
+    filter.created_until = INT64_MAX;
+    assert_good (&request);
+    filter.created_until++;
+    assert_bad (&request, TMQ_INVALID, "created_until");
+    filter.created_until = 0;
+    filter.created_since = UINT64_MAX;
+    assert_bad (&request, TMQ_INVALID, "created_since");
+    filter.created_since = 0;
+
+    ProtobufCBinaryData ids[] = {bytes_of (16)};
+    filter.task_ids = ids;
+    filter.n_task_ids = 1;
+    assert_bad (&request, TMQ_UNSUPPORTED, "task_ids: only in the filter of a subscription");
+    filter.n_task_ids = 0;
+    Taskmq__Label label = TASKMQ__LABEL__INIT;
+    Taskmq__Label *labels[] = {&label};
+    label.key = text_of ("k");
+    filter.labels = labels;
+    filter.n_labels = 1;
+    assert_bad (&counting, TMQ_UNSUPPORTED, "labels: only in the filter of a subscription");
+}
+
+static void test_wait (void **state)
+{
+    (void) state;
+    ProtobufCBinaryData ids[TMQ_WAIT_IDS_MAX + 1];
+    Taskmq__Wait wait = TASKMQ__WAIT__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_WAIT);
+    for (size_t i = 0; i < TMQ_WAIT_IDS_MAX + 1; i++)
+        ids[i] = bytes_of (16);
+    request.wait = &wait;
+    wait.task_ids = ids;
+    assert_bad (&request, TMQ_INVALID, "task_ids: at least 1");
+    wait.n_task_ids = TMQ_WAIT_IDS_MAX;
+    assert_good (&request);
+    wait.n_task_ids++;
+    assert_bad (&request, TMQ_TOO_LARGE, "task_ids: 1001 of them, at most 1000");
+    wait.n_task_ids = 3;
+    ids[2] = bytes_of (8);
+    assert_bad (&request, TMQ_INVALID, "task_ids: must be 16 bytes, not 8");
+}
+
+static void test_cancel (void **state)
+{
+    (void) state;
+    Taskmq__Cancel cancel = TASKMQ__CANCEL__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_CANCEL);
+    request.cancel = &cancel;
+    assert_bad (&request, TMQ_INVALID, "task_id");
+    cancel.task_id = bytes_of (16);
+    cancel.message = repeated ('m', 1024);
+    assert_good (&request);
+    cancel.message = repeated ('m', 1025);
+    assert_bad (&request, TMQ_TOO_LARGE, "message: 1025 bytes, at most 1024");
+}
+
+/* ---- Subscriptions -------------------------------------------------------------------------------------- */
+
+static void test_subscribe (void **state)
+{
+    (void) state;
+    Taskmq__Filter filter = TASKMQ__FILTER__INIT;
+    Taskmq__Subscribe subscribe = TASKMQ__SUBSCRIBE__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_SUBSCRIBE);
+    request.subscribe = &subscribe;
+    assert_bad (&request, TMQ_INVALID, "subscription: must not be 0");
+    subscribe.subscription = UINT64_MAX;
+    subscribe.after_seq = 5;
+    assert_good (&request);
+    subscribe.since_time = 5;
+    assert_bad (&request, TMQ_INVALID, "since_time: must be 0 beside after_seq");
+    subscribe.after_seq = 0;
+    assert_good (&request);
+    subscribe.since_time = UINT64_MAX;
+    assert_bad (&request, TMQ_INVALID, "since_time");
+    subscribe.since_time = 0;
+
+    subscribe.filter = &filter;
+    filter.created_since = 1;
+    assert_bad (&request, TMQ_INVALID, "created_since, created_until: not in a subscription");
+    filter.created_since = 0;
+    ProtobufCBinaryData ids[TMQ_FILTER_VALUES_MAX + 1];
+    for (size_t i = 0; i < TMQ_FILTER_VALUES_MAX + 1; i++)
+        ids[i] = bytes_of (16);
+    filter.task_ids = ids;
+    filter.n_task_ids = TMQ_FILTER_VALUES_MAX;
+    assert_good (&request);
+    filter.n_task_ids++;
+    assert_bad (&request, TMQ_TOO_LARGE, "task_ids: 65 of them");
+    filter.n_task_ids = 1;
+    ids[0] = bytes_of (1);
+    assert_bad (&request, TMQ_INVALID, "task_ids: must be 16 bytes");
+    filter.n_task_ids = 0;
+    Taskmq__Label label = TASKMQ__LABEL__INIT;
+    Taskmq__Label *labels[] = {&label};
+    filter.labels = labels;
+    filter.n_labels = 1;
+    assert_bad (&request, TMQ_INVALID, "labels.key: must match");
+    label.key = text_of ("team");
+    assert_good (&request);
+}
+
+static void test_credit_and_unsubscribe (void **state)
+{
+    (void) state;
+    Taskmq__Credit credit = TASKMQ__CREDIT__INIT;
+    Taskmq__Unsubscribe unsubscribe = TASKMQ__UNSUBSCRIBE__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_CREDIT);
+    request.credit = &credit;
+    assert_bad (&request, TMQ_INVALID, "subscription");
+    credit.subscription = 1;
+    assert_good (&request);
+    request = request_of (TASKMQ__REQUEST__OP_UNSUBSCRIBE);
+    request.unsubscribe = &unsubscribe;
+    assert_bad (&request, TMQ_INVALID, "subscription");
+    unsubscribe.subscription = 1;
+    assert_good (&request);
+}
+
+/* ---- Workers ----------------------------------------------------------------------------------------------- */
+
+static void test_register (void **state)
+{
+    (void) state;
+    char *queues[TMQ_WORKER_QUEUES_MAX + 1];
+    static Taskmq__Lease *leases[TMQ_CREDIT_MAX + 1];
+    Taskmq__Lease lease = good_lease ();
+    Taskmq__Register worker = TASKMQ__REGISTER__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_REGISTER);
+    for (size_t i = 0; i < TMQ_WORKER_QUEUES_MAX + 1; i++)
+        queues[i] = text_of ("hash");
+    for (size_t i = 0; i < TMQ_CREDIT_MAX + 1; i++)
+        leases[i] = &lease;
+    request.register_ = &worker;
+    worker.worker_id = bytes_of (16);
+    worker.name = text_of ("worker-1");
+    worker.queues = queues;
+    worker.n_queues = TMQ_WORKER_QUEUES_MAX;
+    worker.capacity = TMQ_CREDIT_MAX;
+    worker.leases = leases;
+    worker.n_leases = TMQ_CREDIT_MAX;
+    assert_good (&request);
+    worker.n_leases++;
+    assert_bad (&request, TMQ_TOO_LARGE, "leases: 1001 of them, at most 1000");
+    worker.n_leases = 1;
+    lease.attempt = 0;
+    assert_bad (&request, TMQ_INVALID, "lease.attempt: must be in 1..4294967295");
+    worker.n_leases = 0;
+    worker.capacity++;
+    assert_bad (&request, TMQ_INVALID, "capacity: must be in 0..1000");
+    worker.capacity = 0;
+    assert_good (&request);
+    worker.n_queues++;
+    assert_bad (&request, TMQ_TOO_LARGE, "queues: 65 of them, at most 64");
+    worker.n_queues = 0;
+    assert_bad (&request, TMQ_INVALID, "queues: at least 1");
+    worker.n_queues = 1;
+    queues[0] = text_of ("*");
+    assert_bad (&request, TMQ_INVALID, "queues: must match");
+    queues[0] = text_of ("hash");
+    worker.name = text_of ("");
+    assert_bad (&request, TMQ_INVALID, "name: must match");
+    worker.name = text_of ("w");
+    worker.worker_id = bytes_of (4);
+    assert_bad (&request, TMQ_INVALID, "worker_id: must be 16 bytes, not 4");
+}
+
+static void test_worker_credit_renew_and_leave (void **state)
+{
+    (void) state;
+    Taskmq__WorkerCredit credit = TASKMQ__WORKER_CREDIT__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_WORKER_CREDIT);
+    request.worker_credit = &credit;
+    assert_bad (&request, TMQ_INVALID, "worker_id");
+    credit.worker_id = bytes_of (16);
+    credit.capacity = TMQ_CREDIT_MAX;
+    assert_good (&request);
+    credit.capacity++;
+    assert_bad (&request, TMQ_INVALID, "capacity");
+
+    Taskmq__Lease lease = good_lease ();
+    Taskmq__Lease *leases[] = {&lease};
+    Taskmq__Renew renew = TASKMQ__RENEW__INIT;
+    request = request_of (TASKMQ__REQUEST__OP_RENEW);
+    request.renew = &renew;
+    assert_bad (&request, TMQ_INVALID, "worker_id");
+    renew.worker_id = bytes_of (16);
+    assert_bad (&request, TMQ_INVALID, "leases: at least 1");
+    renew.leases = leases;
+    renew.n_leases = 1;
+    assert_good (&request);
+    lease.secret = bytes_of (0);
+    assert_bad (&request, TMQ_INVALID, "lease.secret: must be 16 bytes, not 0");
+
+    Taskmq__Leave leave = TASKMQ__LEAVE__INIT;
+    request = request_of (TASKMQ__REQUEST__OP_LEAVE);
+    request.leave = &leave;
+    assert_bad (&request, TMQ_INVALID, "worker_id");
+    leave.worker_id = bytes_of (16);
+    assert_good (&request);
+}
+
+static void test_push (void **state)
+{
+    (void) state;
+    Taskmq__Lease lease = good_lease ();
+    Taskmq__Progress progress = TASKMQ__PROGRESS__INIT;
+    Taskmq__Push push = TASKMQ__PUSH__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_PUSH);
+    request.push = &push;
+    assert_bad (&request, TMQ_INVALID, "lease: is missing");
+    push.lease = &lease;
+    assert_bad (&request, TMQ_INVALID, "status_message or progress");
+    push.status_message = repeated ('s', 1024);
+    assert_good (&request);
+    push.status_message = repeated ('s', 1025);
+    assert_bad (&request, TMQ_TOO_LARGE, "status_message: 1025 bytes");
+    push.status_message = text_of ("");
+    push.progress = &progress;
+    assert_good (&request);
+    progress.unit = repeated ('u', 32);
+    progress.message = repeated ('m', 1024);
+    assert_good (&request);
+    progress.unit = repeated ('u', 33);
+    assert_bad (&request, TMQ_TOO_LARGE, "progress.unit: 33 bytes, at most 32");
+    progress.unit = text_of ("");
+    progress.message = repeated ('m', 1025);
+    assert_bad (&request, TMQ_TOO_LARGE, "progress.message: 1025 bytes");
+}
+
+static void test_started_and_cancel_ack (void **state)
+{
+    (void) state;
+    Taskmq__Lease lease = good_lease ();
+    Taskmq__Started started = TASKMQ__STARTED__INIT;
+    Taskmq__CancelAck ack = TASKMQ__CANCEL_ACK__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_STARTED);
+    request.started = &started;
+    assert_bad (&request, TMQ_INVALID, "lease: is missing");
+    started.lease = &lease;
+    assert_good (&request);
+    lease.task_id = bytes_of (3);
+    assert_bad (&request, TMQ_INVALID, "lease.task_id: must be 16 bytes, not 3");
+    request = request_of (TASKMQ__REQUEST__OP_CANCEL_ACK);
+    request.cancel_ack = &ack;
+    assert_bad (&request, TMQ_INVALID, "lease: is missing");
+    lease = good_lease ();
+    ack.lease = &lease;
+    assert_good (&request);
+}
+
+static void test_complete (void **state)
+{
+    (void) state;
+    Taskmq__Lease lease = good_lease ();
+    Taskmq__Complete complete = TASKMQ__COMPLETE__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_COMPLETE);
+    request.complete = &complete;
+    assert_bad (&request, TMQ_INVALID, "lease: is missing");
+    complete.lease = &lease;
+    complete.result_type = repeated ('t', 256);
+    assert_good (&request);
+    complete.result_bytes = TMQ_FRAME_BYTES_MAX;
+    assert_int_equal (judge (&request, TMQ_FRAME_BYTES_MAX).code, TMQ_OK);
+    assert_bad (&request, TMQ_INVALID, "mention 262144 bytes, the second frame has 0");
+    complete.result_bytes++;
+    assert_bad (&request, TMQ_TOO_LARGE, "result_bytes: 262145, at most 262144");
+    complete.result_bytes = 0;
+    complete.result_type = repeated ('t', 257);
+    assert_bad (&request, TMQ_TOO_LARGE, "result_type");
+}
+
+static void test_fail (void **state)
+{
+    (void) state;
+    Taskmq__Lease lease = good_lease ();
+    Taskmq__Fail fail = TASKMQ__FAIL__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_FAIL);
+    request.fail = &fail;
+    assert_bad (&request, TMQ_INVALID, "lease: is missing");
+    fail.lease = &lease;
+    fail.message = repeated ('m', 1024);
+    fail.data = text_of ("[1]");
+    fail.code = -33000;
+    assert_good (&request);
+    fail.code = -33100;
+    assert_good (&request);
+    fail.code = -33001;
+    assert_bad (&request, TMQ_INVALID, "code: -33099..-33001 are the broker's own");
+    fail.code = -33099;
+    assert_bad (&request, TMQ_INVALID, "code");
+    fail.code = 1;
+    fail.data = text_of ("no");
+    assert_bad (&request, TMQ_INVALID, "data: must be JSON");
+    fail.data = repeated ('1', TMQ_ERROR_DATA_BYTES_MAX);
+    assert_good (&request);
+    fail.data = repeated ('1', TMQ_ERROR_DATA_BYTES_MAX + 1);
+    assert_bad (&request, TMQ_TOO_LARGE, "data: 16385 bytes");
+    fail.data = text_of ("");
+    fail.message = repeated ('m', 1025);
+    assert_bad (&request, TMQ_TOO_LARGE, "message");
+    fail.message = text_of ("");
+    fail.result_bytes = 3;
+    assert_int_equal (judge (&request, 3).code, TMQ_OK);
+    fail.result_bytes = TMQ_FRAME_BYTES_MAX + 1;
+    assert_bad (&request, TMQ_TOO_LARGE, "result_bytes");
+}
+
+static void test_release (void **state)
+{
+    (void) state;
+    Taskmq__Lease lease = good_lease ();
+    Taskmq__Release release = TASKMQ__RELEASE__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_RELEASE);
+    request.release = &release;
+    assert_bad (&request, TMQ_INVALID, "lease: is missing");
+    release.lease = &lease;
+    release.delay_ms = TMQ_RELEASE_DELAY_MS_MAX;
+    assert_good (&request);
+    release.delay_ms++;
+    assert_bad (&request, TMQ_INVALID, "delay_ms: must be in 0..86400000");
+    release.delay_ms = 1;
+    release.no_delay = true;
+    assert_bad (&request, TMQ_INVALID, "delay_ms: must be 0 beside no_delay");
+    release.delay_ms = 0;
+    assert_good (&request);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_hello),
+        cmocka_unit_test (test_hello_is_alone),
+        cmocka_unit_test (test_requests_for_one_task),
+        cmocka_unit_test (test_resolve),
+        cmocka_unit_test (test_filters_of_list_and_count),
+        cmocka_unit_test (test_wait),
+        cmocka_unit_test (test_cancel),
+        cmocka_unit_test (test_subscribe),
+        cmocka_unit_test (test_credit_and_unsubscribe),
+        cmocka_unit_test (test_register),
+        cmocka_unit_test (test_worker_credit_renew_and_leave),
+        cmocka_unit_test (test_push),
+        cmocka_unit_test (test_started_and_cancel_ack),
+        cmocka_unit_test (test_complete),
+        cmocka_unit_test (test_fail),
+        cmocka_unit_test (test_release),
+    };
+    return cmocka_run_group_tests (tests, judge_setup, judge_teardown);
+}
