@@ -1,0 +1,181 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The table of commands: it feeds the parser, --help and `taskctl help`. */
+#include "commands.h"
+
+#include "app.h"
+
+/* The longest span of time that may be given: ten years. */
+#define DURATION_MAX TMQ_TTL_MS_MAX
+/* Timeouts of the library are 32 bits of milliseconds; the largest value means for ever. */
+#define WAIT_MAX (UINT32_MAX - 1)
+
+#define END_OF_OPTIONS                                                                             \
+    {                                                                                              \
+        OPT_END, NULL, 0, KIND_FLAG, 0, 0, NULL, NULL                                              \
+    }
+
+const option_spec_t global_options[] = {
+    {OPT_ENDPOINT, "endpoint", 'e', KIND_TEXT, 0, 0, "URI",
+     "where the broker listens; several are tried in turn (TASKMQ_ENDPOINT)"},
+    {OPT_NAMESPACE, "namespace", 'n', KIND_NAME, 0, 0, "NAME",
+     "default: default (TASKMQ_NAMESPACE)"},
+    {OPT_OUTPUT, "output", 'o', KIND_FORMAT, 0, 0, "FORMAT", "table, wide, json, jsonl or id"},
+    {OPT_TIMEOUT, "timeout", 0, KIND_DURATION, 1, WAIT_MAX, "DURATION",
+     "for one request; default 5s (TASKMQ_TIMEOUT)"},
+    {OPT_COLOR, "color", 0, KIND_COLOR, 0, 0, "WHEN", "auto, always or never"},
+    {OPT_REQUEST_ID, "request-id", 0, KIND_REQUEST, 0, 0, "HEX",
+     "repeat a submit whose outcome was unknown"},
+    {OPT_QUIET, "quiet", 'q', KIND_FLAG, 0, 0, NULL, "no remarks on stderr, only errors"},
+    {OPT_VERBOSE, "verbose", 'v', KIND_FLAG, 0, 0, NULL, "say on stderr what is done"},
+    {OPT_VERSION, "version", 0, KIND_FLAG, 0, 0, NULL, "show the version"},
+    {OPT_HELP, "help", 'h', KIND_FLAG, 0, 0, NULL, "show this help"},
+    END_OF_OPTIONS};
+
+static const option_spec_t submit_options[] = {
+    {OPT_DATA, "data", 0, KIND_TEXT, 0, 0, "STR", "the payload"},
+    {OPT_FILE, "file", 0, KIND_TEXT, 0, 0, "FILE", "the payload is the content of FILE"},
+    {OPT_BATCH, "batch", 0, KIND_TEXT, 0, 0, "FILE",
+     "submit one task per line of FILE (- is stdin), each a JSON object"},
+    {OPT_SESSION, "session", 0, KIND_NAME, 0, 0, "NAME", "the thread of work it belongs to"},
+    {OPT_PRIORITY, "priority", 0, KIND_NUMBER, 0, 255, "N",
+     "0 to 255, higher is sooner; default 100"},
+    {OPT_TTL, "ttl", 0, KIND_DURATION, 0, DURATION_MAX, "DURATION",
+     "time to live; default 24h, 0 is for ever"},
+    {OPT_ID, "id", 0, KIND_TEXT, 0, 0, "UUID", "its id, a UUIDv7, made by you"},
+    {OPT_DEDUP_KEY, "dedup-key", 0, KIND_TEXT, 0, TMQ_DEDUP_KEY_BYTES_MAX, "KEY",
+     "the same key with the same content gives the same task"},
+    {OPT_METHOD, "method", 0, KIND_TEXT, 0, TMQ_METHOD_BYTES_MAX, "TEXT",
+     "what is to be done, for the worker"},
+    {OPT_CONTENT_TYPE, "content-type", 0, KIND_TEXT, 0, TMQ_CONTENT_TYPE_BYTES_MAX, "TYPE",
+     "of the payload"},
+    {OPT_LABEL, "label", 0, KIND_LABEL, 0, 0, "NAME=VALUE", "up to 16 of them"},
+    {OPT_META, "meta", 0, KIND_TEXT, 0, TMQ_META_BYTES_MAX, "JSON", "an object of your own"},
+    {OPT_MAX_ATTEMPTS, "max-attempts", 0, KIND_NUMBER, 1, TMQ_MAX_ATTEMPTS_MAX, "N",
+     "how often it may fail; default 3"},
+    {OPT_BACKOFF, "backoff", 0, KIND_DURATION, 1, TMQ_BACKOFF_MS_MAX, "DURATION",
+     "before the second attempt, doubled each time; default 1s"},
+    {OPT_LEASE, "lease", 0, KIND_DURATION, TMQ_LEASE_MS_MIN, TMQ_LEASE_MS_MAX, "DURATION",
+     "how long a silent worker keeps it; default 30s"},
+    {OPT_POLL_INTERVAL, "poll-interval", 0, KIND_DURATION, 1, WAIT_MAX, "DURATION",
+     "advice to those who poll; default 1s"},
+    {OPT_WAIT, "wait", 0, KIND_FLAG, 0, 0, NULL,
+     "wait for the end; then the result is on stdout, the id on stderr"},
+    {OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION", "how long to --wait; exit 7 after"},
+    {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "check everything, submit nothing"},
+    END_OF_OPTIONS};
+
+static const option_spec_t get_options[] = {
+    {OPT_PAYLOAD, "payload", 0, KIND_FLAG, 0, 0, NULL, "with what the task carries in"},
+    {OPT_EVENTS, "events", 0, KIND_FLAG, 0, 0, NULL, "with its history"},
+    END_OF_OPTIONS};
+
+static const option_spec_t no_options[] = {END_OF_OPTIONS};
+
+static const option_spec_t result_options[] = {
+    {OPT_WAIT, "wait", 0, KIND_FLAG, 0, 0, NULL, "wait for the end of the task"},
+    {OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION", "how long to --wait; exit 7 after"},
+    END_OF_OPTIONS};
+
+static const option_spec_t wait_options[] = {
+    {OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION", "how long; exit 7 after"},
+    END_OF_OPTIONS};
+
+#define FILTER_OPTIONS                                                                             \
+    {OPT_QUEUE, "queue", 0, KIND_NAME, 0, 0, "NAME", "of this queue; several are OR"},             \
+        {OPT_STATUS, "status", 0, KIND_STATUS, 0, 0, "STATUS", "in this status; several are OR"},  \
+    {                                                                                              \
+        OPT_SESSION, "session", 0, KIND_NAME, 0, 0, "NAME", "of this session; several are OR"      \
+    }
+#define CREATED_OPTIONS                                                                            \
+    {OPT_SINCE, "since",                                                                           \
+     0,         KIND_TIME,                                                                         \
+     0,         0,                                                                                 \
+     "TIME",    "created then or later: 2026-11-21T21:05:00Z, or 90m for 90 minutes ago"},         \
+    {                                                                                              \
+        OPT_UNTIL, "until", 0, KIND_TIME, 0, 0, "TIME", "created before"                           \
+    }
+
+static const option_spec_t list_options[] = {
+    FILTER_OPTIONS,
+    CREATED_OPTIONS,
+    {OPT_LIMIT, "limit", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "at most N tasks; default 50"},
+    {OPT_CURSOR, "cursor", 0, KIND_TEXT, 0, TMQ_CURSOR_BYTES_MAX, "CURSOR",
+     "go on behind an earlier page with the same filters"},
+    {OPT_ALL, "all", 0, KIND_FLAG, 0, 0, NULL, "all of them, page after page"},
+    END_OF_OPTIONS};
+
+static const option_spec_t count_options[] = {FILTER_OPTIONS, CREATED_OPTIONS, END_OF_OPTIONS};
+
+static const option_spec_t watch_options[] = {
+    FILTER_OPTIONS,
+    {OPT_SINCE, "since", 0, KIND_TEXT, 0, 0, "WHERE",
+     "from a cursor (GEN-SEQ or SEQ; 0 is the beginning), a time, or 90m for 90 minutes ago"},
+    {OPT_SNAPSHOT, "snapshot", 0, KIND_FLAG, 0, 0, NULL, "first the present state of all of them"},
+    {OPT_UNTIL, "until", 0, KIND_STATUS, 0, 0, "STATUS",
+     "end when every task named has it or has ended"},
+    {OPT_COUNT, "count", 0, KIND_NUMBER, 1, UINT64_MAX, "N", "end after N events"},
+    {OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION", "end after that time, exit 0"},
+    END_OF_OPTIONS};
+
+static const option_spec_t work_options[] = {
+    {OPT_JOBS, "jobs", 'j', KIND_NUMBER, 1, TMQ_CREDIT_MAX, "N", "tasks at a time; default 1"},
+    {OPT_PAYLOAD_FILE, "payload-file", 0, KIND_FLAG, 0, 0, NULL,
+     "the payload is in the file $TASKMQ_PAYLOAD_FILE, stdin is empty"},
+    {OPT_RESULT_TYPE, "result-type", 0, KIND_TEXT, 0, TMQ_CONTENT_TYPE_BYTES_MAX, "TYPE",
+     "content type of the result; default text/plain if it is UTF-8"},
+    {OPT_RELEASE_DELAY, "release-delay", 0, KIND_DURATION, 0, TMQ_RELEASE_DELAY_MS_MAX, "DURATION",
+     "how long a task that was given back (exit 75) waits; default 1s"},
+    {OPT_DRAIN, "drain", 0, KIND_FLAG, 0, 0, NULL, "end when the queues are empty"},
+    {OPT_MAX_TASKS, "max-tasks", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "end after N tasks"},
+    END_OF_OPTIONS};
+
+const command_t commands[] = {
+    {"submit", NULL, "QUEUE [--data STR | --file FILE | -] [options]\n--batch FILE [--dry-run]",
+     "submit a task, print its id",
+     "Without a payload option the payload is empty; - reads it from stdin.\n"
+     "A line of --batch is {\"queue\":...,\"data\":...} and the options by their names with\n"
+     "underscores. All lines are checked before the first is submitted; then one line\n"
+     "of output follows per line of input: the id, or nothing where it was refused.",
+     submit_options, 0, 2, false, run_submit},
+    {"get", NULL, "ID... [options]", "show tasks", NULL, get_options, 1, -1, false, run_get},
+    {"payload", NULL, "ID", "the bytes that a task carries in, raw", NULL, no_options, 1, 1, false,
+     run_payload},
+    {"result", NULL, "ID [options]", "the bytes of a task's result, raw",
+     "Of a failed or cancelled task the error is on stderr and the exit code 8; of one\n"
+     "that has not ended the exit code is 6.",
+     result_options, 1, 1, false, run_result},
+    {"wait", NULL, "ID... [options]", "wait until tasks have ended",
+     "Prints one task a line as it ends. Exit code 0 only if all completed, 8 if one\n"
+     "failed or was cancelled, 7 at the deadline.",
+     wait_options, 1, -1, false, run_wait},
+    {"list", "ls", "[options]", "list tasks, newest first", NULL, list_options, 0, 0, false,
+     run_list},
+    {"count", NULL, "[options]", "count tasks", NULL, count_options, 0, 0, false, run_count},
+    {"watch", NULL, "[ID...] [options]", "show what happens, live",
+     "At the end the cursor to go on with (--since) is on stderr.", watch_options, 0, -1, false,
+     run_watch},
+    {"cancel", NULL, "ID...", "cancel tasks",
+     "Cancelling a cancelled task is no error; one that has ended otherwise: exit 6.", no_options,
+     1, -1, false, run_cancel},
+    {"work", NULL, "QUEUE... [options] -- COMMAND...", "run a program for each task of a queue",
+     "The payload is the program's stdin, its stdout the result; stderr passes through.\n"
+     "Exit 0 completes the task, 100 fails it for good, 75 gives it back uncounted; any\n"
+     "other exit or a signal fails the attempt, which is repeated while attempts are\n"
+     "left. A cancelled task gets SIGTERM, 10s later SIGKILL.\n"
+     "\n"
+     "The program finds TASKMQ_TASK_ID, _ATTEMPT, _QUEUE, _SESSION, _METHOD in its\n"
+     "environment, and in TASKMQ_FD the number of a socket for lines: it may write\n"
+     "\"progress DONE/TOTAL [text]\" and can read \"cancel\" and \"deadline SECONDS\".\n"
+     "\n"
+     "SIGTERM finishes what runs and takes no more (exit 0); a second one gives it back\n"
+     "(exit 143).",
+     work_options, 1, TMQ_WORKER_QUEUES_MAX, true, run_work},
+    {"stats", NULL, "", "numbers of the broker and its queues", NULL, no_options, 0, 0, false,
+     run_stats},
+    {"ping", NULL, "", "is the broker there, and how fast is it", NULL, no_options, 0, 0, false,
+     run_ping},
+    {"help", NULL, "[COMMAND]", "how to use a command", NULL, no_options, 0, 1, false, run_help},
+    {NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, false, NULL}};

@@ -1,0 +1,99 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* taskctl: the command line of taskmq. Reads the command line, settles what is global, and runs one
+ * command of the table. */
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "commands.h"
+#include "units.h"
+
+/* NO_COLOR wins over CLICOLOR_FORCE, and --color over both. */
+static bool wants_color (const args_t *args)
+{
+    const char *no = getenv ("NO_COLOR");
+    const char *force = getenv ("CLICOLOR_FORCE");
+    const char *terminal = getenv ("TERM");
+    const uint64_t when = args_number (args, OPT_COLOR, COLOR_AUTO);
+    if (when != COLOR_AUTO)
+        return when == COLOR_ALWAYS;
+    if (no && *no)
+        return false;
+    if (force && *force && strcmp (force, "0") != 0)
+        return true;
+    return isatty (STDOUT_FILENO) && terminal && strcmp (terminal, "dumb") != 0;
+}
+
+static int settle_timeout (app_t *app)
+{
+    const char *text = getenv ("TASKMQ_TIMEOUT");
+    int64_t ms = TMQ_REQUEST_DEADLINE_MS_DEFAULT;
+    app->timeout_ms = TMQ_REQUEST_DEADLINE_MS_DEFAULT;
+    if (!args_has (&app->args, OPT_TIMEOUT) && text && *text &&
+        (!duration_parse (&ms, text, NULL) || ms == 0 || ms >= UINT32_MAX))
+        return usage_error (app, "a duration with its unit, such as 500ms or 5s",
+                            "TASKMQ_TIMEOUT is '%s'", text);
+    app->timeout_ms = (uint32_t) args_number (&app->args, OPT_TIMEOUT, (uint64_t) ms);
+    return 0;
+}
+
+static int settle (app_t *app)
+{
+    const args_t *args = &app->args;
+    app->format = (format_t) args_number (args, OPT_OUTPUT, FORMAT_TABLE);
+    app->quiet = args_has (args, OPT_QUIET);
+    app->verbose = args_has (args, OPT_VERBOSE);
+    app->color = wants_color (args);
+    app->utf8 = strcmp (nl_langinfo (CODESET), "UTF-8") == 0;
+    return settle_timeout (app);
+}
+
+static int run (app_t *app)
+{
+    const args_t *args = &app->args;
+    if (args_has (args, OPT_VERSION)) {
+        printf ("taskctl %d.%d.%d\n", TMQ_VERSION_MAJOR, TMQ_VERSION_MINOR, TMQ_VERSION_PATCH);
+        return EXIT_OK;
+    }
+    if (args_has (args, OPT_HELP)) {
+        help_print (args->command);
+        return EXIT_OK;
+    }
+    if (args->problem.text[0])
+        return usage_error (app, args->problem.hint, "%s", args->problem.text);
+    if (!args->command)
+        return usage_error (app, "taskctl help", "no command is given");
+    if (args_has (args, OPT_REQUEST_ID) && args->command->run != run_submit)
+        return usage_error (app, "run the same command again: repeating it does no harm",
+                            "--request-id is only for submit");
+    return args->command->run (app);
+}
+
+/* Data that did not reach its reader is a failure, also when only the last flush tells. */
+static int close_output (const app_t *app, int exit_code)
+{
+    if (!fflush (stdout) && !ferror (stdout))
+        return exit_code;
+    const int code = code_error (app, TMQ_SYSTEM, NULL, "cannot write the output");
+    return exit_code == EXIT_OK ? code : exit_code;
+}
+
+int main (int argc, char **argv)
+{
+    app_t app = {0};
+    setlocale (LC_ALL, "");
+    args_parse (&app.args, argc, argv);
+    int exit_code = settle (&app);
+    if (!exit_code)
+        exit_code = run (&app);
+    app_disconnect (&app);
+    exit_code = close_output (&app, exit_code);
+    args_clear (&app.args);
+    return exit_code;
+}

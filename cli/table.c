@@ -1,0 +1,93 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Tables, on libsmartcols: widths of every script, truncation to the terminal, escapes. */
+#include <libsmartcols.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "show.h"
+
+enum { COLUMNS_MAX = 32 };
+
+struct table {
+    const app_t *app;
+    struct libscols_table *scols;
+    struct libscols_line *line;
+    struct libscols_column *columns[COLUMNS_MAX]; /* NULL: not shown */
+};
+
+size_t terminal_columns (void)
+{
+    struct winsize size;
+    const char *environment = getenv ("COLUMNS");
+    if (!isatty (STDOUT_FILENO))
+        return 0;
+    if (environment && atoi (environment) > 0)
+        return (size_t) atoi (environment);
+    if (ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return 80;
+}
+
+static void *or_die (void *memory)
+{
+    return memory ? memory : must_grow (NULL, SIZE_MAX, 2);
+}
+
+table_t *table_new (const app_t *app, const column_t *columns, size_t count, bool headings)
+{
+    table_t *self = must_alloc (sizeof *self);
+    self->app = app;
+    self->scols = or_die (scols_new_table ());
+    scols_table_enable_colors (self->scols, app->color);
+    scols_table_enable_noheadings (self->scols, !headings);
+    scols_table_set_column_separator (self->scols, "  ");
+    for (size_t i = 0; i < count; i++) {
+        const int flags = columns[i].flags;
+        if ((flags & COLUMN_WIDE) && app->format != FORMAT_WIDE)
+            continue;
+        const int known = (flags & COLUMN_RIGHT ? SCOLS_FL_RIGHT : 0) |
+                          (flags & COLUMN_TRUNCATE ? SCOLS_FL_TRUNC : 0);
+        self->columns[i] =
+            or_die (scols_table_new_column (self->scols, columns[i].title, 0, known));
+    }
+    return self;
+}
+
+void table_row (table_t *self)
+{
+    self->line = or_die (scols_table_new_line (self->scols, NULL));
+}
+
+void table_set (table_t *self, size_t column, const char *format, ...)
+{
+    va_list list;
+    char *text = NULL;
+    if (!self->columns[column])
+        return;
+    va_start (list, format);
+    if (vasprintf (&text, format, list) < 0)
+        or_die (NULL);
+    va_end (list);
+    scols_line_set_column_data (self->line, self->columns[column], *text ? text : "-");
+    free (text);
+}
+
+void table_paint (table_t *self, size_t column, const char *color)
+{
+    if (self->columns[column] && color)
+        scols_cell_set_color (scols_line_get_column_cell (self->line, self->columns[column]),
+                              color);
+}
+
+void table_end (table_t *self)
+{
+    scols_print_table (self->scols);
+    scols_unref_table (self->scols);
+    free (self);
+}
