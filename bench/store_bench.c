@@ -1,0 +1,275 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the store alone costs: synthetic lives (submitted and claimed in one batch, completed in the
+ * next; three events, 200 bytes in, 100 out) committed as fast as it takes them. CPU of the commits
+ * is that of this thread inside store_commit, CPU of the write-back that of all other threads.
+ *
+ *     store-bench DIRECTORY [LIVES [OPERATIONS-PER-BATCH...]] */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bytes.h"
+#include "core/memory.h"
+#include "store/store.h"
+#include "taskmq.pb-c.h"
+
+enum {
+    FIELD_EVENTS = 1, /* of taskmq.EventList */
+    PAYLOAD_BYTES = 200,
+    RESULT_BYTES = 100,
+    UNWRITTEN_BATCHES_MAX = 4000 /* the server's soft limit on what is not written back (A12) */
+};
+
+typedef struct bench {
+    store_t *store;
+    uint64_t batch;
+    uint64_t seq;
+    int64_t number;      /* newest task */
+    int64_t first_open;  /* oldest task not completed */
+    uint64_t *last_seqs; /* of open tasks, by number modulo the size of a batch */
+    size_t per_batch;
+    bytes_t list;
+    double commit_us; /* CPU */
+} bench_t;
+
+static double seconds (clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime (clock, &now);
+    return (double) now.tv_sec + (double) now.tv_nsec / 1e9;
+}
+
+static double process_cpu (void)
+{
+    return seconds (CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static tmq_id_t make_id (int64_t number)
+{
+    tmq_id_t id = {{0x01, 0x90, 0, 0, 0, 0, 0x70, 0, 0x80}};
+    for (unsigned i = 0; i < 4; i++)
+        id.bytes[2 + i] = (uint8_t) (number >> (8 * (3 - i)));
+    uint64_t noise = (uint64_t) number * UINT64_C (0x9e3779b97f4a7c15);
+    memcpy (id.bytes + 9, &noise, 7);
+    return id;
+}
+
+static void add_event (bench_t *bench, const record_t *record, tmq_event_kind_t kind)
+{
+    Taskmq__Event event = TASKMQ__EVENT__INIT;
+    bench->seq++;
+    event.seq = bench->seq;
+    event.at = (uint64_t) record->updated_at;
+    event.kind = kind;
+    event.task_id = (ProtobufCBinaryData){16, (uint8_t *) record->id.bytes};
+    event.queue = (char *) record->queue;
+    event.status = record->status;
+    event.attempt = record->attempt;
+    event.actor = (char *) record->owner;
+    event.previous_seq = bench->last_seqs[(size_t) record->number % bench->per_batch];
+    bytes_append_message (&bench->list, FIELD_EVENTS, &event.base);
+    bench->last_seqs[(size_t) record->number % bench->per_batch] = bench->seq;
+}
+
+static record_t make_record (int64_t number)
+{
+    static const char EMPTY[] = "";
+    record_t record = {.number = number,
+                       .id = make_id (number),
+                       .ns = "default",
+                       .owner = "local",
+                       .queue = "work",
+                       .session = EMPTY,
+                       .method = EMPTY,
+                       .content_type = "application/octet-stream",
+                       .dedup_key = EMPTY,
+                       .meta = EMPTY,
+                       .status_message = EMPTY,
+                       .worker = "bench-worker-1",
+                       .progress_unit = EMPTY,
+                       .progress_message = EMPTY,
+                       .result_type = EMPTY,
+                       .error_message = EMPTY,
+                       .error_data = EMPTY};
+    record.status = TMQ_STATUS_WORKING;
+    record.priority = TMQ_PRIORITY_DEFAULT;
+    record.created_at = record.updated_at = 1700000000000 + number / 50;
+    record.ttl_ms = TMQ_TTL_MS_DEFAULT;
+    record.expires_at = record.created_at + record.ttl_ms;
+    record.poll_interval_ms = TMQ_POLL_INTERVAL_MS_DEFAULT;
+    record.lease_ms = TMQ_LEASE_MS_DEFAULT;
+    record.backoff_ms = TMQ_BACKOFF_MS_DEFAULT;
+    record.max_attempts = TMQ_MAX_ATTEMPTS_DEFAULT;
+    record.attempt = 1;
+    record.version = 2;
+    record.leased = true;
+    memset (record.secret, 1 + (int) (number & 0x7f), sizeof (record.secret));
+    memset (record.worker_id, 2, sizeof (record.worker_id));
+    memset (record.request_id, 3, sizeof (record.request_id));
+    memset (record.digest, 1 + (int) (number & 0x7f), sizeof (record.digest));
+    record.payload_bytes = PAYLOAD_BYTES;
+    return record;
+}
+
+static void submit_and_claim (bench_t *bench, batch_t *batch)
+{
+    record_t record = make_record (++bench->number);
+    bench->last_seqs[(size_t) record.number % bench->per_batch] = 0;
+    add_event (bench, &record, TMQ_EVENT_SUBMITTED);
+    add_event (bench, &record, TMQ_EVENT_CLAIMED);
+    record.last_seq = bench->seq;
+    record.payload = buf_new_uninitialised (PAYLOAD_BYTES);
+    memset (buf_mutable (record.payload), 'p', PAYLOAD_BYTES);
+    batch->records[batch->records_count++] = record_new (&record);
+    buf_drop (record.payload);
+    batch->bytes += sizeof (record_t) + PAYLOAD_BYTES;
+}
+
+static void complete (bench_t *bench, batch_t *batch)
+{
+    record_t record = make_record (bench->first_open++);
+    record.status = TMQ_STATUS_COMPLETED;
+    record.leased = false;
+    record.version = 3;
+    record.started_at = record.finished_at = record.updated_at;
+    record.outcome = TMQ_OUTCOME_RESULT;
+    record.result_type = "text/plain";
+    record.result_bytes = RESULT_BYTES;
+    add_event (bench, &record, TMQ_EVENT_COMPLETED);
+    record.last_seq = bench->seq;
+    record.result = buf_new_uninitialised (RESULT_BYTES);
+    memset (buf_mutable (record.result), 'r', RESULT_BYTES);
+    batch->records[batch->records_count++] = record_new (&record);
+    buf_drop (record.result);
+    batch->bytes += sizeof (record_t) + RESULT_BYTES;
+}
+
+static batch_t *make_batch (bench_t *bench, size_t lives)
+{
+    batch_t *batch = memory_zero (1, sizeof (*batch));
+    batch->no = ++bench->batch;
+    batch->wall_ms = 1700000000000 + (int64_t) batch->no;
+    batch->records = memory_zero (2 * bench->per_batch, sizeof (record_t *));
+    uint64_t first_seq = bench->seq + 1;
+    int64_t open = bench->number - bench->first_open + 1;
+    bytes_clear (&bench->list);
+    for (int64_t i = 0; i < open; i++)
+        complete (bench, batch);
+    for (size_t i = 0; i < lives; i++)
+        submit_and_claim (bench, batch);
+    batch->blocks = memory_zero (1, sizeof (event_block_t));
+    batch->blocks_count = 1;
+    batch->blocks[0] = (event_block_t){memory_text ("default"), first_seq, first_seq,
+                                       (uint32_t) (bench->seq - first_seq + 1),
+                                       buf_new (bench->list.data, bench->list.length)};
+    batch->bytes += bench->list.length;
+    batch->inputs = batch->records_count;
+    return batch;
+}
+
+static void fail (const char *what, const store_error_t *error)
+{
+    fprintf (stderr, "store-bench: %s: %s\n", what, error->text);
+    exit (1);
+}
+
+static void commit (bench_t *bench, batch_t *batch)
+{
+    store_error_t error = {STORE_OK, ""};
+    double start = seconds (CLOCK_THREAD_CPUTIME_ID);
+    if (store_commit (bench->store, batch, &error) != STORE_OK)
+        fail ("commit", &error);
+    bench->commit_us += (seconds (CLOCK_THREAD_CPUTIME_ID) - start) * 1e6;
+}
+
+static void wait_written (bench_t *bench, uint64_t batch)
+{
+    while (store_written (bench->store) < batch) {
+        const struct timespec pause = {0, 200000};
+        nanosleep (&pause, NULL);
+    }
+}
+
+static void remove_files (const char *directory)
+{
+    DIR *list = opendir (directory);
+    if (list == NULL)
+        return;
+    for (struct dirent *entry = readdir (list); entry != NULL; entry = readdir (list)) {
+        char path[4096];
+        snprintf (path, sizeof (path), "%s/%s", directory, entry->d_name);
+        if (entry->d_name[0] != '.')
+            unlink (path);
+    }
+    closedir (list);
+}
+
+static void run (const char *directory, size_t lives, size_t per_batch)
+{
+    bench_t bench = {.first_open = 1, .per_batch = per_batch};
+    store_options_t options = STORE_OPTIONS_INIT;
+    store_error_t error = {STORE_OK, ""};
+    boot_t boot;
+    store_stats_t stats;
+    options.directory = directory;
+    bench.last_seqs = memory_zero (per_batch, sizeof (uint64_t));
+    remove_files (directory);
+    double opening = seconds (CLOCK_MONOTONIC);
+    if (store_open (&bench.store, "sqlite", &options, &boot, &error) != STORE_OK)
+        fail ("open", &error);
+    double start = seconds (CLOCK_MONOTONIC);
+    double cpu = process_cpu ();
+    double own_cpu = seconds (CLOCK_THREAD_CPUTIME_ID);
+    for (size_t done = 0; done < lives; done += per_batch) {
+        commit (&bench, make_batch (&bench, per_batch));
+        store_stats (bench.store, &stats);
+        if (stats.dirty_tasks > UNWRITTEN_BATCHES_MAX)
+            wait_written (&bench, bench.batch - UNWRITTEN_BATCHES_MAX / (2 * per_batch + 1));
+    }
+    commit (&bench, make_batch (&bench, 0));
+    double committed = seconds (CLOCK_MONOTONIC) - start;
+    wait_written (&bench, bench.batch);
+    double wall = seconds (CLOCK_MONOTONIC) - start;
+    double own = seconds (CLOCK_THREAD_CPUTIME_ID) - own_cpu;
+    double others = process_cpu () - cpu - own;
+    double count = (double) bench.number;
+    store_stats (bench.store, &stats);
+    printf ("%6zu lives a batch: commit %5.2f us, write-back %5.2f us CPU a life; %7.0f lives/s,"
+            " %6.0f commits/s (%4.0f us each); %4.0f bytes a task on disk; open %.0f ms\n",
+            per_batch, bench.commit_us / count, others * 1e6 / count, count / wall,
+            (double) bench.batch / committed, (double) stats.commit_us / (double) stats.commits,
+            (double) stats.database_bytes / count, (start - opening) * 1e3);
+    if (store_close (&bench.store, &error) != STORE_OK)
+        fail ("close", &error);
+    bytes_free (&bench.list);
+    free (bench.last_seqs);
+}
+
+int main (int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf (stderr, "usage: store-bench DIRECTORY [LIVES [LIVES-PER-BATCH...]]\n");
+        return 2;
+    }
+    size_t lives = argc > 2 ? strtoul (argv[2], NULL, 10) : 100000;
+    mkdir (argv[1], 0700);
+    if (argc <= 3) {
+        run (argv[1], lives / 20, 1);
+        run (argv[1], lives / 2, 10);
+        run (argv[1], lives, 100);
+        run (argv[1], lives, 1000);
+    }
+    for (int i = 3; i < argc; i++)
+        run (argv[1], lives, strtoul (argv[i], NULL, 10));
+    remove_files (argv[1]);
+    rmdir (argv[1]);
+    return 0;
+}
