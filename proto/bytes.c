@@ -79,7 +79,7 @@ const char *bytes_text (bytes_t *self)
     return (const char *) self->data;
 }
 
-/* ---- protobuf -------------------------------------------------------------------------------- */
+/* protobuf. */
 
 /* Writes a varint and returns its size. */
 static size_t varint_write (uint8_t *out, uint64_t value)

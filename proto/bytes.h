@@ -4,8 +4,8 @@
 
 /* A growing byte buffer, and protobuf's wire format appended to it piece by piece.
  *
- * Failure: when memory is exhausted the buffer remembers it and takes no more; the maker looks once,
- * at the end, at `failed`. So the client library can turn it into an error and the broker into an
+ * Failure: when memory is exhausted the buffer remembers it and takes no more; the maker looks at
+ * `failed` once, at the end. So the client library can turn it into an error and the broker into an
  * abort.
  *
  * The append functions follow proto3: a zero or an empty value is left out. */
@@ -30,7 +30,7 @@ typedef struct bytes {
 
 void bytes_free (bytes_t *self);  /* frees the memory and makes the buffer empty */
 void bytes_clear (bytes_t *self); /* makes it empty, keeps the memory, forgets a failure */
-/* Room for size more bytes at the end, to be counted by the caller (length += …); NULL on failure. */
+/* Room for size more bytes at the end, which the caller counts (length += …); NULL on failure. */
 uint8_t *bytes_reserve (bytes_t *self, size_t size);
 void bytes_append (bytes_t *self, const void *data, size_t size);
 void bytes_append_byte (bytes_t *self, uint8_t byte);
@@ -38,7 +38,7 @@ void bytes_append_text (bytes_t *self, const char *text);
 /* Puts a NUL behind the contents without counting it. The text, or NULL on failure. */
 const char *bytes_text (bytes_t *self);
 
-/* ---- protobuf -------------------------------------------------------------------------------- */
+/* protobuf. */
 
 void bytes_append_varint (bytes_t *self, uint64_t value);
 /* uint32, uint64 and bool fields. */

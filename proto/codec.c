@@ -10,7 +10,7 @@
 
 #include "ids.h"
 
-/* ---- The walk over bytes that nobody has checked yet ------------------------------------------ */
+/* The walk over bytes that nobody has checked yet. */
 
 typedef struct walk {
     arena_t *arena;
@@ -157,7 +157,7 @@ static bool walk_message (walk_t *walk, const ProtobufCMessageDescriptor *type, 
     return true;
 }
 
-/* ---- Decoding --------------------------------------------------------------------------------- */
+/* Decoding. */
 
 static ProtobufCMessage *decode (codec_report_t *report, arena_t *arena,
                                  const ProtobufCMessageDescriptor *type, const void *bytes,
@@ -228,7 +228,7 @@ const Taskmq__EventList *codec_event_list (codec_report_t *report, arena_t *aren
         report, arena, &taskmq__event_list__descriptor, bytes, length);
 }
 
-/* ---- Digest ------------------------------------------------------------------------------------ */
+/* Digest. */
 
 static void digest_field (crypto_generichash_state *state, const void *bytes, size_t length)
 {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* ---- Task ids -------------------------------------------------------------------------------- */
+/* Task ids. */
 
 void id_make (tmq_id_t *out, int64_t wall_ms, const uint8_t random[ID_RANDOM_BYTES])
 {
@@ -82,7 +82,7 @@ bool id_parse (tmq_id_t *out, const char *text)
             digits[count++] = text[i];
     }
     digits[count] = '\0';
-    tmq_id_t id;
+    tmq_id_t id = {{0}};
     if (text[ID_TEXT_LENGTH] != '\0' || !hex_decode (id.bytes, ID_BYTES, digits))
         return false;
     *out = id;
@@ -120,7 +120,7 @@ bool id_ends_with (const tmq_id_t *id, const char *suffix)
            memcmp (digits + ID_SUFFIX_LENGTH_MAX - length, suffix, length) == 0;
 }
 
-/* ---- Hexadecimal ----------------------------------------------------------------------------- */
+/* Hexadecimal. */
 
 void hex_encode (char *out, const void *bytes, size_t length)
 {
@@ -159,7 +159,7 @@ bool hex_decode (void *out, size_t length, const char *text)
     return *text == '\0';
 }
 
-/* ---- Text ------------------------------------------------------------------------------------ */
+/* Text. */
 
 static bool is_name_character (char c)
 {

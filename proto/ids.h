@@ -23,7 +23,7 @@ enum {
     ID_RANDOM_BYTES = 10
 };
 
-/* ---- Task ids -------------------------------------------------------------------------------- */
+/* Task ids. */
 
 /* A UUIDv7 (RFC 9562): 48 bits of wall_ms (since the epoch, UTC), version, variant and 74 of the
  * 80 random bits. */
@@ -51,14 +51,14 @@ bool id_suffix_is_valid (const char *suffix);
 /* suffix in its form on the wire. */
 bool id_ends_with (const tmq_id_t *id, const char *suffix);
 
-/* ---- Hexadecimal ----------------------------------------------------------------------------- */
+/* Hexadecimal. */
 
 /* Writes 2 * length lower-case digits and a NUL. */
 void hex_encode (char *out, const void *bytes, size_t length);
 /* Reads exactly 2 * length digits of either case that end with a NUL; else false. */
 bool hex_decode (void *out, size_t length, const char *text);
 
-/* ---- Text ------------------------------------------------------------------------------------ */
+/* Text. */
 
 /* [A-Za-z0-9._-]{1,64} (S18). */
 bool name_is_valid (const char *text);

@@ -23,7 +23,7 @@
 #include "bytes.h"
 #include "taskmq_types.h"
 
-/* ---- Checking -------------------------------------------------------------------------------- */
+/* Checking. */
 
 enum { JSON_DEPTH_MAX = 128 }; /* arrays and objects inside each other */
 
@@ -33,7 +33,7 @@ bool json_text_is_valid (const void *text, size_t length);
 /* … and that value is an object. */
 bool json_text_is_object (const void *text, size_t length);
 
-/* ---- Writing --------------------------------------------------------------------------------- */
+/* Writing. */
 
 typedef struct json_writer {
     bytes_t *out;
@@ -66,7 +66,7 @@ void json_write_body (json_writer_t *self, const char *content_type, const void 
 /* Ends a document or a line. */
 void json_write_newline (json_writer_t *self);
 
-/* ---- Tasks and events -------------------------------------------------------------------------- */
+/* Tasks and events. */
 
 /* Views: what is to be shown, borrowed from whatever structs the caller has. Strings may be NULL or
  * empty when absent; times are ms since the epoch, 0 when absent. */

@@ -14,7 +14,7 @@
 
 enum { BODY_HASH_BYTES = 32 };
 
-/* ---- Members ----------------------------------------------------------------------------------- */
+/* Members. */
 
 static void member_text (json_writer_t *writer, const char *key, const char *text)
 {
@@ -125,7 +125,7 @@ static void member_hash (json_writer_t *writer, const char *key, const void *byt
     member_text (writer, key, text);
 }
 
-/* ---- Tasks -------------------------------------------------------------------------------------- */
+/* Tasks. */
 
 static bool task_has_result (const task_view_t *task)
 {
@@ -239,7 +239,7 @@ void json_write_snapshot (json_writer_t *self, const task_view_t *task)
     json_write_object_end (self);
 }
 
-/* ---- Events ------------------------------------------------------------------------------------- */
+/* Events. */
 
 void json_write_event (json_writer_t *self, const event_view_t *event)
 {
@@ -272,7 +272,7 @@ void json_write_gap (json_writer_t *self, uint64_t from, uint64_t to)
     json_write_object_end (self);
 }
 
-/* ---- From the wire -------------------------------------------------------------------------------- */
+/* From the wire. */
 
 static bool labels_from_wire (const label_view_t **out, Taskmq__Label *const *labels, size_t count,
                               arena_t *arena)

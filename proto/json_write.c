@@ -85,7 +85,7 @@ void json_write_int (json_writer_t *self, int64_t value)
     write_text (self, digits);
 }
 
-/* ---- Strings ----------------------------------------------------------------------------------- */
+/* Strings. */
 
 /* What may stand in a JSON string as it is. DEL and the C1 controls move cursors on terminals. */
 static bool is_plain (uint8_t byte)
@@ -167,7 +167,7 @@ void json_write_time (json_writer_t *self, int64_t ms)
         json_write_string (self, text, strlen (text));
 }
 
-/* ---- Whole texts and bodies --------------------------------------------------------------------- */
+/* Whole texts and bodies. */
 
 /* Copies one string of a valid JSON text, from quote to quote; returns its length. Escapes stay as
  * they are, controls that JSON allows but a terminal obeys are escaped. */

@@ -19,7 +19,7 @@ typedef struct tmq_id {
     uint8_t bytes[16];
 } tmq_id_t;
 
-/* ---- Statuses (S1): number, NAME, text, terminal ------------------------------------------- */
+/* Statuses (S1): number, NAME, text, terminal. */
 #define TMQ_STATUS_MAP(X)                                                                          \
     X (1, QUEUED, "queued", 0)                                                                     \
     X (2, WORKING, "working", 0)                                                                   \
@@ -35,7 +35,7 @@ typedef enum tmq_status {
 #undef X
 } tmq_status_t;
 
-/* ---- Phases: queued is ready, scheduled, blocked or paused; working is leased or late -------- */
+/* Phases: queued is ready, scheduled, blocked or paused; working is leased or late. */
 #define TMQ_PHASE_MAP(X)                                                                           \
     X (1, READY, "ready")                                                                          \
     X (2, SCHEDULED, "scheduled")                                                                  \
@@ -51,7 +51,7 @@ typedef enum tmq_phase {
 #undef X
 } tmq_phase_t;
 
-/* ---- Kinds of event (S22). The numbers of kinds that later work brings are reserved. --------- */
+/* Kinds of event (S22). The numbers of kinds that later work brings are reserved. */
 #define TMQ_EVENT_MAP(X)                                                                           \
     X (1, SUBMITTED, "submitted")                                                                  \
     X (2, CLAIMED, "claimed")                                                                      \
@@ -78,7 +78,7 @@ typedef enum tmq_event_kind {
 #undef X
 } tmq_event_kind_t;
 
-/* ---- Kinds of outcome (S20) ----------------------------------------------------------------- */
+/* Kinds of outcome (S20). */
 #define TMQ_OUTCOME_MAP(X)                                                                         \
     X (1, RESULT, "result")                                                                        \
     X (2, TOOL_ERROR, "tool_error")                                                                \
@@ -91,7 +91,7 @@ typedef enum tmq_outcome_kind {
 #undef X
 } tmq_outcome_kind_t;
 
-/* ---- Answers: number, NAME, text, retriable --------------------------------------------------
+/* Answers: number, NAME, text, retriable.
  * 1..63 come from the broker, from 64 the library speaks for itself. Retriable says that the same
  * call may succeed later without a change of its arguments. */
 #define TMQ_ERROR_MAP(X)                                                                           \
@@ -133,7 +133,7 @@ typedef enum tmq_code {
 #undef X
 } tmq_code_t;
 
-/* ---- Codes of our own in a task's error (S21); a worker may not use -33001..-33099. ----------- */
+/* Codes of our own in a task's error (S21); a worker may not use -33001..-33099. */
 #define TMQ_TASK_ERROR_MAP(X)                                                                      \
     X (-33001, EXPIRED, "the task's time to live ended before it was claimed")                     \
     X (-33002, LEASE_LOST, "the worker was lost and no attempts are left")                         \
@@ -148,38 +148,38 @@ typedef enum tmq_task_error {
 #define X(number, NAME, text) TMQ_TASK_ERROR_##NAME = number,
     TMQ_TASK_ERROR_MAP (X)
 #undef X
-    TMQ_TASK_ERROR_RESERVED_FIRST = -33099,
+        TMQ_TASK_ERROR_RESERVED_FIRST = -33099,
     TMQ_TASK_ERROR_RESERVED_LAST = -33001
 } tmq_task_error_t;
 
-/* ---- Limits and defaults (units last) --------------------------------------------------------
+/* Limits and defaults (units last).
  * The ones that both ends must agree on. What an operator may change is in the broker's
  * configuration and reported by the welcome. */
 enum {
     TMQ_PROTOCOL_VERSION = 1,
 
-    TMQ_NAME_LENGTH_MAX = 64,            /* queues, namespaces, sessions, workers, label keys (S18) */
-    TMQ_ENVELOPE_BYTES_MAX = 64 * 1024,  /* first frame: bounds protobuf's 100x allocation (A32) */
-    TMQ_FRAME_BYTES_MAX = 256 * 1024,    /* second frame, so also one payload or result */
-    TMQ_SUBMIT_ITEMS_MAX = 256,          /* of one submit batch (A36) */
-    TMQ_REQUESTS_MAX = 1024,             /* of one message */
+    TMQ_NAME_LENGTH_MAX = 64, /* queues, namespaces, sessions, workers, label keys (S18) */
+    TMQ_ENVELOPE_BYTES_MAX = 64 * 1024, /* first frame: bounds protobuf's 100x allocation (A32) */
+    TMQ_FRAME_BYTES_MAX = 256 * 1024,   /* second frame, so also one payload or result */
+    TMQ_SUBMIT_ITEMS_MAX = 256,         /* of one submit batch (A36) */
+    TMQ_REQUESTS_MAX = 1024,            /* of one message */
     TMQ_LABELS_MAX = 16,
-    TMQ_LABEL_BYTES_MAX = 256,           /* of one label's value */
+    TMQ_LABEL_BYTES_MAX = 256, /* of one label's value */
     TMQ_META_BYTES_MAX = 16 * 1024,
-    TMQ_MESSAGE_BYTES_MAX = 1024,        /* status, progress and error messages */
+    TMQ_MESSAGE_BYTES_MAX = 1024, /* status, progress and error messages */
     TMQ_ERROR_DATA_BYTES_MAX = 16 * 1024,
     TMQ_METHOD_BYTES_MAX = 256,
     TMQ_CONTENT_TYPE_BYTES_MAX = 256,
     TMQ_DEDUP_KEY_BYTES_MAX = 256,
-    TMQ_UNIT_BYTES_MAX = 32,             /* of progress */
+    TMQ_UNIT_BYTES_MAX = 32, /* of progress */
     TMQ_OWNER_BYTES_MAX = 128,
-    TMQ_SUFFIX_LENGTH_MIN = 6,           /* hexadecimal digits of a short id */
-    TMQ_SUFFIX_TASKS_MAX = 10000,        /* newest tasks among which a short id is looked up */
+    TMQ_SUFFIX_LENGTH_MIN = 6,    /* hexadecimal digits of a short id */
+    TMQ_SUFFIX_TASKS_MAX = 10000, /* newest tasks among which a short id is looked up */
     TMQ_LIST_LIMIT_DEFAULT = 50,
     TMQ_LIST_LIMIT_MAX = 1000,
-    TMQ_FILTER_VALUES_MAX = 64,          /* queues, statuses, tasks, … of one filter */
-    TMQ_WAIT_IDS_MAX = 1000,             /* of one wait */
-    TMQ_CREDIT_MAX = 1000,               /* assignments a worker may hold */
+    TMQ_FILTER_VALUES_MAX = 64, /* queues, statuses, tasks, … of one filter */
+    TMQ_WAIT_IDS_MAX = 1000,    /* of one wait */
+    TMQ_CREDIT_MAX = 1000,      /* assignments a worker may hold */
     TMQ_WORKER_QUEUES_MAX = 64,
     TMQ_LINK_SUBSCRIPTIONS_MAX = 1000,
     TMQ_LINK_WAITS_MAX = 10000,
@@ -197,17 +197,17 @@ enum {
     TMQ_BACKOFF_JITTER_PERCENT = 20,
     TMQ_RELEASE_DELAY_MS_DEFAULT = 1000,
     TMQ_RELEASE_DELAY_MS_MAX = 24 * 60 * 60 * 1000,
-    TMQ_UNCOUNTED_BACKOFF_FROM = 3,  /* uncounted returns in a row that wait the backoff (S4) */
-    TMQ_UNCOUNTED_COUNT_FROM = 10,   /* … that count as failures (S4) */
+    TMQ_UNCOUNTED_BACKOFF_FROM = 3, /* uncounted returns in a row that wait the backoff (S4) */
+    TMQ_UNCOUNTED_COUNT_FROM = 10,  /* … that count as failures (S4) */
     TMQ_TTL_MS_DEFAULT = 24 * 60 * 60 * 1000,
-    TMQ_RESULT_TTL_MS_MIN = 24 * 60 * 60 * 1000, /* after the end, or the task's ttl if smaller (S14) */
+    TMQ_RESULT_TTL_MS_MIN = 24 * 60 * 60 * 1000, /* after the end; less if the ttl is (S14) */
     TMQ_POLL_INTERVAL_MS_DEFAULT = 1000,
     TMQ_REQUEST_DEADLINE_MS_DEFAULT = 5000,
     TMQ_HEARTBEAT_MS = 2000,
     TMQ_HEARTBEATS_MISSED_MAX = 3,
-    TMQ_GONE_GRACE_MS = 5000,        /* after the hint that a peer's connection ended (A39) */
-    TMQ_UPTO_INTERVAL_MS = 5000,     /* an empty event batch follows at least this often (A42) */
-    TMQ_SWEEP_ITEMS_MAX = 500        /* removed in one slice (S16) */
+    TMQ_GONE_GRACE_MS = 5000,    /* after the hint that a peer's connection ended (A39) */
+    TMQ_UPTO_INTERVAL_MS = 5000, /* an empty event batch follows at least this often (A42) */
+    TMQ_SWEEP_ITEMS_MAX = 500    /* removed in one slice (S16) */
 };
 
 /* The longest ttl and delay: ten years, so that sums of times stay far from the end of int64. */

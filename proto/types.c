@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The tables of taskmq_types.h as functions. Each switch is written by its table, so a new row needs
- * nothing here. */
+/* The tables of taskmq_types.h as functions. Each switch is written by its table, so a new row
+ * needs nothing here. */
 #include "types.h"
 
 #include <string.h>

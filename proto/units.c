@@ -126,7 +126,7 @@ const char *size_format (char out[UNITS_TEXT_SIZE], uint64_t bytes)
     return out;
 }
 
-/* ---- Times ------------------------------------------------------------------------------------- */
+/* Times. */
 
 /* The last millisecond of the year 9999. */
 #define TIME_MS_MAX INT64_C (253402300799999)

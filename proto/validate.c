@@ -13,7 +13,7 @@
 #include "json.h"
 #include "types.h"
 
-/* ---- What checks are made of ------------------------------------------------------------------ */
+/* What checks are made of. */
 
 /* One request under judgement. */
 typedef struct check {
@@ -154,7 +154,7 @@ static bool check_leases (check_t *check, Taskmq__Lease *const *leases, size_t c
     return true;
 }
 
-/* ---- The link --------------------------------------------------------------------------------- */
+/* The link. */
 
 enum { CLIENT_TEXT_BYTES_MAX = 64 };
 
@@ -178,7 +178,7 @@ static bool check_hello (check_t *check, const Taskmq__Request *request)
            check_text (check, "client", hello->client, CLIENT_TEXT_BYTES_MAX);
 }
 
-/* ---- Tasks ------------------------------------------------------------------------------------ */
+/* Tasks. */
 
 static bool check_task_times (check_t *check, const Taskmq__TaskSpec *task)
 {
@@ -325,7 +325,7 @@ static bool check_wait (check_t *check, const Taskmq__Request *request)
            check_ids (check, "task_ids", wait->task_ids, wait->n_task_ids);
 }
 
-/* ---- Subscriptions ----------------------------------------------------------------------------- */
+/* Subscriptions. */
 
 static bool check_subscription (check_t *check, uint64_t subscription)
 {
@@ -364,7 +364,7 @@ static bool check_unsubscribe (check_t *check, const Taskmq__Request *request)
     return check_subscription (check, request->unsubscribe->subscription);
 }
 
-/* ---- Workers ------------------------------------------------------------------------------------ */
+/* Workers. */
 
 static bool check_register (check_t *check, const Taskmq__Request *request)
 {
@@ -450,7 +450,7 @@ static bool check_leave (check_t *check, const Taskmq__Request *request)
     return check_16_bytes (check, "worker_id", &request->leave->worker_id);
 }
 
-/* ---- The table ---------------------------------------------------------------------------------- */
+/* The table. */
 
 typedef struct kind {
     const char *name; /* as the member of Request.op */
@@ -509,7 +509,7 @@ bool validate_request_changes (const Taskmq__Request *request)
     return kind != NULL && kind->changes;
 }
 
-/* ---- Requests and messages ------------------------------------------------------------------------ */
+/* Requests and messages. */
 
 /* What is declared larger than a frame cannot be in one. */
 static size_t body_in_frame (uint32_t bytes)
@@ -563,7 +563,7 @@ static bool check_request (check_t *check, const Taskmq__Request *request, bool 
     return kind->check (check, request);
 }
 
-/* Without the right lengths nobody knows which byte belongs to whom: whoever has a body is refused. */
+/* With wrong lengths nobody knows which byte belongs to whom: whoever has a body is refused. */
 static void refuse_bodies (verdicts_t *out, arena_t *arena, const Taskmq__ClientMessage *message,
                            request_verdict_t *requests, size_t mentioned, size_t body_bytes)
 {

@@ -24,7 +24,7 @@ static char *text_of (const char *text)
     return (char *) (uintptr_t) text;
 }
 
-/* ---- Arena ----------------------------------------------------------------------------------------- */
+/* Arena. */
 
 static void test_arena_aligns_and_keeps_to_its_budget (void **state)
 {
@@ -106,7 +106,7 @@ static void test_arena_texts (void **state)
     arena_free (arena);
 }
 
-/* ---- Bytes ------------------------------------------------------------------------------------------ */
+/* Bytes. */
 
 /* What the append functions write is what protobuf-c reads. */
 static void test_appended_fields_are_read_back (void **state)
@@ -216,7 +216,7 @@ static void test_a_failed_buffer_takes_no_more (void **state)
     bytes_free (&bytes);
 }
 
-/* ---- Decoding ----------------------------------------------------------------------------------------- */
+/* Decoding. */
 
 static arena_t *arena;
 
@@ -560,7 +560,7 @@ static void test_full_envelopes_fit_the_budget (void **state)
     bytes_free (&bytes);
 }
 
-/* ---- Flaws ----------------------------------------------------------------------------------------------- */
+/* Flaws. */
 
 static void append_list_of_queue (bytes_t *out, const char *text, size_t length)
 {
@@ -637,7 +637,7 @@ static void test_flaws_of_a_broker_are_an_error (void **state)
     bytes_free (&bytes);
 }
 
-/* ---- Digest ------------------------------------------------------------------------------------------------ */
+/* Digest. */
 
 static void digest (char text[65], const char *queue, const char *method, const char *session,
                     const char *type, const char *payload)

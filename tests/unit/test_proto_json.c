@@ -18,7 +18,7 @@
 #include "json.h"
 #include "taskmq.pb-c.h"
 
-/* ---- Checking ------------------------------------------------------------------------------------ */
+/* Checking. */
 
 static void assert_json (const char *text)
 {
@@ -178,7 +178,7 @@ static void test_random_bytes_do_no_harm (void **state)
     assert_true (valid > 0 && valid < 100000);
 }
 
-/* ---- Writing --------------------------------------------------------------------------------------- */
+/* Writing. */
 
 static bytes_t out = BYTES_INIT;
 
@@ -326,7 +326,7 @@ static void test_times_are_null_when_absent (void **state)
     assert_written ("[null,null,null,\"2026-11-21T21:05:00.123Z\"]");
 }
 
-/* ---- Tasks and events -------------------------------------------------------------------------------- */
+/* Tasks and events. */
 
 static task_view_t plain_task (void)
 {
@@ -522,7 +522,7 @@ static void test_events (void **state)
     assert_written ("{\"kind\":\"gap\",\"from\":3,\"to\":7}");
 }
 
-/* ---- From the wire ------------------------------------------------------------------------------------ */
+/* From the wire. */
 
 static void test_views_from_the_wire (void **state)
 {

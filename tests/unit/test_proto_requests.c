@@ -5,7 +5,7 @@
 /* The validator: one test for each kind of request, with every limit at, below and beyond. */
 #include "test_proto_judge.h"
 
-/* ---- Link ------------------------------------------------------------------------------------------- */
+/* Link. */
 
 static void test_hello (void **state)
 {
@@ -52,7 +52,7 @@ static void test_hello_is_alone (void **state)
     assert_int_equal (verdicts.refused, 1);
 }
 
-/* ---- Reads ------------------------------------------------------------------------------------------ */
+/* Reads. */
 
 static void test_requests_for_one_task (void **state)
 {
@@ -207,7 +207,7 @@ static void test_cancel (void **state)
     assert_bad (&request, TMQ_TOO_LARGE, "message: 1025 bytes, at most 1024");
 }
 
-/* ---- Subscriptions -------------------------------------------------------------------------------------- */
+/* Subscriptions. */
 
 static void test_subscribe (void **state)
 {
@@ -270,7 +270,7 @@ static void test_credit_and_unsubscribe (void **state)
     assert_good (&request);
 }
 
-/* ---- Workers ----------------------------------------------------------------------------------------------- */
+/* Workers. */
 
 static void test_register (void **state)
 {

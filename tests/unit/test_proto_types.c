@@ -94,7 +94,7 @@ static void test_task_errors (void **state)
     assert_false (task_error_is_reserved (INT32_MIN));
 }
 
-/* ---- The document ------------------------------------------------------------------------------- */
+/* The document. */
 
 static char *read_document (void)
 {

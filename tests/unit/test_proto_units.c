@@ -131,7 +131,7 @@ static void test_sizes (void **state)
     assert_string_equal (size_format (text, UINT64_MAX), "17179869183G");
 }
 
-/* ---- Times ---------------------------------------------------------------------------------------- */
+/* Times. */
 
 static void assert_time (const char *text, int64_t wanted)
 {

@@ -11,7 +11,7 @@
 
 #include "ids.h"
 
-/* ---- Envelopes and frames ------------------------------------------------------------------------- */
+/* Envelopes and frames. */
 
 static void assert_message_refused (size_t frames, const void *envelope, size_t envelope_bytes,
                                     size_t body_bytes, tmq_code_t code, const char *text)
@@ -80,7 +80,7 @@ static void test_number_of_requests (void **state)
     assert_verdict (verdicts.message, TMQ_TOO_LARGE, "requests: 1025 of them, at most 1024");
 }
 
-/* ---- What every request has ------------------------------------------------------------------------ */
+/* What every request has. */
 
 static void test_ids_of_requests (void **state)
 {
@@ -141,7 +141,7 @@ static void test_every_kind_has_a_row (void **state)
     assert_int_equal (changing, 7);
 }
 
-/* ---- Submit ------------------------------------------------------------------------------------------ */
+/* Submit. */
 
 static Taskmq__TaskSpec good_task (void)
 {
@@ -404,7 +404,7 @@ static void test_nul_in_a_name (void **state)
     assert_verdict (verdicts.requests[0].items[0], TMQ_INVALID, "queue: must be UTF-8");
 }
 
-/* ---- Bodies ------------------------------------------------------------------------------------------- */
+/* Bodies. */
 
 static void test_bodies_must_fit_the_frame (void **state)
 {
@@ -480,7 +480,7 @@ static void test_a_payload_larger_than_a_frame_is_not_there (void **state)
     assert_int_equal (verdicts.requests[1].body_offset, 7);
 }
 
-/* ---- Hostile bytes -------------------------------------------------------------------------------------------- */
+/* Hostile bytes. */
 
 /* A message with several requests is cut, flipped and mixed; whatever comes out is consistent. */
 static void test_damaged_messages_do_no_harm (void **state)
