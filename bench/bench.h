@@ -27,7 +27,7 @@ enum {
     BENCH_PATH_MAX = 512
 };
 
-/* ---- Servers ---------------------------------------------------------------------------------- */
+/* Servers. */
 
 /* A server process that the bench started, in a directory of its own. */
 typedef struct server {
@@ -53,7 +53,7 @@ void server_wait_port (const server_t *self);
 /* Where a program lies: beside this one, or by PATH. False if it is nowhere. */
 bool program_find (const char *name, char path[BENCH_PATH_MAX]);
 
-/* ---- Drivers: how each system is spoken to ------------------------------------------------------ */
+/* Drivers: how each system is spoken to. */
 
 typedef struct payload {
     uint64_t sent_ns;      /* by the monotonic clock */
@@ -94,7 +94,7 @@ extern const driver_t redis_driver;      /* a bare stream */
 extern const driver_t redis_work_driver; /* with status, result, events and notification */
 extern const driver_t postgresql_driver;
 
-/* ---- A blocking connection for line protocols --------------------------------------------------- */
+/* A blocking connection for line protocols. */
 
 typedef struct wire {
     int fd;
@@ -115,7 +115,7 @@ const char *wire_line (wire_t *self);
 /* Exactly length bytes. */
 void wire_read (wire_t *self, void *out, size_t length);
 
-/* ---- Rows ---------------------------------------------------------------------------------------- */
+/* Rows. */
 
 typedef struct figures {
     double rate_per_s;
@@ -128,14 +128,14 @@ typedef struct figures {
 typedef struct row {
     const char *name;
     const char *says; /* one line for people */
-    figures_t (*run) (const driver_t *driver, const server_t *server, double seconds);
+    void (*run) (figures_t *out, const driver_t *driver, const server_t *server, double seconds);
     bool needs_call;
 } row_t;
 
 extern const row_t rows[];
 extern const size_t rows_count;
 
-/* ---- Reports -------------------------------------------------------------------------------------- */
+/* Reports. */
 
 typedef struct sample {
     const driver_t *driver;
@@ -149,7 +149,7 @@ void report_table (const sample_t *samples, size_t count);
 void report_json (const char *path, const sample_t *samples, size_t count);
 void report_markdown (const char *path, const sample_t *samples, size_t count);
 
-/* ---- Small things ---------------------------------------------------------------------------------- */
+/* Small things. */
 
 uint64_t now_ns (void);
 _Noreturn void die (const char *format, ...) __attribute__ ((format (printf, 1, 2)));

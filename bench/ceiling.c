@@ -45,6 +45,10 @@ typedef struct task {
     uint8_t *payload;
 } task_t;
 
+typedef struct place {
+    task_t *task;
+} place_t;
+
 typedef struct output {
     uint64_t batch;
     size_t peer;
@@ -82,8 +86,8 @@ static struct {
     void *router;
     peer_t peers[PEERS_MAX];
     size_t peers_count;
-    VECTOR (task_t *) tasks; /* by number - 1 */
-    size_t ready;            /* the first task that no worker has */
+    VECTOR (place_t) tasks; /* by number - 1 */
+    size_t ready;           /* the first task that no worker has */
     VECTOR (output_t) outputs;
     changes_t open;      /* the batch that grows */
     uint64_t open_batch; /* its number */
@@ -107,7 +111,7 @@ static _Noreturn void fail (const char *what)
     exit (1);
 }
 
-/* ---- Committing ----------------------------------------------------------------------------------- */
+/* Committing. */
 
 static const char sql_schema[] =
     "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000;"
@@ -189,7 +193,7 @@ static void commit_hand_over (void)
     broker.committing = true;
 }
 
-/* ---- The broker ------------------------------------------------------------------------------------ */
+/* The broker. */
 
 static void output (size_t peer, ceiling_kind_t kind, uint64_t number, const task_t *task)
 {
@@ -211,7 +215,7 @@ static void dispatch (void)
 {
     for (size_t peer = 0; peer < broker.peers_count; peer++) {
         while (broker.peers[peer].credit > 0 && broker.ready < broker.tasks.count) {
-            task_t *task = broker.tasks.items[broker.ready++];
+            task_t *task = broker.tasks.items[broker.ready++].task;
             broker.peers[peer].credit--;
             change (CHANGE_CLAIM, task);
             output (peer, CEILING_TASK, task->number, task);
@@ -246,7 +250,7 @@ static void submit (size_t peer, const ceiling_head_t *head, const uint8_t *payl
                      .wants_result = head->kind == CEILING_CALL,
                      .length = length,
                      .payload = copy};
-    VECTOR_PUSH (broker.tasks, task);
+    VECTOR_PUSH (broker.tasks, (place_t){task});
     change (CHANGE_SUBMIT, task);
     output (peer, CEILING_ACCEPTED, head->number, task);
 }
@@ -255,7 +259,7 @@ static void complete (size_t peer, uint64_t number)
 {
     if (number == 0 || number > broker.ready)
         fail ("a completion of an unknown task");
-    task_t *task = broker.tasks.items[number - 1];
+    task_t *task = broker.tasks.items[number - 1].task;
     broker.peers[peer].credit++;
     change (CHANGE_COMPLETE, task);
     output (peer, CEILING_COMPLETED, number, task);

@@ -90,7 +90,7 @@ static bool reserved (wire_t *wire, unsigned long *id, void *out, size_t size)
     return true;
 }
 
-/* ---- Producers ------------------------------------------------------------------------------------ */
+/* Producers. */
 
 static void *producer_new (const server_t *server, const char *queue)
 {
@@ -145,7 +145,7 @@ static void call (void *producer, const payload_t *payload)
     expect (self->wire, "DELETED");
 }
 
-/* ---- Workers ---------------------------------------------------------------------------------------- */
+/* Workers. */
 
 static void *worker_new (const server_t *server, const char *queue, size_t prefetch)
 {

@@ -118,7 +118,7 @@ static void hear_until (client_t *self, size_t open)
     }
 }
 
-/* ---- Producers -------------------------------------------------------------------------------------- */
+/* Producers. */
 
 static void *producer_new (const server_t *server, const char *queue)
 {
@@ -158,7 +158,7 @@ static void call (void *producer, const payload_t *payload)
     }
 }
 
-/* ---- Workers ---------------------------------------------------------------------------------------- */
+/* Workers. */
 
 static void *worker_new (const server_t *server, const char *queue, size_t prefetch)
 {

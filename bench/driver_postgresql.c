@@ -156,7 +156,7 @@ static void listen_wait (client_t *self)
         PQfreemem (notify);
 }
 
-/* ---- Producers -------------------------------------------------------------------------------------- */
+/* Producers. */
 
 static void *producer_new (const server_t *server, const char *queue)
 {
@@ -170,7 +170,7 @@ static void batch_send (client_t *self)
 {
     if (self->batch_count == 0)
         return;
-    strcpy (self->batch + self->batch_length, "}");
+    memcpy (self->batch + self->batch_length, "}", sizeof "}");
     const char *values[] = {self->queue, self->batch};
     PGresult *result = PQexecPrepared (self->connection, "submit", 2, values, NULL, NULL, 0);
     check (self, result, PGRES_TUPLES_OK);
@@ -217,7 +217,8 @@ static void call (void *producer, const payload_t *payload)
     char sql[128];
     snprintf (sql, sizeof sql, "SELECT 1 FROM task WHERE queue = '%s' AND status < 2 LIMIT 1",
               self->queue);
-    for (bool done = false; !done;) {
+    bool done = false;
+    while (!done) {
         listen_wait (self);
         result = PQexec (self->connection, sql);
         check (self, result, PGRES_TUPLES_OK);
@@ -226,7 +227,7 @@ static void call (void *producer, const payload_t *payload)
     }
 }
 
-/* ---- Workers ---------------------------------------------------------------------------------------- */
+/* Workers. */
 
 static void *worker_new (const server_t *server, const char *queue, size_t prefetch)
 {
@@ -250,7 +251,8 @@ static size_t claim (client_t *self, payload_t *out, size_t max)
         size_t length;
         unsigned char *bytes =
             PQunescapeBytea ((const unsigned char *) PQgetvalue (result, i, 1), &length);
-        if (!bytes || length != sizeof *out)
+        need_memory (bytes);
+        if (length != sizeof *out)
             die ("postgresql: an unknown payload");
         memcpy (&out[i], bytes, sizeof *out);
         PQfreemem (bytes);
@@ -283,7 +285,7 @@ static size_t finish (void *worker, bool settle)
     char *at = list + 1;
     for (size_t i = 0; i < self->taken_count; i++)
         at += sprintf (at, "%s%s", i ? "," : "", self->taken[i]);
-    strcpy (at, "}");
+    memcpy (at, "}", sizeof "}");
     const char *values[] = {list};
     PGresult *result = PQexecPrepared (self->connection, "complete", 1, values, NULL, NULL, 0);
     check (self, result, PGRES_COMMAND_OK);

@@ -97,7 +97,7 @@ static void append_event (client_t *self, const char *kind, const payload_t *pay
                         (unsigned long long) payload->lives);
 }
 
-/* ---- Producers -------------------------------------------------------------------------------------- */
+/* Producers. */
 
 static void *producer_new (const server_t *server, const char *queue)
 {
@@ -147,7 +147,7 @@ static void call (void *producer, const payload_t *payload)
     replies_skip (self, 1);
 }
 
-/* ---- Workers ---------------------------------------------------------------------------------------- */
+/* Workers. */
 
 static void *worker_of (const server_t *server, const char *queue, size_t prefetch, bool work)
 {

@@ -64,7 +64,7 @@ static tmq_client_t *connect_to (const server_t *server)
     return client;
 }
 
-/* ---- Producers ------------------------------------------------------------------------------------ */
+/* Producers. */
 
 static void *producer_new (const server_t *server, const char *queue)
 {
@@ -147,7 +147,7 @@ static void call (void *producer, const payload_t *payload)
         open -= reap (self->client, DEADLINE_MS, "call");
 }
 
-/* ---- Workers -------------------------------------------------------------------------------------- */
+/* Workers. */
 
 static void *worker_new (const server_t *server, const char *queue, size_t prefetch)
 {

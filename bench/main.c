@@ -37,6 +37,7 @@ static const driver_t *const drivers[] = {
 #ifdef BENCH_POSTGRESQL
     &postgresql_driver,
 #endif
+    NULL,
 };
 /* clang-format on */
 
@@ -49,7 +50,6 @@ static const char left_out[] = ""
                                " postgresql (libpq-dev)"
 #endif
     ;
-static const size_t drivers_count = sizeof drivers / sizeof *drivers;
 
 typedef struct options {
     char *only;    /* rows, separated by commas; NULL: all */
@@ -83,7 +83,7 @@ void *need_memory (void *memory)
     return memory;
 }
 
-/* ---- Directories ----------------------------------------------------------------------------------- */
+/* Directories. */
 
 static int remove_entry (const char *path, const struct stat *status, int kind, struct FTW *walk)
 {
@@ -98,7 +98,7 @@ static void directory_remove (const char *path)
     nftw (path, remove_entry, REMOVE_DEPTH, FTW_DEPTH | FTW_PHYS);
 }
 
-/* ---- Running ---------------------------------------------------------------------------------------- */
+/* Running. */
 
 static bool listed (const char *list, const char *name)
 {
@@ -114,7 +114,8 @@ static bool listed (const char *list, const char *name)
     return false;
 }
 
-static figures_t run_once (const options_t *options, const driver_t *driver, const row_t *row)
+static void run_once (figures_t *out, const options_t *options, const driver_t *driver,
+                      const row_t *row)
 {
     server_t server = {0};
     if (snprintf (server.directory, sizeof server.directory, "%s/%s", options->directory,
@@ -125,11 +126,10 @@ static figures_t run_once (const options_t *options, const driver_t *driver, con
         die ("%s: %s", server.directory, strerror (errno));
     server_log = server.directory;
     driver->start (&server);
-    figures_t figures = row->run (driver, &server, options->seconds);
+    row->run (out, driver, &server, options->seconds);
     server_stop (&server);
     server_log = NULL;
     directory_remove (server.directory);
-    return figures;
 }
 
 static int compare (const void *left, const void *right)
@@ -141,7 +141,7 @@ static int compare (const void *left, const void *right)
 
 static double median_at (const figures_t *runs, int count, size_t offset)
 {
-    double values[ROUNDS_MAX];
+    double values[ROUNDS_MAX] = {0};
     for (int i = 0; i < count; i++)
         memcpy (&values[i], (const char *) &runs[i] + offset, sizeof values[i]);
     qsort (values, (size_t) count, sizeof *values, compare);
@@ -162,7 +162,7 @@ static figures_t medians (const figures_t *runs, int count)
 static size_t choose_systems (const options_t *options, const driver_t **chosen)
 {
     size_t count = 0;
-    for (size_t i = 0; i < drivers_count; i++) {
+    for (size_t i = 0; drivers[i]; i++) {
         if (!listed (options->systems, drivers[i]->system))
             continue;
         if (drivers[i]->available ())
@@ -188,7 +188,7 @@ static void run_row (const options_t *options, const row_t *row, const driver_t 
                 continue;
             fprintf (stderr, "\r%-18s round %d of %d  %-14s", row->name, round + 1, options->rounds,
                      systems[i]->system);
-            runs[i][round] = run_once (options, systems[i], row);
+            run_once (&runs[i][round], options, systems[i], row);
         }
     }
     if (isatty (STDERR_FILENO))
@@ -205,7 +205,7 @@ static void run_row (const options_t *options, const row_t *row, const driver_t 
     }
 }
 
-/* ---- The command line --------------------------------------------------------------------------------- */
+/* The command line. */
 
 static void usage (FILE *to)
 {
@@ -217,7 +217,7 @@ static void usage (FILE *to)
     for (size_t i = 0; i < rows_count; i++)
         fprintf (to, "  %-18s %s\n", rows[i].name, rows[i].says);
     fputs ("\nsystems:", to);
-    for (size_t i = 0; i < drivers_count; i++)
+    for (size_t i = 0; drivers[i]; i++)
         fprintf (to, " %s", drivers[i]->system);
     fputc ('\n', to);
     if (left_out[0] != '\0')
@@ -226,9 +226,9 @@ static void usage (FILE *to)
 
 static double number (const char *text, double lowest, double highest)
 {
-    char *end;
-    double value = strtod (text, &end);
-    if (end == text || *end != '\0' || !(value >= lowest && value <= highest))
+    char *end = NULL;
+    double value = text ? strtod (text, &end) : NAN;
+    if (!text || end == text || *end != '\0' || !(value >= lowest && value <= highest))
         die ("'%s' is not a number from %g to %g", text, lowest, highest);
     return value;
 }

@@ -19,7 +19,7 @@ static const char *cell (char out[CELL_BYTES], double value)
     static const char *const units[] = {"", " k", " M", " G"};
     size_t unit = 0;
     if (isnan (value))
-        return strcpy (out, "-");
+        return memcpy (out, "-", sizeof "-");
     while (fabs (value) >= 9999.5 && unit + 1 < sizeof units / sizeof *units) {
         value /= 1000;
         unit++;
@@ -44,7 +44,7 @@ static const char *ratio (char out[CELL_BYTES], const sample_t *samples, size_t 
 {
     const sample_t *base = reference (samples, count, of->row);
     if (!base || base == of || !(of->figures.rate_per_s > 0))
-        return strcpy (out, "");
+        return memcpy (out, "", sizeof "");
     /* Idle rows compare times, the others rates; above 1 the first system is better. */
     bool idle = strcmp (of->row->name, "to_worker") == 0 || strcmp (of->row->name, "notified") == 0;
     double value = idle ? of->figures.p50_us / base->figures.p50_us
@@ -55,12 +55,11 @@ static const char *ratio (char out[CELL_BYTES], const sample_t *samples, size_t 
 
 void report_table (const sample_t *samples, size_t count)
 {
-    const row_t *row = NULL;
     for (size_t i = 0; i < count; i++) {
+        const row_t *row = samples[i].row;
         char cells[5][CELL_BYTES];
         const figures_t *figures = &samples[i].figures;
-        if (samples[i].row != row) {
-            row = samples[i].row;
+        if (i == 0 || samples[i - 1].row != row) {
             printf ("\n%s: %s\n", row->name, row->says);
             printf ("  %-14s %10s %10s %10s %12s %10s   %s\n", "", "per s", "p50 us", "p99 us",
                     "CPU us/op", "memory", "first against it");
@@ -74,7 +73,7 @@ void report_table (const sample_t *samples, size_t count)
     putchar ('\n');
 }
 
-/* ---- Files --------------------------------------------------------------------------------------- */
+/* Files. */
 
 static FILE *begin (const char *path, char temporary[BENCH_PATH_MAX])
 {

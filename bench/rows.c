@@ -66,7 +66,7 @@ static void payload_make (payload_t *out, load_t *load)
     out->sent_ns = now_ns ();
 }
 
-/* ---- Clients ------------------------------------------------------------------------------------ */
+/* Clients. */
 
 static void *producer_sync (void *argument)
 {
@@ -188,7 +188,7 @@ static void *worker_loop (void *argument)
     return NULL;
 }
 
-/* ---- One row -------------------------------------------------------------------------------------- */
+/* One row. */
 
 typedef struct shape {
     void *(*producer) (void *client);
@@ -219,8 +219,8 @@ static void clients_join (client_t *clients, size_t count, histogram_t *latency)
     }
 }
 
-static figures_t run (const shape_t *shape, const driver_t *driver, const server_t *server,
-                      double seconds)
+static void run (figures_t *out, const shape_t *shape, const driver_t *driver,
+                 const server_t *server, double seconds)
 {
     static atomic_uint runs;
     load_t load = {.driver = driver, .server = server};
@@ -248,7 +248,7 @@ static figures_t run (const shape_t *shape, const driver_t *driver, const server
     clients_join (clients, shape->producers, shape->worker_latency ? NULL : latency);
     atomic_store (&load.finish, true);
     clients_join (workers, shape->workers, shape->worker_latency ? latency : NULL);
-    figures_t figures = {
+    *out = (figures_t){
         .rate_per_s = operations / elapsed,
         .p50_us = histogram_us (latency, 0.5),
         .p99_us = histogram_us (latency, 0.99),
@@ -257,16 +257,16 @@ static figures_t run (const shape_t *shape, const driver_t *driver, const server
     };
     free (latency);
     free (clients);
-    return figures;
 }
 
-/* ---- The table ------------------------------------------------------------------------------------ */
+/* The table. */
 
 #define ROW(name, ...)                                                                             \
-    static figures_t run_##name (const driver_t *driver, const server_t *server, double seconds)   \
+    static void run_##name (figures_t *out, const driver_t *driver, const server_t *server,        \
+                            double seconds)                                                        \
     {                                                                                              \
         static const shape_t shape = {__VA_ARGS__};                                                \
-        return run (&shape, driver, server, seconds);                                              \
+        run (out, &shape, driver, server, seconds);                                                \
     }
 
 ROW (submit_sync, .producer = producer_sync, .producers = 1)
@@ -293,7 +293,7 @@ const row_t rows[] = {
 };
 const size_t rows_count = sizeof rows / sizeof *rows;
 
-/* ---- Small things ---------------------------------------------------------------------------------- */
+/* Small things. */
 
 uint64_t now_ns (void)
 {

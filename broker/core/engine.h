@@ -44,21 +44,21 @@ typedef struct now {
 } now_t;
 
 typedef struct engine_config {
-    uint8_t seed[32];  /* random, secret: tokens, lease secrets, jitter and hash keys come from it */
-    const char *broker; /* program and version, for the welcome; must outlive the engine */
-    size_t live_tasks_max;             /* 1,000,000 */
-    size_t links_max;                  /* 10,000 */
-    size_t pending_inputs_soft;        /* not yet durable, or not yet written back (A12, A19) */
+    uint8_t seed[32]; /* random, secret: tokens, lease secrets, jitter and hash keys come from it */
+    const char *broker;         /* program and version, for the welcome; must outlive the engine */
+    size_t live_tasks_max;      /* 1,000,000 */
+    size_t links_max;           /* 10,000 */
+    size_t pending_inputs_soft; /* not yet durable, or not yet written back (A12, A19) */
     size_t pending_bytes_soft;
-    size_t dirty_tasks_soft;           /* 4,000 */
-    size_t dirty_bytes_soft;           /* 64 MiB */
-    size_t ring_bytes;                 /* newest events in memory, all namespaces, 4 MiB */
-    size_t payload_cache_bytes;        /* 64 MiB */
-    int64_t ttl_ms;                    /* default of a task */
-    int64_t recover_max_age_ms;        /* 0: off (S13) */
+    size_t dirty_tasks_soft;    /* 4,000 */
+    size_t dirty_bytes_soft;    /* 64 MiB */
+    size_t ring_bytes;          /* newest events in memory, all namespaces, 4 MiB */
+    size_t payload_cache_bytes; /* 64 MiB */
+    int64_t ttl_ms;             /* default of a task */
+    int64_t recover_max_age_ms; /* 0: off (S13) */
     uint32_t heartbeat_ms;
     uint32_t gone_grace_ms;
-    unsigned planted_bug;              /* test-only: 0 in the broker; see tests/sim */
+    unsigned planted_bug; /* test-only: 0 in the broker; see tests/sim */
 } engine_config_t;
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \
@@ -69,7 +69,7 @@ typedef struct engine_config {
 engine_t *engine_new (const engine_config_t *config);
 void engine_free (engine_t *self);
 
-/* ---- Start and restart -------------------------------------------------------------------------
+/* Start and restart.
  * engine_boot, then engine_restore for each live task and engine_restore_ns for each namespace,
  * then engine_ready. engine_reset forgets everything (links too) and is followed by the same.
  * Live leases get a fresh term at engine_ready (S13). Batch numbers go on after engine_reset. */
@@ -79,7 +79,7 @@ void engine_restore_ns (engine_t *self, const char *name, uint64_t last_seq);
 void engine_ready (engine_t *self, now_t now);
 void engine_reset (engine_t *self);
 
-/* ---- Inputs ------------------------------------------------------------------------------------ */
+/* Inputs. */
 
 /* One validated message of a client. body is the second frame (or NULL), already checked to be as
  * long as the requests say. identity: who net says the peer is ("uid:0", "local", "curve:KEY"). */
@@ -132,7 +132,7 @@ void engine_set_full (engine_t *self, bool full);
 /* From now on every change is refused with STOPPING (clean stop). */
 void engine_stop (engine_t *self);
 
-/* ---- Effects ------------------------------------------------------------------------------------ */
+/* Effects. */
 
 /* Closes the commit batch and gives it away, or NULL if nothing changed. */
 batch_t *engine_batch_take (engine_t *self, now_t now);
@@ -144,8 +144,8 @@ struct output {
     peer_t peer;
     const uint8_t *envelope;
     size_t envelope_bytes;
-    buf_t *body;       /* second frame, or NULL; keep it with buf_keep for zero copy */
-    uint64_t tag;      /* the engine's own */
+    buf_t *body;  /* second frame, or NULL; keep it with buf_keep for zero copy */
+    uint64_t tag; /* the engine's own */
 };
 bool engine_output_next (engine_t *self, output_t *out);
 

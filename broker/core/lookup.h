@@ -15,16 +15,16 @@
 
 /* What a freshly opened store knows. */
 typedef struct boot {
-    uint64_t generation;  /* of the event history, random, changes only when history was cut */
-    uint64_t epoch;       /* counts starts; this start's number */
-    int64_t last_number;  /* highest acceptance number ever given, 0 for none */
-    uint64_t last_pos;    /* highest broker-wide event number, 0 for none */
-    int64_t newest_ms;    /* newest stored wall time, 0 for none (S27) */
-    uint64_t tasks;       /* stored tasks */
+    uint64_t generation; /* of the event history, random, changes only when history was cut */
+    uint64_t epoch;      /* counts starts; this start's number */
+    int64_t last_number; /* highest acceptance number ever given, 0 for none */
+    uint64_t last_pos;   /* highest broker-wide event number, 0 for none */
+    int64_t newest_ms;   /* newest stored wall time, 0 for none (S27) */
+    uint64_t tasks;      /* stored tasks */
     uint64_t recovered_batches; /* that stood in the journal */
 } boot_t;
 
-/* ---- Point look-ups, on the server thread ---------------------------------------------------- */
+/* Point look-ups, on the server thread. */
 
 typedef enum lookup_kind {
     LOOKUP_ID = 1, /* (ns, id) */
@@ -41,14 +41,14 @@ typedef struct lookup {
     const char *dedup_key;
     uint32_t attempt;
     /* answers */
-    record_t *record;       /* NULL: not in the tables; owned by the caller */
-    tmq_code_t tombstone;   /* EXPIRED or PURGED when only a tombstone is there, else TMQ_OK */
+    record_t *record;     /* NULL: not in the tables; owned by the caller */
+    tmq_code_t tombstone; /* EXPIRED or PURGED when only a tombstone is there, else TMQ_OK */
     int64_t tombstone_at;
     bool attempt_found;
     attempt_t attempt_row;
 } lookup_t;
 
-/* ---- Reads in pages, on reader threads -------------------------------------------------------- */
+/* Reads in pages, on reader threads. */
 
 typedef struct filter {
     const char *ns; /* never NULL: no read crosses a namespace */
@@ -63,13 +63,13 @@ typedef struct filter {
 } filter_t;
 
 typedef enum read_kind {
-    READ_LIST = 1,  /* records without bodies, newest first */
+    READ_LIST = 1, /* records without bodies, newest first */
     READ_COUNT,
-    READ_RESOLVE,   /* short id among the live and the newest TMQ_SUFFIX_TASKS_MAX */
-    READ_HISTORY,   /* events of one task, oldest first, before a sequence */
-    READ_EVENTS,    /* event blocks of a namespace after a sequence */
-    READ_EXPORT,    /* newest events of their tasks after a position, with whole records */
-    READ_SINCE      /* sequence before the first event at or after a time */
+    READ_RESOLVE, /* short id among the live and the newest TMQ_SUFFIX_TASKS_MAX */
+    READ_HISTORY, /* events of one task, oldest first, before a sequence */
+    READ_EVENTS,  /* event blocks of a namespace after a sequence */
+    READ_EXPORT,  /* newest events of their tasks after a position, with whole records */
+    READ_SINCE    /* sequence before the first event at or after a time */
 } read_kind_t;
 
 /* One exported line: an event that is its task's newest, and the task as it is stored. */
@@ -82,33 +82,33 @@ typedef struct export_item {
 typedef struct read {
     read_kind_t kind;
     /* questions */
-    filter_t filter;   /* LIST, COUNT; of the others only ns */
-    int64_t before_number;   /* LIST: only smaller numbers; 0: from the newest */
-    size_t limit;            /* LIST, HISTORY, EXPORT: items; EVENTS: bytes of blocks */
-    char suffix[33];         /* RESOLVE */
-    uint64_t last_seq;       /* HISTORY: the chain's start (the task's newest wanted event) */
-    uint64_t after_seq;      /* EVENTS */
-    uint64_t after_pos;      /* EXPORT */
-    int64_t since_ms;        /* SINCE */
+    filter_t filter;       /* LIST, COUNT; of the others only ns */
+    int64_t before_number; /* LIST: only smaller numbers; 0: from the newest */
+    size_t limit;          /* LIST, HISTORY, EXPORT: items; EVENTS: bytes of blocks */
+    char suffix[33];       /* RESOLVE */
+    uint64_t last_seq;     /* HISTORY: the chain's start (the task's newest wanted event) */
+    uint64_t after_seq;    /* EVENTS */
+    uint64_t after_pos;    /* EXPORT */
+    int64_t since_ms;      /* SINCE */
     /* answers, owned by the job */
-    int error;               /* 0, or the store's code; then the answers are empty */
+    int error; /* 0, or the store's code; then the answers are empty */
     char error_text[256];
-    record_t **records;      /* LIST */
+    record_t **records; /* LIST */
     size_t records_count;
-    bool more;               /* LIST, EVENTS, EXPORT: something follows */
-    uint64_t count;          /* COUNT; RESOLVE: how many match (2 stands for several) */
-    tmq_id_t id;             /* RESOLVE */
-    buf_t *list;             /* HISTORY: a packed taskmq.EventList, oldest first */
-    uint64_t before_seq;     /* HISTORY: for the page before this one, 0: nothing before */
-    event_block_t *blocks;   /* EVENTS: whole blocks, the first may begin before after_seq + 1 */
+    bool more;             /* LIST, EVENTS, EXPORT: something follows */
+    uint64_t count;        /* COUNT; RESOLVE: how many match (2 stands for several) */
+    tmq_id_t id;           /* RESOLVE */
+    buf_t *list;           /* HISTORY: a packed taskmq.EventList, oldest first */
+    uint64_t before_seq;   /* HISTORY: for the page before this one, 0: nothing before */
+    event_block_t *blocks; /* EVENTS: whole blocks, the first may begin before after_seq + 1 */
     size_t blocks_count;
-    uint64_t first_seq;      /* EVENTS: oldest retained sequence, 0: none retained */
-    uint64_t last_seq_seen;  /* EVENTS: newest sequence in the tables */
-    export_item_t *items; /* EXPORT */
+    uint64_t first_seq;     /* EVENTS: oldest retained sequence, 0: none retained */
+    uint64_t last_seq_seen; /* EVENTS: newest sequence in the tables */
+    export_item_t *items;   /* EXPORT */
     size_t items_count;
-    uint64_t upto_pos;       /* EXPORT: everything up to it was considered */
-    uint64_t seq;            /* SINCE */
-    void *context;           /* the asker's */
+    uint64_t upto_pos; /* EXPORT: everything up to it was considered */
+    uint64_t seq;      /* SINCE */
+    void *context;     /* the asker's */
 } read_t;
 
 void read_clear (read_t *read); /* frees the answers */

@@ -16,7 +16,7 @@
 
 #include "taskmq_types.h"
 
-/* ---- Bodies ---------------------------------------------------------------------------------- */
+/* Bodies. */
 
 /* Immutable bytes with a counted life. The count is atomic: any thread may keep and drop. */
 typedef struct buf buf_t;
@@ -26,12 +26,12 @@ buf_t *buf_new (const void *bytes, size_t length);
 /* As buf_new, with undefined contents to be filled through buf_mutable before it is shared. */
 buf_t *buf_new_uninitialised (size_t length);
 uint8_t *buf_mutable (buf_t *self);
-buf_t *buf_keep (buf_t *self); /* one more reference; accepts and returns NULL */
-void buf_drop (buf_t *self);   /* accepts NULL */
+buf_t *buf_keep (buf_t *self);                /* one more reference; accepts and returns NULL */
+void buf_drop (buf_t *self);                  /* accepts NULL */
 const uint8_t *buf_bytes (const buf_t *self); /* NULL gives an empty, non-NULL pointer */
 size_t buf_length (const buf_t *self);        /* 0 for NULL */
 
-/* ---- Tasks ----------------------------------------------------------------------------------- */
+/* Tasks. */
 
 typedef struct label {
     const char *key;
@@ -80,9 +80,9 @@ typedef struct record {
     /* The lease of the current attempt; it may stand beside a cancelled status (S7). */
     bool leased;
     bool lease_started;
-    uint8_t secret[16];    /* of the current attempt, kept after its end to recognise repeats */
-    uint8_t worker_id[16]; /* as the secret */
-    const char *worker;    /* name of the worker that holds or held the current attempt */
+    uint8_t secret[16];     /* of the current attempt, kept after its end to recognise repeats */
+    uint8_t worker_id[16];  /* as the secret */
+    const char *worker;     /* name of the worker that holds or held the current attempt */
     uint8_t request_id[16]; /* of the request that ended the task or was pushed last (A35) */
 
     uint64_t progress_done;
@@ -106,7 +106,7 @@ typedef struct record {
 record_t *record_new (const record_t *source);
 void record_free (record_t *self); /* accepts NULL */
 
-/* ---- Attempts that did not complete their task (S12) ------------------------------------------ */
+/* Attempts that did not complete their task (S12). */
 
 typedef struct attempt {
     int64_t number; /* of the task */
@@ -122,17 +122,17 @@ typedef struct attempt {
     uint8_t request_id[16]; /* zero when no request ended it */
 } attempt_t;
 
-/* ---- Removals (S16) --------------------------------------------------------------------------- */
+/* Removals (S16). */
 
 typedef struct removal {
     int64_t number;
     tmq_id_t id;
-    const char *ns; /* owned by the batch's names, see batch_t */
+    const char *ns;  /* owned by the batch's names, see batch_t */
     tmq_code_t code; /* EXPIRED or PURGED: what the tombstone answers */
     int64_t at;
 } removal_t;
 
-/* ---- Events ----------------------------------------------------------------------------------- */
+/* Events. */
 
 /* The events of one commit batch and one namespace: a packed taskmq.EventList, so it is at the
  * same time what is stored and the second frame of a message to a subscriber without filters. */
@@ -144,7 +144,7 @@ typedef struct event_block {
     buf_t *list;
 } event_block_t;
 
-/* ---- The commit batch ------------------------------------------------------------------------- */
+/* The commit batch. */
 
 typedef struct batch {
     uint64_t no;     /* 1, 2, … since the start of the broker */

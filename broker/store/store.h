@@ -85,19 +85,19 @@ uint64_t store_written (store_t *self);
 /* Asks for a write-back soon (at most one per 20 ms is done). */
 void store_flush (store_t *self);
 
-/* ---- Point reads on the server thread --------------------------------------------------------- */
+/* Point reads on the server thread. */
 
 /* Fills the answers of all keys from the tables (not from what is not yet written). */
 store_code_t store_load (store_t *self, lookup_t *keys, size_t count, store_error_t *error);
 
-/* ---- Reads in pages, on reader threads -------------------------------------------------------- */
+/* Reads in pages, on reader threads. */
 
 store_code_t store_reader_open (store_reader_t **out, store_t *store, store_error_t *error);
 void store_reader_close (store_reader_t **self);
 /* Runs one job in one or more read transactions of at most 20 ms each (A18). */
 store_code_t store_reader_run (store_reader_t *self, read_t *read);
 
-/* ---- Removal, numbers --------------------------------------------------------------------------- */
+/* Removal, numbers. */
 
 /* Terminal, unleased tasks with 0 < expires_at <= wall_ms, at most limit, without bodies. The
  * engine decides about each. *out and its records belong to the caller (free (), record_free). */
