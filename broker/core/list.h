@@ -1,0 +1,80 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* An intrusive, circular, doubly linked list. A head is a node that belongs to no item; a node that
+ * is in no list has next == NULL (so zeroed memory is a node in no list, but not an empty head). */
+#ifndef TASKMQ_CORE_LIST_H
+#define TASKMQ_CORE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct node {
+    struct node *prev;
+    struct node *next;
+} node_t;
+
+/* The item that a node is a member of. */
+#define LIST_ITEM(node, type, member) ((type *) (void *) ((char *) (node) -offsetof (type, member)))
+
+static inline void list_init (node_t *head)
+{
+    head->prev = head;
+    head->next = head;
+}
+
+static inline bool list_is_empty (const node_t *head)
+{
+    return head->next == head;
+}
+
+static inline bool node_is_linked (const node_t *node)
+{
+    return node->next != NULL;
+}
+
+static inline void list_insert_before (node_t *place, node_t *node)
+{
+    node->prev = place->prev;
+    node->next = place;
+    place->prev->next = node;
+    place->prev = node;
+}
+
+static inline void list_push_back (node_t *head, node_t *node)
+{
+    list_insert_before (head, node);
+}
+
+static inline void list_push_front (node_t *head, node_t *node)
+{
+    list_insert_before (head->next, node);
+}
+
+/* Does nothing to a node that is in no list. */
+static inline void list_remove (node_t *node)
+{
+    if (node->next == NULL)
+        return;
+    node->prev->next = node->next;
+    node->next->prev = node->prev;
+    node->prev = NULL;
+    node->next = NULL;
+}
+
+/* The first node, or NULL when the list is empty. */
+static inline node_t *list_first (const node_t *head)
+{
+    return list_is_empty (head) ? NULL : head->next;
+}
+
+static inline node_t *list_pop_front (node_t *head)
+{
+    node_t *node = list_first (head);
+    if (node != NULL)
+        list_remove (node);
+    return node;
+}
+
+#endif

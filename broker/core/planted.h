@@ -1,0 +1,32 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Mistakes that the simulation plants on purpose, to prove that its checker finds them. Each is one
+ * `if` at the place of the real check; engine_config_t.planted_bug chooses one, 0 is none, and
+ * nothing but a test sets it. */
+#ifndef TASKMQ_CORE_PLANTED_H
+#define TASKMQ_CORE_PLANTED_H
+
+#define ENGINE_BUG_MAP(X)                                                                          \
+    X (1, ANSWER_BEFORE_COMMIT, "outputs do not wait for their batch (A7)")                        \
+    X (2, NO_ATTEMPT_CHECK, "a report of any attempt is taken for the current one's (S12)")        \
+    X (3, CURSOR_OFF_BY_ONE, "a stream goes on one event too late after a batch (A42)")            \
+    X (4, LOST_WAKE_UP, "a queue that was empty does not wake its waiting workers")                \
+    X (5, NO_DIGEST_CHECK, "other content under the same id counts as existing (S17)")             \
+    X (6, WAIT_FORGOTTEN, "a wait is not told of a cancellation (A44)")                            \
+    X (7, LEASE_NEVER_ENDS, "a lease that ran out is not noticed (S13)")                           \
+    X (8, NO_FRESH_TERM, "live leases are lost at a restart (S13)")                                \
+    X (9, CANCEL_FORGOTTEN, "a completion counts after a cancellation (S7)")                       \
+    X (10, EVICTED_EARLY, "a task leaves memory when durable, before it is written back (A11)")    \
+    X (11, ATTEMPT_REUSED, "a task that comes back keeps its attempt number (S3)")                 \
+    X (12, REPEAT_NOT_SEEN, "a repeated completion is refused as stale (A35)")
+
+enum {
+    ENGINE_BUG_NONE = 0,
+#define X(number, NAME, text) ENGINE_BUG_##NAME = number,
+    ENGINE_BUG_MAP (X)
+#undef X
+};
+
+#endif

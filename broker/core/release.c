@@ -1,0 +1,325 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What leaves the broker, and when (A7, A33).
+ *
+ * An item is one packed field of a BrokerMessage. It is held until its batch is durable, then waits
+ * in its link's list of ready items until the next message to that peer takes it along, with as many
+ * others as fit. Batches of held items never fall, so one list in order of making is enough.
+ *
+ * A message that the transport refuses: assignments are queued again, not counted; a stream falls
+ * back to its acknowledged cursor; a lost reply ends the link (A40). */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine_private.h"
+#include "types.h"
+
+/* Numbers of the fields of Reply in taskmq.proto. */
+enum { REPLY_ID = 1, REPLY_CODE = 2, REPLY_TEXT = 3, REPLY_RETRY = 4, REPLY_MORE = 5 };
+
+/* ---- Items ------------------------------------------------------------------------------------------ */
+
+static void item_free (item_t *item)
+{
+    buf_drop (item->body);
+    free (item);
+}
+
+void release_link_ready (engine_t *self, link_t *link)
+{
+    if (!node_is_linked (&link->output))
+        list_push_back (&self->outputs, &link->output);
+}
+
+static void make_ready (engine_t *self, item_t *item)
+{
+    list_push_back (&item->link->ready, &item->node);
+    release_link_ready (self, item->link);
+}
+
+item_t *release_item (engine_t *self, link_t *link, item_kind_t kind, uint64_t batch,
+                      const bytes_t *packed, buf_t *body)
+{
+    assert (!packed->failed);
+    item_t *item = memory_alloc (sizeof (*item) + packed->length);
+    *item = (item_t){.link = link,
+                     .batch = batch,
+                     .kind = kind,
+                     .body = buf_keep (body),
+                     .bytes = packed->length};
+    memcpy (item->packed, packed->data, packed->length);
+    if (batch <= self->durable) {
+        make_ready (self, item);
+        return item;
+    }
+    link->references++;
+    list_push_back (&self->held, &item->node);
+    return item;
+}
+
+void release_durable (engine_t *self)
+{
+    for (node_t *node = list_first (&self->held); node != NULL; node = list_first (&self->held)) {
+        item_t *item = LIST_ITEM (node, item_t, node);
+        if (item->batch > self->durable)
+            break;
+        list_remove (node);
+        link_t *link = item->link;
+        link->references--;
+        if (link->silenced) {
+            item_free (item);
+            link_free_if_idle (self, link);
+        } else {
+            make_ready (self, item);
+        }
+    }
+}
+
+static void free_items (node_t *list)
+{
+    for (node_t *node = list_pop_front (list); node != NULL; node = list_pop_front (list))
+        item_free (LIST_ITEM (node, item_t, node));
+}
+
+void release_drop_items (link_t *link)
+{
+    free_items (&link->ready);
+    link->notices = 0;
+}
+
+/* ---- Replies --------------------------------------------------------------------------------------------- */
+
+bytes_t *reply_open (engine_t *self, uint64_t request, tmq_code_t code, const char *text,
+                     uint32_t retry_after_ms, bool more, bytes_mark_t *mark)
+{
+    bytes_t *out = &self->scratch;
+    bytes_clear (out);
+    *mark = bytes_open (out, 1);
+    bytes_append_uint (out, REPLY_ID, request);
+    if (code != TMQ_OK) {
+        self->counts.refused++;
+        bytes_append_uint (out, REPLY_CODE, code);
+        bytes_append_string (out, REPLY_TEXT, text == NULL ? code_text ((int) code) : text);
+        bytes_append_uint (out, REPLY_RETRY, retry_after_ms);
+    }
+    bytes_append_uint (out, REPLY_MORE, more);
+    return out;
+}
+
+void reply_close (engine_t *self, link_t *link, bytes_mark_t mark, uint64_t batch, buf_t *body)
+{
+    bytes_close (&self->scratch, mark);
+    release_item (self, link, ITEM_REPLY, batch, &self->scratch, body);
+}
+
+void reply_to (engine_t *self, link_t *link, uint64_t request, tmq_code_t code, const char *text,
+               uint64_t batch)
+{
+    bytes_mark_t mark;
+    reply_open (self, request, code, text, 0, false, &mark);
+    reply_close (self, link, mark, batch, NULL);
+}
+
+void reply_code (call_t *call, tmq_code_t code, const char *text)
+{
+    reply_to (call->engine, call->link, call->request->id, code, text,
+              batch_to_wait_for (call->engine));
+}
+
+void reply_code_at_once (call_t *call, tmq_code_t code, const char *text, uint32_t retry_ms)
+{
+    bytes_mark_t mark;
+    reply_open (call->engine, call->request->id, code, text, retry_ms, false, &mark);
+    reply_close (call->engine, call->link, mark, 0, NULL);
+}
+
+/* ---- Messages ---------------------------------------------------------------------------------------------- */
+
+void release_forget_left (engine_t *self)
+{
+    free_items (&self->left);
+    buf_drop (self->left_body);
+    self->left_body = NULL;
+    self->left_stream = NULL;
+    link_t *link = self->leaving;
+    self->leaving = NULL;
+    if (link == NULL)
+        return;
+    link->references--;
+    link_free_if_idle (self, link);
+}
+
+/* The task of an assignment, or NULL when the lease ended before it left. */
+static task_t *assigned_task (const engine_t *self, const link_t *link, const item_t *item)
+{
+    if (link->space == NULL)
+        return NULL;
+    task_t *task = lookup_task (self, link->space, item->id.bytes);
+    bool held = task != NULL && task->leased && task->attempt == item->attempt &&
+                task->detail->holder->link == link;
+    return held ? task : NULL;
+}
+
+/* Moves the items of the next message from the link to `left`. Returns how many have a body. */
+static size_t choose_items (engine_t *self, link_t *link, size_t *body_bytes)
+{
+    size_t envelope_bytes = 0;
+    size_t bodies = 0;
+    *body_bytes = 0;
+    for (node_t *node = list_first (&link->ready); node != NULL; node = list_first (&link->ready)) {
+        item_t *item = LIST_ITEM (node, item_t, node);
+        if (item->kind == ITEM_ASSIGNMENT && assigned_task (self, link, item) == NULL) {
+            list_remove (node);
+            item_free (item);
+            continue;
+        }
+        size_t body = buf_length (item->body);
+        bool fits = envelope_bytes + item->bytes <= TMQ_ENVELOPE_BYTES_MAX &&
+                    *body_bytes + body <= TMQ_FRAME_BYTES_MAX;
+        if (!fits && !list_is_empty (&self->left))
+            break;
+        list_remove (node);
+        list_push_back (&self->left, node);
+        envelope_bytes += item->bytes;
+        *body_bytes += body;
+        bodies += body > 0;
+        if (item->kind == ITEM_NOTICE)
+            link->notices--;
+    }
+    return bodies;
+}
+
+static void append_kind (engine_t *self, item_kind_t kind, uint8_t **body)
+{
+    for (node_t *node = self->left.next; node != &self->left; node = node->next) {
+        item_t *item = LIST_ITEM (node, item_t, node);
+        if (item->kind != kind)
+            continue;
+        bytes_append (&self->envelope, item->packed, item->bytes);
+        size_t length = buf_length (item->body);
+        if (length == 0)
+            continue;
+        if (*body == NULL) { /* the only one: no copy */
+            self->left_body = buf_keep (item->body);
+            continue;
+        }
+        memcpy (*body, buf_bytes (item->body), length);
+        *body += length;
+    }
+}
+
+static void pack_items (engine_t *self, link_t *link)
+{
+    size_t body_bytes = 0;
+    size_t bodies = choose_items (self, link, &body_bytes);
+    uint8_t *at = NULL;
+    if (bodies > 1) {
+        self->left_body = buf_new_uninitialised (body_bytes);
+        at = buf_mutable (self->left_body);
+    }
+    for (item_kind_t kind = ITEM_REPLY; kind <= ITEM_NOTICE; kind++)
+        append_kind (self, kind, &at);
+}
+
+/* The next message of one of the link's subscriptions, in turn. */
+static bool pack_stream (engine_t *self, link_t *link)
+{
+    while (!link->stalled && !list_is_empty (&link->streams)) {
+        node_t *node = list_pop_front (&link->streams);
+        subscription_t *subscription = LIST_ITEM (node, subscription_t, stream);
+        if (stream_next (self, subscription, &self->left_body)) {
+            list_push_back (&link->streams, node);
+            self->left_stream = subscription;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool pack_message (engine_t *self, link_t *link)
+{
+    bytes_clear (&self->envelope);
+    pack_items (self, link);
+    return !list_is_empty (&self->left) || pack_stream (self, link);
+}
+
+bool engine_output_next (engine_t *self, output_t *out)
+{
+    release_forget_left (self);
+    for (node_t *node = list_pop_front (&self->outputs); node != NULL;
+         node = list_pop_front (&self->outputs)) {
+        link_t *link = LIST_ITEM (node, link_t, output);
+        if (!pack_message (self, link)) {
+            link_free_if_idle (self, link);
+            continue;
+        }
+        assert (!self->envelope.failed);
+        list_push_back (&self->outputs, node);
+        self->leaving = link;
+        link->references++;
+        self->counts.outputs++;
+        *out = (output_t){link->peer, self->envelope.data, self->envelope.length, self->left_body,
+                          self->counts.outputs};
+        return true;
+    }
+    return false;
+}
+
+/* ---- A message that the transport refused ---------------------------------------------------------------- */
+
+static void queue_again (engine_t *self, const link_t *link, const item_t *item)
+{
+    task_t *task = assigned_task (self, link, item);
+    if (task == NULL)
+        return;
+    cause_t cause = {.message = "the assignment could not be delivered"};
+    change_return (self, task, INPUT_RELEASE, 0, &cause);
+}
+
+void engine_output_failed (engine_t *self, const output_t *output, now_t now)
+{
+    engine_clock (self, now);
+    link_t *link = self->leaving;
+    if (link == NULL || output->tag != self->counts.outputs)
+        return;
+    self->counts.outputs_failed++;
+    bool reply_lost = false;
+    link->stalled = true;
+    if (self->left_stream != NULL)
+        stream_failed (self, self->left_stream);
+    for (node_t *node = list_first (&link->workers); node != NULL && node != &link->workers;
+         node = node->next)
+        dispatch_worker_changed (self, LIST_ITEM (node, worker_t, of_link));
+    for (node_t *node = self->left.next; node != &self->left; node = node->next) {
+        const item_t *item = LIST_ITEM (node, item_t, node);
+        reply_lost = reply_lost || item->kind == ITEM_REPLY;
+        if (item->kind == ITEM_ASSIGNMENT)
+            queue_again (self, link, item);
+    }
+    if (reply_lost && !link->dead)
+        link_close (self, link, false);
+    release_forget_left (self);
+    dispatch_run (self);
+}
+
+void release_clear (engine_t *self)
+{
+    release_forget_left (self);
+    for (node_t *node = list_pop_front (&self->held); node != NULL;
+         node = list_pop_front (&self->held)) {
+        item_t *item = LIST_ITEM (node, item_t, node);
+        link_t *link = item->link;
+        item_free (item);
+        link->references--;
+        link_free_if_idle (self, link);
+    }
+    for (node_t *node = list_pop_front (&self->outputs); node != NULL;
+         node = list_pop_front (&self->outputs)) {
+        link_t *link = LIST_ITEM (node, link_t, output);
+        release_drop_items (link);
+        link_free_if_idle (self, link);
+    }
+}

@@ -1,0 +1,93 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* stats: counters and gauges by name, and the depth of every queue of the namespace. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine_private.h"
+
+/* Numbers of the fields of StatsReport and its parts in taskmq.proto. */
+enum { STATS_COUNTERS = 1, STATS_QUEUES = 2 };
+enum { COUNTER_NAME = 1, COUNTER_VALUE = 2 };
+enum { DEPTH_QUEUE = 1, DEPTH_READY, DEPTH_SCHEDULED, DEPTH_WORKING, DEPTH_INPUT_REQUIRED };
+
+void engine_set_counters (engine_t *self, const counter_t *counters, size_t count)
+{
+    free (self->foreign);
+    self->foreign = memory_alloc (count * sizeof (*counters));
+    memcpy (self->foreign, counters, count * sizeof (*counters));
+    self->foreign_count = count;
+}
+
+static void pack_counter (bytes_t *out, const char *name, uint64_t value)
+{
+    bytes_mark_t mark = bytes_open (out, STATS_COUNTERS);
+    bytes_append_string (out, COUNTER_NAME, name);
+    bytes_append_uint (out, COUNTER_VALUE, value);
+    bytes_close (out, mark);
+}
+
+static void pack_counters (engine_t *self, bytes_t *out)
+{
+    const counts_t *counts = &self->counts;
+#define X(name, meaning) pack_counter (out, #name, counts->name);
+    ENGINE_COUNTER_MAP (X)
+#undef X
+    const counter_t gauges[] = {
+        {"live_tasks", self->tasks.count},
+        {"ready", self->ready},
+        {"leases", self->leases},
+        {"links", self->established},
+        {"workers", self->workers.count},
+        {"subscriptions", self->subscriptions},
+        {"waits", self->waits},
+        {"pending_inputs", engine_pending_inputs (self)},
+        {"pending_bytes", engine_pending_bytes (self)},
+        {"dirty_tasks", self->dirty_tasks},
+        {"payload_cache_bytes", self->cached_bytes},
+        {"ring_bytes", self->ring_bytes},
+    };
+    for (size_t i = 0; i < sizeof (gauges) / sizeof (gauges[0]); i++)
+        pack_counter (out, gauges[i].name, gauges[i].value);
+    for (size_t i = 0; i < self->foreign_count; i++)
+        pack_counter (out, self->foreign[i].name, self->foreign[i].value);
+}
+
+static void pack_depth (bytes_t *out, const queue_t *queue)
+{
+    bytes_mark_t mark = bytes_open (out, STATS_QUEUES);
+    bytes_append_string (out, DEPTH_QUEUE, queue->name);
+    bytes_append_uint (out, DEPTH_READY, queue->ready);
+    bytes_append_uint (out, DEPTH_SCHEDULED, queue->scheduled);
+    bytes_append_uint (out, DEPTH_WORKING, queue->working);
+    bytes_append_uint (out, DEPTH_INPUT_REQUIRED, queue->input_required);
+    bytes_close (out, mark);
+}
+
+/* So many queues that they do not fit one envelope come in several answers. */
+void on_stats (call_t *call)
+{
+    engine_t *self = call->engine;
+    bytes_t packed = BYTES_INIT;
+    bytes_mark_t mark;
+    pack_counters (self, &packed);
+    size_t cursor = 0;
+    for (const queue_t *queue = map_each (&self->queues, &cursor); queue != NULL;
+         queue = map_each (&self->queues, &cursor)) {
+        if (queue->space != call->link->space)
+            continue;
+        if (packed.length > ENVELOPE_FILL_BYTES) {
+            bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, true, &mark);
+            bytes_append_element (out, TASKMQ__REPLY__BODY_STATS, packed.data, packed.length);
+            reply_close (self, call->link, mark, batch_to_wait_for (self), NULL);
+            bytes_clear (&packed);
+        }
+        pack_depth (&packed, queue);
+    }
+    bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
+    bytes_append_element (out, TASKMQ__REPLY__BODY_STATS, packed.data, packed.length);
+    reply_close (self, call->link, mark, batch_to_wait_for (self), NULL);
+    bytes_free (&packed);
+}
