@@ -63,8 +63,7 @@ static bool read_field (field_t *field, const uint8_t **at, const uint8_t *end)
     uint64_t tag;
     if (!read_varint (at, end, &tag) || tag > UINT32_MAX || tag >> 3 == 0)
         return false;
-    field->number = (uint32_t) (tag >> 3);
-    field->wire_type = (unsigned) (tag & 7);
+    *field = (field_t){(uint32_t) (tag >> 3), (unsigned) (tag & 7), NULL, 0};
     uint64_t size;
     switch (field->wire_type) {
     case WIRE_VARINT: return read_varint (at, end, &size);

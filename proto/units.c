@@ -84,7 +84,7 @@ static bool quantity_parse (uint64_t *out, const char *text, const unit_t *units
 
 bool duration_parse (int64_t *ms, const char *text, char error[UNITS_ERROR_SIZE])
 {
-    uint64_t value;
+    uint64_t value = 0;
     if (!quantity_parse (&value, text, duration_units, DURATION_UNITS,
                          "a whole number and ms, s, m, h or d, as 30s", error))
         return false;
