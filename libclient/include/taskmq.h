@@ -95,14 +95,15 @@ typedef struct tmq_client_options {
     size_t size;                  /* sizeof (tmq_client_options_t); set by the initialiser */
     const char *const *endpoints; /* ZeroMQ URIs, tried in turn; copied */
     size_t endpoints_count;
-    const char *ns;               /* namespace; NULL: "default" */
-    const char *name;             /* program, for the broker's log; NULL: "libtaskmq" */
-    size_t outbox_requests_max;   /* open requests; more give TMQ_OUTBOX_FULL; default 100,000 */
-    size_t outbox_bytes_max;      /* default 64 MiB */
-    size_t completions_max;       /* not yet polled; default 100,000 */
-    uint32_t reconnect_ms_min;    /* default 100 */
-    uint32_t reconnect_ms_max;    /* default 5,000 */
-    bool log;                     /* also deliver TMQ_OP_LOG completions */
+    const char *ns;             /* namespace; NULL: "default" */
+    const char *name;           /* program, for the broker's log; NULL: "libtaskmq" */
+    size_t outbox_requests_max; /* open requests; more give TMQ_OUTBOX_FULL; default 100,000 */
+    size_t outbox_bytes_max;    /* default 64 MiB */
+    size_t completions_max;     /* not yet polled; default 100,000 */
+    uint32_t reconnect_ms_min;  /* default 100 */
+    uint32_t reconnect_ms_max;  /* default 5,000 */
+    bool log;                   /* also deliver TMQ_OP_LOG completions */
+    void *owned;                /* of tmq_client_options_set; leave it alone */
 } tmq_client_options_t;
 TMQ_API void tmq_client_options_init (tmq_client_options_t *options);
 /* Sets one option by the key that is also its name ("namespace", "endpoint" (adds one), "name",
@@ -165,6 +166,7 @@ typedef enum tmq_op {
     TMQ_OP_COMPLETE,
     TMQ_OP_FAIL,
     TMQ_OP_RELEASE,
+    TMQ_OP_CANCELLED,          /* tmq_worker_cancelled_start */
     TMQ_OP_SUBSCRIPTION_READY, /* tmq_subscription_next has something; drain it with timeout 0 */
     TMQ_OP_WORKER_READY,       /* tmq_worker_next has something; drain it with timeout 0 */
     TMQ_OP_LOG                 /* error.text is a line of the log */
@@ -181,17 +183,17 @@ typedef struct tmq_stats tmq_stats_t;
 typedef struct tmq_completion {
     tmq_op_t op;
     int code;
-    void *user; /* of the _start call, or of the subscription's or worker's options */
-    tmq_error_t *error;        /* NULL when code is 0 */
-    tmq_receipt_t *receipts;   /* SUBMIT (1), SUBMIT_BATCH */
+    void *user;              /* of the _start call, or of the subscription's or worker's options */
+    tmq_error_t *error;      /* NULL when code is 0 */
+    tmq_receipt_t *receipts; /* SUBMIT (1), SUBMIT_BATCH */
     size_t receipts_count;
-    tmq_id_t task_id;          /* WAIT, RESOLVE, STARTED, PUSH, COMPLETE, FAIL, RELEASE, CANCEL */
-    tmq_status_t status;       /* WAIT */
-    tmq_task_t *task;          /* GET, RESULT, PAYLOAD, CANCEL */
-    tmq_task_list_t *list;     /* LIST */
-    tmq_event_list_t *events;  /* EVENTS */
-    tmq_stats_t *stats;        /* STATS */
-    uint64_t count;            /* COUNT */
+    tmq_id_t task_id;         /* WAIT, RESOLVE, STARTED, PUSH, COMPLETE, FAIL, RELEASE, CANCEL */
+    tmq_status_t status;      /* WAIT */
+    tmq_task_t *task;         /* GET, RESULT, PAYLOAD, CANCEL */
+    tmq_task_list_t *list;    /* LIST */
+    tmq_event_list_t *events; /* EVENTS */
+    tmq_stats_t *stats;       /* STATS */
+    uint64_t count;           /* COUNT */
 } tmq_completion_t;
 
 /* Readable (level-triggered) exactly while completions are queued. Only poll or select it. */
@@ -214,20 +216,20 @@ typedef struct tmq_submit {
     tmq_id_t id;            /* all zero: the library makes one */
     uint8_t request_id[16]; /* all zero: the library makes one */
     const char *queue;
-    const void *payload;    /* payload_bytes bytes, at most TMQ_FRAME_BYTES_MAX; copied */
+    const void *payload; /* payload_bytes bytes, at most TMQ_FRAME_BYTES_MAX; copied */
     size_t payload_bytes;
     const char *method;
     const char *session;
     const char *content_type;
     const char *dedup_key;
-    const char *meta;       /* a JSON object */
+    const char *meta; /* a JSON object */
     const tmq_label_t *labels;
     size_t labels_count;
-    int priority;           /* 0..255, higher first; -1: the default */
-    uint64_t ttl_ms;        /* 0: the default */
+    int priority;    /* 0..255, higher first; -1: the default */
+    uint64_t ttl_ms; /* 0: the default */
     bool ttl_never;
     uint32_t poll_interval_ms;
-    uint32_t max_attempts;  /* 0: the default, as below */
+    uint32_t max_attempts; /* 0: the default, as below */
     uint32_t backoff_ms;
     uint32_t lease_ms;
 } tmq_submit_t;
@@ -235,7 +237,7 @@ TMQ_API void tmq_submit_init (tmq_submit_t *submit);
 
 /* The answer for one submitted task. */
 struct tmq_receipt {
-    tmq_id_t id;         /* the truth: of an existing task it may differ from the one sent */
+    tmq_id_t id; /* the truth: of an existing task it may differ from the one sent */
     int code;
     bool existing;
     tmq_status_t status; /* of the task now */
@@ -276,7 +278,7 @@ struct tmq_task {
     uint64_t finished_at;
     uint64_t expires_at; /* 0: never */
     uint64_t not_before;
-    uint64_t ttl_ms;     /* 0: never */
+    uint64_t ttl_ms; /* 0: never */
     uint32_t poll_interval_ms;
     uint32_t attempt;
     uint32_t max_attempts;
@@ -291,11 +293,11 @@ struct tmq_task {
     tmq_outcome_kind_t outcome; /* TMQ_OUTCOME_NONE: not ended yet */
     int32_t error_code;
     const char *error_message;
-    const char *error_data;     /* JSON text */
+    const char *error_data; /* JSON text */
     bool dead;
     uint64_t version;
-    uint64_t seq;               /* its newest event */
-    const void *body;           /* tmq_get, tmq_result: the result; tmq_payload: the payload */
+    uint64_t seq;     /* its newest event */
+    const void *body; /* tmq_get, tmq_result: the result; tmq_payload: the payload */
     size_t body_bytes;
 };
 TMQ_API void tmq_task_free (tmq_task_t *task);
@@ -406,9 +408,9 @@ typedef enum tmq_item_kind {
     TMQ_ITEM_EVENT = 1, /* numbered, once, in order */
     TMQ_ITEM_SNAPSHOT,  /* the present state of a task; item->task */
     TMQ_ITEM_SNAPSHOT_END,
-    TMQ_ITEM_NOTICE,    /* progress; best effort, seq 0 */
-    TMQ_ITEM_GAP,       /* events gap_from..gap_to are no longer kept */
-    TMQ_ITEM_LIVE       /* the replay has caught up (once) */
+    TMQ_ITEM_NOTICE, /* progress; best effort, seq 0 */
+    TMQ_ITEM_GAP,    /* events gap_from..gap_to are no longer kept */
+    TMQ_ITEM_LIVE    /* the replay has caught up (once) */
 } tmq_item_kind_t;
 
 typedef struct tmq_event {
@@ -437,7 +439,7 @@ typedef struct tmq_event {
     const tmq_task_t *task; /* of TMQ_ITEM_SNAPSHOT, freed with the event */
     uint64_t gap_from;
     uint64_t gap_to;
-    char cursor[48];        /* to go on behind this item: text GEN-SEQ */
+    char cursor[48]; /* to go on behind this item: text GEN-SEQ */
 } tmq_event_t;
 TMQ_API void tmq_event_free (tmq_event_t *event);
 
@@ -463,7 +465,7 @@ typedef struct tmq_subscription_options {
     uint64_t since_time; /* instead: from the first retained event at or after it */
     bool snapshot;       /* first the present state of all matching tasks */
     size_t buffer_bytes_max; /* not yet taken by the application; default 1 MiB */
-    bool notify;         /* deliver TMQ_OP_SUBSCRIPTION_READY completions */
+    bool notify;             /* deliver TMQ_OP_SUBSCRIPTION_READY completions */
     void *user;
 } tmq_subscription_options_t;
 TMQ_API void tmq_subscription_options_init (tmq_subscription_options_t *options);
@@ -487,7 +489,7 @@ TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscript
 typedef struct tmq_worker tmq_worker_t;
 
 typedef struct tmq_worker_options {
-    size_t size; /* set by the initialiser */
+    size_t size;      /* set by the initialiser */
     const char *name; /* shown to people; NULL: HOST-PID-N */
     const char *const *queues;
     size_t queues_count;
@@ -577,8 +579,8 @@ typedef struct tmq_outcome {
     const char *result_type; /* NULL: text/plain if UTF-8, else application/octet-stream */
     int32_t error_code;      /* fail only, from here on */
     const char *error_message;
-    const char *error_data;  /* JSON text */
-    bool final;              /* do not try again */
+    const char *error_data; /* JSON text */
+    bool final;             /* do not try again */
 } tmq_outcome_t;
 /* Ends the attempt. TMQ_OK is a promise: the outcome is durable. TMQ_STALE_LEASE: another attempt
  * took over, nothing was changed. */
@@ -589,20 +591,21 @@ TMQ_API int tmq_worker_complete_start (tmq_worker_t *worker, const tmq_assignmen
                                        const tmq_outcome_t *outcome, uint32_t timeout_ms,
                                        void *user, tmq_error_t *error);
 TMQ_API int tmq_worker_fail (tmq_worker_t *worker, const tmq_assignment_t *of,
-                             const tmq_outcome_t *outcome, uint32_t timeout_ms,
-                             tmq_error_t *error);
+                             const tmq_outcome_t *outcome, uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_worker_fail_start (tmq_worker_t *worker, const tmq_assignment_t *of,
                                    const tmq_outcome_t *outcome, uint32_t timeout_ms, void *user,
                                    tmq_error_t *error);
 /* Gives the task back, not counted, to be claimed again after delay_ms (UINT32_MAX: the default). */
-TMQ_API int tmq_worker_release (tmq_worker_t *worker, const tmq_assignment_t *of,
-                                uint32_t delay_ms, uint32_t timeout_ms, tmq_error_t *error);
+TMQ_API int tmq_worker_release (tmq_worker_t *worker, const tmq_assignment_t *of, uint32_t delay_ms,
+                                uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_worker_release_start (tmq_worker_t *worker, const tmq_assignment_t *of,
                                       uint32_t delay_ms, uint32_t timeout_ms, void *user,
                                       tmq_error_t *error);
 /* Acknowledges a cancellation: the task's lease ends. */
 TMQ_API int tmq_worker_cancelled (tmq_worker_t *worker, const tmq_assignment_t *of,
                                   uint32_t timeout_ms, tmq_error_t *error);
+TMQ_API int tmq_worker_cancelled_start (tmq_worker_t *worker, const tmq_assignment_t *of,
+                                        uint32_t timeout_ms, void *user, tmq_error_t *error);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,393 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The operations on tasks: make the request, start it, wait for its answer or not, hand it over. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "core_internal.h"
+#include "ids.h"
+
+/* ---- Submit ------------------------------------------------------------------------------------ */
+
+static int submit_request (core_request_t **out, const tmq_submit_t *in, tmq_error_t *error)
+{
+    tmq_id_t made;
+    if (in == NULL)
+        return core_error (error, TMQ_INVALID, "the task is NULL");
+    if (id_is_zero (&in->id))
+        tmq_id_make (&made);
+    return core_request_submit (out, in, &made, error);
+}
+
+int tmq_submit (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in,
+                uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request;
+    core_answer_t *answer;
+    memset (out, 0, sizeof *out);
+    int code = submit_request (&request, in, error);
+    if (code == TMQ_OK)
+        code = client_call (&answer, client, request, timeout_ms, error);
+    else
+        answer = NULL;
+    out->code = code;
+    if (answer != NULL) {
+        *out = answer->completion.receipts[0];
+        core_answer_free (answer);
+    }
+    return code;
+}
+
+int tmq_submit_start (tmq_client_t *client, const tmq_submit_t *in, uint32_t timeout_ms, void *user,
+                      tmq_error_t *error)
+{
+    core_request_t *request;
+    int code = submit_request (&request, in, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+}
+
+static int batch_request (core_request_t **out, const tmq_submit_t *in, size_t count,
+                          tmq_error_t *error)
+{
+    if (in == NULL || count == 0)
+        return core_error (error, TMQ_INVALID, "a batch needs at least one task");
+    tmq_id_t *ids = calloc (count, sizeof *ids);
+    if (ids == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    for (size_t i = 0; i < count; i++)
+        tmq_id_make (&ids[i]);
+    int code = core_request_submit_batch (out, in, ids, count, error);
+    free (ids);
+    return code;
+}
+
+int tmq_submit_batch (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in,
+                      size_t count, uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request;
+    core_answer_t *answer = NULL;
+    int code = batch_request (&request, in, count, error);
+    if (code == TMQ_OK)
+        code = client_call (&answer, client, request, timeout_ms, error);
+    if (answer != NULL) {
+        memcpy (out, answer->completion.receipts, count * sizeof *out);
+        core_answer_free (answer);
+        return code;
+    }
+    memset (out, 0, count * sizeof *out);
+    for (size_t i = 0; i < count; i++)
+        out[i].code = code;
+    return code;
+}
+
+int tmq_submit_batch_start (tmq_client_t *client, const tmq_submit_t *in, size_t count,
+                            uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    core_request_t *request;
+    int code = batch_request (&request, in, count, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+}
+
+/* ---- One task ---------------------------------------------------------------------------------- */
+
+/* Takes a task out of the answer. */
+static int call_for_task (tmq_task_t **out, tmq_client_t *client, core_request_t *request,
+                          uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_answer_t *answer;
+    int code = client_call (&answer, client, request, timeout_ms, error);
+    if (answer == NULL)
+        return code;
+    if (out != NULL && code == TMQ_OK) {
+        *out = answer->completion.task;
+        answer->completion.task = NULL;
+    }
+    core_answer_free (answer);
+    return code;
+}
+
+static int get_request (core_request_t **out, tmq_op_t op, const tmq_id_t *id, tmq_error_t *error)
+{
+    if (id == NULL)
+        return core_error (error, TMQ_INVALID, "the id is NULL");
+    return core_request_get (out, op, id, error);
+}
+
+static int get (tmq_task_t **out, tmq_client_t *client, tmq_op_t op, const tmq_id_t *id,
+                uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request;
+    int code = get_request (&request, op, id, error);
+    return code == TMQ_OK ? call_for_task (out, client, request, timeout_ms, error) : code;
+}
+
+static int get_start (tmq_client_t *client, tmq_op_t op, const tmq_id_t *id, uint32_t timeout_ms,
+                      void *user, tmq_error_t *error)
+{
+    core_request_t *request;
+    int code = get_request (&request, op, id, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+}
+
+int tmq_get (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,
+             tmq_error_t *error)
+{
+    return get (out, client, TMQ_OP_GET, id, timeout_ms, error);
+}
+
+int tmq_get_start (tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms, void *user,
+                   tmq_error_t *error)
+{
+    return get_start (client, TMQ_OP_GET, id, timeout_ms, user, error);
+}
+
+int tmq_result (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,
+                tmq_error_t *error)
+{
+    return get (out, client, TMQ_OP_RESULT, id, timeout_ms, error);
+}
+
+int tmq_result_start (tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms, void *user,
+                      tmq_error_t *error)
+{
+    return get_start (client, TMQ_OP_RESULT, id, timeout_ms, user, error);
+}
+
+int tmq_payload (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,
+                 tmq_error_t *error)
+{
+    return get (out, client, TMQ_OP_PAYLOAD, id, timeout_ms, error);
+}
+
+int tmq_payload_start (tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms, void *user,
+                       tmq_error_t *error)
+{
+    return get_start (client, TMQ_OP_PAYLOAD, id, timeout_ms, user, error);
+}
+
+int tmq_cancel (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id, const char *message,
+                uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request;
+    if (id == NULL)
+        return core_error (error, TMQ_INVALID, "the id is NULL");
+    int code = core_request_cancel (&request, id, message, error);
+    return code == TMQ_OK ? call_for_task (out, client, request, timeout_ms, error) : code;
+}
+
+int tmq_cancel_start (tmq_client_t *client, const tmq_id_t *id, const char *message,
+                      uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    core_request_t *request;
+    if (id == NULL)
+        return core_error (error, TMQ_INVALID, "the id is NULL");
+    int code = core_request_cancel (&request, id, message, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+}
+
+int tmq_resolve (tmq_id_t *out, tmq_client_t *client, const char *suffix, uint32_t timeout_ms,
+                 tmq_error_t *error)
+{
+    core_request_t *request;
+    core_answer_t *answer;
+    int code = core_request_resolve (&request, suffix, error);
+    if (code != TMQ_OK)
+        return code;
+    code = client_call (&answer, client, request, timeout_ms, error);
+    if (answer == NULL)
+        return code;
+    if (code == TMQ_OK)
+        *out = answer->completion.task_id;
+    core_answer_free (answer);
+    return code;
+}
+
+int tmq_resolve_start (tmq_client_t *client, const char *suffix, uint32_t timeout_ms, void *user,
+                       tmq_error_t *error)
+{
+    core_request_t *request;
+    int code = core_request_resolve (&request, suffix, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+}
+
+/* ---- Many tasks -------------------------------------------------------------------------------- */
+
+int tmq_list (tmq_task_list_t **out, tmq_client_t *client, const tmq_list_query_t *in,
+              uint32_t timeout_ms, tmq_error_t *error)
+{
+    static const tmq_list_query_t everything = {0};
+    core_request_t *request;
+    core_answer_t *answer;
+    int code = core_request_list (&request, in != NULL ? in : &everything, error);
+    if (code != TMQ_OK)
+        return code;
+    code = client_call (&answer, client, request, timeout_ms, error);
+    if (answer == NULL)
+        return code;
+    if (code == TMQ_OK) {
+        *out = answer->completion.list;
+        answer->completion.list = NULL;
+    }
+    core_answer_free (answer);
+    return code;
+}
+
+int tmq_list_start (tmq_client_t *client, const tmq_list_query_t *in, uint32_t timeout_ms,
+                    void *user, tmq_error_t *error)
+{
+    static const tmq_list_query_t everything = {0};
+    core_request_t *request;
+    int code = core_request_list (&request, in != NULL ? in : &everything, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+}
+
+int tmq_count (uint64_t *out, tmq_client_t *client, const tmq_filter_t *in, uint32_t timeout_ms,
+               tmq_error_t *error)
+{
+    core_request_t *request;
+    core_answer_t *answer;
+    int code = core_request_count (&request, in, error);
+    if (code != TMQ_OK)
+        return code;
+    code = client_call (&answer, client, request, timeout_ms, error);
+    if (answer == NULL)
+        return code;
+    if (code == TMQ_OK)
+        *out = answer->completion.count;
+    core_answer_free (answer);
+    return code;
+}
+
+int tmq_count_start (tmq_client_t *client, const tmq_filter_t *in, uint32_t timeout_ms, void *user,
+                     tmq_error_t *error)
+{
+    core_request_t *request;
+    int code = core_request_count (&request, in, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+}
+
+int tmq_events (tmq_event_list_t **out, tmq_client_t *client, const tmq_id_t *id,
+                uint64_t before_seq, uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request;
+    core_answer_t *answer;
+    if (id == NULL)
+        return core_error (error, TMQ_INVALID, "the id is NULL");
+    int code = core_request_events (&request, id, before_seq, limit, error);
+    if (code != TMQ_OK)
+        return code;
+    code = client_call (&answer, client, request, timeout_ms, error);
+    if (answer == NULL)
+        return code;
+    if (code == TMQ_OK) {
+        *out = answer->completion.events;
+        answer->completion.events = NULL;
+    }
+    core_answer_free (answer);
+    return code;
+}
+
+int tmq_events_start (tmq_client_t *client, const tmq_id_t *id, uint64_t before_seq, uint32_t limit,
+                      uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    core_request_t *request;
+    if (id == NULL)
+        return core_error (error, TMQ_INVALID, "the id is NULL");
+    int code = core_request_events (&request, id, before_seq, limit, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+}
+
+/* ---- The broker -------------------------------------------------------------------------------- */
+
+int tmq_ping (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request;
+    core_answer_t *answer;
+    int code = core_request_plain (&request, TMQ_OP_PING, error);
+    if (code != TMQ_OK)
+        return code;
+    code = client_call (&answer, client, request, timeout_ms, error);
+    if (answer != NULL)
+        core_answer_free (answer);
+    return code;
+}
+
+int tmq_ping_start (tmq_client_t *client, uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    core_request_t *request;
+    int code = core_request_plain (&request, TMQ_OP_PING, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+}
+
+int tmq_stats (tmq_stats_t **out, tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request;
+    core_answer_t *answer;
+    int code = core_request_plain (&request, TMQ_OP_STATS, error);
+    if (code != TMQ_OK)
+        return code;
+    code = client_call (&answer, client, request, timeout_ms, error);
+    if (answer == NULL)
+        return code;
+    if (code == TMQ_OK) {
+        *out = answer->completion.stats;
+        answer->completion.stats = NULL;
+    }
+    core_answer_free (answer);
+    return code;
+}
+
+int tmq_stats_start (tmq_client_t *client, uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    core_request_t *request;
+    int code = core_request_plain (&request, TMQ_OP_STATS, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+}
+
+/* ---- Wait -------------------------------------------------------------------------------------- */
+
+int tmq_wait (tmq_status_t *out, tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,
+              tmq_error_t *error)
+{
+    core_answer_t *answer;
+    client_waiter_t waiter = {.answer = NULL};
+    int64_t deadline_ms = client_deadline (timeout_ms);
+    if (id == NULL)
+        return core_error (error, TMQ_INVALID, "the id is NULL");
+    int code = client_enter (client, error);
+    if (code != TMQ_OK)
+        return code;
+    code = client_cond_init (&waiter.cond);
+    if (code == TMQ_OK) {
+        code = core_wait (client->core, id, 1, (core_target_t){&waiter, NULL}, deadline_ms,
+                          client_now_ms (), error);
+        if (code == TMQ_OK) {
+            code = client_await (&answer, client, &waiter, error);
+            if (code == TMQ_OK && out != NULL)
+                *out = answer->completion.status;
+            core_answer_free (answer);
+            return code;
+        }
+        pthread_cond_destroy (&waiter.cond);
+    }
+    client_leave (client);
+    return code;
+}
+
+int tmq_wait_start (tmq_client_t *client, const tmq_id_t *ids, size_t count, uint32_t timeout_ms,
+                    void *user, tmq_error_t *error)
+{
+    int64_t deadline_ms = client_deadline (timeout_ms);
+    if (ids == NULL || count == 0)
+        return core_error (error, TMQ_INVALID, "at least one id is needed");
+    int code = client_enter (client, error);
+    if (code != TMQ_OK)
+        return code;
+    code = core_wait (client->core, ids, count, (core_target_t){NULL, user}, deadline_ms,
+                      client_now_ms (), error);
+    client_leave (client);
+    return code;
+}

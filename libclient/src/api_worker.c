@@ -1,0 +1,306 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Workers as the application sees them: the core's, and a way to wait for it. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "core_internal.h"
+#include "options.h"
+
+struct tmq_worker {
+    client_object_t object; /* first */
+    core_worker_t *core;
+};
+
+/* Called locked; out of the client's list already. */
+static void worker_free (client_object_t *object)
+{
+    tmq_worker_t *self = (tmq_worker_t *) object;
+    client_unready (object->client, core_worker_answer (self->core));
+    core_worker_free (self->core);
+    pthread_cond_destroy (&object->changed);
+    free (self);
+}
+
+/* HOST-PID-N, with everything that a name may not contain turned into a dash. */
+static void default_name (char out[TMQ_NAME_LENGTH_MAX + 1], const tmq_client_t *client)
+{
+    char host[40] = "";
+    size_t number = 1;
+    for (const client_object_t *at = client->objects; at != NULL; at = at->next)
+        number++;
+    if (gethostname (host, sizeof host - 1) != 0 || host[0] == '\0')
+        snprintf (host, sizeof host, "host");
+    snprintf (out, TMQ_NAME_LENGTH_MAX + 1, "%s-%ld-%zu", host, (long) getpid (), number);
+    for (char *at = out; *at != '\0'; at++)
+        if (!isalnum ((unsigned char) *at) && strchr ("._-", *at) == NULL)
+            *at = '-';
+}
+
+int tmq_worker_new (tmq_worker_t **out, tmq_client_t *client, const tmq_worker_options_t *in,
+                    tmq_error_t *error)
+{
+    char name[TMQ_NAME_LENGTH_MAX + 1];
+    tmq_worker_options_t options;
+    options_worker (&options, in);
+    int code = client_enter (client, error);
+    if (code != TMQ_OK)
+        return code;
+    tmq_worker_t *self = calloc (1, sizeof *self);
+    if (self == NULL || client_cond_init (&self->object.changed) != TMQ_OK) {
+        free (self);
+        client_leave (client);
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    }
+    self->object.free = worker_free;
+    if (options.name == NULL || options.name[0] == '\0') {
+        default_name (name, client);
+        options.name = name;
+    }
+    code = core_worker_new (&self->core, client->core, &options, &self->object, error);
+    if (code == TMQ_OK) {
+        client_object_add (client, &self->object);
+        *out = self;
+    } else {
+        pthread_cond_destroy (&self->object.changed);
+        free (self);
+    }
+    client_leave (client);
+    return code;
+}
+
+void tmq_worker_free (tmq_worker_t **pointer)
+{
+    if (pointer == NULL || *pointer == NULL)
+        return;
+    tmq_worker_t *self = *pointer;
+    tmq_client_t *client = self->object.client;
+    *pointer = NULL;
+    if (client_enter (client, NULL) != TMQ_OK)
+        return;
+    client_object_remove (&self->object);
+    worker_free (&self->object);
+    client_leave (client);
+}
+
+static int enter (tmq_worker_t *self, tmq_error_t *error)
+{
+    if (self == NULL)
+        return core_error (error, TMQ_INVALID, "the worker is NULL");
+    return client_enter (self->object.client, error);
+}
+
+int tmq_worker_next (tmq_assignment_t **out, tmq_worker_t *self, uint32_t timeout_ms,
+                     tmq_error_t *error)
+{
+    int64_t deadline_ms = timeout_ms == 0 ? 0 : client_deadline (timeout_ms);
+    int code = enter (self, error);
+    if (code != TMQ_OK)
+        return code;
+    tmq_client_t *client = self->object.client;
+    while ((code = core_worker_next (out, self->core, error)) == TMQ_TIMEOUT && timeout_ms != 0) {
+        client_flush (client);
+        if (!client_wait (client, &self->object.changed, deadline_ms))
+            break;
+    }
+    client_leave (client);
+    return code;
+}
+
+int tmq_worker_drain (tmq_worker_t *self, tmq_error_t *error)
+{
+    int code = enter (self, error);
+    if (code != TMQ_OK)
+        return code;
+    code = core_worker_drain (self->core, error);
+    client_leave (self->object.client);
+    return code;
+}
+
+size_t tmq_worker_held (tmq_worker_t *self)
+{
+    if (enter (self, NULL) != TMQ_OK)
+        return 0;
+    size_t held = core_worker_held (self->core);
+    client_leave (self->object.client);
+    return held;
+}
+
+tmq_attempt_state_t tmq_worker_state (tmq_worker_t *self, const tmq_assignment_t *of)
+{
+    if (enter (self, NULL) != TMQ_OK)
+        return TMQ_ATTEMPT_LOST;
+    tmq_attempt_state_t state = core_worker_state (self->core, of);
+    client_leave (self->object.client);
+    return state;
+}
+
+int tmq_worker_changed (tmq_attempt_change_t *out, tmq_worker_t *self, uint32_t timeout_ms)
+{
+    int64_t deadline_ms = timeout_ms == 0 ? 0 : client_deadline (timeout_ms);
+    int code = enter (self, NULL);
+    if (code != TMQ_OK)
+        return code;
+    tmq_client_t *client = self->object.client;
+    while ((code = core_worker_changed (out, self->core)) == TMQ_TIMEOUT && timeout_ms != 0) {
+        client_flush (client);
+        if (!client_wait (client, &self->object.changed, deadline_ms))
+            break;
+    }
+    client_leave (client);
+    return code;
+}
+
+int tmq_worker_started (tmq_worker_t *self, const tmq_assignment_t *of, tmq_error_t *error)
+{
+    int code = enter (self, error);
+    if (code != TMQ_OK)
+        return code;
+    code = core_worker_started (self->core, of, error);
+    client_leave (self->object.client);
+    return code;
+}
+
+int tmq_worker_progress (tmq_worker_t *self, const tmq_assignment_t *of,
+                         const tmq_progress_t *progress, tmq_error_t *error)
+{
+    if (progress == NULL)
+        return core_error (error, TMQ_INVALID, "progress is NULL");
+    int code = enter (self, error);
+    if (code != TMQ_OK)
+        return code;
+    code = core_worker_progress (self->core, of, progress, client_now_ms (), error);
+    client_leave (self->object.client);
+    return code;
+}
+
+/* ---- What waits for an answer ------------------------------------------------------------------ */
+
+/* One word about an attempt: a status message (op PUSH) or its end. */
+typedef struct word {
+    tmq_op_t op;
+    const tmq_assignment_t *of;
+    const char *message;
+    const tmq_outcome_t *outcome;
+    uint32_t delay_ms;
+} word_t;
+
+static int start (tmq_worker_t *self, const word_t *word, core_target_t target, int64_t deadline_ms,
+                  tmq_error_t *error)
+{
+    int64_t now_ms = client_now_ms ();
+    if (word->op == TMQ_OP_PUSH)
+        return core_worker_message (self->core, word->of, word->message, target, deadline_ms,
+                                    now_ms, error);
+    return core_worker_end (self->core, word->op, word->of, word->outcome, word->delay_ms, target,
+                            deadline_ms, now_ms, error);
+}
+
+static int say (tmq_worker_t *self, word_t word, uint32_t timeout_ms, tmq_error_t *error)
+{
+    client_waiter_t waiter = {.answer = NULL};
+    core_answer_t *answer;
+    int64_t deadline_ms = client_deadline (timeout_ms);
+    int code = enter (self, error);
+    if (code != TMQ_OK)
+        return code;
+    if (client_cond_init (&waiter.cond) != TMQ_OK) {
+        client_leave (self->object.client);
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    }
+    code = start (self, &word, (core_target_t){&waiter, NULL}, deadline_ms, error);
+    if (code != TMQ_OK) {
+        client_leave (self->object.client);
+        pthread_cond_destroy (&waiter.cond);
+        return code;
+    }
+    code = client_await (&answer, self->object.client, &waiter, error);
+    core_answer_free (answer);
+    return code;
+}
+
+static int say_start (tmq_worker_t *self, word_t word, uint32_t timeout_ms, void *user,
+                      tmq_error_t *error)
+{
+    int64_t deadline_ms = client_deadline (timeout_ms);
+    int code = enter (self, error);
+    if (code != TMQ_OK)
+        return code;
+    code = start (self, &word, (core_target_t){NULL, user}, deadline_ms, error);
+    client_leave (self->object.client);
+    return code;
+}
+
+int tmq_worker_message (tmq_worker_t *self, const tmq_assignment_t *of, const char *message,
+                        uint32_t timeout_ms, tmq_error_t *error)
+{
+    return say (self, (word_t){.op = TMQ_OP_PUSH, .of = of, .message = message}, timeout_ms, error);
+}
+
+int tmq_worker_message_start (tmq_worker_t *self, const tmq_assignment_t *of, const char *message,
+                              uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    return say_start (self, (word_t){.op = TMQ_OP_PUSH, .of = of, .message = message}, timeout_ms,
+                      user, error);
+}
+
+int tmq_worker_complete (tmq_worker_t *self, const tmq_assignment_t *of,
+                         const tmq_outcome_t *outcome, uint32_t timeout_ms, tmq_error_t *error)
+{
+    return say (self, (word_t){.op = TMQ_OP_COMPLETE, .of = of, .outcome = outcome}, timeout_ms,
+                error);
+}
+
+int tmq_worker_complete_start (tmq_worker_t *self, const tmq_assignment_t *of,
+                               const tmq_outcome_t *outcome, uint32_t timeout_ms, void *user,
+                               tmq_error_t *error)
+{
+    return say_start (self, (word_t){.op = TMQ_OP_COMPLETE, .of = of, .outcome = outcome},
+                      timeout_ms, user, error);
+}
+
+int tmq_worker_fail (tmq_worker_t *self, const tmq_assignment_t *of, const tmq_outcome_t *outcome,
+                     uint32_t timeout_ms, tmq_error_t *error)
+{
+    return say (self, (word_t){.op = TMQ_OP_FAIL, .of = of, .outcome = outcome}, timeout_ms, error);
+}
+
+int tmq_worker_fail_start (tmq_worker_t *self, const tmq_assignment_t *of,
+                           const tmq_outcome_t *outcome, uint32_t timeout_ms, void *user,
+                           tmq_error_t *error)
+{
+    return say_start (self, (word_t){.op = TMQ_OP_FAIL, .of = of, .outcome = outcome}, timeout_ms,
+                      user, error);
+}
+
+int tmq_worker_release (tmq_worker_t *self, const tmq_assignment_t *of, uint32_t delay_ms,
+                        uint32_t timeout_ms, tmq_error_t *error)
+{
+    return say (self, (word_t){.op = TMQ_OP_RELEASE, .of = of, .delay_ms = delay_ms}, timeout_ms,
+                error);
+}
+
+int tmq_worker_release_start (tmq_worker_t *self, const tmq_assignment_t *of, uint32_t delay_ms,
+                              uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    return say_start (self, (word_t){.op = TMQ_OP_RELEASE, .of = of, .delay_ms = delay_ms},
+                      timeout_ms, user, error);
+}
+
+int tmq_worker_cancelled (tmq_worker_t *self, const tmq_assignment_t *of, uint32_t timeout_ms,
+                          tmq_error_t *error)
+{
+    return say (self, (word_t){.op = TMQ_OP_CANCELLED, .of = of}, timeout_ms, error);
+}
+
+int tmq_worker_cancelled_start (tmq_worker_t *self, const tmq_assignment_t *of, uint32_t timeout_ms,
+                                void *user, tmq_error_t *error)
+{
+    return say_start (self, (word_t){.op = TMQ_OP_CANCELLED, .of = of}, timeout_ms, user, error);
+}

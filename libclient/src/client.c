@@ -1,0 +1,439 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The client object: its life, its lock, and how answers come to those who wait for them. */
+#include "client.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core_internal.h"
+#include "options.h"
+
+enum { LEAVE_MS = 500 };
+
+/* ---- Time and waiting -------------------------------------------------------------------------- */
+
+int64_t client_now_ms (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t client_deadline (uint32_t timeout_ms)
+{
+    return timeout_ms == TMQ_FOREVER ? CORE_NEVER : client_now_ms () + timeout_ms;
+}
+
+int client_cond_init (pthread_cond_t *cond)
+{
+    pthread_condattr_t attributes;
+    if (pthread_condattr_init (&attributes) != 0)
+        return TMQ_NO_MEMORY;
+    pthread_condattr_setclock (&attributes, CLOCK_MONOTONIC);
+    int failed = pthread_cond_init (cond, &attributes);
+    pthread_condattr_destroy (&attributes);
+    return failed ? TMQ_NO_MEMORY : TMQ_OK;
+}
+
+bool client_wait (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_ms)
+{
+    if (deadline_ms == CORE_NEVER)
+        return pthread_cond_wait (cond, &client->lock) == 0;
+    struct timespec until = {.tv_sec = (time_t) (deadline_ms / 1000),
+                             .tv_nsec = (long) (deadline_ms % 1000) * 1000000};
+    return pthread_cond_timedwait (cond, &client->lock, &until) == 0;
+}
+
+/* ---- Completions ------------------------------------------------------------------------------- */
+
+static void signal_fd (int fd)
+{
+    uint64_t one = 1;
+    ssize_t written = write (fd, &one, sizeof one);
+    (void) written; /* it can only fail because it is readable already */
+}
+
+static void clear_fd (int fd)
+{
+    uint64_t value;
+    ssize_t got = read (fd, &value, sizeof value);
+    (void) got;
+}
+
+static void ready_push (tmq_client_t *client, core_answer_t *answer)
+{
+    answer->queued = true;
+    answer->next = NULL;
+    answer->previous = client->ready_last;
+    if (client->ready_last != NULL) {
+        client->ready_last->next = answer;
+    } else {
+        client->ready_first = answer;
+        signal_fd (client->ready_fd);
+    }
+    client->ready_last = answer;
+    pthread_cond_signal (&client->answered);
+}
+
+static void ready_remove (tmq_client_t *client, core_answer_t *answer)
+{
+    if (answer->previous != NULL)
+        answer->previous->next = answer->next;
+    else
+        client->ready_first = answer->next;
+    if (answer->next != NULL)
+        answer->next->previous = answer->previous;
+    else
+        client->ready_last = answer->previous;
+    answer->queued = false;
+    if (client->ready_first == NULL)
+        clear_fd (client->ready_fd);
+}
+
+void client_unready (tmq_client_t *client, const core_answer_t *answer)
+{
+    core_answer_t *at = client->ready_first;
+    while (at != NULL && at != answer)
+        at = at->next;
+    if (at != NULL)
+        ready_remove (client, at);
+}
+
+int tmq_client_fd (tmq_client_t *client)
+{
+    return client == NULL ? -1 : client->ready_fd;
+}
+
+int tmq_client_poll (tmq_completion_t **out, size_t max, size_t *count, tmq_client_t *client,
+                     uint32_t timeout_ms)
+{
+    *out = NULL;
+    *count = 0;
+    if (max == 0)
+        return TMQ_INVALID;
+    int64_t deadline_ms = client_deadline (timeout_ms);
+    int code = client_enter (client, NULL);
+    if (code != TMQ_OK)
+        return code;
+    while (client->ready_first == NULL && timeout_ms != 0 && !client->leaving)
+        if (!client_wait (client, &client->answered, deadline_ms))
+            break;
+    size_t ready = 0;
+    for (core_answer_t *at = client->ready_first; at != NULL && ready < max; at = at->next)
+        ready++;
+    if (ready > 0)
+        *out = calloc (ready, sizeof **out);
+    if (ready == 0)
+        code = client->leaving ? TMQ_CLOSED : TMQ_TIMEOUT;
+    else if (*out == NULL)
+        code = TMQ_NO_MEMORY;
+    for (size_t i = 0; code == TMQ_OK && i < ready; i++) {
+        core_answer_t *answer = client->ready_first;
+        ready_remove (client, answer);
+        core_answer_taken (client->core, answer);
+        (*out)[i] = answer->completion;
+        if (!answer->embedded)
+            free (answer);
+        *count = i + 1;
+    }
+    client_leave (client);
+    return code;
+}
+
+/* ---- Into the core and back -------------------------------------------------------------------- */
+
+int client_enter (tmq_client_t *client, tmq_error_t *error)
+{
+    if (client == NULL)
+        return core_error (error, TMQ_INVALID, "client is NULL");
+    if (client->pid != getpid ())
+        return core_error (error, TMQ_FORKED, NULL);
+    pthread_mutex_lock (&client->lock);
+    return TMQ_OK;
+}
+
+static void deliver (tmq_client_t *client)
+{
+    core_answer_t *answer;
+    while ((answer = core_answer_next (client->core)) != NULL) {
+        client_waiter_t *waiter = answer->waiter;
+        if (waiter == NULL) {
+            ready_push (client, answer);
+            continue;
+        }
+        waiter->answer = answer;
+        pthread_cond_signal (&waiter->cond);
+    }
+    core_woken_kind_t kind;
+    void *owner;
+    while (core_woken_next (client->core, &kind, &owner))
+        pthread_cond_broadcast (&((client_object_t *) owner)->changed);
+    uint64_t changes = core_link_changes (client->core);
+    if (changes != client->link_changes) {
+        client->link_changes = changes;
+        pthread_cond_broadcast (&client->link_changed);
+    }
+}
+
+void client_flush (tmq_client_t *client)
+{
+    deliver (client);
+    if (!client->sleeping)
+        return;
+    if (!core_has_output (client->core) && core_next_due (client->core) >= client->wake_at_ms)
+        return;
+    client->sleeping = false;
+    signal_fd (client->transport.wake_fd);
+}
+
+void client_leave (tmq_client_t *client)
+{
+    client_flush (client);
+    pthread_mutex_unlock (&client->lock);
+}
+
+int client_await (core_answer_t **answer, tmq_client_t *client, client_waiter_t *waiter,
+                  tmq_error_t *error)
+{
+    client_flush (client);
+    while (waiter->answer == NULL)
+        pthread_cond_wait (&waiter->cond, &client->lock);
+    pthread_mutex_unlock (&client->lock);
+    pthread_cond_destroy (&waiter->cond);
+    *answer = waiter->answer;
+    int code = waiter->answer->completion.code;
+    if (error != NULL && waiter->answer->completion.error != NULL)
+        *error = *waiter->answer->completion.error;
+    else
+        core_error (error, code, NULL);
+    return code;
+}
+
+int client_call (core_answer_t **answer, tmq_client_t *client, core_request_t *request,
+                 uint32_t timeout_ms, tmq_error_t *error)
+{
+    *answer = NULL;
+    int64_t deadline_ms = client_deadline (timeout_ms);
+    client_waiter_t waiter = {.answer = NULL};
+    int code = client_enter (client, error);
+    if (code != TMQ_OK) {
+        core_request_free (request);
+        return code;
+    }
+    if (client_cond_init (&waiter.cond) != TMQ_OK) {
+        client_leave (client);
+        core_request_free (request);
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    }
+    code = core_start (client->core, request, (core_target_t){&waiter, NULL}, deadline_ms,
+                       client_now_ms (), error);
+    if (code == TMQ_OK)
+        return client_await (answer, client, &waiter, error);
+    client_leave (client);
+    pthread_cond_destroy (&waiter.cond);
+    return code;
+}
+
+int client_begin (tmq_client_t *client, core_request_t *request, uint32_t timeout_ms, void *user,
+                  tmq_error_t *error)
+{
+    int64_t deadline_ms = client_deadline (timeout_ms);
+    int code = client_enter (client, error);
+    if (code != TMQ_OK) {
+        core_request_free (request);
+        return code;
+    }
+    code = core_start (client->core, request, (core_target_t){NULL, user}, deadline_ms,
+                       client_now_ms (), error);
+    client_leave (client);
+    return code;
+}
+
+/* ---- Objects of the client --------------------------------------------------------------------- */
+
+void client_object_add (tmq_client_t *client, client_object_t *object)
+{
+    object->client = client;
+    object->previous = NULL;
+    object->next = client->objects;
+    if (object->next != NULL)
+        object->next->previous = object;
+    client->objects = object;
+}
+
+void client_object_remove (client_object_t *object)
+{
+    if (object->previous != NULL)
+        object->previous->next = object->next;
+    else
+        object->client->objects = object->next;
+    if (object->next != NULL)
+        object->next->previous = object->previous;
+}
+
+/* ---- Life -------------------------------------------------------------------------------------- */
+
+static bool copy_endpoints (tmq_client_t *client, const tmq_client_options_t *options)
+{
+    client->endpoints = calloc (options->endpoints_count, sizeof *client->endpoints);
+    for (size_t i = 0; client->endpoints != NULL && i < options->endpoints_count; i++) {
+        client->endpoints[i] = strdup (options->endpoints[i]);
+        if (client->endpoints[i] == NULL)
+            return false;
+        client->endpoints_count++;
+    }
+    return client->endpoints != NULL;
+}
+
+static core_t *make_core (const tmq_client_options_t *options)
+{
+    core_config_t config = {.ns = options->ns,
+                            .name = options->name != NULL ? options->name : "libtaskmq",
+                            .endpoints = options->endpoints,
+                            .endpoints_count = options->endpoints_count,
+                            .requests_max = options->outbox_requests_max,
+                            .request_bytes_max = options->outbox_bytes_max,
+                            .completions_max = options->completions_max,
+                            .reconnect_ms_min = options->reconnect_ms_min,
+                            .reconnect_ms_max = options->reconnect_ms_max,
+                            .log = options->log};
+    if (getentropy (config.seed, sizeof config.seed) != 0)
+        return NULL;
+    return core_new (&config, client_now_ms ());
+}
+
+static void client_destroy (tmq_client_t *client)
+{
+    while (client->objects != NULL) {
+        client_object_t *object = client->objects;
+        client_object_remove (object);
+        object->free (object);
+    }
+    while (client->ready_first != NULL) {
+        core_answer_t *answer = client->ready_first;
+        ready_remove (client, answer);
+        core_answer_free (answer);
+    }
+    core_free (client->core);
+    if (client->transport.context != NULL)
+        zmq_ctx_term (client->transport.context);
+    if (client->ready_fd >= 0)
+        close (client->ready_fd);
+    if (client->transport.wake_fd >= 0)
+        close (client->transport.wake_fd);
+    for (size_t i = 0; i < client->endpoints_count; i++)
+        free (client->endpoints[i]);
+    free (client->endpoints);
+    pthread_cond_destroy (&client->link_changed);
+    pthread_cond_destroy (&client->answered);
+    pthread_mutex_destroy (&client->lock);
+    free (client);
+}
+
+/* The I/O thread gets no signals: they are the application's. */
+static int start_thread (tmq_client_t *client)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset (&all);
+    pthread_sigmask (SIG_SETMASK, &all, &before);
+    int failed = pthread_create (&client->thread, NULL, client_io_main, client);
+    pthread_sigmask (SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+int tmq_client_new (tmq_client_t **out, const tmq_client_options_t *in, tmq_error_t *error)
+{
+    tmq_client_options_t options;
+    int code = options_client (&options, in, error);
+    if (code != TMQ_OK)
+        return code;
+    tmq_client_t *client = calloc (1, sizeof *client);
+    if (client == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    client->pid = getpid ();
+    pthread_mutex_init (&client->lock, NULL);
+    bool conds = client_cond_init (&client->link_changed) == TMQ_OK &&
+                 client_cond_init (&client->answered) == TMQ_OK;
+    client->ready_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+    client->transport.wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+    client->transport.context = zmq_ctx_new ();
+    client->core = make_core (&options);
+    if (!conds || client->core == NULL || !copy_endpoints (client, &options)) {
+        client_destroy (client);
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    }
+    if (client->ready_fd < 0 || client->transport.wake_fd < 0 ||
+        client->transport.context == NULL || start_thread (client) != 0) {
+        client_destroy (client);
+        return core_error (error, TMQ_SYSTEM, "no descriptors or threads are left");
+    }
+    *out = client;
+    return TMQ_OK;
+}
+
+void tmq_client_free (tmq_client_t **pointer)
+{
+    if (pointer == NULL || *pointer == NULL)
+        return;
+    tmq_client_t *client = *pointer;
+    *pointer = NULL;
+    if (client_enter (client, NULL) != TMQ_OK)
+        return; /* of a forked child: its threads and sockets are the parent's */
+    client->leaving = true;
+    client->leave_at_ms = client_now_ms () + LEAVE_MS;
+    core_goodbye (client->core);
+    pthread_cond_broadcast (&client->answered);
+    client->sleeping = false;
+    signal_fd (client->transport.wake_fd);
+    client_leave (client);
+    pthread_join (client->thread, NULL);
+    client_destroy (client);
+}
+
+int tmq_client_connect (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
+{
+    int64_t deadline_ms = client_deadline (timeout_ms);
+    char text[256] = "";
+    bool final = false;
+    int code = client_enter (client, error);
+    if (code != TMQ_OK)
+        return code;
+    while ((code = core_link_state (client->core, text, sizeof text, &final)) != TMQ_OK) {
+        if (final || timeout_ms == 0 || !client_wait (client, &client->link_changed, deadline_ms))
+            break;
+    }
+    client_leave (client);
+    return core_error (error, code, "%s", text);
+}
+
+int tmq_client_info (tmq_broker_info_t *out, tmq_client_t *client)
+{
+    size_t endpoint = 0;
+    int code = client_enter (client, NULL);
+    if (code != TMQ_OK)
+        return code;
+    core_info (client->core, out, &endpoint);
+    if (out->generation != 0)
+        snprintf (out->endpoint, sizeof out->endpoint, "%s", client->endpoints[endpoint]);
+    client_leave (client);
+    return TMQ_OK;
+}
+
+void tmq_client_counters (tmq_client_counters_t *out, tmq_client_t *client)
+{
+    memset (out, 0, sizeof *out);
+    if (client_enter (client, NULL) != TMQ_OK)
+        return;
+    core_counters (client->core, out);
+    client_leave (client);
+}

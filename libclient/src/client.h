@@ -1,0 +1,89 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The client object: the lock around the core, the I/O thread, and the way from an operation of the
+ * application into the core and back.
+ *
+ * Every public function that touches the core is client_enter … client_leave. A blocking one is an
+ * asynchronous one that waits for its answer in between (client_call). */
+#ifndef TASKMQ_CLIENT_CLIENT_H
+#define TASKMQ_CLIENT_CLIENT_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "core.h"
+#include "transport.h"
+
+/* What waits on a subscription or worker, and is freed with the client. */
+typedef struct client_object {
+    struct client_object *next;
+    struct client_object *previous;
+    tmq_client_t *client;
+    pthread_cond_t changed;
+    void (*free) (struct client_object *self); /* called locked */
+} client_object_t;
+
+struct tmq_client {
+    pthread_mutex_t lock; /* for everything below that is not the I/O thread's own */
+    core_t *core;
+    pid_t pid; /* of the process that made it */
+    pthread_cond_t link_changed;
+    pthread_cond_t answered; /* completions can be polled */
+    core_answer_t *ready_first;
+    core_answer_t *ready_last;
+    int ready_fd; /* readable exactly while completions are queued */
+    client_object_t *objects;
+    uint64_t link_changes; /* of the core, already told */
+    bool sleeping;         /* the I/O thread waits, and has to be woken for news */
+    int64_t wake_at_ms;    /* when it wakes by itself */
+    bool leaving;          /* the client is being freed */
+    int64_t leave_at_ms;
+
+    pthread_t thread; /* the I/O thread's own, from here on */
+    transport_t transport;
+    char **endpoints;
+    size_t endpoints_count;
+};
+
+/* Milliseconds of the monotonic clock. */
+int64_t client_now_ms (void);
+int64_t client_deadline (uint32_t timeout_ms);
+/* Locks the client, if it is one of this process. */
+int client_enter (tmq_client_t *client, tmq_error_t *error);
+/* Delivers what was answered, wakes the I/O thread if it has something to do, and unlocks. */
+void client_leave (tmq_client_t *client);
+/* The same without unlocking: before waiting. */
+void client_flush (tmq_client_t *client);
+/* Waits on cond until the deadline; false when it has passed. The lock is held. */
+bool client_wait (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_ms);
+/* A condition variable on the monotonic clock; a code. */
+int client_cond_init (pthread_cond_t *cond);
+
+/* The answer that a blocking operation waits for. */
+typedef struct client_waiter {
+    pthread_cond_t cond;
+    core_answer_t *answer;
+} client_waiter_t;
+
+/* Starts the request and waits. Returns the answer's code with *answer, which the caller frees by
+ * core_answer_free; NULL when it was not started. error is filled. */
+int client_call (core_answer_t **answer, tmq_client_t *client, core_request_t *request,
+                 uint32_t timeout_ms, tmq_error_t *error);
+/* The same for what is already started with this waiter; unlocks. */
+int client_await (core_answer_t **answer, tmq_client_t *client, client_waiter_t *waiter,
+                  tmq_error_t *error);
+/* Starts the request; the answer becomes a completion. */
+int client_begin (tmq_client_t *client, core_request_t *request, uint32_t timeout_ms, void *user,
+                  tmq_error_t *error);
+
+void client_object_add (tmq_client_t *client, client_object_t *object);
+void client_object_remove (client_object_t *object);
+/* Takes an answer that is part of a subscription or worker out of the completions. */
+void client_unready (tmq_client_t *client, const core_answer_t *answer);
+
+/* io.c: the I/O thread. */
+void *client_io_main (void *client);
+
+#endif

@@ -1,0 +1,319 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Options by structs and by keys, versions, texts and ids: what needs no client. */
+#include "options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core_internal.h"
+#include "ids.h"
+#include "types.h"
+
+enum {
+    OUTBOX_REQUESTS_DEFAULT = 100000,
+    OUTBOX_BYTES_DEFAULT = 64 * 1024 * 1024,
+    COMPLETIONS_DEFAULT = 100000,
+    RECONNECT_MS_MIN_DEFAULT = 100,
+    RECONNECT_MS_MAX_DEFAULT = 5000,
+    ENDPOINTS_MAX = 64,
+    ENDPOINT_BYTES_MAX = 255,
+    CLIENT_NAME_BYTES_MAX = 64,
+    BUFFER_BYTES_DEFAULT = 1024 * 1024
+};
+
+/* ---- Initialisers ------------------------------------------------------------------------------ */
+
+void tmq_client_options_init (tmq_client_options_t *options)
+{
+    memset (options, 0, sizeof *options);
+    options->size = sizeof *options;
+    options->outbox_requests_max = OUTBOX_REQUESTS_DEFAULT;
+    options->outbox_bytes_max = OUTBOX_BYTES_DEFAULT;
+    options->completions_max = COMPLETIONS_DEFAULT;
+    options->reconnect_ms_min = RECONNECT_MS_MIN_DEFAULT;
+    options->reconnect_ms_max = RECONNECT_MS_MAX_DEFAULT;
+}
+
+void tmq_submit_init (tmq_submit_t *submit)
+{
+    memset (submit, 0, sizeof *submit);
+    submit->size = sizeof *submit;
+    submit->priority = -1;
+}
+
+void tmq_subscription_options_init (tmq_subscription_options_t *options)
+{
+    memset (options, 0, sizeof *options);
+    options->size = sizeof *options;
+    options->buffer_bytes_max = BUFFER_BYTES_DEFAULT;
+}
+
+void tmq_worker_options_init (tmq_worker_options_t *options)
+{
+    memset (options, 0, sizeof *options);
+    options->size = sizeof *options;
+    options->capacity = 1;
+}
+
+/* ---- Versions of structs ----------------------------------------------------------------------- */
+
+static void take (void *out, size_t out_size, const void *in, size_t in_size)
+{
+    memcpy (out, in, in_size < out_size ? in_size : out_size);
+    memcpy (out, &out_size, sizeof out_size); /* `size` comes first in every struct of options */
+}
+
+void options_subscription (tmq_subscription_options_t *out, const tmq_subscription_options_t *in)
+{
+    tmq_subscription_options_init (out);
+    if (in != NULL)
+        take (out, sizeof *out, in, in->size);
+}
+
+void options_worker (tmq_worker_options_t *out, const tmq_worker_options_t *in)
+{
+    tmq_worker_options_init (out);
+    if (in != NULL)
+        take (out, sizeof *out, in, in->size);
+}
+
+static int check_endpoints (const tmq_client_options_t *options, tmq_error_t *error)
+{
+    if (options->endpoints_count == 0)
+        return core_error (error, TMQ_INVALID, "endpoint: at least one is needed");
+    if (options->endpoints_count > ENDPOINTS_MAX)
+        return core_error (error, TMQ_INVALID, "endpoint: at most %d", ENDPOINTS_MAX);
+    for (size_t i = 0; i < options->endpoints_count; i++) {
+        const char *endpoint = options->endpoints[i];
+        if (endpoint == NULL || strstr (endpoint, "://") == NULL ||
+            strlen (endpoint) > ENDPOINT_BYTES_MAX)
+            return core_error (error, TMQ_INVALID,
+                               "endpoint: a URI like tcp://HOST:PORT or "
+                               "ipc://PATH of at most %d bytes",
+                               ENDPOINT_BYTES_MAX);
+    }
+    return TMQ_OK;
+}
+
+int options_client (tmq_client_options_t *out, const tmq_client_options_t *in, tmq_error_t *error)
+{
+    tmq_client_options_init (out);
+    if (in == NULL || in->size < sizeof in->size + sizeof in->endpoints)
+        return core_error (error, TMQ_INVALID, "tmq_client_options_init was not called");
+    take (out, sizeof *out, in, in->size);
+    int code = check_endpoints (out, error);
+    if (code == TMQ_OK)
+        code = core_check_name (out->ns, "namespace", false, error);
+    if (code == TMQ_OK)
+        code = core_check_text (out->name, "name", CLIENT_NAME_BYTES_MAX, error);
+    if (code != TMQ_OK)
+        return code;
+    if (out->outbox_requests_max == 0 || out->outbox_bytes_max == 0 || out->completions_max == 0)
+        return core_error (error, TMQ_INVALID,
+                           "outbox_requests_max, outbox_bytes_max, "
+                           "completions_max: must not be 0");
+    if (out->reconnect_ms_min == 0 || out->reconnect_ms_min > out->reconnect_ms_max)
+        return core_error (error, TMQ_INVALID, "reconnect_ms_min: 1 to reconnect_ms_max (%u)",
+                           out->reconnect_ms_max);
+    return TMQ_OK;
+}
+
+/* ---- Options by keys --------------------------------------------------------------------------- */
+
+/* What tmq_client_options_set allocated: texts, and the array of endpoints. */
+typedef struct owned {
+    char **texts;
+    size_t count;
+    const char **endpoints;
+} owned_t;
+
+static char *owned_text (tmq_client_options_t *options, const char *value)
+{
+    owned_t *owned = options->owned;
+    if (owned == NULL)
+        options->owned = owned = calloc (1, sizeof *owned);
+    if (owned == NULL)
+        return NULL;
+    char **texts = realloc (owned->texts, (owned->count + 1) * sizeof *texts);
+    if (texts == NULL)
+        return NULL;
+    owned->texts = texts;
+    char *text = strdup (value);
+    if (text != NULL)
+        texts[owned->count++] = text;
+    return text;
+}
+
+static int set_text (tmq_client_options_t *options, const char **field, const char *value,
+                     tmq_error_t *error)
+{
+    const char *text = owned_text (options, value);
+    if (text == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    *field = text;
+    return TMQ_OK;
+}
+
+static int add_endpoint (tmq_client_options_t *options, const char *value, tmq_error_t *error)
+{
+    const char *text = owned_text (options, value);
+    if (text == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    owned_t *owned = options->owned;
+    const char **endpoints = calloc (options->endpoints_count + 1, sizeof *endpoints);
+    if (endpoints == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    for (size_t i = 0; i < options->endpoints_count; i++)
+        endpoints[i] = options->endpoints[i];
+    endpoints[options->endpoints_count++] = text;
+    free (owned->endpoints);
+    owned->endpoints = endpoints;
+    options->endpoints = endpoints;
+    return TMQ_OK;
+}
+
+static int parse_number (uint64_t *out, const char *key, const char *value, uint64_t max,
+                         tmq_error_t *error)
+{
+    char *end;
+    errno = 0;
+    *out = strtoull (value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || *out > max || *out == 0)
+        return core_error (error, TMQ_INVALID, "%s: '%s' is not a number from 1 to %llu", key,
+                           value, (unsigned long long) max);
+    return TMQ_OK;
+}
+
+static int set_number (tmq_client_options_t *options, const char *key, const char *value,
+                       tmq_error_t *error)
+{
+    const struct {
+        const char *key;
+        size_t *size;
+        uint32_t *number;
+    } numbers[] = {{"outbox_requests_max", &options->outbox_requests_max, NULL},
+                   {"outbox_bytes_max", &options->outbox_bytes_max, NULL},
+                   {"completions_max", &options->completions_max, NULL},
+                   {"reconnect_ms_min", NULL, &options->reconnect_ms_min},
+                   {"reconnect_ms_max", NULL, &options->reconnect_ms_max}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (strcmp (key, numbers[i].key) != 0)
+            continue;
+        uint64_t number;
+        int code = parse_number (&number, key, value,
+                                 numbers[i].size != NULL ? SIZE_MAX : UINT32_MAX, error);
+        if (code == TMQ_OK && numbers[i].size != NULL)
+            *numbers[i].size = (size_t) number;
+        else if (code == TMQ_OK)
+            *numbers[i].number = (uint32_t) number;
+        return code;
+    }
+    return core_error (error, TMQ_INVALID, "'%s' is not an option of a client", key);
+}
+
+int tmq_client_options_set (tmq_client_options_t *options, const char *key, const char *value,
+                            tmq_error_t *error)
+{
+    if (options == NULL || key == NULL || value == NULL)
+        return core_error (error, TMQ_INVALID, "options, key and value must not be NULL");
+    if (strcmp (key, "endpoint") == 0)
+        return add_endpoint (options, value, error);
+    if (strcmp (key, "namespace") == 0)
+        return set_text (options, &options->ns, value, error);
+    if (strcmp (key, "name") == 0)
+        return set_text (options, &options->name, value, error);
+    if (strcmp (key, "log") != 0)
+        return set_number (options, key, value, error);
+    if (strcmp (value, "true") != 0 && strcmp (value, "false") != 0)
+        return core_error (error, TMQ_INVALID, "log: true or false");
+    options->log = strcmp (value, "true") == 0;
+    return TMQ_OK;
+}
+
+void tmq_client_options_clear (tmq_client_options_t *options)
+{
+    if (options == NULL)
+        return;
+    owned_t *owned = options->owned;
+    for (size_t i = 0; owned != NULL && i < owned->count; i++)
+        free (owned->texts[i]);
+    if (owned != NULL) {
+        free (owned->texts);
+        free (owned->endpoints);
+        free (owned);
+    }
+    tmq_client_options_init (options);
+}
+
+/* ---- Versions and texts ------------------------------------------------------------------------ */
+
+uint32_t tmq_version (void)
+{
+    return TMQ_VERSION_MAJOR << 16 | TMQ_VERSION_MINOR << 8 | TMQ_VERSION_PATCH;
+}
+
+bool tmq_version_compatible (uint32_t major, uint32_t minor)
+{
+    /* Before 1.0 a new minor version may change what is there. */
+    if (major != TMQ_VERSION_MAJOR)
+        return false;
+    return major == 0 ? minor == TMQ_VERSION_MINOR : minor <= TMQ_VERSION_MINOR;
+}
+
+const char *tmq_code_name (int code)
+{
+    return code_name (code);
+}
+
+const char *tmq_code_text (int code)
+{
+    return code_text (code);
+}
+
+bool tmq_code_retriable (int code)
+{
+    return code_is_retriable (code);
+}
+
+const char *tmq_status_text (tmq_status_t status)
+{
+    return status_text ((unsigned) status);
+}
+
+bool tmq_status_terminal (tmq_status_t status)
+{
+    return status_is_terminal ((unsigned) status);
+}
+
+const char *tmq_event_kind_text (tmq_event_kind_t kind)
+{
+    return event_kind_text ((unsigned) kind);
+}
+
+/* ---- Ids --------------------------------------------------------------------------------------- */
+
+void tmq_id_make (tmq_id_t *out)
+{
+    uint8_t random[ID_RANDOM_BYTES];
+    struct timespec now;
+    clock_gettime (CLOCK_REALTIME, &now);
+    int failed = getentropy (random, sizeof random);
+    (void) failed; /* Linux has it since 3.17, and it cannot fail for so few bytes */
+    id_make (out, (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000, random);
+}
+
+void tmq_id_format (const tmq_id_t *id, char text[37])
+{
+    id_format (id, text);
+}
+
+int tmq_id_parse (tmq_id_t *out, const char *text)
+{
+    return text != NULL && id_parse (out, text) ? TMQ_OK : TMQ_INVALID;
+}

@@ -1,0 +1,402 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Public records out of messages: each one piece of memory, so that one free () ends it.
+ *
+ * A record is filled twice: first without memory, which measures it, then for good. Failure: NULL
+ * when memory is exhausted, nothing else can fail. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core_internal.h"
+#include "ids.h"
+
+/* What stands behind the struct: strings, labels, bytes. base NULL: only measured. */
+typedef struct tail {
+    uint8_t *base;
+    size_t used;
+} tail_t;
+
+static void *tail_bytes (tail_t *tail, const void *data, size_t size)
+{
+    void *at = NULL;
+    if (tail->base != NULL) {
+        at = tail->base + tail->used;
+        if (size > 0)
+            memcpy (at, data, size);
+    }
+    tail->used += size;
+    return at;
+}
+
+static const char *tail_text (tail_t *tail, const char *text)
+{
+    return tail_bytes (tail, text, strlen (text) + 1);
+}
+
+/* Labels come first of all, because they need to be aligned. */
+static const tmq_label_t *tail_labels (tail_t *tail, Taskmq__Label *const *labels, size_t count)
+{
+    tmq_label_t *out = NULL;
+    if (tail->base != NULL)
+        out = (tmq_label_t *) (void *) (tail->base + tail->used);
+    tail->used += count * sizeof *out;
+    for (size_t i = 0; i < count; i++) {
+        tmq_label_t label = {tail_text (tail, labels[i]->key), tail_text (tail, labels[i]->value)};
+        if (out != NULL)
+            out[i] = label;
+    }
+    return out;
+}
+
+/* A body is followed by a NUL that is not counted, for those who print it. */
+static const void *tail_body (tail_t *tail, const void *body, size_t size)
+{
+    const void *at = tail_bytes (tail, body, size);
+    tail_bytes (tail, "", 1);
+    return at;
+}
+
+void core_cursor_format (char out[48], uint64_t generation, uint64_t seq)
+{
+    snprintf (out, 48, "%" PRIu64 "-%" PRIu64, generation, seq);
+}
+
+/* ---- Tasks ------------------------------------------------------------------------------------- */
+
+static void task_fill_texts (tmq_task_t *out, tail_t *tail, const Taskmq__Task *in)
+{
+    const Taskmq__TaskError *error = in->error;
+    const Taskmq__Progress *progress = in->progress;
+    out->labels = tail_labels (tail, in->labels, in->n_labels);
+    out->labels_count = in->n_labels;
+    out->ns = tail_text (tail, in->namespace_);
+    out->queue = tail_text (tail, in->queue);
+    out->session = tail_text (tail, in->session);
+    out->owner = tail_text (tail, in->owner);
+    out->status_message = tail_text (tail, in->status_message);
+    out->method = tail_text (tail, in->method);
+    out->content_type = tail_text (tail, in->content_type);
+    out->meta = tail_text (tail, in->meta);
+    out->worker = tail_text (tail, in->worker);
+    out->progress_unit = tail_text (tail, progress != NULL ? progress->unit : "");
+    out->progress_message = tail_text (tail, progress != NULL ? progress->message : "");
+    out->result_type = tail_text (tail, in->result_type);
+    out->error_message = tail_text (tail, error != NULL ? error->message : "");
+    out->error_data = tail_text (tail, error != NULL ? error->data : "");
+}
+
+static void task_fill_numbers (tmq_task_t *out, const Taskmq__Task *in)
+{
+    id_from_bytes (&out->id, in->task_id.data, in->task_id.len);
+    out->status = (tmq_status_t) in->status;
+    out->phase = (tmq_phase_t) in->phase;
+    out->priority = (uint8_t) in->priority;
+    out->created_at = in->created_at;
+    out->updated_at = in->updated_at;
+    out->started_at = in->started_at;
+    out->finished_at = in->finished_at;
+    out->expires_at = in->expires_at;
+    out->not_before = in->not_before;
+    out->ttl_ms = in->ttl_ms;
+    out->poll_interval_ms = in->poll_interval_ms;
+    out->attempt = in->attempt;
+    out->max_attempts = in->max_attempts;
+    out->progress_done = in->progress != NULL ? in->progress->done : 0;
+    out->progress_total = in->progress != NULL ? in->progress->total : 0;
+    out->payload_bytes = in->payload_bytes;
+    out->result_bytes = in->result_bytes;
+    out->outcome = (tmq_outcome_kind_t) in->outcome;
+    out->error_code = in->error != NULL ? in->error->code : 0;
+    out->dead = in->dead;
+    out->version = in->version;
+    out->seq = in->seq;
+}
+
+tmq_task_t *core_task_record (const Taskmq__Task *in, const void *body, size_t body_bytes)
+{
+    tmq_task_t measured = {0};
+    tail_t tail = {NULL, 0};
+    task_fill_texts (&measured, &tail, in);
+    tail_body (&tail, body, body_bytes);
+    tmq_task_t *out = calloc (1, sizeof *out + tail.used);
+    if (out == NULL)
+        return NULL;
+    tail = (tail_t){(uint8_t *) (out + 1), 0};
+    task_fill_texts (out, &tail, in);
+    task_fill_numbers (out, in);
+    out->body = tail_body (&tail, body, body_bytes);
+    out->body_bytes = body_bytes;
+    return out;
+}
+
+tmq_task_list_t *core_task_list_record (const Taskmq__TaskPage *page)
+{
+    size_t next_size = page->next.len * 2 + 1; /* opaque bytes, as hexadecimal digits */
+    tmq_task_list_t *list =
+        calloc (1, sizeof *list + page->n_tasks * sizeof (tmq_task_t *) + next_size);
+    if (list == NULL)
+        return NULL;
+    tmq_task_t **tasks = (tmq_task_t **) (void *) (list + 1);
+    char *next = (char *) (tasks + page->n_tasks);
+    hex_encode (next, page->next.data, page->next.len);
+    list->tasks = tasks;
+    list->next = next;
+    for (size_t i = 0; i < page->n_tasks; i++) {
+        tasks[i] = core_task_record (page->tasks[i], NULL, 0);
+        if (tasks[i] == NULL) {
+            tmq_task_list_free (list);
+            return NULL;
+        }
+        list->count++;
+    }
+    return list;
+}
+
+/* ---- Events ------------------------------------------------------------------------------------ */
+
+/* What an event and a notice have in common, brought together before it is laid down. */
+typedef struct event_texts {
+    const char *ns, *queue, *session, *worker, *actor, *message;
+    Taskmq__Label *const *labels;
+    size_t labels_count;
+    const Taskmq__Progress *progress;
+} event_texts_t;
+
+static void event_fill_texts (tmq_event_t *out, tail_t *tail, const event_texts_t *in)
+{
+    out->labels = tail_labels (tail, in->labels, in->labels_count);
+    out->labels_count = in->labels_count;
+    out->ns = tail_text (tail, in->ns);
+    out->queue = tail_text (tail, in->queue);
+    out->session = tail_text (tail, in->session);
+    out->worker = tail_text (tail, in->worker);
+    out->actor = tail_text (tail, in->actor);
+    out->message = tail_text (tail, in->message);
+    out->progress_unit = tail_text (tail, in->progress != NULL ? in->progress->unit : "");
+    out->progress_message = tail_text (tail, in->progress != NULL ? in->progress->message : "");
+}
+
+static tmq_event_t *event_new (const event_texts_t *texts)
+{
+    tmq_event_t measured = {0};
+    tail_t tail = {NULL, 0};
+    event_fill_texts (&measured, &tail, texts);
+    tmq_event_t *out = calloc (1, sizeof *out + tail.used);
+    if (out == NULL)
+        return NULL;
+    tail = (tail_t){(uint8_t *) (out + 1), 0};
+    event_fill_texts (out, &tail, texts);
+    if (texts->progress != NULL) {
+        out->has_progress = true;
+        out->progress_done = texts->progress->done;
+        out->progress_total = texts->progress->total;
+    }
+    return out;
+}
+
+size_t core_event_bytes (const tmq_event_t *event)
+{
+    size_t bytes = sizeof *event + event->labels_count * sizeof (tmq_label_t) +
+                   strlen (event->queue) + strlen (event->worker) + strlen (event->actor) +
+                   strlen (event->message) + strlen (event->progress_message);
+    for (size_t i = 0; i < event->labels_count; i++)
+        bytes += strlen (event->labels[i].key) + strlen (event->labels[i].value);
+    if (event->task != NULL)
+        bytes += sizeof *event->task + strlen (event->task->meta) +
+                 event->task->labels_count * sizeof (tmq_label_t);
+    return bytes;
+}
+
+tmq_event_t *core_event_record (const Taskmq__Event *in, const char *ns, uint64_t generation)
+{
+    const event_texts_t texts = {ns,          in->queue,  in->session,  in->worker,  in->actor,
+                                 in->message, in->labels, in->n_labels, in->progress};
+    tmq_event_t *out = event_new (&texts);
+    if (out == NULL)
+        return NULL;
+    out->item = TMQ_ITEM_EVENT;
+    out->kind = (tmq_event_kind_t) in->kind;
+    out->generation = generation;
+    out->seq = in->seq;
+    out->at = in->at;
+    id_from_bytes (&out->task_id, in->task_id.data, in->task_id.len);
+    out->status = (tmq_status_t) in->status;
+    out->previous = (tmq_status_t) in->previous;
+    out->attempt = in->attempt;
+    core_cursor_format (out->cursor, generation, in->seq);
+    return out;
+}
+
+tmq_event_t *core_notice_record (const Taskmq__Notice *in, const char *ns)
+{
+    const event_texts_t texts = {ns, in->queue, in->session, in->worker,  "",
+                                 "", NULL,      0,           in->progress};
+    tmq_event_t *out = event_new (&texts);
+    if (out == NULL)
+        return NULL;
+    out->item = TMQ_ITEM_NOTICE;
+    out->at = in->at;
+    id_from_bytes (&out->task_id, in->task_id.data, in->task_id.len);
+    out->status = (tmq_status_t) in->status;
+    out->attempt = in->attempt;
+    return out;
+}
+
+tmq_event_t *core_item_record (tmq_item_kind_t kind, const char *ns)
+{
+    const event_texts_t texts = {ns, "", "", "", "", "", NULL, 0, NULL};
+    tmq_event_t *out = event_new (&texts);
+    if (out != NULL)
+        out->item = kind;
+    return out;
+}
+
+tmq_event_list_t *core_event_list_record (const Taskmq__EventPage *page, const char *ns,
+                                          uint64_t generation)
+{
+    size_t count = page->list != NULL ? page->list->n_events : 0;
+    tmq_event_list_t *list = calloc (1, sizeof *list + count * sizeof (tmq_event_t *));
+    if (list == NULL)
+        return NULL;
+    tmq_event_t **events = (tmq_event_t **) (void *) (list + 1);
+    list->events = events;
+    list->before_seq = page->before_seq;
+    for (size_t i = 0; i < count; i++) {
+        events[i] = core_event_record (page->list->events[i], ns, generation);
+        if (events[i] == NULL) {
+            tmq_event_list_free (list);
+            return NULL;
+        }
+        list->count++;
+    }
+    return list;
+}
+
+/* ---- Assignments ------------------------------------------------------------------------------- */
+
+static void assignment_fill (tmq_assignment_t *out, tail_t *tail, const Taskmq__Assignment *in,
+                             const void *payload)
+{
+    out->labels = tail_labels (tail, in->labels, in->n_labels);
+    out->labels_count = in->n_labels;
+    out->queue = tail_text (tail, in->queue);
+    out->session = tail_text (tail, in->session);
+    out->method = tail_text (tail, in->method);
+    out->content_type = tail_text (tail, in->content_type);
+    out->meta = tail_text (tail, in->meta);
+    out->payload = tail_body (tail, payload, in->payload_bytes);
+}
+
+tmq_assignment_t *core_assignment_record (const Taskmq__Assignment *in, const void *payload)
+{
+    tmq_assignment_t measured = {0};
+    tail_t tail = {NULL, 0};
+    assignment_fill (&measured, &tail, in, payload);
+    tmq_assignment_t *out = calloc (1, sizeof *out + tail.used);
+    if (out == NULL)
+        return NULL;
+    tail = (tail_t){(uint8_t *) (out + 1), 0};
+    assignment_fill (out, &tail, in, payload);
+    id_from_bytes (&out->task_id, in->task_id.data, in->task_id.len);
+    out->attempt = in->attempt;
+    out->max_attempts = in->max_attempts;
+    out->lease_ms = in->lease_ms;
+    out->priority = (uint8_t) in->priority;
+    out->created_at = in->created_at;
+    out->payload_bytes = in->payload_bytes;
+    return out;
+}
+
+/* ---- Stats ------------------------------------------------------------------------------------- */
+
+static void stats_fill (tmq_counter_t *counters, tmq_queue_depth_t *queues, tail_t *tail,
+                        const Taskmq__StatsReport *in)
+{
+    for (size_t i = 0; i < in->n_counters; i++) {
+        const char *name = tail_text (tail, in->counters[i]->name);
+        if (counters != NULL)
+            counters[i] = (tmq_counter_t){name, in->counters[i]->value};
+    }
+    for (size_t i = 0; i < in->n_queues; i++) {
+        const Taskmq__QueueDepth *depth = in->queues[i];
+        const char *name = tail_text (tail, depth->queue);
+        if (queues != NULL)
+            queues[i] = (tmq_queue_depth_t){name, depth->ready, depth->scheduled, depth->working,
+                                            depth->input_required};
+    }
+}
+
+tmq_stats_t *core_stats_record (const Taskmq__StatsReport *in)
+{
+    tail_t tail = {NULL, 0};
+    stats_fill (NULL, NULL, &tail, in);
+    size_t counters_size = in->n_counters * sizeof (tmq_counter_t);
+    size_t queues_size = in->n_queues * sizeof (tmq_queue_depth_t);
+    tmq_stats_t *out = calloc (1, sizeof *out + counters_size + queues_size + tail.used);
+    if (out == NULL)
+        return NULL;
+    tmq_counter_t *counters = (tmq_counter_t *) (void *) (out + 1);
+    tmq_queue_depth_t *queues = (tmq_queue_depth_t *) (void *) (counters + in->n_counters);
+    tail = (tail_t){(uint8_t *) (queues + in->n_queues), 0};
+    stats_fill (counters, queues, &tail, in);
+    out->counters = counters;
+    out->counters_count = in->n_counters;
+    out->queues = queues;
+    out->queues_count = in->n_queues;
+    return out;
+}
+
+/* ---- The ends of records ----------------------------------------------------------------------- */
+
+void tmq_task_free (tmq_task_t *task)
+{
+    free (task);
+}
+
+void tmq_task_list_free (tmq_task_list_t *list)
+{
+    for (size_t i = 0; list != NULL && i < list->count; i++)
+        tmq_task_free (list->tasks[i]);
+    free (list);
+}
+
+void tmq_event_free (tmq_event_t *event)
+{
+    if (event != NULL)
+        tmq_task_free ((tmq_task_t *) (uintptr_t) event->task);
+    free (event);
+}
+
+void tmq_event_list_free (tmq_event_list_t *list)
+{
+    for (size_t i = 0; list != NULL && i < list->count; i++)
+        tmq_event_free (list->events[i]);
+    free (list);
+}
+
+void tmq_assignment_free (tmq_assignment_t *assignment)
+{
+    free (assignment);
+}
+
+void tmq_stats_free (tmq_stats_t *stats)
+{
+    free (stats);
+}
+
+void tmq_completion_free (tmq_completion_t *completion)
+{
+    if (completion == NULL)
+        return;
+    free (completion->error);
+    free (completion->receipts);
+    tmq_task_free (completion->task);
+    tmq_task_list_free (completion->list);
+    tmq_event_list_free (completion->events);
+    tmq_stats_free (completion->stats);
+    memset (completion, 0, sizeof *completion);
+}

@@ -1,0 +1,704 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Subscriptions: a cursor that moves, and a bounded buffer between the broker and the application.
+ *
+ * `received` is the cursor behind everything that is in the buffer or was taken; it is what a new
+ * link subscribes from, so that nothing is missed and nothing comes twice. `taken` is the cursor
+ * behind what the application has taken; it is what the application may store. Credit is given for
+ * what was received while the buffer has room: then a slow application stops the broker at one
+ * window, and is caught up later, or told of a gap.
+ *
+ * Failure: an item that cannot be kept for lack of memory ends the link; the next link asks for it
+ * again, because the cursor has not moved. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec.h"
+#include "core_internal.h"
+#include "ids.h"
+
+enum {
+    FIELD_SUBSCRIBE = 40,
+    FIELD_CREDIT = 41,
+    FIELD_UNSUBSCRIBE = 42,
+    MESSAGE_REQUESTS = 2,
+    REQUEST_ID = 1,
+    BUFFER_BYTES_MIN = 16 * 1024,
+    NOTICES_MAX = 64 /* buffered notices; older ones give way */
+};
+
+typedef enum subscription_stage {
+    SUBSCRIPTION_IDLE = 0, /* no link */
+    SUBSCRIPTION_ASKED,
+    SUBSCRIPTION_ON,
+    SUBSCRIPTION_ENDED
+} subscription_stage_t;
+
+typedef struct item {
+    struct item *next;
+    tmq_event_t *event;
+    size_t bytes;
+} item_t;
+
+/* What a snapshot said of a task that changed after the start cursor. */
+typedef struct seen {
+    core_idnode_t node; /* first */
+    uint64_t seq;
+} seen_t;
+
+typedef struct cursor {
+    uint64_t generation;
+    uint64_t seq;
+} cursor_t;
+
+struct core_subscription {
+    core_t *core;
+    void *owner;
+    core_subscription_t *next;
+    core_subscription_t *previous;
+    core_subscription_t *next_credit;
+    core_subscription_t *next_woken;
+    bool credit_due;
+    bool woken;
+    subscription_stage_t stage;
+    int code; /* when ENDED */
+    char *text;
+    uint64_t number; /* on this link */
+    bytes_t filter;  /* packed, with tag */
+    bool asked_once; /* `received` is meant, not how the options say it */
+    bool from_now;
+    uint64_t since_time;
+    bool snapshot; /* wanted, and not yet complete */
+    bool live_told;
+    cursor_t received;
+    cursor_t taken;
+    cursor_t start; /* of the snapshot */
+    item_t *first;
+    item_t *last;
+    size_t buffered_bytes;
+    size_t buffer_bytes_max;
+    size_t notices;
+    size_t uncredited_bytes; /* received since the last credit */
+    bool withheld;           /* credit waits for room in the buffer */
+    uint64_t credit_number;  /* request number of the last credit */
+    core_idmap_t seen;
+    uint64_t seen_max;
+    bool notify;
+    core_answer_t ready;
+};
+
+/* ---- The buffer -------------------------------------------------------------------------------- */
+
+static void wake (core_subscription_t *self)
+{
+    if (!self->woken) {
+        self->woken = true;
+        self->next_woken = self->core->woken_subscriptions;
+        self->core->woken_subscriptions = self;
+    }
+    if (self->notify && !self->ready.queued) {
+        self->ready.queued = true;
+        core_answer_push (self->core, &self->ready);
+    }
+}
+
+static bool buffer_push (core_subscription_t *self, tmq_event_t *event)
+{
+    item_t *item = event != NULL ? calloc (1, sizeof *item) : NULL;
+    if (item == NULL) {
+        tmq_event_free (event);
+        return false;
+    }
+    item->event = event;
+    item->bytes = sizeof *item + core_event_bytes (event);
+    if (self->last != NULL)
+        self->last->next = item;
+    else
+        self->first = item;
+    self->last = item;
+    self->buffered_bytes += item->bytes;
+    wake (self);
+    return true;
+}
+
+/* Takes the item behind `before` (NULL: the first) out of the buffer. */
+static tmq_event_t *buffer_take (core_subscription_t *self, item_t *before)
+{
+    item_t *item = before != NULL ? before->next : self->first;
+    if (before != NULL)
+        before->next = item->next;
+    else
+        self->first = item->next;
+    if (self->last == item)
+        self->last = before;
+    self->buffered_bytes -= item->bytes;
+    tmq_event_t *event = item->event;
+    self->notices -= event->item == TMQ_ITEM_NOTICE ? 1 : 0;
+    free (item);
+    return event;
+}
+
+static void buffer_clear (core_subscription_t *self)
+{
+    while (self->first != NULL)
+        tmq_event_free (buffer_take (self, NULL));
+}
+
+static void seen_clear (core_subscription_t *self)
+{
+    for (size_t i = 0; i < self->seen.capacity; i++)
+        while (self->seen.buckets[i] != NULL) {
+            core_idnode_t *node = self->seen.buckets[i];
+            core_idmap_remove (&self->seen, node);
+            free (node);
+        }
+    core_idmap_free (&self->seen);
+    self->seen_max = 0;
+}
+
+/* ---- Subscribing ------------------------------------------------------------------------------- */
+
+static void subscribe (core_subscription_t *self)
+{
+    core_t *core = self->core;
+    core_request_t *request = core_internal_new (core, CORE_OP_SUBSCRIBE, false);
+    self->number = core_slots_add (&core->subscription_numbers, self);
+    if (request == NULL || self->number == 0) {
+        core_request_free (request);
+        core_link_drop (core, TMQ_NO_MEMORY, NULL);
+        return;
+    }
+    bool anew = self->snapshot && self->asked_once; /* the rest of a snapshot cannot be asked for */
+    cursor_t from = anew ? self->start : self->received;
+    bytes_t *out = &request->fields;
+    bytes_mark_t mark = bytes_open (out, FIELD_SUBSCRIBE);
+    bytes_append_uint (out, 1, self->number);
+    bytes_append (out, self->filter.data, self->filter.length);
+    if (self->asked_once || (!self->from_now && self->since_time == 0)) {
+        bytes_append_uint (out, 3, from.generation);
+        bytes_append_uint (out, 4, from.seq);
+    } else {
+        bytes_append_uint (out, 5, self->from_now);
+        bytes_append_uint (out, 7, self->since_time);
+    }
+    bytes_append_uint (out, 6, self->snapshot);
+    bytes_close (out, mark);
+    request->subscription = self->number;
+    request->deadline_ms = CORE_NEVER;
+    self->stage = SUBSCRIPTION_ASKED;
+    self->uncredited_bytes = 0;
+    self->withheld = false;
+    core_internal_send (core, request);
+}
+
+static void unnumber (core_subscription_t *self)
+{
+    core_slots_remove (&self->core->subscription_numbers, self->number);
+    self->number = 0;
+    if (self->stage != SUBSCRIPTION_ENDED)
+        self->stage = SUBSCRIPTION_IDLE;
+}
+
+void core_subscriptions_link (core_t *core)
+{
+    for (core_subscription_t *self = core->subscriptions; self != NULL; self = self->next)
+        if (self->stage == SUBSCRIPTION_IDLE && core->stage == CORE_LINK_UP)
+            subscribe (self);
+}
+
+void core_subscriptions_unlink (core_t *core)
+{
+    for (core_subscription_t *self = core->subscriptions; self != NULL; self = self->next)
+        unnumber (self);
+}
+
+static void end (core_subscription_t *self, int code, const char *text)
+{
+    if (self->stage == SUBSCRIPTION_ENDED)
+        return;
+    unnumber (self);
+    self->stage = SUBSCRIPTION_ENDED;
+    self->code = code;
+    self->text = text != NULL && text[0] != '\0' ? strdup (text) : NULL;
+    wake (self);
+}
+
+void core_subscriptions_end (core_t *core, int code, const char *text)
+{
+    for (core_subscription_t *self = core->subscriptions; self != NULL; self = self->next)
+        end (self, code, text);
+}
+
+void core_subscriptions_reply (core_t *core, core_request_t *request, const Taskmq__Reply *reply)
+{
+    core_subscription_t *self = core_slots_get (&core->subscription_numbers, request->subscription);
+    if (self == NULL || self->stage != SUBSCRIPTION_ASKED)
+        return;
+    if (reply->code != TMQ_OK) {
+        end (self, (int) reply->code, reply->text);
+        return;
+    }
+    if (reply->body_case != TASKMQ__REPLY__BODY_SUBSCRIBED) {
+        core_link_drop (core, TMQ_PROTOCOL, NULL);
+        return;
+    }
+    const cursor_t start = {reply->subscribed->generation, reply->subscribed->seq};
+    self->stage = SUBSCRIPTION_ON;
+    if (self->snapshot) {
+        /* What was buffered is part of the snapshot that comes; what was taken of an earlier one
+         * may come again. */
+        buffer_clear (self);
+        seen_clear (self);
+        self->start = start;
+        self->received = start;
+        self->taken = start;
+    } else if (!self->asked_once) {
+        self->received = start;
+        self->taken = start;
+    }
+    self->asked_once = true;
+    wake (self);
+}
+
+/* ---- What comes -------------------------------------------------------------------------------- */
+
+static core_subscription_t *subscription_on (const core_t *core, uint64_t number)
+{
+    core_subscription_t *self = core_slots_get (&core->subscription_numbers, number);
+    return self != NULL && self->stage == SUBSCRIPTION_ON ? self : NULL;
+}
+
+static void credit (core_subscription_t *self)
+{
+    if (self->credit_due || self->stage != SUBSCRIPTION_ON)
+        return;
+    self->credit_due = true;
+    self->next_credit = self->core->credit_first;
+    self->core->credit_first = self;
+}
+
+static void received (core_subscription_t *self, size_t bytes)
+{
+    self->uncredited_bytes += bytes;
+    if (self->buffered_bytes >= self->buffer_bytes_max)
+        self->withheld = true;
+    else if (self->uncredited_bytes >= CORE_CREDIT_BYTES)
+        credit (self);
+}
+
+void core_subscriptions_output (core_t *core)
+{
+    while (core->credit_first != NULL && core->stage == CORE_LINK_UP) {
+        core_subscription_t *self = core->credit_first;
+        core_request_t *request = NULL;
+        core->credit_first = self->next_credit;
+        self->credit_due = false;
+        if (self->stage != SUBSCRIPTION_ON)
+            continue;
+        request = core_internal_new (core, CORE_OP_CREDIT, false);
+        if (request != NULL) {
+            bytes_mark_t mark = bytes_open (&request->fields, FIELD_CREDIT);
+            bytes_append_uint (&request->fields, 1, self->number);
+            bytes_append_uint (&request->fields, 2, self->received.seq);
+            bytes_close (&request->fields, mark);
+            self->uncredited_bytes = 0;
+        }
+        core_internal_send (core, request);
+        if (core->stage == CORE_LINK_UP)
+            self->credit_number = request->number;
+    }
+}
+
+void core_subscriptions_refused (core_t *core, uint64_t number)
+{
+    for (core_subscription_t *self = core->subscriptions; self != NULL; self = self->next)
+        if (self->credit_number == number && self->stage == SUBSCRIPTION_ON) {
+            unnumber (self);
+            subscribe (self);
+        }
+}
+
+/* True if the snapshot already contained this event. */
+static bool is_contained (const core_subscription_t *self, const Taskmq__Event *event)
+{
+    tmq_id_t id;
+    if (event->seq > self->seen_max ||
+        !id_from_bytes (&id, event->task_id.data, event->task_id.len))
+        return false;
+    const seen_t *seen = (const seen_t *) core_idmap_get (&self->seen, &id);
+    return seen != NULL && event->seq <= seen->seq;
+}
+
+/* The batch's own cursor holds for what comes behind it; within it events are in order. */
+static bool take_events (core_subscription_t *self, const Taskmq__EventList *list,
+                         uint64_t generation)
+{
+    for (size_t i = 0; i < list->n_events; i++) {
+        const Taskmq__Event *event = list->events[i];
+        if (event->seq <= self->received.seq)
+            continue;
+        if (!is_contained (self, event) &&
+            !buffer_push (self, core_event_record (event, self->core->ns, generation)))
+            return false;
+        self->received.seq = event->seq;
+    }
+    return true;
+}
+
+static bool tell_live (core_subscription_t *self)
+{
+    if (self->live_told)
+        return true;
+    tmq_event_t *event = core_item_record (TMQ_ITEM_LIVE, self->core->ns);
+    if (event != NULL) {
+        event->generation = self->received.generation;
+        core_cursor_format (event->cursor, self->received.generation, self->received.seq);
+    }
+    self->live_told = buffer_push (self, event);
+    return self->live_told;
+}
+
+bool core_subscriptions_events (core_t *core, const Taskmq__EventBatch *batch, const void *body,
+                                size_t body_bytes)
+{
+    core_subscription_t *self = subscription_on (core, batch->subscription);
+    if (self == NULL)
+        return true;
+    bool good = true;
+    if (batch->generation != self->received.generation)
+        self->received = (cursor_t){batch->generation, 0};
+    if (batch->count > 0) {
+        codec_report_t report;
+        arena_reset (core->events_arena);
+        const Taskmq__EventList *list =
+            codec_event_list (&report, core->events_arena, body, body_bytes);
+        if (list == NULL || list->n_events != batch->count)
+            return false;
+        good = take_events (self, list, batch->generation);
+    }
+    if (good && batch->upto > self->received.seq)
+        self->received.seq = batch->upto;
+    if (good && !batch->replay)
+        good = tell_live (self);
+    if (self->seen_max != 0 && self->received.seq >= self->seen_max)
+        seen_clear (self);
+    if (self->first == NULL)
+        self->taken = self->received;
+    received (self, body_bytes);
+    if (!good)
+        core_link_drop (core, TMQ_NO_MEMORY, NULL);
+    return true;
+}
+
+/* Only what changed behind the start cursor can come again as an event. */
+static bool remember (core_subscription_t *self, const Taskmq__Task *task)
+{
+    if (task->seq <= self->start.seq)
+        return true;
+    seen_t *seen = calloc (1, sizeof *seen);
+    if (seen == NULL)
+        return false;
+    id_from_bytes (&seen->node.id, task->task_id.data, task->task_id.len);
+    seen->seq = task->seq;
+    if (!core_idmap_add (&self->seen, &seen->node)) {
+        free (seen);
+        return false;
+    }
+    if (task->seq > self->seen_max)
+        self->seen_max = task->seq;
+    return true;
+}
+
+static bool take_task (core_subscription_t *self, const Taskmq__Task *task)
+{
+    tmq_event_t *event = core_item_record (TMQ_ITEM_SNAPSHOT, self->core->ns);
+    if (event == NULL || !remember (self, task)) {
+        tmq_event_free (event);
+        return false;
+    }
+    tmq_task_t *record = core_task_record (task, NULL, 0);
+    if (record == NULL) {
+        tmq_event_free (event);
+        return false;
+    }
+    event->task = record;
+    event->task_id = record->id;
+    event->status = record->status;
+    event->seq = record->seq;
+    event->generation = self->start.generation;
+    core_cursor_format (event->cursor, self->start.generation, self->start.seq);
+    return buffer_push (self, event);
+}
+
+bool core_subscriptions_snapshot (core_t *core, const Taskmq__Snapshot *snapshot)
+{
+    core_subscription_t *self = subscription_on (core, snapshot->subscription);
+    if (self == NULL || !self->snapshot)
+        return true;
+    bool good = true;
+    for (size_t i = 0; i < snapshot->n_tasks && good; i++)
+        good = take_task (self, snapshot->tasks[i]);
+    if (good && snapshot->last) {
+        tmq_event_t *event = core_item_record (TMQ_ITEM_SNAPSHOT_END, core->ns);
+        if (event != NULL) {
+            event->generation = self->start.generation;
+            core_cursor_format (event->cursor, self->start.generation, self->start.seq);
+        }
+        good = buffer_push (self, event);
+        self->snapshot = !good;
+    }
+    /* Credit for the start cursor asks for the next page. */
+    received (self, CORE_CREDIT_BYTES);
+    if (!good)
+        core_link_drop (core, TMQ_NO_MEMORY, NULL);
+    return true;
+}
+
+bool core_subscriptions_gap (core_t *core, const Taskmq__Gap *gap)
+{
+    core_subscription_t *self = subscription_on (core, gap->subscription);
+    if (self == NULL)
+        return true;
+    tmq_event_t *event = core_item_record (TMQ_ITEM_GAP, core->ns);
+    if (event != NULL) {
+        event->generation = gap->generation;
+        event->gap_from = gap->from;
+        event->gap_to = gap->to;
+        core_cursor_format (event->cursor, gap->generation, gap->to);
+    }
+    if (buffer_push (self, event))
+        self->received = (cursor_t){gap->generation, gap->to};
+    else
+        core_link_drop (core, TMQ_NO_MEMORY, NULL);
+    return true;
+}
+
+/* The latest notice of a task replaces an earlier one that was not taken yet. */
+static void notice_replace (core_subscription_t *self, const tmq_id_t *id)
+{
+    item_t *before = NULL;
+    item_t *oldest_before = NULL;
+    bool any = false;
+    for (item_t *item = self->first; item != NULL; before = item, item = item->next) {
+        if (item->event->item != TMQ_ITEM_NOTICE)
+            continue;
+        if (id_equal (&item->event->task_id, id)) {
+            tmq_event_free (buffer_take (self, before));
+            return;
+        }
+        if (!any)
+            oldest_before = before;
+        any = true;
+    }
+    if (any && self->notices >= NOTICES_MAX)
+        tmq_event_free (buffer_take (self, oldest_before));
+}
+
+bool core_subscriptions_notice (core_t *core, const Taskmq__Notice *notice)
+{
+    core_subscription_t *self = subscription_on (core, notice->subscription);
+    tmq_id_t id;
+    if (self == NULL || self->buffered_bytes >= self->buffer_bytes_max ||
+        !id_from_bytes (&id, notice->task_id.data, notice->task_id.len))
+        return true;
+    if (self->notices > 0)
+        notice_replace (self, &id);
+    tmq_event_t *event = core_notice_record (notice, core->ns);
+    if (event == NULL)
+        return true; /* best effort */
+    event->generation = self->received.generation;
+    core_cursor_format (event->cursor, self->received.generation, self->received.seq);
+    if (buffer_push (self, event))
+        self->notices++;
+    return true;
+}
+
+/* ---- The application's side -------------------------------------------------------------------- */
+
+static bool cursor_parse (cursor_t *out, const char *text)
+{
+    char *end;
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    errno = 0;
+    uint64_t first = strtoull (text, &end, 10);
+    *out = (cursor_t){0, first};
+    if (*end == '-' && end[1] >= '0' && end[1] <= '9') {
+        out->generation = first;
+        out->seq = strtoull (end + 1, &end, 10);
+    }
+    return *end == '\0' && errno == 0;
+}
+
+static int subscription_init (core_subscription_t *self, const tmq_subscription_options_t *options,
+                              tmq_error_t *error)
+{
+    const char *text = options->cursor;
+    bool given = text != NULL && text[0] != '\0';
+    int code = core_check_filter (&options->filter, true, error);
+    if (code != TMQ_OK)
+        return code;
+    if (given && !cursor_parse (&self->received, text))
+        return core_error (error, TMQ_BAD_CURSOR, "cursor: GENERATION-SEQUENCE or SEQUENCE");
+    core_encode_filter (&self->filter, 2, &options->filter);
+    if (self->filter.failed || !core_timer_reserve (self->core, 0))
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    self->taken = self->received;
+    self->from_now = !given && options->since_time == 0;
+    self->since_time = given ? 0 : options->since_time;
+    self->snapshot = options->snapshot;
+    self->buffer_bytes_max =
+        options->buffer_bytes_max < BUFFER_BYTES_MIN ? BUFFER_BYTES_MIN : options->buffer_bytes_max;
+    self->notify = options->notify;
+    self->ready.embedded = true;
+    self->ready.completion.op = TMQ_OP_SUBSCRIPTION_READY;
+    self->ready.completion.user = options->user;
+    return TMQ_OK;
+}
+
+int core_subscription_new (core_subscription_t **out, core_t *core,
+                           const tmq_subscription_options_t *options, void *owner,
+                           tmq_error_t *error)
+{
+    if (core->closed)
+        return core_error (error, TMQ_CLOSED, NULL);
+    if (core->stage == CORE_LINK_FINAL)
+        return core_error (error, core->code, "%s", core->text);
+    core_subscription_t *self = calloc (1, sizeof *self);
+    if (self == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    self->core = core;
+    self->owner = owner;
+    int code = subscription_init (self, options, error);
+    if (code != TMQ_OK) {
+        bytes_free (&self->filter);
+        free (self);
+        return code;
+    }
+    self->next = core->subscriptions;
+    if (self->next != NULL)
+        self->next->previous = self;
+    core->subscriptions = self;
+    if (core->stage == CORE_LINK_UP)
+        subscribe (self);
+    *out = self;
+    return TMQ_OK;
+}
+
+static void unsubscribe (core_subscription_t *self)
+{
+    core_request_t *request = core_internal_new (self->core, CORE_OP_UNSUBSCRIBE, false);
+    if (request != NULL) {
+        bytes_mark_t mark = bytes_open (&request->fields, FIELD_UNSUBSCRIBE);
+        bytes_append_uint (&request->fields, 1, self->number);
+        bytes_close (&request->fields, mark);
+    }
+    core_internal_send (self->core, request);
+}
+
+static void unlist (core_subscription_t **list, const core_subscription_t *self, bool credit_list)
+{
+    while (*list != NULL && *list != self)
+        list = credit_list ? &(*list)->next_credit : &(*list)->next_woken;
+    if (*list != NULL)
+        *list = credit_list ? self->next_credit : self->next_woken;
+}
+
+void core_subscription_free (core_subscription_t *self)
+{
+    core_t *core = self->core;
+    if (self->number != 0 && core->stage == CORE_LINK_UP)
+        unsubscribe (self);
+    unnumber (self);
+    unlist (&core->credit_first, self, true);
+    unlist (&core->woken_subscriptions, self, false);
+    if (self->previous != NULL)
+        self->previous->next = self->next;
+    else
+        core->subscriptions = self->next;
+    if (self->next != NULL)
+        self->next->previous = self->previous;
+    core_answer_withdraw (core, &self->ready);
+    buffer_clear (self);
+    seen_clear (self);
+    bytes_free (&self->filter);
+    free (self->text);
+    free (self);
+}
+
+void core_subscriptions_free (core_t *core)
+{
+    while (core->subscriptions != NULL)
+        core_subscription_free (core->subscriptions);
+    core_slots_free (&core->subscription_numbers);
+}
+
+static int end_error (const core_subscription_t *self, tmq_error_t *error)
+{
+    if (self->text == NULL)
+        return core_error (error, self->code, NULL);
+    return core_error (error, self->code, "%s", self->text);
+}
+
+int core_subscription_state (const core_subscription_t *self, tmq_error_t *error)
+{
+    if (self->stage == SUBSCRIPTION_ENDED)
+        return end_error (self, error);
+    if (self->asked_once)
+        return core_error (error, TMQ_OK, NULL);
+    return core_error (error, TMQ_TIMEOUT, "%s",
+                       self->core->code == TMQ_OK ? "the broker has not confirmed it yet"
+                                                  : self->core->text);
+}
+
+static void taken (core_subscription_t *self, const tmq_event_t *event)
+{
+    if (event->item == TMQ_ITEM_EVENT)
+        self->taken = (cursor_t){event->generation, event->seq};
+    else if (event->item == TMQ_ITEM_GAP)
+        self->taken = (cursor_t){event->generation, event->gap_to};
+    if (self->first == NULL && !self->snapshot)
+        self->taken = self->received;
+    if (self->withheld && self->buffered_bytes <= self->buffer_bytes_max / 2) {
+        self->withheld = false;
+        credit (self);
+    }
+}
+
+int core_subscription_next (tmq_event_t **out, core_subscription_t *self, tmq_error_t *error)
+{
+    if (self->first == NULL && self->stage == SUBSCRIPTION_ENDED)
+        return end_error (self, error);
+    if (self->first == NULL)
+        return core_error (error, TMQ_TIMEOUT, NULL);
+    *out = buffer_take (self, NULL);
+    taken (self, *out);
+    return core_error (error, TMQ_OK, NULL);
+}
+
+int core_subscription_cursor (char out[48], const core_subscription_t *self)
+{
+    if (!self->asked_once)
+        return TMQ_TIMEOUT;
+    core_cursor_format (out, self->taken.generation, self->taken.seq);
+    return TMQ_OK;
+}
+
+core_answer_t *core_subscription_answer (core_subscription_t *self)
+{
+    return &self->ready;
+}
+
+bool core_subscription_woken (core_t *core, void **owner)
+{
+    core_subscription_t *self = core->woken_subscriptions;
+    if (self == NULL)
+        return false;
+    core->woken_subscriptions = self->next_woken;
+    self->woken = false;
+    *owner = self->owner;
+    return true;
+}

@@ -1,0 +1,197 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "transport.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "taskmq_types.h"
+
+enum {
+    /* Full messages of 320 KiB: 5 MiB at most wait inside of libzmq, the rest in our outbox. */
+    SEND_MESSAGES_MAX = 16,
+    RECEIVE_MESSAGES_MAX = 256,
+    FRAME_BYTES_MAX = TMQ_FRAME_BYTES_MAX + 64, /* CURVE adds 33 */
+    KEEPALIVE_IDLE_S = 10,
+    END_EVENTS = ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_DISCONNECTED |
+                 ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                 ZMQ_EVENT_HANDSHAKE_FAILED_AUTH,
+    ZAP_TEMPORARY = 300 /* the broker cannot tell now; 400 and 500 are its last word */
+};
+
+static void transport_close (transport_t *self, int linger_ms)
+{
+    if (self->socket == NULL)
+        return;
+    zmq_socket_monitor (self->socket, NULL, 0);
+    if (self->monitor != NULL)
+        zmq_close (self->monitor);
+    zmq_setsockopt (self->socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
+    zmq_close (self->socket);
+    self->socket = NULL;
+    self->monitor = NULL;
+    self->connection = 0;
+}
+
+static bool set_int (void *socket, int option, int value)
+{
+    return zmq_setsockopt (socket, option, &value, sizeof value) == 0;
+}
+
+static bool socket_options (void *socket)
+{
+    int64_t frame_max = FRAME_BYTES_MAX;
+    return set_int (socket, ZMQ_IMMEDIATE, 1) && set_int (socket, ZMQ_LINGER, 0) &&
+           set_int (socket, ZMQ_SNDHWM, SEND_MESSAGES_MAX) &&
+           set_int (socket, ZMQ_RCVHWM, RECEIVE_MESSAGES_MAX) &&
+           set_int (socket, ZMQ_RECONNECT_IVL, -1) && set_int (socket, ZMQ_TCP_KEEPALIVE, 1) &&
+           set_int (socket, ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_IDLE_S) &&
+           zmq_setsockopt (socket, ZMQ_MAXMSGSIZE, &frame_max, sizeof frame_max) == 0;
+}
+
+/* The monitor is there before the connection is begun, so that nothing is missed. */
+static bool watch (transport_t *self)
+{
+    char address[48];
+    snprintf (address, sizeof address, "inproc://taskmq-monitor-%" PRIu64, self->connection);
+    if (zmq_socket_monitor (self->socket, address, END_EVENTS) != 0)
+        return false;
+    self->monitor = zmq_socket (self->context, ZMQ_PAIR);
+    return self->monitor != NULL && set_int (self->monitor, ZMQ_LINGER, 0) &&
+           zmq_connect (self->monitor, address) == 0;
+}
+
+bool transport_connect (transport_t *self, uint64_t connection, const char *endpoint, int linger_ms,
+                        char *text, size_t text_size)
+{
+    transport_close (self, linger_ms);
+    if (connection == 0)
+        return true;
+    self->socket = zmq_socket (self->context, ZMQ_DEALER);
+    self->connection = connection;
+    if (self->socket != NULL && socket_options (self->socket) && watch (self) &&
+        zmq_connect (self->socket, endpoint) == 0)
+        return true;
+    snprintf (text, text_size, "%s", zmq_strerror (zmq_errno ()));
+    transport_close (self, 0);
+    return false;
+}
+
+static bool more_frames (void *socket)
+{
+    int more = 0;
+    size_t size = sizeof more;
+    return zmq_getsockopt (socket, ZMQ_RCVMORE, &more, &size) == 0 && more != 0;
+}
+
+static void skip_frames (void *socket)
+{
+    while (more_frames (socket)) {
+        zmq_msg_t frame;
+        zmq_msg_init (&frame);
+        int got = zmq_msg_recv (&frame, socket, ZMQ_DONTWAIT);
+        zmq_msg_close (&frame);
+        if (got < 0)
+            return;
+    }
+}
+
+int transport_receive (transport_t *self, transport_message_t *out)
+{
+    if (self->socket == NULL)
+        return 0;
+    zmq_msg_init (&out->envelope);
+    zmq_msg_init (&out->body);
+    out->has_body = false;
+    if (zmq_msg_recv (&out->envelope, self->socket, ZMQ_DONTWAIT) < 0)
+        return 0;
+    if (more_frames (self->socket))
+        out->has_body = zmq_msg_recv (&out->body, self->socket, ZMQ_DONTWAIT) >= 0;
+    if (!more_frames (self->socket))
+        return 1;
+    skip_frames (self->socket);
+    transport_message_close (out);
+    return -1;
+}
+
+void transport_message_close (transport_message_t *message)
+{
+    zmq_msg_close (&message->envelope);
+    zmq_msg_close (&message->body);
+}
+
+bool transport_writable (transport_t *self)
+{
+    int events = 0;
+    size_t size = sizeof events;
+    return self->socket != NULL && zmq_getsockopt (self->socket, ZMQ_EVENTS, &events, &size) == 0 &&
+           (events & ZMQ_POLLOUT) != 0;
+}
+
+bool transport_send (transport_t *self, zmq_msg_t *envelope, zmq_msg_t *body)
+{
+    bool sent = zmq_msg_send (envelope, self->socket,
+                              body != NULL ? ZMQ_DONTWAIT | ZMQ_SNDMORE : ZMQ_DONTWAIT) >= 0;
+    if (sent && body != NULL)
+        sent = zmq_msg_send (body, self->socket, ZMQ_DONTWAIT) >= 0;
+    zmq_msg_close (envelope);
+    if (body != NULL)
+        zmq_msg_close (body);
+    return sent;
+}
+
+static int end_of (uint16_t event, uint32_t value, char *text, size_t text_size)
+{
+    const char *what = "the connection ended";
+    int code = TMQ_UNREACHABLE;
+    if (event == ZMQ_EVENT_CLOSED || event == ZMQ_EVENT_CONNECT_RETRIED)
+        what = "no connection";
+    else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH && value != ZAP_TEMPORARY) {
+        code = TMQ_NOT_AUTHENTICATED;
+        what = "authentication failed";
+    } else if (event != ZMQ_EVENT_DISCONNECTED)
+        what = "the handshake failed";
+    snprintf (text, text_size, "%s", what);
+    return code;
+}
+
+int transport_ended (transport_t *self, char *text, size_t text_size)
+{
+    if (self->monitor == NULL)
+        return 0;
+    int code = 0;
+    zmq_msg_t frame;
+    zmq_msg_init (&frame);
+    /* Two frames: event (16 bits) and value (32 bits), and the endpoint. */
+    if (zmq_msg_recv (&frame, self->monitor, ZMQ_DONTWAIT) == (int) (2 + 4)) {
+        uint16_t event;
+        uint32_t value;
+        memcpy (&event, zmq_msg_data (&frame), sizeof event);
+        memcpy (&value, (const uint8_t *) zmq_msg_data (&frame) + 2, sizeof value);
+        code = end_of (event, value, text, text_size);
+        skip_frames (self->monitor);
+    }
+    zmq_msg_close (&frame);
+    return code;
+}
+
+void transport_wait (transport_t *self, bool for_output, long timeout_ms)
+{
+    zmq_pollitem_t items[3] = {{NULL, self->wake_fd, ZMQ_POLLIN, 0}};
+    int count = 1;
+    if (self->socket != NULL) {
+        items[count++] = (zmq_pollitem_t){
+            self->socket, 0, (short) (for_output ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN), 0};
+        items[count++] = (zmq_pollitem_t){self->monitor, 0, ZMQ_POLLIN, 0};
+    }
+    if (zmq_poll (items, count, timeout_ms) > 0 && (items[0].revents & ZMQ_POLLIN) != 0) {
+        uint64_t wakes;
+        ssize_t got = read (self->wake_fd, &wakes, sizeof wakes);
+        (void) got; /* it is only a signal, and not blocking */
+    }
+}

@@ -1,0 +1,48 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The connection under the core: one DEALER socket at a time and its monitor.
+ *
+ * A connection that ended, for whatever reason, is never mended: the core asks for a new one. Only
+ * the I/O thread calls in here. Failure: what cannot be made is reported like a lost connection. */
+#ifndef TASKMQ_CLIENT_TRANSPORT_H
+#define TASKMQ_CLIENT_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <zmq.h>
+
+typedef struct transport {
+    void *context;
+    void *socket; /* NULL: no connection */
+    void *monitor;
+    uint64_t connection; /* the core's number of it, 0: none */
+    int wake_fd;         /* becomes readable when another thread wants us */
+} transport_t;
+
+/* What was received: one or two frames. */
+typedef struct transport_message {
+    zmq_msg_t envelope;
+    zmq_msg_t body;
+    bool has_body;
+} transport_message_t;
+
+/* Closes the present connection and, unless connection is 0, makes a new one. False with a text if
+ * it could not be made. linger_ms: how long the old one may still send. */
+bool transport_connect (transport_t *self, uint64_t connection, const char *endpoint, int linger_ms,
+                        char *text, size_t text_size);
+/* Takes a message if there is one: 1, 0, or -1 for a message that cannot be the broker's. */
+int transport_receive (transport_t *self, transport_message_t *out);
+void transport_message_close (transport_message_t *message);
+/* True if a message can be sent without waiting. */
+bool transport_writable (transport_t *self);
+/* Takes both frames; body may be NULL. Only when writable. */
+bool transport_send (transport_t *self, zmq_msg_t *envelope, zmq_msg_t *body);
+/* The end of the connection, if the monitor has seen it: a code and a text; else 0. */
+int transport_ended (transport_t *self, char *text, size_t text_size);
+/* Waits until something happens, at most timeout_ms (-1: for ever). */
+void transport_wait (transport_t *self, bool for_output, long timeout_ms);
+
+#endif
