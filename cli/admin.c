@@ -34,7 +34,6 @@ static void write_uint (json_writer_t *writer, const char *key, uint64_t value)
 static void put_ping (const app_t *app, const tmq_broker_info_t *info, uint64_t us)
 {
     items_t items;
-    const char *ns = args_text (&app->args, OPT_NAMESPACE);
     if (!app_wants_json (app)) {
         printf ("%s at %s answers in %" PRIu64 ".%03" PRIu64 " ms\n", info->broker, info->endpoint,
                 us / 1000, us % 1000);
@@ -45,7 +44,7 @@ static void put_ping (const app_t *app, const tmq_broker_info_t *info, uint64_t 
     json_write_object_begin (writer);
     write_text (writer, "broker", info->broker);
     write_text (writer, "endpoint", info->endpoint);
-    write_text (writer, "namespace", ns ? ns : "default");
+    write_text (writer, "namespace", app->ns);
     write_text (writer, "identity", info->identity);
     write_uint (writer, "generation", info->generation);
     write_uint (writer, "epoch", info->epoch);

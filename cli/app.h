@@ -45,6 +45,7 @@ typedef struct app {
     bool color; /* on stdout */
     bool utf8;  /* what the locale can show */
     uint32_t timeout_ms;
+    const char *ns;       /* namespace */
     tmq_client_t *client; /* NULL until app_connect */
 } app_t;
 

@@ -161,23 +161,55 @@ static void tell_failure (const app_t *app, const slice_t *slice, size_t i)
 
 /* What came of the whole: unknown outweighs refused. */
 typedef struct batch_sum {
+    size_t accepted;
     size_t refused;
     size_t unknown;
     size_t existing;
+    bool cut_off; /* the broker does not answer any more */
 } batch_sum_t;
 
 static void print_slice (items_t *items, const slice_t *slice, batch_sum_t *sum)
 {
     for (size_t i = 0; i < slice->count; i++) {
         const tmq_receipt_t *receipt = &slice->receipts[i];
-        sum->unknown += receipt->code == TMQ_UNKNOWN;
-        sum->refused += receipt->code != TMQ_OK && receipt->code != TMQ_UNKNOWN;
+        const int exit_code = exit_of_code (receipt->code);
+        sum->accepted += exit_code == EXIT_OK;
+        sum->unknown += exit_code == EXIT_UNKNOWN;
+        sum->refused += exit_code != EXIT_OK && exit_code != EXIT_UNKNOWN;
         sum->existing += receipt->code == TMQ_OK && receipt->existing;
+        sum->cut_off = exit_code == EXIT_UNREACHABLE || exit_code == EXIT_UNKNOWN;
         print_line (items, receipt, slice->submits[i].queue);
-        if (receipt->code != TMQ_OK)
+        if (exit_code != EXIT_OK)
             tell_failure (items->app, slice, i);
     }
     fflush (stdout);
+}
+
+/* The lines behind the point where the broker was lost: an empty line of output each. */
+static size_t skip_rest (items_t *items, lines_t *lines)
+{
+    const tmq_receipt_t skipped = {.code = TMQ_UNREACHABLE};
+    size_t length;
+    size_t count = 0;
+    const size_t from = lines->number + 1;
+    for (; next_line (lines, &length); count++)
+        print_line (items, &skipped, NULL);
+    if (count)
+        code_error (items->app, TMQ_UNREACHABLE, NULL,
+                    "the broker does not answer: lines %zu to %zu were not submitted", from,
+                    lines->number);
+    return count;
+}
+
+static int batch_exit (const app_t *app, const batch_sum_t *sum)
+{
+    if (sum->existing)
+        note (app, "%zu existed already", sum->existing);
+    if (sum->unknown)
+        return EXIT_UNKNOWN;
+    if (sum->refused && sum->cut_off && !sum->accepted)
+        return EXIT_UNREACHABLE;
+    return sum->refused ? EXIT_SOME : EXIT_OK;
 }
 
 static int submit_all (app_t *app, lines_t lines)
@@ -193,14 +225,12 @@ static int submit_all (app_t *app, lines_t lines)
         submit_again (app, slice, deadline_ms);
         print_slice (&items, slice, &sum);
         clear_slice (slice);
+        if (sum.cut_off)
+            sum.refused += skip_rest (&items, &lines);
     }
     items_end (&items, NULL);
     free (slice);
-    if (sum.existing)
-        note (app, "%zu existed already", sum.existing);
-    if (sum.unknown)
-        return EXIT_UNKNOWN;
-    return sum.refused ? EXIT_SOME : EXIT_OK;
+    return batch_exit (app, &sum);
 }
 
 /* What is said for the whole batch cannot be meant for each of its tasks. */

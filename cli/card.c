@@ -144,8 +144,9 @@ static void put_progress (const app_t *app, const tmq_task_t *task)
 
 static void put_course (const app_t *app, const tmq_task_t *task)
 {
-    char text[128];
+    char text[64];
     char span[32];
+    char ttl[UNITS_TEXT_SIZE];
     put_fact (app, "phase", phase_text (task->phase));
     put_time (app, "created", task->created_at);
     put_time (app, "started", task->started_at);
@@ -154,6 +155,8 @@ static void put_course (const app_t *app, const tmq_task_t *task)
     put_time (app, "expires", task->expires_at);
     if (!task->expires_at)
         put_fact (app, "expires", "never");
+    if (task->ttl_ms)
+        put_fact (app, "ttl", duration_format (ttl, (int64_t) task->ttl_ms));
     snprintf (text, sizeof text, "%" PRIu32 " of %" PRIu32, task->attempt, task->max_attempts);
     put_fact (app, "attempt", text);
     put_fact (app, "worker", task->worker);

@@ -136,9 +136,10 @@ const command_t commands[] = {
     {"submit", NULL, "QUEUE [--data STR | --file FILE | -] [options]\n--batch FILE [--dry-run]",
      "submit a task, print its id",
      "Without a payload option the payload is empty; - reads it from stdin.\n"
-     "A line of --batch is {\"queue\":...,\"data\":...} and the options by their names with\n"
-     "underscores. All lines are checked before the first is submitted; then one line\n"
-     "of output follows per line of input: the id, or nothing where it was refused.",
+     "A line of --batch is {\"queue\":...,\"data\":...}, and the options by their names\n"
+     "with underscores. All lines are checked before the first is submitted; then one\n"
+     "line of output follows per line of input: the id, or nothing where it was\n"
+     "refused.",
      submit_options, 0, 2, false, run_submit},
     {"get", NULL, "ID... [options]", "show tasks", NULL, get_options, 1, -1, false, run_get},
     {"payload", NULL, "ID", "the bytes that a task carries in, raw", NULL, no_options, 1, 1, false,
@@ -161,17 +162,17 @@ const command_t commands[] = {
      "Cancelling a cancelled task is no error; one that has ended otherwise: exit 6.", no_options,
      1, -1, false, run_cancel},
     {"work", NULL, "QUEUE... [options] -- COMMAND...", "run a program for each task of a queue",
-     "The payload is the program's stdin, its stdout the result; stderr passes through.\n"
-     "Exit 0 completes the task, 100 fails it for good, 75 gives it back uncounted; any\n"
-     "other exit or a signal fails the attempt, which is repeated while attempts are\n"
-     "left. A cancelled task gets SIGTERM, 10s later SIGKILL.\n"
+     "The payload is the program's stdin, its stdout the result; stderr passes\n"
+     "through. Exit 0 completes the task, 100 fails it for good, 75 gives it back\n"
+     "uncounted; any other exit or a signal fails the attempt, which is repeated\n"
+     "while attempts are left. A cancelled task gets SIGTERM, 10s later SIGKILL.\n"
      "\n"
      "The program finds TASKMQ_TASK_ID, _ATTEMPT, _QUEUE, _SESSION, _METHOD in its\n"
      "environment, and in TASKMQ_FD the number of a socket for lines: it may write\n"
      "\"progress DONE/TOTAL [text]\" and can read \"cancel\" and \"deadline SECONDS\".\n"
      "\n"
-     "SIGTERM finishes what runs and takes no more (exit 0); a second one gives it back\n"
-     "(exit 143).",
+     "SIGTERM finishes what runs and takes no more (exit 0); a second one gives it\n"
+     "back (exit 143).",
      work_options, 1, TMQ_WORKER_QUEUES_MAX, true, run_work},
     {"stats", NULL, "", "numbers of the broker and its queues", NULL, no_options, 0, 0, false,
      run_stats},

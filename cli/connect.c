@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "app.h"
-#include "ids.h"
 
 enum { ENDPOINTS_MAX = 64, LOOK_AGAIN_MS = 50 };
 
@@ -138,15 +137,10 @@ static int client_start (app_t *app, const endpoints_t *found, uint32_t timeout_
 {
     tmq_client_options_t options;
     tmq_error_t error = {0};
-    const char *ns = args_text (&app->args, OPT_NAMESPACE);
-    if (!ns)
-        ns = getenv ("TASKMQ_NAMESPACE");
-    if (ns && *ns && !name_is_valid (ns))
-        return usage_error (app, NULL, "TASKMQ_NAMESPACE is '%s', which is not a name", ns);
     tmq_client_options_init (&options);
     options.endpoints = found->uris;
     options.endpoints_count = found->count;
-    options.ns = ns;
+    options.ns = app->ns;
     options.name = "taskctl";
     int code = tmq_client_new (&app->client, &options, &error);
     if (code == TMQ_OK)

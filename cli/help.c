@@ -94,7 +94,7 @@ static void print_usage (const command_t *command)
     const char *form = command->operands;
     for (const char *head = "usage:"; head; head = "      ") {
         const size_t length = strcspn (form, "\n");
-        printf ("%s taskctl [global options] %s%s%.*s\n", head, command->name, length ? " " : "",
+        printf ("%s taskctl %s%s%.*s\n", head, command->name, length ? " " : "",
                 (int) length, form);
         if (!form[length])
             break;
@@ -120,7 +120,7 @@ void help_print (const command_t *command)
         print_options (command->options);
     }
     puts (
-        "\nglobal options: -e -n -o --timeout --color --request-id -q -v -h (see 'taskctl help')");
+        "\nglobal options: -e -n -o --timeout --color -q -v -h (see 'taskctl help')");
 }
 
 int run_help (app_t *app)

@@ -12,6 +12,7 @@
 
 #include "app.h"
 #include "commands.h"
+#include "ids.h"
 #include "units.h"
 
 /* NO_COLOR wins over CLICOLOR_FORCE, and --color over both. */
@@ -43,6 +44,17 @@ static int settle_timeout (app_t *app)
     return 0;
 }
 
+static int settle_namespace (app_t *app)
+{
+    const char *environment = getenv ("TASKMQ_NAMESPACE");
+    app->ns = args_text (&app->args, OPT_NAMESPACE);
+    if (!app->ns)
+        app->ns = environment && *environment ? environment : "default";
+    if (!name_is_valid (app->ns))
+        return usage_error (app, NULL, "TASKMQ_NAMESPACE '%.80s' is not a name", app->ns);
+    return 0;
+}
+
 static int settle (app_t *app)
 {
     const args_t *args = &app->args;
@@ -51,7 +63,8 @@ static int settle (app_t *app)
     app->verbose = args_has (args, OPT_VERBOSE);
     app->color = wants_color (args);
     app->utf8 = strcmp (nl_langinfo (CODESET), "UTF-8") == 0;
-    return settle_timeout (app);
+    const int code = settle_namespace (app);
+    return code ? code : settle_timeout (app);
 }
 
 static int run (app_t *app)
