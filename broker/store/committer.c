@@ -39,6 +39,7 @@ static void commit (store_t *store, batch_t *batch, commit_result_t *result)
 static void *committer_run (void *context)
 {
     committer_t *self = context;
+    pthread_setname_np (pthread_self (), "committer");
     pthread_mutex_lock (&self->lock);
     while (true) {
         while (self->batch == NULL && !self->stop)

@@ -6,7 +6,6 @@
  * so a body whose end is missing is damaged like one whose middle is. */
 #include "store/journal_codec.h"
 
-#include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,150 @@
 #include "ids.h"
 #include "journal.pb-c.h"
 
-/* Numbers of fields in journal.proto. */
-enum { FIELD_RECORDS = 7, FIELD_ATTEMPTS = 8, FIELD_REMOVALS = 9, FIELD_BLOCKS = 10 };
+/* Numbers of fields in journal.proto. Packing them one by one takes a third of the time that
+ * protobuf-c takes to walk its descriptors; the test of this file unpacks with protobuf-c. */
+enum {
+    BATCH_VERSION = 1,
+    BATCH_GENERATION = 2,
+    BATCH_EPOCH = 3,
+    BATCH_NO = 4,
+    BATCH_PREVIOUS = 5,
+    BATCH_WALL_MS = 6,
+    BATCH_RECORDS = 7,
+    BATCH_ATTEMPTS = 8,
+    BATCH_REMOVALS = 9,
+    BATCH_BLOCKS = 10,
+
+    LABEL_KEY = 1,
+    LABEL_VALUE = 2,
+    LABEL_NUMBER = 1,
+    LABEL_ID = 2,
+    LABEL_NS = 3,
+    LABEL_OWNER = 4,
+    LABEL_QUEUE = 5,
+    LABEL_SESSION = 6,
+    LABEL_METHOD = 7,
+    LABEL_CONTENT_TYPE = 8,
+    LABEL_DEDUP_KEY = 9,
+    LABEL_META = 10,
+    LABEL_LABELS = 11,
+    LABEL_STATUS = 12,
+    LABEL_STATUS_MESSAGE = 13,
+    LABEL_PRIORITY = 14,
+    LABEL_DEAD = 15,
+    LABEL_CREATED_AT = 16,
+    LABEL_UPDATED_AT = 17,
+    LABEL_STARTED_AT = 18,
+    LABEL_FINISHED_AT = 19,
+    LABEL_EXPIRES_AT = 20,
+    LABEL_NOT_BEFORE = 21,
+    LABEL_TTL_MS = 22,
+    LABEL_POLL_INTERVAL_MS = 23,
+    LABEL_LEASE_MS = 24,
+    LABEL_BACKOFF_MS = 25,
+    LABEL_MAX_ATTEMPTS = 26,
+    LABEL_ATTEMPT = 27,
+    LABEL_FAILURES = 28,
+    LABEL_RETURNS = 29,
+    LABEL_RECORD_VERSION = 30,
+    LABEL_LAST_SEQ = 31,
+    LABEL_LEASED = 32,
+    LABEL_LEASE_STARTED = 33,
+    LABEL_SECRET = 34,
+    LABEL_WORKER_ID = 35,
+    LABEL_WORKER = 36,
+    LABEL_REQUEST_ID = 37,
+    LABEL_PROGRESS_DONE = 38,
+    LABEL_PROGRESS_TOTAL = 39,
+    LABEL_PROGRESS_UNIT = 40,
+    LABEL_PROGRESS_MESSAGE = 41,
+    LABEL_DIGEST = 42,
+    LABEL_PAYLOAD_BYTES = 43,
+    LABEL_PAYLOAD = 44,
+    LABEL_OUTCOME = 45,
+    LABEL_RESULT_BYTES = 46,
+    LABEL_RESULT = 47,
+    LABEL_RESULT_TYPE = 48,
+    LABEL_ERROR_CODE = 49,
+    LABEL_ERROR_MESSAGE = 50,
+    LABEL_ERROR_DATA = 51,
+
+    RECORD_NUMBER = 1,
+    RECORD_ID = 2,
+    RECORD_NS = 3,
+    RECORD_OWNER = 4,
+    RECORD_QUEUE = 5,
+    RECORD_SESSION = 6,
+    RECORD_METHOD = 7,
+    RECORD_CONTENT_TYPE = 8,
+    RECORD_DEDUP_KEY = 9,
+    RECORD_META = 10,
+    RECORD_LABELS = 11,
+    RECORD_STATUS = 12,
+    RECORD_STATUS_MESSAGE = 13,
+    RECORD_PRIORITY = 14,
+    RECORD_DEAD = 15,
+    RECORD_CREATED_AT = 16,
+    RECORD_UPDATED_AT = 17,
+    RECORD_STARTED_AT = 18,
+    RECORD_FINISHED_AT = 19,
+    RECORD_EXPIRES_AT = 20,
+    RECORD_NOT_BEFORE = 21,
+    RECORD_TTL_MS = 22,
+    RECORD_POLL_INTERVAL_MS = 23,
+    RECORD_LEASE_MS = 24,
+    RECORD_BACKOFF_MS = 25,
+    RECORD_MAX_ATTEMPTS = 26,
+    RECORD_ATTEMPT = 27,
+    RECORD_FAILURES = 28,
+    RECORD_RETURNS = 29,
+    RECORD_RECORD_VERSION = 30,
+    RECORD_LAST_SEQ = 31,
+    RECORD_LEASED = 32,
+    RECORD_LEASE_STARTED = 33,
+    RECORD_SECRET = 34,
+    RECORD_WORKER_ID = 35,
+    RECORD_WORKER = 36,
+    RECORD_REQUEST_ID = 37,
+    RECORD_PROGRESS_DONE = 38,
+    RECORD_PROGRESS_TOTAL = 39,
+    RECORD_PROGRESS_UNIT = 40,
+    RECORD_PROGRESS_MESSAGE = 41,
+    RECORD_DIGEST = 42,
+    RECORD_PAYLOAD_BYTES = 43,
+    RECORD_PAYLOAD = 44,
+    RECORD_OUTCOME = 45,
+    RECORD_RESULT_BYTES = 46,
+    RECORD_RESULT = 47,
+    RECORD_RESULT_TYPE = 48,
+    RECORD_ERROR_CODE = 49,
+    RECORD_ERROR_MESSAGE = 50,
+    RECORD_ERROR_DATA = 51,
+
+    ATTEMPT_NUMBER = 1,
+    ATTEMPT_ID = 2,
+    ATTEMPT_ATTEMPT = 3,
+    ATTEMPT_WORKER = 4,
+    ATTEMPT_STARTED_AT = 5,
+    ATTEMPT_ENDED_AT = 6,
+    ATTEMPT_HOW = 7,
+    ATTEMPT_ERROR_CODE = 8,
+    ATTEMPT_ERROR_MESSAGE = 9,
+    ATTEMPT_SECRET = 10,
+    ATTEMPT_REQUEST_ID = 11,
+
+    REMOVAL_NUMBER = 1,
+    REMOVAL_ID = 2,
+    REMOVAL_NS = 3,
+    REMOVAL_CODE = 4,
+    REMOVAL_AT = 5,
+
+    BLOCK_NS = 1,
+    BLOCK_FIRST_SEQ = 2,
+    BLOCK_FIRST_POS = 3,
+    BLOCK_COUNT = 4,
+    BLOCK_LIST = 5
+};
 
 enum {
     FORMAT_VERSION = 1,
@@ -32,142 +173,142 @@ static const uint8_t ZERO[32];
 
 /* ---- Packing ----------------------------------------------------------------------------------- */
 
-/* protobuf-c's messages want pointers that are not const; packing does not write through them. */
-static char *text (const char *value)
-{
-    return (char *) value;
-}
-
-static ProtobufCBinaryData blob (const void *bytes, size_t length)
-{
-    return (ProtobufCBinaryData){length, (uint8_t *) bytes};
-}
-
 /* All zero means "not given" and is left out. */
-static ProtobufCBinaryData fixed (const uint8_t *bytes, size_t length)
+static void append_fixed (bytes_t *body, uint32_t field, const uint8_t *bytes, size_t length)
 {
-    return blob (bytes, memcmp (bytes, ZERO, length) == 0 ? 0 : length);
+    if (memcmp (bytes, ZERO, length) != 0)
+        bytes_append_blob (body, field, bytes, length);
 }
 
-static ProtobufCBinaryData body_blob (const buf_t *body)
+static void append_id (bytes_t *body, uint32_t field, const tmq_id_t *id)
 {
-    return blob (buf_bytes (body), buf_length (body));
+    bytes_append_blob (body, field, id->bytes, sizeof (id->bytes));
 }
 
-static void pack_what (Journal__Record *to, const record_t *from)
+/* Times and numbers are never negative. */
+static void append_number (bytes_t *body, uint32_t field, int64_t value)
 {
-    to->number = (uint64_t) from->number;
-    to->id = blob (from->id.bytes, sizeof (from->id.bytes));
-    to->ns = text (from->ns);
-    to->owner = text (from->owner);
-    to->queue = text (from->queue);
-    to->session = text (from->session);
-    to->method = text (from->method);
-    to->content_type = text (from->content_type);
-    to->dedup_key = text (from->dedup_key);
-    to->meta = text (from->meta);
-    to->priority = from->priority;
-    to->created_at = (uint64_t) from->created_at;
-    to->not_before = (uint64_t) from->not_before;
-    to->ttl_ms = (uint64_t) from->ttl_ms;
-    to->poll_interval_ms = from->poll_interval_ms;
-    to->lease_ms = from->lease_ms;
-    to->backoff_ms = from->backoff_ms;
-    to->max_attempts = from->max_attempts;
-    to->digest = fixed (from->digest, sizeof (from->digest));
-    to->payload_bytes = from->payload_bytes;
-    to->payload = body_blob (from->payload);
+    bytes_append_uint (body, field, (uint64_t) value);
 }
 
-static void pack_state (Journal__Record *to, const record_t *from)
+static void append_body (bytes_t *body, uint32_t field, const buf_t *buf)
 {
-    to->status = from->status;
-    to->status_message = text (from->status_message);
-    to->dead = from->dead;
-    to->updated_at = (uint64_t) from->updated_at;
-    to->started_at = (uint64_t) from->started_at;
-    to->finished_at = (uint64_t) from->finished_at;
-    to->expires_at = (uint64_t) from->expires_at;
-    to->attempt = from->attempt;
-    to->failures = from->failures;
-    to->returns = from->returns;
-    to->record_version = from->version;
-    to->last_seq = from->last_seq;
-    to->leased = from->leased;
-    to->lease_started = from->lease_started;
-    to->secret = fixed (from->secret, sizeof (from->secret));
-    to->worker_id = fixed (from->worker_id, sizeof (from->worker_id));
-    to->worker = text (from->worker);
-    to->request_id = fixed (from->request_id, sizeof (from->request_id));
-    to->progress_done = from->progress_done;
-    to->progress_total = from->progress_total;
-    to->progress_unit = text (from->progress_unit);
-    to->progress_message = text (from->progress_message);
-    to->outcome = from->outcome;
-    to->result_bytes = from->result_bytes;
-    to->result = body_blob (from->result);
-    to->result_type = text (from->result_type);
-    to->error_code = from->error_code;
-    to->error_message = text (from->error_message);
-    to->error_data = text (from->error_data);
+    bytes_append_blob (body, field, buf_bytes (buf), buf_length (buf));
+}
+
+static void append_label (bytes_t *body, const label_t *label)
+{
+    bytes_mark_t mark = bytes_open (body, RECORD_LABELS);
+    bytes_append_string (body, LABEL_KEY, label->key);
+    bytes_append_string (body, LABEL_VALUE, label->value);
+    bytes_close (body, mark);
+}
+
+static void append_what (bytes_t *body, const record_t *record)
+{
+    append_number (body, RECORD_NUMBER, record->number);
+    append_id (body, RECORD_ID, &record->id);
+    bytes_append_string (body, RECORD_NS, record->ns);
+    bytes_append_string (body, RECORD_OWNER, record->owner);
+    bytes_append_string (body, RECORD_QUEUE, record->queue);
+    bytes_append_string (body, RECORD_SESSION, record->session);
+    bytes_append_string (body, RECORD_METHOD, record->method);
+    bytes_append_string (body, RECORD_CONTENT_TYPE, record->content_type);
+    bytes_append_string (body, RECORD_DEDUP_KEY, record->dedup_key);
+    bytes_append_string (body, RECORD_META, record->meta);
+    for (size_t i = 0; i < record->labels_count; i++)
+        append_label (body, &record->labels[i]);
+    bytes_append_uint (body, RECORD_PRIORITY, record->priority);
+    append_number (body, RECORD_CREATED_AT, record->created_at);
+    append_number (body, RECORD_NOT_BEFORE, record->not_before);
+    append_number (body, RECORD_TTL_MS, record->ttl_ms);
+    bytes_append_uint (body, RECORD_POLL_INTERVAL_MS, record->poll_interval_ms);
+    bytes_append_uint (body, RECORD_LEASE_MS, record->lease_ms);
+    bytes_append_uint (body, RECORD_BACKOFF_MS, record->backoff_ms);
+    bytes_append_uint (body, RECORD_MAX_ATTEMPTS, record->max_attempts);
+    append_fixed (body, RECORD_DIGEST, record->digest, sizeof (record->digest));
+    bytes_append_uint (body, RECORD_PAYLOAD_BYTES, record->payload_bytes);
+    append_body (body, RECORD_PAYLOAD, record->payload);
+}
+
+static void append_state (bytes_t *body, const record_t *record)
+{
+    bytes_append_uint (body, RECORD_STATUS, record->status);
+    bytes_append_string (body, RECORD_STATUS_MESSAGE, record->status_message);
+    bytes_append_uint (body, RECORD_DEAD, record->dead);
+    append_number (body, RECORD_UPDATED_AT, record->updated_at);
+    append_number (body, RECORD_STARTED_AT, record->started_at);
+    append_number (body, RECORD_FINISHED_AT, record->finished_at);
+    append_number (body, RECORD_EXPIRES_AT, record->expires_at);
+    bytes_append_uint (body, RECORD_ATTEMPT, record->attempt);
+    bytes_append_uint (body, RECORD_FAILURES, record->failures);
+    bytes_append_uint (body, RECORD_RETURNS, record->returns);
+    bytes_append_uint (body, RECORD_RECORD_VERSION, record->version);
+    bytes_append_uint (body, RECORD_LAST_SEQ, record->last_seq);
+    bytes_append_uint (body, RECORD_LEASED, record->leased);
+    bytes_append_uint (body, RECORD_LEASE_STARTED, record->lease_started);
+    append_fixed (body, RECORD_SECRET, record->secret, sizeof (record->secret));
+    append_fixed (body, RECORD_WORKER_ID, record->worker_id, sizeof (record->worker_id));
+    bytes_append_string (body, RECORD_WORKER, record->worker);
+    append_fixed (body, RECORD_REQUEST_ID, record->request_id, sizeof (record->request_id));
+    bytes_append_uint (body, RECORD_PROGRESS_DONE, record->progress_done);
+    bytes_append_uint (body, RECORD_PROGRESS_TOTAL, record->progress_total);
+    bytes_append_string (body, RECORD_PROGRESS_UNIT, record->progress_unit);
+    bytes_append_string (body, RECORD_PROGRESS_MESSAGE, record->progress_message);
+    bytes_append_uint (body, RECORD_OUTCOME, record->outcome);
+    bytes_append_uint (body, RECORD_RESULT_BYTES, record->result_bytes);
+    append_body (body, RECORD_RESULT, record->result);
+    bytes_append_string (body, RECORD_RESULT_TYPE, record->result_type);
+    bytes_append_sint (body, RECORD_ERROR_CODE, record->error_code);
+    bytes_append_string (body, RECORD_ERROR_MESSAGE, record->error_message);
+    bytes_append_string (body, RECORD_ERROR_DATA, record->error_data);
 }
 
 static void append_record (bytes_t *body, const record_t *record)
 {
-    Journal__Record packed = JOURNAL__RECORD__INIT;
-    Journal__Label labels[TMQ_LABELS_MAX];
-    Journal__Label *label_list[TMQ_LABELS_MAX];
-    assert (record->labels_count <= TMQ_LABELS_MAX);
-    pack_what (&packed, record);
-    pack_state (&packed, record);
-    for (size_t i = 0; i < record->labels_count; i++) {
-        labels[i] = (Journal__Label) JOURNAL__LABEL__INIT;
-        labels[i].key = text (record->labels[i].key);
-        labels[i].value = text (record->labels[i].value);
-        label_list[i] = &labels[i];
-    }
-    packed.labels = label_list;
-    packed.n_labels = record->labels_count;
-    bytes_append_message (body, FIELD_RECORDS, &packed.base);
+    bytes_mark_t mark = bytes_open (body, BATCH_RECORDS);
+    append_what (body, record);
+    append_state (body, record);
+    bytes_close (body, mark);
 }
 
 static void append_attempt (bytes_t *body, const attempt_t *attempt)
 {
-    Journal__Attempt packed = JOURNAL__ATTEMPT__INIT;
-    packed.number = (uint64_t) attempt->number;
-    packed.id = blob (attempt->id.bytes, sizeof (attempt->id.bytes));
-    packed.attempt = attempt->attempt;
-    packed.worker = text (attempt->worker);
-    packed.started_at = (uint64_t) attempt->started_at;
-    packed.ended_at = (uint64_t) attempt->ended_at;
-    packed.how = attempt->how;
-    packed.error_code = attempt->error_code;
-    packed.error_message = text (attempt->error_message);
-    packed.secret = fixed (attempt->secret, sizeof (attempt->secret));
-    packed.request_id = fixed (attempt->request_id, sizeof (attempt->request_id));
-    bytes_append_message (body, FIELD_ATTEMPTS, &packed.base);
+    bytes_mark_t mark = bytes_open (body, BATCH_ATTEMPTS);
+    append_number (body, ATTEMPT_NUMBER, attempt->number);
+    append_id (body, ATTEMPT_ID, &attempt->id);
+    bytes_append_uint (body, ATTEMPT_ATTEMPT, attempt->attempt);
+    bytes_append_string (body, ATTEMPT_WORKER, attempt->worker);
+    append_number (body, ATTEMPT_STARTED_AT, attempt->started_at);
+    append_number (body, ATTEMPT_ENDED_AT, attempt->ended_at);
+    bytes_append_uint (body, ATTEMPT_HOW, attempt->how);
+    bytes_append_sint (body, ATTEMPT_ERROR_CODE, attempt->error_code);
+    bytes_append_string (body, ATTEMPT_ERROR_MESSAGE, attempt->error_message);
+    append_fixed (body, ATTEMPT_SECRET, attempt->secret, sizeof (attempt->secret));
+    append_fixed (body, ATTEMPT_REQUEST_ID, attempt->request_id, sizeof (attempt->request_id));
+    bytes_close (body, mark);
 }
 
 static void append_removal (bytes_t *body, const removal_t *removal)
 {
-    Journal__Removal packed = JOURNAL__REMOVAL__INIT;
-    packed.number = (uint64_t) removal->number;
-    packed.id = blob (removal->id.bytes, sizeof (removal->id.bytes));
-    packed.ns = text (removal->ns);
-    packed.code = removal->code;
-    packed.at = (uint64_t) removal->at;
-    bytes_append_message (body, FIELD_REMOVALS, &packed.base);
+    bytes_mark_t mark = bytes_open (body, BATCH_REMOVALS);
+    append_number (body, REMOVAL_NUMBER, removal->number);
+    append_id (body, REMOVAL_ID, &removal->id);
+    bytes_append_string (body, REMOVAL_NS, removal->ns);
+    bytes_append_uint (body, REMOVAL_CODE, removal->code);
+    append_number (body, REMOVAL_AT, removal->at);
+    bytes_close (body, mark);
 }
 
 static void append_block (bytes_t *body, const event_block_t *block)
 {
-    Journal__Block packed = JOURNAL__BLOCK__INIT;
-    packed.ns = text (block->ns);
-    packed.first_seq = block->first_seq;
-    packed.first_pos = block->first_pos;
-    packed.count = block->count;
-    packed.list = body_blob (block->list);
-    bytes_append_message (body, FIELD_BLOCKS, &packed.base);
+    bytes_mark_t mark = bytes_open (body, BATCH_BLOCKS);
+    bytes_append_string (body, BLOCK_NS, block->ns);
+    bytes_append_uint (body, BLOCK_FIRST_SEQ, block->first_seq);
+    bytes_append_uint (body, BLOCK_FIRST_POS, block->first_pos);
+    bytes_append_uint (body, BLOCK_COUNT, block->count);
+    append_body (body, BLOCK_LIST, block->list);
+    bytes_close (body, mark);
 }
 
 static void checksum (const uint8_t *bytes, size_t length, uint8_t out[CHECKSUM_BYTES])
@@ -178,15 +319,13 @@ static void checksum (const uint8_t *bytes, size_t length, uint8_t out[CHECKSUM_
 
 void journal_encode (bytes_t *body, const journal_head_t *head, const batch_t *batch)
 {
-    Journal__Batch packed = JOURNAL__BATCH__INIT;
-    packed.version = FORMAT_VERSION;
-    packed.generation = head->generation;
-    packed.epoch = head->epoch;
-    packed.no = batch->no;
-    packed.previous = head->previous;
-    packed.wall_ms = (uint64_t) batch->wall_ms;
     bytes_clear (body);
-    bytes_append_packed (body, &packed.base);
+    bytes_append_uint (body, BATCH_VERSION, FORMAT_VERSION);
+    bytes_append_uint (body, BATCH_GENERATION, head->generation);
+    bytes_append_uint (body, BATCH_EPOCH, head->epoch);
+    bytes_append_uint (body, BATCH_NO, batch->no);
+    bytes_append_uint (body, BATCH_PREVIOUS, head->previous);
+    append_number (body, BATCH_WALL_MS, batch->wall_ms);
     for (size_t i = 0; i < batch->records_count; i++)
         append_record (body, batch->records[i]);
     for (size_t i = 0; i < batch->attempts_count; i++)

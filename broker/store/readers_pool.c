@@ -77,6 +77,7 @@ static void *worker_run (void *context)
 {
     worker_t *worker = context;
     readers_pool_t *self = worker->pool;
+    pthread_setname_np (pthread_self (), "reader");
     pthread_mutex_lock (&self->lock);
     while (true) {
         while (self->waiting.first == NULL && !self->stop)

@@ -227,6 +227,7 @@ static void *store_run (void *context)
     store_error_t error = {STORE_OK, ""};
     store_code_t code = STORE_OK;
     int64_t last_ms = 0;
+    pthread_setname_np (pthread_self (), "store");
     pthread_mutex_lock (&self->lock);
     while (code == STORE_OK) {
         if (self->pending.count == 0) {

@@ -17,6 +17,7 @@ enum statement {
     COMMIT,
     META_READ,
     META_WRITE,
+    TASK_NEW,
     TASK,
     TASK_DELETE,
     BODY,
@@ -27,7 +28,33 @@ enum statement {
     STATEMENTS
 };
 
-#define UPDATE(column) column " = excluded." column
+#define TASK_INSERT                                                                                \
+    "INSERT INTO task (" ROW_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"     \
+    " ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29,"   \
+    " ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47,"   \
+    " ?48, ?49, ?50, ?51)"
+
+/* Bodies are given once: an image without them leaves the stored ones alone. */
+#define TASK_UPDATE                                                                                \
+    " ON CONFLICT (number) DO UPDATE SET queue = excluded.queue, session = excluded.session,"      \
+    " status = excluded.status, expires_at = excluded.expires_at, leased = excluded.leased,"       \
+    " last_event = excluded.last_event, priority = excluded.priority, dead = excluded.dead,"       \
+    " updated_at = excluded.updated_at, started_at = excluded.started_at,"                         \
+    " finished_at = excluded.finished_at, not_before = excluded.not_before,"                       \
+    " ttl_ms = excluded.ttl_ms, max_attempts = excluded.max_attempts,"                             \
+    " attempt = excluded.attempt, failures = excluded.failures, returns = excluded.returns,"       \
+    " version = excluded.version, lease_started = excluded.lease_started,"                         \
+    " secret = excluded.secret, worker_id = excluded.worker_id,"                                   \
+    " request_id = excluded.request_id, worker = excluded.worker,"                                 \
+    " status_message = excluded.status_message, progress_done = excluded.progress_done,"           \
+    " progress_total = excluded.progress_total, progress_unit = excluded.progress_unit,"           \
+    " progress_message = excluded.progress_message, outcome = excluded.outcome,"                   \
+    " error_code = excluded.error_code, error_message = excluded.error_message,"                   \
+    " error_data = excluded.error_data, result_type = excluded.result_type,"                       \
+    " payload_bytes = excluded.payload_bytes, result_bytes = excluded.result_bytes,"               \
+    " payload = coalesce (excluded.payload, payload),"                                             \
+    " result = CASE excluded.result_bytes WHEN 0 THEN NULL"                                        \
+    " ELSE coalesce (excluded.result, result) END"
 
 static const char *const TEXTS[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
@@ -38,18 +65,8 @@ static const char *const TEXTS[STATEMENTS] = {
     [META_WRITE] = "UPDATE meta SET epoch = ?1, written_batch = ?2, last_number = ?3,"
                    " last_pos = ?4, newest_ms = ?5, tasks = ?6, tombstones = ?7, clean = ?8"
                    " WHERE epoch = ?9",
-    /* Bodies are given once: an image without them leaves the stored ones alone. */
-    [TASK] =
-        "INSERT INTO task (" ROW_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
-        " ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28,"
-        " ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45,"
-        " ?46, ?47, ?48, ?49, ?50, ?51)"
-        " ON CONFLICT (number) DO UPDATE SET " UPDATE ("queue") ", " UPDATE ("session") ","
-                                                                                        " " UPDATE ("status") ", " UPDATE ("expires_at") ", " UPDATE ("leased") ", " UPDATE ("last_event") ", " UPDATE ("priority") ", " UPDATE (
-                                                                                            "dead") ", " UPDATE ("updated_at") ", " UPDATE ("started_at") ", " UPDATE ("finished_at") ", " UPDATE ("not_before") ", " UPDATE ("ttl_ms") ", " UPDATE ("max_attempts") ", " UPDATE ("attempt") ", " UPDATE ("failures") ", " UPDATE ("returns") ", " UPDATE ("version") ", " UPDATE ("lease_started") ", " UPDATE ("secret") ", " UPDATE ("worker_id") ", " UPDATE ("request_id") ", " UPDATE ("worker") ", " UPDATE ("status_message") ", " UPDATE ("progress_done") ", " UPDATE ("progress_total") ", " UPDATE ("progress_unit") ", " UPDATE ("progress_message") ", " UPDATE ("outcome") ", " UPDATE ("error_code") ", " UPDATE ("error_message") ", " UPDATE ("error_data") ", " UPDATE ("result_type") ", " UPDATE ("payload_bytes") ", " UPDATE ("result_bytes") ","
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     " payload = coalesce (excluded.payload, payload),"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     " result = CASE excluded.result_bytes WHEN 0 THEN NULL"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     " ELSE coalesce (excluded.result, result) END",
+    [TASK_NEW] = TASK_INSERT,
+    [TASK] = TASK_INSERT TASK_UPDATE,
     [TASK_DELETE] = "DELETE FROM task WHERE number = ?1",
     [BODY] = "REPLACE INTO body (number, kind, bytes) VALUES (?1, ?2, ?3)",
     [LABEL] = "REPLACE INTO label (number, position, key, value) VALUES (?1, ?2, ?3, ?4)",
@@ -286,29 +303,40 @@ static store_code_t find_names (tables_t *self, const record_t *record, row_name
     return code;
 }
 
-static store_code_t write_image (tables_t *self, const image_t *image, store_error_t *error)
+/* The images come in order of number: a number above all that were ever stored is a new row, which
+ * a plain INSERT writes a fifth faster. */
+static store_code_t write_row (tables_t *self, const image_t *image, const buf_t *result,
+                               store_error_t *error)
 {
     const record_t *record = image->record;
     row_names_t names;
     store_code_t code = find_names (self, record, &names, error);
     if (code != STORE_OK)
         return code;
-    sqlite3_stmt *statement = self->statements[TASK];
-    const buf_t *result = record->result_bytes > 0 ? image->result : NULL;
+    bool is_new = record->number > self->meta.last_number;
+    sqlite3_stmt *statement = self->statements[is_new ? TASK_NEW : TASK];
     row_bind (statement, record, &names, image->payload, result);
-    /* An update leaves the last inserted row id alone: so new rows are told from old ones. */
-    sqlite3_set_last_insert_rowid (self->db, 0);
+    if (is_new)
+        self->meta.last_number = record->number;
+    else /* an update leaves the last inserted row id alone: so new rows are told from old ones */
+        sqlite3_set_last_insert_rowid (self->db, 0);
     code = sql_do (statement, "a task cannot be written", error);
     if (code == STORE_OK && sqlite3_last_insert_rowid (self->db) != 0)
         self->meta.tasks++;
+    return code;
+}
+
+static store_code_t write_image (tables_t *self, const image_t *image, store_error_t *error)
+{
+    const record_t *record = image->record;
+    const buf_t *result = record->result_bytes > 0 ? image->result : NULL;
+    store_code_t code = write_row (self, image, result, error);
     if (code == STORE_OK)
         code = write_body (self, record->number, ROW_BODY_PAYLOAD, image->payload, error);
     if (code == STORE_OK)
         code = write_body (self, record->number, ROW_BODY_RESULT, result, error);
     if (code == STORE_OK)
         code = write_labels (self, record, error);
-    if (record->number > self->meta.last_number)
-        self->meta.last_number = record->number;
     return code;
 }
 
