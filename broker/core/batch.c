@@ -63,8 +63,12 @@ int64_t batch_lazy_due (const engine_t *self)
 
 void batch_write_lazy (engine_t *self)
 {
-    while (batch_lazy_due (self) <= self->mono)
-        batch_touch (self, LIST_ITEM (list_first (&self->lazy), detail_t, lazy)->task);
+    while (batch_lazy_due (self) <= self->mono) {
+        /* Only now: a version that was shown must not be taken back by a crash. */
+        task_t *task = LIST_ITEM (list_first (&self->lazy), detail_t, lazy)->task;
+        task->version++;
+        batch_touch (self, task);
+    }
 }
 
 static uint32_t attempt_hash (const engine_t *self, int64_t number, uint32_t attempt)

@@ -63,7 +63,7 @@ static void restore_fields (task_t *task, const record_t *record)
     task->dead = record->dead;
     task->started = record->lease_started;
     task->payload_stored = true;
-    task->result_stored = true;
+    task->result_stored = record->result_bytes > 0;
 }
 
 static bool has_detail (const record_t *record)

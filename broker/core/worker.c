@@ -33,7 +33,6 @@ static void mark_started (engine_t *self, task_t *task)
     task->started = true;
     task->detail->started_at = self->wall;
     task->updated_at = self->wall;
-    task->version++;
     batch_touch_lazily (self, task);
 }
 
@@ -225,7 +224,6 @@ static void take_progress (engine_t *self, task_t *task, const Taskmq__Progress 
     detail_set_text (&detail->progress_unit, progress->unit);
     detail_set_text (&detail->progress_message, progress->message);
     task->updated_at = self->wall;
-    task->version++;
     batch_touch_lazily (self, task);
     if (task->notice)
         return;
