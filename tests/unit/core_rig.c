@@ -1,0 +1,567 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The rig of the engine's tests. */
+#include "core_rig.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "ids.h"
+
+/* ---- The store --------------------------------------------------------------------------------------- */
+
+static void apply_batch (rig_t *self, const batch_t *batch)
+{
+    for (size_t i = 0; i < batch->removals_count; i++) {
+        int64_t number = batch->removals[i].number;
+        record_free (self->rows[number]);
+        self->rows[number] = NULL;
+        self->tombstones[number] = batch->removals[i].code;
+        self->removed[number] = batch->removals[i].id;
+    }
+    for (size_t i = 0; i < batch->records_count; i++) {
+        const record_t *record = batch->records[i];
+        record_t *old = self->rows[record->number];
+        record_t merged = *record;
+        if (merged.payload == NULL && old != NULL)
+            merged.payload = old->payload;
+        if (merged.result == NULL && old != NULL)
+            merged.result = old->result;
+        assert_int_equal (buf_length (merged.payload), merged.payload_bytes);
+        assert_int_equal (buf_length (merged.result), merged.result_bytes);
+        self->rows[record->number] = record_new (&merged);
+        record_free (old);
+    }
+}
+
+static record_t *row_by_id (const rig_t *self, const char *ns, const tmq_id_t *id)
+{
+    for (size_t i = 1; i < RIG_TABLE_MAX; i++)
+        if (self->rows[i] != NULL && id_equal (&self->rows[i]->id, id) &&
+            strcmp (self->rows[i]->ns, ns) == 0)
+            return self->rows[i];
+    return NULL;
+}
+
+static record_t *row_by_key (const rig_t *self, const lookup_t *key)
+{
+    for (size_t i = 1; i < RIG_TABLE_MAX; i++) {
+        record_t *row = self->rows[i];
+        if (row != NULL && strcmp (row->ns, key->ns) == 0 && strcmp (row->owner, key->owner) == 0 &&
+            strcmp (row->dedup_key, key->dedup_key) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+static void load_attempt (const rig_t *self, lookup_t *key)
+{
+    for (uint64_t no = 1; no <= self->written; no++) {
+        const batch_t *batch = self->batches[no];
+        for (size_t i = 0; batch != NULL && i < batch->attempts_count; i++) {
+            const attempt_t *row = &batch->attempts[i];
+            if (id_equal (&row->id, &key->id) && row->attempt == key->attempt) {
+                key->attempt_found = true;
+                key->attempt_row = *row;
+            }
+        }
+    }
+}
+
+static void load_key (rig_t *self, lookup_t *key)
+{
+    self->loads++;
+    const record_t *row = NULL;
+    if (key->kind == LOOKUP_ATTEMPT)
+        load_attempt (self, key);
+    else
+        row = key->kind == LOOKUP_ID ? row_by_id (self, key->ns, &key->id) : row_by_key (self, key);
+    if (row != NULL) {
+        record_t copy = *row;
+        if (!key->bodies)
+            copy.payload = copy.result = NULL;
+        key->record = record_new (&copy);
+    }
+    for (size_t i = 1; i < RIG_TABLE_MAX && key->kind == LOOKUP_ID; i++)
+        if (self->tombstones[i] != TMQ_OK && id_equal (&self->removed[i], &key->id))
+            key->tombstone = self->tombstones[i];
+}
+
+static void load (rig_t *self, key_list_t *keys)
+{
+    for (size_t i = 0; i < keys->count; i++)
+        load_key (self, &keys->keys[i]);
+    engine_loaded (self->engine, keys);
+    free (keys->keys);
+}
+
+static bool takes (const filter_t *filter, const record_t *row)
+{
+    bool queue = filter->queues_count == 0;
+    for (size_t i = 0; i < filter->queues_count; i++)
+        queue = queue || strcmp (filter->queues[i], row->queue) == 0;
+    bool status = filter->statuses_count == 0;
+    for (size_t i = 0; i < filter->statuses_count; i++)
+        status = status || filter->statuses[i] == row->status;
+    return queue && status && strcmp (filter->ns, row->ns) == 0;
+}
+
+static void read_list (const rig_t *self, read_t *read)
+{
+    int64_t from = read->before_number == 0 ? RIG_TABLE_MAX : read->before_number;
+    for (int64_t i = from - 1; i > 0; i--) {
+        if (self->rows[i] == NULL || !takes (&read->filter, self->rows[i]))
+            continue;
+        read->count++;
+        if (read->kind == READ_COUNT)
+            continue;
+        if (read->records_count == read->limit) {
+            read->more = true;
+            return;
+        }
+        read->records = memory_resize (read->records, read->records_count + 1, sizeof (record_t *));
+        record_t copy = *self->rows[i];
+        copy.payload = copy.result = NULL;
+        read->records[read->records_count++] = record_new (&copy);
+    }
+}
+
+static void read_resolve (const rig_t *self, read_t *read)
+{
+    for (size_t i = 1; i < RIG_TABLE_MAX; i++) {
+        if (self->rows[i] != NULL && id_ends_with (&self->rows[i]->id, read->suffix)) {
+            read->id = self->rows[i]->id;
+            read->count++;
+        }
+    }
+}
+
+static void read_events (const rig_t *self, read_t *read)
+{
+    size_t bytes = 0;
+    read->first_seq = self->events_from;
+    for (uint64_t no = 1; no <= self->written && !read->more; no++) {
+        const batch_t *batch = self->batches[no];
+        for (size_t i = 0; batch != NULL && i < batch->blocks_count; i++) {
+            const event_block_t *block = &batch->blocks[i];
+            bool wanted = strcmp (block->ns, read->filter.ns) == 0 &&
+                          block->first_seq + block->count - 1 > read->after_seq &&
+                          block->first_seq >= self->events_from;
+            if (!wanted)
+                continue;
+            if (bytes >= read->limit) {
+                read->more = true;
+                break;
+            }
+            read->blocks =
+                memory_resize (read->blocks, read->blocks_count + 1, sizeof (*read->blocks));
+            event_block_t *copy = &read->blocks[read->blocks_count++];
+            *copy = *block;
+            copy->ns = memory_text (block->ns);
+            copy->list = buf_keep (block->list);
+            bytes += buf_length (block->list);
+        }
+    }
+}
+
+/* The chain of a task's events, oldest first, all of them. */
+static void read_history (const rig_t *self, read_t *read)
+{
+    bytes_t out = BYTES_INIT;
+    for (uint64_t no = 1; no <= self->written; no++) {
+        const batch_t *batch = self->batches[no];
+        for (size_t i = 0; batch != NULL && i < batch->blocks_count; i++) {
+            Taskmq__EventList *list = taskmq__event_list__unpack (
+                NULL, buf_length (batch->blocks[i].list), buf_bytes (batch->blocks[i].list));
+            for (size_t k = 0; k < list->n_events; k++)
+                if (memcmp (list->events[k]->task_id.data, read->id.bytes, 16) == 0)
+                    bytes_append_message (&out, 1, &list->events[k]->base);
+            taskmq__event_list__free_unpacked (list, NULL);
+        }
+    }
+    read->list = buf_new (out.data, out.length);
+    read->before_seq = 0;
+    bytes_free (&out);
+}
+
+static bool run_read (rig_t *self)
+{
+    read_t *read = engine_read_next (self->engine);
+    if (read == NULL)
+        return false;
+    self->reads++;
+    switch (read->kind) {
+    case READ_LIST:
+    case READ_COUNT: read_list (self, read); break;
+    case READ_RESOLVE: read_resolve (self, read); break;
+    case READ_EVENTS: read_events (self, read); break;
+    case READ_HISTORY: read_history (self, read); break;
+    case READ_SINCE: read->seq = (uint64_t) read->since_ms; break; /* as the test wants it */
+    default: fail_msg ("a read that the rig does not know");
+    }
+    engine_read_done (self->engine, read, self->now);
+    return true;
+}
+
+/* ---- Life --------------------------------------------------------------------------------------------- */
+
+rig_t *rig_new_with (const engine_config_t *config)
+{
+    rig_t *self = memory_zero (1, sizeof (*self));
+    self->config = *config;
+    memset (self->config.seed, 7, sizeof (self->config.seed));
+    self->now = (now_t){1000000, 1700000000000};
+    self->boot = (boot_t){.generation = 77, .epoch = 1};
+    for (size_t i = 0; i < RIG_PEERS; i++)
+        self->peers[i] = (rig_peer_t){.id = i + 1, .identity = "uid:0", .next_request = 1};
+    self->engine = engine_new (&self->config);
+    engine_boot (self->engine, &self->boot, self->now);
+    engine_ready (self->engine, self->now);
+    return self;
+}
+
+rig_t *rig_new (void)
+{
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    return rig_new_with (&config);
+}
+
+void rig_free (rig_t *self)
+{
+    engine_free (self->engine);
+    for (size_t i = 0; i < RIG_TABLE_MAX; i++) {
+        batch_free (self->batches[i]);
+        record_free (self->rows[i]);
+    }
+    for (size_t i = 0; i < self->kept_count; i++)
+        taskmq__broker_message__free_unpacked (self->kept[i], NULL);
+    for (size_t i = 0; i < self->lists_count; i++)
+        taskmq__event_list__free_unpacked (self->lists[i], NULL);
+    for (size_t i = 0; i < self->bodies_count; i++)
+        buf_drop (self->bodies[i]);
+    for (size_t i = 0; i < RIG_PEERS; i++)
+        free (self->peers[i].items);
+    free (self->kept);
+    free (self->lists);
+    free (self->bodies);
+    free (self);
+}
+
+/* ---- Batches -------------------------------------------------------------------------------------------- */
+
+void rig_take (rig_t *self)
+{
+    batch_t *batch = engine_batch_take (self->engine, self->now);
+    if (batch == NULL)
+        return;
+    assert_true (batch->no < RIG_TABLE_MAX);
+    self->batches[batch->no] = batch;
+    self->committed = batch->no;
+}
+
+void rig_durable (rig_t *self)
+{
+    self->durable = self->committed;
+    engine_durable (self->engine, self->durable, self->now);
+}
+
+void rig_commit (rig_t *self)
+{
+    rig_take (self);
+    rig_durable (self);
+}
+
+void rig_write (rig_t *self)
+{
+    while (self->written < self->durable)
+        if (self->batches[++self->written] != NULL)
+            apply_batch (self, self->batches[self->written]);
+    engine_written (self->engine, self->written);
+}
+
+/* ---- What leaves ------------------------------------------------------------------------------------------ */
+
+static rig_item_t *add_item (rig_peer_t *peer)
+{
+    peer->items = memory_grow (peer->items, &peer->capacity, peer->count, sizeof (rig_item_t));
+    rig_item_t *item = &peer->items[peer->count++];
+    *item = (rig_item_t){0};
+    return item;
+}
+
+static const uint8_t *take_body (rig_item_t *item, const uint8_t *at, size_t bytes)
+{
+    item->body = at;
+    item->body_bytes = bytes;
+    return at + bytes;
+}
+
+static void keep_events (rig_t *self, rig_peer_t *peer, const Taskmq__BrokerMessage *message,
+                         buf_t *body)
+{
+    rig_item_t *item = add_item (peer);
+    item->events = message->events;
+    item->body_bytes = buf_length (body);
+    if (message->events->count == 0) {
+        assert_null (body);
+        return;
+    }
+    Taskmq__EventList *list =
+        taskmq__event_list__unpack (NULL, buf_length (body), buf_bytes (body));
+    assert_non_null (list);
+    assert_int_equal (list->n_events, message->events->count);
+    self->lists = memory_grow (self->lists, &self->lists_capacity, self->lists_count,
+                               sizeof (Taskmq__EventList *));
+    self->lists[self->lists_count++] = list;
+    item->list = list;
+}
+
+static void keep_lists (rig_peer_t *peer, const Taskmq__BrokerMessage *message, buf_t *body)
+{
+    const uint8_t *at = buf_bytes (body);
+    for (size_t i = 0; i < message->n_replies; i++) {
+        rig_item_t *item = add_item (peer);
+        item->reply = message->replies[i];
+        if (item->reply->body_case == TASKMQ__REPLY__BODY_TASK)
+            at = take_body (item, at, item->reply->task->body);
+    }
+    for (size_t i = 0; i < message->n_assignments; i++) {
+        rig_item_t *item = add_item (peer);
+        item->assignment = message->assignments[i];
+        at = take_body (item, at, item->assignment->payload_bytes);
+    }
+    for (size_t i = 0; i < message->n_cancels; i++)
+        add_item (peer)->cancel = message->cancels[i];
+    for (size_t i = 0; i < message->n_notices; i++)
+        add_item (peer)->notice = message->notices[i];
+    assert_ptr_equal (at, buf_bytes (body) + buf_length (body));
+}
+
+static void keep_message (rig_t *self, rig_peer_t *peer, const output_t *output)
+{
+    assert_true (output->envelope_bytes > 0 && output->envelope_bytes <= TMQ_ENVELOPE_BYTES_MAX);
+    assert_true (buf_length (output->body) <= TMQ_FRAME_BYTES_MAX);
+    Taskmq__BrokerMessage *message =
+        taskmq__broker_message__unpack (NULL, output->envelope_bytes, output->envelope);
+    assert_non_null (message);
+    self->kept = memory_grow (self->kept, &self->kept_capacity, self->kept_count,
+                              sizeof (Taskmq__BrokerMessage *));
+    self->kept[self->kept_count++] = message;
+    self->bodies =
+        memory_grow (self->bodies, &self->bodies_capacity, self->bodies_count, sizeof (buf_t *));
+    self->bodies[self->bodies_count++] = buf_keep (output->body);
+    self->messages++;
+    if (message->events != NULL)
+        keep_events (self, peer, message, output->body);
+    else if (message->snapshot != NULL)
+        add_item (peer)->snapshot = message->snapshot;
+    else if (message->gap != NULL)
+        add_item (peer)->gap = message->gap;
+    else
+        keep_lists (peer, message, output->body);
+}
+
+void rig_outputs (rig_t *self)
+{
+    output_t output;
+    while (engine_output_next (self->engine, &output)) {
+        assert_true (output.peer >= 1 && output.peer <= RIG_PEERS);
+        rig_peer_t *peer = &self->peers[output.peer - 1];
+        if (peer->refuse)
+            engine_output_failed (self->engine, &output, self->now);
+        else
+            keep_message (self, peer, &output);
+    }
+}
+
+static void settle (rig_t *self, bool write)
+{
+    for (unsigned i = 0; i < 6; i++) {
+        key_list_t keys = {0};
+        engine_want_payloads (self->engine, &keys);
+        load (self, &keys);
+        engine_tick (self->engine, self->now, 0);
+        rig_commit (self);
+        if (write)
+            rig_write (self);
+        rig_outputs (self);
+        while (run_read (self))
+            rig_outputs (self);
+    }
+}
+
+void rig_settle (rig_t *self)
+{
+    settle (self, true);
+}
+
+void rig_run (rig_t *self)
+{
+    settle (self, false);
+}
+
+void rig_advance (rig_t *self, int64_t ms)
+{
+    while (ms > 0) {
+        int64_t step = ms < 1000 ? ms : 1000;
+        self->now.mono_ms += step;
+        self->now.wall_ms += step;
+        ms -= step;
+        settle (self, true);
+    }
+}
+
+/* ---- Restarts ------------------------------------------------------------------------------------------------ */
+
+static void fill (rig_t *self)
+{
+    uint64_t last_seq[2] = {0};
+    static const char *const SPACES[] = {"default", "other"};
+    for (uint64_t no = 1; no <= self->durable; no++) {
+        const batch_t *batch = self->batches[no];
+        for (size_t i = 0; batch != NULL && i < batch->blocks_count; i++)
+            for (size_t k = 0; k < 2; k++)
+                if (strcmp (batch->blocks[i].ns, SPACES[k]) == 0)
+                    last_seq[k] = batch->blocks[i].first_seq + batch->blocks[i].count - 1;
+    }
+    for (size_t i = 1; i < RIG_TABLE_MAX; i++) {
+        if (self->rows[i] == NULL)
+            continue;
+        if (self->boot.last_number < (int64_t) i)
+            self->boot.last_number = (int64_t) i;
+        record_t copy = *self->rows[i];
+        copy.payload = copy.result = NULL;
+        if (copy.status < TMQ_STATUS_COMPLETED || copy.leased)
+            engine_restore (self->engine, record_new (&copy));
+    }
+    for (size_t k = 0; k < 2; k++)
+        if (last_seq[k] > 0)
+            engine_restore_ns (self->engine, SPACES[k], last_seq[k]);
+    engine_ready (self->engine, self->now);
+}
+
+static void lose_batches (rig_t *self)
+{
+    for (uint64_t no = self->durable + 1; no <= self->committed; no++) {
+        batch_free (self->batches[no]);
+        self->batches[no] = NULL;
+    }
+}
+
+void rig_restart (rig_t *self)
+{
+    rig_write (self);
+    engine_free (self->engine);
+    lose_batches (self);
+    for (uint64_t no = 1; no <= self->committed; no++) { /* batch numbers begin anew */
+        batch_free (self->batches[no]);
+        self->batches[no] = NULL;
+    }
+    self->committed = self->durable = self->written = 0;
+    self->boot.epoch++;
+    self->boot.newest_ms = self->now.wall_ms;
+    self->engine = engine_new (&self->config);
+    engine_boot (self->engine, &self->boot, self->now);
+    for (size_t i = 1; i < RIG_TABLE_MAX; i++)
+        if (self->rows[i] != NULL && self->boot.last_number < (int64_t) i)
+            self->boot.last_number = (int64_t) i;
+    engine_boot (self->engine, &self->boot, self->now);
+    fill (self);
+}
+
+void rig_fail_commit (rig_t *self)
+{
+    rig_take (self);
+    rig_write (self);
+    lose_batches (self);
+    engine_reset (self->engine);
+    self->durable = self->written = self->committed;
+    engine_boot (self->engine, &self->boot, self->now);
+    fill (self);
+}
+
+/* ---- Peers ---------------------------------------------------------------------------------------------------- */
+
+uint64_t rig_send (rig_t *self, size_t peer, Taskmq__Request *request, const void *body,
+                   size_t body_bytes)
+{
+    rig_peer_t *from = &self->peers[peer];
+    request->id = from->next_request++;
+    Taskmq__ClientMessage envelope = TASKMQ__CLIENT_MESSAGE__INIT;
+    envelope.token = (ProtobufCBinaryData){sizeof (from->token), from->token};
+    envelope.n_requests = 1;
+    envelope.requests = &request;
+    message_t message = {from->id, from->identity, &envelope, body, body_bytes, NULL};
+    key_list_t keys = {0};
+    engine_want (self->engine, &message, &keys);
+    load (self, &keys);
+    engine_message (self->engine, &message, self->now);
+    return request->id;
+}
+
+void rig_link (rig_t *self, size_t peer, const char *ns)
+{
+    Taskmq__Hello hello = TASKMQ__HELLO__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    hello.version_min = hello.version_max = TMQ_PROTOCOL_VERSION;
+    hello.namespace_ = (char *) ns;
+    request.op_case = TASKMQ__REQUEST__OP_HELLO;
+    request.hello = &hello;
+    uint64_t id = rig_send (self, peer, &request, NULL, 0);
+    rig_outputs (self);
+    const rig_item_t *item = rig_reply (self, peer, id);
+    assert_non_null (item);
+    assert_int_equal (item->reply->body_case, TASKMQ__REPLY__BODY_WELCOME);
+    memcpy (self->peers[peer].token, item->reply->welcome->token.data, 16);
+}
+
+void rig_forget (rig_t *self, size_t peer)
+{
+    self->peers[peer].count = 0;
+}
+
+const rig_item_t *rig_reply (const rig_t *self, size_t peer, uint64_t request)
+{
+    const rig_peer_t *to = &self->peers[peer];
+    for (size_t i = to->count; i > 0; i--)
+        if (to->items[i - 1].reply != NULL && to->items[i - 1].reply->id == request)
+            return &to->items[i - 1];
+    return NULL;
+}
+
+unsigned rig_code (const rig_t *self, size_t peer, uint64_t request)
+{
+    const rig_item_t *item = rig_reply (self, peer, request);
+    if (item == NULL)
+        fail_msg ("request %d has no reply", (int) request);
+    return item->reply->code;
+}
+
+size_t rig_replies (const rig_t *self, size_t peer, uint64_t request)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < self->peers[peer].count; i++) {
+        const Taskmq__Reply *reply = self->peers[peer].items[i].reply;
+        count += reply != NULL && reply->id == request;
+    }
+    return count;
+}
+
+const rig_item_t *rig_assignment (const rig_t *self, size_t peer, size_t n)
+{
+    for (size_t i = 0; i < self->peers[peer].count; i++)
+        if (self->peers[peer].items[i].assignment != NULL && n-- == 0)
+            return &self->peers[peer].items[i];
+    return NULL;
+}
+
+size_t rig_assignments (const rig_t *self, size_t peer)
+{
+    size_t count = 0;
+    while (rig_assignment (self, peer, count) != NULL)
+        count++;
+    return count;
+}

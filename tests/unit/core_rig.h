@@ -1,0 +1,149 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A rig for the engine's tests: one engine, a clock that the test moves, a store whose commits and
+ * write-backs the test triggers one by one, and peers whose messages are unpacked with the generated
+ * code and kept until the rig is freed. */
+#ifndef TASKMQ_TESTS_CORE_RIG_H
+#define TASKMQ_TESTS_CORE_RIG_H
+
+#include "core/engine.h"
+#include "core/planted.h"
+#include "support/cmocka_all.h"
+
+enum { RIG_PEERS = 16, RIG_TABLE_MAX = 20000 };
+
+/* One thing that a peer received. */
+typedef struct rig_item {
+    const Taskmq__Reply *reply; /* one of these is set */
+    const Taskmq__Assignment *assignment;
+    const Taskmq__CancelNotice *cancel;
+    const Taskmq__Notice *notice;
+    const Taskmq__EventBatch *events;
+    const Taskmq__EventList *list; /* of events, NULL when there are none */
+    const Taskmq__Snapshot *snapshot;
+    const Taskmq__Gap *gap;
+    const uint8_t *body; /* of a reply's task or an assignment */
+    size_t body_bytes;
+} rig_item_t;
+
+typedef struct rig_peer {
+    peer_t id;
+    const char *identity;
+    uint8_t token[16];
+    uint64_t next_request;
+    bool refuse; /* the transport does not take what is for it */
+    rig_item_t *items;
+    size_t count;
+    size_t capacity;
+} rig_peer_t;
+
+typedef struct rig {
+    engine_t *engine;
+    engine_config_t config;
+    now_t now;
+    boot_t boot;
+    rig_peer_t peers[RIG_PEERS];
+    size_t messages; /* that left */
+    /* the store */
+    batch_t *batches[RIG_TABLE_MAX]; /* by number, kept to the end */
+    uint64_t committed;
+    uint64_t durable;
+    uint64_t written;
+    record_t *rows[RIG_TABLE_MAX]; /* by acceptance number */
+    tmq_code_t tombstones[RIG_TABLE_MAX];
+    tmq_id_t removed[RIG_TABLE_MAX];
+    size_t events_from; /* events before this sequence are no longer kept */
+    size_t loads;
+    size_t reads;
+    /* what is to be freed */
+    Taskmq__BrokerMessage **kept;
+    size_t kept_count;
+    size_t kept_capacity;
+    Taskmq__EventList **lists;
+    size_t lists_count;
+    size_t lists_capacity;
+    buf_t **bodies;
+    size_t bodies_count;
+    size_t bodies_capacity;
+} rig_t;
+
+rig_t *rig_new (void); /* the defaults */
+rig_t *rig_new_with (const engine_config_t *config);
+void rig_free (rig_t *self);
+
+/* ---- Driving ---- */
+
+/* Takes and commits the open batch if there is one; nothing is written back. */
+void rig_commit (rig_t *self);
+/* Takes the open batch without making it durable; rig_durable does that for all that were taken. */
+void rig_take (rig_t *self);
+void rig_durable (rig_t *self);
+/* Everything that is durable reaches the tables. */
+void rig_write (rig_t *self);
+/* Fetches what leaves. */
+void rig_outputs (rig_t *self);
+/* Commits, ticks, reads and fetches outputs until nothing moves; writes back too. */
+void rig_settle (rig_t *self);
+/* … without writing back. */
+void rig_run (rig_t *self);
+/* Moves both clocks and ticks, in steps of at most a second, settling after each. */
+void rig_advance (rig_t *self, int64_t ms);
+/* A crash: a new engine over the tables and what was durable. Links are gone. */
+void rig_restart (rig_t *self);
+/* A commit that failed: the engine is reset and filled again. */
+void rig_fail_commit (rig_t *self);
+
+/* ---- Peers ---- */
+
+/* Says hello; the peer's number stands for the connection. */
+void rig_link (rig_t *self, size_t peer, const char *ns);
+/* Sends one request and returns its id. body may be NULL. */
+uint64_t rig_send (rig_t *self, size_t peer, Taskmq__Request *request, const void *body,
+                   size_t body_bytes);
+/* Forgets what the peer received so far. */
+void rig_forget (rig_t *self, size_t peer);
+/* The newest reply to a request, or NULL. */
+const rig_item_t *rig_reply (const rig_t *self, size_t peer, uint64_t request);
+/* The code of the newest reply; fails the test when there is none. */
+unsigned rig_code (const rig_t *self, size_t peer, uint64_t request);
+size_t rig_replies (const rig_t *self, size_t peer, uint64_t request);
+/* The n-th item of its kind, from 0, or NULL. */
+const rig_item_t *rig_assignment (const rig_t *self, size_t peer, size_t n);
+size_t rig_assignments (const rig_t *self, size_t peer);
+
+/* ---- Requests ---- */
+
+tmq_id_t rig_id (unsigned n); /* a UUIDv7 */
+uint64_t rig_submit (rig_t *self, size_t peer, unsigned n, const char *queue, const char *payload);
+/* As rig_submit, with a spec of the test's; ids and lengths are filled in when empty. */
+uint64_t rig_submit_spec (rig_t *self, size_t peer, unsigned n, Taskmq__TaskSpec *spec,
+                          const char *payload);
+uint64_t rig_get (rig_t *self, size_t peer, unsigned n);
+uint64_t rig_result (rig_t *self, size_t peer, unsigned n);
+uint64_t rig_payload (rig_t *self, size_t peer, unsigned n);
+uint64_t rig_cancel (rig_t *self, size_t peer, unsigned n);
+uint64_t rig_wait (rig_t *self, size_t peer, unsigned first, unsigned count, uint32_t deadline_ms);
+uint64_t rig_register (rig_t *self, size_t peer, unsigned worker, const char *queue,
+                       uint32_t capacity);
+uint64_t rig_started (rig_t *self, size_t peer, const Taskmq__Assignment *assignment);
+uint64_t rig_complete (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                       const char *result);
+uint64_t rig_fail (rig_t *self, size_t peer, const Taskmq__Assignment *assignment, int32_t code,
+                   bool final);
+uint64_t rig_release (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                      bool no_delay);
+uint64_t rig_cancel_ack (rig_t *self, size_t peer, const Taskmq__Assignment *assignment);
+uint64_t rig_renew (rig_t *self, size_t peer, unsigned worker,
+                    const Taskmq__Assignment *assignment);
+uint64_t rig_subscribe (rig_t *self, size_t peer, uint64_t subscription, uint64_t after_seq);
+uint64_t rig_credit (rig_t *self, size_t peer, uint64_t subscription, uint64_t upto);
+/* The request id that the helpers use, to repeat a request or to make another one. */
+void rig_use_request_id (unsigned n);
+
+/* Status of the task now, by a get of its own. */
+unsigned rig_status (rig_t *self, size_t peer, unsigned n);
+const Taskmq__Task *rig_task (rig_t *self, size_t peer, unsigned n);
+
+#endif

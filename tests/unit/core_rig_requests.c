@@ -1,0 +1,252 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The rig's requests: each makes one message as the library would. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core_rig.h"
+#include "ids.h"
+
+static uint8_t request_id[16] = {1};
+
+void rig_use_request_id (unsigned n)
+{
+    memset (request_id, 0, sizeof (request_id));
+    memcpy (request_id, &n, sizeof (n));
+}
+
+tmq_id_t rig_id (unsigned n)
+{
+    uint8_t random[ID_RANDOM_BYTES] = {0};
+    memcpy (random + 4, &n, sizeof (n));
+    tmq_id_t id;
+    id_make (&id, 1700000000000, random);
+    return id;
+}
+
+static ProtobufCBinaryData bytes_of (const void *bytes, size_t length)
+{
+    return (ProtobufCBinaryData){length, (uint8_t *) bytes};
+}
+
+static Taskmq__Request request_of (Taskmq__Request__OpCase op)
+{
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    request.op_case = op;
+    request.request_id = bytes_of (request_id, sizeof (request_id));
+    return request;
+}
+
+uint64_t rig_submit_spec (rig_t *self, size_t peer, unsigned n, Taskmq__TaskSpec *spec,
+                          const char *payload)
+{
+    tmq_id_t id = rig_id (n);
+    Taskmq__Submit submit = TASKMQ__SUBMIT__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_SUBMIT);
+    spec->task_id = bytes_of (id.bytes, sizeof (id.bytes));
+    if (spec->queue[0] == '\0')
+        spec->queue = (char *) "q";
+    spec->payload_bytes = (uint32_t) strlen (payload);
+    submit.n_tasks = 1;
+    submit.tasks = &spec;
+    request.submit = &submit;
+    return rig_send (self, peer, &request, payload, strlen (payload));
+}
+
+uint64_t rig_submit (rig_t *self, size_t peer, unsigned n, const char *queue, const char *payload)
+{
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.queue = (char *) queue;
+    return rig_submit_spec (self, peer, n, &spec, payload);
+}
+
+static uint64_t send_get (rig_t *self, size_t peer, unsigned n, Taskmq__Request__OpCase op)
+{
+    tmq_id_t id = rig_id (n);
+    Taskmq__Get get = TASKMQ__GET__INIT;
+    Taskmq__Request request = request_of (op);
+    get.task_id = bytes_of (id.bytes, sizeof (id.bytes));
+    request.get = &get; /* a union: the same place for all three */
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_get (rig_t *self, size_t peer, unsigned n)
+{
+    return send_get (self, peer, n, TASKMQ__REQUEST__OP_GET);
+}
+
+uint64_t rig_result (rig_t *self, size_t peer, unsigned n)
+{
+    return send_get (self, peer, n, TASKMQ__REQUEST__OP_RESULT);
+}
+
+uint64_t rig_payload (rig_t *self, size_t peer, unsigned n)
+{
+    return send_get (self, peer, n, TASKMQ__REQUEST__OP_PAYLOAD);
+}
+
+uint64_t rig_cancel (rig_t *self, size_t peer, unsigned n)
+{
+    tmq_id_t id = rig_id (n);
+    Taskmq__Cancel cancel = TASKMQ__CANCEL__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_CANCEL);
+    cancel.task_id = bytes_of (id.bytes, sizeof (id.bytes));
+    cancel.message = (char *) "enough";
+    request.cancel = &cancel;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_wait (rig_t *self, size_t peer, unsigned first, unsigned count, uint32_t deadline_ms)
+{
+    tmq_id_t ids[TMQ_WAIT_IDS_MAX];
+    ProtobufCBinaryData bytes[TMQ_WAIT_IDS_MAX];
+    Taskmq__Wait wait = TASKMQ__WAIT__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_WAIT);
+    assert_true (count <= TMQ_WAIT_IDS_MAX);
+    for (unsigned i = 0; i < count; i++) {
+        ids[i] = rig_id (first + i);
+        bytes[i] = bytes_of (ids[i].bytes, sizeof (ids[i].bytes));
+    }
+    wait.n_task_ids = count;
+    wait.task_ids = bytes;
+    request.wait = &wait;
+    request.deadline_ms = deadline_ms;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+/* ---- Workers ---- */
+
+uint64_t rig_register (rig_t *self, size_t peer, unsigned worker, const char *queue,
+                       uint32_t capacity)
+{
+    tmq_id_t id = rig_id (worker);
+    char *queues[] = {(char *) queue};
+    Taskmq__Register body = TASKMQ__REGISTER__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_REGISTER);
+    body.worker_id = bytes_of (id.bytes, sizeof (id.bytes));
+    body.name = (char *) "w";
+    body.n_queues = 1;
+    body.queues = queues;
+    body.capacity = capacity;
+    request.register_ = &body;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+static Taskmq__Lease lease_of (const Taskmq__Assignment *assignment)
+{
+    Taskmq__Lease lease = TASKMQ__LEASE__INIT;
+    lease.task_id = assignment->task_id;
+    lease.attempt = assignment->attempt;
+    lease.secret = assignment->secret;
+    return lease;
+}
+
+uint64_t rig_started (rig_t *self, size_t peer, const Taskmq__Assignment *assignment)
+{
+    Taskmq__Lease lease = lease_of (assignment);
+    Taskmq__Started started = TASKMQ__STARTED__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_STARTED);
+    started.lease = &lease;
+    request.started = &started;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_complete (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                       const char *result)
+{
+    Taskmq__Lease lease = lease_of (assignment);
+    Taskmq__Complete complete = TASKMQ__COMPLETE__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_COMPLETE);
+    complete.lease = &lease;
+    complete.result_bytes = (uint32_t) strlen (result);
+    request.complete = &complete;
+    return rig_send (self, peer, &request, result, strlen (result));
+}
+
+uint64_t rig_fail (rig_t *self, size_t peer, const Taskmq__Assignment *assignment, int32_t code,
+                   bool final)
+{
+    Taskmq__Lease lease = lease_of (assignment);
+    Taskmq__Fail body = TASKMQ__FAIL__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_FAIL);
+    body.lease = &lease;
+    body.code = code;
+    body.message = (char *) "it broke";
+    body.final = final;
+    request.fail = &body;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_release (rig_t *self, size_t peer, const Taskmq__Assignment *assignment, bool no_delay)
+{
+    Taskmq__Lease lease = lease_of (assignment);
+    Taskmq__Release release = TASKMQ__RELEASE__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_RELEASE);
+    release.lease = &lease;
+    release.no_delay = no_delay;
+    request.release = &release;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_cancel_ack (rig_t *self, size_t peer, const Taskmq__Assignment *assignment)
+{
+    Taskmq__Lease lease = lease_of (assignment);
+    Taskmq__CancelAck ack = TASKMQ__CANCEL_ACK__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_CANCEL_ACK);
+    ack.lease = &lease;
+    request.cancel_ack = &ack;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_renew (rig_t *self, size_t peer, unsigned worker, const Taskmq__Assignment *assignment)
+{
+    tmq_id_t id = rig_id (worker);
+    Taskmq__Lease lease = lease_of (assignment);
+    Taskmq__Lease *leases[] = {&lease};
+    Taskmq__Renew renew = TASKMQ__RENEW__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_RENEW);
+    renew.worker_id = bytes_of (id.bytes, sizeof (id.bytes));
+    renew.n_leases = 1;
+    renew.leases = leases;
+    request.renew = &renew;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+/* ---- Subscribers ---- */
+
+uint64_t rig_subscribe (rig_t *self, size_t peer, uint64_t subscription, uint64_t after_seq)
+{
+    Taskmq__Subscribe subscribe = TASKMQ__SUBSCRIBE__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_SUBSCRIBE);
+    subscribe.subscription = subscription;
+    subscribe.after_seq = after_seq;
+    request.subscribe = &subscribe;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_credit (rig_t *self, size_t peer, uint64_t subscription, uint64_t upto)
+{
+    Taskmq__Credit credit = TASKMQ__CREDIT__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_CREDIT);
+    credit.subscription = subscription;
+    credit.received_upto = upto;
+    request.credit = &credit;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+/* ---- Looking ---- */
+
+const Taskmq__Task *rig_task (rig_t *self, size_t peer, unsigned n)
+{
+    uint64_t id = rig_get (self, peer, n);
+    rig_run (self);
+    assert_int_equal (rig_code (self, peer, id), TMQ_OK);
+    return rig_reply (self, peer, id)->reply->task;
+}
+
+unsigned rig_status (rig_t *self, size_t peer, unsigned n)
+{
+    return rig_task (self, peer, n)->status;
+}
