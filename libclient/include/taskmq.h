@@ -198,8 +198,9 @@ typedef struct tmq_completion {
 
 /* Readable (level-triggered) exactly while completions are queued. Only poll or select it. */
 TMQ_API int tmq_client_fd (tmq_client_t *client);
-/* Waits up to timeout_ms for at least one completion and takes up to max of them. *count tells how
- * many; TMQ_TIMEOUT if none. Each is freed by tmq_completion_free. */
+/* Waits up to timeout_ms for at least one completion and takes up to max of them into out, an array
+ * of max pointers. *count tells how many; TMQ_TIMEOUT if none. Each is freed by
+ * tmq_completion_free. */
 TMQ_API int tmq_client_poll (tmq_completion_t **out, size_t max, size_t *count,
                              tmq_client_t *client, uint32_t timeout_ms);
 TMQ_API void tmq_completion_free (tmq_completion_t *completion);

@@ -113,10 +113,21 @@ int tmq_client_fd (tmq_client_t *client)
     return client == NULL ? -1 : client->ready_fd;
 }
 
+/* The completion of an answer, in an allocation that tmq_completion_free knows how to free. */
+static tmq_completion_t *completion_of (core_answer_t *answer)
+{
+    if (!answer->embedded)
+        return &answer->completion;
+    core_answer_t *copy = calloc (1, sizeof *copy);
+    if (copy == NULL)
+        return NULL;
+    copy->completion = answer->completion;
+    return &copy->completion;
+}
+
 int tmq_client_poll (tmq_completion_t **out, size_t max, size_t *count, tmq_client_t *client,
                      uint32_t timeout_ms)
 {
-    *out = NULL;
     *count = 0;
     if (max == 0)
         return TMQ_INVALID;
@@ -127,23 +138,18 @@ int tmq_client_poll (tmq_completion_t **out, size_t max, size_t *count, tmq_clie
     while (client->ready_first == NULL && timeout_ms != 0 && !client->leaving)
         if (!client_wait (client, &client->answered, deadline_ms))
             break;
-    size_t ready = 0;
-    for (core_answer_t *at = client->ready_first; at != NULL && ready < max; at = at->next)
-        ready++;
-    if (ready > 0)
-        *out = calloc (ready, sizeof **out);
-    if (ready == 0)
+    if (client->ready_first == NULL)
         code = client->leaving ? TMQ_CLOSED : TMQ_TIMEOUT;
-    else if (*out == NULL)
-        code = TMQ_NO_MEMORY;
-    for (size_t i = 0; code == TMQ_OK && i < ready; i++) {
+    while (client->ready_first != NULL && *count < max) {
         core_answer_t *answer = client->ready_first;
+        tmq_completion_t *completion = completion_of (answer);
+        if (completion == NULL) {
+            code = *count == 0 ? TMQ_NO_MEMORY : TMQ_OK;
+            break;
+        }
         ready_remove (client, answer);
         core_answer_taken (client->core, answer);
-        (*out)[i] = answer->completion;
-        if (!answer->embedded)
-            free (answer);
-        *count = i + 1;
+        out[(*count)++] = completion;
     }
     client_leave (client);
     return code;

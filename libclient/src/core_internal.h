@@ -313,6 +313,9 @@ int core_check_name (const char *name, const char *field, bool required, tmq_err
 
 /* ---- records.c ------------------------------------------------------------------------------- */
 
+/* Frees what a completion holds and zeroes it. */
+void completion_clear (tmq_completion_t *completion);
+
 /* Each is one piece of memory; NULL when it is exhausted. */
 tmq_task_t *core_task_record (const Taskmq__Task *task, const void *body, size_t body_bytes);
 tmq_event_t *core_event_record (const Taskmq__Event *event, const char *ns, uint64_t generation);

@@ -388,10 +388,8 @@ void tmq_stats_free (tmq_stats_t *stats)
     free (stats);
 }
 
-void tmq_completion_free (tmq_completion_t *completion)
+void completion_clear (tmq_completion_t *completion)
 {
-    if (completion == NULL)
-        return;
     free (completion->error);
     free (completion->receipts);
     tmq_task_free (completion->task);
@@ -399,4 +397,13 @@ void tmq_completion_free (tmq_completion_t *completion)
     tmq_event_list_free (completion->events);
     tmq_stats_free (completion->stats);
     memset (completion, 0, sizeof *completion);
+}
+
+void tmq_completion_free (tmq_completion_t *completion)
+{
+    if (completion == NULL)
+        return;
+    completion_clear (completion);
+    /* What tmq_client_poll gave away is a part of an answer. */
+    free ((char *) completion - offsetof (core_answer_t, completion));
 }

@@ -100,7 +100,7 @@ void core_answer_withdraw (core_t *self, const core_answer_t *answer)
 
 void core_answer_free (core_answer_t *answer)
 {
-    tmq_completion_free (&answer->completion);
+    completion_clear (&answer->completion);
     if (!answer->embedded)
         free (answer);
 }
