@@ -248,7 +248,7 @@ static void want_request (const engine_t *self, const link_t *link, const Taskmq
     const Taskmq__Subscribe *subscribe = NULL;
     switch (request->op_case) {
     case OP (SUBMIT): want_submit (self, link, request->submit, items, keys); break;
-    case OP (GET): want_id (self, space, request->get->task_id.data, false, keys); break;
+    case OP (GET): want_id (self, space, request->get->task_id.data, true, keys); break;
     case OP (RESULT): want_id (self, space, request->result->task_id.data, true, keys); break;
     case OP (PAYLOAD): want_payload (self, space, request->payload->task_id.data, keys); break;
     case OP (CANCEL): want_id (self, space, request->cancel->task_id.data, false, keys); break;

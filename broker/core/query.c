@@ -47,11 +47,12 @@ static bool find (call_t *call, const ProtobufCBinaryData *id, found_t *out)
 void on_get (call_t *call)
 {
     found_t found;
-    record_t record;
+    record_t buffer;
     task_texts_t texts;
     if (!find (call, &call->request->get->task_id, &found))
         return;
-    answer_task (call, view (&found, &record, &texts), phase_of (call->engine, &found), NULL);
+    const record_t *record = view (&found, &buffer, &texts);
+    answer_task (call, record, phase_of (call->engine, &found), record->result);
 }
 
 static void answer_wrong_status (call_t *call, const char *what, tmq_status_t status)
