@@ -393,6 +393,7 @@ void engine_message (engine_t *self, const message_t *message, now_t now)
     if (link->established && !same)
         link_close (self, link, false), link = link_make (self, message->peer);
     link_heard (self, link);
+    const uint8_t *body = message->body == NULL ? buf_bytes (NULL) : message->body;
     size_t offset = 0;
     for (size_t i = 0; i < message->envelope->n_requests; i++) {
         const Taskmq__Request *request = message->envelope->requests[i];
@@ -405,7 +406,7 @@ void engine_message (engine_t *self, const message_t *message, now_t now)
                        message->identity,
                        request,
                        verdict == NULL ? NULL : verdict->items,
-                       message->body + offset,
+                       body + offset,
                        message->body_bytes - offset};
         if (verdict == NULL)
             offset += body_bytes_of (request);

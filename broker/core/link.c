@@ -214,6 +214,10 @@ void on_hello (call_t *call)
         reply_code_at_once (call, TMQ_UNSUPPORTED, "this broker speaks protocol version 1", 0);
         return;
     }
+    if (self->stopping) {
+        reply_code_at_once (call, TMQ_STOPPING, NULL, 0);
+        return;
+    }
     if (!call->link->established && self->established >= self->config.links_max) {
         reply_code_at_once (call, TMQ_LIMIT, "the broker has as many links as it may have",
                             FULL_RETRY_MS);
