@@ -1,0 +1,407 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The broker's loop around the engine, as the server drives it, with the threads' work turned into
+ * things that happen later. It may crash between any two steps: before a commit, after it, before
+ * its outputs are released, in the middle of them, before and after a write-back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "sim.h"
+
+enum { DRAIN_MESSAGES_MAX = 24, ARENA_BYTES = 8 << 20, SWEEP_EVERY_MS = 2000, SWEEP_ITEMS = 50 };
+
+static now_t now_of (const world_t *world)
+{
+    return (now_t){world->mono_ms, sim_wall_ms (world)};
+}
+
+/* Start and end. */
+
+static void restore (world_t *world, const boot_t *boot)
+{
+    broker_t *broker = &world->broker;
+    const model_side_t *tables = &world->model->tables;
+    engine_boot (broker->engine, boot, now_of (world));
+    for (size_t i = 0; i < MODEL_NAMESPACES; i++) {
+        if (tables->logs[i].events_count > 0) {
+            engine_restore_ns (broker->engine, tables->logs[i].ns, tables->logs[i].events_count);
+        }
+    }
+    record_t *live[MODEL_TASKS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
+        const record_t *record = tables->rows[i].record;
+        if (record == NULL || (record->status >= TMQ_STATUS_COMPLETED && !record->leased)) {
+            continue;
+        }
+        size_t at = count++;
+        while (at > 0 && live[at - 1]->number > record->number) {
+            live[at] = live[at - 1];
+            at--;
+        }
+        live[at] = model_copy (record, false);
+    }
+    for (size_t i = 0; i < count; i++) {
+        engine_restore (broker->engine, live[i]);
+    }
+    broker->started_ms = world->mono_ms;
+    engine_ready (broker->engine, now_of (world));
+    broker->tick_wanted = true;
+}
+
+static void broker_start (world_t *world)
+{
+    broker_t *broker = &world->broker;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    rng_fill (&world->rng, config.seed, sizeof config.seed);
+    config.broker = "simulated";
+    config.planted_bug = world->options.planted_bug;
+    /* Small enough that replay, payload look-ups and overload are met. */
+    config.ring_bytes = rng_chance (&world->rng, 500) ? 4096 : config.ring_bytes;
+    config.payload_cache_bytes = rng_chance (&world->rng, 500) ? 2048 : config.payload_cache_bytes;
+    config.dirty_tasks_soft = rng_chance (&world->rng, 250) ? 20 : config.dirty_tasks_soft;
+
+    boot_t boot;
+    model_recover (world->model, &boot);
+    broker->engine = engine_new (&config);
+    broker->last_tick_ms = world->mono_ms;
+    broker->frozen_until = world->mono_ms;
+    broker->durable = 0;
+    broker->written_told = 0;
+    broker->write_due_ms = SIM_END_OF_TIME;
+    broker->sweep_ms = world->mono_ms + SWEEP_EVERY_MS;
+    sim_log (world, "broker starts, epoch %llu", (unsigned long long) boot.epoch);
+    restore (world, &boot);
+}
+
+/* The reads themselves belong to the engine, which frees what it gave away. */
+static void forget_reads (broker_t *broker)
+{
+    while (broker->reads != NULL) {
+        flying_read_t *flying = broker->reads;
+        broker->reads = flying->next;
+        free (flying);
+    }
+}
+
+void broker_crash (world_t *world)
+{
+    broker_t *broker = &world->broker;
+    if (broker->engine == NULL) {
+        return;
+    }
+    sim_log (world, "broker crashes");
+    broker->crashes++;
+    engine_free (broker->engine);
+    broker->engine = NULL;
+    if (broker->batch != NULL) {
+        /* The commit was under way: it reached the disk or it did not. */
+        if (rng_chance (&world->rng, 500)) {
+            model_commit (world->model, broker->batch);
+        } else {
+            batch_free (broker->batch);
+        }
+        broker->batch = NULL;
+    }
+    forget_reads (broker);
+    network_broker_gone (world);
+    broker->start_ms = world->mono_ms + rng_between (&world->rng, 1, 4000);
+}
+
+/* True if the broker crashed here. */
+static bool crash_point (world_t *world)
+{
+    if (sim_fault (world, world->options.broker_crash)) {
+        broker_crash (world);
+        return true;
+    }
+    return false;
+}
+
+void broker_free (world_t *world)
+{
+    broker_t *broker = &world->broker;
+    forget_reads (broker);
+    engine_free (broker->engine);
+    broker->engine = NULL;
+    batch_free (broker->batch);
+    broker->batch = NULL;
+    arena_free (broker->arena);
+}
+
+/* The committer and the store thread. */
+
+static void commit_failed (world_t *world)
+{
+    broker_t *broker = &world->broker;
+    sim_log (world, "commit %llu finds no space", (unsigned long long) broker->batch->no);
+    broker->resets++;
+    batch_free (broker->batch);
+    broker->batch = NULL;
+    broker->durable = 0;
+    engine_reset (broker->engine);
+    boot_t boot;
+    model_reset (world->model, &boot);
+    restore (world, &boot);
+    engine_set_full (broker->engine, true);
+}
+
+static void committer (world_t *world)
+{
+    broker_t *broker = &world->broker;
+    if (broker->batch != NULL && world->mono_ms >= broker->commit_due_ms) {
+        if (sim_fault (world, world->options.commit_full)) {
+            commit_failed (world);
+            return;
+        }
+        uint64_t no = broker->batch->no;
+        check_batch (world, broker->batch);
+        model_commit (world->model, broker->batch);
+        broker->batch = NULL;
+        broker->durable = no;
+        broker->durable_due_ms = world->mono_ms + rng_between (&world->rng, 0, 2);
+        if (broker->write_due_ms == SIM_END_OF_TIME) {
+            broker->write_due_ms =
+                world->mono_ms + rng_between (&world->rng, 0, world->options.write_ms_max);
+        }
+        engine_set_full (broker->engine, false);
+    }
+    if (broker->durable > 0 && world->mono_ms >= broker->durable_due_ms) {
+        engine_durable (broker->engine, broker->durable, now_of (world));
+        broker->durable = 0;
+        broker->tick_wanted = true;
+    }
+}
+
+static void store_thread (world_t *world)
+{
+    broker_t *broker = &world->broker;
+    if (world->mono_ms >= broker->write_due_ms) {
+        model_write_back (world->model, world->model->committed);
+        broker->write_due_ms = SIM_END_OF_TIME;
+    }
+    /* The news travels separately, as it does between threads. */
+    if (broker->written_told < world->model->written && rng_chance (&world->rng, 700)) {
+        broker->written_told = world->model->written;
+        engine_written (broker->engine, broker->written_told);
+        broker->tick_wanted = true;
+    }
+    if (engine_wants_flush (broker->engine) && world->model->journal_count > 0) {
+        int64_t due = world->mono_ms + rng_between (&world->rng, 0, 20);
+        broker->write_due_ms = due < broker->write_due_ms ? due : broker->write_due_ms;
+    }
+    if (world->mono_ms >= broker->sweep_ms) {
+        broker->sweep_ms = world->mono_ms + SWEEP_EVERY_MS;
+        size_t count;
+        record_t **due = model_due (world->model, sim_wall_ms (world), SWEEP_ITEMS, &count);
+        if (count > 0) {
+            engine_due (broker->engine, due, count, now_of (world));
+        }
+        free (due);
+    }
+}
+
+static void readers (world_t *world)
+{
+    broker_t *broker = &world->broker;
+    flying_read_t **at = &broker->reads;
+    while (*at != NULL) {
+        flying_read_t *flying = *at;
+        if (flying->due_ms > world->mono_ms) {
+            at = &flying->next;
+            continue;
+        }
+        *at = flying->next;
+        model_read (world->model, flying->read);
+        engine_read_done (broker->engine, flying->read, now_of (world));
+        free (flying);
+        broker->tick_wanted = true;
+    }
+    read_t *read;
+    while ((read = engine_read_next (broker->engine)) != NULL) {
+        flying_read_t *flying = calloc (1, sizeof *flying);
+        flying->read = read;
+        flying->due_ms = world->mono_ms + rng_between (&world->rng, 0, 20);
+        flying->next = broker->reads;
+        broker->reads = flying;
+    }
+}
+
+/* The server thread. */
+
+typedef struct received {
+    packet_t *packet;
+    verdicts_t verdicts;
+    message_t message;
+} received_t;
+
+static bool decode (world_t *world, received_t *received, const wire_t *link)
+{
+    packet_t *packet = received->packet;
+    const Taskmq__ClientMessage *envelope =
+        validate_frames (&received->verdicts, world->broker.arena, packet->body == NULL ? 1 : 2,
+                         packet->envelope, packet->envelope_bytes, packet->body_bytes);
+    if (envelope == NULL || received->verdicts.refused > 0) {
+        const char *text = received->verdicts.message.text;
+        for (size_t i = 0; text == NULL && i < received->verdicts.requests_count; i++) {
+            text = received->verdicts.requests[i].verdict.text;
+        }
+        sim_fail (world, "a message of client %u (%s) is refused: %s", link->client->index,
+                  envelope != NULL ? validate_request_name (envelope->requests[0]) : "?",
+                  text != NULL ? text : "?");
+        return false;
+    }
+    received->message = (message_t){.peer = link->peer,
+                                    .identity = link->client->identity,
+                                    .envelope = envelope,
+                                    .body = packet->body,
+                                    .body_bytes = packet->body_bytes,
+                                    .verdicts = &received->verdicts};
+    return true;
+}
+
+/* True if the socket is empty afterwards. */
+static bool gather (world_t *world, received_t *out, size_t *count)
+{
+    size_t limit = 1 + rng_below (&world->rng, DRAIN_MESSAGES_MAX);
+    *count = 0;
+    for (wire_t *link = world->links; link != NULL; link = link->next) {
+        while (link->open_at_broker && *count < limit) {
+            packet_t *packet = wire_receive_up (link);
+            if (packet == NULL) {
+                break;
+            }
+            out[*count].packet = packet;
+            if (!decode (world, &out[*count], link)) {
+                packet_free (packet);
+                return false;
+            }
+            (*count)++;
+        }
+    }
+    return *count < limit;
+}
+
+static void drain (world_t *world)
+{
+    broker_t *broker = &world->broker;
+    received_t received[DRAIN_MESSAGES_MAX];
+    size_t count;
+    arena_reset (broker->arena);
+    bool empty = gather (world, received, &count);
+    key_list_t keys = {0};
+    for (size_t i = 0; i < count; i++) {
+        engine_want (broker->engine, &received[i].message, &keys);
+    }
+    engine_want_payloads (broker->engine, &keys);
+    model_load (world->model, keys.keys, keys.count);
+    engine_loaded (broker->engine, &keys);
+    free (keys.keys);
+    for (size_t i = 0; i < count; i++) {
+        engine_message (broker->engine, &received[i].message, now_of (world));
+        packet_free (received[i].packet);
+    }
+    if (count > 0 || world->mono_ms >= broker->deadline_ms) {
+        broker->tick_wanted = true;
+    }
+    if (empty && broker->tick_wanted) {
+        int64_t stood_still = world->mono_ms - broker->last_tick_ms - TMQ_HEARTBEAT_MS;
+        /* Waiting for input is no standing still: only a freeze counts. */
+        bool froze = broker->frozen_until > broker->last_tick_ms;
+        broker->deadline_ms = engine_tick (broker->engine, now_of (world),
+                                           froze && stood_still > 0 ? stood_still : 0);
+        broker->tick_wanted = false;
+    }
+    broker->last_tick_ms = world->mono_ms;
+}
+
+static bool send_outputs (world_t *world)
+{
+    broker_t *broker = &world->broker;
+    output_t output;
+    while (engine_output_next (broker->engine, &output)) {
+        if (crash_point (world)) {
+            return false;
+        }
+        wire_t *link = wire_find (world, output.peer);
+        if (link == NULL || !wire_send_down (link, &output)) {
+            engine_output_failed (broker->engine, &output, now_of (world));
+            broker->tick_wanted = true;
+        }
+    }
+    return true;
+}
+
+void broker_step (world_t *world)
+{
+    broker_t *broker = &world->broker;
+    if (broker->engine == NULL) {
+        if (world->mono_ms < broker->start_ms) {
+            return;
+        }
+        if (broker->arena == NULL) {
+            broker->arena = arena_new (ARENA_BYTES);
+        }
+        broker_start (world);
+    }
+    if (world->mono_ms < broker->frozen_until) {
+        return;
+    }
+    if (sim_fault (world, world->options.broker_freeze)) {
+        broker->frozen_until = world->mono_ms + rng_between (&world->rng, 100, 15000);
+        sim_log (world, "broker freezes until %lld", (long long) broker->frozen_until);
+        return;
+    }
+    drain (world);
+    if (world->failed || crash_point (world)) {
+        return;
+    }
+    committer (world);
+    if (crash_point (world)) {
+        return;
+    }
+    store_thread (world);
+    if (crash_point (world)) {
+        return;
+    }
+    readers (world);
+    if (broker->batch == NULL) {
+        broker->batch = engine_batch_take (broker->engine, now_of (world));
+        if (broker->batch != NULL) {
+            broker->commit_due_ms =
+                world->mono_ms + rng_between (&world->rng, 0, world->options.commit_ms_max);
+        }
+    }
+    send_outputs (world);
+}
+
+static int64_t earlier (int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t broker_next_ms (const world_t *world)
+{
+    const broker_t *broker = &world->broker;
+    if (broker->engine == NULL) {
+        return broker->start_ms;
+    }
+    int64_t next = earlier (broker->deadline_ms, broker->write_due_ms);
+    next = earlier (next, broker->sweep_ms);
+    if (broker->batch != NULL) {
+        next = earlier (next, broker->commit_due_ms);
+    }
+    if (broker->durable > 0) {
+        next = earlier (next, broker->durable_due_ms);
+    }
+    if (broker->tick_wanted || broker->written_told < world->model->written) {
+        next = earlier (next, world->mono_ms + 1);
+    }
+    for (const flying_read_t *flying = broker->reads; flying != NULL; flying = flying->next) {
+        next = earlier (next, flying->due_ms);
+    }
+    return next > broker->frozen_until ? next : broker->frozen_until;
+}

@@ -1,0 +1,569 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The checker: what clients were told against what they were told before (I1 to I7, I9), and, since
+ * nothing may leave the broker before it is durable, against what the store would keep if the
+ * broker crashed at this very moment. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ids.h"
+#include "sim.h"
+
+static uint32_t index_of (const known_t *task)
+{
+    return model_index (task->id.bytes);
+}
+
+static const record_t *durable_of (const world_t *world, const known_t *task)
+{
+    return world->model->durable.rows[index_of (task)].record;
+}
+
+static bool was_removed (const world_t *world, const known_t *task)
+{
+    return world->model->durable.rows[index_of (task)].tombstone != TMQ_OK;
+}
+
+static bool is_terminal (uint32_t status)
+{
+    return status >= TMQ_STATUS_COMPLETED && status <= TMQ_STATUS_CANCELLED;
+}
+
+void check_payload_fill (const known_t *task, uint8_t *out)
+{
+    for (uint32_t i = 0; i < task->payload_bytes; i++) {
+        out[i] = (uint8_t) (task->content * 31 + i * 7);
+    }
+}
+
+void check_result_fill (uint8_t seed, uint8_t *out, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        out[i] = (uint8_t) (seed + i * 13);
+    }
+}
+
+static bool result_fits (const known_t *task, const uint8_t *bytes, size_t length)
+{
+    if (length != task->result_bytes) {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] != (uint8_t) (task->result_seed + i * 13)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+known_t *check_find (world_t *world, const ProtobufCBinaryData *id)
+{
+    uint32_t index = id->len == 16 ? model_index (id->data) : MODEL_TASKS_MAX;
+    if (index >= world->tasks_count || memcmp (world->tasks[index].id.bytes, id->data, 16) != 0) {
+        sim_fail (world, "a task that nobody submitted");
+        return NULL;
+    }
+    return &world->tasks[index];
+}
+
+static void learn_version (known_t *task, uint64_t version)
+{
+    task->version = version > task->version ? version : task->version;
+}
+
+/* Somebody was told that the task is gone. */
+static void learn_removal (world_t *world, known_t *task)
+{
+    if (task->ttl_ms == 0 && world->options.clock_leap == 0) {
+        sim_fail (world, "I3: task %u is gone before its time", index_of (task));
+    }
+    task->removed = true;
+}
+
+static void learn_end (world_t *world, known_t *task, uint32_t status)
+{
+    if (!is_terminal (status)) {
+        if (task->ended != TMQ_STATUS_NONE) {
+            sim_fail (world, "I2: task %u had ended as %d and shows status %u", index_of (task),
+                      (int) task->ended, status);
+        }
+        return;
+    }
+    if (task->ended != TMQ_STATUS_NONE && task->ended != (tmq_status_t) status) {
+        sim_fail (world, "I2: task %u ended as %d and as %u", index_of (task), (int) task->ended,
+                  status);
+    }
+    task->ended = (tmq_status_t) status;
+    const record_t *record = durable_of (world, task);
+    if (record != NULL ? record->status != (tmq_status_t) status : !was_removed (world, task)) {
+        sim_fail (world, "A7: the end of task %u (%u) was told and is not durable", index_of (task),
+                  status);
+    }
+}
+
+/* Submit. */
+
+static void check_alias (world_t *world, known_t *task, const Taskmq__SubmittedItem *item)
+{
+    known_t *other = check_find (world, &item->task_id);
+    if (other == NULL) {
+        return;
+    }
+    bool same = task->dedup_key[0] != '\0' && strcmp (task->dedup_key, other->dedup_key) == 0 &&
+                strcmp (task->ns, other->ns) == 0 && task->owner == other->owner &&
+                task->payload_bytes == other->payload_bytes;
+    if (!same || !item->existing) {
+        sim_fail (world, "I6: task %u is answered with task %u", index_of (task), index_of (other));
+    } else if (task->accepted && task->alias == 0) {
+        sim_fail (world, "I6: task %u was accepted, now it is said to be %u", index_of (task),
+                  index_of (other));
+    } else if (durable_of (world, other) == NULL && !was_removed (world, other)) {
+        sim_fail (world, "A7: existing task %u is not durable", index_of (other));
+    }
+    task->accepted = true;
+    task->alias = index_of (other) + 1;
+}
+
+void check_submitted (world_t *world, known_t *task, const Taskmq__SubmittedItem *item)
+{
+    switch (item->code) {
+    case TMQ_OK: break;
+    case TMQ_EXPIRED:
+    case TMQ_PURGED: learn_removal (world, task); return;
+    case TMQ_OVERLOADED:
+    case TMQ_STORE_FULL:
+    case TMQ_LIMIT: return;
+    default:
+        if (item->code != TMQ_CONFLICT || task->dedup_key[0] == '\0') {
+            sim_fail (world, "I6: the submit of task %u is answered %u %s", index_of (task),
+                      item->code, item->text);
+        }
+        return;
+    }
+    if (item->task_id.len != 16) {
+        sim_fail (world, "the submit of task %u is answered without an id", index_of (task));
+        return;
+    }
+    if (memcmp (item->task_id.data, task->id.bytes, 16) != 0) {
+        check_alias (world, task, item);
+        return;
+    }
+    if (task->alias != 0) {
+        /* The key was free again, or the first answer was about a task that is gone. */
+        task->alias = 0;
+    }
+    task->accepted = true;
+    learn_version (task, 1);
+    const record_t *record = durable_of (world, task);
+    if (record == NULL
+            ? !was_removed (world, task)
+            : record->payload_bytes != task->payload_bytes || strcmp (record->ns, task->ns) != 0) {
+        sim_fail (world, "I1: the submit of task %u was acknowledged and is not durable",
+                  index_of (task));
+    }
+}
+
+/* Work. */
+
+static bool payload_fits (const known_t *task, const Taskmq__Assignment *assignment,
+                          const uint8_t *body)
+{
+    if (assignment->payload_bytes != task->payload_bytes) {
+        return false;
+    }
+    for (uint32_t i = 0; i < task->payload_bytes; i++) {
+        if (body[i] != (uint8_t) (task->content * 31 + i * 7)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void check_assigned (world_t *world, uint32_t worker, const Taskmq__Assignment *assignment,
+                     const uint8_t *body)
+{
+    known_t *task = check_find (world, &assignment->task_id);
+    if (task == NULL) {
+        return;
+    }
+    uint32_t index = index_of (task);
+    uint32_t attempt = assignment->attempt;
+    if (!task->submitted || strcmp (task->queue, assignment->queue) != 0 ||
+        strcmp (task->ns, world->clients[worker].ns) != 0 || assignment->secret.len != 16) {
+        sim_fail (world, "I9: task %u came to the wrong worker or in the wrong shape", index);
+    } else if (!payload_fits (task, assignment, body)) {
+        sim_fail (world, "I1: task %u came with another payload (%u bytes, not %u)", index,
+                  assignment->payload_bytes, task->payload_bytes);
+    }
+    for (size_t i = 0; i < task->assigned_count; i++) {
+        if (task->assigned[i].attempt == attempt) {
+            sim_fail (world, "I5: attempt %u of task %u was given to workers %u and %u", attempt,
+                      index, task->assigned[i].worker, worker);
+        }
+    }
+    if (task->completed_by > 0) {
+        if (attempt > task->completed_by) {
+            sim_fail (world, "I4: attempt %u of task %u, but %u had completed it", attempt, index,
+                      task->completed_by);
+        }
+    }
+    const record_t *record = durable_of (world, task);
+    if (record == NULL ? !was_removed (world, task) : record->attempt < attempt) {
+        sim_fail (world, "A7: attempt %u of task %u was assigned and is not durable", attempt,
+                  index);
+    }
+    assigned_t *grown =
+        realloc (task->assigned, (task->assigned_count + 1) * sizeof *task->assigned);
+    task->assigned = grown;
+    assigned_t *entry = &task->assigned[task->assigned_count++];
+    *entry = (assigned_t){.attempt = attempt, .worker = worker, .at_ms = world->mono_ms};
+    memcpy (entry->secret, assignment->secret.data, sizeof entry->secret);
+}
+
+void check_completed (world_t *world, known_t *task, uint32_t attempt, uint8_t result_seed,
+                      uint32_t result_bytes)
+{
+    uint32_t index = index_of (task);
+    if (task->completed_by != 0 && task->completed_by != attempt) {
+        sim_fail (world, "I4: attempts %u and %u of task %u both completed it", task->completed_by,
+                  attempt, index);
+    }
+    for (size_t i = 0; i < task->assigned_count; i++) {
+        if (task->assigned[i].attempt > attempt) {
+            sim_fail (world, "I4: attempt %u of task %u was accepted, %u had been assigned",
+                      attempt, index, task->assigned[i].attempt);
+        }
+    }
+    if (task->cancelled) {
+        sim_fail (world, "I2: task %u was cancelled, then completed by attempt %u", index, attempt);
+    }
+    task->completed_by = attempt;
+    task->result_seed = result_seed;
+    task->result_bytes = result_bytes;
+    learn_end (world, task, TMQ_STATUS_COMPLETED);
+    const record_t *record = durable_of (world, task);
+    if (record != NULL &&
+        (record->attempt != attempt ||
+         !result_fits (task, buf_bytes (record->result), buf_length (record->result)))) {
+        sim_fail (world, "I3: task %u, attempt %u: its %u bytes are not what is stored: %zu of %u",
+                  index, attempt, result_bytes, buf_length (record->result), record->attempt);
+    }
+    world->completions++;
+}
+
+void check_stale (world_t *world, const known_t *task, uint32_t attempt)
+{
+    const record_t *record = durable_of (world, task);
+    if (record != NULL && record->status == TMQ_STATUS_COMPLETED && record->attempt == attempt) {
+        sim_fail (world, "A35: attempt %u of task %u completed it and is told that it is stale",
+                  attempt, index_of (task));
+    }
+}
+
+void check_ended_otherwise (world_t *world, known_t *task, uint32_t attempt)
+{
+    if (task->completed_by == attempt) {
+        sim_fail (world, "I4: attempt %u of task %u completed it and ended otherwise", attempt,
+                  index_of (task));
+    }
+}
+
+void check_cancelled (world_t *world, known_t *task, const Taskmq__Reply *reply)
+{
+    switch (reply->code) {
+    case TMQ_OK:
+        task->cancelled = true;
+        if (task->completed_by != 0) {
+            sim_fail (world, "I2: task %u was completed, then cancelled", index_of (task));
+        }
+        learn_end (world, task, TMQ_STATUS_CANCELLED);
+        break;
+    case TMQ_EXPIRED:
+    case TMQ_PURGED: learn_removal (world, task); break;
+    case TMQ_WRONG_STATUS:
+    case TMQ_NOT_FOUND: break;
+    default:
+        sim_fail (world, "the cancel of task %u is answered %u %s", index_of (task), reply->code,
+                  reply->text);
+    }
+}
+
+/* Reads. */
+
+void check_waited (world_t *world, const Taskmq__WaitedItem *item, const char *ns)
+{
+    known_t *task = check_find (world, &item->task_id);
+    if (task == NULL) {
+        return;
+    }
+    if (strcmp (task->ns, ns) != 0 && item->code != TMQ_NOT_FOUND) {
+        sim_fail (world, "I9: %s was told of a task of %s", ns, task->ns);
+    }
+    if (item->code == TMQ_OK) {
+        if (!is_terminal (item->status)) {
+            sim_fail (world, "a wait for task %u ends at status %u", index_of (task), item->status);
+        }
+        learn_end (world, task, item->status);
+    } else if (item->code == TMQ_EXPIRED || item->code == TMQ_PURGED) {
+        learn_removal (world, task);
+    }
+}
+
+static void check_record (world_t *world, known_t *task, const Taskmq__Task *found,
+                          const uint8_t *body, uint64_t asked_version)
+{
+    uint32_t index = index_of (task);
+    if (found->task_id.len != 16 || memcmp (found->task_id.data, task->id.bytes, 16) != 0 ||
+        strcmp (found->namespace_, task->ns) != 0) {
+        sim_fail (world, "I9: asked for task %u, got another", index);
+        return;
+    }
+    if (found->version < asked_version) {
+        sim_fail (world, "I2: task %u was at version %llu, a later read shows %llu", index,
+                  (unsigned long long) asked_version, (unsigned long long) found->version);
+    }
+    const record_t *record = durable_of (world, task);
+    if (record != NULL && record->version < found->version) {
+        sim_fail (world, "A7: task %u shows version %llu, durable is %llu", index,
+                  (unsigned long long) found->version, (unsigned long long) record->version);
+    }
+    /* A reply may be old when it arrives: only what was asked after an end must show it. */
+    if (is_terminal (found->status) || asked_version >= found->version) {
+        learn_end (world, task, found->status);
+    }
+    learn_version (task, found->version);
+    if (body != NULL && found->status == TMQ_STATUS_COMPLETED && task->completed_by > 0 &&
+        (found->attempt != task->completed_by || !result_fits (task, body, found->body))) {
+        sim_fail (world, "I3: task %u: %u bytes by attempt %u, read are %u bytes of %u", index,
+                  task->result_bytes, task->completed_by, found->body, found->attempt);
+    }
+}
+
+void check_read (world_t *world, known_t *task, const Taskmq__Reply *reply, const uint8_t *body,
+                 uint64_t asked_version, const char *ns)
+{
+    (void) ns;
+    switch (reply->code) {
+    case TMQ_OK:
+        if (reply->task == NULL) {
+            sim_fail (world, "a read of task %u brings nothing", index_of (task));
+        } else {
+            check_record (world, task, reply->task, body, asked_version);
+        }
+        break;
+    case TMQ_EXPIRED:
+    case TMQ_PURGED: learn_removal (world, task); break;
+    case TMQ_NOT_FOUND:
+        if (asked_version > 0) {
+            sim_fail (world, "I1: task %u was accepted and is not found", index_of (task));
+        }
+        break;
+    case TMQ_WRONG_STATUS: break;
+    default:
+        sim_fail (world, "a read of task %u is answered %u %s", index_of (task), reply->code,
+                  reply->text);
+    }
+}
+
+/* Events. */
+
+static bool same_event (const Taskmq__Event *a, const Taskmq__Event *b)
+{
+    return a->seq == b->seq && a->kind == b->kind && a->status == b->status &&
+           a->previous == b->previous && a->attempt == b->attempt && a->at == b->at &&
+           a->task_id.len == b->task_id.len &&
+           memcmp (a->task_id.data, b->task_id.data, a->task_id.len) == 0;
+}
+
+void check_events (world_t *world, const char *ns, const char *queue, uint64_t last, uint64_t upto,
+                   const Taskmq__EventList *list)
+{
+    const model_log_t *log = model_log (&world->model->durable, ns);
+    if (upto < last || upto > log->events_count) {
+        sim_fail (world, "I7: %s: events up to %llu after %llu; %zu are durable", ns,
+                  (unsigned long long) upto, (unsigned long long) last, log->events_count);
+        return;
+    }
+    size_t at = 0;
+    for (uint64_t seq = last + 1; seq <= upto; seq++) {
+        const Taskmq__Event *expected = log->events[seq - 1];
+        if (queue != NULL && strcmp (expected->queue, queue) != 0) {
+            continue;
+        }
+        if (at == list->n_events || !same_event (list->events[at], expected)) {
+            sim_fail (
+                world, "I7: %s: after %llu up to %llu: event %llu is missing or another (%llu)", ns,
+                (unsigned long long) last, (unsigned long long) upto, (unsigned long long) seq,
+                at == list->n_events ? 0ull : (unsigned long long) list->events[at]->seq);
+            return;
+        }
+        at++;
+    }
+    if (at != list->n_events) {
+        sim_fail (world, "I7: %s: after %llu up to %llu: event %llu does not belong here", ns,
+                  (unsigned long long) last, (unsigned long long) upto,
+                  (unsigned long long) list->events[at]->seq);
+    }
+}
+
+void check_event (world_t *world, const char *ns, uint64_t last, const tmq_event_t *event)
+{
+    const model_log_t *log = model_log (&world->model->durable, ns);
+    if (event->seq != last + 1 || event->seq > log->events_count) {
+        sim_fail (world, "I7: library: event %llu after %llu; %zu are durable",
+                  (unsigned long long) event->seq, (unsigned long long) last, log->events_count);
+        return;
+    }
+    const Taskmq__Event *expected = log->events[last];
+    if (expected->kind != event->kind || expected->status != event->status ||
+        expected->attempt != event->attempt ||
+        memcmp (expected->task_id.data, event->task_id.bytes, 16) != 0) {
+        sim_fail (world, "I7: library: event %llu is another one", (unsigned long long) event->seq);
+    }
+}
+
+/* S13: after a restart every live lease has a fresh term. It cannot be lost before that is over,
+ * unless its worker came back and renewed it for a shorter term, or did not name it. */
+static void check_lease_lost (world_t *world, const Taskmq__Event *event)
+{
+    int64_t started_ms = world->broker.started_ms;
+    known_t *task = check_find (world, &event->task_id);
+    bool fresh = world->mono_ms < started_ms + TMQ_RECOVERY_LEASE_MS_MIN;
+    if (task == NULL || !fresh || task->assigned_count == 0) {
+        return;
+    }
+    const assigned_t *last = &task->assigned[task->assigned_count - 1];
+    const client_t *worker = &world->clients[last->worker];
+    if (last->attempt == event->attempt && last->at_ms < started_ms &&
+        worker->linked_ms < started_ms) {
+        sim_fail (world, "S13: attempt %u of task %u is lost %lld ms after a restart",
+                  event->attempt, index_of (task), (long long) (world->mono_ms - started_ms));
+    }
+}
+
+void check_batch (world_t *world, const batch_t *batch)
+{
+    for (size_t i = 0; i < batch->blocks_count; i++) {
+        const buf_t *packed = batch->blocks[i].list;
+        Taskmq__EventList *list =
+            taskmq__event_list__unpack (NULL, buf_length (packed), buf_bytes (packed));
+        for (size_t k = 0; list != NULL && k < list->n_events; k++) {
+            if (list->events[k]->kind == TMQ_EVENT_LEASE_LOST) {
+                check_lease_lost (world, list->events[k]);
+            }
+        }
+        taskmq__event_list__free_unpacked (list, NULL);
+    }
+}
+
+/* What is durable. */
+
+typedef struct walk {
+    uint64_t last_seq;
+    uint32_t status;
+    uint32_t attempt;
+    bool removed;
+} walk_t;
+
+static void walk_event (world_t *world, walk_t *walk, const Taskmq__Event *event, uint32_t index)
+{
+    if (event->previous_seq != walk->last_seq) {
+        sim_fail (world, "I7: event %llu of task %u follows %llu, not %llu",
+                  (unsigned long long) event->seq, index, (unsigned long long) walk->last_seq,
+                  (unsigned long long) event->previous_seq);
+    }
+    bool removal = event->kind == TMQ_EVENT_EXPIRED || event->kind == TMQ_EVENT_PURGED;
+    if (walk->removed ||
+        (is_terminal (walk->status) && !removal && event->status != walk->status)) {
+        sim_fail (world, "I2: task %u had status %u, event %llu (%u) makes it %u", index,
+                  walk->status, (unsigned long long) event->seq, event->kind, event->status);
+    }
+    if (event->attempt < walk->attempt ||
+        (event->kind == TMQ_EVENT_CLAIMED && event->attempt == walk->attempt)) {
+        sim_fail (world, "I5: task %u: attempt %u after %u", index, event->attempt, walk->attempt);
+    }
+    walk->last_seq = event->seq;
+    walk->attempt = removal ? walk->attempt : event->attempt;
+    walk->status = removal ? walk->status : event->status;
+    walk->removed = removal;
+}
+
+static void check_rows (world_t *world, const walk_t *walks)
+{
+    for (uint32_t i = 0; i < world->tasks_count; i++) {
+        const model_row_t *row = &world->model->durable.rows[i];
+        const walk_t *walk = &walks[i];
+        const record_t *record = row->record;
+        if (record == NULL) {
+            if (walk->last_seq > 0 && !walk->removed) {
+                sim_fail (world, "I1: task %u has events and no record", i);
+            }
+            continue;
+        }
+        if (record->last_seq != walk->last_seq || (uint32_t) record->status != walk->status) {
+            sim_fail (world, "I7: task %u: record at event %llu, status %d; log at %llu, %u", i,
+                      (unsigned long long) record->last_seq, (int) record->status,
+                      (unsigned long long) walk->last_seq, walk->status);
+        }
+        if (record->failures > record->max_attempts) {
+            sim_fail (world, "task %u failed %u times of at most %u", i, record->failures,
+                      record->max_attempts);
+        }
+    }
+}
+
+static void check_known (world_t *world, known_t *task)
+{
+    if (!task->accepted || task->alias != 0 || was_removed (world, task)) {
+        return;
+    }
+    const record_t *record = durable_of (world, task);
+    uint32_t index = index_of (task);
+    if (record == NULL) {
+        sim_fail (world, "I1: task %u was accepted and is lost", index);
+    } else if (task->ended != TMQ_STATUS_NONE && record->status != task->ended) {
+        sim_fail (world, "I2: task %u had ended as %d and is %d", index, (int) task->ended,
+                  (int) record->status);
+    } else if (task->completed_by > 0 &&
+               (record->attempt != task->completed_by ||
+                !result_fits (task, buf_bytes (record->result), buf_length (record->result)))) {
+        sim_fail (world, "I4: task %u: attempt %u completed it, stored is attempt %u", index,
+                  task->completed_by, record->attempt);
+    }
+}
+
+void check_durable (world_t *world)
+{
+    if (world->model->broken[0] != '\0') {
+        sim_fail (world, "%s", world->model->broken);
+    }
+    walk_t *walks = calloc (MODEL_TASKS_MAX, sizeof *walks);
+    for (size_t k = 0; k < MODEL_NAMESPACES; k++) {
+        const model_log_t *log = &world->model->durable.logs[k];
+        for (size_t i = 0; i < log->events_count; i++) {
+            uint32_t index = model_index (log->events[i]->task_id.data);
+            walk_event (world, &walks[index], log->events[i], index);
+            if (strcmp (world->tasks[index].ns, log->ns) != 0) {
+                sim_fail (world, "I9: task %u has an event in %s", index, log->ns);
+            }
+        }
+    }
+    check_rows (world, walks);
+    free (walks);
+    for (uint32_t i = 0; i < world->tasks_count; i++) {
+        check_known (world, &world->tasks[i]);
+    }
+}
+
+bool check_all_ended (const world_t *world)
+{
+    for (uint32_t i = 0; i < world->tasks_count; i++) {
+        const record_t *record = world->model->durable.rows[i].record;
+        if (record != NULL && !is_terminal (record->status)) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,84 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The store of the simulation: the contract's plain data, twice.
+ *
+ * `durable` is what a crash leaves: everything that was committed. `tables` is what look-ups and
+ * reads see: it lags behind until a write-back. Both are plain arrays, so that a mistake of the
+ * engine cannot hide behind a mistake of a real store. The checker reads `durable`. */
+#ifndef TASKMQ_SIM_MODEL_H
+#define TASKMQ_SIM_MODEL_H
+
+#include "core/lookup.h"
+#include "core/record.h"
+#include "taskmq.pb-c.h"
+
+enum { MODEL_TASKS_MAX = 4096, MODEL_NAMESPACES = 2 };
+
+typedef struct model_row {
+    record_t *record; /* NULL: none, or removed */
+    tmq_code_t tombstone;
+    int64_t tombstone_at;
+    attempt_t *attempts;
+    size_t attempts_count;
+} model_row_t;
+
+/* The events of one namespace; event with sequence s is events[s - 1]. */
+typedef struct model_log {
+    const char *ns;
+    event_block_t *blocks;
+    size_t blocks_count;
+    Taskmq__EventList **lists; /* unpacked blocks */
+    const Taskmq__Event **events;
+    uint64_t *positions;
+    size_t events_count;
+} model_log_t;
+
+typedef struct model_side {
+    model_row_t rows[MODEL_TASKS_MAX];
+    model_log_t logs[MODEL_NAMESPACES];
+    int64_t last_number;
+    uint64_t last_pos;
+    int64_t newest_ms;
+} model_side_t;
+
+typedef struct model {
+    model_side_t durable;
+    model_side_t tables;
+    batch_t **journal; /* committed, not in the tables */
+    size_t journal_count;
+    uint64_t committed; /* newest batch number, of this run of the broker */
+    uint64_t written;
+    uint64_t epoch;
+    uint64_t generation;
+    char broken[256]; /* not empty: a batch broke the contract, and how */
+} model_t;
+
+extern const char *const model_namespaces[MODEL_NAMESPACES];
+
+/* Tasks of the simulation carry their index in the last four bytes of their id. */
+uint32_t model_index (const uint8_t id[16]);
+
+model_t *model_new (uint64_t generation);
+void model_free (model_t *self);
+
+/* Durable from now on. Takes the batch. */
+void model_commit (model_t *self, batch_t *batch);
+/* Brings the tables up to batch. */
+void model_write_back (model_t *self, uint64_t batch);
+/* What a start does: the journal goes into the tables, a new epoch begins. */
+void model_recover (model_t *self, boot_t *boot);
+/* What a restart of the engine in the same run of the broker does. */
+void model_reset (model_t *self, boot_t *boot);
+
+void model_load (const model_t *self, lookup_t *keys, size_t count);
+void model_read (const model_t *self, read_t *read);
+/* Malloc'ed array of record copies without bodies. */
+record_t **model_due (const model_t *self, int64_t wall_ms, size_t limit, size_t *count);
+
+const model_log_t *model_log (const model_side_t *side, const char *ns);
+/* A copy of a stored record without its bodies. */
+record_t *model_copy (const record_t *record, bool bodies);
+
+#endif

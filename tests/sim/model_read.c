@@ -1,0 +1,221 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The simulated store's answers. Everything is read from the lagging tables. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ids.h"
+#include "model.h"
+
+/* Point look-ups. */
+
+static void load_dedup (const model_t *self, lookup_t *key)
+{
+    for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
+        const record_t *record = self->tables.rows[i].record;
+        if (record != NULL && strcmp (record->dedup_key, key->dedup_key) == 0 &&
+            strcmp (record->ns, key->ns) == 0 && strcmp (record->owner, key->owner) == 0) {
+            key->record = model_copy (record, key->bodies);
+            return;
+        }
+    }
+}
+
+static void load_one (const model_t *self, lookup_t *key)
+{
+    key->record = NULL;
+    key->tombstone = TMQ_OK;
+    key->attempt_found = false;
+    if (key->kind == LOOKUP_DEDUP) {
+        load_dedup (self, key);
+        return;
+    }
+    uint32_t index = model_index (key->id.bytes);
+    if (index >= MODEL_TASKS_MAX) {
+        return;
+    }
+    const model_row_t *row = &self->tables.rows[index];
+    if (key->kind == LOOKUP_ATTEMPT) {
+        for (size_t i = 0; i < row->attempts_count; i++) {
+            if (row->attempts[i].attempt == key->attempt) {
+                key->attempt_found = true;
+                key->attempt_row = row->attempts[i];
+            }
+        }
+    } else if (row->record != NULL) {
+        if (strcmp (row->record->ns, key->ns) == 0) {
+            key->record = model_copy (row->record, key->bodies);
+        }
+    } else if (row->tombstone != TMQ_OK) {
+        key->tombstone = row->tombstone;
+        key->tombstone_at = row->tombstone_at;
+    }
+}
+
+void model_load (const model_t *self, lookup_t *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        load_one (self, &keys[i]);
+    }
+}
+
+record_t **model_due (const model_t *self, int64_t wall_ms, size_t limit, size_t *count)
+{
+    record_t **out = calloc (limit, sizeof (record_t *));
+    *count = 0;
+    for (size_t i = 0; i < MODEL_TASKS_MAX && *count < limit; i++) {
+        const record_t *record = self->tables.rows[i].record;
+        if (record != NULL && record->expires_at > 0 && record->expires_at <= wall_ms &&
+            record->status >= TMQ_STATUS_COMPLETED && !record->leased) {
+            out[(*count)++] = model_copy (record, false);
+        }
+    }
+    return out;
+}
+
+/* Reads in pages. */
+
+static bool filter_matches (const filter_t *filter, const record_t *record)
+{
+    bool queue = filter->queues_count == 0;
+    for (size_t i = 0; i < filter->queues_count; i++) {
+        queue = queue || strcmp (filter->queues[i], record->queue) == 0;
+    }
+    bool status = filter->statuses_count == 0;
+    for (size_t i = 0; i < filter->statuses_count; i++) {
+        status = status || filter->statuses[i] == record->status;
+    }
+    bool session = filter->sessions_count == 0;
+    for (size_t i = 0; i < filter->sessions_count; i++) {
+        session = session || strcmp (filter->sessions[i], record->session) == 0;
+    }
+    return queue && status && session && strcmp (filter->ns, record->ns) == 0 &&
+           (filter->created_since == 0 || record->created_at >= filter->created_since) &&
+           (filter->created_until == 0 || record->created_at < filter->created_until);
+}
+
+static int newest_first (const void *a, const void *b)
+{
+    const record_t *const *left = a;
+    const record_t *const *right = b;
+    return ((*left)->number < (*right)->number) - ((*left)->number > (*right)->number);
+}
+
+static void read_list (const model_t *self, read_t *read)
+{
+    const record_t **found = calloc (MODEL_TASKS_MAX, sizeof *found);
+    size_t count = 0;
+    for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
+        const record_t *record = self->tables.rows[i].record;
+        if (record != NULL && filter_matches (&read->filter, record) &&
+            (read->before_number == 0 || record->number < read->before_number)) {
+            found[count++] = record;
+        }
+    }
+    if (read->kind == READ_COUNT) {
+        read->count = count;
+    } else {
+        qsort (found, count, sizeof *found, newest_first);
+        read->more = count > read->limit;
+        count = read->more ? read->limit : count;
+        read->records = calloc (count + 1, sizeof *read->records);
+        read->records_count = count;
+        for (size_t i = 0; i < count; i++) {
+            read->records[i] = model_copy (found[i], false);
+        }
+    }
+    free (found);
+}
+
+static void read_resolve (const model_t *self, read_t *read)
+{
+    for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
+        const record_t *record = self->tables.rows[i].record;
+        if (record != NULL && strcmp (record->ns, read->filter.ns) == 0 &&
+            id_ends_with (&record->id, read->suffix) && read->count < 2) {
+            read->id = record->id;
+            read->count++;
+        }
+    }
+}
+
+static void read_events (const model_log_t *log, read_t *read)
+{
+    read->first_seq = log->events_count > 0 ? 1 : 0;
+    read->last_seq_seen = log->events_count;
+    read->blocks = calloc (log->blocks_count + 1, sizeof *read->blocks);
+    size_t bytes = 0;
+    for (size_t i = 0; i < log->blocks_count; i++) {
+        const event_block_t *block = &log->blocks[i];
+        if (block->first_seq + block->count - 1 <= read->after_seq) {
+            continue;
+        }
+        if (read->blocks_count > 0 && bytes + buf_length (block->list) > read->limit) {
+            read->more = true;
+            return;
+        }
+        bytes += buf_length (block->list);
+        event_block_t *copy = &read->blocks[read->blocks_count++];
+        *copy = *block;
+        copy->ns = strdup (block->ns);
+        copy->list = buf_keep (block->list);
+    }
+}
+
+static void read_history (const model_log_t *log, read_t *read)
+{
+    Taskmq__Event **chain = calloc (read->limit + 1, sizeof *chain);
+    size_t count = 0;
+    uint64_t seq = read->last_seq;
+    while (read->before_seq > 0 && seq >= read->before_seq && seq <= log->events_count) {
+        seq = log->events[seq - 1]->previous_seq;
+    }
+    while (seq > 0 && seq <= log->events_count && count < read->limit) {
+        Taskmq__Event event = *log->events[seq - 1];
+        chain[count] = malloc (sizeof event);
+        *chain[count++] = event;
+        seq = event.previous_seq;
+    }
+    Taskmq__EventList list = TASKMQ__EVENT_LIST__INIT;
+    for (size_t i = 0; i < count / 2; i++) {
+        Taskmq__Event *other = chain[i];
+        chain[i] = chain[count - 1 - i];
+        chain[count - 1 - i] = other;
+    }
+    list.events = chain;
+    list.n_events = count;
+    read->before_seq = seq > 0 ? seq + 1 : 0;
+    read->list = buf_new_uninitialised (taskmq__event_list__get_packed_size (&list));
+    taskmq__event_list__pack (&list, buf_mutable (read->list));
+    for (size_t i = 0; i < count; i++) {
+        free (chain[i]);
+    }
+    free (chain);
+}
+
+static void read_since (const model_log_t *log, read_t *read)
+{
+    read->seq = log->events_count;
+    for (size_t i = 0; i < log->events_count; i++) {
+        if ((int64_t) log->events[i]->at >= read->since_ms) {
+            read->seq = i;
+            return;
+        }
+    }
+}
+
+void model_read (const model_t *self, read_t *read)
+{
+    const model_log_t *log = model_log (&self->tables, read->filter.ns);
+    switch (read->kind) {
+    case READ_LIST:
+    case READ_COUNT: read_list (self, read); break;
+    case READ_RESOLVE: read_resolve (self, read); break;
+    case READ_EVENTS: read_events (log, read); break;
+    case READ_HISTORY: read_history (log, read); break;
+    case READ_SINCE: read_since (log, read); break;
+    case READ_EXPORT: break; /* the exporter's alone; the engine never asks for it */
+    }
+}

@@ -1,0 +1,346 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The whole system in one thread under a virtual clock: the real engine and validator, a model of
+ * the store, a network and clients that fail by chance. Everything follows from the seed.
+ *
+ * A run has two phases. In the safety phase things break; the checker compares every answer with
+ * what the store has made durable. In the liveness phase nothing breaks any more and every accepted
+ * task must come to its end (I12). Then an audit reads everything back. */
+#ifndef TASKMQ_SIM_H
+#define TASKMQ_SIM_H
+
+#include <stdarg.h>
+
+#include "core/engine.h"
+#include "model.h"
+#include "rng.h"
+#include "taskmq.h"
+#include "taskmq.pb-c.h"
+
+enum { SIM_CLIENTS_MAX = 24 };
+#define SIM_END_OF_TIME INT64_MAX
+
+/* What may happen, and how often. per_mille where nothing else is said. */
+typedef struct sim_options {
+    uint64_t seed;
+    unsigned planted_bug;
+    bool verbose;
+    uint32_t submitters;
+    uint32_t workers;
+    uint32_t subscribers;
+    uint32_t libraries;     /* programs that use the library's core */
+    uint32_t safety_ms;     /* length of the safety phase */
+    uint32_t delay_ms_max;  /* of a message */
+    uint32_t lose;          /* a client's message vanishes */
+    uint32_t repeat;        /* a client's message arrives twice */
+    uint32_t cut;           /* a link ends, per second and link */
+    uint32_t stall;         /* a link delivers nothing for a while, per second and link */
+    uint32_t refuse;        /* an output of the broker is refused by the transport */
+    uint32_t broker_crash;  /* per point of the broker's loop at which it may crash */
+    uint32_t broker_freeze; /* per drain: the loop stands still for a while */
+    uint32_t commit_full;   /* a commit finds no space */
+    uint32_t client_crash;  /* per second and client */
+    uint32_t commit_ms_max;
+    uint32_t write_ms_max; /* lag of the write-back */
+    uint32_t clock_leap;   /* the wall clock leaps, per second */
+} sim_options_t;
+
+/* Network. */
+
+typedef struct packet {
+    int64_t due_ms;
+    uint8_t *envelope;
+    size_t envelope_bytes;
+    uint8_t *body;
+    size_t body_bytes;
+    struct packet *next;
+} packet_t;
+
+typedef struct queue {
+    packet_t *head;
+    packet_t *tail;
+    int64_t last_due_ms; /* a link keeps the order */
+} packet_queue_t;
+
+struct client;
+
+/* One connection. It ends for each side at its own time. */
+typedef struct wire {
+    peer_t peer;
+    struct client *client;
+    bool open_at_client;
+    bool open_at_broker;
+    bool cut; /* the wire is dead; both sides will notice */
+    int64_t stalled_until;
+    int64_t client_notices_at;
+    int64_t broker_notices_at;
+    bool broker_is_told; /* the hint of A39 comes */
+    bool refused;        /* the transport refused an output of the broker */
+    packet_queue_t up;
+    packet_queue_t down;
+    struct wire *next;
+} wire_t;
+
+/* Clients. */
+
+typedef struct world world_t;
+typedef struct client client_t;
+
+/* A request without an answer yet: packed, so that it can be sent again as it was. */
+typedef struct pending {
+    uint64_t id;
+    uint8_t *request;
+    size_t request_bytes;
+    uint8_t *body;
+    size_t body_bytes;
+    Taskmq__Request__OpCase op;
+    bool sent;
+    bool refused; /* answered "later" */
+    int64_t sent_ms;
+    uint64_t context; /* the actor's */
+    void *data;       /* the actor's, freed with the request */
+    struct pending *next;
+} pending_t;
+
+typedef enum client_state {
+    CLIENT_DOWN = 1, /* crashed, or between connections: comes back at wake_ms */
+    CLIENT_HELLO,    /* waits for the welcome */
+    CLIENT_LINKED
+} client_state_t;
+
+/* What an actor does with what the client receives. Functions may be NULL. */
+typedef struct actor {
+    const char *name;
+    void (*start) (client_t *client); /* a process begins (also after a crash) */
+    void (*stop) (client_t *client);  /* the process is gone; everything in memory is lost */
+    void (*linked) (client_t *client);
+    void (*tick) (client_t *client); /* at client->next_ms or later, when linked */
+    void (*reply) (client_t *client, pending_t *pending, const Taskmq__Reply *reply,
+                   const uint8_t *body, size_t body_bytes);
+    void (*message) (client_t *client, const Taskmq__BrokerMessage *message, const uint8_t *body,
+                     size_t body_bytes);
+    /* In place of all of client.c's own doings. */
+    void (*step) (client_t *client);
+    int64_t (*next_ms) (const client_t *client);
+} actor_t;
+
+struct client {
+    world_t *world;
+    uint32_t index;
+    const actor_t *actor;
+    void *state; /* the actor's; lives through crashes (what must not is cleared by stop) */
+    const char *ns;
+    const char *identity;
+    client_state_t status;
+    bool running;
+    bool gone_for_good; /* until the liveness phase */
+    wire_t *link;
+    uint8_t token[16];
+    uint64_t generation;
+    uint64_t next_request;
+    pending_t *pending;
+    int64_t wake_ms;
+    int64_t next_ms;
+    int64_t linked_ms; /* of the last welcome */
+    int64_t heartbeat_ms;
+    int64_t heard_ms;
+};
+
+/* Broker. */
+
+typedef struct flying_read {
+    read_t *read;
+    int64_t due_ms;
+    struct flying_read *next;
+} flying_read_t;
+
+typedef struct broker {
+    engine_t *engine; /* NULL: down */
+    int64_t start_ms; /* when it comes back */
+    int64_t frozen_until;
+    int64_t last_tick_ms;
+    int64_t deadline_ms;
+    bool tick_wanted;
+    batch_t *batch; /* being committed */
+    int64_t commit_due_ms;
+    uint64_t durable; /* committed, the engine is not told yet; 0: none */
+    int64_t durable_due_ms;
+    int64_t write_due_ms; /* of the next write-back; SIM_END_OF_TIME: none needed */
+    uint64_t written_told;
+    int64_t sweep_ms;
+    flying_read_t *reads;
+    arena_t *arena;
+    int64_t started_ms; /* this run of it, or its last restart from the store */
+    uint32_t crashes;
+    uint32_t resets;
+} broker_t;
+
+/* Checker. */
+
+typedef struct assigned {
+    uint32_t attempt;
+    uint8_t secret[16];
+    uint32_t worker; /* index of the client */
+    int64_t at_ms;
+} assigned_t;
+
+/* What the clients know about one task. */
+typedef struct known {
+    tmq_id_t id;
+    const char *ns;
+    const char *queue;
+    char dedup_key[24];
+    uint32_t owner;         /* 0 or 1: which identity */
+    uint32_t payload_bytes; /* the bytes follow from the index and `content` */
+    uint32_t content;
+    uint64_t ttl_ms;
+    uint32_t lease_ms;
+    uint32_t max_attempts;
+    uint8_t priority;
+    bool submitted;        /* sent at least once */
+    bool accepted;         /* acknowledged */
+    uint32_t alias;        /* the answer named another task (dedup key): its index + 1 */
+    bool removed;          /* somebody was told EXPIRED or PURGED */
+    bool cancelled;        /* a cancel was acknowledged */
+    uint32_t completed_by; /* attempt whose completion was acknowledged; 0: none */
+    uint32_t result_bytes;
+    uint8_t result_seed;
+    tmq_status_t ended; /* terminal status that somebody was told */
+    uint64_t version;   /* newest that somebody was told */
+    assigned_t *assigned;
+    size_t assigned_count;
+} known_t;
+
+struct world {
+    sim_options_t options;
+    rng_t rng;
+    int64_t mono_ms;
+    int64_t wall_offset_ms;
+    bool faults; /* the safety phase */
+    bool failed;
+    char failure[1024];
+    model_t *model;
+    broker_t broker;
+    wire_t *links;
+    peer_t next_peer;
+    client_t clients[SIM_CLIENTS_MAX];
+    uint32_t clients_count;
+    known_t tasks[MODEL_TASKS_MAX];
+    uint32_t tasks_count;
+    uint64_t steps;
+    uint64_t completions;
+};
+
+/* world.c. */
+
+/* The options that a seed stands for. */
+sim_options_t sim_options_of (uint64_t seed);
+void sim_options_print (const sim_options_t *options);
+/* Runs all of it; false if the checker found something, then failure says what. */
+bool sim_run (const sim_options_t *options, char *failure, size_t failure_size,
+              uint64_t *completions);
+int64_t sim_wall_ms (const world_t *world);
+/* The first failure is kept; the run ends soon after. */
+void sim_fail (world_t *world, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+void sim_log (world_t *world, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+/* True in per_mille of 1,000 cases while faults are on. */
+bool sim_fault (world_t *world, uint32_t per_mille);
+
+/* network.c. */
+
+wire_t *wire_open (client_t *client);
+/* Takes both buffers (body may be NULL). */
+void wire_send_up (wire_t *link, uint8_t *envelope, size_t envelope_bytes, uint8_t *body,
+                   size_t body_bytes, bool may_repeat);
+bool wire_send_down (wire_t *link, const output_t *output);
+/* The next message that has arrived, or NULL. The caller frees it by packet_free. */
+packet_t *wire_receive_up (wire_t *link);
+packet_t *wire_receive_down (wire_t *link);
+void packet_free (packet_t *packet);
+/* The client ends it. */
+void wire_close (wire_t *link);
+/* The wire ends; both sides notice later. */
+void wire_cut (wire_t *link);
+wire_t *wire_find (world_t *world, peer_t peer);
+/* The broker is gone: its ends close. */
+void network_broker_gone (world_t *world);
+/* Cuts and stalls by chance; called once per virtual second. */
+void network_faults (world_t *world);
+/* Removes links that both sides have left. */
+void network_sweep (world_t *world);
+int64_t network_next_ms (const world_t *world);
+void network_free (world_t *world);
+
+/* broker.c. */
+
+void broker_step (world_t *world);
+int64_t broker_next_ms (const world_t *world);
+void broker_crash (world_t *world);
+void broker_free (world_t *world);
+
+/* client.c. */
+
+void client_init (world_t *world, const actor_t *actor, const char *ns, const char *identity);
+void client_step (client_t *client);
+int64_t client_next_ms (const client_t *client);
+void client_crash (client_t *client, int64_t back_after_ms);
+/* Sends a request and keeps it until it is answered for good. Fills id and request_id of the
+ * request; body is copied. Returns what is pending, to set its context. */
+pending_t *client_request (client_t *client, Taskmq__Request *request, const void *body,
+                           size_t body_bytes);
+/* Sends a request whose answer nobody waits for. */
+void client_tell (client_t *client, Taskmq__Request *request);
+/* Leaves this connection and makes a new one. */
+void client_reconnect (client_t *client);
+size_t client_open (const client_t *client);
+void client_free (client_t *client);
+
+extern const actor_t submitter_actor;
+extern const actor_t worker_actor;
+extern const actor_t subscriber_actor;
+extern const actor_t auditor_actor;
+extern const actor_t library_actor;
+/* A new task of the client's namespace and owner; one that was submitted before, or NULL. */
+known_t *submitter_draw_task (client_t *client);
+known_t *submitter_draw_known (client_t *client);
+/* No operation is open and all events are taken. */
+bool library_at_rest (const client_t *client);
+/* True when the auditor has read everything. */
+bool auditor_done (const client_t *client);
+/* Where a subscriber stands. */
+uint64_t subscriber_upto (const client_t *client);
+
+/* checker.c. */
+
+/* The bytes that a task carries in, and that an attempt brings out. */
+void check_payload_fill (const known_t *task, uint8_t *out);
+void check_result_fill (uint8_t seed, uint8_t *out, size_t length);
+known_t *check_find (world_t *world, const ProtobufCBinaryData *id);
+void check_submitted (world_t *world, known_t *task, const Taskmq__SubmittedItem *item);
+void check_assigned (world_t *world, uint32_t worker, const Taskmq__Assignment *assignment,
+                     const uint8_t *body);
+void check_completed (world_t *world, known_t *task, uint32_t attempt, uint8_t result_seed,
+                      uint32_t result_bytes);
+/* The end of an attempt was answered STALE_LEASE. */
+void check_stale (world_t *world, const known_t *task, uint32_t attempt);
+void check_ended_otherwise (world_t *world, known_t *task, uint32_t attempt);
+void check_cancelled (world_t *world, known_t *task, const Taskmq__Reply *reply);
+void check_waited (world_t *world, const Taskmq__WaitedItem *item, const char *ns);
+/* asked_version: what was known when the request was sent. */
+void check_read (world_t *world, known_t *task, const Taskmq__Reply *reply, const uint8_t *body,
+                 uint64_t asked_version, const char *ns);
+/* An event batch that followed `last` and goes to `upto`. queue: the filter, or NULL. */
+void check_events (world_t *world, const char *ns, const char *queue, uint64_t last, uint64_t upto,
+                   const Taskmq__EventList *list);
+/* One event that the library delivered after `last`. */
+void check_event (world_t *world, const char *ns, uint64_t last, const tmq_event_t *event);
+/* A batch that is about to become durable. */
+void check_batch (world_t *world, const batch_t *batch);
+/* Rules that hold in what is durable, at any time. */
+void check_durable (world_t *world);
+/* True when every accepted task has come to its end. */
+bool check_all_ended (const world_t *world);
+
+#endif

@@ -1,0 +1,377 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A submitter: new tasks one by one and in batches, the same again, other content under a known id,
+ * idempotency keys, cancel, wait, get, result, list. It has no memory of its own: what it learns is
+ * the checker's. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ids.h"
+#include "sim.h"
+
+enum {
+    OPEN_MAX = 8,
+    TASKS_MAX = 220, /* of one run; keeps a seed under a fifth of a second */
+    BATCH_MAX = 8,
+    PAYLOAD_MAX = 300,
+    WAIT_IDS_MAX = 12,
+    KEYS = 12,
+    PAUSE_MS_MAX = 400
+};
+
+static const char *const queues[] = {"red", "green", "blue"};
+
+/* New tasks. */
+
+static void draw_limits (rng_t *rng, known_t *task)
+{
+    static const uint32_t leases[] = {1000, 2000, 5000, 0};
+    task->lease_ms = leases[rng_below (rng, 4)];
+    task->max_attempts = rng_chance (rng, 300) ? 1 + rng_below (rng, 4) : 0;
+    task->priority = (uint8_t) rng_below (rng, 4);
+    /* Some die young: waiting in the queue, or soon after their end. */
+    task->ttl_ms = rng_chance (rng, 150) ? (uint64_t) rng_between (rng, 2000, 40000) : 0;
+}
+
+known_t *submitter_draw_task (client_t *client)
+{
+    world_t *world = client->world;
+    rng_t *rng = &world->rng;
+    uint32_t index = world->tasks_count++;
+    known_t *task = &world->tasks[index];
+    uint8_t random[ID_RANDOM_BYTES];
+    rng_fill (rng, random, sizeof random);
+    id_make (&task->id, sim_wall_ms (world), random);
+    for (int i = 0; i < 4; i++) {
+        task->id.bytes[12 + i] = (uint8_t) (index >> (24 - 8 * i));
+    }
+    task->ns = client->ns;
+    task->queue = queues[rng_below (rng, 3)];
+    task->owner = strcmp (client->identity, "uid:1") == 0;
+    task->payload_bytes = rng_chance (rng, 200) ? 0 : rng_below (rng, PAYLOAD_MAX);
+    draw_limits (rng, task);
+    if (rng_chance (rng, 80)) {
+        char key = (char) ('a' + (int) rng_below (rng, KEYS));
+        memcpy (task->dedup_key, "key-", 4);
+        task->dedup_key[4] = key;
+        /* One content per key, else most of them would only conflict. */
+        task->payload_bytes = rng_chance (rng, 900) ? 40 : 41;
+        task->content = 1000 + (uint32_t) key;
+        task->queue = queues[0];
+    } else {
+        task->content = index;
+    }
+    return task;
+}
+
+static void fill_spec (const known_t *task, Taskmq__TaskSpec *spec)
+{
+    taskmq__task_spec__init (spec);
+    spec->task_id.data = (uint8_t *) (uintptr_t) task->id.bytes;
+    spec->task_id.len = 16;
+    spec->queue = (char *) (uintptr_t) task->queue;
+    spec->payload_bytes = task->payload_bytes;
+    spec->dedup_key = (char *) (uintptr_t) task->dedup_key;
+    spec->priority_plus_1 = task->priority + 1u;
+    spec->ttl_ms = task->ttl_ms;
+    spec->max_attempts = task->max_attempts;
+    spec->lease_ms = task->lease_ms;
+}
+
+/* What a submit was meant to show; kept beside the request. */
+typedef struct intent {
+    bool other_content;
+    size_t count;
+    known_t *tasks[BATCH_MAX];
+} intent_t;
+
+static void submit (client_t *client, intent_t *intent)
+{
+    Taskmq__Submit submit_op = TASKMQ__SUBMIT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__TaskSpec specs[BATCH_MAX];
+    Taskmq__TaskSpec *pointers[BATCH_MAX];
+    uint8_t body[BATCH_MAX * (PAYLOAD_MAX + 1)];
+    size_t body_bytes = 0;
+    for (size_t i = 0; i < intent->count; i++) {
+        known_t *task = intent->tasks[i];
+        fill_spec (task, &specs[i]);
+        pointers[i] = &specs[i];
+        check_payload_fill (task, body + body_bytes);
+        if (intent->other_content) {
+            specs[i].payload_bytes++;
+            body[body_bytes + task->payload_bytes] = '!';
+        } else {
+            task->submitted = true;
+        }
+        body_bytes += specs[i].payload_bytes;
+    }
+    submit_op.tasks = pointers;
+    submit_op.n_tasks = intent->count;
+    request.op_case = TASKMQ__REQUEST__OP_SUBMIT;
+    request.submit = &submit_op;
+    pending_t *pending = client_request (client, &request, body, body_bytes);
+    pending->data = intent;
+}
+
+static void submit_new (client_t *client)
+{
+    intent_t *intent = calloc (1, sizeof *intent);
+    intent->count =
+        rng_chance (&client->world->rng, 600) ? 1 : 1 + rng_below (&client->world->rng, BATCH_MAX);
+    for (size_t i = 0; i < intent->count; i++) {
+        intent->tasks[i] = submitter_draw_task (client);
+    }
+    submit (client, intent);
+}
+
+/* Known tasks. */
+
+known_t *submitter_draw_known (client_t *client)
+{
+    world_t *world = client->world;
+    for (int tries = 0; tries < 8 && world->tasks_count > 0; tries++) {
+        /* Mostly young ones: there more happens. */
+        uint32_t window =
+            rng_chance (&world->rng, 700) && world->tasks_count > 20 ? 20 : world->tasks_count;
+        known_t *task = &world->tasks[world->tasks_count - 1 - rng_below (&world->rng, window)];
+        if (task->submitted && strcmp (task->ns, client->ns) == 0) {
+            return task;
+        }
+    }
+    return NULL;
+}
+
+static void submit_again (client_t *client, bool other_content)
+{
+    known_t *task = submitter_draw_known (client);
+    bool mine = task != NULL && task->owner == (strcmp (client->identity, "uid:1") == 0);
+    if (!mine || (other_content && (!task->accepted || task->dedup_key[0] != '\0'))) {
+        return;
+    }
+    intent_t *intent = calloc (1, sizeof *intent);
+    intent->other_content = other_content;
+    intent->count = 1;
+    intent->tasks[0] = task;
+    submit (client, intent);
+}
+
+static void ask (client_t *client, Taskmq__Request__OpCase op)
+{
+    known_t *task = submitter_draw_known (client);
+    if (task == NULL) {
+        return;
+    }
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__Get get = TASKMQ__GET__INIT;
+    Taskmq__Cancel cancel = TASKMQ__CANCEL__INIT;
+    request.op_case = op;
+    get.task_id.data = cancel.task_id.data = task->id.bytes;
+    get.task_id.len = cancel.task_id.len = 16;
+    if (op == TASKMQ__REQUEST__OP_CANCEL) {
+        request.cancel = &cancel;
+    } else {
+        request.get = &get; /* get, result and payload share the message */
+    }
+    pending_t *pending = client_request (client, &request, NULL, 0);
+    intent_t *intent = calloc (1, sizeof *intent);
+    intent->count = 1;
+    intent->tasks[0] = task;
+    pending->data = intent;
+    pending->context = task->version;
+}
+
+static void wait_for_some (client_t *client)
+{
+    Taskmq__Wait wait_op = TASKMQ__WAIT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    ProtobufCBinaryData ids[WAIT_IDS_MAX];
+    size_t wanted = 1 + rng_below (&client->world->rng, WAIT_IDS_MAX);
+    for (size_t i = 0; i < wanted; i++) {
+        known_t *task = submitter_draw_known (client);
+        bool twice = task == NULL;
+        for (size_t k = 0; !twice && k < wait_op.n_task_ids; k++) {
+            twice = ids[k].data == task->id.bytes;
+        }
+        if (!twice) {
+            ids[wait_op.n_task_ids].data = task->id.bytes;
+            ids[wait_op.n_task_ids++].len = 16;
+        }
+    }
+    if (wait_op.n_task_ids > 0) {
+        wait_op.task_ids = ids;
+        request.op_case = TASKMQ__REQUEST__OP_WAIT;
+        request.wait = &wait_op;
+        client_request (client, &request, NULL, 0);
+    }
+}
+
+static void list_some (client_t *client)
+{
+    Taskmq__List list = TASKMQ__LIST__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    list.limit = 1 + rng_below (&client->world->rng, 40);
+    request.op_case = TASKMQ__REQUEST__OP_LIST;
+    request.list = &list;
+    client_request (client, &request, NULL, 0);
+}
+
+/* The actor. */
+
+static void submitter_tick (client_t *client)
+{
+    world_t *world = client->world;
+    rng_t *rng = &world->rng;
+    client->next_ms = world->mono_ms + rng_between (rng, 1, PAUSE_MS_MAX);
+    if (!world->faults || client_open (client) >= OPEN_MAX) {
+        return;
+    }
+    uint32_t dice = rng_below (rng, 100);
+    if (dice < 40) {
+        if (world->tasks_count + BATCH_MAX < TASKS_MAX) {
+            submit_new (client);
+        }
+    } else if (dice < 46) {
+        submit_again (client, false);
+    } else if (dice < 50) {
+        submit_again (client, true);
+    } else if (dice < 60) {
+        ask (client, TASKMQ__REQUEST__OP_CANCEL);
+    } else if (dice < 70) {
+        wait_for_some (client);
+    } else if (dice < 80) {
+        ask (client, TASKMQ__REQUEST__OP_GET);
+    } else if (dice < 88) {
+        ask (client, TASKMQ__REQUEST__OP_RESULT);
+    } else if (dice < 94) {
+        ask (client, TASKMQ__REQUEST__OP_PAYLOAD);
+    } else {
+        list_some (client);
+    }
+}
+
+static void submitted (client_t *client, const intent_t *intent, const Taskmq__Reply *reply)
+{
+    if (reply->code != TMQ_OK || reply->submitted == NULL ||
+        reply->submitted->n_items != intent->count) {
+        sim_fail (client->world, "submit of %zu: code %u %s", intent->count, reply->code,
+                  reply->text);
+        return;
+    }
+    for (size_t i = 0; i < intent->count; i++) {
+        known_t *task = intent->tasks[i];
+        const Taskmq__SubmittedItem *item = reply->submitted->items[i];
+        if (!intent->other_content) {
+            check_submitted (client->world, task, item);
+        } else if (item->code != TMQ_CONFLICT && item->code != TMQ_EXPIRED &&
+                   item->code != TMQ_PURGED && item->code != TMQ_OVERLOADED &&
+                   item->code != TMQ_STORE_FULL && item->code != TMQ_LIMIT) {
+            sim_fail (client->world, "I6: other content under the id of task %u is answered %u",
+                      model_index (task->id.bytes), item->code);
+        }
+    }
+}
+
+static void listed (client_t *client, const Taskmq__Reply *reply)
+{
+    if (reply->code != TMQ_OK || reply->page == NULL) {
+        sim_fail (client->world, "list: code %u %s", reply->code, reply->text);
+        return;
+    }
+    for (size_t i = 0; i < reply->page->n_tasks; i++) {
+        const Taskmq__Task *task = reply->page->tasks[i];
+        if (strcmp (task->namespace_, client->ns) != 0) {
+            sim_fail (client->world, "I9: a list of %s shows a task of %s", client->ns,
+                      task->namespace_);
+        }
+    }
+}
+
+static void submitter_reply (client_t *client, pending_t *pending, const Taskmq__Reply *reply,
+                             const uint8_t *body, size_t body_bytes)
+{
+    const intent_t *intent = pending->data;
+    (void) body_bytes;
+    switch (pending->op) {
+    case TASKMQ__REQUEST__OP_SUBMIT: submitted (client, intent, reply); break;
+    case TASKMQ__REQUEST__OP_CANCEL:
+        check_cancelled (client->world, intent->tasks[0], reply);
+        break;
+    case TASKMQ__REQUEST__OP_WAIT:
+        for (size_t i = 0; reply->waited != NULL && i < reply->waited->n_items; i++) {
+            check_waited (client->world, reply->waited->items[i], client->ns);
+        }
+        break;
+    case TASKMQ__REQUEST__OP_LIST: listed (client, reply); break;
+    case TASKMQ__REQUEST__OP_GET:
+    case TASKMQ__REQUEST__OP_RESULT:
+        check_read (client->world, intent->tasks[0], reply, body, pending->context, client->ns);
+        break;
+    default: /* a payload: the record without the check of its result */
+        check_read (client->world, intent->tasks[0], reply, NULL, pending->context, client->ns);
+        break;
+    }
+}
+
+const actor_t submitter_actor = {
+    .name = "submitter", .tick = submitter_tick, .reply = submitter_reply};
+
+/* The auditor: reads everything back at the end. */
+
+typedef struct audit {
+    uint32_t next;
+    uint32_t answered;
+} audit_t;
+
+static void auditor_start (client_t *client)
+{
+    if (client->state == NULL) {
+        client->state = calloc (1, sizeof (audit_t));
+    }
+}
+
+static void auditor_tick (client_t *client)
+{
+    audit_t *audit = client->state;
+    world_t *world = client->world;
+    client->next_ms = world->mono_ms + 1;
+    while (client_open (client) < OPEN_MAX && audit->next < world->tasks_count) {
+        known_t *task = &world->tasks[audit->next++];
+        if (!task->submitted || strcmp (task->ns, client->ns) != 0) {
+            audit->answered++;
+            continue;
+        }
+        Taskmq__Get get = TASKMQ__GET__INIT;
+        Taskmq__Request request = TASKMQ__REQUEST__INIT;
+        get.task_id.data = task->id.bytes;
+        get.task_id.len = 16;
+        request.op_case = TASKMQ__REQUEST__OP_GET;
+        request.get = &get;
+        pending_t *pending = client_request (client, &request, NULL, 0);
+        pending->data = calloc (1, sizeof (intent_t));
+        ((intent_t *) pending->data)->tasks[0] = task;
+        pending->context = task->version;
+    }
+}
+
+static void auditor_reply (client_t *client, pending_t *pending, const Taskmq__Reply *reply,
+                           const uint8_t *body, size_t body_bytes)
+{
+    const intent_t *intent = pending->data;
+    audit_t *audit = client->state;
+    (void) body_bytes;
+    audit->answered++;
+    known_t *task = intent->tasks[0];
+    check_read (client->world, task, reply, body, pending->context, client->ns);
+}
+
+bool auditor_done (const client_t *client)
+{
+    const audit_t *audit = client->state;
+    return audit != NULL && audit->answered == client->world->tasks_count;
+}
+
+const actor_t auditor_actor = {
+    .name = "auditor", .start = auditor_start, .tick = auditor_tick, .reply = auditor_reply};

@@ -1,0 +1,252 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A subscriber with a cursor that it stores now and then. A crash takes it back to what it stored,
+ * a new connection goes on where it stood. It may stop reading for a while. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+enum {
+    KEPT_MAX = 256 /* messages that a stalled application has not taken */
+};
+
+typedef struct kept {
+    Taskmq__EventList *list;
+    uint64_t upto;
+} kept_t;
+
+typedef struct subscriber {
+    uint64_t stored; /* survives a crash */
+    bool has_stored;
+    uint64_t taken; /* by the application */
+    bool has_taken;
+    uint64_t arrived;      /* taken, or kept for it */
+    uint64_t acknowledged; /* told to the broker */
+    uint64_t first;        /* cursor with which this subscription began */
+    uint64_t subscription; /* its number on the present link */
+    bool subscribed;
+    const char *queue; /* filter, or NULL */
+    int64_t stalled_until;
+    int64_t credit_ms;
+    kept_t kept[KEPT_MAX];
+    size_t kept_count;
+} subscriber_t;
+
+static void forget_kept (subscriber_t *subscriber)
+{
+    for (size_t i = 0; i < subscriber->kept_count; i++) {
+        taskmq__event_list__free_unpacked (subscriber->kept[i].list, NULL);
+    }
+    subscriber->kept_count = 0;
+    subscriber->arrived = subscriber->taken;
+}
+
+static void subscriber_start (client_t *client)
+{
+    if (client->state == NULL) {
+        subscriber_t *fresh = calloc (1, sizeof *fresh);
+        fresh->queue = rng_chance (&client->world->rng, 300) ? "red" : NULL;
+        client->state = fresh;
+    }
+    subscriber_t *subscriber = client->state;
+    subscriber->taken = subscriber->stored;
+    subscriber->has_taken = subscriber->has_stored;
+    subscriber->arrived = subscriber->taken;
+    subscriber->subscription = 0;
+}
+
+static void subscriber_stop (client_t *client)
+{
+    if (client->state != NULL) {
+        forget_kept (client->state);
+    }
+}
+
+static void subscriber_linked (client_t *client)
+{
+    subscriber_t *subscriber = client->state;
+    world_t *world = client->world;
+    Taskmq__Subscribe subscribe = TASKMQ__SUBSCRIBE__INIT;
+    Taskmq__Filter filter = TASKMQ__FILTER__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    char *queues[1];
+    forget_kept (subscriber);
+    subscriber->subscribed = false;
+    subscribe.subscription = ++subscriber->subscription;
+    subscribe.filter = &filter;
+    if (subscriber->queue != NULL) {
+        queues[0] = (char *) (uintptr_t) subscriber->queue;
+        filter.queues = queues;
+        filter.n_queues = 1;
+    }
+    if (subscriber->has_taken) {
+        subscribe.generation = client->generation;
+        subscribe.after_seq = subscriber->taken;
+    } else {
+        subscribe.from_now = rng_chance (&world->rng, 500);
+        subscribe.snapshot = rng_chance (&world->rng, 300);
+    }
+    request.op_case = TASKMQ__REQUEST__OP_SUBSCRIBE;
+    request.subscribe = &subscribe;
+    client_request (client, &request, NULL, 0);
+}
+
+static void subscriber_reply (client_t *client, pending_t *pending, const Taskmq__Reply *reply,
+                              const uint8_t *body, size_t body_bytes)
+{
+    subscriber_t *subscriber = client->state;
+    world_t *world = client->world;
+    (void) body;
+    (void) body_bytes;
+    if (pending->op != TASKMQ__REQUEST__OP_SUBSCRIBE) {
+        return;
+    }
+    if (reply->code != TMQ_OK || reply->subscribed == NULL) {
+        sim_fail (world, "subscriber %u: subscribe after %llu is answered %u %s", client->index,
+                  (unsigned long long) subscriber->taken, reply->code, reply->text);
+        return;
+    }
+    uint64_t seq = reply->subscribed->seq;
+    if (subscriber->has_taken && seq != subscriber->taken) {
+        sim_fail (world, "I7: subscriber %u asked for events after %llu, it starts after %llu",
+                  client->index, (unsigned long long) subscriber->taken, (unsigned long long) seq);
+        return;
+    }
+    if (seq > model_log (&world->model->durable, client->ns)->events_count) {
+        sim_fail (world, "I7: a cursor %llu beyond what is durable", (unsigned long long) seq);
+        return;
+    }
+    subscriber->taken = seq;
+    subscriber->arrived = seq;
+    subscriber->acknowledged = seq;
+    subscriber->first = seq;
+    subscriber->has_taken = true;
+    subscriber->subscribed = true;
+}
+
+/* Events. */
+
+static void take_kept (client_t *client)
+{
+    subscriber_t *subscriber = client->state;
+    for (size_t i = 0; i < subscriber->kept_count; i++) {
+        subscriber->taken = subscriber->kept[i].upto;
+        taskmq__event_list__free_unpacked (subscriber->kept[i].list, NULL);
+    }
+    subscriber->kept_count = 0;
+    if (rng_chance (&client->world->rng, 300)) {
+        subscriber->stored = subscriber->taken;
+        subscriber->has_stored = true;
+    }
+}
+
+static void give_credit (client_t *client)
+{
+    subscriber_t *subscriber = client->state;
+    Taskmq__Credit credit = TASKMQ__CREDIT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    credit.subscription = subscriber->subscription;
+    credit.received_upto = subscriber->taken;
+    subscriber->acknowledged = subscriber->taken;
+    request.op_case = TASKMQ__REQUEST__OP_CREDIT;
+    request.credit = &credit;
+    client_tell (client, &request);
+}
+
+static void keep (client_t *client, const Taskmq__EventBatch *batch, const uint8_t *body,
+                  size_t body_bytes)
+{
+    subscriber_t *subscriber = client->state;
+    world_t *world = client->world;
+    Taskmq__EventList *list =
+        taskmq__event_list__unpack (NULL, batch->count > 0 ? body_bytes : 0, body);
+    if (list == NULL || list->n_events != batch->count) {
+        sim_fail (world, "subscriber %u: %u events announced, %zu came", client->index,
+                  batch->count, list == NULL ? 0 : list->n_events);
+        taskmq__event_list__free_unpacked (list, NULL);
+        return;
+    }
+    uint64_t from = subscriber->arrived;
+    if (list->n_events > 0 && list->events[0]->seq <= from && client->link->refused) {
+        /* The stream fell back to the newest credit that came through (A40). What is here
+         * already is dropped, but looked at. */
+        from = list->events[0]->seq - 1;
+        if (from < subscriber->first) {
+            sim_fail (world, "I7: subscriber %u: event %llu, asked was what follows %llu",
+                      client->index, (unsigned long long) from + 1,
+                      (unsigned long long) subscriber->first);
+        }
+    }
+    if (batch->upto < subscriber->arrived && !client->link->refused) {
+        sim_fail (world, "I7: subscriber %u: upto %llu after %llu", client->index,
+                  (unsigned long long) batch->upto, (unsigned long long) subscriber->arrived);
+    }
+    if (batch->upto >= from) {
+        check_events (world, client->ns, subscriber->queue, from, batch->upto, list);
+    }
+    if (batch->upto <= subscriber->arrived) {
+        taskmq__event_list__free_unpacked (list, NULL);
+        return;
+    }
+    subscriber->arrived = batch->upto;
+    if (subscriber->kept_count == KEPT_MAX) {
+        sim_fail (world, "subscriber %u: %d messages without credit", client->index, KEPT_MAX);
+        taskmq__event_list__free_unpacked (list, NULL);
+        return;
+    }
+    subscriber->kept[subscriber->kept_count++] = (kept_t){list, batch->upto};
+}
+
+static void subscriber_message (client_t *client, const Taskmq__BrokerMessage *message,
+                                const uint8_t *body, size_t body_bytes)
+{
+    subscriber_t *subscriber = client->state;
+    if (message->gap != NULL) {
+        sim_fail (client->world, "I7: a gap %llu..%llu though nothing was removed",
+                  (unsigned long long) message->gap->from, (unsigned long long) message->gap->to);
+    }
+    if (message->events == NULL || message->events->subscription != subscriber->subscription) {
+        return;
+    }
+    if (!subscriber->subscribed) {
+        sim_fail (client->world, "subscriber %u: events before the answer", client->index);
+        return;
+    }
+    keep (client, message->events, body, body_bytes);
+}
+
+static void subscriber_tick (client_t *client)
+{
+    subscriber_t *subscriber = client->state;
+    world_t *world = client->world;
+    client->next_ms = world->mono_ms + rng_between (&world->rng, 5, 100);
+    if (!subscriber->subscribed || (world->faults && world->mono_ms < subscriber->stalled_until)) {
+        return;
+    }
+    if (sim_fault (world, 10)) {
+        subscriber->stalled_until = world->mono_ms + rng_between (&world->rng, 100, 10000);
+        return;
+    }
+    take_kept (client);
+    if (subscriber->taken > subscriber->acknowledged || world->mono_ms >= subscriber->credit_ms) {
+        subscriber->credit_ms = world->mono_ms + 2000; /* a credit may get lost */
+        give_credit (client);
+    }
+}
+
+uint64_t subscriber_upto (const client_t *client)
+{
+    const subscriber_t *subscriber = client->state;
+    return subscriber == NULL ? 0 : subscriber->taken;
+}
+
+const actor_t subscriber_actor = {.name = "subscriber",
+                                  .start = subscriber_start,
+                                  .stop = subscriber_stop,
+                                  .linked = subscriber_linked,
+                                  .tick = subscriber_tick,
+                                  .reply = subscriber_reply,
+                                  .message = subscriber_message};

@@ -1,0 +1,128 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Runs the simulation over many seeds, and over engines with a planted bug each, which it must find.
+ *
+ *     test_sim                     what CI runs
+ *     test_sim --seeds N           N seeds without planted bugs, from --from SEED
+ *     test_sim --seed N [-v]       one run, as it was
+ *     test_sim --bug B ...         the same with a planted bug */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka.h wants the four above first. */
+#include <cmocka.h>
+
+#include "core/planted.h"
+#include "sim.h"
+
+enum {
+    SEEDS = 100,        /* of the sound engine, in CI */
+    SEEDS_TO_FIND = 40, /* within which a planted bug must be found */
+    FAILURE_BYTES = 1024
+};
+
+static bool run_seed (uint64_t seed, unsigned bug, bool verbose, uint64_t *completions)
+{
+    sim_options_t options = sim_options_of (seed);
+    char failure[FAILURE_BYTES];
+    options.planted_bug = bug;
+    options.verbose = verbose;
+    bool good = sim_run (&options, failure, sizeof failure, completions);
+    if (!good) {
+        sim_options_print (&options);
+        printf ("    %s\n", failure);
+    }
+    return good;
+}
+
+static size_t run_seeds (uint64_t first, uint64_t count, unsigned bug)
+{
+    size_t failed = 0;
+    uint64_t total = 0;
+    for (uint64_t seed = first; seed < first + count; seed++) {
+        uint64_t completions = 0;
+        failed += !run_seed (seed, bug, false, &completions);
+        total += completions;
+    }
+    printf ("%llu seeds, %zu failed, %llu completions\n", (unsigned long long) count, failed,
+            (unsigned long long) total);
+    return failed;
+}
+
+static void test_invariants_hold_for_all_seeds (void **state)
+{
+    (void) state;
+    assert_int_equal (run_seeds (1, SEEDS, 0), 0);
+}
+
+static void assert_bug_is_found (unsigned bug)
+{
+    for (uint64_t seed = 1; seed <= SEEDS_TO_FIND; seed++) {
+        uint64_t completions;
+        if (!run_seed (seed, bug, false, &completions)) {
+            printf ("planted bug %u: found with seed %llu\n", bug, (unsigned long long) seed);
+            return;
+        }
+    }
+    fail_msg ("planted bug %u is not found with %d seeds", bug, SEEDS_TO_FIND);
+}
+
+/* One test for each row of the table of planted bugs. */
+#define X(number, NAME, text)                                                                      \
+    static void test_finds_##NAME (void **state)                                                   \
+    {                                                                                              \
+        (void) state;                                                                              \
+        assert_bug_is_found (number);                                                              \
+    }
+ENGINE_BUG_MAP (X)
+#undef X
+
+static int run_all (void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test (test_invariants_hold_for_all_seeds),
+#define X(number, NAME, text) cmocka_unit_test (test_finds_##NAME),
+                                       ENGINE_BUG_MAP (X)
+#undef X
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
+
+int main (int argc, char **argv)
+{
+    uint64_t seed = 0;
+    uint64_t seeds = 0;
+    uint64_t from = 1;
+    unsigned bug = 0;
+    bool verbose = false;
+    for (int i = 1; i < argc; i++) {
+        bool has_value = i + 1 < argc;
+        if (strcmp (argv[i], "--seed") == 0 && has_value) {
+            seed = strtoull (argv[++i], NULL, 10);
+        } else if (strcmp (argv[i], "--seeds") == 0 && has_value) {
+            seeds = strtoull (argv[++i], NULL, 10);
+        } else if (strcmp (argv[i], "--from") == 0 && has_value) {
+            from = strtoull (argv[++i], NULL, 10);
+        } else if (strcmp (argv[i], "--bug") == 0 && has_value) {
+            bug = (unsigned) strtoul (argv[++i], NULL, 10);
+        } else if (strcmp (argv[i], "-v") == 0) {
+            verbose = true;
+        } else {
+            fprintf (stderr, "usage: test_sim [--seed N [-v] | --seeds N [--from N]] [--bug N]\n");
+            return 2;
+        }
+    }
+    if (seed > 0) {
+        uint64_t completions;
+        return run_seed (seed, bug, verbose, &completions) ? 0 : 1;
+    }
+    if (seeds > 0) {
+        return run_seeds (from, seeds, bug) == 0 ? 0 : 1;
+    }
+    return run_all ();
+}

@@ -1,0 +1,304 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Time, chance and the order of things: one run from its seed to its verdict. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+enum {
+    WALL_START_DAYS = 20000,      /* some day in 2024 */
+    LIVENESS_MS_MAX = 240 * 1000, /* for the longest chain of fresh leases and backoffs */
+    AUDIT_MS_MAX = 60 * 1000,
+    AWAY_MS_MAX = 20000
+};
+
+/* Options. */
+
+sim_options_t sim_options_of (uint64_t seed)
+{
+    rng_t rng = {seed * 0x2545f4914f6cdd1du + 1};
+    sim_options_t out = {.seed = seed};
+    out.submitters = 2 + rng_below (&rng, 3);
+    out.workers = 2 + rng_below (&rng, 4);
+    out.subscribers = 2 + rng_below (&rng, 3);
+    out.libraries = rng_below (&rng, 3);
+    out.safety_ms = 30000 + rng_below (&rng, 40000);
+    out.delay_ms_max = rng_chance (&rng, 300) ? 300 : 10;
+    /* Each kind of fault is absent from some seeds, so that none hides another. */
+    out.lose = rng_chance (&rng, 600) ? rng_below (&rng, 40) : 0;
+    out.repeat = rng_chance (&rng, 700) ? rng_below (&rng, 100) : 0;
+    out.cut = rng_chance (&rng, 700) ? rng_below (&rng, 80) : 0;
+    out.stall = rng_chance (&rng, 500) ? rng_below (&rng, 40) : 0;
+    out.refuse = rng_chance (&rng, 500) ? rng_below (&rng, 20) : 0;
+    out.broker_crash = rng_chance (&rng, 800) ? rng_below (&rng, 3) : 0;
+    out.broker_freeze = rng_chance (&rng, 300) ? 1 : 0;
+    out.commit_full = rng_chance (&rng, 400) ? rng_below (&rng, 10) : 0;
+    out.client_crash = rng_chance (&rng, 700) ? rng_below (&rng, 60) : 0;
+    out.commit_ms_max = rng_chance (&rng, 300) ? 200 : 5;
+    out.write_ms_max = rng_chance (&rng, 500) ? 2000 : 100;
+    out.clock_leap = rng_chance (&rng, 150) ? 20 : 0;
+    return out;
+}
+
+void sim_options_print (const sim_options_t *o)
+{
+    printf ("seed %llu: bug %u, %u submitters, %u workers, %u subscribers, %u libraries, %u ms, "
+            "delay %u ms, "
+            "lose %u, repeat %u, cut %u, stall %u, refuse %u, broker_crash %u, broker_freeze %u, "
+            "commit_full %u, client_crash %u, commit %u ms, write %u ms, clock_leap %u\n",
+            (unsigned long long) o->seed, o->planted_bug, o->submitters, o->workers, o->subscribers,
+            o->libraries, o->safety_ms, o->delay_ms_max, o->lose, o->repeat, o->cut, o->stall,
+            o->refuse, o->broker_crash, o->broker_freeze, o->commit_full, o->client_crash,
+            o->commit_ms_max, o->write_ms_max, o->clock_leap);
+}
+
+/* Helpers. */
+
+int64_t sim_wall_ms (const world_t *world)
+{
+    return (int64_t) WALL_START_DAYS * 24 * 3600 * 1000 + world->mono_ms + world->wall_offset_ms;
+}
+
+void sim_fail (world_t *world, const char *format, ...)
+{
+    if (!world->failed) {
+        world->failed = true;
+        int length = snprintf (world->failure, sizeof world->failure,
+                               "at %lld ms: ", (long long) world->mono_ms);
+        va_list arguments;
+        va_start (arguments, format);
+        vsnprintf (world->failure + length, sizeof world->failure - (size_t) length, format,
+                   arguments);
+        va_end (arguments);
+    }
+}
+
+void sim_log (world_t *world, const char *format, ...)
+{
+    if (world->options.verbose) {
+        printf ("%8lld  ", (long long) world->mono_ms);
+        va_list arguments;
+        va_start (arguments, format);
+        vprintf (format, arguments);
+        va_end (arguments);
+        printf ("\n");
+    }
+}
+
+bool sim_fault (world_t *world, uint32_t per_mille)
+{
+    return world->faults && per_mille > 0 && rng_chance (&world->rng, per_mille);
+}
+
+/* Steps. */
+
+static void every_second (world_t *world)
+{
+    network_faults (world);
+    for (uint32_t i = 0; i < world->clients_count; i++) {
+        client_t *client = &world->clients[i];
+        if (client->running && sim_fault (world, world->options.client_crash)) {
+            client_crash (client, rng_between (&world->rng, 10, AWAY_MS_MAX));
+            /* Some workers never come back; the others must do their work. */
+            client->gone_for_good = client->actor == &worker_actor && rng_chance (&world->rng, 300);
+        }
+    }
+    if (sim_fault (world, world->options.clock_leap)) {
+        world->wall_offset_ms += rng_between (&world->rng, -3600 * 1000, 3000 * 1000);
+        sim_log (world, "the wall clock leaps");
+    }
+}
+
+static int64_t next_ms (const world_t *world, int64_t second_ms)
+{
+    int64_t next = second_ms;
+    int64_t others[] = {broker_next_ms (world), network_next_ms (world)};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        next = others[i] < next ? others[i] : next;
+    }
+    for (uint32_t i = 0; i < world->clients_count; i++) {
+        int64_t own = client_next_ms (&world->clients[i]);
+        next = own < next ? own : next;
+    }
+    return next > world->mono_ms ? next : world->mono_ms + 1;
+}
+
+/* Runs until done says so or until_ms is reached; true if done. */
+static bool run (world_t *world, int64_t until_ms, bool (*done) (const world_t *world))
+{
+    int64_t second_ms = world->mono_ms;
+    while (!world->failed && world->mono_ms < until_ms) {
+        if (world->mono_ms >= second_ms) {
+            every_second (world);
+            second_ms = world->mono_ms + 1000;
+        }
+        broker_step (world);
+        uint32_t first = rng_below (&world->rng, world->clients_count);
+        for (uint32_t i = 0; i < world->clients_count && !world->failed; i++) {
+            client_step (&world->clients[(first + i) % world->clients_count]);
+        }
+        network_sweep (world);
+        world->steps++;
+        if (done != NULL && done (world)) {
+            return true;
+        }
+        world->mono_ms = next_ms (world, second_ms);
+    }
+    return done == NULL;
+}
+
+/* Phases. */
+
+static void populate (world_t *world)
+{
+    const sim_options_t *options = &world->options;
+    static const char *const identities[] = {"uid:0", "uid:1"};
+    for (uint32_t i = 0; i < options->submitters; i++) {
+        client_init (world, &submitter_actor, model_namespaces[i == 1], identities[i % 2]);
+    }
+    for (uint32_t i = 0; i < options->workers; i++) {
+        client_init (world, &worker_actor, model_namespaces[i == 1], identities[0]);
+    }
+    for (uint32_t i = 0; i < options->subscribers; i++) {
+        client_init (world, &subscriber_actor, model_namespaces[i == 1], identities[1]);
+    }
+    for (uint32_t i = 0; i < options->libraries; i++) {
+        client_init (world, &library_actor, model_namespaces[0], identities[i % 2]);
+    }
+}
+
+static bool at_rest (const world_t *world)
+{
+    if (world->broker.engine == NULL || world->broker.batch != NULL || !check_all_ended (world)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < world->clients_count; i++) {
+        const client_t *client = &world->clients[i];
+        const model_log_t *log = model_log (&world->model->durable, client->ns);
+        if (client->actor == &subscriber_actor && subscriber_upto (client) < log->events_count) {
+            return false;
+        }
+        if (client->actor == &submitter_actor && client_open (client) > 0) {
+            return false;
+        }
+        if (client->actor == &library_actor && !library_at_rest (client)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Names what hangs when the liveness phase is over. */
+static void fail_liveness (world_t *world)
+{
+    for (uint32_t i = 0; i < world->tasks_count; i++) {
+        const record_t *record = world->model->durable.rows[i].record;
+        if (record != NULL && record->status < TMQ_STATUS_COMPLETED) {
+            sim_fail (world, "I12: task %u in %s/%s stays in status %d, attempt %u, leased %d, %s",
+                      i, record->ns, record->queue, (int) record->status, record->attempt,
+                      record->leased, world->broker.engine == NULL ? "broker down" : "");
+        }
+    }
+    for (uint32_t i = 0; i < world->clients_count; i++) {
+        const client_t *client = &world->clients[i];
+        if (client->actor == &subscriber_actor) {
+            const model_log_t *log = model_log (&world->model->durable, client->ns);
+            if (subscriber_upto (client) < log->events_count) {
+                sim_fail (world, "I12: subscriber %u stays at %llu of %zu", i,
+                          (unsigned long long) subscriber_upto (client), log->events_count);
+            }
+        } else if (client->actor == &library_actor) {
+            if (!library_at_rest (client)) {
+                sim_fail (world, "I12: library %u has open operations or not all events", i);
+            }
+        } else if (client_open (client) > 0) {
+            sim_fail (world, "I12: client %u (%s, state %d) has %zu open requests, first op %d", i,
+                      client->actor->name, (int) client->status, client_open (client),
+                      (int) client->pending->op);
+        }
+    }
+    sim_fail (world, "I12: the broker does not come to rest");
+}
+
+static void heal (world_t *world)
+{
+    world->faults = false;
+    world->broker.frozen_until = world->mono_ms;
+    for (wire_t *link = world->links; link != NULL; link = link->next) {
+        link->stalled_until = 0;
+    }
+    for (uint32_t i = 0; i < world->clients_count; i++) {
+        client_t *client = &world->clients[i];
+        client->gone_for_good = false;
+        if (client->status == CLIENT_DOWN && client->wake_ms > world->mono_ms + 1000) {
+            client->wake_ms = world->mono_ms + 1000;
+        }
+    }
+}
+
+static bool audited (const world_t *world)
+{
+    bool done = true;
+    for (uint32_t i = 0; i < world->clients_count; i++) {
+        const client_t *client = &world->clients[i];
+        done = done && (client->actor != &auditor_actor || auditor_done (client));
+    }
+    return done;
+}
+
+static void phases (world_t *world)
+{
+    populate (world);
+    world->faults = true;
+    run (world, world->options.safety_ms, NULL);
+    if (!world->failed) {
+        check_durable (world);
+    }
+    heal (world);
+    if (!world->failed && !run (world, world->mono_ms + LIVENESS_MS_MAX, at_rest)) {
+        fail_liveness (world);
+    }
+    if (world->failed) {
+        return;
+    }
+    /* The audit reads through a broker that started afresh: only what is stored can answer. */
+    broker_crash (world);
+    for (size_t i = 0; i < MODEL_NAMESPACES; i++) {
+        client_init (world, &auditor_actor, model_namespaces[i], "uid:0");
+    }
+    if (!run (world, world->mono_ms + AUDIT_MS_MAX, audited)) {
+        sim_fail (world, "I12: the audit does not come to its end");
+    }
+    check_durable (world);
+}
+
+bool sim_run (const sim_options_t *options, char *failure, size_t failure_size,
+              uint64_t *completions)
+{
+    world_t *world = calloc (1, sizeof *world);
+    world->options = *options;
+    world->rng.state = options->seed;
+    world->model = model_new (7);
+    phases (world);
+    bool good = !world->failed;
+    sim_log (world, "%llu steps, %u tasks, %llu completions, %u crashes, %u failed commits",
+             (unsigned long long) world->steps, world->tasks_count,
+             (unsigned long long) world->completions, world->broker.crashes, world->broker.resets);
+    snprintf (failure, failure_size, "%s", world->failure);
+    *completions = world->completions;
+    broker_free (world);
+    for (uint32_t i = 0; i < world->clients_count; i++) {
+        client_free (&world->clients[i]);
+    }
+    network_free (world);
+    model_free (world->model);
+    for (uint32_t i = 0; i < world->tasks_count; i++) {
+        free (world->tasks[i].assigned);
+    }
+    free (world);
+    return good;
+}
