@@ -132,6 +132,10 @@ uint64_t rig_complete (rig_t *self, size_t peer, const Taskmq__Assignment *assig
                        const char *result);
 uint64_t rig_fail (rig_t *self, size_t peer, const Taskmq__Assignment *assignment, int32_t code,
                    bool final);
+uint64_t rig_fail_with (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                        int32_t code, bool final, const char *result);
+uint64_t rig_push (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                   const char *message, uint64_t done);
 uint64_t rig_release (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                       bool no_delay);
 uint64_t rig_cancel_ack (rig_t *self, size_t peer, const Taskmq__Assignment *assignment);

@@ -165,8 +165,8 @@ uint64_t rig_complete (rig_t *self, size_t peer, const Taskmq__Assignment *assig
     return rig_send (self, peer, &request, result, strlen (result));
 }
 
-uint64_t rig_fail (rig_t *self, size_t peer, const Taskmq__Assignment *assignment, int32_t code,
-                   bool final)
+uint64_t rig_fail_with (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                        int32_t code, bool final, const char *result)
 {
     Taskmq__Lease lease = lease_of (assignment);
     Taskmq__Fail body = TASKMQ__FAIL__INIT;
@@ -175,7 +175,30 @@ uint64_t rig_fail (rig_t *self, size_t peer, const Taskmq__Assignment *assignmen
     body.code = code;
     body.message = (char *) "it broke";
     body.final = final;
+    body.result_bytes = (uint32_t) strlen (result);
     request.fail = &body;
+    return rig_send (self, peer, &request, result, strlen (result));
+}
+
+uint64_t rig_fail (rig_t *self, size_t peer, const Taskmq__Assignment *assignment, int32_t code,
+                   bool final)
+{
+    return rig_fail_with (self, peer, assignment, code, final, "");
+}
+
+uint64_t rig_push (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                   const char *message, uint64_t done)
+{
+    Taskmq__Lease lease = lease_of (assignment);
+    Taskmq__Progress progress = TASKMQ__PROGRESS__INIT;
+    Taskmq__Push push = TASKMQ__PUSH__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_PUSH);
+    progress.done = done;
+    progress.total = 10;
+    push.lease = &lease;
+    push.status_message = (char *) message;
+    push.progress = &progress;
+    request.push = &push;
     return rig_send (self, peer, &request, NULL, 0);
 }
 
