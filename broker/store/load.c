@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "store/select.h"
 
 enum statement {
     BY_ID,
@@ -268,101 +269,165 @@ static store_code_t collect_live (view_t *view, int64_t ns, numbers_t *live, sto
     return code;
 }
 
-/* Visits live rows from *next on, until the page is over; numbers that lie close together are read
- * in one range. */
-static store_code_t visit_page (view_t *view, const numbers_t *live, size_t *next,
-                                const store_live_visitor_t *visitor, store_error_t *error)
+/* What the pages of a start need. */
+typedef struct stream {
+    view_t *view;
+    const overlay_t *overlay; /* or NULL */
+    size_t overlay_next;
+    const store_live_visitor_t *visitor;
+    numbers_t spaces;
+    numbers_t live;
+    size_t next; /* in live */
+} stream_t;
+
+/* Gives the live tasks of the overlay whose number is below the given one. */
+static void visit_overlay (stream_t *stream, int64_t below)
 {
-    enum { GAP_MAX = 8 };
+    if (stream->overlay == NULL)
+        return;
+    for (; stream->overlay_next < overlay_count (stream->overlay); stream->overlay_next++) {
+        const record_t *record = overlay_record (stream->overlay, stream->overlay_next);
+        if (record->number >= below)
+            return;
+        if (select_is_live (record))
+            stream->visitor->task (stream->visitor->context, record_new (record));
+    }
+}
+
+static store_code_t visit_row (stream_t *stream, sqlite3_stmt *row, store_error_t *error)
+{
+    record_t *record;
+    int64_t number = sqlite3_column_int64 (row, ROW_NUMBER);
+    if (stream->overlay != NULL && overlay_has (stream->overlay, number))
+        return STORE_OK;
+    visit_overlay (stream, number);
+    store_code_t code = view_record (stream->view, row, false, &record, error);
+    if (code == STORE_OK)
+        stream->visitor->task (stream->visitor->context, record);
+    return code;
+}
+
+/* Visits live rows until the page is over; numbers that lie close together are read in one range. */
+static store_code_t visit_page (stream_t *stream, store_error_t *error)
+{
+    enum { GAP_MAX = 8, RANGE_MAX = 256 };
+    const numbers_t *live = &stream->live;
     store_code_t code = STORE_OK;
-    while (code == STORE_OK && *next < live->count && !view_is_over (view)) {
-        size_t last = *next;
-        while (last + 1 < live->count && last - *next < 256 &&
+    while (code == STORE_OK && stream->next < live->count && !view_is_over (stream->view)) {
+        size_t first = stream->next;
+        size_t last = first;
+        while (last + 1 < live->count && last - first < RANGE_MAX &&
                live->list[last + 1] - live->list[last] <= GAP_MAX)
             last++;
-        sqlite3_stmt *statement = view_statement (view, ROWS_BETWEEN);
-        sqlite3_bind_int64 (statement, 1, live->list[*next]);
+        sqlite3_stmt *statement = view_statement (stream->view, ROWS_BETWEEN);
+        sqlite3_bind_int64 (statement, 1, live->list[first]);
         sqlite3_bind_int64 (statement, 2, live->list[last]);
         bool row = true;
         while (code == STORE_OK && row) {
-            record_t *record;
-            code = view_step (view, statement, &row, error);
+            code = view_step (stream->view, statement, &row, error);
             if (code == STORE_OK && row)
-                code = view_record (view, statement, false, &record, error);
-            if (code == STORE_OK && row)
-                visitor->task (visitor->context, record);
+                code = visit_row (stream, statement, error);
         }
-        *next = last + 1;
+        stream->next = last + 1;
     }
     return code;
 }
 
-static store_code_t visit_namespace (view_t *view, int64_t ns, const store_live_visitor_t *visitor,
-                                     store_error_t *error)
+static store_code_t visit_rows (stream_t *stream, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    while (code == STORE_OK && stream->next < stream->live.count) {
+        code = view_begin (stream->view, error);
+        if (code != STORE_OK)
+            break;
+        code = visit_page (stream, error);
+        view_end (stream->view);
+    }
+    if (code == STORE_OK)
+        visit_overlay (stream, INT64_MAX);
+    return code;
+}
+
+static store_code_t visit_namespace (stream_t *stream, int64_t ns, store_error_t *error)
 {
     const char *name;
     bool row;
     uint64_t last_seq = 0;
-    sqlite3_stmt *statement = view_statement (view, LAST_EVENTS);
+    sqlite3_stmt *statement = view_statement (stream->view, LAST_EVENTS);
     sqlite3_bind_int64 (statement, 1, EVENT_KEY (ns, 0));
     sqlite3_bind_int64 (statement, 2, EVENT_KEY (ns + 1, 0));
-    store_code_t code = view_step (view, statement, &row, error);
+    store_code_t code = view_step (stream->view, statement, &row, error);
     if (code == STORE_OK && row)
         last_seq = (uint64_t) (sqlite3_column_int64 (statement, 0) - EVENT_KEY (ns, 0) +
                                sqlite3_column_int64 (statement, 1) - 1);
     sqlite3_reset (statement);
     if (code == STORE_OK)
-        code = names_text (&view->names, NAME_NAMESPACE, ns, &name, error);
-    if (code == STORE_OK)
-        visitor->ns (visitor->context, name, last_seq);
-    return code;
-}
-
-static store_code_t plan_live (view_t *view, numbers_t *spaces, numbers_t *live,
-                               store_error_t *error)
-{
-    store_code_t code = view_begin (view, error);
+        code = names_text (&stream->view->names, NAME_NAMESPACE, ns, &name, error);
     if (code != STORE_OK)
         return code;
-    code = collect (view, view_statement (view, NAMESPACES), spaces, error);
-    for (size_t i = 0; code == STORE_OK && i < spaces->count; i++)
-        code = collect_live (view, spaces->list[i], live, error);
-    if (code == STORE_OK)
-        code = collect (view, view_statement (view, LINGERING), live, error);
-    view_end (view);
-    if (live->count > 1)
-        qsort (live->list, live->count, sizeof (int64_t), number_compare);
-    return code;
+    uint64_t newer = stream->overlay == NULL ? 0 : overlay_last_seq (stream->overlay, name);
+    stream->visitor->ns (stream->visitor->context, name, newer > last_seq ? newer : last_seq);
+    return STORE_OK;
 }
 
-static store_code_t visit_namespaces (view_t *view, const numbers_t *spaces,
-                                      const store_live_visitor_t *visitor, store_error_t *error)
+/* A namespace whose first rows still wait is in the overlay alone. */
+static store_code_t visit_new_namespaces (stream_t *stream, store_error_t *error)
 {
-    store_code_t code = view_begin (view, error);
-    if (code != STORE_OK)
-        return code;
-    for (size_t i = 0; code == STORE_OK && i < spaces->count; i++)
-        code = visit_namespace (view, spaces->list[i], visitor, error);
-    view_end (view);
-    return code;
-}
-
-store_code_t load_live (view_t *view, const store_live_visitor_t *visitor, store_error_t *error)
-{
-    numbers_t spaces = {NULL, 0, 0};
-    numbers_t live = {NULL, 0, 0};
-    size_t next = 0;
-    store_code_t code = plan_live (view, &spaces, &live, error);
-    while (code == STORE_OK && next < live.count) {
-        code = view_begin (view, error);
-        if (code != STORE_OK)
-            break;
-        code = visit_page (view, &live, &next, visitor, error);
-        view_end (view);
+    store_code_t code = STORE_OK;
+    const char *name;
+    for (size_t i = 0; stream->overlay != NULL && code == STORE_OK &&
+                       (name = overlay_ns (stream->overlay, i)) != NULL;
+         i++) {
+        int64_t ns;
+        code = names_find (&stream->view->names, NAME_NAMESPACE, 0, name, &ns, error);
+        if (code == STORE_OK && ns == 0)
+            stream->visitor->ns (stream->visitor->context, name,
+                                 overlay_last_seq (stream->overlay, name));
     }
+    return code;
+}
+
+static store_code_t visit_namespaces (stream_t *stream, store_error_t *error)
+{
+    store_code_t code = view_begin (stream->view, error);
+    if (code != STORE_OK)
+        return code;
+    for (size_t i = 0; code == STORE_OK && i < stream->spaces.count; i++)
+        code = visit_namespace (stream, stream->spaces.list[i], error);
     if (code == STORE_OK)
-        code = visit_namespaces (view, &spaces, visitor, error);
-    free (spaces.list);
-    free (live.list);
+        code = visit_new_namespaces (stream, error);
+    view_end (stream->view);
+    return code;
+}
+
+static store_code_t plan_live (stream_t *stream, store_error_t *error)
+{
+    view_t *view = stream->view;
+    store_code_t code = view_begin (view, error);
+    if (code != STORE_OK)
+        return code;
+    code = collect (view, view_statement (view, NAMESPACES), &stream->spaces, error);
+    for (size_t i = 0; code == STORE_OK && i < stream->spaces.count; i++)
+        code = collect_live (view, stream->spaces.list[i], &stream->live, error);
+    if (code == STORE_OK)
+        code = collect (view, view_statement (view, LINGERING), &stream->live, error);
+    view_end (view);
+    if (stream->live.count > 1)
+        qsort (stream->live.list, stream->live.count, sizeof (int64_t), number_compare);
+    return code;
+}
+
+store_code_t load_live (view_t *view, const overlay_t *overlay, const store_live_visitor_t *visitor,
+                        store_error_t *error)
+{
+    stream_t stream = {.view = view, .overlay = overlay, .visitor = visitor};
+    names_trim (&view->names);
+    store_code_t code = plan_live (&stream, error);
+    if (code == STORE_OK)
+        code = visit_rows (&stream, error);
+    if (code == STORE_OK)
+        code = visit_namespaces (&stream, error);
+    free (stream.spaces.list);
+    free (stream.live.list);
     return code;
 }

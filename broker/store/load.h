@@ -6,6 +6,7 @@
 #ifndef TASKMQ_STORE_LOAD_H
 #define TASKMQ_STORE_LOAD_H
 
+#include "store/overlay.h"
 #include "store/view.h"
 
 /* Tells whether a task has a change that is not written yet, so that its row says nothing. */
@@ -20,7 +21,9 @@ store_code_t load_keys (view_t *view, lookup_t *keys, size_t count, store_error_
 /* As store_due, without the tasks that are dirty. */
 store_code_t load_due (view_t *view, const load_dirty_t *dirty, int64_t wall_ms, size_t limit,
                        record_t ***out, size_t *count, store_error_t *error);
-/* As store_live. Nothing may be dirty meanwhile: it reads in several transactions. */
-store_code_t load_live (view_t *view, const store_live_visitor_t *visitor, store_error_t *error);
+/* As store_live, with what is durable and not in the tables yet in overlay (NULL: nothing). It reads
+ * in several transactions; no commit may happen meanwhile. */
+store_code_t load_live (view_t *view, const overlay_t *overlay, const store_live_visitor_t *visitor,
+                        store_error_t *error);
 
 #endif

@@ -49,8 +49,9 @@ typedef struct sqlite_store {
     store_options_t options;
     gate_t gate;
     journal_t *journal;
-    tables_t *tables; /* of the store thread, once it runs */
-    view_t load;      /* of the server thread */
+    tables_t *tables;   /* of the store thread, once it runs */
+    view_t load;        /* of the server thread */
+    overlay_t *overlay; /* of the server thread; NULL but after a commit without space */
     reserve_t reserve;
 
     pthread_mutex_t due_lock; /* guards the view of the sweep */
@@ -129,19 +130,23 @@ static bool dirty_has (void *context, int64_t number)
 
 /* ---- The store thread ------------------------------------------------------------------------------- */
 
-static store_code_t write_back (tables_t *tables, batch_t *const *batches, size_t count,
-                                store_error_t *error)
+static store_code_t write_back (sqlite_store_t *self, store_error_t *error)
 {
-    store_code_t code = tables_begin (tables, error);
+    store_code_t code = tables_begin (self->tables, error);
     if (code == STORE_OK)
-        code = tables_write (tables, batches, count, error);
+        code = tables_write (self->tables, self->writing.batches, self->writing.count, error);
     if (code == STORE_OK)
-        code = tables_commit (tables, error);
-    if (code == STORE_OK)
-        code = tables_checkpoint_if_large (tables, error);
-    else
-        tables_rollback (tables);
-    return code;
+        code = tables_commit (self->tables, error);
+    if (code != STORE_OK) {
+        tables_rollback (self->tables);
+        return code;
+    }
+    /* The rows are durable. A log that finds no space to be emptied into stays longer. */
+    code = tables_checkpoint_if_large (self->tables, error);
+    if (code != STORE_ERROR_FULL)
+        return code;
+    reserve_release (&self->reserve);
+    return STORE_OK;
 }
 
 /* Waits with the lock held, at most until mono_ms. */
@@ -171,7 +176,7 @@ static store_code_t write_pending (sqlite_store_t *self, store_error_t *error)
     store_code_t code;
     while (true) {
         pthread_mutex_unlock (&self->lock);
-        code = write_back (self->tables, self->writing.batches, self->writing.count, error);
+        code = write_back (self, error);
         if (code == STORE_ERROR_FULL)
             reserve_release (&self->reserve);
         pthread_mutex_lock (&self->lock);
@@ -316,7 +321,14 @@ static void sqlite_flush (store_t *base)
 static store_code_t sqlite_load (store_t *base, lookup_t *keys, size_t count, store_error_t *error)
 {
     sqlite_store_t *self = (sqlite_store_t *) base;
-    return load_keys (&self->load, keys, count, error);
+    if (self->overlay != NULL && sqlite_written (base) >= overlay_upto (self->overlay)) {
+        overlay_free (self->overlay);
+        self->overlay = NULL;
+    }
+    store_code_t code = load_keys (&self->load, keys, count, error);
+    for (size_t i = 0; code == STORE_OK && self->overlay != NULL && i < count; i++)
+        overlay_correct (self->overlay, &keys[i]);
+    return code;
 }
 
 static store_code_t sqlite_due (store_t *base, int64_t wall_ms, size_t limit, record_t ***out,
@@ -330,15 +342,35 @@ static store_code_t sqlite_due (store_t *base, int64_t wall_ms, size_t limit, re
     return code;
 }
 
-/* After a failed commit some batches may still wait for their rows. */
-static store_code_t wait_until_clean (sqlite_store_t *self, store_error_t *error)
+/* Copies what waits to be written. The lock is held. */
+static overlay_t *make_overlay (const sqlite_store_t *self)
 {
+    size_t count = self->writing.count + self->pending.count;
+    batch_t **batches = memory_zero (count, sizeof (batch_t *));
+    for (size_t i = 0; i < self->writing.count; i++)
+        batches[i] = self->writing.batches[i];
+    for (size_t i = 0; i < self->pending.count; i++)
+        batches[self->writing.count + i] = self->pending.batches[i];
+    overlay_t *overlay = overlay_new (batches, count);
+    free (batches);
+    return overlay;
+}
+
+/* After a failed commit some batches may still wait for their rows, and if those find no space
+ * either, for long: then their images are read from memory. */
+static store_code_t wait_or_overlay (sqlite_store_t *self, store_error_t *error)
+{
+    overlay_free (self->overlay);
+    self->overlay = NULL;
     pthread_mutex_lock (&self->lock);
-    while ((self->pending.count > 0 || self->writing.count > 0) && self->broken.code == STORE_OK) {
+    while ((self->pending.count > 0 || self->writing.count > 0) && !self->stalled &&
+           self->broken.code == STORE_OK) {
         self->flush = true;
         pthread_cond_signal (&self->changed);
         wait_until (self, now_ms () + FLUSH_MS_MIN);
     }
+    if (self->stalled)
+        self->overlay = make_overlay (self);
     if (self->broken.code != STORE_OK)
         *error = self->broken;
     store_code_t code = self->broken.code;
@@ -350,9 +382,9 @@ static store_code_t sqlite_live (store_t *base, const store_live_visitor_t *visi
                                  store_error_t *error)
 {
     sqlite_store_t *self = (sqlite_store_t *) base;
-    store_code_t code = wait_until_clean (self, error);
+    store_code_t code = wait_or_overlay (self, error);
     if (code == STORE_OK)
-        code = load_live (&self->load, visitor, error);
+        code = load_live (&self->load, self->overlay, visitor, error);
     return code;
 }
 
@@ -474,6 +506,7 @@ static void sqlite_free (sqlite_store_t *self)
     view_close (&self->due);
     journal_free (&self->journal);
     tables_free (&self->tables);
+    overlay_free (self->overlay);
     reserve_destroy (&self->reserve);
     gate_destroy (&self->gate);
     dirty_free (&self->pending);

@@ -44,7 +44,7 @@ typedef struct store_error {
 
 typedef struct store_options {
     const char *directory;   /* of the data; unused by memory */
-    size_t dirty_tasks_max;  /* written back at the latest then, default 1,000 */
+    size_t dirty_tasks_max;  /* written back at the latest then, default 10,000 */
     uint32_t dirty_ms_max;   /* … or after this time, default 100 */
     size_t journal_bytes;    /* to which the journal's WAL is grown at start, default 16 MiB */
     bool synchronous_normal; /* loses the last commits on power loss; never the default */
@@ -56,7 +56,7 @@ typedef struct store_options {
 } store_options_t;
 #define STORE_OPTIONS_INIT                                                                         \
     {                                                                                              \
-        NULL, 1000, 100, 16u << 20, false, NULL, NULL, NULL                                        \
+        NULL, 10000, 100, 16u << 20, false, NULL, NULL, NULL                                       \
     }
 
 /* URI is "sqlite" or "memory". On success *out is open, recovered, checkpointed and holds a

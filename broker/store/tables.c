@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "store/images.h"
 #include "store/rows.h"
 #include "store/sqlite_schema.h"
 
@@ -169,72 +170,6 @@ const tables_meta_t *tables_meta (const tables_t *self)
     return &self->stored;
 }
 
-/* ---- What a set of batches comes to -------------------------------------------------------------- */
-
-/* The latest image of a task, with the newest bodies of the images that it stands for. */
-typedef struct image {
-    const record_t *record;
-    const buf_t *payload;
-    const buf_t *result;
-} image_t;
-
-typedef struct images {
-    number_map_t by_number; /* number to position + 1; REMOVED for a task that is gone */
-    image_t *list;
-    size_t count;
-    size_t capacity;
-} images_t;
-
-static const uint64_t REMOVED = UINT64_MAX;
-
-static void images_add (images_t *images, const record_t *record)
-{
-    bool is_new;
-    uint64_t *at = number_map_put (&images->by_number, (uint64_t) record->number, &is_new);
-    if (*at == REMOVED)
-        return;
-    if (is_new) {
-        images->list =
-            memory_grow (images->list, &images->capacity, images->count, sizeof (image_t));
-        images->list[images->count++] = (image_t){record, NULL, NULL};
-        *at = images->count;
-    }
-    image_t *image = &images->list[*at - 1];
-    if (image->payload == NULL)
-        image->payload = record->payload;
-    if (image->result == NULL)
-        image->result = record->result;
-}
-
-static int image_compare (const void *a, const void *b)
-{
-    int64_t left = ((const image_t *) a)->record->number;
-    int64_t right = ((const image_t *) b)->record->number;
-    return (left > right) - (left < right);
-}
-
-/* From the newest batch to the oldest, so that the first image of a task is its latest. */
-static void images_collect (images_t *images, batch_t *const *batches, size_t count)
-{
-    *images = (images_t){0};
-    for (size_t i = count; i > 0; i--) {
-        const batch_t *batch = batches[i - 1];
-        for (size_t k = 0; k < batch->removals_count; k++)
-            *number_map_put (&images->by_number, (uint64_t) batch->removals[k].number, NULL) =
-                REMOVED;
-        for (size_t k = batch->records_count; k > 0; k--)
-            images_add (images, batch->records[k - 1]);
-    }
-    if (images->count > 1) /* neighbours in the b-tree after each other */
-        qsort (images->list, images->count, sizeof (image_t), image_compare);
-}
-
-static void images_free (images_t *images)
-{
-    number_map_clear (&images->by_number);
-    free (images->list);
-}
-
 /* ---- Writing ------------------------------------------------------------------------------------- */
 
 static store_code_t write_removal (tables_t *self, const removal_t *removal, store_error_t *error)
@@ -305,8 +240,7 @@ static store_code_t find_names (tables_t *self, const record_t *record, row_name
 
 /* The images come in order of number: a number above all that were ever stored is a new row, which
  * a plain INSERT writes a fifth faster. */
-static store_code_t write_row (tables_t *self, const image_t *image, const buf_t *result,
-                               store_error_t *error)
+static store_code_t write_row (tables_t *self, const image_t *image, store_error_t *error)
 {
     const record_t *record = image->record;
     row_names_t names;
@@ -315,7 +249,7 @@ static store_code_t write_row (tables_t *self, const image_t *image, const buf_t
         return code;
     bool is_new = record->number > self->meta.last_number;
     sqlite3_stmt *statement = self->statements[is_new ? TASK_NEW : TASK];
-    row_bind (statement, record, &names, image->payload, result);
+    row_bind (statement, record, &names, image->payload, image->result);
     if (is_new)
         self->meta.last_number = record->number;
     else /* an update leaves the last inserted row id alone: so new rows are told from old ones */
@@ -329,12 +263,11 @@ static store_code_t write_row (tables_t *self, const image_t *image, const buf_t
 static store_code_t write_image (tables_t *self, const image_t *image, store_error_t *error)
 {
     const record_t *record = image->record;
-    const buf_t *result = record->result_bytes > 0 ? image->result : NULL;
-    store_code_t code = write_row (self, image, result, error);
+    store_code_t code = write_row (self, image, error);
     if (code == STORE_OK)
         code = write_body (self, record->number, ROW_BODY_PAYLOAD, image->payload, error);
     if (code == STORE_OK)
-        code = write_body (self, record->number, ROW_BODY_RESULT, result, error);
+        code = write_body (self, record->number, ROW_BODY_RESULT, image->result, error);
     if (code == STORE_OK)
         code = write_labels (self, record, error);
     return code;
@@ -393,9 +326,8 @@ static store_code_t write_batch (tables_t *self, const batch_t *batch, const ima
 {
     store_code_t code = STORE_OK;
     for (size_t i = 0; code == STORE_OK && i < batch->attempts_count; i++) {
-        const uint64_t *at =
-            number_map_get (&images->by_number, (uint64_t) batch->attempts[i].number);
-        if (at == NULL || *at != REMOVED) /* a removed task takes its attempts along */
+        if (!images_is_removed (
+                images, batch->attempts[i].number)) /* a removed task takes its attempts along */
             code = write_attempt (self, &batch->attempts[i], error);
     }
     for (size_t i = 0; code == STORE_OK && i < batch->blocks_count; i++)
