@@ -18,6 +18,7 @@ stall_s=60          # no event for so long means that something hangs
 slots_first=3       # tasks whose changes are shown one by one from the beginning
 slots_again=3       # and from the crash on
 bar_cells=24
+bar_step=2          # cells by which the bar grows from one line to the next in a pipe
 
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${TASKMQ_BIN:-$source_dir/build/bin}
@@ -26,6 +27,7 @@ export PATH="$bin:$PATH"
 work=
 broker_pid=
 watch_pid=
+filter_pid=
 worker_pids=()
 
 # Looks.
@@ -80,7 +82,7 @@ die ()
 clean_up ()
 {
     local pid
-    for pid in $watch_pid "${worker_pids[@]}" $broker_pid; do
+    for pid in $watch_pid $filter_pid "${worker_pids[@]}" $broker_pid; do
         kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
     done
     if [ -n "$work" ]; then
@@ -174,18 +176,6 @@ submit_all ()
     done
 }
 
-# value KEY: the string that KEY has in $line, empty if it is null. Sets $value.
-value ()
-{
-    case $line in
-    *"\"$1\":\""*)
-        value=${line#*"\"$1\":\""}
-        value=${value%%\"*}
-        ;;
-    *) value= ;;
-    esac
-}
-
 progress_line ()
 {
     local filled=$((done_count * bar_cells / ${#ids[@]})) bar='' i
@@ -212,8 +202,8 @@ show_event ()
     elif [ -t 1 ]; then
         printf '\r\e[K%s' "$(progress_line)"
         open_line=1
-    elif [ "$((done_count * bar_cells / ${#ids[@]}))" -gt "$steps_shown" ]; then
-        steps_shown=$((done_count * bar_cells / ${#ids[@]}))
+    elif [ "$((done_count * bar_cells / ${#ids[@]}))" -ge "$((cells_shown + bar_step))" ]; then
+        cells_shown=$((done_count * bar_cells / ${#ids[@]}))
         progress_line
         printf '\n'
     fi
@@ -243,25 +233,28 @@ crash_and_restart ()
     crashes=$((crashes + 1))
 }
 
+# One subscription for the whole demo. What it prints is made short before the shell, which reads
+# byte by byte, gets it on descriptor 3: kind, time, task, status and the status before.
+start_watching ()
+{
+    mkfifo "$work/events" "$work/changes"
+    exec 3<>"$work/changes"
+    local head='^\{"kind":"([a-z_]+)",.*"at":"[^"]*T([^"]*)Z","task_id":"([^"]+)",'
+    local tail='"status":"([a-z_]+)","previous":("([a-z_]+)"|null)'
+    stdbuf -oL sed -nE "s/$head.*$tail.*/\\1 \\2 \\3 \\4 \\6/p" <"$work/events" >&3 &
+    filter_pid=$!
+    taskctl -o jsonl watch --queue "$queue" --since 0 >"$work/events" 2>"$work/watch.log" &
+    watch_pid=$!
+}
+
 # Follows the events from the first one to the last task's end; crashes the broker half way.
 follow ()
 {
-    local half=$(((${#ids[@]} + 1) / 2)) line value at id kind status previous
-    mkfifo "$work/events"
-    taskctl -o jsonl watch --queue "$queue" --since 0 >"$work/events" 2>"$work/watch.log" &
-    watch_pid=$!
+    local half=$(((${#ids[@]} + 1) / 2)) at id kind status previous
     while [ "$done_count" -lt "${#ids[@]}" ]; do
-        if ! IFS= read -r -t "$stall_s" line; then
+        if ! read -r -t "$stall_s" -u 3 kind at id status previous; then
             close_line
-            die "no event for $stall_s s or the subscription ended, at $done_count of ${#ids[@]}"
-        fi
-        value kind; kind=$value
-        value task_id; id=$value
-        value status; status=$value
-        value previous; previous=$value
-        value at; at=${value#*T}; at=${at%Z}
-        if [ -z "$status" ] || [ -z "${name_of[$id]-}" ]; then
-            continue
+            die "no event for $stall_s s, at $done_count of ${#ids[@]}"
         fi
         if [ "$status" != "$previous" ]; then
             count[$status]=$((count[$status] + 1))
@@ -279,24 +272,19 @@ follow ()
         if [ "$crashes" -eq 0 ] && [ "${count[completed]}" -ge "$half" ]; then
             crash_and_restart
         fi
-    done <"$work/events"
+    done
     close_line
-    kill -TERM "$watch_pid" 2>/dev/null
-    wait "$watch_pid" 2>/dev/null
-    watch_pid=
 }
 
 # Sets equal, different, missing and repeated.
 compare ()
 {
-    local line value i id
+    local i id hash
     local -A result=()
-    while IFS= read -r line; do
-        value task_id
-        if [[ $line =~ \"result\":\"([0-9a-f]{64})\ \ -\\n\" ]]; then
-            result[$value]=${BASH_REMATCH[1]}
-        fi
-    done < <(xargs -n 500 taskctl -o jsonl get <"$work/ids")
+    while read -r id hash; do
+        result[$id]=$hash
+    done < <(xargs -n 500 taskctl -o jsonl get <"$work/ids" |
+        sed -nE 's/.*"task_id":"([^"]+)".*"result":"([0-9a-f]{64})  -\\n".*/\1 \2/p')
     mapfile -t expected < <(printf '%s\0' "${names[@]}" | xargs -0 sha256sum -z -- |
         tr '\n\0' '_\n' | cut -b 1-64)
     for i in "${!ids[@]}"; do
@@ -327,6 +315,9 @@ show_command ()
 stop_all ()
 {
     local pid
+    kill -TERM "$watch_pid"
+    wait "$watch_pid" "$filter_pid"
+    watch_pid='' filter_pid=''
     for pid in "${worker_pids[@]}"; do
         kill -TERM "$pid"
         wait "$pid" || die "a worker ended with exit status $?"
@@ -350,7 +341,7 @@ work=$(cd "$work" && pwd -P)
 declare -A name_of=() ended=() followed=()
 declare -A count=([queued]=0 [working]=0 [input_required]=0 [completed]=0 [failed]=0 [cancelled]=0)
 names=() ids=() expected=()
-took=0 done_count=0 crashes=0 open_line=0 steps_shown=0 slots=$slots_first
+took=0 done_count=0 crashes=0 open_line=0 cells_shown=0 slots=$slots_first
 equal=0 different=0 missing=0 repeated=0
 began_ms=$(now_ms)
 
@@ -367,6 +358,7 @@ say "worker 1   pid ${worker_pids[0]}   taskctl work $queue -j 2 -- sh -c '$hash
 say "worker 2   pid ${worker_pids[1]}   the same"
 
 heading '2  One task per file, its name as the payload'
+start_watching
 submit_all
 say "${#ids[@]} tasks submitted in $took ms; each acknowledgement came after its fsync"
 
