@@ -1,0 +1,98 @@
+#!/bin/sh
+# submit --batch: all lines are checked first, then one line of output per line of input.
+. "$(dirname "$0")/lib.sh"
+start_broker
+
+cat >good.jsonl <<'END'
+{"queue":"q","data":"text"}
+{"queue":"q","data":{"base64":"AAH/"},"priority":9}
+{"queue":"q","data":{"any":["JSON",1.5,null]},"ttl":"2h","labels":{"a":"1"},"meta":{"b":2}}
+{"queue":"q","data":[1, 2]}
+{"queue":"q","data":7,"max_attempts":1,"session":"s","dedup_key":"k","method":"m"}
+
+{"queue":"q","id":"01890000-0000-7000-8000-0000000000cc"}
+END
+run 0 taskctl submit --batch good.jsonl
+out_lines 6
+out_lacks '^$'
+cp out ids
+payload ()
+{
+    run 0 taskctl payload "$(sed -n "$1p" ids)"
+}
+payload 1
+printf text | cmp -s - out || fail 'payload 1'
+payload 2
+printf '\0\001\377' | cmp -s - out || fail 'payload 2'
+payload 3
+printf '{"any":["JSON",1.5,null]}' | cmp -s - out || fail 'payload 3'
+payload 4
+printf '[1,2]' | cmp -s - out || fail 'payload 4'
+payload 5
+printf 7 | cmp -s - out || fail 'payload 5'
+[ "$(sed -n 6p ids)" = 01890000-0000-7000-8000-0000000000cc ] || fail 'id 6'
+run 0 taskctl -o json get "$(sed -n 3p ids)"
+json ttl_ms 7200000
+json labels '{"a":"1"}'
+json meta '{"b":2}'
+
+# From stdin, as JSON.
+taskctl -o jsonl submit --batch - <good.jsonl >out 2>err || fail 'from stdin'
+out_lines 6
+golden batch.jsonl
+err_has '^2 existed already$'
+
+# A broken line is named, and nothing is submitted.
+broken ()
+{
+    printf '{"queue":"bad"}\n%s\n' "$1" >bad.jsonl
+    run 2 taskctl submit --batch bad.jsonl
+    out_lines 0
+    err_has "^taskctl: line 2: $2"
+    err_has '^nothing was submitted$'
+}
+broken '{"queue":"bad"' '.'
+broken '[1]' 'it must be a JSON object'
+broken '{"data":"x"}' 'queue is missing'
+broken '{"queue":"a b"}' 'queue must be'
+broken '{"queue":"bad","queue":"worse"}' 'duplicate'
+broken '{"queue":"bad","delay":"5m"}' "unknown key 'delay'"
+broken '{"queue":"bad","wait":true}' "unknown key 'wait'"
+broken '{"queue":"bad","dedup-key":"x"}' "unknown key 'dedup-key'"
+broken '{"queue":"bad","ttl":5}' 'ttl must be a string'
+broken '{"queue":"bad","ttl":"5"}' "ttl '5' must be a duration"
+broken '{"queue":"bad","priority":"5"}' 'priority must be a whole number'
+broken '{"queue":"bad","priority":300}' "priority '300' must be"
+broken '{"queue":"bad","data":{"base64":"AA"}}' 'data: the base64 is not valid'
+broken '{"queue":"bad","labels":{"a":1}}' "labels: 'a' must be"
+broken '{"queue":"bad","meta":[]}' 'meta must be an object'
+broken '{"queue":"bad","id":"x"}' 'the id must be a UUIDv7'
+run 0 taskctl count --queue bad
+out 0
+run 2 taskctl submit --batch /nonexistent
+run 2 taskctl submit --batch good.jsonl --ttl 5m
+err_has 'does not go with --batch'
+run 2 taskctl submit q --batch good.jsonl
+
+# What the broker refuses leaves an empty line; the others are accepted.
+cat >some.jsonl <<'END'
+{"queue":"q","data":"one"}
+{"queue":"q","data":"other content","dedup_key":"k"}
+{"queue":"q","data":"three"}
+END
+run 9 taskctl submit --batch some.jsonl
+out_lines 3
+[ -z "$(sed -n 2p out)" ] || fail 'the refused line has an id'
+err_has '^taskctl: line 2: '
+
+# Many lines: one id each, all different, all there.
+i=0
+while [ "$i" -lt 5000 ]; do
+    i=$((i + 1))
+    printf '{"queue":"many","data":"%d"}\n' "$i"
+done >many.jsonl
+run 0 taskctl --timeout 30s submit --batch many.jsonl
+out_lines 5000
+[ "$(sort -u out | wc -l)" -eq 5000 ] || fail 'ids are repeated'
+run 0 taskctl count --queue many
+out 5000

@@ -1,0 +1,225 @@
+# shellcheck shell=sh
+# The vocabulary of the scenarios. A scenario is a POSIX sh script that sources this file, and ends
+# with 0 if everything it said was true. It runs in a fresh directory of its own; the broker and every
+# other process that it started is ended, by its id, when it ends.
+#
+#   start_broker            taskmqd on ./.taskmq, answering when this returns
+#   stop_broker             SIGTERM, must end with 0            kill_broker      SIGKILL
+#   run EXIT COMMAND...     must end with EXIT; stdout is kept in ./out, stderr in ./err
+#   out TEXT / err TEXT     stdout or stderr of the last run is exactly TEXT
+#   out_has RE / err_has RE some line matches; out_lacks RE / err_lacks RE: none does
+#   out_lines N             stdout has N lines
+#   json KEY VALUE          the one JSON object in ./out has "KEY":VALUE (VALUE as JSON text)
+#   golden NAME             ./out with ids and times made neutral is the file golden/NAME
+#                           (GOLDEN=update in the environment writes the file instead; read it!)
+#   spawn NAME COMMAND...   in the background; ./NAME.out and ./NAME.err
+#   ended NAME EXIT         waits for it; it must end with EXIT
+#   signal NAME SIGNAL      to that process
+#   eventually COMMAND...   repeats it until it succeeds, for at most 20 seconds
+#   status_of ID            prints the status of a task
+
+set -u
+export LC_ALL=C.UTF-8
+unset TASKMQ_ENDPOINT TASKMQ_NAMESPACE TASKMQ_TIMEOUT NO_COLOR CLICOLOR_FORCE COLUMNS
+
+scenario=$(basename "$0" .sh)
+scenario_dir=$(cd "$(dirname "$0")" && pwd)
+PATH="$TASKMQ_BIN:$PATH"
+room=$(mktemp -d "${TMPDIR:-/tmp}/taskmq-$scenario.XXXXXX") || exit 1
+cd "$room" || exit 1
+last_command=
+
+broker_pid=
+spawned=
+
+clean_up ()
+{
+    for spawned_name in $spawned; do
+        spawned_pid=$(cat "$spawned_name.pid")
+        kill -KILL "$spawned_pid" 2>/dev/null
+        wait "$spawned_pid" 2>/dev/null
+    done
+    if [ -n "$broker_pid" ]; then
+        kill -KILL "$broker_pid" 2>/dev/null
+        wait "$broker_pid" 2>/dev/null
+    fi
+    cd /
+    rm -rf "$room"
+}
+trap clean_up EXIT
+trap 'exit 1' INT TERM
+
+fail ()
+{
+    {
+        printf '%s: %s\n' "$scenario" "$*"
+        printf '   after: %s\n' "$last_command"
+        for kept in out err broker.err; do
+            if [ -s "$kept" ]; then
+                printf -- '-- the end of %s\n' "$kept"
+                tail -n 15 "$kept"
+            fi
+        done
+    } >&2
+    exit 1
+}
+
+# --- processes ----------------------------------------------------------------------------------
+
+eventually ()
+{
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 400 ] || fail "did not come true: $*"
+        sleep 0.05
+    done
+}
+
+start_broker ()
+{
+    taskmqd --data "$room/.taskmq" >>broker.out 2>>broker.err &
+    broker_pid=$!
+    eventually test -s .taskmq/endpoint
+    run 0 taskctl --timeout 20s ping
+}
+
+stop_broker ()
+{
+    kill -TERM "$broker_pid"
+    wait "$broker_pid" || fail "taskmqd ended with $?"
+    broker_pid=
+}
+
+kill_broker ()
+{
+    kill -KILL "$broker_pid"
+    wait "$broker_pid" 2>/dev/null
+    broker_pid=
+}
+
+spawn ()
+{
+    spawn_name=$1
+    shift
+    : >"$spawn_name.out" # what an earlier one of this name said is not to be waited for
+    "$@" >"$spawn_name.out" 2>"$spawn_name.err" </dev/null &
+    printf '%s\n' "$!" >"$spawn_name.pid"
+    spawned="$spawned $spawn_name"
+}
+
+signal ()
+{
+    kill "-$2" "$(cat "$1.pid")" || fail "$1 is not running"
+}
+
+# A process that hangs is ended by the time limit of the test.
+ended ()
+{
+    last_command="waiting for $1"
+    wait "$(cat "$1.pid")"
+    ended_with=$?
+    kept=
+    for spawned_name in $spawned; do
+        [ "$spawned_name" = "$1" ] || kept="$kept $spawned_name"
+    done
+    spawned=$kept
+    cp "$1.out" out
+    cp "$1.err" err
+    [ "$ended_with" -eq "$2" ] || fail "$1 ended with $ended_with, not $2"
+}
+
+# --- what was printed ---------------------------------------------------------------------------
+
+run ()
+{
+    wanted=$1
+    shift
+    last_command=$*
+    "$@" >out 2>err </dev/null
+    got=$?
+    [ "$got" -eq "$wanted" ] || fail "exit code $got, not $wanted"
+}
+
+out ()
+{
+    printf '%s\n' "$1" | cmp -s - out || fail "stdout is not: $1"
+}
+
+err ()
+{
+    printf '%s\n' "$1" | cmp -s - err || fail "stderr is not: $1"
+}
+
+out_has ()
+{
+    grep -Eqe "$1" out || fail "no line of stdout matches: $1"
+}
+
+out_lacks ()
+{
+    ! grep -Eqe "$1" out || fail "a line of stdout matches: $1"
+}
+
+err_has ()
+{
+    grep -Eqe "$1" err || fail "no line of stderr matches: $1"
+}
+
+err_lacks ()
+{
+    ! grep -Eqe "$1" err || fail "a line of stderr matches: $1"
+}
+
+out_lines ()
+{
+    [ "$(wc -l <out)" -eq "$1" ] || fail "stdout has $(wc -l <out) lines, not $1"
+}
+
+json ()
+{
+    grep -qF "\"$1\":$2" out || fail "stdout lacks \"$1\":$2"
+}
+
+# Ids, times and what depends on the machine become words.
+neutral ()
+{
+    sed -E -e 's/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/ID/g' \
+        -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z/TIME/g' \
+        -e 's/"owner":"[^"]*"/"owner":"OWNER"/g; s/"actor":"uid:[^"]*"/"actor":"ACTOR"/g' \
+        -e 's/"worker":"[^"]*"/"worker":"WORKER"/g; s/"version":[0-9]+/"version":N/g' "$@"
+}
+
+golden ()
+{
+    neutral out >out.neutral
+    if [ "${GOLDEN-}" = update ]; then
+        cp out.neutral "$scenario_dir/golden/$1"
+    fi
+    if ! cmp -s out.neutral "$scenario_dir/golden/$1"; then
+        diff "$scenario_dir/golden/$1" out.neutral >&2
+        fail "stdout is not golden/$1"
+    fi
+}
+
+# --- tasks --------------------------------------------------------------------------------------
+
+# Submits with these arguments and keeps the id in $id.
+submit ()
+{
+    run 0 taskctl submit "$@"
+    id=$(cat out)
+    printf '%s' "$id" | grep -Eqx '[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}' ||
+        fail "not an id: $id"
+}
+
+status_of ()
+{
+    taskctl -o json get "$1" | sed -n 's/.*"status":"\([a-z_]*\)".*/\1/p'
+}
+
+# is STATUS ID: for `eventually`.
+is ()
+{
+    [ "$(status_of "$2")" = "$1" ]
+}

@@ -1,0 +1,97 @@
+#!/bin/sh
+# list and count: order, filters, pages, formats.
+. "$(dirname "$0")/lib.sh"
+start_broker
+
+run 0 taskctl list
+err 'no tasks'
+run 0 taskctl -o json list
+out '{"items":[],"next":null}'
+run 0 taskctl count
+out 0
+
+# Newest first.
+i=0
+while [ "$i" -lt 7 ]; do
+    i=$((i + 1))
+    submit "q$((i % 2))" --data "$i" --session "s$((i % 3))"
+    printf '%s\n' "$id" >>ids
+done
+sort -r ids >newest
+run 0 taskctl -o id list
+cmp -s newest out || fail 'not newest first'
+run 0 taskctl list
+out_has '^ID +STATUS +QUEUE +CREATED +TOOK +TRY +REMARK$'
+out_has "^$(head -n 1 ids)  queued  q1 "
+out_lines 8
+run 0 taskctl -o wide ls
+out_has '^ID .* SESSION +PRIORITY +METHOD .* LABELS +REMARK$'
+
+# Pages by limit and cursor join into the whole.
+run 0 taskctl -o id list --limit 3
+cp out pages
+err_has '^more follow: --cursor [^ ]+, or --all$'
+cursor=$(sed -n 's/^more follow: --cursor \([^,]*\),.*/\1/p' err)
+run 0 taskctl -o id list --limit 3 --cursor "$cursor"
+cat out >>pages
+run 0 taskctl -o json list --limit 3 --cursor "$cursor"
+out_has '^\],"next":"[^"]+"\}$'
+cursor=$(sed -n 's/^more follow: --cursor \([^,]*\),.*/\1/p' err)
+cursor=$(sed -n 's/^\],"next":"\(.*\)"}$/\1/p' out)
+run 0 taskctl -o id list --limit 3 --cursor "$cursor"
+cat out >>pages
+out_lines 1
+err_lacks more
+cmp -s newest pages || fail 'the pages are not the whole'
+run 2 taskctl list --limit 3 --cursor "$cursor" --queue q0
+err_has '^hint: a cursor goes with the filters'
+run 2 taskctl list --cursor nonsense
+run 0 taskctl -o jsonl list --all
+out_lines 7
+
+# Filters: several of one kind are OR, different kinds AND.
+run 0 taskctl count --queue q1
+out 4
+run 0 taskctl count --queue q1 --queue q0
+out 7
+run 0 taskctl count --queue q1 --session s1
+out 2
+run 0 taskctl count --session s1 --session s2
+out 5
+run 0 taskctl cancel "$(head -n 1 ids)"
+run 0 taskctl count --status queued
+out 6
+run 0 taskctl count --status queued --status cancelled
+out 7
+run 0 taskctl -o json count --status cancelled
+out '{"count":1}'
+run 0 taskctl -o id list --status cancelled
+out "$(head -n 1 ids)"
+
+# Times are half open.
+run 0 taskctl count --since 1h
+out 7
+run 0 taskctl count --until 1h
+out 0
+run 0 taskctl -o json get "$(sed -n 4p ids)"
+at=$(sed -n 's/.*"created_at":"\([^"]*\)".*/\1/p' out)
+since=$(taskctl count --since "$at")
+until=$(taskctl count --until "$at")
+[ $((since + until)) -eq 7 ] || fail "$since since and $until until $at are not 7"
+[ "$since" -ge 4 ] || fail "$since since $at, which is the time of the fourth of seven"
+
+# More than the broker gives in one page.
+i=0
+while [ "$i" -lt 2300 ]; do
+    i=$((i + 1))
+    printf '{"queue":"many"}\n'
+done >many.jsonl
+run 0 taskctl --timeout 30s submit --batch many.jsonl
+run 0 taskctl -o id list --queue many --all
+out_lines 2300
+run 0 taskctl list --queue many --all
+out_lines 2301
+run 0 taskctl -o id list --queue many --limit 1500
+out_lines 1500
+run 0 taskctl -o json list --queue many --all
+out_has '^\],"next":null\}$'

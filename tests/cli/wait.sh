@@ -1,0 +1,63 @@
+#!/bin/sh
+# shellcheck disable=SC2016 # the shells of the programs expand these
+# wait: a line per task as it ends, and what the exit code says of all of them.
+. "$(dirname "$0")/lib.sh"
+start_broker
+spawn worker taskctl work -j 4 jobs -- sh -c 'exit "$(cat)"'
+
+submit jobs --data 0
+good=$id
+run 0 taskctl wait "$good"
+out_has "^$good  completed  jobs"
+run 0 taskctl -o json wait "$good"
+out_has '^\{"items":\[$'
+json status '"completed"'
+run 0 taskctl -o jsonl wait "$good"
+out_lines 1
+run 0 taskctl -o id wait "$good"
+out "$good"
+
+submit jobs --data 100
+bad=$id
+run 8 taskctl wait "$good" "$bad"
+out_lines 2
+submit nobody
+run 7 taskctl wait --for 200ms "$good" "$bad" "$id"
+out_lines 2
+err_has '1 of 3 tasks have not ended in 200ms'
+run 5 taskctl wait "$good" 01890000-0000-7000-8000-0000000000dd
+out_lines 1
+run 5 taskctl wait "$bad" 01890000-0000-7000-8000-0000000000dd
+run 8 taskctl wait "$bad"
+submit nobody
+run 0 taskctl cancel "$id"
+run 8 taskctl wait "$id"
+out_has "^$id  cancelled"
+
+# It outlives the broker: a wait that began before a crash ends after it.
+submit later --data 0
+spawn waiter taskctl wait "$id"
+eventually taskctl ping
+kill_broker
+start_broker
+spawn second taskctl work later -- true
+ended waiter 0
+out_has "^$id  completed"
+
+# Many at once.
+i=0
+while [ "$i" -lt 1200 ]; do
+    i=$((i + 1))
+    printf '{"queue":"many","data":"0"}\n'
+done >many.jsonl
+run 0 taskctl --timeout 30s submit --batch many.jsonl
+cp out ids
+spawn third taskctl work -j 4 many -- true
+# shellcheck disable=SC2046 # ids hold no spaces
+run 0 taskctl -o id wait --for 100s $(cat ids)
+sort out >ended
+sort ids | cmp -s - ended || fail 'not every task is named once'
+for name in worker second third; do
+    signal $name TERM
+    ended $name 0
+done

@@ -1,0 +1,94 @@
+#!/bin/sh
+# shellcheck disable=SC2016 # the shells of the programs expand these
+# watch: live events, from a cursor, and every way to end it.
+. "$(dirname "$0")/lib.sh"
+start_broker
+
+# From the beginning, nothing skipped; the cursor at the end goes on without a repeat.
+submit jobs --data 1
+first=$id
+submit jobs --data 2
+run 0 taskctl cancel "$id"
+run 0 taskctl -o jsonl watch --since 0 --count 3
+out_lines 3
+golden watch.jsonl
+err_has '^cursor: [0-9]+-3$'
+run 0 taskctl -o jsonl watch --since 0 --count 2
+cursor=$(sed -n 's/^cursor: //p' err)
+run 0 taskctl -o jsonl watch --since "$cursor" --count 1
+json kind '"cancelled"'
+json seq 3
+run 0 taskctl -o jsonl watch --since 2 --count 1
+json seq 3
+run 0 taskctl -o jsonl watch --since 1h --count 3
+out_lines 3
+run 2 taskctl watch --since 99-1-2
+run 0 taskctl watch --since 0 --count 1
+out_has "^[0-9:.]{12}  submitted +$first  jobs"
+
+# Elapsed time is no failure.
+run 0 taskctl -o jsonl watch --for 100ms
+out_lines 0
+err_has '^cursor: '
+
+# Filters.
+run 0 taskctl -o jsonl watch --since 0 --status cancelled --count 1
+json seq 3
+submit other --session s1
+run 0 taskctl -o jsonl watch --since 0 --queue other --count 1
+json seq 4
+run 0 taskctl -o jsonl watch --since 0 --session s1 --count 1
+json seq 4
+run 0 taskctl -o id watch --since 0 --count 1 "$first"
+out "$first"
+
+# A snapshot comes before what happens.
+run 0 taskctl -o jsonl watch --snapshot --queue other --for 300ms
+out_lines 1
+json kind '"snapshot"'
+json status '"queued"'
+
+# Until a status: what happened before counts too.
+run 0 taskctl watch --until cancelled "$(taskctl -o id list --status cancelled)"
+spawn watcher taskctl -o jsonl watch --since 0 --until completed "$first"
+spawn worker taskctl work jobs -- sh -c 'echo "progress 1/2 half way" >&"$TASKMQ_FD"; cat'
+ended watcher 0
+out_has '"kind":"submitted"'
+out_has '"kind":"claimed"'
+tail -n 1 out | grep -q '"kind":"completed"' || fail 'the last event is not the end'
+run 5 taskctl watch --until working "$first" 01890000-0000-7000-8000-0000000000dd
+submit nobody
+run 0 taskctl cancel "$id"
+run 8 taskctl watch --until working "$id"
+submit jobs
+run 0 taskctl watch --until working "$id"
+
+# Live, and through a crash of the broker: nothing twice, nothing left out.
+spawn live taskctl -o jsonl watch --queue live --count 4
+eventually grep -q . live.pid
+submit jobs
+run 0 taskctl wait "$id"
+submit live
+kill_broker
+start_broker
+submit live
+submit live
+submit live
+ended live 0
+out_lines 4
+[ "$(sed -n 's/.*"task_id":"\([^"]*\)".*/\1/p' out | sort -u | wc -l)" -eq 4 ] ||
+    fail 'a task is shown twice'
+
+# Signals end it in order, with the cursor.
+spawn stopped taskctl watch --since 0
+eventually test -s stopped.out
+signal stopped INT
+ended stopped 130
+err_has '^cursor: [0-9]+-[0-9]+$'
+spawn stopped taskctl watch --since 0
+eventually test -s stopped.out
+signal stopped TERM
+ended stopped 143
+err_has '^cursor: '
+signal worker TERM
+ended worker 0

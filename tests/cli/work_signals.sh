@@ -1,0 +1,122 @@
+#!/bin/sh
+# work: cancel, drain, giving back, and the broker going away under it.
+. "$(dirname "$0")/lib.sh"
+start_broker
+
+# Cancel reaches the program: on TASKMQ_FD and as SIGTERM to its process group.
+cat >patient <<'END'
+#!/bin/bash
+trap 'read -r -t 10 word <&$TASKMQ_FD; echo "$word" >>heard; exit 0' TERM
+sleep 1000 &
+echo $! >child
+echo >running
+wait
+END
+chmod +x patient
+spawn worker taskctl work slow -- ./patient
+submit slow
+eventually test -e running
+run 0 taskctl cancel "$id"
+eventually grep -qx cancel heard
+child_is_gone ()
+{
+    ! kill -0 "$(cat child)" 2>/dev/null
+}
+eventually child_is_gone
+acknowledged ()
+{
+    taskctl -o json get --events "$id" | grep -q '"kind":"cancel_acknowledged"'
+}
+eventually acknowledged
+run 8 taskctl result "$id"
+rm -f running
+
+# One that does not listen is killed after the grace.
+cat >deaf <<'END'
+#!/bin/sh
+trap '' TERM
+echo >running
+while :; do sleep 0.1; done
+END
+chmod +x deaf
+spawn deaf_worker taskctl work deaf -- ./deaf
+submit deaf
+eventually test -e running
+run 0 taskctl cancel "$id"
+eventually acknowledged
+signal deaf_worker TERM
+ended deaf_worker 0
+
+# SIGTERM drains: what runs is finished, nothing is taken, exit 0.
+cat >gated <<'END'
+#!/bin/sh
+echo >"running.$TASKMQ_TASK_ID"
+until [ -e gate ]; do sleep 0.05; done
+echo finished
+END
+chmod +x gated
+spawn draining taskctl work gated -j 2 -- ./gated
+submit gated
+first=$id
+eventually test -e "running.$first"
+signal draining TERM
+eventually grep -q 'finishing 1 tasks' draining.err
+submit gated
+: >gate
+ended draining 0
+run 0 taskctl result "$first"
+out finished
+run 6 taskctl result "$id"
+run 0 taskctl cancel "$id"
+rm gate
+
+# A second one gives back, uncounted: exit 143, and by SIGINT 130.
+for kind in TERM INT; do
+    spawn leaving taskctl work gated -- ./gated
+    submit gated
+    eventually test -e "running.$id"
+    signal leaving TERM
+    eventually grep -q 'finishing 1 tasks' leaving.err
+    signal leaving $kind
+    if [ $kind = TERM ]; then ended leaving 143; else ended leaving 130; fi
+    eventually is queued "$id"
+    run 0 taskctl -o json get --events "$id"
+    json attempt 1
+    out_has '"kind":"released"'
+    run 0 taskctl cancel "$id"
+done
+
+# The broker dies while a program runs, and its result arrives after all.
+spawn loyal taskctl work loyal -- ./gated
+submit loyal
+eventually test -e "running.$id"
+kill_broker
+: >gate
+start_broker
+run 0 taskctl wait --for 30s "$id"
+run 0 taskctl -o json get "$id"
+json attempt 1
+run 0 taskctl result "$id"
+out finished
+submit loyal
+run 0 taskctl wait --for 30s "$id"
+signal loyal TERM
+ended loyal 0
+
+# A worker that is killed leaves no program behind, and its task runs again elsewhere.
+rm gate
+spawn killed taskctl work gated -- ./patient
+rm -f running child
+submit gated
+eventually test -e running
+signal killed KILL
+ended killed 137
+: >gate
+spawn heir taskctl work gated -- ./gated
+run 0 taskctl wait --for 60s "$id"
+run 0 taskctl result "$id"
+out finished
+signal heir TERM
+ended heir 0
+signal worker TERM
+ended worker 0
