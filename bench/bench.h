@@ -22,7 +22,7 @@ enum {
     BENCH_PAYLOAD_BYTES = 200,
     BENCH_WINDOW = 1000,      /* submits outstanding per pipelined producer */
     BENCH_PREFETCH = 100,     /* assignments held by a pipelined worker */
-    BENCH_BACKLOG_MAX = 5000, /* lives begun and not ended before pipelined producers pause */
+    BENCH_BACKLOG_MAX = 2000, /* lives outstanding of both pipelined producers together */
     BENCH_TAKE_MAX = 256,
     BENCH_PATH_MAX = 512
 };

@@ -21,7 +21,7 @@ void bytes_clear (bytes_t *self)
     self->failed = false;
 }
 
-uint8_t *bytes_reserve (bytes_t *self, size_t size)
+uint8_t *bytes_grow (bytes_t *self, size_t size)
 {
     if (self->failed)
         return NULL;
@@ -45,24 +45,6 @@ uint8_t *bytes_reserve (bytes_t *self, size_t size)
         self->capacity = capacity;
     }
     return self->data + self->length;
-}
-
-void bytes_append (bytes_t *self, const void *data, size_t size)
-{
-    uint8_t *room = bytes_reserve (self, size);
-    if (room == NULL || size == 0)
-        return;
-    memcpy (room, data, size);
-    self->length += size;
-}
-
-void bytes_append_byte (bytes_t *self, uint8_t byte)
-{
-    uint8_t *room = bytes_reserve (self, 1);
-    if (room == NULL)
-        return;
-    *room = byte;
-    self->length++;
 }
 
 void bytes_append_text (bytes_t *self, const char *text)

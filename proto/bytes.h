@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef struct bytes {
     uint8_t *data; /* NULL while nothing was appended; not NUL-terminated */
@@ -30,10 +31,32 @@ typedef struct bytes {
 
 void bytes_free (bytes_t *self);  /* frees the memory and makes the buffer empty */
 void bytes_clear (bytes_t *self); /* makes it empty, keeps the memory, forgets a failure */
-/* Room for size more bytes at the end, which the caller counts (length += …); NULL on failure. */
-uint8_t *bytes_reserve (bytes_t *self, size_t size);
-void bytes_append (bytes_t *self, const void *data, size_t size);
-void bytes_append_byte (bytes_t *self, uint8_t byte);
+/* Grows the buffer: bytes_reserve when there is not enough room. */
+uint8_t *bytes_grow (bytes_t *self, size_t size);
+/* Room for size more bytes at the end, which the caller counts (length += …); NULL on failure. This
+ * and the next two are inline: every message is written by them, some bytes at a time. */
+static inline uint8_t *bytes_reserve (bytes_t *self, size_t size)
+{
+    if (self->data == NULL || self->failed || size > self->capacity - self->length)
+        return bytes_grow (self, size);
+    return self->data + self->length;
+}
+static inline void bytes_append_byte (bytes_t *self, uint8_t byte)
+{
+    uint8_t *room = bytes_reserve (self, 1);
+    if (room == NULL)
+        return;
+    *room = byte;
+    self->length++;
+}
+static inline void bytes_append (bytes_t *self, const void *data, size_t size)
+{
+    uint8_t *room = bytes_reserve (self, size);
+    if (room == NULL || size == 0)
+        return;
+    memcpy (room, data, size);
+    self->length += size;
+}
 void bytes_append_text (bytes_t *self, const char *text);
 /* Puts a NUL behind the contents without counting it. The text, or NULL on failure. */
 const char *bytes_text (bytes_t *self);

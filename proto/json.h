@@ -45,6 +45,7 @@ void json_write_object_begin (json_writer_t *self);
 void json_write_object_end (json_writer_t *self);
 void json_write_array_begin (json_writer_t *self);
 void json_write_array_end (json_writer_t *self);
+/* key: printable ASCII without quote and backslash, as all of ours and all names (S18) are. */
 void json_write_key (json_writer_t *self, const char *key);
 void json_write_null (json_writer_t *self);
 void json_write_bool (json_writer_t *self, bool value);

@@ -7,7 +7,6 @@
 #include "json.h"
 #include "units.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -52,8 +51,16 @@ void json_write_array_end (json_writer_t *self)
 
 void json_write_key (json_writer_t *self, const char *key)
 {
-    json_write_string (self, key, strlen (key));
-    bytes_append_byte (self->out, ':');
+    begin_value (self);
+    size_t length = strlen (key);
+    uint8_t *room = bytes_reserve (self->out, length + 3);
+    if (room == NULL)
+        return;
+    room[0] = '"';
+    memcpy (room + 1, key, length);
+    room[length + 1] = '"';
+    room[length + 2] = ':';
+    self->out->length += length + 3;
     self->comma = false;
 }
 
@@ -69,20 +76,28 @@ void json_write_bool (json_writer_t *self, bool value)
     write_text (self, value ? "true" : "false");
 }
 
-void json_write_uint (json_writer_t *self, uint64_t value)
+static void write_number (json_writer_t *self, uint64_t magnitude, bool negative)
 {
     char digits[24];
-    snprintf (digits, sizeof digits, "%" PRIu64, value);
+    char *at = digits + sizeof digits;
+    do {
+        *--at = (char) ('0' + magnitude % 10);
+        magnitude /= 10;
+    } while (magnitude > 0);
+    if (negative)
+        *--at = '-';
     begin_value (self);
-    write_text (self, digits);
+    bytes_append (self->out, at, (size_t) (digits + sizeof digits - at));
+}
+
+void json_write_uint (json_writer_t *self, uint64_t value)
+{
+    write_number (self, value, false);
 }
 
 void json_write_int (json_writer_t *self, int64_t value)
 {
-    char digits[24];
-    snprintf (digits, sizeof digits, "%" PRId64, value);
-    begin_value (self);
-    write_text (self, digits);
+    write_number (self, value < 0 ? 0 - (uint64_t) value : (uint64_t) value, value < 0);
 }
 
 /* Strings. */
@@ -210,15 +225,19 @@ void json_write_raw (json_writer_t *self, const void *text, size_t length)
 static void write_base64 (json_writer_t *self, const uint8_t *at, size_t length)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < length; i += 3) {
+    uint8_t *room = bytes_reserve (self->out, (length + 2) / 3 * 4);
+    if (room == NULL)
+        return;
+    self->out->length += (length + 2) / 3 * 4;
+    for (size_t i = 0; i < length; i += 3, room += 4) {
         size_t left = length - i;
         unsigned long group = (unsigned long) at[i] << 16;
         group |= left > 1 ? (unsigned long) at[i + 1] << 8 : 0;
         group |= left > 2 ? (unsigned long) at[i + 2] : 0;
-        const char quad[4] = {digits[group >> 18], digits[group >> 12 & 63],
-                              left > 1 ? digits[group >> 6 & 63] : '=',
-                              left > 2 ? digits[group & 63] : '='};
-        bytes_append (self->out, quad, sizeof quad);
+        room[0] = (uint8_t) digits[group >> 18];
+        room[1] = (uint8_t) digits[group >> 12 & 63];
+        room[2] = (uint8_t) (left > 1 ? digits[group >> 6 & 63] : '=');
+        room[3] = (uint8_t) (left > 2 ? digits[group & 63] : '=');
     }
 }
 
