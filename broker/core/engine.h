@@ -50,7 +50,7 @@ typedef struct engine_config {
     size_t links_max;           /* 10,000 */
     size_t pending_inputs_soft; /* not yet durable, or not yet written back (A12, A19) */
     size_t pending_bytes_soft;
-    size_t dirty_tasks_soft;    /* 4,000 */
+    size_t dirty_tasks_soft;    /* 20,000 */
     size_t dirty_bytes_soft;    /* 64 MiB */
     size_t ring_bytes;          /* newest events in memory, all namespaces, 4 MiB */
     size_t payload_cache_bytes; /* 64 MiB */
@@ -62,7 +62,7 @@ typedef struct engine_config {
 } engine_config_t;
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \
-        {0}, "taskmqd", 1000000, 10000, 20000, 16u << 20, 4000, 64u << 20, 4u << 20, 64u << 20,    \
+        {0}, "taskmqd", 1000000, 10000, 20000, 16u << 20, 20000, 64u << 20, 4u << 20, 64u << 20,    \
             TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS, TMQ_GONE_GRACE_MS, 0                          \
     }
 
