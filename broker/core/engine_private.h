@@ -299,6 +299,7 @@ struct subscription {
     size_t snapshot_mark;    /* … before the last message */
     int64_t snapshot_before; /* number that the next page begins below; 0: from the newest */
     bool snapshot_more;      /* pages follow */
+    bool snapshot_read;      /* the page is here, perhaps empty */
     bool snapshot_told;      /* the message with `last` has left */
 };
 
@@ -712,7 +713,6 @@ typedef struct event {
 } event_t;
 void pack_event (bytes_t *out, const event_t *event); /* one element of an EventList */
 tmq_phase_t task_phase (const task_t *task);
-tmq_phase_t record_phase (const engine_t *self, const record_t *record);
 /* As field of an enclosing message. */
 void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_t phase,
                 uint32_t body_bytes);

@@ -281,7 +281,7 @@ static size_t pack_page (engine_t *self, bytes_t *out, const read_t *read)
         size_t before = out->length;
         if (record_is_expired (self, record))
             continue;
-        pack_task (out, 1, record, record_phase (self, record), 0);
+        pack_task (out, 1, record, record_phase (record, self->wall), 0);
         if (out->length > ENVELOPE_FILL_BYTES && before > 64) {
             out->length = before;
             break;

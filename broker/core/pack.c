@@ -127,13 +127,6 @@ tmq_phase_t task_phase (const task_t *task)
     return late ? TMQ_PHASE_LATE : TMQ_PHASE_LEASED;
 }
 
-tmq_phase_t record_phase (const engine_t *self, const record_t *record)
-{
-    if (record->status == TMQ_STATUS_QUEUED)
-        return record->not_before > self->wall ? TMQ_PHASE_SCHEDULED : TMQ_PHASE_READY;
-    return record->status == TMQ_STATUS_WORKING ? TMQ_PHASE_LEASED : TMQ_PHASE_NONE;
-}
-
 static void pack_progress (bytes_t *out, uint32_t field, const record_t *record)
 {
     if (record->progress_done == 0 && record->progress_total == 0 &&

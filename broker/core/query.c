@@ -31,7 +31,8 @@ static const record_t *view (const found_t *found, record_t *out, task_texts_t *
 
 static tmq_phase_t phase_of (const engine_t *self, const found_t *found)
 {
-    return found->task != NULL ? task_phase (found->task) : record_phase (self, found->record);
+    return found->task != NULL ? task_phase (found->task)
+                               : record_phase (found->record, self->wall);
 }
 
 /* Finds the task of a request; false when the request was answered. */

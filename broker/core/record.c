@@ -156,6 +156,13 @@ void record_free (record_t *self)
     free (self);
 }
 
+tmq_phase_t record_phase (const record_t *self, int64_t wall_ms)
+{
+    if (self->status == TMQ_STATUS_QUEUED)
+        return self->not_before > wall_ms ? TMQ_PHASE_SCHEDULED : TMQ_PHASE_READY;
+    return self->status == TMQ_STATUS_WORKING ? TMQ_PHASE_LEASED : TMQ_PHASE_NONE;
+}
+
 /* ---- The commit batch and reads ---------------------------------------------------------------- */
 
 /* The names of blocks and removals are the batch's own copies. */

@@ -116,6 +116,7 @@ static void drop_snapshot (subscription_t *subscription)
     free (subscription->snapshot);
     subscription->snapshot = NULL;
     subscription->snapshot_count = subscription->snapshot_next = 0;
+    subscription->snapshot_read = false;
 }
 
 void stream_close (engine_t *self, subscription_t *subscription)
@@ -340,6 +341,7 @@ static void ask_for_snapshot (engine_t *self, subscription_t *subscription)
 
 static void take_snapshot (subscription_t *subscription, read_t *read)
 {
+    subscription->snapshot_read = true;
     subscription->snapshot = read->records;
     subscription->snapshot_count = read->records_count;
     subscription->snapshot_more = read->more;
@@ -414,7 +416,7 @@ static void pack_snapshot (engine_t *self, subscription_t *subscription)
         const record_t *record = subscription->snapshot[subscription->snapshot_next];
         size_t before = out->length;
         if (filter_takes_record (subscription->filter, record) && !record_is_expired (self, record))
-            pack_task (out, 2, record, record_phase (self, record), 0);
+            pack_task (out, 2, record, record_phase (record, self->wall), 0);
         if (out->length > ENVELOPE_FILL_BYTES && before > 64) {
             out->length = before;
             break;
@@ -448,7 +450,7 @@ static void pack_events (engine_t *self, subscription_t *subscription, uint32_t 
 /* The snapshot's next message; false when a page has to be read first. */
 static bool next_snapshot (engine_t *self, subscription_t *subscription)
 {
-    bool rest = subscription->snapshot != NULL &&
+    bool rest = subscription->snapshot_read &&
                 (subscription->snapshot_next < subscription->snapshot_count ||
                  !subscription->snapshot_more);
     if (rest) {

@@ -54,6 +54,7 @@ static void take_snapshot_by_id (call_t *call, subscription_t *subscription)
             subscription->snapshot[subscription->snapshot_count++] = record_new (&view);
     }
     subscription->snapshot_more = false;
+    subscription->snapshot_read = true;
 }
 
 static subscription_t *subscription_new (call_t *call)

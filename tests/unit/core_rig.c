@@ -453,6 +453,11 @@ static void lose_batches (rig_t *self)
 
 void rig_restart (rig_t *self)
 {
+    rig_restart_at (self, self->now.wall_ms);
+}
+
+void rig_restart_at (rig_t *self, int64_t newest_ms)
+{
     rig_write (self);
     engine_free (self->engine);
     lose_batches (self);
@@ -462,9 +467,8 @@ void rig_restart (rig_t *self)
     }
     self->committed = self->durable = self->written = 0;
     self->boot.epoch++;
-    self->boot.newest_ms = self->now.wall_ms;
+    self->boot.newest_ms = newest_ms;
     self->engine = engine_new (&self->config);
-    engine_boot (self->engine, &self->boot, self->now);
     for (size_t i = 1; i < RIG_TABLE_MAX; i++)
         if (self->rows[i] != NULL && self->boot.last_number < (int64_t) i)
             self->boot.last_number = (int64_t) i;

@@ -92,6 +92,8 @@ void rig_run (rig_t *self);
 void rig_advance (rig_t *self, int64_t ms);
 /* A crash: a new engine over the tables and what was durable. Links are gone. */
 void rig_restart (rig_t *self);
+/* … that finds this as the newest stored time. */
+void rig_restart_at (rig_t *self, int64_t newest_ms);
 /* A commit that failed: the engine is reset and filled again. */
 void rig_fail_commit (rig_t *self);
 
@@ -127,6 +129,15 @@ uint64_t rig_cancel (rig_t *self, size_t peer, unsigned n);
 uint64_t rig_wait (rig_t *self, size_t peer, unsigned first, unsigned count, uint32_t deadline_ms);
 uint64_t rig_register (rig_t *self, size_t peer, unsigned worker, const char *queue,
                        uint32_t capacity);
+uint64_t rig_register_queues (rig_t *self, size_t peer, unsigned worker, char **queues,
+                              size_t count, uint32_t capacity);
+/* … listing one lease that it holds and has started. */
+uint64_t rig_register_with (rig_t *self, size_t peer, unsigned worker, const char *queue,
+                            uint32_t capacity, const Taskmq__Assignment *held);
+uint64_t rig_worker_credit (rig_t *self, size_t peer, unsigned worker, uint64_t seen,
+                            uint32_t capacity);
+uint64_t rig_leave (rig_t *self, size_t peer, unsigned worker);
+uint64_t rig_goodbye (rig_t *self, size_t peer);
 uint64_t rig_started (rig_t *self, size_t peer, const Taskmq__Assignment *assignment);
 uint64_t rig_complete (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                        const char *result);

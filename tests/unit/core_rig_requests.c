@@ -118,22 +118,6 @@ uint64_t rig_wait (rig_t *self, size_t peer, unsigned first, unsigned count, uin
 
 /* ---- Workers ---- */
 
-uint64_t rig_register (rig_t *self, size_t peer, unsigned worker, const char *queue,
-                       uint32_t capacity)
-{
-    tmq_id_t id = rig_id (worker);
-    char *queues[] = {(char *) queue};
-    Taskmq__Register body = TASKMQ__REGISTER__INIT;
-    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_REGISTER);
-    body.worker_id = bytes_of (id.bytes, sizeof (id.bytes));
-    body.name = (char *) "w";
-    body.n_queues = 1;
-    body.queues = queues;
-    body.capacity = capacity;
-    request.register_ = &body;
-    return rig_send (self, peer, &request, NULL, 0);
-}
-
 static Taskmq__Lease lease_of (const Taskmq__Assignment *assignment)
 {
     Taskmq__Lease lease = TASKMQ__LEASE__INIT;
@@ -141,6 +125,78 @@ static Taskmq__Lease lease_of (const Taskmq__Assignment *assignment)
     lease.attempt = assignment->attempt;
     lease.secret = assignment->secret;
     return lease;
+}
+
+static uint64_t send_register (rig_t *self, size_t peer, unsigned worker, char **queues,
+                               size_t count, uint32_t capacity, Taskmq__Lease **leases,
+                               size_t leases_count)
+{
+    tmq_id_t id = rig_id (worker);
+    Taskmq__Register body = TASKMQ__REGISTER__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_REGISTER);
+    body.worker_id = bytes_of (id.bytes, sizeof (id.bytes));
+    body.name = (char *) "w";
+    body.n_queues = count;
+    body.queues = queues;
+    body.capacity = capacity;
+    body.n_leases = leases_count;
+    body.leases = leases;
+    request.register_ = &body;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_register_queues (rig_t *self, size_t peer, unsigned worker, char **queues,
+                              size_t count, uint32_t capacity)
+{
+    return send_register (self, peer, worker, queues, count, capacity, NULL, 0);
+}
+
+uint64_t rig_register (rig_t *self, size_t peer, unsigned worker, const char *queue,
+                       uint32_t capacity)
+{
+    char *queues[] = {(char *) queue};
+    return send_register (self, peer, worker, queues, 1, capacity, NULL, 0);
+}
+
+uint64_t rig_register_with (rig_t *self, size_t peer, unsigned worker, const char *queue,
+                            uint32_t capacity, const Taskmq__Assignment *held)
+{
+    char *queues[] = {(char *) queue};
+    Taskmq__Lease lease = lease_of (held);
+    Taskmq__Lease *leases[] = {&lease};
+    lease.started = true;
+    return send_register (self, peer, worker, queues, 1, capacity, leases, 1);
+}
+
+uint64_t rig_worker_credit (rig_t *self, size_t peer, unsigned worker, uint64_t seen,
+                            uint32_t capacity)
+{
+    tmq_id_t id = rig_id (worker);
+    Taskmq__WorkerCredit credit = TASKMQ__WORKER_CREDIT__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_WORKER_CREDIT);
+    credit.worker_id = bytes_of (id.bytes, sizeof (id.bytes));
+    credit.seen = seen;
+    credit.capacity = capacity;
+    request.worker_credit = &credit;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_leave (rig_t *self, size_t peer, unsigned worker)
+{
+    tmq_id_t id = rig_id (worker);
+    Taskmq__Leave leave = TASKMQ__LEAVE__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_LEAVE);
+    leave.worker_id = bytes_of (id.bytes, sizeof (id.bytes));
+    request.leave = &leave;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_goodbye (rig_t *self, size_t peer)
+{
+    Taskmq__Goodbye goodbye = TASKMQ__GOODBYE__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_GOODBYE);
+    request.goodbye = &goodbye;
+    return rig_send (self, peer, &request, NULL, 0);
 }
 
 uint64_t rig_started (rig_t *self, size_t peer, const Taskmq__Assignment *assignment)
