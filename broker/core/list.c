@@ -20,7 +20,7 @@ job_t *job_new (engine_t *self, link_t *link, read_kind_t kind, uint64_t need)
 {
     job_t *job = memory_zero (1, sizeof (*job));
     job->read.kind = kind;
-    strncpy (job->ns, link->space->name, TMQ_NAME_LENGTH_MAX);
+    memcpy (job->ns, link->space->name, strlen (link->space->name) + 1);
     job->read.filter.ns = job->ns;
     job->read.context = job;
     job->need = need;

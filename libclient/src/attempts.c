@@ -307,7 +307,7 @@ int core_worker_message (core_worker_t *self, const tmq_assignment_t *of, const 
     core_t *core = self->core;
     core->now_ms = now_ms > core->now_ms ? now_ms : core->now_ms;
     core_attempt_t *attempt = find (self, of);
-    core_request_t *request;
+    core_request_t *request = NULL;
     int code = core_check_text (message, "message", TMQ_MESSAGE_BYTES_MAX, error);
     if (code != TMQ_OK)
         return code;
