@@ -50,6 +50,8 @@ store_code_t sql_fail (sqlite3 *db, const char *doing, store_error_t *error)
         reason = "another process uses it";
     else if (code == STORE_ERROR_FULL)
         reason = "no space is left";
+    else if (code == STORE_ERROR_FOREIGN)
+        reason = "it is not an SQLite database: another program's file, or damaged";
     bool say_system = system != 0 && (code == STORE_ERROR_ACCESS || code == STORE_ERROR_IO);
     return store_fail (error, code, "%s: %s: %s%s%s (SQLite %d)",
                        file == NULL || file[0] == '\0' ? "database" : file, doing, reason,

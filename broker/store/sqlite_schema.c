@@ -138,9 +138,6 @@ static store_code_t schema_identify (sqlite3 *db, const schema_t *schema, int64_
         code = sql_number (db, "PRAGMA user_version", version, error);
     if (code == STORE_OK)
         code = sql_number (db, "SELECT count (*) FROM sqlite_schema", &objects, error);
-    if (code == STORE_ERROR_FOREIGN)
-        return store_fail (
-            error, code, "%s: is not an SQLite database: another program's file, or damaged", path);
     if (code != STORE_OK)
         return code;
     bool empty = application_id == 0 && *version == 0 && objects == 0;

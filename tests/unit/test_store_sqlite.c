@@ -1,0 +1,641 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What only the sqlite backend has: files, restarts, kills, readers beside the writer. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "store/gate.h"
+#include "store/readers_pool.h"
+#include "store_support.h"
+#include "support/timing.h"
+
+static void path_of (const fixture_t *f, const char *name, char path[160])
+{
+    snprintf (path, 160, "%s/%s", f->directory, name);
+}
+
+/* Runs SQL on a file of a closed store, as damage or as another program. */
+static void run_sql (const fixture_t *f, const char *name, const char *text)
+{
+    char path[160];
+    sqlite3 *db;
+    path_of (f, name, path);
+    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+    if (sqlite3_exec (db, text, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg ("%s: %s", text, sqlite3_errmsg (db));
+    sqlite3_close (db);
+}
+
+static int64_t ask_sql (const fixture_t *f, const char *name, const char *text)
+{
+    char path[160];
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    path_of (f, name, path);
+    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+    assert_int_equal (sqlite3_prepare_v2 (db, text, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal (sqlite3_step (statement), SQLITE_ROW);
+    int64_t value = sqlite3_column_int64 (statement, 0);
+    sqlite3_finalize (statement);
+    sqlite3_close (db);
+    return value;
+}
+
+static void assert_open_fails (fixture_t *f, store_code_t wanted, const char *text)
+{
+    store_error_t error = {STORE_OK, ""};
+    store_t *store = NULL;
+    boot_t boot;
+    store_code_t code = store_open (&store, "sqlite", &f->options, &boot, &error);
+    if (code != wanted || strstr (error.text, text) == NULL || strchr (error.text, '\n') != NULL)
+        fail_msg ("code %d instead of %d: '%s' without '%s'", code, wanted, error.text, text);
+    assert_int_equal (error.code, wanted);
+    assert_null (store);
+}
+
+/* ---- Restarts ----------------------------------------------------------------------------------- */
+
+static void a_closed_store_is_whole_and_its_journal_empty (void **state)
+{
+    fixture_t *f = *state;
+    fixture_submit (f, 1, 50);
+    record_t record = test_record (51);
+    record.payload = buf_new ("abc", 3);
+    record.payload_bytes = 3;
+    batch_t *batch = fixture_batch (f);
+    fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+    fixture_commit (f, batch);
+    boot_t first = f->boot;
+    fixture_close (f);
+    assert_int_equal (ask_sql (f, "journal.db", "SELECT count (*) FROM journal"), 0);
+    assert_int_equal (ask_sql (f, "taskmq.db", "SELECT count (*) FROM task"), 51);
+    assert_int_equal (ask_sql (f, "taskmq.db",
+                               "SELECT count (*) FROM pragma_integrity_check"
+                               " WHERE integrity_check <> 'ok'"),
+                      0);
+    assert_int_equal (ask_sql (f, "taskmq.db", "SELECT count (*) FROM pragma_foreign_key_check"),
+                      0);
+    fixture_open (f);
+    assert_int_equal (f->boot.generation, first.generation);
+    assert_true (f->boot.generation > 0);
+    assert_int_equal (f->boot.epoch, first.epoch + 1);
+    assert_int_equal (f->boot.last_number, 51);
+    assert_int_equal (f->boot.last_pos, f->pos);
+    assert_int_equal (f->boot.newest_ms, 5002);
+    assert_int_equal (f->boot.tasks, 51);
+    assert_int_equal (f->boot.recovered_batches, 0);
+    record_t *found = fixture_load (f, "default", &record.id);
+    assert_same_record (found, &record, true);
+    record_free (found);
+    buf_drop (record.payload);
+}
+
+static void a_second_store_on_the_same_files_is_refused (void **state)
+{
+    fixture_t *f = *state;
+    assert_open_fails (f, STORE_ERROR_BUSY, "another process uses it");
+    fixture_submit (f, 1, 1); /* the first is not disturbed */
+    fixture_settle (f);
+}
+
+static void a_write_back_is_fenced_by_the_epoch (void **state)
+{
+    fixture_t *f = *state;
+    store_error_t error = {STORE_OK, ""};
+    run_sql (f, "taskmq.db", "UPDATE meta SET epoch = epoch + 1");
+    fixture_submit (f, 1, 1);
+    store_flush (f->store);
+    record_t record = test_record (2);
+    store_code_t code = STORE_OK;
+    int64_t until = timing_ms () + TIMING_PATIENCE_MS;
+    while (code == STORE_OK && timing_ms () < until) {
+        batch_t *batch = fixture_batch (f);
+        batch_add_record (batch, &record);
+        code = store_commit (f->store, batch, &error);
+    }
+    assert_int_equal (code, STORE_ERROR_FENCED);
+    store_reader_close (&f->reader);
+    assert_int_equal (store_close (&f->store, &error), STORE_ERROR_FENCED);
+}
+
+/* ---- Kills ---------------------------------------------------------------------------------------- */
+
+enum { KILL_TASKS = 40, KILL_BATCHES_MAX = 100000 };
+
+/* What happens to whom in the nth batch ever is a function of the seed alone, so that the parent
+ * knows what the child wrote. */
+static uint64_t mix (uint64_t seed, uint64_t n)
+{
+    uint64_t z = seed + n * UINT64_C (0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C (0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C (0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* Batch n: number n is new; one older task gets version n, a result of n bytes and an attempt. */
+static batch_t *kill_batch (fixture_t *f, uint64_t seed, uint64_t n)
+{
+    batch_t *batch = fixture_batch (f);
+    record_t record = test_record ((int64_t) n);
+    size_t size = (size_t) (mix (seed, n) % 5000);
+    record.payload = buf_new_uninitialised (size);
+    memset (buf_mutable (record.payload), 'a' + (int) (n % 26), size);
+    record.payload_bytes = (uint32_t) size;
+    f->seq = f->pos = 2 * (n - 1);
+    fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+    buf_drop (record.payload);
+    uint64_t back = 1 + mix (seed, n + 1000000) % KILL_TASKS;
+    record_t other = test_record ((int64_t) (n > back ? n - back : n));
+    size = (size_t) (mix (seed, (uint64_t) other.number) % 5000);
+    other.payload_bytes = (uint32_t) size;
+    other.status = TMQ_STATUS_COMPLETED;
+    other.version = n;
+    other.result = buf_new_uninitialised (n % 3000);
+    memset (buf_mutable (other.result), 'A' + (int) (n % 26), n % 3000);
+    other.result_bytes = (uint32_t) (n % 3000);
+    attempt_t attempt = {.number = other.number, .id = other.id, .attempt = (uint32_t) n};
+    batch_add_attempt (batch, &attempt);
+    fixture_change (f, batch, &other, TMQ_EVENT_COMPLETED);
+    buf_drop (other.result);
+    return batch;
+}
+
+/* The child: commits from batch *first on, reports each acknowledged one, until it is killed or
+ * ends without any goodbye. */
+static void kill_child (fixture_t *f, uint64_t seed, uint64_t first, int report)
+{
+    f->options.dirty_tasks_max = 20;
+    f->options.dirty_ms_max = 5;
+    f->options.journal_bytes = 256 * 1024;
+    fixture_open (f);
+    uint64_t last = first + mix (seed, first) % 400;
+    for (uint64_t n = first; n <= last; n++) {
+        fixture_commit (f, kill_batch (f, seed, n));
+        if (write (report, &n, sizeof (n)) != (ssize_t) sizeof (n))
+            break;
+        if (mix (seed, n) % 50 == 0)
+            timing_pause (7);
+    }
+    _exit (0);
+}
+
+static void verify_kill (fixture_t *f, uint64_t seed, uint64_t acknowledged, uint64_t *stored)
+{
+    read_t read = {.kind = READ_EVENTS, .filter = {.ns = "default"}, .limit = SIZE_MAX};
+    fixture_read (f, &read);
+    *stored = read.last_seq_seen / 2;
+    assert_true (*stored == acknowledged || *stored == acknowledged + 1);
+    uint64_t next = 1;
+    for (size_t i = 0; i < read.blocks_count; i++) {
+        assert_int_equal (read.blocks[i].first_seq, next);
+        next += read.blocks[i].count;
+    }
+    assert_int_equal (next, read.last_seq_seen + 1);
+    read_clear (&read);
+    assert_int_equal (f->boot.last_number, *stored);
+    assert_int_equal (f->boot.tasks, *stored);
+    uint64_t from = *stored > 300 ? *stored - 300 : 1;
+    for (uint64_t number = from; number <= *stored; number++) {
+        tmq_id_t id = test_id (number);
+        record_t *record = fixture_load (f, "default", &id);
+        assert_non_null (record);
+        size_t size = (size_t) (mix (seed, number) % 5000);
+        assert_int_equal (buf_length (record->payload), size);
+        if (size > 0)
+            assert_int_equal (buf_bytes (record->payload)[size - 1], 'a' + (int) (number % 26));
+        uint64_t version = record->version;
+        if (record->status == TMQ_STATUS_COMPLETED && record->result_bytes > 0)
+            assert_int_equal (buf_bytes (record->result)[0], 'A' + (int) ((version - 1) % 26));
+        record_free (record);
+    }
+    /* The newest change of the newest batch is there. */
+    uint64_t back = 1 + mix (seed, *stored + 1000000) % KILL_TASKS;
+    tmq_id_t id = test_id (*stored > back ? *stored - back : *stored);
+    lookup_t key = {
+        .kind = LOOKUP_ATTEMPT, .ns = "default", .id = id, .attempt = (uint32_t) *stored};
+    store_error_t error;
+    assert_int_equal (store_load (f->store, &key, 1, &error), STORE_OK);
+    assert_true (key.attempt_found);
+}
+
+static uint64_t kill_once (fixture_t *f, uint64_t seed, uint64_t first, uint64_t round)
+{
+    int report[2];
+    assert_int_equal (pipe (report), 0);
+    pid_t child = fork ();
+    assert_true (child >= 0);
+    if (child == 0) {
+        close (report[0]);
+        kill_child (f, seed, first, report[1]);
+    }
+    close (report[1]);
+    uint64_t acknowledged = first - 1;
+    uint64_t last = first + mix (seed, round + 5000) % 300;
+    uint64_t n;
+    while (read (report[0], &n, sizeof (n)) == (ssize_t) sizeof (n)) {
+        acknowledged = n;
+        if (n >= last)
+            kill (child, SIGKILL);
+    }
+    close (report[0]);
+    int status;
+    assert_int_equal (waitpid (child, &status, 0), child);
+    if (WIFEXITED (status))
+        assert_int_equal (WEXITSTATUS (status), 0);
+    return acknowledged;
+}
+
+static void a_kill_loses_nothing_acknowledged (void **state)
+{
+    fixture_t *f = *state;
+    const char *given = getenv ("TASKMQ_SEED");
+    uint64_t seed = given != NULL ? strtoull (given, NULL, 10) : (uint64_t) time (NULL);
+    print_message ("TASKMQ_SEED=%llu\n", (unsigned long long) seed);
+    uint64_t next = 1;
+    uint64_t recovered = 0;
+    for (uint64_t round = 0; round < 20 && next < KILL_BATCHES_MAX; round++) {
+        fixture_close (f); /* no thread is left when the child is made */
+        uint64_t acknowledged = kill_once (f, seed, next, round);
+        fixture_open (f);
+        recovered += f->boot.recovered_batches;
+        uint64_t stored;
+        verify_kill (f, seed, acknowledged, &stored);
+        next = stored + 1;
+    }
+    assert_true (recovered > 0);
+    fixture_close (f);
+    assert_int_equal (ask_sql (f, "taskmq.db",
+                               "SELECT count (*) FROM pragma_integrity_check"
+                               " WHERE integrity_check <> 'ok'"),
+                      0);
+    fixture_open (f);
+}
+
+/* ---- Files that are not ours ------------------------------------------------------------------------ */
+
+static void write_file (const fixture_t *f, const char *name, const void *bytes, size_t length)
+{
+    char path[160];
+    path_of (f, name, path);
+    int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true (fd >= 0);
+    assert_int_equal (write (fd, bytes, length), length);
+    close (fd);
+}
+
+static size_t read_file (const fixture_t *f, const char *name, char *bytes, size_t max)
+{
+    char path[160];
+    path_of (f, name, path);
+    int fd = open (path, O_RDONLY);
+    assert_true (fd >= 0);
+    ssize_t length = read (fd, bytes, max);
+    assert_true (length >= 0);
+    close (fd);
+    return (size_t) length;
+}
+
+static void copy_file (const fixture_t *f, const char *from, const char *to)
+{
+    enum { MAX = 8 << 20 };
+    char *bytes = malloc (MAX);
+    write_file (f, to, bytes, read_file (f, from, bytes, MAX));
+    free (bytes);
+}
+
+static void other_peoples_files_are_left_alone (void **state)
+{
+    fixture_t *f = *state;
+    static const char TEXT[] = "Dear diary, this is not a database at all, just text.\n";
+    char found[200];
+    fixture_close (f);
+    directory_remove (f->directory);
+    mkdir (f->directory, 0700);
+    write_file (f, "taskmq.db", TEXT, sizeof (TEXT));
+    assert_open_fails (f, STORE_ERROR_FOREIGN, "not an SQLite database");
+    assert_int_equal (read_file (f, "taskmq.db", found, sizeof (found)), sizeof (TEXT));
+    assert_memory_equal (found, TEXT, sizeof (TEXT));
+    char path[160];
+    path_of (f, "taskmq.db", path);
+    unlink (path);
+    run_sql (f, "taskmq.db", "CREATE TABLE shop (id); PRAGMA user_version = 1");
+    assert_open_fails (f, STORE_ERROR_FOREIGN, "another application");
+    run_sql (f, "taskmq.db", "PRAGMA application_id = 77");
+    assert_open_fails (f, STORE_ERROR_FOREIGN, "another application");
+    assert_int_equal (ask_sql (f, "taskmq.db", "SELECT count (*) FROM sqlite_schema"), 1);
+    unlink (path);
+    fixture_open (f);
+}
+
+static void a_newer_schema_is_refused (void **state)
+{
+    fixture_t *f = *state;
+    fixture_close (f);
+    run_sql (f, "taskmq.db", "PRAGMA user_version = 99");
+    assert_open_fails (f, STORE_ERROR_NEWER, "newer version");
+    run_sql (f, "taskmq.db", "PRAGMA user_version = 1");
+    run_sql (f, "journal.db", "PRAGMA user_version = 2");
+    assert_open_fails (f, STORE_ERROR_NEWER, "journal.db");
+    run_sql (f, "journal.db", "PRAGMA user_version = 1");
+    fixture_open (f);
+}
+
+static void a_directory_that_cannot_be_used_is_named (void **state)
+{
+    fixture_t *f = *state;
+    fixture_close (f);
+    const char *directory = f->options.directory;
+    f->options.directory = "no-such-directory";
+    assert_open_fails (f, STORE_ERROR_ACCESS, "no-such-directory: No such file");
+    f->options.directory = "/proc/version";
+    assert_open_fails (f, STORE_ERROR_ACCESS, "not a directory");
+    f->options.directory = "/proc";
+    assert_open_fails (f, STORE_ERROR_ACCESS, "/proc/taskmq.db");
+    f->options.directory = directory;
+    fixture_open (f);
+}
+
+static void damage_is_found_and_not_touched (void **state)
+{
+    fixture_t *f = *state;
+    char path[160];
+    fixture_submit (f, 1, 500);
+    fixture_close (f);
+    copy_file (f, "taskmq.db", "good.db");
+    path_of (f, "taskmq.db", path);
+    struct stat status;
+    assert_int_equal (stat (path, &status), 0);
+    unsigned found = 0;
+    for (off_t page = 1; page < status.st_size / 4096; page++) {
+        static const char GARBAGE[512] = "garbage";
+        copy_file (f, "good.db", "taskmq.db");
+        int fd = open (path, O_WRONLY);
+        assert_int_equal (pwrite (fd, GARBAGE, sizeof (GARBAGE), page * 4096), sizeof (GARBAGE));
+        close (fd);
+        store_error_t error = {STORE_OK, ""};
+        boot_t boot;
+        store_code_t code = store_open (&f->store, "sqlite", &f->options, &boot, &error);
+        if (code == STORE_OK) {
+            store_close (&f->store, &error); /* a page that nothing uses */
+            continue;
+        }
+        assert_int_equal (code, STORE_ERROR_CORRUPT);
+        found++;
+        char bytes[512];
+        fd = open (path, O_RDONLY);
+        assert_int_equal (pread (fd, bytes, sizeof (bytes), page * 4096), sizeof (bytes));
+        close (fd);
+        assert_memory_equal (bytes, GARBAGE, sizeof (GARBAGE));
+    }
+    assert_true (found > 20);
+    copy_file (f, "good.db", "taskmq.db");
+    assert_int_equal (truncate (path, status.st_size / 2), 0);
+    assert_open_fails (f, STORE_ERROR_CORRUPT, "taskmq.db");
+    copy_file (f, "good.db", "taskmq.db");
+    fixture_open (f);
+    assert_int_equal (f->boot.tasks, 500);
+}
+
+/* Leaves the files as a kill would: a child commits and ends without closing. */
+static void leave_unclean (fixture_t *f, int64_t from, int64_t to)
+{
+    pid_t child = fork ();
+    assert_true (child >= 0);
+    if (child == 0) {
+        f->options.dirty_ms_max = 60000; /* nothing is written back */
+        fixture_open (f);
+        for (int64_t number = from; number <= to; number++)
+            fixture_submit (f, number, number);
+        _exit (0);
+    }
+    int status;
+    assert_int_equal (waitpid (child, &status, 0), child);
+    assert_true (WIFEXITED (status) && WEXITSTATUS (status) == 0);
+}
+
+static void a_journal_belongs_to_its_tables (void **state)
+{
+    fixture_t *f = *state;
+    char path[160];
+    fixture_close (f);
+    leave_unclean (f, 1, 5);
+    run_sql (f, "journal.db", "PRAGMA wal_checkpoint (TRUNCATE)");
+    copy_file (f, "journal.db", "good.db");
+
+    path_of (f, "journal.db", path);
+    unlink (path);
+    assert_open_fails (f, STORE_ERROR_CORRUPT, "journal.db is missing");
+    unlink (path);
+
+    copy_file (f, "good.db", "journal.db");
+    run_sql (f, "journal.db", "DELETE FROM journal WHERE batch = 3");
+    assert_open_fails (f, STORE_ERROR_CORRUPT, "batch 4 has lost the one before it");
+
+    copy_file (f, "good.db", "journal.db");
+    run_sql (f, "journal.db", "UPDATE journal SET body = zeroblob (length (body)) WHERE batch = 2");
+    assert_open_fails (f, STORE_ERROR_CORRUPT, "batch 2 is damaged");
+
+    copy_file (f, "good.db", "journal.db");
+    run_sql (f, "journal.db", "UPDATE journal SET batch = 9 WHERE batch = 5");
+    assert_open_fails (f, STORE_ERROR_CORRUPT, "wrong place");
+
+    copy_file (f, "good.db", "journal.db");
+    run_sql (f, "taskmq.db", "UPDATE meta SET generation = generation + 1");
+    assert_open_fails (f, STORE_ERROR_CORRUPT, "another taskmq.db");
+    run_sql (f, "taskmq.db", "UPDATE meta SET generation = generation - 1");
+
+    fixture_open (f);
+    assert_int_equal (f->boot.recovered_batches, 5);
+    assert_int_equal (f->boot.tasks, 5);
+}
+
+/* A crash after the rows were written and before the journal was emptied: replayed once only. */
+static void a_journal_that_was_replayed_is_not_replayed_again (void **state)
+{
+    fixture_t *f = *state;
+    store_error_t error;
+    fixture_close (f);
+    leave_unclean (f, 1, 5);
+    run_sql (f, "journal.db", "PRAGMA wal_checkpoint (TRUNCATE)");
+    copy_file (f, "journal.db", "good.db");
+    fixture_open (f);
+    assert_int_equal (f->boot.recovered_batches, 5);
+    /* Task 1 is gone by now; the old journal must not bring it back. */
+    record_t record = test_record (1);
+    batch_t *batch = fixture_batch (f);
+    batch_add_removal (batch, &record, TMQ_PURGED, 1);
+    fixture_commit (f, batch);
+    fixture_close (f);
+    copy_file (f, "good.db", "journal.db");
+    assert_int_equal (store_open (&f->store, "sqlite", &f->options, &f->boot, &error), STORE_OK);
+    assert_int_equal (store_reader_open (&f->reader, f->store, &error), STORE_OK);
+    assert_int_equal (f->boot.recovered_batches, 0);
+    assert_int_equal (f->boot.tasks, 4);
+    assert_null (fixture_load (f, "default", &record.id));
+}
+
+/* ---- Readers beside the writer ------------------------------------------------------------------- */
+
+static void large_batch (fixture_t *f, int64_t *number)
+{
+    batch_t *batch = fixture_batch (f);
+    for (int i = 0; i < 50; i++) {
+        record_t record = test_record (++*number);
+        record.payload = buf_new_uninitialised (20000);
+        memset (buf_mutable (record.payload), 'x', 20000);
+        record.payload_bytes = 20000;
+        fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+        buf_drop (record.payload);
+    }
+    fixture_commit (f, batch);
+}
+
+/* Three readers that never stop: the log stays near the size at which it is reset. */
+static void the_log_is_bounded_under_readers (void **state)
+{
+    fixture_t *f = *state;
+    readers_pool_t *pool = NULL;
+    store_error_t error;
+    store_stats_t stats;
+    uint64_t wal_bytes = 0;
+    size_t done = 0;
+    int64_t number = 0;
+    fixture_submit (f, 1, 5000);
+    number = 5000;
+    fixture_settle (f);
+    assert_int_equal (readers_pool_new (&pool, f->store, 3, &error), STORE_OK);
+    for (int i = 0; i < 6; i++) {
+        read_t *read = calloc (1, sizeof (*read));
+        read->kind = i % 2 == 0 ? READ_EXPORT : READ_LIST;
+        read->filter.ns = "default";
+        read->limit = 3000;
+        readers_pool_submit (pool, read);
+    }
+    for (int i = 0; i < 100; i++) {
+        large_batch (f, &number); /* 1 MB */
+        fixture_settle (f);
+        store_stats (f->store, &stats);
+        wal_bytes = stats.wal_bytes > wal_bytes ? stats.wal_bytes : wal_bytes;
+        for (read_t *read = readers_pool_done (pool); read != NULL;
+             read = readers_pool_done (pool)) {
+            assert_int_equal (read->error, 0);
+            assert_true (read->records_count + read->items_count > 0);
+            read_clear (read);
+            readers_pool_submit (pool, read);
+            done++;
+        }
+    }
+    readers_pool_free (&pool);
+    assert_null (pool);
+    assert_true (done > 6);
+    if (wal_bytes > 24 * 1024 * 1024)
+        fail_msg ("the log grew to %llu bytes", (unsigned long long) wal_bytes);
+    assert_true (wal_bytes > 10 * 1024 * 1024); /* else it was never put to the test */
+}
+
+static void the_journal_is_emptied_at_rest (void **state)
+{
+    fixture_t *f = *state;
+    int64_t number = 0;
+    for (int i = 0; i < 5; i++)
+        large_batch (f, &number);
+    fixture_settle (f);
+    char path[160];
+    struct stat status;
+    path_of (f, "journal.db-wal", path);
+    assert_int_equal (stat (path, &status), 0);
+    assert_true (status.st_size >= (off_t) f->options.journal_bytes);
+    /* The rest checkpoints: journal.db then has the pages, which a copy can show to be free. */
+    path_of (f, "journal.db", path);
+    WAIT_FOR ((copy_file (f, "journal.db", "copy.db"),
+               ask_sql (f, "copy.db", "SELECT count (*) FROM journal") == 0),
+              TIMING_PATIENCE_MS);
+}
+
+typedef struct gate_test {
+    gate_t gate;
+    atomic_int stage;
+} gate_test_t;
+
+static void *gate_closer (void *context)
+{
+    gate_test_t *test = context;
+    gate_close (&test->gate);
+    atomic_store (&test->stage, 1);
+    while (atomic_load (&test->stage) != 2)
+        timing_pause (1);
+    gate_open (&test->gate);
+    return NULL;
+}
+
+static void *gate_reader (void *context)
+{
+    gate_test_t *test = context;
+    gate_enter (&test->gate);
+    assert_false (gate_is_closed (&test->gate));
+    gate_leave (&test->gate);
+    atomic_store (&test->stage, 3);
+    return NULL;
+}
+
+static void the_gate_lets_readers_out_and_nobody_in (void **state)
+{
+    (void) state;
+    static gate_test_t test;
+    pthread_t closer;
+    pthread_t reader;
+    gate_init (&test.gate);
+    gate_enter (&test.gate);
+    gate_enter (&test.gate);
+    assert_int_equal (pthread_create (&closer, NULL, gate_closer, &test), 0);
+    WAIT_FOR (gate_is_closed (&test.gate), TIMING_PATIENCE_MS);
+    gate_leave (&test.gate);
+    assert_int_equal (atomic_load (&test.stage), 0);
+    gate_leave (&test.gate);
+    WAIT_FOR (atomic_load (&test.stage) == 1, TIMING_PATIENCE_MS);
+    assert_int_equal (pthread_create (&reader, NULL, gate_reader, &test), 0);
+    timing_pause (5);
+    assert_int_equal (atomic_load (&test.stage), 1);
+    atomic_store (&test.stage, 2);
+    WAIT_FOR (atomic_load (&test.stage) == 3, TIMING_PATIENCE_MS);
+    pthread_join (closer, NULL);
+    pthread_join (reader, NULL);
+    gate_destroy (&test.gate);
+}
+
+#define TEST(name)                                                                                 \
+    cmocka_unit_test_prestate_setup_teardown (name, fixture_setup, fixture_teardown,               \
+                                              (void *) "sqlite")
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST (a_closed_store_is_whole_and_its_journal_empty),
+        TEST (a_second_store_on_the_same_files_is_refused),
+        TEST (a_write_back_is_fenced_by_the_epoch),
+        TEST (a_kill_loses_nothing_acknowledged),
+        TEST (other_peoples_files_are_left_alone),
+        TEST (a_newer_schema_is_refused),
+        TEST (a_directory_that_cannot_be_used_is_named),
+        TEST (damage_is_found_and_not_touched),
+        TEST (a_journal_belongs_to_its_tables),
+        TEST (a_journal_that_was_replayed_is_not_replayed_again),
+        TEST (the_log_is_bounded_under_readers),
+        TEST (the_journal_is_emptied_at_rest),
+        cmocka_unit_test (the_gate_lets_readers_out_and_nobody_in),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
