@@ -28,6 +28,7 @@ enum {
     KEEPALIVE_IDLE_S = 30,
     KEEPALIVE_INTERVAL_S = 10,
     KEEPALIVE_COUNT = 3,
+    UNBIND_MS_MAX = 1000, /* the longest wait for one listener to close */
     /* Below it a copy is cheaper than libzmq's allocation and two counted references. */
     COPY_BYTES_MAX = 512
 };
@@ -53,6 +54,33 @@ struct router {
     size_t endpoints_count;
     router_stats_t stats;
 };
+
+static bool frame_receive (void *socket, zmq_msg_t *frame, int flags)
+{
+    while (zmq_msg_recv (frame, socket, flags) < 0) {
+        assert (zmq_errno () == EINTR || zmq_errno () == EAGAIN);
+        if (zmq_errno () == EAGAIN)
+            return false;
+    }
+    return true;
+}
+
+/* An event of the monitor: 16 bits of event and 32 of value, then a frame with the address. */
+static bool event_receive (void *monitor, uint16_t *event, uint32_t *value)
+{
+    zmq_msg_t frame;
+    zmq_msg_init (&frame);
+    if (!frame_receive (monitor, &frame, ZMQ_DONTWAIT))
+        return false;
+    assert (zmq_msg_size (&frame) == sizeof (*event) + sizeof (*value));
+    const uint8_t *bytes = zmq_msg_data (&frame);
+    memcpy (event, bytes, sizeof (*event));
+    memcpy (value, bytes + sizeof (*event), sizeof (*value));
+    while (zmq_msg_more (&frame))
+        frame_receive (monitor, &frame, 0);
+    zmq_msg_close (&frame);
+    return true;
+}
 
 /* Life. */
 
@@ -83,7 +111,9 @@ static void *monitor_open (void *context, void *socket)
 {
     char address[64];
     snprintf (address, sizeof (address), "inproc://taskmqd-monitor-%p", socket);
-    if (zmq_socket_monitor (socket, address, ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_ACCEPT_FAILED) != 0)
+    if (zmq_socket_monitor (socket, address,
+                            ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT_CLOSED) !=
+        0)
         return NULL;
     void *monitor = zmq_socket (context, ZMQ_PAIR);
     if (monitor == NULL)
@@ -115,6 +145,22 @@ router_t *router_new (const router_options_t *options, char *error, size_t error
     return NULL;
 }
 
+/* libzmq closes a listener and unlinks its path in its own time; only then may another broker have
+ * the path, or its socket would be unlinked. */
+static void unbind (router_t *self)
+{
+    uint16_t event;
+    uint32_t value;
+    size_t open = 0;
+    for (size_t i = 0; i < self->endpoints_count; i++)
+        open += zmq_unbind (self->socket, self->endpoints[i]->uri) == 0;
+    zmq_pollitem_t item = {self->monitor, 0, ZMQ_POLLIN, 0};
+    while (open > 0 && zmq_poll (&item, 1, UNBIND_MS_MAX) > 0) {
+        while (open > 0 && event_receive (self->monitor, &event, &value))
+            open -= event == ZMQ_EVENT_CLOSED;
+    }
+}
+
 void router_free (router_t **self_p)
 {
     router_t *self = *self_p;
@@ -122,12 +168,13 @@ void router_free (router_t **self_p)
         return;
     *self_p = NULL;
     router_release (self);
-    if (self->socket != NULL) {
+    if (self->monitor != NULL) {
+        unbind (self);
         zmq_socket_monitor (self->socket, NULL, 0);
-        zmq_close (self->socket);
-    }
-    if (self->monitor != NULL)
         zmq_close (self->monitor);
+    }
+    if (self->socket != NULL)
+        zmq_close (self->socket);
     for (size_t i = 0; i < self->endpoints_count; i++) {
         if (self->endpoints[i]->lock >= 0)
             close (self->endpoints[i]->lock);
@@ -168,16 +215,6 @@ const char *router_bind (router_t *self, const address_t *address, char *error, 
 }
 
 /* In. */
-
-static bool frame_receive (void *socket, zmq_msg_t *frame, int flags)
-{
-    while (zmq_msg_recv (frame, socket, flags) < 0) {
-        assert (zmq_errno () == EINTR || zmq_errno () == EAGAIN);
-        if (zmq_errno () == EAGAIN)
-            return false;
-    }
-    return true;
-}
 
 /* Reads the frames behind the routing id; keeps the first two, of the others one at a time. Returns
  * how many there were; origin is taken from the last one, because only it carries the descriptor. */
@@ -349,23 +386,6 @@ int router_fd (const router_t *self)
 int router_watch_fd (const router_t *self)
 {
     return descriptor (self->monitor);
-}
-
-/* An event of the monitor: 16 bits of event and 32 of value, then a frame with the address. */
-static bool event_receive (void *monitor, uint16_t *event, uint32_t *value)
-{
-    zmq_msg_t frame;
-    zmq_msg_init (&frame);
-    if (!frame_receive (monitor, &frame, ZMQ_DONTWAIT))
-        return false;
-    assert (zmq_msg_size (&frame) == sizeof (*event) + sizeof (*value));
-    const uint8_t *bytes = zmq_msg_data (&frame);
-    memcpy (event, bytes, sizeof (*event));
-    memcpy (value, bytes + sizeof (*event), sizeof (*value));
-    while (zmq_msg_more (&frame))
-        frame_receive (monitor, &frame, 0);
-    zmq_msg_close (&frame);
-    return true;
 }
 
 void router_watch (router_t *self, int64_t now_ms)

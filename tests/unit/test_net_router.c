@@ -1,0 +1,450 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Addresses and the ROUTER itself, with raw DEALERs as peers. */
+#include "support/cmocka_all.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "net/router.h"
+#include "support/timing.h"
+
+enum { PATIENCE_MS = 10000, ERROR_SIZE = ADDRESS_PATH_SIZE };
+
+static char home[64];
+static void *context;
+
+static int make_home (void **state)
+{
+    (void) state;
+    strcpy (home, "/tmp/taskmq-test-XXXXXX");
+    context = zmq_ctx_new ();
+    return mkdtemp (home) != NULL && context != NULL ? 0 : -1;
+}
+
+static int remove_home (void **state)
+{
+    (void) state;
+    char command[128];
+    zmq_ctx_term (context);
+    snprintf (command, sizeof (command), "rm -r %s", home);
+    return system (command) == 0 ? 0 : -1;
+}
+
+static void assert_address (const char *uri, const char *wanted)
+{
+    address_t address;
+    char error[ERROR_SIZE] = "";
+    if (!address_parse (&address, uri, error, sizeof (error)))
+        fail_msg ("%s: %s", uri, error);
+    assert_string_equal (address.uri, wanted);
+}
+
+static void assert_no_address (const char *uri, const char *reason)
+{
+    address_t address;
+    char error[ERROR_SIZE] = "";
+    assert_false (address_parse (&address, uri, error, sizeof (error)));
+    if (strstr (error, reason) == NULL)
+        fail_msg ("%s gave: %s", uri, error);
+}
+
+static void test_loopback_addresses_only (void **state)
+{
+    (void) state;
+    assert_address ("tcp://127.0.0.1:7070", "tcp://127.0.0.1:7070");
+    assert_address ("tcp://127.1.2.3:0", "tcp://127.1.2.3:0");
+    assert_address ("tcp://localhost:1", "tcp://127.0.0.1:1");
+    assert_address ("tcp://[::1]:65535", "tcp://[::1]:65535");
+    assert_no_address ("tcp://0.0.0.0:7070", "only loopback");
+    assert_no_address ("tcp://*:7070", "only loopback");
+    assert_no_address ("tcp://[::]:7070", "only loopback");
+    assert_no_address ("tcp://192.168.1.1:7070", "only loopback");
+    assert_no_address ("tcp://example.org:7070", "only loopback");
+    assert_no_address ("tcp://127.0.0.1", "tcp://HOST:PORT");
+    assert_no_address ("tcp://127.0.0.1:", "tcp://HOST:PORT");
+    assert_no_address ("tcp://127.0.0.1:65536", "tcp://HOST:PORT");
+    assert_no_address ("tcp://127.0.0.1:7 7", "tcp://HOST:PORT");
+    assert_no_address ("udp://127.0.0.1:7070", "ipc://PATH or tcp://");
+    assert_no_address ("", "ipc://PATH or tcp://");
+    assert_no_address ("ipc://", "path of a socket");
+    assert_no_address ("ipc:///tmp/", "path of a socket");
+    assert_no_address ("ipc://@hidden", "abstract");
+}
+
+static void test_relative_ipc_paths_become_absolute (void **state)
+{
+    (void) state;
+    address_t address;
+    char error[ERROR_SIZE];
+    char wanted[128];
+    assert_int_equal (chdir (home), 0);
+    assert_true (address_parse (&address, "ipc://here.ipc", error, sizeof (error)));
+    snprintf (wanted, sizeof (wanted), "ipc://%s/here.ipc", home);
+    assert_string_equal (address.uri, wanted);
+    assert_false (address.moved);
+}
+
+static void test_a_long_ipc_path_moves_to_a_private_directory (void **state)
+{
+    (void) state;
+    address_t address;
+    address_t again;
+    char error[ERROR_SIZE];
+    char uri[256];
+    struct stat info;
+    char directory[96];
+    snprintf (uri, sizeof (uri), "ipc:///tmp/%0150d/taskmqd.ipc", 0);
+    setenv ("XDG_RUNTIME_DIR", home, 1);
+    assert_true (address_parse (&address, uri, error, sizeof (error)));
+    assert_true (address.moved);
+    snprintf (directory, sizeof (directory), "%s/taskmq", home);
+    assert_memory_equal (address.uri + strlen ("ipc://"), directory, strlen (directory));
+    assert_true (strlen (address.uri) - strlen ("ipc://") <= ADDRESS_IPC_PATH_MAX);
+    assert_int_equal (stat (directory, &info), 0);
+    assert_int_equal (info.st_mode & 0777, 0700);
+    assert_true (address_parse (&again, uri, error, sizeof (error)));
+    assert_string_equal (again.uri, address.uri);
+    /* Open to others: somebody could have put a socket there. */
+    assert_int_equal (chmod (directory, 0755), 0);
+    assert_no_address (uri, "this user alone");
+    assert_int_equal (chmod (directory, 0700), 0);
+
+    unsetenv ("XDG_RUNTIME_DIR");
+    setenv ("TMPDIR", home, 1);
+    assert_true (address_parse (&address, uri, error, sizeof (error)));
+    snprintf (directory, sizeof (directory), "%s/taskmq-%u/", home, (unsigned) geteuid ());
+    assert_memory_equal (address.uri + strlen ("ipc://"), directory, strlen (directory));
+    unsetenv ("TMPDIR");
+}
+
+static void test_an_ipc_path_is_taken_only_when_it_is_free (void **state)
+{
+    (void) state;
+    char error[ERROR_SIZE] = "";
+    char path[96];
+    snprintf (path, sizeof (path), "%s/a-file", home);
+    int fd = open (path, O_CREAT | O_WRONLY, 0600);
+    assert_true (fd >= 0);
+    close (fd);
+    assert_int_equal (address_lock_ipc (path, error, sizeof (error)), -1);
+    assert_non_null (strstr (error, "not a socket"));
+    assert_int_equal (access (path, F_OK), 0);
+
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    snprintf (name.sun_path, sizeof (name.sun_path), "%s/a-socket", home);
+    int listener = socket (AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal (bind (listener, (struct sockaddr *) &name, sizeof (name)), 0);
+    assert_int_equal (listen (listener, 1), 0);
+    assert_int_equal (address_lock_ipc (name.sun_path, error, sizeof (error)), -1);
+    assert_non_null (strstr (error, "another program listens"));
+    close (listener);
+    /* What a crash left behind is no obstacle; a second owner is. */
+    int lock = address_lock_ipc (name.sun_path, error, sizeof (error));
+    assert_true (lock >= 0);
+    assert_int_equal (address_lock_ipc (name.sun_path, error, sizeof (error)), -1);
+    assert_non_null (strstr (error, "another broker listens"));
+    close (lock);
+}
+
+/* The router under test, listening on ipc and on a free port. */
+typedef struct fixture {
+    router_t *router;
+    const char *ipc;
+    const char *tcp;
+} fixture_t;
+
+static const char *listen_on (router_t *router, const char *uri)
+{
+    address_t address;
+    char error[ERROR_SIZE] = "";
+    const char *endpoint = NULL;
+    if (address_parse (&address, uri, error, sizeof (error)))
+        endpoint = router_bind (router, &address, error, sizeof (error));
+    if (endpoint == NULL)
+        fail_msg ("%s: %s", uri, error);
+    return endpoint;
+}
+
+static void fixture_open (fixture_t *self)
+{
+    char uri[96];
+    char error[ERROR_SIZE] = "";
+    router_options_t options = {.context = context, .peers_max = 100, .held_max = 8};
+    self->router = router_new (&options, error, sizeof (error));
+    assert_non_null (self->router);
+    snprintf (uri, sizeof (uri), "ipc://%s/router.ipc", home);
+    self->ipc = listen_on (self->router, uri);
+    self->tcp = listen_on (self->router, "tcp://127.0.0.1:0");
+}
+
+static void *dealer_open (const char *endpoint)
+{
+    void *dealer = zmq_socket (context, ZMQ_DEALER);
+    int none = 0;
+    int patience = PATIENCE_MS;
+    assert_non_null (dealer);
+    zmq_setsockopt (dealer, ZMQ_LINGER, &none, sizeof (none));
+    zmq_setsockopt (dealer, ZMQ_RCVTIMEO, &patience, sizeof (patience));
+    assert_int_equal (zmq_connect (dealer, endpoint), 0);
+    return dealer;
+}
+
+/* Waits for the next message as the server does: descriptor first, then the socket again. */
+static void receive (router_t *router, incoming_t *out)
+{
+    struct pollfd fd = {router_fd (router), POLLIN, 0};
+    for (int left = PATIENCE_MS; !router_receive (router, 1, out); left -= 10) {
+        if (left <= 0)
+            fail_msg ("no message came");
+        poll (&fd, 1, 10);
+    }
+}
+
+static void send_text (void *dealer, const char *text)
+{
+    assert_int_equal (zmq_send (dealer, text, strlen (text), 0), strlen (text));
+}
+
+static void test_messages_come_in_with_their_senders (void **state)
+{
+    (void) state;
+    fixture_t fixture;
+    incoming_t first;
+    incoming_t second;
+    char identity[32];
+    fixture_open (&fixture);
+    assert_memory_equal (fixture.tcp, "tcp://127.0.0.1:", strlen ("tcp://127.0.0.1:"));
+    assert_true (atoi (fixture.tcp + strlen ("tcp://127.0.0.1:")) > 0);
+
+    void *local = dealer_open (fixture.ipc);
+    zmq_send (local, "envelope", 8, ZMQ_SNDMORE);
+    zmq_send (local, "body!", 5, 0);
+    receive (fixture.router, &first);
+    snprintf (identity, sizeof (identity), "uid:%u", (unsigned) getuid ());
+    assert_string_equal (first.identity, identity);
+    assert_int_equal (first.frames, 2);
+
+    void *remote = dealer_open (fixture.tcp);
+    send_text (remote, "alone");
+    receive (fixture.router, &second);
+    assert_string_equal (second.identity, "local");
+    assert_int_equal (second.frames, 1);
+    assert_null (second.body);
+    assert_true (second.peer != first.peer);
+    /* The first one is still whole. */
+    assert_memory_equal (first.envelope, "envelope", 8);
+    assert_memory_equal (first.body, "body!", 5);
+    router_release (fixture.router);
+
+    zmq_close (local);
+    zmq_close (remote);
+    router_free (&fixture.router);
+}
+
+static void test_any_number_of_frames_is_read_to_its_end (void **state)
+{
+    (void) state;
+    fixture_t fixture;
+    incoming_t incoming;
+    fixture_open (&fixture);
+    void *dealer = dealer_open (fixture.ipc);
+    static const int counts[] = {1, 3, 100, 2};
+    for (size_t i = 0; i < sizeof (counts) / sizeof (counts[0]); i++) {
+        for (int frame = 1; frame <= counts[i]; frame++)
+            zmq_send (dealer, "", 0, frame < counts[i] ? ZMQ_SNDMORE : 0);
+        receive (fixture.router, &incoming);
+        assert_int_equal (incoming.frames, counts[i]);
+        assert_int_equal (incoming.envelope_bytes, 0);
+        router_release (fixture.router);
+    }
+    zmq_close (dealer);
+    router_free (&fixture.router);
+}
+
+static void test_only_so_many_messages_are_held (void **state)
+{
+    (void) state;
+    fixture_t fixture;
+    incoming_t incoming;
+    fixture_open (&fixture);
+    void *dealer = dealer_open (fixture.ipc);
+    for (int i = 0; i < 9; i++)
+        send_text (dealer, "x");
+    for (int i = 0; i < 8; i++)
+        receive (fixture.router, &incoming);
+    assert_false (router_receive (fixture.router, 1, &incoming));
+    router_release (fixture.router);
+    receive (fixture.router, &incoming);
+    zmq_close (dealer);
+    router_free (&fixture.router);
+}
+
+static void test_a_frame_too_large_ends_the_connection_only (void **state)
+{
+    (void) state;
+    fixture_t fixture;
+    incoming_t incoming;
+    fixture_open (&fixture);
+    void *greedy = dealer_open (fixture.ipc);
+    void *other = dealer_open (fixture.ipc);
+    static char large[TMQ_FRAME_BYTES_MAX + 1024];
+    zmq_send (greedy, large, sizeof (large), 0);
+    send_text (other, "fine");
+    receive (fixture.router, &incoming);
+    assert_memory_equal (incoming.envelope, "fine", 4);
+    assert_int_equal (incoming.envelope_bytes, 4);
+    zmq_close (greedy);
+    zmq_close (other);
+    router_free (&fixture.router);
+}
+
+static void test_outputs_reach_their_peer (void **state)
+{
+    (void) state;
+    fixture_t fixture;
+    incoming_t incoming;
+    router_stats_t stats;
+    char bytes[4096];
+    fixture_open (&fixture);
+    void *dealer = dealer_open (fixture.ipc);
+    send_text (dealer, "hello");
+    receive (fixture.router, &incoming);
+    static const size_t sizes[] = {0, 100, 4096}; /* copied, and handed over without a copy */
+    for (size_t i = 0; i < sizeof (sizes) / sizeof (sizes[0]); i++) {
+        memset (bytes, 'a' + (int) i, sizeof (bytes));
+        output_t output = {incoming.peer, (const uint8_t *) "answer", 6, buf_new (bytes, sizes[i]),
+                           0};
+        assert_true (router_send (fixture.router, &output));
+        buf_drop (output.body);
+        assert_int_equal (zmq_recv (dealer, bytes, sizeof (bytes), 0), 6);
+        assert_memory_equal (bytes, "answer", 6);
+        assert_int_equal (zmq_recv (dealer, bytes, sizeof (bytes), 0), sizes[i]);
+        for (size_t at = 0; at < sizes[i]; at++)
+            assert_int_equal (bytes[at], 'a' + (int) i);
+    }
+    output_t alone = {incoming.peer, (const uint8_t *) "alone", 5, NULL, 0};
+    assert_true (router_send (fixture.router, &alone));
+    assert_int_equal (zmq_recv (dealer, bytes, sizeof (bytes), 0), 5);
+    output_t nobody = {incoming.peer + (1u << 16), (const uint8_t *) "x", 1, NULL, 0};
+    assert_false (router_send (fixture.router, &nobody));
+    router_stats (fixture.router, &stats);
+    assert_int_equal (stats.sent, 4);
+    assert_int_equal (stats.send_failed, 1);
+    assert_int_equal (stats.peers, 1);
+    zmq_close (dealer);
+    router_free (&fixture.router);
+}
+
+static void test_a_peer_that_takes_nothing_is_refused (void **state)
+{
+    (void) state;
+    fixture_t fixture;
+    incoming_t incoming;
+    fixture_open (&fixture);
+    void *dealer = zmq_socket (context, ZMQ_DEALER);
+    int one = 1;
+    int none = 0;
+    zmq_setsockopt (dealer, ZMQ_RCVHWM, &one, sizeof (one));
+    zmq_setsockopt (dealer, ZMQ_LINGER, &none, sizeof (none));
+    assert_int_equal (zmq_connect (dealer, fixture.ipc), 0);
+    send_text (dealer, "hello");
+    receive (fixture.router, &incoming);
+    buf_t *body = buf_new_uninitialised (64 * 1024);
+    memset (buf_mutable (body), 0, 64 * 1024);
+    output_t output = {incoming.peer, (const uint8_t *) "event", 5, body, 0};
+    int sent = 0;
+    while (sent < 10000 && router_send (fixture.router, &output))
+        sent++;
+    assert_in_range (sent, 100, 5000);
+    buf_drop (body);
+    zmq_close (dealer);
+    router_free (&fixture.router);
+}
+
+static peer_t wait_gone (router_t *router)
+{
+    struct pollfd fd = {router_watch_fd (router), POLLIN, 0};
+    for (int left = PATIENCE_MS; left > 0; left -= 10) {
+        router_watch (router, 1);
+        peer_t peer = router_gone_next (router);
+        if (peer != 0)
+            return peer;
+        poll (&fd, 1, 10);
+    }
+    return 0;
+}
+
+static void test_the_end_of_a_connection_is_noticed (void **state)
+{
+    (void) state;
+    fixture_t fixture;
+    incoming_t stays;
+    incoming_t leaves;
+    fixture_open (&fixture);
+    const char *endpoints[] = {fixture.ipc, fixture.tcp};
+    void *staying = dealer_open (fixture.ipc);
+    send_text (staying, "hello");
+    receive (fixture.router, &stays);
+    for (int i = 0; i < 2; i++) {
+        void *leaving = dealer_open (endpoints[i]);
+        send_text (leaving, "hello");
+        receive (fixture.router, &leaves);
+        zmq_close (leaving);
+        assert_int_equal (wait_gone (fixture.router), leaves.peer);
+    }
+    output_t output = {leaves.peer, (const uint8_t *) "x", 1, NULL, 0};
+    WAIT_FOR (!router_send (fixture.router, &output), PATIENCE_MS);
+    output.peer = stays.peer;
+    assert_true (router_send (fixture.router, &output));
+    zmq_close (staying);
+    router_free (&fixture.router);
+}
+
+static void test_a_second_router_on_the_path_is_refused (void **state)
+{
+    (void) state;
+    fixture_t fixture;
+    address_t address;
+    char error[ERROR_SIZE] = "";
+    fixture_open (&fixture);
+    router_options_t options = {.context = context, .peers_max = 100, .held_max = 8};
+    router_t *second = router_new (&options, error, sizeof (error));
+    assert_true (address_parse (&address, fixture.ipc, error, sizeof (error)));
+    assert_null (router_bind (second, &address, error, sizeof (error)));
+    assert_non_null (strstr (error, "another broker listens"));
+    assert_true (address_parse (&address, fixture.tcp, error, sizeof (error)));
+    assert_null (router_bind (second, &address, error, sizeof (error)));
+    assert_non_null (strstr (error, "in use"));
+    router_free (&second);
+    router_free (&fixture.router);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_loopback_addresses_only),
+        cmocka_unit_test (test_relative_ipc_paths_become_absolute),
+        cmocka_unit_test (test_a_long_ipc_path_moves_to_a_private_directory),
+        cmocka_unit_test (test_an_ipc_path_is_taken_only_when_it_is_free),
+        cmocka_unit_test (test_messages_come_in_with_their_senders),
+        cmocka_unit_test (test_any_number_of_frames_is_read_to_its_end),
+        cmocka_unit_test (test_only_so_many_messages_are_held),
+        cmocka_unit_test (test_a_frame_too_large_ends_the_connection_only),
+        cmocka_unit_test (test_outputs_reach_their_peer),
+        cmocka_unit_test (test_a_peer_that_takes_nothing_is_refused),
+        cmocka_unit_test (test_the_end_of_a_connection_is_noticed),
+        cmocka_unit_test (test_a_second_router_on_the_path_is_refused),
+    };
+    return cmocka_run_group_tests (tests, make_home, remove_home);
+}
