@@ -71,18 +71,26 @@ static void put_beginning (const app_t *app, const char *bytes, size_t length, c
                 paint_end (app));
 }
 
+static void put_size (const app_t *app, const char *name, uint64_t bytes, const char *type)
+{
+    char size[UNITS_TEXT_SIZE];
+    put_name (app, name);
+    fputs (bytes ? size_format (size, bytes) : "empty", stdout);
+    if (*type) {
+        fputs ("  ", stdout);
+        print_text (app, stdout, type);
+    }
+    fputc ('\n', stdout);
+}
+
 static void put_task_body (const app_t *app, const char *name, const tmq_task_t *task,
                            const char *type, const char *verb)
 {
-    char size[UNITS_TEXT_SIZE];
     char id[37];
     char command[64];
     tmq_id_format (&task->id, id);
     snprintf (command, sizeof command, "%s %s", verb, id);
-    put_name (app, name);
-    printf ("%s  ", size_format (size, task->body_bytes));
-    print_text (app, stdout, type);
-    fputc ('\n', stdout);
+    put_size (app, name, task->body_bytes, type);
     if (task->body_bytes == 0)
         return;
     if (is_text (task->body, task->body_bytes))
@@ -180,15 +188,10 @@ static void put_outcome (const app_t *app, const tmq_task_t *task)
 
 static void put_payload (const app_t *app, const tmq_task_t *task, const tmq_task_t *payload)
 {
-    char size[UNITS_TEXT_SIZE];
-    if (payload) {
+    if (payload)
         put_task_body (app, "payload", payload, payload->content_type, "payload");
-        return;
-    }
-    put_name (app, "payload");
-    printf ("%s  ", size_format (size, task->payload_bytes));
-    print_text (app, stdout, task->content_type);
-    fputc ('\n', stdout);
+    else
+        put_size (app, "payload", task->payload_bytes, task->content_type);
 }
 
 void show_card (const app_t *app, const tmq_task_t *task, const tmq_task_t *payload,
@@ -201,8 +204,7 @@ void show_card (const app_t *app, const tmq_task_t *task, const tmq_task_t *payl
     put_outcome (app, task);
     if (events_count == 0)
         return;
-    put_name (app, "events");
-    fputc ('\n', stdout);
+    printf ("  %sevents%s\n", paint_dim (app), paint_end (app));
     for (size_t i = 0; i < events_count; i++) {
         fputs ("    ", stdout);
         show_event (app, events[i], false);

@@ -94,8 +94,8 @@ static void print_usage (const command_t *command)
     const char *form = command->operands;
     for (const char *head = "usage:"; head; head = "      ") {
         const size_t length = strcspn (form, "\n");
-        printf ("%s taskctl %s%s%.*s\n", head, command->name, length ? " " : "",
-                (int) length, form);
+        printf ("%s taskctl %s%s%.*s\n", head, command->name, length ? " " : "", (int) length,
+                form);
         if (!form[length])
             break;
         form += length + 1;
@@ -119,8 +119,7 @@ void help_print (const command_t *command)
         puts ("\noptions:");
         print_options (command->options);
     }
-    puts (
-        "\nglobal options: -e -n -o --timeout --color -q -v -h (see 'taskctl help')");
+    puts ("\nglobal options: -e -n -o --timeout --color -q -v -h (see 'taskctl help')");
 }
 
 int run_help (app_t *app)

@@ -237,11 +237,23 @@ static void print_clock (const app_t *app, uint64_t at)
     printf ("%s%s.%03d%s", paint_dim (app), text, (int) (at % MS_PER_SECOND), paint_end (app));
 }
 
+static bool moves (const tmq_event_t *event)
+{
+    return event->status != event->previous && event->status && event->previous;
+}
+
+/* True if print_event_what will print something. */
+static bool says_more (const tmq_event_t *event)
+{
+    return moves (event) || event->attempt || *event->worker || event->has_progress ||
+           *event->message;
+}
+
 static void print_event_what (const app_t *app, const tmq_event_t *event)
 {
     char text[TMQ_MESSAGE_BYTES_MAX + 128];
     const char *arrow = app->utf8 ? "→" : "->";
-    if (event->status != event->previous && event->status && event->previous)
+    if (moves (event))
         printf ("  %s %s %s%s%s", tmq_status_text (event->previous), arrow,
                 paint_status (app, event->status), tmq_status_text (event->status),
                 paint_end (app));
@@ -291,10 +303,12 @@ void show_event (const app_t *app, const tmq_event_t *event, bool with_task)
     } else {
         tmq_id_format (&event->task_id, id);
         print_clock (app, event->at);
-        printf ("  %-14s",
-                event->item == TMQ_ITEM_NOTICE ? "progress" : tmq_event_kind_text (event->kind));
+        const char *kind =
+            event->item == TMQ_ITEM_NOTICE ? "progress" : tmq_event_kind_text (event->kind);
         if (with_task)
-            printf ("  %s  %s", id, event->queue);
+            printf ("  %-14s  %s  %s", kind, id, event->queue);
+        else
+            printf (says_more (event) ? "  %-14s" : "  %s", kind);
         print_event_what (app, event);
     }
     fputc ('\n', stdout);
