@@ -492,13 +492,22 @@ void rig_fail_commit (rig_t *self)
 uint64_t rig_send (rig_t *self, size_t peer, Taskmq__Request *request, const void *body,
                    size_t body_bytes)
 {
+    return rig_send_judged (self, peer, request, NULL, body, body_bytes);
+}
+
+uint64_t rig_send_judged (rig_t *self, size_t peer, Taskmq__Request *request,
+                          const verdict_t *items, const void *body, size_t body_bytes)
+{
+    request_verdict_t judged = {{TMQ_OK, NULL}, items, 0};
+    verdicts_t verdicts = {{TMQ_OK, NULL}, &judged, 1, 0};
     rig_peer_t *from = &self->peers[peer];
     request->id = from->next_request++;
     Taskmq__ClientMessage envelope = TASKMQ__CLIENT_MESSAGE__INIT;
     envelope.token = (ProtobufCBinaryData){sizeof (from->token), from->token};
     envelope.n_requests = 1;
     envelope.requests = &request;
-    message_t message = {from->id, from->identity, &envelope, body, body_bytes, NULL};
+    message_t message = {from->id, from->identity, &envelope,
+                         body,     body_bytes,     items == NULL ? NULL : &verdicts};
     key_list_t keys = {0};
     engine_want (self->engine, &message, &keys);
     load (self, &keys);

@@ -104,6 +104,9 @@ void rig_link (rig_t *self, size_t peer, const char *ns);
 /* Sends one request and returns its id. body may be NULL. */
 uint64_t rig_send (rig_t *self, size_t peer, Taskmq__Request *request, const void *body,
                    size_t body_bytes);
+/* … a submit whose items the validator has judged. */
+uint64_t rig_send_judged (rig_t *self, size_t peer, Taskmq__Request *request,
+                          const verdict_t *items, const void *body, size_t body_bytes);
 /* Forgets what the peer received so far. */
 void rig_forget (rig_t *self, size_t peer);
 /* The newest reply to a request, or NULL. */

@@ -1,0 +1,490 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Submission and time to live: repeats, keys, conflicts, limits, overload, expiry, removal, clocks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core_rig.h"
+
+enum { DAY_MS = 24 * 60 * 60 * 1000 };
+
+static int setup (void **state)
+{
+    rig_t *rig = rig_new ();
+    *state = rig;
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    rig_use_request_id (1);
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    rig_free (*state);
+    return 0;
+}
+
+static const Taskmq__SubmittedItem *item_of (rig_t *rig, size_t peer, uint64_t request)
+{
+    const rig_item_t *item = rig_reply (rig, peer, request);
+    assert_non_null (item);
+    assert_int_equal (item->reply->code, TMQ_OK);
+    assert_int_equal (item->reply->submitted->n_items, 1);
+    return item->reply->submitted->items[0];
+}
+
+static uint64_t submit_key (rig_t *rig, size_t peer, unsigned n, const char *key,
+                            const char *payload)
+{
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.dedup_key = (char *) key;
+    return rig_submit_spec (rig, peer, n, &spec, payload);
+}
+
+static uint64_t submit_ttl (rig_t *rig, unsigned n, uint64_t ttl_ms)
+{
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.ttl_ms = ttl_ms;
+    return rig_submit_spec (rig, 0, n, &spec, "p");
+}
+
+static void assert_id (const ProtobufCBinaryData *bytes, unsigned n)
+{
+    tmq_id_t id = rig_id (n);
+    assert_int_equal (bytes->len, 16);
+    assert_memory_equal (bytes->data, id.bytes, 16);
+}
+
+/* ---- Which task it is (S17) ---- */
+
+static void the_same_submit_finds_its_task (void **state)
+{
+    rig_t *rig = *state;
+    uint64_t requests[3];
+    requests[0] = rig_submit (rig, 0, 1, "q", "p");
+    requests[1] = rig_submit (rig, 0, 1, "q", "p"); /* in the same batch */
+    rig_run (rig);
+    rig_cancel (rig, 0, 1);
+    rig_settle (rig); /* now it is only in the tables */
+    requests[2] = rig_submit (rig, 0, 1, "q", "p");
+    rig_run (rig);
+    assert_false (item_of (rig, 0, requests[0])->existing);
+    assert_true (item_of (rig, 0, requests[1])->existing);
+    assert_int_equal (item_of (rig, 0, requests[1])->status, TMQ_STATUS_QUEUED);
+    assert_true (item_of (rig, 0, requests[2])->existing);
+    assert_int_equal (item_of (rig, 0, requests[2])->status, TMQ_STATUS_CANCELLED);
+}
+
+static void other_content_under_the_same_id_is_a_conflict (void **state)
+{
+    rig_t *rig = *state;
+    rig_submit (rig, 0, 1, "q", "p");
+    uint64_t payload = rig_submit (rig, 0, 1, "q", "other");
+    uint64_t queue = rig_submit (rig, 0, 1, "q2", "p");
+    rig->peers[2].identity = "uid:77";
+    rig_link (rig, 2, "default");
+    uint64_t owner = rig_submit (rig, 2, 1, "q", "p");
+    rig_settle (rig);
+    assert_int_equal (item_of (rig, 0, payload)->code, TMQ_CONFLICT);
+    assert_int_equal (item_of (rig, 0, queue)->code, TMQ_CONFLICT);
+    assert_int_equal (item_of (rig, 2, owner)->code, TMQ_CONFLICT);
+    assert_int_equal (item_of (rig, 2, owner)->status, 0); /* nothing about it */
+}
+
+static void a_key_names_its_task (void **state)
+{
+    rig_t *rig = *state;
+    submit_key (rig, 0, 1, "k", "p");
+    uint64_t same = submit_key (rig, 0, 2, "k", "p");
+    uint64_t other = submit_key (rig, 0, 3, "k", "x");
+    rig_settle (rig);
+    rig_cancel (rig, 0, 1);
+    rig_settle (rig);
+    uint64_t later = submit_key (rig, 0, 4, "k", "p");
+    rig_settle (rig);
+    assert_true (item_of (rig, 0, same)->existing);
+    assert_id (&item_of (rig, 0, same)->task_id, 1);
+    assert_int_equal (item_of (rig, 0, other)->code, TMQ_CONFLICT);
+    assert_true (item_of (rig, 0, later)->existing);
+    assert_id (&item_of (rig, 0, later)->task_id, 1);
+}
+
+static void keys_belong_to_owners_and_namespaces (void **state)
+{
+    rig_t *rig = *state;
+    rig->peers[2].identity = "uid:77";
+    rig_link (rig, 2, "default");
+    rig_link (rig, 3, "other");
+    submit_key (rig, 0, 1, "k", "p");
+    uint64_t owner = submit_key (rig, 2, 2, "k", "p");
+    uint64_t space = submit_key (rig, 3, 3, "k", "p");
+    rig_settle (rig);
+    assert_false (item_of (rig, 2, owner)->existing);
+    assert_false (item_of (rig, 3, space)->existing);
+}
+
+static void an_id_and_a_key_of_different_tasks_are_a_conflict (void **state)
+{
+    rig_t *rig = *state;
+    submit_key (rig, 0, 1, "k", "p");
+    rig_submit (rig, 0, 2, "q", "p");
+    uint64_t request = submit_key (rig, 0, 2, "k", "p");
+    rig_settle (rig);
+    assert_int_equal (item_of (rig, 0, request)->code, TMQ_CONFLICT);
+}
+
+/* ---- Batches and verdicts ---- */
+
+static void each_item_of_a_batch_has_its_own_answer (void **state)
+{
+    rig_t *rig = *state;
+    tmq_id_t ids[3] = {rig_id (1), rig_id (2), rig_id (3)};
+    Taskmq__TaskSpec specs[3] = {TASKMQ__TASK_SPEC__INIT, TASKMQ__TASK_SPEC__INIT,
+                                 TASKMQ__TASK_SPEC__INIT};
+    Taskmq__TaskSpec *tasks[3];
+    verdict_t items[3] = {{TMQ_OK, NULL}, {TMQ_INVALID, "queue: bad"}, {TMQ_OK, NULL}};
+    for (size_t i = 0; i < 3; i++) {
+        tasks[i] = &specs[i];
+        specs[i].task_id = (ProtobufCBinaryData){16, ids[i].bytes};
+        specs[i].queue = (char *) "q";
+        specs[i].payload_bytes = 2;
+    }
+    Taskmq__Submit submit = TASKMQ__SUBMIT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    submit.n_tasks = 3;
+    submit.tasks = tasks;
+    request.op_case = TASKMQ__REQUEST__OP_SUBMIT;
+    request.submit = &submit;
+    uint64_t id = rig_send_judged (rig, 0, &request, items, "aabbcc", 6);
+    rig_settle (rig);
+    const Taskmq__Submitted *answer = rig_reply (rig, 0, id)->reply->submitted;
+    assert_int_equal (answer->n_items, 3);
+    assert_int_equal (answer->items[0]->code, TMQ_OK);
+    assert_int_equal (answer->items[1]->code, TMQ_INVALID);
+    assert_string_equal (answer->items[1]->text, "queue: bad");
+    assert_int_equal (answer->items[2]->code, TMQ_OK);
+    uint64_t payload = rig_payload (rig, 0, 3);
+    rig_settle (rig);
+    assert_memory_equal (rig_reply (rig, 0, payload)->body, "cc",
+                         2); /* its own, not its neighbour's */
+}
+
+static void a_task_keeps_what_it_was_given (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Label label = TASKMQ__LABEL__INIT;
+    Taskmq__Label *labels[] = {&label};
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    label.key = (char *) "colour";
+    label.value = (char *) "blue";
+    spec.method = (char *) "tools/call";
+    spec.session = (char *) "thread";
+    spec.content_type = (char *) "application/json";
+    spec.meta = (char *) "{\"a\":1}";
+    spec.priority_plus_1 = 256;
+    spec.max_attempts = 7;
+    spec.lease_ms = 5000;
+    spec.poll_interval_ms = 250;
+    spec.ttl_never = true;
+    spec.n_labels = 1;
+    spec.labels = labels;
+    rig_submit_spec (rig, 0, 1, &spec, "{}");
+    rig_settle (rig);
+    const Taskmq__Task *task = rig_task (rig, 0, 1);
+    assert_string_equal (task->method, "tools/call");
+    assert_string_equal (task->session, "thread");
+    assert_string_equal (task->content_type, "application/json");
+    assert_string_equal (task->meta, "{\"a\":1}");
+    assert_string_equal (task->owner, "uid:0");
+    assert_string_equal (task->namespace_, "default");
+    assert_int_equal (task->priority, 255);
+    assert_int_equal (task->max_attempts, 7);
+    assert_int_equal (task->poll_interval_ms, 250);
+    assert_int_equal (task->expires_at, 0);
+    assert_int_equal (task->payload_bytes, 2);
+    assert_int_equal (task->n_labels, 1);
+    assert_string_equal (task->labels[0]->key, "colour");
+    assert_string_equal (task->labels[0]->value, "blue");
+    assert_int_equal (task->created_at, rig->now.wall_ms);
+    assert_int_equal (task->version, 1);
+    assert_int_equal (task->seq, 1);
+}
+
+/* ---- Limits and overload ---- */
+
+static void too_many_live_tasks_are_refused (void **state)
+{
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.live_tasks_max = 2;
+    rig_t *rig = rig_new_with (&config);
+    (void) state;
+    rig_link (rig, 0, "default");
+    rig_submit (rig, 0, 1, "q", "");
+    rig_submit (rig, 0, 2, "q", "");
+    uint64_t third = rig_submit (rig, 0, 3, "q", "");
+    uint64_t known = rig_submit (rig, 0, 1, "q", "");
+    rig_settle (rig);
+    assert_int_equal (item_of (rig, 0, third)->code, TMQ_LIMIT);
+    assert_true (item_of (rig, 0, known)->existing);
+    rig_free (rig);
+}
+
+static void overload_refuses_submits_and_takes_the_rest (void **state)
+{
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.dirty_tasks_soft = 3;
+    rig_t *rig = rig_new_with (&config);
+    (void) state;
+    rig_link (rig, 0, "default");
+    for (unsigned n = 1; n <= 3; n++)
+        rig_submit (rig, 0, n, "q", "");
+    rig_run (rig); /* durable, not written back */
+    uint64_t submit = rig_submit (rig, 0, 4, "q", "");
+    rig_outputs (rig); /* it leaves at once (A8) */
+    assert_int_equal (rig_code (rig, 0, submit), TMQ_OVERLOADED);
+    assert_true (rig_reply (rig, 0, submit)->reply->retry_after_ms > 0);
+    uint64_t cancel = rig_cancel (rig, 0, 1);
+    rig_run (rig);
+    assert_int_equal (rig_code (rig, 0, cancel), TMQ_OK);
+    rig_settle (rig);
+    submit = rig_submit (rig, 0, 4, "q", "");
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, submit), TMQ_OK);
+    rig_free (rig);
+}
+
+static void a_full_disk_refuses_submits (void **state)
+{
+    rig_t *rig = *state;
+    engine_set_full (rig->engine, true);
+    uint64_t submit = rig_submit (rig, 0, 1, "q", "");
+    rig_outputs (rig);
+    assert_int_equal (rig_code (rig, 0, submit), TMQ_STORE_FULL);
+    engine_set_full (rig->engine, false);
+    submit = rig_submit (rig, 0, 1, "q", "");
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, submit), TMQ_OK);
+}
+
+static void payloads_beyond_the_cache_are_looked_up_again (void **state)
+{
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.payload_cache_bytes = 8;
+    rig_t *rig = rig_new_with (&config);
+    (void) state;
+    rig_link (rig, 0, "default");
+    for (unsigned n = 1; n <= 3; n++)
+        rig_submit (rig, 0, n, "q", "12345");
+    rig_settle (rig);
+    size_t loads = rig->loads;
+    rig_register (rig, 0, 100, "q", 3);
+    rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, 0), 3);
+    for (unsigned i = 0; i < 3; i++)
+        assert_memory_equal (rig_assignment (rig, 0, i)->body, "12345", 5);
+    assert_int_equal (rig->loads - loads, 2); /* one was in memory */
+    rig_free (rig);
+}
+
+/* ---- Time to live ---- */
+
+static void a_queued_task_past_its_time_fails (void **state)
+{
+    rig_t *rig = *state;
+    submit_ttl (rig, 1, 5000);
+    rig_settle (rig);
+    uint64_t wait = rig_wait (rig, 0, 1, 1, 0);
+    rig_advance (rig, 4900);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
+    rig_advance (rig, 1500);
+    const Taskmq__Task *task = rig_task (rig, 0, 1);
+    assert_int_equal (task->status, TMQ_STATUS_FAILED);
+    assert_int_equal (task->error->code, TMQ_TASK_ERROR_EXPIRED);
+    assert_false (task->dead);
+    assert_int_equal (task->expires_at, task->finished_at + 5000); /* S14 */
+    assert_int_equal (rig_reply (rig, 0, wait)->reply->waited->items[0]->status, TMQ_STATUS_FAILED);
+    rig_advance (rig, 5000);
+    uint64_t get = rig_get (rig, 0, 1);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, get), TMQ_EXPIRED); /* swept or not */
+}
+
+static void an_expired_task_is_never_claimed (void **state)
+{
+    rig_t *rig = *state;
+    submit_ttl (rig, 1, 500);
+    rig_settle (rig);
+    rig->now.wall_ms += 501; /* the wheel has not turned yet */
+    rig->now.mono_ms += 501;
+    rig_register (rig, 1, 100, "q", 1);
+    rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, 1), 0);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_FAILED);
+}
+
+static void a_working_task_never_expires (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.ttl_ms = 2000;
+    spec.lease_ms = 600000;
+    rig_submit_spec (rig, 0, 1, &spec, "");
+    rig_register (rig, 1, 100, "q", 1);
+    rig_settle (rig);
+    rig_advance (rig, 20000);
+    uint64_t complete = rig_complete (rig, 1, rig_assignment (rig, 1, 0)->assignment, "r");
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 1, complete), TMQ_OK);
+    const Taskmq__Task *task = rig_task (rig, 0, 1);
+    assert_int_equal (task->expires_at, task->finished_at + 2000);
+}
+
+static void a_result_is_kept_a_day_at_most_by_itself (void **state)
+{
+    rig_t *rig = *state;
+    submit_ttl (rig, 1, (uint64_t) 10 * DAY_MS);
+    rig_settle (rig);
+    rig_cancel (rig, 0, 1);
+    rig_settle (rig);
+    const Taskmq__Task *task = rig_task (rig, 0, 1);
+    assert_int_equal (task->expires_at, task->created_at + (uint64_t) 10 * DAY_MS);
+    rig_use_request_id (2);
+    submit_ttl (rig, 2, DAY_MS);
+    rig_advance (rig, 3000);
+    rig_cancel (rig, 0, 2);
+    rig_settle (rig);
+    task = rig_task (rig, 0, 2);
+    assert_int_equal (task->expires_at, task->finished_at + DAY_MS);
+}
+
+/* What the store would propose: everything of this number. */
+static void propose (rig_t *rig, int64_t number)
+{
+    record_t copy = *rig->rows[number];
+    copy.payload = copy.result = NULL;
+    record_t *records[] = {record_new (&copy)};
+    engine_due (rig->engine, records, 1, rig->now);
+}
+
+static void removal_is_an_event_and_leaves_a_tombstone (void **state)
+{
+    rig_t *rig = *state;
+    submit_ttl (rig, 1, 2000);
+    rig_settle (rig);
+    rig_cancel (rig, 0, 1);
+    rig_settle (rig);
+    propose (rig, 1); /* too early: the engine decides */
+    rig_settle (rig);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_CANCELLED);
+    rig_advance (rig, 2100);
+    propose (rig, 1);
+    propose (rig, 1); /* again, before it is written back */
+    rig_commit (rig);
+    assert_int_equal (rig->batches[rig->committed]->removals_count, 1);
+    uint64_t early = rig_get (rig, 0, 1);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, early), TMQ_EXPIRED);
+    assert_null (rig->rows[1]);
+    uint64_t get = rig_get (rig, 0, 1);
+    uint64_t submit = rig_submit (rig, 0, 1, "q", "p");
+    uint64_t wait = rig_wait (rig, 0, 1, 1, 0);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, get), TMQ_EXPIRED);
+    assert_int_equal (item_of (rig, 0, submit)->code, TMQ_EXPIRED);
+    assert_int_equal (rig_reply (rig, 0, wait)->reply->waited->items[0]->code, TMQ_EXPIRED);
+}
+
+static void a_key_is_free_when_its_task_is_over (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.dedup_key = (char *) "k";
+    spec.ttl_ms = 2000;
+    rig_submit_spec (rig, 0, 1, &spec, "p");
+    rig_settle (rig);
+    rig_cancel (rig, 0, 1);
+    rig_advance (rig, 2100);
+    uint64_t submit = submit_key (rig, 0, 2, "k", "p");
+    rig_commit (rig);
+    assert_int_equal (rig->batches[rig->committed]->removals_count, 1);
+    rig_settle (rig);
+    assert_false (item_of (rig, 0, submit)->existing);
+    assert_id (&item_of (rig, 0, submit)->task_id, 2);
+}
+
+/* ---- Clocks (S27) ---- */
+
+static void a_wall_clock_set_back_does_not_turn_times_back (void **state)
+{
+    rig_t *rig = *state;
+    int64_t before = rig->now.wall_ms;
+    rig_submit (rig, 0, 1, "q", "");
+    rig_settle (rig);
+    rig->now.wall_ms -= 3600000;
+    rig_submit (rig, 0, 2, "q", "");
+    rig_settle (rig);
+    assert_int_equal (rig_task (rig, 0, 2)->created_at, before);
+}
+
+static void a_backoff_does_not_wait_for_a_clock_set_back (void **state)
+{
+    rig_t *rig = *state;
+    rig_submit (rig, 0, 1, "q", "");
+    rig_register (rig, 1, 100, "q", 1);
+    rig_settle (rig);
+    rig_fail (rig, 1, rig_assignment (rig, 1, 0)->assignment, 1, false);
+    rig_settle (rig);
+    rig->now.wall_ms -= 3600000;
+    rig_advance (rig, 1500);
+    assert_int_equal (rig_assignments (rig, 1), 2);
+}
+
+static void a_leap_forward_holds_expiry_for_a_while (void **state)
+{
+    rig_t *rig = *state;
+    submit_ttl (rig, 1, 60000);
+    rig_settle (rig);
+    rig->now.wall_ms += DAY_MS;
+    rig_advance (rig, 5000);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
+    rig_advance (rig, 62000); /* its own minute is over, leap or not */
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_FAILED);
+    submit_ttl (rig, 2, 3600000);
+    rig_settle (rig);
+    rig->now.wall_ms += 2 * 3600000;
+    rig_advance (rig, 9 * 60000);
+    assert_int_equal (rig_status (rig, 0, 2), TMQ_STATUS_QUEUED);
+    rig_advance (rig, 2 * 60000); /* ten minutes later the leap counts */
+    assert_int_equal (rig_status (rig, 0, 2), TMQ_STATUS_FAILED);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST (the_same_submit_finds_its_task),
+        TEST (other_content_under_the_same_id_is_a_conflict),
+        TEST (a_key_names_its_task),
+        TEST (keys_belong_to_owners_and_namespaces),
+        TEST (an_id_and_a_key_of_different_tasks_are_a_conflict),
+        TEST (each_item_of_a_batch_has_its_own_answer),
+        TEST (a_task_keeps_what_it_was_given),
+        cmocka_unit_test (too_many_live_tasks_are_refused),
+        cmocka_unit_test (overload_refuses_submits_and_takes_the_rest),
+        TEST (a_full_disk_refuses_submits),
+        cmocka_unit_test (payloads_beyond_the_cache_are_looked_up_again),
+        TEST (a_queued_task_past_its_time_fails),
+        TEST (an_expired_task_is_never_claimed),
+        TEST (a_working_task_never_expires),
+        TEST (a_result_is_kept_a_day_at_most_by_itself),
+        TEST (removal_is_an_event_and_leaves_a_tombstone),
+        TEST (a_key_is_free_when_its_task_is_over),
+        TEST (a_wall_clock_set_back_does_not_turn_times_back),
+        TEST (a_backoff_does_not_wait_for_a_clock_set_back),
+        TEST (a_leap_forward_holds_expiry_for_a_while),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
