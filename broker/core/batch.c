@@ -310,8 +310,10 @@ batch_t *engine_batch_take (engine_t *self, now_t now)
 {
     engine_clock (self, now);
     open_batch_t *open = &self->open;
-    if (batch_is_empty (self))
+    if (batch_is_empty (self)) {
+        open->inputs = 0; /* they changed nothing */
         return NULL;
+    }
     batch_t *batch = memory_zero (1, sizeof (*batch));
     batch->no = open->no;
     batch->wall_ms = self->wall;
