@@ -327,7 +327,6 @@ static bool welcome (core_t *self, const Taskmq__Welcome *in)
     self->counters.connects++;
     self->missed = 0;
     self->heard = true;
-    self->said = true;
     self->up_since_ms = self->now_ms;
     self->link_at_ms = self->now_ms + self->heartbeat_ms;
     core_workers_link (self);
@@ -396,6 +395,7 @@ void core_receive (core_t *self, const void *envelope, size_t envelope_bytes, co
     if (!has_connection (self))
         return;
     self->heard = true;
+    self->heard_ms = self->now_ms;
     self->counters.messages_received++;
     codec_report_t report;
     core_bodies_t bodies = {body, body_bytes, 0};
@@ -477,7 +477,6 @@ static bool message_fill (core_t *self, core_queue_t *queue, size_t *requests)
 
 static bool message_give (core_t *self, core_message_t *out)
 {
-    self->said = true;
     self->counters.messages_sent++;
     out->envelope = self->envelope.data;
     out->envelope_bytes = self->envelope.length;
@@ -583,17 +582,18 @@ static void heartbeat (core_t *self)
 
 static void beat (core_t *self)
 {
+    /* At least two heartbeats without an answer, so that a pause of our own is not taken for
+     * silence of the broker. */
+    int64_t patience_ms = (int64_t) self->heartbeat_ms * TMQ_HEARTBEATS_MISSED_MAX;
     self->missed = self->heard ? 0 : self->missed + 1;
-    if (self->missed >= TMQ_HEARTBEATS_MISSED_MAX) {
+    if (self->missed >= TMQ_HEARTBEATS_MISSED_MAX - 1 &&
+        self->now_ms - self->heard_ms >= patience_ms) {
         link_pause (self, "no sign of life");
         return;
     }
-    bool quiet = !self->heard || !self->said;
     self->heard = false;
-    self->said = false;
     self->link_at_ms = self->now_ms + self->heartbeat_ms;
-    if (quiet)
-        heartbeat (self);
+    heartbeat (self);
 }
 
 static void link_due (core_t *self)

@@ -143,7 +143,7 @@ struct core {
     bool hello_due;
     uint64_t goodbye; /* number of the goodbye that was sent */
     bool heard;       /* something was received since the last heartbeat */
-    bool said;        /* something was sent since the last heartbeat */
+    int64_t heard_ms; /* when the newest message came */
     uint8_t token[16];
     tmq_broker_info_t info;
     size_t info_endpoint;
@@ -162,7 +162,8 @@ struct core {
     core_queue_t sent;
     core_queue_t delayed; /* internal requests only */
     size_t large_open;
-    size_t open; /* operations without an answer, each wait counted */
+    size_t submits_delayed; /* refused for now, to be sent again */
+    size_t open;            /* operations without an answer, each wait counted */
     size_t open_bytes;
     size_t untaken; /* completions that the application has not taken */
     core_answer_t *answers_first;
@@ -172,7 +173,8 @@ struct core {
     core_idmap_t waits;
     struct core_wait *waits_pending_first; /* to be asked for */
     struct core_wait *waits_pending_last;
-    size_t waits_open; /* ids that the broker has been asked for */
+    size_t waits_blocked; /* their submit is delayed */
+    size_t waits_open;    /* ids that the broker has been asked for */
 
     core_slots_t subscription_numbers;
     core_subscription_t *subscriptions;
@@ -217,6 +219,8 @@ void core_request_delay (core_t *self, core_request_t *request, int code, const 
 /* The link ended: what was sent is to be sent again, what is internal is forgotten. */
 void core_requests_unsend (core_t *self);
 void core_request_timer (core_t *self, core_request_t *request);
+/* True if this client is still submitting the task, some submit being delayed. */
+bool core_submit_is_delayed (const core_t *self, const tmq_id_t *id);
 /* Ends every request, wait included. */
 void core_requests_end (core_t *self, int code, const char *text);
 void core_queue_push (core_queue_t *queue, core_request_t *request);
@@ -259,7 +263,9 @@ bool core_reply (core_t *self, const Taskmq__Reply *reply, core_bodies_t *bodies
 void core_waits_output (core_t *self); /* turns what is pending into requests */
 bool core_waits_pending (const core_t *self);
 void core_waits_reply (core_t *self, core_request_t *request, const Taskmq__Reply *reply);
-void core_waits_unsend (core_t *self);                   /* everything is pending again */
+void core_waits_unsend (core_t *self); /* everything is pending again */
+/* A delayed submit is on its way again, or ended: who waits for its task may ask (again). */
+void core_waits_unblock (core_t *self);
 void core_waits_forget (core_t *self, uint64_t request); /* the request ended without them */
 void core_waiter_due (core_t *self, void *waiter);
 void core_waits_end (core_t *self, int code, const char *text);

@@ -287,7 +287,7 @@ int core_request_submit (core_request_t **out, const tmq_submit_t *given, const 
 /* Begins a new member of the group; its items end up behind a SUBMIT tag when it is sealed. */
 static core_request_t *member_new (core_group_t *group, core_request_t *last, size_t items_max)
 {
-    core_request_t *member = core_request_new (TMQ_OP_SUBMIT_BATCH, true, true);
+    core_request_t *member = core_request_new (TMQ_OP_SUBMIT_BATCH, false, true);
     if (member == NULL)
         return NULL;
     member->group = group;
@@ -452,7 +452,7 @@ int core_request_count (core_request_t **out, const tmq_filter_t *in, tmq_error_
     int code = core_check_filter (filter, false, error);
     if (code != TMQ_OK)
         return code;
-    core_request_t *request = core_request_new (TMQ_OP_COUNT, false, false);
+    core_request_t *request = core_request_new (TMQ_OP_COUNT, true, false);
     if (request == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
     bytes_mark_t mark = bytes_open (&request->fields, FIELD_COUNT);

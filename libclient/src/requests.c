@@ -210,14 +210,20 @@ void core_queue_remove (core_request_t *request)
     request->previous = NULL;
 }
 
+/* Changes and waits stay in the order in which they were started, so that a wait never overtakes
+ * the submit of its task; reads with large replies may be held back behind them. */
+static core_queue_t *queue_of (core_t *self, const core_request_t *request)
+{
+    if (request->internal && request->op != CORE_OP_WAIT)
+        return &self->control;
+    return request->large ? &self->large : &self->small;
+}
+
 void core_request_queue (core_t *self, core_request_t *request)
 {
     core_queue_remove (request);
     request->state = CORE_REQUEST_QUEUED;
-    core_queue_push (request->internal ? &self->control
-                     : request->large  ? &self->large
-                                       : &self->small,
-                     request);
+    core_queue_push (queue_of (self, request), request);
 }
 
 void core_request_sent (core_t *self, core_request_t *request)
@@ -260,11 +266,41 @@ int core_request_open (core_t *self, core_request_t *request)
     return TMQ_OK;
 }
 
+static bool is_submit (const core_request_t *request)
+{
+    return request->op == TMQ_OP_SUBMIT || request->op == TMQ_OP_SUBMIT_BATCH;
+}
+
 static void leave_sent (core_t *self, core_request_t *request)
 {
     if (request->state == CORE_REQUEST_SENT && request->large)
         self->large_open--;
+    if (request->state == CORE_REQUEST_DELAYED && is_submit (request)) {
+        self->submits_delayed--;
+        core_waits_unblock (self);
+    }
     core_queue_remove (request);
+}
+
+static bool submits (const core_request_t *request, const tmq_id_t *id)
+{
+    if (request->op == TMQ_OP_SUBMIT)
+        return id_equal (&request->task_id, id);
+    for (size_t i = 0; request->op == TMQ_OP_SUBMIT_BATCH && i < request->items_count; i++)
+        if (id_equal (&request->group->answer.completion.receipts[request->items[i].receipt].id,
+                      id))
+            return true;
+    return false;
+}
+
+bool core_submit_is_delayed (const core_t *self, const tmq_id_t *id)
+{
+    for (size_t i = 0; self->submits_delayed > 0 && i < self->requests.capacity; i++) {
+        const core_request_t *request = self->requests.slots[i].item;
+        if (request != NULL && request->state != CORE_REQUEST_ENDED && submits (request, id))
+            return true;
+    }
+    return false;
 }
 
 void core_request_close (core_t *self, core_request_t *request)
@@ -434,6 +470,8 @@ void core_request_delay (core_t *self, core_request_t *request, int code, const 
     leave_sent (self, request);
     if (request->internal)
         core_queue_push (&self->delayed, request); /* to be forgotten with the link */
+    if (is_submit (request))
+        self->submits_delayed++;
     request->state = CORE_REQUEST_DELAYED;
     request->maybe_done = request->maybe_before;
     request->refused = code;
@@ -479,6 +517,7 @@ void core_request_timer (core_t *self, core_request_t *request)
         request_expire (self, request);
         return;
     }
+    leave_sent (self, request);
     core_request_queue (self, request);
     core_heap_set (&self->timers, &request->timer, request->deadline_ms);
 }
@@ -510,7 +549,10 @@ void core_requests_unsend (core_t *self)
         for (core_request_t *request = unsent[i]->first; request != NULL;) {
             core_request_t *next = request->next;
             request->queue = NULL;
-            core_request_queue (self, request);
+            if (request->internal)
+                internal_end (self, request);
+            else
+                core_request_queue (self, request);
             request = next;
         }
     while (self->control.first != NULL)

@@ -9,7 +9,10 @@
  * pending again, so a wait cannot hang. When its last waiter gave up, a task stays on the books
  * until the broker has forgotten it too, so that it is not asked for twice.
  *
- * The broker keeps at most 10,000 waits for a link; what is beyond is asked for when others end. */
+ * The broker keeps at most 10,000 waits for a link; what is beyond is asked for when others end.
+ *
+ * A wait may be started right behind the submit of its task. If that submit is refused for now, the
+ * broker does not know the task yet: such a wait is blocked until the submit is sent again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +38,7 @@ typedef struct core_wait {
     struct core_wait *next; /* among the pending */
     struct core_wait *previous;
     bool pending;
+    bool blocked;
     uint64_t request;    /* that asked for it, 0: none */
     int64_t deadline_ms; /* until which the broker knows of it */
 } core_wait_t;
@@ -68,9 +72,16 @@ static void pending_remove (core_t *self, core_wait_t *wait)
     wait->pending = false;
 }
 
+static void unblock (core_t *self, core_wait_t *wait)
+{
+    self->waits_blocked -= wait->blocked ? 1 : 0;
+    wait->blocked = false;
+}
+
 static void wait_free (core_t *self, core_wait_t *wait)
 {
     pending_remove (self, wait);
+    unblock (self, wait);
     if (wait->request != 0)
         self->waits_open--;
     core_idmap_remove (&self->waits, &wait->node);
@@ -134,7 +145,7 @@ static void waiter_start (core_t *self, waiter_t *waiter, int64_t deadline_ms)
         waiter->next->previous = waiter;
     wait->waiters = waiter;
     core_heap_set (&self->timers, &waiter->timer, deadline_ms);
-    if (wait->request == 0 || wait->deadline_ms < deadline_ms)
+    if (!wait->blocked && (wait->request == 0 || wait->deadline_ms < deadline_ms))
         pending_add (self, wait);
 }
 
@@ -284,6 +295,27 @@ static void each_of (core_t *self, uint64_t request, int code, const char *text)
     }
 }
 
+static void block (core_t *self, core_wait_t *wait)
+{
+    self->waits_open -= wait->request != 0 ? 1 : 0;
+    wait->request = 0;
+    pending_remove (self, wait);
+    self->waits_blocked += wait->blocked ? 0 : 1;
+    wait->blocked = true;
+}
+
+void core_waits_unblock (core_t *self)
+{
+    for (size_t i = 0; i < self->waits.capacity && self->waits_blocked > 0; i++)
+        for (core_idnode_t *node = self->waits.buckets[i]; node != NULL; node = node->next) {
+            core_wait_t *wait = (core_wait_t *) node;
+            if (!wait->blocked)
+                continue;
+            unblock (self, wait);
+            pending_add (self, wait);
+        }
+}
+
 void core_waits_reply (core_t *self, core_request_t *request, const Taskmq__Reply *reply)
 {
     const char *text = reply->text[0] != '\0' ? reply->text : NULL;
@@ -303,6 +335,10 @@ void core_waits_reply (core_t *self, core_request_t *request, const Taskmq__Repl
             continue;
         core_wait_t *wait = (core_wait_t *) node;
         request->items_count -= wait->request == request->number ? 1 : 0;
+        if (item->code == TMQ_NOT_FOUND && core_submit_is_delayed (self, &id)) {
+            block (self, wait);
+            continue;
+        }
         wait_end (self, wait, (int) item->code, item->text[0] != '\0' ? item->text : NULL,
                   (tmq_status_t) item->status);
     }

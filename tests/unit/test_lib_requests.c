@@ -1,0 +1,683 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The link and the requests of the library's core: nothing is lost, nothing is guessed. */
+#include "lib_rig.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The link ---------------------------------------------------------------------------------- */
+
+static void hello_comes_first_and_alone (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new (NULL);
+    rig_submit (rig, 1, 5000);
+    rig_welcome (rig);
+    const Taskmq__Request *request = rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    assert_int_equal (rig->message->token.len, 16);
+    assert_int_equal (rig->message->token.data[3], rig->token);
+    assert_int_equal (request->request_id.len, 16);
+    assert_in_range (request->deadline_ms, 1, 5000);
+    assert_int_equal (rig->body_bytes, 3);
+    rig_free (rig);
+}
+
+static void what_is_pending_leaves_in_one_message (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    for (uint32_t i = 0; i < 1000; i++)
+        rig_submit (rig, i, 5000);
+    size_t messages = 0;
+    size_t requests = 0;
+    while (rig_take (rig)) {
+        messages++;
+        requests += rig->message->n_requests;
+    }
+    assert_int_equal (requests, 1000);
+    assert_in_range (messages, 1, 2);
+    rig_free (rig);
+}
+
+static void a_lost_link_repeats_with_the_same_request_id (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    uint8_t first[16];
+    rig_submit (rig, 1, 5000);
+    const Taskmq__Request *request = rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    memcpy (first, request->request_id.data, 16);
+    rig_cut (rig);
+    assert_int_equal (core_link_wanted (rig->core).connection, 0);
+    rig_pass (rig, 200);
+    assert_int_equal (core_link_wanted (rig->core).connection, 2);
+    rig->token = 8;
+    rig_welcome (rig);
+    request = rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    assert_memory_equal (request->request_id.data, first, 16);
+    assert_int_equal (rig->message->token.data[0], 8);
+    assert_in_range (request->deadline_ms, 1, 4900);
+    tmq_id_t id = rig_id (1);
+    rig_accept (rig, request->id, &id);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT, TMQ_OK);
+    assert_memory_equal (answer->completion.receipts[0].id.bytes, id.bytes, 16);
+    core_answer_free (answer);
+    tmq_client_counters_t counters;
+    core_counters (rig->core, &counters);
+    assert_int_equal (counters.resent, 1);
+    assert_int_equal (counters.outbox_requests, 0);
+    assert_int_equal (counters.outbox_bytes, 0);
+    rig_free (rig);
+}
+
+static void no_link_says_hello_on_the_same_connection (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    uint64_t connection = core_link_wanted (rig->core).connection;
+    rig_submit (rig, 1, 5000);
+    uint64_t number = rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id;
+    rig_refuse (rig, number, TMQ_NO_LINK, 0);
+    rig_refuse (rig, number, TMQ_NO_LINK, 0); /* the same said again changes nothing */
+    rig_no_answer (rig);
+    assert_int_equal (core_link_wanted (rig->core).connection, connection);
+    rig_welcome (rig);
+    rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    rig_free (rig);
+}
+
+static void silence_of_three_heartbeats_is_death (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    uint64_t connection = core_link_wanted (rig->core).connection;
+    for (int i = 0; i < 10; i++) { /* an answered heartbeat every two seconds keeps it up */
+        rig_pass (rig, TMQ_HEARTBEAT_MS);
+        while (rig_take (rig))
+            rig_ok (rig, rig->message->requests[0]->id);
+    }
+    assert_int_equal (core_link_wanted (rig->core).connection, connection);
+    int64_t silent_ms = 0;
+    while (core_link_wanted (rig->core).connection == connection && silent_ms < 60000) {
+        rig_pass (rig, 100);
+        silent_ms += 100;
+        while (rig_take (rig)) {
+        }
+    }
+    assert_in_range (silent_ms, 2 * TMQ_HEARTBEAT_MS, 3 * TMQ_HEARTBEAT_MS + TMQ_HEARTBEAT_MS / 2);
+    rig_free (rig);
+}
+
+static void a_pause_of_the_process_is_not_silence (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    uint64_t connection = core_link_wanted (rig->core).connection;
+    rig->now_ms += 40000; /* stopped and continued: one tick, whatever the clock says */
+    core_tick (rig->core, rig->now_ms);
+    assert_int_equal (core_link_wanted (rig->core).connection, connection);
+    assert_int_equal (rig_request (rig, TASKMQ__REQUEST__OP_HEARTBEAT)->op_case,
+                      TASKMQ__REQUEST__OP_HEARTBEAT);
+    rig_free (rig);
+}
+
+static void pauses_grow_and_endpoints_take_turns (void **state)
+{
+    (void) state;
+    static const char *const endpoints[] = {"tcp://127.0.0.1:1", "tcp://127.0.0.1:2"};
+    core_config_t config = rig_config ();
+    config.endpoints = endpoints;
+    config.endpoints_count = 2;
+    rig_t *rig = rig_new (&config);
+    int64_t longest_ms = 0;
+    for (size_t i = 0; i < 30; i++) {
+        assert_int_equal (core_link_wanted (rig->core).endpoint, i % 2);
+        rig_cut (rig);
+        int64_t pause_ms = core_next_due (rig->core) - rig->now_ms;
+        assert_in_range (pause_ms, 100, 5000);
+        if (i < 2)
+            assert_in_range (pause_ms, 100, 150);
+        longest_ms = pause_ms > longest_ms ? pause_ms : longest_ms;
+        rig_pass (rig, pause_ms);
+    }
+    assert_in_range (longest_ms, 3500, 5000);
+    rig_free (rig);
+}
+
+static void a_connection_that_takes_nothing_is_given_up (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new (NULL);
+    rig_pass (rig, 2000);
+    assert_int_equal (core_link_wanted (rig->core).connection, 0);
+    rig_pass (rig, 200);
+    assert_true (rig_take (rig)); /* a hello that nobody answers */
+    uint64_t connection = core_link_wanted (rig->core).connection;
+    rig_pass (rig, 3 * TMQ_HEARTBEAT_MS + 1);
+    assert_int_not_equal (core_link_wanted (rig->core).connection, connection);
+    rig_free (rig);
+}
+
+static void authentication_errors_are_final (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new (NULL);
+    rig_submit (rig, 1, 5000);
+    core_link_failed (rig->core, 1, TMQ_NOT_AUTHENTICATED, "authentication failed", rig->now_ms);
+    rig_answered (rig, TMQ_OP_SUBMIT, TMQ_NOT_AUTHENTICATED);
+    char text[256];
+    bool final = false;
+    assert_int_equal (core_link_state (rig->core, text, sizeof text, &final),
+                      TMQ_NOT_AUTHENTICATED);
+    assert_true (final);
+    assert_non_null (strstr (text, "tcp://127.0.0.1:1"));
+    rig_pass (rig, 60000);
+    assert_int_equal (core_link_wanted (rig->core).connection, 0);
+    rig_free (rig);
+}
+
+static void a_refused_hello_is_final_or_not (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new (NULL);
+    rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_HELLO)->id, TMQ_STOPPING, 0);
+    rig_pass (rig, 500);
+    rig_submit (rig, 1, 5000);
+    rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_HELLO)->id, TMQ_UNSUPPORTED, 0);
+    rig_answered (rig, TMQ_OP_SUBMIT, TMQ_UNSUPPORTED);
+    rig_free (rig);
+}
+
+static void garbage_ends_the_link_not_the_request (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    rig_submit (rig, 1, 5000);
+    rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    core_receive (rig->core, "\xff\xff\xff", 3, NULL, 0, rig->now_ms);
+    assert_int_equal (core_link_wanted (rig->core).connection, 0);
+    rig_no_answer (rig);
+    rig_pass (rig, 200);
+    rig_welcome (rig);
+    rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    rig_free (rig);
+}
+
+static void goodbye_is_the_last_word (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    rig_submit (rig, 1, 5000);
+    core_goodbye (rig->core);
+    assert_true (rig_take (rig));
+    assert_int_equal (rig->message->n_requests, 2);
+    assert_int_equal (rig->message->requests[0]->op_case, TASKMQ__REQUEST__OP_SUBMIT);
+    assert_int_equal (rig->message->requests[1]->op_case, TASKMQ__REQUEST__OP_GOODBYE);
+    assert_false (core_goodbye_done (rig->core));
+    rig_ok (rig, rig->message->requests[1]->id);
+    assert_true (core_goodbye_done (rig->core));
+    rig_answered (rig, TMQ_OP_SUBMIT, TMQ_UNKNOWN); /* it was handed over, and nobody answered */
+    rig_free (rig);
+}
+
+/* ---- How requests end -------------------------------------------------------------------------- */
+
+static void never_sent_is_unreachable (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new (NULL);
+    rig_submit (rig, 1, 1000);
+    rig_cut (rig);
+    rig_pass (rig, 999);
+    rig_no_answer (rig);
+    rig_pass (rig, 1);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT, TMQ_UNREACHABLE);
+    assert_non_null (strstr (answer->completion.error->text, "tcp://127.0.0.1:1"));
+    assert_int_equal (answer->completion.receipts[0].code, TMQ_UNREACHABLE);
+    core_answer_free (answer);
+    rig_free (rig);
+}
+
+static void sent_without_an_answer_is_unknown (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    uint8_t request_id[16];
+    rig_submit (rig, 1, 1000);
+    memcpy (request_id, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->request_id.data, 16);
+    rig_cut (rig);
+    rig_pass (rig, 1000);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT, TMQ_UNKNOWN);
+    assert_memory_equal (answer->completion.error->request_id, request_id, 16);
+    core_answer_free (answer);
+    rig_free (rig);
+}
+
+static void a_read_without_an_answer_is_unreachable (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    tmq_id_t id = rig_id (1);
+    core_request_t *request;
+    assert_int_equal (core_request_get (&request, TMQ_OP_GET, &id, NULL), TMQ_OK);
+    core_start (rig->core, request, (core_target_t){NULL, NULL}, rig->now_ms + 1000, rig->now_ms,
+                NULL);
+    rig_request (rig, TASKMQ__REQUEST__OP_GET);
+    rig_pass (rig, 1000);
+    rig_answered (rig, TMQ_OP_GET, TMQ_UNREACHABLE);
+    rig_free (rig);
+}
+
+static void overloaded_is_tried_again_until_the_deadline (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    rig_submit (rig, 1, 1000);
+    for (int i = 0; i < 3; i++) {
+        rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id, TMQ_OVERLOADED, 200);
+        rig_no_answer (rig);
+        rig_pass (rig, 199);
+        assert_false (rig_take (rig));
+        rig_pass (rig, 42);
+    }
+    rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id, TMQ_OVERLOADED, 900);
+    rig_pass (rig, 1000);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT, TMQ_OVERLOADED);
+    assert_int_equal (answer->completion.error->retry_after_ms, 900);
+    assert_true (answer->completion.error->retriable);
+    core_answer_free (answer);
+    rig_free (rig);
+}
+
+static void overloaded_after_a_lost_link_stays_unknown (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    rig_submit (rig, 1, 1000);
+    rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    rig_cut (rig);
+    rig_pass (rig, 200);
+    rig_welcome (rig);
+    rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id, TMQ_OVERLOADED, 5000);
+    rig_pass (rig, 1000);
+    rig_answered (rig, TMQ_OP_SUBMIT, TMQ_UNKNOWN); /* the first sending may have been done */
+    rig_free (rig);
+}
+
+static void a_refusal_is_an_answer (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    rig_submit (rig, 1, 1000);
+    rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id, TMQ_STORE_FULL, 0);
+    rig_answered (rig, TMQ_OP_SUBMIT, TMQ_STORE_FULL);
+    rig_refuse (rig, 12345, TMQ_OK, 0); /* a reply to nobody */
+    rig_no_answer (rig);
+    rig_free (rig);
+}
+
+static void no_time_sends_nothing (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    rig_submit (rig, 1, 0);
+    rig_answered (rig, TMQ_OP_SUBMIT, TMQ_UNREACHABLE);
+    assert_false (rig_take (rig));
+    rig_free (rig);
+}
+
+/* ---- Batches ----------------------------------------------------------------------------------- */
+
+enum { BATCH = 600 };
+
+static void batch_start (rig_t *rig, size_t count, size_t payload_bytes)
+{
+    static const uint8_t payload[1000];
+    tmq_submit_t *tasks = calloc (count, sizeof *tasks);
+    tmq_id_t *ids = calloc (count, sizeof *ids);
+    core_request_t *request;
+    assert_non_null (tasks);
+    assert_non_null (ids);
+    for (size_t i = 0; i < count; i++) {
+        tmq_submit_init (&tasks[i]);
+        tasks[i].queue = "q";
+        tasks[i].payload = payload;
+        tasks[i].payload_bytes = payload_bytes;
+        ids[i] = rig_id ((uint32_t) i);
+    }
+    assert_int_equal (core_request_submit_batch (&request, tasks, ids, count, NULL), TMQ_OK);
+    core_start (rig->core, request, (core_target_t){NULL, NULL}, rig->now_ms + 5000, rig->now_ms,
+                NULL);
+    free (tasks);
+    free (ids);
+}
+
+/* Answers a part; every item whose number is a multiple of `refused` gets that code. */
+static void batch_answer (rig_t *rig, const Taskmq__Request *request, uint32_t refused, int code)
+{
+    size_t count = request->submit->n_tasks;
+    Taskmq__SubmittedItem items[TMQ_SUBMIT_ITEMS_MAX];
+    Taskmq__SubmittedItem *pointers[TMQ_SUBMIT_ITEMS_MAX];
+    for (size_t i = 0; i < count; i++) {
+        taskmq__submitted_item__init (&items[i]);
+        pointers[i] = &items[i];
+        const uint8_t *id = request->submit->tasks[i]->task_id.data;
+        uint32_t number = (uint32_t) id[14] << 8 | id[15];
+        if (refused != 0 && number % refused == 0)
+            items[i].code = (uint32_t) code;
+        else
+            items[i].task_id = request->submit->tasks[i]->task_id;
+    }
+    Taskmq__Submitted submitted = TASKMQ__SUBMITTED__INIT;
+    submitted.n_items = count;
+    submitted.items = pointers;
+    Taskmq__Reply reply = TASKMQ__REPLY__INIT;
+    reply.id = request->id;
+    reply.body_case = TASKMQ__REPLY__BODY_SUBMITTED;
+    reply.submitted = &submitted;
+    rig_reply (rig, &reply, NULL, 0);
+}
+
+static void a_batch_is_split_and_answered_item_by_item (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    size_t tasks = 0;
+    batch_start (rig, BATCH, 3);
+    while (rig_take (rig))
+        for (size_t i = 0; i < rig->message->n_requests; i++) {
+            assert_in_range (rig->message->requests[i]->submit->n_tasks, 1, 256);
+            tasks += rig->message->requests[i]->submit->n_tasks;
+            batch_answer (rig, rig->message->requests[i], 7, TMQ_CONFLICT);
+        }
+    assert_int_equal (tasks, BATCH);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT_BATCH, TMQ_OK);
+    assert_int_equal (answer->completion.receipts_count, BATCH);
+    for (uint32_t i = 0; i < BATCH; i++) {
+        tmq_id_t id = rig_id (i);
+        assert_int_equal (answer->completion.receipts[i].code, i % 7 == 0 ? TMQ_CONFLICT : TMQ_OK);
+        assert_memory_equal (answer->completion.receipts[i].id.bytes, id.bytes, 16);
+    }
+    core_answer_free (answer);
+    rig_free (rig);
+}
+
+static void a_batch_is_split_by_bytes (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    batch_start (rig, BATCH, 1000);
+    size_t parts = 0;
+    while (rig_take (rig)) {
+        parts++;
+        batch_answer (rig, rig->message->requests[0], 0, TMQ_OK);
+    }
+    assert_int_equal (parts, 3); /* 600,000 bytes of payload in frames of 262,144 */
+    rig_answered (rig, TMQ_OP_SUBMIT_BATCH, TMQ_OK);
+    rig_free (rig);
+}
+
+static void overloaded_items_are_sent_again_alone (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    uint8_t request_id[16];
+    batch_start (rig, 10, 3);
+    const Taskmq__Request *request = rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    memcpy (request_id, request->request_id.data, 16);
+    batch_answer (rig, request, 3, TMQ_OVERLOADED);
+    rig_no_answer (rig);
+    rig_pass (rig, 200);
+    request = rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    assert_int_equal (request->submit->n_tasks, 4); /* 0 3 6 9 */
+    assert_int_equal (rig->body_bytes, 12);
+    assert_memory_not_equal (request->request_id.data, request_id, 16);
+    batch_answer (rig, request, 0, TMQ_OK);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT_BATCH, TMQ_OK);
+    for (size_t i = 0; i < 10; i++)
+        assert_int_equal (answer->completion.receipts[i].code, TMQ_OK);
+    core_answer_free (answer);
+    rig_free (rig);
+}
+
+static void a_batch_without_answer_names_every_task (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    batch_start (rig, BATCH, 3);
+    assert_true (rig_take (rig));
+    assert_int_equal (rig->message->n_requests, 3);
+    batch_answer (rig, rig->message->requests[0], 0, TMQ_OK);
+    rig_pass (rig, 5000);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT_BATCH, TMQ_UNKNOWN);
+    assert_int_equal (answer->completion.receipts[0].code, TMQ_OK);
+    assert_int_equal (answer->completion.receipts[BATCH - 1].code, TMQ_UNKNOWN);
+    core_answer_free (answer);
+    rig_free (rig);
+}
+
+/* ---- Bounds ------------------------------------------------------------------------------------ */
+
+static void four_large_replies_at_once (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    for (uint32_t i = 0; i < 10; i++) {
+        tmq_id_t id = rig_id (i);
+        core_request_t *request;
+        core_request_get (&request, TMQ_OP_RESULT, &id, NULL);
+        core_start (rig->core, request, (core_target_t){NULL, NULL}, CORE_NEVER, rig->now_ms, NULL);
+    }
+    rig_submit (rig, 1, 5000); /* small ones are not held back */
+    assert_true (rig_take (rig));
+    assert_int_equal (rig->message->n_requests, 5);
+    assert_int_equal (rig->message->requests[0]->op_case, TASKMQ__REQUEST__OP_SUBMIT);
+    assert_false (rig_take (rig));
+    rig_refuse (rig, rig->message->requests[1]->id, TMQ_NOT_FOUND, 0);
+    rig_answered (rig, TMQ_OP_RESULT, TMQ_NOT_FOUND);
+    assert_true (rig_take (rig));
+    assert_int_equal (rig->message->n_requests, 1);
+    assert_false (rig_take (rig));
+    rig_free (rig);
+}
+
+static int start_ping (rig_t *rig, core_target_t target)
+{
+    core_request_t *request;
+    assert_int_equal (core_request_plain (&request, TMQ_OP_PING, NULL), TMQ_OK);
+    return core_start (rig->core, request, target, CORE_NEVER, rig->now_ms, NULL);
+}
+
+static void a_full_outbox_is_an_error_at_once (void **state)
+{
+    (void) state;
+    core_config_t config = rig_config ();
+    config.requests_max = 3;
+    rig_t *rig = rig_linked (&config);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL}), TMQ_OK);
+    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL}), TMQ_OUTBOX_FULL);
+    assert_true (rig_take (rig));
+    rig_ok (rig, rig->message->requests[0]->id);
+    rig_answered (rig, TMQ_OP_PING, TMQ_OK);
+    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL}), TMQ_OK);
+    rig_free (rig);
+}
+
+static void untaken_completions_are_bounded (void **state)
+{
+    (void) state;
+    core_config_t config = rig_config ();
+    config.completions_max = 2;
+    rig_t *rig = rig_linked (&config);
+    int waiter = 0;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL}), TMQ_OK);
+    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL}), TMQ_OUTBOX_FULL);
+    assert_int_equal (start_ping (rig, (core_target_t){&waiter, NULL}), TMQ_OK);
+    assert_true (rig_take (rig));
+    for (size_t i = 0; i < 3; i++)
+        rig_ok (rig, rig->message->requests[i]->id);
+    /* Answered, but not taken: there is still no room for another. */
+    core_answer_t *answer = core_answer_next (rig->core);
+    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL}), TMQ_OUTBOX_FULL);
+    core_answer_taken (rig->core, answer);
+    core_answer_free (answer);
+    assert_int_equal (start_ping (rig, (core_target_t){NULL, NULL}), TMQ_OK);
+    rig_free (rig);
+}
+
+static void bytes_are_bounded (void **state)
+{
+    (void) state;
+    core_config_t config = rig_config ();
+    config.request_bytes_max = 4096;
+    rig_t *rig = rig_linked (&config);
+    tmq_submit_t submit;
+    core_request_t *request;
+    static const char payload[8192];
+    tmq_id_t id = rig_id (1);
+    tmq_submit_init (&submit);
+    submit.queue = "q";
+    submit.payload = payload;
+    submit.payload_bytes = sizeof payload;
+    assert_int_equal (core_request_submit (&request, &submit, &id, NULL), TMQ_OK);
+    assert_int_equal (
+        core_start (rig->core, request, (core_target_t){NULL, NULL}, CORE_NEVER, rig->now_ms, NULL),
+        TMQ_OUTBOX_FULL);
+    rig_free (rig);
+}
+
+static void bad_input_is_refused_by_name (void **state)
+{
+    (void) state;
+    tmq_submit_t submit;
+    core_request_t *request;
+    tmq_error_t error;
+    tmq_id_t id = rig_id (1);
+    tmq_submit_init (&submit);
+    submit.queue = "no spaces";
+    assert_int_equal (core_request_submit (&request, &submit, &id, &error), TMQ_INVALID);
+    assert_non_null (strstr (error.text, "queue"));
+    submit.queue = "q";
+    submit.payload_bytes = TMQ_FRAME_BYTES_MAX + 1;
+    assert_int_equal (core_request_submit (&request, &submit, &id, &error), TMQ_TOO_LARGE);
+    submit.payload_bytes = 0;
+    submit.method = "\xff";
+    assert_int_equal (core_request_submit (&request, &submit, &id, &error), TMQ_INVALID);
+    assert_non_null (strstr (error.text, "method"));
+    submit.method = NULL;
+    submit.priority = 256;
+    assert_int_equal (core_request_submit (&request, &submit, &id, &error), TMQ_INVALID);
+    submit.size = 0;
+    assert_int_equal (core_request_submit (&request, &submit, &id, &error), TMQ_INVALID);
+    assert_int_equal (core_request_resolve (&request, "abc", &error), TMQ_INVALID);
+}
+
+static void the_largest_task_fits (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    tmq_submit_t submit;
+    core_request_t *request;
+    tmq_id_t id = rig_id (1);
+    char *meta = malloc (TMQ_META_BYTES_MAX + 1);
+    uint8_t *payload = calloc (1, TMQ_FRAME_BYTES_MAX);
+    assert_non_null (meta);
+    assert_non_null (payload);
+    memset (meta, ' ', TMQ_META_BYTES_MAX);
+    meta[0] = '{';
+    meta[TMQ_META_BYTES_MAX - 1] = '}';
+    meta[TMQ_META_BYTES_MAX] = '\0';
+    tmq_submit_init (&submit);
+    submit.queue = "q";
+    submit.meta = meta;
+    submit.payload = payload;
+    submit.payload_bytes = TMQ_FRAME_BYTES_MAX;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal (core_request_submit (&request, &submit, &id, NULL), TMQ_OK);
+        core_start (rig->core, request, (core_target_t){NULL, NULL}, CORE_NEVER, rig->now_ms, NULL);
+    }
+    for (int i = 0; i < 2; i++) { /* one frame holds one of them */
+        assert_int_equal (rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->submit->n_tasks, 1);
+        assert_int_equal (rig->body_bytes, TMQ_FRAME_BYTES_MAX);
+    }
+    free (meta);
+    free (payload);
+    rig_free (rig);
+}
+
+static void a_body_reaches_its_task (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    tmq_id_t id = rig_id (1);
+    core_request_t *request;
+    core_request_get (&request, TMQ_OP_RESULT, &id, NULL);
+    core_start (rig->core, request, (core_target_t){NULL, rig}, CORE_NEVER, rig->now_ms, NULL);
+    Taskmq__Task task = TASKMQ__TASK__INIT;
+    task.task_id = rig_bytes (&id);
+    task.status = TMQ_STATUS_COMPLETED;
+    task.body = 6;
+    Taskmq__Task other = task;
+    other.body = 2;
+    Taskmq__Reply reply = TASKMQ__REPLY__INIT;
+    reply.id = rig_request (rig, TASKMQ__REQUEST__OP_RESULT)->id;
+    reply.body_case = TASKMQ__REPLY__BODY_TASK;
+    reply.task = &task;
+    Taskmq__Reply stranger = reply; /* to a request that was given up: its body is passed over */
+    stranger.id = 999;
+    stranger.task = &other;
+    Taskmq__Reply *replies[] = {&stranger, &reply};
+    Taskmq__BrokerMessage message = TASKMQ__BROKER_MESSAGE__INIT;
+    message.n_replies = 2;
+    message.replies = replies;
+    rig_send (rig, &message, "xxresult", 8);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_RESULT, TMQ_OK);
+    assert_ptr_equal (answer->completion.user, rig);
+    assert_int_equal (answer->completion.task->body_bytes, 6);
+    assert_string_equal (answer->completion.task->body, "result");
+    assert_string_equal (answer->completion.task->session, "");
+    core_answer_free (answer);
+    rig_free (rig);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (hello_comes_first_and_alone),
+        cmocka_unit_test (what_is_pending_leaves_in_one_message),
+        cmocka_unit_test (a_lost_link_repeats_with_the_same_request_id),
+        cmocka_unit_test (no_link_says_hello_on_the_same_connection),
+        cmocka_unit_test (silence_of_three_heartbeats_is_death),
+        cmocka_unit_test (a_pause_of_the_process_is_not_silence),
+        cmocka_unit_test (pauses_grow_and_endpoints_take_turns),
+        cmocka_unit_test (a_connection_that_takes_nothing_is_given_up),
+        cmocka_unit_test (authentication_errors_are_final),
+        cmocka_unit_test (a_refused_hello_is_final_or_not),
+        cmocka_unit_test (garbage_ends_the_link_not_the_request),
+        cmocka_unit_test (goodbye_is_the_last_word),
+        cmocka_unit_test (never_sent_is_unreachable),
+        cmocka_unit_test (sent_without_an_answer_is_unknown),
+        cmocka_unit_test (a_read_without_an_answer_is_unreachable),
+        cmocka_unit_test (overloaded_is_tried_again_until_the_deadline),
+        cmocka_unit_test (overloaded_after_a_lost_link_stays_unknown),
+        cmocka_unit_test (a_refusal_is_an_answer),
+        cmocka_unit_test (no_time_sends_nothing),
+        cmocka_unit_test (a_batch_is_split_and_answered_item_by_item),
+        cmocka_unit_test (a_batch_is_split_by_bytes),
+        cmocka_unit_test (overloaded_items_are_sent_again_alone),
+        cmocka_unit_test (a_batch_without_answer_names_every_task),
+        cmocka_unit_test (four_large_replies_at_once),
+        cmocka_unit_test (a_full_outbox_is_an_error_at_once),
+        cmocka_unit_test (untaken_completions_are_bounded),
+        cmocka_unit_test (bytes_are_bounded),
+        cmocka_unit_test (bad_input_is_refused_by_name),
+        cmocka_unit_test (the_largest_task_fits),
+        cmocka_unit_test (a_body_reaches_its_task),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
