@@ -145,8 +145,8 @@ router_t *router_new (const router_options_t *options, char *error, size_t error
     return NULL;
 }
 
-/* libzmq closes a listener and unlinks its path in its own time; only then may another broker have
- * the path, or its socket would be unlinked. */
+/* libzmq closes a listener in its own time and leaves its path behind; only when it is closed may
+ * another broker have the path. */
 static void unbind (router_t *self)
 {
     uint16_t event;
@@ -176,8 +176,10 @@ void router_free (router_t **self_p)
     if (self->socket != NULL)
         zmq_close (self->socket);
     for (size_t i = 0; i < self->endpoints_count; i++) {
-        if (self->endpoints[i]->lock >= 0)
+        if (self->endpoints[i]->lock >= 0) {
+            unlink (self->endpoints[i]->uri + strlen ("ipc://"));
             close (self->endpoints[i]->lock);
+        }
         free (self->endpoints[i]);
     }
     peers_free (&self->peers);

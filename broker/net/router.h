@@ -31,7 +31,8 @@ typedef struct router_options {
 
 /* NULL: `error` says why. */
 router_t *router_new (const router_options_t *options, char *error, size_t error_size);
-void router_free (router_t **self); /* accepts a NULL object */
+/* Listens no longer; what was sent leaves within the linger. Accepts a NULL object. */
+void router_free (router_t **self);
 
 /* Listens on one more address. Returns the endpoint that clients connect to (with the real port),
  * valid as long as the router, or NULL with `error`. */
