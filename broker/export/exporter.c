@@ -188,6 +188,7 @@ static bool follow (exporter_t *self)
 static void *exporter_run (void *context)
 {
     exporter_t *self = context;
+    pthread_setname_np (pthread_self (), "exporter");
     while (!atomic_load (&self->stop)) {
         wakeup_lower (self->options.wake_fd);
         int timeout_ms = follow (self) ? FOREVER : RETRY_MS;
