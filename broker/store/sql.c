@@ -7,6 +7,7 @@
 #include "store/sql.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,9 +77,18 @@ static store_code_t sql_configure (sqlite3 *db, bool writer, store_error_t *erro
     return code;
 }
 
+/* Without it every allocation of every connection takes one lock, to count bytes that nobody asks
+ * for. Only the first use of SQLite can say so; where it is too late nothing is lost but time. */
+static void sql_begin (void)
+{
+    sqlite3_config (SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 store_code_t sql_open (sqlite3 **out, const char *directory, const char *name, bool writer,
                        store_error_t *error)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once (&once, sql_begin);
     size_t room = strlen (directory) + 1 + strlen (name) + 1;
     char *path = memory_alloc (room);
     snprintf (path, room, "%s/%s", directory, name);
