@@ -7,13 +7,6 @@
 
 #include <string.h>
 
-static tmq_phase_t phase_of (const record_t *record, int64_t wall_ms)
-{
-    if (record->status == TMQ_STATUS_QUEUED)
-        return record->not_before > wall_ms ? TMQ_PHASE_SCHEDULED : TMQ_PHASE_READY;
-    return record->status == TMQ_STATUS_WORKING ? TMQ_PHASE_LEASED : TMQ_PHASE_NONE;
-}
-
 static void view_bodies (task_view_t *out, const record_t *record)
 {
     out->payload_bytes = record->payload_bytes;
@@ -47,7 +40,7 @@ void record_view (task_view_t *out, label_view_t labels[TMQ_LABELS_MAX], const r
     out->session = record->session;
     out->owner = record->owner;
     out->status = record->status;
-    out->phase = phase_of (record, wall_ms);
+    out->phase = record_phase (record, wall_ms);
     out->status_message = record->status_message;
     out->priority = record->priority;
     out->method = record->method;

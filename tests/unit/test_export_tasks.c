@@ -1,0 +1,379 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* tasks.jsonl: whole lines only, positions that rise, the last line of a task is its state. */
+#include "support/cmocka_all.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "export/exporter.h"
+#include "ids.h"
+#include "json.h"
+#include "store/wakeup.h"
+#include "store_support.h"
+#include "support/timing.h"
+
+enum { FILE_SIZE_MAX = 1 << 20 };
+
+static char text[FILE_SIZE_MAX];
+
+/* A store with an exporter behind it. */
+typedef struct rig {
+    fixture_t *fixture;
+    char directory[64];
+    char path[80];
+    char aside[96];
+    int wake_fd;
+    exporter_t *exporter;
+} rig_t;
+
+static void raise_wakeup (void *context)
+{
+    wakeup_raise (*(const int *) context);
+}
+
+static void must_not_fail (const store_error_t *error)
+{
+    fprintf (stderr, "%s\n", error->text);
+    abort ();
+}
+
+static void rig_open (rig_t *self, const char *uri)
+{
+    directory_make (self->directory);
+    snprintf (self->path, sizeof (self->path), "%s/tasks.jsonl", self->directory);
+    snprintf (self->aside, sizeof (self->aside), "%s.foreign", self->path);
+    self->exporter = NULL;
+    self->wake_fd = wakeup_new ();
+    self->fixture = fixture_new (uri);
+    self->fixture->options.notify = raise_wakeup;
+    self->fixture->options.notify_context = &self->wake_fd;
+    fixture_open (self->fixture);
+}
+
+static void rig_export (rig_t *self)
+{
+    char error[TASKS_FILE_ERROR_SIZE] = "";
+    exporter_options_t options = {self->fixture->store, self->path, self->fixture->pos,
+                                  self->wake_fd, must_not_fail};
+    self->exporter = exporter_new (&options, error);
+    if (self->exporter == NULL)
+        fail_msg ("%s", error);
+}
+
+/* Everything committed is in the tables and in the file. */
+static void rig_settle (rig_t *self)
+{
+    fixture_settle (self->fixture);
+    exporter_stats_t stats;
+    WAIT_FOR ((exporter_stats (self->exporter, &stats), stats.pos == self->fixture->pos),
+              TIMING_PATIENCE_MS);
+}
+
+static void rig_close (rig_t *self)
+{
+    void *state = self->fixture;
+    exporter_free (&self->exporter);
+    fixture_teardown (&state);
+    close (self->wake_fd);
+    directory_remove (self->directory);
+}
+
+static size_t file_read (const char *path)
+{
+    int fd = open (path, O_RDONLY);
+    assert_true (fd >= 0);
+    ssize_t length = read (fd, text, sizeof (text) - 1);
+    close (fd);
+    assert_true (length >= 0);
+    text[length] = '\0';
+    return (size_t) length;
+}
+
+static void file_write (const char *path, const char *contents)
+{
+    FILE *file = fopen (path, "w");
+    assert_non_null (file);
+    fputs (contents, file);
+    fclose (file);
+}
+
+/* Line number index of the file as JSON; to be released by the caller. */
+static json_t *line_at (const char *path, size_t index)
+{
+    file_read (path);
+    char *line = text;
+    for (size_t i = 0; i < index; i++) {
+        line = strchr (line, '\n');
+        assert_non_null (line);
+        line++;
+    }
+    json_t *object = json_loadb (line, strcspn (line, "\n"), 0, NULL);
+    assert_non_null (object);
+    return object;
+}
+
+static size_t count_lines (const char *path)
+{
+    size_t count = 0;
+    size_t length = file_read (path);
+    for (size_t i = 0; i < length; i++)
+        count += text[i] == '\n';
+    assert_true (length == 0 || text[length - 1] == '\n');
+    return count;
+}
+
+static json_int_t number_of (const json_t *object, const char *key)
+{
+    return json_integer_value (json_object_get (object, key));
+}
+
+static const char *text_of (const json_t *object, const char *key)
+{
+    return json_string_value (json_object_get (object, key));
+}
+
+static void commit_change (rig_t *rig, record_t *record, tmq_event_kind_t kind)
+{
+    batch_t *batch = fixture_batch (rig->fixture);
+    fixture_change (rig->fixture, batch, record, kind);
+    fixture_commit (rig->fixture, batch);
+}
+
+static void test_each_state_that_is_seen_gets_a_line (void **state)
+{
+    rig_t rig;
+    struct stat info;
+    char id[ID_TEXT_SIZE];
+    rig_open (&rig, *state);
+    rig_export (&rig);
+    record_t record = test_record (1);
+    record.payload = buf_new ("{\"a\": 1}", 8);
+    record.payload_bytes = 8;
+    record.content_type = "application/json";
+    commit_change (&rig, &record, TMQ_EVENT_SUBMITTED);
+    rig_settle (&rig);
+    record.status = TMQ_STATUS_COMPLETED;
+    record.outcome = TMQ_OUTCOME_RESULT;
+    record.result = buf_new ("done", 4);
+    record.result_bytes = 4;
+    record.result_type = "text/plain";
+    commit_change (&rig, &record, TMQ_EVENT_COMPLETED);
+    rig_settle (&rig);
+
+    assert_int_equal (count_lines (rig.path), 2);
+    assert_int_equal (stat (rig.path, &info), 0);
+    assert_int_equal (info.st_mode & 0777, 0600);
+    json_t *first = line_at (rig.path, 0);
+    json_t *last = line_at (rig.path, 1);
+    id_format (&record.id, id);
+    assert_string_equal (text_of (first, "status"), "queued");
+    assert_int_equal (number_of (first, "pos"), 1);
+    assert_string_equal (text_of (last, "task_id"), id);
+    assert_string_equal (text_of (last, "status"), "completed");
+    assert_int_equal (number_of (last, "pos"), 2);
+    assert_int_equal (number_of (last, "seq"), 2);
+    assert_int_equal (number_of (last, "version"), record.version);
+    assert_string_equal (text_of (last, "result"), "done");
+    assert_int_equal (number_of (json_object_get (last, "payload"), "a"), 1);
+    json_decref (first);
+    json_decref (last);
+    buf_drop (record.payload);
+    buf_drop (record.result);
+    rig_close (&rig);
+}
+
+static void test_it_goes_on_after_its_last_line (void **state)
+{
+    rig_t rig;
+    rig_open (&rig, *state);
+    rig_export (&rig);
+    fixture_submit (rig.fixture, 1, 5);
+    rig_settle (&rig);
+    exporter_free (&rig.exporter);
+    assert_int_equal (count_lines (rig.path), 5);
+
+    /* A crash in the middle of a line. */
+    FILE *file = fopen (rig.path, "a");
+    fputs ("{\"task_id\":\"torn", file);
+    fclose (file);
+    fixture_submit (rig.fixture, 6, 8);
+    rig_export (&rig);
+    rig_settle (&rig);
+    assert_int_equal (count_lines (rig.path), 8);
+    for (size_t i = 0; i < 8; i++) {
+        json_t *line = line_at (rig.path, i);
+        assert_int_equal (number_of (line, "pos"), i + 1);
+        json_decref (line);
+    }
+    assert_int_not_equal (access (rig.aside, F_OK), 0);
+    rig_close (&rig);
+}
+
+static void test_states_in_between_may_be_skipped (void **state)
+{
+    rig_t rig;
+    rig_open (&rig, *state);
+    fixture_submit (rig.fixture, 1, 3);
+    record_t record = test_record (2);
+    record.status = TMQ_STATUS_CANCELLED;
+    record.last_seq = 2;
+    commit_change (&rig, &record, TMQ_EVENT_CANCELLED);
+    fixture_settle (rig.fixture);
+    rig_export (&rig);
+    rig_settle (&rig);
+    /* One line for each task, at the position of its newest event. */
+    assert_int_equal (count_lines (rig.path), 3);
+    static const json_int_t positions[] = {1, 3, 4};
+    for (size_t i = 0; i < 3; i++) {
+        json_t *line = line_at (rig.path, i);
+        assert_int_equal (number_of (line, "pos"), positions[i]);
+        json_decref (line);
+    }
+    rig_close (&rig);
+}
+
+static void test_a_removed_task_gets_no_line (void **state)
+{
+    rig_t rig;
+    rig_open (&rig, *state);
+    rig_export (&rig);
+    fixture_submit (rig.fixture, 1, 2);
+    rig_settle (&rig);
+    record_t record = test_record (1);
+    batch_t *batch = fixture_batch (rig.fixture);
+    batch_add_removal (batch, &record, TMQ_EXPIRED, 1000);
+    batch_add_event (batch, "default", ++rig.fixture->seq, ++rig.fixture->pos, 1000, &record.id,
+                     TMQ_EVENT_EXPIRED, 1);
+    fixture_commit (rig.fixture, batch);
+    rig_settle (&rig);
+    assert_int_equal (count_lines (rig.path), 2);
+    rig_close (&rig);
+}
+
+static void assert_begun_anew (rig_t *rig, const char *contents)
+{
+    file_write (rig->path, contents);
+    rig_export (rig);
+    rig_settle (rig);
+    WAIT_FOR (access (rig->aside, F_OK) == 0 && count_lines (rig->path) == 3, TIMING_PATIENCE_MS);
+    file_read (rig->aside);
+    assert_string_equal (text, contents);
+    assert_int_equal (unlink (rig->aside), 0);
+    exporter_free (&rig->exporter);
+}
+
+static void test_a_foreign_file_is_set_aside (void **state)
+{
+    rig_t rig;
+    rig_open (&rig, *state);
+    fixture_submit (rig.fixture, 1, 3);
+    fixture_settle (rig.fixture);
+    assert_begun_anew (&rig, "a shopping list\n");
+    assert_begun_anew (&rig, "a shopping list without an end");
+    assert_begun_anew (&rig, "{\"pos\":1}\n");
+    assert_begun_anew (&rig,
+                       "{\"pos\":\"1\",\"task_id\":\"00000000-0000-7000-8000-000000000001\"}\n");
+    /* Beyond the newest event, and one of another task at a position of ours. */
+    assert_begun_anew (&rig, "{\"pos\":4,\"task_id\":\"00000000-0000-7000-8000-000000000001\"}\n");
+    assert_begun_anew (&rig, "{\"pos\":3,\"task_id\":\"00000000-0000-7000-8000-00000000ffff\"}\n");
+    rig_close (&rig);
+}
+
+static void test_a_file_taken_away_is_begun_anew (void **state)
+{
+    rig_t rig;
+    rig_open (&rig, *state);
+    rig_export (&rig);
+    fixture_submit (rig.fixture, 1, 3);
+    rig_settle (&rig);
+    assert_int_equal (unlink (rig.path), 0);
+    fixture_submit (rig.fixture, 4, 4);
+    rig_settle (&rig);
+    WAIT_FOR (access (rig.path, F_OK) == 0 && count_lines (rig.path) == 4, TIMING_PATIENCE_MS);
+    rig_close (&rig);
+}
+
+static void test_large_bodies_are_named_by_their_hash (void **state)
+{
+    rig_t rig;
+    rig_open (&rig, *state);
+    rig_export (&rig);
+    record_t record = test_record (1);
+    record.payload_bytes = JSON_EXPORT_BODY_BYTES_MAX + 1;
+    record.payload = buf_new_uninitialised (record.payload_bytes);
+    memset (buf_mutable (record.payload), 'x', record.payload_bytes);
+    commit_change (&rig, &record, TMQ_EVENT_SUBMITTED);
+    rig_settle (&rig);
+    json_t *line = line_at (rig.path, 0);
+    assert_true (json_is_null (json_object_get (line, "payload")));
+    assert_int_equal (number_of (line, "payload_bytes"), JSON_EXPORT_BODY_BYTES_MAX + 1);
+    assert_int_equal (strlen (text_of (line, "payload_hash")), 64);
+    json_decref (line);
+    buf_drop (record.payload);
+    rig_close (&rig);
+}
+
+/* The kernel refuses to let the file grow: EFBIG instead of ENOSPC, half of a page of lines in. */
+static void test_a_full_disk_tears_no_line (void **state)
+{
+    rig_t rig;
+    struct rlimit limit;
+    struct rlimit before;
+    exporter_stats_t stats;
+    rig_open (&rig, *state);
+    fixture_submit (rig.fixture, 1, 200);
+    fixture_settle (rig.fixture);
+    getrlimit (RLIMIT_FSIZE, &before);
+    limit = before;
+    limit.rlim_cur = 10000;
+    setrlimit (RLIMIT_FSIZE, &limit);
+    rig_export (&rig);
+    WAIT_FOR ((exporter_stats (rig.exporter, &stats), stats.errors > 0), TIMING_PATIENCE_MS);
+    assert_int_equal (count_lines (rig.path), 0);
+    setrlimit (RLIMIT_FSIZE, &before);
+    rig_settle (&rig);
+    assert_int_equal (count_lines (rig.path), 200);
+    rig_close (&rig);
+}
+
+static int ignore_file_limit (void **state)
+{
+    (void) state;
+    signal (SIGXFSZ, SIG_IGN);
+    return 0;
+}
+
+#define BOTH(test)                                                                                 \
+    {#test " (memory)", test, NULL, NULL, memory},                                                 \
+    {                                                                                              \
+#test " (sqlite)", test, NULL, NULL, sqlite                                                \
+    }
+
+int main (void)
+{
+    static char memory[] = "memory";
+    static char sqlite[] = "sqlite";
+    const struct CMUnitTest tests[] = {
+        BOTH (test_each_state_that_is_seen_gets_a_line),
+        BOTH (test_it_goes_on_after_its_last_line),
+        BOTH (test_states_in_between_may_be_skipped),
+        BOTH (test_a_removed_task_gets_no_line),
+        BOTH (test_a_foreign_file_is_set_aside),
+        BOTH (test_a_file_taken_away_is_begun_anew),
+        BOTH (test_large_bodies_are_named_by_their_hash),
+        /* The limit would stop SQLite's own files too. */
+        {"test_a_full_disk_tears_no_line (memory)", test_a_full_disk_tears_no_line, NULL, NULL,
+         memory},
+    };
+    return cmocka_run_group_tests (tests, ignore_file_limit, NULL);
+}
