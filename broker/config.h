@@ -38,7 +38,7 @@
        "inputs not yet durable; beyond it nothing more is read")                                   \
     X (PENDING_BYTES_HARD, "limits/pending_bytes_hard", SIZE, 64 * CONFIG_M, CONFIG_M,             \
        64 * CONFIG_G, "the same in bytes")                                                         \
-    X (DIRTY_TASKS_SOFT, "limits/dirty_tasks_soft", COUNT, 20000, 100, 10000000,                    \
+    X (DIRTY_TASKS_SOFT, "limits/dirty_tasks_soft", COUNT, 20000, 100, 10000000,                   \
        "tasks not yet written back; beyond it submissions are answered OVERLOADED")                \
     X (DIRTY_BYTES_SOFT, "limits/dirty_bytes_soft", SIZE, 64 * CONFIG_M, CONFIG_M, 64 * CONFIG_G,  \
        "the same in bytes")                                                                        \
@@ -61,7 +61,7 @@
        "a client is silent after three of these without a message")                                \
     X (GRACE, "links/grace", DURATION, TMQ_GONE_GRACE_MS, 0, CONFIG_H,                             \
        "from the end of a worker's connection to the return of its tasks")                         \
-    X (WRITE_BACK_TASKS, "store/write_back_tasks", COUNT, 10000, 1, 1000000,                        \
+    X (WRITE_BACK_TASKS, "store/write_back_tasks", COUNT, 10000, 1, 1000000,                       \
        "rows are written back at the latest after so many tasks")                                  \
     X (WRITE_BACK_TIME, "store/write_back_time", DURATION, 100, 1, 60 * CONFIG_S,                  \
        "... or after this time")                                                                   \
