@@ -304,7 +304,8 @@ static buf_t *cut_from_ring (subscription_t *subscription, ring_block_t *block, 
     }
     cut_ring (space, block, cut);
     buf_t *list = cut_list (cut);
-    slice_keep (space, cut, list);
+    if (cut->upto > cut->after_seq) /* a full window cuts nothing, which says nothing to others */
+        slice_keep (space, cut, list);
     return list;
 }
 

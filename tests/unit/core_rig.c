@@ -33,13 +33,15 @@ static void apply_batch (rig_t *self, const batch_t *batch)
         assert_int_equal (buf_length (merged.payload), merged.payload_bytes);
         assert_int_equal (buf_length (merged.result), merged.result_bytes);
         self->rows[record->number] = record_new (&merged);
+        if (self->rows_end <= (size_t) record->number)
+            self->rows_end = (size_t) record->number + 1;
         record_free (old);
     }
 }
 
 static record_t *row_by_id (const rig_t *self, const char *ns, const tmq_id_t *id)
 {
-    for (size_t i = 1; i < RIG_TABLE_MAX; i++)
+    for (size_t i = 1; i < self->rows_end; i++)
         if (self->rows[i] != NULL && id_equal (&self->rows[i]->id, id) &&
             strcmp (self->rows[i]->ns, ns) == 0)
             return self->rows[i];
@@ -48,7 +50,7 @@ static record_t *row_by_id (const rig_t *self, const char *ns, const tmq_id_t *i
 
 static record_t *row_by_key (const rig_t *self, const lookup_t *key)
 {
-    for (size_t i = 1; i < RIG_TABLE_MAX; i++) {
+    for (size_t i = 1; i < self->rows_end; i++) {
         record_t *row = self->rows[i];
         if (row != NULL && strcmp (row->ns, key->ns) == 0 && strcmp (row->owner, key->owner) == 0 &&
             strcmp (row->dedup_key, key->dedup_key) == 0)
@@ -85,7 +87,7 @@ static void load_key (rig_t *self, lookup_t *key)
             copy.payload = copy.result = NULL;
         key->record = record_new (&copy);
     }
-    for (size_t i = 1; i < RIG_TABLE_MAX && key->kind == LOOKUP_ID; i++)
+    for (size_t i = 1; i < self->rows_end && key->kind == LOOKUP_ID; i++)
         if (self->tombstones[i] != TMQ_OK && id_equal (&self->removed[i], &key->id))
             key->tombstone = self->tombstones[i];
 }
@@ -111,7 +113,7 @@ static bool takes (const filter_t *filter, const record_t *row)
 
 static void read_list (const rig_t *self, read_t *read)
 {
-    int64_t from = read->before_number == 0 ? RIG_TABLE_MAX : read->before_number;
+    int64_t from = read->before_number == 0 ? (int64_t) self->rows_end : read->before_number;
     for (int64_t i = from - 1; i > 0; i--) {
         if (self->rows[i] == NULL || !takes (&read->filter, self->rows[i]))
             continue;
@@ -131,7 +133,7 @@ static void read_list (const rig_t *self, read_t *read)
 
 static void read_resolve (const rig_t *self, read_t *read)
 {
-    for (size_t i = 1; i < RIG_TABLE_MAX; i++) {
+    for (size_t i = 1; i < self->rows_end; i++) {
         if (self->rows[i] != NULL && id_ends_with (&self->rows[i]->id, read->suffix)) {
             read->id = self->rows[i]->id;
             read->count++;
@@ -370,27 +372,39 @@ void rig_outputs (rig_t *self)
     while (engine_output_next (self->engine, &output)) {
         assert_true (output.peer >= 1 && output.peer <= RIG_PEERS);
         rig_peer_t *peer = &self->peers[output.peer - 1];
-        if (peer->refuse)
+        if (peer->refuse) {
+            self->refused++;
             engine_output_failed (self->engine, &output, self->now);
-        else
+        } else {
             keep_message (self, peer, &output);
+        }
     }
+}
+
+/* One round of the server's loop; false when nothing moved. */
+static bool settle_once (rig_t *self, bool write)
+{
+    size_t moved = self->loads + self->messages + self->reads + self->refused;
+    uint64_t committed = self->committed;
+    uint64_t written = self->written;
+    key_list_t keys = {0};
+    engine_want_payloads (self->engine, &keys);
+    load (self, &keys);
+    engine_tick (self->engine, self->now, 0);
+    rig_commit (self);
+    if (write)
+        rig_write (self);
+    rig_outputs (self);
+    while (run_read (self))
+        rig_outputs (self);
+    return self->loads + self->messages + self->reads + self->refused != moved ||
+           self->committed != committed || self->written != written;
 }
 
 static void settle (rig_t *self, bool write)
 {
-    for (unsigned i = 0; i < 6; i++) {
-        key_list_t keys = {0};
-        engine_want_payloads (self->engine, &keys);
-        load (self, &keys);
-        engine_tick (self->engine, self->now, 0);
-        rig_commit (self);
-        if (write)
-            rig_write (self);
-        rig_outputs (self);
-        while (run_read (self))
-            rig_outputs (self);
-    }
+    while (settle_once (self, write))
+        continue;
 }
 
 void rig_settle (rig_t *self)
@@ -427,7 +441,7 @@ static void fill (rig_t *self)
                 if (strcmp (batch->blocks[i].ns, SPACES[k]) == 0)
                     last_seq[k] = batch->blocks[i].first_seq + batch->blocks[i].count - 1;
     }
-    for (size_t i = 1; i < RIG_TABLE_MAX; i++) {
+    for (size_t i = 1; i < self->rows_end; i++) {
         if (self->rows[i] == NULL)
             continue;
         if (self->boot.last_number < (int64_t) i)
@@ -469,7 +483,7 @@ void rig_restart_at (rig_t *self, int64_t newest_ms)
     self->boot.epoch++;
     self->boot.newest_ms = newest_ms;
     self->engine = engine_new (&self->config);
-    for (size_t i = 1; i < RIG_TABLE_MAX; i++)
+    for (size_t i = 1; i < self->rows_end; i++)
         if (self->rows[i] != NULL && self->boot.last_number < (int64_t) i)
             self->boot.last_number = (int64_t) i;
     engine_boot (self->engine, &self->boot, self->now);

@@ -46,6 +46,7 @@ typedef struct rig {
     boot_t boot;
     rig_peer_t peers[RIG_PEERS];
     size_t messages; /* that left */
+    size_t refused;  /* that the transport did not take */
     /* the store */
     batch_t *batches[RIG_TABLE_MAX]; /* by number, kept to the end */
     uint64_t committed;
@@ -54,6 +55,7 @@ typedef struct rig {
     record_t *rows[RIG_TABLE_MAX]; /* by acceptance number */
     tmq_code_t tombstones[RIG_TABLE_MAX];
     tmq_id_t removed[RIG_TABLE_MAX];
+    size_t rows_end;    /* one more than the highest number */
     size_t events_from; /* events before this sequence are no longer kept */
     size_t loads;
     size_t reads;
@@ -156,7 +158,16 @@ uint64_t rig_cancel_ack (rig_t *self, size_t peer, const Taskmq__Assignment *ass
 uint64_t rig_renew (rig_t *self, size_t peer, unsigned worker,
                     const Taskmq__Assignment *assignment);
 uint64_t rig_subscribe (rig_t *self, size_t peer, uint64_t subscription, uint64_t after_seq);
+/* … with everything as the test wants it. */
+uint64_t rig_subscribe_as (rig_t *self, size_t peer, Taskmq__Subscribe *subscribe);
+uint64_t rig_unsubscribe (rig_t *self, size_t peer, uint64_t subscription);
 uint64_t rig_credit (rig_t *self, size_t peer, uint64_t subscription, uint64_t upto);
+uint64_t rig_list (rig_t *self, size_t peer, Taskmq__Filter *filter, ProtobufCBinaryData cursor,
+                   uint32_t limit);
+uint64_t rig_count (rig_t *self, size_t peer);
+uint64_t rig_resolve (rig_t *self, size_t peer, const char *suffix);
+uint64_t rig_history (rig_t *self, size_t peer, unsigned n);
+uint64_t rig_stats (rig_t *self, size_t peer);
 /* The request id that the helpers use, to repeat a request or to make another one. */
 void rig_use_request_id (unsigned n);
 

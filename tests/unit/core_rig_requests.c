@@ -295,13 +295,27 @@ uint64_t rig_renew (rig_t *self, size_t peer, unsigned worker, const Taskmq__Ass
 
 /* ---- Subscribers ---- */
 
+uint64_t rig_subscribe_as (rig_t *self, size_t peer, Taskmq__Subscribe *subscribe)
+{
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_SUBSCRIBE);
+    request.subscribe = subscribe;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
 uint64_t rig_subscribe (rig_t *self, size_t peer, uint64_t subscription, uint64_t after_seq)
 {
     Taskmq__Subscribe subscribe = TASKMQ__SUBSCRIBE__INIT;
-    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_SUBSCRIBE);
     subscribe.subscription = subscription;
     subscribe.after_seq = after_seq;
-    request.subscribe = &subscribe;
+    return rig_subscribe_as (self, peer, &subscribe);
+}
+
+uint64_t rig_unsubscribe (rig_t *self, size_t peer, uint64_t subscription)
+{
+    Taskmq__Unsubscribe unsubscribe = TASKMQ__UNSUBSCRIBE__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_UNSUBSCRIBE);
+    unsubscribe.subscription = subscription;
+    request.unsubscribe = &unsubscribe;
     return rig_send (self, peer, &request, NULL, 0);
 }
 
@@ -312,6 +326,55 @@ uint64_t rig_credit (rig_t *self, size_t peer, uint64_t subscription, uint64_t u
     credit.subscription = subscription;
     credit.received_upto = upto;
     request.credit = &credit;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+/* ---- Reads ---- */
+
+uint64_t rig_list (rig_t *self, size_t peer, Taskmq__Filter *filter, ProtobufCBinaryData cursor,
+                   uint32_t limit)
+{
+    Taskmq__List list = TASKMQ__LIST__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_LIST);
+    list.filter = filter;
+    list.cursor = cursor;
+    list.limit = limit;
+    request.list = &list;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_count (rig_t *self, size_t peer)
+{
+    Taskmq__Count count = TASKMQ__COUNT__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_COUNT);
+    request.count = &count;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_resolve (rig_t *self, size_t peer, const char *suffix)
+{
+    Taskmq__Resolve resolve = TASKMQ__RESOLVE__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_RESOLVE);
+    resolve.suffix = (char *) suffix;
+    request.resolve = &resolve;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_history (rig_t *self, size_t peer, unsigned n)
+{
+    tmq_id_t id = rig_id (n);
+    Taskmq__TaskEvents events = TASKMQ__TASK_EVENTS__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_TASK_EVENTS);
+    events.task_id = bytes_of (id.bytes, sizeof (id.bytes));
+    request.task_events = &events;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_stats (rig_t *self, size_t peer)
+{
+    Taskmq__Stats stats = TASKMQ__STATS__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_STATS);
+    request.stats = &stats;
     return rig_send (self, peer, &request, NULL, 0);
 }
 
