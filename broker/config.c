@@ -352,16 +352,12 @@ void config_print_help (void)
           "  -h, --help           print this");
 }
 
-bool config_check (const config_t *self)
+bool config_check_addresses (const config_t *self, char *error, size_t error_size)
 {
-    char error[ADDRESS_PATH_SIZE];
     address_t address;
     for (size_t i = 0; i < self->listen_count; i++) {
-        if (!address_parse (&address, self->listen[i], error, sizeof (error))) {
-            log_write (LOG_LEVEL_ERROR, "LISTEN-REFUSED", error, NULL);
+        if (!address_parse (&address, self->listen[i], error, error_size))
             return false;
-        }
     }
-    puts ("the configuration is good");
     return true;
 }

@@ -105,8 +105,7 @@ bool config_load (config_t *self, const char *file, char error[CONFIG_ERROR_SIZE
 /* Sets one key ("limits/links") from its text. */
 bool config_set (config_t *self, const char *key, const char *value, char error[CONFIG_ERROR_SIZE]);
 void config_print_help (void);
-/* --check: says on stdout whether a start with this configuration would be accepted, as far as that
- * can be known without a start. False: it would not, the line has been logged. */
-bool config_check (const config_t *self);
+/* Every address is one that can be listened on, as far as that can be known without doing it. */
+bool config_check_addresses (const config_t *self, char *error, size_t error_size);
 
 #endif

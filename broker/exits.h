@@ -16,7 +16,8 @@
     X (2, USAGE, "USAGE", "wrong command line or configuration")                                   \
     X (3, DATA, "DATA-ACCESS", "the data directory or a file in it cannot be used")                \
     X (4, RUNNING, "DATA-LOCKED", "another broker runs on the data directory")                     \
-    X (5, LISTEN, "LISTEN", "an address cannot be listened on: in use, or not possible here")      \
+    X (5, LISTEN, "LISTEN-FAILED",                                                                 \
+       "an address cannot be listened on: in use, or not possible here")                           \
     X (6, ADDRESS, "LISTEN-REFUSED", "an address is not a valid URI, or not a loopback address")   \
     X (7, FOREIGN, "STORE-FOREIGN", "the database belongs to another application")                 \
     X (8, NEWER, "STORE-NEWER", "the database was written by a newer version")                     \

@@ -179,6 +179,19 @@ static void test_every_limit_has_a_unit_and_bounds (void **state)
     config_free (&config);
 }
 
+static void test_addresses_are_judged_before_the_start (void **state)
+{
+    (void) state;
+    config_t config;
+    ASSERT_GOOD (&config, "--listen", "tcp://127.0.0.1:0", "--listen", "tcp://[::1]:0");
+    assert_true (config_check_addresses (&config, error, sizeof (error)));
+    config_free (&config);
+    ASSERT_GOOD (&config, "--listen", "tcp://127.0.0.1:0", "--listen", "tcp://*:0");
+    assert_false (config_check_addresses (&config, error, sizeof (error)));
+    assert_non_null (strstr (error, "only loopback"));
+    config_free (&config);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +199,7 @@ int main (void)
         cmocka_unit_test (test_wrong_options_are_named),
         cmocka_unit_test (test_the_file_is_read_and_the_command_line_wins),
         cmocka_unit_test (test_wrong_files_are_named),
+        cmocka_unit_test (test_addresses_are_judged_before_the_start),
         cmocka_unit_test (test_every_limit_has_a_unit_and_bounds),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
