@@ -12,24 +12,51 @@
  *                                                                  completion of tmq_client_poll
  *
  * Results. Functions return 0 or a positive code of taskmq_types.h (tmq_code_t). `error`, which may
- * be NULL, receives the same code with a text for people. Every request ends as done, rejected (not
- * done) or TMQ_UNKNOWN (the deadline passed; it may have been done; repeating it with the same
- * request id is safe).
+ * be NULL, receives the same code with a text for people. An operation ends in one of these ways,
+ * and none of them is a guess:
  *
- * Time. timeout_ms is relative; 0 tries once without waiting; UINT32_MAX waits for ever. Times in
- * records are milliseconds since the epoch, UTC; 0 means absent.
+ *     TMQ_OK             done, and durable at the broker
+ *     TMQ_UNREACHABLE    the deadline passed and nothing was handed to the broker (or, for what
+ *                        changes nothing: no answer came); nothing was done
+ *     TMQ_UNKNOWN        the deadline passed after the request had been handed over, and no answer
+ *                        came: it may have been done. Saying the same again is safe: submit with
+ *                        the same id (or request id), cancel, complete, …
+ *     TMQ_OVERLOADED     the broker refused it for lack of capacity, time and again until the
+ *                        deadline; nothing was done. The library repeats it by itself until then
+ *     any other code     the broker or the library refused it; nothing was done
+ *
+ * A start function that does not return 0 has started nothing, and gives no completion.
+ *
+ * Time. timeout_ms is relative, counts from the call, and is all the time the library has for
+ * reconnecting and repeating; UINT32_MAX (TMQ_FOREVER) waits for ever. With 0 the calls that take
+ * what is there (poll, next, changed, ready, connect) do not wait, and operations, which need an
+ * answer of the broker, end with TMQ_UNREACHABLE. Times in records are milliseconds since the
+ * epoch, UTC; 0 means absent. Durations are milliseconds.
+ *
+ * Order. The changes and waits of one client reach the broker in the order in which they were
+ * started, so a wait may follow its submit at once. Reads (get, result, payload, list, count,
+ * events, stats) may be carried out later than changes that were started after them: at most four
+ * are open at a time, the others queue. Answers come in any order.
  *
  * Memory. What a call returns through an out-parameter belongs to the caller and is freed by the
- * function that its type names (tmq_task_free, …; they accept NULL). Inputs are borrowed until the
- * call returns. Strings are UTF-8, NUL-terminated, never NULL in what the library returns; in
- * options NULL and "" mean "not given".
+ * function that its type names (tmq_task_free, …; they accept NULL). It is set only when the call
+ * returns 0, unless said otherwise. Inputs are borrowed until the call returns; what has to live
+ * longer is copied. Strings are UTF-8, NUL-terminated, never NULL in what the library returns; in
+ * options NULL and "" mean "not given". Everything is bounded: see tmq_client_options_t.
  *
- * Threads. A client may be used from any number of threads at once. A subscription or a worker
+ * Threads. A client may be used from any number of threads at once; its subscriptions and workers
  * likewise. Freeing an object while another thread uses it is an error of the program. No callback
- * ever runs on a thread of the library (except tmq_worker_run's own pool). After fork the child may
- * only exec; every call in it returns TMQ_FORKED.
+ * runs on the I/O thread; tmq_worker_run calls its handler on threads that it makes for itself.
+ * Signals are never touched; the library's threads block all of them.
  *
- * One ZeroMQ context is made per client. No signals, no output, no global state, no abort. */
+ * Fork. A client belongs to the process that made it: in a forked child every call with it returns
+ * TMQ_FORKED, and tmq_client_free only forgets it. The child may make a client of its own.
+ *
+ * A client argument that is NULL is refused with TMQ_INVALID; so are NULL ids and inputs. An out
+ * pointer must not be NULL unless said otherwise.
+ *
+ * One ZeroMQ context is made per client. No signals, no output, no global state, no abort: when
+ * memory is exhausted, the call or the operation ends with TMQ_NO_MEMORY. */
 #ifndef TASKMQ_H
 #define TASKMQ_H
 
@@ -58,79 +85,105 @@ extern "C" {
 
 /* Version of the library that runs, as major << 16 | minor << 8 | patch. */
 TMQ_API uint32_t tmq_version (void);
-/* True if the running library serves a program compiled against this header. */
+/* True if the running library serves a program compiled against that version of this header: same
+ * major version, and a minor version not newer than the library's (before 1.0 the same one). */
 TMQ_API bool tmq_version_compatible (uint32_t major, uint32_t minor);
 #define TMQ_VERSION_CHECK() tmq_version_compatible (TMQ_VERSION_MAJOR, TMQ_VERSION_MINOR)
 
-/* "NOT_FOUND", "no such task", retriable; "completed". Static strings; unknown numbers give "?". */
+/* Name of a code ("NOT_FOUND"), its text ("no such task"), and whether the same call may succeed
+ * later without a change of its arguments. Static strings; unknown numbers give "?" and false. */
 TMQ_API const char *tmq_code_name (int code);
 TMQ_API const char *tmq_code_text (int code);
 TMQ_API bool tmq_code_retriable (int code);
+/* "completed". Static strings; unknown numbers give "?" and false. */
 TMQ_API const char *tmq_status_text (tmq_status_t status);
+/* True for completed, failed and cancelled. */
 TMQ_API bool tmq_status_terminal (tmq_status_t status);
+/* "attempt_failed". Static strings; unknown numbers give "?". */
 TMQ_API const char *tmq_event_kind_text (tmq_event_kind_t kind);
 
+/* What went wrong, in a struct of the caller. Filled by every call that gets one, also on success
+ * (code 0). */
 typedef struct tmq_error {
     int code;
-    bool retriable;
+    bool retriable;          /* the same call may succeed later */
     uint32_t retry_after_ms; /* the broker's advice, 0 for none */
     uint8_t request_id[16];  /* of the request, when code is TMQ_UNKNOWN */
-    char text[512];
+    char text[512];          /* for people, in English */
 } tmq_error_t;
 
 /* ---- Ids ------------------------------------------------------------------------------------- */
 
-/* A new UUIDv7 by the system's clock and random numbers. Thread-safe. */
+/* A new UUIDv7 by the system's clock and random numbers. Any thread; does not block. */
 TMQ_API void tmq_id_make (tmq_id_t *out);
-/* text: 36 characters and a NUL. */
+/* text: 36 characters (lower case, with dashes) and a NUL. */
 TMQ_API void tmq_id_format (const tmq_id_t *id, char text[37]);
-/* TMQ_INVALID unless text is exactly a UUID. */
+/* TMQ_INVALID unless text is exactly a UUID of 36 characters; upper case is accepted. */
 TMQ_API int tmq_id_parse (tmq_id_t *out, const char *text);
 
 /* ---- Client ---------------------------------------------------------------------------------- */
 
 typedef struct tmq_client tmq_client_t;
 
+/* Options of a client. The initialiser fills in the defaults; later versions append members. */
 typedef struct tmq_client_options {
     size_t size;                  /* sizeof (tmq_client_options_t); set by the initialiser */
-    const char *const *endpoints; /* ZeroMQ URIs, tried in turn; copied */
+    const char *const *endpoints; /* ZeroMQ URIs (tcp://HOST:PORT, ipc://PATH), 1 to 64, tried in
+                                     turn; copied */
     size_t endpoints_count;
     const char *ns;             /* namespace; NULL: "default" */
-    const char *name;           /* program, for the broker's log; NULL: "libtaskmq" */
-    size_t outbox_requests_max; /* open requests; more give TMQ_OUTBOX_FULL; default 100,000 */
-    size_t outbox_bytes_max;    /* default 64 MiB */
-    size_t completions_max;     /* not yet polled; default 100,000 */
-    uint32_t reconnect_ms_min;  /* default 100 */
-    uint32_t reconnect_ms_max;  /* default 5,000 */
-    bool log;                   /* also deliver TMQ_OP_LOG completions */
+    const char *name;           /* program, at most 64 bytes, for the broker's log */
+    size_t outbox_requests_max; /* operations without an answer; one more gives TMQ_OUTBOX_FULL.
+                                   Each id of a wait counts as one. Default 100,000 */
+    size_t outbox_bytes_max;    /* bytes that they hold, payloads and results included; default
+                                   64 MiB */
+    size_t completions_max;     /* asynchronous operations without an answer, and completions that
+                                   were not polled; one more gives TMQ_OUTBOX_FULL. Default
+                                   100,000 */
+    uint32_t reconnect_ms_min;  /* first pause before a new connection; it doubles up to … */
+    uint32_t reconnect_ms_max;  /* … this one, with jitter. Default 100 and 5,000 */
+    bool log;                   /* also deliver TMQ_OP_LOG completions about the connection */
     void *owned;                /* of tmq_client_options_set; leave it alone */
 } tmq_client_options_t;
+/* Fills in the defaults. */
 TMQ_API void tmq_client_options_init (tmq_client_options_t *options);
-/* Sets one option by the key that is also its name ("namespace", "endpoint" (adds one), "name",
- * "outbox_requests_max", …). TMQ_INVALID with a text for an unknown key or a bad value. Strings
- * set this way are kept by options until tmq_client_options_clear. */
+/* Sets one option by its key, which is also its name in configuration files: "endpoint" (adds one),
+ * "namespace", "name", "outbox_requests_max", "outbox_bytes_max", "completions_max",
+ * "reconnect_ms_min", "reconnect_ms_max" (numbers from 1), "log" ("true" or "false").
+ * TMQ_INVALID with a text for an unknown key or a bad value, which changes nothing. Values are
+ * copied, and kept by options until tmq_client_options_clear. */
 TMQ_API int tmq_client_options_set (tmq_client_options_t *options, const char *key,
                                     const char *value, tmq_error_t *error);
+/* Frees what tmq_client_options_set has copied, and initialises again. Not needed for options that
+ * were set through the members only. Accepts NULL. */
 TMQ_API void tmq_client_options_clear (tmq_client_options_t *options);
 
-/* Starts the I/O thread and the connection; does not wait for it. Copies options. */
+/* Makes a client and starts its I/O thread, which connects, and reconnects for ever. Does not wait
+ * for the connection: operations may be started at once. Copies options.
+ * Codes: TMQ_INVALID (an option, named in the text), TMQ_NO_MEMORY, TMQ_SYSTEM. */
 TMQ_API int tmq_client_new (tmq_client_t **out, const tmq_client_options_t *options,
                             tmq_error_t *error);
-/* Says goodbye (at most 500 ms), stops the thread, ends what is open with TMQ_CLOSED, frees the
- * client with its subscriptions and workers. *client becomes NULL. Accepts NULL. */
+/* Sends what is pending and says goodbye, which gives back the leases of the client's workers;
+ * blocks for that at most 500 ms. Ends what is open with TMQ_CLOSED, or TMQ_UNKNOWN where it may
+ * have been done; frees the client with its subscriptions, workers and unpolled completions.
+ * No other thread may be inside of a call. *client becomes NULL. Accepts NULL. */
 TMQ_API void tmq_client_free (tmq_client_t **client);
-/* Waits until the client is connected; gives the reason if it is not at the deadline. */
+/* Waits until the client is connected and welcomed. Not needed before other calls.
+ * Codes: TMQ_UNREACHABLE with the reason of the last attempt (the client goes on trying);
+ * TMQ_NOT_AUTHENTICATED, TMQ_DENIED, TMQ_UNSUPPORTED, … when the broker refused us for good: then
+ * everything open has ended with that code, and every later operation gets it at once. */
 TMQ_API int tmq_client_connect (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error);
 
-/* What the welcome said; zero before the first connection. */
+/* What the newest welcome said; all zero and empty before the first one. */
 typedef struct tmq_broker_info {
-    uint64_t generation;
-    uint64_t epoch;
-    uint64_t seq; /* newest event of the namespace at the time of the welcome */
-    char identity[TMQ_OWNER_BYTES_MAX + 1];
+    uint64_t generation; /* of the event history: the first half of a cursor */
+    uint64_t epoch;      /* counts starts of the broker */
+    uint64_t seq;        /* newest event of the namespace at the time of the welcome */
+    char identity[TMQ_OWNER_BYTES_MAX + 1]; /* who the broker takes us for: the owner of tasks */
     char broker[65];
     char endpoint[256];
 } tmq_broker_info_t;
+/* Does not block. TMQ_OK, TMQ_INVALID, TMQ_FORKED. */
 TMQ_API int tmq_client_info (tmq_broker_info_t *out, tmq_client_t *client);
 
 /* The client's own counters since its start. */
@@ -143,6 +196,7 @@ typedef struct tmq_client_counters {
     uint64_t outbox_requests; /* open now */
     uint64_t outbox_bytes;
 } tmq_client_counters_t;
+/* Does not block. All zero for NULL and in a forked child. */
 TMQ_API void tmq_client_counters (tmq_client_counters_t *out, tmq_client_t *client);
 
 /* ---- Completions ----------------------------------------------------------------------------- */
@@ -178,13 +232,14 @@ typedef struct tmq_task_list tmq_task_list_t;
 typedef struct tmq_event_list tmq_event_list_t;
 typedef struct tmq_stats tmq_stats_t;
 
-/* An answer. Which pointer is set follows from op; the pointers belong to the completion unless
- * they are taken by setting them to NULL. */
+/* The answer to what a _start function began, or news. Which pointers are set follows from op (and
+ * only when code is 0, except receipts, which always tell about every task); they belong to the
+ * completion unless they are taken by setting them to NULL here. */
 typedef struct tmq_completion {
     tmq_op_t op;
     int code;
     void *user;              /* of the _start call, or of the subscription's or worker's options */
-    tmq_error_t *error;      /* NULL when code is 0 */
+    tmq_error_t *error;      /* NULL when code is 0 (or memory for it was exhausted) */
     tmq_receipt_t *receipts; /* SUBMIT (1), SUBMIT_BATCH */
     size_t receipts_count;
     tmq_id_t task_id;         /* WAIT, RESOLVE, STARTED, PUSH, COMPLETE, FAIL, RELEASE, CANCEL */
@@ -196,13 +251,16 @@ typedef struct tmq_completion {
     uint64_t count;           /* COUNT */
 } tmq_completion_t;
 
-/* Readable (level-triggered) exactly while completions are queued. Only poll or select it. */
+/* A descriptor that is readable (level-triggered) exactly while completions are queued. Only poll
+ * or select it; never read, write or close it. Valid until tmq_client_free. -1 for NULL. */
 TMQ_API int tmq_client_fd (tmq_client_t *client);
 /* Waits up to timeout_ms for at least one completion and takes up to max of them into out, an array
- * of max pointers. *count tells how many; TMQ_TIMEOUT if none. Each is freed by
- * tmq_completion_free. */
+ * of max (at least 1) pointers, in the order in which they were answered. *count tells how many.
+ * Each is freed by tmq_completion_free. Several threads may poll; each completion goes to one.
+ * Codes: TMQ_TIMEOUT when there is none in time. */
 TMQ_API int tmq_client_poll (tmq_completion_t **out, size_t max, size_t *count,
                              tmq_client_t *client, uint32_t timeout_ms);
+/* Frees the completion with what still belongs to it. Accepts NULL. */
 TMQ_API void tmq_completion_free (tmq_completion_t *completion);
 
 /* ---- Submit ---------------------------------------------------------------------------------- */
@@ -212,47 +270,59 @@ typedef struct tmq_label {
     const char *value;
 } tmq_label_t;
 
+/* A task to be submitted. Later versions append members. */
 typedef struct tmq_submit {
     size_t size;            /* sizeof (tmq_submit_t); set by the initialiser */
-    tmq_id_t id;            /* all zero: the library makes one */
-    uint8_t request_id[16]; /* all zero: the library makes one */
-    const char *queue;
-    const void *payload; /* payload_bytes bytes, at most TMQ_FRAME_BYTES_MAX; copied */
+    tmq_id_t id;            /* a UUIDv7; all zero: the library makes one */
+    uint8_t request_id[16]; /* all zero: the library makes one; unused in batches */
+    const char *queue;      /* a name: [A-Za-z0-9._-]{1,64}; the only member that is required */
+    const void *payload;    /* payload_bytes bytes, at most TMQ_FRAME_BYTES_MAX; copied */
     size_t payload_bytes;
-    const char *method;
-    const char *session;
-    const char *content_type;
-    const char *dedup_key;
-    const char *meta; /* a JSON object */
-    const tmq_label_t *labels;
+    const char *method;        /* at most 256 bytes; for the worker */
+    const char *session;       /* a name: the thread of work it belongs to */
+    const char *content_type;  /* of the payload, at most 256 bytes */
+    const char *dedup_key;     /* at most 256 bytes; of one owner, only one task has it */
+    const char *meta;          /* a JSON object, at most 16 KiB; stored verbatim */
+    const tmq_label_t *labels; /* at most 16; keys are names and unique, values at most 256 bytes */
     size_t labels_count;
-    int priority;    /* 0..255, higher first; -1: the default */
-    uint64_t ttl_ms; /* 0: the default */
-    bool ttl_never;
-    uint32_t poll_interval_ms;
-    uint32_t max_attempts; /* 0: the default, as below */
-    uint32_t backoff_ms;
-    uint32_t lease_ms;
+    int priority;              /* 0..255, higher first; -1: the default, 100 */
+    uint64_t ttl_ms;           /* 0: the default, 24 h unless the operator set another */
+    bool ttl_never;            /* no end of life; then ttl_ms is 0 */
+    uint32_t poll_interval_ms; /* advice to those who poll; 0: 1 s */
+    uint32_t max_attempts;     /* failures until it is failed for good; 0: 3 */
+    uint32_t backoff_ms;       /* before the second attempt, then doubled; 0: 1 s */
+    uint32_t lease_ms;         /* 1 s..24 h without a sign of life of the worker; 0: 30 s */
 } tmq_submit_t;
+/* Fills in the defaults; queue is left to be set. */
 TMQ_API void tmq_submit_init (tmq_submit_t *submit);
 
 /* The answer for one submitted task. */
 struct tmq_receipt {
-    tmq_id_t id; /* the truth: of an existing task it may differ from the one sent */
-    int code;
-    bool existing;
+    tmq_id_t id;         /* the truth: of an existing task it may differ from the one sent */
+    int code;            /* of this task */
+    bool existing;       /* the same task was there before: same id or key, same contents */
     tmq_status_t status; /* of the task now */
     char text[256];      /* why it was refused */
 };
 
+/* Submits one task. TMQ_OK: it is durable. *out is filled in any case; its id is valid whenever the
+ * task was sent, so that an unknown outcome can be repeated under the same id.
+ * Codes: TMQ_INVALID and TMQ_TOO_LARGE (a member, named in the text), TMQ_CONFLICT (the id or the
+ * key belongs to other contents), TMQ_EXPIRED and TMQ_PURGED (the id's task was removed),
+ * TMQ_STORE_FULL, TMQ_LIMIT, TMQ_OUTBOX_FULL, and those of every operation. */
 TMQ_API int tmq_submit (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in,
                         uint32_t timeout_ms, tmq_error_t *error);
+/* The completion (TMQ_OP_SUBMIT) has one receipt; its code is the completion's. */
 TMQ_API int tmq_submit_start (tmq_client_t *client, const tmq_submit_t *in, uint32_t timeout_ms,
                               void *user, tmq_error_t *error);
-/* out: count receipts, in the order of in; every one is filled, also on an error. Returns 0 if the
- * broker answered for all of them (look at each code), else the first failure. Any count. */
+/* Submits count tasks (at least 1, no upper limit but the outbox's bytes), each for itself: some
+ * may be refused. Split into as few requests as fit. out: count receipts, in the order of in; every
+ * one is filled, also on an error. Returns 0 if the broker answered for all of them (look at each
+ * code), else the first failure. A task that this side finds invalid refuses the whole batch before
+ * anything is sent; the text names its index. */
 TMQ_API int tmq_submit_batch (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in,
                               size_t count, uint32_t timeout_ms, tmq_error_t *error);
+/* One completion (TMQ_OP_SUBMIT_BATCH) for the whole batch, with count receipts. */
 TMQ_API int tmq_submit_batch_start (tmq_client_t *client, const tmq_submit_t *in, size_t count,
                                     uint32_t timeout_ms, void *user, tmq_error_t *error);
 
@@ -298,32 +368,38 @@ struct tmq_task {
     bool dead;
     uint64_t version;
     uint64_t seq;     /* its newest event */
-    const void *body; /* tmq_get, tmq_result: the result; tmq_payload: the payload */
+    const void *body; /* tmq_get, tmq_result: the result; tmq_payload: the payload. A NUL follows
+                         that is not counted */
     size_t body_bytes;
 };
+/* Accepts NULL. */
 TMQ_API void tmq_task_free (tmq_task_t *task);
 
-/* The task with its result, if it has one. */
+/* The task as it is now, with its result as body, if it has one.
+ * Codes: TMQ_NOT_FOUND (never heard of), TMQ_EXPIRED and TMQ_PURGED (it was there). */
 TMQ_API int tmq_get (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id,
                      uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_get_start (tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,
                            void *user, tmq_error_t *error);
-/* As tmq_get, but an unfinished task gives TMQ_WRONG_STATUS. A failed or cancelled one is OK. */
+/* As tmq_get, but an unfinished task gives TMQ_WRONG_STATUS, with its status in the text. A failed
+ * or cancelled one is OK: look at status, error_code and error_message. */
 TMQ_API int tmq_result (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id,
                         uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_result_start (tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,
                               void *user, tmq_error_t *error);
-/* The task with its payload as body. */
+/* The task with its payload as body. Codes as of tmq_get. */
 TMQ_API int tmq_payload (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id,
                          uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_payload_start (tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,
                                void *user, tmq_error_t *error);
-/* The id that ends with suffix (6..32 hexadecimal digits, dashes ignored). TMQ_AMBIGUOUS. */
+/* The id that ends with suffix (6..32 hexadecimal digits, dashes ignored), looked for among the
+ * live and the 10,000 newest tasks. Codes: TMQ_INVALID, TMQ_NOT_FOUND, TMQ_AMBIGUOUS. */
 TMQ_API int tmq_resolve (tmq_id_t *out, tmq_client_t *client, const char *suffix,
                          uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_resolve_start (tmq_client_t *client, const char *suffix, uint32_t timeout_ms,
                                void *user, tmq_error_t *error);
 
+/* Conditions; all that are given must hold. At most 64 values of a kind. Borrowed. */
 typedef struct tmq_filter {
     const char *const *queues; /* OR */
     size_t queues_count;
@@ -339,6 +415,7 @@ typedef struct tmq_filter {
     uint64_t created_until;
 } tmq_filter_t;
 
+/* The longest cursor of a list, without its NUL. */
 #define TMQ_CURSOR_BYTES_MAX 96
 
 typedef struct tmq_list_query {
@@ -352,30 +429,43 @@ struct tmq_task_list {
     size_t count;
     const char *next; /* opaque text, empty: nothing follows */
 };
+/* Frees the list with its tasks. Accepts NULL. */
 TMQ_API void tmq_task_list_free (tmq_task_list_t *list);
+/* One page of tasks, newest first in the order of acceptance. in NULL: everything. A page may be
+ * shorter than the limit without being the last: only an empty `next` says that nothing follows.
+ * Codes: TMQ_INVALID, TMQ_BAD_CURSOR (not a cursor, or of another filter). */
 TMQ_API int tmq_list (tmq_task_list_t **out, tmq_client_t *client, const tmq_list_query_t *in,
                       uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_list_start (tmq_client_t *client, const tmq_list_query_t *in, uint32_t timeout_ms,
                             void *user, tmq_error_t *error);
+/* The number of tasks that match; in NULL: of all. Codes: TMQ_INVALID. */
 TMQ_API int tmq_count (uint64_t *out, tmq_client_t *client, const tmq_filter_t *in,
                        uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_count_start (tmq_client_t *client, const tmq_filter_t *in, uint32_t timeout_ms,
                              void *user, tmq_error_t *error);
 
-/* A cancelled task is TMQ_OK again; another terminal one TMQ_WRONG_STATUS. out (the task after
- * it, without bodies) may be NULL. message may be NULL. */
+/* Cancels a task. A cancelled one is TMQ_OK again. A queued one is cancelled for good; of a working
+ * one the worker is told, and what it still brings does not count. out (the task after it, without
+ * bodies) may be NULL. message (at most 1,024 bytes, kept in the event) may be NULL.
+ * Codes: TMQ_WRONG_STATUS (completed or failed), TMQ_NOT_FOUND, TMQ_EXPIRED, TMQ_PURGED. */
 TMQ_API int tmq_cancel (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id,
                         const char *message, uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_cancel_start (tmq_client_t *client, const tmq_id_t *id, const char *message,
                               uint32_t timeout_ms, void *user, tmq_error_t *error);
 
-/* Waits until the task is terminal; *out is its status. Survives restarts of the broker. */
+/* Waits until the task is terminal; *out (may be NULL) is its status. Works for tasks of any client
+ * and age, and survives restarts of the broker. Costs no polling.
+ * Codes: TMQ_TIMEOUT (it has not ended in time), TMQ_UNREACHABLE (the broker could not be asked),
+ * TMQ_NOT_FOUND, TMQ_EXPIRED, TMQ_PURGED. */
 TMQ_API int tmq_wait (tmq_status_t *out, tmq_client_t *client, const tmq_id_t *id,
                       uint32_t timeout_ms, tmq_error_t *error);
-/* One TMQ_OP_WAIT completion per id, with code TMQ_TIMEOUT at the deadline. */
+/* One TMQ_OP_WAIT completion per id (any count), each as soon as it is known, with the codes of
+ * tmq_wait. Up to 1,000 ids travel in one request. The broker keeps 10,000 waits for a client; what
+ * is beyond is asked for as others end. */
 TMQ_API int tmq_wait_start (tmq_client_t *client, const tmq_id_t *ids, size_t count,
                             uint32_t timeout_ms, void *user, tmq_error_t *error);
 
+/* A round trip to the broker. Codes: those of every operation. */
 TMQ_API int tmq_ping (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_ping_start (tmq_client_t *client, uint32_t timeout_ms, void *user,
                             tmq_error_t *error);
@@ -397,7 +487,9 @@ struct tmq_stats {
     const tmq_queue_depth_t *queues;
     size_t queues_count;
 };
+/* Accepts NULL. */
 TMQ_API void tmq_stats_free (tmq_stats_t *stats);
+/* The broker's counters since its start, and the depth of every queue of the namespace. */
 TMQ_API int tmq_stats (tmq_stats_t **out, tmq_client_t *client, uint32_t timeout_ms,
                        tmq_error_t *error);
 TMQ_API int tmq_stats_start (tmq_client_t *client, uint32_t timeout_ms, void *user,
@@ -414,6 +506,7 @@ typedef enum tmq_item_kind {
     TMQ_ITEM_LIVE    /* the replay has caught up (once) */
 } tmq_item_kind_t;
 
+/* One item of a subscription or of a task's history. What does not apply is 0 or "". */
 typedef struct tmq_event {
     tmq_item_kind_t item;
     tmq_event_kind_t kind; /* of TMQ_ITEM_EVENT */
@@ -442,6 +535,7 @@ typedef struct tmq_event {
     uint64_t gap_to;
     char cursor[48]; /* to go on behind this item: text GEN-SEQ */
 } tmq_event_t;
+/* Frees the item with its task. Accepts NULL. */
 TMQ_API void tmq_event_free (tmq_event_t *event);
 
 struct tmq_event_list {
@@ -449,8 +543,11 @@ struct tmq_event_list {
     size_t count;
     uint64_t before_seq; /* for the page before, 0: nothing before */
 };
+/* Frees the list with its events. Accepts NULL. */
 TMQ_API void tmq_event_list_free (tmq_event_list_t *list);
-/* The history of one task. before_seq 0: its newest page. limit 0: 50. */
+/* The history of one task, a page of it, oldest first. before_seq 0: its newest page; else the
+ * before_seq of a page, for the one before it. limit 0: 50, at most 1,000.
+ * Codes: TMQ_NOT_FOUND, TMQ_EXPIRED, TMQ_PURGED. */
 TMQ_API int tmq_events (tmq_event_list_t **out, tmq_client_t *client, const tmq_id_t *id,
                         uint64_t before_seq, uint32_t limit, uint32_t timeout_ms,
                         tmq_error_t *error);
@@ -469,20 +566,31 @@ typedef struct tmq_subscription_options {
     bool notify;             /* deliver TMQ_OP_SUBSCRIPTION_READY completions */
     void *user;
 } tmq_subscription_options_t;
+/* Fills in the defaults. */
 TMQ_API void tmq_subscription_options_init (tmq_subscription_options_t *options);
 
-/* Subscribes; does not wait for the broker. Lives through reconnects until it is freed. */
+/* Subscribes; does not wait for the broker. Lives through reconnects until it is freed: every event
+ * that matches comes once and in order, or a gap is told. options NULL: everything from now on.
+ * A snapshot that a lost connection interrupts begins anew, so a task may be shown twice.
+ * Memory: at most buffer_bytes_max and one window of the broker (32 KiB of events) are buffered;
+ * then the broker waits for the application, and later goes on, perhaps with a gap.
+ * Codes: TMQ_INVALID, TMQ_BAD_CURSOR (not a cursor), TMQ_NO_MEMORY; the broker's refusal (LIMIT,
+ * BAD_CURSOR, DENIED) comes with ready and next. */
 TMQ_API int tmq_subscription_new (tmq_subscription_t **out, tmq_client_t *client,
                                   const tmq_subscription_options_t *options, tmq_error_t *error);
+/* Unsubscribes, without waiting. *subscription becomes NULL. Accepts NULL. */
 TMQ_API void tmq_subscription_free (tmq_subscription_t **subscription);
-/* Waits until the broker has confirmed the subscription: later changes cannot be missed. */
+/* Waits until the broker has confirmed the subscription: later changes cannot be missed.
+ * Codes: TMQ_TIMEOUT with the reason, or the broker's refusal, which is final. */
 TMQ_API int tmq_subscription_ready (tmq_subscription_t *subscription, uint32_t timeout_ms,
                                     tmq_error_t *error);
-/* The next item, in order. TMQ_TIMEOUT if there is none in time. What has been taken is
- * acknowledged to the broker. */
+/* The next item, in order. Codes: TMQ_TIMEOUT when there is none in time; any other code says that
+ * none will come any more (the broker refused the subscription or the client, TMQ_CLOSED). */
 TMQ_API int tmq_subscription_next (tmq_event_t **out, tmq_subscription_t *subscription,
                                    uint32_t timeout_ms, tmq_error_t *error);
-/* The cursor behind everything that was taken, also when nothing matched lately. */
+/* The cursor behind everything that was taken, also when nothing matched lately: store it, and go
+ * on with it in another process or on another day. Text of at most 47 characters and a NUL. Does not
+ * block. Codes: TMQ_TIMEOUT before the first confirmation. */
 TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscription);
 
 /* ---- Workers --------------------------------------------------------------------------------- */
@@ -498,6 +606,7 @@ typedef struct tmq_worker_options {
     bool notify;       /* deliver TMQ_OP_WORKER_READY completions */
     void *user;
 } tmq_worker_options_t;
+/* Fills in the defaults; queues are left to be set. */
 TMQ_API void tmq_worker_options_init (tmq_worker_options_t *options);
 
 /* A task given to this worker. Valid until tmq_assignment_free, which does not end the attempt. */
@@ -518,8 +627,10 @@ typedef struct tmq_assignment {
     const void *payload;
     size_t payload_bytes;
 } tmq_assignment_t;
+/* Accepts NULL. */
 TMQ_API void tmq_assignment_free (tmq_assignment_t *assignment);
 
+/* What has become of an attempt that a worker took. */
 typedef enum tmq_attempt_state {
     TMQ_ATTEMPT_HELD = 1,
     TMQ_ATTEMPT_ENDING,    /* half of what is left of the lease passed without a renewal */
@@ -528,34 +639,44 @@ typedef enum tmq_attempt_state {
     TMQ_ATTEMPT_ENDED      /* completed, failed, released or acknowledged by this worker */
 } tmq_attempt_state_t;
 
+/* Registers a worker; does not wait for the broker. Lives through reconnects: its leases are
+ * renewed by the I/O thread and listed at every registration, so that work goes on through a restart of the
+ * broker. Codes: TMQ_INVALID (an option, named in the text), TMQ_NO_MEMORY; the broker's refusal
+ * comes with tmq_worker_next. */
 TMQ_API int tmq_worker_new (tmq_worker_t **out, tmq_client_t *client,
                             const tmq_worker_options_t *options, tmq_error_t *error);
-/* Gives back what it holds (not counted) and leaves. */
+/* Gives back what it holds (not counted as a failure) and leaves, without waiting. What ends
+ * attempts and was started before is still delivered. *worker becomes NULL. Accepts NULL. */
 TMQ_API void tmq_worker_free (tmq_worker_t **worker);
-/* The next assignment. TMQ_TIMEOUT if there is none in time; TMQ_CLOSED when draining and all that
- * was assigned has been taken. Leases of taken and of prefetched tasks are renewed until they end. */
+/* Takes the next assignment. Its lease, and those of prefetched ones, are renewed until they end;
+ * the application says started, then one of complete, fail, release or cancelled.
+ * Codes: TMQ_TIMEOUT when there is none in time; TMQ_CLOSED when draining; any other code says that
+ * none will come any more. */
 TMQ_API int tmq_worker_next (tmq_assignment_t **out, tmq_worker_t *worker, uint32_t timeout_ms,
                              tmq_error_t *error);
-/* Takes no more: prefetched tasks that were not taken are given back. */
+/* Takes no more: prefetched tasks that were not taken are given back, tmq_worker_next gives
+ * TMQ_CLOSED, attempts that were taken go on. Does not block. */
 TMQ_API int tmq_worker_drain (tmq_worker_t *worker, tmq_error_t *error);
-/* Number of attempts held, taken and prefetched. */
+/* Number of attempts held, taken and prefetched. Does not block. */
 TMQ_API size_t tmq_worker_held (tmq_worker_t *worker);
-/* State of an attempt this worker took, at once; TMQ_ATTEMPT_LOST for an unknown one. A change of
- * state wakes tmq_worker_changed. cancel_message (may be NULL): at most size bytes with the NUL. */
+/* State of an attempt this worker took. Does not block. TMQ_ATTEMPT_LOST for one that is not held
+ * any more, also after its own acknowledged end. */
 TMQ_API tmq_attempt_state_t tmq_worker_state (tmq_worker_t *worker, const tmq_assignment_t *of);
-/* Waits until the state of some taken attempt changed since the last call; *out is a copy of its
- * task id and attempt. TMQ_TIMEOUT. */
+/* A change of the state of an attempt that was taken. */
 typedef struct tmq_attempt_change {
     tmq_id_t task_id;
     uint32_t attempt;
     tmq_attempt_state_t state;
     char message[256];
 } tmq_attempt_change_t;
+/* Waits until the state of some taken attempt changed since the last call: ENDING, HELD again,
+ * CANCELLED (message: why) or LOST. Codes: TMQ_TIMEOUT; any other code: none will come any more. */
 TMQ_API int tmq_worker_changed (tmq_attempt_change_t *out, tmq_worker_t *worker,
                                 uint32_t timeout_ms);
 
-/* The attempt is running now: from here a lost lease counts as a failure (S4). tmq_worker_next does
- * not imply it. Coalesced with other messages; no need to wait for it. */
+/* The attempt is running now: from here a lost lease counts as a failure. tmq_worker_next does not
+ * imply it. Does not block; repeated by the library as needed.
+ * Codes: TMQ_STALE_LEASE: the attempt is not held any more. */
 TMQ_API int tmq_worker_started (tmq_worker_t *worker, const tmq_assignment_t *of,
                                 tmq_error_t *error);
 typedef struct tmq_progress {
@@ -564,49 +685,90 @@ typedef struct tmq_progress {
     const char *unit;
     const char *message;
 } tmq_progress_t;
-/* Best effort, the latest wins, at most 10 a second are sent per attempt. Never blocks. */
+/* Tells how far the attempt is. Best effort, the latest wins, at most 10 a second are sent per
+ * attempt. Does not block. progress is copied.
+ * Codes: TMQ_INVALID, TMQ_TOO_LARGE, TMQ_STALE_LEASE, TMQ_NO_MEMORY. */
 TMQ_API int tmq_worker_progress (tmq_worker_t *worker, const tmq_assignment_t *of,
                                  const tmq_progress_t *progress, tmq_error_t *error);
-/* A durable status message; merged when more than 10 a second. */
+/* A status message (1..1,024 bytes): TMQ_OK says that it, or a newer one of the same attempt, is
+ * durable. More than 10 a second are merged: the newest is sent, and its answer is the answer to
+ * those that it replaced. Codes: TMQ_STALE_LEASE, TMQ_WRONG_STATUS (the task was cancelled). */
 TMQ_API int tmq_worker_message (tmq_worker_t *worker, const tmq_assignment_t *of,
                                 const char *message, uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_worker_message_start (tmq_worker_t *worker, const tmq_assignment_t *of,
                                       const char *message, uint32_t timeout_ms, void *user,
                                       tmq_error_t *error);
 
+/* What an attempt ends with. Begin with {0}. */
 typedef struct tmq_outcome {
-    const void *result; /* copied */
+    const void *result; /* result_bytes bytes, at most TMQ_FRAME_BYTES_MAX; copied */
     size_t result_bytes;
-    const char *result_type; /* NULL: text/plain if UTF-8, else application/octet-stream */
-    int32_t error_code;      /* fail only, from here on */
-    const char *error_message;
-    const char *error_data; /* JSON text */
-    bool final;             /* do not try again */
+    const char *result_type;        /* NULL: text/plain if UTF-8, else application/octet-stream */
+    int32_t error_code;             /* fail only, from here on; not -33099..-33001 */
+    const char *error_message;      /* at most 1,024 bytes */
+    const char *error_data;         /* JSON text, at most 16 KiB */
+    bool final;                     /* do not try again */
+    void (*release) (void *result); /* only tmq_worker_run calls it, when result is not needed any
+                                       more (for example free); NULL: nobody does */
 } tmq_outcome_t;
-/* Ends the attempt. TMQ_OK is a promise: the outcome is durable. TMQ_STALE_LEASE: another attempt
- * took over, nothing was changed. */
+/* Ends the attempt; the task is completed. TMQ_OK is a promise: the outcome is durable. Delivered
+ * through reconnects, and a repeat gets the stored answer; a full disk is waited for. outcome NULL:
+ * an empty result. After TMQ_UNKNOWN or TMQ_UNREACHABLE the attempt is still held, and the call may
+ * be repeated.
+ * Codes: TMQ_STALE_LEASE (another attempt took over, or the lease was lost; nothing was changed),
+ * TMQ_WRONG_STATUS (the task was cancelled, which this acknowledges), TMQ_NOT_FOUND, TMQ_EXPIRED,
+ * TMQ_PURGED, TMQ_INVALID, TMQ_TOO_LARGE. */
 TMQ_API int tmq_worker_complete (tmq_worker_t *worker, const tmq_assignment_t *of,
                                  const tmq_outcome_t *outcome, uint32_t timeout_ms,
                                  tmq_error_t *error);
 TMQ_API int tmq_worker_complete_start (tmq_worker_t *worker, const tmq_assignment_t *of,
                                        const tmq_outcome_t *outcome, uint32_t timeout_ms,
                                        void *user, tmq_error_t *error);
+/* The attempt failed: the task is tried again after its backoff, unless outcome->final is set or
+ * the attempts are used up. With result bytes the outcome is a tool error, which a reader gets as
+ * bytes. Codes as of tmq_worker_complete. */
 TMQ_API int tmq_worker_fail (tmq_worker_t *worker, const tmq_assignment_t *of,
                              const tmq_outcome_t *outcome, uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_worker_fail_start (tmq_worker_t *worker, const tmq_assignment_t *of,
                                    const tmq_outcome_t *outcome, uint32_t timeout_ms, void *user,
                                    tmq_error_t *error);
-/* Gives the task back, not counted, to be claimed again after delay_ms (UINT32_MAX: the default). */
+/* Gives the task back, not counted as a failure, to be claimed again after delay_ms (0: at once;
+ * UINT32_MAX: the default, 1 s; at most 24 h). Codes as of tmq_worker_complete. */
 TMQ_API int tmq_worker_release (tmq_worker_t *worker, const tmq_assignment_t *of, uint32_t delay_ms,
                                 uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_worker_release_start (tmq_worker_t *worker, const tmq_assignment_t *of,
                                       uint32_t delay_ms, uint32_t timeout_ms, void *user,
                                       tmq_error_t *error);
-/* Acknowledges a cancellation: the task's lease ends. */
+/* Acknowledges a cancellation, after the work was stopped: the task's lease ends. */
 TMQ_API int tmq_worker_cancelled (tmq_worker_t *worker, const tmq_assignment_t *of,
                                   uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_worker_cancelled_start (tmq_worker_t *worker, const tmq_assignment_t *of,
                                         uint32_t timeout_ms, void *user, tmq_error_t *error);
+
+/* ---- The loop that most workers want --------------------------------------------------------- */
+
+/* How a handler ends its attempt. */
+typedef enum tmq_run_end {
+    TMQ_RUN_COMPLETE = 0, /* with outcome->result */
+    TMQ_RUN_FAIL,         /* with outcome->error_code … */
+    TMQ_RUN_RELEASE       /* not now, or not here: give it back, not counted */
+} tmq_run_end_t;
+
+/* Works on one assignment, on a thread of tmq_worker_run's pool. outcome is zeroed; what it points
+ * to must live until outcome->release is called, or, if that is NULL, until this thread calls the
+ * handler again. It should look at tmq_worker_state from time to time and return when the attempt
+ * is cancelled or lost; what it returns then does not count. */
+typedef tmq_run_end_t tmq_worker_handler_t (void *context, tmq_worker_t *worker,
+                                            const tmq_assignment_t *assignment,
+                                            tmq_outcome_t *outcome);
+
+/* Takes assignments with a pool of threads (1..1,024; the worker's capacity should be at least as
+ * much), says started, calls the handler, and reports its end, waiting for ever. Blocks until the
+ * worker is drained (tmq_worker_drain by any thread, also by a handler) and every handler has
+ * returned: then TMQ_OK. The library's only callback.
+ * Codes: TMQ_INVALID, TMQ_SYSTEM (a thread could not be started), or why tmq_worker_next ended. */
+TMQ_API int tmq_worker_run (tmq_worker_t *worker, unsigned threads, tmq_worker_handler_t *handler,
+                            void *context, tmq_error_t *error);
 
 #ifdef __cplusplus
 }

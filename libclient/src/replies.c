@@ -263,6 +263,13 @@ static bool reply_body (const Taskmq__Reply *reply, core_bodies_t *bodies, const
     return good;
 }
 
+/* An outcome is not lost to a full disk: the lease goes on, and so does the attempt to say it. */
+static bool ends_attempt (const core_request_t *request)
+{
+    return request->op == TMQ_OP_COMPLETE || request->op == TMQ_OP_FAIL ||
+           request->op == TMQ_OP_RELEASE || request->op == TMQ_OP_CANCELLED;
+}
+
 bool core_reply (core_t *self, const Taskmq__Reply *reply, core_bodies_t *bodies)
 {
     const uint8_t *body;
@@ -278,7 +285,7 @@ bool core_reply (core_t *self, const Taskmq__Reply *reply, core_bodies_t *bodies
         return internal_reply (self, request, reply);
     if (reply->code == TMQ_OK)
         return handlers[request->op](self, request, reply, body);
-    if (is_for_now (reply->code)) {
+    if (is_for_now (reply->code) || (reply->code == TMQ_STORE_FULL && ends_attempt (request))) {
         core_request_delay (self, request, (int) reply->code, reply->text, reply->retry_after_ms);
         return true;
     }
