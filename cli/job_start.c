@@ -29,8 +29,6 @@ typedef struct child_ends {
     int failure;
 } child_ends_t;
 
-extern char **environ;
-
 static bool is_program (const char *path)
 {
     struct stat status;

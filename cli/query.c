@@ -14,9 +14,13 @@ enum { EVENTS_PAGE = 1000 };
 
 /* get. */
 
+typedef struct page {
+    tmq_event_list_t *list;
+} page_t;
+
 /* All events of a task, oldest first. */
 typedef struct history {
-    tmq_event_list_t **pages; /* newest page first */
+    page_t *pages; /* newest page first */
     size_t pages_count;
     tmq_event_t **events;
     size_t count;
@@ -25,7 +29,7 @@ typedef struct history {
 static void history_clear (history_t *self)
 {
     for (size_t i = 0; i < self->pages_count; i++)
-        tmq_event_list_free (self->pages[i]);
+        tmq_event_list_free (self->pages[i].list);
     free (self->pages);
     free (self->events);
 }
@@ -40,16 +44,16 @@ static int history_load (history_t *self, const app_t *app, const tmq_id_t *id, 
             tmq_events (&page, app->client, id, before_seq, EVENTS_PAGE, app->timeout_ms, error);
         if (code != TMQ_OK)
             return code;
-        self->pages = must_grow (self->pages, self->pages_count + 1, sizeof (void *));
-        self->pages[self->pages_count++] = page;
+        self->pages = must_grow (self->pages, self->pages_count + 1, sizeof *self->pages);
+        self->pages[self->pages_count++].list = page;
         self->count += page->count;
         before_seq = page->before_seq;
     } while (before_seq);
     self->events = must_alloc (self->count * sizeof *self->events);
     size_t at = 0;
     for (size_t i = self->pages_count; i-- > 0;) {
-        for (size_t j = 0; j < self->pages[i]->count; j++)
-            self->events[at++] = self->pages[i]->events[j];
+        for (size_t j = 0; j < self->pages[i].list->count; j++)
+            self->events[at++] = self->pages[i].list->events[j];
     }
     return TMQ_OK;
 }

@@ -22,18 +22,6 @@ enum {
 
 /* Colours. */
 
-const char *color_of_status (tmq_status_t status)
-{
-    switch (status) {
-    case TMQ_STATUS_WORKING: return "cyan";
-    case TMQ_STATUS_INPUT_REQUIRED: return "magenta";
-    case TMQ_STATUS_COMPLETED: return "green";
-    case TMQ_STATUS_FAILED: return "red";
-    case TMQ_STATUS_CANCELLED: return "yellow";
-    default: return NULL;
-    }
-}
-
 const char *paint_status (const app_t *app, tmq_status_t status)
 {
     if (!app->color)
@@ -202,7 +190,7 @@ static void fill_row (table_t *table, const tmq_task_t *task, size_t id_from)
     table_row (table);
     table_set (table, COL_ID, "%s", id + id_from);
     table_set (table, COL_STATUS, "%s", tmq_status_text (task->status));
-    table_paint (table, COL_STATUS, color_of_status (task->status));
+    table_paint (table, COL_STATUS, task->status);
     table_set (table, COL_QUEUE, "%s", task->queue);
     table_set (table, COL_CREATED, "%s", when (text, task->created_at));
     table_set (table, COL_TOOK, "%s", task_took (text, task));

@@ -67,7 +67,8 @@ void table_row (table_t *self);
  * escaped. */
 void table_set (table_t *self, size_t column, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
-void table_paint (table_t *self, size_t column, const char *color);
+/* In the colour of that status. */
+void table_paint (table_t *self, size_t column, tmq_status_t status);
 /* Prints and frees it. */
 void table_end (table_t *self);
 /* Columns of the terminal on stdout, 0 if it is none. */
@@ -80,8 +81,6 @@ const char *paint_status (const app_t *app, tmq_status_t status);
 const char *paint_bold (const app_t *app);
 const char *paint_dim (const app_t *app);
 const char *paint_end (const app_t *app);
-/* The colour's name for a table cell, NULL for none. */
-const char *color_of_status (tmq_status_t status);
 
 /* "2.1s", "450ms", "3m 12s" */
 const char *span_format (char out[32], uint64_t ms);

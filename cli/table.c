@@ -78,11 +78,12 @@ void table_set (table_t *self, size_t column, const char *format, ...)
     free (text);
 }
 
-void table_paint (table_t *self, size_t column, const char *color)
+void table_paint (table_t *self, size_t column, tmq_status_t status)
 {
-    if (self->columns[column] && color)
+    const char *sequence = paint_status (self->app, status);
+    if (self->columns[column] && *sequence)
         scols_cell_set_color (scols_line_get_column_cell (self->line, self->columns[column]),
-                              color);
+                              sequence);
 }
 
 void table_end (table_t *self)

@@ -96,3 +96,25 @@ out_lines 5000
 [ "$(sort -u out | wc -l)" -eq 5000 ] || fail 'ids are repeated'
 run 0 taskctl count --queue many
 out 5000
+
+# The broker falls silent in the middle: what was asked and not answered is unknown and named, the
+# rest is not tried, and every line of input has its line of output.
+i=0
+while [ "$i" -lt 60000 ]; do
+    i=$((i + 1))
+    printf '{"queue":"silent","data":"%d"}\n' "$i"
+done >silent.jsonl
+spawn silent taskctl --timeout 2s submit --batch silent.jsonl
+eventually test -s silent.out
+kill -STOP "$broker_pid"
+ended silent 11
+kill -CONT "$broker_pid"
+out_lines 60000
+err_has '^taskctl: line [0-9]+: no answer in time: task [0-9a-f-]{36} may have been submitted'
+err_has '^taskctl: the broker does not answer: lines [0-9]+ to 60000 were not submitted$'
+answered=$(grep -c . out)
+unknown=$(grep -c 'may have been submitted' err)
+eventually taskctl ping
+there=$(taskctl --timeout 20s count --queue silent) || fail 'count'
+[ "$there" -ge "$answered" ] || fail "$answered answered, but $there are there"
+[ "$there" -le $((answered + unknown)) ] || fail "$there are there of $answered and $unknown"

@@ -103,11 +103,61 @@ run 0 taskctl wait --for 30s "$id"
 signal loyal TERM
 ended loyal 0
 
+# While the broker is away the program is told how much of its lease is left.
+rm -f gate
+cat >listener <<'END'
+#!/bin/bash
+echo >listening
+read -r line <&$TASKMQ_FD
+echo "$line"
+END
+chmod +x listener
+spawn told taskctl work told --max-tasks 1 -- ./listener
+submit told --lease 3s
+eventually test -e listening
+kill -STOP "$broker_pid"
+has_ended ()
+{
+    ! pgrep -P "$(cat told.pid)" >/dev/null
+}
+eventually has_ended
+kill -CONT "$broker_pid"
+ended told 0
+run 0 taskctl result "$id"
+out 'deadline 1'
+
+# A worker that was frozen beyond its lease finds that another one took over, and stops its program.
+cat >first_hangs <<'END'
+#!/bin/bash
+if [ "$TASKMQ_ATTEMPT" -gt 1 ]; then
+    echo second
+    exit 0
+fi
+trap 'echo >stopped_in_time; exit 0' TERM
+echo >hanging
+sleep 1000 &
+wait
+END
+chmod +x first_hangs
+spawn frozen taskctl work taken -- ./first_hangs
+submit taken --lease 1s --backoff 1ms
+eventually test -e hanging
+signal frozen STOP
+spawn quick taskctl work taken -- ./first_hangs
+run 0 taskctl wait --for 30s "$id"
+signal frozen CONT
+eventually test -e stopped_in_time
+signal frozen TERM
+ended frozen 0
+signal quick TERM
+ended quick 0
+run 0 taskctl result "$id"
+out second
+
 # A worker that is killed leaves no program behind, and its task runs again elsewhere.
-rm gate
 spawn killed taskctl work gated -- ./patient
 rm -f running child
-submit gated
+submit gated --lease 2s
 eventually test -e running
 signal killed KILL
 ended killed 137
