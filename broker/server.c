@@ -97,6 +97,7 @@ struct server {
     key_list_t keys;
 
     boot_t boot;        /* raised by every batch handed over, for a restart of the engine */
+    bool committing;    /* the last look found something to commit */
     size_t last_inputs; /* of the last batch */
     uint64_t last_batch;
     uint64_t sweep_batch; /* holds the sweeper's slice; 0: none, or not closed yet */
@@ -107,7 +108,6 @@ struct server {
     bool commit_full; /* a commit found no space since the last look at the disk */
     bool stopping;
     int64_t stop_at;
-    bool finished;
     server_counts_t counts;
 };
 
@@ -201,6 +201,7 @@ static void commit (server_t *self)
         return;
     size_t inputs = engine_batch_inputs (self->engine);
     batch_t *batch = engine_batch_take (self->engine, self->now);
+    self->committing = batch != NULL;
     if (batch == NULL) {
         /* The engine decided to remove nothing of the slice. */
         if (self->sweep_open)
@@ -480,8 +481,8 @@ static void set_counters (server_t *self)
         {"free_bytes", store.free_bytes},
         {"commits", store.commits},
         {"commit_us", store.commit_us},
-        {"dirty_tasks", store.dirty_tasks},
-        {"dirty_bytes", store.dirty_bytes},
+        {"store_dirty_tasks", store.dirty_tasks},
+        {"store_dirty_bytes", store.dirty_bytes},
         {"write_back_stalled", store.write_back_stalled},
         {"store_full", self->full},
         {"export_lines", exporter.lines},
@@ -536,8 +537,7 @@ static bool is_finished (const server_t *self)
 {
     if (!self->stopping || !committer_idle (self->committer))
         return false;
-    bool quiet = self->emptied && !self->busy && self->reads == 0 &&
-                 engine_pending_inputs (self->engine) == 0;
+    bool quiet = self->emptied && !self->busy && !self->committing && self->reads == 0;
     return quiet || self->now.mono_ms >= self->stop_at;
 }
 
@@ -571,8 +571,6 @@ static void watch_sources (server_t *self)
     };
     for (int i = 0; i < SOURCES; i++)
         self->sources[i] = (struct pollfd){fds[i], POLLIN, 0};
-    /* The edge of what happened before the first poll may be over. */
-    self->sources[SOURCE_WATCH].revents = POLLIN;
     self->busy = true;
 }
 

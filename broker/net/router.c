@@ -138,8 +138,11 @@ router_t *router_new (const router_options_t *options, char *error, size_t error
         configure (self->socket, options->linger_ms);
         self->monitor = monitor_open (options->context, self->socket);
     }
-    if (self->monitor != NULL)
+    if (self->monitor != NULL) {
+        /* A pipe of libzmq wakes its reader only after the reader found it empty once. */
+        router_watch (self, 0);
         return self;
+    }
     snprintf (error, error_size, "cannot make the socket: %s", zmq_strerror (zmq_errno ()));
     router_free (&self);
     return NULL;
