@@ -136,6 +136,8 @@ void dispatch_worker_changed (engine_t *self, worker_t *worker)
 
 void worker_detach (engine_t *self, worker_t *worker)
 {
+    if (worker->link != NULL)
+        worker->link->workers_count--;
     list_remove (&worker->of_link);
     worker->link = NULL;
     worker->capacity = 0;

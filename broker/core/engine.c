@@ -390,8 +390,10 @@ void engine_message (engine_t *self, const message_t *message, now_t now)
     link_t *link = link_make (self, message->peer);
     bool same = link->established && message->identity != NULL &&
                 strcmp (name_text (link->identity), message->identity) == 0;
-    if (link->established && !same)
-        link_close (self, link, false), link = link_make (self, message->peer);
+    if (link->established && !same) {
+        link_close (self, link, false);
+        link = link_make (self, message->peer);
+    }
     link_heard (self, link);
     const uint8_t *body = message->body == NULL ? buf_bytes (NULL) : message->body;
     size_t offset = 0;
@@ -493,7 +495,10 @@ static void forgive_pause (engine_t *self, int64_t paused_ms)
 static int64_t next_expiry (engine_t *self)
 {
     int64_t next = wheel_next (&self->coarse);
-    return next == INT64_MAX ? next : self->mono + (next - engine_expiry_ms (self));
+    if (next == INT64_MAX)
+        return next;
+    next = self->mono + (next - engine_expiry_ms (self));
+    return self->leap_ms > 0 && self->hold_until < next ? self->hold_until : next;
 }
 
 int64_t engine_tick (engine_t *self, now_t now, int64_t paused_ms)

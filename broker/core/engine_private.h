@@ -45,6 +45,7 @@ enum {
     LEAP_HOLD_MS = 10 * 60 * 1000, /* … for so long */
     FETCH_TASKS_MAX = 256,         /* payloads looked up for one queue in one drain */
     ENVELOPE_FILL_BYTES = 60 * 1024, /* of 64 KiB: room for the wrapping of one more item */
+    LINK_WORKERS_MAX = 1000,         /* registered on one link; one is usual */
     NOTICES_MAX = 256                /* that wait for one link; more are dropped */
 };
 
@@ -171,6 +172,7 @@ struct link {
     size_t subscriptions_count;
     node_t streams; /* subscriptions that have something to send */
     node_t workers;
+    size_t workers_count;
     node_t waits;
     size_t waits_count; /* ids */
 };

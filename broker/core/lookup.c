@@ -201,7 +201,7 @@ static void want_payload (const engine_t *self, const space_t *space, const uint
 static void want_submit (const engine_t *self, const link_t *link, const Taskmq__Submit *submit,
                          const verdict_t *items, key_list_t *keys)
 {
-    if (self->stopping || self->full || engine_is_overloaded (self))
+    if (self->stopping)
         return;
     const char *owner = name_text (link->identity);
     for (size_t i = 0; i < submit->n_tasks; i++) {

@@ -311,13 +311,12 @@ static buf_t *cut_from_ring (subscription_t *subscription, ring_block_t *block, 
 
 /* ---- Replay ------------------------------------------------------------------------------------------------------ */
 
-static void set_gap (engine_t *self, subscription_t *subscription, uint64_t to)
+static void set_gap (subscription_t *subscription, uint64_t to)
 {
     subscription->gap = true;
     subscription->gap_from = subscription->cursor + 1;
     subscription->gap_to = to;
     subscription->cursor = to;
-    self->counts.gaps++;
 }
 
 static void ask_for_page (engine_t *self, subscription_t *subscription)
@@ -365,7 +364,7 @@ static void take_page (engine_t *self, subscription_t *subscription, read_t *rea
     if (first == 0)
         first = ring != NULL ? ring->first_seq : subscription->space->durable_seq + 1;
     if (first > subscription->cursor + 1)
-        set_gap (self, subscription, first - 1);
+        set_gap (subscription, first - 1);
     if (read->blocks_count == 0)
         return;
     subscription->page = read->blocks;
@@ -402,6 +401,7 @@ static void pack_gap (engine_t *self, subscription_t *subscription)
     gap.from = subscription->gap_from;
     gap.to = subscription->gap_to;
     bytes_append_message (&self->envelope, SEND_GAP, &gap.base);
+    self->counts.gaps++;
     subscription->gap = false;
     subscription->last = SENT_GAP;
     subscription->acked = subscription->sent_upto = subscription->cursor = gap.to;

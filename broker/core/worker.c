@@ -112,6 +112,11 @@ void on_register (call_t *call)
     engine_t *self = call->engine;
     link_t *link = call->link;
     const Taskmq__Register *request = call->request->register_;
+    if (link->workers_count >= LINK_WORKERS_MAX &&
+        worker_find (self, link->space, request->worker_id.data) == NULL) {
+        reply_code (call, TMQ_LIMIT, "too many workers on this link");
+        return;
+    }
     worker_t *worker = worker_make (self, link->space, request->worker_id.data);
     if (worker->identity != NULL && worker->identity != link->identity) {
         reply_code (call, TMQ_DENIED, "the worker's id belongs to somebody else");
@@ -120,6 +125,7 @@ void on_register (call_t *call)
     worker_detach (self, worker);
     worker->link = link;
     list_push_back (&link->workers, &worker->of_link);
+    link->workers_count++;
     if (worker->identity == NULL)
         worker->identity = names_keep (&self->names, name_text (link->identity));
     names_drop (&self->names, worker->name);
