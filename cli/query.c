@@ -14,13 +14,9 @@ enum { EVENTS_PAGE = 1000 };
 
 /* get. */
 
-typedef struct page {
-    tmq_event_list_t *list;
-} page_t;
-
 /* All events of a task, oldest first. */
 typedef struct history {
-    page_t *pages; /* newest page first */
+    tmq_event_list_t **pages; /* newest page first */
     size_t pages_count;
     tmq_event_t **events;
     size_t count;
@@ -29,7 +25,7 @@ typedef struct history {
 static void history_clear (history_t *self)
 {
     for (size_t i = 0; i < self->pages_count; i++)
-        tmq_event_list_free (self->pages[i].list);
+        tmq_event_list_free (self->pages[i]);
     free (self->pages);
     free (self->events);
 }
@@ -44,16 +40,16 @@ static int history_load (history_t *self, const app_t *app, const tmq_id_t *id, 
             tmq_events (&page, app->client, id, before_seq, EVENTS_PAGE, app->timeout_ms, error);
         if (code != TMQ_OK)
             return code;
-        self->pages = must_grow (self->pages, self->pages_count + 1, sizeof *self->pages);
-        self->pages[self->pages_count++].list = page;
+        self->pages = must_grow (self->pages, self->pages_count + 1, sizeof (void *));
+        self->pages[self->pages_count++] = page;
         self->count += page->count;
         before_seq = page->before_seq;
     } while (before_seq);
-    self->events = must_alloc (self->count * sizeof *self->events);
+    self->events = must_alloc (self->count * sizeof (void *));
     size_t at = 0;
     for (size_t i = self->pages_count; i-- > 0;) {
-        for (size_t j = 0; j < self->pages[i].list->count; j++)
-            self->events[at++] = self->pages[i].list->events[j];
+        for (size_t j = 0; j < self->pages[i]->count; j++)
+            self->events[at++] = self->pages[i]->events[j];
     }
     return TMQ_OK;
 }
