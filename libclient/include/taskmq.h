@@ -187,7 +187,7 @@ typedef struct tmq_broker_info {
 TMQ_API int tmq_client_info (tmq_broker_info_t *out, tmq_client_t *client);
 
 /* The client's own counters since its start. */
-typedef struct tmq_client_counters {
+typedef struct tmq_client_counter_values {
     uint64_t connects;      /* welcomes received */
     uint64_t requests;      /* operations started */
     uint64_t resent;        /* requests sent again after a reconnect */
@@ -230,7 +230,7 @@ typedef struct tmq_receipt tmq_receipt_t;
 typedef struct tmq_task tmq_task_t;
 typedef struct tmq_task_list tmq_task_list_t;
 typedef struct tmq_event_list tmq_event_list_t;
-typedef struct tmq_stats tmq_stats_t;
+typedef struct tmq_stats_report tmq_stats_t;
 
 /* The answer to what a _start function began, or news. Which pointers are set follows from op (and
  * only when code is 0, except receipts, which always tell about every task); they belong to the
@@ -271,7 +271,7 @@ typedef struct tmq_label {
 } tmq_label_t;
 
 /* A task to be submitted. Later versions append members. */
-typedef struct tmq_submit {
+typedef struct tmq_submission {
     size_t size;            /* sizeof (tmq_submit_t); set by the initialiser */
     tmq_id_t id;            /* a UUIDv7; all zero: the library makes one */
     uint8_t request_id[16]; /* all zero: the library makes one; unused in batches */
@@ -481,7 +481,7 @@ typedef struct tmq_queue_depth {
     uint64_t working;
     uint64_t input_required;
 } tmq_queue_depth_t;
-struct tmq_stats {
+struct tmq_stats_report {
     const tmq_counter_t *counters;
     size_t counters_count;
     const tmq_queue_depth_t *queues;
@@ -589,8 +589,8 @@ TMQ_API int tmq_subscription_ready (tmq_subscription_t *subscription, uint32_t t
 TMQ_API int tmq_subscription_next (tmq_event_t **out, tmq_subscription_t *subscription,
                                    uint32_t timeout_ms, tmq_error_t *error);
 /* The cursor behind everything that was taken, also when nothing matched lately: store it, and go
- * on with it in another process or on another day. Text of at most 47 characters and a NUL. Does not
- * block. Codes: TMQ_TIMEOUT before the first confirmation. */
+ * on with it in another process or on another day. Text of at most 47 characters and a NUL. Does
+ * not block. Codes: TMQ_TIMEOUT before the first confirmation. */
 TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscription);
 
 /* ---- Workers --------------------------------------------------------------------------------- */
@@ -640,9 +640,9 @@ typedef enum tmq_attempt_state {
 } tmq_attempt_state_t;
 
 /* Registers a worker; does not wait for the broker. Lives through reconnects: its leases are
- * renewed by the I/O thread and listed at every registration, so that work goes on through a restart of the
- * broker. Codes: TMQ_INVALID (an option, named in the text), TMQ_NO_MEMORY; the broker's refusal
- * comes with tmq_worker_next. */
+ * renewed by the I/O thread and listed at every registration, so that work goes on through a
+ * restart of the broker. Codes: TMQ_INVALID (an option, named in the text), TMQ_NO_MEMORY; the
+ * broker's refusal comes with tmq_worker_next. */
 TMQ_API int tmq_worker_new (tmq_worker_t **out, tmq_client_t *client,
                             const tmq_worker_options_t *options, tmq_error_t *error);
 /* Gives back what it holds (not counted as a failure) and leaves, without waiting. What ends

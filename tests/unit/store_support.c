@@ -18,7 +18,7 @@
 
 enum { FIELD_EVENTS = 1 }; /* of taskmq.EventList */
 
-/* ---- Batches ----------------------------------------------------------------------------------- */
+/* Batches. */
 
 tmq_id_t test_id (uint64_t number)
 {
@@ -130,7 +130,7 @@ void batch_add_event (batch_t *batch, const char *ns, uint64_t seq, uint64_t pos
     bytes_free (&packed);
 }
 
-/* ---- Directories -------------------------------------------------------------------------------- */
+/* Directories. */
 
 void directory_make (char path[64])
 {
@@ -152,7 +152,7 @@ void directory_remove (const char *path)
     rmdir (path);
 }
 
-/* ---- A store under test ------------------------------------------------------------------------- */
+/* A store under test. */
 
 fixture_t *fixture_new (const char *uri)
 {
@@ -261,7 +261,7 @@ void fixture_read (fixture_t *self, read_t *read)
         fail_msg ("store_reader_run: %d %s", read->error, read->error_text);
 }
 
-/* ---- Comparing ---------------------------------------------------------------------------------- */
+/* Comparing. */
 
 static void assert_same_what (const record_t *a, const record_t *b)
 {

@@ -9,7 +9,7 @@
 #include "store/store.h"
 #include "support/cmocka_all.h"
 
-/* ---- Batches ----------------------------------------------------------------------------------- */
+/* Batches. */
 
 tmq_id_t test_id (uint64_t number);
 /* A queued task of namespace "default", owner "uid:7", queue "mail" with id test_id (number). Its
@@ -24,7 +24,7 @@ void batch_add_removal (batch_t *batch, const record_t *record, tmq_code_t code,
 void batch_add_event (batch_t *batch, const char *ns, uint64_t seq, uint64_t pos, int64_t at,
                       const tmq_id_t *task, tmq_event_kind_t kind, uint64_t previous_seq);
 
-/* ---- A store under test ------------------------------------------------------------------------- */
+/* A store under test. */
 
 typedef struct fixture {
     const char *uri;
@@ -59,7 +59,7 @@ void fixture_settle (fixture_t *self);
 record_t *fixture_load (fixture_t *self, const char *ns, const tmq_id_t *id);
 void fixture_read (fixture_t *self, read_t *read); /* must succeed */
 
-/* ---- Comparing ---------------------------------------------------------------------------------- */
+/* Comparing. */
 
 void assert_same_record (const record_t *a, const record_t *b, bool bodies);
 void assert_body (const buf_t *body, const char *bytes, size_t length);

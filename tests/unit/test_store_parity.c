@@ -185,7 +185,7 @@ static void attempts_are_found_by_their_number (void **state)
     assert_memory_equal (found->request_id, attempt.request_id, 16);
 }
 
-/* ---- Removal ------------------------------------------------------------------------------------ */
+/* Removal. */
 
 static void a_removed_task_leaves_a_tombstone (void **state)
 {
@@ -260,7 +260,7 @@ static void only_ended_tasks_past_their_time_are_due (void **state)
     assert_int_equal (due_numbers (f, 600, 1, numbers), 1);
 }
 
-/* ---- The live tasks of a start ------------------------------------------------------------------ */
+/* The live tasks of a start. */
 
 typedef struct seen {
     int64_t numbers[64];
@@ -319,7 +319,7 @@ static void live_tasks_come_in_order (void **state)
     assert_int_equal (seen.other_seq, 1);
 }
 
-/* ---- Lists ---------------------------------------------------------------------------------------- */
+/* Lists. */
 
 /* 60 tasks: queue by number % 3, status by number % 4, session by number % 5, every tenth in
  * another namespace. */
@@ -463,7 +463,7 @@ static void short_ids_are_resolved (void **state)
     assert_int_equal (all.count, 2);
 }
 
-/* ---- Events --------------------------------------------------------------------------------------- */
+/* Events. */
 
 /* Batch b (1..20) holds events of tasks 1..3 each: sequences 3b-2..3b. */
 static void fill_events (fixture_t *f)

@@ -66,7 +66,7 @@ static void assert_open_fails (fixture_t *f, store_code_t wanted, const char *te
     assert_null (store);
 }
 
-/* ---- Restarts ----------------------------------------------------------------------------------- */
+/* Restarts. */
 
 static void a_closed_store_is_whole_and_its_journal_empty (void **state)
 {
@@ -131,7 +131,7 @@ static void a_write_back_is_fenced_by_the_epoch (void **state)
     assert_int_equal (store_close (&f->store, &error), STORE_ERROR_FENCED);
 }
 
-/* ---- Kills ---------------------------------------------------------------------------------------- */
+/* Kills. */
 
 enum { KILL_TASKS = 40, KILL_BATCHES_MAX = 100000 };
 
@@ -299,7 +299,7 @@ static void a_kill_loses_nothing_acknowledged (void **state)
     fixture_open (f);
 }
 
-/* ---- Files that are not ours ------------------------------------------------------------------------ */
+/* Files that are not ours. */
 
 static void write_file (const fixture_t *f, const char *name, const void *bytes, size_t length)
 {
@@ -502,7 +502,7 @@ static void a_journal_that_was_replayed_is_not_replayed_again (void **state)
     assert_null (fixture_load (f, "default", &record.id));
 }
 
-/* ---- Readers beside the writer ------------------------------------------------------------------- */
+/* Readers beside the writer. */
 
 static void large_batch (fixture_t *f, int64_t *number)
 {

@@ -1,0 +1,382 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The client object with its threads and a real socket, but without a broker: what it does when
+ * nobody answers, when somebody else does, and when it is used wrongly. */
+#include "support/cmocka_all.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "taskmq.h"
+
+static tmq_client_t *client_to (const char *const *endpoints, size_t count)
+{
+    tmq_client_t *client = NULL;
+    tmq_error_t error;
+    tmq_client_options_t options;
+    tmq_client_options_init (&options);
+    options.endpoints = endpoints;
+    options.endpoints_count = count;
+    int code = tmq_client_new (&client, &options, &error);
+    if (code != TMQ_OK)
+        fail_msg ("%s", error.text);
+    return client;
+}
+
+static tmq_client_t *client_to_nobody (void)
+{
+    static const char *const endpoints[] = {"ipc:///nonexistent/taskmq-test.ipc"};
+    return client_to (endpoints, 1);
+}
+
+/* ---- Nobody there ------------------------------------------------------------------------------ */
+
+static void nobody_there_is_unreachable (void **state)
+{
+    (void) state;
+    tmq_client_t *client = client_to_nobody ();
+    tmq_error_t error;
+    tmq_receipt_t receipt;
+    tmq_submit_t task;
+    tmq_status_t status;
+    tmq_task_t *out = NULL;
+    tmq_id_t id;
+    tmq_submit_init (&task);
+    task.queue = "q";
+    tmq_id_make (&id);
+    assert_int_equal (tmq_client_connect (client, 100, &error), TMQ_UNREACHABLE);
+    assert_non_null (strstr (error.text, "taskmq-test.ipc"));
+    assert_int_equal (tmq_submit (&receipt, client, &task, 100, &error), TMQ_UNREACHABLE);
+    assert_int_equal (receipt.code, TMQ_UNREACHABLE);
+    assert_true (error.retriable);
+    assert_int_equal (tmq_get (&out, client, &id, 50, &error), TMQ_UNREACHABLE);
+    assert_int_equal (tmq_wait (&status, client, &id, 50, &error), TMQ_UNREACHABLE);
+    assert_int_equal (tmq_ping (client, 0, &error), TMQ_UNREACHABLE);
+    tmq_client_free (&client);
+    assert_null (client);
+}
+
+static void completions_wake_the_descriptor (void **state)
+{
+    (void) state;
+    tmq_client_t *client = client_to_nobody ();
+    tmq_completion_t *completions[10];
+    size_t count = 0;
+    struct pollfd descriptor = {tmq_client_fd (client), POLLIN, 0};
+    assert_int_equal (poll (&descriptor, 1, 0), 0);
+    assert_int_equal (tmq_client_poll (completions, 10, &count, client, 0), TMQ_TIMEOUT);
+    for (intptr_t i = 1; i <= 3; i++)
+        assert_int_equal (tmq_ping_start (client, 20, (void *) i, NULL), TMQ_OK);
+    assert_int_equal (poll (&descriptor, 1, 10000), 1);
+    unsigned got = 0; /* a bit for each */
+    while (got != (2 | 4 | 8)) {
+        assert_int_equal (poll (&descriptor, 1, 10000), 1);
+        assert_int_equal (tmq_client_poll (completions, 1, &count, client, 0), TMQ_OK);
+        assert_int_equal (count, 1);
+        assert_int_equal (completions[0]->op, TMQ_OP_PING);
+        assert_int_equal (completions[0]->code, TMQ_UNREACHABLE);
+        got |= 1u << (intptr_t) completions[0]->user;
+        tmq_completion_free (completions[0]);
+    }
+    assert_int_equal (poll (&descriptor, 1, 0), 0); /* taken: not readable any more */
+    tmq_client_free (&client);
+}
+
+typedef struct blocked {
+    tmq_client_t *client;
+    int code;
+} blocked_t;
+
+static void *wait_long (void *argument)
+{
+    blocked_t *blocked = argument;
+    blocked->code = tmq_ping (blocked->client, 300, NULL);
+    return NULL;
+}
+
+static void a_hundred_threads_end_at_their_deadline (void **state)
+{
+    (void) state;
+    tmq_client_t *client = client_to_nobody ();
+    pthread_t threads[100];
+    blocked_t blocked[100];
+    for (int i = 0; i < 100; i++) {
+        blocked[i] = (blocked_t){client, -1};
+        assert_int_equal (pthread_create (&threads[i], NULL, wait_long, &blocked[i]), 0);
+    }
+    for (int i = 0; i < 100; i++) {
+        pthread_join (threads[i], NULL);
+        assert_int_equal (blocked[i].code, TMQ_UNREACHABLE);
+    }
+    tmq_client_free (&client);
+}
+
+static void freeing_forgets_what_is_open (void **state)
+{
+    (void) state;
+    tmq_client_t *client = client_to_nobody ();
+    tmq_subscription_t *subscription = NULL;
+    tmq_worker_t *worker = NULL;
+    tmq_id_t ids[100];
+    static const char *const queues[] = {"q"};
+    tmq_worker_options_t options;
+    tmq_worker_options_init (&options);
+    options.queues = queues;
+    options.queues_count = 1;
+    options.notify = true;
+    for (int i = 0; i < 100; i++) {
+        tmq_id_make (&ids[i]);
+        assert_int_equal (tmq_ping_start (client, TMQ_FOREVER, NULL, NULL), TMQ_OK);
+    }
+    assert_int_equal (tmq_wait_start (client, ids, 100, TMQ_FOREVER, NULL, NULL), TMQ_OK);
+    assert_int_equal (tmq_subscription_new (&subscription, client, NULL, NULL), TMQ_OK);
+    assert_int_equal (tmq_worker_new (&worker, client, &options, NULL), TMQ_OK);
+    tmq_client_free (&client); /* with its objects */
+}
+
+/* ---- Somebody else ----------------------------------------------------------------------------- */
+
+/* A ROUTER that answers whatever comes with these frames. */
+static void *router_on_free_port (void *context, char endpoint[64])
+{
+    size_t size = 64;
+    int linger = 0;
+    void *router = zmq_socket (context, ZMQ_ROUTER);
+    assert_non_null (router);
+    zmq_setsockopt (router, ZMQ_LINGER, &linger, sizeof linger);
+    assert_int_equal (zmq_bind (router, "tcp://127.0.0.1:*"), 0);
+    assert_int_equal (zmq_getsockopt (router, ZMQ_LAST_ENDPOINT, endpoint, &size), 0);
+    return router;
+}
+
+/* Waits for a message and returns the routing id of its sender. */
+static size_t router_receive (void *router, void *routing_id, size_t size)
+{
+    zmq_pollitem_t item = {router, 0, ZMQ_POLLIN, 0};
+    assert_int_equal (zmq_poll (&item, 1, 20000), 1);
+    int bytes = zmq_recv (router, routing_id, size, 0);
+    assert_in_range (bytes, 1, (int) size);
+    int more = 1;
+    size_t more_size = sizeof more;
+    char buffer[1000];
+    while (zmq_getsockopt (router, ZMQ_RCVMORE, &more, &more_size) == 0 && more != 0)
+        zmq_recv (router, buffer, sizeof buffer, 0);
+    return (size_t) bytes;
+}
+
+static void strange_answers_are_answered_by_a_new_connection (void **state)
+{
+    (void) state;
+    void *context = zmq_ctx_new ();
+    char endpoint[64];
+    void *router = router_on_free_port (context, endpoint);
+    const char *const endpoints[] = {endpoint};
+    tmq_client_t *client = client_to (endpoints, 1);
+    uint8_t first[32];
+    uint8_t again[32];
+    size_t first_bytes = router_receive (router, first, sizeof first);
+    zmq_send (router, first, first_bytes, ZMQ_SNDMORE); /* four frames */
+    zmq_send (router, "a", 1, ZMQ_SNDMORE);
+    zmq_send (router, "b", 1, ZMQ_SNDMORE);
+    zmq_send (router, "c", 1, ZMQ_SNDMORE);
+    zmq_send (router, "d", 1, 0);
+    size_t again_bytes = router_receive (router, again, sizeof again);
+    assert_true (again_bytes != first_bytes || memcmp (first, again, first_bytes) != 0);
+    zmq_send (router, again, again_bytes, ZMQ_SNDMORE); /* not protobuf */
+    zmq_send (router, "\xff\xff\xff\xff", 4, 0);
+    first_bytes = router_receive (router, first, sizeof first);
+    assert_true (again_bytes != first_bytes || memcmp (first, again, first_bytes) != 0);
+    tmq_client_free (&client);
+    zmq_close (router);
+    zmq_ctx_term (context);
+}
+
+static void endpoints_are_tried_in_turn (void **state)
+{
+    (void) state;
+    void *context = zmq_ctx_new ();
+    char endpoint[64];
+    uint8_t routing_id[32];
+    void *router = router_on_free_port (context, endpoint);
+    const char *const endpoints[] = {"ipc:///nonexistent/a.ipc", "tcp://127.0.0.1:1", endpoint};
+    tmq_client_t *client = client_to (endpoints, 3);
+    router_receive (router, routing_id, sizeof routing_id); /* the hello came through */
+    tmq_client_free (&client);
+    zmq_close (router);
+    zmq_ctx_term (context);
+}
+
+/* ---- Used wrongly ------------------------------------------------------------------------------ */
+
+static void null_is_refused_not_followed (void **state)
+{
+    (void) state;
+    tmq_client_t *client = NULL;
+    tmq_error_t error;
+    tmq_client_options_t options;
+    tmq_completion_t *completion;
+    size_t count;
+    tmq_task_t *task;
+    tmq_event_t *event;
+    tmq_assignment_t *assignment;
+    tmq_client_options_init (&options);
+    assert_int_equal (tmq_client_new (&client, NULL, &error), TMQ_INVALID);
+    assert_int_equal (tmq_client_new (&client, &options, &error), TMQ_INVALID);
+    assert_non_null (strstr (error.text, "endpoint"));
+    assert_int_equal (tmq_get (&task, NULL, &(tmq_id_t){{0}}, 0, &error), TMQ_INVALID);
+    assert_int_equal (tmq_client_connect (NULL, 0, NULL), TMQ_INVALID);
+    assert_int_equal (tmq_client_poll (&completion, 1, &count, NULL, 0), TMQ_INVALID);
+    assert_int_equal (tmq_client_fd (NULL), -1);
+    assert_int_equal (tmq_subscription_next (&event, NULL, 0, NULL), TMQ_INVALID);
+    assert_int_equal (tmq_worker_next (&assignment, NULL, 0, NULL), TMQ_INVALID);
+    assert_int_equal (tmq_worker_run (NULL, 1, NULL, NULL, NULL), TMQ_INVALID);
+    tmq_client_free (NULL);
+    tmq_client_free (&client);
+    tmq_subscription_free (NULL);
+    tmq_worker_free (NULL);
+    tmq_task_free (NULL);
+    tmq_event_free (NULL);
+    tmq_completion_free (NULL);
+    client = client_to_nobody ();
+    assert_int_equal (tmq_get (&task, client, NULL, 0, &error), TMQ_INVALID);
+    assert_int_equal (tmq_submit_start (client, NULL, 0, NULL, &error), TMQ_INVALID);
+    assert_int_equal (tmq_wait_start (client, NULL, 1, 0, NULL, &error), TMQ_INVALID);
+    assert_int_equal (tmq_client_poll (&completion, 0, &count, client, 0), TMQ_INVALID);
+    tmq_client_free (&client);
+}
+
+static void a_forked_child_is_told (void **state)
+{
+    (void) state;
+    tmq_client_t *client = client_to_nobody ();
+    pid_t child = fork ();
+    assert_true (child >= 0);
+    if (child == 0) {
+        tmq_error_t error;
+        tmq_client_t *copy = client;
+        bool told = tmq_ping (client, TMQ_FOREVER, &error) == TMQ_FORKED &&
+                    tmq_client_connect (client, TMQ_FOREVER, NULL) == TMQ_FORKED;
+        tmq_client_free (&copy);
+        _exit (told && copy == NULL ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal (waitpid (child, &status, 0), child);
+    assert_true (WIFEXITED (status));
+    assert_int_equal (WEXITSTATUS (status), 0);
+    assert_int_equal (tmq_ping (client, 20, NULL), TMQ_UNREACHABLE);
+    tmq_client_free (&client);
+}
+
+static void options_by_keys (void **state)
+{
+    (void) state;
+    tmq_client_options_t options;
+    tmq_error_t error;
+    tmq_client_t *client = NULL;
+    char value[] = "tcp://127.0.0.1:1";
+    tmq_client_options_init (&options);
+    assert_int_equal (tmq_client_options_set (&options, "endpoint", value, &error), TMQ_OK);
+    value[16] = '2'; /* it was copied */
+    assert_int_equal (tmq_client_options_set (&options, "endpoint", value, &error), TMQ_OK);
+    assert_int_equal (options.endpoints_count, 2);
+    assert_string_equal (options.endpoints[0], "tcp://127.0.0.1:1");
+    assert_string_equal (options.endpoints[1], "tcp://127.0.0.1:2");
+    assert_int_equal (tmq_client_options_set (&options, "namespace", "ns", &error), TMQ_OK);
+    assert_string_equal (options.ns, "ns");
+    assert_int_equal (tmq_client_options_set (&options, "reconnect_ms_min", "250", &error), TMQ_OK);
+    assert_int_equal (options.reconnect_ms_min, 250);
+    assert_int_equal (tmq_client_options_set (&options, "log", "true", &error), TMQ_OK);
+    assert_true (options.log);
+    static const char *const bad[][2] = {{"log", "yes"},
+                                         {"outbox_bytes_max", "-1"},
+                                         {"outbox_bytes_max", "64M"},
+                                         {"reconnect_ms_max", "99999999999"},
+                                         {"completions_max", "0"},
+                                         {"colour", "red"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal (tmq_client_options_set (&options, bad[i][0], bad[i][1], &error),
+                          TMQ_INVALID);
+        assert_non_null (strstr (error.text, bad[i][0]));
+    }
+    assert_int_equal (tmq_client_new (&client, &options, &error), TMQ_OK);
+    tmq_client_options_clear (&options);
+    assert_int_equal (options.endpoints_count, 0);
+    tmq_client_free (&client);
+    options.ns = "two words";
+    assert_int_equal (tmq_client_options_set (&options, "endpoint", value, &error), TMQ_OK);
+    assert_int_equal (tmq_client_new (&client, &options, &error), TMQ_INVALID);
+    assert_non_null (strstr (error.text, "namespace"));
+    tmq_client_options_clear (&options);
+}
+
+static void log_lines_are_completions (void **state)
+{
+    (void) state;
+    static const char *const endpoints[] = {"ipc:///nonexistent/taskmq-test.ipc"};
+    tmq_client_options_t options;
+    tmq_client_t *client = NULL;
+    tmq_completion_t *completion;
+    size_t count;
+    tmq_client_options_init (&options);
+    options.endpoints = endpoints;
+    options.endpoints_count = 1;
+    options.log = true;
+    assert_int_equal (tmq_client_new (&client, &options, NULL), TMQ_OK);
+    assert_int_equal (tmq_client_poll (&completion, 1, &count, client, 20000), TMQ_OK);
+    assert_int_equal (completion->op, TMQ_OP_LOG);
+    assert_non_null (strstr (completion->error->text, "cannot reach"));
+    tmq_completion_free (completion);
+    tmq_client_free (&client);
+}
+
+static void versions_and_ids (void **state)
+{
+    (void) state;
+    char text[37];
+    tmq_id_t id;
+    tmq_id_t parsed;
+    assert_int_equal (tmq_version () >> 16, TMQ_VERSION_MAJOR);
+    assert_true (TMQ_VERSION_CHECK ());
+    assert_false (tmq_version_compatible (TMQ_VERSION_MAJOR + 1, 0));
+    assert_false (tmq_version_compatible (TMQ_VERSION_MAJOR, TMQ_VERSION_MINOR + 1));
+    tmq_id_make (&id);
+    tmq_id_format (&id, text);
+    assert_int_equal (tmq_id_parse (&parsed, text), TMQ_OK);
+    assert_memory_equal (parsed.bytes, id.bytes, 16);
+    assert_int_equal (text[14], '7');
+    assert_int_equal (tmq_id_parse (&parsed, "not an id"), TMQ_INVALID);
+    assert_int_equal (tmq_id_parse (&parsed, NULL), TMQ_INVALID);
+    assert_string_equal (tmq_code_name (TMQ_UNKNOWN), "UNKNOWN");
+    assert_string_equal (tmq_code_name (12345), "?");
+    assert_true (tmq_code_retriable (TMQ_OVERLOADED));
+    assert_string_equal (tmq_status_text (TMQ_STATUS_COMPLETED), "completed");
+    assert_true (tmq_status_terminal (TMQ_STATUS_FAILED));
+    assert_false (tmq_status_terminal (TMQ_STATUS_WORKING));
+    assert_string_equal (tmq_event_kind_text (TMQ_EVENT_LEASE_LOST), "lease_lost");
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (nobody_there_is_unreachable),
+        cmocka_unit_test (completions_wake_the_descriptor),
+        cmocka_unit_test (a_hundred_threads_end_at_their_deadline),
+        cmocka_unit_test (freeing_forgets_what_is_open),
+        cmocka_unit_test (strange_answers_are_answered_by_a_new_connection),
+        cmocka_unit_test (endpoints_are_tried_in_turn),
+        cmocka_unit_test (null_is_refused_not_followed),
+        cmocka_unit_test (a_forked_child_is_told),
+        cmocka_unit_test (options_by_keys),
+        cmocka_unit_test (log_lines_are_completions),
+        cmocka_unit_test (versions_and_ids),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
