@@ -114,7 +114,7 @@ uint64_t event_first_since (const uint8_t *list, size_t list_bytes, int64_t sinc
     return 0;
 }
 
-/* ---- Histories -------------------------------------------------------------------------------- */
+/* Histories. */
 
 void history_start (history_t *self, const read_t *read)
 {

@@ -87,7 +87,7 @@ void journal_free (journal_t **self_p)
     free (self);
 }
 
-/* ---- Recovery ---------------------------------------------------------------------------------- */
+/* Recovery. */
 
 typedef struct replay {
     journal_t *journal;
@@ -195,7 +195,7 @@ store_code_t journal_begin (journal_t *self, uint64_t generation, uint64_t epoch
     return code;
 }
 
-/* ---- Commits ----------------------------------------------------------------------------------- */
+/* Commits. */
 
 /* Rows that are in the tables leave with this commit, so that they cost no sync of their own. */
 static store_code_t journal_delete (journal_t *self, uint64_t upto, store_error_t *error)

@@ -171,7 +171,7 @@ static const uint8_t CHECKSUM_KEY[crypto_shorthash_KEYBYTES] = "taskmq journal";
 
 static const uint8_t ZERO[32];
 
-/* ---- Packing ----------------------------------------------------------------------------------- */
+/* Packing. */
 
 /* All zero means "not given" and is left out. */
 static void append_fixed (bytes_t *body, uint32_t field, const uint8_t *bytes, size_t length)
@@ -342,7 +342,7 @@ void journal_encode (bytes_t *body, const journal_head_t *head, const batch_t *b
         abort (); /* as all of the engine: what was applied cannot be kept */
 }
 
-/* ---- Unpacking --------------------------------------------------------------------------------- */
+/* Unpacking. */
 
 static void fixed_to (uint8_t *to, size_t length, const ProtobufCBinaryData *from)
 {

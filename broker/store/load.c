@@ -60,7 +60,7 @@ store_code_t load_open (view_t *view, const char *directory, gate_t *gate, store
     return view_open (view, directory, gate, TEXTS, STATEMENTS, error);
 }
 
-/* ---- Keys ---------------------------------------------------------------------------------------- */
+/* Keys. */
 
 static void bind_id (sqlite3_stmt *statement, int64_t ns, const tmq_id_t *id)
 {
@@ -174,7 +174,7 @@ store_code_t load_keys (view_t *view, lookup_t *keys, size_t count, store_error_
     return code;
 }
 
-/* ---- The sweep ----------------------------------------------------------------------------------- */
+/* The sweep. */
 
 store_code_t load_due (view_t *view, const load_dirty_t *dirty, int64_t wall_ms, size_t limit,
                        record_t ***out, size_t *count, store_error_t *error)
@@ -211,7 +211,7 @@ store_code_t load_due (view_t *view, const load_dirty_t *dirty, int64_t wall_ms,
     return code;
 }
 
-/* ---- The live tasks ------------------------------------------------------------------------------- */
+/* The live tasks. */
 
 typedef struct numbers {
     int64_t *list;

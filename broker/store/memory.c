@@ -64,7 +64,7 @@ typedef struct memory_reader {
     store_reader_t base;
 } memory_reader_t;
 
-/* ---- Finding ----------------------------------------------------------------------------------- */
+/* Finding. */
 
 /* FNV-1a: equal parts give equal hashes, and every user compares the parts themselves. */
 static uint64_t hash_more (uint64_t hash, const void *bytes, size_t length)
@@ -146,7 +146,7 @@ static ns_t *find_ns (memory_store_t *self, const char *name)
     return NULL;
 }
 
-/* ---- Committing -------------------------------------------------------------------------------- */
+/* Committing. */
 
 static void entry_index (number_map_t *map, uint64_t hash, entry_t *entry, entry_t **next)
 {
@@ -275,7 +275,7 @@ static void memory_flush (store_t *base)
     (void) base; /* durable and written are the same here */
 }
 
-/* ---- Point reads and the live tasks -------------------------------------------------------------- */
+/* Point reads and the live tasks. */
 
 static void load_attempt (const entry_t *entry, lookup_t *key)
 {
@@ -355,7 +355,7 @@ static store_code_t memory_due (store_t *base, int64_t wall_ms, size_t limit, re
     return STORE_OK;
 }
 
-/* ---- Reads in pages ------------------------------------------------------------------------------ */
+/* Reads in pages. */
 
 static void read_list (const memory_store_t *self, read_t *read)
 {
@@ -554,7 +554,7 @@ static void memory_reader_close (store_reader_t *reader)
     free (reader);
 }
 
-/* ---- Life ---------------------------------------------------------------------------------------- */
+/* Life. */
 
 static void memory_stats (store_t *base, store_stats_t *out)
 {

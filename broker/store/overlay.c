@@ -72,13 +72,15 @@ static void add_batch (overlay_t *self, const batch_t *batch)
 overlay_t *overlay_new (batch_t *const *batches, size_t count)
 {
     overlay_t *self = memory_zero (1, sizeof (*self));
-    images_t images;
-    images_collect (&images, batches, count);
+    images_t images = {0};
+    for (size_t i = 0; i < count; i++)
+        images_add (&images, batches[i]);
+    images_sort (&images);
     self->records = memory_zero (images.count, sizeof (record_t *));
     for (size_t i = 0; i < images.count; i++) {
         record_t whole = *images.list[i].record;
-        whole.payload = (buf_t *) images.list[i].payload; /* record_new only counts them */
-        whole.result = (buf_t *) images.list[i].result;
+        whole.payload = images.list[i].payload;
+        whole.result = images.list[i].result;
         self->records[self->records_count++] = record_new (&whole);
     }
     self->numbers = images.by_number;
@@ -140,7 +142,7 @@ const char *overlay_ns (const overlay_t *self, size_t position)
     return position < self->spaces_count ? self->spaces[position].name : NULL;
 }
 
-/* ---- Look-ups ------------------------------------------------------------------------------------ */
+/* Look-ups. */
 
 static const record_t *find_record (const overlay_t *self, const lookup_t *key)
 {

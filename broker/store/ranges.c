@@ -62,7 +62,7 @@ static void queue_add (ranges_t *self, int64_t id)
     self->queues[self->queues_count++] = id;
 }
 
-/* ---- Planning ------------------------------------------------------------------------------------ */
+/* Planning. */
 
 static store_code_t find_queues (ranges_t *self, store_error_t *error)
 {
@@ -185,7 +185,7 @@ void ranges_close (ranges_t *self)
     free (self->list);
 }
 
-/* ---- Walking ------------------------------------------------------------------------------------- */
+/* Walking. */
 
 /* A range by queue and status holds only what is wanted; in the others each row is looked at. */
 static bool is_wanted (const ranges_t *self, const range_t *range, sqlite3_stmt *row)

@@ -14,7 +14,7 @@ const char *const ROW_TEXTS[ROW_STATEMENTS] = {
     [BODY] = "SELECT bytes FROM body WHERE number = ?1 AND kind = ?2",
 };
 
-/* ---- Record to row ----------------------------------------------------------------------------- */
+/* Record to row. */
 
 static void bind_number (sqlite3_stmt *statement, row_column_t column, int64_t value)
 {
@@ -113,7 +113,7 @@ void row_bind (sqlite3_stmt *statement, const record_t *record, const row_names_
     bind_inline (statement, ROW_RESULT, result);
 }
 
-/* ---- Row to record ----------------------------------------------------------------------------- */
+/* Row to record. */
 
 static int64_t number_of (sqlite3_stmt *row, row_column_t column)
 {

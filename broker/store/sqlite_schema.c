@@ -27,7 +27,7 @@ typedef struct schema {
     int version; /* number of migrations */
 } schema_t;
 
-/* ---- taskmq.db ---------------------------------------------------------------------------------
+/* taskmq.db.
  * Times are ms since the epoch, UTC; 0 or NULL is "not given". Names are numbers so that the hot
  * row and its indexes stay narrow. The bound on a namespace's number keeps the key of its events
  * (number << 42 | sequence) positive. Bodies above the inline limit stand in table body. */
@@ -108,7 +108,7 @@ static const schema_t TABLES = {
     .version = sizeof (TABLES_MIGRATIONS) / sizeof (TABLES_MIGRATIONS[0]),
 };
 
-/* ---- journal.db -------------------------------------------------------------------------------- */
+/* journal.db. */
 
 static const char JOURNAL_1[] =
     "CREATE TABLE journal (batch INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT";
@@ -124,7 +124,7 @@ static const schema_t JOURNAL = {
     .version = sizeof (JOURNAL_MIGRATIONS) / sizeof (JOURNAL_MIGRATIONS[0]),
 };
 
-/* ---- Opening ----------------------------------------------------------------------------------- */
+/* Opening. */
 
 /* Decides whose file this is before anything is written to it. */
 static store_code_t schema_identify (sqlite3 *db, const schema_t *schema, int64_t *version,

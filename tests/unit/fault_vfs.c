@@ -26,7 +26,9 @@ static sqlite3_vfs fault_vfs;
 
 static bool ends_with (const char *path, const char *end)
 {
-    size_t path_length = path == NULL ? 0 : strlen (path);
+    if (path == NULL)
+        return end[0] == '\0';
+    size_t path_length = strlen (path);
     size_t length = strlen (end);
     return path_length >= length && strcmp (path + path_length - length, end) == 0;
 }

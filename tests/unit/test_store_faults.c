@@ -153,11 +153,11 @@ static void a_full_disk_holds_up_the_checkpoint_only (void **state)
     }
     fault_vfs_disarm ();
     store_stats (f->store, &stats);
-    assert_true (stats.wal_bytes > 16 * 1024 * 1024);
+    assert_true (stats.wal_bytes > (uint64_t) 16 << 20);
     assert_int_equal (stats.tasks, (uint64_t) number);
     fixture_submit (f, number + 1, number + 1);
     fixture_settle (f);
-    WAIT_FOR ((store_stats (f->store, &stats), stats.database_bytes > 16 * 1024 * 1024),
+    WAIT_FOR ((store_stats (f->store, &stats), stats.database_bytes > (uint64_t) 16 << 20),
               TIMING_PATIENCE_MS);
 }
 

@@ -164,7 +164,7 @@ static batch_t *kill_batch (fixture_t *f, uint64_t seed, uint64_t n)
     other.status = TMQ_STATUS_COMPLETED;
     other.version = n;
     other.result = buf_new_uninitialised (n % 3000);
-    memset (buf_mutable (other.result), 'A' + (int) (n % 26), n % 3000);
+    memset (buf_mutable (other.result), 'A' + (int) (n % 26), (size_t) (n % 3000));
     other.result_bytes = (uint32_t) (n % 3000);
     attempt_t attempt = {.number = other.number, .id = other.id, .attempt = (uint32_t) n};
     batch_add_attempt (batch, &attempt);
@@ -179,7 +179,7 @@ static void kill_child (fixture_t *f, uint64_t seed, uint64_t first, int report)
 {
     f->options.dirty_tasks_max = 20;
     f->options.dirty_ms_max = 5;
-    f->options.journal_bytes = 256 * 1024;
+    f->options.journal_bytes = 1 << 18;
     fixture_open (f);
     uint64_t last = first + mix (seed, first) % 400;
     for (uint64_t n = first; n <= last; n++) {
@@ -556,9 +556,9 @@ static void the_log_is_bounded_under_readers (void **state)
     readers_pool_free (&pool);
     assert_null (pool);
     assert_true (done > 6);
-    if (wal_bytes > 24 * 1024 * 1024)
+    if (wal_bytes > (uint64_t) 24 << 20)
         fail_msg ("the log grew to %llu bytes", (unsigned long long) wal_bytes);
-    assert_true (wal_bytes > 10 * 1024 * 1024); /* else it was never put to the test */
+    assert_true (wal_bytes > (uint64_t) 10 << 20); /* else it was never put to the test */
 }
 
 static void the_journal_is_emptied_at_rest (void **state)
