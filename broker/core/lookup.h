@@ -84,7 +84,8 @@ typedef struct read {
     /* questions */
     filter_t filter;       /* LIST, COUNT; of the others only ns */
     int64_t before_number; /* LIST: only smaller numbers; 0: from the newest */
-    size_t limit;          /* LIST, HISTORY, EXPORT: items; EVENTS: bytes of blocks */
+    size_t limit;          /* LIST, HISTORY: items; EVENTS: bytes of blocks; EXPORT: items that
+                              must be read from the tables; what is still in memory comes whole */
     char suffix[33];       /* RESOLVE */
     uint64_t last_seq;     /* HISTORY: the chain's start (the task's newest wanted event) */
     uint64_t after_seq;    /* EVENTS */
@@ -106,6 +107,8 @@ typedef struct read {
     uint64_t last_seq_seen; /* EVENTS: newest sequence in the tables */
     export_item_t *items;   /* EXPORT */
     size_t items_count;
+    void (*release) (void *held); /* … whose records belong to held; NULL: to the read */
+    void *held;
     uint64_t upto_pos; /* EXPORT: everything up to it was considered */
     uint64_t seq;      /* SINCE */
     void *context;     /* the asker's */

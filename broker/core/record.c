@@ -202,9 +202,11 @@ void read_clear (read_t *read)
     records_free (read->records, read->records_count);
     buf_drop (read->list);
     blocks_free (read->blocks, read->blocks_count);
-    for (size_t i = 0; i < read->items_count; i++)
+    for (size_t i = 0; read->release == NULL && i < read->items_count; i++)
         record_free (read->items[i].record);
     free (read->items);
+    if (read->release != NULL)
+        read->release (read->held);
     read->records = NULL;
     read->records_count = 0;
     read->list = NULL;
@@ -212,4 +214,6 @@ void read_clear (read_t *read)
     read->blocks_count = 0;
     read->items = NULL;
     read->items_count = 0;
+    read->release = NULL;
+    read->held = NULL;
 }

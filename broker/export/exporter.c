@@ -22,7 +22,7 @@
 
 enum {
     PAGE_ITEMS = 500,
-    WRITE_BYTES = 1024 * 1024, /* lines are written when they are so many bytes together */
+    WRITE_BYTES = 256 * 1024, /* lines are written when they are so many bytes together */
     RETRY_MS = 1000,
     FOREVER = -1
 };

@@ -5,14 +5,28 @@
 #include "store/images.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 
-/* Value of a removed task; of the others it is the position in the list plus one, while the list is
- * being made. */
+/* Value of a removed task; of the others it is the position in the list plus one, until that is
+ * sorted. */
 static const uint64_t REMOVED = UINT64_MAX;
 
-static void images_add (images_t *self, const record_t *record)
+/* The position of the record's last event, if the batch has it. */
+static uint64_t position_in (const batch_t *batch, const record_t *record)
+{
+    for (size_t i = 0; i < batch->blocks_count; i++) {
+        const event_block_t *block = &batch->blocks[i];
+        uint64_t offset = record->last_seq - block->first_seq;
+        if (record->last_seq >= block->first_seq && offset < block->count &&
+            strcmp (block->ns, record->ns) == 0)
+            return block->first_pos + offset;
+    }
+    return 0;
+}
+
+static void add_record (images_t *self, const batch_t *batch, record_t *record)
 {
     bool is_new;
     uint64_t *at = number_map_put (&self->by_number, (uint64_t) record->number, &is_new);
@@ -20,14 +34,34 @@ static void images_add (images_t *self, const record_t *record)
         return;
     if (is_new) {
         self->list = memory_grow (self->list, &self->capacity, self->count, sizeof (image_t));
-        self->list[self->count++] = (image_t){record, NULL, NULL};
+        self->list[self->count++] = (image_t){record, NULL, NULL, 0};
         *at = self->count;
     }
     image_t *image = &self->list[*at - 1];
-    if (image->payload == NULL)
+    uint64_t pos = position_in (batch, record);
+    if (pos != 0)
+        image->pos = pos; /* else it changed without an event */
+    image->record = record;
+    if (record->payload != NULL)
         image->payload = record->payload;
-    if (image->result == NULL && image->record->result_bytes > 0)
+    if (record->result != NULL || record->result_bytes == 0)
         image->result = record->result;
+}
+
+static void add_removal (images_t *self, int64_t number)
+{
+    uint64_t *at = number_map_put (&self->by_number, (uint64_t) number, NULL);
+    if (*at != 0 && *at != REMOVED)
+        self->list[*at - 1].record = NULL;
+    *at = REMOVED;
+}
+
+void images_add (images_t *self, const batch_t *batch)
+{
+    for (size_t i = 0; i < batch->removals_count; i++)
+        add_removal (self, batch->removals[i].number);
+    for (size_t i = 0; i < batch->records_count; i++)
+        add_record (self, batch, batch->records[i]);
 }
 
 static int image_compare (const void *a, const void *b)
@@ -37,19 +71,19 @@ static int image_compare (const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-void images_collect (images_t *self, batch_t *const *batches, size_t count)
+void images_sort (images_t *self)
 {
-    *self = (images_t){{NULL, 0, 0}, NULL, 0, 0};
-    /* From the newest batch to the oldest, so that the first image of a task is its latest. */
-    for (size_t i = count; i > 0; i--) {
-        const batch_t *batch = batches[i - 1];
-        for (size_t k = 0; k < batch->removals_count; k++)
-            *number_map_put (&self->by_number, (uint64_t) batch->removals[k].number, NULL) =
-                REMOVED;
-        for (size_t k = batch->records_count; k > 0; k--)
-            images_add (self, batch->records[k - 1]);
+    size_t count = 0;
+    bool sorted = true;
+    for (size_t i = 0; i < self->count; i++) {
+        if (self->list[i].record == NULL)
+            continue;
+        self->list[count++] = self->list[i];
+        sorted = sorted &&
+                 (count < 2 || image_compare (&self->list[count - 2], &self->list[count - 1]) <= 0);
     }
-    if (self->count > 1)
+    self->count = count;
+    if (!sorted)
         qsort (self->list, self->count, sizeof (image_t), image_compare);
 }
 
@@ -57,6 +91,7 @@ void images_free (images_t *self)
 {
     number_map_clear (&self->by_number);
     free (self->list);
+    *self = (images_t){0};
 }
 
 bool images_is_removed (const images_t *self, int64_t number)

@@ -12,20 +12,23 @@
 /* The latest image of a task, with the newest bodies of the images that it stands for. All
  * pointers lead into the batches. */
 typedef struct image {
-    const record_t *record;
-    const buf_t *payload;
-    const buf_t *result; /* NULL when the latest image has none */
+    record_t *record;
+    buf_t *payload;
+    buf_t *result; /* NULL when the latest image has none */
+    uint64_t pos;  /* broker-wide number of its last event; 0: that came before the batches */
 } image_t;
 
 typedef struct images {
     number_map_t by_number; /* of every task in the batches; see images_is_removed */
-    image_t *list;          /* by number; without the removed ones */
+    image_t *list;          /* by number, once they are sorted; without the removed ones */
     size_t count;
     size_t capacity;
 } images_t;
 
-/* Batches oldest first; they must outlive the images. */
-void images_collect (images_t *self, batch_t *const *batches, size_t count);
+/* An all-zero images_t is empty. Batches are added in their order; they must outlive the images. */
+void images_add (images_t *self, const batch_t *batch);
+/* After the last batch. */
+void images_sort (images_t *self);
 void images_free (images_t *self);
 bool images_is_removed (const images_t *self, int64_t number);
 

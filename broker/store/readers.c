@@ -18,6 +18,7 @@
 enum statement {
     ROW_BARE = RANGES_STATEMENTS,
     ROW_NEWEST,
+    ROW_STILL,
     IDS,
     ID_OF,
     BLOCK_UPTO,
@@ -34,6 +35,8 @@ static const char *const TEXTS[STATEMENTS - RANGES_STATEMENTS] = {
     [ROW_BARE - RANGES_STATEMENTS] = "SELECT " ROW_COLUMNS_BARE " FROM task WHERE number = ?1",
     [ROW_NEWEST - RANGES_STATEMENTS] = "SELECT " ROW_COLUMNS " FROM task"
                                        " WHERE ns = ?1 AND id = ?2 AND last_event = ?3",
+    [ROW_STILL - RANGES_STATEMENTS] = "SELECT " ROW_COLUMNS " FROM task"
+                                      " WHERE number = ?1 AND last_event = ?2",
     /* Ids are made in the order of time, so the index alone has the newest. */
     [IDS - RANGES_STATEMENTS] = "SELECT id FROM task WHERE ns = ?1 ORDER BY id DESC LIMIT ?2",
     [ID_OF - RANGES_STATEMENTS] = "SELECT id FROM task WHERE number = ?1",
@@ -72,7 +75,7 @@ store_code_t readers_open (view_t *view, const char *directory, gate_t *gate, st
     return view_open (view, directory, gate, texts, STATEMENTS, error);
 }
 
-/* ---- Tasks --------------------------------------------------------------------------------------- */
+/* Tasks. */
 
 static store_code_t list_add (job_t *job, int64_t number, store_error_t *error)
 {
@@ -177,7 +180,7 @@ static store_code_t page_resolve (job_t *job, store_error_t *error)
     return code;
 }
 
-/* ---- Events -------------------------------------------------------------------------------------- */
+/* Events. */
 
 /* Steps to the newest block of the namespace that begins at or before seq. */
 static store_code_t block_upto (job_t *job, uint64_t seq, sqlite3_stmt **statement, bool *row,
@@ -345,7 +348,7 @@ static store_code_t page_since (job_t *job, store_error_t *error)
     return STORE_OK;
 }
 
-/* ---- The export ---------------------------------------------------------------------------------- */
+/* The export. */
 
 static store_code_t export_event (job_t *job, int64_t ns, uint64_t pos, const event_view_t *event,
                                   store_error_t *error)
@@ -440,7 +443,71 @@ static store_code_t page_export (job_t *job, store_error_t *error)
     return code;
 }
 
-/* ---- Running ------------------------------------------------------------------------------------- */
+static bool is_whole (const record_t *record)
+{
+    return buf_length (record->payload) == record->payload_bytes &&
+           buf_length (record->result) == record->result_bytes;
+}
+
+/* *still: the row stands at the same event, and the record has its bodies now. */
+static store_code_t complete (view_t *view, record_t *record, bool *still, store_error_t *error)
+{
+    sqlite3_stmt *statement = view_statement (view, ROW_STILL);
+    sqlite3_bind_int64 (statement, 1, record->number);
+    sqlite3_bind_int64 (statement, 2, (sqlite3_int64) record->last_seq);
+    store_code_t code = view_step (view, statement, still, error);
+    if (code != STORE_OK || !*still)
+        return code;
+    record_t *row;
+    code = view_record (view, statement, true, &row, error);
+    if (code != STORE_OK)
+        return code;
+    buf_drop (record->payload);
+    buf_drop (record->result);
+    record->payload = buf_keep (row->payload);
+    record->result = buf_keep (row->result);
+    record_free (row);
+    return STORE_OK;
+}
+
+/* One transaction from item *next on; the items that stay are moved to *kept. */
+static store_code_t complete_page (view_t *view, read_t *read, size_t *next, size_t *kept,
+                                   store_error_t *error)
+{
+    bool began = false;
+    store_code_t code = STORE_OK;
+    while (code == STORE_OK && *next < read->items_count && !(began && view_is_over (view))) {
+        bool stays = true;
+        export_item_t item = read->items[*next];
+        if (!is_whole (item.record)) {
+            if (!began)
+                code = view_begin (view, error);
+            began = began || code == STORE_OK;
+            if (code == STORE_OK)
+                code = complete (view, item.record, &stays, error);
+        }
+        if (stays)
+            read->items[(*kept)++] = item;
+        (*next)++;
+    }
+    if (began)
+        view_end (view);
+    return code;
+}
+
+store_code_t readers_complete (view_t *view, read_t *read, store_error_t *error)
+{
+    size_t next = 0;
+    size_t kept = 0;
+    store_code_t code = STORE_OK;
+    names_trim (&view->names);
+    while (code == STORE_OK && next < read->items_count)
+        code = complete_page (view, read, &next, &kept, error);
+    read->items_count = kept;
+    return code;
+}
+
+/* Running. */
 
 typedef store_code_t page_t (job_t *job, store_error_t *error);
 

@@ -10,5 +10,8 @@
 
 store_code_t readers_open (view_t *view, const char *directory, gate_t *gate, store_error_t *error);
 store_code_t readers_run (view_t *view, read_t *read, store_error_t *error);
+/* Fetches the bodies that items of a READ_EXPORT lack; items that are no longer their task's newest
+ * state leave: a newer one follows. */
+store_code_t readers_complete (view_t *view, read_t *read, store_error_t *error);
 
 #endif

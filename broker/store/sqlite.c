@@ -19,9 +19,10 @@
 #include <time.h>
 
 #include "core/memory.h"
+#include "store/dirty.h"
+#include "store/feed.h"
 #include "store/journal.h"
 #include "store/load.h"
-#include "store/number_map.h"
 #include "store/readers.h"
 #include "store/reserve.h"
 #include "store/sqlite_schema.h"
@@ -34,16 +35,6 @@ enum {
     RESERVE_MS = 10 * 1000 /* between two tries to make the reserve file again */
 };
 
-/* Committed batches whose rows are not written yet. */
-typedef struct dirty {
-    batch_t **batches; /* oldest first */
-    size_t count;
-    size_t capacity;
-    number_map_t numbers; /* the tasks in them */
-    size_t bytes;
-    int64_t since_ms; /* when the oldest came */
-} dirty_t;
-
 typedef struct sqlite_store {
     store_t base;
     store_options_t options;
@@ -53,6 +44,7 @@ typedef struct sqlite_store {
     view_t load;        /* of the server thread */
     overlay_t *overlay; /* of the server thread; NULL but after a commit without space */
     reserve_t reserve;
+    feed_t feed;
 
     pthread_mutex_t due_lock; /* guards the view of the sweep */
     view_t due;
@@ -93,48 +85,13 @@ static int64_t now_ms (void)
     return now_us () / 1000;
 }
 
-/* ---- What is dirty -------------------------------------------------------------------------------- */
-
-static void dirty_add (dirty_t *dirty, batch_t *batch)
-{
-    if (dirty->count == 0)
-        dirty->since_ms = now_ms ();
-    dirty->batches =
-        memory_grow (dirty->batches, &dirty->capacity, dirty->count, sizeof (batch_t *));
-    dirty->batches[dirty->count++] = batch;
-    dirty->bytes += batch->bytes;
-    for (size_t i = 0; i < batch->records_count; i++)
-        number_map_put (&dirty->numbers, (uint64_t) batch->records[i]->number, NULL);
-    for (size_t i = 0; i < batch->removals_count; i++)
-        number_map_put (&dirty->numbers, (uint64_t) batch->removals[i].number, NULL);
-}
-
-static void dirty_free (dirty_t *dirty)
-{
-    for (size_t i = 0; i < dirty->count; i++)
-        batch_free (dirty->batches[i]);
-    free (dirty->batches);
-    number_map_clear (&dirty->numbers);
-    *dirty = (dirty_t){0};
-}
-
-static bool dirty_has (void *context, int64_t number)
-{
-    sqlite_store_t *self = context;
-    pthread_mutex_lock (&self->lock);
-    bool has = number_map_get (&self->pending.numbers, (uint64_t) number) != NULL ||
-               number_map_get (&self->writing.numbers, (uint64_t) number) != NULL;
-    pthread_mutex_unlock (&self->lock);
-    return has;
-}
-
 /* ---- The store thread ------------------------------------------------------------------------------- */
 
 static store_code_t write_back (sqlite_store_t *self, store_error_t *error)
 {
     store_code_t code = tables_begin (self->tables, error);
     if (code == STORE_OK)
-        code = tables_write (self->tables, self->writing.batches, self->writing.count, error);
+        code = tables_write (self->tables, &self->writing, error);
     if (code == STORE_OK)
         code = tables_commit (self->tables, error);
     if (code != STORE_OK) {
@@ -159,7 +116,7 @@ static void wait_until (sqlite_store_t *self, int64_t mono_ms)
 /* When pending is to be written, in mono_ms; in the past: now. */
 static int64_t write_due_ms (const sqlite_store_t *self, int64_t last_ms)
 {
-    if (self->pending.numbers.count >= self->options.dirty_tasks_max || self->stop)
+    if (dirty_tasks (&self->pending) >= self->options.dirty_tasks_max || self->stop)
         return 0;
     int64_t due = self->pending.since_ms + self->options.dirty_ms_max;
     if (self->flush && last_ms + FLUSH_MS_MIN < due)
@@ -173,6 +130,7 @@ static store_code_t write_pending (sqlite_store_t *self, store_error_t *error)
     self->writing = self->pending;
     self->pending = (dirty_t){0};
     self->flush = false;
+    images_sort (&self->writing.images);
     store_code_t code;
     while (true) {
         pthread_mutex_unlock (&self->lock);
@@ -189,7 +147,7 @@ static store_code_t write_pending (sqlite_store_t *self, store_error_t *error)
     return code;
 }
 
-/* Says that the rows are there and frees the batches. The lock is held before and after. */
+/* Says that the rows are there and gives the batches away. The lock is held before and after. */
 static void publish_written (sqlite_store_t *self)
 {
     uint64_t batch = self->writing.batches[self->writing.count - 1]->no;
@@ -197,10 +155,10 @@ static void publish_written (sqlite_store_t *self)
     self->writing = (dirty_t){0};
     self->tasks = tables_meta (self->tables)->tasks;
     self->tombstones = tables_meta (self->tables)->tombstones;
-    atomic_store (&self->written, batch);
     journal_written (self->journal, batch);
     pthread_mutex_unlock (&self->lock);
-    dirty_free (&done);
+    feed_put (&self->feed, &done);
+    atomic_store (&self->written, batch);
     if (self->options.notify != NULL)
         self->options.notify (self->options.notify_context);
     pthread_mutex_lock (&self->lock);
@@ -286,11 +244,11 @@ static store_code_t sqlite_commit (store_t *base, batch_t *batch, store_error_t 
         return code;
     }
     pthread_mutex_lock (&self->lock);
-    size_t before = self->pending.numbers.count;
+    size_t before = dirty_tasks (&self->pending);
     bool was_empty = self->pending.count == 0;
-    dirty_add (&self->pending, batch);
+    dirty_add (&self->pending, batch, now_ms ());
     bool is_much = before < self->options.dirty_tasks_max &&
-                   self->pending.numbers.count >= self->options.dirty_tasks_max;
+                   dirty_tasks (&self->pending) >= self->options.dirty_tasks_max;
     self->commits++;
     self->commit_us += (uint64_t) (now_us () - start_us);
     self->commit_ms = now_ms ();
@@ -331,11 +289,21 @@ static store_code_t sqlite_load (store_t *base, lookup_t *keys, size_t count, st
     return code;
 }
 
+/* A task whose row is not its latest state. */
+static bool is_dirty (void *context, int64_t number)
+{
+    sqlite_store_t *self = context;
+    pthread_mutex_lock (&self->lock);
+    bool dirty = dirty_has (&self->pending, number) || dirty_has (&self->writing, number);
+    pthread_mutex_unlock (&self->lock);
+    return dirty;
+}
+
 static store_code_t sqlite_due (store_t *base, int64_t wall_ms, size_t limit, record_t ***out,
                                 size_t *count, store_error_t *error)
 {
     sqlite_store_t *self = (sqlite_store_t *) base;
-    load_dirty_t dirty = {dirty_has, self};
+    load_dirty_t dirty = {is_dirty, self};
     pthread_mutex_lock (&self->due_lock);
     store_code_t code = load_due (&self->due, &dirty, wall_ms, limit, out, count, error);
     pthread_mutex_unlock (&self->due_lock);
@@ -410,7 +378,11 @@ static void sqlite_reader_close (store_reader_t *base)
 
 static store_code_t sqlite_reader_run (store_reader_t *base, read_t *read, store_error_t *error)
 {
-    return readers_run (&((sqlite_reader_t *) base)->view, read, error);
+    sqlite_store_t *self = (sqlite_store_t *) base->store;
+    view_t *view = &((sqlite_reader_t *) base)->view;
+    if (read->kind == READ_EXPORT && feed_take (&self->feed, read))
+        return readers_complete (view, read, error);
+    return readers_run (view, read, error);
 }
 
 static uint64_t file_bytes (const char *directory, const char *name)
@@ -431,7 +403,7 @@ static void sqlite_stats (store_t *base, store_stats_t *out)
         .tombstones = self->tombstones,
         .commits = self->commits,
         .commit_us = self->commit_us,
-        .dirty_tasks = self->pending.numbers.count + self->writing.numbers.count,
+        .dirty_tasks = dirty_tasks (&self->pending) + dirty_tasks (&self->writing),
         .dirty_bytes = self->pending.bytes + self->writing.bytes,
         .write_back_stalled = self->stalled,
     };
@@ -453,9 +425,12 @@ typedef struct replay {
 static store_code_t replay_batch (void *context, batch_t *batch, store_error_t *error)
 {
     replay_t *replay = context;
-    store_code_t code = tables_write (replay->tables, &batch, 1, error);
+    dirty_t dirty = {0};
+    dirty_add (&dirty, batch, 0);
+    images_sort (&dirty.images);
+    store_code_t code = tables_write (replay->tables, &dirty, error);
     replay->batches++;
-    batch_free (batch);
+    dirty_free (&dirty);
     return code;
 }
 
@@ -509,6 +484,7 @@ static void sqlite_free (sqlite_store_t *self)
     overlay_free (self->overlay);
     reserve_destroy (&self->reserve);
     gate_destroy (&self->gate);
+    feed_destroy (&self->feed);
     dirty_free (&self->pending);
     dirty_free (&self->writing);
     pthread_mutex_destroy (&self->due_lock);
@@ -525,6 +501,7 @@ static sqlite_store_t *sqlite_new (const store_options_t *options)
     self->options = *options;
     self->options.directory = memory_text (options->directory);
     gate_init (&self->gate);
+    feed_init (&self->feed);
     reserve_init (&self->reserve, self->options.directory);
     pthread_mutex_init (&self->due_lock, NULL);
     pthread_mutex_init (&self->lock, NULL);

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "store/images.h"
 #include "store/rows.h"
 #include "store/sqlite_schema.h"
 
@@ -338,17 +337,14 @@ static store_code_t write_batch (tables_t *self, const batch_t *batch, const ima
     return code;
 }
 
-store_code_t tables_write (tables_t *self, batch_t *const *batches, size_t count,
-                           store_error_t *error)
+store_code_t tables_write (tables_t *self, const dirty_t *dirty, store_error_t *error)
 {
-    images_t images;
-    images_collect (&images, batches, count);
-    store_code_t code = write_removals (self, batches, count, error);
-    for (size_t i = 0; code == STORE_OK && i < images.count; i++)
-        code = write_image (self, &images.list[i], error);
-    for (size_t i = 0; code == STORE_OK && i < count; i++)
-        code = write_batch (self, batches[i], &images, error);
-    images_free (&images);
+    const images_t *images = &dirty->images;
+    store_code_t code = write_removals (self, dirty->batches, dirty->count, error);
+    for (size_t i = 0; code == STORE_OK && i < images->count; i++)
+        code = write_image (self, &images->list[i], error);
+    for (size_t i = 0; code == STORE_OK && i < dirty->count; i++)
+        code = write_batch (self, dirty->batches[i], images, error);
     return code;
 }
 

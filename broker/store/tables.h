@@ -7,6 +7,7 @@
 #ifndef TASKMQ_STORE_TABLES_H
 #define TASKMQ_STORE_TABLES_H
 
+#include "store/dirty.h"
 #include "store/gate.h"
 #include "store/sql.h"
 
@@ -34,10 +35,9 @@ const tables_meta_t *tables_meta (const tables_t *self);
 
 /* One transaction: begin, any number of writes, commit. After a failure nothing of it is kept. */
 store_code_t tables_begin (tables_t *self, store_error_t *error);
-/* Writes the latest image of each task of these batches (oldest first, none twice), and their
- * events, attempts and removals. */
-store_code_t tables_write (tables_t *self, batch_t *const *batches, size_t count,
-                           store_error_t *error);
+/* Writes the latest image of each dirty task (the images are sorted), and the batches' events,
+ * attempts and removals. */
+store_code_t tables_write (tables_t *self, const dirty_t *dirty, store_error_t *error);
 /* A new start: the next epoch, no batch written yet, not clean. */
 void tables_start_epoch (tables_t *self);
 void tables_set_clean (tables_t *self);

@@ -1,0 +1,156 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "store/feed.h"
+
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+/* As much as may be dirty (A12): a follower that lags by more reads the tables. */
+enum { BYTES_MAX = 64 * 1024 * 1024 };
+
+typedef struct feed_set {
+    struct feed_set *next;
+    dirty_t dirty;
+    uint64_t first_pos;
+    uint64_t last_pos;
+} feed_set_t;
+
+void feed_init (feed_t *self)
+{
+    *self = (feed_t){0};
+    pthread_mutex_init (&self->lock, NULL);
+}
+
+static void set_free (void *context)
+{
+    feed_set_t *set = context;
+    dirty_free (&set->dirty);
+    free (set);
+}
+
+static feed_set_t *pop (feed_t *self)
+{
+    feed_set_t *set = self->first;
+    self->first = set->next;
+    if (self->first == NULL)
+        self->last = NULL;
+    self->bytes -= set->dirty.bytes;
+    return set;
+}
+
+void feed_destroy (feed_t *self)
+{
+    while (self->first != NULL)
+        set_free (pop (self));
+    pthread_mutex_destroy (&self->lock);
+}
+
+/* The positions that the batches have; false: there is no event in them. */
+static bool find_positions (feed_set_t *set)
+{
+    for (size_t i = 0; i < set->dirty.count; i++) {
+        const batch_t *batch = set->dirty.batches[i];
+        if (batch->blocks_count == 0)
+            continue;
+        const event_block_t *last = &batch->blocks[batch->blocks_count - 1];
+        if (set->first_pos == 0)
+            set->first_pos = batch->blocks[0].first_pos;
+        set->last_pos = last->first_pos + last->count - 1;
+    }
+    return set->first_pos != 0;
+}
+
+static void push (feed_t *self, feed_set_t *set)
+{
+    if (self->last == NULL)
+        self->first = set;
+    else
+        self->last->next = set;
+    self->last = set;
+    self->bytes += set->dirty.bytes;
+}
+
+void feed_put (feed_t *self, dirty_t *dirty)
+{
+    feed_set_t *set = memory_zero (1, sizeof (*set));
+    feed_set_t *dropped = NULL;
+    set->dirty = *dirty;
+    *dirty = (dirty_t){0};
+    bool wanted = find_positions (set);
+    pthread_mutex_lock (&self->lock);
+    wanted = wanted && self->followed;
+    if (wanted)
+        push (self, set);
+    while (self->bytes > BYTES_MAX) { /* perhaps the new one itself */
+        feed_set_t *old = pop (self);
+        old->next = dropped;
+        dropped = old;
+    }
+    pthread_mutex_unlock (&self->lock);
+    if (!wanted)
+        set_free (set);
+    while (dropped != NULL) {
+        feed_set_t *next = dropped->next;
+        set_free (dropped);
+        dropped = next;
+    }
+}
+
+static int item_compare (const void *a, const void *b)
+{
+    uint64_t left = ((const export_item_t *) a)->pos;
+    uint64_t right = ((const export_item_t *) b)->pos;
+    return (left > right) - (left < right);
+}
+
+/* The set is the read's alone now: the bodies that older images had may go into the latest. */
+static void answer (feed_set_t *set, read_t *read)
+{
+    const images_t *images = &set->dirty.images;
+    read->items = memory_alloc (images->count * sizeof (export_item_t));
+    for (size_t i = 0; i < images->count; i++) {
+        const image_t *image = &images->list[i];
+        record_t *record = image->record;
+        if (image->pos <= read->after_pos)
+            continue;
+        if (record->payload == NULL)
+            record->payload = buf_keep (image->payload);
+        if (record->result == NULL)
+            record->result = buf_keep (image->result);
+        read->items[read->items_count++] = (export_item_t){image->pos, record->last_seq, record};
+    }
+    qsort (read->items, read->items_count, sizeof (export_item_t), item_compare);
+    read->upto_pos = set->last_pos;
+    read->held = set;
+    read->release = set_free;
+}
+
+bool feed_take (feed_t *self, read_t *read)
+{
+    feed_set_t *passed = NULL;
+    feed_set_t *set = NULL;
+    pthread_mutex_lock (&self->lock);
+    self->followed = true;
+    while (self->first != NULL && self->first->last_pos <= read->after_pos) {
+        feed_set_t *old = pop (self);
+        old->next = passed;
+        passed = old;
+    }
+    if (self->first != NULL && self->first->first_pos <= read->after_pos + 1)
+        set = pop (self);
+    bool more = self->first != NULL;
+    pthread_mutex_unlock (&self->lock);
+    while (passed != NULL) {
+        feed_set_t *next = passed->next;
+        set_free (passed);
+        passed = next;
+    }
+    if (set == NULL)
+        return false;
+    answer (set, read);
+    read->more = more;
+    return true;
+}
