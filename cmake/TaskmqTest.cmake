@@ -18,6 +18,7 @@ set(TASKMQ_TEST_ENVIRONMENT
     "TASKMQ_BIN=${PROJECT_BINARY_DIR}/bin"
     "TASKMQ_SOURCE=${PROJECT_SOURCE_DIR}"
     "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:strict_string_checks=1"
+    "LSAN_OPTIONS=print_suppressions=0:suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp"
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=halt_on_error=0:second_deadlock_stack=1:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 
