@@ -1,0 +1,64 @@
+# This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+# If a copy of the MPL was not distributed with this file, You can obtain one at
+# https://mozilla.org/MPL/2.0/.
+
+"""A broker of our own for a test: started in a fresh directory, killed, started again."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+
+def eventually(what, condition, patience_s=30):
+    """Waits for a condition; the value that made it true."""
+    end = time.monotonic() + patience_s
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"not in {patience_s} s: {what}")
+
+
+class Broker:
+    def __init__(self):
+        self.home = tempfile.mkdtemp(prefix="taskmq-interop-")
+        self.data = os.path.join(self.home, ".taskmq")
+        self.log = open(os.path.join(self.home, "log"), "ab")
+        self.process = None
+
+    def start(self):
+        program = os.path.join(os.environ["TASKMQ_BIN"], "taskmqd")
+        ready = os.path.join(self.data, "endpoint")
+        if os.path.exists(ready):
+            os.remove(ready)
+        self.process = subprocess.Popen([program, "--data", self.data], stderr=self.log,
+                                        stdout=self.log)
+        eventually("the broker says where it listens",
+                   lambda: os.path.exists(ready) and os.path.getsize(ready) > 0)
+
+    @property
+    def endpoint(self):
+        with open(os.path.join(self.data, "endpoint"), encoding="utf-8") as file:
+            return file.readline().strip()
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(timeout=30)
+        self.log.close()
+        if kind is None:
+            shutil.rmtree(self.home)
+        else:
+            print(f"the broker's directory is left in {self.home}")
