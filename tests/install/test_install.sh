@@ -1,0 +1,61 @@
+#!/bin/sh
+# This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+# If a copy of the MPL was not distributed with this file, You can obtain one at
+# https://mozilla.org/MPL/2.0/.
+
+# Installs the library into a scratch directory and builds a program outside of the tree against it:
+# by pkg-config and by CMake's package. usage: test_install.sh BUILD PREFIX LIBDIR
+set -eu
+
+build=$1
+prefix=$2
+libdir=$3
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+root=$scratch/root
+
+fail ()
+{
+    echo "$1" >&2
+    exit 1
+}
+
+for component in libtaskmq0 libtaskmq-dev; do
+    DESTDIR=$root cmake --install "$build" --component $component >"$scratch/log" || {
+        cat "$scratch/log"
+        exit 1
+    }
+done
+for file in "include/taskmq.h" "include/taskmq_types.h" "$libdir/libtaskmq.so.0" \
+    "$libdir/libtaskmq.so" "$libdir/pkgconfig/taskmq.pc"; do
+    [ -e "$root$prefix/$file" ] || fail "not installed: $file"
+done
+
+# Only what the header declares leaves the library.
+nm -D --defined-only "$root$prefix/$libdir/libtaskmq.so.0" | awk '$2 != "A" { print $3 }' |
+    sed 's/@.*//' | sort >"$scratch/exported"
+grep -o 'tmq_[a-z_]* (' "$root$prefix/include/taskmq.h" | sed 's/ (//' | sort -u >"$scratch/named"
+[ -s "$scratch/exported" ] || fail "the library exports nothing"
+strange=$(comm -23 "$scratch/exported" "$scratch/named")
+[ -z "$strange" ] || fail "exported, but not in the header: $strange"
+
+export PKG_CONFIG_SYSROOT_DIR="$root"
+export PKG_CONFIG_PATH="$root$prefix/$libdir/pkgconfig"
+# The flags are words on purpose.
+# shellcheck disable=SC2046
+cc -std=c11 -Wall -Werror -o "$scratch/by-pkg-config" "$here/consumer.c" \
+    $(pkg-config --cflags --libs taskmq) $TASKMQ_TEST_CFLAGS
+export LD_LIBRARY_PATH="$root$prefix/$libdir"
+[ "$("$scratch/by-pkg-config")" = UNREACHABLE ] || fail "the program by pkg-config went wrong"
+
+mkdir "$scratch/consumer"
+cp "$here/consumer.c" "$scratch/consumer/"
+cp "$here/consumer.cmake.txt" "$scratch/consumer/CMakeLists.txt"
+cmake -S "$scratch/consumer" -B "$scratch/consumer/build" \
+    -DCMAKE_C_FLAGS="$TASKMQ_TEST_CFLAGS" -DCMAKE_PREFIX_PATH="$root$prefix" >"$scratch/log" ||
+    { cat "$scratch/log"; exit 1; }
+cmake --build "$scratch/consumer/build" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
+[ "$("$scratch/consumer/build/consumer")" = UNREACHABLE ] ||
+    fail "the program by CMake's package went wrong"
+echo "installed, found and used: by pkg-config and by CMake's package"
