@@ -100,11 +100,11 @@ static void test_long_path (void **state)
     (void) state;
     daemon_t broker;
     daemon_init (&broker);
-    char name[100];
-    memset (name, 'd', sizeof name - 1);
-    name[sizeof name - 1] = '\0';
-    snprintf (broker.data, sizeof broker.data, "%s/%s", broker.home, name);
-    assert_true (strlen (broker.data) > 107);
+    size_t length = strlen (broker.home);
+    memset (broker.data, 'd', 150);
+    memcpy (broker.data, broker.home, length);
+    broker.data[length] = '/';
+    broker.data[150] = '\0';
     daemon_spawn (&broker);
     char path[DAEMON_PATH_MAX + 32];
     snprintf (path, sizeof path, "%s/endpoint", broker.data);

@@ -11,7 +11,13 @@
 #include "arena.h"
 #include "sim.h"
 
-enum { DRAIN_MESSAGES_MAX = 24, ARENA_BYTES = 8 << 20, SWEEP_EVERY_MS = 2000, SWEEP_ITEMS = 50 };
+enum {
+    DRAIN_MESSAGES_MAX = 24,
+    ARENA_BYTES = 8 << 20,
+    SWEEP_EVERY_MS = 2000,
+    SWEEP_ITEMS = 50,
+    FULL_MS_MAX = 3000
+};
 
 static now_t now_of (const world_t *world)
 {
@@ -70,6 +76,7 @@ static void broker_start (world_t *world)
     broker->last_tick_ms = world->mono_ms;
     broker->frozen_until = world->mono_ms;
     broker->durable = 0;
+    broker->full_until = 0;
     broker->written_told = 0;
     broker->write_due_ms = SIM_END_OF_TIME;
     broker->sweep_ms = world->mono_ms + SWEEP_EVERY_MS;
@@ -147,6 +154,7 @@ static void commit_failed (world_t *world)
     model_reset (world->model, &boot);
     restore (world, &boot);
     engine_set_full (broker->engine, true);
+    broker->full_until = world->mono_ms + rng_between (&world->rng, 1, FULL_MS_MAX);
 }
 
 static void committer (world_t *world)
@@ -167,6 +175,9 @@ static void committer (world_t *world)
             broker->write_due_ms =
                 world->mono_ms + rng_between (&world->rng, 0, world->options.write_ms_max);
         }
+    }
+    if (broker->full_until > 0 && world->mono_ms >= broker->full_until) {
+        broker->full_until = 0;
         engine_set_full (broker->engine, false);
     }
     if (broker->durable > 0 && world->mono_ms >= broker->durable_due_ms) {
@@ -393,6 +404,9 @@ int64_t broker_next_ms (const world_t *world)
     next = earlier (next, broker->sweep_ms);
     if (broker->batch != NULL) {
         next = earlier (next, broker->commit_due_ms);
+    }
+    if (broker->full_until > 0) {
+        next = earlier (next, broker->full_until);
     }
     if (broker->durable > 0) {
         next = earlier (next, broker->durable_due_ms);

@@ -120,7 +120,7 @@ pending_t *client_request (client_t *client, Taskmq__Request *request, const voi
     return pending;
 }
 
-void client_tell (client_t *client, Taskmq__Request *request)
+uint64_t client_tell (client_t *client, Taskmq__Request *request)
 {
     if (client->status == CLIENT_LINKED) {
         uint8_t request_id[16];
@@ -130,6 +130,7 @@ void client_tell (client_t *client, Taskmq__Request *request)
         request->request_id.len = sizeof request_id;
         send_message (client, &request, 1, NULL, 0);
     }
+    return request->id;
 }
 
 size_t client_open (const client_t *client)
@@ -262,7 +263,11 @@ static void answered (client_t *client, const Taskmq__Reply *reply, const uint8_
     }
     pending_t *pending = *at;
     if (pending == NULL) {
-        return; /* the answer to a repeat, or to what nobody waits for */
+        /* The answer to a repeat, or to what nobody waits for; only a refusal is news. */
+        if (reply->code != TMQ_OK && client->actor->refused != NULL) {
+            client->actor->refused (client, reply->id, reply->code);
+        }
+        return;
     }
     bool busy = reply->code == TMQ_OVERLOADED || reply->code == TMQ_STORE_FULL ||
                 reply->code == TMQ_LIMIT || reply->code == TMQ_STOPPING;

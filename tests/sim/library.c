@@ -48,14 +48,14 @@ typedef struct program {
 /* Which operation an answer belongs to. */
 typedef struct operation {
     known_t *task;
-    uint64_t asked_version;
+    uint64_t mark; /* what was known when it was started */
 } operation_t;
 
 static core_target_t target_for (program_t *program, known_t *task)
 {
     operation_t *operation = calloc (1, sizeof *operation);
     operation->task = task;
-    operation->asked_version = task->version;
+    operation->mark = check_mark (task);
     program->open++;
     return (core_target_t){.user = operation};
 }
@@ -268,8 +268,7 @@ static void answer_read (client_t *client, const operation_t *operation,
         check_cancelled (world, operation->task, &reply);
     } else {
         check_read (world, operation->task, &reply,
-                    completion->task != NULL ? completion->task->body : NULL,
-                    operation->asked_version, client->ns);
+                    completion->task != NULL ? completion->task->body : NULL, operation->mark);
     }
 }
 

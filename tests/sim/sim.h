@@ -119,6 +119,8 @@ typedef struct actor {
     void (*tick) (client_t *client); /* at client->next_ms or later, when linked */
     void (*reply) (client_t *client, pending_t *pending, const Taskmq__Reply *reply,
                    const uint8_t *body, size_t body_bytes);
+    /* What client_tell sent was refused. */
+    void (*refused) (client_t *client, uint64_t id, uint32_t code);
     void (*message) (client_t *client, const Taskmq__BrokerMessage *message, const uint8_t *body,
                      size_t body_bytes);
     /* In place of all of client.c's own doings. */
@@ -169,6 +171,7 @@ typedef struct broker {
     int64_t durable_due_ms;
     int64_t write_due_ms; /* of the next write-back; SIM_END_OF_TIME: none needed */
     uint64_t written_told;
+    int64_t full_until; /* submissions are refused; 0: there is space */
     int64_t sweep_ms;
     flying_read_t *reads;
     arena_t *arena;
@@ -290,8 +293,8 @@ void client_crash (client_t *client, int64_t back_after_ms);
  * request; body is copied. Returns what is pending, to set its context. */
 pending_t *client_request (client_t *client, Taskmq__Request *request, const void *body,
                            size_t body_bytes);
-/* Sends a request whose answer nobody waits for. */
-void client_tell (client_t *client, Taskmq__Request *request);
+/* Sends a request whose answer nobody waits for, and returns its id. */
+uint64_t client_tell (client_t *client, Taskmq__Request *request);
 /* Leaves this connection and makes a new one. */
 void client_reconnect (client_t *client);
 size_t client_open (const client_t *client);
@@ -328,9 +331,10 @@ void check_stale (world_t *world, const known_t *task, uint32_t attempt);
 void check_ended_otherwise (world_t *world, known_t *task, uint32_t attempt);
 void check_cancelled (world_t *world, known_t *task, const Taskmq__Reply *reply);
 void check_waited (world_t *world, const Taskmq__WaitedItem *item, const char *ns);
-/* asked_version: what was known when the request was sent. */
+/* What is known about a task; taken when a request is sent, to judge its answer. */
+uint64_t check_mark (const known_t *task);
 void check_read (world_t *world, known_t *task, const Taskmq__Reply *reply, const uint8_t *body,
-                 uint64_t asked_version, const char *ns);
+                 uint64_t mark);
 /* An event batch that followed `last` and goes to `upto`. queue: the filter, or NULL. */
 void check_events (world_t *world, const char *ns, const char *queue, uint64_t last, uint64_t upto,
                    const Taskmq__EventList *list);

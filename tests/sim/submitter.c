@@ -180,7 +180,7 @@ static void ask (client_t *client, Taskmq__Request__OpCase op)
     intent->count = 1;
     intent->tasks[0] = task;
     pending->data = intent;
-    pending->context = task->version;
+    pending->context = check_mark (task);
 }
 
 static void wait_for_some (client_t *client)
@@ -307,10 +307,10 @@ static void submitter_reply (client_t *client, pending_t *pending, const Taskmq_
     case TASKMQ__REQUEST__OP_LIST: listed (client, reply); break;
     case TASKMQ__REQUEST__OP_GET:
     case TASKMQ__REQUEST__OP_RESULT:
-        check_read (client->world, intent->tasks[0], reply, body, pending->context, client->ns);
+        check_read (client->world, intent->tasks[0], reply, body, pending->context);
         break;
     default: /* a payload: the record without the check of its result */
-        check_read (client->world, intent->tasks[0], reply, NULL, pending->context, client->ns);
+        check_read (client->world, intent->tasks[0], reply, NULL, pending->context);
         break;
     }
 }
@@ -352,7 +352,7 @@ static void auditor_tick (client_t *client)
         pending_t *pending = client_request (client, &request, NULL, 0);
         pending->data = calloc (1, sizeof (intent_t));
         ((intent_t *) pending->data)->tasks[0] = task;
-        pending->context = task->version;
+        pending->context = check_mark (task);
     }
 }
 
@@ -364,7 +364,7 @@ static void auditor_reply (client_t *client, pending_t *pending, const Taskmq__R
     (void) body_bytes;
     audit->answered++;
     known_t *task = intent->tasks[0];
-    check_read (client->world, task, reply, body, pending->context, client->ns);
+    check_read (client->world, task, reply, body, pending->context);
 }
 
 bool auditor_done (const client_t *client)

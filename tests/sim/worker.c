@@ -39,6 +39,7 @@ typedef struct worker {
     uint32_t capacity;
     bool registered; /* on this link */
     int64_t credit_ms;
+    uint64_t credit_id; /* of the newest credit's request */
     hold_t holds[HOLDS_MAX];
     size_t holds_count;
 } worker_t;
@@ -371,7 +372,16 @@ static void send_credit (client_t *client)
     credit.capacity = worker->capacity;
     request.op_case = TASKMQ__REQUEST__OP_WORKER_CREDIT;
     request.worker_credit = &credit;
-    client_tell (client, &request);
+    worker->credit_id = client_tell (client, &request);
+}
+
+/* The broker does not know the worker on this link: a register of the old link came late. */
+static void worker_refused (client_t *client, uint64_t id, uint32_t code)
+{
+    worker_t *worker = client->state;
+    if (id == worker->credit_id && code == TMQ_NOT_FOUND && worker->registered) {
+        worker_linked (client);
+    }
 }
 
 static void worker_tick (client_t *client)
@@ -461,4 +471,5 @@ const actor_t worker_actor = {.name = "worker",
                               .linked = worker_linked,
                               .tick = worker_tick,
                               .reply = worker_reply,
+                              .refused = worker_refused,
                               .message = worker_message};
