@@ -6,7 +6,11 @@
  * next; three events, 200 bytes in, 100 out) committed as fast as it takes them. CPU of the commits
  * is that of this thread inside store_commit, CPU of the write-back that of all other threads.
  *
- *     store-bench DIRECTORY [LIVES [OPERATIONS-PER-BATCH...]] */
+ *     store-bench DIRECTORY [LIVES [LIVES-PER-BATCH...]]
+ *
+ * And what a large store costs to open and to read, with half of the tasks queued:
+ *
+ *     store-bench DIRECTORY scale TASKS */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +29,7 @@ enum {
     FIELD_EVENTS = 1, /* of taskmq.EventList */
     PAYLOAD_BYTES = 200,
     RESULT_BYTES = 100,
-    UNWRITTEN_BATCHES_MAX = 4000 /* the server's soft limit on what is not written back (A12) */
+    DIRTY_TASKS_MAX = 4000 /* the soft limit on what is not written back (A12) */
 };
 
 typedef struct bench {
@@ -222,6 +226,7 @@ static void run (const char *directory, size_t lives, size_t per_batch)
     options.directory = directory;
     bench.last_seqs = memory_zero (per_batch, sizeof (uint64_t));
     remove_files (directory);
+    const uint64_t ahead_max = DIRTY_TASKS_MAX / per_batch; /* each task is in two batches */
     double opening = seconds (CLOCK_MONOTONIC);
     if (store_open (&bench.store, "sqlite", &options, &boot, &error) != STORE_OK)
         fail ("open", &error);
@@ -230,9 +235,8 @@ static void run (const char *directory, size_t lives, size_t per_batch)
     double own_cpu = seconds (CLOCK_THREAD_CPUTIME_ID);
     for (size_t done = 0; done < lives; done += per_batch) {
         commit (&bench, make_batch (&bench, per_batch));
-        store_stats (bench.store, &stats);
-        if (stats.dirty_tasks > UNWRITTEN_BATCHES_MAX)
-            wait_written (&bench, bench.batch - UNWRITTEN_BATCHES_MAX / (2 * per_batch + 1));
+        if (bench.batch > ahead_max)
+            wait_written (&bench, bench.batch - ahead_max);
     }
     commit (&bench, make_batch (&bench, 0));
     double committed = seconds (CLOCK_MONOTONIC) - start;
@@ -253,14 +257,120 @@ static void run (const char *directory, size_t lives, size_t per_batch)
     free (bench.last_seqs);
 }
 
+static void see_task (void *context, record_t *record)
+{
+    size_t *count = context;
+    (*count)++;
+    record_free (record);
+}
+
+static void see_ns (void *context, const char *name, uint64_t last_seq)
+{
+    (void) context;
+    (void) name;
+    (void) last_seq;
+}
+
+static void time_read (store_reader_t *reader, const char *what, read_t read)
+{
+    double start = seconds (CLOCK_MONOTONIC);
+    read.filter.ns = "default";
+    if (store_reader_run (reader, &read) != STORE_OK) {
+        fprintf (stderr, "store-bench: %s: %s\n", what, read.error_text);
+        exit (1);
+    }
+    printf ("%-42s %9.3f ms  %zu rows, count %llu\n", what,
+            (seconds (CLOCK_MONOTONIC) - start) * 1e3, read.records_count,
+            (unsigned long long) read.count);
+    read_clear (&read);
+}
+
+static void time_reads (store_t *store, int64_t middle)
+{
+    static const tmq_status_t COMPLETED = TMQ_STATUS_COMPLETED;
+    static const tmq_status_t FAILED = TMQ_STATUS_FAILED;
+    static const char *const WORK = "work";
+    store_error_t error;
+    store_reader_t *reader;
+    if (store_reader_open (&reader, store, &error) != STORE_OK)
+        fail ("reader", &error);
+    time_read (reader, "list, no filter, 50", (read_t){.kind = READ_LIST, .limit = 50});
+    time_read (reader, "list, queue, from the middle, 1000",
+               (read_t){.kind = READ_LIST,
+                        .limit = 1000,
+                        .before_number = middle,
+                        .filter = {.queues = &WORK, .queues_count = 1}});
+    time_read (reader, "list, status, 50",
+               (read_t){.kind = READ_LIST,
+                        .limit = 50,
+                        .filter = {.statuses = &COMPLETED, .statuses_count = 1}});
+    time_read (reader, "list, status that nobody has, 50",
+               (read_t){.kind = READ_LIST,
+                        .limit = 50,
+                        .filter = {.statuses = &FAILED, .statuses_count = 1}});
+    time_read (reader, "list, accepted within a time, 50",
+               (read_t){.kind = READ_LIST,
+                        .limit = 50,
+                        .filter = {.created_since = 1700000000000 + middle / 100,
+                                   .created_until = 1700000000000 + middle / 50}});
+    time_read (reader, "count, no filter", (read_t){.kind = READ_COUNT});
+    time_read (reader, "resolve, nothing", (read_t){.kind = READ_RESOLVE, .suffix = "ffffffffff"});
+    store_reader_close (&reader);
+}
+
+static void scale (const char *directory, size_t tasks)
+{
+    enum { BATCH = 1000 };
+    bench_t bench = {.first_open = 1, .per_batch = BATCH};
+    store_options_t options = STORE_OPTIONS_INIT;
+    store_error_t error = {STORE_OK, ""};
+    boot_t boot;
+    options.directory = directory;
+    bench.last_seqs = memory_zero (BATCH, sizeof (uint64_t));
+    remove_files (directory);
+    if (store_open (&bench.store, "sqlite", &options, &boot, &error) != STORE_OK)
+        fail ("open", &error);
+    while ((size_t) bench.number < tasks) {
+        /* Every other batch stays as it is: its tasks are live. */
+        commit (&bench, make_batch (&bench, BATCH));
+        wait_written (&bench, bench.batch - 1);
+        commit (&bench, make_batch (&bench, BATCH));
+        bench.first_open = bench.number + 1;
+    }
+    if (store_close (&bench.store, &error) != STORE_OK)
+        fail ("close", &error);
+    double start = seconds (CLOCK_MONOTONIC);
+    if (store_open (&bench.store, "sqlite", &options, &boot, &error) != STORE_OK)
+        fail ("open", &error);
+    double opened = seconds (CLOCK_MONOTONIC);
+    size_t live = 0;
+    store_live_visitor_t visitor = {see_task, see_ns, &live};
+    if (store_live (bench.store, &visitor, &error) != STORE_OK)
+        fail ("live", &error);
+    printf ("%llu tasks: opened in %.0f ms, %zu live ones streamed in %.0f ms\n",
+            (unsigned long long) boot.tasks, (opened - start) * 1e3, live,
+            (seconds (CLOCK_MONOTONIC) - opened) * 1e3);
+    time_reads (bench.store, bench.number / 2);
+    if (store_close (&bench.store, &error) != STORE_OK)
+        fail ("close", &error);
+    bytes_free (&bench.list);
+    free (bench.last_seqs);
+}
+
 int main (int argc, char **argv)
 {
     if (argc < 2) {
-        fprintf (stderr, "usage: store-bench DIRECTORY [LIVES [LIVES-PER-BATCH...]]\n");
+        fprintf (stderr, "usage: store-bench DIRECTORY [LIVES [LIVES-PER-BATCH...]]\n"
+                         "       store-bench DIRECTORY scale TASKS\n");
         return 2;
     }
-    size_t lives = argc > 2 ? strtoul (argv[2], NULL, 10) : 100000;
     mkdir (argv[1], 0700);
+    if (argc == 4 && strcmp (argv[2], "scale") == 0) {
+        scale (argv[1], strtoul (argv[3], NULL, 10));
+        remove_files (argv[1]);
+        return rmdir (argv[1]) == 0 ? 0 : 1;
+    }
+    size_t lives = argc > 2 ? strtoul (argv[2], NULL, 10) : 100000;
     if (argc <= 3) {
         run (argv[1], lives / 20, 1);
         run (argv[1], lives / 2, 10);
