@@ -594,6 +594,7 @@ static void beat (core_t *self)
     self->heard = false;
     self->link_at_ms = self->now_ms + self->heartbeat_ms;
     heartbeat (self);
+    core_workers_beat (self);
 }
 
 static void link_due (core_t *self)

@@ -292,6 +292,10 @@ bool core_subscription_woken (core_t *self, void **owner);
 
 void core_workers_link (core_t *self);
 void core_workers_unlink (core_t *self);
+/* A heartbeat is sent: credit goes with it. */
+void core_workers_beat (core_t *self);
+/* The broker does not know the worker to which this credit belonged. */
+void core_workers_refused (core_t *self, uint64_t number);
 void core_workers_output (core_t *self); /* progress and status messages that are due */
 void core_workers_reply (core_t *self, core_request_t *request, const Taskmq__Reply *reply);
 bool core_workers_assign (core_t *self, const Taskmq__Assignment *assignment,

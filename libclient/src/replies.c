@@ -277,8 +277,10 @@ bool core_reply (core_t *self, const Taskmq__Reply *reply, core_bodies_t *bodies
         return false;
     core_request_t *request = core_slots_get (&self->requests, reply->id);
     if (request == NULL) {
-        if (reply->code == TMQ_NOT_FOUND) /* credit is answered only when it is refused */
+        if (reply->code == TMQ_NOT_FOUND) { /* credit is answered only when it is refused */
             core_subscriptions_refused (self, reply->id);
+            core_workers_refused (self, reply->id);
+        }
         return true;
     }
     if (request->internal)

@@ -243,6 +243,7 @@ static void renew_some (core_worker_t *self, core_attempt_t **at)
     if (request == NULL)
         return;
     bytes_close (&request->fields, mark);
+    request->worker = self;
     core_internal_send (core, request);
 }
 
@@ -310,6 +311,14 @@ static void enrol (core_worker_t *self)
     core_internal_send (core, request);
 }
 
+/* The broker does not know the worker on this link. */
+static void enrol_again (core_worker_t *self)
+{
+    self->registered = false;
+    if (self->code == TMQ_OK && !self->registering)
+        enrol (self);
+}
+
 void core_workers_link (core_t *core)
 {
     for (core_worker_t *self = core->workers; self != NULL; self = self->next)
@@ -358,6 +367,12 @@ void core_workers_reply (core_t *core, core_request_t *request, const Taskmq__Re
 {
     if (request->op == CORE_OP_REGISTER) {
         on_registered (core, request, reply);
+        return;
+    }
+    if (request->op == CORE_OP_RENEW && reply->code == TMQ_NOT_FOUND) {
+        core_worker_t *self = worker_of (core, request->worker);
+        if (self != NULL && self->registered)
+            enrol_again (self);
         return;
     }
     if (request->op == CORE_OP_RENEW) {
@@ -471,7 +486,10 @@ static void tell_credit (core_worker_t *self)
     }
     self->seen_told = self->seen;
     self->capacity_told = capacity_now (self);
+    self->credit_due = false;
     core_internal_send (self->core, request);
+    if (self->core->stage == CORE_LINK_UP)
+        self->credit_number = request->number;
 }
 
 void core_workers_output (core_t *core)
@@ -485,9 +503,26 @@ void core_workers_output (core_t *core)
     }
     core_attempts_output (core);
     for (core_worker_t *self = core->workers; self != NULL; self = self->next)
-        if (self->registered &&
-            (self->seen != self->seen_told || capacity_now (self) != self->capacity_told))
+        if (self->registered && (self->credit_due || self->seen != self->seen_told ||
+                                 capacity_now (self) != self->capacity_told))
             tell_credit (self);
+}
+
+/* Credit is absolute, so saying it again harms nothing; its refusal is how a worker that the broker
+ * does not know any more learns of it. */
+void core_workers_beat (core_t *core)
+{
+    for (core_worker_t *self = core->workers; self != NULL; self = self->next)
+        self->credit_due = self->registered;
+}
+
+void core_workers_refused (core_t *core, uint64_t number)
+{
+    for (core_worker_t *self = core->workers; self != NULL; self = self->next)
+        if (self->registered && self->credit_number == number) {
+            enrol_again (self);
+            return;
+        }
 }
 
 /* ---- The application's side ------------------------------------------------------------------ */

@@ -64,7 +64,9 @@ struct core_worker {
     uint64_t seen; /* number of the newest assignment */
     uint64_t seen_told;
     uint32_t capacity_told;
-    bool registering; /* assignments are from before */
+    bool credit_due;        /* to be told even if nothing changed */
+    uint64_t credit_number; /* request number of the newest credit */
+    bool registering;       /* assignments are from before */
     bool registered;
     bool draining;
     int code; /* not TMQ_OK: it has ended */

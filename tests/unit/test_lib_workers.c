@@ -482,6 +482,23 @@ static void a_refused_registration_ends_the_worker (void **state)
     rig_free (rig);
 }
 
+static void a_worker_that_is_not_known_registers_again (void **state)
+{
+    (void) state;
+    core_worker_t *worker;
+    tmq_assignment_t *assignment;
+    rig_t *rig = working (&worker, &assignment);
+    rig_pass (rig, TMQ_HEARTBEAT_MS); /* at rest, credit goes with the heartbeat */
+    const Taskmq__Request *request = find_request (rig, TASKMQ__REQUEST__OP_WORKER_CREDIT);
+    assert_non_null (request);
+    rig_refuse (rig, request->id, TMQ_NOT_FOUND, 0);
+    request = find_request (rig, TASKMQ__REQUEST__OP_REGISTER);
+    assert_non_null (request);
+    assert_int_equal (request->register_->n_leases, 1);
+    assert_int_equal (core_worker_state (worker, assignment), TMQ_ATTEMPT_HELD);
+    finish (rig, assignment);
+}
+
 /* ---- Progress and messages --------------------------------------------------------------------- */
 
 static void started_is_told_and_repeated (void **state)
@@ -660,6 +677,7 @@ int main (void)
         cmocka_unit_test (draining_gives_back_what_was_not_taken),
         cmocka_unit_test (leaving_is_said),
         cmocka_unit_test (a_refused_registration_ends_the_worker),
+        cmocka_unit_test (a_worker_that_is_not_known_registers_again),
         cmocka_unit_test (started_is_told_and_repeated),
         cmocka_unit_test (of_progress_the_latest_is_sent),
         cmocka_unit_test (messages_are_merged_and_all_answered),
