@@ -37,7 +37,7 @@ void batch_touch (engine_t *self, task_t *task)
         return;
     open_batch_t *open = &self->open;
     open->tasks =
-        memory_grow (open->tasks, &open->tasks_capacity, open->tasks_count, sizeof (*open->tasks));
+        memory_grow (open->tasks, &open->tasks_capacity, open->tasks_count, sizeof (task_t *));
     open->tasks[open->tasks_count++] = task;
     open->bytes += IMAGE_BYTES;
     task->in_batch = true;
@@ -276,7 +276,7 @@ static void take_events (engine_t *self, batch_t *batch)
                                  .count = space->open_count,
                                  .list = buf_new (space->open.data, space->open.length)};
         batch->bytes += space->open.length;
-        stream_add_block (self, space, batch->no, block->first_seq, block->count, block->list);
+        ring_add (self, space, batch->no, block->first_seq, block->count, block->list);
         bytes_clear (&space->open);
         space->open_count = 0;
     }

@@ -85,7 +85,7 @@ static void clear_links (engine_t *self)
     link_t *link = NULL;
     size_t cursor = 0;
     while ((link = map_each (&self->links, &cursor)) != NULL) {
-        link_close (self, link, false);
+        link_close (self, link);
         cursor = 0;
     }
     map_free (&self->links);
@@ -137,7 +137,7 @@ void engine_clear (engine_t *self)
 {
     clear_links (self);
     release_clear (self);
-    stream_clear (self);
+    ring_clear (self);
     batch_clear (self);
     lookup_clear (self);
     clear_tasks (self);
@@ -391,7 +391,7 @@ void engine_message (engine_t *self, const message_t *message, now_t now)
     bool same = link->established && message->identity != NULL &&
                 strcmp (name_text (link->identity), message->identity) == 0;
     if (link->established && !same) {
-        link_close (self, link, false);
+        link_close (self, link);
         link = link_make (self, message->peer);
     }
     link_heard (self, link);

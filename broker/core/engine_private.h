@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The inside of the engine: its structs, and what its files offer each other. Only files of
- * broker/core/ and the engine's unit tests include it.
+/* The inside of the engine: what its files offer each other (their structs: engine_state.h). Only
+ * files of broker/core include it.
  *
  *     engine.c     the table of requests, one message, one tick
  *     lookup.c     what a message needs of the store, and where a task is found
@@ -13,439 +13,18 @@
  *     release.c    who waits for which batch; messages to peers
  *     link.c       hello, token, heartbeat, silence, grace
  *     submit.c worker.c outcome.c query.c list.c wait.c subscribe.c stats.c   requests by family
- *     stream.c     the ring of newest events, and what a subscription is sent
+ *     ring.c       the newest events in memory, and cutting messages out of them
+ *     stream.c     what a subscription is sent
+ *     scan.c       packed events and filters
  *     restore.c    start, restart, removal
  *     pack.c       events, tasks and assignments in the wire's form
  */
 #ifndef TASKMQ_CORE_ENGINE_PRIVATE_H
 #define TASKMQ_CORE_ENGINE_PRIVATE_H
 
-#include "bytes.h"
-#include "core/engine.h"
-#include "core/list.h"
-#include "core/map.h"
+#include "core/engine_state.h"
 #include "core/memory.h"
-#include "core/names.h"
 #include "core/planted.h"
-#include "core/queue.h"
-#include "core/secrets.h"
-#include "core/task.h"
-#include "core/wheel.h"
-
-typedef struct link link_t;
-typedef struct subscription subscription_t;
-
-enum {
-    FINE_MS = 16,                  /* granularity of leases, delays and links: a turn of 65 s */
-    COARSE_MS = 1000,              /* … of expiry: a turn of 68 min */
-    LAZY_MS = 5000,                /* an uncounted change is written at the latest then (S4, S23) */
-    OVERLOAD_RETRY_MS = 100,       /* the write-back's own interval */
-    FULL_RETRY_MS = 1000,          /* a write-back without space is repeated every second (A22) */
-    LEAP_MS = 60 * 60 * 1000,      /* a forward leap of wall time that holds the sweep (S27) */
-    LEAP_HOLD_MS = 10 * 60 * 1000, /* … for so long */
-    FETCH_TASKS_MAX = 256,         /* payloads looked up for one queue in one drain */
-    ENVELOPE_FILL_BYTES = 60 * 1024, /* of 64 KiB: room for the wrapping of one more item */
-    LINK_WORKERS_MAX = 1000,         /* registered on one link; one is usual */
-    NOTICES_MAX = 256                /* that wait for one link; more are dropped */
-};
-
-/* What the alarms are members of. */
-enum { ALARM_TASK = 1, ALARM_WAIT, ALARM_LINK, ALARM_STREAM };
-
-/* ---- Numbers ------------------------------------------------------------------------------------ */
-
-/* Counters and gauges of `stats`, each with its meaning. */
-#define ENGINE_COUNTER_MAP(X)                                                                      \
-    X (submitted, "tasks accepted")                                                                \
-    X (existing, "submits answered with a task that was there already")                            \
-    X (claimed, "assignments made")                                                                \
-    X (completed, "tasks completed")                                                               \
-    X (failed, "tasks failed, for whichever reason")                                               \
-    X (dead, "tasks failed because their attempts were used up")                                   \
-    X (cancelled, "tasks cancelled")                                                               \
-    X (expired, "queued tasks whose time to live ended")                                           \
-    X (removed, "terminal tasks removed after their time to live")                                 \
-    X (attempts_failed, "attempts that failed and will be repeated")                               \
-    X (released, "tasks given back, not counted")                                                  \
-    X (leases_lost, "leases that ended before their worker reported")                              \
-    X (stale_leases, "reports refused because another attempt took over")                          \
-    X (requests, "requests taken")                                                                 \
-    X (refused, "requests answered with an error")                                                 \
-    X (overloads, "submissions refused because too much was pending")                              \
-    X (full, "submissions refused because the disk was full")                                      \
-    X (no_links, "requests without a link")                                                        \
-    X (events, "events stored")                                                                    \
-    X (notices, "progress notices sent")                                                           \
-    X (gaps, "gaps told to subscribers")                                                           \
-    X (outputs, "messages sent")                                                                   \
-    X (outputs_failed, "messages that the transport refused")                                      \
-    X (batches, "commit batches closed")                                                           \
-    X (lookups, "keys looked up in the tables")                                                    \
-    X (reads, "page reads given to readers")                                                       \
-    X (clock_leaps, "forward leaps of wall time over an hour")                                     \
-    X (resets, "restarts of the engine after a failed commit")
-
-typedef struct counts {
-#define X(name, meaning) uint64_t name;
-    ENGINE_COUNTER_MAP (X)
-#undef X
-} counts_t;
-
-/* ---- Namespaces ---------------------------------------------------------------------------------- */
-
-/* A block of the ring: the events of one batch. */
-typedef struct ring_block {
-    node_t in_space; /* rising sequences */
-    node_t in_ring;  /* of all namespaces, by age */
-    space_t *space;
-    uint64_t batch;
-    uint64_t first_seq;
-    uint32_t count;
-    buf_t *list;
-} ring_block_t;
-
-/* The last slices of the ring that were cut, because many subscribers ask for the same one. */
-enum { SLICES = 8 };
-typedef struct slice {
-    uint8_t digest[16]; /* of the filter; zero: none */
-    uint64_t after_seq;
-    uint64_t upto;        /* 0: not used */
-    uint64_t durable_seq; /* when it was cut */
-    uint32_t count;
-    buf_t *list;
-} slice_t;
-
-struct space {
-    uint32_t hash;
-    uint32_t no; /* stands for the name in keys of tables */
-    uint32_t links;
-    uint32_t queues;
-    uint32_t workers;
-    uint64_t last_seq;    /* provisional ones included */
-    uint64_t durable_seq; /* what subscribers may see */
-    node_t opened;        /* in the open batch's list */
-    bytes_t open;         /* packed EventList of the open batch */
-    uint64_t open_pos;    /* broker-wide number of its first event */
-    uint32_t open_count;
-    node_t blocks; /* the ring's, oldest first */
-    node_t subscriptions;
-    slice_t slices[SLICES];
-    size_t slice_next;
-    char name[TMQ_NAME_LENGTH_MAX + 1];
-};
-
-/* ---- Links and what leaves ----------------------------------------------------------------------- */
-
-typedef enum item_kind { ITEM_REPLY = 1, ITEM_ASSIGNMENT, ITEM_CANCEL, ITEM_NOTICE } item_kind_t;
-
-/* A packed field of a BrokerMessage that waits for its batch, then for its turn. */
-typedef struct item {
-    node_t node; /* in the engine's held list, then in the link's ready list */
-    link_t *link;
-    uint64_t batch;
-    item_kind_t kind;
-    uint32_t attempt; /* of an assignment, with id */
-    tmq_id_t id;
-    buf_t *body;
-    size_t bytes;
-    uint8_t packed[];
-} item_t;
-
-struct link {
-    peer_t peer;
-    bool established;
-    bool silent;   /* heartbeats were missed: no new assignments */
-    bool dead;     /* out of the table; kept while items or reads refer to it */
-    bool silenced; /* dead, and what is held for it is dropped too (not after a goodbye) */
-    bool stalled; /* the transport refused a message: no streams or assignments until it is heard */
-    uint8_t token[16];
-    space_t *space;
-    name_t *identity;
-    int64_t heard;    /* mono ms of its newest message */
-    int64_t gone_due; /* end of the grace after the hint; 0: not suspected */
-    alarm_t alarm;
-    size_t references; /* held items and reads */
-    node_t ready;      /* items that may leave */
-    size_t notices;    /* … of them */
-    node_t output;     /* in the engine's list of links that have something to send */
-    node_t subscriptions;
-    size_t subscriptions_count;
-    node_t streams; /* subscriptions that have something to send */
-    node_t workers;
-    size_t workers_count;
-    node_t waits;
-    size_t waits_count; /* ids */
-};
-
-/* ---- Workers ---------------------------------------------------------------------------------------- */
-
-/* A worker's place at one queue. */
-typedef struct seat {
-    node_t node; /* in the queue's list of waiting seats */
-    worker_t *worker;
-    queue_t *queue;
-} seat_t;
-
-struct worker {
-    uint8_t id[16];
-    uint32_t hash;
-    space_t *space;
-    link_t *link; /* NULL: it may come back and claim its leases */
-    node_t of_link;
-    name_t *name;
-    name_t *identity; /* NULL after a restart, until it registers */
-    seat_t *seats;
-    size_t seats_count;
-    node_t leases; /* details */
-    uint32_t held; /* their number */
-    uint32_t capacity;
-    uint64_t seen;
-    uint64_t assigned; /* number of its newest assignment */
-    bool kept;         /* its leases are being walked: do not free it */
-    bool waiting;      /* its seats stand in the queues' lists */
-};
-
-/* ---- Waits ---------------------------------------------------------------------------------------------- */
-
-typedef struct wait wait_t;
-
-typedef struct wait_entry {
-    wait_t *wait;
-    task_t *task;            /* NULL: answered */
-    struct wait_entry *next; /* of the same task */
-    struct wait_entry *prev;
-} wait_entry_t;
-
-struct wait {
-    node_t node; /* in the link's list */
-    link_t *link;
-    uint64_t request;
-    alarm_t alarm; /* its deadline */
-    size_t open;   /* entries without an answer */
-    size_t entries_count;
-    wait_entry_t entries[];
-};
-
-/* ---- Reads ---------------------------------------------------------------------------------------------- */
-
-/* A filter as the engine keeps it: one allocation, with the lists that a read_t points to. */
-typedef struct filter_copy {
-    filter_t filter;
-    const tmq_id_t *ids;
-    size_t ids_count;
-    const label_t *labels;
-    size_t labels_count;
-    bool everything; /* no condition at all */
-    uint8_t digest[16];
-} filter_copy_t;
-
-/* A read and the request or subscription that it is for. */
-typedef struct job {
-    read_t read; /* first: the read is the job */
-    node_t node;
-    uint64_t need; /* batch that must be written before */
-    link_t *link;  /* referenced; NULL: nobody waits any more */
-    uint64_t request;
-    subscription_t *subscription;     /* NULL: it is for the request */
-    filter_copy_t *filter;            /* owned, or NULL */
-    char ns[TMQ_NAME_LENGTH_MAX + 1]; /* a reader may outlive the namespace's object */
-} job_t;
-
-/* ---- Subscriptions ---------------------------------------------------------------------------------------- */
-
-/* An event batch that left and is not yet acknowledged. */
-typedef struct sent {
-    uint64_t upto;
-    uint32_t bytes;
-} sent_t;
-
-typedef enum stream_phase {
-    STREAM_STARTING = 1, /* waits for its start's batch, or for READ_SINCE */
-    STREAM_RUNNING
-} stream_phase_t;
-
-/* What the last message was, for the case that the transport refuses it. */
-typedef enum stream_sent { SENT_NOTHING = 0, SENT_GAP, SENT_SNAPSHOT, SENT_EVENTS } stream_sent_t;
-
-struct subscription {
-    uint64_t id;
-    link_t *link;
-    space_t *space;
-    node_t of_link;
-    node_t of_space;
-    node_t stream; /* in the link's list of those that have something to send */
-    filter_copy_t *filter;
-    stream_phase_t phase;
-    stream_sent_t last;
-    bool snapshot_wanted;
-    bool told_live; /* the client knows that the replay is over */
-    bool upto_due;  /* time for an empty upto */
-    bool gap;       /* to be told before anything else */
-    uint64_t gap_from;
-    uint64_t gap_to;
-    uint64_t start_batch; /* that its `subscribed` waits for; UINT64_MAX: it is not known yet */
-    uint64_t cursor;      /* everything up to it was considered */
-    uint64_t acked;       /* … was taken by the application */
-    uint64_t sent_upto;   /* newest upto that left */
-    alarm_t alarm;        /* for the next empty upto */
-    sent_t *sent;         /* not yet acknowledged, oldest first */
-    size_t sent_count;
-    size_t sent_capacity;
-    size_t unacked_bytes;
-    job_t *job;          /* a read under way */
-    event_block_t *page; /* blocks of the replay that were read */
-    size_t page_count;
-    record_t **snapshot; /* a page of the snapshot */
-    size_t snapshot_count;
-    size_t snapshot_next;    /* first of it that has not left */
-    size_t snapshot_mark;    /* … before the last message */
-    int64_t snapshot_before; /* number that the next page begins below; 0: from the newest */
-    bool snapshot_more;      /* pages follow */
-    bool snapshot_read;      /* the page is here, perhaps empty */
-    bool snapshot_told;      /* the message with `last` has left */
-};
-
-/* ---- The engine --------------------------------------------------------------------------------------------- */
-
-/* A batch that was taken and is not yet written back. */
-typedef struct taken {
-    uint64_t no;
-    task_t **tasks;
-    size_t tasks_count;
-    size_t inputs;
-    size_t bytes;
-    size_t attempts_count; /* notes of attempts, and of removals, to be forgotten with it */
-    size_t removals_count;
-} taken_t;
-
-/* An attempt row or a removal that the tables do not show yet. */
-typedef struct attempt_note {
-    uint32_t hash;
-    int64_t number;
-    uint32_t attempt;
-    tmq_event_kind_t how;
-    uint8_t secret[16];
-    uint8_t request_id[16];
-} attempt_note_t;
-typedef struct removal_note {
-    uint32_t hash;
-    space_t *space;
-    tmq_id_t id;
-    tmq_code_t code;
-} removal_note_t;
-
-/* First in, first out, of pointers. */
-typedef struct fifo {
-    void **items;
-    size_t first;
-    size_t count;
-    size_t capacity;
-} fifo_t;
-void fifo_push (fifo_t *self, void *item);
-void *fifo_pop (fifo_t *self); /* NULL when empty */
-void *fifo_first (const fifo_t *self);
-void *fifo_at (const fifo_t *self, size_t index);
-void fifo_free (fifo_t *self);
-
-/* The batch that grows. */
-typedef struct open_batch {
-    uint64_t no;
-    task_t **tasks;
-    size_t tasks_count;
-    size_t tasks_capacity;
-    attempt_t *attempts;
-    size_t attempts_count;
-    size_t attempts_capacity;
-    removal_t *removals;
-    size_t removals_count;
-    size_t removals_capacity;
-    node_t spaces; /* with events */
-    size_t inputs;
-    size_t bytes; /* estimate of what it holds */
-} open_batch_t;
-
-struct engine {
-    engine_config_t config;
-    secrets_t secrets;
-    bool stopping;
-    bool full;
-
-    int64_t mono;
-    int64_t wall;       /* never below the newest stored time (S27) */
-    int64_t leap_ms;    /* what a held sweep does not yet count */
-    int64_t away_ms;    /* wall time between the newest stored time and this start */
-    int64_t hold_until; /* mono; the leap counts from then on */
-
-    uint64_t generation;
-    uint64_t epoch;
-    int64_t last_number;
-    uint64_t last_pos;
-
-    names_t names;
-    slab_t slab;
-    map_t spaces;
-    map_t queues;
-    map_t tasks; /* by namespace and id */
-    map_t dedup; /* by namespace, owner and key */
-    map_t workers;
-    map_t links;
-    uint32_t spaces_made;
-    wheel_t fine;   /* mono: leases, delays, links, deadlines */
-    wheel_t coarse; /* wall: expiry of queued tasks */
-    node_t lazy;    /* details with a change that may wait, by due time */
-
-    open_batch_t open;
-    fifo_t taken;
-    size_t taken_durable; /* so many of them, from the first, are durable */
-    uint64_t durable;
-    uint64_t written;
-    uint64_t settled;      /* written, and memory knows */
-    size_t pending_inputs; /* of taken batches that are not durable */
-    size_t pending_bytes;
-    size_t dirty_tasks; /* changed and not written back */
-    size_t dirty_bytes;
-    size_t cached_bytes; /* payloads that the tables have too */
-    fifo_t attempt_notes;
-    fifo_t removal_notes;
-    map_t attempts_by_key;
-    map_t removals_by_key;
-
-    node_t dispatch; /* queues to look at */
-    node_t fetch;    /* queues whose head waits for its payload */
-
-    lookup_t *loaded;
-    size_t loaded_count;
-    map_t loaded_by_key;
-
-    node_t held;                 /* items, by batch */
-    node_t outputs;              /* links that have something to send */
-    bytes_t scratch;             /* one item while it is packed */
-    bytes_t envelope;            /* the message that is leaving */
-    link_t *leaving;             /* … to whom; NULL: nothing left yet */
-    node_t left;                 /* its items, until the next output */
-    subscription_t *left_stream; /* … or the subscription */
-    buf_t *left_body;
-
-    node_t jobs;       /* reads that wait to be given away */
-    node_t jobs_given; /* reads that readers have */
-
-    uint64_t streamed; /* newest batch whose events subscribers may see */
-    node_t ring;       /* blocks of all namespaces, oldest first */
-    size_t ring_bytes;
-    size_t pages_held; /* of replays */
-    task_t **noticed;  /* tasks with progress to tell */
-    size_t noticed_count;
-    size_t noticed_capacity;
-
-    size_t established; /* gauges: links, … */
-    size_t subscriptions;
-    size_t waits;
-    size_t ready;
-    size_t leases;
-    counts_t counts;
-    counter_t *foreign; /* counters of server and store */
-    size_t foreign_count;
-};
 
 /* One request while it is handled. */
 typedef struct call {
@@ -459,6 +38,12 @@ typedef struct call {
 } call_t;
 
 /* ---- engine.c ---- */
+
+void fifo_push (fifo_t *self, void *item);
+void *fifo_pop (fifo_t *self); /* NULL when empty */
+void *fifo_first (const fifo_t *self);
+void *fifo_at (const fifo_t *self, size_t index);
+void fifo_free (fifo_t *self);
 
 /* The time by which expiry is judged: wall time without a leap that is still held. */
 int64_t engine_expiry_ms (const engine_t *self);
@@ -594,7 +179,8 @@ link_t *link_find (const engine_t *self, peer_t peer);
 /* For peers without a link too: their answers need a place to wait in. */
 link_t *link_make (engine_t *self, peer_t peer);
 void link_heard (engine_t *self, link_t *link);
-void link_close (engine_t *self, link_t *link, bool goodbye);
+/* Ends a link without a goodbye: what waits to leave for it is dropped. May free it. */
+void link_close (engine_t *self, link_t *link);
 void link_unreference (engine_t *self, link_t *link);
 void link_free_if_idle (engine_t *self, link_t *link);
 void link_alarm (engine_t *self, link_t *link);
@@ -676,12 +262,34 @@ bool scan_event (const uint8_t **at, const uint8_t *end, scanned_t *out);
 bool filter_takes_event (const filter_copy_t *filter, const scanned_t *event);
 bool filter_takes_record (const filter_copy_t *filter, const record_t *record);
 
+/* ---- ring.c ---- */
+
+/* What one message shall carry. */
+typedef struct cut {
+    const filter_copy_t *filter;
+    uint64_t after_seq;
+    uint64_t durable_seq;
+    size_t budget; /* bytes */
+    bool alone;    /* the first event may be larger than the budget */
+    bytes_t list;  /* packed elements so far */
+    buf_t *whole;  /* … or a block as it is */
+    uint32_t count;
+    uint64_t upto; /* everything up to it was considered */
+    bool full;     /* the budget ended it */
+} cut_t;
+void ring_add (engine_t *self, space_t *space, uint64_t batch, uint64_t first_seq, uint32_t count,
+               buf_t *list);
+void ring_clear (engine_t *self);
+uint64_t ring_first_seq (const space_t *space); /* 0: nothing is in memory */
+bool ring_holds (const space_t *space, uint64_t seq);
+/* What matches from the cursor on, within the budget; NULL: nothing. cut says how far it went.
+ * The ring must hold the event behind the cursor. */
+buf_t *cut_from_ring (space_t *space, cut_t *cut);
+buf_t *cut_from_page (const event_block_t *page, size_t count, cut_t *cut);
+
 /* ---- stream.c ---- */
 
-void stream_add_block (engine_t *self, space_t *space, uint64_t batch, uint64_t first_seq,
-                       uint32_t count, buf_t *list);
 void stream_durable (engine_t *self);
-void stream_clear (engine_t *self);
 /* It may have something to send: look at it before the next output. */
 void stream_wake (engine_t *self, subscription_t *subscription);
 /* Packs the next message of the subscription into the envelope; false: nothing for now. */

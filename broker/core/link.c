@@ -81,13 +81,12 @@ static void close_workers (engine_t *self, link_t *link, bool goodbye)
 
 /* Its subscriptions and waits end. Leases are given back only after a goodbye: otherwise the worker
  * may come back with them until they end. */
-void link_close (engine_t *self, link_t *link, bool goodbye)
+static void end (engine_t *self, link_t *link, bool goodbye)
 {
     assert (!link->dead);
     map_remove (&self->links, peer_hash (self, link->peer), link);
     link->dead = true;
     link->silenced = !goodbye;
-    link->references++;
     alarm_disarm (&link->alarm);
     for (node_t *node = list_first (&link->subscriptions); node != NULL;
          node = list_first (&link->subscriptions))
@@ -97,16 +96,21 @@ void link_close (engine_t *self, link_t *link, bool goodbye)
     close_workers (self, link, goodbye);
     if (!goodbye)
         release_drop_items (link);
-    if (link->established) {
-        link->established = false;
-        self->established--;
-        names_drop (&self->names, link->identity);
-        link->identity = NULL;
-        link->space->links--;
-        space_release (self, link->space);
-        link->space = NULL;
-    }
-    link_unreference (self, link);
+    if (!link->established)
+        return;
+    link->established = false;
+    self->established--;
+    names_drop (&self->names, link->identity);
+    link->identity = NULL;
+    link->space->links--;
+    space_release (self, link->space);
+    link->space = NULL;
+}
+
+void link_close (engine_t *self, link_t *link)
+{
+    end (self, link, false);
+    link_free_if_idle (self, link);
 }
 
 /* ---- Hearing from it --------------------------------------------------------------------------------------- */
@@ -153,7 +157,7 @@ void link_alarm (engine_t *self, link_t *link)
             worker_drop_leases (self, worker, true, "the worker's connection ended");
             worker_release (self, worker);
         }
-        link_close (self, link, false);
+        link_close (self, link);
     } else if (link->heard + silence_ms (self) > self->mono) {
         wheel_arm (&self->fine, &link->alarm, link->heard + silence_ms (self));
     } else {
@@ -225,7 +229,7 @@ void on_hello (call_t *call)
     }
     if (call->link->established) {
         peer_t peer = call->link->peer;
-        link_close (self, call->link, false);
+        link_close (self, call->link);
         call->link = link_make (self, peer);
     }
     link_t *link = call->link;
@@ -245,11 +249,8 @@ void on_goodbye (call_t *call)
 {
     engine_t *self = call->engine;
     link_t *link = call->link;
-    link->references++;
-    uint64_t request = call->request->id;
-    link_close (self, link, true);
-    reply_to (self, link, request, TMQ_OK, NULL, batch_to_wait_for (self));
-    link_unreference (self, link);
+    end (self, link, true); /* what waits to leave for it still does */
+    reply_code (call, TMQ_OK, NULL);
 }
 
 void on_heartbeat (call_t *call)

@@ -42,7 +42,8 @@ void job_free (engine_t *self, job_t *job)
 
 void jobs_clear (engine_t *self)
 {
-    for (node_t *node = list_first (&self->jobs); node != NULL; node = list_first (&self->jobs))
+    for (node_t *node = list_pop_front (&self->jobs); node != NULL;
+         node = list_pop_front (&self->jobs))
         job_free (self, LIST_ITEM (node, job_t, node));
     for (node_t *node = self->jobs_given.next; node != &self->jobs_given; node = node->next) {
         job_t *job = LIST_ITEM (node, job_t, node);

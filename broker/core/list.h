@@ -7,6 +7,7 @@
 #ifndef TASKMQ_CORE_LIST_H
 #define TASKMQ_CORE_LIST_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -52,15 +53,20 @@ static inline void list_push_front (node_t *head, node_t *node)
     list_insert_before (head->next, node);
 }
 
-/* Does nothing to a node that is in no list. */
-static inline void list_remove (node_t *node)
+/* Takes a node out of the list that it is in. */
+static inline void list_unlink (node_t *node)
 {
-    if (node->next == NULL)
-        return;
     node->prev->next = node->next;
     node->next->prev = node->prev;
     node->prev = NULL;
     node->next = NULL;
+}
+
+/* … and does nothing to a node that is in none. */
+static inline void list_remove (node_t *node)
+{
+    if (node->next != NULL)
+        list_unlink (node);
 }
 
 /* The first node, or NULL when the list is empty. */
@@ -72,8 +78,10 @@ static inline node_t *list_first (const node_t *head)
 static inline node_t *list_pop_front (node_t *head)
 {
     node_t *node = list_first (head);
-    if (node != NULL)
-        list_remove (node);
+    if (node == NULL)
+        return NULL;
+    list_unlink (node);
+    assert (head->next != node); /* said for the static analyzer */
     return node;
 }
 

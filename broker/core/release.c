@@ -169,19 +169,20 @@ static size_t choose_items (engine_t *self, link_t *link, size_t *body_bytes)
     size_t envelope_bytes = 0;
     size_t bodies = 0;
     *body_bytes = 0;
-    for (node_t *node = list_first (&link->ready); node != NULL; node = list_first (&link->ready)) {
+    for (node_t *node = list_pop_front (&link->ready); node != NULL;
+         node = list_pop_front (&link->ready)) {
         item_t *item = LIST_ITEM (node, item_t, node);
         if (item->kind == ITEM_ASSIGNMENT && assigned_task (self, link, item) == NULL) {
-            list_remove (node);
             item_free (item);
             continue;
         }
         size_t body = buf_length (item->body);
         bool fits = envelope_bytes + item->bytes <= TMQ_ENVELOPE_BYTES_MAX &&
                     *body_bytes + body <= TMQ_FRAME_BYTES_MAX;
-        if (!fits && !list_is_empty (&self->left))
+        if (!fits && !list_is_empty (&self->left)) {
+            list_push_front (&link->ready, node);
             break;
-        list_remove (node);
+        }
         list_push_back (&self->left, node);
         envelope_bytes += item->bytes;
         *body_bytes += body;
@@ -300,7 +301,7 @@ void engine_output_failed (engine_t *self, const output_t *output, now_t now)
             queue_again (self, link, item);
     }
     if (reply_lost && !link->dead)
-        link_close (self, link, false);
+        link_close (self, link);
     release_forget_left (self);
     dispatch_run (self);
 }

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The ring of newest events, and what each subscription is sent (A42, A43).
+/* What each subscription is sent (A42).
  *
  * A subscription is a cursor. Whenever something may have become possible for it (events are
  * durable, credit came, a page was read) it is woken: put into its link's list of streams. When its
@@ -15,56 +15,15 @@
 #include "core/engine_private.h"
 
 enum {
-    PAGE_BYTES = 64 * 1024,   /* of a replay's read: two windows */
-    PAGES_HELD_MAX = 64,      /* beyond it a page whose reader stalls is dropped and read again */
-    SNAPSHOT_RECORDS = 200,   /* of one read */
-    WHOLE_BLOCK_BYTES = 4096, /* from here on a block is worth a message without a copy */
-    SEND_EVENTS = 5,          /* numbers of fields of BrokerMessage in taskmq.proto */
+    PAGE_BYTES = 64 * 1024, /* of a replay's read: two windows */
+    PAGES_HELD_MAX = 64,    /* beyond it a page whose reader stalls is dropped and read again */
+    SNAPSHOT_RECORDS = 200, /* of one read */
+    SEND_EVENTS = 5,        /* numbers of fields of BrokerMessage in taskmq.proto */
     SEND_SNAPSHOT = 6,
     SEND_GAP = 7
 };
 
-/* ---- The ring -------------------------------------------------------------------------------------------- */
-
-static void block_free (engine_t *self, ring_block_t *block)
-{
-    list_remove (&block->in_space);
-    list_remove (&block->in_ring);
-    self->ring_bytes -= buf_length (block->list);
-    buf_drop (block->list);
-    free (block);
-}
-
-void stream_add_block (engine_t *self, space_t *space, uint64_t batch, uint64_t first_seq,
-                       uint32_t count, buf_t *list)
-{
-    ring_block_t *block = memory_zero (1, sizeof (*block));
-    *block = (ring_block_t){.space = space,
-                            .batch = batch,
-                            .first_seq = first_seq,
-                            .count = count,
-                            .list = buf_keep (list)};
-    list_push_back (&space->blocks, &block->in_space);
-    list_push_back (&self->ring, &block->in_ring);
-    self->ring_bytes += buf_length (list);
-    while (self->ring_bytes > self->config.ring_bytes) {
-        block = LIST_ITEM (self->ring.next, ring_block_t, in_ring);
-        if (block->batch > self->durable)
-            break;
-        block_free (self, block);
-    }
-}
-
-void stream_clear (engine_t *self)
-{
-    while (!list_is_empty (&self->ring))
-        block_free (self, LIST_ITEM (self->ring.next, ring_block_t, in_ring));
-}
-
-static uint64_t block_last (const ring_block_t *block)
-{
-    return block->first_seq + block->count - 1;
-}
+/* ---- Waking, ending --------------------------------------------------------------- */
 
 static void wake_space (engine_t *self, space_t *space)
 {
@@ -78,9 +37,10 @@ void stream_durable (engine_t *self)
         const ring_block_t *block = LIST_ITEM (node, ring_block_t, in_ring);
         if (block->batch <= self->streamed)
             break;
-        if (block->batch > self->durable || block_last (block) <= block->space->durable_seq)
+        if (block->batch > self->durable ||
+            block->first_seq + block->count - 1 <= block->space->durable_seq)
             continue;
-        block->space->durable_seq = block_last (block);
+        block->space->durable_seq = block->first_seq + block->count - 1;
         wake_space (self, block->space);
     }
     self->streamed = self->durable;
@@ -170,145 +130,6 @@ static void remember_sent (subscription_t *subscription, uint64_t upto, size_t b
     subscription->unacked_bytes += bytes;
 }
 
-/* ---- Cutting events ------------------------------------------------------------------------------------------ */
-
-/* What one message shall carry. */
-typedef struct cut {
-    const filter_copy_t *filter;
-    uint64_t after_seq;
-    uint64_t durable_seq;
-    size_t budget; /* bytes */
-    bool alone;    /* the first event may be larger than the budget */
-    bytes_t list;  /* packed elements so far */
-    buf_t *whole;  /* … or a block as it is */
-    uint32_t count;
-    uint64_t upto; /* everything up to it was considered */
-    bool full;     /* the budget ended it */
-} cut_t;
-
-/* Walks one block from the cursor on. */
-static void cut_block (cut_t *cut, uint64_t first_seq, uint32_t count, buf_t *list)
-{
-    const uint8_t *at = buf_bytes (list);
-    const uint8_t *end = at + buf_length (list);
-    uint64_t last = first_seq + count - 1;
-    bool whole = cut->filter->everything && cut->count == 0 && cut->upto + 1 == first_seq &&
-                 buf_length (list) <= cut->budget &&
-                 (buf_length (list) >= WHOLE_BLOCK_BYTES || last >= cut->durable_seq);
-    if (whole) {
-        cut->whole = buf_keep (list);
-        cut->count = count;
-        cut->upto = last;
-        cut->full = true;
-        return;
-    }
-    scanned_t event;
-    while (!cut->full && scan_event (&at, end, &event)) {
-        if (event.seq <= cut->upto)
-            continue;
-        bool taken = filter_takes_event (cut->filter, &event);
-        bool fits = cut->list.length + event.element_bytes <= cut->budget ||
-                    (cut->alone && cut->count == 0);
-        if (taken && !fits) {
-            cut->full = true;
-            return;
-        }
-        if (taken) {
-            bytes_append (&cut->list, event.element, event.element_bytes);
-            cut->count++;
-        }
-        cut->upto = event.seq;
-    }
-}
-
-static ring_block_t *ring_first (const space_t *space)
-{
-    node_t *node = list_first (&space->blocks);
-    return node == NULL ? NULL : LIST_ITEM (node, ring_block_t, in_space);
-}
-
-/* The block that the cursor goes on in: most subscribers are at the end of the ring. */
-static ring_block_t *ring_find (const space_t *space, uint64_t seq)
-{
-    for (node_t *node = space->blocks.prev; node != &space->blocks; node = node->prev) {
-        ring_block_t *block = LIST_ITEM (node, ring_block_t, in_space);
-        if (block->first_seq <= seq)
-            return block_last (block) >= seq ? block : NULL;
-    }
-    return NULL;
-}
-
-static void cut_ring (const space_t *space, ring_block_t *block, cut_t *cut)
-{
-    for (node_t *node = &block->in_space; node != &space->blocks && !cut->full; node = node->next) {
-        block = LIST_ITEM (node, ring_block_t, in_space);
-        if (block->first_seq > cut->durable_seq)
-            break;
-        cut_block (cut, block->first_seq, block->count, block->list);
-    }
-}
-
-static void cut_page (const subscription_t *subscription, cut_t *cut)
-{
-    for (size_t i = 0; i < subscription->page_count && !cut->full; i++) {
-        const event_block_t *block = &subscription->page[i];
-        if (block->first_seq + block->count - 1 > cut->upto)
-            cut_block (cut, block->first_seq, block->count, block->list);
-    }
-}
-
-/* Subscribers with the same filter and cursor get the same bytes: cut once. */
-static slice_t *slice_find (space_t *space, const cut_t *cut)
-{
-    for (size_t i = 0; i < SLICES; i++) {
-        slice_t *slice = &space->slices[i];
-        if (slice->upto != 0 && slice->after_seq == cut->after_seq &&
-            slice->durable_seq == cut->durable_seq &&
-            memcmp (slice->digest, cut->filter->digest, sizeof (slice->digest)) == 0)
-            return slice;
-    }
-    return NULL;
-}
-
-static void slice_keep (space_t *space, const cut_t *cut, buf_t *list)
-{
-    slice_t *slice = &space->slices[space->slice_next++ % SLICES];
-    buf_drop (slice->list);
-    *slice = (slice_t){.after_seq = cut->after_seq,
-                       .upto = cut->upto,
-                       .durable_seq = cut->durable_seq,
-                       .count = cut->count,
-                       .list = buf_keep (list)};
-    memcpy (slice->digest, cut->filter->digest, sizeof (slice->digest));
-}
-
-/* The list of a finished cut; NULL when nothing matched. */
-static buf_t *cut_list (cut_t *cut)
-{
-    if (cut->whole != NULL)
-        return cut->whole;
-    if (cut->count == 0)
-        return NULL;
-    assert (!cut->list.failed);
-    return buf_new (cut->list.data, cut->list.length);
-}
-
-static buf_t *cut_from_ring (subscription_t *subscription, ring_block_t *block, cut_t *cut)
-{
-    space_t *space = subscription->space;
-    const slice_t *slice = slice_find (space, cut);
-    if (slice != NULL && buf_length (slice->list) <= cut->budget) {
-        cut->count = slice->count;
-        cut->upto = slice->upto;
-        return buf_keep (slice->list);
-    }
-    cut_ring (space, block, cut);
-    buf_t *list = cut_list (cut);
-    if (cut->upto > cut->after_seq) /* a full window cuts nothing, which says nothing to others */
-        slice_keep (space, cut, list);
-    return list;
-}
-
 /* ---- Replay ------------------------------------------------------------------------------------------------------ */
 
 static void set_gap (subscription_t *subscription, uint64_t to)
@@ -360,9 +181,10 @@ static void take_page (engine_t *self, subscription_t *subscription, read_t *rea
     uint64_t first = 0;
     if (read->blocks_count > 0)
         first = read->blocks[0].first_seq;
-    const ring_block_t *ring = ring_first (subscription->space);
     if (first == 0)
-        first = ring != NULL ? ring->first_seq : subscription->space->durable_seq + 1;
+        first = ring_first_seq (subscription->space);
+    if (first == 0)
+        first = subscription->space->durable_seq + 1;
     if (first > subscription->cursor + 1)
         set_gap (subscription, first - 1);
     if (read->blocks_count == 0)
@@ -476,15 +298,12 @@ static bool next_cut (engine_t *self, subscription_t *subscription, buf_t **list
                      (subscription->unacked_bytes < window ? subscription->unacked_bytes : window),
                  .alone = subscription->unacked_bytes == 0,
                  .upto = subscription->cursor};
-    ring_block_t *block = ring_find (subscription->space, subscription->cursor + 1);
-    if (block != NULL) {
+    if (ring_holds (subscription->space, subscription->cursor + 1)) {
         drop_page (self, subscription);
-        *list = cut_from_ring (subscription, block, &cut);
+        *list = cut_from_ring (subscription->space, &cut);
     } else {
-        cut_page (subscription, &cut);
-        *list = cut_list (&cut);
+        *list = cut_from_page (subscription->page, subscription->page_count, &cut);
     }
-    bytes_free (&cut.list);
     *count = cut.count;
     subscription->cursor = cut.upto;
     return cut.upto > cut.after_seq;
@@ -517,7 +336,7 @@ static bool next_events (engine_t *self, subscription_t *subscription, buf_t **b
         if (!next_cut (self, subscription, body, &count)) {
             if (subscription->unacked_bytes > 0 &&
                 (subscription->page != NULL ||
-                 ring_find (subscription->space, subscription->cursor + 1) != NULL)) {
+                 ring_holds (subscription->space, subscription->cursor + 1))) {
                 if (self->pages_held > PAGES_HELD_MAX)
                     drop_page (self, subscription);
                 return false; /* the window is full: credit wakes it */

@@ -206,7 +206,7 @@ task_t *slab_take (slab_t *self)
     if (list_is_empty (&self->free)) {
         task_t *chunk = memory_alloc (SLAB_CHUNK_TASKS * sizeof (*chunk));
         self->chunks = memory_grow (self->chunks, &self->chunks_capacity, self->chunks_count,
-                                    sizeof (*self->chunks));
+                                    sizeof (task_t *));
         self->chunks[self->chunks_count++] = chunk;
         for (size_t i = 0; i < SLAB_CHUNK_TASKS; i++)
             list_push_back (&self->free, &chunk[i].place);

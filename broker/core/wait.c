@@ -46,6 +46,19 @@ static void detach (wait_entry_t *entry)
     entry->task = NULL;
 }
 
+/* Takes the newest one out of the task's list, or returns NULL. */
+static wait_entry_t *detach_first (task_t *task)
+{
+    wait_entry_t *entry = task->waits;
+    if (entry == NULL)
+        return NULL;
+    task->waits = entry->next;
+    if (entry->next != NULL)
+        entry->next->prev = NULL;
+    entry->task = NULL;
+    return entry;
+}
+
 /* ---- Waits ------------------------------------------------------------------------------------------------ */
 
 void wait_drop (engine_t *self, wait_t *wait)
@@ -78,17 +91,11 @@ static void answer_entry (engine_t *self, wait_entry_t *entry, const task_t *tas
 
 void wait_task_ended (engine_t *self, task_t *task)
 {
-    if (task->status == TMQ_STATUS_CANCELLED &&
-        self->config.planted_bug == ENGINE_BUG_WAIT_FORGOTTEN) {
-        while (task->waits != NULL)
-            detach (task->waits);
-        return;
-    }
-    while (task->waits != NULL) {
-        wait_entry_t *entry = task->waits;
-        detach (entry);
-        answer_entry (self, entry, task);
-    }
+    bool forget = task->status == TMQ_STATUS_CANCELLED &&
+                  self->config.planted_bug == ENGINE_BUG_WAIT_FORGOTTEN;
+    for (wait_entry_t *entry = detach_first (task); entry != NULL; entry = detach_first (task))
+        if (!forget)
+            answer_entry (self, entry, task);
 }
 
 static bool is_open (const found_t *found)

@@ -235,7 +235,7 @@ static void take_progress (engine_t *self, task_t *task, const Taskmq__Progress 
         return;
     task->notice = true;
     self->noticed = memory_grow (self->noticed, &self->noticed_capacity, self->noticed_count,
-                                 sizeof (*self->noticed));
+                                 sizeof (task_t *));
     self->noticed[self->noticed_count++] = task;
 }
 
