@@ -399,8 +399,11 @@ static void judge (server_t *self)
     if (!self->emptied)
         return;
     peer_t peer;
-    while ((peer = router_gone_next (self->options.router)) != 0)
+    while ((peer = router_gone_next (self->options.router)) != 0) {
         engine_peer_gone (self->engine, peer, self->now);
+        log_write (LOG_LEVEL_DEBUG, "PEER-GONE", "a connection ended",
+                   LOG_FIELDS (LOG_NUMBER ("peer", peer)));
+    }
     self->deadline = engine_tick (self->engine, self->now, self->pause_ms);
     self->pause_ms = 0;
 }

@@ -28,7 +28,9 @@ typedef struct place {
     int64_t seen_ms;
     bool routed; /* stands in the hash table: newest holder of its routing id */
     bool ended;
-    char *identity; /* one allocation: identity, address, routing id */
+    bool end_seen;      /* the end of its connection was reported */
+    uint32_t late_ends; /* reports that are still to come for earlier holders of its descriptor */
+    char *identity;     /* one allocation: identity, address, routing id */
     char *address;
     uint8_t *routing_id;
     uint8_t routing_id_bytes;
@@ -238,6 +240,16 @@ static void fd_assign (peers_t *self, int fd, uint32_t at)
                 (capacity - self->by_fd_capacity) * sizeof (uint32_t));
         self->by_fd_capacity = capacity;
     }
+    /* The kernel gives a descriptor again only when it was closed, so its last holder is gone, also
+     * if the report of that is still on the way. */
+    uint32_t before = self->by_fd[index];
+    if (before != NO_PLACE) {
+        place_t *old = &self->places[before];
+        self->places[at].late_ends = old->late_ends + !old->end_seen;
+        if (!old->ended)
+            gone_append (self, old->peer);
+        old->ended = true;
+    }
     self->by_fd[index] = at;
 }
 
@@ -298,7 +310,12 @@ void peers_ended (peers_t *self, int fd, int64_t now_ms)
     if (fd < 0 || (size_t) fd >= self->by_fd_capacity || self->by_fd[fd] == NO_PLACE)
         return;
     place_t *place = &self->places[self->by_fd[fd]];
+    if (place->late_ends > 0) {
+        place->late_ends--;
+        return;
+    }
     self->by_fd[fd] = NO_PLACE;
+    place->end_seen = true;
     place->ended = true;
     place->seen_ms = now_ms;
     gone_append (self, place->peer);

@@ -86,6 +86,24 @@ static void test_the_end_of_a_connection_is_told_once (void **state)
     peers_free (&peers);
 }
 
+static void test_a_late_report_is_its_own_connections (void **state)
+{
+    (void) state;
+    peers_t *peers = peers_new (10, key);
+    const char *identity = NULL;
+    peer_t old = seen (peers, "old", 7, "127.0.0.1", 0, &identity);
+    peer_t next = seen (peers, "next", 7, "127.0.0.1", 1, &identity);
+    assert_int_equal (peers_gone_next (peers), old);
+    peer_t last = seen (peers, "last", 7, "127.0.0.1", 2, &identity);
+    assert_int_equal (peers_gone_next (peers), next);
+    peers_ended (peers, 7, 3); /* of old */
+    peers_ended (peers, 7, 3); /* of next */
+    assert_int_equal (peers_gone_next (peers), 0);
+    peers_ended (peers, 7, 4);
+    assert_int_equal (peers_gone_next (peers), last);
+    peers_free (&peers);
+}
+
 static void test_the_ended_and_the_silent_are_forgotten (void **state)
 {
     (void) state;
@@ -141,6 +159,7 @@ int main (void)
         cmocka_unit_test (test_a_connection_keeps_its_number),
         cmocka_unit_test (test_a_taken_over_routing_id_is_another_peer),
         cmocka_unit_test (test_the_end_of_a_connection_is_told_once),
+        cmocka_unit_test (test_a_late_report_is_its_own_connections),
         cmocka_unit_test (test_the_ended_and_the_silent_are_forgotten),
         cmocka_unit_test (test_a_full_table_refuses_newcomers_only),
     };
