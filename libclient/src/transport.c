@@ -43,11 +43,14 @@ static bool set_int (void *socket, int option, int value)
     return zmq_setsockopt (socket, option, &value, sizeof value) == 0;
 }
 
+/* IMMEDIATE stays off: with it libzmq 4.3.4 ends the pipe at once when the connection goes, and a
+ * recv between the two frames of a message then fails its assertion (!_more in fq.cpp), which would
+ * abort the application. Nothing is lost without it: a socket lives for one connection only, and
+ * before the welcome no more than a hello is queued. */
 static bool socket_options (void *socket)
 {
     int64_t frame_max = FRAME_BYTES_MAX;
-    return set_int (socket, ZMQ_IMMEDIATE, 1) && set_int (socket, ZMQ_LINGER, 0) &&
-           set_int (socket, ZMQ_SNDHWM, SEND_MESSAGES_MAX) &&
+    return set_int (socket, ZMQ_LINGER, 0) && set_int (socket, ZMQ_SNDHWM, SEND_MESSAGES_MAX) &&
            set_int (socket, ZMQ_RCVHWM, RECEIVE_MESSAGES_MAX) &&
            set_int (socket, ZMQ_RECONNECT_IVL, -1) && set_int (socket, ZMQ_TCP_KEEPALIVE, 1) &&
            set_int (socket, ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_IDLE_S) &&
