@@ -121,16 +121,25 @@ static void show_queues (const app_t *app, const tmq_stats_t *stats)
     table_end (table);
 }
 
+/* Most counters are 0 most of the time and only hide the others: -o wide shows them too. */
 static void show_counters (const app_t *app, const tmq_stats_t *stats)
 {
     static const column_t columns[] = {{"COUNTER", COLUMN_LEFT}, {"VALUE", COLUMN_RIGHT}};
     table_t *table = table_new (app, columns, sizeof columns / sizeof *columns, true);
+    size_t zeros = 0;
     for (size_t i = 0; i < stats->counters_count; i++) {
+        if (stats->counters[i].value == 0 && app->format != FORMAT_WIDE) {
+            zeros++;
+            continue;
+        }
         table_row (table);
         table_set (table, 0, "%s", stats->counters[i].name);
         table_set (table, 1, "%" PRIu64, stats->counters[i].value);
     }
     table_end (table);
+    if (zeros)
+        printf ("%s%zu others are 0; -o wide shows them%s\n", paint_dim (app), zeros,
+                paint_end (app));
 }
 
 int run_stats (app_t *app)

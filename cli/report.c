@@ -91,12 +91,11 @@ size_t report_give_back (const report_plan_t *plan, const tmq_assignment_t *task
     return sent (plan, task, error.code, &error);
 }
 
-static size_t report_cancelled (const report_plan_t *plan, const job_t *job)
+size_t report_cancelled (const report_plan_t *plan, const tmq_assignment_t *task)
 {
     tmq_error_t error = {0};
-    error.code =
-        tmq_worker_cancelled_start (plan->worker, job->assignment, TMQ_FOREVER, NULL, &error);
-    return sent (plan, job->assignment, error.code, &error);
+    error.code = tmq_worker_cancelled_start (plan->worker, task, TMQ_FOREVER, NULL, &error);
+    return sent (plan, task, error.code, &error);
 }
 
 static void tell_end (const report_plan_t *plan, const job_t *job)
@@ -118,7 +117,7 @@ size_t report_end (const report_plan_t *plan, job_t *job)
 {
     tell_end (plan, job);
     switch (job->stop) {
-    case STOP_CANCELLED: return report_cancelled (plan, job);
+    case STOP_CANCELLED: return report_cancelled (plan, job->assignment);
     case STOP_LOST: return 0;
     case STOP_GIVE_BACK: return report_give_back (plan, job->assignment, 0);
     case STOP_TOO_LARGE: return report_too_large (plan, job);

@@ -19,6 +19,8 @@ typedef struct report_plan {
 
 /* Of a job that has ended. */
 size_t report_end (const report_plan_t *plan, job_t *job);
+/* Of a task whose cancellation was noticed. */
+size_t report_cancelled (const report_plan_t *plan, const tmq_assignment_t *task);
 /* Of a task that could not be started. */
 size_t report_give_back (const report_plan_t *plan, const tmq_assignment_t *task,
                          uint32_t delay_ms);

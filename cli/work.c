@@ -9,7 +9,8 @@
  * What a job's end means is reported without a deadline: the library repeats it until the
  * broker, however often it was restarted, has answered.
  *
- * Failure policy: a task that cannot be run here (no process, no disk) is given back; a program
+ * Failure policy: a task that cannot be started for lack of something (a process, disk space) is
+ * kept and tried again, because giving it back again and again would count in the end. A program
  * that cannot be executed ends the worker. */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +27,11 @@
 
 enum {
     BATCH = 64,
-    LOOK_MS = 500 /* between looks at the queues for --drain */
+    LOOK_MS = 500,   /* between looks at the queues for --drain */
+    RETRY_MS = 1000, /* before a program that could not be started is tried again */
+    /* Open files of the worker itself, and those of a start on top of what a job keeps. */
+    FILES_BASE = 64,
+    FILES_START = 12
 };
 
 /* How far the end has come. */
@@ -47,7 +52,9 @@ typedef struct work {
     size_t jobs_max;
     job_t **jobs;
     size_t jobs_count;
-    struct pollfd *fds; /* the client's, the signals', then JOB_FDS of each job */
+    struct pollfd *fds;        /* the client's, the signals', then JOB_FDS of each job */
+    tmq_assignment_t *waiting; /* taken, could not be started yet */
+    uint64_t retry_at_ms;
     uint64_t taken;
     uint64_t taken_max; /* --max-tasks */
     size_t reports;     /* on their way to the broker */
@@ -71,6 +78,11 @@ static void begin_drain (work_t *self)
 
 static void give_back_all (work_t *self)
 {
+    if (self->waiting) {
+        self->reports += report_give_back (&self->report, self->waiting, 0);
+        tmq_assignment_free (self->waiting);
+        self->waiting = NULL;
+    }
     for (size_t i = 0; i < self->jobs_count; i++)
         job_stop (self->jobs[i], STOP_GIVE_BACK, mono_ms ());
 }
@@ -101,7 +113,7 @@ static void take_signal (work_t *self)
 
 static bool is_over (const work_t *self)
 {
-    if (self->jobs_count > 0)
+    if (self->jobs_count > 0 || self->waiting)
         return false;
     /* Whoever gives back does not wait for a broker that may be gone: leaving says it too. */
     return self->stage >= STAGE_GIVING_BACK ||
@@ -118,6 +130,16 @@ static void end_job (work_t *self, size_t i)
     job_free (job);
 }
 
+/* The program itself cannot be executed: no task can be worked on here. */
+static void take_unrunnable (work_t *self, tmq_assignment_t *assignment, int reason)
+{
+    self->reports += report_give_back (&self->report, assignment, 0);
+    tmq_assignment_free (assignment);
+    usage_error (self->app, NULL, "cannot execute %s: %s", self->plan.path, strerror (reason));
+    self->exit_code = EXIT_USAGE;
+    begin_drain (self);
+}
+
 static void start_job (work_t *self, tmq_assignment_t *assignment)
 {
     bool unrunnable;
@@ -125,27 +147,39 @@ static void start_job (work_t *self, tmq_assignment_t *assignment)
     tmq_id_format (&assignment->task_id, id);
     detail (self->app, "%s attempt %" PRIu32 " begins", id, assignment->attempt);
     job_t *job = job_start (&self->plan, self->worker, &assignment, &unrunnable);
+    const int reason = errno;
     if (job) {
         tmq_worker_started (self->worker, job->assignment, NULL);
         self->jobs[self->jobs_count++] = job;
-        return;
-    }
-    const int reason = errno;
-    self->reports += report_give_back (&self->report, assignment, unrunnable ? 0 : UINT32_MAX);
-    tmq_assignment_free (assignment);
-    if (!unrunnable) {
-        code_error (self->app, TMQ_SYSTEM, NULL, "%s: cannot be started: %s; it is given back", id,
+    } else if (unrunnable) {
+        take_unrunnable (self, assignment, reason);
+    } else {
+        code_error (self->app, TMQ_SYSTEM, NULL, "%s: cannot be started yet: %s", id,
                     strerror (reason));
+        self->waiting = assignment;
+        self->retry_at_ms = mono_ms () + RETRY_MS;
+    }
+}
+
+static void retry_waiting (work_t *self)
+{
+    tmq_assignment_t *assignment = self->waiting;
+    if (!assignment || mono_ms () < self->retry_at_ms)
+        return;
+    self->waiting = NULL;
+    const tmq_attempt_state_t state = tmq_worker_state (self->worker, assignment);
+    if (state == TMQ_ATTEMPT_HELD || state == TMQ_ATTEMPT_ENDING) {
+        start_job (self, assignment);
         return;
     }
-    usage_error (self->app, NULL, "cannot execute %s: %s", self->plan.path, strerror (reason));
-    self->exit_code = EXIT_USAGE;
-    begin_drain (self);
+    if (state == TMQ_ATTEMPT_CANCELLED)
+        self->reports += report_cancelled (&self->report, assignment);
+    tmq_assignment_free (assignment);
 }
 
 static void take_tasks (work_t *self)
 {
-    while (self->jobs_count < self->jobs_max) {
+    while (self->jobs_count < self->jobs_max && !self->waiting) {
         tmq_assignment_t *assignment;
         if (tmq_worker_next (&assignment, self->worker, 0, NULL) != TMQ_OK)
             return;
@@ -188,12 +222,17 @@ static void take_changes (work_t *self)
     }
 }
 
+static bool is_busy (const work_t *self)
+{
+    return self->jobs_count > 0 || self->reports > 0 || self->waiting;
+}
+
 /* --drain: the queues are empty when two counts in a row say so and nothing was assigned between
  * them. After one alone an assignment made before it might still be on its way to us. */
 static void look_at_queues (work_t *self)
 {
-    if (!self->drain || self->stage != STAGE_OPEN || self->counting || self->jobs_count ||
-        self->reports || mono_ms () < self->look_at_ms)
+    if (!self->drain || self->stage != STAGE_OPEN || self->counting || is_busy (self) ||
+        mono_ms () < self->look_at_ms)
         return;
     self->counting =
         tmq_count_start (self->app->client, &self->queued, TMQ_FOREVER, NULL, NULL) == TMQ_OK;
@@ -236,9 +275,11 @@ static int pause_ms (const work_t *self)
         if (self->jobs[i]->kill_at_ms && self->jobs[i]->kill_at_ms < wake_ms)
             wake_ms = self->jobs[i]->kill_at_ms;
     }
-    if (self->drain && self->stage == STAGE_OPEN && !self->counting && !self->jobs_count &&
-        !self->reports && self->look_at_ms < wake_ms)
+    if (self->drain && self->stage == STAGE_OPEN && !self->counting && !is_busy (self) &&
+        self->look_at_ms < wake_ms)
         wake_ms = self->look_at_ms;
+    if (self->waiting && self->retry_at_ms < wake_ms)
+        wake_ms = self->retry_at_ms;
     if (wake_ms == UINT64_MAX)
         return -1;
     return wake_ms <= now_ms ? 0 : (int) (wake_ms - now_ms);
@@ -278,6 +319,7 @@ static void work_loop (work_t *self)
     for (;;) {
         take_answers (self);
         take_changes (self);
+        retry_waiting (self);
         take_tasks (self);
         look_at_queues (self);
         kill_overdue (self);
@@ -304,14 +346,20 @@ static bool catch_signals (work_t *self)
 }
 
 /* Many jobs need many descriptors; the programs get the limit that we were given. */
-static void raise_files (work_t *self)
+static int raise_files (work_t *self)
 {
+    const rlim_t needed = FILES_BASE + FILES_START + self->jobs_max * JOB_FDS;
     struct rlimit more;
+    char hint[64];
     if (getrlimit (RLIMIT_NOFILE, &self->plan.files) != 0)
-        return;
+        return code_error (self->app, TMQ_SYSTEM, NULL, "getrlimit: %s", strerror (errno));
     more = self->plan.files;
     more.rlim_cur = more.rlim_max;
-    setrlimit (RLIMIT_NOFILE, &more);
+    if (setrlimit (RLIMIT_NOFILE, &more) == 0 && more.rlim_cur >= needed)
+        return 0;
+    snprintf (hint, sizeof hint, "ulimit -n %ju", (uintmax_t) needed);
+    return usage_error (self->app, hint, "-j %zu needs more open files than the limit of %ju",
+                        self->jobs_max, (uintmax_t) more.rlim_max);
 }
 
 static int start_worker (work_t *self)
@@ -332,10 +380,9 @@ static int run_worker (work_t *self)
 {
     app_t *app = self->app;
     static const tmq_status_t queued[] = {TMQ_STATUS_QUEUED};
-    int code = app_connect_patiently (app);
-    if (code)
+    int code = raise_files (self);
+    if (code || (code = app_connect_patiently (app)))
         return code;
-    raise_files (self);
     if (!catch_signals (self))
         return code_error (app, TMQ_SYSTEM, NULL, "signalfd: %s", strerror (errno));
     if ((code = start_worker (self)))

@@ -138,3 +138,16 @@ run 2 taskctl work unrunnable -- ./orphan
 err_has 'cannot execute ./orphan: No such file'
 run 0 taskctl -o json get "$id"
 json status '"queued"'
+
+# What is missing for a start is waited for; the task is neither lost nor worn out by it.
+spawn homeless env TMPDIR=later taskctl work homeless --payload-file --max-tasks 1 -- cat
+submit homeless
+eventually grep -q 'cannot be started yet: No such file' homeless.err
+mkdir later
+ended homeless 0
+run 0 taskctl -o json get "$id"
+json status '"completed"'
+json attempt 1
+run 2 sh -c 'ulimit -n 100; exec taskctl work q -j 50 -- true'
+err_has '^taskctl: -j 50 needs more open files than the limit of 100$'
+err_has '^hint: ulimit -n [0-9]+$'
