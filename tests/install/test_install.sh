@@ -52,7 +52,7 @@ export LD_LIBRARY_PATH="$root$prefix/$libdir"
 mkdir "$scratch/consumer"
 cp "$here/consumer.c" "$scratch/consumer/"
 cp "$here/consumer.cmake.txt" "$scratch/consumer/CMakeLists.txt"
-cmake -S "$scratch/consumer" -B "$scratch/consumer/build" \
+cmake -G Ninja -S "$scratch/consumer" -B "$scratch/consumer/build" \
     -DCMAKE_C_FLAGS="$TASKMQ_TEST_CFLAGS" -DCMAKE_PREFIX_PATH="$root$prefix" >"$scratch/log" ||
     { cat "$scratch/log"; exit 1; }
 cmake --build "$scratch/consumer/build" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
