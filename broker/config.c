@@ -63,9 +63,9 @@ void config_free (config_t *self)
 
 /* Limits. */
 
-static const char *limit_format (char out[UNITS_TEXT_SIZE], unit_t unit, uint64_t value)
+const char *config_format_limit (char *out, config_limit_t limit, uint64_t value)
 {
-    switch (unit) {
+    switch (limit_table[limit].unit) {
     case UNIT_SIZE: return size_format (out, value);
     case UNIT_DURATION: return duration_format (out, (int64_t) value);
     case UNIT_COUNT: break;
@@ -102,8 +102,9 @@ static bool limit_parse (uint64_t *out, unit_t unit, const char *text, char why[
     return count_parse (out, text, why);
 }
 
-static bool limit_set (uint64_t *out, const struct limit *limit, const char *text, char *error)
+static bool limit_set (uint64_t *out, config_limit_t which, const char *text, char *error)
 {
+    const struct limit *limit = &limit_table[which];
     char why[UNITS_ERROR_SIZE];
     char least[UNITS_TEXT_SIZE];
     char most[UNITS_TEXT_SIZE];
@@ -112,8 +113,8 @@ static bool limit_set (uint64_t *out, const struct limit *limit, const char *tex
         return fail (error, "%s = %s: %s", limit->key, text, why);
     if (value < limit->least || value > limit->most)
         return fail (error, "%s = %s: must be from %s to %s", limit->key, text,
-                     limit_format (least, limit->unit, limit->least),
-                     limit_format (most, limit->unit, limit->most));
+                     config_format_limit (least, which, limit->least),
+                     config_format_limit (most, which, limit->most));
     *out = value;
     return true;
 }
@@ -197,7 +198,7 @@ bool config_set (config_t *self, const char *key, const char *value, char error[
     }
     for (size_t i = 0; i < CONFIG_LIMITS; i++) {
         if (strcmp (key, limit_table[i].key) == 0)
-            return limit_set (&self->limits[i], &limit_table[i], value, error);
+            return limit_set (&self->limits[i], (config_limit_t) i, value, error);
     }
     return unknown_key (key, error);
 }

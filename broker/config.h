@@ -104,6 +104,8 @@ bool config_parse_arguments (config_t *self, int argc, char **argv, char error[C
 bool config_load (config_t *self, const char *file, char error[CONFIG_ERROR_SIZE]);
 /* Sets one key ("limits/links") from its text. */
 bool config_set (config_t *self, const char *key, const char *value, char error[CONFIG_ERROR_SIZE]);
+/* A value of a limit in its unit, as the file would have it; out has UNITS_TEXT_SIZE bytes. */
+const char *config_format_limit (char *out, config_limit_t limit, uint64_t value);
 void config_print_help (void);
 /* Every address is one that can be listened on, as far as that can be known without doing it. */
 bool config_check_addresses (const config_t *self, char *error, size_t error_size);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "units.h"
 
 static char error[CONFIG_ERROR_SIZE];
 
@@ -192,6 +193,42 @@ static void test_addresses_are_judged_before_the_start (void **state)
     config_free (&config);
 }
 
+/* "limits/links" as the manual's source has it: underscores escaped. */
+static void escape (char *out, const char *key)
+{
+    for (; *key != '\0'; key++) {
+        if (*key == '_')
+            *out++ = '\\';
+        *out++ = *key;
+    }
+    *out = '\0';
+}
+
+static void test_the_manual_names_every_limit_and_its_default (void **state)
+{
+    (void) state;
+    static char manual[64 * 1024];
+    char path[512];
+    const char *source = getenv ("TASKMQ_SOURCE");
+    assert_non_null (source);
+    snprintf (path, sizeof (path), "%s/docs/man/taskmqd.8.scd", source);
+    FILE *file = fopen (path, "r");
+    assert_non_null (file);
+    manual[fread (manual, 1, sizeof (manual) - 1, file)] = '\0';
+    fclose (file);
+    char key[128];
+    char value[UNITS_TEXT_SIZE];
+    char line[256];
+#define X(NAME, name, unit, standard, least, most, meaning)                                        \
+    escape (key, name);                                                                            \
+    snprintf (line, sizeof (line), "*%s* = %s\n", key,                                             \
+              config_format_limit (value, CONFIG_##NAME, standard));                               \
+    if (strstr (manual, line) == NULL)                                                             \
+        fail_msg ("the manual lacks: %s", line);
+    CONFIG_LIMIT_MAP (X)
+#undef X
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +236,7 @@ int main (void)
         cmocka_unit_test (test_wrong_options_are_named),
         cmocka_unit_test (test_the_file_is_read_and_the_command_line_wins),
         cmocka_unit_test (test_wrong_files_are_named),
+        cmocka_unit_test (test_the_manual_names_every_limit_and_its_default),
         cmocka_unit_test (test_addresses_are_judged_before_the_start),
         cmocka_unit_test (test_every_limit_has_a_unit_and_bounds),
     };
