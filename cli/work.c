@@ -285,7 +285,8 @@ static int pause_ms (const work_t *self)
     return wake_ms <= now_ms ? 0 : (int) (wake_ms - now_ms);
 }
 
-static void poll_once (work_t *self)
+/* False if there is no waiting any more, for lack of memory. */
+static bool poll_once (work_t *self)
 {
     nfds_t count = 2;
     self->fds[0] = (struct pollfd){tmq_client_fd (self->app->client), POLLIN, 0};
@@ -293,7 +294,7 @@ static void poll_once (work_t *self)
     for (size_t i = 0; i < self->jobs_count; i++, count += JOB_FDS)
         job_poll_fill (self->jobs[i], self->fds + count);
     if (poll (self->fds, count, pause_ms (self)) < 0)
-        return;
+        return errno == EINTR;
     /* Backwards, because the end of a job moves the last one into its place. */
     for (size_t i = self->jobs_count; i-- > 0;) {
         if (job_poll_take (self->jobs[i], self->fds + 2 + i * JOB_FDS))
@@ -301,6 +302,7 @@ static void poll_once (work_t *self)
     }
     if (self->fds[1].revents)
         take_signal (self);
+    return true;
 }
 
 static void kill_overdue (work_t *self)
@@ -314,6 +316,16 @@ static void kill_overdue (work_t *self)
     }
 }
 
+/* Leaving gives the tasks back; their programs must not run on. */
+static void abandon_all (work_t *self)
+{
+    for (size_t i = 0; i < self->jobs_count; i++) {
+        job_kill (self->jobs[i]);
+        job_free (self->jobs[i]);
+    }
+    self->jobs_count = 0;
+}
+
 static void work_loop (work_t *self)
 {
     for (;;) {
@@ -325,7 +337,12 @@ static void work_loop (work_t *self)
         kill_overdue (self);
         if (is_over (self))
             return;
-        poll_once (self);
+        if (!poll_once (self)) {
+            self->exit_code =
+                code_error (self->app, TMQ_SYSTEM, NULL, "poll: %s", strerror (errno));
+            abandon_all (self);
+            return;
+        }
     }
 }
 
