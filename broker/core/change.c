@@ -17,6 +17,8 @@ static void add_event (engine_t *self, space_t *space, event_t *event)
 {
     event->seq = ++space->last_seq;
     event->at = self->wall;
+    if (event->seq == 1)
+        self->spaces_used++;
     if (space->open_count++ == 0)
         list_push_back (&self->open.spaces, &space->opened);
     pack_event (&space->open, event);
@@ -256,6 +258,8 @@ void change_lose (engine_t *self, task_t *task, const char *why)
     if (self->config.planted_bug == ENGINE_BUG_LEASE_NEVER_ENDS)
         return;
     self->counts.leases_lost++;
+    if (task->detail->holder->link != NULL)
+        task->detail->holder->link->suspect = true;
     if (task->status == TMQ_STATUS_CANCELLED) {
         end_cancelled (self, task, INPUT_LOSE, &cause);
         return;

@@ -125,8 +125,8 @@ static void set_waiting (engine_t *self, worker_t *worker, bool waiting)
 static bool can_take (const worker_t *worker)
 {
     const link_t *link = worker->link;
-    return link != NULL && !link->silent && !link->stalled && link->gone_due == 0 &&
-           worker->held < worker->capacity;
+    return link != NULL && !link->silent && !link->suspect && !link->stalled &&
+           link->gone_due == 0 && worker->held < worker->capacity;
 }
 
 void dispatch_worker_changed (engine_t *self, worker_t *worker)

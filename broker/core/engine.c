@@ -65,6 +65,7 @@ static void prepare (engine_t *self)
     list_init (&self->left);
     list_init (&self->jobs);
     list_init (&self->ring);
+    list_init (&self->starting);
     wheel_init (&self->fine, FINE_MS, self->mono);
     wheel_init (&self->coarse, COARSE_MS, self->wall);
 }
@@ -146,6 +147,7 @@ void engine_clear (engine_t *self)
     names_free (&self->names);
     jobs_clear (self);
     self->noticed_count = 0;
+    self->spaces_used = 0;
     self->subscriptions = 0;
     self->waits = 0;
     self->ready = 0;

@@ -31,6 +31,7 @@ enum {
     LEAP_HOLD_MS = 10 * 60 * 1000, /* … for so long */
     FETCH_TASKS_MAX = 256,         /* payloads looked up for one queue in one drain */
     ENVELOPE_FILL_BYTES = 60 * 1024, /* of 64 KiB: room for the wrapping of one more item */
+    SPACES_MAX = 10000,              /* namespaces with events: each costs rows for ever */
     LINK_WORKERS_MAX = 1000,         /* registered on one link; one is usual */
     NOTICES_MAX = 256                /* that wait for one link; more are dropped */
 };
@@ -140,10 +141,12 @@ typedef struct item {
 struct link {
     peer_t peer;
     bool established;
+    bool suspect;  /* a lease of its workers ran out unreported: nothing new until it is heard */
     bool silent;   /* heartbeats were missed: no new assignments */
     bool dead;     /* out of the table; kept while items or reads refer to it */
     bool silenced; /* dead, and what is held for it is dropped too (not after a goodbye) */
     bool stalled; /* the transport refused a message: no streams or assignments until it is heard */
+    uint64_t serial; /* counts hellos: a worker moves to newer links only */
     uint8_t token[16];
     space_t *space;
     name_t *identity;
@@ -176,7 +179,8 @@ struct worker {
     uint8_t id[16];
     uint32_t hash;
     space_t *space;
-    link_t *link; /* NULL: it may come back and claim its leases */
+    link_t *link;    /* NULL: it may come back and claim its leases */
+    uint64_t serial; /* of the newest link that it was on */
     node_t of_link;
     name_t *name;
     name_t *identity; /* NULL after a restart, until it registers */
@@ -259,7 +263,8 @@ struct subscription {
     space_t *space;
     node_t of_link;
     node_t of_space;
-    node_t stream; /* in the link's list of those that have something to send */
+    node_t starting; /* in the engine's list of those whose start is not durable yet */
+    node_t stream;   /* in the link's list of those that have something to send */
     filter_copy_t *filter;
     stream_phase_t phase;
     stream_sent_t last;
@@ -371,6 +376,8 @@ struct engine {
     map_t workers;
     map_t links;
     uint32_t spaces_made;
+    uint32_t spaces_used; /* with events */
+    uint64_t hellos;
     wheel_t fine;   /* mono: leases, delays, links, deadlines */
     wheel_t coarse; /* wall: expiry of queued tasks */
     node_t lazy;    /* details with a change that may wait, by due time */
@@ -410,6 +417,7 @@ struct engine {
     node_t jobs;       /* reads that wait to be given away */
     node_t jobs_given; /* reads that readers have */
 
+    node_t starting;   /* subscriptions, by the batch of their start */
     uint64_t streamed; /* newest batch whose events subscribers may see */
     node_t ring;       /* blocks of all namespaces, oldest first */
     size_t ring_bytes;

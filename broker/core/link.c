@@ -131,10 +131,10 @@ void link_heard (engine_t *self, link_t *link)
     link->heard = self->mono;
     if (!link->established)
         return;
-    bool changed = link->silent || link->stalled || link->gone_due != 0;
+    bool changed = link->silent || link->stalled || link->suspect || link->gone_due != 0;
     if (link->gone_due != 0 || link->silent)
         wheel_arm (&self->fine, &link->alarm, self->mono + silence_ms (self));
-    link->silent = link->stalled = false;
+    link->silent = link->stalled = link->suspect = false;
     link->gone_due = 0;
     if (!changed)
         return;
@@ -240,6 +240,7 @@ void on_hello (call_t *call)
     link->space->links++;
     link->identity = names_keep (&self->names, call->identity);
     link->heard = self->mono;
+    link->serial = ++self->hellos;
     secrets_take (&self->secrets, link->token, sizeof (link->token));
     wheel_arm (&self->fine, &link->alarm, self->mono + silence_ms (self));
     send_welcome (call);

@@ -34,6 +34,8 @@ void engine_restore_ns (engine_t *self, const char *name, uint64_t last_seq)
 {
     space_t *space = space_make (self, name);
     space->last_seq = space->durable_seq = last_seq;
+    if (last_seq > 0)
+        self->spaces_used++;
 }
 
 /* ---- Live tasks ------------------------------------------------------------------------------------------- */

@@ -31,6 +31,19 @@ static void wake_space (engine_t *self, space_t *space)
         stream_wake (self, LIST_ITEM (node, subscription_t, of_space));
 }
 
+/* A start that rested on a batch is true now. */
+static void wake_started (engine_t *self)
+{
+    for (node_t *node = list_first (&self->starting); node != NULL;
+         node = list_first (&self->starting)) {
+        subscription_t *subscription = LIST_ITEM (node, subscription_t, starting);
+        if (subscription->start_batch > self->durable)
+            return;
+        list_unlink (node);
+        stream_wake (self, subscription);
+    }
+}
+
 void stream_durable (engine_t *self)
 {
     for (node_t *node = self->ring.prev; node != &self->ring; node = node->prev) {
@@ -44,6 +57,7 @@ void stream_durable (engine_t *self)
         wake_space (self, block->space);
     }
     self->streamed = self->durable;
+    wake_started (self);
 }
 
 /* ---- Waking, ending ---------------------------------------------------------------------------------------- */
@@ -83,6 +97,7 @@ void stream_close (engine_t *self, subscription_t *subscription)
 {
     if (self->left_stream == subscription)
         self->left_stream = NULL;
+    list_remove (&subscription->starting);
     list_remove (&subscription->stream);
     list_remove (&subscription->of_link);
     list_remove (&subscription->of_space);

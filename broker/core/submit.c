@@ -163,6 +163,8 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
         return existing (call, &by_key, digest);
     if (self->tasks.count >= self->config.live_tasks_max)
         return (answer_t){.code = TMQ_LIMIT, .text = "too many live tasks"};
+    if (space->last_seq == 0 && self->spaces_used >= SPACES_MAX)
+        return (answer_t){.code = TMQ_LIMIT, .text = "too many namespaces"};
     self->open.inputs++;
     task_t *task = accept_task (call, spec, payload, digest);
     return (answer_t){.id = task->id, .status = task->status};

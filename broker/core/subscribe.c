@@ -135,7 +135,10 @@ void on_subscribe (call_t *call)
         return;
     answer_subscribed (self, link, call->request->id, subscription->cursor,
                        subscription->start_batch);
-    stream_wake (self, subscription);
+    if (subscription->start_batch > self->durable)
+        list_push_back (&self->starting, &subscription->starting);
+    else
+        stream_wake (self, subscription);
 }
 
 void subscription_started (engine_t *self, job_t *job)

@@ -122,8 +122,13 @@ void on_register (call_t *call)
         reply_code (call, TMQ_DENIED, "the worker's id belongs to somebody else");
         return;
     }
+    if (link->serial < worker->serial) { /* it came late: the worker is on a newer link */
+        reply_code_at_once (call, TMQ_NO_LINK, NULL, 0);
+        return;
+    }
     worker_detach (self, worker);
     worker->link = link;
+    worker->serial = link->serial;
     list_push_back (&link->workers, &worker->of_link);
     link->workers_count++;
     if (worker->identity == NULL)

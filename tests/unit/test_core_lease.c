@@ -388,6 +388,34 @@ static void an_assignment_that_cannot_be_delivered_is_queued_again (void **state
     assert_int_equal (rig_task (rig, 0, 1)->attempt, 2);
 }
 
+static void a_worker_whose_lease_ran_out_gets_nothing_before_it_is_heard (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.lease_ms = 1000;
+    rig_submit_spec (rig, 0, 1, &spec, "");
+    rig_register (rig, 1, WORKER, "q", 1);
+    rig_settle (rig);
+    rig_advance (rig, 3000); /* not silent yet, but it let a lease run out */
+    assert_int_equal (rig_assignments (rig, 1), 1);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
+    heartbeat (rig, 1);
+    rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, 1), 2);
+}
+
+static void a_register_that_comes_late_does_not_move_the_worker_back (void **state)
+{
+    rig_t *rig = *state;
+    rig_link (rig, 2, "default");
+    rig_register (rig, 2, WORKER, "q", 1);
+    uint64_t late = rig_register (rig, 1, WORKER, "q", 1); /* by the older link */
+    rig_submit (rig, 0, 1, "q", "");
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 1, late), TMQ_NO_LINK);
+    assert_int_equal (rig_assignments (rig, 2), 1);
+}
+
 /* ---- Restarts ---- */
 
 static void a_restart_gives_each_live_lease_a_fresh_term (void **state)
@@ -517,6 +545,8 @@ int main (void)
         TEST (any_message_ends_the_suspicion),
         TEST (a_silent_worker_gets_nothing_new_and_keeps_its_lease),
         TEST (an_assignment_that_cannot_be_delivered_is_queued_again),
+        TEST (a_worker_whose_lease_ran_out_gets_nothing_before_it_is_heard),
+        TEST (a_register_that_comes_late_does_not_move_the_worker_back),
         TEST (a_restart_gives_each_live_lease_a_fresh_term),
         TEST (a_worker_that_does_not_come_back_loses_its_lease),
         TEST (queued_tasks_keep_their_order_over_a_restart),

@@ -239,6 +239,19 @@ static void a_live_subscriber_sees_each_event_once (void **state)
     assert_int_equal (seen.upto, 40);
 }
 
+static void a_start_that_is_not_durable_yet_is_not_forgotten (void **state)
+{
+    rig_t *rig = *state;
+    rig_link (rig, 2, "other");
+    rig_submit (rig, 0, 1, "q", "");
+    uint64_t request = rig_subscribe (rig, 2, 7, 0); /* nothing happens in its own namespace */
+    rig_outputs (rig);
+    assert_null (rig_reply (rig, 2, request));
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 2, request), TMQ_OK);
+    assert_true (seen_by (rig, 2, 7, true).live);
+}
+
 static void an_event_says_what_happened (void **state)
 {
     rig_t *rig = *state;
@@ -724,6 +737,7 @@ int main (void)
         TEST (a_peer_without_a_link_is_told_so),
         TEST (a_token_belongs_to_its_connection),
         TEST (a_live_subscriber_sees_each_event_once),
+        TEST (a_start_that_is_not_durable_yet_is_not_forgotten),
         TEST (an_event_says_what_happened),
         TEST (a_late_subscriber_is_served_from_the_ring),
         TEST_SMALL_RING (one_before_the_ring_is_served_from_the_tables),
