@@ -211,13 +211,18 @@ static void catch_signals (watching_t *self)
 static void watch_loop (watching_t *self)
 {
     struct pollfd fds[] = {{tmq_client_fd (self->app->client), POLLIN, 0},
-                           {self->signals, POLLIN, 0}};
+                           {self->signals, POLLIN, 0},
+                           {STDOUT_FILENO, 0, 0}};
     for (;;) {
         drain_events (self);
         if (self->done)
             return;
-        if (poll (fds, 2, pause_ms (self)) < 0 && errno != EINTR)
+        if (poll (fds, 3, pause_ms (self)) < 0 && errno != EINTR) {
+            self->code = code_error (self->app, TMQ_SYSTEM, NULL, "poll: %s", strerror (errno));
             return;
+        }
+        if (fds[2].revents & POLLERR)
+            return; /* nobody reads any more: `watch | head` ends at once */
         if (fds[1].revents)
             take_signal (self);
         drop_completions (self);

@@ -17,6 +17,9 @@ out_lines 1
 run 0 taskctl -o id wait "$good"
 out "$good"
 
+run 0 taskctl -o id wait "$good" "$good"
+out_lines 2
+
 submit jobs --data 100
 bad=$id
 run 8 taskctl wait "$good" "$bad"

@@ -79,6 +79,10 @@ out_lines 4
 [ "$(sed -n 's/.*"task_id":"\([^"]*\)".*/\1/p' out | sort -u | wc -l)" -eq 4 ] ||
     fail 'a task is shown twice'
 
+# It ends when nobody reads any more, also when nothing happens.
+run 0 sh -c 'taskctl -o jsonl watch --since 0 | head -n 1'
+out_lines 1
+
 # Signals end it in order, with the cursor.
 spawn stopped taskctl watch --since 0
 eventually test -s stopped.out
