@@ -27,7 +27,7 @@ uint64_t batch_to_wait_for (const engine_t *self)
     return batch_is_empty (self) ? self->open.no - 1 : self->open.no;
 }
 
-/* ---- What changes ---------------------------------------------------------------------------------- */
+/* What changes. */
 
 void batch_touch (engine_t *self, task_t *task)
 {
@@ -157,7 +157,7 @@ void batch_add_removal (engine_t *self, space_t *space, int64_t number, const tm
     fifo_push (&self->removal_notes, note);
 }
 
-/* ---- Images ------------------------------------------------------------------------------------------- */
+/* Images. */
 
 static const char *or_empty (const char *text)
 {
@@ -243,7 +243,7 @@ static record_t *image_of (task_t *task, size_t *bytes)
     return record_new (&view);
 }
 
-/* ---- Closing the batch ---------------------------------------------------------------------------------- */
+/* Closing the batch. */
 
 static void take_records (open_batch_t *open, batch_t *batch)
 {
@@ -337,7 +337,7 @@ size_t engine_batch_inputs (const engine_t *self)
     return self->open.inputs;
 }
 
-/* ---- Durable, written ------------------------------------------------------------------------------------- */
+/* Durable, written. */
 
 void engine_durable (engine_t *self, uint64_t batch, now_t now)
 {
@@ -475,7 +475,7 @@ void batch_clear (engine_t *self)
     self->cached_bytes = 0;
 }
 
-/* ---- What is pending (A12, A19) ------------------------------------------------------------------------- */
+/* What is pending (A12, A19). */
 
 size_t engine_pending_inputs (const engine_t *self)
 {

@@ -11,7 +11,7 @@
 #include "core/engine_private.h"
 #include "types.h"
 
-/* ---- Events ------------------------------------------------------------------------------------------ */
+/* Events. */
 
 static void add_event (engine_t *self, space_t *space, event_t *event)
 {
@@ -73,7 +73,7 @@ void change_apply (engine_t *self, task_t *task, task_input_t input, const cause
     task->last_seq = event.seq;
 }
 
-/* ---- A queued task's place ------------------------------------------------------------------------------ */
+/* A queued task's place. */
 
 bool task_is_expired (const engine_t *self, const task_t *task)
 {
@@ -122,7 +122,7 @@ void change_unplace (engine_t *self, task_t *task)
     }
 }
 
-/* ---- The end of a task ------------------------------------------------------------------------------------ */
+/* The end of a task. */
 
 /* S14: readable for at least the smaller of its ttl and 24 h after its end. */
 static void extend_expiry (task_t *task, int64_t finished_at)
@@ -181,7 +181,7 @@ void change_expire (engine_t *self, task_t *task)
     change_fail (self, task, INPUT_EXPIRE, NULL);
 }
 
-/* ---- The end of an attempt --------------------------------------------------------------------------------- */
+/* The end of an attempt. */
 
 int64_t change_backoff_ms (engine_t *self, const task_t *task, uint32_t times)
 {
@@ -278,7 +278,7 @@ void change_lose (engine_t *self, task_t *task, const char *why)
     change_requeue (self, task, INPUT_LOSE, change_backoff_ms (self, task, task->failures), &cause);
 }
 
-/* ---- Removal (S16) --------------------------------------------------------------------------------------------- */
+/* Removal (S16). */
 
 void change_remove (engine_t *self, space_t *space, const record_t *record)
 {

@@ -13,7 +13,7 @@
 
 #include "core/engine_private.h"
 
-/* ---- Leases ------------------------------------------------------------------------------------------- */
+/* Leases. */
 
 void lease_arm (engine_t *self, task_t *task, int64_t lease_ms)
 {
@@ -76,7 +76,7 @@ void lease_give (engine_t *self, worker_t *worker, task_t *task)
     self->counts.claimed++;
 }
 
-/* ---- Workers -------------------------------------------------------------------------------------------- */
+/* Workers. */
 
 worker_t *worker_find (const engine_t *self, const space_t *space, const uint8_t *id)
 {
@@ -180,7 +180,7 @@ void worker_drop_leases (engine_t *self, worker_t *worker, bool lost, const char
     worker->kept = false;
 }
 
-/* ---- Dispatch --------------------------------------------------------------------------------------------- */
+/* Dispatch. */
 
 void dispatch_queue_changed (engine_t *self, queue_t *queue)
 {

@@ -12,7 +12,7 @@
 
 #include "core/engine_private.h"
 
-/* ---- First in, first out ------------------------------------------------------------------------ */
+/* First in, first out. */
 
 void fifo_push (fifo_t *self, void *item)
 {
@@ -50,7 +50,7 @@ void fifo_free (fifo_t *self)
     *self = (fifo_t){0};
 }
 
-/* ---- Life --------------------------------------------------------------------------------------- */
+/* Life. */
 
 static void prepare (engine_t *self)
 {
@@ -192,7 +192,7 @@ void engine_set_full (engine_t *self, bool full)
     self->full = full;
 }
 
-/* ---- The clock (S27) ------------------------------------------------------------------------------ */
+/* The clock (S27). */
 
 static void rearm_scheduled (engine_t *self)
 {
@@ -230,7 +230,7 @@ int64_t engine_expiry_ms (const engine_t *self)
     return self->wall - self->leap_ms;
 }
 
-/* ---- Namespaces and queues ------------------------------------------------------------------------- */
+/* Namespaces and queues. */
 
 space_t *space_find (const engine_t *self, const char *name)
 {
@@ -300,7 +300,7 @@ void queue_release (engine_t *self, queue_t *queue)
     free (queue);
 }
 
-/* ---- Requests ---------------------------------------------------------------------------------------- */
+/* Requests. */
 
 typedef struct handler {
     const char *name;
@@ -433,7 +433,7 @@ void engine_refuse (engine_t *self, peer_t peer, uint64_t request, tmq_code_t co
     reply_to (self, link, request, code, text, 0);
 }
 
-/* ---- Deadlines ------------------------------------------------------------------------------------------ */
+/* Deadlines. */
 
 static void task_alarm (engine_t *self, task_t *task)
 {

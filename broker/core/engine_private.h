@@ -37,7 +37,7 @@ typedef struct call {
     size_t body_bytes;
 } call_t;
 
-/* ---- engine.c ---- */
+/* engine.c. */
 
 void fifo_push (fifo_t *self, void *item);
 void *fifo_pop (fifo_t *self); /* NULL when empty */
@@ -55,7 +55,7 @@ void queue_release (engine_t *self, queue_t *queue);
 void engine_clear (engine_t *self); /* everything that a reset forgets */
 void engine_clock (engine_t *self, now_t now);
 
-/* ---- lookup.c ---- */
+/* lookup.c. */
 
 /* Where a task is: in memory, in the answers of this drain's look-up, or gone and why. */
 typedef struct found {
@@ -78,7 +78,7 @@ bool record_is_expired (const engine_t *self, const record_t *record);
 buf_t *lookup_payload (const engine_t *self, const space_t *space, const uint8_t *id);
 void lookup_clear (engine_t *self);
 
-/* ---- batch.c ---- */
+/* batch.c. */
 
 bool batch_is_empty (const engine_t *self);
 /* The batch that what is computed now must wait for (A7). */
@@ -101,7 +101,7 @@ bool engine_is_overloaded (const engine_t *self);
 attempt_note_t *attempt_note_find (const engine_t *self, int64_t number, uint32_t attempt);
 removal_note_t *removal_note_find (const engine_t *self, const space_t *space, const uint8_t *id);
 
-/* ---- change.c ---- */
+/* change.c. */
 
 /* Why a task changes, for its event. */
 typedef struct cause {
@@ -133,7 +133,7 @@ int64_t change_backoff_ms (engine_t *self, const task_t *task, uint32_t times);
 void change_remove (engine_t *self, space_t *space, const record_t *record);
 bool task_is_expired (const engine_t *self, const task_t *task);
 
-/* ---- dispatch.c ---- */
+/* dispatch.c. */
 
 void dispatch_queue_changed (engine_t *self, queue_t *queue); /* look at it at the end */
 void dispatch_run (engine_t *self);
@@ -153,7 +153,7 @@ void worker_release (engine_t *self,
                      worker_t *worker); /* frees it when it is gone and holds nothing */
 void worker_detach (engine_t *self, worker_t *worker); /* from its link and queues */
 
-/* ---- release.c ---- */
+/* release.c. */
 
 /* A packed field of a BrokerMessage (see engine_t.scratch) for the link, held until batch is
  * durable; 0 leaves at once. Keeps the body once more. */
@@ -173,7 +173,7 @@ void release_forget_left (engine_t *self);
 void release_drop_items (link_t *link);
 void release_clear (engine_t *self);
 
-/* ---- link.c ---- */
+/* link.c. */
 
 link_t *link_find (const engine_t *self, peer_t peer);
 /* For peers without a link too: their answers need a place to wait in. */
@@ -189,7 +189,7 @@ void on_hello (call_t *call);
 void on_goodbye (call_t *call);
 void on_heartbeat (call_t *call);
 
-/* ---- requests by family ---- */
+/* requests by family. */
 
 void on_submit (call_t *call);
 void on_get (call_t *call);
@@ -216,7 +216,7 @@ void on_fail (call_t *call);
 void on_release (call_t *call);
 void on_leave (call_t *call);
 
-/* ---- worker.c, outcome.c ---- */
+/* worker.c, outcome.c. */
 
 /* The lease is the one under which the task is held now. */
 bool lease_is_current (const engine_t *self, const task_t *task, const Taskmq__Lease *lease);
@@ -225,12 +225,12 @@ bool attempt_of_is (const found_t *found, const Taskmq__Lease *lease);
 tmq_status_t found_status (const found_t *found); /* NONE when it is gone */
 void cancel_acknowledge (call_t *call, task_t *task);
 
-/* ---- wait.c ---- */
+/* wait.c. */
 
 void wait_task_ended (engine_t *self, task_t *task);
 void wait_drop (engine_t *self, wait_t *wait);
 
-/* ---- list.c: reads ---- */
+/* list.c: reads. */
 
 /* A read in the link's namespace, to be given away once the batch `need` is written back. */
 job_t *job_new (engine_t *self, link_t *link, read_kind_t kind, uint64_t need);
@@ -239,7 +239,7 @@ void jobs_clear (engine_t *self); /* forgets those that wait, and for whom the o
 /* A copy of a filter in one allocation, to be freed with free (). filter NULL: no condition. */
 filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter);
 
-/* ---- scan.c ---- */
+/* scan.c. */
 
 /* What an event's packed form says, as far as filters and cursors need it. Texts are not
  * NUL-terminated. */
@@ -262,7 +262,7 @@ bool scan_event (const uint8_t **at, const uint8_t *end, scanned_t *out);
 bool filter_takes_event (const filter_copy_t *filter, const scanned_t *event);
 bool filter_takes_record (const filter_copy_t *filter, const record_t *record);
 
-/* ---- ring.c ---- */
+/* ring.c. */
 
 /* What one message shall carry. */
 typedef struct cut {
@@ -287,7 +287,7 @@ bool ring_holds (const space_t *space, uint64_t seq);
 buf_t *cut_from_ring (space_t *space, cut_t *cut);
 buf_t *cut_from_page (const event_block_t *page, size_t count, cut_t *cut);
 
-/* ---- stream.c ---- */
+/* stream.c. */
 
 void stream_durable (engine_t *self);
 /* It may have something to send: look at it before the next output. */
@@ -302,7 +302,7 @@ void stream_notices (engine_t *self);
 void stream_acknowledge (engine_t *self, subscription_t *subscription, uint64_t upto);
 void subscription_started (engine_t *self, job_t *job); /* subscribe.c: READ_SINCE answered */
 
-/* ---- pack.c ---- */
+/* pack.c. */
 
 typedef struct event {
     uint64_t seq;

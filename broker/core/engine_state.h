@@ -39,7 +39,7 @@ enum {
 /* What the alarms are members of. */
 enum { ALARM_TASK = 1, ALARM_WAIT, ALARM_LINK, ALARM_STREAM };
 
-/* ---- Numbers ------------------------------------------------------------------------------------ */
+/* Numbers. */
 
 /* Counters and gauges of `stats`, each with its meaning. */
 #define ENGINE_COUNTER_MAP(X)                                                                      \
@@ -78,7 +78,7 @@ typedef struct counts {
 #undef X
 } counts_t;
 
-/* ---- Namespaces ---------------------------------------------------------------------------------- */
+/* Namespaces. */
 
 /* A block of the ring: the events of one batch. */
 typedef struct ring_block {
@@ -121,7 +121,7 @@ struct space {
     char name[TMQ_NAME_LENGTH_MAX + 1];
 };
 
-/* ---- Links and what leaves ----------------------------------------------------------------------- */
+/* Links and what leaves. */
 
 typedef enum item_kind { ITEM_REPLY = 1, ITEM_ASSIGNMENT, ITEM_CANCEL, ITEM_NOTICE } item_kind_t;
 
@@ -166,7 +166,7 @@ struct link {
     size_t waits_count; /* ids */
 };
 
-/* ---- Workers ---------------------------------------------------------------------------------------- */
+/* Workers. */
 
 /* A worker's place at one queue. */
 typedef struct seat {
@@ -195,7 +195,7 @@ struct worker {
     bool waiting;      /* its seats stand in the queues' lists */
 };
 
-/* ---- Waits ---------------------------------------------------------------------------------------------- */
+/* Waits. */
 
 typedef struct wait wait_t;
 
@@ -216,7 +216,7 @@ struct wait {
     wait_entry_t entries[];
 };
 
-/* ---- Reads ---------------------------------------------------------------------------------------------- */
+/* Reads. */
 
 /* A filter as the engine keeps it: one allocation, with the lists that a read_t points to. */
 typedef struct filter_copy {
@@ -241,7 +241,7 @@ typedef struct job {
     char ns[TMQ_NAME_LENGTH_MAX + 1]; /* a reader may outlive the namespace's object */
 } job_t;
 
-/* ---- Subscriptions ---------------------------------------------------------------------------------------- */
+/* Subscriptions. */
 
 /* An event batch that left and is not yet acknowledged. */
 typedef struct sent {
@@ -296,7 +296,7 @@ struct subscription {
     bool snapshot_told;      /* the message with `last` has left */
 };
 
-/* ---- The engine --------------------------------------------------------------------------------------------- */
+/* The engine. */
 
 /* A batch that was taken and is not yet written back. */
 typedef struct taken {

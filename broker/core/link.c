@@ -14,7 +14,7 @@
 
 #include "core/engine_private.h"
 
-/* ---- The table --------------------------------------------------------------------------------------- */
+/* The table. */
 
 static uint32_t peer_hash (const engine_t *self, peer_t peer)
 {
@@ -65,7 +65,7 @@ void link_unreference (engine_t *self, link_t *link)
     link_free_if_idle (self, link);
 }
 
-/* ---- The end ------------------------------------------------------------------------------------------- */
+/* The end. */
 
 static void close_workers (engine_t *self, link_t *link, bool goodbye)
 {
@@ -113,7 +113,7 @@ void link_close (engine_t *self, link_t *link)
     link_free_if_idle (self, link);
 }
 
-/* ---- Hearing from it --------------------------------------------------------------------------------------- */
+/* Hearing from it. */
 
 static int64_t silence_ms (const engine_t *self)
 {
@@ -183,7 +183,7 @@ bool link_token_is (const link_t *link, const ProtobufCBinaryData *token)
            sodium_memcmp (token->data, link->token, sizeof (link->token)) == 0;
 }
 
-/* ---- Requests ---------------------------------------------------------------------------------------------- */
+/* Requests. */
 
 static void send_welcome (call_t *call)
 {

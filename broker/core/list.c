@@ -14,7 +14,7 @@
 
 #include "core/engine_private.h"
 
-/* ---- Jobs ---------------------------------------------------------------------------------------------- */
+/* Jobs. */
 
 job_t *job_new (engine_t *self, link_t *link, read_kind_t kind, uint64_t need)
 {
@@ -76,7 +76,7 @@ bool engine_wants_flush (const engine_t *self)
     return false;
 }
 
-/* ---- Filters ----------------------------------------------------------------------------------------------- */
+/* Filters. */
 
 /* Copies of a filter's parts are placed one after the other in its own allocation. */
 typedef struct place {
@@ -176,7 +176,7 @@ filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter)
     return self;
 }
 
-/* ---- Requests -------------------------------------------------------------------------------------------------- */
+/* Requests. */
 
 /* A list cursor: the number that the next page begins below, and what it was made for. */
 typedef struct list_cursor {
@@ -271,7 +271,7 @@ void on_task_events (call_t *call)
     job->read.limit = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
 }
 
-/* ---- Answers -------------------------------------------------------------------------------------------------------- */
+/* Answers. */
 
 /* Appends as many tasks as the envelope takes. Returns how many. */
 static size_t pack_page (engine_t *self, bytes_t *out, const read_t *read)

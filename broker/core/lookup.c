@@ -10,7 +10,7 @@
 
 #include "core/engine_private.h"
 
-/* ---- Keys ---------------------------------------------------------------------------------------- */
+/* Keys. */
 
 uint32_t task_hash (const engine_t *self, const space_t *space, const uint8_t *id)
 {
@@ -36,7 +36,7 @@ uint32_t dedup_hash (const engine_t *self, const space_t *space, const char *own
     return secrets_hash (&self->secrets, bytes, (size_t) (at - bytes));
 }
 
-/* ---- Finding --------------------------------------------------------------------------------------- */
+/* Finding. */
 
 task_t *lookup_task (const engine_t *self, const space_t *space, const uint8_t *id)
 {
@@ -165,7 +165,7 @@ bool lookup_attempt (const engine_t *self, const space_t *space, const uint8_t *
     return true;
 }
 
-/* ---- Wanting ---------------------------------------------------------------------------------------- */
+/* Wanting. */
 
 static lookup_t *want (key_list_t *keys, lookup_kind_t kind, const space_t *space)
 {
@@ -306,7 +306,7 @@ void engine_want_payloads (engine_t *self, key_list_t *keys)
     }
 }
 
-/* ---- Answers ------------------------------------------------------------------------------------------ */
+/* Answers. */
 
 void lookup_clear (engine_t *self)
 {

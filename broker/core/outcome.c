@@ -15,7 +15,7 @@
 #include "ids.h"
 #include "types.h"
 
-/* ---- Repeats --------------------------------------------------------------------------------------------- */
+/* Repeats. */
 
 tmq_status_t found_status (const found_t *found)
 {
@@ -98,7 +98,7 @@ static void answer_late (call_t *call, const found_t *found, const Taskmq__Lease
         answer_stale (call);
 }
 
-/* ---- Reports --------------------------------------------------------------------------------------------------- */
+/* Reports. */
 
 void cancel_acknowledge (call_t *call, task_t *task)
 {

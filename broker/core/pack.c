@@ -114,7 +114,7 @@ void pack_event (bytes_t *out, const event_t *event)
     bytes_close (out, mark);
 }
 
-/* ---- Tasks --------------------------------------------------------------------------------------------- */
+/* Tasks. */
 
 tmq_phase_t task_phase (const task_t *task)
 {
@@ -193,7 +193,7 @@ void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_
     bytes_close (out, mark);
 }
 
-/* ---- Workers --------------------------------------------------------------------------------------------- */
+/* Workers. */
 
 void pack_assignment (bytes_t *out, const worker_t *worker, const task_t *task)
 {

@@ -9,7 +9,7 @@
 #include "core/engine_private.h"
 #include "types.h"
 
-/* ---- Answers ------------------------------------------------------------------------------------------- */
+/* Answers. */
 
 static void answer_task (call_t *call, const record_t *record, tmq_phase_t phase, buf_t *body)
 {
@@ -95,7 +95,7 @@ void on_payload (call_t *call)
         answer_task (call, record, phase_of (call->engine, &found), payload);
 }
 
-/* ---- cancel ------------------------------------------------------------------------------------------------ */
+/* cancel. */
 
 /* The worker is told at once, and again with each renewal (S7). */
 static void tell_worker (engine_t *self, const task_t *task, const char *message)

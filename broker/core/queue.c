@@ -11,7 +11,7 @@
 
 #include "core/memory.h"
 
-/* ---- The heap of returned tasks -----------------------------------------------------------------
+/* The heap of returned tasks.
  * A pairing heap inside the tasks: `returned` is the first child, place.next the next sibling,
  * place.prev the previous sibling, or the parent for a first child. A node_t's address stands for
  * its task. */
@@ -82,7 +82,7 @@ static task_t *heap_remove (task_t *root, task_t *task)
     return heap_meld (root, children);
 }
 
-/* ---- The order ---------------------------------------------------------------------------------- */
+/* The order. */
 
 void queue_init (queue_t *self, space_t *space, const char *name)
 {

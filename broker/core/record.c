@@ -69,7 +69,7 @@ size_t buf_length (const buf_t *self)
     return self == NULL ? 0 : self->length;
 }
 
-/* ---- Tasks ------------------------------------------------------------------------------------ */
+/* Tasks. */
 
 static size_t string_room (const char *text)
 {
@@ -163,7 +163,7 @@ tmq_phase_t record_phase (const record_t *self, int64_t wall_ms)
     return self->status == TMQ_STATUS_WORKING ? TMQ_PHASE_LEASED : TMQ_PHASE_NONE;
 }
 
-/* ---- The commit batch and reads ---------------------------------------------------------------- */
+/* The commit batch and reads. */
 
 /* The names of blocks and removals are the batch's own copies. */
 static void blocks_free (event_block_t *blocks, size_t count)

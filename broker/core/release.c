@@ -20,7 +20,7 @@
 /* Numbers of the fields of Reply in taskmq.proto. */
 enum { REPLY_ID = 1, REPLY_CODE = 2, REPLY_TEXT = 3, REPLY_RETRY = 4, REPLY_MORE = 5 };
 
-/* ---- Items ------------------------------------------------------------------------------------------ */
+/* Items. */
 
 static void item_free (item_t *item)
 {
@@ -90,7 +90,7 @@ void release_drop_items (link_t *link)
     link->notices = 0;
 }
 
-/* ---- Replies --------------------------------------------------------------------------------------------- */
+/* Replies. */
 
 bytes_t *reply_open (engine_t *self, uint64_t request, tmq_code_t code, const char *text,
                      uint32_t retry_after_ms, bool more, bytes_mark_t *mark)
@@ -136,7 +136,7 @@ void reply_code_at_once (call_t *call, tmq_code_t code, const char *text, uint32
     reply_close (call->engine, call->link, mark, 0, NULL);
 }
 
-/* ---- Messages ---------------------------------------------------------------------------------------------- */
+/* Messages. */
 
 void release_forget_left (engine_t *self)
 {
@@ -269,7 +269,7 @@ bool engine_output_next (engine_t *self, output_t *out)
     return false;
 }
 
-/* ---- A message that the transport refused ---------------------------------------------------------------- */
+/* A message that the transport refused. */
 
 static void queue_again (engine_t *self, const link_t *link, const item_t *item)
 {

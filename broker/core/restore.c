@@ -38,7 +38,7 @@ void engine_restore_ns (engine_t *self, const char *name, uint64_t last_seq)
         self->spaces_used++;
 }
 
-/* ---- Live tasks ------------------------------------------------------------------------------------------- */
+/* Live tasks. */
 
 static void restore_fields (task_t *task, const record_t *record)
 {
@@ -140,7 +140,7 @@ void engine_restore (engine_t *self, record_t *record)
     record_free (record);
 }
 
-/* ---- The fresh terms ---------------------------------------------------------------------------------------- */
+/* The fresh terms. */
 
 static void interrupt (engine_t *self, task_t *task)
 {
@@ -176,7 +176,7 @@ void engine_ready (engine_t *self, now_t now)
             fresh_term (self, task);
 }
 
-/* ---- Removal -------------------------------------------------------------------------------------------------- */
+/* Removal. */
 
 static bool is_due (const engine_t *self, const space_t *space, const record_t *record)
 {

@@ -13,7 +13,7 @@
 
 enum { WHOLE_BLOCK_BYTES = 4096 }; /* from here on a block is worth a message without a copy */
 
-/* ---- The ring -------------------------------------------------------------------------------------------- */
+/* The ring. */
 
 /* Forgets the oldest block; false when there is none. */
 static bool drop_oldest (engine_t *self)
@@ -58,7 +58,7 @@ static uint64_t block_last (const ring_block_t *block)
     return block->first_seq + block->count - 1;
 }
 
-/* ---- Cutting events ------------------------------------------------------------------------------------------ */
+/* Cutting events. */
 
 /* Walks one block from the cursor on. */
 static void cut_block (cut_t *cut, uint64_t first_seq, uint32_t count, buf_t *list)

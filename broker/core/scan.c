@@ -110,7 +110,7 @@ bool scan_event (const uint8_t **at, const uint8_t *end, scanned_t *out)
     return true;
 }
 
-/* ---- Filters --------------------------------------------------------------------------------------------- */
+/* Filters. */
 
 static bool same_text (const char *text, const uint8_t *bytes, size_t length)
 {

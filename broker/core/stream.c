@@ -23,7 +23,7 @@ enum {
     SEND_GAP = 7
 };
 
-/* ---- Waking, ending --------------------------------------------------------------- */
+/* Waking, ending. */
 
 static void wake_space (engine_t *self, space_t *space)
 {
@@ -60,7 +60,7 @@ void stream_durable (engine_t *self)
     wake_started (self);
 }
 
-/* ---- Waking, ending ---------------------------------------------------------------------------------------- */
+/* Waking, ending. */
 
 void stream_wake (engine_t *self, subscription_t *subscription)
 {
@@ -118,7 +118,7 @@ void stream_close (engine_t *self, subscription_t *subscription)
     free (subscription);
 }
 
-/* ---- Credit -------------------------------------------------------------------------------------------------- */
+/* Credit. */
 
 void stream_acknowledge (engine_t *self, subscription_t *subscription, uint64_t upto)
 {
@@ -145,7 +145,7 @@ static void remember_sent (subscription_t *subscription, uint64_t upto, size_t b
     subscription->unacked_bytes += bytes;
 }
 
-/* ---- Replay ------------------------------------------------------------------------------------------------------ */
+/* Replay. */
 
 static void set_gap (subscription_t *subscription, uint64_t to)
 {
@@ -228,7 +228,7 @@ void stream_read_done (engine_t *self, job_t *job)
     stream_wake (self, subscription);
 }
 
-/* ---- Messages --------------------------------------------------------------------------------------------------- */
+/* Messages. */
 
 static void pack_gap (engine_t *self, subscription_t *subscription)
 {
@@ -416,7 +416,7 @@ void stream_alarm (engine_t *self, subscription_t *subscription)
     stream_wake (self, subscription);
 }
 
-/* ---- Notices ------------------------------------------------------------------------------------------------------ */
+/* Notices. */
 
 static void send_notice (engine_t *self, subscription_t *subscription, const record_t *record)
 {

@@ -30,7 +30,7 @@ typedef struct answer {
     tmq_status_t status;
 } answer_t;
 
-/* ---- A new task ---------------------------------------------------------------------------------------- */
+/* A new task. */
 
 static uint32_t or_default (uint32_t value, uint32_t otherwise)
 {
@@ -90,7 +90,7 @@ static task_t *accept_task (call_t *call, const Taskmq__TaskSpec *spec, const ui
     return task;
 }
 
-/* ---- What is there already -------------------------------------------------------------------------------- */
+/* What is there already. */
 
 /* The few fields by which an existing task is judged, wherever it is. */
 typedef struct known {
@@ -170,7 +170,7 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
     return (answer_t){.id = task->id, .status = task->status};
 }
 
-/* ---- The request ---------------------------------------------------------------------------------------- */
+/* The request. */
 
 static void pack_answer (bytes_t *out, const answer_t *answer, const ProtobufCBinaryData *asked)
 {

@@ -19,7 +19,7 @@ static subscription_t *find (const link_t *link, uint64_t id)
     return NULL;
 }
 
-/* ---- subscribe ------------------------------------------------------------------------------------------- */
+/* subscribe. */
 
 static void start_at (subscription_t *self, uint64_t seq)
 {
@@ -155,7 +155,7 @@ void subscription_started (engine_t *self, job_t *job)
     stream_wake (self, subscription);
 }
 
-/* ---- credit, unsubscribe ---------------------------------------------------------------------------------- */
+/* credit, unsubscribe. */
 
 void on_credit (call_t *call)
 {

@@ -11,7 +11,7 @@
 
 #include "core/memory.h"
 
-/* ---- THE table ---------------------------------------------------------------------------------- */
+/* THE table. */
 
 enum { STATUS_COUNT = TMQ_STATUS_CANCELLED + 1 };
 
@@ -76,7 +76,7 @@ const transition_t *transition_find (tmq_status_t from, task_input_t input)
     return row->event == TMQ_EVENT_NONE ? NULL : row;
 }
 
-/* ---- Texts -------------------------------------------------------------------------------------- */
+/* Texts. */
 
 static const char *text_next (const char **at)
 {
@@ -143,7 +143,7 @@ void task_set_texts (task_t *self, const task_texts_t *texts, size_t labels_coun
     }
 }
 
-/* ---- Detail -------------------------------------------------------------------------------------- */
+/* Detail. */
 
 detail_t *task_detail (task_t *self)
 {
@@ -191,7 +191,7 @@ void task_clear (task_t *self)
     self->detail = NULL;
 }
 
-/* ---- Slab ---------------------------------------------------------------------------------------- */
+/* Slab. */
 
 enum { SLAB_CHUNK_TASKS = 1024 };
 

@@ -19,7 +19,7 @@
 #include "core/record.h"
 #include "core/wheel.h"
 
-/* ---- The state machine ------------------------------------------------------------------------ */
+/* The state machine. */
 
 /* What can happen to a task. Reserved for later work: ask, answer, adopt, retry, resume. */
 typedef enum task_input {
@@ -47,7 +47,7 @@ typedef struct transition {
 /* The row for this pair, or NULL when it is not permitted. from is NONE for a new task. */
 const transition_t *transition_find (tmq_status_t from, task_input_t input);
 
-/* ---- A live task -------------------------------------------------------------------------------- */
+/* A live task. */
 
 typedef struct queue queue_t;
 typedef struct worker worker_t;
@@ -159,7 +159,7 @@ static inline bool task_is_terminal (const task_t *self)
     return self->status >= TMQ_STATUS_COMPLETED;
 }
 
-/* ---- Memory for tasks --------------------------------------------------------------------------- */
+/* Memory for tasks. */
 
 /* Slab of tasks: chunks that never move, a list of free places. */
 typedef struct slab {

@@ -23,7 +23,7 @@ static void pack_item (bytes_t *out, const uint8_t *id, tmq_code_t code, tmq_sta
     bytes_close (out, mark);
 }
 
-/* ---- The list of those who wait for one task ----------------------------------------------------------- */
+/* The list of those who wait for one task. */
 
 static void attach (wait_entry_t *entry, task_t *task)
 {
@@ -59,7 +59,7 @@ static wait_entry_t *detach_first (task_t *task)
     return entry;
 }
 
-/* ---- Waits ------------------------------------------------------------------------------------------------ */
+/* Waits. */
 
 void wait_drop (engine_t *self, wait_t *wait)
 {

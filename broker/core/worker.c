@@ -13,7 +13,7 @@
 
 enum { REGISTERED_LEASES = 1, RENEWED_LEASES = 1 };
 
-/* ---- Leases -------------------------------------------------------------------------------------------- */
+/* Leases. */
 
 bool lease_is_current (const engine_t *self, const task_t *task, const Taskmq__Lease *lease)
 {
@@ -49,7 +49,7 @@ static tmq_code_t refresh (engine_t *self, const space_t *space, const worker_t 
     return task->status == TMQ_STATUS_CANCELLED ? TMQ_CANCELLED : TMQ_OK;
 }
 
-/* ---- register -------------------------------------------------------------------------------------------- */
+/* register. */
 
 static void take_seats (engine_t *self, worker_t *worker, const Taskmq__Register *request)
 {
@@ -144,7 +144,7 @@ void on_register (call_t *call)
     dispatch_worker_changed (self, worker);
 }
 
-/* ---- Credit, leave ----------------------------------------------------------------------------------------- */
+/* Credit, leave. */
 
 void on_worker_credit (call_t *call)
 {
@@ -173,7 +173,7 @@ void on_leave (call_t *call)
     reply_code (call, TMQ_OK, NULL);
 }
 
-/* ---- started, renew, push ------------------------------------------------------------------------------------ */
+/* started, renew, push. */
 
 /* The task that a report is about, or NULL when it was answered: another attempt took over, or the
  * task was cancelled meanwhile. */
@@ -268,7 +268,7 @@ void on_push (call_t *call)
     reply_code (call, TMQ_OK, NULL);
 }
 
-/* ---- The acknowledgement of a cancel --------------------------------------------------------------------------- */
+/* The acknowledgement of a cancel. */
 
 void on_cancel_ack (call_t *call)
 {

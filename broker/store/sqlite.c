@@ -85,7 +85,7 @@ static int64_t now_ms (void)
     return now_us () / 1000;
 }
 
-/* ---- The store thread ------------------------------------------------------------------------------- */
+/* The store thread. */
 
 static store_code_t write_back (sqlite_store_t *self, store_error_t *error)
 {
@@ -218,7 +218,7 @@ static void *store_run (void *context)
     return NULL;
 }
 
-/* ---- Commits ----------------------------------------------------------------------------------------- */
+/* Commits. */
 
 static store_code_t broken_code (sqlite_store_t *self, store_error_t *error)
 {
@@ -274,7 +274,7 @@ static void sqlite_flush (store_t *base)
     pthread_mutex_unlock (&self->lock);
 }
 
-/* ---- Reads ------------------------------------------------------------------------------------------- */
+/* Reads. */
 
 static store_code_t sqlite_load (store_t *base, lookup_t *keys, size_t count, store_error_t *error)
 {
@@ -415,7 +415,7 @@ static void sqlite_stats (store_t *base, store_stats_t *out)
     out->free_bytes = reserve_free_bytes (directory);
 }
 
-/* ---- Opening and closing ------------------------------------------------------------------------------ */
+/* Opening and closing. */
 
 typedef struct replay {
     tables_t *tables;

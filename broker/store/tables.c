@@ -169,7 +169,7 @@ const tables_meta_t *tables_meta (const tables_t *self)
     return &self->stored;
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------- */
+/* Writing. */
 
 static store_code_t write_removal (tables_t *self, const removal_t *removal, store_error_t *error)
 {
@@ -348,7 +348,7 @@ store_code_t tables_write (tables_t *self, const dirty_t *dirty, store_error_t *
     return code;
 }
 
-/* ---- Transactions --------------------------------------------------------------------------------- */
+/* Transactions. */
 
 store_code_t tables_begin (tables_t *self, store_error_t *error)
 {
@@ -405,7 +405,7 @@ void tables_rollback (tables_t *self)
     names_forget (&self->names);
 }
 
-/* ---- The log ---------------------------------------------------------------------------------------- */
+/* The log. */
 
 store_code_t tables_checkpoint_all (tables_t *self, store_error_t *error)
 {

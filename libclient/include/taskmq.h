@@ -81,7 +81,7 @@ extern "C" {
 #define TMQ_VERSION_PATCH 0
 #define TMQ_FOREVER UINT32_MAX
 
-/* ---- Version, names -------------------------------------------------------------------------- */
+/* Version, names. */
 
 /* Version of the library that runs, as major << 16 | minor << 8 | patch. */
 TMQ_API uint32_t tmq_version (void);
@@ -112,7 +112,7 @@ typedef struct tmq_error {
     char text[512];          /* for people, in English */
 } tmq_error_t;
 
-/* ---- Ids ------------------------------------------------------------------------------------- */
+/* Ids. */
 
 /* A new UUIDv7 by the system's clock and random numbers. Any thread; does not block. */
 TMQ_API void tmq_id_make (tmq_id_t *out);
@@ -121,7 +121,7 @@ TMQ_API void tmq_id_format (const tmq_id_t *id, char text[37]);
 /* TMQ_INVALID unless text is exactly a UUID of 36 characters; upper case is accepted. */
 TMQ_API int tmq_id_parse (tmq_id_t *out, const char *text);
 
-/* ---- Client ---------------------------------------------------------------------------------- */
+/* Client. */
 
 typedef struct tmq_client tmq_client_t;
 
@@ -199,7 +199,7 @@ typedef struct tmq_client_counter_values {
 /* Does not block. All zero for NULL and in a forked child. */
 TMQ_API void tmq_client_counters (tmq_client_counters_t *out, tmq_client_t *client);
 
-/* ---- Completions ----------------------------------------------------------------------------- */
+/* Completions. */
 
 typedef enum tmq_op {
     TMQ_OP_SUBMIT = 1, /* tmq_submit_start */
@@ -263,7 +263,7 @@ TMQ_API int tmq_client_poll (tmq_completion_t **out, size_t max, size_t *count,
 /* Frees the completion with what still belongs to it. Accepts NULL. */
 TMQ_API void tmq_completion_free (tmq_completion_t *completion);
 
-/* ---- Submit ---------------------------------------------------------------------------------- */
+/* Submit. */
 
 typedef struct tmq_label {
     const char *key;
@@ -326,7 +326,7 @@ TMQ_API int tmq_submit_batch (tmq_receipt_t *out, tmq_client_t *client, const tm
 TMQ_API int tmq_submit_batch_start (tmq_client_t *client, const tmq_submit_t *in, size_t count,
                                     uint32_t timeout_ms, void *user, tmq_error_t *error);
 
-/* ---- Tasks ----------------------------------------------------------------------------------- */
+/* Tasks. */
 
 struct tmq_task {
     tmq_id_t id;
@@ -495,7 +495,7 @@ TMQ_API int tmq_stats (tmq_stats_t **out, tmq_client_t *client, uint32_t timeout
 TMQ_API int tmq_stats_start (tmq_client_t *client, uint32_t timeout_ms, void *user,
                              tmq_error_t *error);
 
-/* ---- Events and subscriptions ---------------------------------------------------------------- */
+/* Events and subscriptions. */
 
 typedef enum tmq_item_kind {
     TMQ_ITEM_EVENT = 1, /* numbered, once, in order */
@@ -593,7 +593,7 @@ TMQ_API int tmq_subscription_next (tmq_event_t **out, tmq_subscription_t *subscr
  * not block. Codes: TMQ_TIMEOUT before the first confirmation. */
 TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscription);
 
-/* ---- Workers --------------------------------------------------------------------------------- */
+/* Workers. */
 
 typedef struct tmq_worker tmq_worker_t;
 
@@ -745,7 +745,7 @@ TMQ_API int tmq_worker_cancelled (tmq_worker_t *worker, const tmq_assignment_t *
 TMQ_API int tmq_worker_cancelled_start (tmq_worker_t *worker, const tmq_assignment_t *of,
                                         uint32_t timeout_ms, void *user, tmq_error_t *error);
 
-/* ---- The loop that most workers want --------------------------------------------------------- */
+/* The loop that most workers want. */
 
 /* How a handler ends its attempt. */
 typedef enum tmq_run_end {

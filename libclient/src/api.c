@@ -10,7 +10,7 @@
 #include "core_internal.h"
 #include "ids.h"
 
-/* ---- Submit ---------------------------------------------------------------------------------- */
+/* Submit. */
 
 static int submit_request (core_request_t **out, const tmq_submit_t *in, tmq_error_t *error)
 {
@@ -91,7 +91,7 @@ int tmq_submit_batch_start (tmq_client_t *client, const tmq_submit_t *in, size_t
     return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
 
-/* ---- One task -------------------------------------------------------------------------------- */
+/* One task. */
 
 /* Takes a task out of the answer. */
 static int call_for_task (tmq_task_t **out, tmq_client_t *client, core_request_t *request,
@@ -213,7 +213,7 @@ int tmq_resolve_start (tmq_client_t *client, const char *suffix, uint32_t timeou
     return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
 
-/* ---- Many tasks ------------------------------------------------------------------------------ */
+/* Many tasks. */
 
 int tmq_list (tmq_task_list_t **out, tmq_client_t *client, const tmq_list_query_t *in,
               uint32_t timeout_ms, tmq_error_t *error)
@@ -300,7 +300,7 @@ int tmq_events_start (tmq_client_t *client, const tmq_id_t *id, uint64_t before_
     return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
 
-/* ---- The broker ------------------------------------------------------------------------------ */
+/* The broker. */
 
 int tmq_ping (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
 {
@@ -347,7 +347,7 @@ int tmq_stats_start (tmq_client_t *client, uint32_t timeout_ms, void *user, tmq_
     return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
 
-/* ---- Wait ------------------------------------------------------------------------------------ */
+/* Wait. */
 
 int tmq_wait (tmq_status_t *out, tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,
               tmq_error_t *error)

@@ -180,7 +180,7 @@ int tmq_worker_progress (tmq_worker_t *self, const tmq_assignment_t *of,
     return code;
 }
 
-/* ---- What waits for an answer ---------------------------------------------------------------- */
+/* What waits for an answer. */
 
 /* One word about an attempt: a status message (op PUSH) or its end. */
 typedef struct word {

@@ -109,7 +109,7 @@ int core_worker_started (core_worker_t *self, const tmq_assignment_t *of, tmq_er
     return core_error (error, TMQ_OK, NULL);
 }
 
-/* ---- Progress and messages ------------------------------------------------------------------- */
+/* Progress and messages. */
 
 static void push_schedule (core_attempt_t *attempt)
 {
@@ -334,7 +334,7 @@ int core_worker_message (core_worker_t *self, const tmq_assignment_t *of, const 
     return TMQ_OK;
 }
 
-/* ---- The end --------------------------------------------------------------------------------- */
+/* The end. */
 
 static int check_outcome (const tmq_outcome_t *outcome, tmq_op_t op, tmq_error_t *error)
 {

@@ -19,7 +19,7 @@
 
 enum { LEAVE_MS = 500 };
 
-/* ---- Time and waiting ------------------------------------------------------------------------ */
+/* Time and waiting. */
 
 int64_t client_now_ms (void)
 {
@@ -53,7 +53,7 @@ bool client_wait (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_m
     return pthread_cond_timedwait (cond, &client->lock, &until) == 0;
 }
 
-/* ---- Completions ----------------------------------------------------------------------------- */
+/* Completions. */
 
 static void signal_fd (int fd)
 {
@@ -155,7 +155,7 @@ int tmq_client_poll (tmq_completion_t **out, size_t max, size_t *count, tmq_clie
     return code;
 }
 
-/* ---- Into the core and back ------------------------------------------------------------------ */
+/* Into the core and back. */
 
 int client_enter (tmq_client_t *client, tmq_error_t *error)
 {
@@ -264,7 +264,7 @@ int client_begin (tmq_client_t *client, core_request_t *request, uint32_t timeou
     return code;
 }
 
-/* ---- Objects of the client ------------------------------------------------------------------- */
+/* Objects of the client. */
 
 void client_object_add (tmq_client_t *client, client_object_t *object)
 {
@@ -286,7 +286,7 @@ void client_object_remove (client_object_t *object)
         object->next->previous = object->previous;
 }
 
-/* ---- Life ------------------------------------------------------------------------------------ */
+/* Life. */
 
 static bool copy_endpoints (tmq_client_t *client, const tmq_client_options_t *options)
 {

@@ -30,7 +30,7 @@ enum {
     REQUEST_SUBMIT = 20
 };
 
-/* ---- Life ------------------------------------------------------------------------------------ */
+/* Life. */
 
 static char *copy_text (const char *text)
 {
@@ -128,7 +128,7 @@ uint64_t core_random (core_t *self)
     return z ^ (z >> 31);
 }
 
-/* ---- Which connection ------------------------------------------------------------------------ */
+/* Which connection. */
 
 static bool has_connection (const core_t *self)
 {
@@ -282,7 +282,7 @@ bool core_goodbye_done (const core_t *self)
     return self->stage == CORE_LINK_FINAL;
 }
 
-/* ---- Hello and welcome ----------------------------------------------------------------------- */
+/* Hello and welcome. */
 
 static void say_hello (core_t *self)
 {
@@ -348,7 +348,7 @@ static bool hello_reply (core_t *self, core_request_t *request, const Taskmq__Re
     return true;
 }
 
-/* ---- Messages in ----------------------------------------------------------------------------- */
+/* Messages in. */
 
 static bool one_reply (core_t *self, const Taskmq__Reply *reply, core_bodies_t *bodies)
 {
@@ -414,7 +414,7 @@ uint64_t core_number_make (core_t *self)
     return ++self->requests.newest;
 }
 
-/* ---- Messages out ---------------------------------------------------------------------------- */
+/* Messages out. */
 
 /* A batch's fields are its items: the submit around them is written when it is sent, because items
  * may have been taken out. */
@@ -570,7 +570,7 @@ bool core_woken_next (core_t *self, core_woken_kind_t *kind, void **owner)
     return core_worker_woken (self, owner);
 }
 
-/* ---- Time ------------------------------------------------------------------------------------ */
+/* Time. */
 
 static void heartbeat (core_t *self)
 {

@@ -58,7 +58,7 @@ void core_free (core_t *self);
 /* Ends every open operation, subscription and worker with TMQ_CLOSED; later starts get it too. */
 void core_close (core_t *self);
 
-/* ---- The link -------------------------------------------------------------------------------- */
+/* The link. */
 
 /* The connection that is wanted now. A new number means a new connection: the old one is closed
  * without waiting for anything. */
@@ -107,7 +107,7 @@ void core_goodbye (core_t *self);
 /* True once the goodbye has been sent, or there is nobody to send it to. */
 bool core_goodbye_done (const core_t *self);
 
-/* ---- Answers --------------------------------------------------------------------------------- */
+/* Answers. */
 
 /* Whoever is to get the answer of an operation. */
 typedef struct core_target {
@@ -138,7 +138,7 @@ core_answer_t *core_subscription_answer (core_subscription_t *subscription);
 core_answer_t *core_worker_answer (core_worker_t *worker);
 bool core_woken_next (core_t *self, core_woken_kind_t *kind, void **owner);
 
-/* ---- Operations --------------------------------------------------------------------------------
+/* Operations.
  * First the request is made from its input, which needs no core and no lock; then it is started,
  * which takes it in any case. Both return 0 or a code, with a text in error (which may be NULL). */
 
@@ -167,7 +167,7 @@ int core_start (core_t *self, core_request_t *request, core_target_t target, int
 int core_wait (core_t *self, const tmq_id_t *ids, size_t count, core_target_t target,
                int64_t deadline_ms, int64_t now_ms, tmq_error_t *error);
 
-/* ---- Subscriptions --------------------------------------------------------------------------- */
+/* Subscriptions. */
 
 /* owner is what core_woken_next names. */
 int core_subscription_new (core_subscription_t **out, core_t *core,
@@ -181,7 +181,7 @@ int core_subscription_next (tmq_event_t **out, core_subscription_t *self, tmq_er
 /* The cursor behind everything that was taken. TMQ_TIMEOUT before the first confirmation. */
 int core_subscription_cursor (char out[48], const core_subscription_t *self);
 
-/* ---- Workers --------------------------------------------------------------------------------- */
+/* Workers. */
 
 int core_worker_new (core_worker_t **out, core_t *core, const tmq_worker_options_t *options,
                      void *owner, tmq_error_t *error);

@@ -192,7 +192,7 @@ struct core {
     bytes_t body;
 };
 
-/* ---- requests.c ------------------------------------------------------------------------------ */
+/* requests.c. */
 
 /* Fills error, which may be NULL, and returns code. format NULL: the code's own text. */
 int core_error (tmq_error_t *error, int code, const char *format, ...)
@@ -237,14 +237,14 @@ int core_admit (core_t *self, size_t operations, size_t bytes, core_target_t tar
 void core_request_id_make (core_t *self, uint8_t out[16]);
 bool core_timer_reserve (core_t *self, size_t count);
 
-/* ---- core.c ---------------------------------------------------------------------------------- */
+/* core.c. */
 
 /* Ends the link because of something the broker or our memory did; another one is tried. */
 void core_link_drop (core_t *self, int code, const char *text);
 uint64_t core_random (core_t *self);
 uint64_t core_number_make (core_t *self);
 
-/* ---- replies.c ------------------------------------------------------------------------------- */
+/* replies.c. */
 
 /* The bodies of a message's second frame, taken one after the other. */
 typedef struct core_bodies {
@@ -258,7 +258,7 @@ const uint8_t *core_bodies_take (core_bodies_t *self, size_t bytes, bool *good);
 /* False if the message cannot be what it should be. */
 bool core_reply (core_t *self, const Taskmq__Reply *reply, core_bodies_t *bodies);
 
-/* ---- waits.c --------------------------------------------------------------------------------- */
+/* waits.c. */
 
 void core_waits_output (core_t *self); /* turns what is pending into requests */
 bool core_waits_pending (const core_t *self);
@@ -271,7 +271,7 @@ void core_waiter_due (core_t *self, void *waiter);
 void core_waits_end (core_t *self, int code, const char *text);
 void core_waits_free (core_t *self);
 
-/* ---- subscriptions.c ------------------------------------------------------------------------- */
+/* subscriptions.c. */
 
 void core_subscriptions_link (core_t *self);   /* the link is up: subscribe */
 void core_subscriptions_unlink (core_t *self); /* … has ended */
@@ -288,7 +288,7 @@ void core_subscriptions_end (core_t *self, int code, const char *text);
 void core_subscriptions_free (core_t *self);
 bool core_subscription_woken (core_t *self, void **owner);
 
-/* ---- workers.c, attempts.c ------------------------------------------------------------------- */
+/* workers.c, attempts.c. */
 
 void core_workers_link (core_t *self);
 void core_workers_unlink (core_t *self);
@@ -314,14 +314,14 @@ void core_workers_end (core_t *self, int code, const char *text);
 void core_workers_free (core_t *self);
 bool core_worker_woken (core_t *self, void **owner);
 
-/* ---- encode.c -------------------------------------------------------------------------------- */
+/* encode.c. */
 
 void core_encode_filter (bytes_t *out, uint32_t field, const tmq_filter_t *filter);
 int core_check_filter (const tmq_filter_t *filter, bool subscription, tmq_error_t *error);
 int core_check_text (const char *text, const char *field, size_t bytes_max, tmq_error_t *error);
 int core_check_name (const char *name, const char *field, bool required, tmq_error_t *error);
 
-/* ---- records.c ------------------------------------------------------------------------------- */
+/* records.c. */
 
 /* Frees what a completion holds and zeroes it. */
 void completion_clear (tmq_completion_t *completion);

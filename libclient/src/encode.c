@@ -46,7 +46,7 @@ enum {
     SPEC_META = 16
 };
 
-/* ---- Checks ---------------------------------------------------------------------------------- */
+/* Checks. */
 
 int core_check_text (const char *text, const char *field, size_t bytes_max, tmq_error_t *error)
 {
@@ -154,7 +154,7 @@ int core_check_filter (const tmq_filter_t *filter, bool subscription, tmq_error_
     return TMQ_OK;
 }
 
-/* ---- Parts ----------------------------------------------------------------------------------- */
+/* Parts. */
 
 static void encode_labels (bytes_t *out, uint32_t field, const tmq_label_t *labels, size_t count)
 {
@@ -211,7 +211,7 @@ static void encode_spec (bytes_t *out, const tmq_submit_t *in, const tmq_id_t *i
     bytes_append_string (out, SPEC_META, in->meta);
 }
 
-/* ---- Requests -------------------------------------------------------------------------------- */
+/* Requests. */
 
 /* Gives the request away if its fields could be made. */
 static int finish (core_request_t **out, core_request_t *request, tmq_error_t *error)

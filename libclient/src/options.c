@@ -27,7 +27,7 @@ enum {
     BUFFER_BYTES_DEFAULT = 1024 * 1024
 };
 
-/* ---- Initialisers ---------------------------------------------------------------------------- */
+/* Initialisers. */
 
 void tmq_client_options_init (tmq_client_options_t *options)
 {
@@ -61,7 +61,7 @@ void tmq_worker_options_init (tmq_worker_options_t *options)
     options->capacity = 1;
 }
 
-/* ---- Versions of structs --------------------------------------------------------------------- */
+/* Versions of structs. */
 
 static void take (void *out, size_t out_size, const void *in, size_t in_size)
 {
@@ -124,7 +124,7 @@ int options_client (tmq_client_options_t *out, const tmq_client_options_t *in, t
     return TMQ_OK;
 }
 
-/* ---- Options by keys ------------------------------------------------------------------------- */
+/* Options by keys. */
 
 /* What tmq_client_options_set allocated: texts, and the array of endpoints. */
 typedef struct owned {
@@ -251,7 +251,7 @@ void tmq_client_options_clear (tmq_client_options_t *options)
     tmq_client_options_init (options);
 }
 
-/* ---- Versions and texts ---------------------------------------------------------------------- */
+/* Versions and texts. */
 
 uint32_t tmq_version (void)
 {
@@ -296,7 +296,7 @@ const char *tmq_event_kind_text (tmq_event_kind_t kind)
     return event_kind_text ((unsigned) kind);
 }
 
-/* ---- Ids ------------------------------------------------------------------------------------- */
+/* Ids. */
 
 void tmq_id_make (tmq_id_t *out)
 {

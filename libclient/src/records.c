@@ -65,7 +65,7 @@ void core_cursor_format (char out[48], uint64_t generation, uint64_t seq)
     snprintf (out, 48, "%" PRIu64 "-%" PRIu64, generation, seq);
 }
 
-/* ---- Tasks ----------------------------------------------------------------------------------- */
+/* Tasks. */
 
 static void task_fill_texts (tmq_task_t *out, tail_t *tail, const Taskmq__Task *in)
 {
@@ -156,7 +156,7 @@ tmq_task_list_t *core_task_list_record (const Taskmq__TaskPage *page)
     return list;
 }
 
-/* ---- Events ---------------------------------------------------------------------------------- */
+/* Events. */
 
 /* What an event and a notice have in common, brought together before it is laid down. */
 typedef struct event_texts {
@@ -276,7 +276,7 @@ tmq_event_list_t *core_event_list_record (const Taskmq__EventPage *page, const c
     return list;
 }
 
-/* ---- Assignments ----------------------------------------------------------------------------- */
+/* Assignments. */
 
 static void assignment_fill (tmq_assignment_t *out, tail_t *tail, const Taskmq__Assignment *in,
                              const void *payload)
@@ -311,7 +311,7 @@ tmq_assignment_t *core_assignment_record (const Taskmq__Assignment *in, const vo
     return out;
 }
 
-/* ---- Stats ----------------------------------------------------------------------------------- */
+/* Stats. */
 
 static void stats_fill (tmq_counter_t *counters, tmq_queue_depth_t *queues, tail_t *tail,
                         const Taskmq__StatsReport *in)
@@ -350,7 +350,7 @@ tmq_stats_t *core_stats_record (const Taskmq__StatsReport *in)
     return out;
 }
 
-/* ---- The ends of records --------------------------------------------------------------------- */
+/* The ends of records. */
 
 void tmq_task_free (tmq_task_t *task)
 {

@@ -36,7 +36,7 @@ static bool is_for_now (uint32_t code)
 typedef bool handler_t (core_t *self, core_request_t *request, const Taskmq__Reply *reply,
                         const uint8_t *body);
 
-/* ---- Submit ---------------------------------------------------------------------------------- */
+/* Submit. */
 
 static bool receipt_fill (tmq_receipt_t *receipt, const Taskmq__SubmittedItem *item)
 {
@@ -125,7 +125,7 @@ static bool on_submit_batch (core_t *self, core_request_t *request, const Taskmq
     return true;
 }
 
-/* ---- Tasks ----------------------------------------------------------------------------------- */
+/* Tasks. */
 
 /* Ends the request with what was made for it, or with the lack of memory for it. */
 static bool end_made (core_t *self, core_request_t *request, const void *made)
@@ -231,7 +231,7 @@ static handler_t *const handlers[] = {
     [TMQ_OP_CANCELLED] = on_done,
 };
 
-/* ---- Dispatch -------------------------------------------------------------------------------- */
+/* Dispatch. */
 
 static bool internal_reply (core_t *self, core_request_t *request, const Taskmq__Reply *reply)
 {

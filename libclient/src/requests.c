@@ -19,7 +19,7 @@
 #include "ids.h"
 #include "types.h"
 
-/* ---- Errors ---------------------------------------------------------------------------------- */
+/* Errors. */
 
 static void error_fill (tmq_error_t *error, int code, const char *text, uint32_t retry_after_ms)
 {
@@ -55,7 +55,7 @@ void core_answer_set (core_answer_t *answer, int code, const char *text, uint32_
         error_fill (answer->completion.error, code, text, retry_after_ms);
 }
 
-/* ---- Answers --------------------------------------------------------------------------------- */
+/* Answers. */
 
 void core_answer_push (core_t *self, core_answer_t *answer)
 {
@@ -111,7 +111,7 @@ void core_answer_taken (core_t *self, const core_answer_t *answer)
         self->untaken--;
 }
 
-/* ---- Making and freeing ---------------------------------------------------------------------- */
+/* Making and freeing. */
 
 core_request_t *core_request_new (unsigned op, bool large, bool changes)
 {
@@ -178,7 +178,7 @@ bool core_timer_reserve (core_t *self, size_t count)
     return true;
 }
 
-/* ---- Queues ---------------------------------------------------------------------------------- */
+/* Queues. */
 
 void core_queue_push (core_queue_t *queue, core_request_t *request)
 {
@@ -317,7 +317,7 @@ void core_request_close (core_t *self, core_request_t *request)
     request->number = 0;
 }
 
-/* ---- Starting -------------------------------------------------------------------------------- */
+/* Starting. */
 
 int core_admit (core_t *self, size_t operations, size_t bytes, core_target_t target,
                 tmq_error_t *error)
@@ -387,7 +387,7 @@ int core_start (core_t *self, core_request_t *request, core_target_t target, int
     return TMQ_OK;
 }
 
-/* ---- Ending ---------------------------------------------------------------------------------- */
+/* Ending. */
 
 static void error_add_request_id (core_answer_t *answer, const core_request_t *request)
 {
@@ -484,7 +484,7 @@ void core_request_delay (core_t *self, core_request_t *request, int code, const 
     core_heap_set (&self->timers, &request->timer, request_due (request));
 }
 
-/* ---- Deadlines ------------------------------------------------------------------------------- */
+/* Deadlines. */
 
 static void request_expire (core_t *self, core_request_t *request)
 {
@@ -522,7 +522,7 @@ void core_request_timer (core_t *self, core_request_t *request)
     core_heap_set (&self->timers, &request->timer, request->deadline_ms);
 }
 
-/* ---- All at once ----------------------------------------------------------------------------- */
+/* All at once. */
 
 void core_requests_unsend (core_t *self)
 {
@@ -575,7 +575,7 @@ void core_requests_end (core_t *self, int code, const char *text)
     core_waits_end (self, code, text);
 }
 
-/* ---- Requests of the core itself ------------------------------------------------------------- */
+/* Requests of the core itself. */
 
 core_request_t *core_internal_new (core_t *self, unsigned op, bool changes)
 {

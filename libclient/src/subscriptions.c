@@ -90,7 +90,7 @@ struct core_subscription {
     core_answer_t ready;
 };
 
-/* ---- The buffer ------------------------------------------------------------------------------ */
+/* The buffer. */
 
 static void wake (core_subscription_t *self)
 {
@@ -159,7 +159,7 @@ static void seen_clear (core_subscription_t *self)
     self->seen_max = 0;
 }
 
-/* ---- Subscribing ----------------------------------------------------------------------------- */
+/* Subscribing. */
 
 static void subscribe (core_subscription_t *self)
 {
@@ -263,7 +263,7 @@ void core_subscriptions_reply (core_t *core, core_request_t *request, const Task
     wake (self);
 }
 
-/* ---- What comes ------------------------------------------------------------------------------ */
+/* What comes. */
 
 static core_subscription_t *subscription_on (const core_t *core, uint64_t number)
 {
@@ -516,7 +516,7 @@ bool core_subscriptions_notice (core_t *core, const Taskmq__Notice *notice)
     return true;
 }
 
-/* ---- The application's side ------------------------------------------------------------------ */
+/* The application's side. */
 
 static bool cursor_parse (cursor_t *out, const char *text)
 {

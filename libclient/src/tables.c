@@ -9,7 +9,7 @@
 
 enum { CAPACITY_MIN = 64 };
 
-/* ---- Numbers --------------------------------------------------------------------------------- */
+/* Numbers. */
 
 static struct core_slot *slot_of (const core_slots_t *self, uint64_t number)
 {
@@ -65,7 +65,7 @@ void core_slots_free (core_slots_t *self)
     memset (self, 0, sizeof *self);
 }
 
-/* ---- Task ids -------------------------------------------------------------------------------- */
+/* Task ids. */
 
 /* The end of a UUIDv7 is random; a multiplication spreads ids that were made by hand. */
 static core_idnode_t **bucket_of (const core_idmap_t *self, const tmq_id_t *id)
@@ -141,7 +141,7 @@ void core_idmap_free (core_idmap_t *self)
     memset (self, 0, sizeof *self);
 }
 
-/* ---- Time ------------------------------------------------------------------------------------ */
+/* Time. */
 
 bool core_heap_reserve (core_heap_t *self, size_t count)
 {

@@ -15,7 +15,7 @@
 
 #include "taskmq_types.h"
 
-/* ---- Numbers: made here, never used again, looked up in one step ------------------------------
+/* Numbers: made here, never used again, looked up in one step.
  * The item of number n stands in slot n modulo the capacity; a number whose slot is taken by one
  * that lives long is skipped. */
 typedef struct core_slots {
@@ -34,7 +34,7 @@ void *core_slots_get (const core_slots_t *self, uint64_t number); /* NULL: none 
 void core_slots_remove (core_slots_t *self, uint64_t number);
 void core_slots_free (core_slots_t *self);
 
-/* ---- Task ids: items begin with a node; several items may have the same id ------------------- */
+/* Task ids: items begin with a node; several items may have the same id. */
 typedef struct core_idnode {
     struct core_idnode *next; /* in the chain of its bucket */
     tmq_id_t id;
@@ -54,7 +54,7 @@ core_idnode_t *core_idmap_again (const core_idnode_t *node);
 void core_idmap_remove (core_idmap_t *self, core_idnode_t *node);
 void core_idmap_free (core_idmap_t *self);
 
-/* ---- Time: a binary heap of timers that are part of what they time --------------------------- */
+/* Time: a binary heap of timers that are part of what they time. */
 typedef enum core_timer_kind {
     CORE_TIMER_REQUEST = 1,
     CORE_TIMER_WAITER,

@@ -88,7 +88,7 @@ static void wait_free (core_t *self, core_wait_t *wait)
     free (wait);
 }
 
-/* ---- Starting -------------------------------------------------------------------------------- */
+/* Starting. */
 
 static core_wait_t *wait_find (core_t *self, const tmq_id_t *id)
 {
@@ -184,7 +184,7 @@ int core_wait (core_t *self, const tmq_id_t *ids, size_t count, core_target_t ta
     return TMQ_OK;
 }
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* Asking. */
 
 bool core_waits_pending (const core_t *self)
 {
@@ -260,7 +260,7 @@ void core_waits_output (core_t *self)
         }
 }
 
-/* ---- Answers --------------------------------------------------------------------------------- */
+/* Answers. */
 
 static void wait_end (core_t *self, core_wait_t *wait, int code, const char *text,
                       tmq_status_t status)
@@ -381,7 +381,7 @@ void core_waiter_due (core_t *self, void *item)
         wait_free (self, wait);
 }
 
-/* ---- The end --------------------------------------------------------------------------------- */
+/* The end. */
 
 void core_waits_end (core_t *self, int code, const char *text)
 {

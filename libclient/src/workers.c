@@ -24,7 +24,7 @@ enum {
     CHANGES_MAX = 2 * TMQ_CREDIT_MAX /* older ones give way */
 };
 
-/* ---- Waking ---------------------------------------------------------------------------------- */
+/* Waking. */
 
 void core_worker_wake (core_worker_t *self)
 {
@@ -80,7 +80,7 @@ void core_attempt_change (core_attempt_t *attempt, tmq_attempt_state_t state, co
     core_worker_wake (worker);
 }
 
-/* ---- Attempts -------------------------------------------------------------------------------- */
+/* Attempts. */
 
 core_attempt_t *core_attempt_find (const core_t *core, const tmq_id_t *id, uint32_t attempt)
 {
@@ -163,7 +163,7 @@ void core_attempt_encode (bytes_t *out, const core_attempt_t *attempt)
     bytes_append_uint (out, 4, attempt->started);
 }
 
-/* ---- Leases ---------------------------------------------------------------------------------- */
+/* Leases. */
 
 static void lease_schedule (core_attempt_t *attempt)
 {
@@ -270,7 +270,7 @@ static void lease_state (core_t *core, const Taskmq__LeaseState *state)
         core_attempt_lost (attempt);
 }
 
-/* ---- Registration ---------------------------------------------------------------------------- */
+/* Registration. */
 
 static void end (core_worker_t *self, int code, const char *text)
 {
@@ -392,7 +392,7 @@ void core_workers_reply (core_t *core, core_request_t *request, const Taskmq__Re
         core_attempt_lost (attempt);
 }
 
-/* ---- Assignments ----------------------------------------------------------------------------- */
+/* Assignments. */
 
 static core_worker_t *worker_by_id (const core_t *core, const ProtobufCBinaryData *id)
 {
@@ -472,7 +472,7 @@ void core_workers_cancel (core_t *core, const Taskmq__CancelNotice *notice)
         core_attempt_cancelled (attempt, notice->message);
 }
 
-/* ---- What is due to be sent ------------------------------------------------------------------ */
+/* What is due to be sent. */
 
 static void tell_credit (core_worker_t *self)
 {
@@ -525,7 +525,7 @@ void core_workers_refused (core_t *core, uint64_t number)
         }
 }
 
-/* ---- The application's side ------------------------------------------------------------------ */
+/* The application's side. */
 
 static int worker_init (core_worker_t *self, const tmq_worker_options_t *options,
                         tmq_error_t *error)

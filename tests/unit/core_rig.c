@@ -11,7 +11,7 @@
 #include "core/memory.h"
 #include "ids.h"
 
-/* ---- The store --------------------------------------------------------------------------------------- */
+/* The store. */
 
 static void apply_batch (rig_t *self, const batch_t *batch)
 {
@@ -208,7 +208,7 @@ static bool run_read (rig_t *self)
     return true;
 }
 
-/* ---- Life --------------------------------------------------------------------------------------------- */
+/* Life. */
 
 rig_t *rig_new_with (const engine_config_t *config)
 {
@@ -252,7 +252,7 @@ void rig_free (rig_t *self)
     free (self);
 }
 
-/* ---- Batches -------------------------------------------------------------------------------------------- */
+/* Batches. */
 
 void rig_take (rig_t *self)
 {
@@ -284,7 +284,7 @@ void rig_write (rig_t *self)
     engine_written (self->engine, self->written);
 }
 
-/* ---- What leaves ------------------------------------------------------------------------------------------ */
+/* What leaves. */
 
 static rig_item_t *add_item (rig_peer_t *peer)
 {
@@ -428,7 +428,7 @@ void rig_advance (rig_t *self, int64_t ms)
     }
 }
 
-/* ---- Restarts ------------------------------------------------------------------------------------------------ */
+/* Restarts. */
 
 static void fill (rig_t *self)
 {
@@ -501,7 +501,7 @@ void rig_fail_commit (rig_t *self)
     fill (self);
 }
 
-/* ---- Peers ---------------------------------------------------------------------------------------------------- */
+/* Peers. */
 
 uint64_t rig_send (rig_t *self, size_t peer, Taskmq__Request *request, const void *body,
                    size_t body_bytes)

@@ -75,7 +75,7 @@ rig_t *rig_new (void); /* the defaults */
 rig_t *rig_new_with (const engine_config_t *config);
 void rig_free (rig_t *self);
 
-/* ---- Driving ---- */
+/* Driving. */
 
 /* Takes and commits the open batch if there is one; nothing is written back. */
 void rig_commit (rig_t *self);
@@ -99,7 +99,7 @@ void rig_restart_at (rig_t *self, int64_t newest_ms);
 /* A commit that failed: the engine is reset and filled again. */
 void rig_fail_commit (rig_t *self);
 
-/* ---- Peers ---- */
+/* Peers. */
 
 /* Says hello; the peer's number stands for the connection. */
 void rig_link (rig_t *self, size_t peer, const char *ns);
@@ -120,7 +120,7 @@ size_t rig_replies (const rig_t *self, size_t peer, uint64_t request);
 const rig_item_t *rig_assignment (const rig_t *self, size_t peer, size_t n);
 size_t rig_assignments (const rig_t *self, size_t peer);
 
-/* ---- Requests ---- */
+/* Requests. */
 
 tmq_id_t rig_id (unsigned n); /* a UUIDv7 */
 uint64_t rig_submit (rig_t *self, size_t peer, unsigned n, const char *queue, const char *payload);

@@ -116,7 +116,7 @@ uint64_t rig_wait (rig_t *self, size_t peer, unsigned first, unsigned count, uin
     return rig_send (self, peer, &request, NULL, 0);
 }
 
-/* ---- Workers ---- */
+/* Workers. */
 
 static Taskmq__Lease lease_of (const Taskmq__Assignment *assignment)
 {
@@ -293,7 +293,7 @@ uint64_t rig_renew (rig_t *self, size_t peer, unsigned worker, const Taskmq__Ass
     return rig_send (self, peer, &request, NULL, 0);
 }
 
-/* ---- Subscribers ---- */
+/* Subscribers. */
 
 uint64_t rig_subscribe_as (rig_t *self, size_t peer, Taskmq__Subscribe *subscribe)
 {
@@ -329,7 +329,7 @@ uint64_t rig_credit (rig_t *self, size_t peer, uint64_t subscription, uint64_t u
     return rig_send (self, peer, &request, NULL, 0);
 }
 
-/* ---- Reads ---- */
+/* Reads. */
 
 uint64_t rig_list (rig_t *self, size_t peer, Taskmq__Filter *filter, ProtobufCBinaryData cursor,
                    uint32_t limit)
@@ -378,7 +378,7 @@ uint64_t rig_stats (rig_t *self, size_t peer)
     return rig_send (self, peer, &request, NULL, 0);
 }
 
-/* ---- Looking ---- */
+/* Looking. */
 
 const Taskmq__Task *rig_task (rig_t *self, size_t peer, unsigned n)
 {

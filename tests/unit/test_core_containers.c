@@ -30,7 +30,7 @@ static int setup (void **state)
     return 0;
 }
 
-/* ---- Queue ---- */
+/* Queue. */
 
 static task_t *best_of (task_t *tasks, size_t count)
 {
@@ -111,7 +111,7 @@ static void cold_tasks_are_found_from_the_head_on (void **state)
     queue_clear (&queue);
 }
 
-/* ---- Wheel ---- */
+/* Wheel. */
 
 static size_t fired_until (wheel_t *wheel, int64_t now)
 {
@@ -200,7 +200,7 @@ static void the_wheel_agrees_with_a_plain_search (void **state)
     }
 }
 
-/* ---- Map, names, secrets ---- */
+/* Map, names, secrets. */
 
 static void the_map_agrees_with_a_plain_array (void **state)
 {

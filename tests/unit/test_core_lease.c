@@ -57,7 +57,7 @@ static void live (rig_t *rig, int64_t ms)
     }
 }
 
-/* ---- Terms ---- */
+/* Terms. */
 
 static void a_lease_that_is_not_renewed_is_lost_and_counts (void **state)
 {
@@ -177,7 +177,7 @@ static void a_pause_of_the_broker_is_nobodys_fault (void **state)
     assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
 }
 
-/* ---- Credit and order ---- */
+/* Credit and order. */
 
 static void credit_is_absolute_and_never_exceeded (void **state)
 {
@@ -240,7 +240,7 @@ static void a_worker_of_two_queues_takes_by_priority_then_acceptance (void **sta
     }
 }
 
-/* ---- Registration ---- */
+/* Registration. */
 
 static void what_a_worker_does_not_list_goes_back (void **state)
 {
@@ -299,7 +299,7 @@ static void another_namespace_sees_nothing (void **state)
     assert_int_equal (rig_assignments (rig, 2), 0);
 }
 
-/* ---- Leaving, dying ---- */
+/* Leaving, dying. */
 
 static void a_goodbye_gives_back_at_once (void **state)
 {
@@ -416,7 +416,7 @@ static void a_register_that_comes_late_does_not_move_the_worker_back (void **sta
     assert_int_equal (rig_assignments (rig, 2), 1);
 }
 
-/* ---- Restarts ---- */
+/* Restarts. */
 
 static void a_restart_gives_each_live_lease_a_fresh_term (void **state)
 {

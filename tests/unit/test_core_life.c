@@ -66,7 +66,7 @@ static void a_task_is_submitted_worked_on_and_fetched (void **state)
     assert_string_equal (item->reply->task->result_type, "text/plain");
 }
 
-/* ---- Each report in each status ---- */
+/* Each report in each status. */
 
 enum { SUBJECT = 1, WORKER = 100 };
 
@@ -200,7 +200,7 @@ static void a_wrong_secret_is_stale (void **state)
     assert_int_equal (rig_status (rig, 0, SUBJECT), TMQ_STATUS_WORKING);
 }
 
-/* ---- Repeats (A35) ---- */
+/* Repeats (A35). */
 
 /* Repeats a report, before and after it is written back; both times the first answer comes. */
 static void repeat (rig_t *rig, unsigned which, const Taskmq__Assignment *assignment)
@@ -258,7 +258,7 @@ static void a_repeated_push_makes_no_second_event (void **state)
     assert_int_equal (task->seq, 3);
 }
 
-/* ---- Outcomes ---- */
+/* Outcomes. */
 
 static void a_result_that_is_not_text_has_another_type (void **state)
 {
@@ -319,7 +319,7 @@ static void attempts_are_used_up_with_growing_pauses (void **state)
     assert_string_equal (task->error->message, "it broke");
 }
 
-/* ---- Cancel ---- */
+/* Cancel. */
 
 static void a_cancelled_task_is_told_to_its_worker_and_keeps_its_credit (void **state)
 {
@@ -366,7 +366,7 @@ static void unknown_ids_are_said_to_be_unknown (void **state)
         assert_int_equal (rig_code (rig, 0, requests[i]), TMQ_NOT_FOUND);
 }
 
-/* ---- Waits ---- */
+/* Waits. */
 
 static void a_wait_answers_each_id_once (void **state)
 {

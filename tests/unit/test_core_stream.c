@@ -37,7 +37,7 @@ static int setup_small_ring (void **state)
     return 0;
 }
 
-/* ---- What a subscriber saw ---- */
+/* What a subscriber saw. */
 
 typedef struct seen {
     uint64_t first; /* sequence of the first event */
@@ -111,7 +111,7 @@ static seen_t drain (rig_t *rig, size_t peer, uint64_t subscription, bool gaples
     return seen;
 }
 
-/* ---- Release ---- */
+/* Release. */
 
 static void nothing_leaves_before_its_batch_is_durable (void **state)
 {
@@ -220,7 +220,7 @@ static void a_token_belongs_to_its_connection (void **state)
     assert_int_equal (rig_code (rig, 0, wrong), TMQ_NO_LINK);
 }
 
-/* ---- Subscriptions ---- */
+/* Subscriptions. */
 
 static void a_live_subscriber_sees_each_event_once (void **state)
 {
@@ -596,7 +596,7 @@ static void progress_is_a_notice_and_the_latest_wins (void **state)
     assert_int_equal (rig->rows[1]->progress_done, 5);
 }
 
-/* ---- Reads ---- */
+/* Reads. */
 
 static void a_list_is_paged_newest_first (void **state)
 {

@@ -57,7 +57,7 @@ static void assert_id (const ProtobufCBinaryData *bytes, unsigned n)
     assert_memory_equal (bytes->data, id.bytes, 16);
 }
 
-/* ---- Which task it is (S17) ---- */
+/* Which task it is (S17). */
 
 static void the_same_submit_finds_its_task (void **state)
 {
@@ -135,7 +135,7 @@ static void an_id_and_a_key_of_different_tasks_are_a_conflict (void **state)
     assert_int_equal (item_of (rig, 0, request)->code, TMQ_CONFLICT);
 }
 
-/* ---- Batches and verdicts ---- */
+/* Batches and verdicts. */
 
 static void each_item_of_a_batch_has_its_own_answer (void **state)
 {
@@ -212,7 +212,7 @@ static void a_task_keeps_what_it_was_given (void **state)
     assert_int_equal (task->seq, 1);
 }
 
-/* ---- Limits and overload ---- */
+/* Limits and overload. */
 
 static void too_many_live_tasks_are_refused (void **state)
 {
@@ -288,7 +288,7 @@ static void payloads_beyond_the_cache_are_looked_up_again (void **state)
     rig_free (rig);
 }
 
-/* ---- Time to live ---- */
+/* Time to live. */
 
 static void a_queued_task_past_its_time_fails (void **state)
 {
@@ -414,7 +414,7 @@ static void a_key_is_free_when_its_task_is_over (void **state)
     assert_id (&item_of (rig, 0, submit)->task_id, 2);
 }
 
-/* ---- Clocks (S27) ---- */
+/* Clocks (S27). */
 
 static void a_wall_clock_set_back_does_not_turn_times_back (void **state)
 {

@@ -37,7 +37,7 @@ static tmq_client_t *client_to_nobody (void)
     return client_to (endpoints, 1);
 }
 
-/* ---- Nobody there ------------------------------------------------------------------------------ */
+/* Nobody there. */
 
 static void nobody_there_is_unreachable (void **state)
 {
@@ -142,7 +142,7 @@ static void freeing_forgets_what_is_open (void **state)
     tmq_client_free (&client); /* with its objects */
 }
 
-/* ---- Somebody else ----------------------------------------------------------------------------- */
+/* Somebody else. */
 
 /* A ROUTER that answers whatever comes with these frames. */
 static void *router_on_free_port (void *context, char endpoint[64])
@@ -214,7 +214,7 @@ static void endpoints_are_tried_in_turn (void **state)
     zmq_ctx_term (context);
 }
 
-/* ---- Used wrongly ------------------------------------------------------------------------------ */
+/* Used wrongly. */
 
 static void null_is_refused_not_followed (void **state)
 {

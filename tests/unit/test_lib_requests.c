@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The link ---------------------------------------------------------------------------------- */
+/* The link. */
 
 static void hello_comes_first_and_alone (void **state)
 {
@@ -223,7 +223,7 @@ static void goodbye_is_the_last_word (void **state)
     rig_free (rig);
 }
 
-/* ---- How requests end -------------------------------------------------------------------------- */
+/* How requests end. */
 
 static void never_sent_is_unreachable (void **state)
 {
@@ -329,7 +329,7 @@ static void no_time_sends_nothing (void **state)
     rig_free (rig);
 }
 
-/* ---- Batches ----------------------------------------------------------------------------------- */
+/* Batches. */
 
 enum { BATCH = 600 };
 
@@ -459,7 +459,7 @@ static void a_batch_without_answer_names_every_task (void **state)
     rig_free (rig);
 }
 
-/* ---- Bounds ------------------------------------------------------------------------------------ */
+/* Bounds. */
 
 static void four_large_replies_at_once (void **state)
 {

@@ -134,7 +134,7 @@ static int end (core_worker_t *worker, rig_t *rig, tmq_op_t op, const tmq_assign
                             rig->now_ms + 60000, rig->now_ms, NULL);
 }
 
-/* ---- Assignments ------------------------------------------------------------------------------- */
+/* Assignments. */
 
 static void an_assignment_carries_its_payload (void **state)
 {
@@ -187,7 +187,7 @@ static void a_lease_that_is_not_held_any_more_is_told (void **state)
     finish (rig, assignment);
 }
 
-/* ---- Leases ------------------------------------------------------------------------------------ */
+/* Leases. */
 
 static void answer_renewal (rig_t *rig, const Taskmq__Request *request, int code)
 {
@@ -296,7 +296,7 @@ static void a_thousand_leases_are_two_renewals (void **state)
     rig_free (rig);
 }
 
-/* ---- Cancel ------------------------------------------------------------------------------------ */
+/* Cancel. */
 
 static void cancel (rig_t *rig, uint32_t task)
 {
@@ -351,7 +351,7 @@ static void a_prefetched_task_is_acknowledged_by_the_library (void **state)
     finish (rig, assignment);
 }
 
-/* ---- The end ----------------------------------------------------------------------------------- */
+/* The end. */
 
 static void a_completion_survives_a_reconnect (void **state)
 {
@@ -499,7 +499,7 @@ static void a_worker_that_is_not_known_registers_again (void **state)
     finish (rig, assignment);
 }
 
-/* ---- Progress and messages --------------------------------------------------------------------- */
+/* Progress and messages. */
 
 static void started_is_told_and_repeated (void **state)
 {
