@@ -118,7 +118,7 @@ typedef struct task {
     bool dead : 1;
     bool ready : 1;     /* in its queue's order */
     bool in_heap : 1;   /* … among the returned ones */
-    bool due : 1;            /* not_before has passed on the monotonic clock */
+    bool due : 1;       /* not_before has passed on the monotonic clock */
     bool scheduled : 1; /* waits for not_before */
     bool leased : 1;    /* detail->holder has it */
     bool started : 1;   /* by the holder of the current attempt */
