@@ -28,9 +28,9 @@ static const char SELECT_ALL[] = "SELECT batch, body FROM journal WHERE batch > 
 static const char GROW[] = "REPLACE INTO journal (batch, body) VALUES (0, randomblob (65536))";
 
 enum {
-    FRAME_BYTES = 4096 + 24, /* of the write-ahead log: a page and its header */
-    /* A commit may need this much beside its body: inner pages, the pages of deleted rows. */
-    COMMIT_SLACK_BYTES = 64 * 1024
+    FRAME_HEADER_BYTES = 24, /* of the write-ahead log, before each page */
+    /* Pages that a commit may need beside its body: inner ones, those of deleted rows. */
+    COMMIT_SLACK_PAGES = 16
 };
 
 struct journal {
@@ -40,6 +40,7 @@ struct journal {
     sqlite3_stmt *statements[STATEMENTS];
     journal_head_t head; /* of the next batch */
     bytes_t body;
+    uint64_t page_bytes;
     uint64_t wal_bytes;   /* used since the log was last reset */
     store_error_t broken; /* a final failure: nothing is tried after it */
 
@@ -52,7 +53,8 @@ static int journal_wal_hook (void *context, sqlite3 *db, const char *name, int f
 {
     (void) db;
     (void) name;
-    ((journal_t *) context)->wal_bytes = (uint64_t) frames * FRAME_BYTES;
+    journal_t *self = context;
+    self->wal_bytes = (uint64_t) frames * (self->page_bytes + FRAME_HEADER_BYTES);
     return SQLITE_OK;
 }
 
@@ -63,6 +65,10 @@ store_code_t journal_open (journal_t **out, const store_options_t *options, bool
     self->options = *options;
     pthread_mutex_init (&self->lock, NULL);
     store_code_t code = schema_open_journal (&self->db, options, created, error);
+    int64_t page_bytes = 0;
+    if (code == STORE_OK)
+        code = sql_number (self->db, "PRAGMA page_size", &page_bytes, error);
+    self->page_bytes = (uint64_t) page_bytes;
     if (code == STORE_OK)
         code = sql_prepare (self->db, self->statements, TEXTS, STATEMENTS, error);
     if (code == STORE_OK) {
@@ -171,7 +177,7 @@ static store_code_t journal_grow (journal_t *self, store_error_t *error)
     while (code == STORE_OK && self->wal_bytes < self->options.journal_bytes)
         code = sql_run (self->db, GROW, error);
     store_error_t later;
-    store_code_t back = schema_set_synchronous (self->db, &self->options, &later);
+    store_code_t back = schema_set_synchronous (self->db, self->options.synchronous_normal, &later);
     if (code == STORE_OK && back != STORE_OK)
         *error = later;
     return code == STORE_OK ? back : code;
@@ -218,7 +224,8 @@ static store_code_t journal_checkpoint (journal_t *self, store_error_t *error)
 static store_code_t journal_write (journal_t *self, uint64_t batch, const bytes_t *body,
                                    store_error_t *error)
 {
-    uint64_t needs = (body == NULL ? 0 : body->length + body->length / 16) + COMMIT_SLACK_BYTES;
+    uint64_t needs = (body == NULL ? 0 : body->length + body->length / 16) +
+                     COMMIT_SLACK_PAGES * self->page_bytes;
     store_code_t code = STORE_OK;
     if (self->wal_bytes > 0 && self->wal_bytes + needs > self->options.journal_bytes)
         code = journal_checkpoint (self, error);

@@ -25,6 +25,9 @@ typedef struct schema {
     const char *first; /* PRAGMA that must come before the first access */
     const char *const *migrations;
     int version; /* number of migrations */
+    /* Without syncs the newest batches may be lost, but never from the middle: a row may leave the
+     * journal only when it is durable in the tables. */
+    bool may_be_normal;
 } schema_t;
 
 /* taskmq.db.
@@ -118,10 +121,12 @@ static const char *const JOURNAL_MIGRATIONS[] = {JOURNAL_1};
 static const schema_t JOURNAL = {
     .file = SCHEMA_JOURNAL_FILE,
     .application_id = APPLICATION_JOURNAL,
-    /* Alone with the file, this connection needs no shared memory and no locks per commit. */
-    .first = "PRAGMA locking_mode = EXCLUSIVE",
+    /* Alone with the file, this connection needs no shared memory and no locks per commit. Bodies
+     * are large: with pages of 4 KiB a batch of 100 takes a fifth more CPU, in two writes a page. */
+    .first = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 16384",
     .migrations = JOURNAL_MIGRATIONS,
     .version = sizeof (JOURNAL_MIGRATIONS) / sizeof (JOURNAL_MIGRATIONS[0]),
+    .may_be_normal = true,
 };
 
 /* Opening. */
@@ -193,10 +198,8 @@ static store_code_t schema_check (sqlite3 *db, store_error_t *error)
     return code;
 }
 
-store_code_t schema_set_synchronous (sqlite3 *db, const store_options_t *options,
-                                     store_error_t *error)
+store_code_t schema_set_synchronous (sqlite3 *db, bool normal, store_error_t *error)
 {
-    bool normal = options->synchronous_normal;
     store_code_t code =
         sql_run (db, normal ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", error);
     if (code == STORE_OK)
@@ -221,7 +224,8 @@ static store_code_t schema_open (sqlite3 **out, const schema_t *schema,
     if (code == STORE_OK)
         code = sql_pragma (db, "PRAGMA journal_mode = WAL", "wal", error);
     if (code == STORE_OK)
-        code = schema_set_synchronous (db, options, error);
+        code = schema_set_synchronous (db, schema->may_be_normal && options->synchronous_normal,
+                                       error);
     if (code == STORE_OK)
         code = schema_migrate (db, schema, version, error);
     *created = version == 0;
