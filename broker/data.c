@@ -40,12 +40,12 @@ static bool find (char out[DATA_PATH_SIZE])
         return false;
     snprintf (out, DATA_PATH_SIZE, "%s/" DATA_DIRECTORY_NAME, here);
     char above[sizeof (here)];
-    strcpy (above, here);
+    memcpy (above, here, sizeof (above));
     while (true) {
         char candidate[DATA_PATH_SIZE];
         snprintf (candidate, sizeof (candidate), "%s/" DATA_DIRECTORY_NAME, above);
         if (is_directory (candidate)) {
-            strcpy (out, candidate);
+            memcpy (out, candidate, DATA_PATH_SIZE);
             return true;
         }
         char *slash = strrchr (above, '/');
@@ -100,7 +100,7 @@ exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE])
         return fail (error, EXITS_DATA, "%s is not a directory", path);
     if (access (real, R_OK | W_OK | X_OK) != 0)
         return fail (error, EXITS_DATA, "cannot use %s: %s", path, strerror (errno));
-    strcpy (out->directory, real);
+    memcpy (out->directory, real, strlen (real) + 1);
     exits_t code = lock (out, error);
     if (code != EXITS_OK)
         data_close (out);

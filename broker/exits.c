@@ -55,5 +55,5 @@ exits_t exits_fail (exits_t code, const char *text)
 
 _Noreturn void exits_store_failed (const store_error_t *error)
 {
-    _exit (exits_fail (exits_of_store (error->code), error->text));
+    _exit ((int) exits_fail (exits_of_store (error->code), error->text));
 }

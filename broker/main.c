@@ -252,17 +252,17 @@ int main (int argc, char **argv)
     zsys_handler_set (NULL);
     config_init (&self.config);
     if (!config_parse_arguments (&self.config, argc, argv, error))
-        return exits_fail (EXITS_USAGE, error);
+        return (int) exits_fail (EXITS_USAGE, error);
     if (!config_check_addresses (&self.config, error, sizeof (error)))
-        return exits_fail (EXITS_ADDRESS, error);
+        return (int) exits_fail (EXITS_ADDRESS, error);
     switch (self.config.action) {
     case CONFIG_HELP: config_print_help (); break;
     case CONFIG_VERSION: puts ("taskmqd " TASKMQ_VERSION); break;
     case CONFIG_CHECK: puts ("the configuration is good"); break;
     case CONFIG_RUN:
         log_configure (self.config.log_level, self.config.log_json);
-        return run (&self);
+        return (int) run (&self);
     }
     config_free (&self.config);
-    return EXITS_OK;
+    return (int) EXITS_OK;
 }

@@ -71,7 +71,7 @@ static bool parse_tcp (address_t *out, const char *rest, char *error, size_t siz
     memcpy (host, rest, length);
     host[length] = '\0';
     if (strcmp (host, "localhost") == 0)
-        strcpy (host, "127.0.0.1");
+        snprintf (host, sizeof (host), "127.0.0.1");
     if (!host_is_loopback (host, &out->ipv6))
         return fail (error, size,
                      "tcp://%s: only loopback addresses (127.0.0.1, [::1]) are possible: other "
@@ -169,7 +169,7 @@ static bool socket_is_alive (const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     assert (strlen (path) < sizeof (address.sun_path));
-    strcpy (address.sun_path, path);
+    memcpy (address.sun_path, path, strlen (path) + 1);
     int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return false;

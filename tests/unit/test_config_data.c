@@ -20,7 +20,7 @@ static char error[DATA_ERROR_SIZE];
 static int make_home (void **state)
 {
     (void) state;
-    strcpy (home, "/tmp/taskmq-test-XXXXXX");
+    snprintf (home, sizeof (home), "/tmp/taskmq-test-XXXXXX");
     return mkdtemp (home) != NULL && chdir (home) == 0 ? 0 : -1;
 }
 

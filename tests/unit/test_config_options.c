@@ -50,8 +50,8 @@ static bool parse (config_t *config, const char *first, ...)
 
 static const char *write_file (const char *text)
 {
-    static char path[] = "/tmp/taskmq-config-XXXXXX";
-    strcpy (path + strlen (path) - 6, "XXXXXX");
+    static char path[32];
+    snprintf (path, sizeof (path), "/tmp/taskmq-config-XXXXXX");
     int fd = mkstemp (path);
     assert_true (fd >= 0);
     assert_int_equal (write (fd, text, strlen (text)), strlen (text));

@@ -19,7 +19,7 @@
 #include "net/router.h"
 #include "support/timing.h"
 
-enum { PATIENCE_MS = 10000, ERROR_SIZE = ADDRESS_PATH_SIZE };
+enum { PATIENCE_MS = 10000, BODY_BYTES = 65536, ERROR_SIZE = ADDRESS_PATH_SIZE };
 
 static char home[64];
 static void *context;
@@ -27,7 +27,7 @@ static void *context;
 static int make_home (void **state)
 {
     (void) state;
-    strcpy (home, "/tmp/taskmq-test-XXXXXX");
+    snprintf (home, sizeof (home), "/tmp/taskmq-test-XXXXXX");
     context = zmq_ctx_new ();
     return mkdtemp (home) != NULL && context != NULL ? 0 : -1;
 }
@@ -360,8 +360,8 @@ static void test_a_peer_that_takes_nothing_is_refused (void **state)
     assert_int_equal (zmq_connect (dealer, fixture.ipc), 0);
     send_text (dealer, "hello");
     receive (fixture.router, &incoming);
-    buf_t *body = buf_new_uninitialised (64 * 1024);
-    memset (buf_mutable (body), 0, 64 * 1024);
+    buf_t *body = buf_new_uninitialised (BODY_BYTES);
+    memset (buf_mutable (body), 0, BODY_BYTES);
     output_t output = {incoming.peer, (const uint8_t *) "event", 5, body, 0};
     int sent = 0;
     while (sent < 10000 && router_send (fixture.router, &output))
