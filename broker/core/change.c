@@ -167,7 +167,9 @@ void change_fail (engine_t *self, task_t *task, task_input_t input, const cause_
     detail_t *detail = task_detail (task);
     if (detail->outcome == TMQ_OUTCOME_NONE)
         detail->outcome = TMQ_OUTCOME_PROTOCOL_ERROR;
-    cause_t with_text = cause == NULL ? (cause_t){0} : *cause;
+    cause_t with_text = {0};
+    if (cause != NULL)
+        with_text = *cause;
     if (with_text.message == NULL)
         with_text.message = detail->error_message;
     change_finish (self, task, input, &with_text);

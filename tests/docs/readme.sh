@@ -2,6 +2,7 @@
 # The C example of README.md compiles as it stands there and does what the text around it says.
 . "$TASKMQ_SOURCE/tests/cli/lib.sh"
 
+# shellcheck disable=SC2016 # Markdown's backticks
 sed -n '/^```c$/,/^```$/p' "$TASKMQ_SOURCE/README.md" | sed '/^```/d' >hello.c
 lines=$(grep -c . hello.c)
 [ "$lines" -gt 20 ] || fail "README.md has an example of $lines lines"

@@ -43,7 +43,7 @@ strange=$(comm -23 "$scratch/exported" "$scratch/named")
 export PKG_CONFIG_SYSROOT_DIR="$root"
 export PKG_CONFIG_PATH="$root$prefix/$libdir/pkgconfig"
 # The flags are words on purpose.
-# shellcheck disable=SC2046
+# shellcheck disable=SC2046,SC2086
 cc -std=c11 -Wall -Werror -o "$scratch/by-pkg-config" "$here/consumer.c" \
     $(pkg-config --cflags --libs taskmq) $TASKMQ_TEST_CFLAGS
 export LD_LIBRARY_PATH="$root$prefix/$libdir"

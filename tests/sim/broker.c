@@ -36,7 +36,7 @@ static void restore (world_t *world, const boot_t *boot)
             engine_restore_ns (broker->engine, tables->logs[i].ns, tables->logs[i].events_count);
         }
     }
-    record_t *live[MODEL_TASKS_MAX];
+    record_t *live[MODEL_TASKS_MAX] = {NULL};
     size_t count = 0;
     for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
         const record_t *record = tables->rows[i].record;

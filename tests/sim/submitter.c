@@ -187,7 +187,7 @@ static void wait_for_some (client_t *client)
 {
     Taskmq__Wait wait_op = TASKMQ__WAIT__INIT;
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
-    ProtobufCBinaryData ids[WAIT_IDS_MAX];
+    ProtobufCBinaryData ids[WAIT_IDS_MAX] = {{0}};
     size_t wanted = 1 + rng_below (&client->world->rng, WAIT_IDS_MAX);
     for (size_t i = 0; i < wanted; i++) {
         known_t *task = submitter_draw_known (client);

@@ -306,14 +306,18 @@ static line_t *read_lines (const char *path, size_t *count)
         }
         if (*count == capacity) {
             capacity = capacity == 0 ? 1024 : 2 * capacity;
-            lines = realloc (lines, capacity * sizeof *lines);
+            line_t *more = realloc (lines, capacity * sizeof *lines);
+            assert_non_null (more);
+            lines = more;
         }
         parse_line (&lines[*count], text, *count + 1, &pos);
         (*count)++;
     }
     free (text);
     fclose (file);
-    qsort (lines, *count, sizeof *lines, by_id_and_order);
+    if (*count > 0) {
+        qsort (lines, *count, sizeof *lines, by_id_and_order);
+    }
     return lines;
 }
 
