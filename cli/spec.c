@@ -58,6 +58,17 @@ static bool add_label (spec_t *self, const char *text, char *why, size_t why_siz
     return true;
 }
 
+static bool is_object (const char *text, char *why, size_t why_size)
+{
+    json_error_t error;
+    json_t *value = json_loads (text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    const bool good = json_is_object (value);
+    snprintf (why, why_size, "meta must be a JSON object%s%.100s", value ? "" : ": ",
+              value ? "" : error.text);
+    json_decref (value);
+    return good;
+}
+
 /* Puts one checked value where it belongs. text is borrowed. */
 static bool put_option (spec_t *self, option_id_t id, const char *text, uint64_t number, char *why,
                         size_t why_size)
@@ -81,10 +92,7 @@ static bool put_option (spec_t *self, option_id_t id, const char *text, uint64_t
     case OPT_ID:
         snprintf (why, why_size, "the id must be a UUIDv7");
         return tmq_id_parse (&submit->id, text) == TMQ_OK && id_is_v7 (&submit->id);
-    case OPT_META:
-        snprintf (why, why_size, "meta must be a JSON object");
-        submit->meta = text;
-        return json_text_is_object (text, strlen (text));
+    case OPT_META: submit->meta = text; return is_object (text, why, why_size);
     default: break;
     }
     return true;

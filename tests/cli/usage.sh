@@ -42,6 +42,8 @@ run 2 taskctl submit q --label a=1 --label a=2
 err_has "label 'a' is given twice"
 run 2 taskctl submit q --meta '[1]'
 err_has 'meta must be a JSON object'
+run 2 taskctl submit q --meta '{"a":1,"a":2}'
+err_has 'meta must be a JSON object: duplicate'
 run 2 taskctl submit q --for 5s
 err_has '--for goes with --wait'
 run 2 taskctl submit
