@@ -35,10 +35,11 @@ enum {
     /* Messages in the last batch and in this one up to which the server commits by itself: at idle
      * the hand-over to the committer would cost more than it gains (A16). */
     INLINE_INPUTS_MAX = 4,
-    CLOCK_MESSAGES = 32, /* messages of a drain between two looks at the clock */
-    WAIT_MS_MAX = 1000,  /* so that a longer gap between two rounds can only be a pause (A20) */
-    MAINTAIN_MS = 1000,  /* free space, forgotten peers */
-    STOP_MS_MAX = 5000   /* a clean stop waits for so long, then for the commit in flight only */
+    CLOCK_MESSAGES = 32,  /* messages of a drain between two looks at the clock */
+    WAIT_MS_MAX = 1000,   /* so that a longer gap between two rounds can only be a pause (A20) */
+    MAINTAIN_MS = 1000,   /* free space, forgotten peers */
+    FULL_RETRY_MS = 1000, /* from a commit without space to the next one (A22) */
+    STOP_MS_MAX = 5000    /* a clean stop waits for so long, then for the commit in flight only */
 };
 
 /* What poll looks at. */
@@ -104,8 +105,9 @@ struct server {
     bool sweep_open;      /* a slice was applied to the open batch */
     size_t reads;         /* with the readers */
 
-    bool full;        /* submissions are answered STORE_FULL */
-    bool commit_full; /* a commit found no space since the last look at the disk */
+    bool full;         /* submissions are answered STORE_FULL */
+    bool commit_full;  /* a commit found no space since the last look at the disk */
+    int64_t commit_at; /* … and is not repeated before this time */
     bool stopping;
     int64_t stop_at;
     server_counts_t counts;
@@ -152,6 +154,7 @@ static void start_over (server_t *self, const char *text)
                LOG_FIELDS (LOG_TEXT ("error", text)));
     self->counts.commits_failed++;
     self->commit_full = true;
+    self->commit_at = self->now.mono_ms + FULL_RETRY_MS;
     self->full = true;
     engine_reset (self->engine);
     engine_set_full (self->engine, true);
@@ -166,9 +169,11 @@ static void start_over (server_t *self, const char *text)
 static void commit_done (server_t *self, const commit_result_t *result)
 {
     if (result->code == STORE_OK) {
+        feed_publish (self->options.feed);
         engine_durable (self->engine, result->batch, self->now);
         return;
     }
+    feed_drop (self->options.feed);
     if (result->code == STORE_ERROR_FULL) {
         start_over (self, result->text);
         return;
@@ -197,7 +202,7 @@ static void boot_raise (boot_t *boot, const batch_t *batch)
 
 static void commit (server_t *self)
 {
-    if (!committer_idle (self->committer))
+    if (!committer_idle (self->committer) || self->now.mono_ms < self->commit_at)
         return;
     size_t inputs = engine_batch_inputs (self->engine);
     batch_t *batch = engine_batch_take (self->engine, self->now);
@@ -210,6 +215,7 @@ static void commit (server_t *self)
         return;
     }
     boot_raise (&self->boot, batch);
+    feed_hold (self->options.feed, batch);
     self->last_batch = batch->no;
     if (self->sweep_open)
         self->sweep_batch = batch->no;
@@ -490,6 +496,7 @@ static void set_counters (server_t *self)
         {"store_full", self->full},
         {"export_lines", exporter.lines},
         {"export_errors", exporter.errors},
+        {"feed_published", feed_published (self->options.feed)},
         {"export_lag", durable_pos > exporter.pos ? durable_pos - exporter.pos : 0},
     };
     engine_set_counters (self->engine, counters, sizeof (counters) / sizeof (counters[0]));
