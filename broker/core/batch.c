@@ -3,8 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* The commit batch that grows, the images that go with it, and what "durable" and "written back"
- * mean for memory: a task stays until its last change is in the tables, then a terminal one goes and
- * a live one may lose its payload (A11). */
+ * mean for memory: a task stays until its last change is in the tables, then a terminal one goes
+ * and a live one may lose its payload (A11). */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,13 +255,6 @@ static void take_records (open_batch_t *open, batch_t *batch)
     }
 }
 
-static int compare_blocks (const void *a, const void *b)
-{
-    const event_block_t *x = a;
-    const event_block_t *y = b;
-    return x->first_pos < y->first_pos ? -1 : x->first_pos > y->first_pos;
-}
-
 static void take_events (engine_t *self, batch_t *batch)
 {
     size_t capacity = 0;
@@ -273,20 +266,15 @@ static void take_events (engine_t *self, batch_t *batch)
         event_block_t *block = &batch->blocks[batch->blocks_count++];
         *block = (event_block_t){.ns = memory_text (space->name),
                                  .first_seq = space->last_seq - space->open_count + 1,
+                                 .first_pos = self->last_pos + 1,
                                  .count = space->open_count,
                                  .list = buf_new (space->open.data, space->open.length)};
+        self->last_pos += block->count;
         batch->bytes += space->open.length;
         ring_add (self, space, batch->no, block->first_seq, block->count, block->list);
         bytes_clear (&space->open);
         space->open_count = 0;
     }
-    /* Positions are given here: a batch's blocks follow each other, events of a block too. */
-    for (size_t i = 0; i < batch->blocks_count; i++) {
-        batch->blocks[i].first_pos = self->last_pos + 1;
-        self->last_pos += batch->blocks[i].count;
-    }
-    if (batch->blocks_count > 1)
-        qsort (batch->blocks, batch->blocks_count, sizeof (*batch->blocks), compare_blocks);
 }
 
 static void remember_taken (engine_t *self, const batch_t *batch)

@@ -353,7 +353,8 @@ static void answer_history (engine_t *self, job_t *job)
 
 static void answer_request (engine_t *self, job_t *job)
 {
-    if (job->link == NULL || job->link->dead)
+    bool asked = job->request != 0; /* else it was for a subscription that has ended */
+    if (job->link == NULL || job->link->dead || !asked)
         return;
     if (job->read.error != 0) {
         reply_to (self, job->link, job->request, TMQ_INTERNAL, job->read.error_text, 0);
@@ -364,7 +365,10 @@ static void answer_request (engine_t *self, job_t *job)
     case READ_COUNT: answer_count (self, job); break;
     case READ_RESOLVE: answer_resolve (self, job); break;
     case READ_HISTORY: answer_history (self, job); break;
-    default: assert (!"a read that no request asks for");
+    case READ_SINCE:
+        reply_to (self, job->link, job->request, TMQ_NOT_FOUND, "the subscription has ended", 0);
+        break;
+    default: assert (false && "a read that no request asks for");
     }
 }
 

@@ -113,7 +113,6 @@ void stream_close (engine_t *self, subscription_t *subscription)
     } else { /* the reader may still look at the filter */
         job->filter = subscription->filter;
         job->subscription = NULL;
-        job->request = 0;
     }
     free (subscription);
 }
@@ -330,7 +329,8 @@ static void wait_for_upto (engine_t *self, subscription_t *subscription)
         wheel_arm (&self->fine, &subscription->alarm, self->mono + TMQ_UPTO_INTERVAL_MS);
 }
 
-/* At the end of what is durable: the first time is told at once, a mere advance from time to time. */
+/* At the end of what is durable: the first time is told at once, a mere advance from time
+ * to time. */
 static bool next_empty (engine_t *self, subscription_t *subscription)
 {
     bool moved = subscription->cursor > subscription->sent_upto;

@@ -18,7 +18,8 @@ enum {
     ITEM_TEXT = 2,
     ITEM_TASK_ID = 3,
     ITEM_EXISTING = 4,
-    ITEM_STATUS = 6
+    ITEM_STATUS = 6,
+    ITEM_BYTES_MAX = 40 /* of one without its text */
 };
 
 /* The answer to one item. */
@@ -172,15 +173,19 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
 
 /* The request. */
 
-static void pack_answer (bytes_t *out, const answer_t *answer, const ProtobufCBinaryData *asked)
+/* room: bytes that are left for the text, which is for people only. */
+static void pack_answer (bytes_t *out, const answer_t *answer, const ProtobufCBinaryData *asked,
+                         size_t room)
 {
     static const tmq_id_t NO_ID;
     bool named = memcmp (&answer->id, &NO_ID, sizeof (NO_ID)) != 0;
     bytes_mark_t mark = bytes_open (out, SUBMITTED_ITEMS);
     bytes_append_uint (out, ITEM_CODE, answer->code);
-    if (answer->code != TMQ_OK)
-        bytes_append_string (out, ITEM_TEXT,
-                             answer->text == NULL ? code_text ((int) answer->code) : answer->text);
+    const char *text = answer->text;
+    if (answer->code != TMQ_OK && text == NULL)
+        text = code_text ((int) answer->code);
+    if (text != NULL && strlen (text) < room)
+        bytes_append_string (out, ITEM_TEXT, text);
     bytes_append_blob (out, ITEM_TASK_ID, named ? answer->id.bytes : asked->data,
                        named ? sizeof (answer->id) : asked->len);
     bytes_append_uint (out, ITEM_EXISTING, answer->existing);
@@ -224,8 +229,11 @@ void on_submit (call_t *call)
     bytes_mark_t mark;
     bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
     bytes_mark_t submitted = bytes_open (out, TASKMQ__REPLY__BODY_SUBMITTED);
-    for (size_t i = 0; i < submit->n_tasks; i++)
-        pack_answer (out, &answers[i], &submit->tasks[i]->task_id);
+    for (size_t i = 0; i < submit->n_tasks; i++) {
+        size_t needed = out->length + (submit->n_tasks - i) * ITEM_BYTES_MAX;
+        pack_answer (out, &answers[i], &submit->tasks[i]->task_id,
+                     needed < ENVELOPE_FILL_BYTES ? ENVELOPE_FILL_BYTES - needed : 0);
+    }
     bytes_close (out, submitted);
     reply_close (self, call->link, mark, batch_to_wait_for (self), NULL);
 }

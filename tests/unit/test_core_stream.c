@@ -566,6 +566,26 @@ static void subscriptions_have_numbers_and_an_end (void **state)
     assert_int_equal (rig_code (rig, 1, many), TMQ_LIMIT);
 }
 
+static void a_subscription_may_end_while_it_is_read_for (void **state)
+{
+    rig_t *rig = *state;
+    make_events (rig, 1, 50);
+    Taskmq__Subscribe subscribe = TASKMQ__SUBSCRIBE__INIT;
+    subscribe.subscription = 8;
+    subscribe.since_time = 6;
+    rig_subscribe (rig, 1, 7, 1); /* outside of the ring */
+    uint64_t since = rig_subscribe_as (rig, 1, &subscribe);
+    rig_commit (rig);
+    rig_outputs (rig); /* asks for its page */
+    rig_unsubscribe (rig, 1, 7);
+    rig_unsubscribe (rig, 1, 8);
+    rig_settle (rig);
+    assert_true (rig->reads >= 2);
+    assert_int_equal (rig_replies (rig, 1, 0), 0);
+    assert_int_equal (rig_code (rig, 1, since), TMQ_NOT_FOUND);
+    assert_int_equal (seen_by (rig, 1, 7, true).events, 0);
+}
+
 static void progress_is_a_notice_and_the_latest_wins (void **state)
 {
     rig_t *rig = *state;
@@ -756,6 +776,7 @@ int main (void)
         TEST (a_snapshot_by_id_shows_those_tasks),
         TEST (a_time_is_turned_into_a_cursor),
         TEST (subscriptions_have_numbers_and_an_end),
+        TEST_SMALL_RING (a_subscription_may_end_while_it_is_read_for),
         TEST (progress_is_a_notice_and_the_latest_wins),
         TEST (a_list_is_paged_newest_first),
         TEST (a_list_page_ends_when_the_envelope_is_full),

@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Submission and time to live: repeats, keys, conflicts, limits, overload, expiry, removal, clocks. */
+/* Submission and time to live: repeats, keys, conflicts, limits, overload, expiry,
+ * removal, clocks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +170,37 @@ static void each_item_of_a_batch_has_its_own_answer (void **state)
     rig_settle (rig);
     assert_memory_equal (rig_reply (rig, 0, payload)->body, "cc",
                          2); /* its own, not its neighbour's */
+}
+
+static void the_texts_of_many_refusals_do_not_burst_the_envelope (void **state)
+{
+    rig_t *rig = *state;
+    enum { ITEMS = TMQ_SUBMIT_ITEMS_MAX };
+    static char text[500];
+    static verdict_t items[ITEMS];
+    static tmq_id_t ids[ITEMS];
+    static Taskmq__TaskSpec specs[ITEMS];
+    static Taskmq__TaskSpec *tasks[ITEMS];
+    memset (text, 'x', sizeof (text) - 1);
+    for (unsigned i = 0; i < ITEMS; i++) {
+        ids[i] = rig_id (i + 1);
+        items[i] = (verdict_t){TMQ_INVALID, text};
+        specs[i] = (Taskmq__TaskSpec) TASKMQ__TASK_SPEC__INIT;
+        specs[i].task_id = (ProtobufCBinaryData){16, ids[i].bytes};
+        tasks[i] = &specs[i];
+    }
+    Taskmq__Submit submit = TASKMQ__SUBMIT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    submit.n_tasks = ITEMS;
+    submit.tasks = tasks;
+    request.op_case = TASKMQ__REQUEST__OP_SUBMIT;
+    request.submit = &submit;
+    uint64_t id = rig_send_judged (rig, 0, &request, items, NULL, 0);
+    rig_settle (rig); /* the rig looks at the size of every envelope */
+    const Taskmq__Submitted *answer = rig_reply (rig, 0, id)->reply->submitted;
+    assert_int_equal (answer->n_items, ITEMS);
+    assert_string_equal (answer->items[0]->text, text);
+    assert_int_equal (answer->items[ITEMS - 1]->code, TMQ_INVALID);
 }
 
 static void a_task_keeps_what_it_was_given (void **state)
@@ -471,6 +503,7 @@ int main (void)
         TEST (keys_belong_to_owners_and_namespaces),
         TEST (an_id_and_a_key_of_different_tasks_are_a_conflict),
         TEST (each_item_of_a_batch_has_its_own_answer),
+        TEST (the_texts_of_many_refusals_do_not_burst_the_envelope),
         TEST (a_task_keeps_what_it_was_given),
         cmocka_unit_test (too_many_live_tasks_are_refused),
         cmocka_unit_test (overload_refuses_submits_and_takes_the_rest),
