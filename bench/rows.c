@@ -167,7 +167,8 @@ static void *producer_idle (void *argument)
     return NULL;
 }
 
-/* Takes, notes how long the task was under way, completes. One at a time, or as many as there are. */
+/* Takes, notes how long the task was under way, completes. One at a time, or as many as
+ * there are. */
 static void *worker_loop (void *argument)
 {
     client_t *self = argument;

@@ -37,7 +37,8 @@ const char *exits_id (exits_t code);
 const char *exits_meaning (exits_t code);
 exits_t exits_of_store (store_code_t code);
 
-/* Logs one line under the code's id and returns the code: "return exits_fail (EXITS_DATA, text)". */
+/* Logs one line under the code's id and returns the code: "return exits_fail
+ * (EXITS_DATA, text)". */
 exits_t exits_fail (exits_t code, const char *text);
 /* The store failed for good: one line, then the process ends at once. Nothing more is answered,
  * written or guessed (A23). Any thread. */

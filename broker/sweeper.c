@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Failure: a look-up that fails for good ends the process (A23), like any other read of the store. */
+/* Failure: a look-up that fails for good ends the process (A23), like any other read of
+ * the store. */
 #include "sweeper.h"
 
 #include <pthread.h>

@@ -463,7 +463,7 @@ static void fire (engine_t *self, alarm_t *alarm)
     case ALARM_WAIT: wait_drop (self, LIST_ITEM (alarm, wait_t, alarm)); break;
     case ALARM_LINK: link_alarm (self, LIST_ITEM (alarm, link_t, alarm)); break;
     case ALARM_STREAM: stream_alarm (self, LIST_ITEM (alarm, subscription_t, alarm)); break;
-    default: assert (!"an alarm of no kind");
+    default: assert (false && "an alarm of no kind");
     }
 }
 

@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Events, tasks and assignments in the wire's form, field by field: they are packed several times in
- * every task's life, and the generated packer costs three times as much. */
+/* Events, tasks and assignments in the wire's form, field by field: they are packed several times
+ * in every task's life, and the generated packer costs three times as much. */
 #include "core/engine_private.h"
 
 /* Numbers of fields in taskmq.proto. The unit tests unpack with the generated code. */

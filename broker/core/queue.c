@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Ready order: a bitmap of priorities, a FIFO list and a pairing heap of returned tasks for each. */
+/* Ready order: a bitmap of priorities, a FIFO list and a pairing heap of returned tasks
+ * for each. */
 #include "core/queue.h"
 
 #include <assert.h>
@@ -40,7 +41,8 @@ static task_t *heap_meld (task_t *a, task_t *b)
     return a;
 }
 
-/* Melds a list of siblings in two passes: pairs from left to right, the pairs from right to left. */
+/* Melds a list of siblings in two passes: pairs from left to right, the pairs from right
+ * to left. */
 static task_t *heap_meld_siblings (task_t *first)
 {
     task_t *pairs = NULL;

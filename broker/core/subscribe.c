@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The requests of subscribers: subscribe, credit, unsubscribe (A42). What they are sent: stream.c. */
+/* The requests of subscribers: subscribe, credit, unsubscribe (A42). What they are
+ * sent: stream.c. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

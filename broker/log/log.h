@@ -4,7 +4,7 @@
 
 /* The broker's log: one line for one event on stderr, as key=value or as JSON.
  *
- *     2026-11-21T22:45:00.123Z level=info id=READY msg="takes requests" endpoint=ipc:///…/taskmqd.ipc
+ *     2026-11-21T22:45:00.123Z level=info id=READY msg="listens" endpoint=ipc:///…/taskmqd.ipc
  *
  * Every event has an id that stays the same for ever, so that it can be searched for and alarmed
  * on; the sentence may change. Any thread: a line is one write. A log that cannot be written is

@@ -21,7 +21,8 @@ enum {
     FRAMES_MAX = 2,
     /* What a frozen peer may pin in its pipe, in messages (A40). */
     SEND_HIGH_WATER = 128,
-    /* A drain takes at most 1,000 messages of all peers; a quarter of that from one keeps it fed. */
+    /* A drain takes at most 1,000 messages of all peers; a quarter of that from one keeps
+     * it fed. */
     RECEIVE_HIGH_WATER = 256,
     CURVE_OVERHEAD_BYTES = 33, /* counted by MAXMSGSIZE, not by us */
     BACKLOG = 1024, /* connections that wait for accept: a crowd that comes back at once */
@@ -222,7 +223,8 @@ const char *router_bind (router_t *self, const address_t *address, char *error, 
 /* In. */
 
 /* Reads the frames behind the routing id; keeps the first two, of the others one at a time. Returns
- * how many there were; origin is taken from the last one, because only it carries the descriptor. */
+ * how many there were; origin is taken from the last one, because only it carries
+ * the descriptor. */
 static size_t frames_receive (router_t *self, held_t *held, zmq_msg_t *scrap, origin_t *origin)
 {
     zmq_msg_t *frame = NULL;

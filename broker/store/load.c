@@ -307,7 +307,8 @@ static store_code_t visit_row (stream_t *stream, sqlite3_stmt *row, store_error_
     return code;
 }
 
-/* Visits live rows until the page is over; numbers that lie close together are read in one range. */
+/* Visits live rows until the page is over; numbers that lie close together are read in
+ * one range. */
 static store_code_t visit_page (stream_t *stream, store_error_t *error)
 {
     enum { GAP_MAX = 8, RANGE_MAX = 256 };

@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Open addressing with linear probing, at most two thirds full; entries are never removed singly. */
+/* Open addressing with linear probing, at most two thirds full; entries are never
+ * removed singly. */
 #include "store/number_map.h"
 
 #include <stdlib.h>

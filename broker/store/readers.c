@@ -154,7 +154,8 @@ static store_code_t resolve_newest (job_t *job, store_error_t *error)
     return code;
 }
 
-/* The newest ids in one sweep of an index, then the live tasks, however old (job->ranges has them). */
+/* The newest ids in one sweep of an index, then the live tasks, however old (job->ranges
+ * has them). */
 static store_code_t page_resolve (job_t *job, store_error_t *error)
 {
     store_code_t code = STORE_OK;

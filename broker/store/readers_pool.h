@@ -20,7 +20,8 @@ void readers_pool_free (readers_pool_t **self);
 
 /* Takes a malloc'ed job; it comes back through readers_pool_done. Any thread. */
 void readers_pool_submit (readers_pool_t *self, read_t *read);
-/* Readable (level-triggered) while a finished job waits; for poll only, never read by the caller. */
+/* Readable (level-triggered) while a finished job waits; for poll only, never read by
+ * the caller. */
 int readers_pool_fd (const readers_pool_t *self);
 /* A finished job, its answers or its error filled in; the caller owns it. NULL: none yet. */
 read_t *readers_pool_done (readers_pool_t *self);

@@ -105,7 +105,8 @@ typedef struct row_reader {
     sqlite3_stmt **statements; /* prepared from ROW_TEXTS */
 } row_reader_t;
 
-/* Makes a record of the current row of a statement over ROW_COLUMNS (bodies) or ROW_COLUMNS_BARE. */
+/* Makes a record of the current row of a statement over ROW_COLUMNS (bodies)
+ * or ROW_COLUMNS_BARE. */
 store_code_t row_read (const row_reader_t *reader, sqlite3_stmt *row, bool bodies, record_t **out,
                        store_error_t *error);
 

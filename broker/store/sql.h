@@ -11,7 +11,8 @@
 
 #include "store/store_backend.h"
 
-/* Maps the connection's last failure and says in one line what could not be done with which file. */
+/* Maps the connection's last failure and says in one line what could not be done with
+ * which file. */
 store_code_t sql_fail (sqlite3 *db, const char *doing, store_error_t *error);
 
 /* Opens directory/name. Writers create a missing file; readers cannot write at all. */

@@ -25,9 +25,6 @@ typedef struct schema {
     const char *first; /* PRAGMA that must come before the first access */
     const char *const *migrations;
     int version; /* number of migrations */
-    /* Without syncs the newest batches may be lost, but never from the middle: a row may leave the
-     * journal only when it is durable in the tables. */
-    bool may_be_normal;
 } schema_t;
 
 /* taskmq.db.
@@ -122,11 +119,11 @@ static const schema_t JOURNAL = {
     .file = SCHEMA_JOURNAL_FILE,
     .application_id = APPLICATION_JOURNAL,
     /* Alone with the file, this connection needs no shared memory and no locks per commit. Bodies
-     * are large: with pages of 4 KiB a batch of 100 takes a fifth more CPU, in two writes a page. */
+     * are large: with pages of 4 KiB a batch of 100 takes a fifth more CPU, in two writes
+     * a page. */
     .first = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 16384",
     .migrations = JOURNAL_MIGRATIONS,
     .version = sizeof (JOURNAL_MIGRATIONS) / sizeof (JOURNAL_MIGRATIONS[0]),
-    .may_be_normal = true,
 };
 
 /* Opening. */
@@ -224,8 +221,7 @@ static store_code_t schema_open (sqlite3 **out, const schema_t *schema,
     if (code == STORE_OK)
         code = sql_pragma (db, "PRAGMA journal_mode = WAL", "wal", error);
     if (code == STORE_OK)
-        code = schema_set_synchronous (db, schema->may_be_normal && options->synchronous_normal,
-                                       error);
+        code = schema_set_synchronous (db, false, error);
     if (code == STORE_OK)
         code = schema_migrate (db, schema, version, error);
     *created = version == 0;

@@ -78,7 +78,8 @@ void core_receive (core_t *self, const void *envelope, size_t envelope_bytes, co
                    size_t body_bytes, int64_t now_ms);
 
 /* Judges deadlines and heartbeats. To be called after everything that had arrived was received, so
- * that a pause of the process is not taken for silence of the broker. Returns when to call again. */
+ * that a pause of the process is not taken for silence of the broker. Returns when to
+ * call again. */
 int64_t core_tick (core_t *self, int64_t now_ms);
 /* What the last core_tick would return now, after what was started since. */
 int64_t core_next_due (const core_t *self);

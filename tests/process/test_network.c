@@ -6,7 +6,8 @@
  * proxy delays, throttles, splits, swallows, resets and half closes by chance. Nothing may be lost,
  * repeated or hang, and the number of descriptors stays what it was.
  *
- *     test_network [--rounds N] [--seed N]         CI: 12 rounds, a seed from the clock (printed) */
+ *     test_network [--rounds N] [--seed N]         CI: 12 rounds, a seed from the
+ * clock (printed) */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Starts that cannot succeed end with a code of their own and one clear line; nothing is deleted. */
+/* Starts that cannot succeed end with a code of their own and one clear line; nothing
+ * is deleted. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>

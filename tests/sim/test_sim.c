@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Runs the simulation over many seeds, and over engines with a planted bug each, which it must find.
+/* Runs the simulation over many seeds, and over engines with a planted bug each, which it must
+ * find.
  *
  *     test_sim                     what CI runs
  *     test_sim --seeds N           N seeds without planted bugs, from --from SEED

@@ -3,8 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* A rig for the engine's tests: one engine, a clock that the test moves, a store whose commits and
- * write-backs the test triggers one by one, and peers whose messages are unpacked with the generated
- * code and kept until the rig is freed. */
+ * write-backs the test triggers one by one, and peers whose messages are unpacked with the
+ * generated code and kept until the rig is freed. */
 #ifndef TASKMQ_TESTS_CORE_RIG_H
 #define TASKMQ_TESTS_CORE_RIG_H
 

@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The data directory: found upward, made, locked; the file of endpoints; the table of exit codes. */
+/* The data directory: found upward, made, locked; the file of endpoints; the table of
+ * exit codes. */
 #include "support/cmocka_all.h"
 
 #include <fcntl.h>

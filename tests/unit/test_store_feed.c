@@ -116,7 +116,8 @@ static void a_follower_sees_the_same_in_memory_and_in_the_tables (void **state)
     follower_clear (&far);
 }
 
-/* The body of a state that was overtaken cannot be had any more: the newer state has its own line. */
+/* The body of a state that was overtaken cannot be had any more: the newer state has its
+ * own line. */
 static void a_state_that_was_overtaken_is_skipped (void **state)
 {
     fixture_t *f = *state;
