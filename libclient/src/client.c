@@ -177,6 +177,7 @@ static void deliver (tmq_client_t *client)
             continue;
         }
         waiter->answer = answer;
+        client->answered_calls++;
         pthread_cond_signal (&waiter->cond);
     }
     core_woken_kind_t kind;
@@ -193,6 +194,10 @@ static void deliver (tmq_client_t *client)
 void client_flush (tmq_client_t *client)
 {
     deliver (client);
+    if (client->gathering && client->started_calls >= client->gather_goal) {
+        client->gathering = false;
+        signal_fd (client->transport.wake_fd);
+    }
     if (!client->sleeping)
         return;
     if (!core_has_output (client->core) && core_next_due (client->core) >= client->wake_at_ms)
@@ -242,6 +247,7 @@ int client_call (core_answer_t **answer, tmq_client_t *client, core_request_t *r
     }
     code = core_start (client->core, request, (core_target_t){&waiter, NULL}, deadline_ms,
                        client_now_ms (), error);
+    client->started_calls++;
     if (code == TMQ_OK)
         return client_await (answer, client, &waiter, error);
     client_leave (client);

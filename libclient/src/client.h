@@ -38,6 +38,10 @@ struct tmq_client {
     uint64_t link_changes; /* of the core, already told */
     bool sleeping;         /* the I/O thread waits, and has to be woken for news */
     int64_t wake_at_ms;    /* when it wakes by itself */
+    bool gathering;        /* the I/O thread waits for more to send, up to … */
+    size_t gather_goal;    /* … as many blocking calls as it has just answered */
+    size_t answered_calls; /* blocking calls answered, … */
+    size_t started_calls;  /* … and started, since the I/O thread last sent */
     bool leaving;          /* the client is being freed */
     int64_t leave_at_ms;
 

@@ -5,13 +5,17 @@
 /* The I/O thread: it alone owns the socket. One round: everything that has arrived goes into the
  * core, deadlines are judged, everything that is to leave leaves, and it sleeps until there is
  * something to do. What piles up while it works leaves in as few messages as fit. */
+#include <poll.h>
 #include <string.h>
+#include <time.h>
 
 #include "client.h"
 
 enum {
-    RECEIVE_MAX = 64,     /* messages of one round, so that deadlines are judged under any flood */
-    RECEIVE_LONG_MS = 100 /* … but only that often while the socket is not empty */
+    RECEIVE_MAX = 64,      /* messages of one round, so that deadlines are judged under any flood */
+    RECEIVE_LONG_MS = 100, /* … but only that often while the socket is not empty */
+    GATHER_CALLS_MIN = 8,  /* fewer threads are not worth a pause */
+    GATHER_NS = 200 * 1000 /* a fraction of a commit */
 };
 
 /* True when the socket is empty. */
@@ -96,6 +100,28 @@ static bool send_one (tmq_client_t *client)
     return given && good;
 }
 
+/* When one message has answered many blocking calls, their threads are about to come with the next
+ * ones: waiting a moment for them makes one message out of what would be dozens. */
+static void gather (tmq_client_t *client)
+{
+    const struct timespec moment = {0, GATHER_NS};
+    pthread_mutex_lock (&client->lock);
+    bool worth_it = client->answered_calls >= GATHER_CALLS_MIN && core_has_output (client->core) &&
+                    client->started_calls < client->answered_calls;
+    client->gathering = worth_it;
+    client->gather_goal = client->answered_calls;
+    pthread_mutex_unlock (&client->lock);
+    if (worth_it) {
+        struct pollfd wake = {client->transport.wake_fd, POLLIN, 0};
+        ppoll (&wake, 1, &moment, NULL);
+    }
+    pthread_mutex_lock (&client->lock);
+    client->gathering = false;
+    if (core_has_output (client->core))
+        client->answered_calls = client->started_calls = 0;
+    pthread_mutex_unlock (&client->lock);
+}
+
 /* Sleeps until a message, another thread or the next deadline. */
 static void rest (tmq_client_t *client)
 {
@@ -157,6 +183,7 @@ void *client_io_main (void *argument)
             fail (client, ended, text);
         tick (client, drained, &ticked_ms);
         follow (client);
+        gather (client);
         while (send_one (client)) {
         }
         if (drained)

@@ -1,0 +1,590 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the library promises, with a real broker behind it: few messages for many operations, waits
+ * that cost no polling, workers and completions that outlive connections, and processes that are
+ * killed and go on from what they had stored. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/cmocka_all.h"
+#include "support/daemon.h"
+#include "support/proxy.h"
+#include "support/timing.h"
+
+static daemon_t broker;
+
+static int set_up (void **state)
+{
+    (void) state;
+    daemon_init_tcp (&broker);
+    daemon_start (&broker);
+    return 0;
+}
+
+static int tear_down (void **state)
+{
+    (void) state;
+    daemon_destroy (&broker);
+    return 0;
+}
+
+static tmq_client_t *client_of (const char *endpoint)
+{
+    tmq_client_options_t options;
+    tmq_client_t *client = NULL;
+    tmq_client_options_init (&options);
+    options.endpoints = &endpoint;
+    options.endpoints_count = 1;
+    assert_int_equal (tmq_client_new (&client, &options, NULL), TMQ_OK);
+    return client;
+}
+
+static tmq_worker_t *worker_of (tmq_client_t *client, const char *queue, uint32_t capacity)
+{
+    tmq_worker_options_t options;
+    tmq_worker_t *worker = NULL;
+    tmq_worker_options_init (&options);
+    options.queues = &queue;
+    options.queues_count = 1;
+    options.capacity = capacity;
+    assert_int_equal (tmq_worker_new (&worker, client, &options, NULL), TMQ_OK);
+    return worker;
+}
+
+static tmq_id_t submit (tmq_client_t *client, const char *queue, const char *payload)
+{
+    tmq_submit_t task;
+    tmq_receipt_t receipt;
+    tmq_error_t error;
+    tmq_submit_init (&task);
+    task.queue = queue;
+    task.payload = payload;
+    task.payload_bytes = strlen (payload);
+    if (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, &error) != TMQ_OK)
+        fail_msg ("%s", error.text);
+    return receipt.id;
+}
+
+static void assert_result (tmq_client_t *client, const tmq_id_t *id, const char *expected)
+{
+    tmq_task_t *task = NULL;
+    tmq_error_t error;
+    if (tmq_result (&task, client, id, TIMING_PATIENCE_MS, &error) != TMQ_OK)
+        fail_msg ("%s", error.text);
+    assert_int_equal (task->status, TMQ_STATUS_COMPLETED);
+    assert_string_equal (task->body, expected);
+    tmq_task_free (task);
+}
+
+/* ---- Few messages ------------------------------------------------------------------------------ */
+
+enum { SUBMITTERS = 100, SUBMITS = 100 };
+
+static void *submit_many (void *argument)
+{
+    tmq_client_t *client = argument;
+    for (int i = 0; i < SUBMITS; i++) {
+        tmq_submit_t task;
+        tmq_receipt_t receipt;
+        tmq_submit_init (&task);
+        task.queue = "many";
+        if (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, NULL) != TMQ_OK)
+            return NULL;
+    }
+    return argument;
+}
+
+static void a_hundred_threads_share_messages (void **state)
+{
+    (void) state;
+    tmq_client_t *client = daemon_client (&broker);
+    pthread_t threads[SUBMITTERS];
+    tmq_client_counters_t counters;
+    uint64_t count = 0;
+    for (int i = 0; i < SUBMITTERS; i++)
+        assert_int_equal (pthread_create (&threads[i], NULL, submit_many, client), 0);
+    for (int i = 0; i < SUBMITTERS; i++) {
+        void *good = NULL;
+        pthread_join (threads[i], &good);
+        assert_non_null (good);
+    }
+    tmq_client_counters (&counters, client);
+    assert_int_equal (counters.requests, SUBMITTERS * SUBMITS);
+    print_message ("%.3f sends per submit\n",
+                   (double) counters.messages_sent / (double) counters.requests);
+    assert_true (counters.messages_sent * 5 < counters.requests); /* under 0.2 sends per submit */
+    assert_int_equal (tmq_count (&count, client, NULL, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (count, SUBMITTERS * SUBMITS);
+    tmq_client_free (&client);
+}
+
+enum { WAITS = 10000 };
+
+static void submit_batch (tmq_client_t *client, const char *queue, tmq_id_t *ids, size_t count)
+{
+    tmq_submit_t *tasks = calloc (count, sizeof *tasks);
+    tmq_receipt_t *receipts = calloc (count, sizeof *receipts);
+    tmq_error_t error;
+    assert_non_null (tasks);
+    assert_non_null (receipts);
+    for (size_t i = 0; i < count; i++) {
+        tmq_submit_init (&tasks[i]);
+        tasks[i].queue = queue;
+    }
+    if (tmq_submit_batch (receipts, client, tasks, count, TIMING_PATIENCE_MS, &error) != TMQ_OK)
+        fail_msg ("%s", error.text);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal (receipts[i].code, TMQ_OK);
+        ids[i] = receipts[i].id;
+    }
+    free (tasks);
+    free (receipts);
+}
+
+/* Takes completions of that kind, all of them good, until there were count. */
+static void take (tmq_client_t *client, tmq_op_t op, size_t count)
+{
+    tmq_completion_t *completions[256];
+    size_t got = 0;
+    while (got < count) {
+        size_t some = 0;
+        assert_int_equal (tmq_client_poll (completions, 256, &some, client, TIMING_PATIENCE_MS),
+                          TMQ_OK);
+        for (size_t i = 0; i < some; i++) {
+            assert_int_equal (completions[i]->op, op);
+            assert_int_equal (completions[i]->code, TMQ_OK);
+            tmq_completion_free (completions[i]);
+        }
+        got += some;
+    }
+    assert_int_equal (got, count);
+}
+
+static void ten_thousand_waits_cost_ten_requests (void **state)
+{
+    (void) state;
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_client_t *other = daemon_client (&broker);
+    tmq_client_counters_t before;
+    tmq_client_counters_t after;
+    tmq_id_t *ids = calloc (WAITS, sizeof *ids);
+    assert_non_null (ids);
+    submit_batch (client, "waits", ids, WAITS);
+    int64_t start_ms = timing_ms ();
+    tmq_client_counters (&before, client);
+    assert_int_equal (tmq_wait_start (client, ids, WAITS, TMQ_FOREVER, NULL, NULL), TMQ_OK);
+    tmq_worker_t *worker = worker_of (other, "waits", 1000);
+    for (int i = 0; i < WAITS; i++) {
+        tmq_assignment_t *assignment = NULL;
+        assert_int_equal (tmq_worker_next (&assignment, worker, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+        assert_int_equal (
+            tmq_worker_complete_start (worker, assignment, NULL, TIMING_PATIENCE_MS, NULL, NULL),
+            TMQ_OK);
+        tmq_assignment_free (assignment);
+    }
+    take (client, TMQ_OP_WAIT, WAITS);
+    tmq_client_counters (&after, client);
+    /* Ten requests, and a heartbeat every two seconds. */
+    uint64_t heartbeats = (uint64_t) (timing_ms () - start_ms) / TMQ_HEARTBEAT_MS + 1;
+    assert_in_range (after.messages_sent - before.messages_sent, 1, 10 + heartbeats);
+    take (other, TMQ_OP_COMPLETE, WAITS);
+    tmq_worker_free (&worker);
+    tmq_client_free (&other);
+    tmq_client_free (&client);
+    free (ids);
+}
+
+/* ---- Workers ----------------------------------------------------------------------------------- */
+
+enum { RUN_TASKS = 200, RUN_THREADS = 4 };
+
+typedef struct run {
+    pthread_mutex_t lock;
+    int handled;
+    pthread_t threads[RUN_THREADS];
+    int threads_seen;
+} run_t;
+
+static void run_note (run_t *run, tmq_worker_t *worker)
+{
+    pthread_mutex_lock (&run->lock);
+    int known = 0;
+    while (known < run->threads_seen && !pthread_equal (run->threads[known], pthread_self ()))
+        known++;
+    if (known == run->threads_seen && known < RUN_THREADS)
+        run->threads[run->threads_seen++] = pthread_self ();
+    if (++run->handled == RUN_TASKS)
+        tmq_worker_drain (worker, NULL);
+    pthread_mutex_unlock (&run->lock);
+}
+
+/* Every tenth fails once, every other tenth is given back once, the rest is completed. */
+static tmq_run_end_t handle (void *context, tmq_worker_t *worker,
+                             const tmq_assignment_t *assignment, tmq_outcome_t *outcome)
+{
+    int number = atoi (assignment->payload);
+    if (assignment->attempt == 1 && number % 10 == 1) {
+        outcome->error_code = 7;
+        outcome->error_message = "once";
+        return TMQ_RUN_FAIL;
+    }
+    if (assignment->attempt == 1 && number % 10 == 2)
+        return TMQ_RUN_RELEASE;
+    char *result = malloc (32);
+    assert_non_null (result);
+    outcome->result_bytes =
+        (size_t) snprintf (result, 32, "%d squared is %d", number, number * number);
+    outcome->result = result;
+    outcome->release = free;
+    run_note (context, worker);
+    return TMQ_RUN_COMPLETE;
+}
+
+static void the_convenient_loop_handles_all (void **state)
+{
+    (void) state;
+    tmq_client_t *client = daemon_client (&broker);
+    run_t run = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    tmq_id_t ids[RUN_TASKS];
+    char text[64];
+    tmq_error_t error;
+    for (int i = 0; i < RUN_TASKS; i++) {
+        tmq_submit_t task;
+        tmq_receipt_t receipt;
+        snprintf (text, sizeof text, "%d", i);
+        tmq_submit_init (&task);
+        task.queue = "run";
+        task.payload = text;
+        task.payload_bytes = strlen (text) + 1;
+        task.backoff_ms = 1;
+        assert_int_equal (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+        ids[i] = receipt.id;
+    }
+    tmq_worker_t *worker = worker_of (client, "run", RUN_THREADS);
+    int code = tmq_worker_run (worker, RUN_THREADS, handle, &run, &error);
+    if (code != TMQ_OK)
+        fail_msg ("%s", error.text);
+    assert_int_equal (run.handled, RUN_TASKS);
+    assert_int_equal (run.threads_seen, RUN_THREADS);
+    for (int i = 0; i < RUN_TASKS; i++) {
+        snprintf (text, sizeof text, "%d squared is %d", i, i * i);
+        assert_result (client, &ids[i], text);
+    }
+    tmq_worker_free (&worker);
+    tmq_client_free (&client);
+}
+
+typedef struct completion {
+    tmq_worker_t *worker;
+    const tmq_assignment_t *assignment;
+    int code;
+} completion_t;
+
+static void *complete (void *argument)
+{
+    completion_t *completion = argument;
+    tmq_outcome_t outcome = {.result = "kept", .result_bytes = 4};
+    completion->code = tmq_worker_complete (completion->worker, completion->assignment, &outcome,
+                                            TIMING_PATIENCE_MS, NULL);
+    return NULL;
+}
+
+/* The answer is swallowed by the network, the connection then cut: the library says it again on
+ * the next one, and gets the stored answer. */
+static void a_completion_meets_a_lost_connection (void **state)
+{
+    (void) state;
+    tmq_client_t *observer = daemon_client (&broker);
+    int port = atoi (strrchr (broker.endpoint, ':') + 1);
+    proxy_t *proxy = proxy_new (port, 1);
+    tmq_client_t *client = client_of (proxy_endpoint (proxy));
+    tmq_worker_t *worker = worker_of (client, "lost", 1);
+    tmq_assignment_t *assignment = NULL;
+    tmq_id_t id = submit (observer, "lost", "x");
+    assert_int_equal (tmq_worker_next (&assignment, worker, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    tmq_worker_started (worker, assignment, NULL);
+    proxy_set (proxy, PROXY_BLACKHOLE_DOWN);
+    completion_t completion = {worker, assignment, -1};
+    pthread_t thread;
+    tmq_status_t status;
+    assert_int_equal (pthread_create (&thread, NULL, complete, &completion), 0);
+    assert_int_equal (tmq_wait (&status, observer, &id, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (status,
+                      TMQ_STATUS_COMPLETED); /* the broker has it, the worker does not know */
+    proxy_cut (proxy, PROXY_CUT_RESET);
+    WAIT_FOR (tmq_client_connect (client, 0, NULL) != TMQ_OK, TIMING_PATIENCE_MS);
+    proxy_set (proxy, PROXY_CLEAR);
+    pthread_join (thread, NULL);
+    assert_int_equal (completion.code, TMQ_OK);
+    assert_result (observer, &id, "kept");
+    tmq_client_counters_t counters;
+    tmq_client_counters (&counters, client);
+    assert_true (counters.connects >= 2);
+    assert_true (counters.resent >= 1);
+    tmq_assignment_free (assignment);
+    tmq_worker_free (&worker);
+    tmq_client_free (&client);
+    tmq_client_free (&observer);
+    proxy_free (proxy);
+}
+
+static void a_cancel_reaches_a_worker_at_work (void **state)
+{
+    (void) state;
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_worker_t *worker = worker_of (client, "cancel", 1);
+    tmq_assignment_t *assignment = NULL;
+    tmq_attempt_change_t change;
+    tmq_id_t id = submit (client, "cancel", "x");
+    assert_int_equal (tmq_worker_next (&assignment, worker, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (tmq_cancel (NULL, client, &id, "enough", TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (tmq_worker_changed (&change, worker, TIMING_PATIENCE_MS), TMQ_OK);
+    assert_int_equal (change.state, TMQ_ATTEMPT_CANCELLED);
+    assert_string_equal (change.message, "enough");
+    assert_int_equal (tmq_worker_cancelled (worker, assignment, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (tmq_worker_held (worker), 0);
+    tmq_assignment_free (assignment);
+    tmq_worker_free (&worker);
+    tmq_client_free (&client);
+}
+
+/* ---- Processes that are killed ----------------------------------------------------------------- */
+
+enum { KILLS = 8, STORED_TASKS = 400 };
+
+/* A program that submits, and stores each id before the submit and a cursor after each event, as
+ * one does who wants to survive. It is killed at random moments. */
+static void program (const char *ids_path, const char *cursor_path)
+{
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_subscription_options_t options;
+    tmq_subscription_t *subscription = NULL;
+    tmq_event_t *event = NULL;
+    char cursor[64] = "0";
+    int ids = open (ids_path, O_RDWR | O_CREAT | O_APPEND, 0600);
+    int cursors = open (cursor_path, O_RDWR | O_CREAT, 0600);
+    ssize_t got = pread (cursors, cursor, 63, 0);
+    if (got <= 0)
+        strcpy (cursor, "0");
+    tmq_subscription_options_init (&options);
+    options.cursor = cursor;
+    tmq_subscription_new (&subscription, client, &options, NULL);
+    for (;;) {
+        tmq_submit_t task;
+        tmq_receipt_t receipt;
+        tmq_submit_init (&task);
+        task.queue = "stored";
+        tmq_id_make (&task.id);
+        if (write (ids, task.id.bytes, 16) != 16)
+            _exit (1);
+        tmq_submit (&receipt, client, &task, TMQ_FOREVER, NULL);
+        while (tmq_subscription_next (&event, subscription, 1, NULL) == TMQ_OK) {
+            char record[64] = "";
+            int length = snprintf (record, sizeof record, "%s", event->cursor);
+            /* The number of the event is the application's data: it is checked by the parent. */
+            if (event->item == TMQ_ITEM_EVENT &&
+                (pwrite (cursors, record, sizeof record, 0) != (ssize_t) sizeof record ||
+                 pwrite (cursors, &event->seq, sizeof event->seq,
+                         64 + (off_t) (event->seq * sizeof event->seq)) < 0))
+                _exit (1);
+            tmq_event_free (event);
+            (void) length;
+        }
+    }
+}
+
+static size_t stored_ids (const char *path, tmq_id_t **out)
+{
+    FILE *file = fopen (path, "rb");
+    assert_non_null (file);
+    fseek (file, 0, SEEK_END);
+    size_t count = (size_t) ftell (file) / 16;
+    rewind (file);
+    *out = calloc (count + 1, sizeof **out);
+    assert_non_null (*out);
+    assert_int_equal (fread (*out, 16, count, file), count);
+    fclose (file);
+    return count;
+}
+
+static void a_killed_client_goes_on (void **state)
+{
+    (void) state;
+    char ids_path[DAEMON_PATH_MAX + 16];
+    char cursor_path[DAEMON_PATH_MAX + 16];
+    snprintf (ids_path, sizeof ids_path, "%s/ids", broker.home);
+    snprintf (cursor_path, sizeof cursor_path, "%s/cursor", broker.home);
+    for (int i = 0; i < KILLS; i++) {
+        pid_t child = fork ();
+        assert_true (child >= 0);
+        if (child == 0) {
+            program (ids_path, cursor_path);
+            _exit (1);
+        }
+        timing_pause (100 + (uint32_t) i * 40);
+        kill (child, SIGKILL);
+        int status = 0;
+        assert_int_equal (waitpid (child, &status, 0), child);
+        assert_true (WIFSIGNALED (status));
+    }
+    /* Repeating every stored submit tells which of them had arrived: none twice, all the same. */
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_id_t *ids = NULL;
+    size_t count = stored_ids (ids_path, &ids);
+    uint64_t before = 0;
+    uint64_t after = 0;
+    size_t existing = 0;
+    assert_true (count > KILLS);
+    assert_int_equal (tmq_count (&before, client, NULL, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    for (size_t i = 0; i < count; i++) {
+        tmq_submit_t task;
+        tmq_receipt_t receipt;
+        tmq_submit_init (&task);
+        task.queue = "stored";
+        task.id = ids[i];
+        assert_int_equal (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+        existing += receipt.existing ? 1 : 0;
+    }
+    assert_int_equal (existing, before);
+    assert_true (count - existing <= KILLS); /* one at most was open at each kill */
+    assert_int_equal (tmq_count (&after, client, NULL, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (after, count);
+    /* Every event up to the stored cursor was seen; nothing before it was skipped. */
+    FILE *file = fopen (cursor_path, "rb");
+    char cursor[64] = "";
+    assert_non_null (file);
+    assert_int_equal (fread (cursor, 1, 64, file), 64);
+    uint64_t last = strtoull (strchr (cursor, '-') + 1, NULL, 10);
+    uint64_t seq = 0;
+    assert_int_equal (fseek (file, 64 + (long) sizeof seq, SEEK_SET), 0);
+    for (uint64_t i = 1; i <= last; i++) {
+        assert_int_equal (fread (&seq, sizeof seq, 1, file), 1);
+        assert_int_equal (seq, i);
+    }
+    fclose (file);
+    free (ids);
+    tmq_client_free (&client);
+}
+
+/* ---- An application that stands still ---------------------------------------------------------- */
+
+static void a_stalled_subscriber_is_caught_up (void **state)
+{
+    (void) state;
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_client_t *other = daemon_client (&broker);
+    tmq_subscription_options_t options;
+    tmq_subscription_t *subscription = NULL;
+    tmq_id_t ids[5000];
+    tmq_subscription_options_init (&options);
+    options.buffer_bytes_max = 32 * 1024;
+    options.cursor = "0";
+    assert_int_equal (tmq_subscription_new (&subscription, client, &options, NULL), TMQ_OK);
+    assert_int_equal (tmq_subscription_ready (subscription, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    submit_batch (other, "stalled", ids, 5000); /* far more than buffer and window hold */
+    uint64_t seq = 0;
+    while (seq < 5000) {
+        tmq_event_t *event = NULL;
+        assert_int_equal (tmq_subscription_next (&event, subscription, TIMING_PATIENCE_MS, NULL),
+                          TMQ_OK);
+        if (event->item == TMQ_ITEM_EVENT)
+            assert_int_equal (event->seq, ++seq);
+        else
+            assert_int_equal (event->item, TMQ_ITEM_LIVE);
+        tmq_event_free (event);
+    }
+    tmq_subscription_free (&subscription);
+    tmq_client_free (&other);
+    tmq_client_free (&client);
+}
+
+static void a_snapshot_is_followed_by_what_changes (void **state)
+{
+    (void) state;
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_subscription_options_t options;
+    tmq_subscription_t *subscription = NULL;
+    tmq_id_t ids[3000];
+    tmq_event_t *event = NULL;
+    submit_batch (client, "snapshot", ids, 3000);
+    tmq_subscription_options_init (&options);
+    options.snapshot = true;
+    assert_int_equal (tmq_subscription_new (&subscription, client, &options, NULL), TMQ_OK);
+    assert_int_equal (tmq_subscription_ready (subscription, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    tmq_id_t later = {{0}};
+    size_t tasks = 0;
+    bool done = false;
+    while (!done) {
+        assert_int_equal (tmq_subscription_next (&event, subscription, TIMING_PATIENCE_MS, NULL),
+                          TMQ_OK);
+        if (event->item == TMQ_ITEM_SNAPSHOT)
+            tasks++;
+        else if (event->item == TMQ_ITEM_SNAPSHOT_END)
+            later = submit (client, "snapshot", "x");
+        else if (event->item == TMQ_ITEM_EVENT) { /* the others are in the snapshot */
+            assert_memory_equal (event->task_id.bytes, later.bytes, 16);
+            done = true;
+        }
+        tmq_event_free (event);
+    }
+    assert_int_equal (tasks, 3000);
+    tmq_subscription_free (&subscription);
+    tmq_client_free (&client);
+}
+
+static void a_cursor_of_another_generation_is_a_gap (void **state)
+{
+    (void) state;
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_subscription_options_t options;
+    tmq_subscription_t *subscription = NULL;
+    tmq_event_t *event = NULL;
+    submit (client, "gap", "x");
+    tmq_subscription_options_init (&options);
+    options.cursor = "12345-1";
+    assert_int_equal (tmq_subscription_new (&subscription, client, &options, NULL), TMQ_OK);
+    assert_int_equal (tmq_subscription_next (&event, subscription, TIMING_PATIENCE_MS, NULL),
+                      TMQ_OK);
+    assert_int_equal (event->item, TMQ_ITEM_GAP);
+    tmq_event_free (event);
+    tmq_id_t id = submit (client, "gap", "y");
+    do {
+        assert_int_equal (tmq_subscription_next (&event, subscription, TIMING_PATIENCE_MS, NULL),
+                          TMQ_OK);
+        if (event->item == TMQ_ITEM_EVENT)
+            break;
+        tmq_event_free (event);
+    } while (true);
+    assert_memory_equal (event->task_id.bytes, id.bytes, 16);
+    tmq_event_free (event);
+    tmq_subscription_free (&subscription);
+    tmq_client_free (&client);
+}
+
+/* test_library [PATTERN]: only the tests whose names match. */
+int main (int argc, char **argv)
+{
+    if (argc > 1)
+        cmocka_set_test_filter (argv[1]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (a_hundred_threads_share_messages, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (ten_thousand_waits_cost_ten_requests, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (the_convenient_loop_handles_all, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (a_completion_meets_a_lost_connection, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (a_cancel_reaches_a_worker_at_work, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (a_killed_client_goes_on, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (a_stalled_subscriber_is_caught_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (a_snapshot_is_followed_by_what_changes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (a_cursor_of_another_generation_is_a_gap, set_up,
+                                         tear_down),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
