@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "ids.h"
 #include "nearest.h"
 #include "units.h"
 
@@ -58,6 +59,8 @@ void config_free (config_t *self)
     free (self->store);
     for (size_t i = 0; i < self->listen_count; i++)
         free (self->listen[i]);
+    for (size_t i = 0; i < self->feeds_count; i++)
+        free (self->feeds[i].uri);
     memset (self, 0, sizeof (*self));
 }
 
@@ -166,6 +169,21 @@ static bool add_listen (config_t *self, const char *text, char *error)
     return true;
 }
 
+static bool add_feed (config_t *self, const char *text, char *error)
+{
+    const char *equals = strchr (text, '=');
+    if (self->feeds_count == FEEDS_MAX)
+        return fail (error, "more than %d feeds", FEEDS_MAX);
+    config_feed_t *feed = &self->feeds[self->feeds_count];
+    size_t length = equals != NULL ? (size_t) (equals - text) : 0;
+    snprintf (feed->ns, sizeof (feed->ns), "%.*s", (int) length, text);
+    if (length > TMQ_NAME_LENGTH_MAX || !name_is_valid (feed->ns))
+        return fail (error, "feed %s: must be NAMESPACE=URI", text);
+    feed->uri = memory_text (equals + 1);
+    self->feeds_count++;
+    return true;
+}
+
 typedef bool setter_t (config_t *self, const char *text, char *error);
 
 static const struct key {
@@ -173,7 +191,7 @@ static const struct key {
     setter_t *set;
 } key_table[] = {
     {"broker/data", set_data},    {"broker/listen", add_listen},  {"broker/store", set_store},
-    {"log/level", set_log_level}, {"log/format", set_log_format},
+    {"log/level", set_log_level}, {"log/format", set_log_format}, {"broker/feed", add_feed},
 };
 enum { KEYS = sizeof (key_table) / sizeof (key_table[0]) };
 
@@ -249,6 +267,7 @@ enum {
     OPTION_STORE,
     OPTION_LEVEL,
     OPTION_FORMAT,
+    OPTION_FEED,
     OPTION_CHECK,
     OPTION_VERSION
 };
@@ -257,6 +276,7 @@ static const struct option option_table[] = {
     {"config", required_argument, NULL, 'c'},
     {"data", required_argument, NULL, OPTION_DATA},
     {"listen", required_argument, NULL, OPTION_LISTEN},
+    {"feed", required_argument, NULL, OPTION_FEED},
     {"store", required_argument, NULL, OPTION_STORE},
     {"log-level", required_argument, NULL, OPTION_LEVEL},
     {"log-format", required_argument, NULL, OPTION_FORMAT},
@@ -287,6 +307,7 @@ static bool apply_option (config_t *self, int option, const char *text, char *er
     case 'c': return true; /* loaded before all others */
     case OPTION_DATA: return set_data (self, text, error);
     case OPTION_LISTEN: return add_listen (self, text, error);
+    case OPTION_FEED: return add_feed (self, text, error);
     case OPTION_STORE: return set_store (self, text, error);
     case OPTION_LEVEL: return set_log_level (self, text, error);
     case OPTION_FORMAT: return set_log_format (self, text, error);
@@ -345,6 +366,7 @@ void config_print_help (void)
           "one here\n"
           "      --listen URI     listen here too: tcp://127.0.0.1:PORT (0: any free one) or "
           "ipc://PATH\n"
+          "      --feed NS=URI    publish the events of namespace NS as JSON on an XPUB socket\n"
           "      --store NAME     sqlite (default) or memory, which forgets everything at the end\n"
           "      --log-level L    debug, info (default), warning or error\n"
           "      --log-format F   text (default) or json\n"
@@ -358,6 +380,10 @@ bool config_check_addresses (const config_t *self, char *error, size_t error_siz
     address_t address;
     for (size_t i = 0; i < self->listen_count; i++) {
         if (!address_parse (&address, self->listen[i], error, error_size))
+            return false;
+    }
+    for (size_t i = 0; i < self->feeds_count; i++) {
+        if (!address_parse (&address, self->feeds[i].uri, error, error_size))
             return false;
     }
     return true;

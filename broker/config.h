@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "log/log.h"
+#include "net/feed.h"
 #include "net/router.h"
 
 #define CONFIG_K UINT64_C (1024)
@@ -83,12 +84,20 @@ typedef enum config_action {
     CONFIG_HELP
 } config_action_t;
 
+/* A namespace whose events are published, and where. */
+typedef struct config_feed {
+    char ns[TMQ_NAME_LENGTH_MAX + 1];
+    char *uri;
+} config_feed_t;
+
 typedef struct config {
     config_action_t action;
     char *data; /* NULL: found or made */
     char *store;
     char *listen[ROUTER_ENDPOINTS_MAX]; /* beside the data directory's own socket */
     size_t listen_count;
+    config_feed_t feeds[FEEDS_MAX];
+    size_t feeds_count;
     log_level_t log_level;
     bool log_json;
     uint64_t limits[CONFIG_LIMITS];

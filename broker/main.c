@@ -35,6 +35,7 @@ typedef struct daemon {
     boot_t boot;
     exporter_t *exporter;
     router_t *router;
+    feed_t *feed;
     server_t *server;
 } daemon_t;
 
@@ -131,7 +132,10 @@ static exits_t open_router (daemon_t *self)
                                 .linger_ms = LINGER_MS};
     randombytes_buf (options.key, sizeof (options.key));
     self->router = router_new (&options, error, sizeof (error));
-    return self->router != NULL ? EXITS_OK : exits_fail (EXITS_INTERNAL, error);
+    if (self->router == NULL)
+        return exits_fail (EXITS_INTERNAL, error);
+    self->feed = feed_new (options.context, LINGER_MS);
+    return self->feed != NULL ? EXITS_OK : exits_fail (EXITS_INTERNAL, "out of memory");
 }
 
 static exits_t open_server (daemon_t *self)
@@ -163,6 +167,7 @@ static exits_t open_server (daemon_t *self)
     options.boot = self->boot;
     options.router = self->router;
     options.exporter = self->exporter;
+    options.feed = self->feed;
     options.written_fd = self->written_fd;
     options.signal_fd = self->signal_fd;
     return server_new (&self->server, &options);
@@ -183,6 +188,20 @@ static exits_t listen_on (daemon_t *self, const char *uri, const char **endpoint
     return EXITS_OK;
 }
 
+static exits_t publish_on (daemon_t *self, const config_feed_t *wanted)
+{
+    char error[ADDRESS_PATH_SIZE + 256];
+    address_t address;
+    if (!address_parse (&address, wanted->uri, error, sizeof (error)))
+        return exits_fail (EXITS_ADDRESS, error);
+    const char *endpoint = feed_bind (self->feed, wanted->ns, &address, error, sizeof (error));
+    if (endpoint == NULL)
+        return exits_fail (EXITS_LISTEN, error);
+    log_write (LOG_LEVEL_INFO, "FEED", "publishes events",
+               LOG_FIELDS (LOG_TEXT ("namespace", wanted->ns), LOG_TEXT ("endpoint", endpoint)));
+    return EXITS_OK;
+}
+
 static exits_t listen_everywhere (daemon_t *self)
 {
     const config_t *config = &self->config;
@@ -193,6 +212,8 @@ static exits_t listen_everywhere (daemon_t *self)
     exits_t code = listen_on (self, own, &endpoints[0]);
     for (size_t i = 0; code == EXITS_OK && i < config->listen_count; i++)
         code = listen_on (self, config->listen[i], &endpoints[i + 1]);
+    for (size_t i = 0; code == EXITS_OK && i < config->feeds_count; i++)
+        code = publish_on (self, &config->feeds[i]);
     if (code != EXITS_OK)
         return code;
     code = data_write_endpoints (&self->data, endpoints, config->listen_count + 1, error);
@@ -221,6 +242,7 @@ static exits_t stop (daemon_t *self, exits_t code)
     store_error_t error = {STORE_OK, ""};
     server_free (&self->server);
     router_free (&self->router);
+    feed_free (&self->feed);
     if (self->store != NULL)
         store_flush (self->store);
     exporter_free (&self->exporter);

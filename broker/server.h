@@ -9,6 +9,7 @@
 #include "core/engine.h"
 #include "exits.h"
 #include "export/exporter.h"
+#include "net/feed.h"
 #include "net/router.h"
 #include "store/store.h"
 
@@ -28,6 +29,7 @@ typedef struct server_options {
     boot_t boot; /* as the store was opened */
     router_t *router;
     const exporter_t *exporter;
+    feed_t *feed;
     int written_fd; /* a wakeup that the store's notify raises */
     int signal_fd;  /* signalfd: SIGTERM and SIGINT stop, SIGHUP is noted */
 } server_options_t;

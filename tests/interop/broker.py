@@ -24,7 +24,8 @@ def eventually(what, condition, patience_s=30):
 
 
 class Broker:
-    def __init__(self):
+    def __init__(self, *options):
+        self.options = options  # {home} stands for the broker's directory
         self.home = tempfile.mkdtemp(prefix="taskmq-interop-")
         self.data = os.path.join(self.home, ".taskmq")
         self.log = open(os.path.join(self.home, "log"), "ab")
@@ -35,8 +36,9 @@ class Broker:
         ready = os.path.join(self.data, "endpoint")
         if os.path.exists(ready):
             os.remove(ready)
-        self.process = subprocess.Popen([program, "--data", self.data], stderr=self.log,
-                                        stdout=self.log)
+        options = [option.format(home=self.home) for option in self.options]
+        self.process = subprocess.Popen([program, "--data", self.data, *options],
+                                        stderr=self.log, stdout=self.log)
         eventually("the broker says where it listens",
                    lambda: os.path.exists(ready) and os.path.getsize(ready) > 0)
 

@@ -1,0 +1,215 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+/* The XPUB sockets of the feed. Nothing here can fail a commit: what cannot be sent is missed. */
+#include "net/feed.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "arena.h"
+#include "bytes.h"
+#include "codec.h"
+#include "core/memory.h"
+#include "ids.h"
+#include "json.h"
+#include "types.h"
+
+enum {
+    SEND_MESSAGES_MAX = 10000, /* a subscriber that is further behind misses events */
+    TOPIC_SIZE = 3 * (TMQ_NAME_LENGTH_MAX + 1) + ID_TEXT_SIZE /* namespace, queue, status, id */
+};
+
+typedef struct channel {
+    char ns[TMQ_NAME_LENGTH_MAX + 1];
+    void *socket;
+    int lock;             /* beside an ipc path; -1: none */
+    size_t subscriptions; /* different prefixes that somebody has subscribed to */
+    event_block_t held;   /* events under way to the disk; list is NULL when there are none */
+    char uri[ADDRESS_PATH_SIZE + 8];
+} channel_t;
+
+struct feed {
+    void *context;
+    int linger_ms;
+    arena_t *arena;
+    bytes_t json;
+    uint64_t published;
+    channel_t *channels[FEEDS_MAX];
+    size_t channels_count;
+};
+
+feed_t *feed_new (void *context, int linger_ms)
+{
+    feed_t *self = memory_zero (1, sizeof (*self));
+    self->context = context;
+    self->linger_ms = linger_ms;
+    self->arena = arena_new (CODEC_BROKER_ARENA_BYTES);
+    if (self->arena == NULL)
+        feed_free (&self);
+    return self;
+}
+
+static void channel_free (channel_t *self)
+{
+    buf_drop (self->held.list);
+    if (self->socket != NULL)
+        zmq_close (self->socket);
+    if (self->lock >= 0)
+        close (self->lock);
+    free (self);
+}
+
+void feed_free (feed_t **self_p)
+{
+    feed_t *self = *self_p;
+    if (self == NULL)
+        return;
+    *self_p = NULL;
+    for (size_t i = 0; i < self->channels_count; i++)
+        channel_free (self->channels[i]);
+    arena_free (self->arena);
+    bytes_free (&self->json);
+    free (self);
+}
+
+static bool channel_bind (feed_t *self, channel_t *channel, const address_t *address, char *error,
+                          size_t error_size)
+{
+    if (address->kind == ADDRESS_IPC) {
+        channel->lock = address_lock_ipc (address->uri + strlen ("ipc://"), error, error_size);
+        if (channel->lock < 0)
+            return false;
+    }
+    int hwm = SEND_MESSAGES_MAX;
+    int ipv6 = address->ipv6;
+    size_t size = sizeof (channel->uri);
+    channel->socket = zmq_socket (self->context, ZMQ_XPUB);
+    if (channel->socket != NULL &&
+        zmq_setsockopt (channel->socket, ZMQ_SNDHWM, &hwm, sizeof (hwm)) == 0 &&
+        zmq_setsockopt (channel->socket, ZMQ_LINGER, &self->linger_ms, sizeof (int)) == 0 &&
+        zmq_setsockopt (channel->socket, ZMQ_IPV6, &ipv6, sizeof (ipv6)) == 0 &&
+        zmq_bind (channel->socket, address->uri) == 0 &&
+        zmq_getsockopt (channel->socket, ZMQ_LAST_ENDPOINT, channel->uri, &size) == 0)
+        return true;
+    snprintf (error, error_size, "cannot publish on %s: %s", address->uri,
+              zmq_strerror (zmq_errno ()));
+    return false;
+}
+
+const char *feed_bind (feed_t *self, const char *ns, const address_t *address, char *error,
+                       size_t error_size)
+{
+    if (self->channels_count == FEEDS_MAX) {
+        snprintf (error, error_size, "more than %d feeds", FEEDS_MAX);
+        return NULL;
+    }
+    channel_t *channel = memory_zero (1, sizeof (*channel));
+    channel->lock = -1;
+    assert (strlen (ns) < sizeof (channel->ns));
+    memcpy (channel->ns, ns, strlen (ns) + 1);
+    if (!channel_bind (self, channel, address, error, error_size)) {
+        channel_free (channel);
+        return NULL;
+    }
+    self->channels[self->channels_count++] = channel;
+    return channel->uri;
+}
+
+void feed_hold (feed_t *self, const batch_t *batch)
+{
+    for (size_t i = 0; i < self->channels_count; i++) {
+        channel_t *channel = self->channels[i];
+        assert (channel->held.list == NULL);
+        for (size_t k = 0; k < batch->blocks_count; k++) {
+            const event_block_t *block = &batch->blocks[k];
+            if (strcmp (block->ns, channel->ns) != 0)
+                continue;
+            channel->held = *block;
+            channel->held.list = buf_keep (block->list);
+        }
+    }
+}
+
+/* XPUB tells of the first subscriber of a prefix and of the end of its last one. */
+static void count_subscriptions (channel_t *self)
+{
+    zmq_msg_t message;
+    zmq_msg_init (&message);
+    while (zmq_msg_recv (&message, self->socket, ZMQ_DONTWAIT) > 0) {
+        uint8_t begins = *(const uint8_t *) zmq_msg_data (&message);
+        if (begins == 1)
+            self->subscriptions++;
+        else if (begins == 0 && self->subscriptions > 0)
+            self->subscriptions--;
+    }
+    zmq_msg_close (&message);
+}
+
+/* A removal has no status; its kind stands in its place. */
+static size_t write_topic (char topic[TOPIC_SIZE], const event_view_t *event)
+{
+    char id[ID_TEXT_SIZE];
+    id_format (&event->task_id, id);
+    const char *status =
+        event->status != 0 ? status_text (event->status) : event_kind_text (event->kind);
+    int length = snprintf (topic, TOPIC_SIZE, "%s/%s/%s/%s", event->ns, event->queue, status, id);
+    assert (length > 0 && length < TOPIC_SIZE);
+    return (size_t) length;
+}
+
+static void publish_event (feed_t *self, channel_t *channel, const Taskmq__Event *wire)
+{
+    event_view_t event;
+    if (!event_view_from_wire (&event, wire, channel->ns, self->arena))
+        return;
+    bytes_clear (&self->json);
+    json_writer_t writer = {&self->json, false};
+    json_write_event (&writer, &event);
+    char topic[TOPIC_SIZE];
+    size_t length = write_topic (topic, &event);
+    if (self->json.failed ||
+        zmq_send (channel->socket, topic, length, ZMQ_DONTWAIT | ZMQ_SNDMORE) < 0)
+        return;
+    if (zmq_send (channel->socket, self->json.data, self->json.length, ZMQ_DONTWAIT) >= 0)
+        self->published++;
+}
+
+static void channel_publish (feed_t *self, channel_t *channel)
+{
+    count_subscriptions (channel);
+    if (channel->subscriptions == 0)
+        return;
+    codec_report_t report;
+    arena_reset (self->arena);
+    const Taskmq__EventList *list = codec_event_list (
+        &report, self->arena, buf_bytes (channel->held.list), buf_length (channel->held.list));
+    for (size_t i = 0; list != NULL && i < list->n_events; i++)
+        publish_event (self, channel, list->events[i]);
+}
+
+void feed_publish (feed_t *self)
+{
+    for (size_t i = 0; i < self->channels_count; i++) {
+        if (self->channels[i]->held.list != NULL)
+            channel_publish (self, self->channels[i]);
+    }
+    feed_drop (self);
+}
+
+void feed_drop (feed_t *self)
+{
+    for (size_t i = 0; i < self->channels_count; i++) {
+        buf_drop (self->channels[i]->held.list);
+        self->channels[i]->held.list = NULL;
+    }
+}
+
+uint64_t feed_published (const feed_t *self)
+{
+    return self->published;
+}

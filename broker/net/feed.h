@@ -1,0 +1,43 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+/* The feed: committed events of chosen namespaces as JSON on XPUB sockets, for any SUB socket in any
+ * language (a message is a topic `namespace/queue/status/task-id` and a JSON object).
+ *
+ * Best effort: nobody's pace is waited for, and a subscriber that is slow or away misses events; the
+ * sequence numbers show which. Who must see everything subscribes by the protocol instead. The one
+ * thread of the server calls everything. */
+#ifndef TASKMQ_NET_FEED_H
+#define TASKMQ_NET_FEED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/record.h"
+#include "net/address.h"
+
+enum { FEEDS_MAX = 16 };
+
+typedef struct feed feed_t;
+
+/* context: of ZeroMQ. NULL when memory is exhausted. */
+feed_t *feed_new (void *context, int linger_ms);
+void feed_free (feed_t **self); /* accepts a NULL object */
+
+/* Publishes the events of a namespace on one more address. Returns the endpoint to connect to (with
+ * the real port), valid as long as the feed, or NULL with `error`. At most FEEDS_MAX. */
+const char *feed_bind (feed_t *self, const char *ns, const address_t *address, char *error,
+                       size_t error_size);
+
+/* Keeps the events of a batch that is being committed; one batch at a time. */
+void feed_hold (feed_t *self, const batch_t *batch);
+/* The held batch is durable: its events leave. */
+void feed_publish (feed_t *self);
+/* The held batch did not become durable: its events never happened. */
+void feed_drop (feed_t *self);
+
+/* Events that found a subscriber and were given to ZeroMQ. */
+uint64_t feed_published (const feed_t *self);
+
+#endif

@@ -1,0 +1,98 @@
+# This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+# If a copy of the MPL was not distributed with this file, You can obtain one at
+# https://mozilla.org/MPL/2.0/.
+
+"""The feed as its users meet it: plain SUB sockets, JSON, topics by prefix."""
+
+import json
+import os
+import subprocess
+
+import zmq
+
+from broker import Broker, eventually
+
+PATIENCE_MS = 30000
+
+
+def taskctl(broker, *arguments):
+    program = os.path.join(os.environ["TASKMQ_BIN"], "taskctl")
+    done = subprocess.run([program, "-e", broker.endpoint, *arguments], check=True,
+                          capture_output=True, text=True, timeout=60)
+    return done.stdout.strip()
+
+
+def subscriber(context, endpoint, topic):
+    socket = context.socket(zmq.SUB)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.RCVTIMEO, PATIENCE_MS)
+    socket.setsockopt_string(zmq.SUBSCRIBE, topic)
+    socket.connect(endpoint)
+    return socket
+
+
+def receive(socket):
+    topic, text = socket.recv_multipart()
+    return topic.decode(), json.loads(text)
+
+
+def heard(broker, socket):
+    """A subscription takes effect some time after connect: submits until something arrives."""
+    def try_once():
+        taskctl(broker, "submit", "warm", "--data", "x")
+        return socket.poll(100)
+    eventually("the subscription works", try_once)
+    while socket.poll(200):
+        socket.recv_multipart()
+
+
+def test_life(broker, context):
+    everything = subscriber(context, f"ipc://{broker.home}/feed", "default/")
+    completed = subscriber(context, f"ipc://{broker.home}/feed", "default/build/completed/")
+    heard(broker, everything)
+    task = taskctl(broker, "submit", "build", "--data", "hello")
+    taskctl(broker, "work", "build", "--max-tasks", "1", "--", "cat")
+
+    life = [receive(everything) for _ in range(3)]
+    assert [topic for topic, _ in life] == [
+        f"default/build/queued/{task}",
+        f"default/build/working/{task}",
+        f"default/build/completed/{task}",
+    ], life
+    assert [event["kind"] for _, event in life] == ["submitted", "claimed", "completed"]
+    first = life[0][1]["seq"]
+    assert [event["seq"] for _, event in life] == [first, first + 1, first + 2]
+    assert all(event["task_id"] == task for _, event in life)
+
+    topic, event = receive(completed)
+    assert topic == f"default/build/completed/{task}" and event == life[2][1]
+
+
+def test_other_namespace_stays_apart(broker, context):
+    mine = subscriber(context, f"ipc://{broker.home}/feed", "")
+    heard(broker, mine)
+    taskctl(broker, "-n", "other", "submit", "build", "--data", "secret")
+    marker = taskctl(broker, "submit", "build", "--data", "open")
+    topic, event = receive(mine)
+    assert event["task_id"] == marker and topic.startswith("default/"), (topic, event)
+
+
+def test_bad_feeds_are_refused():
+    program = os.path.join(os.environ["TASKMQ_BIN"], "taskmqd")
+    for feed, word in (("nonsense", "NAMESPACE=URI"), ("a b=ipc://x", "NAMESPACE=URI"),
+                       ("default=tcp://0.0.0.0:5999", "loopback")):
+        done = subprocess.run([program, "--check", "--feed", feed], capture_output=True, text=True,
+                              timeout=30, check=False)
+        assert done.returncode != 0 and word in done.stderr, (feed, done)
+
+
+def main():
+    context = zmq.Context()
+    with Broker("--feed", "default=ipc://{home}/feed") as broker:
+        test_life(broker, context)
+        test_other_namespace_stays_apart(broker, context)
+    test_bad_feeds_are_refused()
+    context.destroy(linger=0)
+
+
+main()
