@@ -5,8 +5,8 @@
 /* Reads that the tables have to answer: list, count, short ids, the history of a task; and the jobs
  * by which readers do them.
  *
- * A job is given away when everything that was durable when it was asked for is written back, so its
- * answer is never older than what anybody was told (A11). */
+ * A job is given away when everything that was durable when it was asked for is written back, so
+ * its answer is never older than what anybody was told (A11). */
 #include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
