@@ -228,7 +228,7 @@ void task_view (const task_t *task, record_t *out, task_texts_t *texts)
 }
 
 /* The image that is stored: bodies only when the tables do not have them yet. */
-static record_t *image_of (task_t *task, size_t *bytes)
+static record_t *image_of (task_t *task, batch_t *batch, size_t expected)
 {
     record_t view;
     task_texts_t texts;
@@ -239,8 +239,8 @@ static record_t *image_of (task_t *task, size_t *bytes)
         view.result = NULL;
     task->payload_stored = true;
     task->result_stored = task->result_stored || view.result != NULL;
-    *bytes += IMAGE_BYTES + buf_length (view.payload) + buf_length (view.result);
-    return record_new (&view);
+    batch->bytes += IMAGE_BYTES + buf_length (view.payload) + buf_length (view.result);
+    return batch_record_new (batch, &view, expected);
 }
 
 /* Closing the batch. */
@@ -250,7 +250,7 @@ static void take_records (open_batch_t *open, batch_t *batch)
     batch->records = memory_alloc (open->tasks_count * sizeof (record_t *));
     batch->records_count = open->tasks_count;
     for (size_t i = 0; i < open->tasks_count; i++) {
-        batch->records[i] = image_of (open->tasks[i], &batch->bytes);
+        batch->records[i] = image_of (open->tasks[i], batch, open->tasks_count);
         open->tasks[i]->in_batch = false;
     }
 }
@@ -298,6 +298,7 @@ batch_t *engine_batch_take (engine_t *self, now_t now)
 {
     engine_clock (self, now);
     open_batch_t *open = &self->open;
+    batch_write_lazy (self);
     if (batch_is_empty (self)) {
         open->inputs = 0; /* they changed nothing */
         return NULL;
@@ -348,8 +349,11 @@ void engine_durable (engine_t *self, uint64_t batch, now_t now)
 
 void engine_written (engine_t *self, uint64_t batch)
 {
-    if (batch > self->written)
-        self->written = batch;
+    if (batch <= self->written)
+        return;
+    self->written = batch;
+    stream_notices (self); /* they name tasks that may go now */
+    batch_settle (self);
 }
 
 static void forget_payload (engine_t *self, task_t *task)

@@ -58,7 +58,7 @@ typedef struct engine_config {
     int64_t recover_max_age_ms; /* 0: off (S13) */
     uint32_t heartbeat_ms;
     uint32_t gone_grace_ms;
-    unsigned planted_bug; /* test-only: 0 in the broker; see tests/sim */
+    unsigned planted_bug; /* test-only: 0 in the broker; see core/planted.h */
 } engine_config_t;
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \
@@ -97,7 +97,7 @@ typedef struct message {
 /* Appends the keys whose records the message needs and memory does not hold. Keys point into the
  * message and the engine and stay valid until the next engine_loaded. */
 typedef struct key_list {
-    lookup_t *keys; /* grown by realloc; freed by the caller */
+    lookup_t *keys; /* grown by realloc; zeroed memory is an empty list */
     size_t count;
     size_t capacity;
 } key_list_t;
@@ -105,7 +105,8 @@ void engine_want (engine_t *self, const message_t *message, key_list_t *keys);
 /* Also appends the payloads that queued assignments wait for (tasks whose payload is only in the
  * tables). Call once per drain, after the messages. */
 void engine_want_payloads (engine_t *self, key_list_t *keys);
-/* Hands the answers over; takes the records. What is found is visible until the next drain. */
+/* Hands the answers over; takes the array with its records and leaves an empty list. What was found
+ * is visible until the next call, or the next tick. */
 void engine_loaded (engine_t *self, key_list_t *keys);
 
 void engine_message (engine_t *self, const message_t *message, now_t now);
@@ -114,14 +115,17 @@ void engine_refuse (engine_t *self, peer_t peer, uint64_t request, tmq_code_t co
                     const char *text);
 /* The hint that the peer's connection ended (A39). */
 void engine_peer_gone (engine_t *self, peer_t peer, now_t now);
-/* An output was refused by the transport (A40). */
+/* The output that was fetched last was refused by the transport (A40); to be told before the next
+ * engine_output_next. */
 typedef struct output output_t;
 void engine_output_failed (engine_t *self, const output_t *output, now_t now);
 /* Judges deadlines; only to be called after a drain that emptied the socket (A20). Returns
  * mono_ms of the next deadline, INT64_MAX for none. paused_ms: how much longer than a heartbeat
  * the loop stood still since the last tick; it is added to every lease and link. */
 int64_t engine_tick (engine_t *self, now_t now, int64_t paused_ms);
+/* Every batch up to this one is durable: what waited for it may leave. */
 void engine_durable (engine_t *self, uint64_t batch, now_t now);
+/* … is written back: what is over leaves memory, so never between engine_want and its messages. */
 void engine_written (engine_t *self, uint64_t batch);
 /* Tasks that the store holds for due; takes the records (not the array). */
 void engine_due (engine_t *self, record_t **records, size_t count, now_t now);

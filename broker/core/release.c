@@ -250,6 +250,7 @@ static bool pack_message (engine_t *self, link_t *link)
 bool engine_output_next (engine_t *self, output_t *out)
 {
     release_forget_left (self);
+    stream_notices (self);
     for (node_t *node = list_pop_front (&self->outputs); node != NULL;
          node = list_pop_front (&self->outputs)) {
         link_t *link = LIST_ITEM (node, link_t, output);
