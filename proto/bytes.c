@@ -25,7 +25,7 @@ uint8_t *bytes_grow (bytes_t *self, size_t size)
 {
     if (self->failed)
         return NULL;
-    if (size > self->capacity - self->length) {
+    if (self->data == NULL || size > self->capacity - self->length) {
         size_t wanted;
         if (__builtin_add_overflow (self->length, size, &wanted)) {
             self->failed = true;
