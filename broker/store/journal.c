@@ -170,7 +170,9 @@ store_code_t journal_replay (journal_t *self, uint64_t generation, uint64_t epoc
 }
 
 /* An fdatasync that overwrites is much cheaper than one that appends, so the log is brought to its
- * size once. These bytes mean nothing and need no sync of their own. */
+ * size once. These bytes mean nothing and need no sync of their own. From then on the journal alone
+ * may go without syncs, where the options want it: then the newest batches may be lost, but never
+ * some from the middle, because a row leaves it only when it is durable in the tables. */
 static store_code_t journal_grow (journal_t *self, store_error_t *error)
 {
     store_code_t code = sql_run (self->db, "PRAGMA synchronous = OFF", error);

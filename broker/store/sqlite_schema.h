@@ -12,7 +12,7 @@
 #define SCHEMA_JOURNAL_FILE "journal.db"
 
 /* Opens a file for writing: checks whose it is, creates or migrates its schema, checks its
- * integrity where that is quick, sets synchronous and the write-ahead log and reads both back.
+ * integrity where that is quick, sets synchronous = FULL and the write-ahead log, reads both back.
  * *created: the file was new or empty. */
 store_code_t schema_open_tables (sqlite3 **out, const store_options_t *options, bool *created,
                                  store_error_t *error);
@@ -20,8 +20,7 @@ store_code_t schema_open_tables (sqlite3 **out, const store_options_t *options, 
 store_code_t schema_open_journal (sqlite3 **out, const store_options_t *options, bool *created,
                                   store_error_t *error);
 
-/* FULL, or NORMAL where the options want it; read back. */
-store_code_t schema_set_synchronous (sqlite3 *db, const store_options_t *options,
-                                     store_error_t *error);
+/* FULL or NORMAL; read back. */
+store_code_t schema_set_synchronous (sqlite3 *db, bool normal, store_error_t *error);
 
 #endif

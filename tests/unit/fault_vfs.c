@@ -21,6 +21,9 @@ static bool is_armed;
 static uint64_t matched;
 static uint64_t failed;
 static uint32_t delay_us;
+static bool skips_syncs;
+static vfs_record_t *recorder;
+static void *recorder_context;
 static sqlite3_vfs *real_vfs;
 static sqlite3_vfs fault_vfs;
 
@@ -53,6 +56,20 @@ static int judge (const fault_file_t *file, fault_op_t op)
     return rc;
 }
 
+static int note (int rc, const vfs_op_t *op)
+{
+    pthread_mutex_lock (&lock);
+    if (rc == SQLITE_OK && recorder != NULL && (op->path != NULL || op->kind == VFS_MARK))
+        recorder (recorder_context, op);
+    pthread_mutex_unlock (&lock);
+    return rc;
+}
+
+static const char *path_of (sqlite3_file *file)
+{
+    return ((fault_file_t *) file)->path;
+}
+
 static sqlite3_file *real_of (sqlite3_file *file)
 {
     return ((fault_file_t *) file)->real;
@@ -73,7 +90,8 @@ static int file_write (sqlite3_file *file, const void *from, int amount, sqlite3
     int rc = judge ((fault_file_t *) file, FAULT_WRITE);
     if (rc != SQLITE_OK)
         return rc;
-    return real_of (file)->pMethods->xWrite (real_of (file), from, amount, offset);
+    vfs_op_t op = {VFS_WRITE, path_of (file), from, (uint64_t) amount, (uint64_t) offset};
+    return note (real_of (file)->pMethods->xWrite (real_of (file), from, amount, offset), &op);
 }
 
 static int file_truncate (sqlite3_file *file, sqlite3_int64 size)
@@ -81,7 +99,8 @@ static int file_truncate (sqlite3_file *file, sqlite3_int64 size)
     int rc = judge ((fault_file_t *) file, FAULT_TRUNCATE);
     if (rc != SQLITE_OK)
         return rc;
-    return real_of (file)->pMethods->xTruncate (real_of (file), size);
+    vfs_op_t op = {VFS_TRUNCATE, path_of (file), NULL, (uint64_t) size, 0};
+    return note (real_of (file)->pMethods->xTruncate (real_of (file), size), &op);
 }
 
 static int file_sync (sqlite3_file *file, int flags)
@@ -91,10 +110,12 @@ static int file_sync (sqlite3_file *file, int flags)
         return rc;
     pthread_mutex_lock (&lock);
     uint32_t us = delay_us;
+    bool skip = skips_syncs;
     pthread_mutex_unlock (&lock);
     if (us > 0)
         usleep (us);
-    return real_of (file)->pMethods->xSync (real_of (file), flags);
+    vfs_op_t op = {VFS_SYNC, path_of (file), NULL, 0, 0};
+    return note (skip ? SQLITE_OK : real_of (file)->pMethods->xSync (real_of (file), flags), &op);
 }
 
 static int file_size (sqlite3_file *file, sqlite3_int64 *size)
@@ -180,7 +201,15 @@ static int vfs_open (sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int
     self->real = (sqlite3_file *) (self + 1);
     int rc = real_vfs->xOpen (real_vfs, path, self->real, flags, out);
     self->base.pMethods = self->real->pMethods == NULL ? NULL : &METHODS;
-    return rc;
+    vfs_op_t op = {VFS_CREATE, path, NULL, 0, 0};
+    return note (rc, &op);
+}
+
+static int vfs_delete (sqlite3_vfs *vfs, const char *path, int sync_directory)
+{
+    (void) vfs;
+    vfs_op_t op = {VFS_DELETE, path, NULL, 0, 0};
+    return note (real_vfs->xDelete (real_vfs, path, sync_directory), &op);
 }
 
 void fault_vfs_install (void)
@@ -193,6 +222,7 @@ void fault_vfs_install (void)
     fault_vfs.zName = "fault";
     fault_vfs.pNext = NULL;
     fault_vfs.xOpen = vfs_open;
+    fault_vfs.xDelete = vfs_delete;
     sqlite3_vfs_register (&fault_vfs, 1);
 }
 
@@ -233,4 +263,25 @@ void fault_vfs_delay_syncs (uint32_t us)
     pthread_mutex_lock (&lock);
     delay_us = us;
     pthread_mutex_unlock (&lock);
+}
+
+void fault_vfs_skip_syncs (bool skip)
+{
+    pthread_mutex_lock (&lock);
+    skips_syncs = skip;
+    pthread_mutex_unlock (&lock);
+}
+
+void fault_vfs_record (vfs_record_t *record, void *context)
+{
+    pthread_mutex_lock (&lock);
+    recorder = record;
+    recorder_context = context;
+    pthread_mutex_unlock (&lock);
+}
+
+void fault_vfs_mark (uint64_t kind, uint64_t value)
+{
+    vfs_op_t op = {VFS_MARK, NULL, NULL, value, kind};
+    note (SQLITE_OK, &op);
 }

@@ -29,5 +29,29 @@ uint64_t fault_vfs_matched (void);
 uint64_t fault_vfs_failed (void);
 /* Every sync takes so much longer; 0 ends it. */
 void fault_vfs_delay_syncs (uint32_t us);
+/* Syncs only say that they were done: for tests that ask nothing of the real disk. */
+void fault_vfs_skip_syncs (bool skip);
+
+/* Everything that changes files, in the order in which it succeeded; called under a lock. */
+typedef enum vfs_op_kind {
+    VFS_CREATE = 1,
+    VFS_WRITE,
+    VFS_TRUNCATE,
+    VFS_SYNC,
+    VFS_DELETE,
+    VFS_MARK /* not of a file: see fault_vfs_mark */
+} vfs_op_kind_t;
+typedef struct vfs_op {
+    vfs_op_kind_t kind;
+    const char *path;
+    const void *bytes; /* WRITE */
+    uint64_t length;   /* WRITE, TRUNCATE; MARK: its value */
+    uint64_t offset;   /* WRITE; MARK: its kind */
+} vfs_op_t;
+typedef void vfs_record_t (void *context, const vfs_op_t *op);
+/* NULL ends the recording. */
+void fault_vfs_record (vfs_record_t *record, void *context);
+/* Puts a mark of the test's own among the operations. */
+void fault_vfs_mark (uint64_t kind, uint64_t value);
 
 #endif

@@ -1,0 +1,365 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A loss of power at every moment. One run of a store is recorded, operation by operation; then
+ * the disk is put together as it may be found after a crash behind the nth of them: what was synced
+ * is there, of what was not synced nothing, all, or single sectors. Each time the store must open,
+ * be whole, and hold every batch that had been acknowledged by then.
+ *
+ * TASKMQ_SEED repeats a run, TASKMQ_POINTS says how many moments are tried. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "fault_vfs.h"
+#include "store_support.h"
+#include "support/timing.h"
+
+enum { SECTOR = 512, FILES_MAX = 8, POINTS_DEFAULT = 500, BATCHES = 60 };
+
+/* The recording: the operations of SQLite and, as marks among them, what the store was asked and
+ * said. Paths are bare names, bytes copies. */
+enum { BEGUN, ACKNOWLEDGED };
+
+typedef struct recording {
+    vfs_op_t *ops;
+    size_t count;
+    size_t capacity;
+} recording_t;
+
+static void record_op (void *context, const vfs_op_t *op)
+{
+    recording_t *self = context;
+    self->ops = memory_grow (self->ops, &self->capacity, self->count, sizeof (vfs_op_t));
+    vfs_op_t *copy = &self->ops[self->count++];
+    *copy = *op;
+    if (op->path != NULL) {
+        const char *slash = strrchr (op->path, '/');
+        copy->path = memory_text (slash == NULL ? op->path : slash + 1);
+    }
+    if (op->kind == VFS_WRITE)
+        copy->bytes = memcpy (memory_alloc (op->length), op->bytes, op->length);
+}
+
+static void recording_free (recording_t *self)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        free ((char *) self->ops[i].path);
+        free ((void *) self->ops[i].bytes);
+    }
+    free (self->ops);
+}
+
+/* The disk. */
+typedef struct image {
+    char name[64];
+    bool exists;
+    uint8_t *synced; /* as after the last sync */
+    size_t synced_length;
+    uint8_t *current; /* as the process sees it */
+    size_t current_length;
+    const vfs_op_t **unsynced; /* writes and truncations since the last sync */
+    size_t unsynced_count;
+    size_t unsynced_capacity;
+} image_t;
+
+typedef struct disk {
+    image_t files[FILES_MAX];
+    size_t count;
+} disk_t;
+
+static image_t *disk_file (disk_t *disk, const char *name)
+{
+    for (size_t i = 0; i < disk->count; i++)
+        if (strcmp (disk->files[i].name, name) == 0)
+            return &disk->files[i];
+    assert_true (disk->count < FILES_MAX);
+    image_t *file = &disk->files[disk->count++];
+    snprintf (file->name, sizeof (file->name), "%s", name);
+    return file;
+}
+
+static void bytes_fit (uint8_t **bytes, size_t *length, size_t wanted)
+{
+    *bytes = memory_resize (*bytes, wanted, 1);
+    if (wanted > *length)
+        memset (*bytes + *length, 0, wanted - *length);
+    *length = wanted;
+}
+
+static void bytes_write (uint8_t **bytes, size_t *length, const vfs_op_t *op, uint64_t from,
+                         uint64_t to)
+{
+    if (op->offset + to > *length)
+        bytes_fit (bytes, length, (size_t) (op->offset + to));
+    memcpy (*bytes + op->offset + from, (const uint8_t *) op->bytes + from, (size_t) (to - from));
+}
+
+static void file_forget (image_t *file)
+{
+    free (file->synced);
+    free (file->current);
+    free (file->unsynced);
+    char name[sizeof (file->name)];
+    memcpy (name, file->name, sizeof (name));
+    *file = (image_t){0};
+    memcpy (file->name, name, sizeof (name));
+}
+
+static void disk_apply (disk_t *disk, const vfs_op_t *op)
+{
+    image_t *file = disk_file (disk, op->kind == VFS_MARK ? "" : op->path);
+    switch (op->kind) {
+    case VFS_CREATE: file->exists = true; return;
+    case VFS_DELETE: file_forget (file); return;
+    case VFS_SYNC:
+        bytes_fit (&file->synced, &file->synced_length, file->current_length);
+        if (file->current_length > 0)
+            memcpy (file->synced, file->current, file->current_length);
+        file->unsynced_count = 0;
+        return;
+    case VFS_WRITE: bytes_write (&file->current, &file->current_length, op, 0, op->length); break;
+    case VFS_TRUNCATE:
+        bytes_fit (&file->current, &file->current_length, (size_t) op->length);
+        break;
+    case VFS_MARK: return;
+    }
+    file->unsynced = memory_grow (file->unsynced, &file->unsynced_capacity, file->unsynced_count,
+                                  sizeof (vfs_op_t *));
+    file->unsynced[file->unsynced_count++] = op;
+}
+
+static void disk_free (disk_t *disk)
+{
+    for (size_t i = 0; i < disk->count; i++)
+        file_forget (&disk->files[i]);
+}
+
+/* After the loss. */
+typedef enum loss { LOSE_ALL, LOSE_NOTHING, LOSE_SECTORS, LOSSES } loss_t;
+
+static bool coin (uint64_t *random)
+{
+    *random = *random * UINT64_C (6364136223846793005) + UINT64_C (1442695040888963407);
+    return (*random >> 40 & 1) != 0;
+}
+
+/* Each sector of each unsynced write is there or not, whatever came before or after it. */
+static void lose_sectors (const image_t *file, uint8_t **bytes, size_t *length, uint64_t *random)
+{
+    for (size_t i = 0; i < file->unsynced_count; i++) {
+        const vfs_op_t *op = file->unsynced[i];
+        if (op->kind == VFS_TRUNCATE) {
+            if (coin (random))
+                bytes_fit (bytes, length, (size_t) op->length);
+            continue;
+        }
+        uint64_t from = 0;
+        while (from < op->length) {
+            uint64_t to = ((op->offset + from) / SECTOR + 1) * SECTOR - op->offset;
+            if (to > op->length)
+                to = op->length;
+            if (coin (random))
+                bytes_write (bytes, length, op, from, to);
+            from = to;
+        }
+    }
+}
+
+static void file_write_out (const image_t *file, const char *directory, loss_t loss,
+                            uint64_t *random)
+{
+    uint8_t *bytes = NULL;
+    size_t length = 0;
+    char path[160];
+    bool all = loss == LOSE_NOTHING;
+    bytes_fit (&bytes, &length, all ? file->current_length : file->synced_length);
+    if (length > 0)
+        memcpy (bytes, all ? file->current : file->synced, length);
+    if (loss == LOSE_SECTORS)
+        lose_sectors (file, &bytes, &length, random);
+    snprintf (path, sizeof (path), "%s/%s", directory, file->name);
+    int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true (fd >= 0);
+    assert_int_equal (write (fd, bytes, length), length);
+    close (fd);
+    free (bytes);
+}
+
+/* The run that is recorded. */
+static batch_t *power_batch (fixture_t *f, uint64_t n)
+{
+    batch_t *batch = fixture_batch (f);
+    record_t record = test_record ((int64_t) n);
+    size_t size = (size_t) (n * 131 % 3000);
+    record.payload = buf_new_uninitialised (size);
+    memset (buf_mutable (record.payload), 'a' + (int) (n % 26), size);
+    record.payload_bytes = (uint32_t) size;
+    f->seq = f->pos = 2 * (n - 1);
+    fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+    buf_drop (record.payload);
+    record_t older = test_record ((int64_t) (n / 2 + 1));
+    older.payload_bytes = (uint32_t) ((uint64_t) older.number * 131 % 3000);
+    older.version = n;
+    older.attempt = (uint32_t) n;
+    fixture_change (f, batch, &older, TMQ_EVENT_CLAIMED);
+    return batch;
+}
+
+static void run_recorded (recording_t *recording, bool synchronous_normal)
+{
+    fixture_t *f = fixture_new ("sqlite");
+    f->options.synchronous_normal = synchronous_normal;
+    f->options.journal_bytes = 64 * 1024; /* so that it is wrapped and checkpointed often */
+    f->options.dirty_tasks_max = 7;
+    f->options.dirty_ms_max = 3;
+    fault_vfs_record (record_op, recording);
+    fixture_open (f);
+    for (uint64_t n = 1; n <= BATCHES; n++) {
+        fault_vfs_mark (BEGUN, n);
+        fixture_commit (f, power_batch (f, n));
+        fault_vfs_mark (ACKNOWLEDGED, n);
+        if (n % 20 == 0) {
+            fixture_close (f);
+            fixture_open (f);
+        } else if (n % 5 == 0) {
+            fixture_settle (f);
+        }
+    }
+    fixture_close (f);
+    fault_vfs_record (NULL, NULL);
+    void *state = f;
+    fixture_teardown (&state);
+}
+
+static void verify_task (fixture_t *f, uint64_t number)
+{
+    tmq_id_t id = test_id (number);
+    record_t *record = fixture_load (f, "default", &id);
+    if (record == NULL)
+        fail_msg ("task %llu is gone", (unsigned long long) number);
+    size_t size = (size_t) (number * 131 % 3000);
+    assert_int_equal (buf_length (record->payload), size);
+    for (size_t i = 0; i < size; i++)
+        assert_int_equal (buf_bytes (record->payload)[i], 'a' + (int) (number % 26));
+    record_free (record);
+}
+
+/* What is there is whole, whatever was lost. */
+static void verify (fixture_t *f, uint64_t begun)
+{
+    uint64_t stored = (uint64_t) f->boot.last_number;
+    assert_true (stored <= begun);
+    assert_int_equal (f->boot.last_pos, 2 * stored);
+    assert_int_equal (f->boot.tasks, stored);
+    for (uint64_t number = 1; number <= stored; number++)
+        verify_task (f, number);
+    if (stored < 2)
+        return;
+    tmq_id_t id = test_id (stored / 2 + 1); /* the other half of the newest batch */
+    record_t *record = fixture_load (f, "default", &id);
+    assert_int_equal (record->attempt, stored);
+    assert_int_equal (record->last_seq, 2 * stored);
+    record_free (record);
+}
+
+/* Returns the number of the newest batch that is there. */
+static uint64_t lose_power (const disk_t *disk, size_t point, loss_t loss, uint64_t begun,
+                            uint64_t seed)
+{
+    uint64_t random = seed + point * LOSSES + loss;
+    fixture_t *f = fixture_new ("sqlite");
+    store_error_t error = {STORE_OK, ""};
+    f->options.journal_bytes = 64 * 1024;
+    for (size_t i = 0; i < disk->count; i++)
+        if (disk->files[i].exists)
+            file_write_out (&disk->files[i], f->directory, loss, &random);
+    store_code_t code = store_open (&f->store, "sqlite", &f->options, &f->boot, &error);
+    if (code != STORE_OK)
+        fail_msg ("crash at %zu, loss %u, in %s: %s", point, (unsigned) loss, f->directory,
+                  error.text);
+    assert_int_equal (store_reader_open (&f->reader, f->store, &error), STORE_OK);
+    verify (f, begun);
+    uint64_t stored = (uint64_t) f->boot.last_number;
+    void *state = f;
+    fixture_teardown (&state);
+    return stored;
+}
+
+static uint64_t number_from (const char *name, uint64_t fallback)
+{
+    const char *text = getenv (name);
+    return text == NULL ? fallback : strtoull (text, NULL, 10);
+}
+
+/* Tries so many moments, evenly spread and shifted by the seed. Returns at how many of them
+ * something acknowledged was lost. */
+static uint64_t try_moments (bool synchronous_normal, uint64_t points, uint64_t seed)
+{
+    recording_t recording = {NULL, 0, 0};
+    disk_t disk = {.count = 0};
+    uint64_t begun = 0;
+    uint64_t acknowledged = 0;
+    uint64_t tried = 0;
+    uint64_t losses = 0;
+    fault_vfs_install ();
+    fault_vfs_skip_syncs (true);
+    run_recorded (&recording, synchronous_normal);
+    print_message ("TASKMQ_SEED=%llu: %zu operations\n", (unsigned long long) seed,
+                   recording.count);
+    assert_true (recording.count > 1000);
+    for (size_t i = 0; i < recording.count; i++) {
+        const vfs_op_t *op = &recording.ops[i];
+        disk_apply (&disk, op);
+        if (op->kind == VFS_MARK && op->offset == BEGUN)
+            begun = op->length;
+        if (op->kind == VFS_MARK && op->offset == ACKNOWLEDGED)
+            acknowledged = op->length;
+        if ((i * points + seed) % recording.count >= points)
+            continue;
+        loss_t loss = (loss_t) ((seed + tried++) % LOSSES);
+        uint64_t stored = lose_power (&disk, i, loss, begun, seed);
+        if (stored < acknowledged) {
+            losses++;
+            print_message ("crash at %zu: %llu batches of %llu\n", i, (unsigned long long) stored,
+                           (unsigned long long) acknowledged);
+        }
+    }
+    assert_in_range (tried, points / 2, points * 2);
+    assert_int_equal (acknowledged, BATCHES);
+    fault_vfs_skip_syncs (false);
+    disk_free (&disk);
+    recording_free (&recording);
+    return losses;
+}
+
+static void a_loss_of_power_loses_nothing_acknowledged (void **state)
+{
+    (void) state;
+    uint64_t points = number_from ("TASKMQ_POINTS", POINTS_DEFAULT);
+    uint64_t seed = number_from ("TASKMQ_SEED", (uint64_t) time (NULL));
+    assert_int_equal (try_moments (false, points, seed), 0);
+}
+
+/* The test itself is worth something: it sees what NORMAL, which does not sync each commit, loses.
+ * But that is the newest only: what is there is whole, and the store opens. */
+static void without_syncs_the_newest_is_lost (void **state)
+{
+    (void) state;
+    assert_true (try_moments (true, 60, 1) > 0);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_loss_of_power_loses_nothing_acknowledged),
+        cmocka_unit_test (without_syncs_the_newest_is_lost),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
