@@ -156,6 +156,7 @@ typedef struct batch {
 
     record_t **records; /* latest images of the tasks that changed, in order of change */
     size_t records_count;
+    struct record_room *rooms; /* hold the records; NULL: each is an allocation of its own */
     attempt_t *attempts;
     size_t attempts_count;
     removal_t *removals;
@@ -164,6 +165,9 @@ typedef struct batch {
     size_t blocks_count;
 } batch_t;
 
+/* A copy of source as record_new makes it, but in memory that the batch has for all its records
+ * (about `expected` of them). To be put into its list by the caller. */
+record_t *batch_record_new (batch_t *self, const record_t *source, size_t expected);
 /* Frees the batch and everything in it. Accepts NULL. */
 void batch_free (batch_t *self);
 
