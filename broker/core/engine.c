@@ -76,6 +76,7 @@ engine_t *engine_new (const engine_config_t *config)
     self->config = *config;
     secrets_init (&self->secrets, config->seed);
     list_init (&self->jobs_given);
+    list_init (&self->spare_items);
     self->open.no = 1;
     prepare (self);
     return self;
@@ -165,6 +166,7 @@ void engine_free (engine_t *self)
     fifo_free (&self->taken);
     fifo_free (&self->attempt_notes);
     fifo_free (&self->removal_notes);
+    release_free (self);
     bytes_free (&self->scratch);
     bytes_free (&self->envelope);
     free (self->open.tasks);
@@ -348,7 +350,7 @@ static const handler_t *handler_of (const Taskmq__Request *request)
     return &HANDLERS[op];
 }
 
-static void handle (call_t *call, const ProtobufCBinaryData *token)
+static void handle (call_t *call, bool linked)
 {
     engine_t *self = call->engine;
     self->counts.requests++;
@@ -356,7 +358,7 @@ static void handle (call_t *call, const ProtobufCBinaryData *token)
         on_hello (call);
         return;
     }
-    if (!link_token_is (call->link, token)) {
+    if (!linked) {
         self->counts.no_links++;
         reply_code_at_once (call, TMQ_NO_LINK, NULL, 0);
         return;
@@ -398,6 +400,7 @@ void engine_message (engine_t *self, const message_t *message, now_t now)
     }
     link_heard (self, link);
     const uint8_t *body = message->body == NULL ? buf_bytes (NULL) : message->body;
+    bool linked = link_token_is (link, &message->envelope->token);
     size_t offset = 0;
     for (size_t i = 0; i < message->envelope->n_requests; i++) {
         const Taskmq__Request *request = message->envelope->requests[i];
@@ -416,10 +419,13 @@ void engine_message (engine_t *self, const message_t *message, now_t now)
             offset += body_bytes_of (request);
         if (verdict != NULL && verdict->verdict.code != TMQ_OK)
             continue;
-        handle (&call, &message->envelope->token);
+        handle (&call, linked);
+        linked = linked && request->op_case != TASKMQ__REQUEST__OP_HELLO;
         link = call.link;
-        if (link->dead) /* it said goodbye: what follows has no link */
+        if (link->dead) { /* it said goodbye: what follows has no link */
             link = link_make (self, message->peer);
+            linked = false;
+        }
     }
     link_free_if_idle (self, link);
     dispatch_run (self);

@@ -170,8 +170,9 @@ void reply_to (engine_t *self, link_t *link, uint64_t request, tmq_code_t code, 
 void release_durable (engine_t *self);
 void release_link_ready (engine_t *self, link_t *link);
 void release_forget_left (engine_t *self);
-void release_drop_items (link_t *link);
+void release_drop_items (engine_t *self, link_t *link);
 void release_clear (engine_t *self);
+void release_free (engine_t *self); /* the spare items, at the end */
 
 /* link.c. */
 

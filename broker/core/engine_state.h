@@ -405,7 +405,9 @@ struct engine {
     size_t loaded_count;
     map_t loaded_by_key;
 
-    node_t held;                 /* items, by batch */
+    node_t held;        /* items, by batch */
+    node_t spare_items; /* places of items that left */
+    size_t spare_items_count;
     node_t outputs;              /* links that have something to send */
     bytes_t scratch;             /* one item while it is packed */
     bytes_t envelope;            /* the message that is leaving */

@@ -95,7 +95,7 @@ static void end (engine_t *self, link_t *link, bool goodbye)
         wait_drop (self, LIST_ITEM (node, wait_t, node));
     close_workers (self, link, goodbye);
     if (!goodbye)
-        release_drop_items (link);
+        release_drop_items (self, link);
     if (!link->established)
         return;
     link->established = false;

@@ -22,10 +22,30 @@ enum { REPLY_ID = 1, REPLY_CODE = 2, REPLY_TEXT = 3, REPLY_RETRY = 4, REPLY_MORE
 
 /* Items. */
 
-static void item_free (item_t *item)
+enum {
+    SPARE_BYTES = 160,     /* packed: an assignment without labels fits */
+    SPARE_ITEMS_MAX = 4096 /* kept for use again: under 1 MiB */
+};
+
+/* Nearly all items are small answers that live for one commit: their places are used again. */
+static item_t *item_new (engine_t *self, size_t bytes)
+{
+    node_t *node = bytes > SPARE_BYTES ? NULL : list_pop_front (&self->spare_items);
+    if (node == NULL)
+        return memory_alloc (sizeof (item_t) + (bytes > SPARE_BYTES ? bytes : SPARE_BYTES));
+    self->spare_items_count--;
+    return LIST_ITEM (node, item_t, node);
+}
+
+static void item_free (engine_t *self, item_t *item)
 {
     buf_drop (item->body);
-    free (item);
+    if (item->bytes > SPARE_BYTES || self->spare_items_count >= SPARE_ITEMS_MAX) {
+        free (item);
+        return;
+    }
+    list_push_front (&self->spare_items, &item->node);
+    self->spare_items_count++;
 }
 
 void release_link_ready (engine_t *self, link_t *link)
@@ -44,7 +64,7 @@ item_t *release_item (engine_t *self, link_t *link, item_kind_t kind, uint64_t b
                       const bytes_t *packed, buf_t *body)
 {
     assert (!packed->failed);
-    item_t *item = memory_alloc (sizeof (*item) + packed->length);
+    item_t *item = item_new (self, packed->length);
     *item = (item_t){.link = link,
                      .batch = batch,
                      .kind = kind,
@@ -70,7 +90,7 @@ void release_durable (engine_t *self)
         link_t *link = item->link;
         link->references--;
         if (link->silenced) {
-            item_free (item);
+            item_free (self, item);
             link_free_if_idle (self, link);
         } else {
             make_ready (self, item);
@@ -78,15 +98,15 @@ void release_durable (engine_t *self)
     }
 }
 
-static void free_items (node_t *list)
+static void free_items (engine_t *self, node_t *list)
 {
     for (node_t *node = list_pop_front (list); node != NULL; node = list_pop_front (list))
-        item_free (LIST_ITEM (node, item_t, node));
+        item_free (self, LIST_ITEM (node, item_t, node));
 }
 
-void release_drop_items (link_t *link)
+void release_drop_items (engine_t *self, link_t *link)
 {
-    free_items (&link->ready);
+    free_items (self, &link->ready);
     link->notices = 0;
 }
 
@@ -140,7 +160,7 @@ void reply_code_at_once (call_t *call, tmq_code_t code, const char *text, uint32
 
 void release_forget_left (engine_t *self)
 {
-    free_items (&self->left);
+    free_items (self, &self->left);
     buf_drop (self->left_body);
     self->left_body = NULL;
     self->left_stream = NULL;
@@ -173,7 +193,7 @@ static size_t choose_items (engine_t *self, link_t *link, size_t *body_bytes)
          node = list_pop_front (&link->ready)) {
         item_t *item = LIST_ITEM (node, item_t, node);
         if (item->kind == ITEM_ASSIGNMENT && assigned_task (self, link, item) == NULL) {
-            item_free (item);
+            item_free (self, item);
             continue;
         }
         size_t body = buf_length (item->body);
@@ -314,14 +334,21 @@ void release_clear (engine_t *self)
          node = list_pop_front (&self->held)) {
         item_t *item = LIST_ITEM (node, item_t, node);
         link_t *link = item->link;
-        item_free (item);
+        item_free (self, item);
         link->references--;
         link_free_if_idle (self, link);
     }
     for (node_t *node = list_pop_front (&self->outputs); node != NULL;
          node = list_pop_front (&self->outputs)) {
         link_t *link = LIST_ITEM (node, link_t, output);
-        release_drop_items (link);
+        release_drop_items (self, link);
         link_free_if_idle (self, link);
     }
+}
+
+void release_free (engine_t *self)
+{
+    for (node_t *node = list_pop_front (&self->spare_items); node != NULL;
+         node = list_pop_front (&self->spare_items))
+        free (LIST_ITEM (node, item_t, node));
 }
