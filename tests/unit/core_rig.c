@@ -372,7 +372,10 @@ void rig_outputs (rig_t *self)
     while (engine_output_next (self->engine, &output)) {
         assert_true (output.peer >= 1 && output.peer <= RIG_PEERS);
         rig_peer_t *peer = &self->peers[output.peer - 1];
-        if (peer->refuse) {
+        if (peer->refuse && peer->allow > 0) {
+            peer->allow--;
+            keep_message (self, peer, &output);
+        } else if (peer->refuse) {
             self->refused++;
             engine_output_failed (self->engine, &output, self->now);
         } else {
@@ -543,6 +546,17 @@ void rig_link (rig_t *self, size_t peer, const char *ns)
     assert_non_null (item);
     assert_int_equal (item->reply->body_case, TASKMQ__REPLY__BODY_WELCOME);
     memcpy (self->peers[peer].token, item->reply->welcome->token.data, 16);
+}
+
+void rig_refuse_after (rig_t *self, size_t peer, size_t messages)
+{
+    self->peers[peer].refuse = true;
+    self->peers[peer].allow = messages;
+}
+
+void rig_heed (rig_t *self, size_t peer)
+{
+    self->peers[peer].refuse = false;
 }
 
 void rig_forget (rig_t *self, size_t peer)

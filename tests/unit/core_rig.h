@@ -33,7 +33,8 @@ typedef struct rig_peer {
     const char *identity;
     uint8_t token[16];
     uint64_t next_request;
-    bool refuse; /* the transport does not take what is for it */
+    bool refuse;  /* the transport does not take what is for it */
+    size_t allow; /* … but so many messages it still takes */
     rig_item_t *items;
     size_t count;
     size_t capacity;
@@ -109,6 +110,9 @@ uint64_t rig_send (rig_t *self, size_t peer, Taskmq__Request *request, const voi
 /* … a submit whose items the validator has judged. */
 uint64_t rig_send_judged (rig_t *self, size_t peer, Taskmq__Request *request,
                           const verdict_t *items, const void *body, size_t body_bytes);
+/* The transport takes so many messages for the peer, then none until rig_heed. */
+void rig_refuse_after (rig_t *self, size_t peer, size_t messages);
+void rig_heed (rig_t *self, size_t peer);
 /* Forgets what the peer received so far. */
 void rig_forget (rig_t *self, size_t peer);
 /* The newest reply to a request, or NULL. */
