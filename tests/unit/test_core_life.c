@@ -356,6 +356,49 @@ static void a_cancelled_queued_task_is_never_claimed (void **state)
     assert_int_equal (rig_status (rig, 0, SUBJECT), TMQ_STATUS_CANCELLED);
 }
 
+/* Images: one per task and batch, each body once. */
+
+static void a_submit_and_its_claim_make_one_image (void **state)
+{
+    rig_t *rig = *state;
+    rig_register (rig, 1, WORKER, "q", 1);
+    rig_settle (rig);
+    rig_submit (rig, 0, SUBJECT, "q", "payload");
+    rig_commit (rig);
+    const batch_t *batch = rig->batches[rig->committed];
+    assert_int_equal (batch->records_count, 1);
+    assert_int_equal (batch->inputs, 1);
+    assert_int_equal (batch->blocks_count, 1);
+    assert_int_equal (batch->blocks[0].first_seq, 1);
+    assert_int_equal (batch->blocks[0].first_pos, 1);
+    assert_int_equal (batch->blocks[0].count, 2);
+    assert_int_equal (batch->records[0]->status, TMQ_STATUS_WORKING);
+    assert_int_equal (batch->records[0]->version, 2);
+    assert_int_equal (buf_length (batch->records[0]->payload), 7);
+    rig_outputs (rig);
+    rig_complete (rig, 1, rig_assignment (rig, 1, 0)->assignment, "result");
+    rig_commit (rig);
+    batch = rig->batches[rig->committed];
+    assert_int_equal (batch->records_count, 1);
+    assert_null (batch->records[0]->payload); /* it was in the first image */
+    assert_int_equal (buf_length (batch->records[0]->result), 6);
+    assert_int_equal (batch->blocks[0].first_pos, 3);
+}
+
+static void started_is_stored_within_five_seconds (void **state)
+{
+    rig_t *rig = *state;
+    const Taskmq__Assignment *assignment = bring_to (rig, "working");
+    rig_started (rig, 1, assignment);
+    uint64_t committed = rig->committed;
+    rig_advance (rig, 4900);
+    assert_int_equal (rig->committed, committed);
+    rig_advance (rig, 200);
+    assert_int_equal (rig->committed, committed + 1);
+    assert_true (rig->rows[1]->lease_started);
+    assert_int_equal (rig->batches[rig->committed]->blocks_count, 0); /* no event */
+}
+
 static void unknown_ids_are_said_to_be_unknown (void **state)
 {
     rig_t *rig = *state;
@@ -437,6 +480,8 @@ int main (void)
         TEST (attempts_are_used_up_with_growing_pauses),
         TEST (a_cancelled_task_is_told_to_its_worker_and_keeps_its_credit),
         TEST (a_cancelled_queued_task_is_never_claimed),
+        TEST (a_submit_and_its_claim_make_one_image),
+        TEST (started_is_stored_within_five_seconds),
         TEST (unknown_ids_are_said_to_be_unknown),
         TEST (a_wait_answers_each_id_once),
         TEST (a_wait_ends_with_its_deadline),
