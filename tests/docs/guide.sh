@@ -1,0 +1,90 @@
+#!/bin/sh
+# A document is tried as its reader would: guide.sh DOCUMENT [NAME...].
+#
+# Every block "```LANGUAGE NAME" becomes the file NAME. Then the blocks "```console" are typed, from the
+# first to the last, in one shell: a line "$ COMMAND" (going on in lines "> ...") is executed, has to
+# end with 0, and has to print what the document shows, ids and times aside. `cc` is as strict as the
+# house is. A program that no command runs fails the test, unless it is NAMEd: then another test
+# does. A command that ends with "&" runs in the background until the end of the test.
+. "$TASKMQ_SOURCE/tests/cli/lib.sh"
+. "$TASKMQ_SOURCE/tests/docs/blocks.sh"
+
+document=$TASKMQ_SOURCE/$1
+shift
+tried_elsewhere=" $* "
+
+background=0
+typed=0
+
+# What differs from day to day and from machine to machine becomes words.
+alike ()
+{
+    neutral "$1" | sed -E -e 's/[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}/CLOCK/g' \
+        -e 's/[0-9]{15,20}-([0-9]+)/GENERATION-\1/g' -e 's/ by [A-Za-z0-9._-]+$/ by WORKER/' \
+        -e 's/ (now|[0-9]+s|[0-9]+m?s ago|[0-9]+ms) / AGE /g' -e 's/ +/ /g' -e 's/ $//'
+}
+
+in_background ()
+{
+    background=$((background + 1))
+    spawned="$spawned background-$background"
+    eval "$command" >"background-$background.out" 2>"background-$background.err" </dev/null 3<&-
+    printf '%s\n' "$!" >"background-$background.pid"
+    case $command in
+    'taskmqd'*)
+        eventually test -s .taskmq/endpoint
+        eventually taskctl ping
+        ;;
+    esac
+}
+
+# Runs the command that was read and compares.
+type_command ()
+{
+    [ -n "$command" ] || return 0
+    last_command=$command
+    typed=$((typed + 1))
+    case $command in
+    *'&')
+        : >out
+        in_background
+        ;;
+    *) eval "$command" >out 2>&1 </dev/null 3<&- || fail "exit code $?" ;;
+    esac
+    alike shown >shown.alike
+    alike out >out.alike
+    if ! cmp -s shown.alike out.alike; then
+        diff shown.alike out.alike >&2
+        fail "$document shows something else"
+    fi
+}
+
+type_session ()
+{
+    command=
+    : >shown
+    while IFS= read -r line <&3; do
+        case $line in
+        "\$ "*)
+            type_command
+            command=${line#??}
+            : >shown
+            ;;
+        '> '*) command="$command
+${line#??}" ;;
+        *) printf '%s\n' "$line" >>shown ;;
+        esac
+    done 3<session
+    type_command
+}
+
+extract_blocks "$document"
+strict_tools
+while IFS= read -r name; do
+    case $tried_elsewhere in
+    *" $name "*) continue ;;
+    esac
+    grep -qF "$name" session || fail "$document never uses $name"
+done <programs
+type_session
+[ "$typed" -gt 3 ] || fail "$document has $typed commands"
