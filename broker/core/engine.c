@@ -435,7 +435,6 @@ void engine_refuse (engine_t *self, peer_t peer, uint64_t request, tmq_code_t co
                     const char *text)
 {
     link_t *link = link_make (self, peer);
-    self->counts.refused++;
     reply_to (self, link, request, code, text, 0);
 }
 
