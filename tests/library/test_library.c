@@ -84,7 +84,7 @@ static void assert_result (tmq_client_t *client, const tmq_id_t *id, const char 
     tmq_task_free (task);
 }
 
-/* ---- Few messages ------------------------------------------------------------------------------ */
+/* Few messages. */
 
 enum { SUBMITTERS = 100, SUBMITS = 100 };
 
@@ -202,7 +202,7 @@ static void ten_thousand_waits_cost_ten_requests (void **state)
     free (ids);
 }
 
-/* ---- Workers ----------------------------------------------------------------------------------- */
+/* Workers. */
 
 enum { RUN_TASKS = 200, RUN_THREADS = 4 };
 
@@ -356,7 +356,7 @@ static void a_cancel_reaches_a_worker_at_work (void **state)
     tmq_client_free (&client);
 }
 
-/* ---- Processes that are killed ----------------------------------------------------------------- */
+/* Processes that are killed. */
 
 enum { KILLS = 8, STORED_TASKS = 400 };
 
@@ -474,7 +474,7 @@ static void a_killed_client_goes_on (void **state)
     tmq_client_free (&client);
 }
 
-/* ---- An application that stands still ---------------------------------------------------------- */
+/* An application that stands still. */
 
 static void a_stalled_subscriber_is_caught_up (void **state)
 {
