@@ -277,6 +277,12 @@ static void memory_flush (store_t *base)
 
 /* Point reads and the live tasks. */
 
+static void memory_exported (store_t *base, uint64_t pos)
+{
+    (void) base;
+    (void) pos; /* nothing is forgotten here */
+}
+
 static void load_attempt (const entry_t *entry, lookup_t *key)
 {
     for (size_t i = entry->attempts_count; i > 0 && !key->attempt_found; i--)
@@ -620,6 +626,7 @@ const store_backend_t store_backend_memory = {
     .commit = memory_commit,
     .written = memory_written,
     .flush = memory_flush,
+    .exported = memory_exported,
     .load = memory_load,
     .reader_open = memory_reader_open,
     .reader_close = memory_reader_close,

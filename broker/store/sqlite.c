@@ -29,10 +29,10 @@
 #include "store/tables.h"
 
 enum {
-    FLUSH_MS_MIN = 20,     /* between two write-backs that were asked for (A11) */
-    STALL_MS = 1000,       /* between two tries when there is no space (A22) */
-    REST_MS = 1000,        /* without a commit, until the journal is emptied (A10) */
-    RESERVE_MS = 10 * 1000 /* between two tries to make the reserve file again */
+    FLUSH_MS_MIN = 20, /* between two write-backs that were asked for (A11) */
+    STALL_MS = 1000,   /* between two tries when there is no space (A22) */
+    REST_MS = 1000,    /* without a commit, until the journal is emptied (A10) */
+    FORGET_MS = 1000   /* between two looks for what is old */
 };
 
 typedef struct sqlite_store {
@@ -66,12 +66,19 @@ typedef struct sqlite_store {
     uint64_t tombstones;
 
     atomic_uint_fast64_t written;
+    atomic_uint_fast64_t exported; /* events up to it may be forgotten */
 } sqlite_store_t;
 
 typedef struct sqlite_reader {
     store_reader_t base;
     view_t view;
 } sqlite_reader_t;
+
+/* Where the store thread stands with what is old. */
+typedef struct forgetting {
+    bool more; /* the last slice left something */
+    int64_t next_ms;
+} forgetting_t;
 
 static int64_t now_us (void)
 {
@@ -164,6 +171,45 @@ static void publish_written (sqlite_store_t *self)
     pthread_mutex_lock (&self->lock);
 }
 
+/* Forgets one slice of what is old; times are those of the batches, so that no clock can be wrong.
+ * What finds no space to be forgotten waits for the next round. */
+static store_code_t forget (sqlite_store_t *self, bool *more, store_error_t *error)
+{
+    const store_options_t *options = &self->options;
+    int64_t newest_ms = tables_meta (self->tables)->newest_ms;
+    retention_limits_t limits = {newest_ms - options->events_ms_max, options->events_bytes_max,
+                                 atomic_load (&self->exported),
+                                 newest_ms - options->tombstones_ms_max, options->tombstones_max};
+    *more = false;
+    store_code_t code = tables_begin (self->tables, error);
+    if (code == STORE_OK)
+        code = tables_forget (self->tables, &limits, more, error);
+    if (code == STORE_OK)
+        code = tables_commit (self->tables, error);
+    if (code != STORE_OK) {
+        tables_rollback (self->tables);
+        *more = false;
+    }
+    if (code == STORE_OK)
+        code = tables_checkpoint_if_large (self->tables, error);
+    return code == STORE_ERROR_FULL ? STORE_OK : code;
+}
+
+/* Every FORGET_MS after a write-back, and at once while there is more. The lock is held before and
+ * after, not meanwhile. */
+static store_code_t forget_sometimes (sqlite_store_t *self, forgetting_t *forgetting,
+                                      store_error_t *error)
+{
+    if (!forgetting->more && now_ms () < forgetting->next_ms)
+        return STORE_OK;
+    forgetting->next_ms = now_ms () + FORGET_MS;
+    pthread_mutex_unlock (&self->lock);
+    store_code_t code = forget (self, &forgetting->more, error);
+    pthread_mutex_lock (&self->lock);
+    self->tombstones = tables_meta (self->tables)->tombstones;
+    return code;
+}
+
 /* Nothing is pending: empties the journal after a while, and sleeps. */
 static store_code_t rest (sqlite_store_t *self, store_error_t *error)
 {
@@ -190,13 +236,15 @@ static void *store_run (void *context)
     store_error_t error = {STORE_OK, ""};
     store_code_t code = STORE_OK;
     int64_t last_ms = 0;
+    forgetting_t forgetting = {false, 0};
     pthread_setname_np (pthread_self (), "store");
     pthread_mutex_lock (&self->lock);
     while (code == STORE_OK) {
         if (self->pending.count == 0) {
             if (self->stop)
                 break;
-            code = rest (self, &error);
+            code = forgetting.more ? forget_sometimes (self, &forgetting, &error)
+                                   : rest (self, &error);
             continue;
         }
         int64_t due = write_due_ms (self, last_ms);
@@ -206,8 +254,10 @@ static void *store_run (void *context)
         }
         last_ms = now_ms ();
         code = write_pending (self, &error);
-        if (code == STORE_OK)
-            publish_written (self);
+        if (code != STORE_OK)
+            break;
+        publish_written (self);
+        code = forget_sometimes (self, &forgetting, &error);
     }
     if (code != STORE_OK)
         self->broken = error;
@@ -272,6 +322,11 @@ static void sqlite_flush (store_t *base)
         pthread_cond_signal (&self->changed);
     }
     pthread_mutex_unlock (&self->lock);
+}
+
+static void sqlite_exported (store_t *base, uint64_t pos)
+{
+    atomic_store (&((sqlite_store_t *) base)->exported, pos);
 }
 
 /* Reads. */
@@ -601,6 +656,7 @@ const store_backend_t store_backend_sqlite = {
     .commit = sqlite_commit,
     .written = sqlite_written,
     .flush = sqlite_flush,
+    .exported = sqlite_exported,
     .load = sqlite_load,
     .reader_open = sqlite_reader_open,
     .reader_close = sqlite_reader_close,

@@ -36,7 +36,8 @@ static const char TABLES_1[] =
     " only INTEGER PRIMARY KEY CHECK (only = 1),"
     " generation INTEGER NOT NULL, epoch INTEGER NOT NULL, written_batch INTEGER NOT NULL,"
     " last_number INTEGER NOT NULL, last_pos INTEGER NOT NULL, newest_ms INTEGER NOT NULL,"
-    " tasks INTEGER NOT NULL, tombstones INTEGER NOT NULL, clean INTEGER NOT NULL) STRICT;"
+    " tasks INTEGER NOT NULL, tombstones INTEGER NOT NULL, event_bytes INTEGER NOT NULL,"
+    " clean INTEGER NOT NULL) STRICT;"
 
     "CREATE TABLE namespace ("
     " id INTEGER PRIMARY KEY CHECK (id < 2097152), name TEXT NOT NULL UNIQUE) STRICT;"
@@ -96,7 +97,7 @@ static const char TABLES_1[] =
     " at INTEGER NOT NULL, list BLOB NOT NULL) STRICT;"
     "CREATE UNIQUE INDEX event_pos ON event (pos);"
 
-    "INSERT INTO meta VALUES (1, random () & 0x7fffffffffffffff | 1, 0, 0, 0, 0, 0, 0, 0, 1)";
+    "INSERT INTO meta VALUES (1, random () & 0x7fffffffffffffff | 1, 0, 0, 0, 0, 0, 0, 0, 0, 1)";
 
 static const char *const TABLES_MIGRATIONS[] = {TABLES_1};
 

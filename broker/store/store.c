@@ -60,6 +60,11 @@ void store_flush (store_t *self)
     self->backend->flush (self);
 }
 
+void store_exported (store_t *self, uint64_t pos)
+{
+    self->backend->exported (self, pos);
+}
+
 store_code_t store_load (store_t *self, lookup_t *keys, size_t count, store_error_t *error)
 {
     return self->backend->load (self, keys, count, error);

@@ -48,6 +48,11 @@ typedef struct store_options {
     uint32_t dirty_ms_max;   /* … or after this time, default 100 */
     size_t journal_bytes;    /* to which the journal's WAL is grown at start, default 16 MiB */
     bool synchronous_normal; /* loses the last commits on power loss; never the default */
+    /* What is older, or more, is forgotten: events only as far as store_exported allows. */
+    int64_t events_ms_max;     /* 7 d */
+    uint64_t events_bytes_max; /* 1 GiB of packed events */
+    int64_t tombstones_ms_max; /* 30 d */
+    uint64_t tombstones_max;   /* 1,000,000 */
     /* Told whenever written () rose or due work appeared; called on any thread; may be NULL. */
     void (*notify) (void *context);
     void *notify_context;
@@ -56,7 +61,8 @@ typedef struct store_options {
 } store_options_t;
 #define STORE_OPTIONS_INIT                                                                         \
     {                                                                                              \
-        NULL, 10000, 100, 16u << 20, false, NULL, NULL, NULL                                       \
+        NULL, 10000, 100, 16u << 20, false, INT64_C (7) * 86400000, UINT64_C (1) << 30,            \
+            INT64_C (30) * 86400000, 1000000, NULL, NULL, NULL                                     \
     }
 
 /* URI is "sqlite" or "memory". On success *out is open, recovered, checkpointed and holds a
@@ -84,6 +90,10 @@ store_code_t store_commit (store_t *self, batch_t *batch, store_error_t *error);
 uint64_t store_written (store_t *self);
 /* Asks for a write-back soon (at most one per 20 ms is done). */
 void store_flush (store_t *self);
+
+/* Events up to this position stand in the exports, or nobody needs them: the store may forget them
+ * when they are old or many (A43). Before the first call it forgets none. Any thread. */
+void store_exported (store_t *self, uint64_t pos);
 
 /* Point reads on the server thread. */
 

@@ -18,6 +18,7 @@ typedef struct store_backend {
     store_code_t (*commit) (store_t *self, batch_t *batch, store_error_t *error);
     uint64_t (*written) (store_t *self);
     void (*flush) (store_t *self);
+    void (*exported) (store_t *self, uint64_t pos);
     store_code_t (*load) (store_t *self, lookup_t *keys, size_t count, store_error_t *error);
     store_code_t (*reader_open) (store_reader_t **out, store_t *self, store_error_t *error);
     void (*reader_close) (store_reader_t *reader);

@@ -60,11 +60,12 @@ static const char *const TEXTS[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
     [META_READ] = "SELECT generation, epoch, written_batch, last_number, last_pos, newest_ms,"
-                  " tasks, tombstones, clean FROM meta",
+                  " tasks, tombstones, event_bytes, clean FROM meta",
     /* The old epoch is the fence: whoever lost it changes no row. */
     [META_WRITE] = "UPDATE meta SET epoch = ?1, written_batch = ?2, last_number = ?3,"
-                   " last_pos = ?4, newest_ms = ?5, tasks = ?6, tombstones = ?7, clean = ?8"
-                   " WHERE epoch = ?9",
+                   " last_pos = ?4, newest_ms = ?5, tasks = ?6, tombstones = ?7,"
+                   " event_bytes = ?8, clean = ?9"
+                   " WHERE epoch = ?10",
     [TASK_NEW] = TASK_INSERT,
     [TASK] = TASK_INSERT TASK_UPDATE,
     [TASK_DELETE] = "DELETE FROM task WHERE number = ?1",
@@ -88,6 +89,7 @@ struct tables {
     gate_t *gate;
     sqlite3_stmt *statements[STATEMENTS];
     names_t names;
+    retention_t retention;
     tables_meta_t stored; /* as committed */
     tables_meta_t meta;   /* with the changes of the open transaction */
     uint64_t wal_bytes;
@@ -116,7 +118,8 @@ static store_code_t tables_read_meta (tables_t *self, store_error_t *error)
             .newest_ms = sqlite3_column_int64 (statement, 5),
             .tasks = (uint64_t) sqlite3_column_int64 (statement, 6),
             .tombstones = (uint64_t) sqlite3_column_int64 (statement, 7),
-            .clean = sqlite3_column_int64 (statement, 8) != 0,
+            .event_bytes = (uint64_t) sqlite3_column_int64 (statement, 8),
+            .clean = sqlite3_column_int64 (statement, 9) != 0,
         };
     else if (rc == SQLITE_DONE)
         code = store_fail (error, STORE_ERROR_CORRUPT, "%s: table meta is empty",
@@ -142,6 +145,8 @@ store_code_t tables_open (tables_t **out, const store_options_t *options, gate_t
     if (code == STORE_OK)
         code = names_open (&self->names, self->db, true, error);
     if (code == STORE_OK)
+        code = retention_open (&self->retention, self->db, error);
+    if (code == STORE_OK)
         code = tables_read_meta (self, error);
     if (code == STORE_OK) {
         sqlite3_wal_hook (self->db, tables_wal_hook, self);
@@ -159,6 +164,7 @@ void tables_free (tables_t **self_p)
         return;
     *self_p = NULL;
     names_close (&self->names);
+    retention_close (&self->retention);
     sql_finalize (self->statements, STATEMENTS);
     sql_close (&self->db);
     free (self);
@@ -303,6 +309,7 @@ static store_code_t write_block (tables_t *self, const event_block_t *block, int
     sqlite3_bind_int64 (statement, 4, at);
     sqlite3_bind_blob64 (statement, 5, buf_bytes (block->list), buf_length (block->list),
                          SQLITE_STATIC);
+    self->meta.event_bytes += buf_length (block->list);
     uint64_t last_pos = block->first_pos + block->count - 1;
     if (last_pos > self->meta.last_pos)
         self->meta.last_pos = last_pos;
@@ -369,6 +376,16 @@ void tables_set_clean (tables_t *self)
     self->meta.clean = true;
 }
 
+store_code_t tables_forget (tables_t *self, const retention_limits_t *limits, bool *more,
+                            store_error_t *error)
+{
+    retention_totals_t totals = {self->meta.event_bytes, self->meta.tombstones};
+    store_code_t code = retention_slice (&self->retention, limits, &totals, more, error);
+    self->meta.event_bytes = totals.event_bytes;
+    self->meta.tombstones = totals.tombstones;
+    return code;
+}
+
 static store_code_t write_meta (tables_t *self, store_error_t *error)
 {
     const tables_meta_t *meta = &self->meta;
@@ -380,8 +397,9 @@ static store_code_t write_meta (tables_t *self, store_error_t *error)
     sqlite3_bind_int64 (statement, 5, meta->newest_ms);
     sqlite3_bind_int64 (statement, 6, (sqlite3_int64) meta->tasks);
     sqlite3_bind_int64 (statement, 7, (sqlite3_int64) meta->tombstones);
-    sqlite3_bind_int (statement, 8, meta->clean);
-    sqlite3_bind_int64 (statement, 9, (sqlite3_int64) self->stored.epoch);
+    sqlite3_bind_int64 (statement, 8, (sqlite3_int64) meta->event_bytes);
+    sqlite3_bind_int (statement, 9, meta->clean);
+    sqlite3_bind_int64 (statement, 10, (sqlite3_int64) self->stored.epoch);
     store_code_t code = sql_do (statement, "a write-back cannot be written", error);
     if (code == STORE_OK && sqlite3_changes (self->db) != 1)
         code = store_fail (error, STORE_ERROR_FENCED, "%s: another broker took over",

@@ -9,6 +9,7 @@
 
 #include "store/dirty.h"
 #include "store/gate.h"
+#include "store/retention.h"
 #include "store/sql.h"
 
 typedef struct tables tables_t;
@@ -23,7 +24,8 @@ typedef struct tables_meta {
     int64_t newest_ms;
     uint64_t tasks;
     uint64_t tombstones;
-    bool clean; /* closed with an empty journal */
+    uint64_t event_bytes; /* of the packed events */
+    bool clean;           /* closed with an empty journal */
 } tables_meta_t;
 
 /* The gate is closed around the reset of the log; NULL is not allowed. */
@@ -41,6 +43,9 @@ store_code_t tables_write (tables_t *self, const dirty_t *dirty, store_error_t *
 /* A new start: the next epoch, no batch written yet, not clean. */
 void tables_start_epoch (tables_t *self);
 void tables_set_clean (tables_t *self);
+/* Forgets one slice of what is old, by retention_slice. */
+store_code_t tables_forget (tables_t *self, const retention_limits_t *limits, bool *more,
+                            store_error_t *error);
 /* Durable when it returns STORE_OK. STORE_ERROR_FENCED: another start took over. */
 store_code_t tables_commit (tables_t *self, store_error_t *error);
 void tables_rollback (tables_t *self);

@@ -1,0 +1,143 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "store/retention.h"
+
+#include "store/rows.h"
+
+enum { EVENTS_OLDEST, EVENTS_LATER, EVENTS_DELETE, TOMBSTONES_OLDEST, TOMBSTONES_DELETE };
+
+static const char *const TEXTS[RETENTION_STATEMENTS] = {
+    [EVENTS_OLDEST] = "SELECT key, pos, count, at, length (list) FROM event WHERE pos > ?1"
+                      " ORDER BY pos LIMIT ?2",
+    [EVENTS_LATER] = "SELECT 1 FROM event WHERE key > ?1 AND key < ?2 LIMIT 1",
+    [EVENTS_DELETE] = "DELETE FROM event WHERE key = ?1",
+    /* Tombstones are numbered as they came, so the oldest have the smallest numbers. */
+    [TOMBSTONES_OLDEST] = "SELECT age, at FROM tombstone ORDER BY age LIMIT ?1",
+    [TOMBSTONES_DELETE] = "DELETE FROM tombstone WHERE age <= ?1",
+};
+
+enum { SLICE = 500 }; /* rows looked at in one transaction (S16) */
+
+typedef struct block {
+    int64_t key;
+    int64_t pos;
+    uint64_t last_pos;
+    int64_t at;
+    uint64_t bytes;
+} block_t;
+
+store_code_t retention_open (retention_t *self, sqlite3 *db, store_error_t *error)
+{
+    *self = (retention_t){.db = db};
+    return sql_prepare (db, self->statements, TEXTS, RETENTION_STATEMENTS, error);
+}
+
+void retention_close (retention_t *self)
+{
+    sql_finalize (self->statements, RETENTION_STATEMENTS);
+}
+
+static store_code_t read_oldest (retention_t *self, block_t blocks[SLICE], size_t *count,
+                                 store_error_t *error)
+{
+    sqlite3_stmt *statement = self->statements[EVENTS_OLDEST];
+    sqlite3_bind_int64 (statement, 1, self->looked_pos);
+    sqlite3_bind_int (statement, 2, SLICE);
+    int rc = sqlite3_step (statement);
+    for (*count = 0; rc == SQLITE_ROW; rc = sqlite3_step (statement))
+        blocks[(*count)++] = (block_t){
+            .key = sqlite3_column_int64 (statement, 0),
+            .pos = sqlite3_column_int64 (statement, 1),
+            .last_pos = (uint64_t) (sqlite3_column_int64 (statement, 1) +
+                                    sqlite3_column_int64 (statement, 2) - 1),
+            .at = sqlite3_column_int64 (statement, 3),
+            .bytes = (uint64_t) sqlite3_column_int64 (statement, 4),
+        };
+    sqlite3_reset (statement);
+    return rc == SQLITE_DONE ? STORE_OK : sql_fail (self->db, "events cannot be read", error);
+}
+
+/* The newest block of a namespace stays: it tells the namespace's last sequence. */
+static store_code_t delete_unless_newest (retention_t *self, const block_t *block,
+                                          retention_totals_t *totals, store_error_t *error)
+{
+    sqlite3_stmt *statement = self->statements[EVENTS_LATER];
+    sqlite3_bind_int64 (statement, 1, block->key);
+    sqlite3_bind_int64 (statement, 2, EVENT_KEY ((block->key >> 42) + 1, 0));
+    int rc = sqlite3_step (statement);
+    sqlite3_reset (statement);
+    if (rc == SQLITE_DONE)
+        return STORE_OK;
+    if (rc != SQLITE_ROW)
+        return sql_fail (self->db, "events cannot be read", error);
+    sqlite3_bind_int64 (self->statements[EVENTS_DELETE], 1, block->key);
+    store_code_t code = sql_do (self->statements[EVENTS_DELETE], "events cannot be removed", error);
+    if (code == STORE_OK)
+        totals->event_bytes -=
+            block->bytes < totals->event_bytes ? block->bytes : totals->event_bytes;
+    return code;
+}
+
+static store_code_t forget_events (retention_t *self, const retention_limits_t *limits,
+                                   retention_totals_t *totals, bool *more, store_error_t *error)
+{
+    block_t blocks[SLICE];
+    size_t count;
+    store_code_t code = read_oldest (self, blocks, &count, error);
+    bool ended = count < SLICE;
+    for (size_t i = 0; code == STORE_OK && i < count; i++) {
+        bool due = blocks[i].at < limits->events_before_ms ||
+                   totals->event_bytes > limits->events_bytes_max;
+        if (!due || blocks[i].last_pos > limits->exported_pos) {
+            ended = true;
+            break;
+        }
+        code = delete_unless_newest (self, &blocks[i], totals, error);
+        self->looked_pos = blocks[i].pos;
+    }
+    if (ended || code != STORE_OK)
+        self->looked_pos = 0; /* the next round begins at the oldest again */
+    *more = !ended;
+    return code;
+}
+
+static store_code_t forget_tombstones (retention_t *self, const retention_limits_t *limits,
+                                       retention_totals_t *totals, bool *more, store_error_t *error)
+{
+    sqlite3_stmt *statement = self->statements[TOMBSTONES_OLDEST];
+    sqlite3_bind_int (statement, 1, SLICE);
+    int64_t last_age = 0;
+    uint64_t count = 0;
+    int rc = sqlite3_step (statement);
+    for (; rc == SQLITE_ROW; rc = sqlite3_step (statement)) {
+        bool due = sqlite3_column_int64 (statement, 1) < limits->tombstones_before_ms ||
+                   totals->tombstones - count > limits->tombstones_max;
+        if (!due)
+            break;
+        last_age = sqlite3_column_int64 (statement, 0);
+        count++;
+    }
+    sqlite3_reset (statement);
+    *more = count == SLICE;
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return sql_fail (self->db, "tombstones cannot be read", error);
+    if (count == 0)
+        return STORE_OK;
+    totals->tombstones -= count;
+    sqlite3_bind_int64 (self->statements[TOMBSTONES_DELETE], 1, last_age);
+    return sql_do (self->statements[TOMBSTONES_DELETE], "tombstones cannot be removed", error);
+}
+
+store_code_t retention_slice (retention_t *self, const retention_limits_t *limits,
+                              retention_totals_t *totals, bool *more, store_error_t *error)
+{
+    bool more_events = false;
+    bool more_tombstones = false;
+    store_code_t code = forget_events (self, limits, totals, &more_events, error);
+    if (code == STORE_OK)
+        code = forget_tombstones (self, limits, totals, &more_tombstones, error);
+    *more = more_events || more_tombstones;
+    return code;
+}

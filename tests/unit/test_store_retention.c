@@ -1,0 +1,223 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the sqlite backend forgets: old events as a prefix, never past the exporter, and old
+ * tombstones. Time is that of the batches: batch b is of 5000 + b ms. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "store_support.h"
+#include "support/timing.h"
+
+typedef struct bounds {
+    uint64_t first_seq;
+    uint64_t last_seq;
+} bounds_t;
+
+static bounds_t bounds_of (fixture_t *f, const char *ns)
+{
+    read_t read = {.kind = READ_EVENTS, .filter = {.ns = ns}, .limit = 1};
+    fixture_read (f, &read);
+    bounds_t bounds = {read.first_seq, read.last_seq_seen};
+    read_clear (&read);
+    return bounds;
+}
+
+static uint64_t tombstones (fixture_t *f)
+{
+    store_stats_t stats;
+    store_stats (f->store, &stats);
+    return stats.tombstones;
+}
+
+/* The store looks for what is old after a write-back, at most once a second: so one is made. */
+static void nudge (fixture_t *f, int64_t wall_ms)
+{
+    batch_t *batch = fixture_batch (f);
+    record_t record = test_record (1);
+    batch->wall_ms = wall_ms;
+    batch_add_record (batch, &record);
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    timing_pause (50);
+}
+
+#define NUDGE_UNTIL(f, wall_ms, condition)                                                         \
+    WAIT_FOR ((nudge (f, wall_ms), condition), TIMING_PATIENCE_MS)
+
+static void reopen (fixture_t *f)
+{
+    fixture_close (f);
+    fixture_open (f);
+}
+
+/* Batches of one event each, of 5001, 5002, … */
+static void commit_events (fixture_t *f, int count)
+{
+    for (int i = 0; i < count; i++)
+        fixture_submit (f, 100 + (int64_t) f->seq, 100 + (int64_t) f->seq);
+}
+
+static int retention_setup (void **state)
+{
+    *state = (void *) "sqlite";
+    fixture_setup (state);
+    fixture_t *f = *state;
+    f->options.events_ms_max = 30;
+    f->options.tombstones_max = 3;
+    reopen (f);
+    return 0;
+}
+
+static void old_events_go_as_a_prefix (void **state)
+{
+    fixture_t *f = *state;
+    store_exported (f->store, UINT64_MAX);
+    commit_events (f, 100);
+    /* At 5100 what is before 5070 is old: batches 1 to 69. */
+    NUDGE_UNTIL (f, 5100, bounds_of (f, "default").first_seq == 70);
+    assert_int_equal (bounds_of (f, "default").last_seq, 100);
+    read_t read = {.kind = READ_EVENTS, .filter = {.ns = "default"}, .after_seq = 5, .limit = 1};
+    fixture_read (f, &read);
+    assert_int_equal (read.blocks[0].first_seq, 70);
+    read_clear (&read);
+    tmq_id_t old = test_id (110);
+    record_t *record = fixture_load (f, "default", &old); /* the task itself stays */
+    assert_non_null (record);
+    read_t history = {.kind = READ_HISTORY,
+                      .filter = {.ns = "default"},
+                      .last_seq = record->last_seq,
+                      .limit = 10};
+    fixture_read (f, &history);
+    assert_int_equal (buf_length (history.list), 0);
+    assert_int_equal (history.before_seq, 0);
+    read_clear (&history);
+    record_free (record);
+}
+
+static void see_task (void *context, record_t *record)
+{
+    (void) context;
+    record_free (record);
+}
+
+static void see_ns (void *context, const char *name, uint64_t last_seq)
+{
+    if (strcmp (name, "quiet") == 0)
+        *(uint64_t *) context = last_seq;
+}
+
+/* Else its next event would begin at 1 again. */
+static void a_quiet_namespace_keeps_its_last_sequence (void **state)
+{
+    fixture_t *f = *state;
+    store_error_t error;
+    uint64_t last_seq = 0;
+    store_live_visitor_t visitor = {see_task, see_ns, &last_seq};
+    record_t quiet = test_record (2);
+    quiet.ns = "quiet";
+    for (uint64_t seq = 1; seq <= 3; seq++) {
+        batch_t *batch = fixture_batch (f);
+        f->pos++;
+        batch_add_event (batch, "quiet", seq, f->pos, 1, &quiet.id, TMQ_EVENT_CHANGED, seq - 1);
+        batch_add_record (batch, &quiet);
+        fixture_commit (f, batch);
+    }
+    store_exported (f->store, UINT64_MAX);
+    commit_events (f, 100);
+    NUDGE_UNTIL (f, 6000, bounds_of (f, "default").first_seq == 100);
+    assert_int_equal (bounds_of (f, "quiet").first_seq, 3);
+    assert_int_equal (bounds_of (f, "quiet").last_seq, 3);
+    reopen (f);
+    assert_int_equal (store_live (f->store, &visitor, &error), STORE_OK);
+    assert_int_equal (last_seq, 3);
+    assert_int_equal (f->boot.last_pos, f->pos);
+}
+
+static void commit_removals (fixture_t *f, int64_t from, int64_t to)
+{
+    fixture_submit (f, from, to);
+    batch_t *batch = fixture_batch (f);
+    for (int64_t number = from; number <= to; number++) {
+        record_t record = test_record (number);
+        batch_add_removal (batch, &record, TMQ_EXPIRED, 5000 + number);
+    }
+    fixture_commit (f, batch);
+}
+
+static bool has_tombstone (fixture_t *f, int64_t number)
+{
+    store_error_t error;
+    lookup_t key = {.kind = LOOKUP_ID, .ns = "default", .id = test_id ((uint64_t) number)};
+    assert_int_equal (store_load (f->store, &key, 1, &error), STORE_OK);
+    assert_null (key.record);
+    return key.tombstone == TMQ_EXPIRED;
+}
+
+/* Tombstones go at the same looks: when they are gone, events had their chance as well. */
+static void events_stay_until_they_are_exported (void **state)
+{
+    fixture_t *f = *state;
+    commit_events (f, 60);
+    commit_removals (f, 1001, 1010);
+    NUDGE_UNTIL (f, 9000, tombstones (f) == 3);
+    assert_int_equal (bounds_of (f, "default").first_seq, 1);
+    store_exported (f->store, 20);
+    NUDGE_UNTIL (f, 9001, bounds_of (f, "default").first_seq == 21);
+    commit_removals (f, 1011, 1020);
+    NUDGE_UNTIL (f, 9002, tombstones (f) == 3);
+    assert_int_equal (bounds_of (f, "default").first_seq, 21);
+}
+
+static void many_events_go_before_they_are_old (void **state)
+{
+    fixture_t *f = *state;
+    f->options.events_ms_max = 1000000;
+    f->options.events_bytes_max = 1000;
+    reopen (f);
+    store_exported (f->store, UINT64_MAX);
+    commit_events (f, 1200); /* more than two slices */
+    NUDGE_UNTIL (f, 7000, bounds_of (f, "default").first_seq > 1100);
+    bounds_t bounds = bounds_of (f, "default");
+    assert_int_equal (bounds.last_seq, 1200);
+    read_t read = {.kind = READ_EVENTS, .filter = {.ns = "default"}, .limit = SIZE_MAX};
+    fixture_read (f, &read);
+    size_t bytes = 0;
+    for (size_t i = 0; i < read.blocks_count; i++)
+        bytes += buf_length (read.blocks[i].list);
+    assert_in_range (bytes, 900, 1000);
+    read_clear (&read);
+}
+
+static void the_oldest_tombstones_go_first (void **state)
+{
+    fixture_t *f = *state;
+    f->options.tombstones_max = 700;
+    f->options.tombstones_ms_max = 500;
+    reopen (f);
+    commit_removals (f, 1001, 2500);
+    NUDGE_UNTIL (f, 6900, tombstones (f) == 700);
+    assert_false (has_tombstone (f, 1800));
+    assert_true (has_tombstone (f, 1801));
+    assert_true (has_tombstone (f, 2500));
+    NUDGE_UNTIL (f, 7900, tombstones (f) == 101); /* 2400 and later were set at 7400 and later */
+    assert_false (has_tombstone (f, 2399));
+    assert_true (has_tombstone (f, 2400));
+    reopen (f);
+    assert_int_equal (tombstones (f), 101);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown (name, retention_setup, fixture_teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST (old_events_go_as_a_prefix),
+        TEST (a_quiet_namespace_keeps_its_last_sequence),
+        TEST (events_stay_until_they_are_exported),
+        TEST (many_events_go_before_they_are_old),
+        TEST (the_oldest_tombstones_go_first),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
