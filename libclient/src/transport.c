@@ -18,6 +18,7 @@ enum {
     RECEIVE_MESSAGES_MAX = 256,
     FRAME_BYTES_MAX = TMQ_FRAME_BYTES_MAX + 64, /* CURVE adds 33 */
     KEEPALIVE_IDLE_S = 10,
+    RECONNECT_NEVER_MS = 24 * 60 * 60 * 1000,
     END_EVENTS = ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_DISCONNECTED |
                  ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                  ZMQ_EVENT_HANDSHAKE_FAILED_AUTH,
@@ -43,16 +44,17 @@ static bool set_int (void *socket, int option, int value)
     return zmq_setsockopt (socket, option, &value, sizeof value) == 0;
 }
 
-/* IMMEDIATE stays off: with it libzmq 4.3.4 ends the pipe at once when the connection goes, and a
- * recv between the two frames of a message then fails its assertion (!_more in fq.cpp), which would
- * abort the application. Nothing is lost without it: a socket lives for one connection only, and
- * before the welcome no more than a hello is queued. */
+/* A socket lives for one connection: the library makes a new one itself, so libzmq's own attempt
+ * comes far too late to matter. Neither IMMEDIATE nor RECONNECT_IVL -1 may be used for that: with
+ * either of them libzmq 4.3.4 ends the pipe at once when the connection goes, and a recv between the
+ * two frames of a message then fails its assertion (!_more in fq.cpp), which aborts the application. */
 static bool socket_options (void *socket)
 {
     int64_t frame_max = FRAME_BYTES_MAX;
     return set_int (socket, ZMQ_LINGER, 0) && set_int (socket, ZMQ_SNDHWM, SEND_MESSAGES_MAX) &&
            set_int (socket, ZMQ_RCVHWM, RECEIVE_MESSAGES_MAX) &&
-           set_int (socket, ZMQ_RECONNECT_IVL, -1) && set_int (socket, ZMQ_TCP_KEEPALIVE, 1) &&
+           set_int (socket, ZMQ_RECONNECT_IVL, RECONNECT_NEVER_MS) &&
+           set_int (socket, ZMQ_TCP_KEEPALIVE, 1) &&
            set_int (socket, ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_IDLE_S) &&
            zmq_setsockopt (socket, ZMQ_MAXMSGSIZE, &frame_max, sizeof frame_max) == 0;
 }
