@@ -20,7 +20,8 @@
 enum {
     CLIENTS_MAX = 64,
     WARM_UP_PERCENT = 20, /* of the row's time, before counting begins */
-    IDLE_PAUSE_US = 1000  /* between two operations of an idle row */
+    IDLE_PAUSE_US = 1000, /* between two operations of an idle row */
+    BACKLOG_PAUSE_US = 500
 };
 
 typedef struct load {
@@ -85,9 +86,17 @@ static void *producer_sync (void *argument)
     return NULL;
 }
 
-static bool backlogged (load_t *load)
+static unsigned long backlog (load_t *load)
 {
-    return atomic_load (&load->begun) - atomic_load (&load->ended) >= BENCH_BACKLOG_MAX;
+    return atomic_load (&load->begun) - atomic_load (&load->ended);
+}
+
+/* Waits until a quarter of the backlog has ended: going on with every single one would measure how
+ * fast a producer wakes up, and make every message a small one. */
+static void backlog_settle (load_t *load)
+{
+    while (!stopping (load) && backlog (load) > BENCH_BACKLOG_MAX * 3 / 4)
+        pause_us (BACKLOG_PAUSE_US);
 }
 
 static void producer_pipeline (client_t *self, bool bounded)
@@ -97,13 +106,8 @@ static void producer_pipeline (client_t *self, bool bounded)
     payload_t payload;
     size_t open = 0;
     while (!stopping (load)) {
-        if (bounded && backlogged (load)) {
-            size_t left = load->driver->submit_settle (producer, open);
-            atomic_fetch_add (&load->submitted, open - left);
-            open = left;
-            pause_us (100);
-            continue;
-        }
+        if (bounded && backlog (load) >= BENCH_BACKLOG_MAX)
+            backlog_settle (load);
         payload_make (&payload, load);
         load->driver->submit_start (producer, &payload);
         open++;
