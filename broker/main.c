@@ -2,266 +2,21 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* taskmqd: ordered start, the server's loop, ordered stop.
- *
- * Failure: whatever cannot be had at the start is one line on stderr and an exit code of its own
- * (exits.h); what was opened by then is closed in the reverse order. */
+/* taskmqd: the command line, then start, loop and stop of the broker. */
 #include <czmq.h>
-#include <sodium.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/stat.h>
 
-#include "config.h"
-#include "core/memory.h"
-#include "data.h"
-#include "exits.h"
-#include "export/exporter.h"
+#include "daemon.h"
 #include "log/log.h"
 #include "notify.h"
-#include "server.h"
-#include "store/wakeup.h"
-
-enum { LINGER_MS = 1000 }; /* for the last answers of a clean stop */
-
-/* Everything that is opened in the order of the fields. */
-typedef struct daemon {
-    config_t config;
-    data_t data;
-    int signal_fd;
-    int written_fd; /* the server's and the exporter's news of write-backs */
-    int export_fd;
-    store_t *store;
-    boot_t boot;
-    exporter_t *exporter;
-    router_t *router;
-    feed_t *feed;
-    server_t *server;
-} daemon_t;
-
-static void store_news (void *context)
-{
-    const daemon_t *self = context;
-    wakeup_raise (self->written_fd);
-    wakeup_raise (self->export_fd);
-}
-
-static void store_gave_up (void *context, const store_error_t *error)
-{
-    (void) context;
-    exits_store_failed (error);
-}
-
-/* Before any thread: signals come through a descriptor, files belong to this user alone, and every
- * connection may have a descriptor. */
-static exits_t prepare_process (daemon_t *self)
-{
-    sigset_t signals;
-    struct rlimit files;
-    umask (077);
-    signal (SIGPIPE, SIG_IGN);
-    sigemptyset (&signals);
-    sigaddset (&signals, SIGTERM);
-    sigaddset (&signals, SIGINT);
-    sigaddset (&signals, SIGHUP);
-    sigprocmask (SIG_BLOCK, &signals, NULL);
-    self->signal_fd = signalfd (-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    self->written_fd = wakeup_new ();
-    self->export_fd = wakeup_new ();
-    if (getrlimit (RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        setrlimit (RLIMIT_NOFILE, &files);
-    }
-    bool good = self->signal_fd >= 0 && self->written_fd >= 0 && self->export_fd >= 0;
-    if (!good || sodium_init () < 0)
-        return exits_fail (EXITS_INTERNAL, "cannot prepare the process: no descriptors");
-    return EXITS_OK;
-}
-
-static exits_t open_data (daemon_t *self)
-{
-    char error[DATA_ERROR_SIZE];
-    exits_t code = data_open (&self->data, self->config.data, error);
-    if (code != EXITS_OK)
-        return exits_fail (code, error);
-    log_write (LOG_LEVEL_INFO, "DATA",
-               self->data.made ? "made the data directory" : "data directory",
-               LOG_FIELDS (LOG_TEXT ("path", self->data.directory)));
-    return EXITS_OK;
-}
-
-static exits_t open_store (daemon_t *self)
-{
-    const uint64_t *limits = self->config.limits;
-    store_error_t error = {STORE_OK, ""};
-    store_options_t options = STORE_OPTIONS_INIT;
-    options.directory = self->data.directory;
-    options.dirty_tasks_max = limits[CONFIG_WRITE_BACK_TASKS];
-    options.dirty_ms_max = (uint32_t) limits[CONFIG_WRITE_BACK_TIME];
-    options.journal_bytes = limits[CONFIG_JOURNAL_SIZE];
-    options.notify = store_news;
-    options.notify_context = self;
-    options.failed = store_gave_up;
-    if (store_open (&self->store, self->config.store, &options, &self->boot, &error) != STORE_OK)
-        return exits_fail (exits_of_store (error.code), error.text);
-    log_write (LOG_LEVEL_INFO, "STORE", "opened and recovered",
-               LOG_FIELDS (LOG_TEXT ("store", self->config.store),
-                           LOG_NUMBER ("tasks", self->boot.tasks),
-                           LOG_NUMBER ("epoch", self->boot.epoch),
-                           LOG_NUMBER ("recovered_batches", self->boot.recovered_batches)));
-    return EXITS_OK;
-}
-
-static exits_t open_exporter (daemon_t *self)
-{
-    char path[DATA_PATH_SIZE];
-    char error[TASKS_FILE_ERROR_SIZE];
-    data_path (&self->data, "tasks.jsonl", path, sizeof (path));
-    exporter_options_t options = {self->store, path, self->boot.last_pos, self->export_fd,
-                                  exits_store_failed};
-    self->exporter = exporter_new (&options, error);
-    return self->exporter != NULL ? EXITS_OK : exits_fail (EXITS_DATA, error);
-}
-
-static exits_t open_router (daemon_t *self)
-{
-    char error[ADDRESS_PATH_SIZE];
-    router_options_t options = {.context = zsys_init (),
-                                .peers_max = 2 * self->config.limits[CONFIG_LINKS],
-                                .held_max = self->config.limits[CONFIG_DRAIN_MESSAGES],
-                                .linger_ms = LINGER_MS};
-    randombytes_buf (options.key, sizeof (options.key));
-    self->router = router_new (&options, error, sizeof (error));
-    if (self->router == NULL)
-        return exits_fail (EXITS_INTERNAL, error);
-    self->feed = feed_new (options.context, LINGER_MS);
-    return self->feed != NULL ? EXITS_OK : exits_fail (EXITS_INTERNAL, "out of memory");
-}
-
-static exits_t open_server (daemon_t *self)
-{
-    const uint64_t *limits = self->config.limits;
-    server_options_t options = {.engine = ENGINE_CONFIG_INIT};
-    randombytes_buf (options.engine.seed, sizeof (options.engine.seed));
-    options.engine.broker = "taskmqd " TASKMQ_VERSION;
-    options.engine.live_tasks_max = limits[CONFIG_LIVE_TASKS];
-    options.engine.links_max = limits[CONFIG_LINKS];
-    options.engine.pending_inputs_soft = limits[CONFIG_PENDING_INPUTS_SOFT];
-    options.engine.pending_bytes_soft = limits[CONFIG_PENDING_BYTES_SOFT];
-    options.engine.dirty_tasks_soft = limits[CONFIG_DIRTY_TASKS_SOFT];
-    options.engine.dirty_bytes_soft = limits[CONFIG_DIRTY_BYTES_SOFT];
-    options.engine.ring_bytes = limits[CONFIG_EVENT_RING];
-    options.engine.payload_cache_bytes = limits[CONFIG_PAYLOAD_CACHE];
-    options.engine.ttl_ms = (int64_t) limits[CONFIG_TTL];
-    options.engine.recover_max_age_ms = (int64_t) limits[CONFIG_RECOVER_MAX_AGE];
-    options.engine.heartbeat_ms = (uint32_t) limits[CONFIG_HEARTBEAT];
-    options.engine.gone_grace_ms = (uint32_t) limits[CONFIG_GRACE];
-    options.drain_messages = limits[CONFIG_DRAIN_MESSAGES];
-    options.drain_bytes = limits[CONFIG_DRAIN_BYTES];
-    options.drain_ms = (int64_t) limits[CONFIG_DRAIN_TIME];
-    options.pending_inputs_hard = limits[CONFIG_PENDING_INPUTS_HARD];
-    options.pending_bytes_hard = limits[CONFIG_PENDING_BYTES_HARD];
-    options.free_bytes_min = limits[CONFIG_FREE_SPACE_MIN];
-    options.readers = limits[CONFIG_READERS];
-    options.store = self->store;
-    options.boot = self->boot;
-    options.router = self->router;
-    options.exporter = self->exporter;
-    options.feed = self->feed;
-    options.written_fd = self->written_fd;
-    options.signal_fd = self->signal_fd;
-    return server_new (&self->server, &options);
-}
-
-/* One address: the data directory's own socket is the first. */
-static exits_t listen_on (daemon_t *self, const char *uri, const char **endpoint)
-{
-    char error[ADDRESS_PATH_SIZE + 256];
-    address_t address;
-    if (!address_parse (&address, uri, error, sizeof (error)))
-        return exits_fail (EXITS_ADDRESS, error);
-    *endpoint = router_bind (self->router, &address, error, sizeof (error));
-    if (*endpoint == NULL)
-        return exits_fail (EXITS_LISTEN, error);
-    log_write (LOG_LEVEL_INFO, "LISTEN", address.moved ? "listens on a shorter path" : "listens",
-               LOG_FIELDS (LOG_TEXT ("endpoint", *endpoint)));
-    return EXITS_OK;
-}
-
-static exits_t publish_on (daemon_t *self, const config_feed_t *wanted)
-{
-    char error[ADDRESS_PATH_SIZE + 256];
-    address_t address;
-    if (!address_parse (&address, wanted->uri, error, sizeof (error)))
-        return exits_fail (EXITS_ADDRESS, error);
-    const char *endpoint = feed_bind (self->feed, wanted->ns, &address, error, sizeof (error));
-    if (endpoint == NULL)
-        return exits_fail (EXITS_LISTEN, error);
-    log_write (LOG_LEVEL_INFO, "FEED", "publishes events",
-               LOG_FIELDS (LOG_TEXT ("namespace", wanted->ns), LOG_TEXT ("endpoint", endpoint)));
-    return EXITS_OK;
-}
-
-static exits_t listen_everywhere (daemon_t *self)
-{
-    const config_t *config = &self->config;
-    const char *endpoints[ROUTER_ENDPOINTS_MAX];
-    char own[DATA_PATH_SIZE + 32];
-    char error[DATA_ERROR_SIZE];
-    snprintf (own, sizeof (own), "ipc://%s/taskmqd.ipc", self->data.directory);
-    exits_t code = listen_on (self, own, &endpoints[0]);
-    for (size_t i = 0; code == EXITS_OK && i < config->listen_count; i++)
-        code = listen_on (self, config->listen[i], &endpoints[i + 1]);
-    for (size_t i = 0; code == EXITS_OK && i < config->feeds_count; i++)
-        code = publish_on (self, &config->feeds[i]);
-    if (code != EXITS_OK)
-        return code;
-    code = data_write_endpoints (&self->data, endpoints, config->listen_count + 1, error);
-    if (code != EXITS_OK)
-        return exits_fail (code, error);
-    log_write (LOG_LEVEL_INFO, "READY", "takes requests",
-               LOG_FIELDS (LOG_TEXT ("endpoint", endpoints[0]),
-                           LOG_TEXT ("version", TASKMQ_VERSION), LOG_NUMBER ("pid", getpid ())));
-    notify_supervisor ("READY=1");
-    return EXITS_OK;
-}
-
-static exits_t start (daemon_t *self)
-{
-    static exits_t (*const steps[]) (daemon_t *) = {prepare_process,  open_data,   open_store,
-                                                    open_exporter,    open_router, open_server,
-                                                    listen_everywhere};
-    exits_t code = EXITS_OK;
-    for (size_t i = 0; code == EXITS_OK && i < sizeof (steps) / sizeof (steps[0]); i++)
-        code = steps[i](self);
-    return code;
-}
-
-static exits_t stop (daemon_t *self, exits_t code)
-{
-    store_error_t error = {STORE_OK, ""};
-    server_free (&self->server);
-    router_free (&self->router);
-    feed_free (&self->feed);
-    if (self->store != NULL)
-        store_flush (self->store);
-    exporter_free (&self->exporter);
-    if (self->store != NULL && store_close (&self->store, &error) != STORE_OK && code == EXITS_OK)
-        code = exits_fail (exits_of_store (error.code), error.text);
-    zsys_shutdown ();
-    data_close (&self->data);
-    config_free (&self->config);
-    return code;
-}
 
 static exits_t run (daemon_t *self)
 {
-    exits_t code = start (self);
+    exits_t code = daemon_start (self);
     if (code == EXITS_OK) {
         server_run (self->server);
         notify_supervisor ("STOPPING=1");
     }
-    code = stop (self, code);
+    code = daemon_stop (self, code);
     if (code == EXITS_OK)
         log_write (LOG_LEVEL_INFO, exits_id (code), exits_meaning (code), NULL);
     return code;
@@ -269,21 +24,20 @@ static exits_t run (daemon_t *self)
 
 int main (int argc, char **argv)
 {
-    static daemon_t self = {.data = {.lock = -1}};
+    static daemon_t self = DAEMON_INIT;
     char error[CONFIG_ERROR_SIZE];
     zsys_handler_set (NULL);
     config_init (&self.config);
     if (!config_parse_arguments (&self.config, argc, argv, error))
         return (int) exits_fail (EXITS_USAGE, error);
+    log_configure (self.config.log_level, self.config.log_json);
     if (!config_check_addresses (&self.config, error, sizeof (error)))
         return (int) exits_fail (EXITS_ADDRESS, error);
     switch (self.config.action) {
     case CONFIG_HELP: config_print_help (); break;
     case CONFIG_VERSION: puts ("taskmqd " TASKMQ_VERSION); break;
     case CONFIG_CHECK: puts ("the configuration is good"); break;
-    case CONFIG_RUN:
-        log_configure (self.config.log_level, self.config.log_json);
-        return (int) run (&self);
+    case CONFIG_RUN: return (int) run (&self);
     }
     config_free (&self.config);
     return (int) EXITS_OK;

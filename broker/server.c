@@ -97,13 +97,13 @@ struct server {
     size_t inbox_count;
     key_list_t keys;
 
-    boot_t boot;        /* raised by every batch handed over, for a restart of the engine */
-    bool committing;    /* the last look found something to commit */
-    size_t last_inputs; /* of the last batch */
-    uint64_t last_batch;
-    uint64_t sweep_batch; /* holds the sweeper's slice; 0: none, or not closed yet */
-    bool sweep_open;      /* a slice was applied to the open batch */
-    size_t reads;         /* with the readers */
+    boot_t boot;            /* raised by every batch handed over, for a restart of the engine */
+    bool committing;        /* the last look found something to commit */
+    size_t last_inputs;     /* of the last batch */
+    uint64_t durable_batch; /* newest */
+    uint64_t sweep_batch;   /* holds the sweeper's slice; 0: none, or not closed yet */
+    bool sweep_open;        /* a slice was applied to the open batch */
+    size_t reads;           /* with the readers */
 
     bool full;         /* submissions are answered STORE_FULL */
     bool commit_full;  /* a commit found no space since the last look at the disk */
@@ -169,6 +169,7 @@ static void start_over (server_t *self, const char *text)
 static void commit_done (server_t *self, const commit_result_t *result)
 {
     if (result->code == STORE_OK) {
+        self->durable_batch = result->batch;
         feed_publish (self->options.feed);
         engine_durable (self->engine, result->batch, self->now);
         return;
@@ -216,7 +217,6 @@ static void commit (server_t *self)
     }
     boot_raise (&self->boot, batch);
     feed_hold (self->options.feed, batch);
-    self->last_batch = batch->no;
     if (self->sweep_open)
         self->sweep_batch = batch->no;
     self->sweep_open = false;
@@ -542,12 +542,17 @@ static void wait_sources (server_t *self)
     self->counts.rounds++;
 }
 
-/* Everything taken is committed and answered, or it took too long. */
+/* Everything taken is committed, answered and written back (so that the export is complete), or it
+ * took too long. */
 static bool is_finished (const server_t *self)
 {
     if (!self->stopping || !committer_idle (self->committer))
         return false;
     bool quiet = self->emptied && !self->busy && !self->committing && self->reads == 0;
+    if (quiet && store_written (self->options.store) < self->durable_batch) {
+        store_flush (self->options.store);
+        quiet = false;
+    }
     return quiet || self->now.mono_ms >= self->stop_at;
 }
 

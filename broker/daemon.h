@@ -1,0 +1,42 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The parts of the running broker: opened in order, closed in the reverse order. */
+#ifndef TASKMQ_BROKER_DAEMON_H
+#define TASKMQ_BROKER_DAEMON_H
+
+#include "config.h"
+#include "data.h"
+#include "exits.h"
+#include "export/exporter.h"
+#include "net/feed.h"
+#include "net/router.h"
+#include "server.h"
+
+/* Everything that is opened in the order of the fields. */
+typedef struct daemon {
+    config_t config;
+    data_t data;
+    int signal_fd;
+    int written_fd; /* the server's and the exporter's news of write-backs */
+    int export_fd;
+    store_t *store;
+    boot_t boot;
+    exporter_t *exporter;
+    router_t *router;
+    feed_t *feed;
+    server_t *server;
+} daemon_t;
+#define DAEMON_INIT                                                                                \
+    {                                                                                              \
+        .data = {.lock = -1 }                                                                      \
+    }
+
+/* Everything up to taking requests; the server's loop may run after EXITS_OK. Any other code: one
+ * line was logged, and daemon_stop closes what was opened by then. */
+exits_t daemon_start (daemon_t *self);
+/* The code to end with: that of the start or the loop, unless the stop itself fails. */
+exits_t daemon_stop (daemon_t *self, exits_t code);
+
+#endif
