@@ -177,8 +177,10 @@ static entry_t *entry_add (memory_store_t *self, const record_t *record)
 }
 
 /* Takes the record. Bodies that the image leaves out were stored earlier. */
-static void apply_record (memory_store_t *self, record_t *record)
+/* A copy, because the images of a batch may live in memory of the batch. */
+static void apply_record (memory_store_t *self, const record_t *image)
 {
+    record_t *record = record_new (image);
     entry_t *entry = find_number (self, record->number);
     if (entry == NULL)
         entry = entry_add (self, record);
@@ -242,10 +244,8 @@ static store_code_t memory_commit (store_t *base, batch_t *batch, store_error_t 
     (void) error;
     memory_store_t *self = (memory_store_t *) base;
     pthread_mutex_lock (&self->lock);
-    for (size_t i = 0; i < batch->records_count; i++) {
+    for (size_t i = 0; i < batch->records_count; i++)
         apply_record (self, batch->records[i]);
-        batch->records[i] = NULL; /* taken over */
-    }
     for (size_t i = 0; i < batch->attempts_count; i++)
         apply_attempt (self, &batch->attempts[i]);
     for (size_t i = 0; i < batch->removals_count; i++)
