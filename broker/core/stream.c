@@ -343,15 +343,24 @@ static bool next_empty (engine_t *self, subscription_t *subscription)
     return false;
 }
 
+/* The next event is here, in the ring or in the page: only the window can hold it back. */
+static bool has_more_at_hand (const subscription_t *subscription)
+{
+    if (ring_holds (subscription->space, subscription->cursor + 1))
+        return true;
+    if (subscription->page == NULL)
+        return false;
+    const event_block_t *last = &subscription->page[subscription->page_count - 1];
+    return last->first_seq + last->count - 1 > subscription->cursor;
+}
+
 static bool next_events (engine_t *self, subscription_t *subscription, buf_t **body)
 {
     uint64_t durable_seq = subscription->space->durable_seq;
     while (subscription->cursor < durable_seq) {
         uint32_t count = 0;
         if (!next_cut (self, subscription, body, &count)) {
-            if (subscription->unacked_bytes > 0 &&
-                (subscription->page != NULL ||
-                 ring_holds (subscription->space, subscription->cursor + 1))) {
+            if (subscription->unacked_bytes > 0 && has_more_at_hand (subscription)) {
                 if (self->pages_held > PAGES_HELD_MAX)
                     drop_page (self, subscription);
                 return false; /* the window is full: credit wakes it */
