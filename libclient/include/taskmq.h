@@ -285,13 +285,13 @@ typedef struct tmq_submission {
     const char *meta;          /* a JSON object, at most 16 KiB; stored verbatim */
     const tmq_label_t *labels; /* at most 16; keys are names and unique, values at most 256 bytes */
     size_t labels_count;
-    int priority;              /* 0..255, higher first; -1: the default, 100 */
     uint64_t ttl_ms;           /* 0: the default, 24 h unless the operator set another */
-    bool ttl_never;            /* no end of life; then ttl_ms is 0 */
+    int priority;              /* 0..255, higher first; -1: the default, 100 */
     uint32_t poll_interval_ms; /* advice to those who poll; 0: 1 s */
     uint32_t max_attempts;     /* failures until it is failed for good; 0: 3 */
     uint32_t backoff_ms;       /* before the second attempt, then doubled; 0: 1 s */
     uint32_t lease_ms;         /* 1 s..24 h without a sign of life of the worker; 0: 30 s */
+    bool ttl_never;            /* no end of life; then ttl_ms is 0 */
 } tmq_submit_t;
 /* Fills in the defaults; queue is left to be set. */
 TMQ_API void tmq_submit_init (tmq_submit_t *submit);

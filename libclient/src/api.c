@@ -25,8 +25,8 @@ static int submit_request (core_request_t **out, const tmq_submit_t *in, tmq_err
 int tmq_submit (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in,
                 uint32_t timeout_ms, tmq_error_t *error)
 {
-    core_request_t *request;
-    core_answer_t *answer;
+    core_request_t *request = NULL;
+    core_answer_t *answer = NULL;
     memset (out, 0, sizeof *out);
     int code = submit_request (&request, in, error);
     if (code == TMQ_OK)
@@ -44,7 +44,7 @@ int tmq_submit (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in
 int tmq_submit_start (tmq_client_t *client, const tmq_submit_t *in, uint32_t timeout_ms, void *user,
                       tmq_error_t *error)
 {
-    core_request_t *request;
+    core_request_t *request = NULL;
     int code = submit_request (&request, in, error);
     return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
@@ -67,7 +67,7 @@ static int batch_request (core_request_t **out, const tmq_submit_t *in, size_t c
 int tmq_submit_batch (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit_t *in,
                       size_t count, uint32_t timeout_ms, tmq_error_t *error)
 {
-    core_request_t *request;
+    core_request_t *request = NULL;
     core_answer_t *answer = NULL;
     int code = batch_request (&request, in, count, error);
     if (code == TMQ_OK)
@@ -86,7 +86,7 @@ int tmq_submit_batch (tmq_receipt_t *out, tmq_client_t *client, const tmq_submit
 int tmq_submit_batch_start (tmq_client_t *client, const tmq_submit_t *in, size_t count,
                             uint32_t timeout_ms, void *user, tmq_error_t *error)
 {
-    core_request_t *request;
+    core_request_t *request = NULL;
     int code = batch_request (&request, in, count, error);
     return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
@@ -97,7 +97,7 @@ int tmq_submit_batch_start (tmq_client_t *client, const tmq_submit_t *in, size_t
 static int call_for_task (tmq_task_t **out, tmq_client_t *client, core_request_t *request,
                           uint32_t timeout_ms, tmq_error_t *error)
 {
-    core_answer_t *answer;
+    core_answer_t *answer = NULL;
     int code = client_call (&answer, client, request, timeout_ms, error);
     if (answer == NULL)
         return code;
@@ -119,7 +119,7 @@ static int get_request (core_request_t **out, tmq_op_t op, const tmq_id_t *id, t
 static int get (tmq_task_t **out, tmq_client_t *client, tmq_op_t op, const tmq_id_t *id,
                 uint32_t timeout_ms, tmq_error_t *error)
 {
-    core_request_t *request;
+    core_request_t *request = NULL;
     int code = get_request (&request, op, id, error);
     return code == TMQ_OK ? call_for_task (out, client, request, timeout_ms, error) : code;
 }
@@ -127,7 +127,7 @@ static int get (tmq_task_t **out, tmq_client_t *client, tmq_op_t op, const tmq_i
 static int get_start (tmq_client_t *client, tmq_op_t op, const tmq_id_t *id, uint32_t timeout_ms,
                       void *user, tmq_error_t *error)
 {
-    core_request_t *request;
+    core_request_t *request = NULL;
     int code = get_request (&request, op, id, error);
     return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
@@ -171,7 +171,7 @@ int tmq_payload_start (tmq_client_t *client, const tmq_id_t *id, uint32_t timeou
 int tmq_cancel (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id, const char *message,
                 uint32_t timeout_ms, tmq_error_t *error)
 {
-    core_request_t *request;
+    core_request_t *request = NULL;
     if (id == NULL)
         return core_error (error, TMQ_INVALID, "the id is NULL");
     int code = core_request_cancel (&request, id, message, error);
@@ -181,7 +181,7 @@ int tmq_cancel (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id, cons
 int tmq_cancel_start (tmq_client_t *client, const tmq_id_t *id, const char *message,
                       uint32_t timeout_ms, void *user, tmq_error_t *error)
 {
-    core_request_t *request;
+    core_request_t *request = NULL;
     if (id == NULL)
         return core_error (error, TMQ_INVALID, "the id is NULL");
     int code = core_request_cancel (&request, id, message, error);
@@ -191,8 +191,8 @@ int tmq_cancel_start (tmq_client_t *client, const tmq_id_t *id, const char *mess
 int tmq_resolve (tmq_id_t *out, tmq_client_t *client, const char *suffix, uint32_t timeout_ms,
                  tmq_error_t *error)
 {
-    core_request_t *request;
-    core_answer_t *answer;
+    core_request_t *request = NULL;
+    core_answer_t *answer = NULL;
     int code = core_request_resolve (&request, suffix, error);
     if (code != TMQ_OK)
         return code;
@@ -208,7 +208,7 @@ int tmq_resolve (tmq_id_t *out, tmq_client_t *client, const char *suffix, uint32
 int tmq_resolve_start (tmq_client_t *client, const char *suffix, uint32_t timeout_ms, void *user,
                        tmq_error_t *error)
 {
-    core_request_t *request;
+    core_request_t *request = NULL;
     int code = core_request_resolve (&request, suffix, error);
     return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
@@ -219,8 +219,8 @@ int tmq_list (tmq_task_list_t **out, tmq_client_t *client, const tmq_list_query_
               uint32_t timeout_ms, tmq_error_t *error)
 {
     static const tmq_list_query_t everything = {0};
-    core_request_t *request;
-    core_answer_t *answer;
+    core_request_t *request = NULL;
+    core_answer_t *answer = NULL;
     int code = core_request_list (&request, in != NULL ? in : &everything, error);
     if (code != TMQ_OK)
         return code;
@@ -239,7 +239,7 @@ int tmq_list_start (tmq_client_t *client, const tmq_list_query_t *in, uint32_t t
                     void *user, tmq_error_t *error)
 {
     static const tmq_list_query_t everything = {0};
-    core_request_t *request;
+    core_request_t *request = NULL;
     int code = core_request_list (&request, in != NULL ? in : &everything, error);
     return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
@@ -247,8 +247,8 @@ int tmq_list_start (tmq_client_t *client, const tmq_list_query_t *in, uint32_t t
 int tmq_count (uint64_t *out, tmq_client_t *client, const tmq_filter_t *in, uint32_t timeout_ms,
                tmq_error_t *error)
 {
-    core_request_t *request;
-    core_answer_t *answer;
+    core_request_t *request = NULL;
+    core_answer_t *answer = NULL;
     int code = core_request_count (&request, in, error);
     if (code != TMQ_OK)
         return code;
@@ -264,7 +264,7 @@ int tmq_count (uint64_t *out, tmq_client_t *client, const tmq_filter_t *in, uint
 int tmq_count_start (tmq_client_t *client, const tmq_filter_t *in, uint32_t timeout_ms, void *user,
                      tmq_error_t *error)
 {
-    core_request_t *request;
+    core_request_t *request = NULL;
     int code = core_request_count (&request, in, error);
     return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
@@ -272,8 +272,8 @@ int tmq_count_start (tmq_client_t *client, const tmq_filter_t *in, uint32_t time
 int tmq_events (tmq_event_list_t **out, tmq_client_t *client, const tmq_id_t *id,
                 uint64_t before_seq, uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
 {
-    core_request_t *request;
-    core_answer_t *answer;
+    core_request_t *request = NULL;
+    core_answer_t *answer = NULL;
     if (id == NULL)
         return core_error (error, TMQ_INVALID, "the id is NULL");
     int code = core_request_events (&request, id, before_seq, limit, error);
@@ -293,7 +293,7 @@ int tmq_events (tmq_event_list_t **out, tmq_client_t *client, const tmq_id_t *id
 int tmq_events_start (tmq_client_t *client, const tmq_id_t *id, uint64_t before_seq, uint32_t limit,
                       uint32_t timeout_ms, void *user, tmq_error_t *error)
 {
-    core_request_t *request;
+    core_request_t *request = NULL;
     if (id == NULL)
         return core_error (error, TMQ_INVALID, "the id is NULL");
     int code = core_request_events (&request, id, before_seq, limit, error);
@@ -304,8 +304,8 @@ int tmq_events_start (tmq_client_t *client, const tmq_id_t *id, uint64_t before_
 
 int tmq_ping (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
 {
-    core_request_t *request;
-    core_answer_t *answer;
+    core_request_t *request = NULL;
+    core_answer_t *answer = NULL;
     int code = core_request_plain (&request, TMQ_OP_PING, error);
     if (code != TMQ_OK)
         return code;
@@ -317,15 +317,15 @@ int tmq_ping (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
 
 int tmq_ping_start (tmq_client_t *client, uint32_t timeout_ms, void *user, tmq_error_t *error)
 {
-    core_request_t *request;
+    core_request_t *request = NULL;
     int code = core_request_plain (&request, TMQ_OP_PING, error);
     return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
 
 int tmq_stats (tmq_stats_t **out, tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
 {
-    core_request_t *request;
-    core_answer_t *answer;
+    core_request_t *request = NULL;
+    core_answer_t *answer = NULL;
     int code = core_request_plain (&request, TMQ_OP_STATS, error);
     if (code != TMQ_OK)
         return code;
@@ -342,7 +342,7 @@ int tmq_stats (tmq_stats_t **out, tmq_client_t *client, uint32_t timeout_ms, tmq
 
 int tmq_stats_start (tmq_client_t *client, uint32_t timeout_ms, void *user, tmq_error_t *error)
 {
-    core_request_t *request;
+    core_request_t *request = NULL;
     int code = core_request_plain (&request, TMQ_OP_STATS, error);
     return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
@@ -352,7 +352,7 @@ int tmq_stats_start (tmq_client_t *client, uint32_t timeout_ms, void *user, tmq_
 int tmq_wait (tmq_status_t *out, tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,
               tmq_error_t *error)
 {
-    core_answer_t *answer;
+    core_answer_t *answer = NULL;
     client_waiter_t waiter = {.answer = NULL};
     int64_t deadline_ms = client_deadline (timeout_ms);
     if (id == NULL)

@@ -205,7 +205,7 @@ static int start (tmq_worker_t *self, const word_t *word, core_target_t target, 
 static int say (tmq_worker_t *self, word_t word, uint32_t timeout_ms, tmq_error_t *error)
 {
     client_waiter_t waiter = {.answer = NULL};
-    core_answer_t *answer;
+    core_answer_t *answer = NULL;
     int64_t deadline_ms = client_deadline (timeout_ms);
     int code = enter (self, error);
     if (code != TMQ_OK)

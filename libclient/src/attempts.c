@@ -316,8 +316,9 @@ int core_worker_message (core_worker_t *self, const tmq_assignment_t *of, const 
     if (attempt == NULL)
         return stale (error);
     code = message_request (&request, attempt, message, target, deadline_ms, error);
-    if (code == TMQ_OK)
-        code = core_admit (core, 1, request->fields.length, target, error);
+    if (request == NULL)
+        return code;
+    code = core_admit (core, 1, request->fields.length, target, error);
     if (code != TMQ_OK) {
         core_request_free (request);
         return code;

@@ -178,7 +178,7 @@ void *client_io_main (void *argument)
     while (!is_over (client)) {
         follow (client);
         bool drained = receive (client);
-        int ended = drained ? transport_ended (&client->transport, text, sizeof text) : 0;
+        int ended = drained ? transport_watch (&client->transport, text, sizeof text) : 0;
         if (ended != 0)
             fail (client, ended, text);
         tick (client, drained, &ticked_ms);

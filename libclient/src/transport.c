@@ -19,9 +19,9 @@ enum {
     FRAME_BYTES_MAX = TMQ_FRAME_BYTES_MAX + 64, /* CURVE adds 33 */
     KEEPALIVE_IDLE_S = 10,
     RECONNECT_NEVER_MS = 24 * 60 * 60 * 1000,
-    END_EVENTS = ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_DISCONNECTED |
-                 ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
-                 ZMQ_EVENT_HANDSHAKE_FAILED_AUTH,
+    WATCHED_EVENTS = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED |
+                     ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                     ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH,
     ZAP_TEMPORARY = 300 /* the broker cannot tell now; 400 and 500 are its last word */
 };
 
@@ -37,6 +37,7 @@ static void transport_close (transport_t *self, int linger_ms)
     self->socket = NULL;
     self->monitor = NULL;
     self->connection = 0;
+    self->ready = false;
 }
 
 static bool set_int (void *socket, int option, int value)
@@ -64,7 +65,7 @@ static bool watch (transport_t *self)
 {
     char address[48];
     snprintf (address, sizeof address, "inproc://taskmq-monitor-%" PRIu64, self->connection);
-    if (zmq_socket_monitor (self->socket, address, END_EVENTS) != 0)
+    if (zmq_socket_monitor (self->socket, address, WATCHED_EVENTS) != 0)
         return false;
     self->monitor = zmq_socket (self->context, ZMQ_PAIR);
     return self->monitor != NULL && set_int (self->monitor, ZMQ_LINGER, 0) &&
@@ -165,24 +166,32 @@ static int end_of (uint16_t event, uint32_t value, char *text, size_t text_size)
     return code;
 }
 
-int transport_ended (transport_t *self, char *text, size_t text_size)
+/* One event of the monitor: two frames, the first with its number (16 bits) and a value (32). */
+static bool next_event (transport_t *self, uint16_t *event, uint32_t *value)
 {
-    if (self->monitor == NULL)
-        return 0;
-    int code = 0;
     zmq_msg_t frame;
     zmq_msg_init (&frame);
-    /* Two frames: event (16 bits) and value (32 bits), and the endpoint. */
-    if (zmq_msg_recv (&frame, self->monitor, ZMQ_DONTWAIT) == (int) (2 + 4)) {
-        uint16_t event;
-        uint32_t value;
-        memcpy (&event, zmq_msg_data (&frame), sizeof event);
-        memcpy (&value, (const uint8_t *) zmq_msg_data (&frame) + 2, sizeof value);
-        code = end_of (event, value, text, text_size);
+    bool got =
+        zmq_msg_recv (&frame, self->monitor, ZMQ_DONTWAIT) == (int) (sizeof *event + sizeof *value);
+    if (got) {
+        memcpy (event, zmq_msg_data (&frame), sizeof *event);
+        memcpy (value, (const uint8_t *) zmq_msg_data (&frame) + sizeof *event, sizeof *value);
         skip_frames (self->monitor);
     }
     zmq_msg_close (&frame);
-    return code;
+    return got;
+}
+
+int transport_watch (transport_t *self, char *text, size_t text_size)
+{
+    uint16_t event;
+    uint32_t value;
+    while (self->monitor != NULL && next_event (self, &event, &value)) {
+        if (event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
+            return end_of (event, value, text, text_size);
+        self->ready = true;
+    }
+    return 0;
 }
 
 void transport_wait (transport_t *self, bool for_output, long timeout_ms)
@@ -191,7 +200,8 @@ void transport_wait (transport_t *self, bool for_output, long timeout_ms)
     int count = 1;
     if (self->socket != NULL) {
         items[count++] = (zmq_pollitem_t){
-            self->socket, 0, (short) (for_output ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN), 0};
+            self->socket, 0,
+            (short) (for_output && self->ready ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN), 0};
         items[count++] = (zmq_pollitem_t){self->monitor, 0, ZMQ_POLLIN, 0};
     }
     if (zmq_poll (items, count, timeout_ms) > 0 && (items[0].revents & ZMQ_POLLIN) != 0) {

@@ -19,6 +19,7 @@ typedef struct transport {
     void *socket; /* NULL: no connection */
     void *monitor;
     uint64_t connection; /* the core's number of it, 0: none */
+    bool ready;          /* the handshake with the peer is done */
     int wake_fd;         /* becomes readable when another thread wants us */
 } transport_t;
 
@@ -36,12 +37,12 @@ bool transport_connect (transport_t *self, uint64_t connection, const char *endp
 /* Takes a message if there is one: 1, 0, or -1 for a message that cannot be the broker's. */
 int transport_receive (transport_t *self, transport_message_t *out);
 void transport_message_close (transport_message_t *message);
-/* True if a message can be sent without waiting. */
+/* True if the peer is there and a message can be sent without waiting. */
 bool transport_writable (transport_t *self);
 /* Takes both frames; body may be NULL. Only when writable. */
 bool transport_send (transport_t *self, zmq_msg_t *envelope, zmq_msg_t *body);
-/* The end of the connection, if the monitor has seen it: a code and a text; else 0. */
-int transport_ended (transport_t *self, char *text, size_t text_size);
+/* Looks at what the monitor has seen. The end of the connection: a code and a text; else 0. */
+int transport_watch (transport_t *self, char *text, size_t text_size);
 /* Waits until something happens, at most timeout_ms (-1: for ever). */
 void transport_wait (transport_t *self, bool for_output, long timeout_ms);
 

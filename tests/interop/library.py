@@ -25,9 +25,9 @@ class Submit(c.Structure):
                 ("queue", c.c_char_p), ("payload", c.c_char_p), ("payload_bytes", c.c_size_t),
                 ("method", c.c_char_p), ("session", c.c_char_p), ("content_type", c.c_char_p),
                 ("dedup_key", c.c_char_p), ("meta", c.c_char_p), ("labels", c.c_void_p),
-                ("labels_count", c.c_size_t), ("priority", c.c_int), ("ttl_ms", c.c_uint64),
-                ("ttl_never", c.c_bool), ("poll_interval_ms", c.c_uint32),
-                ("max_attempts", c.c_uint32), ("backoff_ms", c.c_uint32), ("lease_ms", c.c_uint32)]
+                ("labels_count", c.c_size_t), ("ttl_ms", c.c_uint64), ("priority", c.c_int),
+                ("poll_interval_ms", c.c_uint32), ("max_attempts", c.c_uint32),
+                ("backoff_ms", c.c_uint32), ("lease_ms", c.c_uint32), ("ttl_never", c.c_bool)]
 
 
 class Receipt(c.Structure):
