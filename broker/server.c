@@ -89,8 +89,8 @@ struct server {
     int64_t pause_ms; /* of the loop, not yet told to the engine */
     int64_t deadline; /* monotonic, of the engine */
     int64_t maintain_at;
-    bool emptied; /* the last drain emptied the socket */
-    bool busy;    /* something was received or sent: look again before waiting */
+    int64_t commit_at; /* after a commit without space: not repeated before this time */
+    int64_t stop_at;   /* of a clean stop: not waited for longer */
 
     arena_t *arena; /* of the messages of one drain */
     inbox_t *inbox;
@@ -98,19 +98,19 @@ struct server {
     key_list_t keys;
 
     boot_t boot;            /* raised by every batch handed over, for a restart of the engine */
-    bool committing;        /* the last look found something to commit */
     size_t last_inputs;     /* of the last batch */
+    size_t reads;           /* with the readers */
     uint64_t durable_batch; /* newest */
     uint64_t sweep_batch;   /* holds the sweeper's slice; 0: none, or not closed yet */
-    bool sweep_open;        /* a slice was applied to the open batch */
-    size_t reads;           /* with the readers */
-
-    bool full;         /* submissions are answered STORE_FULL */
-    bool commit_full;  /* a commit found no space since the last look at the disk */
-    int64_t commit_at; /* … and is not repeated before this time */
-    bool stopping;
-    int64_t stop_at;
     server_counts_t counts;
+
+    bool emptied;     /* the last drain emptied the socket */
+    bool busy;        /* something was received or sent: look again before waiting */
+    bool committing;  /* the last look found something to commit */
+    bool sweep_open;  /* a slice was applied to the open batch */
+    bool full;        /* submissions are answered STORE_FULL */
+    bool commit_full; /* a commit found no space since the last look at the disk */
+    bool stopping;
 };
 
 static now_t clock_now (void)
