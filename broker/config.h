@@ -39,7 +39,7 @@
        "inputs not yet durable; beyond it nothing more is read")                                   \
     X (PENDING_BYTES_HARD, "limits/pending_bytes_hard", SIZE, 64 * CONFIG_M, CONFIG_M,             \
        64 * CONFIG_G, "the same in bytes")                                                         \
-    X (DIRTY_TASKS_SOFT, "limits/dirty_tasks_soft", COUNT, 20000, 100, 10000000,                   \
+    X (DIRTY_TASKS_SOFT, "limits/dirty_tasks_soft", COUNT, 50000, 100, 10000000,                   \
        "tasks not yet written back; beyond it submissions are answered OVERLOADED")                \
     X (DIRTY_BYTES_SOFT, "limits/dirty_bytes_soft", SIZE, 64 * CONFIG_M, CONFIG_M, 64 * CONFIG_G,  \
        "the same in bytes")                                                                        \
@@ -62,10 +62,10 @@
        "a client is silent after three of these without a message")                                \
     X (GRACE, "links/grace", DURATION, TMQ_GONE_GRACE_MS, 0, CONFIG_H,                             \
        "from the end of a worker's connection to the return of its tasks")                         \
-    X (WRITE_BACK_TASKS, "store/write_back_tasks", COUNT, 10000, 1, 1000000,                       \
+    X (WRITE_BACK_TASKS, "store/write_back_tasks", COUNT, 20000, 1, 1000000,                       \
        "rows are written back at the latest after so many tasks")                                  \
-    X (WRITE_BACK_TIME, "store/write_back_time", DURATION, 100, 1, 60 * CONFIG_S,                  \
-       "... or after this time")                                                                   \
+    X (WRITE_BACK_TIME, "store/write_back_time", DURATION, 250, 1, 60 * CONFIG_S,                  \
+       "... or after this time; fewer than 1,000 after 100 ms")                                    \
     X (JOURNAL_SIZE, "store/journal_size", SIZE, 16 * CONFIG_M, 0, 16 * CONFIG_G,                  \
        "the journal's write-ahead log is grown to this size at the start")                         \
     X (READERS, "store/readers", COUNT, 2, 1, 64, "threads for lists, counts and replays")

@@ -30,7 +30,10 @@ static const char GROW[] = "REPLACE INTO journal (batch, body) VALUES (0, random
 enum {
     FRAME_HEADER_BYTES = 24, /* of the write-ahead log, before each page */
     /* Pages that a commit may need beside its body: inner ones, those of deleted rows. */
-    COMMIT_SLACK_PAGES = 16
+    COMMIT_SLACK_PAGES = 16,
+    /* Under load the log may grow to so many times its first size before it is checkpointed: a
+     * checkpoint copies all that is not yet written back, however small the log is. */
+    LOADED_TIMES = 4
 };
 
 struct journal {
@@ -229,7 +232,7 @@ static store_code_t journal_write (journal_t *self, uint64_t batch, const bytes_
     uint64_t needs = (body == NULL ? 0 : body->length + body->length / 16) +
                      COMMIT_SLACK_PAGES * self->page_bytes;
     store_code_t code = STORE_OK;
-    if (self->wal_bytes > 0 && self->wal_bytes + needs > self->options.journal_bytes)
+    if (self->wal_bytes > 0 && self->wal_bytes + needs > LOADED_TIMES * self->options.journal_bytes)
         code = journal_checkpoint (self, error);
     if (code == STORE_OK)
         code = sql_do (self->statements[BEGIN], "cannot begin a commit", error);

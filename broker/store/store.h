@@ -44,8 +44,8 @@ typedef struct store_error {
 
 typedef struct store_options {
     const char *directory;   /* of the data; unused by memory */
-    size_t dirty_tasks_max;  /* written back at the latest then, default 10,000 */
-    uint32_t dirty_ms_max;   /* … or after this time, default 100 */
+    size_t dirty_tasks_max;  /* written back at the latest then, default 20,000 */
+    uint32_t dirty_ms_max;   /* … or after this time, default 250; few tasks after 100 */
     size_t journal_bytes;    /* to which the journal's WAL is grown at start, default 16 MiB */
     bool synchronous_normal; /* loses the last commits on power loss; never the default */
     /* What is older, or more, is forgotten: events only as far as store_exported allows. */
@@ -61,7 +61,7 @@ typedef struct store_options {
 } store_options_t;
 #define STORE_OPTIONS_INIT                                                                         \
     {                                                                                              \
-        NULL, 10000, 100, 16u << 20, false, INT64_C (7) * 86400000, UINT64_C (1) << 30,            \
+        NULL, 20000, 250, 16u << 20, false, INT64_C (7) * 86400000, UINT64_C (1) << 30,            \
             INT64_C (30) * 86400000, 1000000, NULL, NULL, NULL                                     \
     }
 
