@@ -370,7 +370,10 @@ static void evict (engine_t *self, task_t *task)
     assert (task->waits == NULL && !task->ready && !task->in_batch);
     queue_t *queue = task->queue;
     space_t *space = queue->space;
-    map_remove (&self->tasks, task_hash (self, space, task->id.bytes), task);
+    uint32_t hash = task_hash (self, space, task->id.bytes);
+    map_remove (&self->tasks, hash, task);
+    if (self->config.planted_bug != ENGINE_BUG_GONE_FORGOTTEN)
+        absent_left (&self->absent, hash, &task->id);
     if (task->has_dedup_key)
         map_remove (&self->dedup,
                     dedup_hash (self, space, name_text (task->owner), task_dedup_key (task)), task);

@@ -167,6 +167,7 @@ void engine_free (engine_t *self)
     fifo_free (&self->attempt_notes);
     fifo_free (&self->removal_notes);
     release_free (self);
+    absent_free (&self->absent);
     bytes_free (&self->scratch);
     bytes_free (&self->envelope);
     free (self->open.tasks);

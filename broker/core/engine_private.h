@@ -7,6 +7,7 @@
  *
  *     engine.c     the table of requests, one message, one tick
  *     lookup.c     what a message needs of the store, and where a task is found
+ *     absent.c     ids that need no look-up
  *     batch.c      the open batch, images, what durable and written mean for memory
  *     change.c     one transition with all that follows from it; events
  *     dispatch.c   ready tasks to waiting workers

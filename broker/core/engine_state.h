@@ -9,6 +9,7 @@
 #define TASKMQ_CORE_ENGINE_STATE_H
 
 #include "bytes.h"
+#include "core/absent.h"
 #include "core/engine.h"
 #include "core/list.h"
 #include "core/map.h"
@@ -401,6 +402,7 @@ struct engine {
     node_t dispatch; /* queues to look at */
     node_t fetch;    /* queues whose head waits for its payload */
 
+    absent_t absent;
     lookup_t *loaded;
     size_t loaded_count;
     map_t loaded_by_key;

@@ -178,10 +178,13 @@ static lookup_t *want (key_list_t *keys, lookup_kind_t kind, const space_t *spac
 static void want_id (const engine_t *self, const space_t *space, const uint8_t *id, bool bodies,
                      key_list_t *keys)
 {
-    if (lookup_task (self, space, id) != NULL || removal_note_find (self, space, id) != NULL)
+    tmq_id_t copy;
+    memcpy (copy.bytes, id, sizeof (copy));
+    if (lookup_task (self, space, id) != NULL || removal_note_find (self, space, id) != NULL ||
+        absent_surely (&self->absent, task_hash (self, space, id), &copy))
         return;
     lookup_t *key = want (keys, LOOKUP_ID, space);
-    memcpy (key->id.bytes, id, sizeof (key->id));
+    key->id = copy;
     key->bodies = bodies;
 }
 

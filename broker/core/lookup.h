@@ -15,12 +15,13 @@
 
 /* What a freshly opened store knows. */
 typedef struct boot {
-    uint64_t generation; /* of the event history, random, changes only when history was cut */
-    uint64_t epoch;      /* counts starts; this start's number */
-    int64_t last_number; /* highest acceptance number ever given, 0 for none */
-    uint64_t last_pos;   /* highest broker-wide event number, 0 for none */
-    int64_t newest_ms;   /* newest stored wall time, 0 for none (S27) */
-    uint64_t tasks;      /* stored tasks */
+    uint64_t generation;  /* of the event history, random, changes only when history was cut */
+    uint64_t epoch;       /* counts starts; this start's number */
+    int64_t last_number;  /* highest acceptance number ever given, 0 for none */
+    uint64_t last_pos;    /* highest broker-wide event number, 0 for none */
+    int64_t newest_id_ms; /* newest time in an id of a task or tombstone; 0: not known */
+    int64_t newest_ms;    /* newest stored wall time, 0 for none (S27) */
+    uint64_t tasks;       /* stored tasks */
     uint64_t recovered_batches; /* that stood in the journal */
 } boot_t;
 

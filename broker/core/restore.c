@@ -20,6 +20,7 @@ void engine_boot (engine_t *self, const boot_t *boot, now_t now)
         self->last_number = boot->last_number;
     if (self->last_pos < boot->last_pos)
         self->last_pos = boot->last_pos;
+    absent_boot (&self->absent, boot->newest_id_ms);
     self->mono = now.mono_ms;
     if (self->wall < boot->newest_ms)
         self->wall = boot->newest_ms;

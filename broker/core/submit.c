@@ -83,6 +83,7 @@ static task_t *accept_task (call_t *call, const Taskmq__TaskSpec *spec, const ui
     map_insert (&self->tasks, task_hash (self, space, task->id.bytes), task);
     if (task->has_dedup_key)
         map_insert (&self->dedup, dedup_hash (self, space, owner, spec->dedup_key), task);
+    absent_accepted (&self->absent, &task->id);
     cause_t cause = {.actor = owner};
     change_apply (self, task, INPUT_SUBMIT, &cause);
     change_place (self, task);

@@ -603,7 +603,7 @@ static store_code_t memory_close (store_t *base, store_error_t *error)
 static store_code_t memory_open (store_t **out, const store_options_t *options, boot_t *boot,
                                  store_error_t *error)
 {
-    *boot = (boot_t){.epoch = 1};
+    *boot = (boot_t){.epoch = 1, .newest_id_ms = 1}; /* it begins without any */
     if (getrandom (&boot->generation, sizeof (boot->generation), 0) !=
         (ssize_t) sizeof (boot->generation))
         return store_fail (error, STORE_ERROR_IO, "the system gives no random bytes");

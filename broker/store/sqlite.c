@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "core/memory.h"
+#include "ids.h"
 #include "store/dirty.h"
 #include "store/feed.h"
 #include "store/journal.h"
@@ -523,11 +524,15 @@ static store_code_t recover (sqlite_store_t *self, bool journal_created, boot_t 
     code = tables_checkpoint_all (self->tables, error);
     if (code == STORE_OK)
         code = journal_begin (self->journal, meta->generation, meta->epoch, error);
+    tmq_id_t newest_id = {{0}};
+    if (code == STORE_OK)
+        code = tables_newest_id (self->tables, &newest_id, error);
     *boot = (boot_t){
         .generation = meta->generation,
         .epoch = meta->epoch,
         .last_number = meta->last_number,
         .last_pos = meta->last_pos,
+        .newest_id_ms = id_time_ms (&newest_id) + 1, /* 0 would say that it is not known */
         .newest_ms = meta->newest_ms,
         .tasks = meta->tasks,
         .recovered_batches = replay.batches,

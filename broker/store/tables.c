@@ -170,6 +170,30 @@ void tables_free (tables_t **self_p)
     free (self);
 }
 
+/* Asked once, at the start: one look at the end of an index for each namespace. */
+static const char NEWEST_ID[] =
+    "SELECT max (id) FROM ("
+    "SELECT (SELECT id FROM task WHERE ns = n.id ORDER BY id DESC LIMIT 1) AS id FROM namespace n"
+    " UNION ALL "
+    "SELECT (SELECT id FROM tombstone WHERE ns = n.id ORDER BY id DESC LIMIT 1) FROM namespace n)";
+
+store_code_t tables_newest_id (tables_t *self, tmq_id_t *out, store_error_t *error)
+{
+    const char *const texts[] = {NEWEST_ID};
+    sqlite3_stmt *statement = NULL;
+    store_code_t code = sql_prepare (self->db, &statement, texts, 1, error);
+    if (code != STORE_OK)
+        return code;
+    *out = (tmq_id_t){{0}};
+    int rc = sqlite3_step (statement);
+    if (rc == SQLITE_ROW)
+        sql_column_bytes (statement, 0, out->bytes, sizeof (out->bytes));
+    else
+        code = sql_fail (self->db, "cannot be read", error);
+    sqlite3_finalize (statement);
+    return code;
+}
+
 const tables_meta_t *tables_meta (const tables_t *self)
 {
     return &self->stored;

@@ -34,6 +34,8 @@ store_code_t tables_open (tables_t **out, const store_options_t *options, gate_t
 /* Closes without writing. Accepts NULL. */
 void tables_free (tables_t **self);
 const tables_meta_t *tables_meta (const tables_t *self);
+/* The newest id, by the time that it begins with, of a task or a tombstone; zero for none. */
+store_code_t tables_newest_id (tables_t *self, tmq_id_t *out, store_error_t *error);
 
 /* One transaction: begin, any number of writes, commit. After a failure nothing of it is kept. */
 store_code_t tables_begin (tables_t *self, store_error_t *error);

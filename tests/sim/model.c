@@ -5,6 +5,7 @@
 /* The simulated store. A batch that breaks the contract (a gap in the numbers, an unknown task) is
  * remembered in `broken` and reported by the checker; the model itself goes on. */
 #include "model.h"
+#include "ids.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +107,8 @@ static void apply_record (model_t *self, model_side_t *side, const record_t *rec
     if (buf_length (stored->result) != stored->result_bytes) {
         broken (self, "result is missing", "", buf_length (stored->result), stored->result_bytes);
     }
+    int64_t made_ms = id_time_ms (&record->id);
+    side->newest_id_ms = made_ms > side->newest_id_ms ? made_ms : side->newest_id_ms;
     side->last_number = record->number > side->last_number ? record->number : side->last_number;
 }
 
@@ -266,6 +269,7 @@ static void fill_boot (const model_t *self, boot_t *boot)
                      .epoch = self->epoch,
                      .last_number = self->tables.last_number,
                      .last_pos = self->tables.last_pos,
+                     .newest_id_ms = self->tables.newest_id_ms + 1,
                      .newest_ms = self->tables.newest_ms,
                      .tasks = tasks};
 }

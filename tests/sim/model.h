@@ -41,6 +41,7 @@ typedef struct model_side {
     int64_t last_number;
     uint64_t last_pos;
     int64_t newest_ms;
+    int64_t newest_id_ms; /* time in the newest id that ever stood here; 0: none */
 } model_side_t;
 
 typedef struct model {

@@ -216,7 +216,7 @@ rig_t *rig_new_with (const engine_config_t *config)
     self->config = *config;
     memset (self->config.seed, 7, sizeof (self->config.seed));
     self->now = (now_t){1000000, 1700000000000};
-    self->boot = (boot_t){.generation = 77, .epoch = 1};
+    self->boot = (boot_t){.generation = 77, .epoch = 1, .newest_id_ms = 1};
     for (size_t i = 0; i < RIG_PEERS; i++)
         self->peers[i] = (rig_peer_t){.id = i + 1, .identity = "uid:0", .next_request = 1};
     self->engine = engine_new (&self->config);
@@ -489,6 +489,8 @@ void rig_restart_at (rig_t *self, int64_t newest_ms)
     for (size_t i = 1; i < self->rows_end; i++)
         if (self->rows[i] != NULL && self->boot.last_number < (int64_t) i)
             self->boot.last_number = (int64_t) i;
+    if (self->rows_end > 1)
+        self->boot.newest_id_ms = RIG_IDS_MADE_MS;
     engine_boot (self->engine, &self->boot, self->now);
     fill (self);
 }

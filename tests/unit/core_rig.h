@@ -12,6 +12,9 @@
 #include "core/planted.h"
 #include "support/cmocka_all.h"
 
+/* The time in every id that rig_id makes. */
+#define RIG_IDS_MADE_MS INT64_C (1700000000000)
+
 enum { RIG_PEERS = 16, RIG_TABLE_MAX = 20000 };
 
 /* One thing that a peer received. */

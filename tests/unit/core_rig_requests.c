@@ -22,7 +22,7 @@ tmq_id_t rig_id (unsigned n)
     uint8_t random[ID_RANDOM_BYTES] = {0};
     memcpy (random + 4, &n, sizeof (n));
     tmq_id_t id;
-    id_make (&id, 1700000000000, random);
+    id_make (&id, RIG_IDS_MADE_MS, random);
     return id;
 }
 

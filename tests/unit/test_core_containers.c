@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/absent.h"
 #include "core/map.h"
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/queue.h"
 #include "core/secrets.h"
 #include "core/wheel.h"
+#include "ids.h"
 #include "support/cmocka_all.h"
 
 enum { SEED = 20240611, TASKS = 600, STEPS = 40000 };
@@ -273,6 +275,73 @@ static void secrets_are_never_given_twice (void **state)
         assert_true (secrets_below (&a, 7) < 7);
 }
 
+/* Ids that need no look-up. */
+
+static tmq_id_t id_made_at (int64_t ms)
+{
+    uint8_t random[ID_RANDOM_BYTES];
+    tmq_id_t id;
+    secrets_take (&chance, random, sizeof (random));
+    id_make (&id, ms, random);
+    return id;
+}
+
+static uint32_t hash_of (const tmq_id_t *id)
+{
+    return secrets_hash (&chance, id->bytes, sizeof (id->bytes));
+}
+
+static void nothing_is_surely_absent_from_unknown_tables (void **state)
+{
+    (void) state;
+    absent_t absent = {0};
+    absent_boot (&absent, 0);
+    tmq_id_t id = id_made_at (INT64_C (1) << 40);
+    assert_false (absent_surely (&absent, hash_of (&id), &id));
+    absent_free (&absent);
+}
+
+static void the_boundary_is_the_newest_id_in_the_tables (void **state)
+{
+    (void) state;
+    absent_t absent = {0};
+    absent_boot (&absent, 1000);
+    tmq_id_t old = id_made_at (1000);
+    tmq_id_t new = id_made_at (1001);
+    assert_false (absent_surely (&absent, hash_of (&old), &old));
+    assert_true (absent_surely (&absent, hash_of (&new), &new));
+    absent_accepted (&absent, &new);
+    absent_boot (&absent, 1000); /* a reset: what was accepted may be in the tables */
+    assert_false (absent_surely (&absent, hash_of (&new), &new));
+    absent_free (&absent);
+}
+
+/* Over three generations no id that left is ever taken for one that was not there, and nearly all
+ * new ones are known to be new. */
+static void what_left_memory_is_never_surely_absent (void **state)
+{
+    (void) state;
+    enum { KEPT = 4096, STEP = 3 * GONE_IDS_MAX / KEPT };
+    static tmq_id_t kept[KEPT];
+    absent_t absent = {0};
+    unsigned wrong = 0;
+    absent_boot (&absent, 1);
+    for (uint32_t n = 0; n < KEPT * STEP; n++) {
+        tmq_id_t id = id_made_at (1000 + n);
+        absent_left (&absent, hash_of (&id), &id);
+        if (n % STEP == 0)
+            kept[n / STEP] = id;
+    }
+    for (unsigned i = 0; i < KEPT; i++) {
+        assert_false (absent_surely (&absent, hash_of (&kept[i]), &kept[i]));
+        tmq_id_t new = id_made_at (1000 + KEPT * STEP);
+        wrong += !absent_surely (&absent, hash_of (&new), &new);
+    }
+    assert_true (absent.boundary_ms >= 1000 + GONE_IDS_MAX - 1);
+    assert_true (wrong < KEPT / 50);
+    absent_free (&absent);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +356,9 @@ int main (void)
         cmocka_unit_test_setup (the_map_agrees_with_a_plain_array, setup),
         cmocka_unit_test_setup (a_name_is_kept_once_and_counted, setup),
         cmocka_unit_test_setup (secrets_are_never_given_twice, setup),
+        cmocka_unit_test_setup (nothing_is_surely_absent_from_unknown_tables, setup),
+        cmocka_unit_test_setup (the_boundary_is_the_newest_id_in_the_tables, setup),
+        cmocka_unit_test_setup (what_left_memory_is_never_surely_absent, setup),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

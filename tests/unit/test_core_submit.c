@@ -78,6 +78,26 @@ static void the_same_submit_finds_its_task (void **state)
     assert_int_equal (item_of (rig, 0, requests[2])->status, TMQ_STATUS_CANCELLED);
 }
 
+static void a_new_id_is_not_looked_up_and_one_that_left_is (void **state)
+{
+    rig_t *rig = *state;
+    rig_submit (rig, 0, 1, "q", "p");
+    rig_submit (rig, 0, 2, "q", "p");
+    rig_settle (rig);
+    assert_int_equal (rig->loads, 0);
+    rig_cancel (rig, 0, 1);
+    rig_settle (rig); /* out of memory */
+    uint64_t again = rig_submit (rig, 0, 1, "q", "p");
+    rig_settle (rig);
+    assert_int_equal (rig->loads, 1);
+    assert_true (item_of (rig, 0, again)->existing);
+    rig_fail_commit (rig); /* what left before is still known to the tables only */
+    rig_link (rig, 0, "default");
+    again = rig_submit (rig, 0, 1, "q", "p");
+    rig_settle (rig);
+    assert_true (item_of (rig, 0, again)->existing);
+}
+
 static void other_content_under_the_same_id_is_a_conflict (void **state)
 {
     rig_t *rig = *state;
@@ -498,6 +518,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST (the_same_submit_finds_its_task),
+        TEST (a_new_id_is_not_looked_up_and_one_that_left_is),
         TEST (other_content_under_the_same_id_is_a_conflict),
         TEST (a_key_names_its_task),
         TEST (keys_belong_to_owners_and_namespaces),

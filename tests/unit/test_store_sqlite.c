@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ids.h"
 #include "store/gate.h"
 #include "store/readers_pool.h"
 #include "store_support.h"
@@ -95,6 +96,7 @@ static void a_closed_store_is_whole_and_its_journal_empty (void **state)
     assert_int_equal (f->boot.last_number, 51);
     assert_int_equal (f->boot.last_pos, f->pos);
     assert_int_equal (f->boot.newest_ms, 5002);
+    assert_true (f->boot.newest_id_ms > id_time_ms (&record.id));
     assert_int_equal (f->boot.tasks, 51);
     assert_int_equal (f->boot.recovered_batches, 0);
     record_t *found = fixture_load (f, "default", &record.id);
