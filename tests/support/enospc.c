@@ -2,14 +2,19 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* A full disk without a disk: preloaded into the broker, every call that would take new space in
- * the directory TASKMQ_ENOSPC_DIR fails with ENOSPC while the file "full" exists beside it.
+/* A full disk without a disk: preloaded into the broker. While the file TASKMQ_ENOSPC_FLAG exists,
+ * the files of the directory TASKMQ_ENOSPC_DIR may together not become larger than they were when it
+ * appeared: a call that would take more space fails with ENOSPC.
  *
- * Overwriting what a file already has still works, as it does on a real full disk. */
+ * Overwriting what a file already has still works, and so does growing into what another file gave
+ * back, as on a real full disk. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdarg.h>
+#include <fcntl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +23,44 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-static bool is_full (void)
+/* What the files of the directory take together. */
+static off_t taken (void)
 {
-    const char *flag = getenv ("TASKMQ_ENOSPC_FLAG");
-    return flag != NULL && access (flag, F_OK) == 0;
+    const char *path = getenv ("TASKMQ_ENOSPC_DIR");
+    DIR *directory = path != NULL ? opendir (path) : NULL;
+    off_t sum = 0;
+    for (struct dirent *entry; directory != NULL && (entry = readdir (directory)) != NULL;) {
+        struct stat status;
+        if (fstatat (dirfd (directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG (status.st_mode)) {
+            sum += status.st_size;
+        }
+    }
+    if (directory != NULL) {
+        closedir (directory);
+    }
+    return sum;
 }
 
-/* True if the file is one of the broker's and end lies behind what it has. */
-static bool would_grow (int fd, off_t end)
+/* Space that is left; INT64_MAX while the disk is not full. The disk's size is what was taken when
+ * it was first found full. */
+static off_t space_left (void)
+{
+    static atomic_llong size = -1;
+    const char *flag = getenv ("TASKMQ_ENOSPC_FLAG");
+    if (flag == NULL || access (flag, F_OK) != 0) {
+        atomic_store (&size, -1);
+        return INT64_MAX;
+    }
+    off_t now = taken ();
+    long long none = -1;
+    atomic_compare_exchange_strong (&size, &none, now);
+    off_t left = (off_t) atomic_load (&size) - now;
+    return left > 0 ? left : 0;
+}
+
+/* How much the file would grow, if it is one of the broker's. */
+static off_t growth (int fd, off_t end)
 {
     char link[64];
     char path[4096];
@@ -34,17 +69,18 @@ static bool would_grow (int fd, off_t end)
     snprintf (link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink (link, path, sizeof path - 1);
     if (directory == NULL || length <= 0) {
-        return false;
+        return 0;
     }
     path[length] = '\0';
-    return strncmp (path, directory, strlen (directory)) == 0 && fstat (fd, &status) == 0 &&
-           end > status.st_size;
+    bool ours = strncmp (path, directory, strlen (directory)) == 0;
+    return ours && fstat (fd, &status) == 0 && end > status.st_size ? end - status.st_size : 0;
 }
 
 static bool refuse (int fd, off_t end)
 {
     int saved = errno;
-    bool refused = is_full () && would_grow (fd, end);
+    off_t left = space_left ();
+    bool refused = left != INT64_MAX && growth (fd, end) > left;
     errno = refused ? ENOSPC : saved;
     return refused;
 }
@@ -82,7 +118,9 @@ EXPORTED ssize_t write (int fd, const void *bytes, size_t length)
 {
     REAL (write_t, "write")
     struct stat status;
-    bool appends = is_full () && fstat (fd, &status) == 0 && S_ISREG (status.st_mode);
+    int saved = errno;
+    bool appends = fstat (fd, &status) == 0 && S_ISREG (status.st_mode);
+    errno = saved;
     return appends && refuse (fd, status.st_size + (off_t) length) ? -1 : real (fd, bytes, length);
 }
 
@@ -119,11 +157,11 @@ EXPORTED int fallocate (int fd, int mode, off_t offset, off_t length)
     return refuse (fd, offset + length) ? -1 : real (fd, mode, offset, length);
 }
 
-static void empty (struct statvfs *out)
+static void limit (struct statvfs *out)
 {
-    if (is_full ()) {
-        out->f_bavail = 0;
-        out->f_bfree = 0;
+    off_t left = space_left ();
+    if (left != INT64_MAX) {
+        out->f_bavail = out->f_bfree = (fsblkcnt_t) left / out->f_frsize;
     }
 }
 
@@ -131,7 +169,7 @@ EXPORTED int statvfs (const char *path, struct statvfs *out)
 {
     REAL (statvfs_t, "statvfs")
     int result = real (path, out);
-    empty (out);
+    limit (out);
     return result;
 }
 
@@ -139,6 +177,6 @@ EXPORTED int fstatvfs (int fd, struct statvfs *out)
 {
     REAL (fstatvfs_t, "fstatvfs")
     int result = real (fd, out);
-    empty (out);
+    limit (out);
     return result;
 }
