@@ -25,10 +25,12 @@ enum {
     /* A reply may be a whole frame: that many at once, so that what comes back cannot exceed what
      * the broker may queue for a link (A40). */
     CORE_LARGE_OPEN_MAX = 4,
-    CORE_CONNECT_MS = 2000,       /* until a connection takes messages */
-    CORE_INTERNAL_MS = 30000,     /* until an internal request without an answer is forgotten */
-    CORE_RETRY_MS = 100,          /* when a refusal names no time */
-    CORE_RESERVE_BYTES = 64,      /* of an envelope: the head of a request; the token is shorter */
+    CORE_CONNECT_MS = 2000,   /* until a connection takes messages */
+    CORE_INTERNAL_MS = 30000, /* until an internal request without an answer is forgotten */
+    CORE_RETRY_MS = 100,      /* when a refusal names no time */
+    CORE_RESERVE_BYTES = 64,  /* of an envelope: the head of a request; the token is shorter */
+    /* Of one request, so that it fits an envelope that holds nothing else. */
+    CORE_FIELDS_BYTES_MAX = TMQ_ENVELOPE_BYTES_MAX - 2 * CORE_RESERVE_BYTES,
     CORE_RENEW_LEASES_MAX = 500,  /* of one request: 25 KiB */
     CORE_CREDIT_BYTES = 8 * 1024, /* received before credit is given: a quarter of the window */
     CORE_PUSH_MS = 100            /* between two pushes of one attempt: 10 a second (S23) */
@@ -201,9 +203,10 @@ int core_error (tmq_error_t *error, int code, const char *format, ...)
 core_request_t *core_request_new (unsigned op, bool large, bool changes);
 /* A request of the core's own; NULL when memory is exhausted. Fields are the caller's to append. */
 core_request_t *core_internal_new (core_t *self, unsigned op, bool changes);
-/* Queues it before all operations; a request whose fields failed is dropped and the link is ended,
- * so that the next one begins with a complete picture. */
-void core_internal_send (core_t *self, core_request_t *request);
+/* Takes it and queues it before all operations. A request whose fields failed (or NULL) is dropped
+ * and the link is ended, so that the next one begins with a complete picture. Returns its number; 0
+ * when it will not be sent. */
+uint64_t core_internal_send (core_t *self, core_request_t *request);
 /* Puts a request into the table, with its deadline, and into its queue. */
 int core_request_open (core_t *self, core_request_t *request);
 void core_request_queue (core_t *self, core_request_t *request);

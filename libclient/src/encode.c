@@ -13,6 +13,8 @@
 #include "core_internal.h"
 #include "ids.h"
 
+enum { ITEM_HEAD_BYTES = 8 }; /* tag and length of one task in a submit */
+
 /* Field numbers of taskmq.proto. */
 enum {
     FIELD_SUBMIT = 20,
@@ -200,7 +202,7 @@ static void encode_spec (bytes_t *out, const tmq_submit_t *in, const tmq_id_t *i
     bytes_append_string (out, SPEC_SESSION, in->session);
     bytes_append_string (out, SPEC_CONTENT_TYPE, in->content_type);
     bytes_append_string (out, SPEC_DEDUP_KEY, in->dedup_key);
-    bytes_append_uint (out, SPEC_PRIORITY_PLUS_1, (uint64_t) (in->priority + 1));
+    bytes_append_uint (out, SPEC_PRIORITY_PLUS_1, (uint64_t) in->priority + 1);
     bytes_append_uint (out, SPEC_TTL_MS, in->ttl_ms);
     bytes_append_uint (out, SPEC_TTL_NEVER, in->ttl_never);
     bytes_append_uint (out, SPEC_POLL_INTERVAL_MS, in->poll_interval_ms);
@@ -249,7 +251,7 @@ int core_request_submit (core_request_t **out, const tmq_submit_t *given, const 
                          tmq_error_t *error)
 {
     static const uint8_t none[16] = {0};
-    tmq_submit_t taken;
+    tmq_submit_t taken = {0};
     const tmq_submit_t *in = &taken;
     int code = submit_take (&taken, given, error);
     if (code == TMQ_OK)
@@ -274,7 +276,7 @@ int core_request_submit (core_request_t **out, const tmq_submit_t *given, const 
     bytes_close (&request->fields, spec);
     bytes_close (&request->fields, mark);
     bytes_append (&request->body, in->payload, in->payload_bytes);
-    if (request->fields.length > TMQ_ENVELOPE_BYTES_MAX - 2 * CORE_RESERVE_BYTES) {
+    if (request->fields.length > CORE_FIELDS_BYTES_MAX) {
         core_request_free (request);
         return core_error (error, TMQ_TOO_LARGE,
                            "the task without its payload: more than an "
@@ -308,8 +310,7 @@ static core_request_t *member_new (core_group_t *group, core_request_t *last, si
 static bool member_fits (const core_request_t *member, size_t fields_bytes, size_t body_bytes)
 {
     return member->items_count < TMQ_SUBMIT_ITEMS_MAX &&
-           member->fields.length + fields_bytes + 2 * CORE_RESERVE_BYTES <=
-               TMQ_ENVELOPE_BYTES_MAX &&
+           member->fields.length + fields_bytes <= CORE_FIELDS_BYTES_MAX &&
            member->body.length + body_bytes <= TMQ_FRAME_BYTES_MAX;
 }
 
@@ -330,7 +331,7 @@ static int batch_fill (core_group_t *group, const tmq_submit_t *in, const tmq_id
     const char *at =
         (const char *) in; /* the caller's structs may be shorter or longer than ours */
     for (size_t i = 0; i < count; i++, at += in->size) {
-        tmq_submit_t one;
+        tmq_submit_t one = {0};
         tmq_error_t refused;
         int code = submit_take (&one, (const tmq_submit_t *) (const void *) at, &refused);
         if (code == TMQ_OK)
@@ -340,9 +341,10 @@ static int batch_fill (core_group_t *group, const tmq_submit_t *in, const tmq_id
         const tmq_id_t *id = id_is_zero (&one.id) ? &ids[i] : &one.id;
         bytes_clear (spec);
         encode_spec (spec, &one, id);
-        if (spec->length + 3 * CORE_RESERVE_BYTES > TMQ_ENVELOPE_BYTES_MAX)
+        if (spec->length + ITEM_HEAD_BYTES > CORE_FIELDS_BYTES_MAX)
             return core_error (error, TMQ_TOO_LARGE, "task %zu: more than an envelope", i);
-        if (member == NULL || !member_fits (member, spec->length + 8, one.payload_bytes)) {
+        if (member == NULL ||
+            !member_fits (member, spec->length + ITEM_HEAD_BYTES, one.payload_bytes)) {
             size_t left = count - i;
             member = member_new (group, member,
                                  left < TMQ_SUBMIT_ITEMS_MAX ? left : TMQ_SUBMIT_ITEMS_MAX);
@@ -371,14 +373,14 @@ int core_request_submit_batch (core_request_t **out, const tmq_submit_t *in, con
     bytes_t spec = BYTES_INIT;
     int code = batch_fill (group, in, ids, count, &spec, error);
     bytes_free (&spec);
-    *out = group->first;
-    if (code != TMQ_OK) {
-        if (group->first != NULL)
-            core_request_free (group->first);
-        else
-            core_answer_free (&group->answer);
-        *out = NULL;
+    if (code == TMQ_OK && group->first != NULL) {
+        *out = group->first;
+        return TMQ_OK;
     }
+    if (group->first != NULL)
+        core_request_free (group->first);
+    else
+        core_answer_free (&group->answer);
     return code;
 }
 

@@ -524,6 +524,15 @@ void core_request_timer (core_t *self, core_request_t *request)
 
 /* All at once. */
 
+static void internals_end (core_t *self, const core_queue_t *queue)
+{
+    for (core_request_t *request = queue->first; request != NULL;) {
+        core_request_t *next = request->next;
+        internal_end (self, request);
+        request = next;
+    }
+}
+
 void core_requests_unsend (core_t *self)
 {
     core_queue_t sent = self->sent;
@@ -555,10 +564,8 @@ void core_requests_unsend (core_t *self)
                 core_request_queue (self, request);
             request = next;
         }
-    while (self->control.first != NULL)
-        internal_end (self, self->control.first);
-    while (self->delayed.first != NULL)
-        internal_end (self, self->delayed.first);
+    internals_end (self, &self->control);
+    internals_end (self, &self->delayed);
 }
 
 void core_requests_end (core_t *self, int code, const char *text)
@@ -589,19 +596,17 @@ core_request_t *core_internal_new (core_t *self, unsigned op, bool changes)
     return request;
 }
 
-void core_internal_send (core_t *self, core_request_t *request)
+uint64_t core_internal_send (core_t *self, core_request_t *request)
 {
-    bool linked = self->stage == CORE_LINK_UP || (self->stage == CORE_LINK_HELLO &&
-                                                  request != NULL && request->op == CORE_OP_HELLO);
-    if (!linked) { /* the next link begins with a complete picture anyway */
-        if (request != NULL)
-            request_free_one (request);
-        return;
-    }
-    if (request != NULL && !request->fields.failed && !request->body.failed &&
-        core_request_open (self, request) == TMQ_OK)
-        return;
+    bool made = request != NULL && !request->fields.failed && !request->body.failed;
+    bool linked = self->stage == CORE_LINK_UP ||
+                  (self->stage == CORE_LINK_HELLO && made && request->op == CORE_OP_HELLO);
+    /* Without a link it is not needed: the next one begins with a complete picture anyway. */
+    if (made && linked && core_request_open (self, request) == TMQ_OK)
+        return request->number;
     if (request != NULL)
         request_free_one (request);
-    core_link_drop (self, TMQ_NO_MEMORY, NULL);
+    if (linked)
+        core_link_drop (self, TMQ_NO_MEMORY, NULL);
+    return 0;
 }

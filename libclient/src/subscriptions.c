@@ -59,20 +59,12 @@ struct core_subscription {
     void *owner;
     core_subscription_t *next;
     core_subscription_t *previous;
-    core_subscription_t *next_credit;
+    core_subscription_t *next_credit; /* among those that owe credit */
     core_subscription_t *next_woken;
-    bool credit_due;
-    bool woken;
-    subscription_stage_t stage;
-    int code; /* when ENDED */
-    char *text;
     uint64_t number; /* on this link */
     bytes_t filter;  /* packed, with tag */
-    bool asked_once; /* `received` is meant, not how the options say it */
-    bool from_now;
+    char *text;      /* when ENDED */
     uint64_t since_time;
-    bool snapshot; /* wanted, and not yet complete */
-    bool live_told;
     cursor_t received;
     cursor_t taken;
     cursor_t start; /* of the snapshot */
@@ -82,12 +74,20 @@ struct core_subscription {
     size_t buffer_bytes_max;
     size_t notices;
     size_t uncredited_bytes; /* received since the last credit */
-    bool withheld;           /* credit waits for room in the buffer */
     uint64_t credit_number;  /* request number of the last credit */
     core_idmap_t seen;
     uint64_t seen_max;
-    bool notify;
     core_answer_t ready;
+    subscription_stage_t stage;
+    int code; /* when ENDED */
+    bool credit_due;
+    bool withheld; /* credit waits for room in the buffer */
+    bool woken;
+    bool asked_once; /* `received` is meant, not how the options say it */
+    bool from_now;
+    bool snapshot; /* wanted, and not yet complete */
+    bool live_told;
+    bool notify;
 };
 
 /* The buffer. */
@@ -306,9 +306,7 @@ void core_subscriptions_output (core_t *core)
             bytes_close (&request->fields, mark);
             self->uncredited_bytes = 0;
         }
-        core_internal_send (core, request);
-        if (core->stage == CORE_LINK_UP)
-            self->credit_number = request->number;
+        self->credit_number = core_internal_send (core, request);
     }
 }
 
@@ -631,8 +629,11 @@ void core_subscription_free (core_subscription_t *self)
 
 void core_subscriptions_free (core_t *core)
 {
-    while (core->subscriptions != NULL)
-        core_subscription_free (core->subscriptions);
+    for (core_subscription_t *self = core->subscriptions; self != NULL;) {
+        core_subscription_t *next = self->next;
+        core_subscription_free (self);
+        self = next;
+    }
     core_slots_free (&core->subscription_numbers);
 }
 

@@ -228,17 +228,24 @@ static core_request_t *ask (core_t *self, bool for_ever)
     return request;
 }
 
+/* A request that is on its way. */
+typedef struct asking {
+    uint64_t number;
+    size_t ids;
+    int64_t deadline_ms;
+} asking_t;
+
 /* Notes on the tasks that the request named, in the same order, that they are asked for. */
-static void asked (core_t *self, const core_request_t *request, bool for_ever)
+static void asked (core_t *self, const asking_t *asking)
 {
     core_wait_t *wait = self->waits_pending_first;
-    for (size_t left = request->items_count; left > 0 && wait != NULL;) {
+    for (size_t left = asking->ids; left > 0 && wait != NULL;) {
         core_wait_t *next = wait->next;
-        if ((wait_until (wait) == CORE_NEVER) == for_ever) {
+        if ((wait_until (wait) == CORE_NEVER) == (asking->deadline_ms == CORE_NEVER)) {
             pending_remove (self, wait);
             self->waits_open += wait->request == 0 ? 1 : 0;
-            wait->request = request->number;
-            wait->deadline_ms = request->deadline_ms;
+            wait->request = asking->number;
+            wait->deadline_ms = asking->deadline_ms;
             left--;
         }
         wait = next;
@@ -250,13 +257,16 @@ void core_waits_output (core_t *self)
     for (int for_ever = 0; for_ever < 2; for_ever++)
         while (core_waits_pending (self) && self->stage == CORE_LINK_UP) {
             core_request_t *request = ask (self, for_ever != 0);
-            if (request != NULL && request->items_count == 0) {
+            asking_t asking = {0};
+            if (request != NULL)
+                asking = (asking_t){0, request->items_count, request->deadline_ms};
+            if (request != NULL && asking.ids == 0) {
                 core_request_free (request);
                 break;
             }
-            core_internal_send (self, request);
-            if (self->stage == CORE_LINK_UP)
-                asked (self, request, for_ever != 0);
+            asking.number = core_internal_send (self, request);
+            if (asking.number != 0)
+                asked (self, &asking);
         }
 }
 

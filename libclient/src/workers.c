@@ -487,9 +487,7 @@ static void tell_credit (core_worker_t *self)
     self->seen_told = self->seen;
     self->capacity_told = capacity_now (self);
     self->credit_due = false;
-    core_internal_send (self->core, request);
-    if (self->core->stage == CORE_LINK_UP)
-        self->credit_number = request->number;
+    self->credit_number = core_internal_send (self->core, request);
 }
 
 void core_workers_output (core_t *core)
@@ -608,8 +606,11 @@ static void leave (core_worker_t *self)
 void core_worker_free (core_worker_t *self)
 {
     core_t *core = self->core;
-    while (self->attempts != NULL)
-        core_attempt_free (self->attempts);
+    for (core_attempt_t *attempt = self->attempts; attempt != NULL;) {
+        core_attempt_t *next = attempt->next;
+        core_attempt_free (attempt);
+        attempt = next;
+    }
     if (self->registered || self->registering)
         leave (self);
     for (core_worker_t **at = &core->woken_workers; *at != NULL; at = &(*at)->next_woken)
@@ -640,8 +641,11 @@ void core_workers_end (core_t *core, int code, const char *text)
 
 void core_workers_free (core_t *core)
 {
-    while (core->workers != NULL)
-        core_worker_free (core->workers);
+    for (core_worker_t *self = core->workers; self != NULL;) {
+        core_worker_t *next = self->next;
+        core_worker_free (self);
+        self = next;
+    }
     core_idmap_free (&core->attempts);
 }
 
