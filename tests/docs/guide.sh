@@ -85,7 +85,8 @@ while IFS= read -r name; do
     case $tried_elsewhere in
     *" $name "*) continue ;;
     esac
-    grep -qF "$name" session || fail "$document never uses $name"
+    grep -qF "$name" session || xargs grep -q "^from ${name%.py} import" <programs ||
+        fail "$document never uses $name"
 done <programs
 type_session
 [ "$typed" -gt 3 ] || fail "$document has $typed commands"
