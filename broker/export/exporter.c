@@ -70,6 +70,7 @@ static bool write_lines (exporter_t *self, uint64_t upto_pos)
     if (written) {
         self->after_pos = upto_pos;
         atomic_store (&self->stat_pos, upto_pos);
+        store_exported (self->options.store, upto_pos);
         atomic_fetch_add (&self->stat_lines, self->lines_count);
         if (self->failing)
             log_write (LOG_LEVEL_INFO, "EXPORT-GOES-ON", "tasks.jsonl can be written again", NULL);
