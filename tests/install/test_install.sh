@@ -32,13 +32,16 @@ for file in "include/taskmq.h" "include/taskmq_types.h" "$libdir/libtaskmq.so.0"
     [ -e "$root$prefix/$file" ] || fail "not installed: $file"
 done
 
-# Only what the header declares leaves the library.
-nm -D --defined-only "$root$prefix/$libdir/libtaskmq.so.0" | awk '$2 != "A" { print $3 }' |
-    sed 's/@.*//' | sort >"$scratch/exported"
-grep -o 'tmq_[a-z_]* (' "$root$prefix/include/taskmq.h" | sed 's/ (//' | sort -u >"$scratch/named"
-[ -s "$scratch/exported" ] || fail "the library exports nothing"
-strange=$(comm -23 "$scratch/exported" "$scratch/named")
-[ -z "$strange" ] || fail "exported, but not in the header: $strange"
+# What the header declares is what leaves the library, under a version, and nothing else does.
+so=$root$prefix/$libdir/libtaskmq.so.0
+nm -D --defined-only "$so" | awk '$2 != "A" { print $3 }' | sort >"$scratch/exported"
+grep -o 'tmq_[a-z_]* (' "$root$prefix/include/taskmq.h" | sed 's/ (//' | grep -v '_t$' | sort -u |
+    sed 's/$/@@TASKMQ_0.1/' >"$scratch/named"
+cmp "$scratch/exported" "$scratch/named" || {
+    comm -3 "$scratch/exported" "$scratch/named"
+    fail "exported (left) and declared (right) differ: see libclient/taskmq.map"
+}
+readelf -d "$so" | grep -q 'SONAME.*\[libtaskmq\.so\.0\]' || fail "not libtaskmq.so.0"
 
 export PKG_CONFIG_SYSROOT_DIR="$root"
 export PKG_CONFIG_PATH="$root$prefix/$libdir/pkgconfig"
