@@ -9,8 +9,8 @@
 enum { EVENTS_OLDEST, EVENTS_LATER, EVENTS_DELETE, TOMBSTONES_OLDEST, TOMBSTONES_DELETE };
 
 static const char *const TEXTS[RETENTION_STATEMENTS] = {
-    [EVENTS_OLDEST] = "SELECT key, pos, count, at, length (list) FROM event WHERE pos > ?1"
-                      " ORDER BY pos LIMIT ?2",
+    [EVENTS_OLDEST] = ("SELECT key, pos, count, at, length (list) FROM event"
+                       " WHERE pos > ?1 ORDER BY pos LIMIT ?2"),
     [EVENTS_LATER] = "SELECT 1 FROM event WHERE key > ?1 AND key < ?2 LIMIT 1",
     [EVENTS_DELETE] = "DELETE FROM event WHERE key = ?1",
     /* Tombstones are numbered as they came, so the oldest have the smallest numbers. */
