@@ -15,7 +15,7 @@
 #   spawn NAME COMMAND...   in the background; ./NAME.out and ./NAME.err
 #   ended NAME EXIT         waits for it; it must end with EXIT
 #   signal NAME SIGNAL      to that process
-#   eventually COMMAND...   repeats it until it succeeds, for at most 20 seconds
+#   eventually COMMAND...   repeats it until it succeeds, for at most a minute
 #   status_of ID            prints the status of a task
 
 set -u
@@ -71,7 +71,7 @@ eventually ()
     tries=0
     until "$@" >/dev/null 2>&1; do
         tries=$((tries + 1))
-        [ "$tries" -lt 400 ] || fail "did not come true: $*"
+        [ "$tries" -lt 1200 ] || fail "did not come true: $*"
         sleep 0.05
     done
 }
