@@ -102,8 +102,9 @@ printf '%s|%s' "$one" "$two"
 until [ -e go ]; do sleep 0.05; done
 END
 chmod +x talker
+spawn watcher taskctl -o jsonl watch --queue talk --since 0
 submit talk
-spawn watcher taskctl -o jsonl watch --queue talk
+eventually grep -q '"kind":"submitted"' watcher.out
 spawn talking taskctl work talk --max-tasks 1 -- ./talker
 eventually grep -q '"progress":{"done":3,"total":10,"unit":null,"message":"reading"}' watcher.out
 : >go
