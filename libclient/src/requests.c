@@ -514,7 +514,11 @@ void core_request_timer (core_t *self, core_request_t *request)
             core_followers_leave (request);
         else if (request->followers != NULL)
             core_followers_inherit (self, request);
+        /* A link on which these stay unanswered is of no use, whatever its heartbeats say. */
+        bool vital = request->op == CORE_OP_REGISTER || request->op == CORE_OP_SUBSCRIBE;
         request_expire (self, request);
+        if (vital)
+            core_link_drop (self, TMQ_UNREACHABLE, "no answer to a registration or subscription");
         return;
     }
     leave_sent (self, request);

@@ -187,7 +187,6 @@ static void subscribe (core_subscription_t *self)
     bytes_append_uint (out, 6, self->snapshot);
     bytes_close (out, mark);
     request->subscription = self->number;
-    request->deadline_ms = CORE_NEVER;
     self->stage = SUBSCRIPTION_ASKED;
     self->uncredited_bytes = 0;
     self->withheld = false;

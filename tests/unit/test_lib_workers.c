@@ -499,6 +499,19 @@ static void a_worker_that_is_not_known_registers_again (void **state)
     finish (rig, assignment);
 }
 
+static void a_registration_without_answer_ends_the_link (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    uint64_t connection = core_link_wanted (rig->core).connection;
+    worker_new (rig, 1, false);
+    assert_non_null (find_request (rig, TASKMQ__REQUEST__OP_REGISTER));
+    for (int i = 0; i < 31; i++) /* heartbeats are answered, the registration is not */
+        pass_to_renewal (rig, 1000);
+    assert_int_not_equal (core_link_wanted (rig->core).connection, connection);
+    rig_free (rig);
+}
+
 /* Progress and messages. */
 
 static void started_is_told_and_repeated (void **state)
@@ -678,6 +691,7 @@ int main (void)
         cmocka_unit_test (leaving_is_said),
         cmocka_unit_test (a_refused_registration_ends_the_worker),
         cmocka_unit_test (a_worker_that_is_not_known_registers_again),
+        cmocka_unit_test (a_registration_without_answer_ends_the_link),
         cmocka_unit_test (started_is_told_and_repeated),
         cmocka_unit_test (of_progress_the_latest_is_sent),
         cmocka_unit_test (messages_are_merged_and_all_answered),
