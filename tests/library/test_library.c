@@ -5,7 +5,9 @@
 /* What the library promises, with a real broker behind it: few messages for many operations, waits
  * that cost no polling, workers and completions that outlive connections, and processes that are
  * killed and go on from what they had stored. */
+#include <dirent.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -569,6 +571,63 @@ static void a_cursor_of_another_generation_is_a_gap (void **state)
     tmq_client_free (&client);
 }
 
+/* Nothing grows. */
+
+enum { FLAT_ROUNDS = 20, FLAT_TASKS = 500, FLAT_BYTES = 256 * 1024 };
+
+static size_t descriptors (void)
+{
+    size_t count = 0;
+    DIR *directory = opendir ("/proc/self/fd");
+    assert_non_null (directory);
+    while (readdir (directory) != NULL)
+        count++;
+    closedir (directory);
+    return count;
+}
+
+/* A client that submits, works, watches and waits, and is freed in the middle of it. */
+static void live_once (void)
+{
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_subscription_t *subscription = NULL;
+    tmq_event_t *event = NULL;
+    tmq_id_t ids[FLAT_TASKS];
+    assert_int_equal (tmq_subscription_new (&subscription, client, NULL, NULL), TMQ_OK);
+    tmq_worker_t *worker = worker_of (client, "flat", 100);
+    submit_batch (client, "flat", ids, FLAT_TASKS);
+    assert_int_equal (tmq_wait_start (client, ids, FLAT_TASKS, TMQ_FOREVER, NULL, NULL), TMQ_OK);
+    for (int i = 0; i < FLAT_TASKS; i++) {
+        tmq_assignment_t *assignment = NULL;
+        assert_int_equal (tmq_worker_next (&assignment, worker, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+        tmq_worker_started (worker, assignment, NULL);
+        if (i % 2 == 0) /* the others are given back by the goodbye */
+            tmq_worker_complete (worker, assignment, NULL, TIMING_PATIENCE_MS, NULL);
+        tmq_assignment_free (assignment);
+        if (tmq_worker_held (worker) > 90)
+            break;
+    }
+    assert_int_equal (tmq_subscription_next (&event, subscription, TIMING_PATIENCE_MS, NULL),
+                      TMQ_OK);
+    tmq_event_free (event);
+    tmq_client_free (&client);
+}
+
+static void memory_and_descriptors_stay_flat (void **state)
+{
+    (void) state;
+    live_once ();
+    live_once ();
+    size_t descriptors_before = descriptors ();
+    size_t bytes_before = mallinfo2 ().uordblks;
+    for (int i = 0; i < FLAT_ROUNDS; i++)
+        live_once ();
+    size_t bytes_after = mallinfo2 ().uordblks;
+    assert_int_equal (descriptors (), descriptors_before);
+    print_message ("%zu bytes before, %zu after\n", bytes_before, bytes_after);
+    assert_true (bytes_after < bytes_before + FLAT_BYTES);
+}
+
 /* test_library [PATTERN]: only the tests whose names match. */
 int main (int argc, char **argv)
 {
@@ -585,6 +644,7 @@ int main (int argc, char **argv)
         cmocka_unit_test_setup_teardown (a_snapshot_is_followed_by_what_changes, set_up, tear_down),
         cmocka_unit_test_setup_teardown (a_cursor_of_another_generation_is_a_gap, set_up,
                                          tear_down),
+        cmocka_unit_test_setup_teardown (memory_and_descriptors_stay_flat, set_up, tear_down),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
