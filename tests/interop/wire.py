@@ -50,7 +50,6 @@ class Link:
             self.socket.close(linger=0)
         self.socket = self.context.socket(zmq.DEALER)
         self.socket.setsockopt(zmq.LINGER, 0)
-        self.socket.setsockopt(zmq.IMMEDIATE, 1)
         self.socket.connect(self.endpoint)
         self.token = b""
         self.kept.clear()
