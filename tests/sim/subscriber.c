@@ -10,7 +10,7 @@
 #include "sim.h"
 
 enum {
-    KEPT_MAX = 256 /* messages that a stalled application has not taken */
+    KEPT_MAX = 1024 /* messages that a stalled application has not taken */
 };
 
 typedef struct kept {
@@ -28,7 +28,9 @@ typedef struct subscriber {
     uint64_t first;        /* cursor with which this subscription began */
     uint64_t subscription; /* its number on the present link */
     bool subscribed;
-    const char *queue; /* filter, or NULL */
+    const char *queue;  /* filter, or NULL */
+    bool thrifty;       /* gives credit only for half a window, as the library does */
+    size_t taken_bytes; /* since the last credit */
     int64_t stalled_until;
     int64_t credit_ms;
     kept_t kept[KEPT_MAX];
@@ -49,6 +51,7 @@ static void subscriber_start (client_t *client)
     if (client->state == NULL) {
         subscriber_t *fresh = calloc (1, sizeof *fresh);
         fresh->queue = rng_chance (&client->world->rng, 300) ? "red" : NULL;
+        fresh->thrifty = rng_chance (&client->world->rng, 300);
         client->state = fresh;
     }
     subscriber_t *subscriber = client->state;
@@ -123,6 +126,7 @@ static void subscriber_reply (client_t *client, pending_t *pending, const Taskmq
     subscriber->arrived = seq;
     subscriber->acknowledged = seq;
     subscriber->first = seq;
+    subscriber->taken_bytes = 0;
     subscriber->has_taken = true;
     subscriber->subscribed = true;
 }
@@ -149,8 +153,7 @@ static void give_credit (client_t *client)
     Taskmq__Credit credit = TASKMQ__CREDIT__INIT;
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     credit.subscription = subscriber->subscription;
-    credit.received_upto = subscriber->taken;
-    subscriber->acknowledged = subscriber->taken;
+    credit.received_upto = subscriber->acknowledged;
     request.op_case = TASKMQ__REQUEST__OP_CREDIT;
     request.credit = &credit;
     client_tell (client, &request);
@@ -192,6 +195,7 @@ static void keep (client_t *client, const Taskmq__EventBatch *batch, const uint8
         return;
     }
     subscriber->arrived = batch->upto;
+    subscriber->taken_bytes += body_bytes;
     if (subscriber->kept_count == KEPT_MAX) {
         sim_fail (world, "subscriber %u: %d messages without credit", client->index, KEPT_MAX);
         taskmq__event_list__free_unpacked (list, NULL);
@@ -231,7 +235,13 @@ static void subscriber_tick (client_t *client)
         return;
     }
     take_kept (client);
-    if (subscriber->taken > subscriber->acknowledged || world->mono_ms >= subscriber->credit_ms) {
+    bool enough = subscriber->thrifty ? subscriber->taken_bytes >= TMQ_SUBSCRIPTION_WINDOW_BYTES / 2
+                                      : subscriber->taken > subscriber->acknowledged;
+    if (enough) {
+        subscriber->acknowledged = subscriber->taken;
+        subscriber->taken_bytes = 0;
+    }
+    if (enough || world->mono_ms >= subscriber->credit_ms) {
         subscriber->credit_ms = world->mono_ms + 2000; /* a credit may get lost */
         give_credit (client);
     }

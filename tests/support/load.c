@@ -196,6 +196,16 @@ static void *worker (void *context)
 
 /* Subscribers. */
 
+/* All events are taken, or it takes too long. */
+static bool may_stop (const load_thread_t *self)
+{
+    load_t *load = self->load;
+    unsigned long long end = atomic_load (&load->stop_subscribers_at);
+    long long give_up_ms = atomic_load (&load->give_up_ms);
+    return (end > 0 && load->history.streams[self->number].upto >= end) ||
+           (give_up_ms > 0 && timing_ms () > give_up_ms);
+}
+
 /* Takes events until told to end; every other subscriber now and then throws client and
  * subscription away and goes on with the cursor that it has stored. */
 static void take_events (load_thread_t *self, tmq_subscription_t *subscription, unsigned most,
@@ -204,8 +214,7 @@ static void take_events (load_thread_t *self, tmq_subscription_t *subscription, 
     load_t *load = self->load;
     history_t *history = &load->history;
     for (unsigned i = 0; i < most; i++) {
-        unsigned long long end = atomic_load (&load->stop_subscribers_at);
-        if (end > 0 && history->streams[self->number].upto >= end) {
+        if (may_stop (self)) {
             return;
         }
         tmq_event_t *event = NULL;
@@ -228,10 +237,8 @@ static void *subscriber (void *context)
     load_thread_t *self = context;
     load_t *load = self->load;
     char cursor[48] = "0";
-    const stream_t *stream = &load->history.streams[self->number];
     bool restarts = self->number % 2 == 1;
-    unsigned long long end = 0;
-    while (end == 0 || stream->upto < end) {
+    while (!may_stop (self)) {
         tmq_client_t *client = connect_to (load);
         tmq_subscription_options_t options;
         tmq_subscription_t *subscription = NULL;
@@ -247,7 +254,6 @@ static void *subscriber (void *context)
         take_events (self, subscription, restarts ? 500 + draw (self, 2000) : 1u << 30, cursor);
         tmq_subscription_free (&subscription);
         tmq_client_free (&client);
-        end = atomic_load (&load->stop_subscribers_at);
         if (load->history.broken[0] != '\0') {
             break;
         }
@@ -306,6 +312,7 @@ void load_finish (load_t *self, uint32_t ms)
         fail_msg ("the broker does not answer: %s", error.text);
     }
     tmq_client_info (&info, client);
+    atomic_store (&self->give_up_ms, timing_ms () + ms);
     atomic_store (&self->stop_subscribers_at, info.seq);
     join (self, 0, options->subscribers);
     checker_drain (&self->history, client, ms);

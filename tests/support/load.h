@@ -42,6 +42,7 @@ typedef struct load {
     atomic_bool stop_submitters;
     atomic_bool stop_workers;
     atomic_ullong stop_subscribers_at; /* they end when they have taken this event; 0: go on */
+    atomic_llong give_up_ms;           /* ... and at this time in any case; 0: never */
     load_thread_t threads[LOAD_THREADS_MAX];
     unsigned threads_count;
 } load_t;
