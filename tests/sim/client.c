@@ -206,7 +206,8 @@ static void connect_again (client_t *client)
 
 static void welcomed (client_t *client, const Taskmq__Welcome *welcome)
 {
-    if (welcome->token.len != sizeof client->token || strcmp (welcome->namespace_, client->ns)) {
+    if (welcome->token.len != sizeof client->token ||
+        strcmp (welcome->namespace_, client->ns) != 0) {
         sim_fail (client->world, "client %u: a welcome without token or with namespace %s",
                   client->index, welcome->namespace_);
         return;

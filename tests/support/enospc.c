@@ -101,7 +101,6 @@ typedef int (*fstatvfs_t) (int, struct statvfs *);
 
 #define EXPORTED __attribute__ ((visibility ("default")))
 
-EXPORTED ssize_t pwrite64 (int fd, const void *bytes, size_t length, off_t offset);
 EXPORTED ssize_t pwrite64 (int fd, const void *bytes, size_t length, off_t offset)
 {
     REAL (pwrite_t, "pwrite64")
@@ -124,7 +123,6 @@ EXPORTED ssize_t write (int fd, const void *bytes, size_t length)
     return appends && refuse (fd, status.st_size + (off_t) length) ? -1 : real (fd, bytes, length);
 }
 
-EXPORTED int ftruncate64 (int fd, off_t length);
 EXPORTED int ftruncate64 (int fd, off_t length)
 {
     REAL (truncate_t, "ftruncate64")
@@ -143,14 +141,12 @@ EXPORTED int posix_fallocate (int fd, off_t offset, off_t length)
     return refuse (fd, offset + length) ? ENOSPC : real (fd, offset, length);
 }
 
-EXPORTED int posix_fallocate64 (int fd, off_t offset, off_t length);
 EXPORTED int posix_fallocate64 (int fd, off_t offset, off_t length)
 {
     REAL (allocate_t, "posix_fallocate64")
     return refuse (fd, offset + length) ? ENOSPC : real (fd, offset, length);
 }
 
-EXPORTED int fallocate (int fd, int mode, off_t offset, off_t length);
 EXPORTED int fallocate (int fd, int mode, off_t offset, off_t length)
 {
     REAL (fallocate_t, "fallocate")
