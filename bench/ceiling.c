@@ -1,6 +1,7 @@
 /* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
+
 /* taskmq-ceiling PORT DIRECTORY: the bare limit of a durable broker on ZeroMQ and SQLite.
  *
  * A ROUTER, a WAL with synchronous=FULL, group commit by a thread of its own, a row per task, three

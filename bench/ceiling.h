@@ -1,6 +1,7 @@
 /* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
+
 /* The messages between the bare ceiling and its driver: one frame, this head, then the payload.
  * Both ends are one build on one machine, so the head travels as it lies in memory. */
 #ifndef TASKMQ_BENCH_CEILING_H

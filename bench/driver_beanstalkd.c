@@ -1,6 +1,7 @@
 /* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
+
 /* beanstalkd with fsync at every write (-f 0), by its text protocol.
  *
  * A result goes back as a job of the tube "results": beanstalkd keeps none itself. */

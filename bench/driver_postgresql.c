@@ -1,6 +1,7 @@
 /* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
+
 /* PostgreSQL as a queue: a table with FOR UPDATE SKIP LOCKED, events beside it, synchronous_commit
  * on; LISTEN and NOTIFY instead of polling. Pipelined rows go in batches of 100. */
 

@@ -1,6 +1,7 @@
 /* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
+
 /* Redis streams with appendfsync always, in two variants: the bare queue, and the same with what a
  * task broker keeps (status, payload and result in a hash, an event stream, a notification), each
  * change in one MULTI. */

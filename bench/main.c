@@ -1,6 +1,7 @@
 /* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
+
 /* taskmq-bench: the command line and the alternation of systems.
  *
  * Every row of every round runs on a fresh server in a fresh directory, the systems one after

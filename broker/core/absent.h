@@ -38,8 +38,8 @@ typedef struct absent {
     gone_t older;
 } absent_t; /* zeroed memory is one before its first boot */
 
-/* newest_id_ms: of all ids in the tables; 0: not known, nothing is surely absent. To be called at the
- * start, and after a reset, when some of what was accepted is in the tables and nowhere else. */
+/* newest_id_ms: of all ids in the tables; 0: not known, nothing is surely absent. To be called at
+ * the start, and after a reset, when some of what was accepted is in the tables only. */
 void absent_boot (absent_t *self, int64_t newest_id_ms);
 void absent_free (absent_t *self);
 void absent_accepted (absent_t *self, const tmq_id_t *id);

@@ -1,12 +1,13 @@
 /* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
-/* The feed: committed events of chosen namespaces as JSON on XPUB sockets, for any SUB socket in any
- * language (a message is a topic `namespace/queue/status/task-id` and a JSON object).
+
+/* The feed: committed events of chosen namespaces as JSON on XPUB sockets, for any SUB socket in
+ * any language (a message is a topic `namespace/queue/status/task-id` and a JSON object).
  *
- * Best effort: nobody's pace is waited for, and a subscriber that is slow or away misses events; the
- * sequence numbers show which. Who must see everything subscribes by the protocol instead. The one
- * thread of the server calls everything. */
+ * Best effort: nobody's pace is waited for, and a subscriber that is slow or away misses events;
+ * the sequence numbers show which. Who must see everything subscribes by the protocol instead. The
+ * one thread of the server calls everything. */
 #ifndef TASKMQ_NET_FEED_H
 #define TASKMQ_NET_FEED_H
 

@@ -30,8 +30,8 @@
 #include "store/tables.h"
 
 enum {
-    /* What is few is written soon. Under load a task that lives for 50 ms would then often be written
-     * twice, so many wait longer. */
+    /* What is few is written soon. Under load a task that lives for 50 ms would then often be
+     * written twice, so many wait longer. */
     FEW_TASKS = 1000,
     FEW_MS = 100,
     FLUSH_MS_MIN = 20, /* between two write-backs that were asked for (A11) */

@@ -3,8 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* A full disk without a disk: preloaded into the broker. While the file TASKMQ_ENOSPC_FLAG exists,
- * the files of the directory TASKMQ_ENOSPC_DIR may together not become larger than they were when it
- * appeared: a call that would take more space fails with ENOSPC.
+ * the files of the directory TASKMQ_ENOSPC_DIR may together not become larger than they were when
+ * it appeared: a call that would take more space fails with ENOSPC.
  *
  * Overwriting what a file already has still works, and so does growing into what another file gave
  * back, as on a real full disk. */
