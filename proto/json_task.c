@@ -14,21 +14,22 @@
 
 enum { BODY_HASH_BYTES = 32 };
 
-/* Members. */
+/* Members. Inline, for their constant keys. */
 
-static void member_text (json_writer_t *writer, const char *key, const char *text)
+static inline void member_text (json_writer_t *writer, const char *key, const char *text)
 {
     json_write_key (writer, key);
     json_write_text (writer, text);
 }
 
-static void member_uint (json_writer_t *writer, const char *key, uint64_t value)
+static inline void member_uint (json_writer_t *writer, const char *key, uint64_t value)
 {
     json_write_key (writer, key);
     json_write_uint (writer, value);
 }
 
-static void member_uint_if (json_writer_t *writer, const char *key, bool given, uint64_t value)
+static inline void member_uint_if (json_writer_t *writer, const char *key, bool given,
+                                   uint64_t value)
 {
     json_write_key (writer, key);
     if (given)
@@ -37,21 +38,21 @@ static void member_uint_if (json_writer_t *writer, const char *key, bool given, 
         json_write_null (writer);
 }
 
-static void member_time (json_writer_t *writer, const char *key, int64_t ms)
+static inline void member_time (json_writer_t *writer, const char *key, int64_t ms)
 {
     json_write_key (writer, key);
     json_write_time (writer, ms);
 }
 
-static void member_id (json_writer_t *writer, const char *key, const tmq_id_t *id)
+static inline void member_id (json_writer_t *writer, const char *key, const tmq_id_t *id)
 {
     char text[ID_TEXT_SIZE];
     id_format (id, text);
     json_write_key (writer, key);
-    json_write_string (writer, text, ID_TEXT_LENGTH);
+    json_write_plain (writer, text, ID_TEXT_LENGTH);
 }
 
-static void member_null (json_writer_t *writer, const char *key)
+static inline void member_null (json_writer_t *writer, const char *key)
 {
     json_write_key (writer, key);
     json_write_null (writer);
@@ -69,7 +70,7 @@ static void member_json (json_writer_t *writer, const char *key, const char *tex
         json_write_string (writer, text, strlen (text));
 }
 
-static void member_status (json_writer_t *writer, const char *key, unsigned status)
+static inline void member_status (json_writer_t *writer, const char *key, unsigned status)
 {
     member_text (writer, key, status != TMQ_STATUS_NONE ? status_text (status) : NULL);
 }

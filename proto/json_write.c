@@ -49,25 +49,10 @@ void json_write_array_end (json_writer_t *self)
     self->comma = true;
 }
 
-void json_write_key (json_writer_t *self, const char *key)
-{
-    begin_value (self);
-    size_t length = strlen (key);
-    uint8_t *room = bytes_reserve (self->out, length + 3);
-    if (room == NULL)
-        return;
-    room[0] = '"';
-    memcpy (room + 1, key, length);
-    room[length + 1] = '"';
-    room[length + 2] = ':';
-    self->out->length += length + 3;
-    self->comma = false;
-}
-
 void json_write_null (json_writer_t *self)
 {
     begin_value (self);
-    write_text (self, "null");
+    bytes_append (self->out, "null", 4);
 }
 
 void json_write_bool (json_writer_t *self, bool value)
@@ -165,6 +150,18 @@ void json_write_string (json_writer_t *self, const void *text, size_t length)
     bytes_append_byte (self->out, '"');
 }
 
+void json_write_plain (json_writer_t *self, const char *text, size_t length)
+{
+    begin_value (self);
+    uint8_t *room = bytes_reserve (self->out, length + 2);
+    if (room == NULL)
+        return;
+    room[0] = '"';
+    memcpy (room + 1, text, length);
+    room[length + 1] = '"';
+    self->out->length += length + 2;
+}
+
 void json_write_text (json_writer_t *self, const char *text)
 {
     if (text == NULL || *text == '\0')
@@ -179,7 +176,7 @@ void json_write_time (json_writer_t *self, int64_t ms)
     if (ms == 0 || !time_format (text, ms))
         json_write_null (self);
     else
-        json_write_string (self, text, strlen (text));
+        json_write_plain (self, text, strlen (text));
 }
 
 /* Whole texts and bodies. */
