@@ -65,6 +65,7 @@ typedef struct history {
     size_t *index; /* open addressing, number of the fact + 1 */
     size_t index_size;
     size_t accepted;
+    size_t cancelled;
     size_t completed;
     stream_t streams[CHECKER_STREAMS_MAX];
     char broken[512]; /* first contradiction that a client saw; reported by checker_drain */
@@ -89,6 +90,8 @@ void history_event (history_t *self, size_t stream, const tmq_event_t *event);
 size_t history_open (history_t *self);
 size_t history_accepted_count (history_t *self);
 size_t history_completed_count (history_t *self);
+/* Completed or cancelled: nothing more is to come of them. */
+size_t history_finished_count (history_t *self);
 /* A contradiction that a client saw; the first one is kept. */
 void history_broken (history_t *self, const char *format, ...)
     __attribute__ ((format (printf, 2, 3)));

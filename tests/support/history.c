@@ -139,6 +139,7 @@ void history_cancelled (history_t *self, size_t number)
     if (fact->completed_by > 0) {
         note (self, "I2: task %zu was completed, then cancelled", number);
     }
+    self->cancelled += !fact->cancelled;
     fact->cancelled = true;
     fact->ended = TMQ_STATUS_CANCELLED;
     pthread_mutex_unlock (&self->mutex);
@@ -254,6 +255,14 @@ size_t history_accepted_count (history_t *self)
 {
     pthread_mutex_lock (&self->mutex);
     size_t count = self->accepted;
+    pthread_mutex_unlock (&self->mutex);
+    return count;
+}
+
+size_t history_finished_count (history_t *self)
+{
+    pthread_mutex_lock (&self->mutex);
+    size_t count = self->completed + self->cancelled;
     pthread_mutex_unlock (&self->mutex);
     return count;
 }

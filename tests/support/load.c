@@ -97,8 +97,8 @@ static void submit_some (load_thread_t *self, tmq_client_t *client, size_t count
 static bool may_submit (load_t *load)
 {
     size_t accepted = history_accepted_count (&load->history);
-    size_t completed = history_completed_count (&load->history);
-    return accepted < completed + load->options.open_max;
+    size_t finished = history_finished_count (&load->history);
+    return accepted < finished + load->options.open_max;
 }
 
 static void *submitter (void *context)
