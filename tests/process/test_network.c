@@ -6,7 +6,7 @@
  * proxy delays, throttles, splits, swallows, resets and half closes by chance. Nothing may be lost,
  * repeated or hang, and the number of descriptors stays what it was.
  *
- *     test_network [--rounds N] [--seed N]         CI: 12 rounds, a seed from the
+ *     test_network [--rounds N] [--seed N]         CI: 10 rounds, a seed from the
  * clock (printed) */
 #include <dirent.h>
 #include <signal.h>
@@ -22,7 +22,7 @@
 #include "support/timing.h"
 
 enum {
-    ROUNDS = 12,
+    ROUNDS = 10,
     FAULTS_PER_ROUND = 4,
     FAULT_MS_MAX = 500,
     BROKER_KILL_IN = 4, /* one round of so many also kills the broker */
