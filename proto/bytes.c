@@ -97,12 +97,23 @@ void bytes_append_varint (bytes_t *self, uint64_t value)
         self->length += varint_write (room, value);
 }
 
-void bytes_append_uint (bytes_t *self, uint32_t field, uint64_t value)
+/* Most tags and values are of one byte. */
+static inline uint8_t *varint_put (uint8_t *at, uint64_t value)
 {
-    if (value == 0)
+    if (value >= 0x80)
+        return at + varint_write (at, value);
+    *at = (uint8_t) value;
+    return at + 1;
+}
+
+void bytes_append_number (bytes_t *self, uint32_t field, uint64_t value)
+{
+    uint8_t *room = bytes_reserve (self, 2 * VARINT_BYTES_MAX);
+    if (room == NULL)
         return;
-    bytes_append_varint (self, tag_of (field, WIRE_VARINT));
-    bytes_append_varint (self, value);
+    uint8_t *at = varint_put (room, tag_of (field, WIRE_VARINT));
+    at = varint_put (at, value);
+    self->length += (size_t) (at - room);
 }
 
 void bytes_append_sint (bytes_t *self, uint32_t field, int64_t value)
@@ -111,23 +122,20 @@ void bytes_append_sint (bytes_t *self, uint32_t field, int64_t value)
     bytes_append_uint (self, field, (uint64_t) value << 1 ^ sign);
 }
 
-void bytes_append_blob (bytes_t *self, uint32_t field, const void *data, size_t size)
-{
-    if (size > 0)
-        bytes_append_element (self, field, data, size);
-}
-
-void bytes_append_string (bytes_t *self, uint32_t field, const char *text)
-{
-    if (text != NULL)
-        bytes_append_blob (self, field, text, strlen (text));
-}
-
 void bytes_append_element (bytes_t *self, uint32_t field, const void *data, size_t size)
 {
-    bytes_append_varint (self, tag_of (field, WIRE_LENGTH));
-    bytes_append_varint (self, size);
-    bytes_append (self, data, size);
+    if (size > SIZE_MAX - 2 * VARINT_BYTES_MAX) {
+        self->failed = true;
+        return;
+    }
+    uint8_t *room = bytes_reserve (self, 2 * VARINT_BYTES_MAX + size);
+    if (room == NULL)
+        return;
+    uint8_t *at = varint_put (room, tag_of (field, WIRE_LENGTH));
+    at = varint_put (at, size);
+    if (size > 0)
+        memcpy (at, data, size);
+    self->length += (size_t) (at - room) + size;
 }
 
 void bytes_append_message (bytes_t *self, uint32_t field, const ProtobufCMessage *message)

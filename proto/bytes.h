@@ -64,16 +64,31 @@ const char *bytes_text (bytes_t *self);
 /* protobuf. */
 
 void bytes_append_varint (bytes_t *self, uint64_t value);
-/* uint32, uint64 and bool fields. */
-void bytes_append_uint (bytes_t *self, uint32_t field, uint64_t value);
-/* sint32 and sint64 fields. */
-void bytes_append_sint (bytes_t *self, uint32_t field, int64_t value);
-/* bytes fields, and whole submessages that are packed already. */
-void bytes_append_blob (bytes_t *self, uint32_t field, const void *data, size_t size);
-/* string fields; NULL counts as empty. */
-void bytes_append_string (bytes_t *self, uint32_t field, const char *text);
 /* One element of a repeated bytes or message field, or a present message: also when empty. */
 void bytes_append_element (bytes_t *self, uint32_t field, const void *data, size_t size);
+/* A field of type uint32, uint64 or bool, whatever its value. */
+void bytes_append_number (bytes_t *self, uint32_t field, uint64_t value);
+/* uint32, uint64 and bool fields. This and the next two are inline because most fields of most
+ * messages have nothing to say. */
+static inline void bytes_append_uint (bytes_t *self, uint32_t field, uint64_t value)
+{
+    if (value != 0)
+        bytes_append_number (self, field, value);
+}
+/* bytes fields, and whole submessages that are packed already. */
+static inline void bytes_append_blob (bytes_t *self, uint32_t field, const void *data, size_t size)
+{
+    if (size > 0)
+        bytes_append_element (self, field, data, size);
+}
+/* string fields; NULL counts as empty. */
+static inline void bytes_append_string (bytes_t *self, uint32_t field, const char *text)
+{
+    if (text != NULL && text[0] != '\0')
+        bytes_append_element (self, field, text, strlen (text));
+}
+/* sint32 and sint64 fields. */
+void bytes_append_sint (bytes_t *self, uint32_t field, int64_t value);
 /* Packs a message as a submessage of that field, without a temporary. */
 void bytes_append_message (bytes_t *self, uint32_t field, const ProtobufCMessage *message);
 /* Packs a message without a tag: the whole of an envelope. */
