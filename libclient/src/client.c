@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "core_internal.h"
-#include "forks.h"
 #include "options.h"
 
 enum { LEAVE_MS = 500 };
@@ -79,8 +78,7 @@ static void ready_push (tmq_client_t *client, core_answer_t *answer)
         client->ready_last->next = answer;
     } else {
         client->ready_first = answer;
-        if (client->ready_fd_used)
-            signal_fd (client->ready_fd);
+        signal_fd (client->ready_fd);
     }
     client->ready_last = answer;
     pthread_cond_signal (&client->answered);
@@ -97,7 +95,7 @@ static void ready_remove (tmq_client_t *client, core_answer_t *answer)
     else
         client->ready_last = answer->previous;
     answer->queued = false;
-    if (client->ready_first == NULL && client->ready_fd_used)
+    if (client->ready_first == NULL)
         clear_fd (client->ready_fd);
 }
 
@@ -108,6 +106,11 @@ void client_unready (tmq_client_t *client, const core_answer_t *answer)
         at = at->next;
     if (at != NULL)
         ready_remove (client, at);
+}
+
+int tmq_client_fd (tmq_client_t *client)
+{
+    return client == NULL ? -1 : client->ready_fd;
 }
 
 /* The completion of an answer, in an allocation that tmq_completion_free knows how to free. */
@@ -158,7 +161,7 @@ int client_enter (tmq_client_t *client, tmq_error_t *error)
 {
     if (client == NULL)
         return core_error (error, TMQ_INVALID, "client is NULL");
-    if (client->forks != forks_count ())
+    if (client->pid != getpid ())
         return core_error (error, TMQ_FORKED, NULL);
     pthread_mutex_lock (&client->lock);
     return TMQ_OK;
@@ -207,17 +210,6 @@ void client_leave (tmq_client_t *client)
 {
     client_flush (client);
     pthread_mutex_unlock (&client->lock);
-}
-
-int tmq_client_fd (tmq_client_t *client)
-{
-    if (client_enter (client, NULL) != TMQ_OK)
-        return -1;
-    if (!client->ready_fd_used && client->ready_first != NULL)
-        signal_fd (client->ready_fd);
-    client->ready_fd_used = true;
-    client_leave (client);
-    return client->ready_fd;
 }
 
 int client_await (core_answer_t **answer, tmq_client_t *client, client_waiter_t *waiter,
@@ -380,7 +372,7 @@ int tmq_client_new (tmq_client_t **out, const tmq_client_options_t *in, tmq_erro
     tmq_client_t *client = calloc (1, sizeof *client);
     if (client == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
-    client->forks = forks_count ();
+    client->pid = getpid ();
     pthread_mutex_init (&client->lock, NULL);
     bool conds = client_cond_init (&client->link_changed) == TMQ_OK &&
                  client_cond_init (&client->answered) == TMQ_OK;

@@ -28,13 +28,12 @@ typedef struct client_object {
 struct tmq_client {
     pthread_mutex_t lock; /* for everything below that is not the I/O thread's own */
     core_t *core;
-    unsigned forks; /* of the process that made it */
+    pid_t pid; /* of the process that made it */
     pthread_cond_t link_changed;
     pthread_cond_t answered; /* completions can be polled */
     core_answer_t *ready_first;
     core_answer_t *ready_last;
-    int ready_fd;       /* readable exactly while completions are queued, … */
-    bool ready_fd_used; /* … once somebody has asked for it */
+    int ready_fd; /* readable exactly while completions are queued */
     client_object_t *objects;
     uint64_t link_changes; /* of the core, already told */
     bool sleeping;         /* the I/O thread waits, and has to be woken for news */

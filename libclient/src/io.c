@@ -79,10 +79,7 @@ static bool copy_frame (zmq_msg_t *frame, const void *data, size_t size)
 /* Sends one message of the core; false when there is none, or no room for one. */
 static bool send_one (tmq_client_t *client)
 {
-    pthread_mutex_lock (&client->lock);
-    bool due = core_has_output (client->core);
-    pthread_mutex_unlock (&client->lock);
-    if (!due || !transport_writable (&client->transport))
+    if (!transport_writable (&client->transport))
         return false;
     zmq_msg_t envelope;
     zmq_msg_t body;

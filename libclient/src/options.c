@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "core_internal.h"
-#include "forks.h"
 #include "ids.h"
 #include "types.h"
 
@@ -299,32 +298,14 @@ const char *tmq_event_kind_text (tmq_event_kind_t kind)
 
 /* Ids. */
 
-/* A thread's stock of random bytes: the system gives many at once for the price of one. A forked
- * child must not go on with its parent's. */
-typedef struct random_stock {
-    uint8_t bytes[ID_RANDOM_BYTES * 25]; /* getentropy gives at most 256 */
-    size_t left;
-    unsigned forks;
-} random_stock_t;
-
-static const uint8_t *random_take (random_stock_t *stock)
-{
-    if (stock->left == 0 || stock->forks != forks_count ()) {
-        int failed = getentropy (stock->bytes, sizeof stock->bytes);
-        (void) failed; /* Linux has it since 3.17, and it cannot fail for so few bytes */
-        stock->left = sizeof stock->bytes;
-        stock->forks = forks_count ();
-    }
-    stock->left -= ID_RANDOM_BYTES;
-    return stock->bytes + stock->left;
-}
-
 void tmq_id_make (tmq_id_t *out)
 {
-    static _Thread_local random_stock_t stock;
+    uint8_t random[ID_RANDOM_BYTES];
     struct timespec now;
     clock_gettime (CLOCK_REALTIME, &now);
-    id_make (out, (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000, random_take (&stock));
+    int failed = getentropy (random, sizeof random);
+    (void) failed; /* Linux has it since 3.17, and it cannot fail for so few bytes */
+    id_make (out, (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000, random);
 }
 
 void tmq_id_format (const tmq_id_t *id, char text[37])

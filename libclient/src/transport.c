@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -73,13 +72,6 @@ static bool watch (transport_t *self)
            zmq_connect (self->monitor, address) == 0;
 }
 
-static int descriptor (void *socket)
-{
-    int fd = -1;
-    size_t size = sizeof fd;
-    return zmq_getsockopt (socket, ZMQ_FD, &fd, &size) == 0 ? fd : -1;
-}
-
 bool transport_connect (transport_t *self, uint64_t connection, const char *endpoint, int linger_ms,
                         char *text, size_t text_size)
 {
@@ -89,12 +81,8 @@ bool transport_connect (transport_t *self, uint64_t connection, const char *endp
     self->socket = zmq_socket (self->context, ZMQ_DEALER);
     self->connection = connection;
     if (self->socket != NULL && socket_options (self->socket) && watch (self) &&
-        zmq_connect (self->socket, endpoint) == 0) {
-        self->socket_fd = descriptor (self->socket);
-        self->monitor_fd = descriptor (self->monitor);
-        self->monitor_news = true;
+        zmq_connect (self->socket, endpoint) == 0)
         return true;
-    }
     snprintf (text, text_size, "%s", zmq_strerror (zmq_errno ()));
     transport_close (self, 0);
     return false;
@@ -143,16 +131,12 @@ void transport_message_close (transport_message_t *message)
     zmq_msg_close (&message->body);
 }
 
-static int socket_events (void *socket)
+bool transport_writable (transport_t *self)
 {
     int events = 0;
     size_t size = sizeof events;
-    return zmq_getsockopt (socket, ZMQ_EVENTS, &events, &size) == 0 ? events : 0;
-}
-
-bool transport_writable (transport_t *self)
-{
-    return self->socket != NULL && self->ready && (socket_events (self->socket) & ZMQ_POLLOUT) != 0;
+    return self->socket != NULL && zmq_getsockopt (self->socket, ZMQ_EVENTS, &events, &size) == 0 &&
+           (events & ZMQ_POLLOUT) != 0;
 }
 
 bool transport_send (transport_t *self, zmq_msg_t *envelope, zmq_msg_t *body)
@@ -202,34 +186,25 @@ int transport_watch (transport_t *self, char *text, size_t text_size)
 {
     uint16_t event;
     uint32_t value;
-    if (!self->monitor_news)
-        return 0;
     while (self->monitor != NULL && next_event (self, &event, &value)) {
         if (event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
             return end_of (event, value, text, text_size);
         self->ready = true;
     }
-    self->monitor_news = false;
     return 0;
 }
 
-/* Both descriptors are edge-triggered: they tell only what happens after libzmq was last asked. The
- * monitor was asked until it had nothing more; the socket is asked here, once, because what was sent
- * since may have taken its news. zmq_poll would ask each of them two or three times, with two system
- * calls each. */
 void transport_wait (transport_t *self, bool for_output, long timeout_ms)
 {
-    struct pollfd fds[] = {
-        {self->wake_fd, POLLIN, 0}, {self->socket_fd, POLLIN, 0}, {self->monitor_fd, POLLIN, 0}};
-    nfds_t count = self->socket != NULL ? 3 : 1;
-    int wanted = for_output && self->ready ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN;
-    if (self->socket != NULL &&
-        (self->monitor_news || (socket_events (self->socket) & wanted) != 0))
-        return;
-    if (poll (fds, count, (int) timeout_ms) <= 0)
-        return;
-    self->monitor_news = self->monitor_news || fds[2].revents != 0;
-    if (fds[0].revents != 0) {
+    zmq_pollitem_t items[3] = {{NULL, self->wake_fd, ZMQ_POLLIN, 0}};
+    int count = 1;
+    if (self->socket != NULL) {
+        items[count++] = (zmq_pollitem_t){
+            self->socket, 0,
+            (short) (for_output && self->ready ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN), 0};
+        items[count++] = (zmq_pollitem_t){self->monitor, 0, ZMQ_POLLIN, 0};
+    }
+    if (zmq_poll (items, count, timeout_ms) > 0 && (items[0].revents & ZMQ_POLLIN) != 0) {
         uint64_t wakes;
         ssize_t got = read (self->wake_fd, &wakes, sizeof wakes);
         (void) got; /* it is only a signal, and not blocking */

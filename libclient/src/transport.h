@@ -20,9 +20,6 @@ typedef struct transport {
     void *monitor;
     uint64_t connection; /* the core's number of it, 0: none */
     bool ready;          /* the handshake with the peer is done */
-    bool monitor_news;   /* the monitor may have something to tell */
-    int socket_fd;
-    int monitor_fd;
     int wake_fd;         /* becomes readable when another thread wants us */
 } transport_t;
 
