@@ -89,21 +89,32 @@ static void read_back (fact_t *fact, tmq_client_t *client)
     tmq_task_free (task);
 }
 
-void checker_drain (history_t *history, tmq_client_t *client, uint32_t ms)
+static void tell_broken (history_t *history)
 {
-    if (history->broken[0] != '\0') {
+    pthread_mutex_lock (&history->mutex);
+    bool broken = history->broken[0] != '\0';
+    pthread_mutex_unlock (&history->mutex);
+    if (broken) {
         fail_msg ("%s", history->broken);
     }
+}
+
+void checker_wait (history_t *history, tmq_client_t *client, uint32_t ms)
+{
     int64_t until_ms = timing_ms () + ms;
+    tell_broken (history);
     for (size_t i = 0; i < history->count; i++) {
         wait_for_end (&history->facts[i], client, until_ms);
     }
+    tell_broken (history);
+}
+
+void checker_drain (history_t *history, tmq_client_t *client)
+{
     for (size_t i = 0; i < history->count; i++) {
         read_back (&history->facts[i], client);
     }
-    if (history->broken[0] != '\0') {
-        fail_msg ("%s", history->broken);
-    }
+    tell_broken (history);
 }
 
 /* Events. */

@@ -98,8 +98,11 @@ void history_broken (history_t *self, const char *format, ...)
 
 /* At the end. */
 
-/* Waits until every accepted task is terminal (ms at most), then reads each and compares. */
-void checker_drain (history_t *history, tmq_client_t *client, uint32_t ms);
+/* Waits until every accepted task is terminal, ms at most. Submitters must have ended; workers may
+ * still be at work. */
+void checker_wait (history_t *history, tmq_client_t *client, uint32_t ms);
+/* Reads each task and compares. Nobody writes into the history any more. */
+void checker_drain (history_t *history, tmq_client_t *client);
 /* Each stream: gapless from 1 to upto, the same as the others, and the story of each task is a
  * possible one that ends as the drain says. All streams must have come as far as upto. */
 void checker_events (const history_t *history, size_t streams, uint64_t upto);

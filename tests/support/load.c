@@ -301,7 +301,7 @@ void load_finish (load_t *self, uint32_t ms)
 
     atomic_store (&self->stop_submitters, true);
     join (self, options->subscribers + options->workers, options->submitters);
-    checker_drain (&self->history, client, ms);
+    checker_wait (&self->history, client, ms);
     atomic_store (&self->stop_workers, true);
     join (self, options->subscribers, options->workers);
     tmq_client_free (&client);
@@ -315,7 +315,7 @@ void load_finish (load_t *self, uint32_t ms)
     atomic_store (&self->give_up_ms, timing_ms () + ms);
     atomic_store (&self->stop_subscribers_at, info.seq);
     join (self, 0, options->subscribers);
-    checker_drain (&self->history, client, ms);
+    checker_drain (&self->history, client);
     checker_events (&self->history, options->subscribers, info.seq);
     tmq_client_free (&client);
 }
