@@ -34,10 +34,11 @@
 enum {
     /* Messages in the last batch and in this one up to which the server commits by itself: at idle
      * the hand-over to the committer would cost more than it gains (A16). */
-    INLINE_INPUTS_MAX = 4,
+    INLINE_INPUTS_MAX = 16,
     CLOCK_MESSAGES = 32,  /* messages of a drain between two looks at the clock */
     WAIT_MS_MAX = 1000,   /* so that a longer gap between two rounds can only be a pause (A20) */
     MAINTAIN_MS = 1000,   /* free space, forgotten peers */
+    DISK_MS = 100,        /* free space, while there are commits: a second may fill the reserve */
     FULL_RETRY_MS = 1000, /* from a commit without space to the next one (A22) */
     STOP_MS_MAX = 5000    /* a clean stop waits for so long, then for the commit in flight only */
 };
@@ -89,8 +90,10 @@ struct server {
     int64_t pause_ms; /* of the loop, not yet told to the engine */
     int64_t deadline; /* monotonic, of the engine */
     int64_t maintain_at;
-    int64_t commit_at; /* after a commit without space: not repeated before this time */
-    int64_t stop_at;   /* of a clean stop: not waited for longer */
+    int64_t disk_at;     /* the next look at the disk, if there are commits until then */
+    uint64_t disk_batch; /* newest durable batch at the last look */
+    int64_t commit_at;   /* after a commit without space: not repeated before this time */
+    int64_t stop_at;     /* of a clean stop: not waited for longer */
 
     arena_t *arena; /* of the messages of one drain */
     inbox_t *inbox;
@@ -435,16 +438,19 @@ static void deliver (server_t *self)
     }
 }
 
-/* Once a second. */
+/* Once a second; between commits more often, but then it can only become full. */
 
-static void look_at_disk (server_t *self)
+static void look_at_disk (server_t *self, bool may_clear)
 {
+    self->disk_at = self->now.mono_ms + DISK_MS;
+    self->disk_batch = self->durable_batch;
     store_stats_t stats;
     store_stats (self->options.store, &stats);
     bool full = stats.free_bytes < self->options.free_bytes_min || stats.write_back_stalled ||
                 self->commit_full;
-    self->commit_full = false;
-    if (full == self->full)
+    if (may_clear)
+        self->commit_full = false;
+    if (full == self->full || (!full && !may_clear))
         return;
     self->full = full;
     engine_set_full (self->engine, full);
@@ -458,11 +464,13 @@ static void look_at_disk (server_t *self)
 
 static void maintain (server_t *self)
 {
+    if (self->now.mono_ms >= self->disk_at && self->durable_batch != self->disk_batch)
+        look_at_disk (self, false);
     if (self->now.mono_ms < self->maintain_at)
         return;
     self->maintain_at = self->now.mono_ms + MAINTAIN_MS;
     router_maintain (self->options.router, self->now.mono_ms);
-    look_at_disk (self);
+    look_at_disk (self, true);
 }
 
 static void set_counters (server_t *self)
