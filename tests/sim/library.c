@@ -43,6 +43,10 @@ typedef struct program {
     uint64_t taken;  /* newest event that the application took */
     char stored[48]; /* cursor, survives a crash; "": none yet */
     uint64_t stored_taken;
+    bool mirrors;  /* begins with a snapshot */
+    bool mirrored; /* the snapshot is complete */
+    mirror_t mirror;
+    mirror_t stored_mirror;
 } program_t;
 
 /* Which operation an answer belongs to. */
@@ -91,7 +95,10 @@ static void begin (client_t *client)
 
     tmq_subscription_options_t options;
     tmq_subscription_options_init (&options);
-    options.cursor = program->stored[0] != '\0' ? program->stored : "0";
+    options.cursor = program->stored[0] != '\0' ? program->stored : program->mirrors ? NULL : "0";
+    options.snapshot = program->mirrors && program->stored[0] == '\0';
+    program->mirrored = !options.snapshot;
+    program->mirror = program->stored_mirror;
     options.buffer_bytes_max = 4096;
     program->taken = program->stored_taken;
     tmq_worker_options_t worker_options;
@@ -322,6 +329,31 @@ static void take_answers (client_t *client)
 
 /* Events. */
 
+static void take_event (client_t *client, const tmq_event_t *event)
+{
+    program_t *program = client->state;
+    world_t *world = client->world;
+    switch (event->item) {
+    case TMQ_ITEM_EVENT:
+        /* Behind a snapshot what it holds already is left out. */
+        if (!program->mirrors || event->seq <= program->taken) {
+            check_event (world, client->ns, program->taken, event);
+        } else {
+            check_event (world, client->ns, event->seq - 1, event);
+        }
+        program->taken = event->seq;
+        mirror_take (world, &program->mirror, event->task_id.bytes, event->seq, event->status);
+        break;
+    case TMQ_ITEM_SNAPSHOT:
+        mirror_take (world, &program->mirror, event->task->id.bytes, event->task->seq,
+                     event->task->status);
+        break;
+    case TMQ_ITEM_SNAPSHOT_END: program->mirrored = true; break;
+    case TMQ_ITEM_GAP: sim_fail (world, "I7: library: a gap though nothing was removed"); break;
+    default: break;
+    }
+}
+
 static void take_events (client_t *client)
 {
     program_t *program = client->state;
@@ -329,17 +361,13 @@ static void take_events (client_t *client)
     tmq_event_t *event = NULL;
     while (!sim_fault (world, 20) &&
            core_subscription_next (&event, program->subscription, NULL) == TMQ_OK) {
-        if (event->item == TMQ_ITEM_EVENT) {
-            check_event (world, client->ns, program->taken, event);
-            program->taken = event->seq;
-        } else if (event->item == TMQ_ITEM_GAP) {
-            sim_fail (world, "I7: library: a gap though nothing was removed");
-        }
+        take_event (client, event);
         tmq_event_free (event);
     }
-    if (rng_chance (&world->rng, 300) &&
+    if (program->mirrored && rng_chance (&world->rng, 300) &&
         core_subscription_cursor (program->stored, program->subscription) == TMQ_OK) {
         program->stored_taken = program->taken;
+        program->stored_mirror = program->mirror;
     }
 }
 
@@ -473,7 +501,9 @@ static void library_step (client_t *client)
 {
     world_t *world = client->world;
     if (client->state == NULL) {
-        client->state = calloc (1, sizeof (program_t));
+        program_t *fresh = calloc (1, sizeof *fresh);
+        fresh->mirrors = rng_chance (&world->rng, 500);
+        client->state = fresh;
     }
     if (client->status == CLIENT_DOWN) {
         if (world->mono_ms < client->wake_ms) {
@@ -504,12 +534,28 @@ static int64_t library_next_ms (const client_t *client)
     return next;
 }
 
+/* The newest event that the application knows of, by its cursor: GENERATION-SEQUENCE. */
+static uint64_t known_upto (const program_t *program)
+{
+    char cursor[48];
+    if (core_subscription_cursor (cursor, program->subscription) != TMQ_OK) {
+        return 0;
+    }
+    return strtoull (strchr (cursor, '-') + 1, NULL, 10);
+}
+
 bool library_at_rest (const client_t *client)
 {
     const program_t *program = client->state;
     const model_log_t *log = model_log (&client->world->model->durable, client->ns);
-    return program != NULL && program->core != NULL && program->open == 0 &&
-           program->taken == log->events_count;
+    return program != NULL && program->core != NULL && program->open == 0 && program->mirrored &&
+           known_upto (program) == log->events_count;
+}
+
+void library_check (client_t *client)
+{
+    const program_t *program = client->state;
+    mirror_check (client->world, &program->mirror, client, NULL);
 }
 
 const actor_t library_actor = {

@@ -300,6 +300,16 @@ void client_reconnect (client_t *client);
 size_t client_open (const client_t *client);
 void client_free (client_t *client);
 
+/* A subscriber's belief; zeroed memory is an empty one. */
+typedef struct mirror {
+    uint64_t seq[MODEL_TASKS_MAX];
+    uint8_t status[MODEL_TASKS_MAX]; /* 0: unknown, or removed */
+} mirror_t;
+void mirror_take (world_t *world, mirror_t *mirror, const uint8_t id[16], uint64_t seq,
+                  uint32_t status);
+void mirror_check (world_t *world, const mirror_t *mirror, const client_t *client,
+                   const char *queue);
+
 extern const actor_t submitter_actor;
 extern const actor_t worker_actor;
 extern const actor_t subscriber_actor;
@@ -312,6 +322,9 @@ known_t *submitter_draw_known (client_t *client);
 bool library_at_rest (const client_t *client);
 /* True when the auditor has read everything. */
 bool auditor_done (const client_t *client);
+/* Compares what those that began with a snapshot believe with what is durable. */
+void subscriber_check (client_t *client);
+void library_check (client_t *client);
 /* Where a subscriber stands. */
 uint64_t subscriber_upto (const client_t *client);
 

@@ -28,9 +28,13 @@ typedef struct subscriber {
     uint64_t first;        /* cursor with which this subscription began */
     uint64_t subscription; /* its number on the present link */
     bool subscribed;
-    const char *queue;  /* filter, or NULL */
-    bool thrifty;       /* gives credit only for half a window, as the library does */
-    size_t taken_bytes; /* since the last credit */
+    const char *queue; /* filter, or NULL */
+    bool mirrors;      /* begins with a snapshot and follows the state of all tasks */
+    bool mirrored;     /* the snapshot is complete */
+    mirror_t mirror;
+    mirror_t stored_mirror; /* beside the stored cursor */
+    bool thrifty;           /* gives credit only for half a window, as the library does */
+    size_t taken_bytes;     /* since the last credit */
     int64_t stalled_until;
     int64_t credit_ms;
     kept_t kept[KEPT_MAX];
@@ -51,12 +55,15 @@ static void subscriber_start (client_t *client)
     if (client->state == NULL) {
         subscriber_t *fresh = calloc (1, sizeof *fresh);
         fresh->queue = rng_chance (&client->world->rng, 300) ? "red" : NULL;
+        fresh->mirrors = rng_chance (&client->world->rng, 300);
         fresh->thrifty = rng_chance (&client->world->rng, 300);
         client->state = fresh;
     }
     subscriber_t *subscriber = client->state;
     subscriber->taken = subscriber->stored;
     subscriber->has_taken = subscriber->has_stored;
+    subscriber->mirrored = subscriber->has_stored;
+    subscriber->mirror = subscriber->stored_mirror;
     subscriber->arrived = subscriber->taken;
     subscriber->subscription = 0;
 }
@@ -85,12 +92,16 @@ static void subscriber_linked (client_t *client)
         filter.queues = queues;
         filter.n_queues = 1;
     }
+    if (subscriber->mirrors && !subscriber->mirrored) {
+        subscriber->mirror = (mirror_t){0};
+        subscriber->has_taken = false; /* begin anew */
+    }
     if (subscriber->has_taken) {
         subscribe.generation = client->generation;
         subscribe.after_seq = subscriber->taken;
     } else {
         subscribe.from_now = rng_chance (&world->rng, 500);
-        subscribe.snapshot = rng_chance (&world->rng, 300);
+        subscribe.snapshot = subscriber->mirrors;
     }
     request.op_case = TASKMQ__REQUEST__OP_SUBSCRIBE;
     request.subscribe = &subscribe;
@@ -137,11 +148,19 @@ static void take_kept (client_t *client)
 {
     subscriber_t *subscriber = client->state;
     for (size_t i = 0; i < subscriber->kept_count; i++) {
+        const Taskmq__EventList *list = subscriber->kept[i].list;
+        for (size_t k = 0; subscriber->mirrors && k < list->n_events; k++) {
+            const Taskmq__Event *event = list->events[k];
+            mirror_take (client->world, &subscriber->mirror, event->task_id.data, event->seq,
+                         event->status);
+        }
         subscriber->taken = subscriber->kept[i].upto;
         taskmq__event_list__free_unpacked (subscriber->kept[i].list, NULL);
     }
     subscriber->kept_count = 0;
-    if (rng_chance (&client->world->rng, 300)) {
+    bool whole = !subscriber->mirrors || subscriber->mirrored;
+    if (whole && rng_chance (&client->world->rng, 300)) {
+        subscriber->stored_mirror = subscriber->mirror;
         subscriber->stored = subscriber->taken;
         subscriber->has_stored = true;
     }
@@ -204,6 +223,21 @@ static void keep (client_t *client, const Taskmq__EventBatch *batch, const uint8
     subscriber->kept[subscriber->kept_count++] = (kept_t){list, batch->upto};
 }
 
+static void take_snapshot (client_t *client, const Taskmq__Snapshot *snapshot)
+{
+    subscriber_t *subscriber = client->state;
+    if (subscriber->mirrored || !subscriber->mirrors || !subscriber->subscribed) {
+        sim_fail (client->world, "subscriber %u: a snapshot that nobody asked for", client->index);
+        return;
+    }
+    for (size_t i = 0; i < snapshot->n_tasks; i++) {
+        const Taskmq__Task *task = snapshot->tasks[i];
+        mirror_take (client->world, &subscriber->mirror, task->task_id.data, task->seq,
+                     task->status);
+    }
+    subscriber->mirrored = snapshot->last;
+}
+
 static void subscriber_message (client_t *client, const Taskmq__BrokerMessage *message,
                                 const uint8_t *body, size_t body_bytes)
 {
@@ -212,11 +246,15 @@ static void subscriber_message (client_t *client, const Taskmq__BrokerMessage *m
         sim_fail (client->world, "I7: a gap %llu..%llu though nothing was removed",
                   (unsigned long long) message->gap->from, (unsigned long long) message->gap->to);
     }
+    if (message->snapshot != NULL && message->snapshot->subscription == subscriber->subscription) {
+        take_snapshot (client, message->snapshot);
+    }
     if (message->events == NULL || message->events->subscription != subscriber->subscription) {
         return;
     }
-    if (!subscriber->subscribed) {
-        sim_fail (client->world, "subscriber %u: events before the answer", client->index);
+    if (!subscriber->subscribed || (subscriber->mirrors && !subscriber->mirrored)) {
+        sim_fail (client->world, "subscriber %u: events before the answer or its snapshot",
+                  client->index);
         return;
     }
     keep (client, message->events, body, body_bytes);
@@ -251,6 +289,14 @@ uint64_t subscriber_upto (const client_t *client)
 {
     const subscriber_t *subscriber = client->state;
     return subscriber == NULL ? 0 : subscriber->taken;
+}
+
+void subscriber_check (client_t *client)
+{
+    const subscriber_t *subscriber = client->state;
+    if (subscriber->mirrors) {
+        mirror_check (client->world, &subscriber->mirror, client, subscriber->queue);
+    }
 }
 
 const actor_t subscriber_actor = {.name = "subscriber",

@@ -21,7 +21,7 @@
 #include "support/cmocka_all.h"
 
 enum {
-    SEEDS = 100,        /* of the sound engine, in CI */
+    SEEDS = 200,        /* of the sound engine, in CI */
     SEEDS_TO_FIND = 40, /* within which a planted bug must be found */
     FAILURE_BYTES = 1024
 };

@@ -250,6 +250,18 @@ static bool audited (const world_t *world)
     return done;
 }
 
+static void check_beliefs (world_t *world)
+{
+    for (uint32_t i = 0; i < world->clients_count; i++) {
+        client_t *client = &world->clients[i];
+        if (client->actor == &subscriber_actor) {
+            subscriber_check (client);
+        } else if (client->actor == &library_actor) {
+            library_check (client);
+        }
+    }
+}
+
 static void phases (world_t *world)
 {
     populate (world);
@@ -265,6 +277,7 @@ static void phases (world_t *world)
     if (world->failed) {
         return;
     }
+    check_beliefs (world);
     /* The audit reads through a broker that started afresh: only what is stored can answer. */
     broker_crash (world);
     for (size_t i = 0; i < MODEL_NAMESPACES; i++) {

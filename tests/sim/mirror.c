@@ -1,0 +1,43 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What a subscriber that began with a snapshot believes: the snapshot, and the events over it. When
+ * all has come to rest it must be the truth, whatever was repeated, cut off or begun anew. */
+#include <string.h>
+
+#include "sim.h"
+
+void mirror_take (world_t *world, mirror_t *mirror, const uint8_t id[16], uint64_t seq,
+                  uint32_t status)
+{
+    uint32_t index = model_index (id);
+    if (index >= world->tasks_count) {
+        sim_fail (world, "I9: a subscriber sees a task that nobody submitted");
+    } else if (seq > mirror->seq[index]) { /* a snapshot may hold more than the events behind it */
+        mirror->seq[index] = seq;
+        mirror->status[index] = (uint8_t) status;
+    }
+}
+
+void mirror_check (world_t *world, const mirror_t *mirror, const client_t *client,
+                   const char *queue)
+{
+    for (uint32_t i = 0; i < world->tasks_count; i++) {
+        const record_t *record = world->model->durable.rows[i].record;
+        uint32_t status = 0;
+        uint64_t seq = mirror->seq[i];
+        if (record != NULL && strcmp (record->ns, client->ns) == 0 &&
+            (queue == NULL || strcmp (record->queue, queue) == 0)) {
+            status = record->status;
+            seq = record->last_seq;
+        }
+        if (mirror->status[i] != status || mirror->seq[i] != seq) {
+            sim_fail (world,
+                      "I7: client %u (%s) believes task %u to be in status %u at event %llu; "
+                      "it is in status %u at %llu",
+                      client->index, client->actor->name, i, mirror->status[i],
+                      (unsigned long long) mirror->seq[i], status, (unsigned long long) seq);
+        }
+    }
+}
