@@ -47,8 +47,9 @@ static bool set_int (void *socket, int option, int value)
 
 /* A socket lives for one connection: the library makes a new one itself, so libzmq's own attempt
  * comes far too late to matter. Neither IMMEDIATE nor RECONNECT_IVL -1 may be used for that: with
- * either of them libzmq 4.3.4 ends the pipe at once when the connection goes, and a recv between the
- * two frames of a message then fails its assertion (!_more in fq.cpp), which aborts the application. */
+ * either of them libzmq 4.3.4 ends the pipe at once when the connection goes, and a recv between
+ * the two frames of a message then fails its assertion (!_more in fq.cpp), which aborts the
+ * application. */
 static bool socket_options (void *socket)
 {
     int64_t frame_max = FRAME_BYTES_MAX;
