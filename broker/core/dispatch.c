@@ -125,7 +125,7 @@ static void set_waiting (engine_t *self, worker_t *worker, bool waiting)
 static bool can_take (const worker_t *worker)
 {
     const link_t *link = worker->link;
-    return link != NULL && !link->silent && !link->suspect && !link->stalled &&
+    return link != NULL && !link->silent && !link->suspect && !link->stalled && !link->lost &&
            link->gone_due == 0 && worker->held < worker->capacity;
 }
 

@@ -183,6 +183,8 @@ link_t *link_make (engine_t *self, peer_t peer);
 void link_heard (engine_t *self, link_t *link);
 /* Ends a link without a goodbye: what waits to leave for it is dropped. May free it. */
 void link_close (engine_t *self, link_t *link);
+/* An answer to it could not leave: what it asks next is told NO_LINK. May free it. */
+void link_lose (engine_t *self, link_t *link);
 void link_unreference (engine_t *self, link_t *link);
 void link_free_if_idle (engine_t *self, link_t *link);
 void link_alarm (engine_t *self, link_t *link);

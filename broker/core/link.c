@@ -79,6 +79,15 @@ static void close_workers (engine_t *self, link_t *link, bool goodbye)
     }
 }
 
+static void close_reads (engine_t *self, link_t *link)
+{
+    for (node_t *node = list_first (&link->subscriptions); node != NULL;
+         node = list_first (&link->subscriptions))
+        stream_close (self, LIST_ITEM (node, subscription_t, of_link));
+    for (node_t *node = list_first (&link->waits); node != NULL; node = list_first (&link->waits))
+        wait_drop (self, LIST_ITEM (node, wait_t, node));
+}
+
 /* Its subscriptions and waits end. Leases are given back only after a goodbye: otherwise the worker
  * may come back with them until they end. */
 static void end (engine_t *self, link_t *link, bool goodbye)
@@ -88,11 +97,7 @@ static void end (engine_t *self, link_t *link, bool goodbye)
     link->dead = true;
     link->silenced = !goodbye;
     alarm_disarm (&link->alarm);
-    for (node_t *node = list_first (&link->subscriptions); node != NULL;
-         node = list_first (&link->subscriptions))
-        stream_close (self, LIST_ITEM (node, subscription_t, of_link));
-    for (node_t *node = list_first (&link->waits); node != NULL; node = list_first (&link->waits))
-        wait_drop (self, LIST_ITEM (node, wait_t, node));
+    close_reads (self, link);
     close_workers (self, link, goodbye);
     if (!goodbye)
         release_drop_items (self, link);
@@ -113,17 +118,31 @@ void link_close (engine_t *self, link_t *link)
     link_free_if_idle (self, link);
 }
 
+static void workers_changed (engine_t *self, link_t *link)
+{
+    for (node_t *node = link->workers.next; node != &link->workers; node = node->next)
+        dispatch_worker_changed (self, LIST_ITEM (node, worker_t, of_link));
+}
+
+/* The workers stay with it: the hint that their connection ended may have come already or come
+ * later, and gives their leases back either way. */
+void link_lose (engine_t *self, link_t *link)
+{
+    if (!link->established) {
+        link_close (self, link);
+        return;
+    }
+    link->lost = true;
+    close_reads (self, link);
+    release_drop_items (self, link);
+    workers_changed (self, link);
+}
+
 /* Hearing from it. */
 
 static int64_t silence_ms (const engine_t *self)
 {
     return (int64_t) self->config.heartbeat_ms * TMQ_HEARTBEATS_MISSED_MAX;
-}
-
-static void workers_changed (engine_t *self, link_t *link)
-{
-    for (node_t *node = link->workers.next; node != &link->workers; node = node->next)
-        dispatch_worker_changed (self, LIST_ITEM (node, worker_t, of_link));
 }
 
 void link_heard (engine_t *self, link_t *link)
@@ -179,7 +198,7 @@ void engine_peer_gone (engine_t *self, peer_t peer, now_t now)
 
 bool link_token_is (const link_t *link, const ProtobufCBinaryData *token)
 {
-    return link->established && token->len == sizeof (link->token) &&
+    return link->established && !link->lost && token->len == sizeof (link->token) &&
            sodium_memcmp (token->data, link->token, sizeof (link->token)) == 0;
 }
 

@@ -322,7 +322,7 @@ void engine_output_failed (engine_t *self, const output_t *output, now_t now)
             queue_again (self, link, item);
     }
     if (reply_lost && !link->dead)
-        link_close (self, link);
+        link_lose (self, link);
     release_forget_left (self);
     dispatch_run (self);
 }

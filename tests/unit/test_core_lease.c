@@ -342,6 +342,30 @@ static void a_lost_connection_gives_back_after_the_grace (void **state)
     assert_int_equal (rig_code (rig, 1, get), TMQ_NO_LINK);
 }
 
+/* What it said last is answered in vain, before or after the hint that it is gone. */
+static void an_answer_in_vain_does_not_hide_the_lost_connection (void **state)
+{
+    rig_t *rig = *state;
+    for (unsigned n = 1; n <= 2; n++) {
+        const Taskmq__Assignment *assignment = claimed (rig, false);
+        rig->peers[1].refuse = true;
+        rig_renew (rig, 1, WORKER, assignment);
+        if (n == 1)
+            engine_peer_gone (rig->engine, rig->peers[1].id, rig->now);
+        rig_settle (rig);
+        if (n == 2)
+            engine_peer_gone (rig->engine, rig->peers[1].id, rig->now);
+        rig_advance (rig, 4000);
+        heartbeat (rig, 0);
+        assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_WORKING);
+        rig_advance (rig, 1500);
+        assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
+        teardown (state);
+        setup (state);
+        rig = *state;
+    }
+}
+
 static void any_message_ends_the_suspicion (void **state)
 {
     rig_t *rig = *state;
@@ -542,6 +566,7 @@ int main (void)
         TEST (a_goodbye_gives_back_at_once),
         TEST (a_worker_that_leaves_gives_back_at_once),
         TEST (a_lost_connection_gives_back_after_the_grace),
+        TEST (an_answer_in_vain_does_not_hide_the_lost_connection),
         TEST (any_message_ends_the_suspicion),
         TEST (a_silent_worker_gets_nothing_new_and_keeps_its_lease),
         TEST (an_assignment_that_cannot_be_delivered_is_queued_again),
