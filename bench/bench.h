@@ -35,13 +35,19 @@ typedef struct server {
     char directory[BENCH_PATH_MAX];
     char address[BENCH_PATH_MAX]; /* as the driver wants it */
     int port;
+    int stop_signal;    /* 0: SIGTERM */
+    long sync_delay_us; /* added to each fsync and fdatasync of the server, see slow_disk.c */
 } server_t;
 
 /* Starts a program with its output in directory/log; ends the bench if it cannot be started.
- * argv[0] is looked up in PATH unless it has a slash. */
+ * argv[0] is found as program_find does. */
 void server_spawn (server_t *self, char *const argv[]);
-/* SIGTERM, after 5 s SIGKILL. */
+/* Its stop_signal, after 5 s SIGKILL; then SIGKILL to what it left behind. */
 void server_stop (server_t *self);
+/* Every server that was spawned and not stopped; from any thread. */
+void server_stop_all (void);
+/* The directory of one of them; NULL: none runs. */
+const char *server_running_directory (void);
 /* CPU time and memory of the server with everything it started; pages that several processes
  * share count for each. */
 uint64_t server_cpu_us (const server_t *self);
@@ -151,7 +157,18 @@ void report_markdown (const char *path, const sample_t *samples, size_t count);
 
 /* Small things. */
 
+/* Makes a directory for this run below parent and returns its name. It is removed by
+ * run_directory_remove and whenever the bench ends by an error or a signal. */
+const char *run_directory_make (const char *parent);
+void run_directory_remove (void);
+/* With everything in it. */
+void directory_remove (const char *path);
+/* SIGINT, SIGTERM and SIGHUP stop the servers, remove the directory and end the bench. Called
+ * before any thread is started. */
+void signals_watch (void);
+
 uint64_t now_ns (void);
+/* Ends the bench with a message, the last words of the server, and nothing left behind. */
 _Noreturn void die (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
 void *need_memory (void *memory); /* ends the bench on NULL */
 

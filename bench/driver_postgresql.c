@@ -10,6 +10,7 @@
 #include <libpq-fe.h>
 #include <poll.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,7 @@ static bool available (void)
 static void start (server_t *server)
 {
     server->port = server_free_port ();
+    server->stop_signal = SIGINT; /* without waiting for clients */
     bool root = getuid () == 0;
     char command[COMMAND_BYTES];
     const struct passwd *user = root ? getpwnam ("postgres") : NULL;
@@ -79,8 +81,9 @@ static void start (server_t *server)
               "-c max_connections=%d -c synchronous_commit=on",
               programs, programs, server->port, (int) CONNECTIONS);
     if (root)
-        server_spawn (server, (char *[]){"setpriv", "--reuid=postgres", "--regid=postgres",
-                                         "--clear-groups", "sh", "-c", command, NULL});
+        server_spawn (server,
+                      (char *[]){"setpriv", "--reuid=postgres", "--regid=postgres",
+                                 "--clear-groups", "--pdeathsig=KILL", "sh", "-c", command, NULL});
     else
         server_spawn (server, (char *[]){"sh", "-c", command, NULL});
     server_wait_port (server);

@@ -10,19 +10,15 @@
 #include "bench.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <getopt.h>
-#include <limits.h>
 #include <math.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ROUNDS_MAX = 99, ROUNDS_DEFAULT = 3, SYSTEMS_MAX = 32, REMOVE_DEPTH = 16 };
+enum { ROUNDS_MAX = 99, ROUNDS_DEFAULT = 3, SYSTEMS_MAX = 32 };
 static const double seconds_default = 4;
 static const double seconds_quick = 1.5;
 
@@ -59,45 +55,8 @@ typedef struct options {
     double seconds;
     const char *json;
     const char *markdown;
-    char directory[BENCH_PATH_MAX];
+    const char *directory; /* that of the run is made below it */
 } options_t;
-
-static const char *server_log; /* named when the bench dies, kept then */
-
-void die (const char *format, ...)
-{
-    va_list arguments;
-    va_start (arguments, format);
-    fputs ("taskmq-bench: ", stderr);
-    vfprintf (stderr, format, arguments);
-    fputc ('\n', stderr);
-    va_end (arguments);
-    if (server_log)
-        fprintf (stderr, "the server's output is in %s/log\n", server_log);
-    exit (1);
-}
-
-void *need_memory (void *memory)
-{
-    if (!memory)
-        die ("out of memory");
-    return memory;
-}
-
-/* Directories. */
-
-static int remove_entry (const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-    (void) status;
-    (void) kind;
-    (void) walk;
-    return remove (path);
-}
-
-static void directory_remove (const char *path)
-{
-    nftw (path, remove_entry, REMOVE_DEPTH, FTW_DEPTH | FTW_PHYS);
-}
 
 /* Running. */
 
@@ -125,11 +84,9 @@ static void run_once (figures_t *out, const options_t *options, const driver_t *
     directory_remove (server.directory);
     if (mkdir (server.directory, 0700) != 0)
         die ("%s: %s", server.directory, strerror (errno));
-    server_log = server.directory;
     driver->start (&server);
     row->run (out, driver, &server, options->seconds);
     server_stop (&server);
-    server_log = NULL;
     directory_remove (server.directory);
 }
 
@@ -257,7 +214,6 @@ static void options_parse (options_t *options, int argc, char **argv)
         {"markdown", required_argument, NULL, 'm'}, {"directory", required_argument, NULL, 'd'},
         {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
     };
-    const char *directory = ".";
     for (int c; (c = getopt_long (argc, argv, "h", table, NULL)) != -1;) {
         switch (c) {
         case 'q':
@@ -271,7 +227,7 @@ static void options_parse (options_t *options, int argc, char **argv)
         case 't': options->seconds = number (optarg, 0.1, 3600); break;
         case 'j': options->json = optarg; break;
         case 'm': options->markdown = optarg; break;
-        case 'd': directory = optarg; break;
+        case 'd': options->directory = optarg; break;
         case 'h': usage (stdout); exit (0);
         default: usage (stderr); exit (2);
         }
@@ -282,39 +238,25 @@ static void options_parse (options_t *options, int argc, char **argv)
     }
     if (options->only)
         known_rows (options->only);
-    snprintf (options->directory, sizeof options->directory, "%s", directory);
-}
-
-/* A directory of our own below the one asked for. */
-static void directory_make (options_t *options)
-{
-    const char *directory = options->directory;
-    char absolute[PATH_MAX];
-    if (!realpath (directory, absolute))
-        die ("%s: %s", directory, strerror (errno));
-    if (snprintf (options->directory, sizeof options->directory, "%s/bench-XXXXXX", absolute) >=
-            (int) sizeof options->directory ||
-        !mkdtemp (options->directory) || chmod (options->directory, 0711) != 0)
-        die ("%s: no directory can be made there: %s", absolute, strerror (errno));
 }
 
 int main (int argc, char **argv)
 {
     setvbuf (stdout, NULL, _IOLBF, 0);
-    signal (SIGPIPE, SIG_IGN);
-    options_t options = {.rounds = ROUNDS_DEFAULT, .seconds = seconds_default};
+    options_t options = {.rounds = ROUNDS_DEFAULT, .seconds = seconds_default, .directory = "."};
     options_parse (&options, argc, argv);
 
     const driver_t *systems[SYSTEMS_MAX];
     size_t systems_count = choose_systems (&options, systems);
-    directory_make (&options);
+    signals_watch ();
+    options.directory = run_directory_make (options.directory);
     sample_t *samples = need_memory (calloc (rows_count * systems_count, sizeof *samples));
     size_t count = 0;
     for (size_t i = 0; i < rows_count; i++) {
         if (listed (options.only, rows[i].name))
             run_row (&options, &rows[i], systems, systems_count, samples, &count);
     }
-    rmdir (options.directory);
+    run_directory_remove ();
     report_table (samples, count);
     if (options.json)
         report_json (options.json, samples, count);

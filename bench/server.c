@@ -2,7 +2,10 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Server processes of the bench: start, look at, stop. */
+/* Server processes of the bench: start, look at, stop.
+ *
+ * Each has a process group of its own, so that what it started and left behind is ended with it,
+ * and dies with the bench even when that is killed. */
 
 #include "bench.h"
 
@@ -11,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +29,7 @@
 enum {
     START_SECONDS_MAX = 30,
     STOP_SECONDS_MAX = 5,
+    SERVERS_MAX = 4,    /* at a time */
     PORT_FIRST = 20000, /* below the ephemeral range, so that no client takes it meanwhile */
     PORT_LAST = 32767
 };
@@ -56,44 +61,120 @@ bool program_find (const char *name, char path[BENCH_PATH_MAX])
     return false;
 }
 
+/* What runs now, for whoever has to end the bench. A server is only started and stopped by one
+ * thread, but may be stopped by another one at any time. */
+static pthread_mutex_t running_lock = PTHREAD_MUTEX_INITIALIZER;
+static server_t running[SERVERS_MAX];
+
+static void running_add (const server_t *server)
+{
+    pthread_mutex_lock (&running_lock);
+    size_t i = 0;
+    while (i < SERVERS_MAX && running[i].pid != 0)
+        i++;
+    if (i < SERVERS_MAX)
+        running[i] = *server;
+    pthread_mutex_unlock (&running_lock);
+    if (i == SERVERS_MAX)
+        die ("more than %d servers at a time", SERVERS_MAX);
+}
+
+static void running_remove (pid_t pid)
+{
+    pthread_mutex_lock (&running_lock);
+    for (size_t i = 0; i < SERVERS_MAX; i++) {
+        if (running[i].pid == pid)
+            running[i].pid = 0;
+    }
+    pthread_mutex_unlock (&running_lock);
+}
+
+const char *server_running_directory (void)
+{
+    for (size_t i = 0; i < SERVERS_MAX; i++) {
+        if (running[i].pid != 0)
+            return running[i].directory;
+    }
+    return NULL;
+}
+
+/* In the child, which becomes the server. */
+_Noreturn static void become (const server_t *self, const char *path, char *const argv[],
+                              const char *preload)
+{
+    sigset_t none;
+    sigemptyset (&none);
+    sigprocmask (SIG_SETMASK, &none, NULL);
+    signal (SIGPIPE, SIG_DFL);
+    setpgid (0, 0);
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    char log[BENCH_PATH_MAX + 8];
+    snprintf (log, sizeof log, "%s/log", self->directory);
+    int output = open (log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    int input = open ("/dev/null", O_RDONLY);
+    if (output < 0 || input < 0 || dup2 (input, 0) < 0 || dup2 (output, 1) < 0 ||
+        dup2 (output, 2) < 0 || chdir (self->directory) < 0)
+        _exit (126);
+    if (preload) {
+        char delay[24];
+        snprintf (delay, sizeof delay, "%ld", self->sync_delay_us);
+        setenv ("SLOW_DISK_US", delay, 1);
+        setenv ("LD_PRELOAD", preload, 1);
+    }
+    execv (path, argv);
+    _exit (127);
+}
+
 void server_spawn (server_t *self, char *const argv[])
 {
     char path[BENCH_PATH_MAX];
+    char preload[BENCH_PATH_MAX];
     if (!program_find (argv[0], path))
         die ("%s is not installed", argv[0]);
-    char log[BENCH_PATH_MAX + 8];
-    snprintf (log, sizeof log, "%s/log", self->directory);
+    if (self->sync_delay_us > 0 && !program_find ("slow-disk.so", preload))
+        die ("slow-disk.so does not lie beside this program");
+    prctl (PR_SET_CHILD_SUBREAPER, 1); /* what a server leaves behind comes to us */
     pid_t pid = fork ();
     if (pid < 0)
         die ("fork: %s", strerror (errno));
-    if (pid == 0) {
-        prctl (PR_SET_PDEATHSIG, SIGKILL);
-        int output = open (log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-        int input = open ("/dev/null", O_RDONLY);
-        if (output < 0 || input < 0 || dup2 (input, 0) < 0 || dup2 (output, 1) < 0 ||
-            dup2 (output, 2) < 0 || chdir (self->directory) < 0)
-            _exit (126);
-        execv (path, argv);
-        _exit (127);
-    }
+    if (pid == 0)
+        become (self, path, argv, self->sync_delay_us > 0 ? preload : NULL);
+    setpgid (pid, pid); /* whoever comes first, parent or child */
     self->pid = pid;
+    running_add (self);
+}
+
+/* Waits for the end of the server itself, at most STOP_SECONDS_MAX. */
+static void await_end (pid_t pid)
+{
+    for (int i = 0; i < STOP_SECONDS_MAX * 100; i++) {
+        if (waitpid (pid, NULL, WNOHANG) != 0)
+            return;
+        nap (10);
+    }
 }
 
 void server_stop (server_t *self)
 {
     if (self->pid <= 0)
         return;
-    kill (self->pid, SIGTERM);
-    for (int i = 0; i < STOP_SECONDS_MAX * 100; i++) {
-        if (waitpid (self->pid, NULL, WNOHANG) != 0) {
-            self->pid = 0;
-            return;
-        }
-        nap (10);
-    }
-    kill (self->pid, SIGKILL);
-    waitpid (self->pid, NULL, 0);
+    pid_t pid = self->pid;
+    kill (pid, self->stop_signal ? self->stop_signal : SIGTERM);
+    await_end (pid);
+    /* It, if it did not listen, and its children. */
+    kill (-pid, SIGKILL);
+    while (waitpid (-pid, NULL, 0) > 0)
+        ;
+    running_remove (pid);
     self->pid = 0;
+}
+
+void server_stop_all (void)
+{
+    for (size_t i = 0; i < SERVERS_MAX; i++) {
+        server_t server = running[i];
+        server_stop (&server);
+    }
 }
 
 /* What /proc says of one process; false if it has gone. */
@@ -215,8 +296,8 @@ void server_wait_port (const server_t *self)
         if (port_connects (self->port))
             return;
         if (waitpid (self->pid, NULL, WNOHANG) != 0)
-            die ("the server ended at once; see %s/log", self->directory);
+            die ("the server ended at once");
         nap (10);
     }
-    die ("the server does not listen on port %d; see %s/log", self->port, self->directory);
+    die ("the server does not listen on port %d", self->port);
 }
