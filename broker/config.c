@@ -145,6 +145,14 @@ static bool set_store (config_t *self, const char *text, char *error)
     return set_text (&self->store, text);
 }
 
+static bool set_synchronous (config_t *self, const char *text, char *error)
+{
+    if (strcmp (text, "full") != 0 && strcmp (text, "normal") != 0)
+        return fail (error, "synchronous %s: must be full or normal", text);
+    self->synchronous_normal = strcmp (text, "normal") == 0;
+    return true;
+}
+
 static bool set_log_level (config_t *self, const char *text, char *error)
 {
     if (!log_level_parse (&self->log_level, text))
@@ -190,8 +198,13 @@ static const struct key {
     const char *key;
     setter_t *set;
 } key_table[] = {
-    {"broker/data", set_data},    {"broker/listen", add_listen},  {"broker/store", set_store},
-    {"log/level", set_log_level}, {"log/format", set_log_format}, {"broker/feed", add_feed},
+    {"broker/data", set_data},
+    {"broker/listen", add_listen},
+    {"broker/store", set_store},
+    {"log/level", set_log_level},
+    {"log/format", set_log_format},
+    {"broker/feed", add_feed},
+    {"store/synchronous", set_synchronous},
 };
 enum { KEYS = sizeof (key_table) / sizeof (key_table[0]) };
 
@@ -265,6 +278,7 @@ enum {
     OPTION_DATA = 256,
     OPTION_LISTEN,
     OPTION_STORE,
+    OPTION_SYNCHRONOUS,
     OPTION_LEVEL,
     OPTION_FORMAT,
     OPTION_FEED,
@@ -278,6 +292,7 @@ static const struct option option_table[] = {
     {"listen", required_argument, NULL, OPTION_LISTEN},
     {"feed", required_argument, NULL, OPTION_FEED},
     {"store", required_argument, NULL, OPTION_STORE},
+    {"synchronous", required_argument, NULL, OPTION_SYNCHRONOUS},
     {"log-level", required_argument, NULL, OPTION_LEVEL},
     {"log-format", required_argument, NULL, OPTION_FORMAT},
     {"check", no_argument, NULL, OPTION_CHECK},
@@ -309,6 +324,7 @@ static bool apply_option (config_t *self, int option, const char *text, char *er
     case OPTION_LISTEN: return add_listen (self, text, error);
     case OPTION_FEED: return add_feed (self, text, error);
     case OPTION_STORE: return set_store (self, text, error);
+    case OPTION_SYNCHRONOUS: return set_synchronous (self, text, error);
     case OPTION_LEVEL: return set_log_level (self, text, error);
     case OPTION_FORMAT: return set_log_format (self, text, error);
     case OPTION_CHECK: self->action = CONFIG_CHECK; return true;
@@ -368,6 +384,8 @@ void config_print_help (void)
           "ipc://PATH\n"
           "      --feed NS=URI    publish the events of namespace NS as JSON on an XPUB socket\n"
           "      --store NAME     sqlite (default) or memory, which forgets everything at the end\n"
+          "      --synchronous S  full (default), or normal, with which a loss of power may lose\n"
+          "                       work that was acknowledged\n"
           "      --log-level L    debug, info (default), warning or error\n"
           "      --log-format F   text (default) or json\n"
           "      --check          say whether options and configuration are right, then end\n"

@@ -94,6 +94,7 @@ typedef struct config {
     config_action_t action;
     char *data; /* NULL: found or made */
     char *store;
+    bool synchronous_normal;            /* faster, but a loss of power may lose acknowledged work */
     char *listen[ROUTER_ENDPOINTS_MAX]; /* beside the data directory's own socket */
     size_t listen_count;
     config_feed_t feeds[FEEDS_MAX];

@@ -78,6 +78,7 @@ static exits_t open_store (daemon_t *self)
     options.dirty_tasks_max = limits[CONFIG_WRITE_BACK_TASKS];
     options.dirty_ms_max = (uint32_t) limits[CONFIG_WRITE_BACK_TIME];
     options.journal_bytes = limits[CONFIG_JOURNAL_SIZE];
+    options.synchronous_normal = self->config.synchronous_normal;
     options.notify = store_news;
     options.notify_context = self;
     options.failed = store_gave_up;
@@ -88,6 +89,11 @@ static exits_t open_store (daemon_t *self)
                            LOG_NUMBER ("tasks", self->boot.tasks),
                            LOG_NUMBER ("epoch", self->boot.epoch),
                            LOG_NUMBER ("recovered_batches", self->boot.recovered_batches)));
+    if (self->config.synchronous_normal)
+        log_write (LOG_LEVEL_WARNING, "SYNCHRONOUS-NORMAL",
+                   "commits are not synced to the disk: a loss of power may lose work that was"
+                   " acknowledged",
+                   NULL);
     return EXITS_OK;
 }
 

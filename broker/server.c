@@ -501,6 +501,7 @@ static void set_counters (server_t *self)
         {"store_dirty_tasks", store.dirty_tasks},
         {"store_dirty_bytes", store.dirty_bytes},
         {"write_back_stalled", store.write_back_stalled},
+        {"synchronous_normal", store.synchronous_normal},
         {"store_full", self->full},
         {"export_lines", exporter.lines},
         {"export_errors", exporter.errors},

@@ -469,6 +469,7 @@ static void sqlite_stats (store_t *base, store_stats_t *out)
         .dirty_tasks = dirty_tasks (&self->pending) + dirty_tasks (&self->writing),
         .dirty_bytes = self->pending.bytes + self->writing.bytes,
         .write_back_stalled = self->stalled,
+        .synchronous_normal = self->options.synchronous_normal,
     };
     pthread_mutex_unlock (&self->lock);
     out->database_bytes = file_bytes (directory, SCHEMA_TABLES_FILE);

@@ -43,11 +43,12 @@ typedef struct store_error {
 } store_error_t;
 
 typedef struct store_options {
-    const char *directory;   /* of the data; unused by memory */
-    size_t dirty_tasks_max;  /* written back at the latest then, default 20,000 */
-    uint32_t dirty_ms_max;   /* … or after this time, default 250; few tasks after 100 */
-    size_t journal_bytes;    /* to which the journal's WAL is grown at start, default 16 MiB */
-    bool synchronous_normal; /* loses the last commits on power loss; never the default */
+    const char *directory;  /* of the data; unused by memory */
+    size_t dirty_tasks_max; /* written back at the latest then, default 20,000 */
+    uint32_t dirty_ms_max;  /* … or after this time, default 250; few tasks after 100 */
+    size_t journal_bytes;   /* to which the journal's WAL is grown at start, default 16 MiB */
+    /* No sync at a commit: a loss of power takes the newest ones. Never the default. */
+    bool synchronous_normal;
     /* What is older, or more, is forgotten: events only as far as store_exported allows. */
     int64_t events_ms_max;     /* 7 d */
     uint64_t events_bytes_max; /* 1 GiB of packed events */
@@ -126,6 +127,7 @@ typedef struct store_stats {
     uint64_t dirty_tasks; /* not yet written back */
     uint64_t dirty_bytes;
     bool write_back_stalled; /* waits for space (A22) */
+    bool synchronous_normal; /* a loss of power may lose what was acknowledged */
 } store_stats_t;
 void store_stats (store_t *self, store_stats_t *out);
 

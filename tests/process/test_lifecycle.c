@@ -134,6 +134,40 @@ static void test_result_outlives_clean_restart (void **state)
     tmq_client_free (&client);
 }
 
+/* The option that weakens durability is told in the log and in the counters; a kill of the broker
+ * still loses nothing. */
+static void test_normal_synchronisation_is_told_loudly (void **state)
+{
+    (void) state;
+    assert_false (daemon_logged (&broker, "SYNCHRONOUS-NORMAL"));
+    daemon_stop (&broker);
+    broker.arguments[2] = "--synchronous"; /* after its address */
+    broker.arguments[3] = "normal";
+    daemon_start (&broker);
+    assert_true (daemon_logged (&broker, "SYNCHRONOUS-NORMAL"));
+    assert_true (daemon_logged (&broker, "a loss of power may lose"));
+
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_stats_t *stats = NULL;
+    assert_int_equal (tmq_stats (&stats, client, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    uint64_t normal = 0;
+    for (size_t i = 0; i < stats->counters_count; i++)
+        if (strcmp (stats->counters[i].name, "synchronous_normal") == 0)
+            normal = stats->counters[i].value;
+    assert_int_equal (normal, 1);
+    tmq_stats_free (stats);
+
+    tmq_id_t id = submit (client, "work", "kept");
+    tmq_client_free (&client);
+    daemon_end (&broker, SIGKILL);
+    daemon_start (&broker);
+    client = daemon_client (&broker);
+    tmq_worker_t *worker = make_worker (client, "work", 1);
+    complete (worker, next (worker), "K");
+    assert_result (client, &id, 1, "K");
+    tmq_client_free (&client);
+}
+
 static void test_lease_goes_on_over_crash_of_broker (void **state)
 {
     (void) state;
@@ -259,6 +293,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_submit_to_result, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_result_outlives_clean_restart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_normal_synchronisation_is_told_loudly, set_up,
+                                         tear_down),
         cmocka_unit_test_setup_teardown (test_lease_goes_on_over_crash_of_broker, set_up,
                                          tear_down),
         cmocka_unit_test_setup_teardown (test_frozen_broker_loses_no_lease, set_up, tear_down),

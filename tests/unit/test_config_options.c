@@ -18,7 +18,7 @@ static char error[CONFIG_ERROR_SIZE];
 /* Parses the words of a command line; NULL ends them. */
 static bool parse (config_t *config, const char *first, ...)
 {
-    char *argv[16] = {strdup ("taskmqd")};
+    char *argv[20] = {strdup ("taskmqd")};
     int argc = 1;
     va_list words;
     va_start (words, first);
@@ -64,16 +64,19 @@ static void test_options_are_taken (void **state)
     (void) state;
     config_t config;
     ASSERT_GOOD (&config, "--data", "/d", "--listen", "tcp://127.0.0.1:1", "--listen=ipc:///x",
-                 "--store", "memory", "--log-level", "warning", "--log-format", "json");
+                 "--store", "memory", "--log-level", "warning", "--log-format", "json",
+                 "--synchronous", "normal");
     assert_string_equal (config.data, "/d");
     assert_int_equal (config.listen_count, 2);
     assert_string_equal (config.listen[1], "ipc:///x");
     assert_string_equal (config.store, "memory");
     assert_int_equal (config.log_level, LOG_LEVEL_WARNING);
     assert_true (config.log_json);
+    assert_true (config.synchronous_normal);
     assert_int_equal (config.action, CONFIG_RUN);
     config_free (&config);
     ASSERT_GOOD (&config, "--check");
+    assert_false (config.synchronous_normal);
     assert_int_equal (config.action, CONFIG_CHECK);
     config_free (&config);
     ASSERT_GOOD (&config, "--version");
@@ -94,6 +97,7 @@ static void test_wrong_options_are_named (void **state)
     ASSERT_BAD ("needs a value", "--data");
     ASSERT_BAD ("unexpected argument word", "word");
     ASSERT_BAD ("must be sqlite or memory", "--store", "postgres");
+    ASSERT_BAD ("must be full or normal", "--synchronous", "off");
     ASSERT_BAD ("must be debug, info, warning or error", "--log-level", "loud");
     ASSERT_BAD ("must be text or json", "--log-format", "xml");
     ASSERT_BAD ("name is empty", "--data", "");
@@ -109,6 +113,8 @@ static void test_the_file_is_read_and_the_command_line_wins (void **state)
                                    "    data = \"/from file\"\n"
                                    "    listen = \"tcp://127.0.0.1:1\"\n"
                                    "    store = memory\n"
+                                   "store\n"
+                                   "    synchronous = normal\n"
                                    "limits\n"
                                    "    live_tasks = 5000\n"
                                    "    free_space_min = 1G\n"
@@ -119,6 +125,7 @@ static void test_the_file_is_read_and_the_command_line_wins (void **state)
     unlink (file);
     assert_string_equal (config.data, "/from file");
     assert_string_equal (config.store, "sqlite");
+    assert_true (config.synchronous_normal);
     assert_int_equal (config.listen_count, 2);
     assert_string_equal (config.listen[0], "tcp://127.0.0.1:1");
     assert_int_equal (config.limits[CONFIG_LIVE_TASKS], 5000);
