@@ -27,33 +27,19 @@ typedef struct block {
 } block_t;
 
 struct arena {
-    ProtobufCAllocator allocator;
     size_t budget;
     size_t handed_out;
-    bool exhausted; /* a request was refused */
-    size_t held;    /* in all blocks */
+    size_t held; /* in all blocks */
     block_t *first;
     block_t *current; /* the blocks behind it are empty */
     size_t used;      /* of the current block */
 };
-
-static void *allocator_alloc (void *context, size_t size)
-{
-    return arena_alloc (context, size);
-}
-
-static void allocator_free (void *context, void *pointer)
-{
-    (void) context;
-    (void) pointer;
-}
 
 arena_t *arena_new (size_t budget_bytes)
 {
     arena_t *self = calloc (1, sizeof *self);
     if (self == NULL)
         return NULL;
-    self->allocator = (ProtobufCAllocator){allocator_alloc, allocator_free, self};
     self->budget = budget_bytes;
     return self;
 }
@@ -89,7 +75,6 @@ void arena_reset (arena_t *self)
 void arena_next_message (arena_t *self)
 {
     self->handed_out = 0;
-    self->exhausted = false;
 }
 
 /* Size of a new block that shall have room for size bytes. */
@@ -138,10 +123,8 @@ void *arena_alloc (arena_t *self, size_t size)
 {
     const size_t mask = _Alignof(max_align_t) - 1;
     size_t rounded = (size + mask) & ~mask;
-    if (rounded < size || !arena_has_room (self, rounded)) {
-        self->exhausted = true;
+    if (rounded < size || !arena_has_room (self, rounded))
         return NULL;
-    }
     void *result = self->current->bytes + self->used;
     self->used += rounded;
     self->handed_out += rounded;
@@ -184,14 +167,4 @@ const char *arena_printf (arena_t *self, const char *format, ...)
 size_t arena_used (const arena_t *self)
 {
     return self->handed_out;
-}
-
-bool arena_exhausted (const arena_t *self)
-{
-    return self->exhausted;
-}
-
-ProtobufCAllocator *arena_allocator (arena_t *self)
-{
-    return &self->allocator;
 }

@@ -10,7 +10,6 @@
 #ifndef TASKMQ_PROTO_ARENA_H
 #define TASKMQ_PROTO_ARENA_H
 
-#include <protobuf-c/protobuf-c.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,9 +36,5 @@ const char *arena_vprintf (arena_t *self, const char *format, va_list arguments)
     __attribute__ ((format (printf, 2, 0)));
 /* Bytes handed out for this message. */
 size_t arena_used (const arena_t *self);
-/* True if a request was refused for this message. */
-bool arena_exhausted (const arena_t *self);
-/* For protobuf-c; its free does nothing. Lives as long as the arena. */
-ProtobufCAllocator *arena_allocator (arena_t *self);
 
 #endif

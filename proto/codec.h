@@ -5,16 +5,16 @@
 /* From bytes on the wire to messages in memory.
  *
  * protobuf-c limits neither depth nor memory, merges repeated submessages in quadratic time, and
- * cuts strings at a NUL without a word. So every message from a peer is first walked once, without
- * memory of its own: structure, depth, repeated singular members, and the bytes of every string.
- * Only then is it unpacked, into an arena with a budget.
+ * cuts strings at a NUL without a word. So messages are decoded by decode.c, led by protobuf-c's
+ * descriptors: structure, depth, repeated singular members and the bytes of every string are checked
+ * in the same pass, in an arena with a budget.
  *
  * Failure: what cannot be decoded gives NULL and a report; nothing is allocated outside of the
  * arena. A string that is not UTF-8 without NUL is a flaw: in a client's message it is the
  * validator's to judge (it spoils one request, not its neighbours), in a broker's it is an error.
  *
  * Pure. Any thread, one arena per thread. The messages live until the arena is reset and are never
- * freed one by one. Never send on what was decoded: unknown fields are kept in it. */
+ * freed one by one. Unknown fields are skipped and not kept. */
 #ifndef TASKMQ_PROTO_CODEC_H
 #define TASKMQ_PROTO_CODEC_H
 
