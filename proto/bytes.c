@@ -163,8 +163,12 @@ size_t bytes_message_size (uint32_t field, const ProtobufCMessage *message)
 
 bytes_mark_t bytes_open (bytes_t *self, uint32_t field)
 {
-    bytes_append_varint (self, tag_of (field, WIRE_LENGTH));
-    bytes_append_byte (self, 0);
+    uint8_t *room = bytes_reserve (self, VARINT_BYTES_MAX + 1);
+    if (room == NULL)
+        return self->length;
+    uint8_t *at = varint_put (room, tag_of (field, WIRE_LENGTH));
+    *at++ = 0;
+    self->length += (size_t) (at - room);
     return self->length;
 }
 

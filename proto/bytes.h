@@ -69,11 +69,19 @@ void bytes_append_element (bytes_t *self, uint32_t field, const void *data, size
 /* A field of type uint32, uint64 or bool, whatever its value. */
 void bytes_append_number (bytes_t *self, uint32_t field, uint64_t value);
 /* uint32, uint64 and bool fields. This and the next two are inline because most fields of most
- * messages have nothing to say. */
+ * messages have nothing to say, and most numbers are small. */
 static inline void bytes_append_uint (bytes_t *self, uint32_t field, uint64_t value)
 {
-    if (value != 0)
+    if (value == 0)
+        return;
+    uint8_t *room = field < 16 && value < 0x80 ? bytes_reserve (self, 2) : NULL;
+    if (room == NULL) {
         bytes_append_number (self, field, value);
+        return;
+    }
+    room[0] = (uint8_t) (field << 3);
+    room[1] = (uint8_t) value;
+    self->length += 2;
 }
 /* bytes fields, and whole submessages that are packed already. */
 static inline void bytes_append_blob (bytes_t *self, uint32_t field, const void *data, size_t size)

@@ -68,7 +68,7 @@ void lease_give (engine_t *self, worker_t *worker, task_t *task)
     secrets_take (&self->secrets, detail->secret, sizeof (detail->secret));
     memcpy (detail->worker_id, worker->id, sizeof (detail->worker_id));
     names_drop (&self->names, detail->worker);
-    detail->worker = names_keep (&self->names, name_text (worker->name));
+    detail->worker = names_share (worker->name);
     hold (self, worker, task);
     lease_arm (self, task, task->lease_ms);
     cause_t cause = {.actor = name_text (worker->identity)};

@@ -18,7 +18,9 @@
 
 static uint32_t peer_hash (const engine_t *self, peer_t peer)
 {
-    return secrets_hash (&self->secrets, &peer, sizeof (peer));
+    uint8_t key[16] = {0};
+    memcpy (key, &peer, sizeof (peer));
+    return secrets_hash_id (&self->secrets, 0, key);
 }
 
 link_t *link_find (const engine_t *self, peer_t peer)

@@ -14,10 +14,7 @@
 
 uint32_t task_hash (const engine_t *self, const space_t *space, const uint8_t *id)
 {
-    uint8_t key[sizeof (space->no) + sizeof (tmq_id_t)];
-    memcpy (key, &space->no, sizeof (space->no));
-    memcpy (key + sizeof (space->no), id, sizeof (tmq_id_t));
-    return secrets_hash (&self->secrets, key, sizeof (key));
+    return secrets_hash_id (&self->secrets, space->no, id);
 }
 
 uint32_t dedup_hash (const engine_t *self, const space_t *space, const char *owner, const char *key)
@@ -65,6 +62,8 @@ static task_t *dedup_task (const engine_t *self, const space_t *space, const cha
 static const lookup_t *loaded_id (const engine_t *self, const space_t *space, const uint8_t *id,
                                   lookup_kind_t kind, uint32_t attempt)
 {
+    if (self->loaded_by_key.count == 0)
+        return NULL;
     uint32_t hash = task_hash (self, space, id);
     size_t cursor = MAP_START;
     const lookup_t *best = NULL;

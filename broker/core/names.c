@@ -47,6 +47,13 @@ name_t *names_keep (names_t *self, const char *text)
     return name;
 }
 
+name_t *names_share (name_t *name)
+{
+    if (name != NULL)
+        name->count++;
+    return name;
+}
+
 void names_drop (names_t *self, name_t *name)
 {
     if (name == NULL)

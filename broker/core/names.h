@@ -27,6 +27,8 @@ void names_init (names_t *self, const secrets_t *secrets);
 void names_free (names_t *self); /* frees what is left, whoever holds it */
 /* The name of this text, kept once more. NULL for an empty text. */
 name_t *names_keep (names_t *self, const char *text);
+/* The same name, kept once more; accepts NULL. */
+name_t *names_share (name_t *name);
 void names_drop (names_t *self, name_t *name); /* accepts NULL */
 /* Empty for NULL. */
 const char *name_text (const name_t *name);

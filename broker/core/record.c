@@ -71,74 +71,79 @@ size_t buf_length (const buf_t *self)
 
 /* Tasks. */
 
-static size_t string_room (const char *text)
+/* The strings of a record. Most of them are empty in most records, and an empty one needs no copy. */
+static const size_t STRINGS[] = {
+    offsetof (record_t, ns),
+    offsetof (record_t, owner),
+    offsetof (record_t, queue),
+    offsetof (record_t, session),
+    offsetof (record_t, method),
+    offsetof (record_t, content_type),
+    offsetof (record_t, dedup_key),
+    offsetof (record_t, meta),
+    offsetof (record_t, worker),
+    offsetof (record_t, status_message),
+    offsetof (record_t, progress_unit),
+    offsetof (record_t, progress_message),
+    offsetof (record_t, result_type),
+    offsetof (record_t, error_message),
+    offsetof (record_t, error_data),
+};
+enum { STRINGS_COUNT = sizeof (STRINGS) / sizeof (STRINGS[0]) };
+
+/* What a copy of a record takes. */
+typedef struct room {
+    size_t total;
+    size_t strings[STRINGS_COUNT]; /* with their NUL; 0: empty */
+} room_t;
+
+static const char *string_at (const record_t *record, size_t i)
 {
-    return text == NULL ? 1 : strlen (text) + 1;
+    const char *text;
+    memcpy (&text, (const char *) record + STRINGS[i], sizeof (text));
+    return text;
 }
 
-static size_t record_room (const record_t *source)
+static size_t string_room (const char *text)
 {
-    size_t room = sizeof (record_t) + source->labels_count * sizeof (label_t);
-    const char *const strings[] = {
-        source->ns,
-        source->owner,
-        source->queue,
-        source->session,
-        source->method,
-        source->content_type,
-        source->dedup_key,
-        source->meta,
-        source->worker,
-        source->status_message,
-        source->progress_unit,
-        source->progress_message,
-        source->result_type,
-        source->error_message,
-        source->error_data,
-    };
-    for (size_t i = 0; i < sizeof (strings) / sizeof (strings[0]); i++)
-        room += string_room (strings[i]);
+    return text == NULL || text[0] == '\0' ? 0 : strlen (text) + 1;
+}
+
+static void record_room (const record_t *source, room_t *out)
+{
+    out->total = sizeof (record_t) + source->labels_count * sizeof (label_t);
+    for (size_t i = 0; i < STRINGS_COUNT; i++) {
+        out->strings[i] = string_room (string_at (source, i));
+        out->total += out->strings[i];
+    }
     for (size_t i = 0; i < source->labels_count; i++)
-        room += string_room (source->labels[i].key) + string_room (source->labels[i].value);
-    return room;
+        out->total += string_room (source->labels[i].key) + string_room (source->labels[i].value);
 }
 
 /* Copies text to *end, moves *end behind it and returns where the copy stands. */
-static const char *string_place (char **end, const char *text)
+static const char *string_place (char **end, const char *text, size_t room)
 {
+    if (room == 0)
+        return "";
     char *start = *end;
-    size_t room = string_room (text);
-    if (text == NULL)
-        *start = '\0';
-    else
-        memcpy (start, text, room);
+    memcpy (start, text, room);
     *end = start + room;
     return start;
 }
 
-static record_t *record_fill (record_t *self, const record_t *source)
+static record_t *record_fill (record_t *self, const record_t *source, const room_t *room)
 {
     *self = *source;
     label_t *labels = (label_t *) (self + 1);
     char *end = (char *) (labels + source->labels_count);
-    self->ns = string_place (&end, source->ns);
-    self->owner = string_place (&end, source->owner);
-    self->queue = string_place (&end, source->queue);
-    self->session = string_place (&end, source->session);
-    self->method = string_place (&end, source->method);
-    self->content_type = string_place (&end, source->content_type);
-    self->dedup_key = string_place (&end, source->dedup_key);
-    self->meta = string_place (&end, source->meta);
-    self->worker = string_place (&end, source->worker);
-    self->status_message = string_place (&end, source->status_message);
-    self->progress_unit = string_place (&end, source->progress_unit);
-    self->progress_message = string_place (&end, source->progress_message);
-    self->result_type = string_place (&end, source->result_type);
-    self->error_message = string_place (&end, source->error_message);
-    self->error_data = string_place (&end, source->error_data);
+    for (size_t i = 0; i < STRINGS_COUNT; i++) {
+        const char *copy = string_place (&end, string_at (source, i), room->strings[i]);
+        memcpy ((char *) self + STRINGS[i], &copy, sizeof (copy));
+    }
     for (size_t i = 0; i < source->labels_count; i++) {
-        labels[i].key = string_place (&end, source->labels[i].key);
-        labels[i].value = string_place (&end, source->labels[i].value);
+        const label_t *label = &source->labels[i];
+        labels[i].key = string_place (&end, label->key, string_room (label->key));
+        labels[i].value = string_place (&end, label->value, string_room (label->value));
     }
     self->labels = labels;
     self->payload = buf_keep (source->payload);
@@ -148,7 +153,9 @@ static record_t *record_fill (record_t *self, const record_t *source)
 
 record_t *record_new (const record_t *source)
 {
-    return record_fill (memory_alloc (record_room (source)), source);
+    room_t room;
+    record_room (source, &room);
+    return record_fill (memory_alloc (room.total), source, &room);
 }
 
 void record_free (record_t *self)
@@ -204,12 +211,14 @@ static record_room_t *room_new (size_t wanted, size_t expected, record_room_t *n
 record_t *batch_record_new (batch_t *self, const record_t *source, size_t expected)
 {
     const size_t step = _Alignof(record_t);
-    size_t wanted = (record_room (source) + step - 1) / step * step;
+    room_t room;
+    record_room (source, &room);
+    size_t wanted = (room.total + step - 1) / step * step;
     if (self->rooms == NULL || self->rooms->size - self->rooms->used < wanted)
         self->rooms = room_new (wanted, expected, self->rooms);
     record_t *record = (record_t *) (void *) (self->rooms->bytes + self->rooms->used);
     self->rooms->used += wanted;
-    return record_fill (record, source);
+    return record_fill (record, source, &room);
 }
 
 static void batch_records_free (batch_t *self)

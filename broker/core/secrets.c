@@ -3,7 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Secrets, chance and hash keys from one seed: BLAKE2b derives the keys, ChaCha20 gives the stream,
- * SipHash hashes. */
+ * SipHash hashes texts, a universal hash ids. */
 #include "core/secrets.h"
 
 #include <sodium.h>
@@ -19,6 +19,7 @@ void secrets_init (secrets_t *self, const uint8_t seed[32])
     *self = (secrets_t){0};
     derive (self->stream_key, sizeof (self->stream_key), seed, "taskmq stream");
     derive (self->hash_key, sizeof (self->hash_key), seed, "taskmq hash");
+    derive ((uint8_t *) self->id_keys, sizeof (self->id_keys), seed, "taskmq id hash");
     self->used = sizeof (self->pool);
 }
 
@@ -63,4 +64,19 @@ uint32_t secrets_hash (const secrets_t *self, const void *bytes, size_t length)
     uint64_t hash;
     crypto_shorthash ((uint8_t *) &hash, bytes, length, self->hash_key);
     return (uint32_t) (hash ^ (hash >> 32));
+}
+
+/* A multilinear sum: whatever two ids a peer chooses, they collide under one in 2^32 keys, and the
+ * keys are secret. What follows the sum spreads ids that are evenly spaced, which a sum alone leaves
+ * so. */
+uint32_t secrets_hash_id (const secrets_t *self, uint32_t number, const uint8_t id[16])
+{
+    uint32_t words[4];
+    memcpy (words, id, sizeof (words));
+    const uint64_t *keys = self->id_keys;
+    uint64_t sum = keys[0] + keys[1] * number;
+    for (size_t i = 0; i < 4; i++)
+        sum += keys[2 + i] * words[i];
+    sum = (sum ^ sum >> 32) * (keys[6] | 1);
+    return (uint32_t) (sum >> 32);
 }

@@ -72,7 +72,7 @@ static task_t *accept_task (call_t *call, const Taskmq__TaskSpec *spec, const ui
     task->queue = queue_make (self, space, spec->queue);
     task->queue->tasks++;
     const char *owner = name_text (call->link->identity);
-    task->owner = names_keep (&self->names, owner);
+    task->owner = names_share (call->link->identity);
     task->session = names_keep (&self->names, spec->session);
     take_texts (task, spec);
     take_times (self, task, spec);
