@@ -3,7 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Open-addressing hash table: linear probing, at most three quarters full, removal by moving what
- * follows back, so that no graves slow it down over the months. */
+ * follows back, so that no graves slow it down over the months. Only an old table, which ends soon,
+ * has graves: of what has moved or was removed meanwhile. */
 #include "core/map.h"
 
 #include <assert.h>
@@ -14,55 +15,102 @@
 
 enum { CAPACITY_MIN = 16 };
 
+static char grave; /* its address is an item that nobody has */
+
 void map_free (map_t *self)
 {
-    free (self->slots);
+    free (self->now.slots);
+    free (self->old.slots);
     *self = (map_t){0};
 }
 
-static void place (map_t *self, uint32_t hash, void *item)
+static void place (map_table_t *table, uint32_t hash, void *item)
 {
-    size_t mask = self->capacity - 1;
+    size_t mask = table->capacity - 1;
     size_t at = hash & mask;
-    while (self->slots[at].item != NULL)
+    while (table->slots[at].item != NULL)
         at = (at + 1) & mask;
-    self->slots[at] = (map_slot_t){item, hash};
+    table->slots[at] = (map_slot_t){item, hash};
 }
 
-static void resize (map_t *self, size_t capacity)
+static bool is_held (const map_slot_t *slot)
 {
-    map_slot_t *old = self->slots;
-    size_t old_capacity = self->capacity;
-    self->slots = memory_zero (capacity, sizeof (*self->slots));
-    self->capacity = capacity;
-    for (size_t i = 0; i < old_capacity; i++)
-        if (old[i].item != NULL)
-            place (self, old[i].hash, old[i].item);
-    free (old);
+    return slot->item != NULL && slot->item != &grave;
+}
+
+/* Moves the next slots of the old table, and frees it behind the last one. */
+static void move (map_t *self, size_t slots)
+{
+    map_table_t *old = &self->old;
+    for (; slots > 0 && self->moved < old->capacity; slots--) {
+        map_slot_t *slot = &old->slots[self->moved++];
+        if (!is_held (slot))
+            continue;
+        place (&self->now, slot->hash, slot->item);
+        slot->item = &grave;
+    }
+    if (old->capacity == 0 || self->moved < old->capacity)
+        return;
+    free (old->slots);
+    *old = (map_table_t){0};
+}
+
+/* The table before has moved wholly long ago: it takes an eighth of its capacity in inserts, and
+ * the next growth comes after three quarters. */
+static void grow (map_t *self)
+{
+    assert (self->old.capacity == 0);
+    self->old = self->now;
+    self->moved = 0;
+    self->now.capacity = self->old.capacity == 0 ? CAPACITY_MIN : self->old.capacity * 2;
+    self->now.slots = memory_zero (self->now.capacity, sizeof (map_slot_t));
 }
 
 void map_insert (map_t *self, uint32_t hash, void *item)
 {
     assert (item != NULL);
-    if ((self->count + 1) * 4 > self->capacity * 3)
-        resize (self, self->capacity == 0 ? CAPACITY_MIN : self->capacity * 2);
-    place (self, hash, item);
+    if ((self->count + 1) * 4 > self->now.capacity * 3)
+        grow (self);
+    move (self, MAP_MOVES);
+    place (&self->now, hash, item);
     self->count++;
 }
 
+/* The next slot of the table with this hash, from `at` on, or its capacity. */
+static size_t find (const map_table_t *table, uint32_t hash, size_t at)
+{
+    size_t mask = table->capacity - 1;
+    for (at &= mask; table->slots[at].item != NULL; at = (at + 1) & mask) {
+        if (table->slots[at].hash == hash && table->slots[at].item != &grave)
+            return at;
+    }
+    return table->capacity;
+}
+
+/* A cursor is a slot of the new table, or, behind those, one of the old. */
 void *map_next (const map_t *self, uint32_t hash, size_t *cursor)
 {
+    size_t capacity = self->now.capacity;
     if (self->count == 0)
         return NULL;
-    size_t mask = self->capacity - 1;
-    size_t at = *cursor == MAP_START ? hash & mask : (*cursor + 1) & mask;
-    for (; self->slots[at].item != NULL; at = (at + 1) & mask) {
-        if (self->slots[at].hash == hash) {
+    size_t at = *cursor == MAP_START ? hash : *cursor + 1;
+    if (*cursor == MAP_START || *cursor < capacity) {
+        at = find (&self->now, hash, at);
+        if (at < capacity) {
             *cursor = at;
-            return self->slots[at].item;
+            return self->now.slots[at].item;
         }
+        at = hash;
+    } else {
+        at -= capacity;
     }
-    return NULL;
+    if (self->old.capacity == 0)
+        return NULL;
+    at = find (&self->old, hash, at);
+    if (at == self->old.capacity)
+        return NULL;
+    *cursor = capacity + at;
+    return self->old.slots[at].item;
 }
 
 /* Whether the item in slot `at`, whose home is elsewhere, may be moved back to the free slot. */
@@ -71,29 +119,62 @@ static bool reaches (size_t home, size_t at, size_t hole, size_t mask)
     return ((at - home) & mask) >= ((at - hole) & mask);
 }
 
-void map_remove (map_t *self, uint32_t hash, const void *item)
+/* The slot of an item, or the table's capacity. */
+static size_t locate (const map_table_t *table, uint32_t hash, const void *item)
 {
-    size_t mask = self->capacity - 1;
-    assert (self->count > 0);
-    size_t hole = hash & mask;
-    while (self->slots[hole].item != item) {
-        assert (self->slots[hole].item != NULL);
-        hole = (hole + 1) & mask;
+    size_t mask = table->capacity - 1;
+    for (size_t at = hash & mask; table->slots[at].item != NULL; at = (at + 1) & mask) {
+        if (table->slots[at].item == item)
+            return at;
     }
-    for (size_t at = (hole + 1) & mask; self->slots[at].item != NULL; at = (at + 1) & mask) {
-        if (reaches (self->slots[at].hash & mask, at, hole, mask)) {
-            self->slots[hole] = self->slots[at];
+    return table->capacity;
+}
+
+static void remove_at (map_table_t *table, size_t hole)
+{
+    size_t mask = table->capacity - 1;
+    for (size_t at = (hole + 1) & mask; table->slots[at].item != NULL; at = (at + 1) & mask) {
+        if (reaches (table->slots[at].hash & mask, at, hole, mask)) {
+            table->slots[hole] = table->slots[at];
             hole = at;
         }
     }
-    self->slots[hole].item = NULL;
+    table->slots[hole].item = NULL;
+}
+
+void map_remove (map_t *self, uint32_t hash, const void *item)
+{
+    assert (self->count > 0);
+    size_t at = locate (&self->now, hash, item);
+    if (at < self->now.capacity) {
+        remove_at (&self->now, at);
+    } else {
+        assert (self->old.capacity > 0);
+        at = locate (&self->old, hash, item);
+        assert (at < self->old.capacity);
+        self->old.slots[at].item = &grave;
+    }
     self->count--;
+    move (self, MAP_MOVES);
+}
+
+static void *each_of (const map_table_t *table, size_t *at)
+{
+    for (; *at < table->capacity; (*at)++)
+        if (is_held (&table->slots[*at]))
+            return table->slots[(*at)++].item;
+    return NULL;
 }
 
 void *map_each (const map_t *self, size_t *cursor)
 {
-    for (; *cursor < self->capacity; (*cursor)++)
-        if (self->slots[*cursor].item != NULL)
-            return self->slots[(*cursor)++].item;
-    return NULL;
+    void *item = NULL;
+    if (*cursor < self->now.capacity)
+        item = each_of (&self->now, cursor);
+    if (item != NULL)
+        return item;
+    size_t at = *cursor - self->now.capacity;
+    item = each_of (&self->old, &at);
+    *cursor = self->now.capacity + at;
+    return item;
 }

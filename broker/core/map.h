@@ -5,6 +5,10 @@
 /* Open-addressing hash table of pointers. The caller hashes (with a secret key, see secrets.h) and
  * compares; equal hashes stand beside each other and are walked with a cursor.
  *
+ * It grows in steps: the slots of a full table move into one of twice the size a few at a time, with
+ * the inserts and removals that follow, so that a million items never move at once. Until then both
+ * are looked through.
+ *
  *     size_t cursor = MAP_START;
  *     while ((item = map_next (&map, hash, &cursor)) != NULL)
  *         if (item is the one) ...
@@ -20,11 +24,19 @@ typedef struct map_slot {
     uint32_t hash;
 } map_slot_t;
 
-typedef struct map {
+typedef struct map_table {
     map_slot_t *slots;
     size_t capacity; /* a power of two, or 0 */
+} map_table_t;
+
+typedef struct map {
+    map_table_t now;
+    map_table_t old; /* what is still to move, or no slots */
+    size_t moved;    /* so many of old's slots, from the first, have moved */
     size_t count;
 } map_t; /* zeroed memory is an empty map */
+
+enum { MAP_MOVES = 8 }; /* slots that move with one insert or removal */
 
 #define MAP_START SIZE_MAX
 

@@ -236,6 +236,69 @@ static void the_map_agrees_with_a_plain_array (void **state)
     map_free (&map);
 }
 
+static size_t held_in (const map_table_t *table)
+{
+    size_t count = 0;
+    map_t alone = {.now = *table};
+    for (size_t cursor = 0; map_each (&alone, &cursor) != NULL;)
+        count++;
+    return count;
+}
+
+static void the_map_never_moves_many_at_once (void **state)
+{
+    (void) state;
+    enum { KEYS = 6000 };
+    static char keys[KEYS];
+    map_t map = {0};
+    size_t moving = 0;
+    for (size_t i = 0; i < KEYS; i++) {
+        size_t before = held_in (&map.old);
+        size_t capacity = map.now.capacity;
+        map_insert (&map, (uint32_t) i * 2654435761u, &keys[i]);
+        if (map.now.capacity > capacity) /* it grew: what was there is old now */
+            before = i;
+        assert_true (before - held_in (&map.old) <= MAP_MOVES);
+        moving += map.old.capacity > 0;
+        size_t asked = secrets_below (&chance, i + 1);
+        size_t cursor = MAP_START;
+        assert_ptr_equal (map_next (&map, (uint32_t) asked * 2654435761u, &cursor), &keys[asked]);
+    }
+    assert_true (moving > 500);
+    map_free (&map);
+}
+
+static void the_map_finds_and_removes_while_it_grows (void **state)
+{
+    (void) state;
+    enum { KEYS = 3000, FULL = 1536 /* three quarters of 2,048 */ };
+    static char keys[KEYS];
+    map_t map = {0};
+    for (size_t i = 0; i <= FULL; i++)
+        map_insert (&map, (uint32_t) (i % 700), &keys[i]);
+    assert_true (map.old.capacity > 0);
+    size_t cursor = 0;
+    size_t count = 0;
+    while (map_each (&map, &cursor) != NULL)
+        count++;
+    assert_int_equal (count, FULL + 1);
+    for (size_t i = 0; i <= FULL; i++) { /* from both ends: of the moved and of the others */
+        size_t gone = i % 2 == 0 ? i / 2 : FULL - i / 2;
+        uint32_t hash = (uint32_t) (gone % 700);
+        size_t same = 0;
+        cursor = MAP_START;
+        for (void *item = map_next (&map, hash, &cursor); item != NULL;
+             item = map_next (&map, hash, &cursor))
+            same += item == &keys[gone];
+        assert_int_equal (same, 1);
+        map_remove (&map, hash, &keys[gone]);
+        assert_int_equal (map.count, FULL - i);
+    }
+    cursor = 0;
+    assert_null (map_each (&map, &cursor));
+    map_free (&map);
+}
+
 static void a_name_is_kept_once_and_counted (void **state)
 {
     (void) state;
@@ -354,6 +417,8 @@ int main (void)
         cmocka_unit_test_setup (an_alarm_turns_ahead_waits_for_its_turn, setup),
         cmocka_unit_test_setup (the_wheel_agrees_with_a_plain_search, setup),
         cmocka_unit_test_setup (the_map_agrees_with_a_plain_array, setup),
+        cmocka_unit_test_setup (the_map_never_moves_many_at_once, setup),
+        cmocka_unit_test (the_map_finds_and_removes_while_it_grows),
         cmocka_unit_test_setup (a_name_is_kept_once_and_counted, setup),
         cmocka_unit_test_setup (secrets_are_never_given_twice, setup),
         cmocka_unit_test_setup (nothing_is_surely_absent_from_unknown_tables, setup),
