@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "decode.h"
 #include "ids.h"
 #include "journal.pb-c.h"
 
@@ -30,57 +31,6 @@ enum {
 
     LABEL_KEY = 1,
     LABEL_VALUE = 2,
-    LABEL_NUMBER = 1,
-    LABEL_ID = 2,
-    LABEL_NS = 3,
-    LABEL_OWNER = 4,
-    LABEL_QUEUE = 5,
-    LABEL_SESSION = 6,
-    LABEL_METHOD = 7,
-    LABEL_CONTENT_TYPE = 8,
-    LABEL_DEDUP_KEY = 9,
-    LABEL_META = 10,
-    LABEL_LABELS = 11,
-    LABEL_STATUS = 12,
-    LABEL_STATUS_MESSAGE = 13,
-    LABEL_PRIORITY = 14,
-    LABEL_DEAD = 15,
-    LABEL_CREATED_AT = 16,
-    LABEL_UPDATED_AT = 17,
-    LABEL_STARTED_AT = 18,
-    LABEL_FINISHED_AT = 19,
-    LABEL_EXPIRES_AT = 20,
-    LABEL_NOT_BEFORE = 21,
-    LABEL_TTL_MS = 22,
-    LABEL_POLL_INTERVAL_MS = 23,
-    LABEL_LEASE_MS = 24,
-    LABEL_BACKOFF_MS = 25,
-    LABEL_MAX_ATTEMPTS = 26,
-    LABEL_ATTEMPT = 27,
-    LABEL_FAILURES = 28,
-    LABEL_RETURNS = 29,
-    LABEL_RECORD_VERSION = 30,
-    LABEL_LAST_SEQ = 31,
-    LABEL_LEASED = 32,
-    LABEL_LEASE_STARTED = 33,
-    LABEL_SECRET = 34,
-    LABEL_WORKER_ID = 35,
-    LABEL_WORKER = 36,
-    LABEL_REQUEST_ID = 37,
-    LABEL_PROGRESS_DONE = 38,
-    LABEL_PROGRESS_TOTAL = 39,
-    LABEL_PROGRESS_UNIT = 40,
-    LABEL_PROGRESS_MESSAGE = 41,
-    LABEL_DIGEST = 42,
-    LABEL_PAYLOAD_BYTES = 43,
-    LABEL_PAYLOAD = 44,
-    LABEL_OUTCOME = 45,
-    LABEL_RESULT_BYTES = 46,
-    LABEL_RESULT = 47,
-    LABEL_RESULT_TYPE = 48,
-    LABEL_ERROR_CODE = 49,
-    LABEL_ERROR_MESSAGE = 50,
-    LABEL_ERROR_DATA = 51,
 
     RECORD_NUMBER = 1,
     RECORD_ID = 2,
@@ -204,7 +154,8 @@ static void append_label (bytes_t *body, const label_t *label)
     bytes_close (body, mark);
 }
 
-static void append_what (bytes_t *body, const record_t *record)
+/* What has columns of its own in a row. */
+static void append_columns (bytes_t *body, const record_t *record)
 {
     append_number (body, RECORD_NUMBER, record->number);
     append_id (body, RECORD_ID, &record->id);
@@ -212,40 +163,41 @@ static void append_what (bytes_t *body, const record_t *record)
     bytes_append_string (body, RECORD_OWNER, record->owner);
     bytes_append_string (body, RECORD_QUEUE, record->queue);
     bytes_append_string (body, RECORD_SESSION, record->session);
-    bytes_append_string (body, RECORD_METHOD, record->method);
-    bytes_append_string (body, RECORD_CONTENT_TYPE, record->content_type);
     bytes_append_string (body, RECORD_DEDUP_KEY, record->dedup_key);
-    bytes_append_string (body, RECORD_META, record->meta);
     for (size_t i = 0; i < record->labels_count; i++)
         append_label (body, &record->labels[i]);
-    bytes_append_uint (body, RECORD_PRIORITY, record->priority);
+    bytes_append_uint (body, RECORD_STATUS, record->status);
     append_number (body, RECORD_CREATED_AT, record->created_at);
+    append_number (body, RECORD_EXPIRES_AT, record->expires_at);
+    bytes_append_uint (body, RECORD_LAST_SEQ, record->last_seq);
+    bytes_append_uint (body, RECORD_LEASED, record->leased);
+    bytes_append_uint (body, RECORD_PAYLOAD_BYTES, record->payload_bytes);
+    append_body (body, RECORD_PAYLOAD, record->payload);
+    bytes_append_uint (body, RECORD_RESULT_BYTES, record->result_bytes);
+    append_body (body, RECORD_RESULT, record->result);
+}
+
+void journal_pack_rest (bytes_t *body, const record_t *record)
+{
+    bytes_append_string (body, RECORD_METHOD, record->method);
+    bytes_append_string (body, RECORD_CONTENT_TYPE, record->content_type);
+    bytes_append_string (body, RECORD_META, record->meta);
+    bytes_append_string (body, RECORD_STATUS_MESSAGE, record->status_message);
+    bytes_append_uint (body, RECORD_PRIORITY, record->priority);
+    bytes_append_uint (body, RECORD_DEAD, record->dead);
+    append_number (body, RECORD_UPDATED_AT, record->updated_at);
+    append_number (body, RECORD_STARTED_AT, record->started_at);
+    append_number (body, RECORD_FINISHED_AT, record->finished_at);
     append_number (body, RECORD_NOT_BEFORE, record->not_before);
     append_number (body, RECORD_TTL_MS, record->ttl_ms);
     bytes_append_uint (body, RECORD_POLL_INTERVAL_MS, record->poll_interval_ms);
     bytes_append_uint (body, RECORD_LEASE_MS, record->lease_ms);
     bytes_append_uint (body, RECORD_BACKOFF_MS, record->backoff_ms);
     bytes_append_uint (body, RECORD_MAX_ATTEMPTS, record->max_attempts);
-    append_fixed (body, RECORD_DIGEST, record->digest, sizeof (record->digest));
-    bytes_append_uint (body, RECORD_PAYLOAD_BYTES, record->payload_bytes);
-    append_body (body, RECORD_PAYLOAD, record->payload);
-}
-
-static void append_state (bytes_t *body, const record_t *record)
-{
-    bytes_append_uint (body, RECORD_STATUS, record->status);
-    bytes_append_string (body, RECORD_STATUS_MESSAGE, record->status_message);
-    bytes_append_uint (body, RECORD_DEAD, record->dead);
-    append_number (body, RECORD_UPDATED_AT, record->updated_at);
-    append_number (body, RECORD_STARTED_AT, record->started_at);
-    append_number (body, RECORD_FINISHED_AT, record->finished_at);
-    append_number (body, RECORD_EXPIRES_AT, record->expires_at);
     bytes_append_uint (body, RECORD_ATTEMPT, record->attempt);
     bytes_append_uint (body, RECORD_FAILURES, record->failures);
     bytes_append_uint (body, RECORD_RETURNS, record->returns);
     bytes_append_uint (body, RECORD_RECORD_VERSION, record->version);
-    bytes_append_uint (body, RECORD_LAST_SEQ, record->last_seq);
-    bytes_append_uint (body, RECORD_LEASED, record->leased);
     bytes_append_uint (body, RECORD_LEASE_STARTED, record->lease_started);
     append_fixed (body, RECORD_SECRET, record->secret, sizeof (record->secret));
     append_fixed (body, RECORD_WORKER_ID, record->worker_id, sizeof (record->worker_id));
@@ -255,9 +207,8 @@ static void append_state (bytes_t *body, const record_t *record)
     bytes_append_uint (body, RECORD_PROGRESS_TOTAL, record->progress_total);
     bytes_append_string (body, RECORD_PROGRESS_UNIT, record->progress_unit);
     bytes_append_string (body, RECORD_PROGRESS_MESSAGE, record->progress_message);
+    append_fixed (body, RECORD_DIGEST, record->digest, sizeof (record->digest));
     bytes_append_uint (body, RECORD_OUTCOME, record->outcome);
-    bytes_append_uint (body, RECORD_RESULT_BYTES, record->result_bytes);
-    append_body (body, RECORD_RESULT, record->result);
     bytes_append_string (body, RECORD_RESULT_TYPE, record->result_type);
     bytes_append_sint (body, RECORD_ERROR_CODE, record->error_code);
     bytes_append_string (body, RECORD_ERROR_MESSAGE, record->error_message);
@@ -267,8 +218,8 @@ static void append_state (bytes_t *body, const record_t *record)
 static void append_record (bytes_t *body, const record_t *record)
 {
     bytes_mark_t mark = bytes_open (body, BATCH_RECORDS);
-    append_what (body, record);
-    append_state (body, record);
+    append_columns (body, record);
+    journal_pack_rest (body, record);
     bytes_close (body, mark);
 }
 
@@ -357,7 +308,7 @@ static buf_t *body_from (const ProtobufCBinaryData *from)
     return from->len == 0 ? NULL : buf_new (from->data, from->len);
 }
 
-static void unpack_what (record_t *to, const Journal__Record *from)
+static void unpack_columns (record_t *to, label_t *labels, const Journal__Record *from)
 {
     to->number = (int64_t) from->number;
     id_from_bytes (&to->id, from->id.data, from->id.len);
@@ -365,38 +316,43 @@ static void unpack_what (record_t *to, const Journal__Record *from)
     to->owner = from->owner;
     to->queue = from->queue;
     to->session = from->session;
+    to->dedup_key = from->dedup_key;
+    for (size_t i = 0; i < from->n_labels; i++)
+        labels[i] = (label_t){from->labels[i]->key, from->labels[i]->value};
+    to->labels = labels;
+    to->labels_count = from->n_labels;
+    to->status = (tmq_status_t) from->status;
+    to->created_at = (int64_t) from->created_at;
+    to->expires_at = (int64_t) from->expires_at;
+    to->last_seq = from->last_seq;
+    to->leased = from->leased;
+    to->payload_bytes = from->payload_bytes;
+    to->payload = body_from (&from->payload);
+    to->result_bytes = from->result_bytes;
+    to->result = body_from (&from->result);
+}
+
+static void unpack_rest (record_t *to, const Journal__Record *from)
+{
     to->method = from->method;
     to->content_type = from->content_type;
-    to->dedup_key = from->dedup_key;
     to->meta = from->meta;
+    to->status_message = from->status_message;
     to->priority = (uint8_t) from->priority;
-    to->created_at = (int64_t) from->created_at;
+    to->dead = from->dead;
+    to->updated_at = (int64_t) from->updated_at;
+    to->started_at = (int64_t) from->started_at;
+    to->finished_at = (int64_t) from->finished_at;
     to->not_before = (int64_t) from->not_before;
     to->ttl_ms = (int64_t) from->ttl_ms;
     to->poll_interval_ms = from->poll_interval_ms;
     to->lease_ms = from->lease_ms;
     to->backoff_ms = from->backoff_ms;
     to->max_attempts = from->max_attempts;
-    fixed_to (to->digest, sizeof (to->digest), &from->digest);
-    to->payload_bytes = from->payload_bytes;
-    to->payload = body_from (&from->payload);
-}
-
-static void unpack_state (record_t *to, const Journal__Record *from)
-{
-    to->status = (tmq_status_t) from->status;
-    to->status_message = from->status_message;
-    to->dead = from->dead;
-    to->updated_at = (int64_t) from->updated_at;
-    to->started_at = (int64_t) from->started_at;
-    to->finished_at = (int64_t) from->finished_at;
-    to->expires_at = (int64_t) from->expires_at;
     to->attempt = from->attempt;
     to->failures = from->failures;
     to->returns = from->returns;
     to->version = from->record_version;
-    to->last_seq = from->last_seq;
-    to->leased = from->leased;
     to->lease_started = from->lease_started;
     fixed_to (to->secret, sizeof (to->secret), &from->secret);
     fixed_to (to->worker_id, sizeof (to->worker_id), &from->worker_id);
@@ -406,25 +362,30 @@ static void unpack_state (record_t *to, const Journal__Record *from)
     to->progress_total = from->progress_total;
     to->progress_unit = from->progress_unit;
     to->progress_message = from->progress_message;
+    fixed_to (to->digest, sizeof (to->digest), &from->digest);
     to->outcome = (tmq_outcome_kind_t) from->outcome;
-    to->result_bytes = from->result_bytes;
-    to->result = body_from (&from->result);
     to->result_type = from->result_type;
     to->error_code = from->error_code;
     to->error_message = from->error_message;
     to->error_data = from->error_data;
 }
 
+bool journal_unpack_rest (record_t *to, arena_t *arena, const uint8_t *bytes, size_t length)
+{
+    codec_report_t report;
+    const ProtobufCMessage *packed =
+        decode_message (&report, arena, &journal__record__descriptor, bytes, length);
+    if (packed != NULL)
+        unpack_rest (to, (const Journal__Record *) packed);
+    return packed != NULL;
+}
+
 static record_t *unpack_record (const Journal__Record *from)
 {
     record_t record = {0};
-    unpack_what (&record, from);
-    unpack_state (&record, from);
     label_t *labels = memory_alloc (from->n_labels * sizeof (label_t));
-    for (size_t i = 0; i < from->n_labels; i++)
-        labels[i] = (label_t){from->labels[i]->key, from->labels[i]->value};
-    record.labels = labels;
-    record.labels_count = from->n_labels;
+    unpack_columns (&record, labels, from);
+    unpack_rest (&record, from);
     record_t *copy = record_new (&record);
     buf_drop (record.payload);
     buf_drop (record.result);

@@ -2,10 +2,12 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* A commit batch as the body of a row of journal.db: journal.proto, packed. */
+/* journal.proto, packed: a commit batch as the body of a row of journal.db, and what has no column
+ * of its own in a row of table task. */
 #ifndef TASKMQ_STORE_JOURNAL_CODEC_H
 #define TASKMQ_STORE_JOURNAL_CODEC_H
 
+#include "arena.h"
 #include "bytes.h"
 #include "core/record.h"
 
@@ -21,5 +23,10 @@ void journal_encode (bytes_t *body, const journal_head_t *head, const batch_t *b
 /* The batch belongs to the caller. NULL when the bytes are damaged or of a newer format; *newer
  * tells which. */
 batch_t *journal_decode (const uint8_t *body, size_t body_bytes, journal_head_t *head, bool *newer);
+
+/* Appends the fields of a record that table task has no columns for. */
+void journal_pack_rest (bytes_t *body, const record_t *record);
+/* Sets the same fields; texts lie in the arena. False when the bytes are damaged. */
+bool journal_unpack_rest (record_t *to, arena_t *arena, const uint8_t *bytes, size_t length);
 
 #endif

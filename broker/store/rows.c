@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/journal_codec.h"
+
 enum { LABELS, BODY };
 
 const char *const ROW_TEXTS[ROW_STATEMENTS] = {
@@ -21,20 +23,10 @@ static void bind_number (sqlite3_stmt *statement, row_column_t column, int64_t v
     sqlite3_bind_int64 (statement, (int) column + 1, value);
 }
 
-static void bind_text (sqlite3_stmt *statement, row_column_t column, const char *text)
-{
-    sql_bind_text (statement, (int) column + 1, text);
-}
-
-/* All zero is "not given" and stored as NULL. */
-static void bind_fixed (sqlite3_stmt *statement, row_column_t column, const uint8_t *bytes,
+static void bind_bytes (sqlite3_stmt *statement, row_column_t column, const uint8_t *bytes,
                         size_t size)
 {
-    static const uint8_t ZERO[32];
-    if (memcmp (bytes, ZERO, size) == 0)
-        sqlite3_bind_null (statement, (int) column + 1);
-    else
-        sqlite3_bind_blob (statement, (int) column + 1, bytes, (int) size, SQLITE_STATIC);
+    sqlite3_bind_blob (statement, (int) column + 1, bytes, (int) size, SQLITE_STATIC);
 }
 
 static void bind_inline (sqlite3_stmt *statement, row_column_t column, const buf_t *body)
@@ -43,72 +35,32 @@ static void bind_inline (sqlite3_stmt *statement, row_column_t column, const buf
                    buf_length (body) <= ROW_BODY_INLINE_MAX ? body : NULL);
 }
 
-static void bind_what (sqlite3_stmt *statement, const record_t *record, const row_names_t *names)
+void row_bind (sqlite3_stmt *statement, const record_t *record, const row_names_t *names,
+               const buf_t *payload, const buf_t *result, bytes_t *rest)
 {
+    bytes_clear (rest);
+    journal_pack_rest (rest, record);
+    if (rest->failed)
+        abort (); /* as all of the store: what was committed must be written */
     bind_number (statement, ROW_NUMBER, record->number);
     bind_number (statement, ROW_NS, names->ns);
-    sqlite3_bind_blob (statement, ROW_ID + 1, record->id.bytes, sizeof (record->id.bytes),
-                       SQLITE_STATIC);
+    bind_bytes (statement, ROW_ID, record->id.bytes, sizeof (record->id.bytes));
     bind_number (statement, ROW_OWNER, names->owner);
     bind_number (statement, ROW_QUEUE, names->queue);
     if (names->session == 0)
         sqlite3_bind_null (statement, ROW_SESSION + 1);
     else
         bind_number (statement, ROW_SESSION, names->session);
-    bind_number (statement, ROW_CREATED_AT, record->created_at);
-    bind_number (statement, ROW_PRIORITY, record->priority);
-    bind_number (statement, ROW_NOT_BEFORE, record->not_before);
-    bind_number (statement, ROW_TTL_MS, record->ttl_ms);
-    bind_number (statement, ROW_POLL_INTERVAL_MS, record->poll_interval_ms);
-    bind_number (statement, ROW_LEASE_MS, record->lease_ms);
-    bind_number (statement, ROW_BACKOFF_MS, record->backoff_ms);
-    bind_number (statement, ROW_MAX_ATTEMPTS, record->max_attempts);
-    bind_fixed (statement, ROW_DIGEST, record->digest, sizeof (record->digest));
-    bind_text (statement, ROW_METHOD, record->method);
-    bind_text (statement, ROW_CONTENT_TYPE, record->content_type);
-    bind_text (statement, ROW_DEDUP_KEY, record->dedup_key);
-    bind_text (statement, ROW_META, record->meta);
-    bind_number (statement, ROW_LABELS, (int64_t) record->labels_count);
-    bind_number (statement, ROW_PAYLOAD_BYTES, record->payload_bytes);
-}
-
-static void bind_state (sqlite3_stmt *statement, const record_t *record)
-{
     bind_number (statement, ROW_STATUS, record->status);
+    bind_number (statement, ROW_CREATED_AT, record->created_at);
     bind_number (statement, ROW_EXPIRES_AT, record->expires_at);
     bind_number (statement, ROW_LEASED, record->leased);
     bind_number (statement, ROW_LAST_EVENT, (int64_t) record->last_seq);
-    bind_number (statement, ROW_DEAD, record->dead);
-    bind_number (statement, ROW_UPDATED_AT, record->updated_at);
-    bind_number (statement, ROW_STARTED_AT, record->started_at);
-    bind_number (statement, ROW_FINISHED_AT, record->finished_at);
-    bind_number (statement, ROW_ATTEMPT, record->attempt);
-    bind_number (statement, ROW_FAILURES, record->failures);
-    bind_number (statement, ROW_RETURNS, record->returns);
-    bind_number (statement, ROW_VERSION, (int64_t) record->version);
-    bind_number (statement, ROW_LEASE_STARTED, record->lease_started);
-    bind_fixed (statement, ROW_SECRET, record->secret, sizeof (record->secret));
-    bind_fixed (statement, ROW_WORKER_ID, record->worker_id, sizeof (record->worker_id));
-    bind_fixed (statement, ROW_REQUEST_ID, record->request_id, sizeof (record->request_id));
-    bind_text (statement, ROW_WORKER, record->worker);
-    bind_text (statement, ROW_STATUS_MESSAGE, record->status_message);
-    bind_number (statement, ROW_PROGRESS_DONE, (int64_t) record->progress_done);
-    bind_number (statement, ROW_PROGRESS_TOTAL, (int64_t) record->progress_total);
-    bind_text (statement, ROW_PROGRESS_UNIT, record->progress_unit);
-    bind_text (statement, ROW_PROGRESS_MESSAGE, record->progress_message);
-    bind_number (statement, ROW_OUTCOME, record->outcome);
-    bind_number (statement, ROW_ERROR_CODE, record->error_code);
-    bind_text (statement, ROW_ERROR_MESSAGE, record->error_message);
-    bind_text (statement, ROW_ERROR_DATA, record->error_data);
-    bind_text (statement, ROW_RESULT_TYPE, record->result_type);
+    sql_bind_text (statement, ROW_DEDUP_KEY + 1, record->dedup_key);
+    bind_number (statement, ROW_LABELS, (int64_t) record->labels_count);
+    bind_number (statement, ROW_PAYLOAD_BYTES, record->payload_bytes);
     bind_number (statement, ROW_RESULT_BYTES, record->result_bytes);
-}
-
-void row_bind (sqlite3_stmt *statement, const record_t *record, const row_names_t *names,
-               const buf_t *payload, const buf_t *result)
-{
-    bind_what (statement, record, names);
-    bind_state (statement, record);
+    bind_bytes (statement, ROW_REST, rest->data, rest->length);
     bind_inline (statement, ROW_PAYLOAD, payload);
     bind_inline (statement, ROW_RESULT, result);
 }
@@ -125,61 +77,36 @@ static uint32_t small_of (sqlite3_stmt *row, row_column_t column)
     return (uint32_t) sqlite3_column_int64 (row, (int) column);
 }
 
-static const char *text_of (sqlite3_stmt *row, row_column_t column)
+static store_code_t row_damaged (sqlite3_stmt *row, const char *what, store_error_t *error)
 {
-    return sql_column_text (row, (int) column);
+    return store_fail (error, STORE_ERROR_CORRUPT, "%s: %s of task %lld",
+                       sqlite3_db_filename (sqlite3_db_handle (row), "main"), what,
+                       (long long) number_of (row, ROW_NUMBER));
 }
 
-static void read_what (sqlite3_stmt *row, record_t *record)
+static void read_columns (sqlite3_stmt *row, record_t *record)
 {
     record->number = number_of (row, ROW_NUMBER);
     sql_column_bytes (row, ROW_ID, record->id.bytes, sizeof (record->id.bytes));
-    record->created_at = number_of (row, ROW_CREATED_AT);
-    record->priority = (uint8_t) small_of (row, ROW_PRIORITY);
-    record->not_before = number_of (row, ROW_NOT_BEFORE);
-    record->ttl_ms = number_of (row, ROW_TTL_MS);
-    record->poll_interval_ms = small_of (row, ROW_POLL_INTERVAL_MS);
-    record->lease_ms = small_of (row, ROW_LEASE_MS);
-    record->backoff_ms = small_of (row, ROW_BACKOFF_MS);
-    record->max_attempts = small_of (row, ROW_MAX_ATTEMPTS);
-    sql_column_bytes (row, ROW_DIGEST, record->digest, sizeof (record->digest));
-    record->method = text_of (row, ROW_METHOD);
-    record->content_type = text_of (row, ROW_CONTENT_TYPE);
-    record->dedup_key = text_of (row, ROW_DEDUP_KEY);
-    record->meta = text_of (row, ROW_META);
-    record->payload_bytes = small_of (row, ROW_PAYLOAD_BYTES);
-}
-
-static void read_state (sqlite3_stmt *row, record_t *record)
-{
     record->status = (tmq_status_t) small_of (row, ROW_STATUS);
+    record->created_at = number_of (row, ROW_CREATED_AT);
     record->expires_at = number_of (row, ROW_EXPIRES_AT);
     record->leased = number_of (row, ROW_LEASED) != 0;
     record->last_seq = (uint64_t) number_of (row, ROW_LAST_EVENT);
-    record->dead = number_of (row, ROW_DEAD) != 0;
-    record->updated_at = number_of (row, ROW_UPDATED_AT);
-    record->started_at = number_of (row, ROW_STARTED_AT);
-    record->finished_at = number_of (row, ROW_FINISHED_AT);
-    record->attempt = small_of (row, ROW_ATTEMPT);
-    record->failures = small_of (row, ROW_FAILURES);
-    record->returns = small_of (row, ROW_RETURNS);
-    record->version = (uint64_t) number_of (row, ROW_VERSION);
-    record->lease_started = number_of (row, ROW_LEASE_STARTED) != 0;
-    sql_column_bytes (row, ROW_SECRET, record->secret, sizeof (record->secret));
-    sql_column_bytes (row, ROW_WORKER_ID, record->worker_id, sizeof (record->worker_id));
-    sql_column_bytes (row, ROW_REQUEST_ID, record->request_id, sizeof (record->request_id));
-    record->worker = text_of (row, ROW_WORKER);
-    record->status_message = text_of (row, ROW_STATUS_MESSAGE);
-    record->progress_done = (uint64_t) number_of (row, ROW_PROGRESS_DONE);
-    record->progress_total = (uint64_t) number_of (row, ROW_PROGRESS_TOTAL);
-    record->progress_unit = text_of (row, ROW_PROGRESS_UNIT);
-    record->progress_message = text_of (row, ROW_PROGRESS_MESSAGE);
-    record->outcome = (tmq_outcome_kind_t) small_of (row, ROW_OUTCOME);
-    record->error_code = (int32_t) number_of (row, ROW_ERROR_CODE);
-    record->error_message = text_of (row, ROW_ERROR_MESSAGE);
-    record->error_data = text_of (row, ROW_ERROR_DATA);
-    record->result_type = text_of (row, ROW_RESULT_TYPE);
+    record->dedup_key = sql_column_text (row, ROW_DEDUP_KEY);
+    record->payload_bytes = small_of (row, ROW_PAYLOAD_BYTES);
     record->result_bytes = small_of (row, ROW_RESULT_BYTES);
+}
+
+static store_code_t read_rest (arena_t *arena, sqlite3_stmt *row, record_t *record,
+                               store_error_t *error)
+{
+    const uint8_t *bytes = sqlite3_column_blob (row, ROW_REST);
+    size_t length = (size_t) sqlite3_column_bytes (row, ROW_REST);
+    arena_reset (arena);
+    if (journal_unpack_rest (record, arena, bytes, length))
+        return STORE_OK;
+    return row_damaged (row, "the packed fields are damaged", error);
 }
 
 static store_code_t read_names (names_t *names, sqlite3_stmt *row, record_t *record,
@@ -228,9 +155,7 @@ static store_code_t read_body (const row_reader_t *reader, sqlite3_stmt *row, ro
         return STORE_OK;
     buf_drop (*out);
     *out = NULL;
-    return store_fail (error, STORE_ERROR_CORRUPT, "%s: a body of task %lld is not as long as said",
-                       sqlite3_db_filename (sqlite3_db_handle (row), "main"),
-                       (long long) number_of (row, ROW_NUMBER));
+    return row_damaged (row, "a body is not as long as said", error);
 }
 
 /* The statement stays at its last row until record_new has copied the texts: so each label is
@@ -269,9 +194,7 @@ static store_code_t read_labels (const row_reader_t *reader, sqlite3_stmt *row, 
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         code = sql_fail (sqlite3_db_handle (statement), "labels cannot be read", error);
     else if (labels->count != wanted)
-        code = store_fail (error, STORE_ERROR_CORRUPT, "%s: labels of task %lld are missing",
-                           sqlite3_db_filename (sqlite3_db_handle (row), "main"),
-                           (long long) number_of (row, ROW_NUMBER));
+        code = row_damaged (row, "labels are missing", error);
     sqlite3_reset (statement);
     return code;
 }
@@ -281,9 +204,10 @@ store_code_t row_read (const row_reader_t *reader, sqlite3_stmt *row, bool bodie
 {
     record_t record = {0};
     labels_t labels;
-    read_what (row, &record);
-    read_state (row, &record);
-    store_code_t code = read_names (reader->names, row, &record, error);
+    read_columns (row, &record);
+    store_code_t code = read_rest (reader->arena, row, &record, error);
+    if (code == STORE_OK)
+        code = read_names (reader->names, row, &record, error);
     if (code == STORE_OK)
         code = read_labels (reader, row, &labels, error);
     if (code == STORE_OK && bodies)

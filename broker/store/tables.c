@@ -30,27 +30,13 @@ enum statement {
 
 #define TASK_INSERT                                                                                \
     "INSERT INTO task (" ROW_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"     \
-    " ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29,"   \
-    " ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47,"   \
-    " ?48, ?49, ?50, ?51)"
+    " ?12, ?13, ?14, ?15, ?16, ?17, ?18)"
 
 /* Bodies are given once: an image without them leaves the stored ones alone. */
 #define TASK_UPDATE                                                                                \
     " ON CONFLICT (number) DO UPDATE SET queue = excluded.queue, session = excluded.session,"      \
     " status = excluded.status, expires_at = excluded.expires_at, leased = excluded.leased,"       \
-    " last_event = excluded.last_event, priority = excluded.priority, dead = excluded.dead,"       \
-    " updated_at = excluded.updated_at, started_at = excluded.started_at,"                         \
-    " finished_at = excluded.finished_at, not_before = excluded.not_before,"                       \
-    " ttl_ms = excluded.ttl_ms, max_attempts = excluded.max_attempts,"                             \
-    " attempt = excluded.attempt, failures = excluded.failures, returns = excluded.returns,"       \
-    " version = excluded.version, lease_started = excluded.lease_started,"                         \
-    " secret = excluded.secret, worker_id = excluded.worker_id,"                                   \
-    " request_id = excluded.request_id, worker = excluded.worker,"                                 \
-    " status_message = excluded.status_message, progress_done = excluded.progress_done,"           \
-    " progress_total = excluded.progress_total, progress_unit = excluded.progress_unit,"           \
-    " progress_message = excluded.progress_message, outcome = excluded.outcome,"                   \
-    " error_code = excluded.error_code, error_message = excluded.error_message,"                   \
-    " error_data = excluded.error_data, result_type = excluded.result_type,"                       \
+    " last_event = excluded.last_event, rest = excluded.rest,"                                     \
     " payload_bytes = excluded.payload_bytes, result_bytes = excluded.result_bytes,"               \
     " payload = coalesce (excluded.payload, payload),"                                             \
     " result = CASE excluded.result_bytes WHEN 0 THEN NULL"                                        \
@@ -80,7 +66,7 @@ static const char *const TEXTS[STATEMENTS] = {
 };
 
 enum {
-    FRAME_BYTES = 4096 + 24,
+    FRAME_HEADER_BYTES = 24,         /* of the write-ahead log, before each page */
     WAL_BYTES_MAX = 16 * 1024 * 1024 /* A18 */
 };
 
@@ -90,8 +76,10 @@ struct tables {
     sqlite3_stmt *statements[STATEMENTS];
     names_t names;
     retention_t retention;
+    bytes_t rest;         /* of the row being written */
     tables_meta_t stored; /* as committed */
     tables_meta_t meta;   /* with the changes of the open transaction */
+    uint64_t page_bytes;
     uint64_t wal_bytes;
 };
 
@@ -99,7 +87,8 @@ static int tables_wal_hook (void *context, sqlite3 *db, const char *name, int fr
 {
     (void) db;
     (void) name;
-    ((tables_t *) context)->wal_bytes = (uint64_t) frames * FRAME_BYTES;
+    tables_t *self = context;
+    self->wal_bytes = (uint64_t) frames * (self->page_bytes + FRAME_HEADER_BYTES);
     return SQLITE_OK;
 }
 
@@ -137,7 +126,11 @@ store_code_t tables_open (tables_t **out, const store_options_t *options, gate_t
     tables_t *self = memory_zero (1, sizeof (*self));
     bool created;
     self->gate = gate;
+    int64_t page_bytes = 0;
     store_code_t code = schema_open_tables (&self->db, options, &created, error);
+    if (code == STORE_OK)
+        code = sql_number (self->db, "PRAGMA page_size", &page_bytes, error);
+    self->page_bytes = (uint64_t) page_bytes;
     if (code == STORE_OK)
         code = sql_run (self->db, "PRAGMA cache_size = -65536", error);
     if (code == STORE_OK)
@@ -167,6 +160,7 @@ void tables_free (tables_t **self_p)
     retention_close (&self->retention);
     sql_finalize (self->statements, STATEMENTS);
     sql_close (&self->db);
+    bytes_free (&self->rest);
     free (self);
 }
 
@@ -278,7 +272,7 @@ static store_code_t write_row (tables_t *self, const image_t *image, store_error
         return code;
     bool is_new = record->number > self->meta.last_number;
     sqlite3_stmt *statement = self->statements[is_new ? TASK_NEW : TASK];
-    row_bind (statement, record, &names, image->payload, image->result);
+    row_bind (statement, record, &names, image->payload, image->result, &self->rest);
     if (is_new)
         self->meta.last_number = record->number;
     else /* an update leaves the last inserted row id alone: so new rows are told from old ones */

@@ -25,7 +25,9 @@ static int64_t now_us (void)
 store_code_t view_open (view_t *self, const char *directory, gate_t *gate, const char *const *texts,
                         size_t count, store_error_t *error)
 {
-    *self = (view_t){.gate = gate};
+    *self = (view_t){.gate = gate, .arena = arena_new (ROW_UNPACKED_MAX)};
+    if (self->arena == NULL)
+        abort ();
     const char *begin = BEGIN;
     const char *commit = COMMIT;
     gate_enter (gate); /* preparing reads the schema */
@@ -57,6 +59,7 @@ void view_close (view_t *self)
     sql_finalize (&self->begin, 1);
     sql_finalize (&self->commit, 1);
     free (self->statements);
+    arena_free (self->arena);
     sql_close (&self->db);
     *self = (view_t){0};
 }
@@ -105,6 +108,6 @@ store_code_t view_step (view_t *self, sqlite3_stmt *statement, bool *row, store_
 store_code_t view_record (view_t *self, sqlite3_stmt *row, bool bodies, record_t **out,
                           store_error_t *error)
 {
-    row_reader_t reader = {&self->names, self->row_statements};
+    row_reader_t reader = {&self->names, self->row_statements, self->arena};
     return row_read (&reader, row, bodies, out, error);
 }

@@ -19,6 +19,7 @@ typedef struct view {
     sqlite3_stmt *begin;
     sqlite3_stmt *commit;
     names_t names;
+    arena_t *arena; /* for the row being read */
     int64_t page_end_us;
 } view_t;
 

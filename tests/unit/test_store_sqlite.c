@@ -396,11 +396,12 @@ static void damage_is_found_and_not_touched (void **state)
     struct stat status;
     assert_int_equal (stat (path, &status), 0);
     unsigned found = 0;
-    for (off_t page = 1; page < status.st_size / 4096; page++) {
+    off_t page_bytes = (off_t) ask_sql (f, "taskmq.db", "PRAGMA page_size");
+    for (off_t at = page_bytes; at < status.st_size; at += page_bytes) {
         static const char GARBAGE[512] = "garbage";
         copy_file (f, "good.db", "taskmq.db");
         int fd = open (path, O_WRONLY);
-        assert_int_equal (pwrite (fd, GARBAGE, sizeof (GARBAGE), page * 4096), sizeof (GARBAGE));
+        assert_int_equal (pwrite (fd, GARBAGE, sizeof (GARBAGE), at), sizeof (GARBAGE));
         close (fd);
         store_error_t error = {STORE_OK, ""};
         boot_t boot;
@@ -413,7 +414,7 @@ static void damage_is_found_and_not_touched (void **state)
         found++;
         char bytes[512];
         fd = open (path, O_RDONLY);
-        assert_int_equal (pread (fd, bytes, sizeof (bytes), page * 4096), sizeof (bytes));
+        assert_int_equal (pread (fd, bytes, sizeof (bytes), at), sizeof (bytes));
         close (fd);
         assert_memory_equal (bytes, GARBAGE, sizeof (GARBAGE));
     }
@@ -424,6 +425,33 @@ static void damage_is_found_and_not_touched (void **state)
     copy_file (f, "good.db", "taskmq.db");
     fixture_open (f);
     assert_int_equal (f->boot.tasks, 500);
+}
+
+/* Files made by an earlier build have smaller pages. */
+static void another_page_size_is_kept (void **state)
+{
+    fixture_t *f = *state;
+    char path[160];
+    fixture_submit (f, 1, 10);
+    fixture_close (f);
+    run_sql (f, "taskmq.db",
+             "PRAGMA journal_mode = DELETE; PRAGMA page_size = 4096; VACUUM;"
+             "PRAGMA journal_mode = WAL");
+    assert_int_equal (ask_sql (f, "taskmq.db", "PRAGMA page_size"), 4096);
+    fixture_open (f);
+    assert_int_equal (f->boot.tasks, 10);
+    fixture_submit (f, 11, 2000);
+    fixture_settle (f);
+    tmq_id_t id = test_id (5);
+    record_t *record = fixture_load (f, "default", &id);
+    assert_non_null (record);
+    record_free (record);
+    fixture_close (f);
+    assert_int_equal (ask_sql (f, "taskmq.db", "PRAGMA page_size"), 4096);
+    path_of (f, "taskmq.db-wal", path);
+    assert_int_equal (access (path, F_OK), -1);
+    fixture_open (f);
+    assert_int_equal (f->boot.tasks, 2000);
 }
 
 /* Leaves the files as a kill would: a child commits and ends without closing. */
@@ -648,6 +676,7 @@ int main (void)
         TEST (a_newer_schema_is_refused),
         TEST (a_directory_that_cannot_be_used_is_named),
         TEST (damage_is_found_and_not_touched),
+        TEST (another_page_size_is_kept),
         TEST (a_journal_belongs_to_its_tables),
         TEST (a_journal_that_was_replayed_is_not_replayed_again),
         TEST (the_log_is_bounded_under_readers),
