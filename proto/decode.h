@@ -3,8 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* The decoder behind codec.h: bytes that nobody has checked yet become a message of protobuf-c's
- * generated types, in one pass and in an arena. Beside codec.c it serves the store, which packs some
- * of its columns. */
+ * generated types, in one pass and in an arena. Beside codec.c it serves the store, which packs
+ * some of its columns. */
 #ifndef TASKMQ_PROTO_DECODE_H
 #define TASKMQ_PROTO_DECODE_H
 
