@@ -257,7 +257,8 @@ void change_return (engine_t *self, task_t *task, task_input_t input, int64_t de
 void change_lose (engine_t *self, task_t *task, const char *why)
 {
     cause_t cause = {.message = why};
-    if (self->config.planted_bug == ENGINE_BUG_LEASE_NEVER_ENDS)
+    /* A worker whose leases are being dropped is kept: that loop would not end. */
+    if (self->config.planted_bug == ENGINE_BUG_LEASE_NEVER_ENDS && !task->detail->holder->kept)
         return;
     self->counts.leases_lost++;
     if (task->detail->holder->link != NULL)

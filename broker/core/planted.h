@@ -21,7 +21,8 @@
     X (10, EVICTED_EARLY, "a task leaves memory when durable, before it is written back (A11)")    \
     X (11, ATTEMPT_REUSED, "a task that comes back keeps its attempt number (S3)")                 \
     X (12, REPEAT_NOT_SEEN, "a repeated completion is refused as stale (A35)")                     \
-    X (13, GONE_FORGOTTEN, "an id that left memory is taken for a new one (S17)")
+    X (13, GONE_FORGOTTEN, "an id that left memory is taken for a new one (S17)")                  \
+    X (14, HINT_FORGOTTEN, "a refused answer ends the link, and its workers' leases stay (A39)")
 
 enum {
     ENGINE_BUG_NONE = 0,

@@ -321,8 +321,12 @@ void engine_output_failed (engine_t *self, const output_t *output, now_t now)
         if (item->kind == ITEM_ASSIGNMENT)
             queue_again (self, link, item);
     }
-    if (reply_lost && !link->dead)
-        link_lose (self, link);
+    if (reply_lost && !link->dead) {
+        if (self->config.planted_bug == ENGINE_BUG_HINT_FORGOTTEN)
+            link_close (self, link);
+        else
+            link_lose (self, link);
+    }
     release_forget_left (self);
     dispatch_run (self);
 }

@@ -94,6 +94,15 @@ static void forget_reads (broker_t *broker)
     }
 }
 
+/* The engine knows no links any more, so no end of one gives anything back. */
+static void links_forgotten (world_t *world)
+{
+    check_gone_forget_all (world);
+    for (wire_t *link = world->links; link != NULL; link = link->next) {
+        link->registered = false;
+    }
+}
+
 void broker_crash (world_t *world)
 {
     broker_t *broker = &world->broker;
@@ -102,6 +111,7 @@ void broker_crash (world_t *world)
     }
     sim_log (world, "broker crashes");
     broker->crashes++;
+    links_forgotten (world);
     engine_free (broker->engine);
     broker->engine = NULL;
     if (broker->batch != NULL) {
@@ -146,6 +156,7 @@ static void commit_failed (world_t *world)
     broker_t *broker = &world->broker;
     sim_log (world, "commit %llu finds no space", (unsigned long long) broker->batch->no);
     broker->resets++;
+    links_forgotten (world);
     batch_free (broker->batch);
     broker->batch = NULL;
     broker->durable = 0;
@@ -363,6 +374,7 @@ void broker_step (world_t *world)
     }
     if (sim_fault (world, world->options.broker_freeze)) {
         broker->frozen_until = world->mono_ms + rng_between (&world->rng, 100, 15000);
+        check_gone_forget_all (world);
         sim_log (world, "broker freezes until %lld", (long long) broker->frozen_until);
         return;
     }

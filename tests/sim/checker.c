@@ -11,6 +11,8 @@
 #include "ids.h"
 #include "sim.h"
 
+enum { GIVEN_BACK_MS = 2000 }; /* from the end of the grace to a durable change, at most */
+
 static uint32_t index_of (const known_t *task)
 {
     return model_index (task->id.bytes);
@@ -446,6 +448,57 @@ static void check_lease_lost (world_t *world, const Taskmq__Event *event)
     if (away && last->attempt == event->attempt && last->at_ms < started_ms) {
         sim_fail (world, "S13: attempt %u of task %u is lost %lld ms after a restart",
                   event->attempt, index_of (task), (long long) (world->mono_ms - started_ms));
+    }
+}
+
+/* A39: the hint that a connection ended gives the leases of its worker back after the grace, in
+ * whatever order hint and refused outputs come. Only the newest connection counts, and only if the
+ * worker knows that it is registered there: else its leases may stand with another one. */
+void check_gone (const wire_t *link)
+{
+    client_t *client = link->client;
+    world_t *world = client->world;
+    bool counts = client->actor == &worker_actor && link->registered &&
+                  link->peer == client->newest && world->mono_ms >= world->broker.frozen_until;
+    if (counts) {
+        memcpy (client->gone_id, worker_id (client), sizeof client->gone_id);
+        client->gone_due_ms = world->mono_ms + TMQ_GONE_GRACE_MS + GIVEN_BACK_MS;
+    }
+}
+
+void check_gone_forget (client_t *client)
+{
+    client->gone_due_ms = 0;
+}
+
+void check_gone_forget_all (world_t *world)
+{
+    for (uint32_t i = 0; i < world->clients_count; i++) {
+        check_gone_forget (&world->clients[i]);
+    }
+}
+
+static bool holds (const uint8_t id[16], const record_t *record)
+{
+    return record != NULL && record->leased && memcmp (record->worker_id, id, 16) == 0;
+}
+
+void check_given_back (world_t *world)
+{
+    for (uint32_t i = 0; i < world->clients_count; i++) {
+        client_t *client = &world->clients[i];
+        if (client->gone_due_ms == 0 || world->mono_ms < client->gone_due_ms) {
+            continue;
+        }
+        for (uint32_t k = 0; k < world->tasks_count; k++) {
+            if (holds (client->gone_id, world->model->durable.rows[k].record)) {
+                sim_fail (world,
+                          "A39: worker %u is gone, its connection's end was told, and it"
+                          " still holds task %u",
+                          i, k);
+            }
+        }
+        check_gone_forget (client);
     }
 }
 

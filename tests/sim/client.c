@@ -10,8 +10,9 @@
 #include "sim.h"
 
 enum {
-    RETRY_MS = 8000, /* a request without an answer is repeated then */
-    SILENT_MS = 7000 /* a broker that was not heard for this long is gone */
+    RETRY_MS = 8000,  /* a request without an answer is repeated then */
+    SILENT_MS = 7000, /* a broker that was not heard for this long is gone */
+    AWAY_MS_MAX = 20000
 };
 
 void client_init (world_t *world, const actor_t *actor, const char *ns, const char *identity)
@@ -182,6 +183,7 @@ static void hello (client_t *client)
     request.op_case = TASKMQ__REQUEST__OP_HELLO;
     request.hello = &hello;
     forget_positional (client);
+    client->link->registered = false;
     client->status = CLIENT_HELLO;
     client->heard_ms = client->world->mono_ms;
     client_request (client, &request, NULL, 0);
@@ -228,7 +230,7 @@ static void welcomed (client_t *client, const Taskmq__Welcome *welcome)
     }
 }
 
-void client_crash (client_t *client, int64_t back_after_ms)
+void client_crash (client_t *client)
 {
     sim_log (client->world, "client %u (%s) crashes", client->index, client->actor->name);
     if (client->link != NULL) {
@@ -241,7 +243,9 @@ void client_crash (client_t *client, int64_t back_after_ms)
     if (client->actor->stop != NULL) {
         client->actor->stop (client);
     }
-    client->wake_ms = client->world->mono_ms + back_after_ms;
+    client->wake_ms = client->world->mono_ms + rng_between (&client->world->rng, 10, AWAY_MS_MAX);
+    /* The others must do its work. */
+    client->gone_for_good = client->actor == &worker_actor && rng_chance (&client->world->rng, 300);
 }
 
 void client_free (client_t *client)

@@ -52,7 +52,8 @@ typedef struct program {
 /* Which operation an answer belongs to. */
 typedef struct operation {
     known_t *task;
-    uint64_t mark; /* what was known when it was started */
+    uint64_t mark;    /* what was known when it was started */
+    uint32_t attempt; /* whose end it is; 0: of none */
 } operation_t;
 
 static core_target_t target_for (program_t *program, known_t *task)
@@ -292,7 +293,7 @@ static void answer_end (client_t *client, const operation_t *operation,
     world_t *world = client->world;
     for (size_t i = 0; i < program->held_count; i++) {
         held_t *held = &program->held[i];
-        if (held->task != operation->task || !held->ending) {
+        if (held->task != operation->task || held->assignment->attempt != operation->attempt) {
             continue;
         }
         if (completion->op == TMQ_OP_COMPLETE && completion->code == TMQ_OK) {
@@ -419,6 +420,7 @@ static void end_one (client_t *client, held_t *held)
     }
     held->ending = true;
     core_target_t target = target_for (program, held->task);
+    ((operation_t *) target.user)->attempt = held->assignment->attempt;
     int code = core_worker_end (program->worker, op, held->assignment, &outcome, 100, target,
                                 CORE_NEVER, world->mono_ms, NULL);
     if (code != TMQ_OK) {

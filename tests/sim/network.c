@@ -104,6 +104,7 @@ wire_t *wire_open (client_t *client)
     link->client = client;
     link->open_at_client = true;
     link->open_at_broker = true;
+    client->newest = link->peer;
     link->next = world->links;
     world->links = link;
     return link;
@@ -139,7 +140,9 @@ void wire_send_up (wire_t *link, uint8_t *envelope, size_t envelope_bytes, uint8
 bool wire_send_down (wire_t *link, const output_t *output)
 {
     world_t *world = link->client->world;
-    if (!link->open_at_broker || sim_fault (world, world->options.refuse)) {
+    /* The transport may know of an end before or after the broker is told. */
+    bool ended = link->cut && !link->open_at_client && rng_chance (&world->rng, 500);
+    if (!link->open_at_broker || ended || sim_fault (world, world->options.refuse)) {
         link->refused = true;
         return false;
     }
@@ -229,6 +232,7 @@ void network_sweep (world_t *world)
             if (link->broker_is_told && world->broker.engine != NULL) {
                 now_t now = {world->mono_ms, sim_wall_ms (world)};
                 engine_peer_gone (world->broker.engine, link->peer, now);
+                check_gone (link);
                 world->broker.tick_wanted = true;
             }
         }

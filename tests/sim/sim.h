@@ -78,6 +78,7 @@ typedef struct wire {
     int64_t broker_notices_at;
     bool broker_is_told; /* the hint of A39 comes */
     bool refused;        /* the transport refused an output of the broker */
+    bool registered;     /* a worker registered on it and knows that it did */
     packet_queue_t up;
     packet_queue_t down;
     struct wire *next;
@@ -148,6 +149,10 @@ struct client {
     int64_t linked_ms; /* of the last welcome */
     int64_t heartbeat_ms;
     int64_t heard_ms;
+    peer_t newest; /* its last connection */
+    /* A worker whose connection's end was told to the broker, and when its leases must be back. */
+    uint8_t gone_id[16];
+    int64_t gone_due_ms; /* 0: nobody */
 };
 
 /* Broker. */
@@ -221,7 +226,8 @@ struct world {
     rng_t rng;
     int64_t mono_ms;
     int64_t wall_offset_ms;
-    bool faults; /* the safety phase */
+    int64_t wall_latest_ms; /* the wall clock's latest time so far */
+    bool faults;            /* the safety phase */
     bool failed;
     char failure[1024];
     model_t *model;
@@ -288,7 +294,8 @@ void broker_free (world_t *world);
 void client_init (world_t *world, const actor_t *actor, const char *ns, const char *identity);
 void client_step (client_t *client);
 int64_t client_next_ms (const client_t *client);
-void client_crash (client_t *client, int64_t back_after_ms);
+/* It comes back after a while; some workers do not before the liveness phase. */
+void client_crash (client_t *client);
 /* Sends a request and keeps it until it is answered for good. Fills id and request_id of the
  * request; body is copied. Returns what is pending, to set its context. */
 pending_t *client_request (client_t *client, Taskmq__Request *request, const void *body,
@@ -318,6 +325,7 @@ extern const actor_t library_actor;
 /* A new task of the client's namespace and owner; one that was submitted before, or NULL. */
 known_t *submitter_draw_task (client_t *client);
 known_t *submitter_draw_known (client_t *client);
+const uint8_t *worker_id (const client_t *client);
 /* No operation is open and all events are taken. */
 bool library_at_rest (const client_t *client);
 /* True when the auditor has read everything. */
@@ -353,6 +361,13 @@ void check_events (world_t *world, const char *ns, const char *queue, uint64_t l
                    const Taskmq__EventList *list);
 /* One event that the library delivered after `last`. */
 void check_event (world_t *world, const char *ns, uint64_t last, const tmq_event_t *event);
+/* A connection ended and the broker was told so (A39). */
+void check_gone (const wire_t *link);
+/* The worker may have come back, or the broker forgot what it was told: nothing is expected. */
+void check_gone_forget (client_t *client);
+void check_gone_forget_all (world_t *world);
+/* What workers that are gone held has been given back; called once per virtual second. */
+void check_given_back (world_t *world);
 /* A batch that is about to become durable. */
 void check_batch (world_t *world, const batch_t *batch);
 /* Rules that hold in what is durable, at any time. */

@@ -119,6 +119,9 @@ static void worker_stop (client_t *client)
 static void worker_linked (client_t *client)
 {
     worker_t *worker = client->state;
+    if (memcmp (client->gone_id, worker->id, sizeof worker->id) == 0) {
+        check_gone_forget (client);
+    }
     Taskmq__Register reg = TASKMQ__REGISTER__INIT;
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     Taskmq__Lease leases[HOLDS_MAX];
@@ -141,6 +144,12 @@ static void worker_linked (client_t *client)
     request.register_ = &reg;
     worker->registered = false;
     client_request (client, &request, NULL, 0);
+}
+
+const uint8_t *worker_id (const client_t *client)
+{
+    const worker_t *worker = client->state;
+    return worker->id;
 }
 
 /* What the broker says about a lease: at registration and at renewals. */
@@ -406,6 +415,10 @@ static void worker_tick (client_t *client)
         }
         send_credit (client);
     }
+    /* Also in the middle of it, when answers are on their way. */
+    if (client->pending != NULL && sim_fault (world, world->options.client_crash / 10)) {
+        client_crash (client);
+    }
 }
 
 /* Answers. */
@@ -448,6 +461,7 @@ static void worker_reply (client_t *client, pending_t *pending, const Taskmq__Re
             return;
         }
         worker->registered = true;
+        client->link->registered = true;
         for (size_t i = 0; i < reply->registered->n_leases; i++) {
             lease_state (client, reply->registered->leases[i]);
         }

@@ -12,8 +12,7 @@
 enum {
     WALL_START_DAYS = 20000,      /* some day in 2024 */
     LIVENESS_MS_MAX = 240 * 1000, /* for the longest chain of fresh leases and backoffs */
-    AUDIT_MS_MAX = 60 * 1000,
-    AWAY_MS_MAX = 20000
+    AUDIT_MS_MAX = 60 * 1000
 };
 
 /* Options. */
@@ -99,12 +98,11 @@ bool sim_fault (world_t *world, uint32_t per_mille)
 static void every_second (world_t *world)
 {
     network_faults (world);
+    check_given_back (world);
     for (uint32_t i = 0; i < world->clients_count; i++) {
         client_t *client = &world->clients[i];
         if (client->running && sim_fault (world, world->options.client_crash)) {
-            client_crash (client, rng_between (&world->rng, 10, AWAY_MS_MAX));
-            /* Some workers never come back; the others must do their work. */
-            client->gone_for_good = client->actor == &worker_actor && rng_chance (&world->rng, 300);
+            client_crash (client);
         }
     }
     if (sim_fault (world, world->options.clock_leap)) {
@@ -135,6 +133,9 @@ static bool run (world_t *world, int64_t until_ms, bool (*done) (const world_t *
         if (world->mono_ms >= second_ms) {
             every_second (world);
             second_ms = world->mono_ms + 1000;
+        }
+        if (sim_wall_ms (world) > world->wall_latest_ms) {
+            world->wall_latest_ms = sim_wall_ms (world);
         }
         broker_step (world);
         uint32_t first = rng_below (&world->rng, world->clients_count);
