@@ -155,10 +155,11 @@ struct link {
     int64_t heard;    /* mono ms of its newest message */
     int64_t gone_due; /* end of the grace after the hint; 0: not suspected */
     alarm_t alarm;
-    size_t references; /* held items and reads */
-    node_t ready;      /* items that may leave */
-    size_t notices;    /* … of them */
-    node_t output;     /* in the engine's list of links that have something to send */
+    size_t references;  /* held items and reads */
+    item_t *held_reply; /* newest held item of answers, if any; further ones may join it */
+    node_t ready;       /* items that may leave */
+    size_t notices;     /* … of them */
+    node_t output;      /* in the engine's list of links that have something to send */
     node_t subscriptions;
     size_t subscriptions_count;
     node_t streams; /* subscriptions that have something to send */

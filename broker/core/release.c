@@ -60,10 +60,26 @@ static void make_ready (engine_t *self, item_t *item)
     release_link_ready (self, item->link);
 }
 
+/* Answers of one link that wait for the same batch share an item as far as there is room. */
+static item_t *join_reply (const link_t *link, item_kind_t kind, uint64_t batch,
+                           const bytes_t *packed, const buf_t *body)
+{
+    item_t *item = link->held_reply;
+    if (item == NULL || kind != ITEM_REPLY || body != NULL || item->batch != batch ||
+        packed->length > SPARE_BYTES || item->bytes > SPARE_BYTES - packed->length)
+        return NULL;
+    memcpy (item->packed + item->bytes, packed->data, packed->length);
+    item->bytes += packed->length;
+    return item;
+}
+
 item_t *release_item (engine_t *self, link_t *link, item_kind_t kind, uint64_t batch,
                       const bytes_t *packed, buf_t *body)
 {
     assert (!packed->failed);
+    item_t *joined = join_reply (link, kind, batch, packed, body);
+    if (joined != NULL)
+        return joined;
     item_t *item = item_new (self, packed->length);
     *item = (item_t){.link = link,
                      .batch = batch,
@@ -77,7 +93,18 @@ item_t *release_item (engine_t *self, link_t *link, item_kind_t kind, uint64_t b
     }
     link->references++;
     list_push_back (&self->held, &item->node);
+    if (kind == ITEM_REPLY && body == NULL)
+        link->held_reply = item;
     return item;
+}
+
+/* It is not held any more: nothing joins it. */
+static void unhold (item_t *item)
+{
+    list_remove (&item->node);
+    item->link->references--;
+    if (item->link->held_reply == item)
+        item->link->held_reply = NULL;
 }
 
 void release_durable (engine_t *self)
@@ -86,9 +113,8 @@ void release_durable (engine_t *self)
         item_t *item = LIST_ITEM (node, item_t, node);
         if (item->batch > self->durable)
             break;
-        list_remove (node);
         link_t *link = item->link;
-        link->references--;
+        unhold (item);
         if (link->silenced) {
             item_free (self, item);
             link_free_if_idle (self, link);
@@ -334,12 +360,11 @@ void engine_output_failed (engine_t *self, const output_t *output, now_t now)
 void release_clear (engine_t *self)
 {
     release_forget_left (self);
-    for (node_t *node = list_pop_front (&self->held); node != NULL;
-         node = list_pop_front (&self->held)) {
+    for (node_t *node = list_first (&self->held); node != NULL; node = list_first (&self->held)) {
         item_t *item = LIST_ITEM (node, item_t, node);
         link_t *link = item->link;
+        unhold (item);
         item_free (self, item);
-        link->references--;
         link_free_if_idle (self, link);
     }
     for (node_t *node = list_pop_front (&self->outputs); node != NULL;
