@@ -97,7 +97,7 @@ static const schema_t TABLES = {
     /* A write-back appends to a few pages of each tree: with pages of 4 KiB it costs a microsecond
      * more per task, for the log and the checkpoint write two headers and thrice the inner cells.
      * A file that was made with another size keeps it. */
-    .first = "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA page_size = 16384",
+    .first = "PRAGMA page_size = 16384; PRAGMA auto_vacuum = INCREMENTAL",
     .migrations = TABLES_MIGRATIONS,
     .version = sizeof (TABLES_MIGRATIONS) / sizeof (TABLES_MIGRATIONS[0]),
 };

@@ -434,6 +434,8 @@ static void another_page_size_is_kept (void **state)
     char path[160];
     fixture_submit (f, 1, 10);
     fixture_close (f);
+    assert_int_equal (ask_sql (f, "taskmq.db", "PRAGMA page_size"), 16384);
+    assert_int_equal (ask_sql (f, "taskmq.db", "PRAGMA auto_vacuum"), 2);
     run_sql (f, "taskmq.db",
              "PRAGMA journal_mode = DELETE; PRAGMA page_size = 4096; VACUUM;"
              "PRAGMA journal_mode = WAL");
