@@ -181,7 +181,7 @@ enum {
     TMQ_WAIT_IDS_MAX = 1000,    /* of one wait */
     TMQ_CREDIT_MAX = 1000,      /* assignments a worker may hold */
     TMQ_WORKER_QUEUES_MAX = 64,
-    TMQ_LINK_SUBSCRIPTIONS_MAX = 1000,
+    TMQ_LINK_SUBSCRIPTIONS_MAX = 10000,
     TMQ_LINK_WAITS_MAX = 10000,
     TMQ_SUBSCRIPTION_WINDOW_BYTES = 32 * 1024, /* unacknowledged, per subscription (A42) */
 

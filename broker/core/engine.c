@@ -63,6 +63,7 @@ static void prepare (engine_t *self)
     list_init (&self->held);
     list_init (&self->outputs);
     list_init (&self->left);
+    list_init (&self->left_streams);
     list_init (&self->jobs);
     list_init (&self->ring);
     list_init (&self->starting);
@@ -256,7 +257,8 @@ space_t *space_make (engine_t *self, const char *name)
     space->no = ++self->spaces_made;
     strncpy (space->name, name, TMQ_NAME_LENGTH_MAX);
     list_init (&space->blocks);
-    list_init (&space->subscriptions);
+    list_init (&space->wide);
+    list_init (&space->resting);
     map_insert (&self->spaces, space->hash, space);
     return space;
 }

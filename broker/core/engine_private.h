@@ -16,6 +16,7 @@
  *     submit.c worker.c outcome.c query.c list.c wait.c subscribe.c stats.c   requests by family
  *     ring.c       the newest events in memory, and cutting messages out of them
  *     stream.c     what a subscription is sent
+ *     interest.c   which subscriptions an event concerns
  *     scan.c       packed events and filters
  *     restore.c    start, restart, removal
  *     pack.c       events, tasks and assignments in the wire's form
@@ -273,13 +274,15 @@ typedef struct cut {
     const filter_copy_t *filter;
     uint64_t after_seq;
     uint64_t durable_seq;
-    size_t budget; /* bytes */
-    bool alone;    /* the first event may be larger than the budget */
-    bytes_t list;  /* packed elements so far */
-    buf_t *whole;  /* … or a block as it is */
+    size_t budget;     /* bytes */
+    bool alone;        /* the first event may be larger than the budget */
+    uint64_t stop_seq; /* nothing behind it matches */
+    hint_t hint;       /* nothing before it does */
+    bytes_t list;      /* packed elements so far */
+    buf_t *whole;      /* … or a block as it is */
     uint32_t count;
     uint64_t upto; /* everything up to it was considered */
-    bool full;     /* the budget ended it */
+    bool full;     /* the budget or stop_seq ended it */
 } cut_t;
 void ring_add (engine_t *self, space_t *space, uint64_t batch, uint64_t first_seq, uint32_t count,
                buf_t *list);
@@ -298,13 +301,32 @@ void stream_durable (engine_t *self);
 void stream_wake (engine_t *self, subscription_t *subscription);
 /* Packs the next message of the subscription into the envelope; false: nothing for now. */
 bool stream_next (engine_t *self, subscription_t *subscription, buf_t **body);
+/* What comes next for it are event batches, which may share a message. */
+bool stream_is_shareable (const engine_t *self, const subscription_t *subscription);
 void stream_failed (engine_t *self, subscription_t *subscription);
 void stream_read_done (engine_t *self, job_t *job);
 void stream_alarm (engine_t *self, subscription_t *subscription);
 void stream_close (engine_t *self, subscription_t *subscription);
 void stream_notices (engine_t *self);
+/* Tells one subscription of a task's progress, if it is live and its filter takes the task. */
+void stream_notice (engine_t *self, subscription_t *subscription, const record_t *record);
+/* It has moved without an event: an empty upto follows in time. */
+void stream_wait_for_upto (engine_t *self, subscription_t *subscription);
 void stream_acknowledge (engine_t *self, subscription_t *subscription, uint64_t upto);
-void subscription_started (engine_t *self, job_t *job); /* subscribe.c: READ_SINCE answered */
+/* subscribe.c. */
+void subscription_started (engine_t *self, job_t *job);         /* READ_SINCE answered */
+uint32_t subscription_hash (const engine_t *self, uint64_t id); /* among those of its link */
+
+/* interest.c. */
+
+void interest_add (engine_t *self, subscription_t *subscription); /* filter and space are set */
+void interest_remove (subscription_t *subscription);
+/* What lies behind after_seq became durable: wakes those whom it concerns. */
+void interest_advance (engine_t *self, space_t *space, uint64_t after_seq);
+/* It was told everything: the next advance, whatever it brings, starts its time for an upto. */
+void interest_rest (subscription_t *subscription);
+/* A task's progress, to those whom it concerns. */
+void interest_notice (engine_t *self, space_t *space, const record_t *record);
 
 /* pack.c. */
 

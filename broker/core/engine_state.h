@@ -21,6 +21,8 @@
 
 typedef struct link link_t;
 typedef struct subscription subscription_t;
+typedef struct topic topic_t; /* interest.c */
+typedef struct watch watch_t;
 
 enum {
     FINE_MS = 16,                  /* granularity of leases, delays and links: a turn of 65 s */
@@ -103,6 +105,16 @@ typedef struct slice {
     buf_t *list;
 } slice_t;
 
+/* What a subscription is found under when something happens: the most telling of what its filter
+ * names. */
+typedef enum interest {
+    INTEREST_WIDE = 0, /* none of them: it is asked about every event */
+    INTEREST_TASKS,
+    INTEREST_SESSIONS,
+    INTEREST_QUEUES,
+    INTERESTS
+} interest_t;
+
 struct space {
     uint32_t hash;
     uint32_t no; /* stands for the name in keys of tables */
@@ -115,8 +127,11 @@ struct space {
     bytes_t open;         /* packed EventList of the open batch */
     uint64_t open_pos;    /* broker-wide number of its first event */
     uint32_t open_count;
-    node_t blocks; /* the ring's, oldest first */
-    node_t subscriptions;
+    node_t blocks;                /* the ring's, oldest first */
+    size_t interested[INTERESTS]; /* subscriptions of each kind */
+    map_t topics;                 /* names that subscriptions are found under */
+    node_t wide;                  /* subscriptions of INTEREST_WIDE */
+    node_t resting;               /* others, that were told everything up to the end */
     slice_t slices[SLICES];
     size_t slice_next;
     char name[TMQ_NAME_LENGTH_MAX + 1];
@@ -161,7 +176,7 @@ struct link {
     size_t notices;     /* … of them */
     node_t output;      /* in the engine's list of links that have something to send */
     node_t subscriptions;
-    size_t subscriptions_count;
+    map_t subscriptions_by_id;
     node_t streams; /* subscriptions that have something to send */
     node_t workers;
     size_t workers_count;
@@ -246,6 +261,12 @@ typedef struct job {
 
 /* Subscriptions. */
 
+/* A place in a block of the ring, by the block's first sequence. */
+typedef struct hint {
+    uint64_t first_seq;
+    size_t offset;
+} hint_t;
+
 /* An event batch that left and is not yet acknowledged. */
 typedef struct sent {
     uint64_t upto;
@@ -265,20 +286,27 @@ struct subscription {
     link_t *link;
     space_t *space;
     node_t of_link;
-    node_t of_space;
+    interest_t interest;
+    node_t of_interest; /* in the namespace's list of the wide, or of those at rest */
+    watch_t *watches;   /* its places in the topics */
+    size_t watches_count;
     node_t starting; /* in the engine's list of those whose start is not durable yet */
     node_t stream;   /* in the link's list of those that have something to send */
+    node_t left;     /* in the engine's list of those whose batch is in the message that left */
     filter_copy_t *filter;
     stream_phase_t phase;
     stream_sent_t last;
     bool snapshot_wanted;
     bool told_live; /* the client knows that the replay is over */
     bool upto_due;  /* time for an empty upto */
+    bool held;      /* its window is full: news do not wake it before credit comes */
     bool gap;       /* to be told before anything else */
     uint64_t gap_from;
     uint64_t gap_to;
     uint64_t start_batch; /* that its `subscribed` waits for; UINT64_MAX: it is not known yet */
     uint64_t cursor;      /* everything up to it was considered */
+    uint64_t match_seq;   /* newest event that may match; UINT64_MAX: any may */
+    hint_t hint;          /* where the first one behind the cursor stands */
     uint64_t acked;       /* … was taken by the application */
     uint64_t sent_upto;   /* newest upto that left */
     alarm_t alarm;        /* for the next empty upto */
@@ -412,12 +440,12 @@ struct engine {
     node_t held;        /* items, by batch */
     node_t spare_items; /* places of items that left */
     size_t spare_items_count;
-    node_t outputs;              /* links that have something to send */
-    bytes_t scratch;             /* one item while it is packed */
-    bytes_t envelope;            /* the message that is leaving */
-    link_t *leaving;             /* … to whom; NULL: nothing left yet */
-    node_t left;                 /* its items, until the next output */
-    subscription_t *left_stream; /* … or the subscription */
+    node_t outputs;      /* links that have something to send */
+    bytes_t scratch;     /* one item while it is packed */
+    bytes_t envelope;    /* the message that is leaving */
+    link_t *leaving;     /* … to whom; NULL: nothing left yet */
+    node_t left;         /* its items, until the next output */
+    node_t left_streams; /* … or the subscriptions */
     buf_t *left_body;
 
     node_t jobs;       /* reads that wait to be given away */

@@ -57,6 +57,7 @@ void link_free_if_idle (engine_t *self, link_t *link)
     if (!link->dead)
         map_remove (&self->links, peer_hash (self, link->peer), link);
     list_remove (&link->output);
+    map_free (&link->subscriptions_by_id);
     free (link);
 }
 

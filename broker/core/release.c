@@ -23,8 +23,10 @@ enum { REPLY_ID = 1, REPLY_CODE = 2, REPLY_TEXT = 3, REPLY_RETRY = 4, REPLY_MORE
 /* Items. */
 
 enum {
-    SPARE_BYTES = 160,     /* packed: an assignment without labels fits */
-    SPARE_ITEMS_MAX = 4096 /* kept for use again: under 1 MiB */
+    SPARE_BYTES = 160,        /* packed: an assignment without labels fits */
+    SPARE_ITEMS_MAX = 4096,   /* kept for use again: under 1 MiB */
+    STREAMS_MAX = 512,        /* event batches of one message: 32 KiB of its envelope */
+    STREAMS_BYTES = 16 * 1024 /* of events: from here on no further batch joins */
 };
 
 /* Nearly all items are small answers that live for one commit: their places are used again. */
@@ -189,7 +191,8 @@ void release_forget_left (engine_t *self)
     free_items (self, &self->left);
     buf_drop (self->left_body);
     self->left_body = NULL;
-    self->left_stream = NULL;
+    while (list_pop_front (&self->left_streams) != NULL)
+        continue;
     link_t *link = self->leaving;
     self->leaving = NULL;
     if (link == NULL)
@@ -271,26 +274,61 @@ static void pack_items (engine_t *self, link_t *link)
         append_kind (self, kind, &at);
 }
 
-/* The next message of one of the link's subscriptions, in turn. */
-static bool pack_stream (engine_t *self, link_t *link)
+/* The lists of a message, one after the other; a single one is not copied. */
+static buf_t *join_lists (buf_t *const *lists, size_t count, size_t bytes)
 {
-    while (!link->stalled && !list_is_empty (&link->streams)) {
-        node_t *node = list_pop_front (&link->streams);
-        subscription_t *subscription = LIST_ITEM (node, subscription_t, stream);
-        if (stream_next (self, subscription, &self->left_body)) {
-            list_push_back (&link->streams, node);
-            self->left_stream = subscription;
-            return true;
-        }
+    if (count == 0)
+        return NULL;
+    if (count == 1)
+        return lists[0];
+    buf_t *joined = buf_new_uninitialised (bytes);
+    uint8_t *at = buf_mutable (joined);
+    for (size_t i = 0; i < count; i++) {
+        memcpy (at, buf_bytes (lists[i]), buf_length (lists[i]));
+        at += buf_length (lists[i]);
+        buf_drop (lists[i]);
     }
-    return false;
+    return joined;
+}
+
+/* The next message of the link's subscriptions: one of them, or small batches of many, in turn. */
+static bool pack_streams (engine_t *self, link_t *link)
+{
+    buf_t *lists[STREAMS_MAX];
+    size_t lists_count = 0;
+    size_t bytes = 0;
+    size_t streams = 0;
+    while (!link->stalled && streams < STREAMS_MAX && bytes < STREAMS_BYTES) {
+        node_t *node = list_first (&link->streams);
+        subscription_t *subscription =
+            node == NULL ? NULL : LIST_ITEM (node, subscription_t, stream);
+        bool alone = streams == 0;
+        if (node == NULL || node_is_linked (&subscription->left) ||
+            !(alone || stream_is_shareable (self, subscription)))
+            break;
+        buf_t *list = NULL;
+        bool shareable = stream_is_shareable (self, subscription);
+        list_unlink (node);
+        if (!stream_next (self, subscription, &list))
+            continue;
+        list_push_back (&link->streams, node);
+        list_push_back (&self->left_streams, &subscription->left);
+        streams++;
+        bytes += buf_length (list);
+        if (list != NULL)
+            lists[lists_count++] = list;
+        if (!shareable)
+            break;
+    }
+    self->left_body = join_lists (lists, lists_count, bytes);
+    return streams > 0;
 }
 
 static bool pack_message (engine_t *self, link_t *link)
 {
     bytes_clear (&self->envelope);
     pack_items (self, link);
-    return !list_is_empty (&self->left) || pack_stream (self, link);
+    return !list_is_empty (&self->left) || pack_streams (self, link);
 }
 
 bool engine_output_next (engine_t *self, output_t *out)
@@ -336,8 +374,8 @@ void engine_output_failed (engine_t *self, const output_t *output, now_t now)
     self->counts.outputs_failed++;
     bool reply_lost = false;
     link->stalled = true;
-    if (self->left_stream != NULL)
-        stream_failed (self, self->left_stream);
+    for (node_t *node = self->left_streams.next; node != &self->left_streams; node = node->next)
+        stream_failed (self, LIST_ITEM (node, subscription_t, left));
     for (node_t *node = list_first (&link->workers); node != NULL && node != &link->workers;
          node = node->next)
         dispatch_worker_changed (self, LIST_ITEM (node, worker_t, of_link));

@@ -65,6 +65,8 @@ static void cut_block (cut_t *cut, uint64_t first_seq, uint32_t count, buf_t *li
 {
     const uint8_t *at = buf_bytes (list);
     const uint8_t *end = at + buf_length (list);
+    if (cut->hint.first_seq == first_seq)
+        at += cut->hint.offset;
     uint64_t last = first_seq + count - 1;
     bool whole = cut->filter->everything && cut->count == 0 && cut->upto + 1 == first_seq &&
                  buf_length (list) <= cut->budget &&
@@ -92,6 +94,7 @@ static void cut_block (cut_t *cut, uint64_t first_seq, uint32_t count, buf_t *li
             cut->count++;
         }
         cut->upto = event.seq;
+        cut->full = event.seq >= cut->stop_seq;
     }
 }
 

@@ -18,18 +18,14 @@ enum {
     PAGE_BYTES = 64 * 1024, /* of a replay's read: two windows */
     PAGES_HELD_MAX = 64,    /* beyond it a page whose reader stalls is dropped and read again */
     SNAPSHOT_RECORDS = 200, /* of one read */
-    SEND_EVENTS = 5,        /* numbers of fields of BrokerMessage in taskmq.proto */
+    UPTO_SPREAD = 64,       /* an empty upto follows in 2.5 to 5 s, in so many steps */
+    UPTO_SPREAD_MS = TMQ_UPTO_INTERVAL_MS / 2 / UPTO_SPREAD,
+    SEND_EVENTS = 5, /* numbers of fields of BrokerMessage in taskmq.proto */
     SEND_SNAPSHOT = 6,
     SEND_GAP = 7
 };
 
 /* Waking, ending. */
-
-static void wake_space (engine_t *self, space_t *space)
-{
-    for (node_t *node = space->subscriptions.next; node != &space->subscriptions; node = node->next)
-        stream_wake (self, LIST_ITEM (node, subscription_t, of_space));
-}
 
 /* A start that rested on a batch is true now. */
 static void wake_started (engine_t *self)
@@ -53,17 +49,17 @@ void stream_durable (engine_t *self)
         if (block->batch > self->durable ||
             block->first_seq + block->count - 1 <= block->space->durable_seq)
             continue;
+        uint64_t before = block->space->durable_seq;
         block->space->durable_seq = block->first_seq + block->count - 1;
-        wake_space (self, block->space);
+        interest_advance (self, block->space, before);
     }
     self->streamed = self->durable;
     wake_started (self);
 }
 
-/* Waking, ending. */
-
 void stream_wake (engine_t *self, subscription_t *subscription)
 {
+    subscription->held = false;
     if (!node_is_linked (&subscription->stream))
         list_push_back (&subscription->link->streams, &subscription->stream);
     release_link_ready (self, subscription->link);
@@ -95,14 +91,14 @@ static void drop_snapshot (subscription_t *subscription)
 
 void stream_close (engine_t *self, subscription_t *subscription)
 {
-    if (self->left_stream == subscription)
-        self->left_stream = NULL;
+    list_remove (&subscription->left);
     list_remove (&subscription->starting);
     list_remove (&subscription->stream);
     list_remove (&subscription->of_link);
-    list_remove (&subscription->of_space);
+    map_remove (&subscription->link->subscriptions_by_id,
+                subscription_hash (self, subscription->id), subscription);
+    interest_remove (subscription);
     alarm_disarm (&subscription->alarm);
-    subscription->link->subscriptions_count--;
     self->subscriptions--;
     drop_page (self, subscription);
     drop_snapshot (subscription);
@@ -218,8 +214,10 @@ void stream_read_done (engine_t *self, job_t *job)
         subscription_started (self, job);
         return;
     }
-    if (job->read.error != 0) /* asked again when the subscription is woken next */
+    if (job->read.error != 0) { /* asked again after a while */
+        wheel_arm (&self->fine, &subscription->alarm, self->mono + TMQ_UPTO_INTERVAL_MS);
         return;
+    }
     if (job->read.kind == READ_LIST)
         take_snapshot (subscription, &job->read);
     else if (job->read.after_seq == subscription->cursor)
@@ -268,7 +266,8 @@ static void pack_snapshot (engine_t *self, subscription_t *subscription)
     subscription->last = SENT_SNAPSHOT;
 }
 
-static void pack_events (engine_t *self, subscription_t *subscription, uint32_t count, bool replay)
+static void pack_events (engine_t *self, subscription_t *subscription, uint32_t count,
+                         size_t list_bytes, bool replay)
 {
     Taskmq__EventBatch batch = TASKMQ__EVENT_BATCH__INIT;
     batch.subscription = subscription->id;
@@ -276,6 +275,7 @@ static void pack_events (engine_t *self, subscription_t *subscription, uint32_t 
     batch.generation = self->generation;
     batch.count = count;
     batch.replay = replay;
+    batch.list_bytes = (uint32_t) list_bytes;
     bytes_append_message (&self->envelope, SEND_EVENTS, &batch.base);
     subscription->last = SENT_EVENTS;
     subscription->sent_upto = subscription->cursor;
@@ -311,6 +311,8 @@ static bool next_cut (engine_t *self, subscription_t *subscription, buf_t **list
                      window -
                      (subscription->unacked_bytes < window ? subscription->unacked_bytes : window),
                  .alone = subscription->unacked_bytes == 0,
+                 .stop_seq = subscription->match_seq,
+                 .hint = subscription->hint,
                  .upto = subscription->cursor};
     if (ring_holds (subscription->space, subscription->cursor + 1)) {
         drop_page (self, subscription);
@@ -319,14 +321,18 @@ static bool next_cut (engine_t *self, subscription_t *subscription, buf_t **list
         *list = cut_from_page (subscription->page, subscription->page_count, &cut);
     }
     *count = cut.count;
-    subscription->cursor = cut.upto;
+    subscription->cursor =
+        cut.upto >= subscription->match_seq ? subscription->space->durable_seq : cut.upto;
     return cut.upto > cut.after_seq;
 }
 
-static void wait_for_upto (engine_t *self, subscription_t *subscription)
+/* Spread, so that thousands that moved at the same moment are not told at the same moment. */
+void stream_wait_for_upto (engine_t *self, subscription_t *subscription)
 {
+    int64_t wait_ms =
+        TMQ_UPTO_INTERVAL_MS - (int64_t) (subscription->id % UPTO_SPREAD) * UPTO_SPREAD_MS;
     if (!alarm_is_armed (&subscription->alarm) && !subscription->upto_due)
-        wheel_arm (&self->fine, &subscription->alarm, self->mono + TMQ_UPTO_INTERVAL_MS);
+        wheel_arm (&self->fine, &subscription->alarm, self->mono + wait_ms);
 }
 
 /* At the end of what is durable: the first time is told at once, a mere advance from time
@@ -335,11 +341,13 @@ static bool next_empty (engine_t *self, subscription_t *subscription)
 {
     bool moved = subscription->cursor > subscription->sent_upto;
     if (!subscription->told_live || (moved && subscription->upto_due)) {
-        pack_events (self, subscription, 0, false);
+        pack_events (self, subscription, 0, 0, false);
         return true;
     }
     if (moved)
-        wait_for_upto (self, subscription);
+        stream_wait_for_upto (self, subscription);
+    else if (subscription->interest != INTEREST_WIDE)
+        interest_rest (subscription);
     return false;
 }
 
@@ -357,13 +365,16 @@ static bool has_more_at_hand (const subscription_t *subscription)
 static bool next_events (engine_t *self, subscription_t *subscription, buf_t **body)
 {
     uint64_t durable_seq = subscription->space->durable_seq;
+    if (subscription->cursor >= subscription->match_seq)
+        subscription->cursor = durable_seq;
     while (subscription->cursor < durable_seq) {
         uint32_t count = 0;
         if (!next_cut (self, subscription, body, &count)) {
             if (subscription->unacked_bytes > 0 && has_more_at_hand (subscription)) {
                 if (self->pages_held > PAGES_HELD_MAX)
                     drop_page (self, subscription);
-                return false; /* the window is full: credit wakes it */
+                subscription->held = true; /* the window is full: credit wakes it */
+                return false;
             }
             drop_page (self, subscription);
             if (subscription->job == NULL)
@@ -373,13 +384,21 @@ static bool next_events (engine_t *self, subscription_t *subscription, buf_t **b
         if (count == 0)
             continue;
         remember_sent (subscription, subscription->cursor, buf_length (*body));
-        pack_events (self, subscription, count,
+        pack_events (self, subscription, count, buf_length (*body),
                      !subscription->told_live && subscription->cursor < durable_seq);
         if (self->config.planted_bug == ENGINE_BUG_CURSOR_OFF_BY_ONE)
             subscription->cursor++;
         return true;
     }
+    if (subscription->interest != INTEREST_WIDE)
+        subscription->match_seq = 0; /* at the end: interest.c knows what comes */
     return next_empty (self, subscription);
+}
+
+bool stream_is_shareable (const engine_t *self, const subscription_t *subscription)
+{
+    return subscription->start_batch <= self->durable && !subscription->gap &&
+           (!subscription->snapshot_wanted || subscription->snapshot_told);
 }
 
 bool stream_next (engine_t *self, subscription_t *subscription, buf_t **body)
@@ -411,6 +430,7 @@ void stream_failed (engine_t *self, subscription_t *subscription)
     case SENT_EVENTS:
         drop_page (self, subscription);
         subscription->cursor = subscription->sent_upto = subscription->acked;
+        subscription->match_seq = UINT64_MAX;
         subscription->sent_count = 0;
         subscription->unacked_bytes = 0;
         subscription->told_live = false;
@@ -427,10 +447,11 @@ void stream_alarm (engine_t *self, subscription_t *subscription)
 
 /* Notices. */
 
-static void send_notice (engine_t *self, subscription_t *subscription, const record_t *record)
+void stream_notice (engine_t *self, subscription_t *subscription, const record_t *record)
 {
     link_t *link = subscription->link;
-    if (link->notices >= NOTICES_MAX || link->stalled)
+    if (!subscription->told_live || link->notices >= NOTICES_MAX || link->stalled ||
+        !filter_takes_record (subscription->filter, record))
         return;
     Taskmq__Progress progress = TASKMQ__PROGRESS__INIT;
     progress.done = record->progress_done;
@@ -460,17 +481,12 @@ void stream_notices (engine_t *self)
         task_t *task = self->noticed[i];
         space_t *space = task->queue->space;
         task->notice = false;
-        if (list_is_empty (&space->subscriptions))
+        if (list_is_empty (&space->wide) && space->topics.count == 0)
             continue;
         record_t record;
         task_texts_t texts;
         task_view (task, &record, &texts);
-        for (node_t *node = space->subscriptions.next; node != &space->subscriptions;
-             node = node->next) {
-            subscription_t *subscription = LIST_ITEM (node, subscription_t, of_space);
-            if (subscription->told_live && filter_takes_record (subscription->filter, &record))
-                send_notice (self, subscription, &record);
-        }
+        interest_notice (self, space, &record);
     }
     self->noticed_count = 0;
 }

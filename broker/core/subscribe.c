@@ -10,13 +10,20 @@
 
 #include "core/engine_private.h"
 
-static subscription_t *find (const link_t *link, uint64_t id)
+uint32_t subscription_hash (const engine_t *self, uint64_t id)
 {
-    for (node_t *node = link->subscriptions.next; node != &link->subscriptions; node = node->next) {
-        subscription_t *subscription = LIST_ITEM (node, subscription_t, of_link);
+    return secrets_hash (&self->secrets, &id, sizeof (id));
+}
+
+static subscription_t *find (const engine_t *self, const link_t *link, uint64_t id)
+{
+    const map_t *map = &link->subscriptions_by_id;
+    uint32_t hash = subscription_hash (self, id);
+    size_t cursor = MAP_START;
+    subscription_t *subscription = NULL;
+    while ((subscription = map_next (map, hash, &cursor)) != NULL)
         if (subscription->id == id)
             return subscription;
-    }
     return NULL;
 }
 
@@ -71,8 +78,8 @@ static subscription_t *subscription_new (call_t *call)
     self->snapshot_wanted = request->snapshot;
     self->snapshot_more = request->snapshot;
     list_push_back (&call->link->subscriptions, &self->of_link);
-    list_push_back (&self->space->subscriptions, &self->of_space);
-    call->link->subscriptions_count++;
+    map_insert (&call->link->subscriptions_by_id, subscription_hash (call->engine, self->id), self);
+    interest_add (call->engine, self);
     call->engine->subscriptions++;
     return self;
 }
@@ -108,11 +115,11 @@ void on_subscribe (call_t *call)
     uint64_t newest = link->space->last_seq;
     bool foreign = request->generation != 0 && request->generation != self->generation;
     bool by_cursor = !request->from_now && request->since_time == 0;
-    if (find (link, request->subscription) != NULL) {
+    if (find (self, link, request->subscription) != NULL) {
         reply_code (call, TMQ_CONFLICT, "the subscription's number is in use on this link");
         return;
     }
-    if (link->subscriptions_count >= TMQ_LINK_SUBSCRIPTIONS_MAX) {
+    if (link->subscriptions_by_id.count >= TMQ_LINK_SUBSCRIPTIONS_MAX) {
         reply_code (call, TMQ_LIMIT, "too many subscriptions on this link");
         return;
     }
@@ -161,7 +168,7 @@ void subscription_started (engine_t *self, job_t *job)
 void on_credit (call_t *call)
 {
     const Taskmq__Credit *request = call->request->credit;
-    subscription_t *subscription = find (call->link, request->subscription);
+    subscription_t *subscription = find (call->engine, call->link, request->subscription);
     if (subscription == NULL) {
         reply_code (call, TMQ_NOT_FOUND, "no such subscription on this link");
         return;
@@ -171,7 +178,8 @@ void on_credit (call_t *call)
 
 void on_unsubscribe (call_t *call)
 {
-    subscription_t *subscription = find (call->link, call->request->unsubscribe->subscription);
+    subscription_t *subscription =
+        find (call->engine, call->link, call->request->unsubscribe->subscription);
     if (subscription != NULL)
         stream_close (call->engine, subscription);
     reply_code (call, TMQ_OK, NULL);

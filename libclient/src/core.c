@@ -379,8 +379,11 @@ static bool message_parts (core_t *self, const Taskmq__BrokerMessage *message,
         core_workers_cancel (self, message->cancels[i]);
     for (size_t i = 0; i < message->n_notices && good; i++)
         good = core_subscriptions_notice (self, message->notices[i]);
-    if (good && message->events != NULL)
-        good = core_subscriptions_events (self, message->events, bodies->data, bodies->bytes);
+    for (size_t i = 0; i < message->n_events && good; i++) {
+        const Taskmq__EventBatch *batch = message->events[i];
+        const uint8_t *list = core_bodies_take (bodies, batch->list_bytes, &good);
+        good = good && core_subscriptions_events (self, batch, list);
+    }
     if (good && message->snapshot != NULL)
         good = core_subscriptions_snapshot (self, message->snapshot);
     if (good && message->gap != NULL)

@@ -282,8 +282,7 @@ void core_subscriptions_output (core_t *self); /* credit */
 void core_subscriptions_reply (core_t *self, core_request_t *request, const Taskmq__Reply *reply);
 /* The broker does not know the subscription to which this credit belonged. */
 void core_subscriptions_refused (core_t *self, uint64_t number);
-bool core_subscriptions_events (core_t *self, const Taskmq__EventBatch *batch, const void *body,
-                                size_t body_bytes);
+bool core_subscriptions_events (core_t *self, const Taskmq__EventBatch *batch, const void *list);
 bool core_subscriptions_snapshot (core_t *self, const Taskmq__Snapshot *snapshot);
 bool core_subscriptions_gap (core_t *self, const Taskmq__Gap *gap);
 bool core_subscriptions_notice (core_t *self, const Taskmq__Notice *notice);

@@ -358,8 +358,7 @@ static bool tell_live (core_subscription_t *self)
     return self->live_told;
 }
 
-bool core_subscriptions_events (core_t *core, const Taskmq__EventBatch *batch, const void *body,
-                                size_t body_bytes)
+bool core_subscriptions_events (core_t *core, const Taskmq__EventBatch *batch, const void *packed)
 {
     core_subscription_t *self = subscription_on (core, batch->subscription);
     if (self == NULL)
@@ -371,7 +370,7 @@ bool core_subscriptions_events (core_t *core, const Taskmq__EventBatch *batch, c
         codec_report_t report;
         arena_reset (core->events_arena);
         const Taskmq__EventList *list =
-            codec_event_list (&report, core->events_arena, body, body_bytes);
+            codec_event_list (&report, core->events_arena, packed, batch->list_bytes);
         if (list == NULL || list->n_events != batch->count)
             return false;
         good = take_events (self, list, batch->generation);
@@ -384,7 +383,7 @@ bool core_subscriptions_events (core_t *core, const Taskmq__EventBatch *batch, c
         seen_clear (self);
     if (self->first == NULL)
         self->taken = self->received;
-    received (self, body_bytes);
+    received (self, batch->list_bytes);
     if (!good)
         core_link_drop (core, TMQ_NO_MEMORY, NULL);
     return true;

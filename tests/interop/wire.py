@@ -93,8 +93,9 @@ class Link:
             at += size
         parts += [("cancel", cancel, b"") for cancel in message.cancels]
         parts += [("notice", notice, b"") for notice in message.notices]
-        if message.HasField("events"):
-            parts.append(("events", message.events, bodies))
+        for batch in message.events:
+            parts.append(("events", batch, bodies[at:at + batch.list_bytes]))
+            at += batch.list_bytes
         if message.HasField("snapshot"):
             parts.append(("snapshot", message.snapshot, b""))
         if message.HasField("gap"):

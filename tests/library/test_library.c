@@ -571,6 +571,148 @@ static void a_cursor_of_another_generation_is_a_gap (void **state)
     tmq_client_free (&client);
 }
 
+/* Thousands of subscriptions of one client. */
+
+enum { MANY = 5000, MANY_BY_QUEUE = 500, MANY_BY_SESSION = 500 };
+
+typedef struct many {
+    tmq_client_t *client;
+    tmq_id_t ids[MANY];
+    char names[MANY][16];
+    tmq_subscription_t *subscriptions[MANY];
+} many_t;
+
+static bool is_by_queue (int i)
+{
+    return i < MANY_BY_QUEUE;
+}
+
+static bool is_by_session (int i)
+{
+    return i >= MANY_BY_QUEUE && i < MANY_BY_QUEUE + MANY_BY_SESSION;
+}
+
+/* Number i watches the queue, the session or the task of number i. */
+static void many_subscribe (many_t *self)
+{
+    for (int i = 0; i < MANY; i++) {
+        tmq_subscription_options_t options;
+        const char *name = self->names[i];
+        snprintf (self->names[i], sizeof self->names[i], "name-%d", i);
+        tmq_id_make (&self->ids[i]);
+        tmq_subscription_options_init (&options);
+        options.filter.queues = &name;
+        options.filter.queues_count = is_by_queue (i) ? 1 : 0;
+        options.filter.sessions = &name;
+        options.filter.sessions_count = is_by_session (i) ? 1 : 0;
+        options.filter.task_ids = &self->ids[i];
+        options.filter.task_ids_count = !is_by_queue (i) && !is_by_session (i) ? 1 : 0;
+        assert_int_equal (
+            tmq_subscription_new (&self->subscriptions[i], self->client, &options, NULL), TMQ_OK);
+    }
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal (tmq_subscription_ready (self->subscriptions[i], TIMING_PATIENCE_MS, NULL),
+                          TMQ_OK);
+}
+
+static void many_submit (const many_t *self, tmq_client_t *client)
+{
+    static tmq_submit_t tasks[MANY];
+    static tmq_receipt_t receipts[MANY];
+    for (int i = 0; i < MANY; i++) {
+        tmq_submit_init (&tasks[i]);
+        tasks[i].id = self->ids[i];
+        tasks[i].queue = is_by_queue (i) ? self->names[i] : "many";
+        tasks[i].session = is_by_session (i) ? self->names[i] : NULL;
+    }
+    assert_int_equal (tmq_submit_batch (receipts, client, tasks, MANY, TIMING_PATIENCE_MS, NULL),
+                      TMQ_OK);
+}
+
+static void many_cancel (const many_t *self, tmq_client_t *client)
+{
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal (
+            tmq_cancel_start (client, &self->ids[i], NULL, TIMING_PATIENCE_MS, NULL, NULL), TMQ_OK);
+    for (int left = MANY; left > 0;) {
+        tmq_completion_t *completions[100];
+        size_t count = 0;
+        assert_int_equal (tmq_client_poll (completions, 100, &count, client, TIMING_PATIENCE_MS),
+                          TMQ_OK);
+        left -= (int) count;
+        for (size_t i = 0; i < count; i++) {
+            assert_int_equal (completions[i]->code, TMQ_OK);
+            tmq_completion_free (completions[i]);
+        }
+    }
+}
+
+/* The next event of number i is about its task, and of this kind. */
+static void many_expect (const many_t *self, int i, tmq_event_kind_t kind)
+{
+    tmq_event_t *event = NULL;
+    do {
+        tmq_event_free (event);
+        assert_int_equal (
+            tmq_subscription_next (&event, self->subscriptions[i], TIMING_PATIENCE_MS, NULL),
+            TMQ_OK);
+    } while (event->item == TMQ_ITEM_LIVE);
+    assert_int_equal (event->item, TMQ_ITEM_EVENT);
+    assert_int_equal (event->kind, kind);
+    assert_memory_equal (event->task_id.bytes, self->ids[i].bytes, sizeof self->ids[i].bytes);
+    tmq_event_free (event);
+}
+
+static bool cursor_is_behind (tmq_subscription_t *subscription, uint64_t seq)
+{
+    char cursor[48];
+    return tmq_subscription_cursor (cursor, subscription) != TMQ_OK ||
+           strtoull (strchr (cursor, '-') + 1, NULL, 10) < seq;
+}
+
+/* Everything up to seq has come, and nothing of it is left. */
+static void many_expect_no_more (const many_t *self, uint64_t seq)
+{
+    for (int i = 0; i < MANY; i++) {
+        tmq_event_t *event = NULL;
+        WAIT_FOR (!cursor_is_behind (self->subscriptions[i], seq), TIMING_PATIENCE_MS);
+        while (tmq_subscription_next (&event, self->subscriptions[i], 0, NULL) == TMQ_OK) {
+            assert_int_equal (event->item, TMQ_ITEM_LIVE);
+            tmq_event_free (event);
+        }
+    }
+}
+
+static void thousands_of_subscriptions (void **state)
+{
+    (void) state;
+    static many_t many;
+    tmq_client_t *other = daemon_client (&broker);
+    tmq_subscription_t *extra[TMQ_LINK_SUBSCRIPTIONS_MAX - MANY + 1];
+    tmq_error_t error;
+    size_t extras = sizeof extra / sizeof *extra;
+    many.client = daemon_client (&broker);
+    many_subscribe (&many);
+    many_submit (&many, other);
+    for (int i = 0; i < MANY; i++)
+        many_expect (&many, i, TMQ_EVENT_SUBMITTED);
+    daemon_end (&broker, SIGKILL);
+    daemon_start (&broker);
+    many_cancel (&many, other);
+    for (int i = 0; i < MANY; i++)
+        many_expect (&many, i, TMQ_EVENT_CANCELLED);
+    many_expect_no_more (&many, 2 * MANY);
+    for (size_t i = 0; i < extras; i++)
+        assert_int_equal (tmq_subscription_new (&extra[i], many.client, NULL, NULL), TMQ_OK);
+    for (size_t i = 0; i < extras - 1; i++)
+        assert_int_equal (tmq_subscription_ready (extra[i], TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (tmq_subscription_ready (extra[extras - 1], TIMING_PATIENCE_MS, &error),
+                      TMQ_LIMIT);
+    assert_string_equal (error.text, "too many subscriptions on this link");
+    tmq_client_free (&other);
+    tmq_client_free (&many.client);
+}
+
 /* Nothing grows. */
 
 enum { FLAT_ROUNDS = 20, FLAT_TASKS = 500, FLAT_BYTES = 256 * 1024 };
@@ -644,6 +786,7 @@ int main (int argc, char **argv)
         cmocka_unit_test_setup_teardown (a_snapshot_is_followed_by_what_changes, set_up, tear_down),
         cmocka_unit_test_setup_teardown (a_cursor_of_another_generation_is_a_gap, set_up,
                                          tear_down),
+        cmocka_unit_test_setup_teardown (thousands_of_subscriptions, set_up, tear_down),
         cmocka_unit_test_setup_teardown (memory_and_descriptors_stay_flat, set_up, tear_down),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

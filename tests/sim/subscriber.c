@@ -178,13 +178,11 @@ static void give_credit (client_t *client)
     client_tell (client, &request);
 }
 
-static void keep (client_t *client, const Taskmq__EventBatch *batch, const uint8_t *body,
-                  size_t body_bytes)
+static void keep (client_t *client, const Taskmq__EventBatch *batch, const uint8_t *body)
 {
     subscriber_t *subscriber = client->state;
     world_t *world = client->world;
-    Taskmq__EventList *list =
-        taskmq__event_list__unpack (NULL, batch->count > 0 ? body_bytes : 0, body);
+    Taskmq__EventList *list = taskmq__event_list__unpack (NULL, batch->list_bytes, body);
     if (list == NULL || list->n_events != batch->count) {
         sim_fail (world, "subscriber %u: %u events announced, %zu came", client->index,
                   batch->count, list == NULL ? 0 : list->n_events);
@@ -214,7 +212,7 @@ static void keep (client_t *client, const Taskmq__EventBatch *batch, const uint8
         return;
     }
     subscriber->arrived = batch->upto;
-    subscriber->taken_bytes += body_bytes;
+    subscriber->taken_bytes += batch->list_bytes;
     if (subscriber->kept_count == KEPT_MAX) {
         sim_fail (world, "subscriber %u: %d messages without credit", client->index, KEPT_MAX);
         taskmq__event_list__free_unpacked (list, NULL);
@@ -238,6 +236,17 @@ static void take_snapshot (client_t *client, const Taskmq__Snapshot *snapshot)
     subscriber->mirrored = snapshot->last;
 }
 
+static void take_batch (client_t *client, const Taskmq__EventBatch *batch, const uint8_t *body)
+{
+    const subscriber_t *subscriber = client->state;
+    if (!subscriber->subscribed || (subscriber->mirrors && !subscriber->mirrored)) {
+        sim_fail (client->world, "subscriber %u: events before the answer or its snapshot",
+                  client->index);
+        return;
+    }
+    keep (client, batch, body);
+}
+
 static void subscriber_message (client_t *client, const Taskmq__BrokerMessage *message,
                                 const uint8_t *body, size_t body_bytes)
 {
@@ -249,15 +258,18 @@ static void subscriber_message (client_t *client, const Taskmq__BrokerMessage *m
     if (message->snapshot != NULL && message->snapshot->subscription == subscriber->subscription) {
         take_snapshot (client, message->snapshot);
     }
-    if (message->events == NULL || message->events->subscription != subscriber->subscription) {
-        return;
+    for (size_t i = 0; i < message->n_events; i++) {
+        const Taskmq__EventBatch *batch = message->events[i];
+        if (batch->list_bytes > body_bytes) {
+            sim_fail (client->world, "a batch longer than its frame");
+            return;
+        }
+        if (batch->subscription == subscriber->subscription) {
+            take_batch (client, batch, body);
+        }
+        body += batch->list_bytes;
+        body_bytes -= batch->list_bytes;
     }
-    if (!subscriber->subscribed || (subscriber->mirrors && !subscriber->mirrored)) {
-        sim_fail (client->world, "subscriber %u: events before the answer or its snapshot",
-                  client->index);
-        return;
-    }
-    keep (client, message->events, body, body_bytes);
 }
 
 static void subscriber_tick (client_t *client)

@@ -301,24 +301,34 @@ static const uint8_t *take_body (rig_item_t *item, const uint8_t *at, size_t byt
     return at + bytes;
 }
 
-static void keep_events (rig_t *self, rig_peer_t *peer, const Taskmq__BrokerMessage *message,
-                         buf_t *body)
+static void keep_batch (rig_t *self, rig_peer_t *peer, const Taskmq__EventBatch *batch,
+                        const uint8_t *bytes)
 {
     rig_item_t *item = add_item (peer);
-    item->events = message->events;
-    item->body_bytes = buf_length (body);
-    if (message->events->count == 0) {
-        assert_null (body);
+    item->events = batch;
+    item->body_bytes = batch->list_bytes;
+    assert_int_equal (batch->count == 0, batch->list_bytes == 0);
+    if (batch->count == 0)
         return;
-    }
-    Taskmq__EventList *list =
-        taskmq__event_list__unpack (NULL, buf_length (body), buf_bytes (body));
+    Taskmq__EventList *list = taskmq__event_list__unpack (NULL, batch->list_bytes, bytes);
     assert_non_null (list);
-    assert_int_equal (list->n_events, message->events->count);
+    assert_int_equal (list->n_events, batch->count);
     self->lists = memory_grow (self->lists, &self->lists_capacity, self->lists_count,
                                sizeof (Taskmq__EventList *));
     self->lists[self->lists_count++] = list;
     item->list = list;
+}
+
+static void keep_events (rig_t *self, rig_peer_t *peer, const Taskmq__BrokerMessage *message,
+                         buf_t *body)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < message->n_events; i++) {
+        assert_true (used + message->events[i]->list_bytes <= buf_length (body));
+        keep_batch (self, peer, message->events[i], buf_bytes (body) + used);
+        used += message->events[i]->list_bytes;
+    }
+    assert_int_equal (used, buf_length (body));
 }
 
 static void keep_lists (rig_peer_t *peer, const Taskmq__BrokerMessage *message, buf_t *body)
@@ -356,7 +366,7 @@ static void keep_message (rig_t *self, rig_peer_t *peer, const output_t *output)
         memory_grow (self->bodies, &self->bodies_capacity, self->bodies_count, sizeof (buf_t *));
     self->bodies[self->bodies_count++] = buf_keep (output->body);
     self->messages++;
-    if (message->events != NULL)
+    if (message->n_events > 0)
         keep_events (self, peer, message, output->body);
     else if (message->snapshot != NULL)
         add_item (peer)->snapshot = message->snapshot;

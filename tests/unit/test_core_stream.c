@@ -25,16 +25,27 @@ static int teardown (void **state)
     return 0;
 }
 
-/* An engine whose ring holds next to nothing: whoever is behind is served from the tables. */
-static int setup_small_ring (void **state)
+static int setup_with_ring (void **state, size_t ring_bytes)
 {
     engine_config_t config = ENGINE_CONFIG_INIT;
-    config.ring_bytes = 300;
+    config.ring_bytes = ring_bytes;
     rig_t *rig = rig_new_with (&config);
     *state = rig;
     rig_link (rig, 0, "default");
     rig_link (rig, 1, "default");
     return 0;
+}
+
+/* An engine whose ring holds next to nothing: whoever is behind is served from the tables. */
+static int setup_small_ring (void **state)
+{
+    return setup_with_ring (state, 300);
+}
+
+/* … or a little more than the window of a subscription. */
+static int setup_medium_ring (void **state)
+{
+    return setup_with_ring (state, 2 * TMQ_SUBSCRIPTION_WINDOW_BYTES);
 }
 
 /* What a subscriber saw. */
@@ -367,6 +378,20 @@ static void a_slow_subscriber_costs_one_window (void **state)
     assert_int_equal (seen.events, 800);
 }
 
+static void a_stalled_subscriber_is_left_alone_until_it_gives_credit (void **state)
+{
+    rig_t *rig = *state;
+    rig_subscribe (rig, 1, 7, 0);
+    rig_settle (rig);
+    make_events (rig, 1, 250); /* more than its window and less than the ring */
+    size_t reads = rig->reads;
+    make_events (rig, 251, 1000); /* the ring has passed it: a look at it would ask for a page */
+    assert_int_equal (rig->reads, reads);
+    seen_t seen = drain (rig, 1, 7, true);
+    assert_int_equal (seen.events, 2500);
+    assert_true (rig->reads > reads);
+}
+
 static void a_refused_stream_falls_back_to_what_was_acknowledged (void **state)
 {
     rig_t *rig = *state;
@@ -561,7 +586,7 @@ static void subscriptions_have_numbers_and_an_end (void **state)
     assert_int_equal (seen_by (rig, 1, 7, true).events, 0);
     for (unsigned i = 1; i <= TMQ_LINK_SUBSCRIPTIONS_MAX; i++)
         rig_subscribe (rig, 1, i, 0);
-    uint64_t many = rig_subscribe (rig, 1, 5000, 0);
+    uint64_t many = rig_subscribe (rig, 1, TMQ_LINK_SUBSCRIPTIONS_MAX + 1, 0);
     rig_settle (rig);
     assert_int_equal (rig_code (rig, 1, many), TMQ_LIMIT);
 }
@@ -766,6 +791,8 @@ int main (void)
         TEST (a_cursor_beyond_the_end_is_refused),
         TEST (a_slow_subscriber_costs_one_window),
         TEST_SMALL_RING (a_slow_subscriber_costs_one_window),
+        cmocka_unit_test_setup_teardown (a_stalled_subscriber_is_left_alone_until_it_gives_credit,
+                                         setup_medium_ring, teardown),
         TEST (a_refused_stream_falls_back_to_what_was_acknowledged),
         TEST_SMALL_RING (a_refused_stream_falls_back_to_what_was_acknowledged),
         TEST (filters_choose_events),

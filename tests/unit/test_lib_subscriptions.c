@@ -65,8 +65,11 @@ static void send_events (rig_t *rig, uint64_t number, uint64_t first, uint64_t l
     batch.upto = upto;
     batch.count = (uint32_t) count;
     batch.replay = replay;
+    batch.list_bytes = (uint32_t) bytes;
+    Taskmq__EventBatch *batches[] = {&batch};
     Taskmq__BrokerMessage envelope = TASKMQ__BROKER_MESSAGE__INIT;
-    envelope.events = &batch;
+    envelope.n_events = 1;
+    envelope.events = batches;
     rig_send (rig, &envelope, bytes > 0 ? body : NULL, bytes);
 }
 
