@@ -20,11 +20,13 @@
 
 enum {
     BENCH_PAYLOAD_BYTES = 200,
-    BENCH_WINDOW = 1000,      /* submits outstanding per pipelined producer */
-    BENCH_PREFETCH = 100,     /* assignments held by a pipelined worker */
-    BENCH_BACKLOG_MAX = 2000, /* lives outstanding of both pipelined producers together */
+    BENCH_WINDOW = 1000,         /* submits outstanding per pipelined producer */
+    BENCH_PREFETCH = 100,        /* assignments held by a pipelined worker */
+    BENCH_BACKLOG_MAX = 2000,    /* lives outstanding of both pipelined producers together */
+    BENCH_BACKLOG_SYNC_MAX = 16, /* the same of synchronous ones, each */
     BENCH_TAKE_MAX = 256,
-    BENCH_PATH_MAX = 512
+    BENCH_PATH_MAX = 512,
+    BENCH_VERSION_BYTES = 80
 };
 
 /* Servers. */
@@ -58,6 +60,8 @@ int server_free_port (void);
 void server_wait_port (const server_t *self);
 /* Where a program lies: beside this one, or by PATH. False if it is nowhere. */
 bool program_find (const char *name, char path[BENCH_PATH_MAX]);
+/* The first line that a command of the shell prints, "?" if there is none. */
+void program_version (const char *command, char out[BENCH_VERSION_BYTES]);
 
 /* Drivers: how each system is spoken to. */
 
@@ -71,7 +75,10 @@ typedef struct payload {
 /* Every function ends the bench with a message when the system fails. */
 typedef struct driver {
     const char *system;
-    const char *durability; /* "fsync", or what stands instead */
+    const char *durability; /* of an answer: "fsync", "process" (outlives it), "no" */
+    const char *note;       /* what it does for a life, and what it does not do */
+    const char *version;    /* a command of the shell whose first line says it */
+    bool own_disk_only;     /* a row on a slower disk would take minutes */
     bool (*available) (void);
     void (*start) (server_t *server);
 
@@ -94,11 +101,16 @@ typedef struct driver {
 } driver_t;
 
 extern const driver_t taskmq_driver;
+extern const driver_t taskmq_normal_driver; /* with --synchronous normal */
 extern const driver_t ceiling_driver;
 extern const driver_t beanstalkd_driver;
 extern const driver_t redis_driver;      /* a bare stream */
 extern const driver_t redis_work_driver; /* with status, result, events and notification */
 extern const driver_t postgresql_driver;
+extern const driver_t gearmand_driver;
+extern const driver_t nats_driver;
+extern const driver_t rabbitmq_driver; /* a quorum queue */
+extern const driver_t rabbitmq_classic_driver;
 
 /* A blocking connection for line protocols. */
 
@@ -116,7 +128,7 @@ void wire_close (wire_t *self);
 /* Adds to what is sent by the next wire_flush; flushes by itself when the buffer is full. */
 void wire_put (wire_t *self, const void *bytes, size_t length);
 void wire_flush (wire_t *self);
-/* The next line without its CR LF, terminated; valid until the next call. Blocks up to 60 s. */
+/* The next line without its CR LF, terminated; valid until the next call. Blocks up to 5 min. */
 const char *wire_line (wire_t *self);
 /* Exactly length bytes. */
 void wire_read (wire_t *self, void *out, size_t length);
@@ -136,6 +148,7 @@ typedef struct row {
     const char *says; /* one line for people */
     void (*run) (figures_t *out, const driver_t *driver, const server_t *server, double seconds);
     bool needs_call;
+    bool slow; /* run on slower disks too */
 } row_t;
 
 extern const row_t rows[];
@@ -146,14 +159,46 @@ extern const size_t rows_count;
 typedef struct sample {
     const driver_t *driver;
     const row_t *row;
-    figures_t figures; /* medians over the rounds */
-    int rounds;
+    long sync_delay_us; /* added to each sync of the server */
+    figures_t figures;  /* medians over the rounds */
 } sample_t;
 
-void report_table (const sample_t *samples, size_t count);
-/* Both write to a temporary name and rename; they end the bench on an error. */
-void report_json (const char *path, const sample_t *samples, size_t count);
-void report_markdown (const char *path, const sample_t *samples, size_t count);
+/* What the figures were measured on, as the system tells it; empty where it does not. */
+typedef struct machine {
+    char processor[128];
+    char kernel[128];
+    char system[128];
+    char filesystem[24];
+    char date[24]; /* UTC */
+    long cores;
+    double memory_bytes;
+    double load;        /* of the minute before the first row */
+    double sync_p50_us; /* of an append of 4 KiB and its fdatasync */
+    double sync_p99_us;
+} machine_t;
+
+/* Measures the disk below the directory, which takes some 100 ms. */
+void machine_look (machine_t *out, const char *directory);
+
+struct point; /* of a growth row, growth.h */
+
+typedef struct report {
+    machine_t machine;
+    int rounds;
+    double seconds; /* of a row */
+    const sample_t *samples;
+    size_t count;
+    const struct point *points;
+    size_t points_count;
+} report_t;
+
+/* The samples from first on. */
+void report_table (const report_t *report, size_t first);
+/* These write to a temporary name and rename; they end the bench on an error. */
+void report_json (const char *path, const report_t *report);
+void report_markdown (const char *path, const report_t *report);
+/* What gnuplot reads, beside the JSON: NAME.json gives NAME.dat. */
+void report_plot_data (const char *json, const report_t *report);
 
 /* Small things. */
 

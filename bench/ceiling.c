@@ -349,8 +349,22 @@ static void on_signal (int number)
     stopped = 1;
 }
 
+/* Of the two libraries that it is made of. */
+static void print_versions (void)
+{
+    int major;
+    int minor;
+    int patch;
+    zmq_version (&major, &minor, &patch);
+    printf ("libzmq %d.%d.%d, SQLite %s\n", major, minor, patch, sqlite3_libversion ());
+}
+
 int main (int argc, char **argv)
 {
+    if (argc == 2 && strcmp (argv[1], "--version") == 0) {
+        print_versions ();
+        return 0;
+    }
     if (argc != 3)
         fail ("usage: taskmq-ceiling PORT DIRECTORY");
     struct sigaction action = {.sa_handler = on_signal};

@@ -211,6 +211,10 @@ static size_t finish (void *worker, bool settle)
 const driver_t beanstalkd_driver = {
     .system = "beanstalkd",
     .durability = "fsync",
+    .note =
+        "an fsync at every write (-f 0); a claim is not stored, there is no status, and no result "
+        "but a second job",
+    .version = "beanstalkd -v",
     .available = available,
     .start = start,
     .producer_new = producer_new,

@@ -203,6 +203,10 @@ static size_t finish (void *worker, bool settle)
 const driver_t ceiling_driver = {
     .system = "ceiling",
     .durability = "fsync",
+    .note = "a ROUTER, SQLite (WAL, FULL) and group commit, see bench/ceiling.c: a row, three "
+            "event rows, "
+            "order in memory; no protobuf, ids, leases, events for subscribers, export",
+    .version = "taskmq-ceiling --version",
     .available = available,
     .start = start,
     .producer_new = producer_new,

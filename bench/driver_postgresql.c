@@ -305,6 +305,10 @@ static size_t finish (void *worker, bool settle)
 const driver_t postgresql_driver = {
     .system = "postgresql",
     .durability = "fsync",
+    .note =
+        "a table with SKIP LOCKED, an event table, synchronous_commit=on, LISTEN and NOTIFY; the "
+        "pipelined rows go in batches of 100",
+    .version = "/usr/lib/postgresql/15/bin/postgres --version",
     .available = available,
     .start = start,
     .producer_new = producer_new,

@@ -246,6 +246,10 @@ static size_t finish (void *worker, bool settle)
 const driver_t redis_driver = {
     .system = "redis",
     .durability = "fsync",
+    .note =
+        "a stream, appendfsync always; a claim is the stream's own, there is no status, result or "
+        "event",
+    .version = "redis-server --version | cut -d' ' -f1-3",
     .available = available,
     .start = start,
     .producer_new = producer_new,
@@ -263,6 +267,10 @@ const driver_t redis_driver = {
 const driver_t redis_work_driver = {
     .system = "redis-work",
     .durability = "fsync",
+    .note =
+        "a stream, appendfsync always, and a hash for status, payload and result, an event stream "
+        "and PUBLISH, each change in one MULTI",
+    .version = "redis-server --version | cut -d' ' -f1-3",
     .available = available,
     .start = start,
     .producer_new = work_producer_new,

@@ -41,13 +41,24 @@ static bool available (void)
     return program_find ("taskmqd", path);
 }
 
-static void start (server_t *server)
+static void start_with (server_t *server, const char *synchronous)
 {
     server->port = server_free_port ();
     snprintf (server->address, sizeof server->address, "tcp://127.0.0.1:%d", server->port);
-    server_spawn (server, (char *[]){"taskmqd", "--data", server->directory, "--listen",
-                                     server->address, NULL});
+    server_spawn (server,
+                  (char *[]){"taskmqd", "--data", server->directory, "--listen", server->address,
+                             "--synchronous", (char *) (uintptr_t) synchronous, NULL});
     server_wait_port (server);
+}
+
+static void start (server_t *server)
+{
+    start_with (server, "full");
+}
+
+static void start_normal (server_t *server)
+{
+    start_with (server, "normal");
 }
 
 static tmq_client_t *connect_to (const server_t *server)
@@ -220,8 +231,33 @@ static size_t finish (void *worker, bool settle)
 const driver_t taskmq_driver = {
     .system = "taskmq",
     .durability = "fsync",
+    .note = "submit, claim and completion are durable before they are told; status, three events, "
+            "result, "
+            "lease, dedup by id, TTL, JSON Lines export",
+    .version = "taskmqd --version",
     .available = available,
     .start = start,
+    .producer_new = producer_new,
+    .producer_free = producer_free,
+    .submit = submit,
+    .submit_start = submit_start,
+    .submit_settle = submit_settle,
+    .call = call,
+    .worker_new = worker_new,
+    .worker_free = worker_free,
+    .take = take,
+    .finish = finish,
+};
+
+const driver_t taskmq_normal_driver = {
+    .system = "taskmq-normal",
+    .durability = "process",
+    .note =
+        "the same with --synchronous normal: an answer survives the death of the broker, not that "
+        "of the machine; never compared in a headline",
+    .version = "taskmqd --version",
+    .available = available,
+    .start = start_normal,
     .producer_new = producer_new,
     .producer_free = producer_free,
     .submit = submit,

@@ -12,19 +12,21 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ROUNDS_MAX = 99, ROUNDS_DEFAULT = 3, SYSTEMS_MAX = 32 };
+enum { ROUNDS_MAX = 99, ROUNDS_DEFAULT = 3, SYSTEMS_MAX = 32, DELAYS_MAX = 8 };
 static const double seconds_default = 4;
 static const double seconds_quick = 1.5;
 
 /* clang-format off */
 static const driver_t *const drivers[] = {
     &taskmq_driver,
+    &taskmq_normal_driver,
     &ceiling_driver,
     &beanstalkd_driver,
 #ifdef BENCH_REDIS
@@ -33,6 +35,14 @@ static const driver_t *const drivers[] = {
 #endif
 #ifdef BENCH_POSTGRESQL
     &postgresql_driver,
+#endif
+#ifdef BENCH_RABBITMQ
+    &rabbitmq_driver,
+    &rabbitmq_classic_driver,
+#endif
+    &gearmand_driver,
+#ifdef BENCH_NATS
+    &nats_driver,
 #endif
     NULL,
 };
@@ -46,17 +56,41 @@ static const char left_out[] = ""
 #ifndef BENCH_POSTGRESQL
                                " postgresql (libpq-dev)"
 #endif
+#ifndef BENCH_RABBITMQ
+                               " rabbitmq rabbitmq-classic (librabbitmq-dev)"
+#endif
+#ifndef BENCH_NATS
+                               " nats (libnats-dev)"
+#endif
     ;
+
+/* What is added to each sync of the servers; only some rows are run with more than nothing. */
+static const long delays_default_us[] = {0, 1000, 5000};
 
 typedef struct options {
     char *only;    /* rows, separated by commas; NULL: all */
     char *systems; /* likewise */
     int rounds;
     double seconds;
+    long delays_us[DELAYS_MAX];
+    size_t delays_count;
+    bool quick;
     const char *json;
     const char *markdown;
     const char *directory; /* that of the run is made below it */
 } options_t;
+
+/* A command line that cannot be followed; nothing runs yet. */
+__attribute__ ((format (printf, 1, 2))) _Noreturn static void misuse (const char *format, ...)
+{
+    va_list arguments;
+    va_start (arguments, format);
+    fputs ("taskmq-bench: ", stderr);
+    vfprintf (stderr, format, arguments);
+    fputc ('\n', stderr);
+    va_end (arguments);
+    exit (2);
+}
 
 /* Running. */
 
@@ -75,9 +109,9 @@ static bool listed (const char *list, const char *name)
 }
 
 static void run_once (figures_t *out, const options_t *options, const driver_t *driver,
-                      const row_t *row)
+                      const row_t *row, long sync_delay_us)
 {
-    server_t server = {0};
+    server_t server = {.sync_delay_us = sync_delay_us};
     if (snprintf (server.directory, sizeof server.directory, "%s/%s", options->directory,
                   driver->system) >= (int) sizeof server.directory)
         die ("the directory's name is too long");
@@ -131,35 +165,72 @@ static size_t choose_systems (const options_t *options, const driver_t **chosen)
     if (left_out[0] != '\0' && !options->systems)
         printf ("left out of this build, for want of a client library:%s\n", left_out);
     if (count == 0)
-        die ("no such system: %s", options->systems);
+        misuse ("none of these systems is there: %s", options->systems);
     return count;
 }
 
+/* Whether a system takes part: some have no result, some never sync or too often. */
+static bool takes_part (const driver_t *driver, const row_t *row, long sync_delay_us)
+{
+    bool syncs = strcmp (driver->durability, "fsync") == 0;
+    return (!row->needs_call || driver->call) &&
+           (sync_delay_us == 0 || (syncs && !driver->own_disk_only));
+}
+
 /* Runs one row on all systems in alternation and appends its samples. */
-static void run_row (const options_t *options, const row_t *row, const driver_t **systems,
-                     size_t systems_count, sample_t *samples, size_t *samples_count)
+static void run_row (const options_t *options, const row_t *row, long sync_delay_us,
+                     const driver_t **systems, size_t systems_count, sample_t *samples,
+                     size_t *samples_count)
 {
     figures_t runs[SYSTEMS_MAX][ROUNDS_MAX];
     for (int round = 0; round < options->rounds; round++) {
         for (size_t i = 0; i < systems_count; i++) {
-            if (row->needs_call && !systems[i]->call)
+            if (!takes_part (systems[i], row, sync_delay_us))
                 continue;
-            fprintf (stderr, "\r%-18s round %d of %d  %-14s", row->name, round + 1, options->rounds,
+            fprintf (stderr, "\r%-18s round %d of %d  %-16s", row->name, round + 1, options->rounds,
                      systems[i]->system);
-            run_once (&runs[i][round], options, systems[i], row);
+            run_once (&runs[i][round], options, systems[i], row, sync_delay_us);
         }
     }
     if (isatty (STDERR_FILENO))
         fprintf (stderr, "\r%60s\r", "");
     for (size_t i = 0; i < systems_count; i++) {
-        if (row->needs_call && !systems[i]->call)
+        if (!takes_part (systems[i], row, sync_delay_us))
             continue;
         samples[(*samples_count)++] = (sample_t){
             .driver = systems[i],
             .row = row,
+            .sync_delay_us = sync_delay_us,
             .figures = medians (runs[i], options->rounds),
-            .rounds = options->rounds,
         };
+    }
+}
+
+static void write_files (const options_t *options, const report_t *report)
+{
+    if (options->json) {
+        report_json (options->json, report);
+        report_plot_data (options->json, report);
+    }
+    if (options->markdown)
+        report_markdown (options->markdown, report);
+}
+
+/* The chosen rows, first on the disk as it is, then on slower ones. Everything is reported after
+ * each row, so that a long run that breaks is not lost. */
+static void run_rows (const options_t *options, const driver_t **systems, size_t systems_count,
+                      report_t *report, sample_t *samples)
+{
+    for (size_t delay = 0; delay < options->delays_count; delay++) {
+        long delay_us = options->delays_us[delay];
+        for (size_t i = 0; i < rows_count; i++) {
+            if (!listed (options->only, rows[i].name) || (delay_us > 0 && !rows[i].slow))
+                continue;
+            size_t first = report->count;
+            run_row (options, &rows[i], delay_us, systems, systems_count, samples, &report->count);
+            report_table (report, first);
+            write_files (options, report);
+        }
     }
 }
 
@@ -168,12 +239,16 @@ static void run_row (const options_t *options, const row_t *row, const driver_t 
 static void usage (FILE *to)
 {
     fputs ("usage: taskmq-bench [--quick] [--only ROW,…] [--systems NAME,…] [--rounds N]\n"
-           "                    [--seconds S] [--json FILE] [--markdown FILE] [--directory DIR]\n\n"
+           "                    [--seconds S] [--slow-disk MS]… [--json FILE]\n"
+           "                    [--markdown FILE] [--directory DIR]\n\n"
            "Runs each row on each system in alternation and prints medians and ratios.\n"
-           "--quick: one round, short rows, taskmq and the bare ceiling only.\n\nrows:\n",
+           "--quick: one round, short rows, taskmq and the bare ceiling only.\n"
+           "--slow-disk: only rows marked *, with MS milliseconds added to each sync of the\n"
+           "servers' disk; 0 is the disk as it is. Without it, and without --quick and --only,\n"
+           "these rows are also run with 1 and 5 ms.\n\nrows:\n",
            to);
     for (size_t i = 0; i < rows_count; i++)
-        fprintf (to, "  %-18s %s\n", rows[i].name, rows[i].says);
+        fprintf (to, "%c %-18s %s\n", rows[i].slow ? '*' : ' ', rows[i].name, rows[i].says);
     fputs ("\nsystems:", to);
     for (size_t i = 0; drivers[i]; i++)
         fprintf (to, " %s", drivers[i]->system);
@@ -187,8 +262,15 @@ static double number (const char *text, double lowest, double highest)
     char *end = NULL;
     double value = text ? strtod (text, &end) : NAN;
     if (!text || end == text || *end != '\0' || !(value >= lowest && value <= highest))
-        die ("'%s' is not a number from %g to %g", text, lowest, highest);
+        misuse ("'%s' is not a number from %g to %g", text, lowest, highest);
     return value;
+}
+
+static void delay_add (options_t *options, const char *text)
+{
+    if (options->delays_count == DELAYS_MAX)
+        misuse ("more than %d times --slow-disk", DELAYS_MAX);
+    options->delays_us[options->delays_count++] = lround (number (text, 0, 10000) * 1000);
 }
 
 static void known_rows (const char *list)
@@ -200,7 +282,7 @@ static void known_rows (const char *list)
         while (i < rows_count && strcmp (rows[i].name, name) != 0)
             i++;
         if (i == rows_count)
-            die ("no such row: %s", name);
+            misuse ("no such row: %s", name);
     }
     free (copy);
 }
@@ -208,15 +290,22 @@ static void known_rows (const char *list)
 static void options_parse (options_t *options, int argc, char **argv)
 {
     static const struct option table[] = {
-        {"quick", no_argument, NULL, 'q'},          {"only", required_argument, NULL, 'o'},
-        {"systems", required_argument, NULL, 's'},  {"rounds", required_argument, NULL, 'r'},
-        {"seconds", required_argument, NULL, 't'},  {"json", required_argument, NULL, 'j'},
-        {"markdown", required_argument, NULL, 'm'}, {"directory", required_argument, NULL, 'd'},
-        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
+        {"quick", no_argument, NULL, 'q'},
+        {"only", required_argument, NULL, 'o'},
+        {"systems", required_argument, NULL, 's'},
+        {"rounds", required_argument, NULL, 'r'},
+        {"seconds", required_argument, NULL, 't'},
+        {"json", required_argument, NULL, 'j'},
+        {"markdown", required_argument, NULL, 'm'},
+        {"directory", required_argument, NULL, 'd'},
+        {"slow-disk", required_argument, NULL, 'w'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     for (int c; (c = getopt_long (argc, argv, "h", table, NULL)) != -1;) {
         switch (c) {
         case 'q':
+            options->quick = true;
             options->rounds = 1;
             options->seconds = seconds_quick;
             options->systems = options->systems ? options->systems : "taskmq,ceiling";
@@ -228,6 +317,7 @@ static void options_parse (options_t *options, int argc, char **argv)
         case 'j': options->json = optarg; break;
         case 'm': options->markdown = optarg; break;
         case 'd': options->directory = optarg; break;
+        case 'w': delay_add (options, optarg); break;
         case 'h': usage (stdout); exit (0);
         default: usage (stderr); exit (2);
         }
@@ -238,6 +328,12 @@ static void options_parse (options_t *options, int argc, char **argv)
     }
     if (options->only)
         known_rows (options->only);
+    if (options->delays_count == 0) {
+        memcpy (options->delays_us, delays_default_us, sizeof delays_default_us);
+        options->delays_count = options->quick || options->only
+                                    ? 1
+                                    : sizeof delays_default_us / sizeof *delays_default_us;
+    }
 }
 
 int main (int argc, char **argv)
@@ -250,18 +346,14 @@ int main (int argc, char **argv)
     size_t systems_count = choose_systems (&options, systems);
     signals_watch ();
     options.directory = run_directory_make (options.directory);
-    sample_t *samples = need_memory (calloc (rows_count * systems_count, sizeof *samples));
-    size_t count = 0;
-    for (size_t i = 0; i < rows_count; i++) {
-        if (listed (options.only, rows[i].name))
-            run_row (&options, &rows[i], systems, systems_count, samples, &count);
-    }
+    report_t report = {.rounds = options.rounds, .seconds = options.seconds};
+    machine_look (&report.machine, options.directory);
+    size_t samples_max = rows_count * systems_count * options.delays_count;
+    sample_t *samples = need_memory (calloc (samples_max, sizeof *samples));
+    report.samples = samples;
+    run_rows (&options, systems, systems_count, &report, samples);
     run_directory_remove ();
-    report_table (samples, count);
-    if (options.json)
-        report_json (options.json, samples, count);
-    if (options.markdown)
-        report_markdown (options.markdown, samples, count);
+    write_files (&options, &report);
     free (samples);
     return 0;
 }

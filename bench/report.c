@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* What the bench prints: a table for people, JSON for programs, Markdown
- * for docs/PERFORMANCE.md. */
+/* What the bench prints: a table for people, JSON for programs, Markdown for docs/PERFORMANCE.md,
+ * columns for gnuplot. */
 
 #include "bench.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL_BYTES = 32 };
+enum { CELL_BYTES = 32, SYSTEMS_MAX = 32 };
 
 /* A number with three significant digits; "-" where nothing was measured. */
 static const char *cell (char out[CELL_BYTES], double value)
@@ -31,20 +31,30 @@ static const char *cell (char out[CELL_BYTES], double value)
     return out;
 }
 
-/* The same row of the first system, to which ratios refer. */
-static const sample_t *reference (const sample_t *samples, size_t count, const row_t *row)
+static bool same_row (const sample_t *a, const sample_t *b)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (samples[i].row == row && samples[i].driver == samples[0].driver)
-            return &samples[i];
+    return a->row == b->row && a->sync_delay_us == b->sync_delay_us;
+}
+
+/* The same row of the first system, to which ratios refer. */
+static const sample_t *reference (const report_t *report, const sample_t *of)
+{
+    for (size_t i = 0; i < report->count; i++) {
+        const sample_t *sample = &report->samples[i];
+        if (same_row (sample, of) && sample->driver == report->samples[0].driver)
+            return sample;
     }
     return NULL;
 }
 
-static const char *ratio (char out[CELL_BYTES], const sample_t *samples, size_t count,
-                          const sample_t *of)
+static double delay_ms (const sample_t *sample)
 {
-    const sample_t *base = reference (samples, count, of->row);
+    return (double) sample->sync_delay_us / 1000;
+}
+
+static const char *ratio (char out[CELL_BYTES], const report_t *report, const sample_t *of)
+{
+    const sample_t *base = reference (report, of);
     if (!base || base == of || !(of->figures.rate_per_s > 0))
         return memcpy (out, "", sizeof "");
     /* Idle rows compare times, the others rates; above 1 the first system is better. */
@@ -55,24 +65,24 @@ static const char *ratio (char out[CELL_BYTES], const sample_t *samples, size_t 
     return out;
 }
 
-void report_table (const sample_t *samples, size_t count)
+void report_table (const report_t *report, size_t first)
 {
-    for (size_t i = 0; i < count; i++) {
-        const row_t *row = samples[i].row;
+    for (size_t i = first; i < report->count; i++) {
+        const sample_t *sample = &report->samples[i];
         char cells[5][CELL_BYTES];
-        const figures_t *figures = &samples[i].figures;
-        if (i == 0 || samples[i - 1].row != row) {
-            printf ("\n%s: %s\n", row->name, row->says);
-            printf ("  %-14s %10s %10s %10s %12s %10s   %s\n", "", "per s", "p50 us", "p99 us",
+        const figures_t *figures = &sample->figures;
+        if (i == first || !same_row (sample - 1, sample)) {
+            printf ("\n%s: %s\n", sample->row->name, sample->row->says);
+            if (sample->sync_delay_us > 0)
+                printf ("  on a disk slower by %g ms for each sync\n", delay_ms (sample));
+            printf ("  %-16s %10s %10s %10s %12s %10s   %s\n", "", "per s", "p50 us", "p99 us",
                     "CPU us/op", "memory", "first against it");
         }
-        printf ("  %-14s %10s %10s %10s %12s %10s   %s\n", samples[i].driver->system,
+        printf ("  %-16s %10s %10s %10s %12s %10s   %s\n", sample->driver->system,
                 cell (cells[0], figures->rate_per_s), cell (cells[1], figures->p50_us),
                 cell (cells[2], figures->p99_us), cell (cells[3], figures->broker_cpu_us),
-                cell (cells[4], figures->rss_bytes),
-                ratio ((char[CELL_BYTES]){0}, samples, count, &samples[i]));
+                cell (cells[4], figures->rss_bytes), ratio ((char[CELL_BYTES]){0}, report, sample));
     }
-    putchar ('\n');
 }
 
 /* Files. */
@@ -92,7 +102,6 @@ static void finish (FILE *file, const char *path, const char *temporary)
     bool failed = ferror (file) != 0;
     if (fclose (file) != 0 || failed || rename (temporary, path) != 0)
         die ("%s: %s", path, strerror (errno));
-    printf ("written: %s\n", path);
 }
 
 static void json_number (FILE *file, const char *key, double value, int decimals)
@@ -103,42 +112,212 @@ static void json_number (FILE *file, const char *key, double value, int decimals
         fprintf (file, ",\"%s\":%.*f", key, decimals, value);
 }
 
-void report_json (const char *path, const sample_t *samples, size_t count)
+/* The systems in the order in which they first occur; returns how many. */
+static size_t systems_of (const report_t *report, const driver_t *out[SYSTEMS_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < report->count; i++) {
+        size_t at = 0;
+        while (at < count && out[at] != report->samples[i].driver)
+            at++;
+        if (at == count && count < SYSTEMS_MAX)
+            out[count++] = report->samples[i].driver;
+    }
+    return count;
+}
+
+/* Quotes, backslashes and control characters do not occur in what is written, save in what other
+ * programs say: there they become spaces. */
+static void json_text (FILE *file, const char *key, const char *text)
+{
+    fprintf (file, "\"%s\":\"", key);
+    for (; *text; text++)
+        fputc (*text == '"' || *text == '\\' || (unsigned char) *text < ' ' ? ' ' : *text, file);
+    fputc ('"', file);
+}
+
+static void json_machine (FILE *file, const report_t *report)
+{
+    const machine_t *machine = &report->machine;
+    fputs ("\"machine\":{", file);
+    json_text (file, "processor", machine->processor);
+    fprintf (file, ",\"cores\":%ld,\"memory_bytes\":%.0f,", machine->cores, machine->memory_bytes);
+    json_text (file, "system", machine->system);
+    fputc (',', file);
+    json_text (file, "kernel", machine->kernel);
+    fputc (',', file);
+    json_text (file, "filesystem", machine->filesystem);
+    json_number (file, "sync_p50_us", machine->sync_p50_us, 1);
+    json_number (file, "sync_p99_us", machine->sync_p99_us, 1);
+    json_number (file, "load", machine->load, 2);
+    fputs ("},\n\"run\":{", file);
+    json_text (file, "date", machine->date);
+    fprintf (file, ",\"rounds\":%d,\"seconds\":%g,\"payload_bytes\":%d},\n", report->rounds,
+             report->seconds, (int) BENCH_PAYLOAD_BYTES);
+}
+
+/* Asked once: some take a second to answer. */
+static const char *version_of (const driver_t *driver)
+{
+    static struct {
+        const driver_t *driver;
+        char version[BENCH_VERSION_BYTES];
+    } known[SYSTEMS_MAX];
+    size_t i = 0;
+    while (i + 1 < SYSTEMS_MAX && known[i].driver && known[i].driver != driver)
+        i++;
+    if (known[i].driver != driver)
+        program_version (driver->version, known[i].version);
+    known[i].driver = driver;
+    return known[i].version;
+}
+
+static void json_systems (FILE *file, const report_t *report)
+{
+    const driver_t *systems[SYSTEMS_MAX];
+    size_t count = systems_of (report, systems);
+    fputs ("\"systems\":[", file);
+    for (size_t i = 0; i < count; i++) {
+        fputs (i == 0 ? "\n{" : ",\n{", file);
+        json_text (file, "system", systems[i]->system);
+        fputc (',', file);
+        json_text (file, "version", version_of (systems[i]));
+        fputc (',', file);
+        json_text (file, "durability", systems[i]->durability);
+        fputc (',', file);
+        json_text (file, "note", systems[i]->note);
+        fputc ('}', file);
+    }
+    fputs ("\n],\n", file);
+}
+
+void report_json (const char *path, const report_t *report)
 {
     char temporary[BENCH_PATH_MAX];
     FILE *file = begin (path, temporary);
-    fputs ("{\"rows\":[", file);
-    for (size_t i = 0; i < count; i++) {
-        const figures_t *figures = &samples[i].figures;
+    fputs ("{", file);
+    json_machine (file, report);
+    json_systems (file, report);
+    fputs ("\"rows\":[", file);
+    for (size_t i = 0; i < report->count; i++) {
+        const sample_t *sample = &report->samples[i];
+        const figures_t *figures = &sample->figures;
         fprintf (file, "%s\n{\"system\":\"%s\",\"case\":\"%s\"", i ? "," : "",
-                 samples[i].driver->system, samples[i].row->name);
+                 sample->driver->system, sample->row->name);
+        json_number (file, "sync_delay_ms", delay_ms (sample), 1);
         json_number (file, "rate_per_s", figures->rate_per_s, 1);
         json_number (file, "p50_us", figures->p50_us, 1);
         json_number (file, "p99_us", figures->p99_us, 1);
         json_number (file, "broker_cpu_us", figures->broker_cpu_us, 2);
         json_number (file, "rss_bytes", figures->rss_bytes, 0);
-        fprintf (file, ",\"durability\":\"%s\"}", samples[i].driver->durability);
+        fprintf (file, ",\"durability\":\"%s\"}", sample->driver->durability);
     }
     fputs ("\n]}\n", file);
     finish (file, path, temporary);
 }
 
-void report_markdown (const char *path, const sample_t *samples, size_t count)
+/* NAME.json gives NAME and the suffix. */
+static FILE *begin_beside (const char *json, const char *suffix, char path[BENCH_PATH_MAX],
+                           char temporary[BENCH_PATH_MAX])
+{
+    size_t stem = strlen (json);
+    if (stem > 5 && strcmp (json + stem - 5, ".json") == 0)
+        stem -= 5;
+    if (snprintf (path, BENCH_PATH_MAX, "%.*s%s", (int) stem, json, suffix) >= BENCH_PATH_MAX)
+        die ("%s: the name is too long", json);
+    return begin (path, temporary);
+}
+
+static void plot_number (FILE *file, double value)
+{
+    if (isnan (value))
+        fputs ("\t?", file);
+    else
+        fprintf (file, "\t%.2f", value);
+}
+
+void report_plot_data (const char *json, const report_t *report)
+{
+    char path[BENCH_PATH_MAX];
+    char temporary[BENCH_PATH_MAX];
+    FILE *file = begin_beside (json, ".dat", path, temporary);
+    fputs ("# case\tsystem\tdurability\tsync_delay_ms\trate_per_s\tp50_us\tp99_us"
+           "\tbroker_cpu_us\trss_bytes\n",
+           file);
+    for (size_t i = 0; i < report->count; i++) {
+        const sample_t *sample = &report->samples[i];
+        const figures_t *figures = &sample->figures;
+        fprintf (file, "%s\t%s\t%s\t%g", sample->row->name, sample->driver->system,
+                 sample->driver->durability, delay_ms (sample));
+        plot_number (file, figures->rate_per_s);
+        plot_number (file, figures->p50_us);
+        plot_number (file, figures->p99_us);
+        plot_number (file, figures->broker_cpu_us);
+        plot_number (file, figures->rss_bytes);
+        fputc ('\n', file);
+    }
+    finish (file, path, temporary);
+}
+
+/* Markdown. */
+
+static void markdown_machine (FILE *file, const report_t *report)
+{
+    const machine_t *machine = &report->machine;
+    fprintf (
+        file,
+        "Measured on %s (UTC), %d rounds of %g s a row, on %ld cores of %s with %.1f GB; %s, "
+        "Linux %s, %s. A sync of an append of 4 KiB took %.0f us (p99 %.0f us); the load before "
+        "it began was %.1f. \"Against it\" above 1 means that %s is better.\n",
+        machine->date, report->rounds, report->seconds, machine->cores, machine->processor,
+        machine->memory_bytes / 1e9, machine->system, machine->kernel, machine->filesystem,
+        machine->sync_p50_us, machine->sync_p99_us, machine->load,
+        report->samples[0].driver->system);
+}
+
+static void markdown_rows (FILE *file, const report_t *report)
+{
+    const char *first = report->samples[0].driver->system;
+    for (size_t i = 0; i < report->count; i++) {
+        const sample_t *sample = &report->samples[i];
+        const figures_t *figures = &sample->figures;
+        char cells[5][CELL_BYTES];
+        if (i == 0 || !same_row (sample - 1, sample)) {
+            fprintf (file, "\n**%s**: %s", sample->row->name, sample->row->says);
+            if (sample->sync_delay_us > 0)
+                fprintf (file, ", on a disk slower by %g ms for each sync", delay_ms (sample));
+            fprintf (file,
+                     "\n\n| system | durable | per s | p50 us | p99 us | server CPU us | memory | "
+                     "%s against it |\n|---|---|---|---|---|---|---|---|\n",
+                     first);
+        }
+        fprintf (file, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", sample->driver->system,
+                 sample->driver->durability, cell (cells[0], figures->rate_per_s),
+                 cell (cells[1], figures->p50_us), cell (cells[2], figures->p99_us),
+                 cell (cells[3], figures->broker_cpu_us), cell (cells[4], figures->rss_bytes),
+                 ratio ((char[CELL_BYTES]){0}, report, sample));
+    }
+}
+
+static void markdown_systems (FILE *file, const report_t *report)
+{
+    const driver_t *systems[SYSTEMS_MAX];
+    size_t count = systems_of (report, systems);
+    fputs ("\n| system | version | durable | what a life is there |\n|---|---|---|---|\n", file);
+    for (size_t i = 0; i < count; i++) {
+        fprintf (file, "| %s | %s | %s | %s |\n", systems[i]->system, version_of (systems[i]),
+                 systems[i]->durability, systems[i]->note);
+    }
+}
+
+void report_markdown (const char *path, const report_t *report)
 {
     char temporary[BENCH_PATH_MAX];
     FILE *file = begin (path, temporary);
-    fputs ("| row | system | durable | per s | p50 us | p99 us | server CPU us | memory | taskmq "
-           "against it |\n|---|---|---|---|---|---|---|---|---|\n",
-           file);
-    for (size_t i = 0; i < count; i++) {
-        char cells[5][CELL_BYTES];
-        const figures_t *figures = &samples[i].figures;
-        fprintf (file, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", samples[i].row->name,
-                 samples[i].driver->system, samples[i].driver->durability,
-                 cell (cells[0], figures->rate_per_s), cell (cells[1], figures->p50_us),
-                 cell (cells[2], figures->p99_us), cell (cells[3], figures->broker_cpu_us),
-                 cell (cells[4], figures->rss_bytes),
-                 ratio ((char[CELL_BYTES]){0}, samples, count, &samples[i]));
+    if (report->count > 0) {
+        markdown_machine (file, report);
+        markdown_systems (file, report);
+        markdown_rows (file, report);
     }
     finish (file, path, temporary);
 }

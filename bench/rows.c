@@ -41,6 +41,7 @@ typedef struct client {
     pthread_t thread;
     histogram_t latency;
     size_t prefetch;
+    unsigned long backlog_max; /* lives outstanding of all producers; 0: no limit */
 } client_t;
 
 static void pause_us (long us)
@@ -69,6 +70,23 @@ static void payload_make (payload_t *out, load_t *load)
 
 /* Clients. */
 
+static unsigned long backlog (load_t *load)
+{
+    return atomic_load (&load->begun) - atomic_load (&load->ended);
+}
+
+/* A producer that outruns the workers would measure submits, so it waits until a quarter of the
+ * backlog has ended: going on with every single one would measure how fast a producer wakes up, and
+ * make every message a small one. */
+static void backlog_settle (const client_t *self)
+{
+    load_t *load = self->load;
+    if (self->backlog_max == 0 || backlog (load) < self->backlog_max)
+        return;
+    while (!stopping (load) && backlog (load) > self->backlog_max * 3 / 4)
+        pause_us (BACKLOG_PAUSE_US);
+}
+
 static void *producer_sync (void *argument)
 {
     client_t *self = argument;
@@ -76,6 +94,7 @@ static void *producer_sync (void *argument)
     void *producer = load->driver->producer_new (load->server, load->queue);
     payload_t payload;
     while (!stopping (load)) {
+        backlog_settle (self);
         payload_make (&payload, load);
         load->driver->submit (producer, &payload);
         if (counting (load))
@@ -86,28 +105,15 @@ static void *producer_sync (void *argument)
     return NULL;
 }
 
-static unsigned long backlog (load_t *load)
+static void *producer_pipelined (void *argument)
 {
-    return atomic_load (&load->begun) - atomic_load (&load->ended);
-}
-
-/* Waits until a quarter of the backlog has ended: going on with every single one would measure how
- * fast a producer wakes up, and make every message a small one. */
-static void backlog_settle (load_t *load)
-{
-    while (!stopping (load) && backlog (load) > BENCH_BACKLOG_MAX * 3 / 4)
-        pause_us (BACKLOG_PAUSE_US);
-}
-
-static void producer_pipeline (client_t *self, bool bounded)
-{
+    client_t *self = argument;
     load_t *load = self->load;
     void *producer = load->driver->producer_new (load->server, load->queue);
     payload_t payload;
     size_t open = 0;
     while (!stopping (load)) {
-        if (bounded && backlog (load) >= BENCH_BACKLOG_MAX)
-            backlog_settle (load);
+        backlog_settle (self);
         payload_make (&payload, load);
         load->driver->submit_start (producer, &payload);
         open++;
@@ -120,17 +126,6 @@ static void producer_pipeline (client_t *self, bool bounded)
     }
     load->driver->submit_settle (producer, 0);
     load->driver->producer_free (producer);
-}
-
-static void *producer_pipelined (void *argument)
-{
-    producer_pipeline (argument, false);
-    return NULL;
-}
-
-static void *producer_pipelined_bounded (void *argument)
-{
-    producer_pipeline (argument, true);
     return NULL;
 }
 
@@ -200,16 +195,16 @@ typedef struct shape {
     size_t producers;
     size_t workers;
     size_t prefetch;
-    bool count_lives;    /* else acknowledged submits */
-    bool worker_latency; /* else the producers' */
+    unsigned long backlog_max; /* 0: no limit */
+    bool count_lives;          /* else acknowledged submits */
+    bool worker_latency;       /* else the producers' */
 } shape_t;
 
-static void clients_start (client_t *clients, size_t count, load_t *load, size_t prefetch,
+static void clients_start (client_t *clients, size_t count, const client_t *as,
                            void *(*body) (void *) )
 {
     for (size_t i = 0; i < count; i++) {
-        clients[i].load = load;
-        clients[i].prefetch = prefetch;
+        clients[i] = *as;
         if (pthread_create (&clients[i].thread, NULL, body, &clients[i]) != 0)
             die ("a thread could not be started");
     }
@@ -232,8 +227,10 @@ static void run (figures_t *out, const shape_t *shape, const driver_t *driver,
     snprintf (load.queue, sizeof load.queue, "bench-%u", atomic_fetch_add (&runs, 1));
     client_t *clients = need_memory (calloc (shape->producers + shape->workers, sizeof *clients));
     client_t *workers = clients + shape->producers;
-    clients_start (workers, shape->workers, &load, shape->prefetch, worker_loop);
-    clients_start (clients, shape->producers, &load, 0, shape->producer);
+    const client_t client = {
+        .load = &load, .prefetch = shape->prefetch, .backlog_max = shape->backlog_max};
+    clients_start (workers, shape->workers, &client, worker_loop);
+    clients_start (clients, shape->producers, &client, shape->producer);
 
     pause_us ((long) (seconds * WARM_UP_PERCENT * 1e4));
     atomic_ulong *counter = shape->count_lives ? &load.ended : &load.submitted;
@@ -278,23 +275,30 @@ ROW (submit_sync, .producer = producer_sync, .producers = 1)
 ROW (submit_pipelined, .producer = producer_pipelined, .producers = 1)
 ROW (submit_16, .producer = producer_sync, .producers = 16)
 ROW (life_sync, .producer = producer_sync, .producers = 8, .workers = 8, .prefetch = 1,
-     .count_lives = true, .worker_latency = true)
-ROW (life_pipelined, .producer = producer_pipelined_bounded, .producers = 2, .workers = 4,
-     .prefetch = BENCH_PREFETCH, .count_lives = true, .worker_latency = true)
+     .backlog_max = 8 * BENCH_BACKLOG_SYNC_MAX, .count_lives = true, .worker_latency = true)
+ROW (life_pipelined, .producer = producer_pipelined, .producers = 2, .workers = 4,
+     .prefetch = BENCH_PREFETCH, .backlog_max = BENCH_BACKLOG_MAX, .count_lives = true,
+     .worker_latency = true)
+ROW (life_sync_32, .producer = producer_sync, .producers = 32, .workers = 32, .prefetch = 1,
+     .backlog_max = 32 * BENCH_BACKLOG_SYNC_MAX, .count_lives = true, .worker_latency = true)
 ROW (to_worker, .producer = producer_idle, .producers = 1, .workers = 1, .prefetch = 1,
      .count_lives = true, .worker_latency = true)
 ROW (notified, .producer = producer_call, .producers = 1, .workers = 1, .prefetch = 1,
      .count_lives = true)
 
 const row_t rows[] = {
-    {"submit_sync", "submits, 1 client, one outstanding", run_submit_sync, false},
-    {"submit_pipelined", "submits, 1 client, 1,000 outstanding", run_submit_pipelined, false},
-    {"submit_16", "submits, 16 clients, one outstanding each", run_submit_16, false},
-    {"life_sync", "lives, 8 producers and 8 workers, one outstanding each", run_life_sync, false},
+    {"submit_sync", "submits, 1 client, one outstanding", run_submit_sync, false, false},
+    {"submit_pipelined", "submits, 1 client, 1,000 outstanding", run_submit_pipelined, false,
+     false},
+    {"submit_16", "submits, 16 clients, one outstanding each", run_submit_16, false, false},
+    {"life_sync", "lives, 8 producers and 8 workers, one outstanding each", run_life_sync, false,
+     false},
     {"life_pipelined", "lives, 2 producers with 1,000 outstanding, 4 workers with 100",
-     run_life_pipelined, false},
-    {"to_worker", "idle: from submit to the worker", run_to_worker, false},
-    {"notified", "idle: from submit to knowing the durable result", run_notified, true},
+     run_life_pipelined, false, true},
+    {"life_sync_32", "lives, 32 producers and 32 workers, one outstanding each", run_life_sync_32,
+     false, true},
+    {"to_worker", "idle: from submit to the worker", run_to_worker, false, false},
+    {"notified", "idle: from submit to knowing the durable result", run_notified, true, false},
 };
 const size_t rows_count = sizeof rows / sizeof *rows;
 

@@ -40,14 +40,21 @@ static void nap (long ms)
     nanosleep (&pause, NULL);
 }
 
+/* Where this program lies. */
+static bool own_directory (char out[BENCH_PATH_MAX])
+{
+    ssize_t length = readlink ("/proc/self/exe", out, BENCH_PATH_MAX - 1);
+    out[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr (out, '/');
+    if (slash)
+        *slash = '\0';
+    return slash != NULL;
+}
+
 bool program_find (const char *name, char path[BENCH_PATH_MAX])
 {
     char own[BENCH_PATH_MAX];
-    ssize_t length = readlink ("/proc/self/exe", own, sizeof own - 1);
-    if (length > 0) {
-        own[length] = '\0';
-        char *slash = strrchr (own, '/');
-        *slash = '\0';
+    if (own_directory (own)) {
         if (snprintf (path, BENCH_PATH_MAX, "%s/%s", own, name) < BENCH_PATH_MAX &&
             access (path, X_OK) == 0)
             return true;
@@ -123,6 +130,22 @@ _Noreturn static void become (const server_t *self, const char *path, char *cons
     }
     execv (path, argv);
     _exit (127);
+}
+
+void program_version (const char *command, char out[BENCH_VERSION_BYTES])
+{
+    char own[BENCH_PATH_MAX];
+    char line[2 * BENCH_PATH_MAX];
+    if (!own_directory (own))
+        own[0] = '\0';
+    snprintf (line, sizeof line, "PATH=\"%s:$PATH:/usr/local/sbin:/usr/sbin:/sbin\"; { %s; } 2>&1",
+              own, command);
+    FILE *pipe = popen (line, "r");
+    if (!pipe || !fgets (out, BENCH_VERSION_BYTES, pipe))
+        memcpy (out, "?", sizeof "?");
+    if (pipe)
+        pclose (pipe);
+    out[strcspn (out, "\r\n")] = '\0';
 }
 
 void server_spawn (server_t *self, char *const argv[])

@@ -16,7 +16,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { RECEIVE_SECONDS = 60 };
+enum { RECEIVE_SECONDS = 300 };
 
 wire_t *wire_connect (int port)
 {
