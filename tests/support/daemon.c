@@ -100,12 +100,17 @@ static void run_broker (const daemon_t *self)
         setenv ("ASAN_OPTIONS", extended, 1);
     }
     execv (daemon_program (argv[0]), (char *const *) argv);
+    dprintf (STDERR_FILENO, "cannot run %s: %s\n", daemon_program (argv[0]), strerror (errno));
     _exit (127);
 }
 
 void daemon_spawn (daemon_t *self)
 {
-    daemon_program ("taskmqd");
+    const char *program = daemon_program ("taskmqd");
+    if (access (program, X_OK) != 0) {
+        fail_msg ("cannot run %s: %s; set TASKMQ_BIN to the directory of taskmqd", program,
+                  strerror (errno));
+    }
     self->pid = fork ();
     if (self->pid == 0) {
         run_broker (self);
