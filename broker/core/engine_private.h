@@ -313,6 +313,8 @@ void stream_notice (engine_t *self, subscription_t *subscription, const record_t
 /* It has moved without an event: an empty upto follows in time. */
 void stream_wait_for_upto (engine_t *self, subscription_t *subscription);
 void stream_acknowledge (engine_t *self, subscription_t *subscription, uint64_t upto);
+/* … so many messages of the snapshot. */
+void stream_acknowledge_snapshot (engine_t *self, subscription_t *subscription, uint32_t messages);
 /* subscribe.c. */
 void subscription_started (engine_t *self, job_t *job);         /* READ_SINCE answered */
 uint32_t subscription_hash (const engine_t *self, uint64_t id); /* among those of its link */

@@ -322,6 +322,8 @@ struct subscription {
     size_t snapshot_next;    /* first of it that has not left */
     size_t snapshot_mark;    /* … before the last message */
     int64_t snapshot_before; /* number that the next page begins below; 0: from the newest */
+    uint32_t snapshot_sent;  /* its messages that left, … */
+    uint32_t snapshot_taken; /* … and that the client has room behind */
     bool snapshot_more;      /* pages follow */
     bool snapshot_read;      /* the page is here, perhaps empty */
     bool snapshot_told;      /* the message with `last` has left */

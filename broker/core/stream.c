@@ -18,6 +18,7 @@ enum {
     PAGE_BYTES = 64 * 1024, /* of a replay's read: two windows */
     PAGES_HELD_MAX = 64,    /* beyond it a page whose reader stalls is dropped and read again */
     SNAPSHOT_RECORDS = 200, /* of one read */
+    SNAPSHOT_AHEAD = 2,     /* messages of a snapshot that leave without credit */
     UPTO_SPREAD = 64,       /* an empty upto follows in 2.5 to 5 s, in so many steps */
     UPTO_SPREAD_MS = TMQ_UPTO_INTERVAL_MS / 2 / UPTO_SPREAD,
     SEND_EVENTS = 5, /* numbers of fields of BrokerMessage in taskmq.proto */
@@ -79,8 +80,10 @@ static void drop_page (engine_t *self, subscription_t *subscription)
     self->pages_held--;
 }
 
-static void drop_snapshot (subscription_t *subscription)
+static void drop_snapshot (engine_t *self, subscription_t *subscription)
 {
+    if (subscription->snapshot != NULL)
+        self->pages_held--;
     for (size_t i = 0; i < subscription->snapshot_count; i++)
         record_free (subscription->snapshot[i]);
     free (subscription->snapshot);
@@ -101,7 +104,7 @@ void stream_close (engine_t *self, subscription_t *subscription)
     alarm_disarm (&subscription->alarm);
     self->subscriptions--;
     drop_page (self, subscription);
-    drop_snapshot (subscription);
+    drop_snapshot (self, subscription);
     free (subscription->sent);
     job_t *job = subscription->job;
     if (job == NULL) {
@@ -129,6 +132,16 @@ void stream_acknowledge (engine_t *self, subscription_t *subscription, uint64_t 
     subscription->sent_count -= done;
     memmove (subscription->sent, subscription->sent + done,
              subscription->sent_count * sizeof (*subscription->sent));
+    stream_wake (self, subscription);
+}
+
+void stream_acknowledge_snapshot (engine_t *self, subscription_t *subscription, uint32_t messages)
+{
+    if (messages > subscription->snapshot_sent)
+        messages = subscription->snapshot_sent;
+    if (messages <= subscription->snapshot_taken)
+        return;
+    subscription->snapshot_taken = messages;
     stream_wake (self, subscription);
 }
 
@@ -170,7 +183,7 @@ static void ask_for_snapshot (engine_t *self, subscription_t *subscription)
     subscription->job = job;
 }
 
-static void take_snapshot (subscription_t *subscription, read_t *read)
+static void take_snapshot (engine_t *self, subscription_t *subscription, read_t *read)
 {
     subscription->snapshot_read = true;
     subscription->snapshot = read->records;
@@ -178,6 +191,8 @@ static void take_snapshot (subscription_t *subscription, read_t *read)
     subscription->snapshot_more = read->more;
     read->records = NULL;
     read->records_count = 0;
+    if (subscription->snapshot != NULL)
+        self->pages_held++;
     if (subscription->snapshot_count > 0)
         subscription->snapshot_before =
             subscription->snapshot[subscription->snapshot_count - 1]->number;
@@ -219,7 +234,7 @@ void stream_read_done (engine_t *self, job_t *job)
         return;
     }
     if (job->read.kind == READ_LIST)
-        take_snapshot (subscription, &job->read);
+        take_snapshot (self, subscription, &job->read);
     else if (job->read.after_seq == subscription->cursor)
         take_page (self, subscription, &job->read);
     stream_wake (self, subscription);
@@ -263,6 +278,7 @@ static void pack_snapshot (engine_t *self, subscription_t *subscription)
     bytes_append_uint (out, 3, last);
     bytes_close (out, mark);
     subscription->snapshot_told = last;
+    subscription->snapshot_sent++;
     subscription->last = SENT_SNAPSHOT;
 }
 
@@ -284,17 +300,36 @@ static void pack_events (engine_t *self, subscription_t *subscription, uint32_t 
     alarm_disarm (&subscription->alarm);
 }
 
-/* The snapshot's next message; false when a page has to be read first. */
+/* The rest of the page is read again when it is wanted. What was looked up by id stays: it is
+ * little, and there is no place to go on from. */
+static void put_snapshot_back (engine_t *self, subscription_t *subscription)
+{
+    size_t next = subscription->snapshot_next;
+    if (subscription->filter->ids_count > 0 || next == subscription->snapshot_count)
+        return;
+    subscription->snapshot_before =
+        next > 0 ? subscription->snapshot[next - 1]->number : subscription->snapshot[0]->number + 1;
+    subscription->snapshot_more = true;
+    drop_snapshot (self, subscription);
+}
+
+/* The snapshot's next message; false when a page has to be read or credit to come first. */
 static bool next_snapshot (engine_t *self, subscription_t *subscription)
 {
     bool rest = subscription->snapshot_read &&
                 (subscription->snapshot_next < subscription->snapshot_count ||
                  !subscription->snapshot_more);
+    if (rest && subscription->snapshot_sent - subscription->snapshot_taken >= SNAPSHOT_AHEAD) {
+        if (self->pages_held > PAGES_HELD_MAX)
+            put_snapshot_back (self, subscription);
+        subscription->held = true; /* credit wakes it */
+        return false;
+    }
     if (rest) {
         pack_snapshot (self, subscription);
         return true;
     }
-    drop_snapshot (subscription);
+    drop_snapshot (self, subscription);
     if (subscription->job == NULL)
         ask_for_snapshot (self, subscription);
     return false;
@@ -414,7 +449,7 @@ bool stream_next (engine_t *self, subscription_t *subscription, buf_t **body)
     }
     if (subscription->snapshot_wanted && !subscription->snapshot_told)
         return next_snapshot (self, subscription);
-    drop_snapshot (subscription);
+    drop_snapshot (self, subscription);
     return next_events (self, subscription, body);
 }
 
@@ -426,6 +461,7 @@ void stream_failed (engine_t *self, subscription_t *subscription)
     case SENT_SNAPSHOT:
         subscription->snapshot_next = subscription->snapshot_mark;
         subscription->snapshot_told = false;
+        subscription->snapshot_sent--;
         break;
     case SENT_EVENTS:
         drop_page (self, subscription);

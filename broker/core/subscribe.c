@@ -48,6 +48,7 @@ static void take_snapshot_by_id (call_t *call, subscription_t *subscription)
 {
     const filter_copy_t *filter = subscription->filter;
     subscription->snapshot = memory_alloc (filter->ids_count * sizeof (record_t *));
+    call->engine->pages_held++;
     for (size_t i = 0; i < filter->ids_count; i++) {
         found_t found = lookup_id (call->engine, subscription->space, filter->ids[i].bytes);
         record_t view;
@@ -174,6 +175,7 @@ void on_credit (call_t *call)
         return;
     }
     stream_acknowledge (call->engine, subscription, request->received_upto);
+    stream_acknowledge_snapshot (call->engine, subscription, request->snapshot_messages);
 }
 
 void on_unsubscribe (call_t *call)

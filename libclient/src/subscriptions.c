@@ -73,8 +73,9 @@ struct core_subscription {
     size_t buffered_bytes;
     size_t buffer_bytes_max;
     size_t notices;
-    size_t uncredited_bytes; /* received since the last credit */
-    uint64_t credit_number;  /* request number of the last credit */
+    size_t uncredited_bytes;    /* received since the last credit */
+    uint32_t snapshot_messages; /* received on this link */
+    uint64_t credit_number;     /* request number of the last credit */
     core_idmap_t seen;
     uint64_t seen_max;
     core_answer_t ready;
@@ -189,6 +190,7 @@ static void subscribe (core_subscription_t *self)
     request->subscription = self->number;
     self->stage = SUBSCRIPTION_ASKED;
     self->uncredited_bytes = 0;
+    self->snapshot_messages = 0;
     self->withheld = false;
     core_internal_send (core, request);
 }
@@ -302,6 +304,7 @@ void core_subscriptions_output (core_t *core)
             bytes_mark_t mark = bytes_open (&request->fields, FIELD_CREDIT);
             bytes_append_uint (&request->fields, 1, self->number);
             bytes_append_uint (&request->fields, 2, self->received.seq);
+            bytes_append_uint (&request->fields, 3, self->snapshot_messages);
             bytes_close (&request->fields, mark);
             self->uncredited_bytes = 0;
         }
@@ -446,8 +449,8 @@ bool core_subscriptions_snapshot (core_t *core, const Taskmq__Snapshot *snapshot
         good = buffer_push (self, event);
         self->snapshot = !good;
     }
-    /* Credit for the start cursor asks for the next page. */
-    received (self, CORE_CREDIT_BYTES);
+    self->snapshot_messages++;
+    received (self, CORE_CREDIT_BYTES); /* each message is credited by itself */
     if (!good)
         core_link_drop (core, TMQ_NO_MEMORY, NULL);
     return true;

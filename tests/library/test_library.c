@@ -542,6 +542,48 @@ static void a_snapshot_is_followed_by_what_changes (void **state)
     tmq_client_free (&client);
 }
 
+static uint64_t messages_received (tmq_client_t *client)
+{
+    tmq_client_counters_t counters;
+    tmq_client_counters (&counters, client);
+    return counters.messages_received;
+}
+
+/* The broker waits with a long snapshot for an application that takes nothing of it. */
+static void a_stalled_application_gets_no_more_of_a_snapshot (void **state)
+{
+    enum { STALLED_TASKS = 10000, PINGS = 100 };
+    (void) state;
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_subscription_options_t options;
+    tmq_subscription_t *subscription = NULL;
+    static tmq_id_t ids[STALLED_TASKS];
+    submit_batch (client, "snapshot", ids, STALLED_TASKS);
+    tmq_subscription_options_init (&options);
+    options.snapshot = true;
+    options.buffer_bytes_max = 16 * 1024;
+    uint64_t before = messages_received (client);
+    assert_int_equal (tmq_subscription_new (&subscription, client, &options, NULL), TMQ_OK);
+    assert_int_equal (tmq_subscription_ready (subscription, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    for (int i = 0; i < PINGS; i++)
+        assert_int_equal (tmq_ping (client, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_true (messages_received (client) - before < PINGS + 10);
+    size_t tasks = 0;
+    bool done = false;
+    while (!done) {
+        tmq_event_t *event = NULL;
+        assert_int_equal (tmq_subscription_next (&event, subscription, TIMING_PATIENCE_MS, NULL),
+                          TMQ_OK);
+        tasks += event->item == TMQ_ITEM_SNAPSHOT ? 1 : 0;
+        done = event->item == TMQ_ITEM_SNAPSHOT_END;
+        tmq_event_free (event);
+    }
+    assert_int_equal (tasks, STALLED_TASKS);
+    assert_true (messages_received (client) - before > PINGS + 20); /* it was a long one */
+    tmq_subscription_free (&subscription);
+    tmq_client_free (&client);
+}
+
 static void a_cursor_of_another_generation_is_a_gap (void **state)
 {
     (void) state;
@@ -784,6 +826,8 @@ int main (int argc, char **argv)
         cmocka_unit_test_setup_teardown (a_killed_client_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown (a_stalled_subscriber_is_caught_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown (a_snapshot_is_followed_by_what_changes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (a_stalled_application_gets_no_more_of_a_snapshot, set_up,
+                                         tear_down),
         cmocka_unit_test_setup_teardown (a_cursor_of_another_generation_is_a_gap, set_up,
                                          tear_down),
         cmocka_unit_test_setup_teardown (thousands_of_subscriptions, set_up, tear_down),

@@ -31,6 +31,7 @@ typedef struct subscriber {
     const char *queue; /* filter, or NULL */
     bool mirrors;      /* begins with a snapshot and follows the state of all tasks */
     bool mirrored;     /* the snapshot is complete */
+    uint32_t snapshot_messages;
     mirror_t mirror;
     mirror_t stored_mirror; /* beside the stored cursor */
     bool thrifty;           /* gives credit only for half a window, as the library does */
@@ -138,6 +139,7 @@ static void subscriber_reply (client_t *client, pending_t *pending, const Taskmq
     subscriber->acknowledged = seq;
     subscriber->first = seq;
     subscriber->taken_bytes = 0;
+    subscriber->snapshot_messages = 0;
     subscriber->has_taken = true;
     subscriber->subscribed = true;
 }
@@ -173,6 +175,7 @@ static void give_credit (client_t *client)
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     credit.subscription = subscriber->subscription;
     credit.received_upto = subscriber->acknowledged;
+    credit.snapshot_messages = subscriber->snapshot_messages;
     request.op_case = TASKMQ__REQUEST__OP_CREDIT;
     request.credit = &credit;
     client_tell (client, &request);
@@ -234,6 +237,8 @@ static void take_snapshot (client_t *client, const Taskmq__Snapshot *snapshot)
                      task->status);
     }
     subscriber->mirrored = snapshot->last;
+    subscriber->snapshot_messages++;
+    give_credit (client);
 }
 
 static void take_batch (client_t *client, const Taskmq__EventBatch *batch, const uint8_t *body)

@@ -168,6 +168,7 @@ uint64_t rig_subscribe (rig_t *self, size_t peer, uint64_t subscription, uint64_
 /* … with everything as the test wants it. */
 uint64_t rig_subscribe_as (rig_t *self, size_t peer, Taskmq__Subscribe *subscribe);
 uint64_t rig_unsubscribe (rig_t *self, size_t peer, uint64_t subscription);
+/* … also for what came of its snapshot. */
 uint64_t rig_credit (rig_t *self, size_t peer, uint64_t subscription, uint64_t upto);
 uint64_t rig_list (rig_t *self, size_t peer, Taskmq__Filter *filter, ProtobufCBinaryData cursor,
                    uint32_t limit);

@@ -319,12 +319,23 @@ uint64_t rig_unsubscribe (rig_t *self, size_t peer, uint64_t subscription)
     return rig_send (self, peer, &request, NULL, 0);
 }
 
+static uint32_t snapshot_messages (const rig_t *self, size_t peer, uint64_t subscription)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < self->peers[peer].count; i++) {
+        const Taskmq__Snapshot *snapshot = self->peers[peer].items[i].snapshot;
+        count += snapshot != NULL && snapshot->subscription == subscription;
+    }
+    return count;
+}
+
 uint64_t rig_credit (rig_t *self, size_t peer, uint64_t subscription, uint64_t upto)
 {
     Taskmq__Credit credit = TASKMQ__CREDIT__INIT;
     Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_CREDIT);
     credit.subscription = subscription;
     credit.received_upto = upto;
+    credit.snapshot_messages = snapshot_messages (self, peer, subscription);
     request.credit = &credit;
     return rig_send (self, peer, &request, NULL, 0);
 }

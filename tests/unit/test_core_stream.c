@@ -510,6 +510,15 @@ static void a_snapshot_shows_the_present (void **state)
     rig_subscribe_as (rig, 1, &subscribe);
     rig_settle (rig);
     seen_t seen = seen_by (rig, 1, 7, true);
+    assert_false (seen.snapshot_ended); /* two messages, then credit is wanted */
+    size_t before = seen.snapshots;
+    rig_settle (rig);
+    assert_int_equal (seen_by (rig, 1, 7, true).snapshots, before);
+    for (unsigned i = 0; i < 4; i++) {
+        rig_credit (rig, 1, 7, 0);
+        rig_settle (rig);
+    }
+    seen = seen_by (rig, 1, 7, true);
     assert_int_equal (seen.snapshots, 450);
     assert_true (seen.snapshot_ended);
     assert_int_equal (seen.events, 0);
