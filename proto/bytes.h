@@ -86,14 +86,23 @@ static inline void bytes_append_uint (bytes_t *self, uint32_t field, uint64_t va
 /* bytes fields, and whole submessages that are packed already. */
 static inline void bytes_append_blob (bytes_t *self, uint32_t field, const void *data, size_t size)
 {
-    if (size > 0)
+    if (size == 0)
+        return;
+    uint8_t *room = field < 16 && size < 0x80 ? bytes_reserve (self, size + 2) : NULL;
+    if (room == NULL) {
         bytes_append_element (self, field, data, size);
+        return;
+    }
+    room[0] = (uint8_t) (field << 3 | 2);
+    room[1] = (uint8_t) size;
+    memcpy (room + 2, data, size);
+    self->length += size + 2;
 }
 /* string fields; NULL counts as empty. */
 static inline void bytes_append_string (bytes_t *self, uint32_t field, const char *text)
 {
     if (text != NULL && text[0] != '\0')
-        bytes_append_element (self, field, text, strlen (text));
+        bytes_append_blob (self, field, text, strlen (text));
 }
 /* sint32 and sint64 fields. */
 void bytes_append_sint (bytes_t *self, uint32_t field, int64_t value);

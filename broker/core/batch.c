@@ -48,7 +48,7 @@ void batch_touch (engine_t *self, task_t *task)
 
 void batch_touch_lazily (engine_t *self, task_t *task)
 {
-    detail_t *detail = task_detail (task);
+    detail_t *detail = task_detail (&self->slab, task);
     if (task->in_batch || node_is_linked (&detail->lazy))
         return;
     detail->lazy_due = self->mono + LAZY_MS;
@@ -180,7 +180,7 @@ static void view_detail (const detail_t *detail, record_t *out)
     out->outcome = detail->outcome;
     out->result_bytes = detail->result_bytes;
     out->result = detail->result;
-    out->result_type = or_empty (detail->result_type);
+    out->result_type = name_text (detail->result_type);
     out->error_code = detail->error_code;
     out->error_message = or_empty (detail->error_message);
     out->error_data = or_empty (detail->error_data);
@@ -315,7 +315,11 @@ batch_t *engine_batch_take (engine_t *self, now_t now)
     batch->removals_count = open->removals_count;
     batch->bytes += batch->attempts_count * sizeof (attempt_t);
     remember_taken (self, batch);
-    *open = (open_batch_t){.no = open->no + 1};
+    /* The next batch will be about as large. */
+    size_t expected = open->tasks_count;
+    *open = (open_batch_t){.no = open->no + 1, .tasks_capacity = expected};
+    if (expected > 0)
+        open->tasks = memory_alloc (expected * sizeof (task_t *));
     list_init (&open->spaces);
     self->counts.batches++;
     return batch;
@@ -383,9 +387,10 @@ static void evict (engine_t *self, task_t *task)
     if (task->detail != NULL) {
         list_remove (&task->detail->lazy);
         names_drop (&self->names, task->detail->worker);
+        names_drop (&self->names, task->detail->result_type);
     }
     forget_payload (self, task);
-    task_clear (task);
+    task_clear (&self->slab, task);
     slab_give (&self->slab, task);
     queue->tasks--;
     queue_release (self, queue);

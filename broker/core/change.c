@@ -55,7 +55,8 @@ void change_apply (engine_t *self, task_t *task, task_input_t input, const cause
     task->updated_at = self->wall;
     batch_touch (self, task);
     task_texts_t texts;
-    task_texts (task, &texts);
+    if (task->labels_count > 0)
+        task_texts (task, &texts);
     event_t event = {.kind = row->event,
                      .id = &task->id,
                      .queue = task->queue->name,
@@ -148,7 +149,7 @@ static void count_end (engine_t *self, const task_t *task)
 
 void change_finish (engine_t *self, task_t *task, task_input_t input, const cause_t *cause)
 {
-    detail_t *detail = task_detail (task);
+    detail_t *detail = task_detail (&self->slab, task);
     if (task->status == TMQ_STATUS_QUEUED)
         change_unplace (self, task);
     if (task->leased && input != INPUT_CANCEL)
@@ -164,7 +165,7 @@ void change_finish (engine_t *self, task_t *task, task_input_t input, const caus
 
 void change_fail (engine_t *self, task_t *task, task_input_t input, const cause_t *cause)
 {
-    detail_t *detail = task_detail (task);
+    detail_t *detail = task_detail (&self->slab, task);
     if (detail->outcome == TMQ_OUTCOME_NONE)
         detail->outcome = TMQ_OUTCOME_PROTOCOL_ERROR;
     cause_t with_text = {0};
@@ -178,7 +179,7 @@ void change_fail (engine_t *self, task_t *task, task_input_t input, const cause_
 void change_expire (engine_t *self, task_t *task)
 {
     self->counts.expired++;
-    detail_set_error (task_detail (task), TMQ_TASK_ERROR_EXPIRED,
+    detail_set_error (task_detail (&self->slab, task), TMQ_TASK_ERROR_EXPIRED,
                       task_error_text (TMQ_TASK_ERROR_EXPIRED), NULL);
     change_fail (self, task, INPUT_EXPIRE, NULL);
 }

@@ -58,7 +58,7 @@ void lease_restore (engine_t *self, worker_t *worker, task_t *task, int64_t leas
 
 void lease_give (engine_t *self, worker_t *worker, task_t *task)
 {
-    detail_t *detail = task_detail (task);
+    detail_t *detail = task_detail (&self->slab, task);
     change_unplace (self, task);
     if (self->config.planted_bug != ENGINE_BUG_ATTEMPT_REUSED || task->attempt == 0)
         task->attempt++;

@@ -99,7 +99,7 @@ static void clear_tasks (engine_t *self)
     size_t cursor = 0;
     for (task_t *task = map_each (&self->tasks, &cursor); task != NULL;
          task = map_each (&self->tasks, &cursor))
-        task_clear (task);
+        task_clear (&self->slab, task);
     map_free (&self->tasks);
     map_free (&self->dedup);
     slab_free (&self->slab);

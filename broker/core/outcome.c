@@ -144,7 +144,8 @@ static void take_result (engine_t *self, task_t *task, const uint8_t *bytes, uin
         detail->result = buf_new (bytes, length);
     if (type[0] == '\0')
         type = utf8_is_valid (bytes, length) ? "text/plain" : "application/octet-stream";
-    detail_set_text (&detail->result_type, type);
+    names_drop (&self->names, detail->result_type);
+    detail->result_type = names_keep (&self->names, type);
     self->open.bytes += length;
 }
 

@@ -119,7 +119,7 @@ static void cancel_task (call_t *call, task_t *task)
     const Taskmq__Cancel *request = call->request->cancel;
     cause_t cause = {name_text (call->link->identity), request->message,
                      call->request->request_id.data};
-    detail_t *detail = task_detail (task);
+    detail_t *detail = task_detail (&self->slab, task);
     if (request->message[0] != '\0')
         detail_set_text (&detail->status_message, request->message);
     if (task->leased)

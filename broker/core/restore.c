@@ -76,7 +76,7 @@ static bool has_detail (const record_t *record)
 
 static void restore_detail (engine_t *self, task_t *task, const record_t *record)
 {
-    detail_t *detail = task_detail (task);
+    detail_t *detail = task_detail (&self->slab, task);
     detail->worker = names_keep (&self->names, record->worker);
     memcpy (detail->secret, record->secret, sizeof (detail->secret));
     memcpy (detail->worker_id, record->worker_id, sizeof (detail->worker_id));
@@ -91,7 +91,7 @@ static void restore_detail (engine_t *self, task_t *task, const record_t *record
     detail_set_error (detail, record->error_code, record->error_message, record->error_data);
     detail->outcome = record->outcome;
     detail->result_bytes = record->result_bytes;
-    detail_set_text (&detail->result_type, record->result_type);
+    detail->result_type = names_keep (&self->names, record->result_type);
 }
 
 static void restore_texts (task_t *task, const record_t *record)

@@ -145,15 +145,6 @@ void task_set_texts (task_t *self, const task_texts_t *texts, size_t labels_coun
 
 /* Detail. */
 
-detail_t *task_detail (task_t *self)
-{
-    if (self->detail == NULL) {
-        self->detail = memory_zero (1, sizeof (*self->detail));
-        self->detail->task = self;
-    }
-    return self->detail;
-}
-
 void detail_set_text (char **place, const char *text)
 {
     free (*place);
@@ -167,38 +158,18 @@ void detail_set_error (detail_t *self, int32_t code, const char *message, const 
     detail_set_text (&self->error_data, data);
 }
 
-static void detail_free (detail_t *self)
-{
-    if (self == NULL)
-        return;
-    free (self->status_message);
-    free (self->progress_unit);
-    free (self->progress_message);
-    free (self->error_message);
-    free (self->error_data);
-    free (self->result_type);
-    buf_drop (self->result);
-    free (self);
-}
-
-void task_clear (task_t *self)
-{
-    free (self->texts);
-    self->texts = NULL;
-    buf_drop (self->payload);
-    self->payload = NULL;
-    detail_free (self->detail);
-    self->detail = NULL;
-}
-
 /* Slab. */
 
-enum { SLAB_CHUNK_TASKS = 1024 };
+enum {
+    SLAB_CHUNK_TASKS = 1024,
+    SPARE_DETAILS_MAX = 4096 /* kept for use again: 1.4 MiB */
+};
 
 void slab_init (slab_t *self)
 {
     *self = (slab_t){0};
     list_init (&self->free);
+    list_init (&self->details);
 }
 
 task_t *slab_take (slab_t *self)
@@ -228,5 +199,50 @@ void slab_free (slab_t *self)
     for (size_t i = 0; i < self->chunks_count; i++)
         free (self->chunks[i]);
     free (self->chunks);
+    for (node_t *node = list_pop_front (&self->details); node != NULL;
+         node = list_pop_front (&self->details))
+        free (LIST_ITEM (node, detail_t, lazy));
     slab_init (self);
+}
+
+detail_t *task_detail (slab_t *slab, task_t *self)
+{
+    if (self->detail != NULL)
+        return self->detail;
+    node_t *node = list_pop_front (&slab->details);
+    if (node == NULL) {
+        self->detail = memory_alloc (sizeof (*self->detail));
+    } else {
+        self->detail = LIST_ITEM (node, detail_t, lazy);
+        slab->details_count--;
+    }
+    *self->detail = (detail_t){.task = self};
+    return self->detail;
+}
+
+static void detail_give (slab_t *slab, detail_t *detail)
+{
+    free (detail->status_message);
+    free (detail->progress_unit);
+    free (detail->progress_message);
+    free (detail->error_message);
+    free (detail->error_data);
+    buf_drop (detail->result);
+    if (slab->details_count == SPARE_DETAILS_MAX) {
+        free (detail);
+        return;
+    }
+    list_push_front (&slab->details, &detail->lazy);
+    slab->details_count++;
+}
+
+void task_clear (slab_t *slab, task_t *self)
+{
+    free (self->texts);
+    self->texts = NULL;
+    buf_drop (self->payload);
+    self->payload = NULL;
+    if (self->detail != NULL)
+        detail_give (slab, self->detail);
+    self->detail = NULL;
 }

@@ -62,6 +62,7 @@ typedef struct detail {
     uint64_t assignment; /* its number for the holder; 0: unknown (given before a restart) */
     int64_t lease_due;   /* mono ms */
     name_t *worker;      /* name of the worker of the current attempt */
+    name_t *result_type; /* a content type: few different ones */
     uint8_t secret[16];
     uint8_t worker_id[16];
     uint8_t request_id[16];
@@ -74,7 +75,6 @@ typedef struct detail {
     char *progress_message;
     char *error_message;
     char *error_data;
-    char *result_type;
     buf_t *result;
     uint32_t result_bytes;
     int32_t error_code;
@@ -147,13 +147,9 @@ void task_set_texts (task_t *self, const task_texts_t *texts, size_t labels_coun
 /* The dedup key alone, empty when there is none. */
 const char *task_dedup_key (const task_t *self);
 
-/* The detail, made when it is not there yet. */
-detail_t *task_detail (task_t *self);
 /* Replaces one of the detail's texts; an empty one becomes NULL. */
 void detail_set_text (char **place, const char *text);
 void detail_set_error (detail_t *self, int32_t code, const char *message, const char *data);
-/* Frees what the task owns except its names (see tasks_free_task). */
-void task_clear (task_t *self);
 static inline bool task_is_terminal (const task_t *self)
 {
     return self->status >= TMQ_STATUS_COMPLETED;
@@ -161,17 +157,24 @@ static inline bool task_is_terminal (const task_t *self)
 
 /* Memory for tasks. */
 
-/* Slab of tasks: chunks that never move, a list of free places. */
+/* Slab of tasks: chunks that never move, a list of free places, and a list of details to be used
+ * again. */
 typedef struct slab {
     task_t **chunks;
     size_t chunks_count;
     size_t chunks_capacity;
     node_t free;
-    size_t used; /* tasks handed out */
+    size_t used;    /* tasks handed out */
+    node_t details; /* spare ones */
+    size_t details_count;
 } slab_t;
 void slab_init (slab_t *self);
 task_t *slab_take (slab_t *self); /* zeroed */
 void slab_give (slab_t *self, task_t *task);
 void slab_free (slab_t *self);
+/* The detail, made when it is not there yet. */
+detail_t *task_detail (slab_t *slab, task_t *self);
+/* Frees what the task owns except its names. */
+void task_clear (slab_t *slab, task_t *self);
 
 #endif

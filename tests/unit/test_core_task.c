@@ -86,7 +86,10 @@ static void texts_are_packed_and_taken_apart (void **state)
     assert_string_equal (out.labels[1].key, "n");
     assert_string_equal (out.labels[1].value, "");
     assert_string_equal (task_dedup_key (&task), "key");
-    task_clear (&task);
+    slab_t slab;
+    slab_init (&slab);
+    task_clear (&slab, &task);
+    slab_free (&slab);
 }
 
 static void a_task_without_texts_has_no_memory_for_them (void **state)
