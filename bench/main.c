@@ -8,6 +8,8 @@
  * the other (A B A B), so that a machine that drifts drifts for all of them. */
 
 #include "bench.h"
+#include "growth.h"
+#include "rows_connections.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -75,6 +77,7 @@ typedef struct options {
     long delays_us[DELAYS_MAX];
     size_t delays_count;
     bool quick;
+    const char *sizes; /* of the growth rows; NULL: their own */
     const char *json;
     const char *markdown;
     const char *directory; /* that of the run is made below it */
@@ -212,6 +215,8 @@ static void write_files (const options_t *options, const report_t *report)
         report_json (options->json, report);
         report_plot_data (options->json, report);
     }
+    if (options->json && report->points_count > 0)
+        report_growth_data (options->json, report->points, report->points_count);
     if (options->markdown)
         report_markdown (options->markdown, report);
 }
@@ -234,12 +239,26 @@ static void run_rows (const options_t *options, const driver_t **systems, size_t
     }
 }
 
+/* The rows by size are about taskmq: left out when other systems are asked for. */
+static size_t run_growth (const options_t *options, point_t *out)
+{
+    size_t count = 0;
+    bool wanted = listed (options->systems, "taskmq") && options->delays_us[0] == 0;
+    for (size_t i = 0; wanted && i < growth_rows_count; i++) {
+        if (listed (options->only, growth_rows[i]->name))
+            count +=
+                growth_measure (out + count, growth_rows[i], options->directory, options->sizes,
+                                options->rounds, options->seconds, options->quick);
+    }
+    return count;
+}
+
 /* The command line. */
 
 static void usage (FILE *to)
 {
     fputs ("usage: taskmq-bench [--quick] [--only ROW,…] [--systems NAME,…] [--rounds N]\n"
-           "                    [--seconds S] [--slow-disk MS]… [--json FILE]\n"
+           "                    [--seconds S] [--sizes N,…] [--slow-disk MS]… [--json FILE]\n"
            "                    [--markdown FILE] [--directory DIR]\n\n"
            "Runs each row on each system in alternation and prints medians and ratios.\n"
            "--quick: one round, short rows, taskmq and the bare ceiling only.\n"
@@ -249,6 +268,9 @@ static void usage (FILE *to)
            to);
     for (size_t i = 0; i < rows_count; i++)
         fprintf (to, "%c %-18s %s\n", rows[i].slow ? '*' : ' ', rows[i].name, rows[i].says);
+    fputs ("\nrows of taskmq alone, by size:\n", to);
+    for (size_t i = 0; i < growth_rows_count; i++)
+        fprintf (to, "  %-18s %s\n", growth_rows[i]->name, growth_rows[i]->says);
     fputs ("\nsystems:", to);
     for (size_t i = 0; drivers[i]; i++)
         fprintf (to, " %s", drivers[i]->system);
@@ -281,7 +303,7 @@ static void known_rows (const char *list)
         size_t i = 0;
         while (i < rows_count && strcmp (rows[i].name, name) != 0)
             i++;
-        if (i == rows_count)
+        if (i == rows_count && !growth_knows (name))
             misuse ("no such row: %s", name);
     }
     free (copy);
@@ -298,7 +320,9 @@ static void options_parse (options_t *options, int argc, char **argv)
         {"json", required_argument, NULL, 'j'},
         {"markdown", required_argument, NULL, 'm'},
         {"directory", required_argument, NULL, 'd'},
+        {"sizes", required_argument, NULL, 'n'},
         {"slow-disk", required_argument, NULL, 'w'},
+        {"bare-router", required_argument, NULL, 'b'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
@@ -318,6 +342,8 @@ static void options_parse (options_t *options, int argc, char **argv)
         case 'm': options->markdown = optarg; break;
         case 'd': options->directory = optarg; break;
         case 'w': delay_add (options, optarg); break;
+        case 'n': options->sizes = optarg; break;
+        case 'b': bare_router (optarg); /* not for people: what `connections` compares with */
         case 'h': usage (stdout); exit (0);
         default: usage (stderr); exit (2);
         }
@@ -350,10 +376,15 @@ int main (int argc, char **argv)
     machine_look (&report.machine, options.directory);
     size_t samples_max = rows_count * systems_count * options.delays_count;
     sample_t *samples = need_memory (calloc (samples_max, sizeof *samples));
+    point_t *points = need_memory (calloc (growth_rows_count * GROWTH_SIZES_MAX, sizeof *points));
     report.samples = samples;
+    report.points = points;
     run_rows (&options, systems, systems_count, &report, samples);
+    report.points_count = run_growth (&options, points);
     run_directory_remove ();
+    growth_table (points, report.points_count);
     write_files (&options, &report);
+    free (points);
     free (samples);
     return 0;
 }

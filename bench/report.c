@@ -5,7 +5,7 @@
 /* What the bench prints: a table for people, JSON for programs, Markdown for docs/PERFORMANCE.md,
  * columns for gnuplot. */
 
-#include "bench.h"
+#include "growth.h"
 
 #include <errno.h>
 #include <math.h>
@@ -212,6 +212,7 @@ void report_json (const char *path, const report_t *report)
         json_number (file, "rss_bytes", figures->rss_bytes, 0);
         fprintf (file, ",\"durability\":\"%s\"}", sample->driver->durability);
     }
+    growth_json (file, report->points, report->points_count, report->count == 0);
     fputs ("\n]}\n", file);
     finish (file, path, temporary);
 }
@@ -256,6 +257,15 @@ void report_plot_data (const char *json, const report_t *report)
         plot_number (file, figures->rss_bytes);
         fputc ('\n', file);
     }
+    finish (file, path, temporary);
+}
+
+void report_growth_data (const char *json, const point_t *points, size_t count)
+{
+    char path[BENCH_PATH_MAX];
+    char temporary[BENCH_PATH_MAX];
+    FILE *file = begin_beside (json, "-growth.dat", path, temporary);
+    growth_plot_data (file, points, count);
     finish (file, path, temporary);
 }
 
@@ -319,5 +329,6 @@ void report_markdown (const char *path, const report_t *report)
         markdown_systems (file, report);
         markdown_rows (file, report);
     }
+    growth_markdown (file, report->points, report->points_count);
     finish (file, path, temporary);
 }
