@@ -3,7 +3,9 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Workers that die or freeze. The worker is a process of its own: this program, started with
- * --worker, which takes one task after the other, says so on its output and never ends one. */
+ * --worker, which takes some tasks, says so on its output, and completes them when its input ends;
+ * what that is answered it says too. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,38 +39,51 @@ static int be_worker (const char *endpoint)
         tmq_worker_new (&worker, client, &options, NULL) != TMQ_OK) {
         return 1;
     }
-    for (;;) {
-        tmq_assignment_t *assignment = NULL;
-        if (tmq_worker_next (&assignment, worker, TMQ_FOREVER, NULL) != TMQ_OK ||
-            tmq_worker_started (worker, assignment, NULL) != TMQ_OK) {
+    tmq_assignment_t *held[HELD] = {NULL};
+    for (int i = 0; i < HELD; i++) {
+        if (tmq_worker_next (&held[i], worker, TMQ_FOREVER, NULL) != TMQ_OK ||
+            tmq_worker_started (worker, held[i], NULL) != TMQ_OK) {
             return 1;
         }
-        printf ("%u\n", assignment->attempt);
+        printf ("%u\n", held[i]->attempt);
         fflush (stdout);
     }
+    while (getchar () != EOF) {
+    }
+    for (int i = 0; i < HELD; i++) {
+        tmq_outcome_t outcome = {.result = "late", .result_bytes = 4};
+        printf ("%d\n", tmq_worker_complete (worker, held[i], &outcome, TIMING_PATIENCE_MS, NULL));
+        fflush (stdout);
+        tmq_assignment_free (held[i]);
+    }
+    tmq_client_free (&client);
+    return 0;
 }
 
 typedef struct child {
     pid_t pid;
+    int input; /* closed: it completes what it holds */
     FILE *output;
 } child_t;
 
 static child_t start_worker (const char *endpoint)
 {
     int ends[2];
-    assert_int_equal (pipe (ends), 0);
+    int input[2];
+    assert_int_equal (pipe2 (ends, O_CLOEXEC), 0);
+    assert_int_equal (pipe2 (input, O_CLOEXEC), 0);
     pid_t pid = fork ();
     if (pid == 0) {
         prctl (PR_SET_PDEATHSIG, SIGKILL);
         dup2 (ends[1], STDOUT_FILENO);
-        close (ends[0]);
-        close (ends[1]);
+        dup2 (input[0], STDIN_FILENO);
         execl ("/proc/self/exe", "worker", "--worker", endpoint, (char *) NULL);
         _exit (127);
     }
     assert_true (pid > 0);
     close (ends[1]);
-    return (child_t){pid, fdopen (ends[0], "r")};
+    close (input[0]);
+    return (child_t){pid, input[1], fdopen (ends[0], "r")};
 }
 
 /* Waits until the worker has taken count tasks. */
@@ -84,6 +99,7 @@ static void end_worker (child_t *child)
 {
     kill (child->pid, SIGKILL);
     assert_int_equal (waitpid (child->pid, NULL, 0), child->pid);
+    close (child->input);
     fclose (child->output);
 }
 
@@ -98,6 +114,32 @@ static void submit_some (tmq_client_t *client, tmq_id_t *ids, uint32_t lease_ms)
         task.backoff_ms = 1;
         assert_int_equal (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, NULL), TMQ_OK);
         ids[i] = receipt.id;
+    }
+}
+
+/* It completes what it holds now, which must be refused. */
+static void complete_late (child_t *child)
+{
+    char line[32];
+    close (child->input);
+    for (int i = 0; i < HELD; i++) {
+        assert_non_null (fgets (line, sizeof line, child->output));
+        assert_int_equal (atoi (line), TMQ_STALE_LEASE);
+    }
+    assert_int_equal (waitpid (child->pid, NULL, 0), child->pid);
+    fclose (child->output);
+}
+
+/* Each was completed by its second attempt, and by nobody else. */
+static void check_results (tmq_client_t *client, const tmq_id_t *ids)
+{
+    for (int i = 0; i < HELD; i++) {
+        tmq_task_t *task = NULL;
+        assert_int_equal (tmq_result (&task, client, &ids[i], TIMING_PATIENCE_MS, NULL), TMQ_OK);
+        assert_int_equal (task->status, TMQ_STATUS_COMPLETED);
+        assert_int_equal (task->attempt, 2);
+        assert_int_equal (task->body_bytes, 1);
+        tmq_task_free (task);
     }
 }
 
@@ -120,13 +162,7 @@ static void finish_all (tmq_client_t *client, const tmq_id_t *ids)
             tmq_worker_complete (worker, assignment, &outcome, TIMING_PATIENCE_MS, NULL), TMQ_OK);
         tmq_assignment_free (assignment);
     }
-    for (int i = 0; i < HELD; i++) {
-        tmq_task_t *task = NULL;
-        assert_int_equal (tmq_get (&task, client, &ids[i], TIMING_PATIENCE_MS, NULL), TMQ_OK);
-        assert_int_equal (task->status, TMQ_STATUS_COMPLETED);
-        assert_int_equal (task->attempt, 2);
-        tmq_task_free (task);
-    }
+    check_results (client, ids);
     tmq_worker_free (&worker);
 }
 
@@ -164,7 +200,8 @@ static void test_frozen_worker_loses_its_leases (void **state)
     assert_int_equal (kill (child.pid, SIGSTOP), 0);
     finish_all (client, ids);
     assert_int_equal (kill (child.pid, SIGCONT), 0);
-    end_worker (&child);
+    complete_late (&child);
+    check_results (client, ids);
     tmq_client_free (&client);
     daemon_stop (&broker);
     daemon_destroy (&broker);

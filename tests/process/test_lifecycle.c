@@ -215,6 +215,95 @@ static void test_frozen_broker_loses_no_lease (void **state)
     tmq_client_free (&client);
 }
 
+/* A lease is renewed for as long as its worker lives: nobody else gets a job that lasts longer. */
+static void test_job_longer_than_its_lease_runs_once (void **state)
+{
+    (void) state;
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_client_t *other = daemon_client (&broker);
+    tmq_worker_t *worker = make_worker (client, "work", 1);
+    tmq_id_t id = submit (client, "work", "long");
+    tmq_assignment_t *assignment = next (worker);
+    assert_int_equal (tmq_worker_started (worker, assignment, NULL), TMQ_OK);
+
+    tmq_worker_t *idle = make_worker (other, "work", 1);
+    tmq_assignment_t *stolen = NULL;
+    assert_int_equal (tmq_worker_next (&stolen, idle, 2 * LEASE_MS, NULL), TMQ_TIMEOUT);
+    assert_int_equal (tmq_worker_state (worker, assignment), TMQ_ATTEMPT_HELD);
+    complete (worker, assignment, "once");
+    assert_result (client, &id, 1, "once");
+    tmq_client_free (&other);
+    tmq_client_free (&client);
+}
+
+/* What was answered is stored: a queued task is never given away, a working one is stopped. */
+static void test_cancel_outlives_crash_of_broker (void **state)
+{
+    (void) state;
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_client_t *boss = daemon_client (&broker);
+    tmq_worker_t *worker = make_worker (client, "work", 2);
+    tmq_id_t working = submit (boss, "work", "a");
+    tmq_assignment_t *assignment = next (worker);
+    tmq_id_t queued = submit (boss, "later", "b");
+    assert_int_equal (tmq_cancel (NULL, boss, &working, "", TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (tmq_cancel (NULL, boss, &queued, "", TIMING_PATIENCE_MS, NULL), TMQ_OK);
+
+    daemon_end (&broker, SIGKILL);
+    daemon_start (&broker);
+
+    WAIT_FOR (tmq_worker_state (worker, assignment) == TMQ_ATTEMPT_CANCELLED, TIMING_PATIENCE_MS);
+    assert_int_equal (tmq_worker_cancelled (worker, assignment, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    tmq_assignment_free (assignment);
+    tmq_id_t sentinel = submit (boss, "later", "c");
+    tmq_worker_t *second = make_worker (client, "later", 2);
+    assignment = next (second); /* would be the cancelled one, which is older */
+    assert_memory_equal (&assignment->task_id, &sentinel, sizeof sentinel);
+    complete (second, assignment, "C");
+    const tmq_id_t *cancelled[] = {&working, &queued};
+    for (size_t i = 0; i < 2; i++) {
+        tmq_task_t *task = NULL;
+        assert_int_equal (tmq_get (&task, boss, cancelled[i], TIMING_PATIENCE_MS, NULL), TMQ_OK);
+        assert_int_equal (task->status, TMQ_STATUS_CANCELLED);
+        tmq_task_free (task);
+    }
+    tmq_client_free (&boss);
+    tmq_client_free (&client);
+}
+
+static int result_code (tmq_client_t *client, const tmq_id_t *id)
+{
+    tmq_task_t *task = NULL;
+    int code = tmq_result (&task, client, id, TIMING_PATIENCE_MS, NULL);
+    tmq_task_free (task);
+    return code;
+}
+
+static void test_unknown_pending_and_expired_differ (void **state)
+{
+    (void) state;
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_id_t unknown;
+    tmq_id_make (&unknown);
+    tmq_id_t pending = submit (client, "work", "waits");
+    tmq_submit_t task;
+    tmq_receipt_t receipt;
+    tmq_submit_init (&task);
+    task.queue = "nobody";
+    task.ttl_ms = 1000;
+    assert_int_equal (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+
+    assert_int_equal (result_code (client, &unknown), TMQ_NOT_FOUND);
+    assert_int_equal (result_code (client, &pending), TMQ_WRONG_STATUS);
+    WAIT_FOR (result_code (client, &receipt.id) == TMQ_EXPIRED, TIMING_PATIENCE_MS);
+    daemon_end (&broker, SIGKILL);
+    daemon_start (&broker);
+    assert_int_equal (result_code (client, &unknown), TMQ_NOT_FOUND);
+    assert_int_equal (result_code (client, &pending), TMQ_WRONG_STATUS);
+    assert_int_equal (result_code (client, &receipt.id), TMQ_EXPIRED);
+    tmq_client_free (&client);
+}
+
 static void test_second_broker_is_refused (void **state)
 {
     (void) state;
@@ -298,6 +387,11 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_lease_goes_on_over_crash_of_broker, set_up,
                                          tear_down),
         cmocka_unit_test_setup_teardown (test_frozen_broker_loses_no_lease, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_job_longer_than_its_lease_runs_once, set_up,
+                                         tear_down),
+        cmocka_unit_test_setup_teardown (test_cancel_outlives_crash_of_broker, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_unknown_pending_and_expired_differ, set_up,
+                                         tear_down),
         cmocka_unit_test_setup_teardown (test_second_broker_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_wait_survives_crash_of_broker, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_bad_ids_and_sizes_are_told, set_up, tear_down),
