@@ -383,12 +383,12 @@ static void a_stalled_subscriber_is_left_alone_until_it_gives_credit (void **sta
     rig_t *rig = *state;
     rig_subscribe (rig, 1, 7, 0);
     rig_settle (rig);
-    make_events (rig, 1, 250); /* more than its window and less than the ring */
+    make_events (rig, 1, 400); /* more than its window and less than the ring */
     size_t reads = rig->reads;
-    make_events (rig, 251, 1000); /* the ring has passed it: a look at it would ask for a page */
+    make_events (rig, 401, 1000); /* the ring has passed it: a look at it would ask for a page */
     assert_int_equal (rig->reads, reads);
     seen_t seen = drain (rig, 1, 7, true);
-    assert_int_equal (seen.events, 2500);
+    assert_int_equal (seen.events, 2800);
     assert_true (rig->reads > reads);
 }
 
