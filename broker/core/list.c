@@ -239,6 +239,7 @@ void on_list (call_t *call)
     use_filter (job, filter);
     job->read.before_number = before;
     job->read.limit = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
+    job->read.bytes_max = ENVELOPE_FILL_BYTES; /* the rest of the page would be read for nothing */
 }
 
 void on_count (call_t *call)

@@ -120,6 +120,14 @@ static void record_room (const record_t *source, room_t *out)
         out->total += string_room (source->labels[i].key) + string_room (source->labels[i].value);
 }
 
+size_t record_wire_bytes (const record_t *self)
+{
+    enum { NUMBERS_BYTES = 100 }; /* id, times and what else every task has */
+    room_t room;
+    record_room (self, &room);
+    return NUMBERS_BYTES + room.total - sizeof (record_t);
+}
+
 /* Copies text to *end, moves *end behind it and returns where the copy stands. */
 static const char *string_place (char **end, const char *text, size_t room)
 {

@@ -105,6 +105,8 @@ typedef struct record {
 /* A copy of source in one allocation, with references to its bodies. NULL strings become empty. */
 record_t *record_new (const record_t *source);
 void record_free (record_t *self); /* accepts NULL */
+/* About how long it is in an answer, without bodies. */
+size_t record_wire_bytes (const record_t *self);
 /* The phase that a stored task shows at wall_ms; who holds its lease is not in the tables. */
 tmq_phase_t record_phase (const record_t *self, int64_t wall_ms);
 

@@ -61,6 +61,7 @@ typedef struct job {
     bool started; /* the first page was begun */
     bool done;
     size_t capacity; /* of the array that the read fills */
+    size_t bytes;    /* LIST: of its records */
     ranges_t ranges;
     history_t history;
     uint64_t next_pos; /* EXPORT */
@@ -100,6 +101,8 @@ static store_code_t list_add (job_t *job, int64_t number, store_error_t *error)
         read->records =
             memory_grow (read->records, &job->capacity, read->records_count, sizeof (record_t *));
         read->records[read->records_count++] = record;
+        job->bytes += record_wire_bytes (record);
+        job->done = read->more = read->bytes_max > 0 && job->bytes >= read->bytes_max;
     }
     return STORE_OK;
 }

@@ -550,6 +550,20 @@ static void large_batch (fixture_t *f, int64_t *number)
     fixture_commit (f, batch);
 }
 
+/* What would not fit the answer is not read. */
+static void a_page_ends_when_it_is_long_enough (void **state)
+{
+    fixture_t *f = *state;
+    fixture_submit (f, 1, 1000);
+    fixture_settle (f);
+    read_t read = {
+        .kind = READ_LIST, .filter = {.ns = "default"}, .limit = 1000, .bytes_max = 10000};
+    fixture_read (f, &read);
+    assert_in_range (read.records_count, 10, 100);
+    assert_true (read.more);
+    read_clear (&read);
+}
+
 /* Three readers that never stop: the log stays near the size at which it is reset. */
 static void the_log_is_bounded_under_readers (void **state)
 {
@@ -681,6 +695,7 @@ int main (void)
         TEST (another_page_size_is_kept),
         TEST (a_journal_belongs_to_its_tables),
         TEST (a_journal_that_was_replayed_is_not_replayed_again),
+        TEST (a_page_ends_when_it_is_long_enough),
         TEST (the_log_is_bounded_under_readers),
         TEST (the_journal_is_emptied_at_rest),
         cmocka_unit_test (the_gate_lets_readers_out_and_nobody_in),
