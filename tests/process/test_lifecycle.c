@@ -134,6 +134,18 @@ static void test_result_outlives_clean_restart (void **state)
     tmq_client_free (&client);
 }
 
+static uint64_t counter (tmq_client_t *client, const char *name)
+{
+    tmq_stats_t *stats = NULL;
+    uint64_t value = UINT64_MAX;
+    assert_int_equal (tmq_stats (&stats, client, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    for (size_t i = 0; i < stats->counters_count; i++)
+        if (strcmp (stats->counters[i].name, name) == 0)
+            value = stats->counters[i].value;
+    tmq_stats_free (stats);
+    return value;
+}
+
 /* The option that weakens durability is told in the log and in the counters; a kill of the broker
  * still loses nothing. */
 static void test_normal_synchronisation_is_told_loudly (void **state)
@@ -148,14 +160,7 @@ static void test_normal_synchronisation_is_told_loudly (void **state)
     assert_true (daemon_logged (&broker, "a loss of power may lose"));
 
     tmq_client_t *client = daemon_client (&broker);
-    tmq_stats_t *stats = NULL;
-    assert_int_equal (tmq_stats (&stats, client, TIMING_PATIENCE_MS, NULL), TMQ_OK);
-    uint64_t normal = 0;
-    for (size_t i = 0; i < stats->counters_count; i++)
-        if (strcmp (stats->counters[i].name, "synchronous_normal") == 0)
-            normal = stats->counters[i].value;
-    assert_int_equal (normal, 1);
-    tmq_stats_free (stats);
+    assert_int_equal (counter (client, "synchronous_normal"), 1);
 
     tmq_id_t id = submit (client, "work", "kept");
     tmq_client_free (&client);
@@ -304,6 +309,24 @@ static void test_unknown_pending_and_expired_differ (void **state)
     tmq_client_free (&client);
 }
 
+/* The broker's memory follows what is open, not what was ever done. */
+static void test_finished_tasks_leave_memory (void **state)
+{
+    (void) state;
+    enum { TASKS = 300 };
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_worker_t *worker = make_worker (client, "work", 10);
+    tmq_id_t last = {0};
+    for (int i = 0; i < TASKS; i++) {
+        last = submit (client, "work", "short");
+        complete (worker, next (worker), "done");
+    }
+    WAIT_FOR (counter (client, "live_tasks") == 0, TIMING_PATIENCE_MS);
+    assert_int_equal (counter (client, "leases"), 0);
+    assert_result (client, &last, 1, "done"); /* it is still there, on disk */
+    tmq_client_free (&client);
+}
+
 static void test_second_broker_is_refused (void **state)
 {
     (void) state;
@@ -392,6 +415,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_cancel_outlives_crash_of_broker, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_unknown_pending_and_expired_differ, set_up,
                                          tear_down),
+        cmocka_unit_test_setup_teardown (test_finished_tasks_leave_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_second_broker_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_wait_survives_crash_of_broker, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_bad_ids_and_sizes_are_told, set_up, tear_down),
