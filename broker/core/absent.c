@@ -11,11 +11,15 @@
 #include "core/memory.h"
 #include "ids.h"
 
-/* Where the n-th probe of an id looks. */
+enum { LINE_BITS = 512 }; /* 64 bytes */
+
+/* Where the n-th probe of an id looks: all in the same line of the cache, because a probe costs
+ * what it costs to fetch its line. */
 static uint32_t bit_of (uint32_t hash, unsigned probe)
 {
-    uint32_t step = (hash >> 7 | hash << 25) * UINT32_C (2654435761) | 1;
-    return (hash + probe * step) % GONE_BITS;
+    uint32_t line = hash % (GONE_BITS / LINE_BITS);
+    uint64_t places = hash * UINT64_C (0x9e3779b97f4a7c15);
+    return line * LINE_BITS + (uint32_t) (places >> (55 - 9 * probe)) % LINE_BITS;
 }
 
 static bool has (const gone_t *gone, uint32_t hash)

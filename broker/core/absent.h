@@ -20,7 +20,7 @@
 
 enum {
     GONE_BITS = 1 << 24,    /* 2 MiB a generation */
-    GONE_IDS_MAX = 1 << 20, /* 16 bits an id: with 4 probes one wrong "perhaps" in 400 */
+    GONE_IDS_MAX = 1 << 20, /* 16 bits an id: with 4 probes one wrong "perhaps" in 300 */
     GONE_PROBES = 4
 };
 
