@@ -180,6 +180,15 @@ static bool takes_part (const driver_t *driver, const row_t *row, long sync_dela
            (sync_delay_us == 0 || (syncs && !driver->own_disk_only));
 }
 
+static void show_progress (const options_t *options, const row_t *row, long sync_delay_us,
+                           const driver_t *driver, int round)
+{
+    if (!isatty (STDERR_FILENO))
+        return;
+    fprintf (stderr, "\r%-18s +%g ms  round %d of %d  %-16s", row->name,
+             (double) sync_delay_us / 1000, round + 1, options->rounds, driver->system);
+}
+
 /* Runs one row on all systems in alternation and appends its samples. */
 static void run_row (const options_t *options, const row_t *row, long sync_delay_us,
                      const driver_t **systems, size_t systems_count, sample_t *samples,
@@ -190,8 +199,7 @@ static void run_row (const options_t *options, const row_t *row, long sync_delay
         for (size_t i = 0; i < systems_count; i++) {
             if (!takes_part (systems[i], row, sync_delay_us))
                 continue;
-            fprintf (stderr, "\r%-18s round %d of %d  %-16s", row->name, round + 1, options->rounds,
-                     systems[i]->system);
+            show_progress (options, row, sync_delay_us, systems[i], round);
             run_once (&runs[i][round], options, systems[i], row, sync_delay_us);
         }
     }

@@ -19,7 +19,8 @@
 
 enum {
     CLIENTS_MAX = 64,
-    WARM_UP_PERCENT = 20, /* of the row's time, before counting begins */
+    WARM_UP_PERCENT = 20, /* of the row's time, before counting begins, … */
+    FILL_PERCENT = 180,   /* … and at most so much more until the backlog was full once */
     IDLE_PAUSE_US = 1000, /* between two operations of an idle row */
     BACKLOG_PAUSE_US = 500
 };
@@ -31,6 +32,7 @@ typedef struct load {
     atomic_bool stop;   /* producers end */
     atomic_bool finish; /* workers end when nothing is left */
     atomic_bool counting;
+    atomic_bool full;       /* a producer had to wait for the workers */
     atomic_ulong submitted; /* acknowledged */
     atomic_ulong ended;     /* completions acknowledged */
     atomic_ulong begun;     /* given to the system */
@@ -83,6 +85,7 @@ static void backlog_settle (const client_t *self)
     load_t *load = self->load;
     if (self->backlog_max == 0 || backlog (load) < self->backlog_max)
         return;
+    atomic_store_explicit (&load->full, true, memory_order_relaxed);
     while (!stopping (load) && backlog (load) > self->backlog_max * 3 / 4)
         pause_us (BACKLOG_PAUSE_US);
 }
@@ -219,6 +222,15 @@ static void clients_join (client_t *clients, size_t count, histogram_t *latency)
     }
 }
 
+/* While the backlog of a slow system fills, its submits take what lives would get later. */
+static void warm_up (load_t *load, const shape_t *shape, double seconds)
+{
+    pause_us ((long) (seconds * WARM_UP_PERCENT * 1e4));
+    uint64_t end = now_ns () + (uint64_t) (seconds * FILL_PERCENT * 1e7);
+    while (shape->backlog_max > 0 && !atomic_load (&load->full) && now_ns () < end)
+        pause_us (BACKLOG_PAUSE_US);
+}
+
 static void run (figures_t *out, const shape_t *shape, const driver_t *driver,
                  const server_t *server, double seconds)
 {
@@ -232,7 +244,7 @@ static void run (figures_t *out, const shape_t *shape, const driver_t *driver,
     clients_start (workers, shape->workers, &client, worker_loop);
     clients_start (clients, shape->producers, &client, shape->producer);
 
-    pause_us ((long) (seconds * WARM_UP_PERCENT * 1e4));
+    warm_up (&load, shape, seconds);
     atomic_ulong *counter = shape->count_lives ? &load.ended : &load.submitted;
     atomic_store (&load.counting, true);
     uint64_t cpu = server_cpu_us (server);
