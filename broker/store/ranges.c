@@ -9,7 +9,7 @@
 #include "core/memory.h"
 #include "store/select.h"
 
-enum { BY_QUEUE, BY_SESSION, BY_NUMBER, QUEUES, CREATED, NEWEST };
+enum { BY_QUEUE, BY_SESSION, BY_NUMBER, QUEUES, CREATED, NEWEST, COUNT };
 
 #define BETWEEN "number < ?3 AND number >= ?4 ORDER BY number DESC"
 
@@ -21,13 +21,16 @@ const char *const RANGES_TEXTS[RANGES_STATEMENTS] = {
     /* Numbers and times of acceptance rise together (S27). */
     [CREATED] = "SELECT number, created_at FROM task WHERE number >= ?1 ORDER BY number LIMIT 1",
     [NEWEST] = "SELECT max (number) FROM task",
+    [COUNT] = "SELECT count (*) FROM task WHERE queue = ?1 AND status = ?2 AND number < ?3 AND "
+              "number >= ?4",
 };
 
 enum {
     RANGE_BUFFER = 64,
     /* More pairs of queue and status than this are not merged: the tasks are walked by number. */
     RANGES_MAX = 512,
-    ROWS_BETWEEN_LOOKS = 64 /* at the clock */
+    ROWS_BETWEEN_LOOKS = 64, /* at the clock */
+    COUNT_NUMBERS = 16384    /* counted at once: 1 to 2 ms if all of them are in the range */
 };
 
 /* A statement with its key, and the numbers read ahead from it. */
@@ -201,15 +204,20 @@ static bool is_wanted (const ranges_t *self, const range_t *range, sqlite3_stmt 
     return self->filter->queues_count == 0;
 }
 
-static sqlite3_stmt *range_start (const ranges_t *self, const range_t *range)
+static sqlite3_stmt *range_bind (const ranges_t *self, const range_t *range, int which, int64_t low)
 {
-    sqlite3_stmt *statement = view_statement (self->view, (size_t) range->statement);
+    sqlite3_stmt *statement = view_statement (self->view, (size_t) which);
     sqlite3_bind_int64 (statement, 1, range->key);
     if (range->statement == BY_QUEUE)
         sqlite3_bind_int (statement, 2, (int) range->status);
     sqlite3_bind_int64 (statement, 3, range->high);
-    sqlite3_bind_int64 (statement, 4, self->low);
+    sqlite3_bind_int64 (statement, 4, low);
     return statement;
+}
+
+static sqlite3_stmt *range_start (const ranges_t *self, const range_t *range)
+{
+    return range_bind (self, range, range->statement, self->low);
 }
 
 /* Reads on until there is something in the buffer, the range ends or the page is over. */
@@ -262,30 +270,56 @@ store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_err
     return STORE_OK;
 }
 
-store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, store_error_t *error)
+/* Everything in such a range is wanted, so SQLite counts without handing out a row. */
+static store_code_t count_by_queue (ranges_t *self, range_t *range, uint64_t *count, bool *over,
+                                    store_error_t *error)
 {
-    *over = false;
-    for (size_t i = 0; i < self->count; i++) {
-        range_t *range = &self->list[i];
-        if (range->exhausted)
-            continue;
-        sqlite3_stmt *statement = range_start (self, range);
-        for (size_t rows = 1; !range->exhausted && !*over; rows++) {
-            bool row;
-            store_code_t code = view_step (self->view, statement, &row, error);
-            if (code != STORE_OK)
-                return code;
-            range->exhausted = !row;
-            if (!row)
-                break;
-            range->high = sqlite3_column_int64 (statement, 0);
-            if (is_wanted (self, range, statement))
-                (*count)++;
-            *over = rows % ROWS_BETWEEN_LOOKS == 0 && view_is_over (self->view);
-        }
+    while (!range->exhausted && !*over) {
+        int64_t low = range->high - COUNT_NUMBERS;
+        low = low > self->low ? low : self->low;
+        bool row;
+        sqlite3_stmt *statement = range_bind (self, range, COUNT, low);
+        store_code_t code = view_step (self->view, statement, &row, error);
+        if (code != STORE_OK)
+            return code;
+        *count += (uint64_t) sqlite3_column_int64 (statement, 0);
         sqlite3_reset (statement);
-        if (*over)
-            return STORE_OK;
+        range->high = low;
+        range->exhausted = low <= self->low;
+        *over = !range->exhausted && view_is_over (self->view);
     }
     return STORE_OK;
+}
+
+static store_code_t count_rows (ranges_t *self, range_t *range, uint64_t *count, bool *over,
+                                store_error_t *error)
+{
+    sqlite3_stmt *statement = range_start (self, range);
+    for (size_t rows = 1; !range->exhausted && !*over; rows++) {
+        bool row;
+        store_code_t code = view_step (self->view, statement, &row, error);
+        if (code != STORE_OK)
+            return code;
+        range->exhausted = !row;
+        if (!row)
+            break;
+        range->high = sqlite3_column_int64 (statement, 0);
+        if (is_wanted (self, range, statement))
+            (*count)++;
+        *over = rows % ROWS_BETWEEN_LOOKS == 0 && view_is_over (self->view);
+    }
+    sqlite3_reset (statement);
+    return STORE_OK;
+}
+
+store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    *over = false;
+    for (size_t i = 0; code == STORE_OK && !*over && i < self->count; i++) {
+        range_t *range = &self->list[i];
+        code = range->statement == BY_QUEUE ? count_by_queue (self, range, count, over, error)
+                                            : count_rows (self, range, count, over, error);
+    }
+    return code;
 }

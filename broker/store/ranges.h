@@ -10,7 +10,7 @@
 #include "store/view.h"
 
 /* Statements that ranges need; they stand first in the texts of the view. */
-enum { RANGES_STATEMENTS = 6 };
+enum { RANGES_STATEMENTS = 7 };
 extern const char *const RANGES_TEXTS[RANGES_STATEMENTS];
 
 typedef struct ranges {

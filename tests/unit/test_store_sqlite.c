@@ -550,6 +550,22 @@ static void large_batch (fixture_t *f, int64_t *number)
     fixture_commit (f, batch);
 }
 
+/* More than is counted at once. */
+static void a_large_queue_is_counted_whole (void **state)
+{
+    fixture_t *f = *state;
+    fixture_submit (f, 1, 40000);
+    fixture_settle (f);
+    static const tmq_status_t STATUS = TMQ_STATUS_QUEUED;
+    read_t all = {.kind = READ_COUNT, .filter = {.ns = "default"}};
+    read_t queued = {.kind = READ_COUNT,
+                     .filter = {.ns = "default", .statuses = &STATUS, .statuses_count = 1}};
+    fixture_read (f, &all);
+    fixture_read (f, &queued);
+    assert_int_equal (all.count, 40000);
+    assert_int_equal (queued.count, 40000);
+}
+
 /* What would not fit the answer is not read. */
 static void a_page_ends_when_it_is_long_enough (void **state)
 {
@@ -695,6 +711,7 @@ int main (void)
         TEST (another_page_size_is_kept),
         TEST (a_journal_belongs_to_its_tables),
         TEST (a_journal_that_was_replayed_is_not_replayed_again),
+        TEST (a_large_queue_is_counted_whole),
         TEST (a_page_ends_when_it_is_long_enough),
         TEST (the_log_is_bounded_under_readers),
         TEST (the_journal_is_emptied_at_rest),
