@@ -5,9 +5,9 @@
 /* gearmand with its SQLite queue: background jobs, which are stored before the submit is answered,
  * by Gearman's binary protocol (libgearman crashes when waiting for a job times out).
  *
- * A completion has no answer of its own; the answer to an echo sent behind it stands for it, because
- * the server takes the packets of a connection in order. A background job has no result, so there
- * is no row "notified". */
+ * A completion has no answer of its own; the answer to an echo sent behind it stands for it,
+ * because the server takes the packets of a connection in order. A background job has no result, so
+ * there is no row "notified". */
 
 #include "bench.h"
 

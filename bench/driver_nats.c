@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* NATS JetStream with file storage: a stream with work-queue retention and one durable pull consumer
- * that all workers share, by libnats.
+/* NATS JetStream with file storage: a stream with work-queue retention and one durable pull
+ * consumer that all workers share, by libnats.
  *
  * The server answers before its file is synced, so what it has acknowledged survives its own death
  * and not that of the machine. Submits and completions are acknowledged; a result is a message of

@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The machine that the figures belong to. What cannot be read is left empty; only a disk that cannot
- * be written ends the bench. */
+/* The machine that the figures belong to. What cannot be read is left empty; only a disk that
+ * cannot be written ends the bench. */
 
 #include "bench.h"
 

@@ -5,9 +5,9 @@
 /* A slower disk: preloaded into a server, it adds SLOW_DISK_US microseconds to each fsync and
  * fdatasync, after the real one.
  *
- * msync and sync_file_range are left alone: no system measured here acknowledges on them (PostgreSQL
- * uses the latter as a hint). A program that makes its system calls itself, as NATS in Go, is not
- * slowed down. */
+ * msync and sync_file_range are left alone: no system measured here acknowledges on them
+ * (PostgreSQL uses the latter as a hint). A program that makes its system calls itself, as NATS in
+ * Go, is not slowed down. */
 
 #include <dlfcn.h>
 #include <errno.h>
