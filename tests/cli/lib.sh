@@ -3,7 +3,7 @@
 # with 0 if everything it said was true. It runs in a fresh directory of its own; the broker and every
 # other process that it started is ended, by its id, when it ends.
 #
-#   start_broker [OPTION]   taskmqd on ./.taskmq, answering when this returns
+#   start_broker            taskmqd on ./.taskmq with $broker_options, answering when this returns
 #   stop_broker             SIGTERM, must end with 0            kill_broker      SIGKILL
 #   run EXIT COMMAND...     must end with EXIT; stdout is kept in ./out, stderr in ./err
 #   out TEXT / err TEXT     stdout or stderr of the last run is exactly TEXT
@@ -30,6 +30,7 @@ cd "$room" || exit 1
 last_command=
 
 broker_pid=
+broker_options=
 spawned=
 
 clean_up ()
@@ -82,7 +83,8 @@ eventually ()
 
 start_broker ()
 {
-    taskmqd --data "$room/.taskmq" "$@" >>broker.out 2>>broker.err &
+    # shellcheck disable=SC2086 # options are words
+    taskmqd --data "$room/.taskmq" $broker_options >>broker.out 2>>broker.err &
     broker_pid=$!
     eventually test -s .taskmq/endpoint
     run 0 taskctl --timeout 20s ping

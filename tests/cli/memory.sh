@@ -1,7 +1,8 @@
 #!/bin/sh
 # --store memory: everything works from submit to watch, no database, and nothing outlives a restart.
 . "$(dirname "$0")/lib.sh"
-start_broker --store memory
+broker_options='--store memory'
+start_broker
 
 spawn watcher taskctl -o jsonl watch --since 0 --count 11
 submit jobs --data one
@@ -39,7 +40,7 @@ stop_broker
 for kept in taskmq.db journal.db; do
     [ ! -e ".taskmq/$kept" ] || fail "$kept was written"
 done
-start_broker --store memory
+start_broker
 run 5 taskctl get "$first"
 run 0 taskctl -o id list
 out_lines 0
