@@ -29,8 +29,8 @@ typedef struct crowd_options {
 
 /* Returns when all are welcomed and, if they subscribe, subscribed. options is copied. */
 crowd_t *crowd_start (const server_t *server, const crowd_options_t *options);
-/* Waits until every subscriber has everything up to seq, at most so many seconds, and ends the bench
- * if one has not, or has got more or fewer events than there were. */
+/* Waits until every subscriber has everything up to seq, at most so many seconds, and ends the
+ * bench if one has not, or has got more or fewer events than there were. */
 void crowd_expect (crowd_t *self, uint64_t seq, double seconds);
 /* Events received by all of them together. */
 uint64_t crowd_events (crowd_t *self);

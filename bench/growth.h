@@ -56,7 +56,8 @@ extern const size_t growth_rows_count;
 bool growth_knows (const char *name);
 /* All sizes of one row, from small to large, then all again in the next round; appends a point of
  * medians for each size and returns how many, at most GROWTH_SIZES_MAX. sizes: numbers separated by
- * commas that stand for the row's own, or NULL. Each point has a fresh directory below directory. */
+ * commas that stand for the row's own, or NULL. Each point has a fresh directory below
+ * directory. */
 size_t growth_measure (point_t *out, const growth_row_t *row, const char *directory,
                        const char *sizes, int rounds, double seconds, bool quick);
 
@@ -75,8 +76,8 @@ void report_growth_data (const char *json, const point_t *points, size_t count);
 
 /* What the rows share. */
 
-/* Starts taskmqd with room for so many live tasks and links, and waits until it answers. Returns how
- * many milliseconds that took. May be called again in the same directory after server_stop. */
+/* Starts taskmqd with room for so many live tasks and links, and waits until it answers. Returns
+ * how many milliseconds that took. May be called again in the same directory after server_stop. */
 double growth_start (server_t *server);
 tmq_client_t *growth_connect (const server_t *server);
 /* Ends the bench with what was tried when code is not TMQ_OK. */
@@ -90,8 +91,8 @@ void growth_pause_us (long us);
 /* One of the ordinary rows, by its name, on a queue of its own. */
 void growth_ordinary (figures_t *out, const char *row, const server_t *server, double seconds);
 
-/* A stream of tasks through one queue: a producer with many requests outstanding and, if they are to
- * be completed, workers that prefetch. */
+/* A stream of tasks through one queue: a producer with many requests outstanding and, if they are
+ * to be completed, workers that prefetch. */
 typedef struct flow {
     const server_t *server;
     const char *queue;

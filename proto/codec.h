@@ -6,8 +6,8 @@
  *
  * protobuf-c limits neither depth nor memory, merges repeated submessages in quadratic time, and
  * cuts strings at a NUL without a word. So messages are decoded by decode.c, led by protobuf-c's
- * descriptors: structure, depth, repeated singular members and the bytes of every string are checked
- * in the same pass, in an arena with a budget.
+ * descriptors: structure, depth, repeated singular members and the bytes of every string are
+ * checked in the same pass, in an arena with a budget.
  *
  * Failure: what cannot be decoded gives NULL and a report; nothing is allocated outside of the
  * arena. A string that is not UTF-8 without NUL is a flaw: in a client's message it is the

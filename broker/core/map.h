@@ -5,8 +5,8 @@
 /* Open-addressing hash table of pointers. The caller hashes (with a secret key, see secrets.h) and
  * compares; equal hashes stand beside each other and are walked with a cursor.
  *
- * It grows in steps: the slots of a full table move into one of twice the size a few at a time, with
- * the inserts and removals that follow, so that a million items never move at once. Until then both
+ * It grows in steps: the slots of a full table move into one of twice the size a few at a time,
+ * with the inserts and removals that follow, so that a million items never move at once. Until then both
  * are looked through.
  *
  *     size_t cursor = MAP_START;

@@ -71,7 +71,7 @@ size_t buf_length (const buf_t *self)
 
 /* Tasks. */
 
-/* The strings of a record. Most of them are empty in most records, and an empty one needs no copy. */
+/* The strings of a record. Most are empty in most records, and an empty one needs no copy. */
 static const size_t STRINGS[] = {
     offsetof (record_t, ns),
     offsetof (record_t, owner),

@@ -67,8 +67,8 @@ uint32_t secrets_hash (const secrets_t *self, const void *bytes, size_t length)
 }
 
 /* A multilinear sum: whatever two ids a peer chooses, they collide under one in 2^32 keys, and the
- * keys are secret. What follows the sum spreads ids that are evenly spaced, which a sum alone leaves
- * so. */
+ * keys are secret. What follows the sum spreads ids that are evenly spaced, which a sum alone
+ * leaves so. */
 uint32_t secrets_hash_id (const secrets_t *self, uint32_t number, const uint8_t id[16])
 {
     uint32_t words[4];

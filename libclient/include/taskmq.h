@@ -573,8 +573,8 @@ TMQ_API void tmq_subscription_options_init (tmq_subscription_options_t *options)
  * that matches comes once and in order, or a gap is told. options NULL: everything from now on.
  * A snapshot that a lost connection interrupts begins anew, so a task may be shown twice.
  * A client may have 10,000; what the broker has to look at for an event does not grow with them.
- * Memory: at most buffer_bytes_max and one window of the broker (32 KiB of events, or two messages of
- * a snapshot) are buffered;
+ * Memory: at most buffer_bytes_max and one window of the broker (32 KiB of events, or two messages
+ * of a snapshot) are buffered;
  * then the broker waits for the application, and later goes on, perhaps with a gap.
  * Codes: TMQ_INVALID, TMQ_BAD_CURSOR (not a cursor), TMQ_NO_MEMORY; the broker's refusal (LIMIT,
  * BAD_CURSOR, DENIED) comes with ready and next. */
