@@ -226,16 +226,21 @@ static void write_base64 (json_writer_t *self, const uint8_t *at, size_t length)
     if (room == NULL)
         return;
     self->out->length += (length + 2) / 3 * 4;
-    for (size_t i = 0; i < length; i += 3, room += 4) {
-        size_t left = length - i;
-        unsigned long group = (unsigned long) at[i] << 16;
-        group |= left > 1 ? (unsigned long) at[i + 1] << 8 : 0;
-        group |= left > 2 ? (unsigned long) at[i + 2] : 0;
+    for (; length >= 3; length -= 3, at += 3, room += 4) {
+        unsigned long group = (unsigned long) at[0] << 16 | (unsigned long) at[1] << 8 | at[2];
         room[0] = (uint8_t) digits[group >> 18];
         room[1] = (uint8_t) digits[group >> 12 & 63];
-        room[2] = (uint8_t) (left > 1 ? digits[group >> 6 & 63] : '=');
-        room[3] = (uint8_t) (left > 2 ? digits[group & 63] : '=');
+        room[2] = (uint8_t) digits[group >> 6 & 63];
+        room[3] = (uint8_t) digits[group & 63];
     }
+    if (length == 0)
+        return;
+    unsigned long group = (unsigned long) at[0] << 16;
+    group |= length > 1 ? (unsigned long) at[1] << 8 : 0;
+    room[0] = (uint8_t) digits[group >> 18];
+    room[1] = (uint8_t) digits[group >> 12 & 63];
+    room[2] = (uint8_t) (length > 1 ? digits[group >> 6 & 63] : '=');
+    room[3] = '=';
 }
 
 void json_write_base64 (json_writer_t *self, const void *bytes, size_t length)

@@ -18,6 +18,11 @@ void dirty_add (dirty_t *self, batch_t *batch, int64_t now_ms)
     images_add (&self->images, batch);
 }
 
+void dirty_expect (dirty_t *self, size_t tasks)
+{
+    number_map_reserve (&self->images.by_number, tasks);
+}
+
 size_t dirty_tasks (const dirty_t *self)
 {
     return self->images.by_number.count;

@@ -20,6 +20,8 @@ typedef struct dirty {
 
 /* Takes the batch, which came at now_ms. */
 void dirty_add (dirty_t *self, batch_t *batch, int64_t now_ms);
+/* Makes room for about so many tasks, so that it does not grow step by step. */
+void dirty_expect (dirty_t *self, size_t tasks);
 /* Tasks that changed or were removed. */
 size_t dirty_tasks (const dirty_t *self);
 bool dirty_has (const dirty_t *self, int64_t number);

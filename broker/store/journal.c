@@ -36,7 +36,7 @@ enum {
     COMMIT_SLACK_PAGES = 16,
     /* Under load the log may grow to so many times its first size before it is checkpointed: a
      * checkpoint copies all that is not yet written back, however small the log is. */
-    LOADED_TIMES = 4
+    LOADED_TIMES = 8
 };
 
 struct journal {

@@ -66,7 +66,8 @@ typedef struct memory_reader {
 
 /* Finding. */
 
-/* FNV-1a: equal parts give equal hashes, and every user compares the parts themselves. */
+/* FNV-1a, made odd because a number_map has no key 0: equal parts give equal hashes, and every user
+ * compares the parts themselves. */
 static uint64_t hash_more (uint64_t hash, const void *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -83,12 +84,12 @@ static const uint64_t HASH_START = UINT64_C (0xcbf29ce484222325);
 
 static uint64_t hash_id (const char *ns, const tmq_id_t *id)
 {
-    return hash_more (hash_text (HASH_START, ns), id->bytes, sizeof (id->bytes));
+    return hash_more (hash_text (HASH_START, ns), id->bytes, sizeof (id->bytes)) | 1;
 }
 
 static uint64_t hash_key (const char *ns, const char *owner, const char *key)
 {
-    return hash_text (hash_text (hash_text (HASH_START, ns), owner), key);
+    return hash_text (hash_text (hash_text (HASH_START, ns), owner), key) | 1;
 }
 
 static entry_t *first_of (const number_map_t *map, uint64_t hash)

@@ -49,6 +49,7 @@ void names_forget (names_t *self)
     free (self->entries);
     self->entries = NULL;
     self->entries_count = self->entries_capacity = 0;
+    memset (self->found_last, 0, sizeof (self->found_last));
     number_map_clear (&self->by_text);
     number_map_clear (&self->by_id);
 }
@@ -59,7 +60,7 @@ void names_trim (names_t *self)
         names_forget (self);
 }
 
-/* FNV-1a over the parts; 0 is left to "no hash". */
+/* FNV-1a over the parts; never 0. */
 static uint64_t hash_of (name_kind_t kind, int64_t ns, const char *text, uint64_t salt)
 {
     uint64_t hash = UINT64_C (0xcbf29ce484222325) ^ salt;
@@ -67,7 +68,7 @@ static uint64_t hash_of (name_kind_t kind, int64_t ns, const char *text, uint64_
     hash = (hash ^ (uint64_t) ns) * UINT64_C (0x100000001b3);
     for (; *text != '\0'; text++)
         hash = (hash ^ (uint8_t) *text) * UINT64_C (0x100000001b3);
-    return hash;
+    return hash == 0 ? 1 : hash;
 }
 
 /* Namespaces are numbered apart from all other names. */
@@ -133,8 +134,11 @@ store_code_t names_find (names_t *self, name_kind_t kind, int64_t ns, const char
     *id = 0;
     if (text[0] == '\0')
         return STORE_OK;
-    const name_entry_t *entry = cached (self, kind, ns, text);
+    const name_entry_t *entry = self->found_last[kind];
+    if (entry == NULL || !entry_is (entry, kind, ns, text))
+        entry = cached (self, kind, ns, text);
     if (entry != NULL) {
+        self->found_last[kind] = entry;
         *id = entry->id;
         return STORE_OK;
     }

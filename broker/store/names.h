@@ -20,8 +20,9 @@ typedef struct names {
     struct name_entry **entries;
     size_t entries_count;
     size_t entries_capacity;
-    number_map_t by_text; /* hash to position + 1 in entries */
-    number_map_t by_id;   /* kind's table and id to position + 1 */
+    const struct name_entry *found_last[NAME_SESSION + 1]; /* tasks in a row have the same names */
+    number_map_t by_text;                                  /* hash to position + 1 in entries */
+    number_map_t by_id;                                    /* kind's table and id to position + 1 */
 } names_t;
 
 store_code_t names_open (names_t *self, sqlite3 *db, bool writer, store_error_t *error);

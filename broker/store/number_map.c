@@ -6,14 +6,14 @@
  * removed singly. */
 #include "store/number_map.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/memory.h"
 
 typedef struct number_slot {
-    uint64_t key;
+    uint64_t key; /* 0: empty */
     uint64_t value;
-    bool used;
 } number_slot_t;
 
 enum { CAPACITY_MIN = 64 };
@@ -27,18 +27,18 @@ static size_t home (const number_map_t *self, uint64_t key)
 static number_slot_t *find (const number_map_t *self, uint64_t key)
 {
     size_t i = home (self, key);
-    while (self->slots[i].used && self->slots[i].key != key)
+    while (self->slots[i].key != 0 && self->slots[i].key != key)
         i = (i + 1) & (self->capacity - 1);
     return &self->slots[i];
 }
 
-static void grow (number_map_t *self)
+static void grow (number_map_t *self, size_t capacity)
 {
     number_map_t old = *self;
-    self->capacity = old.capacity == 0 ? CAPACITY_MIN : old.capacity * 2;
+    self->capacity = capacity;
     self->slots = memory_zero (self->capacity, sizeof (number_slot_t));
     for (size_t i = 0; i < old.capacity; i++)
-        if (old.slots[i].used)
+        if (old.slots[i].key != 0)
             *find (self, old.slots[i].key) = old.slots[i];
     free (old.slots);
 }
@@ -49,15 +49,25 @@ void number_map_clear (number_map_t *self)
     *self = (number_map_t){NULL, 0, 0};
 }
 
+void number_map_reserve (number_map_t *self, size_t count)
+{
+    size_t capacity = self->capacity == 0 ? CAPACITY_MIN : self->capacity;
+    while (count * 3 > capacity * 2)
+        capacity *= 2;
+    if (capacity > self->capacity)
+        grow (self, capacity);
+}
+
 uint64_t *number_map_put (number_map_t *self, uint64_t key, bool *is_new)
 {
+    assert (key != 0);
     if ((self->count + 1) * 3 > self->capacity * 2)
-        grow (self);
+        number_map_reserve (self, self->count + 1);
     number_slot_t *slot = find (self, key);
     if (is_new != NULL)
-        *is_new = !slot->used;
-    if (!slot->used) {
-        *slot = (number_slot_t){key, 0, true};
+        *is_new = slot->key == 0;
+    if (slot->key == 0) {
+        *slot = (number_slot_t){key, 0};
         self->count++;
     }
     return &slot->value;
@@ -68,5 +78,5 @@ const uint64_t *number_map_get (const number_map_t *self, uint64_t key)
     if (self->count == 0)
         return NULL;
     const number_slot_t *slot = find (self, key);
-    return slot->used ? &slot->value : NULL;
+    return slot->key != 0 ? &slot->value : NULL;
 }

@@ -144,6 +144,7 @@ static store_code_t write_pending (sqlite_store_t *self, store_error_t *error)
 {
     self->writing = self->pending;
     self->pending = (dirty_t){0};
+    dirty_expect (&self->pending, dirty_tasks (&self->writing));
     self->flush = false;
     images_sort (&self->writing.images);
     store_code_t code;
