@@ -67,22 +67,26 @@ static void start (server_t *server)
 
 /* Packets. */
 
-/* The parts are separated by NUL; NULL ends them before the third. */
+static void put_part (client_t *self, const void *bytes, size_t length)
+{
+    wire_put (self->wire, "", 1);
+    wire_put (self->wire, bytes, length);
+}
+
+/* The parts are separated by NUL; NULL where there are no more. */
 static void put (client_t *self, packet_t type, const char *first, const char *second,
                  const payload_t *third)
 {
-    size_t lengths[] = {first ? strlen (first) : 0, second ? strlen (second) : 0,
-                        third ? sizeof *third : 0};
-    size_t length = lengths[0] + (second ? 1 + lengths[1] : 0) + (third ? 1 + lengths[2] : 0);
+    size_t length = (first ? strlen (first) : 0) + (second ? 1 + strlen (second) : 0) +
+                    (third ? 1 + sizeof *third : 0);
     head_t head = {"\0REQ", htonl (type), htonl ((uint32_t) length)};
     wire_put (self->wire, &head, sizeof head);
-    wire_put (self->wire, first, lengths[0]);
+    if (first)
+        wire_put (self->wire, first, strlen (first));
     if (second)
-        wire_put (self->wire, "", 1);
-    wire_put (self->wire, second, lengths[1]);
+        put_part (self, second, strlen (second));
     if (third)
-        wire_put (self->wire, "", 1);
-    wire_put (self->wire, third, lengths[2]);
+        put_part (self, third, sizeof *third);
 }
 
 /* The next packet that is no NOOP: those may come late. */
