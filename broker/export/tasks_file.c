@@ -3,7 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Failure: an append that fails half way is cut off at once or, if even that fails, before the next
- * append; the caller repeats. Nothing is ever removed: a foreign file is renamed. */
+ * append; the caller repeats. Nothing is ever removed or overwritten: a foreign file is renamed. */
 #include "export/tasks_file.h"
 
 #include <errno.h>
@@ -117,10 +117,19 @@ static bool read_end (tasks_file_t *self, tasks_file_end_t *end, bool *foreign, 
     return read || fail (error, "cannot read %s: %s", self->path, strerror (errno));
 }
 
+/* The first name that nothing has yet: PATH.foreign, PATH.foreign.2, … */
+static void free_name (const tasks_file_t *self, char *out, size_t size)
+{
+    struct stat info;
+    snprintf (out, size, "%s.foreign", self->path);
+    for (unsigned n = 2; lstat (out, &info) == 0; n++)
+        snprintf (out, size, "%s.foreign.%u", self->path, n);
+}
+
 bool tasks_file_set_aside (tasks_file_t *self, char error[TASKS_FILE_ERROR_SIZE])
 {
-    char aside[4096 + 16];
-    snprintf (aside, sizeof (aside), "%s.foreign", self->path);
+    char aside[4096 + 32];
+    free_name (self, aside, sizeof (aside));
     if (rename (self->path, aside) != 0 && errno != ENOENT)
         return fail (error, "cannot rename %s: %s", self->path, strerror (errno));
     close (self->fd);

@@ -289,6 +289,23 @@ static void test_a_foreign_file_is_set_aside (void **state)
     rig_close (&rig);
 }
 
+static void test_an_older_foreign_file_is_kept (void **state)
+{
+    rig_t rig;
+    rig_open (&rig, *state);
+    fixture_submit (rig.fixture, 1, 3);
+    fixture_settle (rig.fixture);
+    file_write (rig.aside, "set aside before\n");
+    char first[sizeof (rig.aside)];
+    snprintf (first, sizeof (first), "%s", rig.aside);
+    snprintf (rig.aside + strlen (first), sizeof (rig.aside) - strlen (first), ".2");
+    assert_begun_anew (&rig, "a shopping list\n");
+    file_read (first);
+    assert_string_equal (text, "set aside before\n");
+    assert_int_equal (unlink (first), 0);
+    rig_close (&rig);
+}
+
 static void test_a_file_taken_away_is_begun_anew (void **state)
 {
     rig_t rig;
@@ -369,6 +386,7 @@ int main (void)
         BOTH (test_states_in_between_may_be_skipped),
         BOTH (test_a_removed_task_gets_no_line),
         BOTH (test_a_foreign_file_is_set_aside),
+        BOTH (test_an_older_foreign_file_is_kept),
         BOTH (test_a_file_taken_away_is_begun_anew),
         BOTH (test_large_bodies_are_named_by_their_hash),
         /* The limit would stop SQLite's own files too. */
