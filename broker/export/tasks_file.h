@@ -27,8 +27,8 @@ typedef struct tasks_file_end {
 
 /* Opens the file or makes it, cuts off a torn last line, and reads the last whole one. A file whose
  * last line is none of ours, or lies beyond last_pos, the newest event of the database, belongs to
- * another history: it is set aside and begun anew (*set_aside). NULL with `error` if the file cannot
- * be used. */
+ * another history: it is set aside and begun anew (*set_aside). NULL with `error` if the file
+ * cannot be used. */
 tasks_file_t *tasks_file_open (const char *path, uint64_t last_pos, tasks_file_end_t *end,
                                bool *set_aside, char error[TASKS_FILE_ERROR_SIZE]);
 void tasks_file_close (tasks_file_t **self); /* accepts a NULL object */
