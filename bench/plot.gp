@@ -11,20 +11,19 @@ set terminal pngcairo size 1500,600 font "sans,11" background "white"
 set output output
 
 # system, class, piped, 8+8, CPU of a piped life; the best last, because the axis goes up.
-# Classes: 0 taskmq, 1 durable, 2 not durable, 3 the ceiling.
+# What was not measured is 0. Classes: 0 taskmq, 1 durable, 2 not durable, 3 the ceiling.
 names = "taskmq=taskmq;ceiling=bare ceiling;redis=Redis, stream only;redis-work=Redis, same work;" \
     . "postgresql=PostgreSQL, batches;nats=NATS JetStream;rabbitmq=RabbitMQ quorum;" \
     . "rabbitmq-classic=RabbitMQ classic"
 rows = "< awk -F '\t' -v OFS='\t' -v names='" . names . "' 'BEGIN {" \
     . " split(names, pairs, \";\"); for (i in pairs) {split(pairs[i], pair, \"=\");" \
     . " called[pair[1]] = pair[2]}} $4 == 0 && $2 != \"taskmq-normal\" {" \
-    . " if ($1 == \"life_pipelined\") {p[$2] = $5; c[$2] = $8;" \
+    . " if ($1 == \"life_pipelined\") {p[$2] = $5; c[$2] = $8 + 0;" \
     . " k[$2] = $2 == \"taskmq\" ? 0 : $2 == \"ceiling\" ? 3 : $3 == \"fsync\" ? 1 : 2}" \
     . " if ($1 == \"life_sync\") s[$2] = $5}" \
     . " END {for (n in p) print (n in called ? called[n] : n), k[n], p[n], n in s ? s[n] : 0," \
     . " c[n]}' '" . input . "' | sort -t '\t' -g -k 3"
 set datafile separator tab
-set datafile missing "?"
 
 array fill[4] = ["#D55E00", "#0072B2", "#56B4E9", "#999999"]
 array pattern[4] = [3, 3, 4, 3]
@@ -40,7 +39,7 @@ count = STATS_records
 
 short(x) = x >= 9999.5 ? sprintf("%.0f k", x / 1000) : x >= 999.5 ? sprintf("%.1f k", x / 1000) \
     : sprintf("%.0f", x)
-micro(x) = x >= 99.5 ? sprintf("%.0f", x) : sprintf("%.1f", x)
+micro(x) = x == 0 ? "" : x >= 99.5 ? sprintf("%.0f", x) : sprintf("%.1f", x)
 
 set style fill pattern border
 set border 3 lc rgb "#606060"
