@@ -6,8 +6,8 @@
  * compares; equal hashes stand beside each other and are walked with a cursor.
  *
  * It grows in steps: the slots of a full table move into one of twice the size a few at a time,
- * with the inserts and removals that follow, so that a million items never move at once. Until then both
- * are looked through.
+ * with the inserts and removals that follow, so that a million items never move at once. Until then
+ * both are looked through.
  *
  *     size_t cursor = MAP_START;
  *     while ((item = map_next (&map, hash, &cursor)) != NULL)

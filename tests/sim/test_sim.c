@@ -22,8 +22,15 @@
 #include "sim.h"
 #include "support/cmocka_all.h"
 
+/* There is one thread only: the thread sanitizer has little to find and takes long. */
+#ifdef __SANITIZE_THREAD__
+#define SEEDS_IN_CI 20
+#else
+#define SEEDS_IN_CI 200
+#endif
+
 enum {
-    SEEDS = 200,         /* of the sound engine, in CI */
+    SEEDS = SEEDS_IN_CI, /* of the sound engine */
     SEEDS_TO_FIND = 100, /* within which a planted bug must be found */
     SEED_CPU_S_MAX = 60, /* of one seed; it takes a fifth of a second, sanitized some seconds */
     FAILURE_BYTES = 1024
