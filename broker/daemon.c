@@ -19,6 +19,7 @@
 
 enum {
     LINGER_MS = 1000, /* for the last answers of a clean stop */
+    FILES_SPARE = 64, /* open files that are no connections: databases, their logs, sockets */
     /* What a batch takes is freed on another thread soon after. Giving it back to the system each
      * time costs page faults and a lock on all memory; so this much stays with each of malloc's
      * arenas, and only larger pieces have mappings of their own. */
@@ -39,12 +40,28 @@ static void store_gave_up (void *context, const store_error_t *error)
     exits_store_failed (error);
 }
 
-/* Before any thread: signals come through a descriptor, files belong to this user alone, and every
- * connection may have a descriptor. */
+/* Every connection may have a descriptor, as far as the system allows. Beyond that connections wait
+ * unaccepted, and nobody would know why. */
+static void raise_files (const daemon_t *self)
+{
+    struct rlimit files;
+    uint64_t links = self->config.limits[CONFIG_LINKS];
+    if (getrlimit (RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit (RLIMIT_NOFILE, &files);
+    if (files.rlim_cur < links + FILES_SPARE)
+        log_write (LOG_LEVEL_WARNING, "FILES",
+                   "fewer open files are allowed than limits/links needs: raise the limit of open "
+                   "files (ulimit -Hn) or lower limits/links",
+                   LOG_FIELDS (LOG_NUMBER ("files", files.rlim_cur), LOG_NUMBER ("links", links),
+                               LOG_NUMBER ("spare", FILES_SPARE)));
+}
+
+/* Before any thread: signals come through a descriptor, and files belong to this user alone. */
 static exits_t prepare_process (daemon_t *self)
 {
     sigset_t signals;
-    struct rlimit files;
     umask (077);
     mallopt (M_TRIM_THRESHOLD, MEMORY_KEPT_BYTES);
     mallopt (M_MMAP_THRESHOLD, MEMORY_MAPPED_BYTES);
@@ -57,10 +74,7 @@ static exits_t prepare_process (daemon_t *self)
     self->signal_fd = signalfd (-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     self->written_fd = wakeup_new ();
     self->export_fd = wakeup_new ();
-    if (getrlimit (RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        setrlimit (RLIMIT_NOFILE, &files);
-    }
+    raise_files (self);
     bool good = self->signal_fd >= 0 && self->written_fd >= 0 && self->export_fd >= 0;
     if (!good || sodium_init () < 0)
         return exits_fail (EXITS_INTERNAL, "cannot prepare the process: no descriptors");
