@@ -57,6 +57,7 @@ core_t *core_new (const core_config_t *config, int64_t now_ms)
     if (self == NULL)
         return NULL;
     self->config = *config;
+    self->config.ns = self->config.name = NULL; /* they are the caller's: copied here */
     snprintf (self->ns, sizeof self->ns, "%s", config->ns != NULL ? config->ns : "");
     snprintf (self->name, sizeof self->name, "%s", config->name != NULL ? config->name : "");
     memcpy (&self->jitter, config->seed + 16, sizeof self->jitter);
@@ -502,7 +503,7 @@ static bool hello_output (core_t *self, core_message_t *out)
     bytes_mark_t mark = bytes_open (&request->fields, REQUEST_HELLO);
     bytes_append_uint (&request->fields, 1, TMQ_PROTOCOL_VERSION);
     bytes_append_uint (&request->fields, 2, TMQ_PROTOCOL_VERSION);
-    bytes_append_string (&request->fields, 3, self->config.ns);
+    bytes_append_string (&request->fields, 3, self->ns);
     bytes_append_string (&request->fields, 4, self->name);
     bytes_close (&request->fields, mark);
     say_hello (self);

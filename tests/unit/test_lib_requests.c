@@ -73,6 +73,23 @@ static void a_lost_link_repeats_with_the_same_request_id (void **state)
     rig_free (rig);
 }
 
+static void the_configuration_is_copied (void **state)
+{
+    (void) state;
+    char ns[] = "films";
+    char name[] = "studio";
+    core_config_t config = rig_config ();
+    config.ns = ns;
+    config.name = name;
+    rig_t *rig = rig_new (&config);
+    memset (ns, 'x', sizeof ns - 1);
+    memset (name, 'x', sizeof name - 1);
+    const Taskmq__Hello *hello = rig_request (rig, TASKMQ__REQUEST__OP_HELLO)->hello;
+    assert_string_equal (hello->namespace_, "films");
+    assert_string_equal (hello->client, "studio");
+    rig_free (rig);
+}
+
 static void no_link_says_hello_on_the_same_connection (void **state)
 {
     (void) state;
@@ -651,6 +668,7 @@ int main (void)
         cmocka_unit_test (hello_comes_first_and_alone),
         cmocka_unit_test (what_is_pending_leaves_in_one_message),
         cmocka_unit_test (a_lost_link_repeats_with_the_same_request_id),
+        cmocka_unit_test (the_configuration_is_copied),
         cmocka_unit_test (no_link_says_hello_on_the_same_connection),
         cmocka_unit_test (silence_of_three_heartbeats_is_death),
         cmocka_unit_test (a_pause_of_the_process_is_not_silence),
