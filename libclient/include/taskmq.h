@@ -4,8 +4,9 @@
 
 /* libtaskmq: submit long-running tasks, work on them, watch them, fetch their results.
  *
- * Shape. A client is one connection to a broker, with one I/O thread of its own that owns the
- * socket, reconnects, repeats what is open and renews leases. Every operation exists twice:
+ * Shape. A client is one connection to a broker, with one I/O thread of its own that reconnects,
+ * repeats what is open and renews leases. (A thread that waits alone in a blocking call does the I/O
+ * itself meanwhile, which saves two changes of thread.) Every operation exists twice:
  *
  *     int tmq_VERB (out, client, in, timeout_ms, error)            blocks until the answer
  *     int tmq_VERB_start (client, in, timeout_ms, user, error)     returns at once; the answer is a

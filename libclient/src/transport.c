@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "taskmq_types.h"
@@ -108,6 +110,25 @@ static void skip_frames (void *socket)
     }
 }
 
+/* A thread of the application may get its signals in the middle of these. */
+static bool receive_frame (void *socket, zmq_msg_t *frame)
+{
+    int got;
+    do
+        got = zmq_msg_recv (frame, socket, ZMQ_DONTWAIT);
+    while (got < 0 && zmq_errno () == EINTR);
+    return got >= 0;
+}
+
+static bool send_frame (void *socket, zmq_msg_t *frame, int flags)
+{
+    int sent;
+    do
+        sent = zmq_msg_send (frame, socket, flags);
+    while (sent < 0 && zmq_errno () == EINTR);
+    return sent >= 0;
+}
+
 int transport_receive (transport_t *self, transport_message_t *out)
 {
     if (self->socket == NULL)
@@ -115,10 +136,10 @@ int transport_receive (transport_t *self, transport_message_t *out)
     zmq_msg_init (&out->envelope);
     zmq_msg_init (&out->body);
     out->has_body = false;
-    if (zmq_msg_recv (&out->envelope, self->socket, ZMQ_DONTWAIT) < 0)
+    if (!receive_frame (self->socket, &out->envelope))
         return 0;
     if (more_frames (self->socket))
-        out->has_body = zmq_msg_recv (&out->body, self->socket, ZMQ_DONTWAIT) >= 0;
+        out->has_body = receive_frame (self->socket, &out->body);
     if (!more_frames (self->socket))
         return 1;
     skip_frames (self->socket);
@@ -142,10 +163,10 @@ bool transport_writable (transport_t *self)
 
 bool transport_send (transport_t *self, zmq_msg_t *envelope, zmq_msg_t *body)
 {
-    bool sent = zmq_msg_send (envelope, self->socket,
-                              body != NULL ? ZMQ_DONTWAIT | ZMQ_SNDMORE : ZMQ_DONTWAIT) >= 0;
+    bool sent = send_frame (self->socket, envelope,
+                            body != NULL ? ZMQ_DONTWAIT | ZMQ_SNDMORE : ZMQ_DONTWAIT);
     if (sent && body != NULL)
-        sent = zmq_msg_send (body, self->socket, ZMQ_DONTWAIT) >= 0;
+        sent = send_frame (self->socket, body, ZMQ_DONTWAIT);
     zmq_msg_close (envelope);
     if (body != NULL)
         zmq_msg_close (body);
@@ -195,6 +216,13 @@ int transport_watch (transport_t *self, char *text, size_t text_size)
     return 0;
 }
 
+static void clear_wake (int fd)
+{
+    uint64_t wakes;
+    ssize_t got = read (fd, &wakes, sizeof wakes);
+    (void) got; /* it is only a signal, and not blocking */
+}
+
 void transport_wait (transport_t *self, bool for_output, long timeout_ms)
 {
     zmq_pollitem_t items[3] = {{NULL, self->wake_fd, ZMQ_POLLIN, 0}};
@@ -205,9 +233,72 @@ void transport_wait (transport_t *self, bool for_output, long timeout_ms)
             (short) (for_output && self->ready ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN), 0};
         items[count++] = (zmq_pollitem_t){self->monitor, 0, ZMQ_POLLIN, 0};
     }
-    if (zmq_poll (items, count, timeout_ms) > 0 && (items[0].revents & ZMQ_POLLIN) != 0) {
-        uint64_t wakes;
-        ssize_t got = read (self->wake_fd, &wakes, sizeof wakes);
-        (void) got; /* it is only a signal, and not blocking */
-    }
+    if (zmq_poll (items, count, timeout_ms) > 0 && (items[0].revents & ZMQ_POLLIN) != 0)
+        clear_wake (self->wake_fd);
+}
+
+void transport_pause (transport_t *self, long timeout_ns)
+{
+    const struct timespec timeout = {0, timeout_ns};
+    struct pollfd wake = {self->wake_fd, POLLIN, 0};
+    if (ppoll (&wake, 1, &timeout, NULL) > 0)
+        clear_wake (self->wake_fd);
+}
+
+static int events_of (void *socket)
+{
+    int events = 0;
+    size_t size = sizeof events;
+    return zmq_getsockopt (socket, ZMQ_EVENTS, &events, &size) == 0 ? events : ZMQ_POLLIN;
+}
+
+static struct pollfd descriptor_of (void *socket)
+{
+    int fd = -1; /* ignored by poll */
+    size_t size = sizeof fd;
+    zmq_getsockopt (socket, ZMQ_FD, &fd, &size);
+    return (struct pollfd){fd, POLLIN, 0};
+}
+
+/* A socket's descriptor becomes readable for what happens after a look at its events, and for
+ * nothing else; so the look comes first, and whoever wakes looks again. */
+size_t transport_park (transport_t *self, bool for_output, struct pollfd out[TRANSPORT_DESCRIPTORS])
+{
+    int wanted = for_output && self->ready ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN;
+    out[0] = (struct pollfd){self->park_fd, POLLIN, 0};
+    if (self->socket == NULL)
+        return 1;
+    if ((events_of (self->socket) & wanted) != 0 || (events_of (self->monitor) & ZMQ_POLLIN) != 0)
+        return 0;
+    out[1] = descriptor_of (self->socket);
+    out[2] = descriptor_of (self->monitor);
+    return 3;
+}
+
+void transport_parked_wait (struct pollfd *descriptors, size_t count, long timeout_ms)
+{
+    int timeout = timeout_ms > INT_MAX ? INT_MAX : (int) timeout_ms;
+    poll (descriptors, count, timeout);
+}
+
+void transport_clear_parked (const transport_t *self)
+{
+    clear_wake (self->park_fd);
+}
+
+static void set_wake (int fd)
+{
+    uint64_t one = 1;
+    ssize_t written = write (fd, &one, sizeof one);
+    (void) written; /* it can only fail because it is readable already */
+}
+
+void transport_wake (const transport_t *self)
+{
+    set_wake (self->wake_fd);
+}
+
+void transport_wake_parked (const transport_t *self)
+{
+    set_wake (self->park_fd);
 }

@@ -741,6 +741,7 @@ static void thousands_of_subscriptions (void **state)
     many_submit (&many, other);
     for (int i = 0; i < MANY; i++)
         many_expect (&many, i, TMQ_EVENT_SUBMITTED);
+    many_expect_no_more (&many, MANY);
     daemon_end (&broker, SIGKILL);
     daemon_start (&broker);
     many_cancel (&many, other);
