@@ -100,7 +100,7 @@ static void send_ready (const member_t *to)
 static void send_request (const member_t *to, Taskmq__Request *request)
 {
     static uint64_t ids;
-    uint8_t packed[200];
+    uint8_t packed[200] = {0};
     Taskmq__ClientMessage message = TASKMQ__CLIENT_MESSAGE__INIT;
     request->id = ++ids;
     message.token = (ProtobufCBinaryData){to->phase == PHASE_UP ? 16 : 0, (uint8_t *) to->token};
@@ -215,6 +215,15 @@ static void take_events (crowd_t *self, member_t *member, const Taskmq__EventBat
         send_credit (member);
 }
 
+static Taskmq__BrokerMessage *unpack (const uint8_t *envelope, size_t envelope_bytes)
+{
+    Taskmq__BrokerMessage *message =
+        taskmq__broker_message__unpack (NULL, envelope_bytes, envelope);
+    if (!message)
+        die ("taskmq sent one of the crowd what is no message");
+    return message;
+}
+
 static void take_message (crowd_t *self, member_t *member, const uint8_t *envelope,
                           size_t envelope_bytes)
 {
@@ -224,10 +233,7 @@ static void take_message (crowd_t *self, member_t *member, const uint8_t *envelo
         member->phase = PHASE_UP;
         return;
     }
-    Taskmq__BrokerMessage *message =
-        taskmq__broker_message__unpack (NULL, envelope_bytes, envelope);
-    if (!message)
-        die ("taskmq sent one of the crowd what is no message");
+    Taskmq__BrokerMessage *message = unpack (envelope, envelope_bytes);
     for (size_t i = 0; i < message->n_replies; i++)
         take_reply (self, member, message->replies[i]);
     for (size_t i = 0; i < message->n_events; i++)

@@ -57,7 +57,7 @@ static point_t median (const point_t *rounds, size_t count)
 {
     point_t out = rounds[0];
     for (size_t value = 0; value < out.values_count; value++) {
-        double sorted[ROUNDS_MAX];
+        double sorted[ROUNDS_MAX] = {0};
         for (size_t i = 0; i < count; i++)
             sorted[i] = rounds[i].values[value].value;
         qsort (sorted, count, sizeof *sorted, compare);
@@ -80,16 +80,17 @@ bool growth_knows (const char *name)
 static size_t sizes_parse (double out[GROWTH_SIZES_MAX], const char *text)
 {
     size_t count = 0;
-    for (const char *at = text; *at != '\0'; count++) {
+    const char *at = text;
+    for (; *at != '\0' && count < GROWTH_SIZES_MAX; count++) {
         char *end;
         double size = strtod (at, &end);
         if (end == at || (*end != ',' && *end != '\0') || !(size >= 0 && size <= SIZE_LARGEST))
             die ("'%s' is no list of sizes up to %d", text, SIZE_LARGEST);
-        if (count == GROWTH_SIZES_MAX)
-            die ("more than %d sizes", GROWTH_SIZES_MAX);
         out[count] = size;
         at = *end == ',' ? end + 1 : end;
     }
+    if (*at != '\0')
+        die ("more than %d sizes", GROWTH_SIZES_MAX);
     return count;
 }
 
@@ -297,10 +298,9 @@ void growth_check (int code, const char *what, const tmq_error_t *error)
 static void write_configuration (const char *path)
 {
     FILE *file = fopen (path, "w");
-    if (!file)
-        die ("%s: %s", path, strerror (errno));
-    fprintf (file, "limits\n    live_tasks = %d\n    links = %d\n", LIMITS_TASKS, LIMITS_LINKS);
-    if (fclose (file) != 0)
+    if (file)
+        fprintf (file, "limits\n    live_tasks = %d\n    links = %d\n", LIMITS_TASKS, LIMITS_LINKS);
+    if (!file || fclose (file) != 0)
         die ("%s: %s", path, strerror (errno));
 }
 
