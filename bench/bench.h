@@ -78,7 +78,7 @@ typedef struct driver {
     const char *durability; /* of an answer: "fsync", "process" (outlives it), "no" */
     const char *note;       /* what it does for a life, and what it does not do */
     const char *version;    /* a command of the shell whose first line says it */
-    bool own_disk_only;     /* a row on a slower disk would take minutes */
+    bool starves; /* workers get nothing beside many submits: not in rows for slow disks */
     bool (*available) (void);
     void (*start) (server_t *server);
 

@@ -226,7 +226,7 @@ const driver_t gearmand_driver = {
     .durability = "fsync",
     .note = "background jobs in its SQLite queue; a claim is not stored, a completion counts when "
             "an echo behind it is answered, there is no status or result",
-    .own_disk_only = true, /* its workers starve behind its producers */
+    .starves = true,
     .version = "gearmand --version | cut -d' ' -f1,2",
     .available = available,
     .start = start,

@@ -172,12 +172,11 @@ static size_t choose_systems (const options_t *options, const driver_t **chosen)
     return count;
 }
 
-/* Whether a system takes part: some have no result, some never sync or too often. */
+/* Whether a system takes part: some have no result, some never sync, one starves. */
 static bool takes_part (const driver_t *driver, const row_t *row, long sync_delay_us)
 {
-    bool syncs = strcmp (driver->durability, "fsync") == 0;
-    return (!row->needs_call || driver->call) &&
-           (sync_delay_us == 0 || (syncs && !driver->own_disk_only));
+    return (!row->needs_call || driver->call) && !(row->slow && driver->starves) &&
+           (sync_delay_us == 0 || strcmp (driver->durability, "fsync") == 0);
 }
 
 static void show_progress (const options_t *options, const row_t *row, long sync_delay_us,

@@ -19,9 +19,9 @@
 
 enum {
     CLIENTS_MAX = 64,
-    WARM_UP_PERCENT = 20, /* of the row's time, before counting begins, … */
-    FILL_PERCENT = 180,   /* … and at most so much more until the backlog was full once */
-    IDLE_PAUSE_US = 1000, /* between two operations of an idle row */
+    WARM_UP_PERCENT = 20,  /* of the row's time, before counting begins, … */
+    FILL_SECONDS_MAX = 30, /* … and at most so much more until the backlog is what it will be */
+    IDLE_PAUSE_US = 1000,  /* between two operations of an idle row */
     BACKLOG_PAUSE_US = 500
 };
 
@@ -222,12 +222,14 @@ static void clients_join (client_t *clients, size_t count, histogram_t *latency)
     }
 }
 
-/* While the backlog of a slow system fills, its submits take what lives would get later. */
+/* While the backlog of a slow system fills, its submits take what lives would get later. That of
+ * a fast one may never be full: then it is over when so many lives have ended. */
 static void warm_up (load_t *load, const shape_t *shape, double seconds)
 {
     pause_us ((long) (seconds * WARM_UP_PERCENT * 1e4));
-    uint64_t end = now_ns () + (uint64_t) (seconds * FILL_PERCENT * 1e7);
-    while (shape->backlog_max > 0 && !atomic_load (&load->full) && now_ns () < end)
+    uint64_t end = now_ns () + FILL_SECONDS_MAX * UINT64_C (1000000000);
+    while (!atomic_load (&load->full) && atomic_load (&load->ended) < shape->backlog_max &&
+           now_ns () < end)
         pause_us (BACKLOG_PAUSE_US);
 }
 
