@@ -13,6 +13,7 @@
 enum {
     EVENTS_PER_S = 1000,
     HEALTHY = 10,
+    STALLED_MANY = 100,
     CATCH_UP_SECONDS_MAX = 30,
     POLL = 256,
     LONG_SECONDS = 6 /* in which 1,000 events a second are more than window and pipe can hold */
@@ -115,8 +116,9 @@ static void measure (point_t *out, server_t *server, size_t healthy, size_t stal
     point_set (out, "submit_p50_us", histogram_us (&pace->latency, 0.5));
     point_set (out, "submit_p99_us", histogram_us (&pace->latency, 0.99));
     point_set (out, "broker_cpu_percent", (double) cpu / (elapsed * 1e4));
-    if (stalled > 0)
-        point_set (out, "bytes_each_stalled", (full - empty) / (double) stalled);
+    if (out->row == &stalled_row) /* of few it would be the noise of all other memory */
+        point_set (out, "bytes_each_stalled",
+                   stalled >= STALLED_MANY ? (full - empty) / (double) stalled : NAN);
     crowd_stop (&crowd);
     if (frozen)
         crowd_stop (&frozen);
