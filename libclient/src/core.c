@@ -161,17 +161,20 @@ static void unlink_all (core_t *self)
     core_workers_unlink (self);
 }
 
-/* One round over all endpoints waits the same pause, the next one twice as long. */
+/* One round over all endpoints waits the same pause, the next one twice as long. A quarter of jitter
+ * either way, also at the longest pause: those that lost the broker together come back spread. */
 static int64_t reconnect_pause (core_t *self)
 {
+    int64_t min = self->config.reconnect_ms_min;
+    int64_t max = self->config.reconnect_ms_max;
     size_t round = self->failures / self->config.endpoints_count;
-    int64_t pause = self->config.reconnect_ms_min;
-    while (round-- > 0 && pause < self->config.reconnect_ms_max)
+    int64_t pause = min;
+    while (round-- > 0 && pause < max)
         pause *= 2;
-    pause += (int64_t) (core_random (self) % (uint64_t) (pause / 2 + 1)) - pause / 4;
-    if (pause < self->config.reconnect_ms_min)
-        pause = self->config.reconnect_ms_min;
-    return pause < self->config.reconnect_ms_max ? pause : self->config.reconnect_ms_max;
+    pause = pause < max ? pause : max;
+    int64_t low = pause - pause / 4 > min ? pause - pause / 4 : min;
+    int64_t high = pause + pause / 4 < max ? pause + pause / 4 : max;
+    return low + (int64_t) (core_random (self) % (uint64_t) (high - low + 1));
 }
 
 static void log_line (core_t *self, const char *text)
@@ -597,6 +600,9 @@ static void beat (core_t *self)
     }
     self->heard = false;
     self->link_at_ms = self->now_ms + self->heartbeat_ms;
+    if (self->missed > 0 && self->heard_ms + patience_ms > self->now_ms &&
+        self->heard_ms + patience_ms < self->link_at_ms)
+        self->link_at_ms = self->heard_ms + patience_ms; /* not a whole interval too late */
     heartbeat (self);
     core_workers_beat (self);
 }
