@@ -199,6 +199,89 @@ static void strange_answers_are_answered_by_a_new_connection (void **state)
     zmq_ctx_term (context);
 }
 
+/* What libzmq asks about a new connection, answered with this status; returns when asked. */
+static void judge_connection (void *zap, const char *status)
+{
+    char version[8];
+    char request[8];
+    size_t sizes[2];
+    zmq_pollitem_t item = {zap, 0, ZMQ_POLLIN, 0};
+    assert_int_equal (zmq_poll (&item, 1, 20000), 1);
+    sizes[0] = (size_t) zmq_recv (zap, version, sizeof version, 0);
+    sizes[1] = (size_t) zmq_recv (zap, request, sizeof request, 0);
+    int more = 1;
+    size_t more_size = sizeof more;
+    char buffer[256];
+    while (zmq_getsockopt (zap, ZMQ_RCVMORE, &more, &more_size) == 0 && more != 0)
+        zmq_recv (zap, buffer, sizeof buffer, 0);
+    zmq_send (zap, version, sizes[0], ZMQ_SNDMORE);
+    zmq_send (zap, request, sizes[1], ZMQ_SNDMORE);
+    zmq_send (zap, status, 3, ZMQ_SNDMORE);
+    zmq_send (zap, "", 0, ZMQ_SNDMORE); /* text */
+    zmq_send (zap, "", 0, ZMQ_SNDMORE); /* user */
+    zmq_send (zap, "", 0, 0);           /* metadata */
+}
+
+static void a_refused_authentication_is_final (void **state)
+{
+    (void) state;
+    void *context = zmq_ctx_new ();
+    char endpoint[64];
+    size_t size = sizeof endpoint;
+    void *zap = zmq_socket (context, ZMQ_REP);
+    void *router = zmq_socket (context, ZMQ_ROUTER);
+    assert_int_equal (zmq_bind (zap, "inproc://zeromq.zap.01"), 0);
+    assert_int_equal (zmq_setsockopt (router, ZMQ_ZAP_DOMAIN, "test", 4), 0);
+    assert_int_equal (zmq_bind (router, "tcp://127.0.0.1:*"), 0);
+    assert_int_equal (zmq_getsockopt (router, ZMQ_LAST_ENDPOINT, endpoint, &size), 0);
+    const char *const endpoints[] = {endpoint};
+    tmq_client_t *client = client_to (endpoints, 1);
+    tmq_error_t error;
+    judge_connection (zap, "300"); /* it cannot tell now: the client comes again */
+    judge_connection (zap, "400"); /* its last word */
+    assert_int_equal (tmq_client_connect (client, 20000, &error), TMQ_NOT_AUTHENTICATED);
+    assert_false (error.retriable);
+    assert_non_null (strstr (error.text, "authentication failed"));
+    assert_int_equal (tmq_ping (client, TMQ_FOREVER, &error), TMQ_NOT_AUTHENTICATED);
+    tmq_client_free (&client);
+    zmq_close (router);
+    zmq_close (zap);
+    zmq_ctx_term (context);
+}
+
+/* Another mechanism than the client's is a handshake that fails: each try is a new connection. */
+static void a_failed_handshake_is_tried_again (void **state)
+{
+    (void) state;
+    void *context = zmq_ctx_new ();
+    char endpoint[64];
+    int server = 1;
+    void *router = router_on_free_port (context, endpoint);
+    assert_int_equal (zmq_unbind (router, endpoint), 0);
+    assert_int_equal (zmq_setsockopt (router, ZMQ_PLAIN_SERVER, &server, sizeof server), 0);
+    assert_int_equal (zmq_socket_monitor (router, "inproc://handshakes", ZMQ_EVENT_ACCEPTED), 0);
+    void *monitor = zmq_socket (context, ZMQ_PAIR);
+    assert_int_equal (zmq_connect (monitor, "inproc://handshakes"), 0);
+    assert_int_equal (zmq_bind (router, endpoint), 0);
+    const char *const endpoints[] = {endpoint};
+    tmq_client_t *client = client_to (endpoints, 1);
+    tmq_error_t error;
+    for (int i = 0; i < 3; i++) {
+        char event[6];
+        zmq_pollitem_t item = {monitor, 0, ZMQ_POLLIN, 0};
+        assert_int_equal (zmq_poll (&item, 1, 20000), 1);
+        assert_int_equal (zmq_recv (monitor, event, sizeof event, 0), 6);
+        zmq_recv (monitor, event, sizeof event, 0); /* the address */
+    }
+    assert_int_equal (tmq_client_connect (client, 0, &error), TMQ_UNREACHABLE);
+    assert_true (error.retriable);
+    tmq_client_free (&client);
+    zmq_socket_monitor (router, NULL, 0);
+    zmq_close (monitor);
+    zmq_close (router);
+    zmq_ctx_term (context);
+}
+
 static void endpoints_are_tried_in_turn (void **state)
 {
     (void) state;
@@ -262,7 +345,13 @@ static void a_forked_child_is_told (void **state)
     if (child == 0) {
         tmq_error_t error;
         tmq_client_t *copy = client;
+        tmq_completion_t *completion;
+        size_t count;
+        tmq_subscription_t *subscription = NULL;
         bool told = tmq_ping (client, TMQ_FOREVER, &error) == TMQ_FORKED &&
+                    tmq_ping_start (client, TMQ_FOREVER, NULL, NULL) == TMQ_FORKED &&
+                    tmq_client_poll (&completion, 1, &count, client, TMQ_FOREVER) == TMQ_FORKED &&
+                    tmq_subscription_new (&subscription, client, NULL, NULL) == TMQ_FORKED &&
                     tmq_client_connect (client, TMQ_FOREVER, NULL) == TMQ_FORKED;
         tmq_client_free (&copy);
         _exit (told && copy == NULL ? 0 : 1);
@@ -371,6 +460,8 @@ int main (void)
         cmocka_unit_test (a_hundred_threads_end_at_their_deadline),
         cmocka_unit_test (freeing_forgets_what_is_open),
         cmocka_unit_test (strange_answers_are_answered_by_a_new_connection),
+        cmocka_unit_test (a_refused_authentication_is_final),
+        cmocka_unit_test (a_failed_handshake_is_tried_again),
         cmocka_unit_test (endpoints_are_tried_in_turn),
         cmocka_unit_test (null_is_refused_not_followed),
         cmocka_unit_test (a_forked_child_is_told),

@@ -604,6 +604,36 @@ static void bad_input_is_refused_by_name (void **state)
     assert_int_equal (core_request_resolve (&request, "abc", &error), TMQ_INVALID);
 }
 
+static void a_submit_keeps_nothing_of_the_caller (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    char queue[] = "films", key[] = "part", value[] = "two", meta[] = "{}", payload[] = "reel";
+    tmq_label_t labels[] = {{key, value}};
+    core_request_t *request;
+    tmq_submit_t submit;
+    tmq_submit_init (&submit);
+    submit.id = rig_id (1);
+    submit.queue = queue;
+    submit.labels = labels;
+    submit.labels_count = 1;
+    submit.meta = meta;
+    submit.payload = payload;
+    submit.payload_bytes = 4;
+    assert_int_equal (core_request_submit (&request, &submit, NULL, NULL), TMQ_OK);
+    core_start (rig->core, request, (core_target_t){NULL, NULL}, CORE_NEVER, rig->now_ms, NULL);
+    queue[0] = key[0] = value[0] = meta[0] = payload[0] = 'x';
+    memset (labels, 0, sizeof labels);
+    const Taskmq__TaskSpec *task = rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->submit->tasks[0];
+    assert_string_equal (task->queue, "films");
+    assert_string_equal (task->labels[0]->key, "part");
+    assert_string_equal (task->labels[0]->value, "two");
+    assert_string_equal (task->meta, "{}");
+    assert_int_equal (rig->body_bytes, 4);
+    assert_memory_equal (rig->body, "reel", 4);
+    rig_free (rig);
+}
+
 static void the_largest_task_fits (void **state)
 {
     (void) state;
@@ -704,6 +734,7 @@ int main (void)
         cmocka_unit_test (untaken_completions_are_bounded),
         cmocka_unit_test (bytes_are_bounded),
         cmocka_unit_test (bad_input_is_refused_by_name),
+        cmocka_unit_test (a_submit_keeps_nothing_of_the_caller),
         cmocka_unit_test (the_largest_task_fits),
         cmocka_unit_test (a_body_reaches_its_task),
     };

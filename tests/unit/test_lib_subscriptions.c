@@ -158,6 +158,43 @@ static void a_lost_link_neither_loses_nor_repeats (void **state)
     rig_free (rig);
 }
 
+static void options_are_copied (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new (NULL);
+    char queue[] = "films", session[] = "s1", key[] = "part", value[] = "two", cursor[] = "5-10";
+    const char *queues[] = {queue}, *sessions[] = {session};
+    tmq_label_t labels[] = {{key, value}};
+    tmq_subscription_options_t options;
+    tmq_subscription_options_init (&options);
+    options.filter.queues = queues;
+    options.filter.queues_count = 1;
+    options.filter.sessions = sessions;
+    options.filter.sessions_count = 1;
+    options.filter.labels = labels;
+    options.filter.labels_count = 1;
+    options.cursor = cursor;
+    subscription_new (rig, &options);
+    queue[0] = session[0] = key[0] = value[0] = cursor[0] = 'x';
+    queues[0] = sessions[0] = NULL;
+    memset (labels, 0, sizeof labels);
+    memset (&options, 0, sizeof options);
+    for (int i = 0; i < 2; i++) { /* with the first link, and with a later one */
+        rig_welcome (rig);
+        const Taskmq__Subscribe *asked =
+            rig_request (rig, TASKMQ__REQUEST__OP_SUBSCRIBE)->subscribe;
+        assert_string_equal (asked->filter->queues[0], "films");
+        assert_string_equal (asked->filter->sessions[0], "s1");
+        assert_string_equal (asked->filter->labels[0]->key, "part");
+        assert_string_equal (asked->filter->labels[0]->value, "two");
+        assert_int_equal (asked->generation, 5);
+        assert_int_equal (asked->after_seq, 10);
+        rig_cut (rig);
+        rig_pass (rig, 500);
+    }
+    rig_free (rig);
+}
+
 static void before_the_confirmation_it_is_asked_as_it_was (void **state)
 {
     (void) state;
@@ -460,6 +497,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (replay_then_live_in_order),
         cmocka_unit_test (a_lost_link_neither_loses_nor_repeats),
+        cmocka_unit_test (options_are_copied),
         cmocka_unit_test (before_the_confirmation_it_is_asked_as_it_was),
         cmocka_unit_test (a_gap_is_told),
         cmocka_unit_test (bad_cursors_are_refused),

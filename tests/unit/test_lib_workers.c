@@ -136,6 +136,35 @@ static int end (core_worker_t *worker, rig_t *rig, tmq_op_t op, const tmq_assign
 
 /* Assignments. */
 
+static void options_are_copied (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new (NULL);
+    char name[] = "tester", queue[] = "films";
+    const char *queues[] = {queue};
+    core_worker_t *worker = NULL;
+    tmq_worker_options_t options;
+    tmq_worker_options_init (&options);
+    options.name = name;
+    options.queues = queues;
+    options.queues_count = 1;
+    assert_int_equal (core_worker_new (&worker, rig->core, &options, NULL, NULL), TMQ_OK);
+    name[0] = queue[0] = 'x';
+    queues[0] = NULL;
+    memset (&options, 0, sizeof options);
+    for (int i = 0; i < 2; i++) { /* with the first link, and with a later one */
+        rig_welcome (rig);
+        const Taskmq__Register *said = rig_request (rig, TASKMQ__REQUEST__OP_REGISTER)->register_;
+        assert_string_equal (said->name, "tester");
+        assert_int_equal (said->n_queues, 1);
+        assert_string_equal (said->queues[0], "films");
+        assert_int_equal (said->capacity, 1);
+        rig_cut (rig);
+        rig_pass (rig, 500);
+    }
+    rig_free (rig);
+}
+
 static void an_assignment_carries_its_payload (void **state)
 {
     (void) state;
@@ -404,6 +433,62 @@ static void an_end_without_answer_can_be_said_again (void **state)
     rig_answered (rig, TMQ_OP_COMPLETE, TMQ_STALE_LEASE);
     assert_int_equal (core_worker_held (worker), 0);
     finish (rig, assignment);
+}
+
+static void an_outcome_is_copied (void **state)
+{
+    (void) state;
+    core_worker_t *worker;
+    tmq_assignment_t *assignment;
+    rig_t *rig = working (&worker, &assignment);
+    char result[] = "scene", type[] = "a/b", message[] = "torn", data[] = "{}";
+    tmq_outcome_t outcome = {.result = result,
+                             .result_bytes = 5,
+                             .result_type = type,
+                             .error_code = 7,
+                             .error_message = message,
+                             .error_data = data};
+    assert_int_equal (core_worker_end (worker, TMQ_OP_FAIL, assignment, &outcome, 0,
+                                       (core_target_t){NULL, NULL}, rig->now_ms + 60000,
+                                       rig->now_ms, NULL),
+                      TMQ_OK);
+    result[0] = type[0] = message[0] = data[0] = 'x';
+    const Taskmq__Request *request = find_request (rig, TASKMQ__REQUEST__OP_FAIL);
+    assert_non_null (request);
+    assert_string_equal (request->fail->message, "torn");
+    assert_string_equal (request->fail->data, "{}");
+    assert_string_equal (request->fail->result_type, "a/b");
+    assert_int_equal (request->fail->code, 7);
+    assert_false (request->fail->final);
+    assert_memory_equal (rig->body, "scene", 5);
+    finish (rig, assignment);
+}
+
+static void a_release_tells_its_delay (void **state)
+{
+    (void) state;
+    static const struct {
+        uint32_t said;
+        uint32_t sent;
+        bool no_delay;
+    } delays[] = {{7500, 7500, false}, {0, 0, true}, {UINT32_MAX, 0, false}};
+    for (size_t i = 0; i < sizeof delays / sizeof *delays; i++) {
+        core_worker_t *worker;
+        tmq_assignment_t *assignment;
+        rig_t *rig = working (&worker, &assignment);
+        assert_int_equal (core_worker_end (worker, TMQ_OP_RELEASE, assignment, NULL, delays[i].said,
+                                           (core_target_t){NULL, NULL}, rig->now_ms + 60000,
+                                           rig->now_ms, NULL),
+                          TMQ_OK);
+        const Taskmq__Request *request = find_request (rig, TASKMQ__REQUEST__OP_RELEASE);
+        assert_non_null (request);
+        assert_int_equal (request->release->delay_ms, delays[i].sent);
+        assert_int_equal (request->release->no_delay, delays[i].no_delay);
+        rig_ok (rig, request->id);
+        rig_answered (rig, TMQ_OP_RELEASE, TMQ_OK);
+        assert_int_equal (core_worker_held (worker), 0);
+        finish (rig, assignment);
+    }
 }
 
 static void reserved_codes_are_refused (void **state)
@@ -676,6 +761,7 @@ static void readiness_is_told (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (options_are_copied),
         cmocka_unit_test (an_assignment_carries_its_payload),
         cmocka_unit_test (assignments_from_before_the_registration_do_not_count),
         cmocka_unit_test (a_lease_that_is_not_held_any_more_is_told),
@@ -686,6 +772,8 @@ int main (void)
         cmocka_unit_test (a_prefetched_task_is_acknowledged_by_the_library),
         cmocka_unit_test (a_completion_survives_a_reconnect),
         cmocka_unit_test (an_end_without_answer_can_be_said_again),
+        cmocka_unit_test (an_outcome_is_copied),
+        cmocka_unit_test (a_release_tells_its_delay),
         cmocka_unit_test (reserved_codes_are_refused),
         cmocka_unit_test (draining_gives_back_what_was_not_taken),
         cmocka_unit_test (leaving_is_said),
