@@ -5,8 +5,9 @@
 /* libtaskmq: submit long-running tasks, work on them, watch them, fetch their results.
  *
  * Shape. A client is one connection to a broker, with one I/O thread of its own that reconnects,
- * repeats what is open and renews leases. (A thread that waits alone in a blocking call does the I/O
- * itself meanwhile, which saves two changes of thread.) Every operation exists twice:
+ * repeats what is open and renews leases. (While a single thread of the application blocks in a
+ * call, it sends and receives itself instead, which saves two changes of thread.) Every operation
+ * exists twice:
  *
  *     int tmq_VERB (out, client, in, timeout_ms, error)            blocks until the answer
  *     int tmq_VERB_start (client, in, timeout_ms, user, error)     returns at once; the answer is a
@@ -194,6 +195,7 @@ typedef struct tmq_client_counter_values {
     uint64_t resent;        /* requests sent again after a reconnect */
     uint64_t messages_sent; /* ZeroMQ messages; requests / messages_sent is the batching */
     uint64_t messages_received;
+    uint64_t calls_driven;    /* times that a blocking call did the I/O thread's work */
     uint64_t outbox_requests; /* open now */
     uint64_t outbox_bytes;
 } tmq_client_counters_t;

@@ -19,6 +19,7 @@ static void subscription_free (client_object_t *object)
 {
     tmq_subscription_t *self = (tmq_subscription_t *) object;
     client_unready (object->client, core_subscription_answer (self->core));
+    object->client->subscriptions--;
     core_subscription_free (self->core);
     pthread_cond_destroy (&object->changed);
     free (self);
@@ -42,6 +43,7 @@ int tmq_subscription_new (tmq_subscription_t **out, tmq_client_t *client,
     code = core_subscription_new (&self->core, client->core, &options, &self->object, error);
     if (code == TMQ_OK) {
         client_object_add (client, &self->object);
+        client->subscriptions++;
         *out = self;
     } else {
         pthread_cond_destroy (&self->object.changed);

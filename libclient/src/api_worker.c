@@ -109,6 +109,10 @@ int tmq_worker_next (tmq_assignment_t **out, tmq_worker_t *self, uint32_t timeou
         if (!client_wait (client, &self->object.changed, deadline_ms))
             break;
     }
+    if (timeout_ms == 0 && code == TMQ_TIMEOUT && client_io_is_free (client)) {
+        client_io_drive (client, 0); /* nobody has looked lately */
+        code = core_worker_next (out, self->core, error);
+    }
     client_leave (client);
     return code;
 }

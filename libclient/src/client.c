@@ -44,27 +44,36 @@ int client_cond_init (pthread_cond_t *cond)
     return failed ? TMQ_NO_MEMORY : TMQ_OK;
 }
 
-static bool wait_for_others (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_ms)
+bool client_cond_wait (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_ms)
 {
+    if (deadline_ms == CORE_NEVER)
+        return pthread_cond_wait (cond, &client->lock) == 0;
     struct timespec until = {.tv_sec = (time_t) (deadline_ms / 1000),
                              .tv_nsec = (long) (deadline_ms % 1000) * 1000000};
-    client->blocked++;
-    client_io_kick (client);
-    int failed = deadline_ms == CORE_NEVER ? pthread_cond_wait (cond, &client->lock)
-                                           : pthread_cond_timedwait (cond, &client->lock, &until);
-    client->blocked--;
-    return failed == 0;
+    return pthread_cond_timedwait (cond, &client->lock, &until) == 0;
 }
 
-/* Of several threads that wait, the I/O thread serves all, so that what they start shares
- * messages. */
+static bool wait_or_drive (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_ms)
+{
+    bool in_time = true;
+    if (!client_io_is_free (client)) {
+        client_io_hand_over (client);
+        in_time = client_cond_wait (client, cond, deadline_ms);
+    } else if (deadline_ms != CORE_NEVER && client_now_ms () >= deadline_ms) {
+        in_time = false;
+    } else {
+        client_io_drive (client, deadline_ms);
+    }
+    client->called_ms = client_now_ms ();
+    return in_time;
+}
+
 bool client_wait (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_ms)
 {
-    bool alone = !client->driven && !client->async && !client->leaving && client->blocked == 0;
-    if (!alone)
-        return wait_for_others (client, cond, deadline_ms);
-    client_io_turn (client, deadline_ms);
-    return deadline_ms == CORE_NEVER || client_now_ms () < deadline_ms;
+    client->waiting++;
+    bool in_time = wait_or_drive (client, cond, deadline_ms);
+    client->waiting--;
+    return in_time;
 }
 
 /* Completions. */
@@ -85,7 +94,6 @@ static void clear_fd (int fd)
 
 static void ready_push (tmq_client_t *client, core_answer_t *answer)
 {
-    client->async = true;
     answer->queued = true;
     answer->next = NULL;
     answer->previous = client->ready_last;
@@ -127,9 +135,10 @@ int tmq_client_fd (tmq_client_t *client)
 {
     if (client_enter (client, NULL) != TMQ_OK)
         return -1;
-    client->async = true;
+    client->attended = true;
+    int fd = client->ready_fd;
     client_leave (client);
-    return client->ready_fd;
+    return fd;
 }
 
 /* The completion of an answer, in an allocation that tmq_completion_free knows how to free. */
@@ -154,12 +163,12 @@ int tmq_client_poll (tmq_completion_t **out, size_t max, size_t *count, tmq_clie
     int code = client_enter (client, NULL);
     if (code != TMQ_OK)
         return code;
-    client->async = true;
     while (client->ready_first == NULL && timeout_ms != 0 && !client->leaving)
         if (!client_wait (client, &client->answered, deadline_ms))
             break;
     if (client->ready_first == NULL)
         code = client->leaving ? TMQ_CLOSED : TMQ_TIMEOUT;
+    client->attended = client->attended || timeout_ms == 0;
     while (client->ready_first != NULL && *count < max) {
         core_answer_t *answer = client->ready_first;
         tmq_completion_t *completion = completion_of (answer);
@@ -216,20 +225,20 @@ void client_flush (tmq_client_t *client)
     deliver (client);
     if (client->gathering && client->started_calls >= client->gather_goal) {
         client->gathering = false;
-        transport_wake (&client->transport);
+        signal_fd (client->transport.wake_fd);
     }
     if (!client->sleeping)
         return;
     if (!core_has_output (client->core) && core_next_due (client->core) >= client->wake_at_ms)
         return;
     client->sleeping = false;
-    transport_wake (&client->transport);
+    signal_fd (client->transport.wake_fd);
 }
 
 void client_leave (tmq_client_t *client)
 {
     client_flush (client);
-    client_io_kick (client);
+    client_io_hand_over (client);
     pthread_mutex_unlock (&client->lock);
 }
 
@@ -238,8 +247,9 @@ int client_await (core_answer_t **answer, tmq_client_t *client, client_waiter_t 
 {
     client_flush (client);
     while (waiter->answer == NULL)
-        client_wait (client, &waiter->cond, CORE_NEVER);
-    client_leave (client);
+        wait_or_drive (client, &waiter->cond, CORE_NEVER);
+    client_io_hand_over (client);
+    pthread_mutex_unlock (&client->lock);
     pthread_cond_destroy (&waiter->cond);
     *answer = waiter->answer;
     int code = waiter->answer->completion.code;
@@ -363,14 +373,12 @@ static void client_destroy (tmq_client_t *client)
         close (client->ready_fd);
     if (client->transport.wake_fd >= 0)
         close (client->transport.wake_fd);
-    if (client->transport.park_fd >= 0)
-        close (client->transport.park_fd);
     for (size_t i = 0; i < client->endpoints_count; i++)
         free (client->endpoints[i]);
     free (client->endpoints);
     pthread_cond_destroy (&client->link_changed);
     pthread_cond_destroy (&client->answered);
-    pthread_cond_destroy (&client->baton);
+    pthread_cond_destroy (&client->undriven);
     pthread_mutex_destroy (&client->lock);
     free (client);
 }
@@ -400,17 +408,16 @@ int tmq_client_new (tmq_client_t **out, const tmq_client_options_t *in, tmq_erro
     pthread_mutex_init (&client->lock, NULL);
     bool conds = client_cond_init (&client->link_changed) == TMQ_OK &&
                  client_cond_init (&client->answered) == TMQ_OK &&
-                 client_cond_init (&client->baton) == TMQ_OK;
+                 client_cond_init (&client->undriven) == TMQ_OK;
     client->ready_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     client->transport.wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
-    client->transport.park_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     client->transport.context = zmq_ctx_new ();
     client->core = make_core (&options);
     if (!conds || client->core == NULL || !copy_endpoints (client, &options)) {
         client_destroy (client);
         return core_error (error, TMQ_NO_MEMORY, NULL);
     }
-    if (client->ready_fd < 0 || client->transport.wake_fd < 0 || client->transport.park_fd < 0 ||
+    if (client->ready_fd < 0 || client->transport.wake_fd < 0 ||
         client->transport.context == NULL || start_thread (client) != 0) {
         client_destroy (client);
         return core_error (error, TMQ_SYSTEM, "no descriptors or threads are left");
@@ -432,9 +439,8 @@ void tmq_client_free (tmq_client_t **pointer)
     core_goodbye (client->core);
     pthread_cond_broadcast (&client->answered);
     client->sleeping = false;
-    client->parked = false;
-    transport_wake (&client->transport);
-    transport_wake_parked (&client->transport);
+    signal_fd (client->transport.wake_fd);
+    pthread_cond_signal (&client->undriven);
     client_leave (client);
     pthread_join (client->thread, NULL);
     client_destroy (client);
@@ -475,5 +481,6 @@ void tmq_client_counters (tmq_client_counters_t *out, tmq_client_t *client)
     if (client_enter (client, NULL) != TMQ_OK)
         return;
     core_counters (client->core, out);
+    out->calls_driven = client->drives;
     client_leave (client);
 }

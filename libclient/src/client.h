@@ -2,17 +2,16 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The client object: the lock around the core, who does the I/O, and the way from an operation of
- * the application into the core and back.
- *
- * The sockets belong to whoever holds the baton (`driven`): the I/O thread, or a thread of the
- * application that waits in a blocking call. A lone one of those takes turns itself while it waits,
- * which saves two changes of thread per call; the I/O thread then sleeps, and takes over within
- * IDLE_MS when the calls end, or at once when there is work that nobody waits for. The baton passes
- * under the lock, which is the fence that libzmq asks for.
+/* The client object: the lock around the core, the I/O thread, and the way from an operation of the
+ * application into the core and back.
  *
  * Every public function that touches the core is client_enter … client_leave. A blocking one is an
- * asynchronous one that waits for its answer in between (client_call). */
+ * asynchronous one that waits for its answer in between (client_call).
+ *
+ * One thread at a time drives the connection: `driven` says whether one does, and only that one
+ * touches the transport. As a rule it is the I/O thread. A caller that blocks while nobody drives
+ * does it itself until it has what it waits for, which saves two changes of thread for each call;
+ * the I/O thread steps aside for that as long as such calls follow each other closely (io.c). */
 #ifndef TASKMQ_CLIENT_CLIENT_H
 #define TASKMQ_CLIENT_CLIENT_H
 
@@ -32,7 +31,7 @@ typedef struct client_object {
 } client_object_t;
 
 struct tmq_client {
-    pthread_mutex_t lock; /* for everything below that is not the baton's own */
+    pthread_mutex_t lock; /* for everything below that is not the I/O thread's own */
     core_t *core;
     pid_t pid; /* of the process that made it */
     pthread_cond_t link_changed;
@@ -41,29 +40,30 @@ struct tmq_client {
     core_answer_t *ready_last;
     int ready_fd; /* readable exactly while completions are queued */
     client_object_t *objects;
-    uint64_t link_changes;      /* of the core, already told */
-    bool driven;                /* somebody holds the baton, … */
-    bool sleeping;              /* … waits, and has to be woken for news */
-    int64_t wake_at_ms;         /* when it wakes by itself */
-    bool parked;                /* the I/O thread waits without the baton, in the kernel, … */
-    int64_t parked_ms;          /* … until then, for news of … */
-    uint64_t parked_connection; /* … this connection */
-    pthread_cond_t baton;       /* the I/O thread waits for its turn */
-    bool unfinished;            /* the last turn left something to receive */
-    bool async;                 /* completions are in use: the I/O thread works for them */
-    uint64_t turns;             /* that threads of the application took */
-    uint64_t parked_turns;      /* … before the I/O thread went to sleep */
-    size_t blocked;             /* threads that wait without the baton */
-    bool gathering;             /* more to send is waited for, up to … */
-    size_t gather_goal;         /* … as many blocking calls as it has just answered */
-    size_t answered_calls;      /* blocking calls answered, … */
-    size_t started_calls;       /* … and started, since something was last sent */
-    bool leaving;               /* the client is being freed */
+    uint64_t link_changes; /* of the core, already told */
+    bool sleeping;         /* the I/O thread waits, and has to be woken for news */
+    int64_t wake_at_ms;    /* when it wakes by itself */
+    bool gathering;        /* the I/O thread waits for more to send, up to … */
+    size_t gather_goal;    /* … as many blocking calls as it has just answered */
+    size_t answered_calls; /* blocking calls answered, … */
+    size_t started_calls;  /* … and started, since the I/O thread last sent */
+    bool leaving;          /* the client is being freed */
     int64_t leave_at_ms;
 
+    bool driven;  /* a thread drives the connection */
+    bool aside;   /* the I/O thread waits until `undriven`, … */
+    bool relieve; /* … and for as long as a caller drives */
+    pthread_cond_t undriven;
+    size_t waiting;       /* callers that wait for what comes unasked */
+    size_t subscriptions; /* open ones: their events come unasked */
+    bool attended;        /* the application looks without blocking: it must not wait for us */
+    int64_t called_ms;    /* when the last blocking call ended */
+    uint64_t drives;      /* how often a caller has driven */
     pthread_t thread;
-    transport_t transport; /* the baton's, from here on */
-    int64_t ticked_ms;
+
+    transport_t transport; /* the driving thread's own; its wake_fd everybody's */
+    bool drained;          /* … the socket was empty when it was last read */
+    int64_t ticked_ms;     /* … when deadlines were last judged */
     char **endpoints;
     size_t endpoints_count;
 };
@@ -77,9 +77,12 @@ int client_enter (tmq_client_t *client, tmq_error_t *error);
 void client_leave (tmq_client_t *client);
 /* The same without unlocking: before waiting. */
 void client_flush (tmq_client_t *client);
-/* Waits on cond until the deadline, doing the I/O meanwhile if nobody else is there to do it; false
- * when it has passed. It may return early: the caller looks again. The lock is held. */
+/* Waits until the deadline for something that is signalled by cond, driving meanwhile if nobody
+ * else does. May return early: to be called again until what is waited for is there. False when the
+ * deadline has passed. The lock is held. */
 bool client_wait (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_ms);
+/* The same without driving. */
+bool client_cond_wait (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_ms);
 /* A condition variable on the monotonic clock; a code. */
 int client_cond_init (pthread_cond_t *cond);
 
@@ -105,13 +108,14 @@ void client_object_remove (client_object_t *object);
 /* Takes an answer that is part of a subscription or worker out of the completions. */
 void client_unready (tmq_client_t *client, const core_answer_t *answer);
 
-/* io.c: the I/O. */
+/* io.c. */
 
-void *client_io_main (void *client); /* the I/O thread */
-/* One turn by a thread of the application: sends, waits until the deadline at most, receives. The
- * lock is held, but not meanwhile. Nobody may hold the baton. */
-void client_io_turn (tmq_client_t *client, int64_t deadline_ms);
-/* There may be work that nobody holding the baton sees: wakes the I/O thread for it. Locked. */
-void client_io_kick (tmq_client_t *client);
+void *client_io_main (void *client);
+/* True if a caller may drive: nobody does, and the connection is established. Locked. */
+bool client_io_is_free (tmq_client_t *client);
+/* Drives for a moment, until something has happened or the deadline. Locked before and after. */
+void client_io_drive (tmq_client_t *client, int64_t deadline_ms);
+/* Before a caller leaves: tells the I/O thread if there is something for it to do. Locked. */
+void client_io_hand_over (tmq_client_t *client);
 
 #endif

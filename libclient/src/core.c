@@ -540,6 +540,11 @@ bool core_has_output (const core_t *self)
             self->workers_due != NULL);
 }
 
+size_t core_open (const core_t *self)
+{
+    return self->open;
+}
+
 bool core_output (core_t *self, core_message_t *out, int64_t now_ms)
 {
     hear_time (self, now_ms);

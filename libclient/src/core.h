@@ -94,6 +94,8 @@ typedef struct core_message {
 bool core_output (core_t *self, core_message_t *out, int64_t now_ms);
 /* True if core_output would give a message. */
 bool core_has_output (const core_t *self);
+/* Operations that were started and are not answered yet. */
+size_t core_open (const core_t *self);
 
 /* TMQ_OK once the broker has welcomed us; else why there is no link, as the last attempt saw it
  * (TMQ_UNREACHABLE), or why there will be none (any other code). text is copied. */

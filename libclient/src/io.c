@@ -2,13 +2,17 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The I/O: what the owner of the baton does with the sockets. One round of the I/O thread:
- * everything that has arrived goes into the core, deadlines are judged, everything that is to leave
- * leaves, and it sleeps until there is something to do. What piles up meanwhile leaves in as few
- * messages as fit. A thread of the application does the same in another order: it sends, waits and
- * receives, and looks whether its answer is there (see client.h). */
+/* Driving the connection, by the I/O thread or by a caller that blocks anyway. One turn: everything
+ * that is to leave leaves, it sleeps until there is something to do, everything that has arrived
+ * goes into the core, and deadlines are judged. What piles up meanwhile leaves in as few messages
+ * as fit.
+ *
+ * Only the I/O thread makes and ends connections; a caller drives an established one. When a
+ * blocking call has ended and nothing else is open, the I/O thread stays aside for PAUSE_MS, so that
+ * the next blocking call drives at once. What arrives without being asked for in that time waits so
+ * long; an application that looks without blocking, or subscribes, has the I/O thread at work
+ * always. */
 #include <string.h>
-#include <time.h>
 
 #include "client.h"
 
@@ -17,7 +21,7 @@ enum {
     RECEIVE_LONG_MS = 100, /* … but only that often while the socket is not empty */
     GATHER_CALLS_MIN = 8,  /* fewer threads are not worth a pause */
     GATHER_NS = 200 * 1000, /* a fraction of a commit */
-    IDLE_MS = 5 /* without a turn of the application's: the I/O thread takes over again */
+    PAUSE_MS = 10
 };
 
 /* True when the socket is empty. */
@@ -78,10 +82,18 @@ static bool copy_frame (zmq_msg_t *frame, const void *data, size_t size)
     return true;
 }
 
+static bool has_output (tmq_client_t *client)
+{
+    pthread_mutex_lock (&client->lock);
+    bool has = core_has_output (client->core);
+    pthread_mutex_unlock (&client->lock);
+    return has;
+}
+
 /* Sends one message of the core; false when there is none, or no room for one. */
 static bool send_one (tmq_client_t *client)
 {
-    if (!transport_writable (&client->transport))
+    if (!has_output (client) || !transport_writable (&client->transport))
         return false;
     zmq_msg_t envelope;
     zmq_msg_t body;
@@ -121,187 +133,141 @@ static void gather (tmq_client_t *client)
     pthread_mutex_unlock (&client->lock);
 }
 
-/* When something is due, or the deadline if that comes first; CORE_NEVER for neither. */
-static int64_t next_due (const tmq_client_t *client, int64_t deadline_ms)
+/* The connection is the one that the core wants, and can be used. Locked. */
+static bool is_steady (const tmq_client_t *client)
 {
-    int64_t due_ms = core_next_due (client->core);
-    if (client->leaving && client->leave_at_ms < due_ms)
-        due_ms = client->leave_at_ms;
-    return due_ms < deadline_ms ? due_ms : deadline_ms;
+    return client->transport.ready && !client->leaving &&
+           core_link_wanted (client->core).connection == client->transport.connection;
 }
 
-/* True if there is something to do before any wait. */
-static bool is_busy (const tmq_client_t *client, int64_t due_ms, int64_t now_ms)
-{
-    return due_ms <= now_ms ||
-           core_link_wanted (client->core).connection != client->transport.connection ||
-           (client->leaving && core_goodbye_done (client->core));
-}
-
-static long wait_ms (int64_t due_ms, int64_t now_ms)
-{
-    if (due_ms == CORE_NEVER)
-        return -1;
-    return due_ms - now_ms > INT32_MAX ? INT32_MAX : (long) (due_ms - now_ms);
-}
-
-/* Sleeps with the baton until a message, another thread or the next deadline. */
+/* Sleeps until a message, another thread, the next deadline or the driving caller's. */
 static void rest (tmq_client_t *client, int64_t deadline_ms)
 {
     pthread_mutex_lock (&client->lock);
     client_flush (client);
     int64_t now_ms = client_now_ms ();
-    int64_t due_ms = next_due (client, deadline_ms);
+    int64_t due_ms = core_next_due (client->core);
+    if (client->leaving && client->leave_at_ms < due_ms)
+        due_ms = client->leave_at_ms;
+    if (deadline_ms < due_ms)
+        due_ms = deadline_ms;
     bool for_output = core_has_output (client->core);
-    bool now = is_busy (client, due_ms, now_ms);
+    core_link_t wanted = core_link_wanted (client->core);
+    bool now = due_ms <= now_ms || wanted.connection != client->transport.connection ||
+               (client->leaving && core_goodbye_done (client->core));
     client->sleeping = !now;
     client->wake_at_ms = due_ms;
     pthread_mutex_unlock (&client->lock);
     if (now)
         return;
-    transport_wait (&client->transport, for_output, wait_ms (due_ms, now_ms));
+    int64_t wait_ms = due_ms - now_ms;
+    transport_wait (&client->transport, for_output,
+                    due_ms == CORE_NEVER  ? -1
+                    : wait_ms > INT32_MAX ? INT32_MAX
+                                          : (long) wait_ms);
     pthread_mutex_lock (&client->lock);
     client->sleeping = false;
     pthread_mutex_unlock (&client->lock);
 }
 
-/* Gives the baton back and sleeps without it. */
-static void park (tmq_client_t *client, bool drained)
-{
-    struct pollfd descriptors[TRANSPORT_DESCRIPTORS];
-    pthread_mutex_lock (&client->lock);
-    client_flush (client);
-    int64_t now_ms = client_now_ms ();
-    int64_t due_ms = next_due (client, CORE_NEVER);
-    size_t count =
-        !drained || is_busy (client, due_ms, now_ms)
-            ? 0
-            : transport_park (&client->transport, core_has_output (client->core), descriptors);
-    client->driven = false;
-    client->unfinished = count == 0;
-    client->parked = count > 0;
-    client->parked_ms = due_ms;
-    client->parked_turns = client->turns;
-    client->parked_connection = client->transport.connection;
-    pthread_mutex_unlock (&client->lock);
-    if (count == 0)
-        return;
-    transport_parked_wait (descriptors, count, wait_ms (due_ms, now_ms));
-    pthread_mutex_lock (&client->lock);
-    bool kicked = !client->parked;
-    client->parked = false;
-    pthread_mutex_unlock (&client->lock);
-    if (kicked)
-        transport_clear_parked (&client->transport);
-}
-
-static bool is_over (tmq_client_t *client)
-{
-    pthread_mutex_lock (&client->lock);
-    bool over = client->leaving &&
-                (core_goodbye_done (client->core) || client_now_ms () >= client->leave_at_ms);
-    pthread_mutex_unlock (&client->lock);
-    return over;
-}
-
-static void tick (tmq_client_t *client, bool drained)
+static void tick (tmq_client_t *client)
 {
     int64_t now_ms = client_now_ms ();
-    if (!drained && now_ms - client->ticked_ms < RECEIVE_LONG_MS)
+    if (!client->drained && now_ms - client->ticked_ms < RECEIVE_LONG_MS)
         return;
     client->ticked_ms = now_ms;
     pthread_mutex_lock (&client->lock);
     core_tick (client->core, now_ms);
+    client_flush (client);
     pthread_mutex_unlock (&client->lock);
 }
 
-/* Everything that has arrived, and what is due. True when the socket is empty. */
-static bool take_in (tmq_client_t *client)
+/* Only for the thread that drives; not locked. */
+static void turn (tmq_client_t *client, int64_t deadline_ms)
 {
     char text[256] = "";
-    bool drained = receive (client);
-    int ended = drained ? transport_watch (&client->transport, text, sizeof text) : 0;
-    if (ended != 0)
-        fail (client, ended, text);
-    tick (client, drained);
-    return drained;
-}
-
-static void send_out (tmq_client_t *client)
-{
-    follow (client);
     gather (client);
     while (send_one (client)) {
     }
+    if (client->drained)
+        rest (client, deadline_ms);
+    client->drained = receive (client);
+    int ended = client->drained ? transport_watch (&client->transport, text, sizeof text) : 0;
+    if (ended != 0)
+        fail (client, ended, text);
+    tick (client);
 }
 
-void client_io_turn (tmq_client_t *client, int64_t deadline_ms)
+/* Callers. */
+
+bool client_io_is_free (tmq_client_t *client)
+{
+    return !client->driven && is_steady (client);
+}
+
+void client_io_drive (tmq_client_t *client, int64_t deadline_ms)
 {
     client->driven = true;
+    client->drives++;
     pthread_mutex_unlock (&client->lock);
-    send_out (client);
-    rest (client, deadline_ms);
-    bool drained = take_in (client);
+    turn (client, deadline_ms);
     pthread_mutex_lock (&client->lock);
-    client_flush (client);
     client->driven = false;
-    client->unfinished = !drained;
-    client->turns++;
 }
 
-/* Work that the thread that took turns has left behind, or never sees. */
-static bool is_wanted (const tmq_client_t *client)
+/* Nothing needs the connection at once. Locked. */
+static bool may_stay_aside (tmq_client_t *client)
 {
-    return client->leaving || client->async || client->blocked > 0 || client->unfinished ||
-           core_has_output (client->core) ||
-           core_link_wanted (client->core).connection != client->transport.connection;
+    return is_steady (client) && !client->attended && client->subscriptions == 0 &&
+           client->waiting == 0 && core_open (client->core) == 0 && !core_has_output (client->core);
 }
 
-void client_io_kick (tmq_client_t *client)
+void client_io_hand_over (tmq_client_t *client)
 {
-    if (client->driven)
+    if (!client->aside || client->driven)
         return;
-    if (!client->parked) {
-        if (is_wanted (client))
-            pthread_cond_signal (&client->baton);
-    } else if (client->unfinished || core_has_output (client->core) ||
-               core_next_due (client->core) < client->parked_ms ||
-               core_link_wanted (client->core).connection != client->parked_connection ||
-               client->transport.connection != client->parked_connection) {
-        client->parked = false;
-        transport_wake_parked (&client->transport);
-    }
+    if (client->relieve || !may_stay_aside (client))
+        pthread_cond_signal (&client->undriven);
 }
 
-/* The I/O thread leaves the sockets to a thread that takes turns, until it has stopped or there is
- * work that it does not see. */
-static void take_baton (tmq_client_t *client)
+/* The I/O thread. */
+
+/* Waits for its turn to drive; false if the client ends. Locked. */
+static bool take_over (tmq_client_t *client)
 {
-    uint64_t turns = client->parked_turns;
-    while (client->driven || (turns != client->turns && !is_wanted (client))) {
-        int64_t until_ms = client_now_ms () + IDLE_MS;
-        struct timespec until = {.tv_sec = (time_t) (until_ms / 1000),
-                                 .tv_nsec = (long) (until_ms % 1000) * 1000000};
-        turns = client->driven ? client->turns - 1 : client->turns;
-        pthread_cond_timedwait (&client->baton, &client->lock, &until);
+    client->aside = true;
+    uint64_t drives = client->drives;
+    for (;;) {
+        int64_t now_ms = client_now_ms ();
+        int64_t due_ms = client->called_ms + PAUSE_MS;
+        bool pause = !client->driven && now_ms < due_ms && may_stay_aside (client);
+        if (!client->driven && !pause)
+            break;
+        /* While one caller drives on and on its end wakes us, else the time. */
+        client->relieve = client->driven && client->drives == drives;
+        drives = client->drives;
+        client_cond_wait (client, &client->undriven,
+                          client->relieve ? CORE_NEVER : now_ms + PAUSE_MS);
+        client->relieve = false;
     }
-    client->driven = true;
+    client->aside = false;
+    return !(client->leaving &&
+             (core_goodbye_done (client->core) || client_now_ms () >= client->leave_at_ms));
 }
 
 void *client_io_main (void *argument)
 {
     tmq_client_t *client = argument;
     char text[256] = "";
-    while (!is_over (client)) {
-        pthread_mutex_lock (&client->lock);
-        take_baton (client);
+    pthread_mutex_lock (&client->lock);
+    while (take_over (client)) {
+        client->driven = true;
         pthread_mutex_unlock (&client->lock);
         follow (client);
-        bool drained = take_in (client);
-        send_out (client);
-        park (client, drained);
+        turn (client, CORE_NEVER);
+        pthread_mutex_lock (&client->lock);
+        client->driven = false;
     }
-    pthread_mutex_lock (&client->lock);
     core_close (client->core);
     client_flush (client);
     pthread_mutex_unlock (&client->lock);

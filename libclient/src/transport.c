@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -75,6 +76,12 @@ static bool watch (transport_t *self)
            zmq_connect (self->monitor, address) == 0;
 }
 
+static bool descriptor (void *socket, int *fd)
+{
+    size_t size = sizeof *fd;
+    return zmq_getsockopt (socket, ZMQ_FD, fd, &size) == 0;
+}
+
 bool transport_connect (transport_t *self, uint64_t connection, const char *endpoint, int linger_ms,
                         char *text, size_t text_size)
 {
@@ -83,8 +90,10 @@ bool transport_connect (transport_t *self, uint64_t connection, const char *endp
         return true;
     self->socket = zmq_socket (self->context, ZMQ_DEALER);
     self->connection = connection;
+    self->monitor_news = true;
     if (self->socket != NULL && socket_options (self->socket) && watch (self) &&
-        zmq_connect (self->socket, endpoint) == 0)
+        descriptor (self->socket, &self->socket_fd) &&
+        descriptor (self->monitor, &self->monitor_fd) && zmq_connect (self->socket, endpoint) == 0)
         return true;
     snprintf (text, text_size, "%s", zmq_strerror (zmq_errno ()));
     transport_close (self, 0);
@@ -153,12 +162,16 @@ void transport_message_close (transport_message_t *message)
     zmq_msg_close (&message->body);
 }
 
-bool transport_writable (transport_t *self)
+static int events_of (void *socket)
 {
     int events = 0;
     size_t size = sizeof events;
-    return self->socket != NULL && zmq_getsockopt (self->socket, ZMQ_EVENTS, &events, &size) == 0 &&
-           (events & ZMQ_POLLOUT) != 0;
+    return zmq_getsockopt (socket, ZMQ_EVENTS, &events, &size) == 0 ? events : 0;
+}
+
+bool transport_writable (transport_t *self)
+{
+    return self->socket != NULL && (events_of (self->socket) & ZMQ_POLLOUT) != 0;
 }
 
 bool transport_send (transport_t *self, zmq_msg_t *envelope, zmq_msg_t *body)
@@ -208,10 +221,13 @@ int transport_watch (transport_t *self, char *text, size_t text_size)
 {
     uint16_t event;
     uint32_t value;
-    while (self->monitor != NULL && next_event (self, &event, &value)) {
-        if (event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
+    while (self->monitor != NULL && self->monitor_news) {
+        if (!next_event (self, &event, &value))
+            self->monitor_news = false;
+        else if (event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
             return end_of (event, value, text, text_size);
-        self->ready = true;
+        else
+            self->ready = true;
     }
     return 0;
 }
@@ -223,20 +239,6 @@ static void clear_wake (int fd)
     (void) got; /* it is only a signal, and not blocking */
 }
 
-void transport_wait (transport_t *self, bool for_output, long timeout_ms)
-{
-    zmq_pollitem_t items[3] = {{NULL, self->wake_fd, ZMQ_POLLIN, 0}};
-    int count = 1;
-    if (self->socket != NULL) {
-        items[count++] = (zmq_pollitem_t){
-            self->socket, 0,
-            (short) (for_output && self->ready ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN), 0};
-        items[count++] = (zmq_pollitem_t){self->monitor, 0, ZMQ_POLLIN, 0};
-    }
-    if (zmq_poll (items, count, timeout_ms) > 0 && (items[0].revents & ZMQ_POLLIN) != 0)
-        clear_wake (self->wake_fd);
-}
-
 void transport_pause (transport_t *self, long timeout_ns)
 {
     const struct timespec timeout = {0, timeout_ns};
@@ -245,60 +247,23 @@ void transport_pause (transport_t *self, long timeout_ns)
         clear_wake (self->wake_fd);
 }
 
-static int events_of (void *socket)
+/* The descriptor of a ZeroMQ socket becomes readable with news for the socket, and stays so only
+ * until the socket is used next, also for sending: so it is asked what it holds before each wait.
+ * The monitor is used by transport_watch alone, which reads until nothing is left. (zmq_poll does
+ * the same with five more system calls.) */
+void transport_wait (transport_t *self, bool for_output, long timeout_ms)
 {
-    int events = 0;
-    size_t size = sizeof events;
-    return zmq_getsockopt (socket, ZMQ_EVENTS, &events, &size) == 0 ? events : ZMQ_POLLIN;
-}
-
-static struct pollfd descriptor_of (void *socket)
-{
-    int fd = -1; /* ignored by poll */
-    size_t size = sizeof fd;
-    zmq_getsockopt (socket, ZMQ_FD, &fd, &size);
-    return (struct pollfd){fd, POLLIN, 0};
-}
-
-/* A socket's descriptor becomes readable for what happens after a look at its events, and for
- * nothing else; so the look comes first, and whoever wakes looks again. */
-size_t transport_park (transport_t *self, bool for_output, struct pollfd out[TRANSPORT_DESCRIPTORS])
-{
-    int wanted = for_output && self->ready ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN;
-    out[0] = (struct pollfd){self->park_fd, POLLIN, 0};
-    if (self->socket == NULL)
-        return 1;
-    if ((events_of (self->socket) & wanted) != 0 || (events_of (self->monitor) & ZMQ_POLLIN) != 0)
-        return 0;
-    out[1] = descriptor_of (self->socket);
-    out[2] = descriptor_of (self->monitor);
-    return 3;
-}
-
-void transport_parked_wait (struct pollfd *descriptors, size_t count, long timeout_ms)
-{
-    int timeout = timeout_ms > INT_MAX ? INT_MAX : (int) timeout_ms;
-    poll (descriptors, count, timeout);
-}
-
-void transport_clear_parked (const transport_t *self)
-{
-    clear_wake (self->park_fd);
-}
-
-static void set_wake (int fd)
-{
-    uint64_t one = 1;
-    ssize_t written = write (fd, &one, sizeof one);
-    (void) written; /* it can only fail because it is readable already */
-}
-
-void transport_wake (const transport_t *self)
-{
-    set_wake (self->wake_fd);
-}
-
-void transport_wake_parked (const transport_t *self)
-{
-    set_wake (self->park_fd);
+    struct pollfd items[3] = {{self->wake_fd, POLLIN, 0}};
+    nfds_t count = 1;
+    if (self->socket != NULL) {
+        int wanted = for_output && self->ready ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN;
+        if ((events_of (self->socket) & wanted) != 0 || self->monitor_news)
+            return;
+        items[count++] = (struct pollfd){self->socket_fd, POLLIN, 0};
+        items[count++] = (struct pollfd){self->monitor_fd, POLLIN, 0};
+    }
+    int ready = poll (items, count, timeout_ms < INT_MAX ? (int) timeout_ms : INT_MAX);
+    if (ready > 0 && items[0].revents != 0)
+        clear_wake (self->wake_fd);
+    self->monitor_news = ready > 0 && items[2].revents != 0;
 }

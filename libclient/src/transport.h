@@ -5,27 +5,25 @@
 /* The connection under the core: one DEALER socket at a time and its monitor.
  *
  * A connection that ended, for whatever reason, is never mended: the core asks for a new one. Only
- * whoever has the client's baton calls in here. Failure: what cannot be made is reported like a
- * lost connection. */
+ * the thread that drives the client calls in here. Failure: what cannot be made is reported like a lost connection. */
 #ifndef TASKMQ_CLIENT_TRANSPORT_H
 #define TASKMQ_CLIENT_TRANSPORT_H
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <zmq.h>
 
-enum { TRANSPORT_DESCRIPTORS = 3 };
-
 typedef struct transport {
     void *context;
     void *socket; /* NULL: no connection */
     void *monitor;
+    int socket_fd; /* descriptors that tell of news for each, see transport_wait */
+    int monitor_fd;
+    bool monitor_news;   /* the monitor may have something to tell */
     uint64_t connection; /* the core's number of it, 0: none */
     bool ready;          /* the handshake with the peer is done */
     int wake_fd;         /* becomes readable when another thread wants us */
-    int park_fd;         /* the same for who has parked: each must see its own wakes */
 } transport_t;
 
 /* What was received: one or two frames. */
@@ -50,16 +48,7 @@ bool transport_send (transport_t *self, zmq_msg_t *envelope, zmq_msg_t *body);
 int transport_watch (transport_t *self, char *text, size_t text_size);
 /* Waits until something happens, at most timeout_ms (-1: for ever). */
 void transport_wait (transport_t *self, bool for_output, long timeout_ms);
-/* Waits for a wake only. */
+/* Waits for another thread only, at most timeout_ns (under a second). */
 void transport_pause (transport_t *self, long timeout_ns);
-/* Waits in two steps, so that another thread may use the sockets while this one waits: first
- * what to wait on, 0 descriptors when something has happened already; then the waiting. */
-size_t transport_park (transport_t *self, bool for_output,
-                       struct pollfd out[TRANSPORT_DESCRIPTORS]);
-void transport_parked_wait (struct pollfd *descriptors, size_t count, long timeout_ms);
-/* Ends the one wait, or the other; for any thread. */
-void transport_wake (const transport_t *self);
-void transport_wake_parked (const transport_t *self);
-void transport_clear_parked (const transport_t *self); /* after a wake */
 
 #endif

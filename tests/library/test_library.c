@@ -128,6 +128,42 @@ static void a_hundred_threads_share_messages (void **state)
     tmq_client_free (&client);
 }
 
+/* Calls that follow each other closely are driven by their caller; what they leave behind, and what
+ * comes between them, is not forgotten. */
+static void a_lone_caller_drives_its_calls (void **state)
+{
+    (void) state;
+    enum { CALLS = 200 };
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_worker_t *worker = worker_of (client, "alone", 1);
+    tmq_client_counters_t counters;
+    for (int i = 0; i < CALLS; i++) {
+        tmq_assignment_t *assignment = NULL;
+        tmq_outcome_t outcome = {0};
+        tmq_id_t id = submit (client, "alone", "x");
+        assert_int_equal (tmq_worker_next (&assignment, worker, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+        assert_memory_equal (assignment->task_id.bytes, id.bytes, sizeof id.bytes);
+        assert_int_equal (tmq_worker_complete_start (worker, assignment, &outcome,
+                                                     TIMING_PATIENCE_MS, NULL, NULL),
+                          TMQ_OK);
+        tmq_assignment_free (assignment);
+        tmq_status_t status;
+        assert_int_equal (tmq_wait (&status, client, &id, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    }
+    tmq_client_counters (&counters, client);
+    assert_true (counters.calls_driven > 0);
+    size_t count = 0;
+    tmq_completion_t *completion = NULL;
+    for (int i = 0; i < CALLS; i++) {
+        assert_int_equal (tmq_client_poll (&completion, 1, &count, client, TIMING_PATIENCE_MS),
+                          TMQ_OK);
+        assert_int_equal (completion->code, TMQ_OK);
+        tmq_completion_free (completion);
+    }
+    tmq_worker_free (&worker);
+    tmq_client_free (&client);
+}
+
 enum { WAITS = 10000 };
 
 static void submit_batch (tmq_client_t *client, const char *queue, tmq_id_t *ids, size_t count)
@@ -822,6 +858,7 @@ int main (int argc, char **argv)
     if (argc > 1)
         cmocka_set_test_filter (argv[1]);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (a_lone_caller_drives_its_calls, set_up, tear_down),
         cmocka_unit_test_setup_teardown (a_hundred_threads_share_messages, set_up, tear_down),
         cmocka_unit_test_setup_teardown (ten_thousand_waits_cost_ten_requests, set_up, tear_down),
         cmocka_unit_test_setup_teardown (the_convenient_loop_handles_all, set_up, tear_down),
