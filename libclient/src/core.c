@@ -338,14 +338,34 @@ static bool welcome (core_t *self, const Taskmq__Welcome *in)
     return true;
 }
 
+static bool is_less (uint32_t told, uint32_t ours)
+{
+    return told != 0 && told < ours;
+}
+
+/* What is queued was cut to our limits, which are those of the protocol's version; a broker that
+ * takes less would refuse some of it again and again. */
+static bool limits_are_small (const Taskmq__Welcome *in)
+{
+    return is_less (in->envelope_bytes_max, TMQ_ENVELOPE_BYTES_MAX) ||
+           is_less (in->frame_bytes_max, TMQ_FRAME_BYTES_MAX) ||
+           is_less (in->submit_items_max, TMQ_SUBMIT_ITEMS_MAX) ||
+           is_less (in->wait_ids_max, TMQ_WAIT_IDS_MAX);
+}
+
 static bool hello_reply (core_t *self, core_request_t *request, const Taskmq__Reply *reply)
 {
     core_request_end (self, request, TMQ_OK, NULL, 0);
     if (self->stage != CORE_LINK_HELLO)
         return true;
-    if (reply->code == TMQ_OK)
-        return reply->body_case == TASKMQ__REPLY__BODY_WELCOME && welcome (self, reply->welcome);
-    if (code_is_retriable ((int) reply->code))
+    bool welcomed = reply->code == TMQ_OK && reply->body_case == TASKMQ__REPLY__BODY_WELCOME;
+    if (reply->code == TMQ_OK && !welcomed)
+        return false;
+    if (welcomed && !limits_are_small (reply->welcome))
+        return welcome (self, reply->welcome);
+    if (welcomed)
+        link_final (self, TMQ_UNSUPPORTED, "the broker's limits are smaller than the library's");
+    else if (code_is_retriable ((int) reply->code))
         core_link_drop (self, (int) reply->code, reply->text);
     else
         link_final (self, (int) reply->code, reply->text);

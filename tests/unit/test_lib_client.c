@@ -384,6 +384,17 @@ static void options_by_keys (void **state)
     assert_int_equal (options.reconnect_ms_min, 250);
     assert_int_equal (tmq_client_options_set (&options, "log", "true", &error), TMQ_OK);
     assert_true (options.log);
+    assert_int_equal (tmq_client_options_set (&options, "name", "me", &error), TMQ_OK);
+    assert_string_equal (options.name, "me");
+    assert_int_equal (tmq_client_options_set (&options, "reconnect_ms_max", "900", &error), TMQ_OK);
+    assert_int_equal (options.reconnect_ms_max, 900);
+    assert_int_equal (tmq_client_options_set (&options, "completions_max", "5", &error), TMQ_OK);
+    assert_int_equal (options.completions_max, 5);
+    assert_int_equal (tmq_client_options_set (&options, "outbox_bytes_max", "6", &error), TMQ_OK);
+    assert_int_equal (options.outbox_bytes_max, 6);
+    assert_int_equal (tmq_client_options_set (&options, "outbox_requests_max", "7", &error),
+                      TMQ_OK);
+    assert_int_equal (options.outbox_requests_max, 7);
     static const char *const bad[][2] = {{"log", "yes"},
                                          {"outbox_bytes_max", "-1"},
                                          {"outbox_bytes_max", "64M"},

@@ -218,6 +218,26 @@ static void a_refused_hello_is_final_or_not (void **state)
     rig_free (rig);
 }
 
+static void smaller_limits_are_unsupported (void **state)
+{
+    (void) state;
+    static uint8_t token[16] = {1};
+    rig_t *rig = rig_new (NULL);
+    rig_submit (rig, 1, 5000);
+    Taskmq__Welcome welcome = TASKMQ__WELCOME__INIT;
+    welcome.version = TMQ_PROTOCOL_VERSION;
+    welcome.token = (ProtobufCBinaryData){16, token};
+    welcome.frame_bytes_max = TMQ_FRAME_BYTES_MAX / 2;
+    Taskmq__Reply reply = TASKMQ__REPLY__INIT;
+    reply.id = rig_request (rig, TASKMQ__REQUEST__OP_HELLO)->id;
+    reply.body_case = TASKMQ__REPLY__BODY_WELCOME;
+    reply.welcome = &welcome;
+    rig_reply (rig, &reply, NULL, 0);
+    rig_answered (rig, TMQ_OP_SUBMIT, TMQ_UNSUPPORTED);
+    assert_false (rig_take (rig));
+    rig_free (rig);
+}
+
 static void garbage_ends_the_link_not_the_request (void **state)
 {
     (void) state;
@@ -716,6 +736,7 @@ int main (void)
         cmocka_unit_test (a_connection_that_takes_nothing_is_given_up),
         cmocka_unit_test (authentication_errors_are_final),
         cmocka_unit_test (a_refused_hello_is_final_or_not),
+        cmocka_unit_test (smaller_limits_are_unsupported),
         cmocka_unit_test (garbage_ends_the_link_not_the_request),
         cmocka_unit_test (goodbye_is_the_last_word),
         cmocka_unit_test (never_sent_is_unreachable),
