@@ -193,7 +193,7 @@ static void take_snapshot (engine_t *self, subscription_t *subscription, read_t 
     read->records_count = 0;
     if (subscription->snapshot != NULL)
         self->pages_held++;
-    if (subscription->snapshot_count > 0)
+    if (subscription->snapshot != NULL && subscription->snapshot_count > 0)
         subscription->snapshot_before =
             subscription->snapshot[subscription->snapshot_count - 1]->number;
     else

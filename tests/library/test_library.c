@@ -651,7 +651,15 @@ static void a_cursor_of_another_generation_is_a_gap (void **state)
 
 /* Thousands of subscriptions of one client. */
 
-enum { MANY = 5000, MANY_BY_QUEUE = 500, MANY_BY_SESSION = 500 };
+/* Whoever is behind looks at every event since its cursor. When the cancels overtake the return of
+ * the subscriptions that is MANY times MANY looks in one piece: half a minute of 5000 at the pace of
+ * ThreadSanitizer, in which the broker answers no heartbeat, so the link ends and all begins anew. */
+#ifdef __SANITIZE_THREAD__
+enum { MANY = 1500 };
+#else
+enum { MANY = 5000 };
+#endif
+enum { MANY_BY_QUEUE = 500, MANY_BY_SESSION = 500 };
 
 typedef struct many {
     tmq_client_t *client;
