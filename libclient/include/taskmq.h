@@ -150,8 +150,9 @@ typedef struct tmq_client_options {
 /* Fills in the defaults. */
 TMQ_API void tmq_client_options_init (tmq_client_options_t *options);
 /* Sets one option by its key, as a configuration file may name it; taskctl's options of the same
- * meaning have the same names. Keys: "endpoint" (adds one), "namespace", "name", "outbox_requests_max", "outbox_bytes_max", "completions_max",
- * "reconnect_ms_min", "reconnect_ms_max" (numbers from 1), "log" ("true" or "false").
+ * meaning have the same names. Keys: "endpoint" (adds one), "namespace", "name",
+ * "outbox_requests_max", "outbox_bytes_max", "completions_max", "reconnect_ms_min",
+ * "reconnect_ms_max" (numbers from 1), "log" ("true" or "false").
  * TMQ_INVALID with a text for an unknown key or a bad value, which changes nothing. Values are
  * copied, and kept by options until tmq_client_options_clear. */
 TMQ_API int tmq_client_options_set (tmq_client_options_t *options, const char *key,

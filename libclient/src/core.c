@@ -161,8 +161,8 @@ static void unlink_all (core_t *self)
     core_workers_unlink (self);
 }
 
-/* One round over all endpoints waits the same pause, the next one twice as long. A quarter of jitter
- * either way, also at the longest pause: those that lost the broker together come back spread. */
+/* One round over all endpoints waits the same pause, the next one twice as long. With a quarter of
+ * jitter, also at the longest pause: those that lost the broker together come back spread. */
 static int64_t reconnect_pause (core_t *self)
 {
     int64_t min = self->config.reconnect_ms_min;
