@@ -436,6 +436,7 @@ static void deliver (server_t *self)
             engine_output_failed (self->engine, &output, self->now);
         self->busy = true;
     }
+    self->busy = self->busy || engine_has_output (self->engine);
 }
 
 /* Once a second; between commits more often, but then it can only become full. */

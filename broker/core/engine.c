@@ -62,6 +62,8 @@ static void prepare (engine_t *self)
     list_init (&self->lazy);
     list_init (&self->held);
     list_init (&self->outputs);
+    list_init (&self->denied);
+    list_init (&self->spent);
     list_init (&self->left);
     list_init (&self->left_streams);
     list_init (&self->jobs);

@@ -13,7 +13,7 @@
  *     for each message: engine_message
  *     engine_tick; engine_read_next -> readers
  *     engine_batch_take -> committer, when the committer is free
- *     engine_output_next -> net, until it returns false
+ *     engine_output_next -> net, until it returns false; engine_has_output: another drain at once
  *
  * and engine_durable, engine_written, engine_read_done whenever the store says so.
  *
@@ -53,6 +53,7 @@ typedef struct engine_config {
     size_t dirty_tasks_soft;    /* 20,000 */
     size_t dirty_bytes_soft;    /* 64 MiB */
     size_t ring_bytes;          /* newest events in memory, all namespaces, 4 MiB */
+    size_t looks_max;           /* of subscriptions at events, between two drains: 100,000 */
     size_t payload_cache_bytes; /* 64 MiB */
     int64_t ttl_ms;             /* default of a task */
     int64_t recover_max_age_ms; /* 0: off (S13) */
@@ -62,8 +63,8 @@ typedef struct engine_config {
 } engine_config_t;
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \
-        {0}, "taskmqd", 1000000, 10000, 20000, 16u << 20, 20000, 64u << 20, 4u << 20, 64u << 20,   \
-            TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS, TMQ_GONE_GRACE_MS, 0                          \
+        {0}, "taskmqd", 1000000, 10000, 20000, 16u << 20, 20000, 64u << 20, 4u << 20, 100000,      \
+            64u << 20, TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS, TMQ_GONE_GRACE_MS, 0               \
     }
 
 engine_t *engine_new (const engine_config_t *config);
@@ -152,6 +153,9 @@ struct output {
     uint64_t tag; /* the engine's own */
 };
 bool engine_output_next (engine_t *self, output_t *out);
+/* After engine_output_next has returned false: there is more to find for subscriptions that are
+ * behind, but what has arrived meanwhile comes first. */
+bool engine_has_output (const engine_t *self);
 
 /* A read to be done by a reader thread, or NULL. Belongs to the caller until engine_read_done. */
 read_t *engine_read_next (engine_t *self);

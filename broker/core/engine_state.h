@@ -443,6 +443,9 @@ struct engine {
     node_t spare_items; /* places of items that left */
     size_t spare_items_count;
     node_t outputs;      /* links that have something to send */
+    node_t denied;       /* … more in the next round: the looks of this one were used up … */
+    node_t spent;        /* … by these, which come last */
+    uint64_t looks;      /* of subscriptions at events, in this round of output */
     bytes_t scratch;     /* one item while it is packed */
     bytes_t envelope;    /* the message that is leaving */
     link_t *leaving;     /* … to whom; NULL: nothing left yet */

@@ -291,6 +291,11 @@ static buf_t *join_lists (buf_t *const *lists, size_t count, size_t bytes)
     return joined;
 }
 
+static bool may_look (const engine_t *self)
+{
+    return self->looks < self->config.looks_max;
+}
+
 /* The next message of the link's subscriptions: one of them, or small batches of many, in turn. */
 static bool pack_streams (engine_t *self, link_t *link)
 {
@@ -298,7 +303,7 @@ static bool pack_streams (engine_t *self, link_t *link)
     size_t lists_count = 0;
     size_t bytes = 0;
     size_t streams = 0;
-    while (!link->stalled && streams < STREAMS_MAX && bytes < STREAMS_BYTES) {
+    while (!link->stalled && streams < STREAMS_MAX && bytes < STREAMS_BYTES && may_look (self)) {
         node_t *node = list_first (&link->streams);
         subscription_t *subscription =
             node == NULL ? NULL : LIST_ITEM (node, subscription_t, stream);
@@ -331,6 +336,27 @@ static bool pack_message (engine_t *self, link_t *link)
     return !list_is_empty (&self->left) || pack_streams (self, link);
 }
 
+/* Thousands of subscriptions that are behind look at thousands of events each, mostly in vain: not
+ * in one piece, or the broker would answer nobody meanwhile. */
+static void end_round (engine_t *self)
+{
+    node_t *lists[] = {&self->denied, &self->spent};
+    for (size_t i = 0; i < 2; i++)
+        for (node_t *node = list_pop_front (lists[i]); node != NULL;
+             node = list_pop_front (lists[i]))
+            list_push_back (&self->outputs, node);
+    self->looks = 0;
+}
+
+/* Nothing to send was found for the link; perhaps only because nothing more may be looked at. */
+static void pass_over (engine_t *self, link_t *link, bool could_look)
+{
+    if (!may_look (self) && !link->stalled && !list_is_empty (&link->streams))
+        list_push_back (could_look ? &self->spent : &self->denied, &link->output);
+    else
+        link_free_if_idle (self, link);
+}
+
 bool engine_output_next (engine_t *self, output_t *out)
 {
     release_forget_left (self);
@@ -338,8 +364,9 @@ bool engine_output_next (engine_t *self, output_t *out)
     for (node_t *node = list_pop_front (&self->outputs); node != NULL;
          node = list_pop_front (&self->outputs)) {
         link_t *link = LIST_ITEM (node, link_t, output);
+        bool could_look = may_look (self);
         if (!pack_message (self, link)) {
-            link_free_if_idle (self, link);
+            pass_over (self, link, could_look);
             continue;
         }
         assert (!self->envelope.failed);
@@ -351,7 +378,13 @@ bool engine_output_next (engine_t *self, output_t *out)
                           self->counts.outputs};
         return true;
     }
+    end_round (self);
     return false;
+}
+
+bool engine_has_output (const engine_t *self)
+{
+    return !list_is_empty (&self->outputs);
 }
 
 /* A message that the transport refused. */
@@ -398,6 +431,7 @@ void engine_output_failed (engine_t *self, const output_t *output, now_t now)
 void release_clear (engine_t *self)
 {
     release_forget_left (self);
+    end_round (self);
     for (node_t *node = list_first (&self->held); node != NULL; node = list_first (&self->held)) {
         item_t *item = LIST_ITEM (node, item_t, node);
         link_t *link = item->link;

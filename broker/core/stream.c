@@ -356,6 +356,7 @@ static bool next_cut (engine_t *self, subscription_t *subscription, buf_t **list
         *list = cut_from_page (subscription->page, subscription->page_count, &cut);
     }
     *count = cut.count;
+    self->looks += cut.upto - cut.after_seq;
     subscription->cursor =
         cut.upto >= subscription->match_seq ? subscription->space->durable_seq : cut.upto;
     return cut.upto > cut.after_seq;

@@ -651,9 +651,8 @@ static void a_cursor_of_another_generation_is_a_gap (void **state)
 
 /* Thousands of subscriptions of one client. */
 
-/* Whoever is behind looks at every event since its cursor. When the cancels overtake the return of
- * the subscriptions that is MANY times MANY looks in one piece: half a minute of 5000 at the pace of
- * ThreadSanitizer, in which the broker answers no heartbeat, so the link ends and all begins anew. */
+/* Whoever is behind looks at every event since its cursor: when the cancels overtake the return of
+ * the subscriptions that is MANY times MANY looks, half a minute at the pace of ThreadSanitizer. */
 #ifdef __SANITIZE_THREAD__
 enum { MANY = 1500 };
 #else

@@ -68,6 +68,7 @@ static void broker_start (world_t *world)
     /* Small enough that replay, payload look-ups and overload are met. */
     config.ring_bytes = rng_chance (&world->rng, 500) ? 4096 : config.ring_bytes;
     config.payload_cache_bytes = rng_chance (&world->rng, 500) ? 2048 : config.payload_cache_bytes;
+    config.looks_max = config.ring_bytes == 4096 ? 20 : config.looks_max;
     config.dirty_tasks_soft = rng_chance (&world->rng, 250) ? 20 : config.dirty_tasks_soft;
 
     boot_t boot;
@@ -340,7 +341,7 @@ static void drain (world_t *world)
     broker->last_tick_ms = world->mono_ms;
 }
 
-static bool send_outputs (world_t *world)
+static bool send_round (world_t *world)
 {
     broker_t *broker = &world->broker;
     output_t output;
@@ -355,6 +356,12 @@ static bool send_outputs (world_t *world)
         }
     }
     return true;
+}
+
+static void send_outputs (world_t *world)
+{
+    while (send_round (world) && engine_has_output (world->broker.engine)) {
+    }
 }
 
 void broker_step (world_t *world)

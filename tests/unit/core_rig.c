@@ -376,7 +376,7 @@ static void keep_message (rig_t *self, rig_peer_t *peer, const output_t *output)
         keep_lists (peer, message, output->body);
 }
 
-void rig_outputs (rig_t *self)
+bool rig_outputs_round (rig_t *self)
 {
     output_t output;
     while (engine_output_next (self->engine, &output)) {
@@ -392,6 +392,13 @@ void rig_outputs (rig_t *self)
             keep_message (self, peer, &output);
         }
     }
+    return engine_has_output (self->engine);
+}
+
+void rig_outputs (rig_t *self)
+{
+    while (rig_outputs_round (self))
+        continue;
 }
 
 /* One round of the server's loop; false when nothing moved. */

@@ -90,6 +90,8 @@ void rig_durable (rig_t *self);
 void rig_write (rig_t *self);
 /* Fetches what leaves. */
 void rig_outputs (rig_t *self);
+/* One round of it; false when there is no other to come. */
+bool rig_outputs_round (rig_t *self);
 /* Commits, ticks, reads and fetches outputs until nothing moves; writes back too. */
 void rig_settle (rig_t *self);
 /* … without writing back. */

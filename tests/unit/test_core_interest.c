@@ -199,21 +199,25 @@ static void exactly_what_matches (void **state)
     assert_true (rig->refused > 0);
 }
 
+static void subscribe_to_task (rig_t *rig, size_t peer, unsigned n)
+{
+    tmq_id_t id = rig_id (n);
+    ProtobufCBinaryData ids[] = {{16, id.bytes}};
+    Taskmq__Filter filter = TASKMQ__FILTER__INIT;
+    Taskmq__Subscribe request = TASKMQ__SUBSCRIBE__INIT;
+    filter.n_task_ids = 1;
+    filter.task_ids = ids;
+    request.subscription = n;
+    request.filter = &filter;
+    rig_subscribe_as (rig, peer, &request);
+}
+
 static void what_many_are_sent_shares_messages (void **state)
 {
     enum { SUBSCRIPTIONS = 300 };
     rig_t *rig = *state;
-    for (unsigned n = 1; n <= SUBSCRIPTIONS; n++) {
-        tmq_id_t id = rig_id (n);
-        ProtobufCBinaryData ids[] = {{16, id.bytes}};
-        Taskmq__Filter filter = TASKMQ__FILTER__INIT;
-        Taskmq__Subscribe request = TASKMQ__SUBSCRIBE__INIT;
-        filter.n_task_ids = 1;
-        filter.task_ids = ids;
-        request.subscription = n;
-        request.filter = &filter;
-        rig_subscribe_as (rig, 1, &request);
-    }
+    for (unsigned n = 1; n <= SUBSCRIPTIONS; n++)
+        subscribe_to_task (rig, 1, n);
     rig_settle (rig);
     for (unsigned n = 1; n <= SUBSCRIPTIONS; n++)
         rig_submit (rig, 0, n, "q", "");
@@ -228,6 +232,40 @@ static void what_many_are_sent_shares_messages (void **state)
         assert_int_equal (seq, n);
         assert_null (next_event (rig, 1, n, &item, &at, &seq));
     }
+}
+
+/* Each of many that come back looks at all events since its cursor. Others are answered between. */
+static void looks_of_many_are_taken_in_turns (void **state)
+{
+    enum { EVENTS = 50, SUBSCRIPTIONS = 50 };
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    (void) state;
+    config.looks_max = EVENTS;
+    rig_t *rig = rig_new_with (&config);
+    for (size_t peer = 0; peer < 3; peer++)
+        rig_link (rig, peer, "default");
+    for (unsigned n = 1; n <= EVENTS; n++)
+        rig_submit (rig, 0, n, "q", "");
+    rig_settle (rig);
+    for (unsigned n = 1; n <= SUBSCRIPTIONS; n++)
+        subscribe_to_task (rig, 1 + n % 2, n);
+    rig_commit (rig);
+    size_t rounds = 1;
+    for (; rig_outputs_round (rig); rounds++) {
+        uint64_t get = rig_get (rig, 0, 1);
+        rig_outputs_round (rig);
+        rounds++;
+        assert_int_equal (rig_code (rig, 0, get), TMQ_OK);
+    }
+    assert_in_range (rounds, SUBSCRIPTIONS / 2, 2 * SUBSCRIPTIONS);
+    for (unsigned n = 1; n <= SUBSCRIPTIONS; n++) {
+        size_t item = 0;
+        size_t at = 0;
+        uint64_t seq = 0;
+        assert_non_null (next_event (rig, 1 + n % 2, n, &item, &at, &seq));
+        assert_int_equal (seq, n);
+    }
+    rig_free (rig);
 }
 
 static int setup_with (void **state, size_t ring_bytes)
@@ -272,6 +310,7 @@ int main (int argc, char **argv)
         TEST_SMALL_RING (exactly_what_matches),
         TEST_SMALL_RING (exactly_what_matches),
         TEST (what_many_are_sent_shares_messages),
+        cmocka_unit_test (looks_of_many_are_taken_in_turns),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
