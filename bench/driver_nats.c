@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAIT_MS = 100, ANSWER_MS = 60 * 1000 };
+enum { WAIT_MS = 100, ANSWER_MS = 60 * 1000, STREAM_TRIES = 50, STREAM_PAUSE_MS = 100 };
 
 static const char results[] = "results";
 
@@ -58,7 +58,8 @@ static void start (server_t *server)
     server_wait_port (server);
 }
 
-/* The same stream twice is no error. */
+/* The same stream twice is no error. A server that has just begun to listen may not take streams
+ * yet. */
 static void stream_make (client_t *self, const char *name, jsRetentionPolicy retention)
 {
     jsStreamConfig config;
@@ -68,7 +69,12 @@ static void stream_make (client_t *self, const char *name, jsRetentionPolicy ret
     config.SubjectsLen = 1;
     config.Storage = js_FileStorage;
     config.Retention = retention;
-    check (js_AddStream (NULL, self->stream, &config, NULL, NULL), "stream");
+    natsStatus status = js_AddStream (NULL, self->stream, &config, NULL, NULL);
+    for (int tries = 0; status != NATS_OK && tries < STREAM_TRIES; tries++) {
+        nats_Sleep (STREAM_PAUSE_MS);
+        status = js_AddStream (NULL, self->stream, &config, NULL, NULL);
+    }
+    check (status, "stream");
 }
 
 static client_t *client_new (const server_t *server, const char *queue)
