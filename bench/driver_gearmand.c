@@ -227,7 +227,7 @@ const driver_t gearmand_driver = {
     .note = "background jobs in its SQLite queue; a claim is not stored, a completion counts when "
             "an echo behind it is answered, there is no status or result",
     .starves = true,
-    .version = "gearmand --version | cut -d' ' -f1,2",
+    .version = "gearmand --version | grep . | cut -d' ' -f1,2",
     .available = available,
     .start = start,
     .producer_new = producer_new,
