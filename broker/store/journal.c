@@ -34,8 +34,10 @@ enum {
     FRAME_HEADER_BYTES = 24, /* of the write-ahead log, before each page */
     /* Pages that a commit may need beside its body: inner ones, those of deleted rows. */
     COMMIT_SLACK_PAGES = 16,
-    /* Under load the log may grow to so many times its first size before it is checkpointed: a
-     * checkpoint copies all that is not yet written back, however small the log is. */
+    /* A checkpoint copies all that is not yet written back. While that is less than this part of
+     * the log's first size, the log stays within it, so that every commit overwrites; under load it
+     * may grow to so many times that size. */
+    LITTLE_PART = 4,
     LOADED_TIMES = 8
 };
 
@@ -48,6 +50,7 @@ struct journal {
     bytes_t body;
     uint64_t page_bytes;
     uint64_t wal_bytes;   /* used since the log was last reset */
+    uint64_t judge_bytes; /* of it: beyond them a checkpoint is thought about */
     store_error_t broken; /* a final failure: nothing is tried after it */
 
     atomic_uint_fast64_t written; /* rows up to it may go */
@@ -208,6 +211,7 @@ store_code_t journal_begin (journal_t *self, uint64_t generation, uint64_t epoch
     if (code == STORE_OK)
         code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_RESTART, error);
     self->wal_bytes = 0;
+    self->judge_bytes = self->options.journal_bytes;
     return code;
 }
 
@@ -225,8 +229,29 @@ static store_code_t journal_delete (journal_t *self, uint64_t upto, store_error_
 static store_code_t journal_checkpoint (journal_t *self, store_error_t *error)
 {
     store_code_t code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_RESTART, error);
-    if (code == STORE_OK)
+    if (code == STORE_OK) {
         self->wal_bytes = 0;
+        self->judge_bytes = self->options.journal_bytes;
+    }
+    return code;
+}
+
+/* Before a commit that needs so many bytes of the log. */
+static store_code_t journal_make_room (journal_t *self, uint64_t needs, store_error_t *error)
+{
+    int64_t pages = 0;
+    int64_t unused = 0;
+    if (self->wal_bytes == 0 || self->wal_bytes + needs <= self->judge_bytes)
+        return STORE_OK;
+    if (self->wal_bytes + needs > LOADED_TIMES * self->options.journal_bytes)
+        return journal_checkpoint (self, error);
+    self->judge_bytes += self->options.journal_bytes;
+    store_code_t code = sql_number (self->db, "PRAGMA page_count", &pages, error);
+    if (code == STORE_OK)
+        code = sql_number (self->db, "PRAGMA freelist_count", &unused, error);
+    uint64_t used_bytes = (uint64_t) (pages - unused) * self->page_bytes;
+    if (code == STORE_OK && used_bytes < self->options.journal_bytes / LITTLE_PART)
+        code = journal_checkpoint (self, error);
     return code;
 }
 
@@ -236,9 +261,7 @@ static store_code_t journal_write (journal_t *self, uint64_t batch, const bytes_
 {
     uint64_t needs = (body == NULL ? 0 : body->length + body->length / 16) +
                      COMMIT_SLACK_PAGES * self->page_bytes;
-    store_code_t code = STORE_OK;
-    if (self->wal_bytes > 0 && self->wal_bytes + needs > LOADED_TIMES * self->options.journal_bytes)
-        code = journal_checkpoint (self, error);
+    store_code_t code = journal_make_room (self, needs, error);
     if (code == STORE_OK)
         code = sql_do (self->statements[BEGIN], "cannot begin a commit", error);
     if (code != STORE_OK)
