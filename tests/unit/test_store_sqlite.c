@@ -643,6 +643,26 @@ static void the_journal_is_emptied_at_rest (void **state)
               TIMING_PATIENCE_MS);
 }
 
+/* However much is committed: as long as little of it waits for the write-back, commits overwrite. */
+static void the_journal_of_a_light_load_keeps_its_size (void **state)
+{
+    enum { COMMITS = 600 }; /* 20 MiB of log, and less than a quarter of the journal to copy */
+    (void) state;
+    fixture_t *f = fixture_new ("sqlite");
+    f->options.journal_bytes = 4 << 20;
+    fixture_open (f);
+    for (int64_t number = 1; number <= COMMITS; number++)
+        fixture_submit (f, number, number);
+    char path[160];
+    struct stat status;
+    path_of (f, "journal.db-wal", path);
+    assert_int_equal (stat (path, &status), 0);
+    assert_in_range (status.st_size, f->options.journal_bytes,
+                     f->options.journal_bytes + (1 << 20));
+    void *done = f;
+    fixture_teardown (&done);
+}
+
 typedef struct gate_test {
     gate_t gate;
     atomic_int stage;
@@ -716,6 +736,7 @@ int main (void)
         TEST (a_page_ends_when_it_is_long_enough),
         TEST (the_log_is_bounded_under_readers),
         TEST (the_journal_is_emptied_at_rest),
+        cmocka_unit_test (the_journal_of_a_light_load_keeps_its_size),
         cmocka_unit_test (the_gate_lets_readers_out_and_nobody_in),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
