@@ -8,10 +8,10 @@
  * as fit.
  *
  * Only the I/O thread makes and ends connections; a caller drives an established one. When a
- * blocking call has ended and nothing else is open, the I/O thread stays aside for PAUSE_MS, so that
- * the next blocking call drives at once. What arrives without being asked for in that time waits so
- * long; an application that looks without blocking, or subscribes, has the I/O thread at work
- * always. */
+ * blocking call has ended and nothing else is open, the I/O thread stays aside for PAUSE_MS, so
+ * that the next blocking call drives at once. What arrives without being asked for in that time
+ * waits so long; an application that looks without blocking, or subscribes, has the I/O thread at
+ * work always. */
 #include <string.h>
 
 #include "client.h"

@@ -5,7 +5,8 @@
 /* The connection under the core: one DEALER socket at a time and its monitor.
  *
  * A connection that ended, for whatever reason, is never mended: the core asks for a new one. Only
- * the thread that drives the client calls in here. Failure: what cannot be made is reported like a lost connection. */
+ * the thread that drives the client calls in here. Failure: what cannot be made is reported like a
+ * lost connection. */
 #ifndef TASKMQ_CLIENT_TRANSPORT_H
 #define TASKMQ_CLIENT_TRANSPORT_H
 

@@ -643,7 +643,7 @@ static void the_journal_is_emptied_at_rest (void **state)
               TIMING_PATIENCE_MS);
 }
 
-/* However much is committed: as long as little of it waits for the write-back, commits overwrite. */
+/* However much is committed: while little of it waits for the write-back, commits overwrite. */
 static void the_journal_of_a_light_load_keeps_its_size (void **state)
 {
     enum { COMMITS = 600 }; /* 20 MiB of log, and less than a quarter of the journal to copy */
