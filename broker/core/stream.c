@@ -82,11 +82,12 @@ static void drop_page (engine_t *self, subscription_t *subscription)
 
 static void drop_snapshot (engine_t *self, subscription_t *subscription)
 {
-    if (subscription->snapshot != NULL)
+    if (subscription->snapshot != NULL) {
         self->pages_held--;
-    for (size_t i = 0; i < subscription->snapshot_count; i++)
-        record_free (subscription->snapshot[i]);
-    free (subscription->snapshot);
+        for (size_t i = 0; i < subscription->snapshot_count; i++)
+            record_free (subscription->snapshot[i]);
+        free (subscription->snapshot);
+    }
     subscription->snapshot = NULL;
     subscription->snapshot_count = subscription->snapshot_next = 0;
     subscription->snapshot_read = false;
