@@ -12,12 +12,12 @@
 
 /* What each input leads to, written down a second time: a letter per status in the order none,
  * queued, working, input_required, completed, failed, cancelled. Capitals are the new status, a dot
- * is a refusal, R a removal. */
+ * is a refusal, R a removal, K cancelled. */
 static const char *const EXPECTED[INPUT_COUNT] = {
     [INPUT_SUBMIT] = "Q......", [INPUT_CLAIM] = ".W.....",        [INPUT_COMPLETE] = "..CC...",
-    [INPUT_FAIL] = "..Q....",   [INPUT_FAIL_FINALLY] = "..FF...", [INPUT_RELEASE] = "..Q...X",
-    [INPUT_LOSE] = "..QI..X",   [INPUT_LOSE_FINALLY] = "..F....", [INPUT_EXPIRE] = ".F.....",
-    [INPUT_CANCEL] = ".XXX...", [INPUT_CANCEL_ACK] = "......X",   [INPUT_CHANGE] = "..WI...",
+    [INPUT_FAIL] = "..Q....",   [INPUT_FAIL_FINALLY] = "..FF...", [INPUT_RELEASE] = "..Q...K",
+    [INPUT_LOSE] = "..QI..K",   [INPUT_LOSE_FINALLY] = "..F....", [INPUT_EXPIRE] = ".F.....",
+    [INPUT_CANCEL] = ".KKK...", [INPUT_CANCEL_ACK] = "......K",   [INPUT_CHANGE] = "..WI...",
     [INPUT_REMOVE] = "....RRR",
 };
 
@@ -39,7 +39,7 @@ static const tmq_event_kind_t EVENTS[INPUT_COUNT] = {
 
 static char letter_of (const transition_t *row)
 {
-    return row == NULL ? '.' : "RQWICFX"[row->to];
+    return row == NULL ? '.' : "RQWICFK"[row->to];
 }
 
 static void every_pair_leads_where_it_should (void **state)
