@@ -4,16 +4,14 @@
 
 /* taskmq as the bench speaks to it: the real broker through the real library. */
 
-#include "bench.h"
+#include "client.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "taskmq.h"
-
-enum { DEADLINE_MS = 60 * 1000, TAKE_MS = 100, POLL_MAX = 512 };
+enum { TAKE_MS = 100 };
 
 typedef struct producer {
     tmq_client_t *client;
@@ -28,12 +26,6 @@ typedef struct worker {
     size_t taken_count;
     size_t open; /* completions not yet acknowledged */
 } worker_t;
-
-static void check (int code, const char *what, const tmq_error_t *error)
-{
-    if (code != TMQ_OK)
-        die ("taskmq: %s: %s: %s", what, tmq_code_name (code), error->text);
-}
 
 static bool available (void)
 {
@@ -61,27 +53,12 @@ static void start_normal (server_t *server)
     start_with (server, "normal");
 }
 
-static tmq_client_t *connect_to (const server_t *server)
-{
-    const char *endpoints[] = {server->address};
-    tmq_client_options_t options;
-    tmq_client_options_init (&options);
-    options.endpoints = endpoints;
-    options.endpoints_count = 1;
-    options.name = "taskmq-bench";
-    tmq_client_t *client;
-    tmq_error_t error = {0};
-    check (tmq_client_new (&client, &options, &error), "client", &error);
-    check (tmq_client_connect (client, DEADLINE_MS, &error), "connect", &error);
-    return client;
-}
-
 /* Producers. */
 
 static void *producer_new (const server_t *server, const char *queue)
 {
     producer_t *self = need_memory (calloc (1, sizeof *self));
-    self->client = connect_to (server);
+    self->client = client_connect (server);
     self->queue = queue;
     return self;
 }
@@ -108,7 +85,8 @@ static void submit (void *producer, const payload_t *payload)
     tmq_receipt_t receipt;
     tmq_error_t error = {0};
     submit_fill (&request, self, payload);
-    check (tmq_submit (&receipt, self->client, &request, DEADLINE_MS, &error), "submit", &error);
+    client_check (tmq_submit (&receipt, self->client, &request, CLIENT_DEADLINE_MS, &error),
+                  "submit", &error);
 }
 
 static void submit_start (void *producer, const payload_t *payload)
@@ -117,31 +95,16 @@ static void submit_start (void *producer, const payload_t *payload)
     tmq_submit_t request;
     tmq_error_t error = {0};
     submit_fill (&request, self, payload);
-    check (tmq_submit_start (self->client, &request, DEADLINE_MS, NULL, &error), "submit", &error);
+    client_check (tmq_submit_start (self->client, &request, CLIENT_DEADLINE_MS, NULL, &error),
+                  "submit", &error);
     self->open++;
-}
-
-/* Takes the completions that are there, waiting for the first; returns how many there were. */
-static size_t reap (tmq_client_t *client, uint32_t timeout_ms, const char *what)
-{
-    tmq_completion_t *done[POLL_MAX];
-    size_t count = 0;
-    int code = tmq_client_poll (done, POLL_MAX, &count, client, timeout_ms);
-    if (code != TMQ_OK && code != TMQ_TIMEOUT)
-        die ("taskmq: poll: %s", tmq_code_name (code));
-    for (size_t i = 0; i < count; i++) {
-        if (done[i]->code != TMQ_OK)
-            die ("taskmq: %s: %s", what, tmq_code_name (done[i]->code));
-        tmq_completion_free (done[i]);
-    }
-    return count;
 }
 
 static size_t submit_settle (void *producer, size_t open)
 {
     producer_t *self = producer;
     while (self->open > open)
-        self->open -= reap (self->client, DEADLINE_MS, "submit");
+        self->open -= client_reap (self->client, CLIENT_DEADLINE_MS, "submit");
     return self->open;
 }
 
@@ -152,11 +115,12 @@ static void call (void *producer, const payload_t *payload)
     tmq_error_t error = {0};
     submit_fill (&request, self, payload);
     tmq_id_make (&request.id);
-    check (tmq_submit_start (self->client, &request, DEADLINE_MS, NULL, &error), "submit", &error);
-    check (tmq_wait_start (self->client, &request.id, 1, DEADLINE_MS, NULL, &error), "wait",
-           &error);
+    client_check (tmq_submit_start (self->client, &request, CLIENT_DEADLINE_MS, NULL, &error),
+                  "submit", &error);
+    client_check (tmq_wait_start (self->client, &request.id, 1, CLIENT_DEADLINE_MS, NULL, &error),
+                  "wait", &error);
     for (size_t open = 2; open > 0;)
-        open -= reap (self->client, DEADLINE_MS, "call");
+        open -= client_reap (self->client, CLIENT_DEADLINE_MS, "call");
 }
 
 /* Workers. */
@@ -164,7 +128,7 @@ static void call (void *producer, const payload_t *payload)
 static void *worker_new (const server_t *server, const char *queue, size_t prefetch)
 {
     worker_t *self = need_memory (calloc (1, sizeof *self));
-    self->client = connect_to (server);
+    self->client = client_connect (server);
     self->taken = need_memory (calloc (BENCH_TAKE_MAX, sizeof (tmq_assignment_t *)));
     tmq_worker_options_t options;
     tmq_worker_options_init (&options);
@@ -172,7 +136,7 @@ static void *worker_new (const server_t *server, const char *queue, size_t prefe
     options.queues_count = 1;
     options.capacity = (uint32_t) prefetch;
     tmq_error_t error = {0};
-    check (tmq_worker_new (&self->worker, self->client, &options, &error), "worker", &error);
+    client_check (tmq_worker_new (&self->worker, self->client, &options, &error), "worker", &error);
     return self;
 }
 
@@ -196,7 +160,7 @@ static size_t take (void *worker, payload_t *out, size_t max)
         int code = tmq_worker_next (&taken, self->worker, timeout_ms, &error);
         if (code == TMQ_TIMEOUT)
             break;
-        check (code, "next", &error);
+        client_check (code, "next", &error);
         if (taken->payload_bytes != sizeof *out)
             die ("taskmq: a payload of %zu bytes", taken->payload_bytes);
         memcpy (&out[self->taken_count], taken->payload, sizeof *out);
@@ -212,16 +176,17 @@ static size_t finish (void *worker, bool settle)
     tmq_outcome_t outcome = {.result = "done", .result_bytes = 4};
     for (size_t i = 0; i < self->taken_count; i++) {
         tmq_error_t error = {0};
-        check (tmq_worker_complete_start (self->worker, self->taken[i], &outcome, DEADLINE_MS, NULL,
-                                          &error),
-               "complete", &error);
+        client_check (tmq_worker_complete_start (self->worker, self->taken[i], &outcome,
+                                                 CLIENT_DEADLINE_MS, NULL, &error),
+                      "complete", &error);
         tmq_assignment_free (self->taken[i]);
     }
     self->open += self->taken_count;
     self->taken_count = 0;
     size_t ended = 0;
     do {
-        size_t count = reap (self->client, settle && self->open > 0 ? DEADLINE_MS : 0, "complete");
+        size_t count = client_reap (self->client, settle && self->open > 0 ? CLIENT_DEADLINE_MS : 0,
+                                    "complete");
         self->open -= count;
         ended += count;
     } while (settle && self->open > 0);

@@ -15,7 +15,6 @@ enum {
     WORKERS = 2,
     PREFETCH = 500,
     WINDOW = 4000, /* submitted and not acknowledged, or not ended */
-    POLL = 512,
     NAP_US = 500
 };
 
@@ -25,26 +24,10 @@ typedef struct stream {
     atomic_bool over; /* workers stop */
 } stream_t;
 
-/* Takes what is answered; returns how much that was. */
-static size_t reap (tmq_client_t *client, uint32_t timeout_ms, const char *what)
-{
-    tmq_completion_t *done[POLL];
-    size_t count = 0;
-    int code = tmq_client_poll (done, POLL, &count, client, timeout_ms);
-    if (code != TMQ_OK && code != TMQ_TIMEOUT)
-        die ("taskmq: poll: %s", tmq_code_name (code));
-    for (size_t i = 0; i < count; i++) {
-        if (done[i]->code != TMQ_OK)
-            die ("taskmq: %s: %s", what, tmq_code_name (done[i]->code));
-        tmq_completion_free (done[i]);
-    }
-    return count;
-}
-
 static void *work (void *argument)
 {
     stream_t *self = argument;
-    tmq_client_t *client = growth_connect (self->flow->server);
+    tmq_client_t *client = client_connect (self->flow->server);
     tmq_worker_t *worker;
     tmq_worker_options_t options;
     tmq_error_t error = {0};
@@ -52,7 +35,7 @@ static void *work (void *argument)
     options.queues = &self->flow->queue;
     options.queues_count = 1;
     options.capacity = PREFETCH;
-    growth_check (tmq_worker_new (&worker, client, &options, &error), "worker", &error);
+    client_check (tmq_worker_new (&worker, client, &options, &error), "worker", &error);
     const tmq_outcome_t outcome = {.result = "done", .result_bytes = 4};
     size_t open = 0;
     while (!atomic_load (&self->over) || open > 0) {
@@ -60,14 +43,14 @@ static void *work (void *argument)
         uint32_t timeout_ms = open > 0 ? 1 : 50;
         while (!atomic_load (&self->over) &&
                tmq_worker_next (&taken, worker, timeout_ms, &error) == TMQ_OK) {
-            growth_check (
-                tmq_worker_complete_start (worker, taken, &outcome, GROWTH_CLIENT_MS, NULL, &error),
-                "complete", &error);
+            client_check (tmq_worker_complete_start (worker, taken, &outcome, CLIENT_DEADLINE_MS,
+                                                     NULL, &error),
+                          "complete", &error);
             tmq_assignment_free (taken);
             open++;
             timeout_ms = 0;
         }
-        size_t ended = reap (client, 0, "complete");
+        size_t ended = client_reap (client, 0, "complete");
         open -= ended;
         atomic_fetch_add (&self->ended, ended);
     }
@@ -88,7 +71,7 @@ static void submit (flow_t *self, tmq_client_t *client, const void *payload, siz
     size_t every = self->ids_max > 0 ? (self->count + self->ids_max - 1) / self->ids_max : 1;
     if (self->ids && number % every == 0)
         self->ids[self->ids_count++] = task.id;
-    growth_check (tmq_submit_start (client, &task, GROWTH_CLIENT_MS, NULL, &error), "submit",
+    client_check (tmq_submit_start (client, &task, CLIENT_DEADLINE_MS, NULL, &error), "submit",
                   &error);
 }
 
@@ -106,13 +89,13 @@ static size_t produce (stream_t *self, tmq_client_t *client, uint64_t end)
         } else if (open < WINDOW) {
             submit (flow, client, payload, begun++);
             open++;
-            if (begun % (POLL / 2) != 0)
+            if (begun % (CLIENT_POLL_MAX / 2) != 0)
                 continue;
         }
-        open -= reap (client, open >= WINDOW ? GROWTH_CLIENT_MS : 0, "submit");
+        open -= client_reap (client, open >= WINDOW ? CLIENT_DEADLINE_MS : 0, "submit");
     }
     while (open > 0)
-        open -= reap (client, GROWTH_CLIENT_MS, "submit");
+        open -= client_reap (client, CLIENT_DEADLINE_MS, "submit");
     free (payload);
     return begun;
 }
@@ -122,7 +105,7 @@ double flow_run (flow_t *self)
     stream_t stream = {.flow = self};
     pthread_t workers[WORKERS];
     size_t workers_count = self->complete ? WORKERS : 0;
-    tmq_client_t *client = growth_connect (self->server);
+    tmq_client_t *client = client_connect (self->server);
     for (size_t i = 0; i < workers_count; i++) {
         if (pthread_create (&workers[i], NULL, work, &stream) != 0)
             die ("a thread could not be started");

@@ -288,12 +288,6 @@ void growth_plot_data (FILE *file, const point_t *points, size_t count)
 
 /* The broker. */
 
-void growth_check (int code, const char *what, const tmq_error_t *error)
-{
-    if (code != TMQ_OK)
-        die ("taskmq: %s: %s: %s", what, tmq_code_name (code), error->text);
-}
-
 /* The defaults, but more tasks and links than a row has. */
 static void write_configuration (const char *path)
 {
@@ -315,32 +309,17 @@ double growth_start (server_t *server)
     server_spawn (server, (char *[]){"taskmqd", "--config", configuration, "--data",
                                      server->directory, "--listen", server->address, NULL});
     server_wait_port (server);
-    tmq_client_t *client = growth_connect (server);
+    tmq_client_t *client = client_connect (server);
     double ms = (double) (now_ns () - begin) / 1e6;
     tmq_client_free (&client);
     return ms;
-}
-
-tmq_client_t *growth_connect (const server_t *server)
-{
-    const char *endpoints[] = {server->address};
-    tmq_client_options_t options;
-    tmq_client_options_init (&options);
-    options.endpoints = endpoints;
-    options.endpoints_count = 1;
-    options.name = "taskmq-bench";
-    tmq_client_t *client;
-    tmq_error_t error = {0};
-    growth_check (tmq_client_new (&client, &options, &error), "client", &error);
-    growth_check (tmq_client_connect (client, GROWTH_CLIENT_MS, &error), "connect", &error);
-    return client;
 }
 
 uint64_t growth_counter (tmq_client_t *client, const char *name)
 {
     tmq_stats_t *stats;
     tmq_error_t error = {0};
-    growth_check (tmq_stats (&stats, client, GROWTH_CLIENT_MS, &error), "stats", &error);
+    client_check (tmq_stats (&stats, client, CLIENT_DEADLINE_MS, &error), "stats", &error);
     size_t i = 0;
     while (i < stats->counters_count && strcmp (stats->counters[i].name, name) != 0)
         i++;
@@ -353,7 +332,7 @@ uint64_t growth_counter (tmq_client_t *client, const char *name)
 
 void growth_settle (const server_t *server)
 {
-    tmq_client_t *client = growth_connect (server);
+    tmq_client_t *client = client_connect (server);
     uint64_t end = now_ns () + SETTLE_SECONDS_MAX * UINT64_C (1000000000);
     while (growth_counter (client, "store_dirty_tasks") > 0 ||
            growth_counter (client, "export_lag") > 0) {

@@ -8,10 +8,9 @@
 
 #include <stdio.h>
 
-#include "bench.h"
-#include "taskmq.h"
+#include "client.h"
 
-enum { GROWTH_SIZES_MAX = 8, GROWTH_VALUES_MAX = 24, GROWTH_CLIENT_MS = 120 * 1000 };
+enum { GROWTH_SIZES_MAX = 8, GROWTH_VALUES_MAX = 24 };
 
 /* Points. */
 
@@ -79,9 +78,6 @@ void report_growth_data (const char *json, const point_t *points, size_t count);
 /* Starts taskmqd with room for so many live tasks and links, and waits until it answers. Returns
  * how many milliseconds that took. May be called again in the same directory after server_stop. */
 double growth_start (server_t *server);
-tmq_client_t *growth_connect (const server_t *server);
-/* Ends the bench with what was tried when code is not TMQ_OK. */
-void growth_check (int code, const char *what, const tmq_error_t *error);
 /* A counter of the broker; ends the bench when there is none of that name. */
 uint64_t growth_counter (tmq_client_t *client, const char *name);
 /* Waits until everything is written back and exported, so that nothing goes on beside a row. */

@@ -25,7 +25,7 @@ static void read_page (tmq_client_t *client, const tmq_list_query_t *query, char
 {
     tmq_task_list_t *list;
     tmq_error_t error = {0};
-    growth_check (tmq_list (&list, client, query, GROWTH_CLIENT_MS, &error), "list", &error);
+    client_check (tmq_list (&list, client, query, CLIENT_DEADLINE_MS, &error), "list", &error);
     snprintf (next, next_size, "%s", list->next);
     tmq_task_list_free (list);
 }
@@ -40,7 +40,7 @@ static void read_count (tmq_client_t *client)
 {
     uint64_t count;
     tmq_error_t error = {0};
-    growth_check (tmq_count (&count, client, NULL, GROWTH_CLIENT_MS, &error), "count", &error);
+    client_check (tmq_count (&count, client, NULL, CLIENT_DEADLINE_MS, &error), "count", &error);
 }
 
 /* Everything, page by page, as `taskctl export` and `list --all` do. */
@@ -57,7 +57,7 @@ static void read_export (tmq_client_t *client)
 static void *read_on (void *argument)
 {
     reader_t *self = argument;
-    tmq_client_t *client = growth_connect (self->server);
+    tmq_client_t *client = client_connect (self->server);
     while (!atomic_load (self->over)) {
         self->read (client);
         self->reads++;
@@ -85,7 +85,7 @@ static double measure (const server_t *server, tmq_client_t *client,
         tmq_submit_init (&task);
         task.queue = "beside";
         uint64_t sent = now_ns ();
-        growth_check (tmq_submit (&receipt, client, &task, GROWTH_CLIENT_MS, &error), "submit",
+        client_check (tmq_submit (&receipt, client, &task, CLIENT_DEADLINE_MS, &error), "submit",
                       &error);
         histogram_add (latency, now_ns () - sent);
         growth_pause_us (PAUSE_US);
@@ -123,7 +123,7 @@ static void run (point_t *out, server_t *server, double seconds)
                    .count = (size_t) out->size};
     flow_run (&fill);
     growth_settle (server);
-    tmq_client_t *client = growth_connect (server);
+    tmq_client_t *client = client_connect (server);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         double reads;
         double alone = measure (server, client, NULL, seconds, &reads);

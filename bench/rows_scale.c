@@ -79,7 +79,7 @@ static void measure_get (point_t *out, tmq_client_t *client, const flow_t *fille
         tmq_task_t *task;
         tmq_error_t error = {0};
         uint64_t sent = now_ns ();
-        growth_check (tmq_get (&task, client, &filled->ids[at], GROWTH_CLIENT_MS, &error), "get",
+        client_check (tmq_get (&task, client, &filled->ids[at], CLIENT_DEADLINE_MS, &error), "get",
                       &error);
         histogram_add (latency, now_ns () - sent);
         if (!tmq_status_terminal (task->status))
@@ -101,7 +101,7 @@ static void measure_list (point_t *out, tmq_client_t *client, const char *name,
         tmq_task_list_t *list;
         tmq_error_t error = {0};
         uint64_t sent = now_ns ();
-        growth_check (tmq_list (&list, client, &query, GROWTH_CLIENT_MS, &error), "list", &error);
+        client_check (tmq_list (&list, client, &query, CLIENT_DEADLINE_MS, &error), "list", &error);
         histogram_add (latency, now_ns () - sent);
         if (list->count != PAGE)
             die ("taskmq: a page of %zu tasks", list->count);
@@ -116,7 +116,7 @@ static void measure_reads (point_t *out, const server_t *server, const flow_t *f
 {
     static const char *const queue = "done";
     static const tmq_status_t status = TMQ_STATUS_COMPLETED;
-    tmq_client_t *client = growth_connect (server);
+    tmq_client_t *client = client_connect (server);
     measure_get (out, client, filled, seconds);
     measure_list (out, client, "list_us", &(tmq_filter_t){0}, seconds / 3);
     measure_list (out, client, "list_queue_us",
@@ -126,7 +126,7 @@ static void measure_reads (point_t *out, const server_t *server, const flow_t *f
     uint64_t count;
     tmq_error_t error = {0};
     uint64_t begin = now_ns ();
-    growth_check (tmq_count (&count, client, NULL, GROWTH_CLIENT_MS, &error), "count", &error);
+    client_check (tmq_count (&count, client, NULL, CLIENT_DEADLINE_MS, &error), "count", &error);
     point_set (out, "count_ms", (double) (now_ns () - begin) / 1e6);
     tmq_client_free (&client);
 }
@@ -153,7 +153,7 @@ static void run_terminal (point_t *out, server_t *server, double seconds)
     growth_settle (server);
     measure_restart (out, server);
     /* A clean stop leaves everything in the tables' file and nothing in its log. */
-    tmq_client_t *client = growth_connect (server);
+    tmq_client_t *client = client_connect (server);
     point_set (out, "database_bytes_each",
                (double) growth_file_bytes (server, "taskmq.db") /
                    (double) growth_counter (client, "stored_tasks"));

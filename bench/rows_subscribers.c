@@ -60,8 +60,9 @@ static double pace_run (pace_t *self, tmq_client_t *client)
         while (now_ns () < due)
             take_answers (self, client, 1, &open);
         atomic_store (&self->sent_ns[i], now_ns ());
-        growth_check (tmq_submit_start (client, &task, GROWTH_CLIENT_MS, &self->sent_ns[i], &error),
-                      "submit", &error);
+        client_check (
+            tmq_submit_start (client, &task, CLIENT_DEADLINE_MS, &self->sent_ns[i], &error),
+            "submit", &error);
         open++;
     }
     while (open > 0)
@@ -72,7 +73,7 @@ static double pace_run (pace_t *self, tmq_client_t *client)
 static uint64_t newest_event (const server_t *server)
 {
     tmq_broker_info_t info;
-    tmq_client_t *client = growth_connect (server);
+    tmq_client_t *client = client_connect (server);
     if (tmq_client_info (&info, client) != TMQ_OK)
         die ("taskmq: no welcome");
     tmq_client_free (&client);
@@ -83,7 +84,7 @@ static uint64_t newest_event (const server_t *server)
 static void measure (point_t *out, server_t *server, size_t healthy, size_t stalled, double seconds)
 {
     growth_start (server);
-    tmq_client_t *client = growth_connect (server);
+    tmq_client_t *client = client_connect (server);
     pace_t *pace = need_memory (calloc (1, sizeof *pace));
     *pace = (pace_t){.server = server, .count = (size_t) (seconds * EVENTS_PER_S)};
     pace->sent_ns = need_memory (calloc (pace->count, sizeof *pace->sent_ns));
