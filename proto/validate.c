@@ -11,6 +11,7 @@
 
 #include "ids.h"
 #include "json.h"
+#include "request_kinds.h"
 #include "types.h"
 
 /* What checks are made of. */
@@ -452,62 +453,40 @@ static bool check_leave (check_t *check, const Taskmq__Request *request)
 
 /* The table. */
 
-typedef struct kind {
-    const char *name; /* as the member of Request.op */
-    bool changes;     /* something stored: needs a request id */
-    bool (*check) (check_t *check, const Taskmq__Request *request);
-} kind_t;
+typedef bool (*check_kind_t) (check_t *check, const Taskmq__Request *request);
 
-static const kind_t kinds[] = {
-    [TASKMQ__REQUEST__OP_HELLO] = {"hello", false, check_hello},
-    [TASKMQ__REQUEST__OP_GOODBYE] = {"goodbye", false, check_nothing},
-    [TASKMQ__REQUEST__OP_HEARTBEAT] = {"heartbeat", false, check_nothing},
-    [TASKMQ__REQUEST__OP_SUBMIT] = {"submit", true, check_submit},
-    [TASKMQ__REQUEST__OP_GET] = {"get", false, check_get},
-    [TASKMQ__REQUEST__OP_RESOLVE] = {"resolve", false, check_resolve},
-    [TASKMQ__REQUEST__OP_LIST] = {"list", false, check_list},
-    [TASKMQ__REQUEST__OP_COUNT] = {"count", false, check_filter_of_count},
-    [TASKMQ__REQUEST__OP_TASK_EVENTS] = {"task_events", false, check_task_events},
-    [TASKMQ__REQUEST__OP_RESULT] = {"result", false, check_result},
-    [TASKMQ__REQUEST__OP_PAYLOAD] = {"payload", false, check_payload},
-    [TASKMQ__REQUEST__OP_CANCEL] = {"cancel", true, check_cancel},
-    [TASKMQ__REQUEST__OP_WAIT] = {"wait", false, check_wait},
-    [TASKMQ__REQUEST__OP_STATS] = {"stats", false, check_nothing},
-    [TASKMQ__REQUEST__OP_SUBSCRIBE] = {"subscribe", false, check_subscribe},
-    [TASKMQ__REQUEST__OP_CREDIT] = {"credit", false, check_credit},
-    [TASKMQ__REQUEST__OP_UNSUBSCRIBE] = {"unsubscribe", false, check_unsubscribe},
-    [TASKMQ__REQUEST__OP_REGISTER] = {"register", false, check_register},
-    [TASKMQ__REQUEST__OP_WORKER_CREDIT] = {"worker_credit", false, check_worker_credit},
-    [TASKMQ__REQUEST__OP_STARTED] = {"started", false, check_started},
-    [TASKMQ__REQUEST__OP_RENEW] = {"renew", false, check_renew},
-    [TASKMQ__REQUEST__OP_PUSH] = {"push", true, check_push},
-    [TASKMQ__REQUEST__OP_CANCEL_ACK] = {"cancel_ack", true, check_cancel_ack},
-    [TASKMQ__REQUEST__OP_COMPLETE] = {"complete", true, check_complete},
-    [TASKMQ__REQUEST__OP_FAIL] = {"fail", true, check_fail},
-    [TASKMQ__REQUEST__OP_RELEASE] = {"release", true, check_release},
-    [TASKMQ__REQUEST__OP_LEAVE] = {"leave", false, check_leave},
+/* By the number of the operation; every kind of request_kinds.h has one. */
+#define OP(NAME) TASKMQ__REQUEST__OP_##NAME
+static const check_kind_t checks[] = {
+    [OP (HELLO)] = check_hello,
+    [OP (GOODBYE)] = check_nothing,
+    [OP (HEARTBEAT)] = check_nothing,
+    [OP (SUBMIT)] = check_submit,
+    [OP (GET)] = check_get,
+    [OP (RESOLVE)] = check_resolve,
+    [OP (LIST)] = check_list,
+    [OP (COUNT)] = check_filter_of_count,
+    [OP (TASK_EVENTS)] = check_task_events,
+    [OP (RESULT)] = check_result,
+    [OP (PAYLOAD)] = check_payload,
+    [OP (CANCEL)] = check_cancel,
+    [OP (WAIT)] = check_wait,
+    [OP (STATS)] = check_nothing,
+    [OP (SUBSCRIBE)] = check_subscribe,
+    [OP (CREDIT)] = check_credit,
+    [OP (UNSUBSCRIBE)] = check_unsubscribe,
+    [OP (REGISTER)] = check_register,
+    [OP (WORKER_CREDIT)] = check_worker_credit,
+    [OP (STARTED)] = check_started,
+    [OP (RENEW)] = check_renew,
+    [OP (PUSH)] = check_push,
+    [OP (CANCEL_ACK)] = check_cancel_ack,
+    [OP (COMPLETE)] = check_complete,
+    [OP (FAIL)] = check_fail,
+    [OP (RELEASE)] = check_release,
+    [OP (LEAVE)] = check_leave,
 };
-
-/* The row of a request, or NULL for a kind that this version does not know. */
-static const kind_t *kind_of (const Taskmq__Request *request)
-{
-    size_t index = (size_t) request->op_case;
-    if (index >= sizeof kinds / sizeof kinds[0] || kinds[index].name == NULL)
-        return NULL;
-    return &kinds[index];
-}
-
-const char *validate_request_name (const Taskmq__Request *request)
-{
-    const kind_t *kind = kind_of (request);
-    return kind != NULL ? kind->name : "unknown";
-}
-
-bool validate_request_changes (const Taskmq__Request *request)
-{
-    const kind_t *kind = kind_of (request);
-    return kind != NULL && kind->changes;
-}
+#undef OP
 
 /* Requests and messages. */
 
@@ -537,9 +516,11 @@ static size_t request_bodies (const Taskmq__Request *request)
     }
 }
 
-static bool check_request_id (check_t *check, const Taskmq__Request *request, const kind_t *kind)
+static bool check_request_id (check_t *check, const Taskmq__Request *request,
+                              const request_kind_t *kind)
 {
-    if (request->request_id.len == 0 && !kind->changes)
+    bool needed = (kind->flags & REQUEST_NEEDS_ID) != 0;
+    if (request->request_id.len == 0 && !needed)
         return true;
     if (request->request_id.len == 0)
         return refuse (check, TMQ_INVALID, "request_id: %s needs one", kind->name);
@@ -548,7 +529,7 @@ static bool check_request_id (check_t *check, const Taskmq__Request *request, co
 
 static bool check_request (check_t *check, const Taskmq__Request *request, bool alone)
 {
-    const kind_t *kind = kind_of (request);
+    const request_kind_t *kind = request_kind (request);
     if (request->id == 0)
         return refuse (check, TMQ_INVALID, "id: must not be 0");
     if (kind == NULL)
@@ -560,7 +541,7 @@ static bool check_request (check_t *check, const Taskmq__Request *request, bool 
         return refuse (check, TMQ_INVALID, "%s: must be UTF-8 without NUL", check->flaws->field);
     if (request->op_case == TASKMQ__REQUEST__OP_HELLO && !alone)
         return refuse (check, TMQ_INVALID, "hello: must be alone in its message");
-    return kind->check (check, request);
+    return checks[request->op_case](check, request);
 }
 
 /* With wrong lengths nobody knows which byte belongs to whom: whoever has a body is refused. */

@@ -56,10 +56,4 @@ void validate_client_message (verdicts_t *out, arena_t *arena, const Taskmq__Cli
  * declared larger than a frame is refused and cannot be there: 0. */
 size_t validate_payload_bytes (const Taskmq__TaskSpec *spec);
 
-/* Name of a request ("submit"), for logs, counters and texts; "unknown" for a kind that is not. */
-const char *validate_request_name (const Taskmq__Request *request);
-
-/* True when the request changes something, so that it needs a request id (A35). */
-bool validate_request_changes (const Taskmq__Request *request);
-
 #endif

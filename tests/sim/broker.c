@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "request_kinds.h"
 #include "sim.h"
 
 enum {
@@ -273,7 +274,7 @@ static bool decode (world_t *world, received_t *received, const wire_t *link)
             text = received->verdicts.requests[i].verdict.text;
         }
         sim_fail (world, "a message of client %u (%s) is refused: %s", link->client->index,
-                  envelope != NULL ? validate_request_name (envelope->requests[0]) : "?",
+                  envelope != NULL ? request_name (envelope->requests[0]) : "?",
                   text != NULL ? text : "?");
         return false;
     }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ids.h"
+#include "request_kinds.h"
 
 /* Envelopes and frames. */
 
@@ -116,29 +117,50 @@ static void test_unknown_and_missing_kinds (void **state)
     (void) state;
     Taskmq__Request request = request_of (TASKMQ__REQUEST__OP__NOT_SET);
     assert_bad (&request, TMQ_UNSUPPORTED, "not known");
-    assert_string_equal (validate_request_name (&request), "unknown");
-    assert_false (validate_request_changes (&request));
+    assert_null (request_kind (&request));
+    assert_string_equal (request_name (&request), "unknown");
     request.op_case = TASKMQ__REQUEST__OP_WORKER_CREDIT;
-    assert_string_equal (validate_request_name (&request), "worker_credit");
+    assert_string_equal (request_name (&request), "worker_credit");
 }
 
-/* Each kind that taskmq.proto knows has a row, under the member's name. */
+/* Each kind that taskmq.proto knows has a row, under the member's name, and a check. */
 static void test_every_kind_has_a_row (void **state)
 {
     (void) state;
     const ProtobufCMessageDescriptor *type = &taskmq__request__descriptor;
-    size_t kinds = 0, changing = 0;
+    size_t rows = 0, needing = 0;
     for (unsigned i = 0; i < type->n_fields; i++) {
-        if ((type->fields[i].flags & PROTOBUF_C_FIELD_FLAG_ONEOF) == 0)
+        const ProtobufCFieldDescriptor *member = &type->fields[i];
+        if ((member->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) == 0)
             continue;
-        Taskmq__Request request = TASKMQ__REQUEST__INIT;
-        request.op_case = (Taskmq__Request__OpCase) type->fields[i].id;
-        assert_string_equal (validate_request_name (&request), type->fields[i].name);
-        changing += validate_request_changes (&request) ? 1 : 0;
-        kinds++;
+        Taskmq__Request request = request_of ((Taskmq__Request__OpCase) member->id);
+        const request_kind_t *kind = request_kind (&request);
+        assert_non_null (kind);
+        assert_string_equal (kind->name, member->name);
+        needing += (kind->flags & REQUEST_NEEDS_ID) != 0;
+        rows++;
+        const ProtobufCMessageDescriptor *operation = member->descriptor;
+        ProtobufCMessage *empty = calloc (1, operation->sizeof_message);
+        assert_non_null (empty);
+        operation->message_init (empty);
+        request.get = (Taskmq__Get *) (void *) empty; /* they share their place */
+        verdict_t verdict = judge (&request, 0);
+        bool hello = request.op_case == TASKMQ__REQUEST__OP_HELLO;
+        assert_true (verdict.code != TMQ_UNSUPPORTED || hello);
+        free (empty);
     }
-    assert_int_equal (kinds, 27);
-    assert_int_equal (changing, 7);
+    assert_int_equal (rows, 27);
+    assert_int_equal (needing, 7);
+}
+
+/* What needs an id changes something, so a broker that stops refuses it. */
+static void test_flags_of_the_kinds (void **state)
+{
+    (void) state;
+#define X(OP, NAME, FLAGS)                                                                         \
+    assert_true (((FLAGS) &REQUEST_NEEDS_ID) == 0 || ((FLAGS) &REQUEST_CHANGES) != 0);
+    REQUEST_KIND_MAP (X)
+#undef X
 }
 
 /* Submit. */
@@ -541,6 +563,7 @@ int main (void)
         cmocka_unit_test (test_ids_of_requests),
         cmocka_unit_test (test_unknown_and_missing_kinds),
         cmocka_unit_test (test_every_kind_has_a_row),
+        cmocka_unit_test (test_flags_of_the_kinds),
         cmocka_unit_test (test_task_ids_are_uuid7),
         cmocka_unit_test (test_texts_of_a_task),
         cmocka_unit_test (test_numbers_of_a_task),

@@ -1,0 +1,63 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The kinds of requests: one row for each, from which every table about requests is made or checked.
+ * A new request is a member of Request.op in taskmq.proto and a row here. */
+#ifndef TASKMQ_REQUEST_KINDS_H
+#define TASKMQ_REQUEST_KINDS_H
+
+#include <stdint.h>
+
+#include "taskmq.pb-c.h"
+
+/* What is true of every request of a kind. */
+typedef enum request_flag {
+    REQUEST_CHANGES = 1,  /* changes tasks or who works on them: refused by a broker that stops */
+    REQUEST_NEEDS_ID = 2, /* what it stores must be done once: it carries a request id (A35) */
+    REQUEST_LARGE = 4,    /* its reply may exceed 4 KiB */
+    REQUEST_QUIET = 8     /* answered only when it is refused */
+} request_flag_t;
+
+/* X (OP, name, flags): TASKMQ__REQUEST__OP_<OP> is its number, name its member in Request.op. */
+#define REQUEST_KIND_MAP(X)                                                                        \
+    X (HELLO, hello, 0)                                                                            \
+    X (GOODBYE, goodbye, 0)                                                                        \
+    X (HEARTBEAT, heartbeat, 0)                                                                    \
+    X (SUBMIT, submit, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
+    X (GET, get, REQUEST_LARGE)                                                                    \
+    X (RESOLVE, resolve, 0)                                                                        \
+    X (LIST, list, REQUEST_LARGE)                                                                  \
+    X (COUNT, count, 0)                                                                            \
+    X (TASK_EVENTS, task_events, REQUEST_LARGE)                                                    \
+    X (RESULT, result, REQUEST_LARGE)                                                              \
+    X (PAYLOAD, payload, REQUEST_LARGE)                                                            \
+    X (CANCEL, cancel, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
+    X (WAIT, wait, 0)                                                                              \
+    X (STATS, stats, REQUEST_LARGE)                                                                \
+    X (SUBSCRIBE, subscribe, 0)                                                                    \
+    X (CREDIT, credit, REQUEST_QUIET)                                                              \
+    X (UNSUBSCRIBE, unsubscribe, 0)                                                                \
+    X (REGISTER, register, REQUEST_CHANGES)                                                        \
+    X (WORKER_CREDIT, worker_credit, REQUEST_QUIET)                                                \
+    X (STARTED, started, REQUEST_CHANGES)                                                          \
+    X (RENEW, renew, 0)                                                                            \
+    X (PUSH, push, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                             \
+    X (CANCEL_ACK, cancel_ack, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                 \
+    X (COMPLETE, complete, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                     \
+    X (FAIL, fail, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                             \
+    X (RELEASE, release, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                       \
+    X (LEAVE, leave, REQUEST_CHANGES)
+
+typedef struct request_kind {
+    const char *name; /* for logs, counters and texts; of static storage */
+    unsigned flags;   /* of request_flag_t */
+} request_kind_t;
+
+/* The row of a request, or NULL for a kind that this version does not know. Pure. */
+const request_kind_t *request_kind (const Taskmq__Request *request);
+
+/* Its name ("submit"); "unknown" for a kind that is not known. Pure. */
+const char *request_name (const Taskmq__Request *request);
+
+#endif
