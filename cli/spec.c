@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,37 +183,14 @@ static char *dump (const json_t *value)
     return text ? text : must_grow (NULL, SIZE_MAX, 2);
 }
 
-static int base64_digit (char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *found = c ? strchr (digits, c) : NULL;
-    return found ? (int) (found - digits) : -1;
-}
-
 /* RFC 4648, padding included. NULL if text is not that. */
 static char *decode_base64 (const char *text, size_t length, size_t *bytes)
 {
-    size_t padding = 0;
-    while (padding < 2 && padding < length && text[length - padding - 1] == '=')
-        padding++;
-    char *out = must_alloc (length / 4 * 3 + 1);
-    bool good = length % 4 == 0;
-    *bytes = 0;
-    for (size_t i = 0; good && i < length; i += 4) {
-        uint32_t group = 0;
-        for (size_t j = 0; j < 4; j++) {
-            const bool pad = i + j >= length - padding;
-            const int digit = pad ? 0 : base64_digit (text[i + j]);
-            good = good && digit >= 0;
-            group = group << 6 | (uint32_t) (digit & 0x3f);
-        }
-        for (int shift = 16; shift >= 0; shift -= 8)
-            out[(*bytes)++] = (char) (group >> shift & 0xff);
-    }
-    if (good) {
-        *bytes -= length ? padding : 0;
+    const size_t size = length / 4 * 3 + 1;
+    char *out = must_alloc (size);
+    if (sodium_base642bin ((unsigned char *) out, size, text, length, NULL, bytes, NULL,
+                           sodium_base64_VARIANT_ORIGINAL) == 0)
         return out;
-    }
     free (out);
     return NULL;
 }

@@ -63,7 +63,9 @@ broken '{"queue":"bad","ttl":5}' 'ttl must be a string'
 broken '{"queue":"bad","ttl":"5"}' "ttl '5' must be a duration"
 broken '{"queue":"bad","priority":"5"}' 'priority must be a whole number'
 broken '{"queue":"bad","priority":300}' "priority '300' must be"
-broken '{"queue":"bad","data":{"base64":"AA"}}' 'data: the base64 is not valid'
+for text in AA A=== 'AA=A' 'AA =' 'A-_/' 'AB=='; do
+    broken "{\"queue\":\"bad\",\"data\":{\"base64\":\"$text\"}}" 'data: the base64 is not valid'
+done
 broken '{"queue":"bad","labels":{"a":1}}' "labels: 'a' must be"
 broken '{"queue":"bad","meta":[]}' 'meta must be an object'
 broken '{"queue":"bad","id":"x"}' 'the id must be a UUIDv7'
