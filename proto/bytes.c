@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES_CAPACITY_MIN = 256, VARINT_BYTES_MAX = 10, WIRE_VARINT = 0, WIRE_LENGTH = 2 };
+#include "wire.h"
+
+enum { BYTES_CAPACITY_MIN = 256, VARINT_BYTES_MAX = 10 };
 
 void bytes_free (bytes_t *self)
 {
@@ -131,7 +133,7 @@ void bytes_append_element (bytes_t *self, uint32_t field, const void *data, size
     uint8_t *room = bytes_reserve (self, 2 * VARINT_BYTES_MAX + size);
     if (room == NULL)
         return;
-    uint8_t *at = varint_put (room, tag_of (field, WIRE_LENGTH));
+    uint8_t *at = varint_put (room, tag_of (field, WIRE_BYTES));
     at = varint_put (at, size);
     if (size > 0)
         memcpy (at, data, size);
@@ -141,7 +143,7 @@ void bytes_append_element (bytes_t *self, uint32_t field, const void *data, size
 void bytes_append_message (bytes_t *self, uint32_t field, const ProtobufCMessage *message)
 {
     size_t size = protobuf_c_message_get_packed_size (message);
-    bytes_append_varint (self, tag_of (field, WIRE_LENGTH));
+    bytes_append_varint (self, tag_of (field, WIRE_BYTES));
     bytes_append_varint (self, size);
     uint8_t *room = bytes_reserve (self, size);
     if (room != NULL)
@@ -158,7 +160,7 @@ void bytes_append_packed (bytes_t *self, const ProtobufCMessage *message)
 size_t bytes_message_size (uint32_t field, const ProtobufCMessage *message)
 {
     size_t size = protobuf_c_message_get_packed_size (message);
-    return varint_size (tag_of (field, WIRE_LENGTH)) + varint_size (size) + size;
+    return varint_size (tag_of (field, WIRE_BYTES)) + varint_size (size) + size;
 }
 
 bytes_mark_t bytes_open (bytes_t *self, uint32_t field)
@@ -166,7 +168,7 @@ bytes_mark_t bytes_open (bytes_t *self, uint32_t field)
     uint8_t *room = bytes_reserve (self, VARINT_BYTES_MAX + 1);
     if (room == NULL)
         return self->length;
-    uint8_t *at = varint_put (room, tag_of (field, WIRE_LENGTH));
+    uint8_t *at = varint_put (room, tag_of (field, WIRE_BYTES));
     *at++ = 0;
     self->length += (size_t) (at - room);
     return self->length;

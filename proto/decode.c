@@ -11,15 +11,9 @@
 #include <string.h>
 
 #include "ids.h"
+#include "wire.h"
 
-enum {
-    DEPTH_ENVELOPE = 0,
-    DEPTH_OPERATION = 2,
-    WIRE_VARINT = 0,
-    WIRE_64BIT = 1,
-    WIRE_LENGTH = 2,
-    WIRE_32BIT = 5
-};
+enum { DEPTH_ENVELOPE = 0, DEPTH_OPERATION = 2 };
 
 /* The decoding of one envelope. */
 typedef struct decoder {
@@ -29,15 +23,6 @@ typedef struct decoder {
     size_t request;                 /* index of the request that is decoded */
     size_t item;                    /* … of the repeated message inside its operation */
 } decoder_t;
-
-/* One field as it stands on the wire. */
-typedef struct field {
-    uint32_t number;
-    unsigned wire_type;
-    uint64_t value;      /* of WIRE_VARINT */
-    const uint8_t *data; /* of the others */
-    size_t length;
-} field_t;
 
 typedef const ProtobufCFieldDescriptor known_t;
 
@@ -58,56 +43,6 @@ static bool wrong_type (decoder_t *self)
     return decode_fail (self, TMQ_INVALID, "a member has the wrong type");
 }
 
-/* The wire. */
-
-static bool read_long_varint (const uint8_t **at, const uint8_t *end, uint64_t *value)
-{
-    *value = 0;
-    for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
-        uint8_t byte = *(*at)++;
-        *value |= (uint64_t) (byte & 0x7f) << shift;
-        if (byte < 0x80)
-            return true;
-    }
-    return false;
-}
-
-/* Most tags, lengths and values are of one byte. */
-static inline bool read_varint (const uint8_t **at, const uint8_t *end, uint64_t *value)
-{
-    if (*at == end || **at >= 0x80)
-        return read_long_varint (at, end, value);
-    *value = *(*at)++;
-    return true;
-}
-
-/* Reads one field and moves *at behind it. */
-static bool read_field (field_t *field, const uint8_t **at, const uint8_t *end)
-{
-    uint64_t tag;
-    if (!read_varint (at, end, &tag) || tag > UINT32_MAX || tag >> 3 == 0)
-        return false;
-    field->number = (uint32_t) (tag >> 3);
-    field->wire_type = (unsigned) (tag & 7);
-    uint64_t size;
-    switch (field->wire_type) {
-    case WIRE_VARINT: return read_varint (at, end, &field->value);
-    case WIRE_64BIT: size = 8; break;
-    case WIRE_32BIT: size = 4; break;
-    case WIRE_LENGTH:
-        if (!read_varint (at, end, &size))
-            return false;
-        break;
-    default: return false;
-    }
-    if (size > (size_t) (end - *at))
-        return false;
-    field->data = *at;
-    field->length = (size_t) size;
-    *at += size;
-    return true;
-}
-
 /* The fields of most messages count from 1 without a gap. */
 static known_t *find_field (const ProtobufCMessageDescriptor *type, uint32_t number)
 {
@@ -118,9 +53,9 @@ static known_t *find_field (const ProtobufCMessageDescriptor *type, uint32_t num
 
 /* Members. */
 
-static bool decode_text (decoder_t *self, known_t *known, const field_t *field, char **out)
+static bool decode_text (decoder_t *self, known_t *known, const wire_field_t *field, char **out)
 {
-    if (!utf8_is_valid (field->data, field->length)) {
+    if (!utf8_is_valid (field->bytes, field->length)) {
         codec_flaw_t *flaw = arena_alloc (self->arena, sizeof *flaw);
         if (flaw == NULL)
             return no_memory (self);
@@ -131,13 +66,13 @@ static bool decode_text (decoder_t *self, known_t *known, const field_t *field, 
     char *text = arena_alloc (self->arena, field->length + 1);
     if (text == NULL)
         return no_memory (self);
-    memcpy (text, field->data, field->length);
+    memcpy (text, field->bytes, field->length);
     text[field->length] = '\0';
     *out = text;
     return true;
 }
 
-static bool decode_bytes (decoder_t *self, const field_t *field, ProtobufCBinaryData *out)
+static bool decode_bytes (decoder_t *self, const wire_field_t *field, ProtobufCBinaryData *out)
 {
     *out = (ProtobufCBinaryData){field->length, NULL};
     if (field->length == 0)
@@ -145,7 +80,7 @@ static bool decode_bytes (decoder_t *self, const field_t *field, ProtobufCBinary
     out->data = arena_alloc (self->arena, field->length);
     if (out->data == NULL)
         return no_memory (self);
-    memcpy (out->data, field->data, field->length);
+    memcpy (out->data, field->bytes, field->length);
     return true;
 }
 
@@ -172,18 +107,18 @@ static bool decode_number (decoder_t *self, known_t *known, uint64_t value, void
 }
 
 /* One value to where it belongs: into the message, or into the array of a repeated member. */
-static bool decode_value (decoder_t *self, known_t *known, const field_t *field, unsigned depth,
-                          void *out)
+static bool decode_value (decoder_t *self, known_t *known, const wire_field_t *field,
+                          unsigned depth, void *out)
 {
-    if (field->wire_type == WIRE_VARINT)
+    if (field->type == WIRE_VARINT)
         return decode_number (self, known, field->value, out);
-    if (field->wire_type != WIRE_LENGTH)
+    if (field->type != WIRE_BYTES)
         return wrong_type (self);
     switch (known->type) {
     case PROTOBUF_C_TYPE_STRING: return decode_text (self, known, field, out);
     case PROTOBUF_C_TYPE_BYTES: return decode_bytes (self, field, out);
     case PROTOBUF_C_TYPE_MESSAGE:
-        return decode_members (self, known->descriptor, field->data, field->data + field->length,
+        return decode_members (self, known->descriptor, field->bytes, field->bytes + field->length,
                                depth + 1, out);
     default: return wrong_type (self);
     }
@@ -223,14 +158,14 @@ static void *next_element (decoder_t *self, known_t *known, ProtobufCMessage *me
 }
 
 /* Numbers may come packed: many in one field. */
-static bool decode_packed (decoder_t *self, known_t *known, const field_t *field,
+static bool decode_packed (decoder_t *self, known_t *known, const wire_field_t *field,
                            ProtobufCMessage *message)
 {
-    const uint8_t *at = field->data;
+    const uint8_t *at = field->bytes;
     const uint8_t *end = at + field->length;
     while (at < end) {
         uint64_t value;
-        if (!read_varint (&at, end, &value))
+        if (!wire_read_varint (&value, &at, end))
             return wrong_type (self);
         void *element = next_element (self, known, message);
         if (element == NULL)
@@ -241,12 +176,12 @@ static bool decode_packed (decoder_t *self, known_t *known, const field_t *field
     return true;
 }
 
-static bool decode_element (decoder_t *self, known_t *known, const field_t *field, unsigned depth,
-                            ProtobufCMessage *message)
+static bool decode_element (decoder_t *self, known_t *known, const wire_field_t *field,
+                            unsigned depth, ProtobufCMessage *message)
 {
     bool number = known->type != PROTOBUF_C_TYPE_STRING && known->type != PROTOBUF_C_TYPE_BYTES &&
                   known->type != PROTOBUF_C_TYPE_MESSAGE;
-    if (number && field->wire_type == WIRE_LENGTH)
+    if (number && field->type == WIRE_BYTES)
         return decode_packed (self, known, field, message);
     const size_t *count =
         (const size_t *) (const void *) ((uint8_t *) message + known->quantifier_offset);
@@ -262,8 +197,8 @@ static bool decode_element (decoder_t *self, known_t *known, const field_t *fiel
 
 /* A singular member. Merging messages that are repeated against the rules costs quadratic time, and
  * one request with two operations has no meaning; no protobuf library writes either. */
-static bool decode_member (decoder_t *self, known_t *known, const field_t *field, unsigned depth,
-                           ProtobufCMessage *message)
+static bool decode_member (decoder_t *self, known_t *known, const wire_field_t *field,
+                           unsigned depth, ProtobufCMessage *message)
 {
     static const char twice[] = "a member that may stand once stands twice";
     void *place = (uint8_t *) message + known->offset;
@@ -289,8 +224,8 @@ static bool decode_members (decoder_t *self, const ProtobufCMessageDescriptor *t
         return no_memory (self);
     type->message_init (message);
     while (at < end) {
-        field_t field;
-        if (!read_field (&field, &at, end))
+        wire_field_t field;
+        if (!wire_read_field (&field, &at, end))
             return decode_fail (self, TMQ_INVALID, "the message is not a protobuf message");
         known_t *known = find_field (type, field.number);
         if (known == NULL)

@@ -2,63 +2,18 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* A small reader of protobuf's wire format, for the few fields of taskmq.Event that the store
- * needs. The lists were packed by the broker; damage is reported, never followed. */
+/* The few fields of taskmq.Event that the store needs, read without unpacking the events. The lists
+ * were packed by the broker; damage is reported, never followed. */
 #include "store/events.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
+#include "wire.h"
 
 /* Numbers of fields in proto/taskmq.proto. */
 enum { LIST_EVENTS = 1, EVENT_SEQ = 1, EVENT_AT = 2, EVENT_TASK_ID = 4, EVENT_PREVIOUS_SEQ = 15 };
-
-enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
-
-typedef struct field {
-    uint64_t number;
-    uint64_t value;       /* of a varint */
-    const uint8_t *bytes; /* of bytes, else NULL */
-    size_t length;
-} field_t;
-
-static bool read_varint (const uint8_t **next, const uint8_t *end, uint64_t *value)
-{
-    *value = 0;
-    for (unsigned shift = 0; shift < 64 && *next < end; shift += 7) {
-        uint8_t byte = *(*next)++;
-        *value |= (uint64_t) (byte & 0x7f) << shift;
-        if ((byte & 0x80) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool read_field (const uint8_t **next, const uint8_t *end, field_t *field)
-{
-    uint64_t tag;
-    uint64_t length = 0;
-    if (!read_varint (next, end, &tag))
-        return false;
-    *field = (field_t){.number = tag >> 3};
-    switch (tag & 7) {
-    case WIRE_VARINT: return read_varint (next, end, &field->value);
-    case WIRE_FIXED64: length = 8; break;
-    case WIRE_FIXED32: length = 4; break;
-    case WIRE_BYTES:
-        if (!read_varint (next, end, &length))
-            return false;
-        break;
-    default: return false;
-    }
-    if (length > (uint64_t) (end - *next))
-        return false;
-    field->bytes = *next;
-    field->length = (size_t) length;
-    *next += length;
-    return true;
-}
 
 event_walk_t event_walk (const uint8_t *list, size_t list_bytes)
 {
@@ -69,9 +24,9 @@ bool event_walk_next (event_walk_t *walk, event_view_t *event)
 {
     if (walk->next == walk->end)
         return false;
-    field_t field;
+    wire_field_t field;
     *event = (event_view_t){.packed = walk->next};
-    if (!read_field (&walk->next, walk->end, &field) || field.number != LIST_EVENTS ||
+    if (!wire_read_field (&field, &walk->next, walk->end) || field.number != LIST_EVENTS ||
         field.bytes == NULL) {
         walk->damaged = true;
         return false;
@@ -80,7 +35,7 @@ bool event_walk_next (event_walk_t *walk, event_view_t *event)
     const uint8_t *next = field.bytes;
     const uint8_t *end = field.bytes + field.length;
     while (next < end) {
-        if (!read_field (&next, end, &field)) {
+        if (!wire_read_field (&field, &next, end)) {
             walk->damaged = true;
             return false;
         }
