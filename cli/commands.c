@@ -5,7 +5,9 @@
 /* The table of commands: it feeds the parser, --help and `taskctl help`. */
 #include "commands.h"
 
-#include "app.h"
+#include "taskmq.h"
+#include "verbs/verbs.h"
+#include "work/work.h"
 
 /* The longest span of time that may be given: ten years. */
 #define DURATION_MAX TMQ_TTL_MS_MAX
@@ -17,7 +19,7 @@
         OPT_END, NULL, 0, KIND_FLAG, 0, 0, NULL, NULL                                              \
     }
 
-const option_spec_t global_options[] = {
+static const option_spec_t global_options[] = {
     {OPT_ENDPOINT, "endpoint", 'e', KIND_TEXT, 0, 0, "URI",
      "where the broker listens; several are tried in turn (TASKMQ_ENDPOINT)"},
     {OPT_NAMESPACE, "namespace", 'n', KIND_NAME, 0, 0, "NAME",
@@ -132,7 +134,7 @@ static const option_spec_t work_options[] = {
     {OPT_MAX_TASKS, "max-tasks", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "end after N tasks"},
     END_OF_OPTIONS};
 
-const command_t commands[] = {
+static const command_t commands[] = {
     {"submit", NULL, "QUEUE [--data STR | --file FILE | -] [options]\n--batch FILE [--dry-run]",
      "submit a task, print its id",
      "Without a payload option the payload is empty; - reads it from stdin.\n"
@@ -180,3 +182,5 @@ const command_t commands[] = {
      run_ping},
     {"help", NULL, "[COMMAND]", "how to use a command", NULL, no_options, 0, 1, false, run_help},
     {NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, false, NULL}};
+
+const grammar_t grammar = {commands, global_options};

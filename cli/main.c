@@ -10,10 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app.h"
+#include "base/exit.h"
 #include "commands.h"
 #include "ids.h"
+#include "link/connect.h"
+#include "screen/output.h"
 #include "units.h"
+#include "verbs/verbs.h"
 
 /* NO_COLOR wins over CLICOLOR_FORCE, and --color over both. */
 static bool wants_color (const args_t *args)
@@ -75,7 +78,7 @@ static int run (app_t *app)
         return EXIT_OK;
     }
     if (args_has (args, OPT_HELP)) {
-        help_print (args->command);
+        help_print (args->grammar, args->command);
         return EXIT_OK;
     }
     if (args->problem.text[0])
@@ -101,7 +104,7 @@ int main (int argc, char **argv)
 {
     app_t app = {0};
     setlocale (LC_ALL, "");
-    args_parse (&app.args, argc, argv);
+    args_parse (&app.args, &grammar, argc, argv);
     int exit_code = settle (&app);
     if (!exit_code)
         exit_code = run (&app);

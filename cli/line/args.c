@@ -1,0 +1,303 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Command lines, on getopt_long. It returns operands in their order (the leading '-' of its option
+ * string), so that the first one names the command and the rest of the line is read with that
+ * command's own options beside the global ones.
+ *
+ * Failure policy: the first mistake is kept as a text with a hint, and parsing goes on. */
+#include "line/command.h"
+
+#include <assert.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "nearest.h"
+
+/* What getopt_long wants, made of two of our lists. Value i of an option means all[i]. */
+enum { OPTIONS_MAX = 64, LONG_BASE = 256, OPERAND = 1 };
+
+typedef struct parser {
+    const option_spec_t *all[OPTIONS_MAX];
+    size_t count;
+    struct option longs[OPTIONS_MAX + 1];
+    char letters[2 * OPTIONS_MAX + 3];
+} parser_t;
+
+static void parser_add (parser_t *parser, const option_spec_t *list)
+{
+    for (; list->id != OPT_END; list++) {
+        assert (parser->count < OPTIONS_MAX);
+        const size_t i = parser->count++;
+        const int argument = list->kind == KIND_FLAG ? no_argument : required_argument;
+        parser->all[i] = list;
+        parser->longs[i] = (struct option){list->name, argument, NULL, LONG_BASE + (int) i};
+        if (list->letter) {
+            const size_t end = strlen (parser->letters);
+            parser->letters[end] = list->letter;
+            parser->letters[end + 1] = argument == required_argument ? ':' : '\0';
+        }
+    }
+    parser->longs[parser->count] = (struct option){NULL, 0, NULL, 0};
+}
+
+static void parser_init (parser_t *parser, const grammar_t *grammar, const command_t *command)
+{
+    memset (parser, 0, sizeof *parser);
+    memcpy (parser->letters, "-:", 3);
+    if (command)
+        parser_add (parser, command->options);
+    parser_add (parser, grammar->globals);
+}
+
+static const option_spec_t *parser_find (const parser_t *parser, int value)
+{
+    if (value >= LONG_BASE)
+        return parser->all[value - LONG_BASE];
+    for (size_t i = 0; i < parser->count; i++) {
+        if (parser->all[i]->letter == value)
+            return parser->all[i];
+    }
+    return NULL;
+}
+
+/* Mistakes. */
+
+__attribute__ ((format (printf, 2, 3))) static bool blame (args_t *args, const char *format, ...)
+{
+    if (args->problem.text[0])
+        return false;
+    va_list list;
+    va_start (list, format);
+    vsnprintf (args->problem.text, sizeof args->problem.text, format, list);
+    va_end (list);
+    return true;
+}
+
+static void hint_help (args_t *args)
+{
+    if (args->command)
+        snprintf (args->problem.hint, sizeof args->problem.hint, "taskctl help %s",
+                  args->command->name);
+    else
+        snprintf (args->problem.hint, sizeof args->problem.hint, "taskctl help");
+}
+
+static void blame_option (args_t *args, const parser_t *parser, const char *text)
+{
+    const size_t length = strcspn (text, "=");
+    if (!blame (args, "unknown option '%.*s'", (int) length, text))
+        return;
+    const char *names[OPTIONS_MAX];
+    for (size_t i = 0; i < parser->count; i++)
+        names[i] = parser->all[i]->name;
+    char word[64];
+    snprintf (word, sizeof word, "%.*s", (int) length, text);
+    const char *nearest = nearest_of (word + strspn (word, "-"), names, parser->count);
+    if (nearest)
+        snprintf (args->problem.hint, sizeof args->problem.hint, "did you mean --%s?", nearest);
+    else
+        hint_help (args);
+}
+
+static void blame_command (args_t *args, const char *text)
+{
+    if (!blame (args, "unknown command '%s'", text))
+        return;
+    const char *nearest = command_nearest (args->grammar, text);
+    if (nearest)
+        snprintf (args->problem.hint, sizeof args->problem.hint, "did you mean '%s'?", nearest);
+    else
+        hint_help (args);
+}
+
+/* Parsing. */
+
+static void add_operand (args_t *args, const char *text)
+{
+    args->operands = must_grow (args->operands, args->operands_count + 1, sizeof *args->operands);
+    args->operands[args->operands_count++] = text;
+}
+
+static void add_value (args_t *args, const option_spec_t *spec, const char *text)
+{
+    option_value_t value = {spec, text, 1};
+    char why[160] = "";
+    if (spec->kind != KIND_FLAG && !value_parse (&value.number, spec, text, why, sizeof why)) {
+        if (blame (args, "--%s '%.80s' %s", spec->name, text, why))
+            hint_help (args);
+        return;
+    }
+    args->values = must_grow (args->values, args->values_count + 1, sizeof *args->values);
+    args->values[args->values_count++] = value;
+}
+
+/* getopt_long takes any unambiguous beginning of a name; an interface for scripts does not. */
+static bool is_spelled_out (const option_spec_t *spec, char **argv)
+{
+    const bool apart = optarg && optarg == argv[optind - 1];
+    const char *text = argv[optind - (apart ? 2 : 1)];
+    const size_t length = strlen (spec->name);
+    return strncmp (text, "--", 2) == 0 && strncmp (text + 2, spec->name, length) == 0 &&
+           (text[2 + length] == '\0' || text[2 + length] == '=');
+}
+
+static void take_operand (args_t *args, parser_t *parser, const char *text)
+{
+    if (args->command) {
+        add_operand (args, text);
+        return;
+    }
+    args->command = command_find (args->grammar, text);
+    if (args->command)
+        parser_init (parser, args->grammar, args->command);
+    else
+        blame_command (args, text);
+}
+
+static void take_mistake (args_t *args, const parser_t *parser, int value, char **argv)
+{
+    const char *text = argv[optind - 1];
+    const bool is_long = strncmp (text, "--", 2) == 0;
+    const char letter[] = {'-', (char) optopt, '\0'};
+    const option_spec_t *known = optopt ? parser_find (parser, optopt) : NULL;
+    if (known && (value == ':' || known->kind != KIND_FLAG)) {
+        if (blame (args, "--%s needs a value: %s", known->name, known->value))
+            hint_help (args);
+    } else if (known) {
+        if (blame (args, "--%s takes no value", known->name))
+            hint_help (args);
+    } else {
+        blame_option (args, parser, is_long ? text : letter);
+    }
+}
+
+static void check_operands (args_t *args)
+{
+    const command_t *command = args->command;
+    const int count = (int) args->operands_count;
+    bool wrong = true;
+    if (!command)
+        return;
+    if (args->rest && !command->takes_rest)
+        wrong = blame (args, "%s takes nothing behind '--'", command->name);
+    else if (count < command->operands_min)
+        wrong = blame (args, "%s needs %.*s", command->name,
+                       (int) strcspn (command->operands, " \n"), command->operands);
+    else if (command->operands_max >= 0 && count > command->operands_max)
+        wrong = blame (args, "%s takes no further argument '%s'", command->name,
+                       args->operands[command->operands_max]);
+    else
+        return;
+    if (wrong)
+        hint_help (args);
+}
+
+void args_parse (args_t *out, const grammar_t *grammar, int argc, char **argv)
+{
+    parser_t parser;
+    memset (out, 0, sizeof *out);
+    out->grammar = grammar;
+    parser_init (&parser, grammar, NULL);
+    optind = 0;
+    opterr = 0;
+    for (;;) {
+        const int value = getopt_long (argc, argv, parser.letters, parser.longs, NULL);
+        if (value == -1)
+            break;
+        if (value == OPERAND) {
+            take_operand (out, &parser, optarg);
+        } else if (value == '?' || value == ':') {
+            /* Behind an unknown command its options are unknown too, which is no news. */
+            take_mistake (out, &parser, value, argv);
+        } else {
+            const option_spec_t *spec = parser_find (&parser, value);
+            if (value >= LONG_BASE && !is_spelled_out (spec, argv))
+                blame_option (out, &parser, argv[optind - (optarg == argv[optind - 1] ? 2 : 1)]);
+            else
+                add_value (out, spec, optarg);
+        }
+    }
+    if (optind > 0 && optind <= argc && strcmp (argv[optind - 1], "--") == 0)
+        out->rest = argv + optind;
+    check_operands (out);
+}
+
+void args_clear (args_t *args)
+{
+    free (args->values);
+    free (args->operands);
+    memset (args, 0, sizeof *args);
+}
+
+/* Asking. */
+
+bool args_has (const args_t *args, option_id_t id)
+{
+    return args_value (args, id) != NULL;
+}
+
+const option_value_t *args_value (const args_t *args, option_id_t id)
+{
+    for (size_t i = args->values_count; i-- > 0;) {
+        if (args->values[i].spec->id == id)
+            return &args->values[i];
+    }
+    return NULL;
+}
+
+const char *args_text (const args_t *args, option_id_t id)
+{
+    const option_value_t *value = args_value (args, id);
+    return value ? value->text : NULL;
+}
+
+uint64_t args_number (const args_t *args, option_id_t id, uint64_t absent)
+{
+    const option_value_t *value = args_value (args, id);
+    return value ? value->number : absent;
+}
+
+size_t args_count (const args_t *args, option_id_t id)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < args->values_count; i++)
+        count += args->values[i].spec->id == id;
+    return count;
+}
+
+const option_value_t *args_nth (const args_t *args, option_id_t id, size_t i)
+{
+    for (size_t v = 0; v < args->values_count; v++) {
+        if (args->values[v].spec->id == id && i-- == 0)
+            return &args->values[v];
+    }
+    return NULL;
+}
+
+const command_t *command_find (const grammar_t *grammar, const char *name)
+{
+    for (const command_t *c = grammar->commands; c->name; c++) {
+        if (strcmp (name, c->name) == 0 || (c->alias && strcmp (name, c->alias) == 0))
+            return c;
+    }
+    return NULL;
+}
+
+const char *command_nearest (const grammar_t *grammar, const char *name)
+{
+    const char *names[64];
+    size_t count = 0;
+    for (const command_t *c = grammar->commands; c->name; c++) {
+        assert (count + 2 < sizeof names / sizeof *names);
+        names[count++] = c->name;
+        if (c->alias)
+            names[count++] = c->alias;
+    }
+    return nearest_of (name, names, count);
+}

@@ -1,0 +1,171 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What a command line of taskctl can say: the types of the table of commands, and the parser.
+ *
+ * One grammar feeds the parser, --help and `taskctl help`. The parser checks the
+ * kinds of values, so that a command sees only numbers in range, durations in milliseconds,
+ * well-formed names and labels; what it cannot know (which options go together) the command
+ * checks itself. */
+#ifndef TASKCTL_COMMAND_H
+#define TASKCTL_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct app;
+
+/* Every option of every command; the text and the kind of value stand in the command's own list. */
+typedef enum option_id {
+    OPT_END = 0,
+    /* global */
+    OPT_ENDPOINT,
+    OPT_NAMESPACE,
+    OPT_OUTPUT,
+    OPT_TIMEOUT,
+    OPT_COLOR,
+    OPT_QUIET,
+    OPT_VERBOSE,
+    OPT_REQUEST_ID,
+    OPT_VERSION,
+    OPT_HELP,
+    /* of commands */
+    OPT_ALL,
+    OPT_BACKOFF,
+    OPT_BATCH,
+    OPT_CONTENT_TYPE,
+    OPT_COUNT,
+    OPT_CURSOR,
+    OPT_DATA,
+    OPT_DEDUP_KEY,
+    OPT_DRAIN,
+    OPT_DRY_RUN,
+    OPT_EVENTS,
+    OPT_FILE,
+    OPT_FOR,
+    OPT_ID,
+    OPT_JOBS,
+    OPT_LABEL,
+    OPT_LEASE,
+    OPT_LIMIT,
+    OPT_MAX_ATTEMPTS,
+    OPT_MAX_TASKS,
+    OPT_META,
+    OPT_METHOD,
+    OPT_PAYLOAD,
+    OPT_PAYLOAD_FILE,
+    OPT_POLL_INTERVAL,
+    OPT_PRIORITY,
+    OPT_QUEUE,
+    OPT_RELEASE_DELAY,
+    OPT_RESULT_TYPE,
+    OPT_SESSION,
+    OPT_SINCE,
+    OPT_SNAPSHOT,
+    OPT_STATUS,
+    OPT_TTL,
+    OPT_UNTIL,
+    OPT_WAIT
+} option_id_t;
+
+typedef enum option_kind {
+    KIND_FLAG = 0,
+    KIND_TEXT,     /* at most max bytes, if max is given */
+    KIND_NAME,     /* S18 */
+    KIND_LABEL,    /* NAME=VALUE */
+    KIND_NUMBER,   /* min..max */
+    KIND_DURATION, /* min..max milliseconds */
+    KIND_TIME,     /* RFC 3339, or a duration before now; the number is ms since the epoch */
+    KIND_STATUS,   /* the number is a tmq_status_t */
+    KIND_FORMAT,   /* the number is a format_t */
+    KIND_COLOR,    /* the number is a color_when_t */
+    KIND_REQUEST   /* 32 hexadecimal digits */
+} option_kind_t;
+
+typedef struct option_spec {
+    option_id_t id;   /* OPT_END ends a list */
+    const char *name; /* without the dashes */
+    char letter;      /* 0: none */
+    option_kind_t kind;
+    uint64_t min;
+    uint64_t max;
+    const char *value; /* what the help calls the value, "NAME" */
+    const char *help;
+} option_spec_t;
+
+typedef struct command {
+    const char *name;
+    const char *alias;    /* NULL: none */
+    const char *operands; /* for the help; a line per form of the command */
+    const char *summary;  /* one line, for the list of commands */
+    const char *text;     /* what more the help says; NULL: nothing */
+    const option_spec_t *options;
+    int operands_min;
+    int operands_max;             /* -1: any number */
+    bool takes_rest;              /* "-- COMMAND..." */
+    int (*run) (struct app *app); /* returns the exit code */
+} command_t;
+
+/* All that can be said. Behind the last command stands one without a name. */
+typedef struct grammar {
+    const command_t *commands;
+    const option_spec_t *globals;
+} grammar_t;
+
+/* One option as it was given. */
+typedef struct option_value {
+    const option_spec_t *spec;
+    const char *text; /* NULL for a flag */
+    uint64_t number;
+} option_value_t;
+
+/* The first thing that was wrong with the command line. */
+typedef struct problem {
+    char text[256]; /* empty: nothing */
+    char hint[256];
+} problem_t;
+
+/* A command line, parsed. Texts point into argv. */
+typedef struct args {
+    const grammar_t *grammar;
+    const command_t *command; /* NULL: none was named */
+    option_value_t *values;
+    size_t values_count;
+    const char **operands;
+    size_t operands_count;
+    char **rest; /* behind "--", NULL-terminated as argv is; NULL: there was no "--" */
+    problem_t problem;
+} args_t;
+
+/* Parses the whole line, also behind a mistake, so that -o and -h count wherever they stand. */
+void args_parse (args_t *out, const grammar_t *grammar, int argc, char **argv);
+void args_clear (args_t *args);
+
+bool args_has (const args_t *args, option_id_t id);
+/* The last value given; NULL without one. */
+const option_value_t *args_value (const args_t *args, option_id_t id);
+const char *args_text (const args_t *args, option_id_t id);
+uint64_t args_number (const args_t *args, option_id_t id, uint64_t absent);
+/* How many values were given, and the i-th of them. */
+size_t args_count (const args_t *args, option_id_t id);
+const option_value_t *args_nth (const args_t *args, option_id_t id, size_t i);
+
+/* NULL: there is no such command. */
+const command_t *command_find (const grammar_t *grammar, const char *name);
+/* The nearest spelling among the commands, NULL if none is near. */
+const char *command_nearest (const grammar_t *grammar, const char *name);
+
+/* Checks and converts one value; false with a text ("must be …") when it is wrong. */
+bool value_parse (uint64_t *number, const option_spec_t *spec, const char *text, char *why,
+                  size_t why_size);
+/* RFC 3339, or a duration before now; ms since the epoch. */
+bool value_time (uint64_t *ms, const char *text);
+/* Of a status; 0 for an unknown one. */
+uint64_t value_status (const char *text);
+
+/* Help on stdout. command NULL: the overview. */
+void help_print (const grammar_t *grammar, const command_t *command);
+
+#endif

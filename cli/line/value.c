@@ -1,0 +1,146 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The values of options: one small check per kind, each with a text that says what would be
+ * right. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "ids.h"
+#include "line/command.h"
+#include "taskmq.h"
+#include "units.h"
+
+/* The names of values that are words, in the order of their numbers. */
+static const char *const formats[] = {"table", "wide", "json", "jsonl", "id"};
+static const char *const colors[] = {"auto", "always", "never"};
+
+uint64_t value_status (const char *text)
+{
+    for (int i = TMQ_STATUS_QUEUED; i <= TMQ_STATUS_CANCELLED; i++) {
+        if (strcmp (text, tmq_status_text ((tmq_status_t) i)) == 0)
+            return (uint64_t) i;
+    }
+    return TMQ_STATUS_NONE;
+}
+
+static bool parse_word (uint64_t *number, const char *const *words, size_t count, const char *text)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp (words[i], text) == 0) {
+            *number = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_number (uint64_t *number, const option_spec_t *spec, const char *text, char *why,
+                          size_t why_size)
+{
+    char *end;
+    errno = 0;
+    *number = strtoull (text, &end, 10);
+    if (isdigit ((unsigned char) *text) && !*end && !errno && *number >= spec->min &&
+        *number <= spec->max)
+        return true;
+    if (spec->max == UINT64_MAX)
+        snprintf (why, why_size, "must be a whole number of at least %" PRIu64, spec->min);
+    else
+        snprintf (why, why_size, "must be a whole number from %" PRIu64 " to %" PRIu64, spec->min,
+                  spec->max);
+    return false;
+}
+
+static bool parse_duration (uint64_t *number, const option_spec_t *spec, const char *text,
+                            char *why, size_t why_size)
+{
+    char least[UNITS_TEXT_SIZE];
+    char most[UNITS_TEXT_SIZE];
+    int64_t ms;
+    if (!duration_parse (&ms, text, NULL)) {
+        snprintf (why, why_size, "must be a duration with its unit: 500ms, 30s, 5m, 2h, 1d");
+        return false;
+    }
+    *number = (uint64_t) ms;
+    if (*number >= spec->min && *number <= spec->max)
+        return true;
+    snprintf (why, why_size, "must be from %s to %s", duration_format (least, (int64_t) spec->min),
+              duration_format (most, (int64_t) spec->max));
+    return false;
+}
+
+bool value_time (uint64_t *ms, const char *text)
+{
+    int64_t value;
+    const int64_t now = (int64_t) wall_ms ();
+    if (!time_parse (&value, text, NULL)) {
+        if (!duration_parse (&value, text, NULL) || value > now)
+            return false;
+        value = now - value;
+    }
+    *ms = (uint64_t) value;
+    return true;
+}
+
+static bool parse_label (const char *text)
+{
+    char key[TMQ_NAME_LENGTH_MAX + 1];
+    const char *equals = strchr (text, '=');
+    if (!equals || equals - text > TMQ_NAME_LENGTH_MAX)
+        return false;
+    memcpy (key, text, (size_t) (equals - text));
+    key[equals - text] = '\0';
+    return name_is_valid (key) && strlen (equals + 1) <= TMQ_LABEL_BYTES_MAX;
+}
+
+static bool parse_request (const char *text)
+{
+    return strlen (text) == 32 && strspn (text, "0123456789abcdefABCDEF") == 32;
+}
+
+bool value_parse (uint64_t *number, const option_spec_t *spec, const char *text, char *why,
+                  size_t why_size)
+{
+    switch (spec->kind) {
+    case KIND_FLAG: return true;
+    case KIND_TEXT:
+        if (!spec->max || strlen (text) <= spec->max)
+            return true;
+        snprintf (why, why_size, "must have at most %" PRIu64 " bytes", spec->max);
+        return false;
+    case KIND_NAME:
+        snprintf (why, why_size, "must be 1 to %d of A-Z a-z 0-9 . _ -", TMQ_NAME_LENGTH_MAX);
+        return name_is_valid (text);
+    case KIND_LABEL:
+        snprintf (why, why_size, "must be NAME=VALUE, the name of A-Z a-z 0-9 . _ -");
+        return parse_label (text);
+    case KIND_NUMBER: return parse_number (number, spec, text, why, why_size);
+    case KIND_DURATION: return parse_duration (number, spec, text, why, why_size);
+    case KIND_TIME:
+        snprintf (why, why_size,
+                  "must be a time, such as 2026-11-21T21:05:00Z, or how long ago, such as 90m");
+        return value_time (number, text);
+    case KIND_STATUS:
+        snprintf (why, why_size,
+                  "must be queued, working, input_required, completed, failed or cancelled");
+        *number = value_status (text);
+        return *number != TMQ_STATUS_NONE;
+    case KIND_FORMAT:
+        snprintf (why, why_size, "must be table, wide, json, jsonl or id");
+        return parse_word (number, formats, sizeof formats / sizeof *formats, text);
+    case KIND_COLOR:
+        snprintf (why, why_size, "must be auto, always or never");
+        return parse_word (number, colors, sizeof colors / sizeof *colors, text);
+    case KIND_REQUEST:
+        snprintf (why, why_size, "must be 32 hexadecimal digits");
+        return parse_request (text);
+    }
+    return false;
+}

@@ -1,0 +1,18 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Finding the broker and connecting to it. */
+#ifndef TASKCTL_CONNECT_H
+#define TASKCTL_CONNECT_H
+
+#include "line/app.h"
+
+/* Finds the broker and connects. 0 or an exit code. */
+int app_connect (app_t *app);
+/* The same, but waits until --timeout for a broker that does not exist yet. */
+int app_connect_patiently (app_t *app);
+/* Goes away politely. */
+void app_disconnect (app_t *app);
+
+#endif

@@ -1,0 +1,58 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "link/ids.h"
+
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/memory.h"
+#include "screen/output.h"
+
+static bool looks_like_id (const char *text)
+{
+    tmq_id_t id;
+    size_t digits = 0;
+    if (tmq_id_parse (&id, text) == TMQ_OK)
+        return true;
+    if (strspn (text, "0123456789abcdefABCDEF-") != strlen (text))
+        return false;
+    for (; *text; text++)
+        digits += *text != '-';
+    return digits >= TMQ_SUFFIX_LENGTH_MIN && digits <= 32;
+}
+
+bool app_operands_are_ids (app_t *app, int *code)
+{
+    for (size_t i = 0; i < app->args.operands_count; i++) {
+        if (!looks_like_id (app->args.operands[i])) {
+            *code = usage_error (app, "a full id, or its ending of at least 6 characters",
+                                 "'%s' is not an id", app->args.operands[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+int app_resolve (app_t *app, tmq_id_t *out, const char *text)
+{
+    tmq_error_t error = {0};
+    if (tmq_id_parse (out, text) == TMQ_OK)
+        return 0;
+    const int code = tmq_resolve (out, app->client, text, app->timeout_ms, &error);
+    return code == TMQ_OK ? 0 : library_error (app, &error, text);
+}
+
+void app_resolve_operands (app_t *app, tmq_id_t **out, size_t *count, tally_t *tally)
+{
+    *out = must_alloc (app->args.operands_count * sizeof **out);
+    *count = 0;
+    for (size_t i = 0; i < app->args.operands_count; i++) {
+        const int code = app_resolve (app, &(*out)[*count], app->args.operands[i]);
+        if (code)
+            tally_add (tally, code);
+        else
+            (*count)++;
+    }
+}

@@ -1,0 +1,15 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What comes in beside the broker's answers: files and standard input. */
+#ifndef TASKCTL_INPUT_H
+#define TASKCTL_INPUT_H
+
+#include "line/app.h"
+
+/* A file's or stream's bytes ("-": stdin). 0, or an exit code after saying why. At most limit
+ * bytes; more is an error. *data is freed by free () and ends with a NUL that does not count. */
+int read_all (const app_t *app, char **data, size_t *bytes, const char *path, size_t limit);
+
+#endif

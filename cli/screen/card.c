@@ -1,0 +1,215 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The card of one task: everything about it, one fact a line. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "screen/output.h"
+#include "screen/show.h"
+#include "screen/table.h"
+#include "units.h"
+
+enum { BODY_BYTES_SHOWN = 2048, BODY_LINES_SHOWN = 20 };
+
+static void put_name (const app_t *app, const char *name)
+{
+    printf ("  %s%-12s%s  ", paint_dim (app), name, paint_end (app));
+}
+
+static void put_fact (const app_t *app, const char *name, const char *text)
+{
+    if (!text || !*text)
+        return;
+    put_name (app, name);
+    print_text (app, stdout, text);
+    fputc ('\n', stdout);
+}
+
+static void put_time (const app_t *app, const char *name, uint64_t ms)
+{
+    char text[TIME_TEXT_SIZE];
+    char relative[UNITS_TEXT_SIZE];
+    if (!ms || !time_format (text, (int64_t) ms))
+        return;
+    put_name (app, name);
+    printf ("%s  (%s)\n", text,
+            time_format_relative (relative, (int64_t) ms, (int64_t) wall_ms ()));
+}
+
+/* Bodies. */
+
+static bool is_text (const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char byte = (unsigned char) bytes[i];
+        if (byte < 0x20 && byte != '\n' && byte != '\t' && byte != '\r')
+            return false;
+    }
+    return true;
+}
+
+/* The beginning of a body, indented; what is left out is said. */
+static void put_beginning (const app_t *app, const char *bytes, size_t length, const char *command)
+{
+    char line[BODY_BYTES_SHOWN + 1];
+    size_t at = 0;
+    for (int lines = 0; at < length && lines < BODY_LINES_SHOWN && at < BODY_BYTES_SHOWN; lines++) {
+        const char *end = memchr (bytes + at, '\n', length - at);
+        size_t size = end ? (size_t) (end - bytes) - at : length - at;
+        const size_t whole = size;
+        if (at + size > BODY_BYTES_SHOWN)
+            size = BODY_BYTES_SHOWN - at;
+        memcpy (line, bytes + at, size);
+        line[size] = '\0';
+        fputs ("    ", stdout);
+        print_text (app, stdout, line);
+        fputc ('\n', stdout);
+        at += size < whole ? size : size + (end ? 1 : 0);
+    }
+    if (at < length)
+        printf ("    %s... %zu more bytes: taskctl %s%s\n", paint_dim (app), length - at, command,
+                paint_end (app));
+}
+
+static void put_size (const app_t *app, const char *name, uint64_t bytes, const char *type)
+{
+    char size[UNITS_TEXT_SIZE];
+    put_name (app, name);
+    fputs (bytes ? size_format (size, bytes) : "empty", stdout);
+    if (*type) {
+        fputs ("  ", stdout);
+        print_text (app, stdout, type);
+    }
+    fputc ('\n', stdout);
+}
+
+static void put_task_body (const app_t *app, const char *name, const tmq_task_t *task,
+                           const char *type, const char *verb)
+{
+    char id[37];
+    char command[64];
+    tmq_id_format (&task->id, id);
+    snprintf (command, sizeof command, "%s %s", verb, id);
+    put_size (app, name, task->body_bytes, type);
+    if (task->body_bytes == 0)
+        return;
+    if (is_text (task->body, task->body_bytes))
+        put_beginning (app, task->body, task->body_bytes, command);
+    else
+        printf ("    %sbinary: taskctl %s%s\n", paint_dim (app), command, paint_end (app));
+}
+
+/* Facts. */
+
+static void put_head (const app_t *app, const tmq_task_t *task)
+{
+    char id[37];
+    tmq_id_format (&task->id, id);
+    printf ("%s%s%s  %s%s%s%s\n", paint_bold (app), id, paint_end (app),
+            paint_status (app, task->status), tmq_status_text (task->status), paint_end (app),
+            task->dead ? " (dead: no attempts are left)" : "");
+}
+
+static void put_origin (const app_t *app, const tmq_task_t *task)
+{
+    char text[64];
+    put_fact (app, "queue", task->queue);
+    put_fact (app, "session", task->session);
+    put_fact (app, "namespace", task->ns);
+    put_fact (app, "owner", task->owner);
+    put_fact (app, "method", task->method);
+    snprintf (text, sizeof text, "%d", task->priority);
+    put_fact (app, "priority", text);
+    for (size_t i = 0; i < task->labels_count; i++) {
+        put_name (app, i == 0 ? "labels" : "");
+        print_text (app, stdout, task->labels[i].key);
+        fputc ('=', stdout);
+        print_text (app, stdout, task->labels[i].value);
+        fputc ('\n', stdout);
+    }
+    put_fact (app, "meta", task->meta);
+}
+
+static const char *phase_text (tmq_phase_t phase)
+{
+    switch (phase) {
+#define X(number, NAME, text)                                                                      \
+    case TMQ_PHASE_##NAME: return text;
+        TMQ_PHASE_MAP (X)
+#undef X
+    default: return "";
+    }
+}
+
+static void put_progress (const app_t *app, const tmq_task_t *task)
+{
+    char text[TMQ_MESSAGE_BYTES_MAX + 128];
+    if (task->progress_done || task->progress_total || *task->progress_message)
+        put_fact (app, "progress",
+                  progress_text (text, sizeof text, task->progress_done, task->progress_total,
+                                 task->progress_unit, task->progress_message));
+}
+
+static void put_course (const app_t *app, const tmq_task_t *task)
+{
+    char text[64];
+    char span[32];
+    char ttl[UNITS_TEXT_SIZE];
+    put_fact (app, "phase", phase_text (task->phase));
+    put_time (app, "created", task->created_at);
+    put_time (app, "started", task->started_at);
+    put_time (app, "finished", task->finished_at);
+    put_fact (app, "took", task_took (span, task));
+    put_time (app, "expires", task->expires_at);
+    if (!task->expires_at)
+        put_fact (app, "expires", "never");
+    if (task->ttl_ms)
+        put_fact (app, "ttl", duration_format (ttl, (int64_t) task->ttl_ms));
+    snprintf (text, sizeof text, "%" PRIu32 " of %" PRIu32, task->attempt, task->max_attempts);
+    put_fact (app, "attempt", text);
+    put_fact (app, "worker", task->worker);
+    put_fact (app, "message", task->status_message);
+    put_progress (app, task);
+}
+
+static void put_outcome (const app_t *app, const tmq_task_t *task)
+{
+    if (task->outcome == TMQ_OUTCOME_TOOL_ERROR || task->outcome == TMQ_OUTCOME_PROTOCOL_ERROR) {
+        put_name (app, "error");
+        printf ("%s%" PRId32 "%s  ", paint_status (app, TMQ_STATUS_FAILED), task->error_code,
+                paint_end (app));
+        print_text (app, stdout, task->error_message);
+        fputc ('\n', stdout);
+        put_fact (app, "error data", task->error_data);
+    }
+    if (task->outcome == TMQ_OUTCOME_RESULT || task->outcome == TMQ_OUTCOME_TOOL_ERROR)
+        put_task_body (app, "result", task, task->result_type, "result");
+}
+
+static void put_payload (const app_t *app, const tmq_task_t *task, const tmq_task_t *payload)
+{
+    if (payload)
+        put_task_body (app, "payload", payload, payload->content_type, "payload");
+    else
+        put_size (app, "payload", task->payload_bytes, task->content_type);
+}
+
+void show_card (const app_t *app, const tmq_task_t *task, const tmq_task_t *payload,
+                tmq_event_t *const *events, size_t events_count)
+{
+    put_head (app, task);
+    put_origin (app, task);
+    put_course (app, task);
+    put_payload (app, task, payload);
+    put_outcome (app, task);
+    if (events_count == 0)
+        return;
+    printf ("  %sevents%s\n", paint_dim (app), paint_end (app));
+    for (size_t i = 0; i < events_count; i++) {
+        fputs ("    ", stdout);
+        show_event (app, events[i], false);
+    }
+}

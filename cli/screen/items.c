@@ -1,0 +1,190 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "screen/items.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "json.h"
+
+bool app_wants_json (const app_t *app)
+{
+    return app->format == FORMAT_JSON || app->format == FORMAT_JSONL;
+}
+
+void items_begin (items_t *self, const app_t *app, bool alone)
+{
+    *self = (items_t){.app = app, .alone = alone && app->format == FORMAT_JSON};
+    if (app->format == FORMAT_JSON && !self->alone)
+        fputs ("{\"items\":[", stdout);
+}
+
+json_writer_t *items_open (items_t *self)
+{
+    bytes_clear (&self->bytes);
+    self->writer = (json_writer_t){&self->bytes, false};
+    return &self->writer;
+}
+
+void items_close (items_t *self)
+{
+    const bool in_list = self->app->format == FORMAT_JSON && !self->alone;
+    if (self->bytes.failed)
+        must_grow (NULL, SIZE_MAX, 2); /* ends the program: memory ran out */
+    if (in_list)
+        fputs (self->count ? ",\n" : "\n", stdout);
+    fwrite (self->bytes.data, 1, self->bytes.length, stdout);
+    if (!in_list)
+        fputc ('\n', stdout);
+    if (self->app->format == FORMAT_JSONL)
+        fflush (stdout);
+    self->count++;
+}
+
+void items_end (items_t *self, const char *next)
+{
+    if (self->app->format == FORMAT_JSON && !self->alone) {
+        json_writer_t *writer = items_open (self);
+        json_write_text (writer, next);
+        fputs (self->count ? "\n],\"next\":" : "],\"next\":", stdout);
+        fwrite (self->bytes.data, 1, self->bytes.length, stdout);
+        fputs ("}\n", stdout);
+    }
+    bytes_free (&self->bytes);
+}
+
+/* Views. */
+
+static label_view_t *view_labels (const tmq_label_t *labels, size_t count)
+{
+    label_view_t *out = must_alloc (count * sizeof *out);
+    for (size_t i = 0; i < count; i++)
+        out[i] = (label_view_t){labels[i].key, labels[i].value};
+    return out;
+}
+
+static progress_view_t view_progress (uint64_t done, uint64_t total, const char *unit,
+                                      const char *message)
+{
+    const bool given = done || total || (unit && *unit) || (message && *message);
+    return (progress_view_t){given, done, total, unit, message};
+}
+
+void shown_task_init (shown_task_t *out, const tmq_task_t *task)
+{
+    out->labels = view_labels (task->labels, task->labels_count);
+    out->view = (task_view_t){
+        .id = task->id,
+        .ns = task->ns,
+        .queue = task->queue,
+        .session = task->session,
+        .owner = task->owner,
+        .status = task->status,
+        .phase = task->phase,
+        .status_message = task->status_message,
+        .priority = task->priority,
+        .method = task->method,
+        .content_type = task->content_type,
+        .created_at = (int64_t) task->created_at,
+        .updated_at = (int64_t) task->updated_at,
+        .started_at = (int64_t) task->started_at,
+        .finished_at = (int64_t) task->finished_at,
+        .expires_at = (int64_t) task->expires_at,
+        .ttl_ms = (int64_t) task->ttl_ms,
+        .poll_interval_ms = task->poll_interval_ms,
+        .attempt = task->attempt,
+        .max_attempts = task->max_attempts,
+        .worker = task->worker,
+        .progress = view_progress (task->progress_done, task->progress_total, task->progress_unit,
+                                   task->progress_message),
+        .labels = out->labels,
+        .labels_count = task->labels_count,
+        .meta = task->meta,
+        .payload_bytes = task->payload_bytes,
+        .outcome = task->outcome,
+        .result_bytes = task->result_bytes,
+        .result = task->body_bytes == task->result_bytes ? task->body : NULL,
+        .result_type = task->result_type,
+        .error_code = task->error_code,
+        .error_message = task->error_message,
+        .error_data = task->error_data,
+        .dead = task->dead,
+        .version = task->version,
+        .seq = task->seq,
+    };
+}
+
+void shown_task_clear (shown_task_t *self)
+{
+    free (self->labels);
+}
+
+void write_task_members (json_writer_t *writer, const tmq_task_t *task)
+{
+    shown_task_t shown;
+    shown_task_init (&shown, task);
+    json_write_task_members (writer, &shown.view, NULL);
+    shown_task_clear (&shown);
+}
+
+void items_add_task (items_t *self, const tmq_task_t *task)
+{
+    json_writer_t *writer = items_open (self);
+    json_write_object_begin (writer);
+    write_task_members (writer, task);
+    json_write_object_end (writer);
+    items_close (self);
+}
+
+/* Events. */
+
+static void write_numbered (json_writer_t *writer, const tmq_event_t *event)
+{
+    label_view_t *labels = view_labels (event->labels, event->labels_count);
+    event_view_t view = {
+        .kind = event->item == TMQ_ITEM_NOTICE ? TMQ_EVENT_NONE : event->kind,
+        .ns = event->ns,
+        .seq = event->seq,
+        .at = (int64_t) event->at,
+        .task_id = event->task_id,
+        .queue = event->queue,
+        .session = event->session,
+        .status = event->status,
+        .previous = event->previous,
+        .attempt = event->attempt,
+        .worker = event->worker,
+        .actor = event->actor,
+        .message = event->message,
+        .labels = labels,
+        .labels_count = event->labels_count,
+    };
+    if (event->has_progress)
+        view.progress = (progress_view_t){true, event->progress_done, event->progress_total,
+                                          event->progress_unit, event->progress_message};
+    json_write_event (writer, &view);
+    free (labels);
+}
+
+void write_event (json_writer_t *writer, const tmq_event_t *event)
+{
+    if (event->item == TMQ_ITEM_GAP) {
+        json_write_gap (writer, event->gap_from, event->gap_to);
+    } else if (event->item == TMQ_ITEM_SNAPSHOT) {
+        shown_task_t shown;
+        shown_task_init (&shown, event->task);
+        json_write_snapshot (writer, &shown.view);
+        shown_task_clear (&shown);
+    } else {
+        write_numbered (writer, event);
+    }
+}
+
+void items_add_event (items_t *self, const tmq_event_t *event)
+{
+    write_event (items_open (self), event);
+    items_close (self);
+}

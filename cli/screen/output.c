@@ -1,0 +1,158 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "screen/output.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+#include <wctype.h>
+
+#include "base/exit.h"
+#include "json.h"
+
+/* What can be done about it, where there is something general to say. */
+static const char *hint_of_code (int code)
+{
+    switch (code) {
+    case TMQ_AMBIGUOUS: return "give more of the id's characters";
+    case TMQ_CONFLICT: return "the same id or key was used with other content, or by someone else";
+    case TMQ_STORE_FULL: return "free some space where the broker keeps its data";
+    case TMQ_BAD_CURSOR: return "a cursor goes with the filters it was made with";
+    case TMQ_NO_LINK:
+    case TMQ_STOPPING:
+    case TMQ_UNREACHABLE: return "is taskmqd still running?";
+    case TMQ_TIMEOUT: return "--timeout gives the broker more time to answer";
+    case TMQ_OVERLOADED:
+    case TMQ_LIMIT: return "try again later";
+    default: return NULL;
+    }
+}
+
+/* Errors. */
+
+static void put_json_error (const char *name, const char *message, bool retriable)
+{
+    bytes_t bytes = BYTES_INIT;
+    json_writer_t writer = {&bytes, false};
+    json_write_object_begin (&writer);
+    json_write_key (&writer, "error");
+    json_write_object_begin (&writer);
+    json_write_key (&writer, "code");
+    json_write_text (&writer, name);
+    json_write_key (&writer, "message");
+    json_write_text (&writer, message);
+    json_write_key (&writer, "retriable");
+    json_write_bool (&writer, retriable);
+    json_write_object_end (&writer);
+    json_write_object_end (&writer);
+    json_write_newline (&writer);
+    fwrite (bytes.data, 1, bytes.length, stderr);
+    bytes_free (&bytes);
+}
+
+static void put_error (const app_t *app, const char *name, const char *message, bool retriable,
+                       const char *hint)
+{
+    fflush (stdout); /* what was printed before the mistake is seen before it */
+    if (app->format == FORMAT_JSON || app->format == FORMAT_JSONL) {
+        put_json_error (name, message, retriable);
+        return;
+    }
+    fputs ("taskctl: ", stderr);
+    print_text (app, stderr, message);
+    fputc ('\n', stderr);
+    if (hint && *hint) {
+        fputs ("hint: ", stderr);
+        print_text (app, stderr, hint);
+        fputc ('\n', stderr);
+    }
+}
+
+int usage_error (const app_t *app, const char *hint, const char *format, ...)
+{
+    char message[1024];
+    va_list list;
+    va_start (list, format);
+    vsnprintf (message, sizeof message, format, list);
+    va_end (list);
+    put_error (app, "USAGE", message, false, hint);
+    return EXIT_USAGE;
+}
+
+int code_error (const app_t *app, int code, const char *hint, const char *format, ...)
+{
+    char message[2048];
+    va_list list;
+    va_start (list, format);
+    vsnprintf (message, sizeof message, format, list);
+    va_end (list);
+    put_error (app, tmq_code_name (code), message, tmq_code_retriable (code), hint);
+    return exit_of_code (code);
+}
+
+int task_error (const app_t *app, const char *name, const char *format, ...)
+{
+    char message[2048];
+    va_list list;
+    va_start (list, format);
+    vsnprintf (message, sizeof message, format, list);
+    va_end (list);
+    put_error (app, name, message, false, NULL);
+    return EXIT_TASK;
+}
+
+int library_error (const app_t *app, const tmq_error_t *error, const char *what)
+{
+    const char *text = error->text[0] ? error->text : tmq_code_text (error->code);
+    return code_error (app, error->code, hint_of_code (error->code), "%s%s%s", what ? what : "",
+                       what ? ": " : "", text);
+}
+
+void note (const app_t *app, const char *format, ...)
+{
+    va_list list;
+    if (app->quiet)
+        return;
+    fflush (stdout);
+    va_start (list, format);
+    vfprintf (stderr, format, list);
+    va_end (list);
+    fputc ('\n', stderr);
+}
+
+void detail (const app_t *app, const char *format, ...)
+{
+    va_list list;
+    if (!app->verbose)
+        return;
+    va_start (list, format);
+    fputs ("taskctl: ", stderr);
+    vfprintf (stderr, format, list);
+    va_end (list);
+    fputc ('\n', stderr);
+}
+
+/* Text. */
+
+void print_text (const app_t *app, FILE *stream, const char *text)
+{
+    const char *end = text + strlen (text);
+    mbstate_t state = {0};
+    while (text < end) {
+        wchar_t wide;
+        const size_t length = mbrtowc (&wide, text, (size_t) (end - text), &state);
+        const bool known = length != 0 && length != (size_t) -1 && length != (size_t) -2;
+        const unsigned char byte = (unsigned char) *text;
+        if (known && (app->utf8 || byte < 0x80) && iswprint ((wint_t) wide)) {
+            fwrite (text, 1, length, stream);
+            text += length;
+        } else {
+            fprintf (stream, "\\x%02x", byte);
+            memset (&state, 0, sizeof state);
+            text++;
+        }
+    }
+}

@@ -1,0 +1,33 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Messages on stderr, and text from tasks made safe for a terminal. stdout carries data, stderr
+ * everything else. */
+#ifndef TASKCTL_OUTPUT_H
+#define TASKCTL_OUTPUT_H
+
+#include <stdio.h>
+
+#include "line/app.h"
+
+/* "taskctl: TEXT" and "hint: HINT" (NULL: none) on stderr, or the error as JSON with -o json.
+ * Returns EXIT_USAGE. */
+int usage_error (const app_t *app, const char *hint, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+/* The same for an error with a code of taskmq_types.h. Returns its exit code. */
+int code_error (const app_t *app, int code, const char *hint, const char *format, ...)
+    __attribute__ ((format (printf, 4, 5)));
+/* The task itself ended badly; name is the error's code in JSON. Returns EXIT_TASK. */
+int task_error (const app_t *app, const char *name, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+/* What the library said about `what` (an id, a queue; NULL: nothing in particular). */
+int library_error (const app_t *app, const tmq_error_t *error, const char *what);
+/* A line on stderr that -q silences; says nothing about success or failure. */
+void note (const app_t *app, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+/* A line on stderr that only -v shows. */
+void detail (const app_t *app, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+/* Text from a task, with control bytes and what the locale cannot show as \xNN. */
+void print_text (const app_t *app, FILE *stream, const char *text);
+
+#endif

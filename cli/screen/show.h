@@ -1,0 +1,38 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Tasks and events on stdout as people like to read them: as tables, as a card of one task, as
+ * lines of a live view. */
+#ifndef TASKCTL_SHOW_H
+#define TASKCTL_SHOW_H
+
+#include "line/app.h"
+
+/* "2.1s", "450ms", "3m 12s" */
+const char *span_format (char out[32], uint64_t ms);
+/* How long a task ran or has been running; "" if it did not start. */
+const char *task_took (char out[32], const tmq_task_t *task);
+/* What there is to say about a task in one line: its error, message or progress. "" if nothing. */
+const char *task_remark (char *out, size_t size, const tmq_task_t *task);
+
+/* "3/10 pages rendering" */
+const char *progress_text (char *out, size_t size, uint64_t done, uint64_t total, const char *unit,
+                           const char *message);
+
+/* A page of tasks as a table. */
+void show_tasks (const app_t *app, tmq_task_t *const *tasks, size_t count, bool headings);
+/* All about one task. The task's body is its result, payload's body the payload (NULL: not shown);
+ * events may be NULL. */
+void show_card (const app_t *app, const tmq_task_t *task, const tmq_task_t *payload,
+                tmq_event_t *const *events, size_t events_count);
+/* One line of a live view, with the task's id and queue or without. */
+void show_event (const app_t *app, const tmq_event_t *event, bool with_task);
+/* One line about a task that has ended. */
+void show_ending (const app_t *app, const tmq_task_t *task);
+/* What went wrong with a failed or cancelled task, on stderr. Returns EXIT_TASK. */
+int show_failure (const app_t *app, const tmq_task_t *task);
+/* The bytes as they are. */
+void put_body (const tmq_task_t *task);
+
+#endif

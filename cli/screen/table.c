@@ -1,0 +1,128 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "screen/table.h"
+
+#include <libsmartcols.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum { COLUMNS_MAX = 32 };
+
+struct table {
+    const app_t *app;
+    struct libscols_table *scols;
+    struct libscols_line *line;
+    struct libscols_column *columns[COLUMNS_MAX]; /* NULL: not shown */
+};
+
+/* Colours. */
+
+const char *paint_status (const app_t *app, tmq_status_t status)
+{
+    if (!app->color)
+        return "";
+    switch (status) {
+    case TMQ_STATUS_WORKING: return "\033[36m";
+    case TMQ_STATUS_INPUT_REQUIRED: return "\033[35m";
+    case TMQ_STATUS_COMPLETED: return "\033[32m";
+    case TMQ_STATUS_FAILED: return "\033[31m";
+    case TMQ_STATUS_CANCELLED: return "\033[33m";
+    default: return "";
+    }
+}
+
+const char *paint_bold (const app_t *app)
+{
+    return app->color ? "\033[1m" : "";
+}
+
+const char *paint_dim (const app_t *app)
+{
+    return app->color ? "\033[2m" : "";
+}
+
+const char *paint_end (const app_t *app)
+{
+    return app->color ? "\033[0m" : "";
+}
+
+/* Tables. */
+
+size_t terminal_columns (void)
+{
+    struct winsize size;
+    const char *environment = getenv ("COLUMNS");
+    if (!isatty (STDOUT_FILENO))
+        return 0;
+    if (environment && atoi (environment) > 0)
+        return (size_t) atoi (environment);
+    if (ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return 80;
+}
+
+static void *or_die (void *memory)
+{
+    return memory ? memory : must_grow (NULL, SIZE_MAX, 2);
+}
+
+table_t *table_new (const app_t *app, const column_t *columns, size_t count, bool headings)
+{
+    table_t *self = must_alloc (sizeof *self);
+    self->app = app;
+    self->scols = or_die (scols_new_table ());
+    scols_table_enable_colors (self->scols, app->color);
+    scols_table_enable_noheadings (self->scols, !headings);
+    scols_table_set_column_separator (self->scols, "  ");
+    for (size_t i = 0; i < count; i++) {
+        const int flags = columns[i].flags;
+        if ((flags & COLUMN_WIDE) && app->format != FORMAT_WIDE)
+            continue;
+        const int known = (flags & COLUMN_RIGHT ? SCOLS_FL_RIGHT : 0) |
+                          (flags & COLUMN_TRUNCATE ? SCOLS_FL_TRUNC : 0);
+        self->columns[i] =
+            or_die (scols_table_new_column (self->scols, columns[i].title, 0, known));
+    }
+    return self;
+}
+
+void table_row (table_t *self)
+{
+    self->line = or_die (scols_table_new_line (self->scols, NULL));
+}
+
+void table_set (table_t *self, size_t column, const char *format, ...)
+{
+    va_list list;
+    char *text = NULL;
+    if (!self->columns[column])
+        return;
+    va_start (list, format);
+    if (vasprintf (&text, format, list) < 0)
+        or_die (NULL);
+    va_end (list);
+    scols_line_set_column_data (self->line, self->columns[column], *text ? text : "-");
+    free (text);
+}
+
+void table_paint (table_t *self, size_t column, tmq_status_t status)
+{
+    const char *sequence = paint_status (self->app, status);
+    if (self->columns[column] && *sequence)
+        scols_cell_set_color (scols_line_get_column_cell (self->line, self->columns[column]),
+                              sequence);
+}
+
+void table_end (table_t *self)
+{
+    scols_print_table (self->scols);
+    scols_unref_table (self->scols);
+    free (self);
+}

@@ -1,0 +1,174 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* taskctl ping and stats. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/exit.h"
+#include "link/connect.h"
+#include "screen/items.h"
+#include "screen/output.h"
+#include "screen/show.h"
+#include "screen/table.h"
+#include "verbs/verbs.h"
+
+static uint64_t mono_us (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+static void write_text (json_writer_t *writer, const char *key, const char *text)
+{
+    json_write_key (writer, key);
+    json_write_text (writer, text);
+}
+
+static void write_uint (json_writer_t *writer, const char *key, uint64_t value)
+{
+    json_write_key (writer, key);
+    json_write_uint (writer, value);
+}
+
+/* ping. */
+
+static void put_ping (const app_t *app, const tmq_broker_info_t *info, uint64_t us)
+{
+    items_t items;
+    if (!app_wants_json (app)) {
+        printf ("%s at %s answers in %" PRIu64 ".%03" PRIu64 " ms\n", info->broker, info->endpoint,
+                us / 1000, us % 1000);
+        return;
+    }
+    items_begin (&items, app, true);
+    json_writer_t *writer = items_open (&items);
+    json_write_object_begin (writer);
+    write_text (writer, "broker", info->broker);
+    write_text (writer, "endpoint", info->endpoint);
+    write_text (writer, "namespace", app->ns);
+    write_text (writer, "identity", info->identity);
+    write_uint (writer, "generation", info->generation);
+    write_uint (writer, "epoch", info->epoch);
+    write_uint (writer, "seq", info->seq);
+    write_uint (writer, "round_trip_us", us);
+    json_write_object_end (writer);
+    items_close (&items);
+    items_end (&items, NULL);
+}
+
+int run_ping (app_t *app)
+{
+    tmq_error_t error = {0};
+    tmq_broker_info_t info;
+    const int code = app_connect (app);
+    if (code)
+        return code;
+    const uint64_t began_us = mono_us ();
+    error.code = tmq_ping (app->client, app->timeout_ms, &error);
+    const uint64_t us = mono_us () - began_us;
+    if (error.code == TMQ_OK)
+        error.code = tmq_client_info (&info, app->client);
+    if (error.code != TMQ_OK)
+        return library_error (app, &error, NULL);
+    put_ping (app, &info, us);
+    return EXIT_OK;
+}
+
+/* stats. */
+
+static void write_stats (items_t *items, const tmq_stats_t *stats)
+{
+    json_writer_t *writer = items_open (items);
+    json_write_object_begin (writer);
+    json_write_key (writer, "counters");
+    json_write_object_begin (writer);
+    for (size_t i = 0; i < stats->counters_count; i++)
+        write_uint (writer, stats->counters[i].name, stats->counters[i].value);
+    json_write_object_end (writer);
+    json_write_key (writer, "queues");
+    json_write_array_begin (writer);
+    for (size_t i = 0; i < stats->queues_count; i++) {
+        const tmq_queue_depth_t *queue = &stats->queues[i];
+        json_write_object_begin (writer);
+        write_text (writer, "queue", queue->queue);
+        write_uint (writer, "ready", queue->ready);
+        write_uint (writer, "scheduled", queue->scheduled);
+        write_uint (writer, "working", queue->working);
+        write_uint (writer, "input_required", queue->input_required);
+        json_write_object_end (writer);
+    }
+    json_write_array_end (writer);
+    json_write_object_end (writer);
+    items_close (items);
+}
+
+static void show_queues (const app_t *app, const tmq_stats_t *stats)
+{
+    static const column_t columns[] = {{"QUEUE", COLUMN_LEFT},
+                                       {"READY", COLUMN_RIGHT},
+                                       {"SCHEDULED", COLUMN_RIGHT},
+                                       {"WORKING", COLUMN_RIGHT},
+                                       {"INPUT REQUIRED", COLUMN_RIGHT}};
+    table_t *table = table_new (app, columns, sizeof columns / sizeof *columns, true);
+    for (size_t i = 0; i < stats->queues_count; i++) {
+        const tmq_queue_depth_t *queue = &stats->queues[i];
+        table_row (table);
+        table_set (table, 0, "%s", queue->queue);
+        table_set (table, 1, "%" PRIu64, queue->ready);
+        table_set (table, 2, "%" PRIu64, queue->scheduled);
+        table_set (table, 3, "%" PRIu64, queue->working);
+        table_set (table, 4, "%" PRIu64, queue->input_required);
+    }
+    table_end (table);
+}
+
+/* Most counters are 0 most of the time and only hide the others: -o wide shows them too. */
+static void show_counters (const app_t *app, const tmq_stats_t *stats)
+{
+    static const column_t columns[] = {{"COUNTER", COLUMN_LEFT}, {"VALUE", COLUMN_RIGHT}};
+    table_t *table = table_new (app, columns, sizeof columns / sizeof *columns, true);
+    size_t zeros = 0;
+    for (size_t i = 0; i < stats->counters_count; i++) {
+        if (stats->counters[i].value == 0 && app->format != FORMAT_WIDE) {
+            zeros++;
+            continue;
+        }
+        table_row (table);
+        table_set (table, 0, "%s", stats->counters[i].name);
+        table_set (table, 1, "%" PRIu64, stats->counters[i].value);
+    }
+    table_end (table);
+    if (zeros)
+        printf ("%s%zu others are 0; -o wide shows them%s\n", paint_dim (app), zeros,
+                paint_end (app));
+}
+
+int run_stats (app_t *app)
+{
+    tmq_error_t error = {0};
+    tmq_stats_t *stats;
+    items_t items;
+    const int code = app_connect (app);
+    if (code)
+        return code;
+    error.code = tmq_stats (&stats, app->client, app->timeout_ms, &error);
+    if (error.code != TMQ_OK)
+        return library_error (app, &error, NULL);
+    if (app_wants_json (app)) {
+        items_begin (&items, app, true);
+        write_stats (&items, stats);
+        items_end (&items, NULL);
+    } else {
+        if (stats->queues_count) {
+            show_queues (app, stats);
+            fputc ('\n', stdout);
+        }
+        show_counters (app, stats);
+    }
+    tmq_stats_free (stats);
+    return EXIT_OK;
+}

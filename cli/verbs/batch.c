@@ -1,0 +1,281 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* taskctl submit --batch: one task per line of a file.
+ *
+ * All lines are checked before the first is submitted. Then they go in slices; each task gets
+ * its id here, so that one whose outcome is unknown can be named and repeated. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/memory.h"
+#include "ids.h"
+#include "link/connect.h"
+#include "link/input.h"
+#include "screen/items.h"
+#include "screen/output.h"
+#include "verbs/receipt.h"
+#include "verbs/spec.h"
+#include "verbs/submit.h"
+
+enum {
+    SLICE_TASKS = 2048,            /* of one call; the library makes messages of them */
+    SLICE_BYTES = 8 * 1024 * 1024, /* well below the library's outbox */
+    RETRY_MS_MIN = 20              /* between repeats of what an overloaded broker refused */
+};
+
+/* A file being walked through line by line; empty lines are skipped. */
+typedef struct lines {
+    const char *at;
+    const char *end;
+    size_t number;                /* of the line that was returned last, from 1 */
+    const option_spec_t *options; /* what a line may say */
+} lines_t;
+
+typedef struct slice {
+    spec_t specs[SLICE_TASKS];
+    tmq_submit_t submits[SLICE_TASKS];
+    tmq_receipt_t receipts[SLICE_TASKS];
+    size_t numbers[SLICE_TASKS]; /* of the lines */
+    size_t count;
+} slice_t;
+
+static const char *next_line (lines_t *lines, size_t *length)
+{
+    while (lines->at < lines->end) {
+        const char *line = lines->at;
+        const char *end = memchr (line, '\n', (size_t) (lines->end - line));
+        *length = (size_t) ((end ? end : lines->end) - line);
+        lines->at = end ? end + 1 : lines->end;
+        lines->number++;
+        if (strspn (line, " \t\r") < *length)
+            return line;
+    }
+    return NULL;
+}
+
+/* Names every broken line, up to a few, and submits nothing then. */
+static int check_all (const app_t *app, lines_t lines, size_t *count)
+{
+    enum { SHOWN_MAX = 10 };
+    size_t length;
+    size_t broken = 0;
+    char why[256];
+    for (const char *line; (line = next_line (&lines, &length)); (*count)++) {
+        spec_t spec;
+        spec_init (&spec, lines.options);
+        if (!spec_from_line (&spec, line, length, why, sizeof why) && ++broken <= SHOWN_MAX)
+            usage_error (app, NULL, "line %zu: %s", lines.number, why);
+        spec_clear (&spec);
+    }
+    if (broken > SHOWN_MAX)
+        note (app, "... and %zu more broken lines", broken - SHOWN_MAX);
+    if (broken)
+        note (app, "nothing was submitted");
+    return broken ? EXIT_USAGE : 0;
+}
+
+static void fill_slice (slice_t *slice, lines_t *lines)
+{
+    size_t length;
+    size_t bytes = 0;
+    char why[256];
+    slice->count = 0;
+    while (slice->count < SLICE_TASKS && bytes < SLICE_BYTES) {
+        const char *line = next_line (lines, &length);
+        if (!line)
+            break;
+        spec_t *spec = &slice->specs[slice->count];
+        spec_init (spec, lines->options);
+        spec_from_line (spec, line, length, why, sizeof why);
+        if (id_is_zero (&spec->submit.id))
+            tmq_id_make (&spec->submit.id);
+        slice->submits[slice->count] = spec->submit;
+        slice->numbers[slice->count++] = lines->number;
+        bytes += spec->submit.payload_bytes + length;
+    }
+}
+
+static void clear_slice (slice_t *slice)
+{
+    for (size_t i = 0; i < slice->count; i++)
+        spec_clear (&slice->specs[i]);
+    slice->count = 0;
+}
+
+/* Submits again what the broker had no room for, while the time of one request lasts. Repeating is
+ * safe: the ids are the same. */
+static void submit_again (const app_t *app, slice_t *slice, uint64_t deadline_ms)
+{
+    tmq_submit_t *again = must_alloc (slice->count * sizeof *again);
+    tmq_receipt_t *receipts = must_alloc (slice->count * sizeof *receipts);
+    size_t *places = must_alloc (slice->count * sizeof *places);
+    for (uint64_t pause_ms = RETRY_MS_MIN;; pause_ms *= 2) {
+        size_t count = 0;
+        for (size_t i = 0; i < slice->count; i++) {
+            if (slice->receipts[i].code == TMQ_OVERLOADED) {
+                again[count] = slice->submits[i];
+                places[count++] = i;
+            }
+        }
+        const uint64_t now_ms = mono_ms ();
+        if (count == 0 || now_ms + pause_ms >= deadline_ms)
+            break;
+        detail (app, "the broker is overloaded: %zu tasks again in %d ms", count, (int) pause_ms);
+        nanosleep (
+            &(struct timespec){(time_t) (pause_ms / 1000), (long) (pause_ms % 1000) * 1000000},
+            NULL);
+        tmq_submit_batch (receipts, app->client, again, count,
+                          (uint32_t) (deadline_ms - now_ms - pause_ms), NULL);
+        for (size_t i = 0; i < count; i++)
+            slice->receipts[places[i]] = receipts[i];
+    }
+    free (again);
+    free (receipts);
+    free (places);
+}
+
+static void print_line (items_t *items, const tmq_receipt_t *receipt, const char *queue)
+{
+    char id[37] = "";
+    if (app_wants_json (items->app)) {
+        write_receipt (items_open (items), receipt, queue);
+        items_close (items);
+        return;
+    }
+    if (receipt->code == TMQ_OK)
+        tmq_id_format (&receipt->id, id);
+    puts (id);
+}
+
+static void tell_failure (const app_t *app, const slice_t *slice, size_t i)
+{
+    char id[37];
+    const tmq_receipt_t *receipt = &slice->receipts[i];
+    const char *text = *receipt->text ? receipt->text : tmq_code_text (receipt->code);
+    tmq_id_format (&slice->submits[i].id, id);
+    if (receipt->code == TMQ_UNKNOWN)
+        code_error (app, TMQ_UNKNOWN, NULL,
+                    "line %zu: no answer in time: task %s may have been submitted; repeat it with "
+                    "\"id\":\"%s\"",
+                    slice->numbers[i], id, id);
+    else
+        code_error (app, receipt->code, NULL, "line %zu: %s", slice->numbers[i], text);
+}
+
+/* What came of the whole: unknown outweighs refused. */
+typedef struct batch_sum {
+    size_t accepted;
+    size_t refused;
+    size_t unknown;
+    size_t existing;
+    bool cut_off; /* the broker does not answer any more */
+} batch_sum_t;
+
+static void print_slice (items_t *items, const slice_t *slice, batch_sum_t *sum)
+{
+    for (size_t i = 0; i < slice->count; i++) {
+        const tmq_receipt_t *receipt = &slice->receipts[i];
+        const int exit_code = exit_of_code (receipt->code);
+        sum->accepted += exit_code == EXIT_OK;
+        sum->unknown += exit_code == EXIT_UNKNOWN;
+        sum->refused += exit_code != EXIT_OK && exit_code != EXIT_UNKNOWN;
+        sum->existing += receipt->code == TMQ_OK && receipt->existing;
+        sum->cut_off = exit_code == EXIT_UNREACHABLE || exit_code == EXIT_UNKNOWN;
+        print_line (items, receipt, slice->submits[i].queue);
+        if (exit_code != EXIT_OK)
+            tell_failure (items->app, slice, i);
+    }
+    fflush (stdout);
+}
+
+/* The lines behind the point where the broker was lost: an empty line of output each. */
+static size_t skip_rest (items_t *items, lines_t *lines)
+{
+    const tmq_receipt_t skipped = {.code = TMQ_UNREACHABLE};
+    size_t length;
+    size_t count = 0;
+    const size_t from = lines->number + 1;
+    for (; next_line (lines, &length); count++)
+        print_line (items, &skipped, NULL);
+    if (count)
+        code_error (items->app, TMQ_UNREACHABLE, NULL,
+                    "the broker does not answer: lines %zu to %zu were not submitted", from,
+                    lines->number);
+    return count;
+}
+
+static int batch_exit (const app_t *app, const batch_sum_t *sum)
+{
+    if (sum->existing)
+        note (app, "%zu existed already", sum->existing);
+    if (sum->unknown)
+        return EXIT_UNKNOWN;
+    if (sum->refused && sum->cut_off && !sum->accepted)
+        return EXIT_UNREACHABLE;
+    return sum->refused ? EXIT_SOME : EXIT_OK;
+}
+
+static int submit_all (app_t *app, lines_t lines)
+{
+    slice_t *slice = must_alloc (sizeof *slice);
+    batch_sum_t sum = {0};
+    items_t items;
+    items_begin (&items, app, false);
+    for (fill_slice (slice, &lines); slice->count > 0; fill_slice (slice, &lines)) {
+        const uint64_t deadline_ms = mono_ms () + app->timeout_ms;
+        tmq_submit_batch (slice->receipts, app->client, slice->submits, slice->count,
+                          app->timeout_ms, NULL);
+        submit_again (app, slice, deadline_ms);
+        print_slice (&items, slice, &sum);
+        clear_slice (slice);
+        if (sum.cut_off)
+            sum.refused += skip_rest (&items, &lines);
+    }
+    items_end (&items, NULL);
+    free (slice);
+    return batch_exit (app, &sum);
+}
+
+/* What is said for the whole batch cannot be meant for each of its tasks. */
+static int check_options (const app_t *app)
+{
+    const args_t *args = &app->args;
+    if (args->operands_count > 0)
+        return usage_error (app, "each line of the file has its own queue",
+                            "--batch takes no argument '%s'", args->operands[0]);
+    for (size_t i = 0; i < args->values_count; i++) {
+        const option_spec_t *spec = args->values[i].spec;
+        if (spec->id > OPT_HELP && spec->id != OPT_BATCH && spec->id != OPT_DRY_RUN)
+            return usage_error (app, "each line of the file has its own options",
+                                "--%s does not go with --batch", spec->name);
+    }
+    if (args_has (args, OPT_REQUEST_ID))
+        return usage_error (app, "give each line its \"id\"",
+                            "--request-id does not go with --batch");
+    return 0;
+}
+
+int run_submit_batch (app_t *app)
+{
+    char *text;
+    size_t bytes;
+    size_t count = 0;
+    int code = check_options (app);
+    if (!code)
+        code = read_all (app, &text, &bytes, args_text (&app->args, OPT_BATCH), SIZE_MAX / 4);
+    if (code)
+        return code;
+    const lines_t lines = {text, text + bytes, 0, app->args.command->options};
+    code = check_all (app, lines, &count);
+    if (!code && args_has (&app->args, OPT_DRY_RUN))
+        note (app, "%zu tasks are fine; nothing was submitted", count);
+    else if (!code && !(code = app_connect (app)))
+        code = submit_all (app, lines);
+    free (text);
+    return code;
+}

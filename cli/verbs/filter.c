@@ -1,0 +1,45 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "verbs/filter.h"
+
+#include <string.h>
+
+#include "screen/output.h"
+
+static int too_many (const app_t *app, const char *option)
+{
+    return usage_error (app, NULL, "--%s is given more than %d times", option,
+                        TMQ_FILTER_VALUES_MAX);
+}
+
+int filter_from_args (task_filter_t *out, const app_t *app, bool with_times)
+{
+    const args_t *args = &app->args;
+    tmq_filter_t *filter = &out->filter;
+    memset (out, 0, sizeof *out);
+    filter->queues = out->queues;
+    filter->statuses = out->statuses;
+    filter->sessions = out->sessions;
+    if (args_count (args, OPT_QUEUE) > TMQ_FILTER_VALUES_MAX)
+        return too_many (app, "queue");
+    if (args_count (args, OPT_STATUS) > TMQ_FILTER_VALUES_MAX)
+        return too_many (app, "status");
+    if (args_count (args, OPT_SESSION) > TMQ_FILTER_VALUES_MAX)
+        return too_many (app, "session");
+    for (size_t i = 0; i < args->values_count; i++) {
+        const option_value_t *value = &args->values[i];
+        if (value->spec->id == OPT_QUEUE)
+            out->queues[filter->queues_count++] = value->text;
+        else if (value->spec->id == OPT_STATUS)
+            out->statuses[filter->statuses_count++] = (tmq_status_t) value->number;
+        else if (value->spec->id == OPT_SESSION)
+            out->sessions[filter->sessions_count++] = value->text;
+    }
+    if (with_times) {
+        filter->created_since = args_number (args, OPT_SINCE, 0);
+        filter->created_until = args_number (args, OPT_UNTIL, 0);
+    }
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The filter options that list, count and watch share. */
+#ifndef TASKCTL_FILTER_H
+#define TASKCTL_FILTER_H
+
+#include "line/app.h"
+
+/* A filter of the library with the arrays that it points into. */
+typedef struct filter {
+    tmq_filter_t filter;
+    const char *queues[TMQ_FILTER_VALUES_MAX];
+    tmq_status_t statuses[TMQ_FILTER_VALUES_MAX];
+    const char *sessions[TMQ_FILTER_VALUES_MAX];
+} task_filter_t;
+
+/* --queue, --status, --session; with_times: also --since and --until. 0 or an exit code. */
+int filter_from_args (task_filter_t *out, const app_t *app, bool with_times);
+
+#endif

@@ -1,0 +1,105 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* taskctl list and count. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "link/connect.h"
+#include "screen/items.h"
+#include "screen/output.h"
+#include "screen/show.h"
+#include "verbs/filter.h"
+#include "verbs/verbs.h"
+
+/* list. */
+
+static void put_page (items_t *items, const tmq_task_list_t *page)
+{
+    const app_t *app = items->app;
+    if (app->format == FORMAT_TABLE || app->format == FORMAT_WIDE) {
+        show_tasks (app, page->tasks, page->count, items->count == 0);
+        items->count += page->count;
+        return;
+    }
+    for (size_t i = 0; i < page->count; i++) {
+        char id[37];
+        tmq_id_format (&page->tasks[i]->id, id);
+        if (app->format == FORMAT_ID) {
+            puts (id);
+            items->count++;
+        } else {
+            items_add_task (items, page->tasks[i]);
+        }
+    }
+}
+
+/* Pages until the wanted number is shown or nothing follows. */
+static int list_pages (const app_t *app, items_t *items, tmq_list_query_t *query, uint64_t wanted)
+{
+    tmq_task_list_t *page = NULL;
+    tmq_task_list_t *last = NULL;
+    tmq_error_t error = {0};
+    int code = 0;
+    while (!code && items->count < wanted) {
+        const uint64_t left = wanted - items->count;
+        query->limit = left < TMQ_LIST_LIMIT_MAX ? (uint32_t) left : TMQ_LIST_LIMIT_MAX;
+        error.code = tmq_list (&page, app->client, query, app->timeout_ms, &error);
+        if (error.code != TMQ_OK) {
+            code = library_error (app, &error, NULL);
+            break;
+        }
+        put_page (items, page);
+        tmq_task_list_free (last);
+        last = page;
+        query->cursor = page->next;
+        if (!*page->next)
+            break;
+    }
+    const char *next = last ? last->next : "";
+    items_end (items, next);
+    if (!code && *next && !app_wants_json (app))
+        note (app, "more follow: --cursor %s, or --all", next);
+    tmq_task_list_free (last);
+    return code;
+}
+
+int run_list (app_t *app)
+{
+    const args_t *args = &app->args;
+    const bool all = args_has (args, OPT_ALL);
+    task_filter_t filter;
+    items_t items;
+    if (all && args_has (args, OPT_LIMIT))
+        return usage_error (app, NULL, "--all and --limit exclude each other");
+    int code = filter_from_args (&filter, app, true);
+    if (code || (code = app_connect (app)))
+        return code;
+    tmq_list_query_t query = {.filter = filter.filter, .cursor = args_text (args, OPT_CURSOR)};
+    items_begin (&items, app, false);
+    code = list_pages (app, &items, &query,
+                       all ? UINT64_MAX : args_number (args, OPT_LIMIT, TMQ_LIST_LIMIT_DEFAULT));
+    if (!code && items.count == 0 && !app_wants_json (app) && app->format != FORMAT_ID)
+        note (app, "no tasks");
+    return code;
+}
+
+/* count. */
+
+int run_count (app_t *app)
+{
+    task_filter_t filter;
+    uint64_t count;
+    tmq_error_t error = {0};
+    int code = filter_from_args (&filter, app, true);
+    if (code || (code = app_connect (app)))
+        return code;
+    error.code = tmq_count (&count, app->client, &filter.filter, app->timeout_ms, &error);
+    if (error.code != TMQ_OK)
+        return library_error (app, &error, NULL);
+    printf (app_wants_json (app) ? "{\"count\":%" PRIu64 "}\n" : "%" PRIu64 "\n", count);
+    return EXIT_OK;
+}

@@ -1,0 +1,45 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "verbs/receipt.h"
+
+#include "base/exit.h"
+#include "screen/show.h"
+
+void write_receipt (json_writer_t *writer, const tmq_receipt_t *receipt, const char *queue)
+{
+    char id[37];
+    const bool good = receipt->code == TMQ_OK;
+    tmq_id_format (&receipt->id, id);
+    json_write_object_begin (writer);
+    json_write_key (writer, "task_id");
+    json_write_text (writer, good ? id : NULL);
+    json_write_key (writer, "queue");
+    json_write_text (writer, queue);
+    json_write_key (writer, "status");
+    json_write_text (writer, good ? tmq_status_text (receipt->status) : NULL);
+    json_write_key (writer, "existing");
+    if (good)
+        json_write_bool (writer, receipt->existing);
+    else
+        json_write_null (writer);
+    json_write_key (writer, "error");
+    if (good) {
+        json_write_null (writer);
+    } else {
+        json_write_object_begin (writer);
+        json_write_key (writer, "code");
+        json_write_text (writer, tmq_code_name (receipt->code));
+        json_write_key (writer, "message");
+        json_write_text (writer, *receipt->text ? receipt->text : tmq_code_text (receipt->code));
+        json_write_object_end (writer);
+    }
+    json_write_object_end (writer);
+}
+
+int put_result (app_t *app, const tmq_task_t *task)
+{
+    put_body (task);
+    return task->status == TMQ_STATUS_COMPLETED ? EXIT_OK : show_failure (app, task);
+}

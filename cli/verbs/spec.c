@@ -1,0 +1,398 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Tasks to be submitted: from options, from JSON, and back to JSON for --dry-run.
+ *
+ * A line of a batch file has the options of `submit` as keys, with underscores, and their values
+ * are checked by the same option list, so the two cannot drift apart. */
+#include "verbs/spec.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "ids.h"
+#include "link/input.h"
+#include "screen/output.h"
+#include "units.h"
+
+void spec_init (spec_t *self, const option_spec_t *options)
+{
+    memset (self, 0, sizeof *self);
+    self->options = options;
+    tmq_submit_init (&self->submit);
+    self->submit.labels = self->labels;
+}
+
+void spec_clear (spec_t *self)
+{
+    for (size_t i = 0; i < self->owned_count; i++)
+        free (self->owned[i]);
+    free (self->owned);
+    memset (self, 0, sizeof *self);
+}
+
+/* The spec frees text. */
+static char *keep (spec_t *self, char *text)
+{
+    self->owned = must_grow (self->owned, self->owned_count + 1, sizeof *self->owned);
+    self->owned[self->owned_count++] = text;
+    return text;
+}
+
+static bool add_label (spec_t *self, const char *text, char *why, size_t why_size)
+{
+    char *key = keep (self, must_copy (text));
+    char *equals = strchr (key, '=');
+    *equals = '\0';
+    for (size_t i = 0; i < self->submit.labels_count; i++) {
+        if (strcmp (self->labels[i].key, key) == 0) {
+            snprintf (why, why_size, "label '%s' is given twice", key);
+            return false;
+        }
+    }
+    if (self->submit.labels_count == TMQ_LABELS_MAX) {
+        snprintf (why, why_size, "more than %d labels", TMQ_LABELS_MAX);
+        return false;
+    }
+    self->labels[self->submit.labels_count++] = (tmq_label_t){key, equals + 1};
+    return true;
+}
+
+static bool is_object (const char *text, char *why, size_t why_size)
+{
+    json_error_t error;
+    json_t *value = json_loads (text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    const bool good = json_is_object (value);
+    snprintf (why, why_size, "meta must be a JSON object%s%.100s", value ? "" : ": ",
+              value ? "" : error.text);
+    json_decref (value);
+    return good;
+}
+
+/* Puts one checked value where it belongs. text is borrowed. */
+static bool put_option (spec_t *self, option_id_t id, const char *text, uint64_t number, char *why,
+                        size_t why_size)
+{
+    tmq_submit_t *submit = &self->submit;
+    switch (id) {
+    case OPT_SESSION: submit->session = text; break;
+    case OPT_DEDUP_KEY: submit->dedup_key = text; break;
+    case OPT_METHOD: submit->method = text; break;
+    case OPT_CONTENT_TYPE: submit->content_type = text; break;
+    case OPT_PRIORITY: submit->priority = (int) number; break;
+    case OPT_TTL:
+        submit->ttl_ms = number;
+        submit->ttl_never = number == 0;
+        break;
+    case OPT_MAX_ATTEMPTS: submit->max_attempts = (uint32_t) number; break;
+    case OPT_BACKOFF: submit->backoff_ms = (uint32_t) number; break;
+    case OPT_LEASE: submit->lease_ms = (uint32_t) number; break;
+    case OPT_POLL_INTERVAL: submit->poll_interval_ms = (uint32_t) number; break;
+    case OPT_LABEL: return add_label (self, text, why, why_size);
+    case OPT_ID:
+        snprintf (why, why_size, "the id must be a UUIDv7");
+        return tmq_id_parse (&submit->id, text) == TMQ_OK && id_is_v7 (&submit->id);
+    case OPT_META: submit->meta = text; return is_object (text, why, why_size);
+    default: break;
+    }
+    return true;
+}
+
+/* From the command line. */
+
+static int read_payload (spec_t *self, const app_t *app)
+{
+    const args_t *args = &app->args;
+    const char *data = args_text (args, OPT_DATA);
+    const char *file = args_text (args, OPT_FILE);
+    const bool from_stdin = args->operands_count == 2;
+    char *bytes;
+    if (from_stdin && strcmp (args->operands[1], "-") != 0)
+        return usage_error (app, "--data STR, --file FILE, or - for standard input",
+                            "submit takes no argument '%s' behind the queue", args->operands[1]);
+    if ((data != NULL) + (file != NULL) + from_stdin > 1)
+        return usage_error (app, NULL, "only one of --data, --file and - can be the payload");
+    if (data) {
+        if (strlen (data) > TMQ_FRAME_BYTES_MAX)
+            return code_error (app, TMQ_TOO_LARGE, NULL, "the payload has more than %d bytes",
+                               TMQ_FRAME_BYTES_MAX);
+        self->submit.payload = data;
+        self->submit.payload_bytes = strlen (data);
+        return 0;
+    }
+    if (!file && !from_stdin)
+        return 0;
+    const int code =
+        read_all (app, &bytes, &self->submit.payload_bytes, file ? file : "-", TMQ_FRAME_BYTES_MAX);
+    if (!code)
+        self->submit.payload = keep (self, bytes);
+    return code;
+}
+
+int spec_from_args (spec_t *self, const app_t *app)
+{
+    const args_t *args = &app->args;
+    char why[160];
+    if (args->operands_count == 0)
+        return usage_error (app, "taskctl help submit", "submit needs a queue, or --batch FILE");
+    if (!name_is_valid (args->operands[0]))
+        return usage_error (app, NULL, "queue '%.80s' must be 1 to 64 of A-Z a-z 0-9 . _ -",
+                            args->operands[0]);
+    self->submit.queue = args->operands[0];
+    for (size_t i = 0; i < args->values_count; i++) {
+        const option_value_t *value = &args->values[i];
+        if (!put_option (self, value->spec->id, value->text, value->number, why, sizeof why))
+            return usage_error (app, NULL, "%s", why);
+    }
+    return read_payload (self, app);
+}
+
+/* From a line of a batch file. */
+
+static const option_spec_t *find_option (const spec_t *self, const char *key)
+{
+    for (const option_spec_t *option = self->options; option->id; option++) {
+        size_t i = 0;
+        while (key[i] && (key[i] == '_' ? '-' : key[i]) == option->name[i] && key[i] != '-')
+            i++;
+        if (!key[i] && !option->name[i])
+            return option;
+    }
+    return NULL;
+}
+
+static bool is_batch_key (const option_spec_t *option)
+{
+    switch (option->id) {
+    case OPT_DATA:
+    case OPT_FILE:
+    case OPT_BATCH:
+    case OPT_LABEL:
+    case OPT_META:
+    case OPT_WAIT:
+    case OPT_FOR:
+    case OPT_DRY_RUN: return false; /* they have a form of their own, or none */
+    default: return true;
+    }
+}
+
+static char *dump (const json_t *value)
+{
+    char *text = json_dumps (value, JSON_COMPACT | JSON_ENCODE_ANY);
+    return text ? text : must_grow (NULL, SIZE_MAX, 2);
+}
+
+/* RFC 4648, padding included. NULL if text is not that. */
+static char *decode_base64 (const char *text, size_t length, size_t *bytes)
+{
+    const size_t size = length / 4 * 3 + 1;
+    char *out = must_alloc (size);
+    if (sodium_base642bin ((unsigned char *) out, size, text, length, NULL, bytes, NULL,
+                           sodium_base64_VARIANT_ORIGINAL) == 0)
+        return out;
+    free (out);
+    return NULL;
+}
+
+static bool put_data (spec_t *self, const json_t *value, char *why, size_t why_size)
+{
+    tmq_submit_t *submit = &self->submit;
+    const json_t *base64 = json_object_get (value, "base64");
+    if (json_is_string (base64) && json_object_size (value) == 1) {
+        char *bytes = decode_base64 (json_string_value (base64), json_string_length (base64),
+                                     &submit->payload_bytes);
+        snprintf (why, why_size, "data: the base64 is not valid");
+        if (!bytes)
+            return false;
+        submit->payload = keep (self, bytes);
+    } else if (json_is_string (value)) {
+        const size_t length = json_string_length (value);
+        char *bytes = keep (self, must_alloc (length));
+        memcpy (bytes, json_string_value (value), length);
+        submit->payload = bytes;
+        submit->payload_bytes = length;
+    } else {
+        char *text = keep (self, dump (value));
+        submit->payload = text;
+        submit->payload_bytes = strlen (text);
+    }
+    snprintf (why, why_size, "data has %zu bytes, the limit is %d", submit->payload_bytes,
+              TMQ_FRAME_BYTES_MAX);
+    return submit->payload_bytes <= TMQ_FRAME_BYTES_MAX;
+}
+
+static bool put_labels (spec_t *self, const json_t *value, char *why, size_t why_size)
+{
+    const option_spec_t *option = find_option (self, "label");
+    const char *key;
+    json_t *label;
+    char problem[100] = "must be an object of strings";
+    if (!json_is_object (value)) {
+        snprintf (why, why_size, "labels %s", problem);
+        return false;
+    }
+    json_object_foreach ((json_t *) value, key, label)
+    {
+        uint64_t ignored;
+        const char *text = json_string_value (label);
+        char *pair = keep (self, must_alloc (strlen (key) + (text ? strlen (text) : 0) + 2));
+        sprintf (pair, "%s=%s", key, text ? text : "");
+        if (!text || !value_parse (&ignored, option, pair, problem, sizeof problem)) {
+            snprintf (why, why_size, "labels: '%.64s' %s", key, problem);
+            return false;
+        }
+        if (!add_label (self, pair, why, why_size))
+            return false;
+    }
+    return true;
+}
+
+static bool put_key (spec_t *self, const char *key, const json_t *value, char *why, size_t why_size)
+{
+    const option_spec_t *option = find_option (self, key);
+    char text[64];
+    char problem[120];
+    uint64_t number = 0;
+    if (!option || !is_batch_key (option)) {
+        snprintf (why, why_size, "unknown key '%.64s'", key);
+        return false;
+    }
+    const char *given = json_string_value (value);
+    if (json_is_integer (value)) {
+        snprintf (text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value (value));
+        given = text;
+    } else if (!given || strlen (given) != json_string_length (value)) {
+        snprintf (why, why_size, "%s must be a string or a whole number", key);
+        return false;
+    }
+    if (json_is_integer (value) != (option->kind == KIND_NUMBER) &&
+        !(option->kind == KIND_DURATION && strcmp (given, "0") == 0)) {
+        snprintf (why, why_size, "%s must be a %s", key,
+                  option->kind == KIND_NUMBER ? "whole number" : "string");
+        return false;
+    }
+    if (!value_parse (&number, option, given, problem, sizeof problem)) {
+        snprintf (why, why_size, "%s '%.64s' %s", key, given, problem);
+        return false;
+    }
+    return put_option (self, option->id, keep (self, must_copy (given)), number, why, why_size);
+}
+
+static bool put_member (spec_t *self, const char *key, const json_t *value, char *why,
+                        size_t why_size)
+{
+    if (strcmp (key, "data") == 0)
+        return put_data (self, value, why, why_size);
+    if (strcmp (key, "labels") == 0)
+        return put_labels (self, value, why, why_size);
+    if (strcmp (key, "meta") == 0) {
+        snprintf (why, why_size, "meta must be an object of at most %d bytes", TMQ_META_BYTES_MAX);
+        self->submit.meta = keep (self, dump (value));
+        return json_is_object (value) && strlen (self->submit.meta) <= TMQ_META_BYTES_MAX;
+    }
+    if (strcmp (key, "queue") == 0) {
+        snprintf (why, why_size, "queue must be 1 to 64 of A-Z a-z 0-9 . _ -");
+        const char *queue = json_string_value (value);
+        self->submit.queue = queue ? keep (self, must_copy (queue)) : NULL;
+        return queue && name_is_valid (queue);
+    }
+    return put_key (self, key, value, why, why_size);
+}
+
+bool spec_from_line (spec_t *self, const char *line, size_t length, char *why, size_t why_size)
+{
+    const char *key;
+    json_t *value;
+    json_error_t error;
+    bool good = true;
+    json_t *object = json_loadb (line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    if (!json_is_object (object)) {
+        snprintf (why, why_size, "%s", object ? "it must be a JSON object" : error.text);
+        json_decref (object);
+        return false;
+    }
+    json_object_foreach (object, key, value)
+    {
+        good = good && put_member (self, key, value, why, why_size);
+    }
+    if (good && !self->submit.queue) {
+        snprintf (why, why_size, "queue is missing");
+        good = false;
+    }
+    json_decref (object);
+    return good;
+}
+
+/* Back to JSON. */
+
+static void write_string (json_writer_t *writer, const char *key, const char *text)
+{
+    if (!text || !*text)
+        return;
+    json_write_key (writer, key);
+    json_write_text (writer, text);
+}
+
+static void write_duration (json_writer_t *writer, const char *key, uint64_t ms)
+{
+    char text[UNITS_TEXT_SIZE];
+    if (ms)
+        write_string (writer, key, duration_format (text, (int64_t) ms));
+}
+
+static void write_labels (json_writer_t *writer, const tmq_submit_t *submit)
+{
+    if (submit->labels_count == 0)
+        return;
+    json_write_key (writer, "labels");
+    json_write_object_begin (writer);
+    for (size_t i = 0; i < submit->labels_count; i++) {
+        json_write_key (writer, submit->labels[i].key);
+        json_write_string (writer, submit->labels[i].value, strlen (submit->labels[i].value));
+    }
+    json_write_object_end (writer);
+}
+
+void spec_write (json_writer_t *writer, const spec_t *self)
+{
+    const tmq_submit_t *submit = &self->submit;
+    char id[37];
+    json_write_object_begin (writer);
+    write_string (writer, "queue", submit->queue);
+    json_write_key (writer, "data");
+    json_write_body (writer, "text/plain", submit->payload_bytes ? submit->payload : "",
+                     submit->payload_bytes);
+    if (!id_is_zero (&submit->id)) {
+        tmq_id_format (&submit->id, id);
+        write_string (writer, "id", id);
+    }
+    write_string (writer, "session", submit->session);
+    write_string (writer, "dedup_key", submit->dedup_key);
+    write_string (writer, "method", submit->method);
+    write_string (writer, "content_type", submit->content_type);
+    if (submit->priority >= 0) {
+        json_write_key (writer, "priority");
+        json_write_int (writer, submit->priority);
+    }
+    if (submit->ttl_never)
+        write_string (writer, "ttl", "0");
+    write_duration (writer, "ttl", submit->ttl_ms);
+    if (submit->max_attempts) {
+        json_write_key (writer, "max_attempts");
+        json_write_uint (writer, submit->max_attempts);
+    }
+    write_duration (writer, "backoff", submit->backoff_ms);
+    write_duration (writer, "lease", submit->lease_ms);
+    write_duration (writer, "poll_interval", submit->poll_interval_ms);
+    write_labels (writer, submit);
+    if (submit->meta) {
+        json_write_key (writer, "meta");
+        json_write_raw (writer, submit->meta, strlen (submit->meta));
+    }
+    json_write_object_end (writer);
+}

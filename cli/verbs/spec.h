@@ -1,0 +1,31 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A task to be submitted, as options or a line of a batch file describe it. */
+#ifndef TASKCTL_SPEC_H
+#define TASKCTL_SPEC_H
+
+#include "json.h"
+#include "line/app.h"
+
+/* A tmq_submit_t with the memory that it points into. */
+typedef struct spec {
+    tmq_submit_t submit;
+    const option_spec_t *options; /* of the command submit */
+    tmq_label_t labels[TMQ_LABELS_MAX];
+    char **owned; /* freed with the spec */
+    size_t owned_count;
+} spec_t;
+
+void spec_init (spec_t *self, const option_spec_t *options);
+void spec_clear (spec_t *self);
+
+/* From the command line; the payload may be read from a file or stdin. 0 or an exit code. */
+int spec_from_args (spec_t *self, const app_t *app);
+/* From one line of a batch file. False with a text that says what is wrong. */
+bool spec_from_line (spec_t *self, const char *line, size_t length, char *why, size_t why_size);
+/* As a line of a batch file. */
+void spec_write (json_writer_t *writer, const spec_t *self);
+
+#endif

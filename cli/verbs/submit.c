@@ -1,0 +1,130 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* taskctl submit: one task. */
+#include "verbs/submit.h"
+
+#include <string.h>
+
+#include "base/exit.h"
+#include "ids.h"
+#include "link/connect.h"
+#include "screen/items.h"
+#include "screen/output.h"
+#include "verbs/receipt.h"
+#include "verbs/spec.h"
+#include "verbs/verbs.h"
+#include "verbs/wait.h"
+
+static bool has_request_id (const tmq_submit_t *submit)
+{
+    static const uint8_t none[sizeof submit->request_id];
+    return memcmp (submit->request_id, none, sizeof none) != 0;
+}
+
+/* One number repeats a submit: where the user gave no id, the request id is the task's id. So a
+ * repeat by --request-id alone names the same task, and cannot make a second one. */
+static void settle_ids (tmq_submit_t *submit, const app_t *app)
+{
+    const char *repeat = args_text (&app->args, OPT_REQUEST_ID);
+    const bool has_id = !id_is_zero (&submit->id);
+    tmq_id_t id;
+    if (repeat)
+        hex_decode (submit->request_id, sizeof submit->request_id, repeat);
+    if (has_id)
+        return;
+    memcpy (id.bytes, submit->request_id, sizeof id.bytes);
+    if (!repeat || !id_is_v7 (&id))
+        tmq_id_make (&id);
+    submit->id = id;
+    if (!repeat)
+        memcpy (submit->request_id, id.bytes, sizeof submit->request_id);
+}
+
+static int submit_error (const app_t *app, const tmq_submit_t *submit, const tmq_error_t *error)
+{
+    char id[37];
+    char hint[160];
+    if (error->code != TMQ_UNKNOWN)
+        return library_error (app, error, submit->queue);
+    tmq_id_format (&submit->id, id);
+    if (!has_request_id (submit)) {
+        snprintf (hint, sizeof hint, "run it again with --id %s: that cannot make a second task",
+                  id);
+    } else {
+        char hex[2 * sizeof submit->request_id + 1];
+        hex_encode (hex, submit->request_id, sizeof submit->request_id);
+        snprintf (hint, sizeof hint,
+                  "run it again with --request-id %s: that cannot make a second task", hex);
+    }
+    return code_error (app, TMQ_UNKNOWN, hint, "no answer in time: task %s may have been submitted",
+                       id);
+}
+
+static void print_receipt (const app_t *app, const tmq_submit_t *submit,
+                           const tmq_receipt_t *receipt)
+{
+    char id[37];
+    items_t items;
+    tmq_id_format (&receipt->id, id);
+    if (receipt->existing)
+        note (app, "%s exists already, it is %s", id, tmq_status_text (receipt->status));
+    if (!app_wants_json (app)) {
+        puts (id);
+        return;
+    }
+    items_begin (&items, app, true);
+    write_receipt (items_open (&items), receipt, submit->queue);
+    items_close (&items);
+    items_end (&items, NULL);
+}
+
+static int dry_run (const app_t *app, const spec_t *spec)
+{
+    items_t items;
+    if (app->format != FORMAT_JSON && app->format != FORMAT_JSONL)
+        note (app, "nothing was submitted; as a line of --batch it would be:");
+    items_begin (&items, app, true);
+    spec_write (items_open (&items), spec);
+    items_close (&items);
+    items_end (&items, NULL);
+    return EXIT_OK;
+}
+
+static int submit_one (app_t *app, spec_t *spec)
+{
+    tmq_receipt_t receipt;
+    tmq_error_t error = {0};
+    int code = app_connect (app);
+    if (code)
+        return code;
+    settle_ids (&spec->submit, app);
+    error.code = tmq_submit (&receipt, app->client, &spec->submit, app->timeout_ms, &error);
+    if (error.code != TMQ_OK)
+        return submit_error (app, &spec->submit, &error);
+    if (!args_has (&app->args, OPT_WAIT)) {
+        print_receipt (app, &spec->submit, &receipt);
+        return EXIT_OK;
+    }
+    char id[37];
+    tmq_id_format (&receipt.id, id);
+    fprintf (stderr, "%s\n", id);
+    return wait_for_result (app, &receipt.id);
+}
+
+int run_submit (app_t *app)
+{
+    const args_t *args = &app->args;
+    spec_t spec;
+    if (args_has (args, OPT_FOR) && !args_has (args, OPT_WAIT))
+        return usage_error (app, NULL, "--for goes with --wait");
+    if (args_has (args, OPT_BATCH))
+        return run_submit_batch (app);
+    spec_init (&spec, args->command->options);
+    int code = spec_from_args (&spec, app);
+    if (!code)
+        code = args_has (args, OPT_DRY_RUN) ? dry_run (app, &spec) : submit_one (app, &spec);
+    spec_clear (&spec);
+    return code;
+}

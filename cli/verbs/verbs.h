@@ -1,0 +1,24 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the table of commands points at: each runs one command and returns its exit code. */
+#ifndef TASKCTL_VERBS_H
+#define TASKCTL_VERBS_H
+
+#include "line/app.h"
+
+int run_submit (app_t *app);
+int run_get (app_t *app);
+int run_payload (app_t *app);
+int run_result (app_t *app);
+int run_wait (app_t *app);
+int run_list (app_t *app);
+int run_count (app_t *app);
+int run_watch (app_t *app);
+int run_cancel (app_t *app);
+int run_stats (app_t *app);
+int run_ping (app_t *app);
+int run_help (app_t *app);
+
+#endif

@@ -1,0 +1,87 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* One attempt as a child process: started, fed, listened to, stopped, buried. `taskctl work` polls
+ * the descriptors and decides what its end means. Nothing here talks to the broker, except that
+ * progress lines go to the worker.
+ *
+ * Rule of fork: the client library owns threads, so between fork and exec the child does only what
+ * a signal handler may do; every descriptor of ours is close-on-exec. */
+#ifndef TASKCTL_JOB_H
+#define TASKCTL_JOB_H
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "line/app.h"
+
+/* Descriptors of a job, in the order in which job_poll_fill puts them. */
+typedef enum job_fd { JOB_PID, JOB_IN, JOB_OUT, JOB_ERR, JOB_TALK, JOB_FDS } job_fd_t;
+
+/* Why it is being stopped. */
+typedef enum job_stop {
+    STOP_NONE = 0,
+    STOP_CANCELLED,
+    STOP_LOST,      /* another attempt took over */
+    STOP_GIVE_BACK, /* second SIGTERM */
+    STOP_TOO_LARGE  /* its stdout is over the limit */
+} job_stop_t;
+
+/* A line that is not complete yet. */
+typedef struct line {
+    char text[4096];
+    size_t length;
+    bool skipping; /* the rest of a line that was too long */
+} line_t;
+
+typedef struct job {
+    tmq_assignment_t *assignment;
+    tmq_worker_t *worker; /* borrowed */
+    pid_t pid;
+    int fds[JOB_FDS]; /* -1: closed */
+    size_t fed;       /* bytes of the payload already in the pipe */
+    char *out;
+    size_t out_bytes;
+    line_t err_line;
+    line_t talk_line;
+    char last_line[TMQ_MESSAGE_BYTES_MAX + 1]; /* of stderr */
+    char *payload_path;                        /* of --payload-file, else NULL */
+    job_stop_t stop;
+    uint64_t kill_at_ms; /* SIGKILL then; 0: not being stopped */
+    uint64_t started_at_ms;
+    bool exited;
+    int status; /* exit status, or 128 + the signal */
+    int signal; /* that ended it; 0: none */
+} work_job_t;
+
+/* What every job of a run has in common. */
+typedef struct job_plan {
+    const char *path; /* of the program */
+    char **command;
+    bool payload_file;
+    struct rlimit files; /* the limit we were started with */
+} job_plan_t;
+
+/* The program's path by PATH; NULL with errno if it cannot be executed. Freed by free (). */
+char *job_find_program (const char *name);
+
+/* Takes the assignment, and nulls it, on success only. NULL with errno; *unrunnable tells that the
+ * program itself cannot be executed. */
+work_job_t *job_start (const job_plan_t *plan, tmq_worker_t *worker, tmq_assignment_t **assignment,
+                       bool *unrunnable);
+void job_free (work_job_t *job);
+
+void job_poll_fill (const work_job_t *job, struct pollfd out[JOB_FDS]);
+/* Does what the answer of poll allows. True when the process has ended and its output is read. */
+bool job_poll_take (work_job_t *job, const struct pollfd in[JOB_FDS]);
+
+/* SIGTERM to its process group now, SIGKILL after the grace. Only the first reason counts. */
+void job_stop (work_job_t *job, job_stop_t why, uint64_t now_ms);
+/* SIGKILL to its process group. */
+void job_kill (work_job_t *job);
+/* A line to the program on TASKMQ_FD; lost if it does not read. */
+void job_tell (work_job_t *job, const char *line);
+
+#endif

@@ -1,0 +1,250 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A child that runs: feeding it, reading what it says, stopping it, taking note of its end. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "work/job.h"
+
+enum {
+    GRACE_MS = 10 * 1000, /* between SIGTERM and SIGKILL */
+    READ_BYTES = 64 * 1024
+};
+
+static void close_end (work_job_t *job, job_fd_t which)
+{
+    if (job->fds[which] >= 0)
+        close (job->fds[which]);
+    job->fds[which] = -1;
+}
+
+/* stdin and stdout. */
+
+static void feed (work_job_t *job)
+{
+    const tmq_assignment_t *task = job->assignment;
+    while (job->fed < task->payload_bytes) {
+        const ssize_t n = write (job->fds[JOB_IN], (const char *) task->payload + job->fed,
+                                 task->payload_bytes - job->fed);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n < 0)
+            break; /* it does not want to read all of it, which is its own affair */
+        job->fed += (size_t) n;
+    }
+    close_end (job, JOB_IN);
+}
+
+/* Bytes over the limit are read and dropped, so that the child does not hang on its way out. */
+static void take_out (work_job_t *job, const char *data, size_t bytes)
+{
+    if (job->out_bytes + bytes > TMQ_FRAME_BYTES_MAX) {
+        job_stop (job, STOP_TOO_LARGE, mono_ms ());
+        return;
+    }
+    job->out = must_grow (job->out, job->out_bytes + bytes, 1);
+    memcpy (job->out + job->out_bytes, data, bytes);
+    job->out_bytes += bytes;
+}
+
+/* stderr. */
+
+static void keep_last_line (work_job_t *job)
+{
+    size_t length = job->err_line.length;
+    while (length > 0 && strchr (" \t\r\n", job->err_line.text[length - 1]))
+        length--;
+    if (length == 0)
+        return;
+    if (length > TMQ_MESSAGE_BYTES_MAX) {
+        length = TMQ_MESSAGE_BYTES_MAX;
+        while (length > 0 && ((unsigned char) job->err_line.text[length] & 0xc0) == 0x80)
+            length--; /* not in the middle of a character */
+    }
+    memcpy (job->last_line, job->err_line.text, length);
+    job->last_line[length] = '\0';
+}
+
+/* Whole lines, so that those of several jobs do not mix. */
+static void flush_err (work_job_t *job)
+{
+    keep_last_line (job);
+    fwrite (job->err_line.text, 1, job->err_line.length, stderr);
+    job->err_line.length = 0;
+}
+
+static void take_err (work_job_t *job, const char *data, size_t bytes)
+{
+    line_t *line = &job->err_line;
+    for (size_t i = 0; i < bytes; i++) {
+        line->text[line->length++] = data[i];
+        if (data[i] == '\n' || line->length == sizeof line->text)
+            flush_err (job);
+    }
+}
+
+/* TASKMQ_FD. */
+
+void job_tell (work_job_t *job, const char *line)
+{
+    if (job->fds[JOB_TALK] >= 0)
+        send (job->fds[JOB_TALK], line, strlen (line), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* "progress DONE/TOTAL [text]"; TOTAL 0 is unknown. */
+static bool take_progress (work_job_t *job, const char *text)
+{
+    tmq_progress_t progress = {0};
+    char *end;
+    if (*text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    progress.done = strtoull (text, &end, 10);
+    if (*end != '/' || end[1] < '0' || end[1] > '9')
+        return false;
+    progress.total = strtoull (end + 1, &end, 10);
+    if (errno || (*end && *end != ' '))
+        return false;
+    char message[TMQ_MESSAGE_BYTES_MAX + 1];
+    snprintf (message, sizeof message, "%s", end + strspn (end, " "));
+    progress.message = message;
+    return tmq_worker_progress (job->worker, job->assignment, &progress, NULL) != TMQ_INVALID;
+}
+
+static void take_verb (work_job_t *job, const char *line)
+{
+    char answer[160];
+    const size_t length = strcspn (line, " ");
+    if (length == 0)
+        return;
+    if (length == strlen ("progress") && strncmp (line, "progress", length) == 0) {
+        if (!take_progress (job, line + length + strspn (line + length, " ")))
+            job_tell (job, "error progress needs DONE/TOTAL [text], two whole numbers\n");
+        return;
+    }
+    snprintf (answer, sizeof answer, "error unknown verb '%.*s'\n", length < 64 ? (int) length : 64,
+              line);
+    job_tell (job, answer);
+}
+
+static void take_talk (work_job_t *job, const char *data, size_t bytes)
+{
+    line_t *line = &job->talk_line;
+    for (size_t i = 0; i < bytes; i++) {
+        if (data[i] == '\n') {
+            line->text[line->length] = '\0';
+            if (!line->skipping)
+                take_verb (job, line->text);
+            line->length = 0;
+            line->skipping = false;
+        } else if (line->length + 1 < sizeof line->text) {
+            line->text[line->length++] = data[i];
+        } else if (!line->skipping) {
+            line->skipping = true;
+            job_tell (job, "error the line is longer than 4095 bytes\n");
+        }
+    }
+}
+
+/* Polling. */
+
+/* Reads what is there. A job that writes without end must not keep us from the others. */
+static void take_from (work_job_t *job, job_fd_t which,
+                       void (*take) (work_job_t *, const char *, size_t))
+{
+    char data[READ_BYTES];
+    if (job->fds[which] < 0)
+        return;
+    const ssize_t n = read (job->fds[which], data, sizeof data);
+    if (n > 0)
+        take (job, data, (size_t) n);
+    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        close_end (job, which);
+}
+
+/* All that the program wrote before its end; a grandchild that keeps writing is not waited for. */
+static void take_rest (work_job_t *job, job_fd_t which,
+                       void (*take) (work_job_t *, const char *, size_t))
+{
+    enum { PIPE_BYTES_MAX = 1024 * 1024 };
+    for (int rounds = PIPE_BYTES_MAX / READ_BYTES; rounds > 0 && job->fds[which] >= 0; rounds--) {
+        char data[READ_BYTES];
+        const ssize_t n = read (job->fds[which], data, sizeof data);
+        if (n > 0)
+            take (job, data, (size_t) n);
+        else if (n == 0 || errno != EINTR)
+            close_end (job, which);
+    }
+    close_end (job, which);
+}
+
+static void bury (work_job_t *job)
+{
+    siginfo_t info;
+    if (job->stop != STOP_NONE)
+        job_kill (job); /* what is left of the group, while its leader's id cannot be reused */
+    take_rest (job, JOB_OUT, take_out);
+    take_rest (job, JOB_TALK, take_talk);
+    take_rest (job, JOB_ERR, take_err);
+    flush_err (job);
+    while (waitid (P_PID, (id_t) job->pid, &info, WEXITED) < 0 && errno == EINTR)
+        continue;
+    job->status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+    job->signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
+    job->exited = true;
+}
+
+void job_poll_fill (const work_job_t *job, struct pollfd out[JOB_FDS])
+{
+    for (int i = 0; i < JOB_FDS; i++) {
+        const short events = i == JOB_IN ? POLLOUT : POLLIN;
+        out[i] = (struct pollfd){job->fds[i], events, 0};
+    }
+}
+
+bool job_poll_take (work_job_t *job, const struct pollfd in[JOB_FDS])
+{
+    if (in[JOB_IN].revents && job->fds[JOB_IN] >= 0)
+        feed (job);
+    if (in[JOB_OUT].revents)
+        take_from (job, JOB_OUT, take_out);
+    if (in[JOB_ERR].revents)
+        take_from (job, JOB_ERR, take_err);
+    if (in[JOB_TALK].revents)
+        take_from (job, JOB_TALK, take_talk);
+    if (in[JOB_PID].revents)
+        bury (job);
+    return job->exited;
+}
+
+/* Stopping. */
+
+void job_stop (work_job_t *job, job_stop_t why, uint64_t now_ms)
+{
+    if (job->stop != STOP_NONE || job->exited)
+        return;
+    job->stop = why;
+    job->kill_at_ms = now_ms + GRACE_MS;
+    if (why == STOP_CANCELLED)
+        job_tell (job, "cancel\n");
+    kill (-job->pid, SIGTERM);
+}
+
+void job_kill (work_job_t *job)
+{
+    if (!job->exited)
+        kill (-job->pid, SIGKILL);
+}

@@ -1,0 +1,165 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Exit statuses and outcomes. 0 completes, 100 fails for good, 75 (EX_TEMPFAIL) gives back,
+ * anything else fails the attempt (S21: code is the exit status, or 128 + the signal). */
+#include "work/report.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "screen/output.h"
+#include "work/job.h"
+
+enum {
+    STATUS_FINAL = 100,
+    STATUS_GIVE_BACK = 75,
+    CODE_TOO_LARGE = -32000 /* no exit status; -33008 is the broker's own */
+};
+
+/* What was there may be shown; what is not UTF-8 the broker would refuse. */
+static void repair_text (char *text)
+{
+    json_t *probe = json_string (text);
+    for (unsigned char *at = (unsigned char *) text; !probe && *at; at++)
+        *at = *at < 0x80 ? *at : '?';
+    json_decref (probe);
+}
+
+static size_t sent (const report_plan_t *plan, const tmq_assignment_t *task, int code,
+                    const tmq_error_t *error)
+{
+    char id[37];
+    if (code == TMQ_OK)
+        return 1;
+    tmq_id_format (&task->task_id, id);
+    library_error (plan->app, error, id);
+    return 0;
+}
+
+static size_t fail (const report_plan_t *plan, const work_job_t *job, const tmq_outcome_t *outcome)
+{
+    tmq_error_t error = {0};
+    error.code =
+        tmq_worker_fail_start (plan->worker, job->assignment, outcome, TMQ_FOREVER, NULL, &error);
+    return sent (plan, job->assignment, error.code, &error);
+}
+
+static size_t report_failure (const report_plan_t *plan, work_job_t *job)
+{
+    char message[TMQ_MESSAGE_BYTES_MAX + 1];
+    if (*job->last_line)
+        snprintf (message, sizeof message, "%s", job->last_line);
+    else if (job->signal)
+        snprintf (message, sizeof message, "ended by signal %d (%s)", job->signal,
+                  strsignal (job->signal));
+    else
+        snprintf (message, sizeof message, "exit status %d", job->status);
+    repair_text (message);
+    const tmq_outcome_t outcome = {.error_code = job->status,
+                                   .error_message = message,
+                                   .final = !job->signal && job->status == STATUS_FINAL};
+    return fail (plan, job, &outcome);
+}
+
+static size_t report_too_large (const report_plan_t *plan, const work_job_t *job)
+{
+    char message[128];
+    char data[64];
+    snprintf (message, sizeof message, "the result is larger than the limit of %d bytes",
+              TMQ_FRAME_BYTES_MAX);
+    snprintf (data, sizeof data, "{\"limit_bytes\":%d}", TMQ_FRAME_BYTES_MAX);
+    const tmq_outcome_t outcome = {
+        .error_code = CODE_TOO_LARGE, .error_message = message, .error_data = data, .final = true};
+    return fail (plan, job, &outcome);
+}
+
+static size_t report_success (const report_plan_t *plan, const work_job_t *job)
+{
+    tmq_error_t error = {0};
+    const tmq_outcome_t outcome = {
+        .result = job->out, .result_bytes = job->out_bytes, .result_type = plan->result_type};
+    error.code = tmq_worker_complete_start (plan->worker, job->assignment, &outcome, TMQ_FOREVER,
+                                            NULL, &error);
+    return sent (plan, job->assignment, error.code, &error);
+}
+
+size_t report_give_back (const report_plan_t *plan, const tmq_assignment_t *task, uint32_t delay_ms)
+{
+    tmq_error_t error = {0};
+    error.code = tmq_worker_release_start (plan->worker, task, delay_ms, TMQ_FOREVER, NULL, &error);
+    return sent (plan, task, error.code, &error);
+}
+
+size_t report_cancelled (const report_plan_t *plan, const tmq_assignment_t *task)
+{
+    tmq_error_t error = {0};
+    error.code = tmq_worker_cancelled_start (plan->worker, task, TMQ_FOREVER, NULL, &error);
+    return sent (plan, task, error.code, &error);
+}
+
+static void tell_end (const report_plan_t *plan, const work_job_t *job)
+{
+    static const char *const why[] = {
+        [STOP_CANCELLED] = ", was cancelled",
+        [STOP_LOST] = ", another attempt took over",
+        [STOP_GIVE_BACK] = ", is given back",
+        [STOP_TOO_LARGE] = ", its result is too large",
+    };
+    char id[37];
+    tmq_id_format (&job->assignment->task_id, id);
+    detail (plan->app, "%s attempt %" PRIu32 " ended with %d after %" PRIu64 " ms%s", id,
+            job->assignment->attempt, job->status, mono_ms () - job->started_at_ms,
+            why[job->stop] ? why[job->stop] : "");
+}
+
+size_t report_end (const report_plan_t *plan, work_job_t *job)
+{
+    tell_end (plan, job);
+    switch (job->stop) {
+    case STOP_CANCELLED: return report_cancelled (plan, job->assignment);
+    case STOP_LOST: return 0;
+    case STOP_GIVE_BACK: return report_give_back (plan, job->assignment, 0);
+    case STOP_TOO_LARGE: return report_too_large (plan, job);
+    case STOP_NONE: break;
+    }
+    if (!job->signal && job->status == 0)
+        return report_success (plan, job);
+    if (!job->signal && job->status == STATUS_GIVE_BACK)
+        return report_give_back (plan, job->assignment, plan->release_delay_ms);
+    return report_failure (plan, job);
+}
+
+bool report_is_answer (const tmq_completion_t *answer)
+{
+    return answer->op == TMQ_OP_COMPLETE || answer->op == TMQ_OP_FAIL ||
+           answer->op == TMQ_OP_RELEASE || answer->op == TMQ_OP_CANCELLED;
+}
+
+/* A lost lease and a cancelled task are no failures of this worker: they are only worth a
+ * remark. */
+size_t report_take (const report_plan_t *plan, const tmq_completion_t *answer)
+{
+    char id[37];
+    tmq_id_format (&answer->task_id, id);
+    switch (answer->code) {
+    case TMQ_OK: break;
+    case TMQ_STALE_LEASE:
+        note (plan->app, "taskctl: %s: another attempt took over, this outcome was not stored", id);
+        break;
+    case TMQ_WRONG_STATUS:
+    case TMQ_NOT_FOUND:
+    case TMQ_PURGED:
+        note (plan->app, "taskctl: %s: ended meanwhile, this outcome was not stored", id);
+        break;
+    default:
+        if (answer->error)
+            library_error (plan->app, answer->error, id);
+        break;
+    }
+    return 1;
+}

@@ -1,0 +1,471 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* taskctl work: any program as a worker.
+ *
+ * One loop polls the client's descriptor, a signalfd and the descriptors of every job; the
+ * library's own thread renews the leases meanwhile, so nothing here can lose one by being slow.
+ * What a job's end means is reported without a deadline: the library repeats it until the
+ * broker, however often it was restarted, has answered.
+ *
+ * Failure policy: a task that cannot be started for lack of something (a process, disk space) is
+ * kept and tried again, because giving it back again and again would count in the end. A program
+ * that cannot be executed ends the worker. */
+#include "work/work.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/memory.h"
+#include "ids.h"
+#include "link/connect.h"
+#include "screen/output.h"
+#include "work/job.h"
+#include "work/report.h"
+
+enum {
+    BATCH = 64,
+    LOOK_MS = 500,   /* between looks at the queues for --drain */
+    RETRY_MS = 1000, /* before a program that could not be started is tried again */
+    /* Open files of the worker itself, and those of a start on top of what a job keeps. */
+    FILES_BASE = 64,
+    FILES_START = 12
+};
+
+/* How far the end has come. */
+typedef enum stage {
+    STAGE_OPEN = 0,
+    STAGE_DRAINING, /* takes no more, what runs is finished */
+    STAGE_GIVING_BACK,
+    STAGE_KILLING
+} stage_t;
+
+typedef struct work {
+    app_t *app;
+    tmq_worker_t *worker;
+    job_plan_t plan;
+    report_plan_t report;
+    tmq_filter_t queued; /* what --drain counts */
+    int signals;
+    size_t jobs_max;
+    work_job_t **jobs;
+    size_t jobs_count;
+    struct pollfd *fds;        /* the client's, the signals', then JOB_FDS of each job */
+    tmq_assignment_t *waiting; /* taken, could not be started yet */
+    uint64_t retry_at_ms;
+    uint64_t taken;
+    uint64_t taken_max; /* --max-tasks */
+    size_t reports;     /* on their way to the broker */
+    stage_t stage;
+    int exit_code;
+    bool drain;          /* --drain */
+    bool counting;       /* a count is on its way */
+    unsigned empty_seen; /* how many counts in a row were 0 while nothing came */
+    uint64_t look_at_ms;
+} work_t;
+
+/* The end. */
+
+static void begin_drain (work_t *self)
+{
+    if (self->stage != STAGE_OPEN)
+        return;
+    self->stage = STAGE_DRAINING;
+    tmq_worker_drain (self->worker, NULL);
+}
+
+static void give_back_all (work_t *self)
+{
+    if (self->waiting) {
+        self->reports += report_give_back (&self->report, self->waiting, 0);
+        tmq_assignment_free (self->waiting);
+        self->waiting = NULL;
+    }
+    for (size_t i = 0; i < self->jobs_count; i++)
+        job_stop (self->jobs[i], STOP_GIVE_BACK, mono_ms ());
+}
+
+/* Each signal goes one step further: finish, give back, kill. */
+static void take_signal (work_t *self)
+{
+    struct signalfd_siginfo info;
+    if (read (self->signals, &info, sizeof info) != (ssize_t) sizeof info)
+        return;
+    if (self->stage == STAGE_OPEN) {
+        begin_drain (self);
+        if (self->jobs_count)
+            note (self->app, "taskctl: finishing %zu tasks; again to give them back",
+                  self->jobs_count);
+        return;
+    }
+    self->exit_code = info.ssi_signo == SIGINT ? EXIT_INTERRUPTED : EXIT_TERMINATED;
+    if (self->stage == STAGE_DRAINING) {
+        self->stage = STAGE_GIVING_BACK;
+        give_back_all (self);
+        return;
+    }
+    self->stage = STAGE_KILLING;
+    for (size_t i = 0; i < self->jobs_count; i++)
+        job_kill (self->jobs[i]);
+}
+
+static bool is_over (const work_t *self)
+{
+    if (self->jobs_count > 0 || self->waiting)
+        return false;
+    /* Whoever gives back does not wait for a broker that may be gone: leaving says it too. */
+    return self->stage >= STAGE_GIVING_BACK ||
+           (self->stage == STAGE_DRAINING && self->reports == 0);
+}
+
+/* Jobs. */
+
+static void end_job (work_t *self, size_t i)
+{
+    work_job_t *job = self->jobs[i];
+    self->jobs[i] = self->jobs[--self->jobs_count];
+    self->reports += report_end (&self->report, job);
+    job_free (job);
+}
+
+/* The program itself cannot be executed: no task can be worked on here. */
+static void take_unrunnable (work_t *self, tmq_assignment_t *assignment, int reason)
+{
+    self->reports += report_give_back (&self->report, assignment, 0);
+    tmq_assignment_free (assignment);
+    usage_error (self->app, NULL, "cannot execute %s: %s", self->plan.path, strerror (reason));
+    self->exit_code = EXIT_USAGE;
+    begin_drain (self);
+}
+
+static void start_job (work_t *self, tmq_assignment_t *assignment)
+{
+    bool unrunnable;
+    char id[37];
+    tmq_id_format (&assignment->task_id, id);
+    detail (self->app, "%s attempt %" PRIu32 " begins", id, assignment->attempt);
+    work_job_t *job = job_start (&self->plan, self->worker, &assignment, &unrunnable);
+    const int reason = errno;
+    if (job) {
+        tmq_worker_started (self->worker, job->assignment, NULL);
+        self->jobs[self->jobs_count++] = job;
+    } else if (unrunnable) {
+        take_unrunnable (self, assignment, reason);
+    } else {
+        code_error (self->app, TMQ_SYSTEM, NULL, "%s: cannot be started yet: %s", id,
+                    strerror (reason));
+        self->waiting = assignment;
+        self->retry_at_ms = mono_ms () + RETRY_MS;
+    }
+}
+
+static void retry_waiting (work_t *self)
+{
+    tmq_assignment_t *assignment = self->waiting;
+    if (!assignment || mono_ms () < self->retry_at_ms)
+        return;
+    self->waiting = NULL;
+    const tmq_attempt_state_t state = tmq_worker_state (self->worker, assignment);
+    if (state == TMQ_ATTEMPT_HELD || state == TMQ_ATTEMPT_ENDING) {
+        start_job (self, assignment);
+        return;
+    }
+    if (state == TMQ_ATTEMPT_CANCELLED)
+        self->reports += report_cancelled (&self->report, assignment);
+    tmq_assignment_free (assignment);
+}
+
+static void take_tasks (work_t *self)
+{
+    while (self->jobs_count < self->jobs_max && !self->waiting) {
+        tmq_assignment_t *assignment;
+        if (tmq_worker_next (&assignment, self->worker, 0, NULL) != TMQ_OK)
+            return;
+        self->taken++;
+        self->empty_seen = 0;
+        start_job (self, assignment);
+        if (self->taken == self->taken_max)
+            begin_drain (self);
+    }
+}
+
+static work_job_t *find_job (const work_t *self, const tmq_attempt_change_t *change)
+{
+    for (size_t i = 0; i < self->jobs_count; i++) {
+        const tmq_assignment_t *task = self->jobs[i]->assignment;
+        if (task->attempt == change->attempt &&
+            memcmp (&task->task_id, &change->task_id, sizeof task->task_id) == 0)
+            return self->jobs[i];
+    }
+    return NULL;
+}
+
+static void take_changes (work_t *self)
+{
+    tmq_attempt_change_t change;
+    while (tmq_worker_changed (&change, self->worker, 0) == TMQ_OK) {
+        char line[48];
+        work_job_t *job = find_job (self, &change);
+        if (!job)
+            continue;
+        if (change.state == TMQ_ATTEMPT_CANCELLED) {
+            job_stop (job, STOP_CANCELLED, mono_ms ());
+        } else if (change.state == TMQ_ATTEMPT_LOST) {
+            job_stop (job, STOP_LOST, mono_ms ());
+        } else if (change.state == TMQ_ATTEMPT_ENDING) {
+            snprintf (line, sizeof line, "deadline %" PRIu32 "\n",
+                      job->assignment->lease_ms / 2000);
+            job_tell (job, line);
+        }
+    }
+}
+
+static bool is_busy (const work_t *self)
+{
+    return self->jobs_count > 0 || self->reports > 0 || self->waiting;
+}
+
+/* --drain: the queues are empty when two counts in a row say so and nothing was assigned between
+ * them. After one alone an assignment made before it might still be on its way to us. */
+static void look_at_queues (work_t *self)
+{
+    if (!self->drain || self->stage != STAGE_OPEN || self->counting || is_busy (self) ||
+        mono_ms () < self->look_at_ms)
+        return;
+    self->counting =
+        tmq_count_start (self->app->client, &self->queued, TMQ_FOREVER, NULL, NULL) == TMQ_OK;
+}
+
+static void take_count (work_t *self, const tmq_completion_t *answer)
+{
+    self->counting = false;
+    if (answer->code != TMQ_OK || answer->count > 0) {
+        self->empty_seen = 0;
+        self->look_at_ms = mono_ms () + LOOK_MS;
+    } else if (++self->empty_seen == 2) {
+        begin_drain (self);
+    }
+}
+
+/* The loop. */
+
+static void take_answers (work_t *self)
+{
+    tmq_completion_t *answers[BATCH];
+    size_t count = 0;
+    if (tmq_client_poll (answers, BATCH, &count, self->app->client, 0) != TMQ_OK)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const tmq_completion_t *answer = answers[i];
+        if (answer->op == TMQ_OP_COUNT)
+            take_count (self, answer);
+        else if (report_is_answer (answer))
+            self->reports -= report_take (&self->report, answer);
+        tmq_completion_free (answers[i]);
+    }
+}
+
+static int pause_ms (const work_t *self)
+{
+    const uint64_t now_ms = mono_ms ();
+    uint64_t wake_ms = UINT64_MAX;
+    for (size_t i = 0; i < self->jobs_count; i++) {
+        if (self->jobs[i]->kill_at_ms && self->jobs[i]->kill_at_ms < wake_ms)
+            wake_ms = self->jobs[i]->kill_at_ms;
+    }
+    if (self->drain && self->stage == STAGE_OPEN && !self->counting && !is_busy (self) &&
+        self->look_at_ms < wake_ms)
+        wake_ms = self->look_at_ms;
+    if (self->waiting && self->retry_at_ms < wake_ms)
+        wake_ms = self->retry_at_ms;
+    if (wake_ms == UINT64_MAX)
+        return -1;
+    return wake_ms <= now_ms ? 0 : (int) (wake_ms - now_ms);
+}
+
+/* False if there is no waiting any more, for lack of memory. */
+static bool poll_once (work_t *self)
+{
+    nfds_t count = 2;
+    self->fds[0] = (struct pollfd){tmq_client_fd (self->app->client), POLLIN, 0};
+    self->fds[1] = (struct pollfd){self->signals, POLLIN, 0};
+    for (size_t i = 0; i < self->jobs_count; i++, count += JOB_FDS)
+        job_poll_fill (self->jobs[i], self->fds + count);
+    if (poll (self->fds, count, pause_ms (self)) < 0)
+        return errno == EINTR;
+    /* Backwards, because the end of a job moves the last one into its place. */
+    for (size_t i = self->jobs_count; i-- > 0;) {
+        if (job_poll_take (self->jobs[i], self->fds + 2 + i * JOB_FDS))
+            end_job (self, i);
+    }
+    if (self->fds[1].revents)
+        take_signal (self);
+    return true;
+}
+
+static void kill_overdue (work_t *self)
+{
+    const uint64_t now_ms = mono_ms ();
+    for (size_t i = 0; i < self->jobs_count; i++) {
+        if (self->jobs[i]->kill_at_ms && self->jobs[i]->kill_at_ms <= now_ms) {
+            job_kill (self->jobs[i]);
+            self->jobs[i]->kill_at_ms = 0;
+        }
+    }
+}
+
+/* Leaving gives the tasks back; their programs must not run on. */
+static void abandon_all (work_t *self)
+{
+    for (size_t i = 0; i < self->jobs_count; i++) {
+        job_kill (self->jobs[i]);
+        job_free (self->jobs[i]);
+    }
+    self->jobs_count = 0;
+}
+
+static void work_loop (work_t *self)
+{
+    for (;;) {
+        take_answers (self);
+        take_changes (self);
+        retry_waiting (self);
+        take_tasks (self);
+        look_at_queues (self);
+        kill_overdue (self);
+        if (is_over (self))
+            return;
+        if (!poll_once (self)) {
+            self->exit_code =
+                code_error (self->app, TMQ_SYSTEM, NULL, "poll: %s", strerror (errno));
+            abandon_all (self);
+            return;
+        }
+    }
+}
+
+/* Beginning. */
+
+/* SIGPIPE is ignored: a job that does not read its payload is no reason to end. */
+static bool catch_signals (work_t *self)
+{
+    sigset_t signals;
+    sigemptyset (&signals);
+    sigaddset (&signals, SIGINT);
+    sigaddset (&signals, SIGTERM);
+    sigaddset (&signals, SIGHUP);
+    sigprocmask (SIG_BLOCK, &signals, NULL);
+    signal (SIGPIPE, SIG_IGN);
+    self->signals = signalfd (-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    return self->signals >= 0;
+}
+
+/* Many jobs need many descriptors; the programs get the limit that we were given. */
+static int raise_files (work_t *self)
+{
+    const rlim_t needed = FILES_BASE + FILES_START + self->jobs_max * JOB_FDS;
+    struct rlimit more;
+    char hint[64];
+    if (getrlimit (RLIMIT_NOFILE, &self->plan.files) != 0)
+        return code_error (self->app, TMQ_SYSTEM, NULL, "getrlimit: %s", strerror (errno));
+    more = self->plan.files;
+    more.rlim_cur = more.rlim_max;
+    if (setrlimit (RLIMIT_NOFILE, &more) == 0 && more.rlim_cur >= needed)
+        return 0;
+    snprintf (hint, sizeof hint, "ulimit -n %ju", (uintmax_t) needed);
+    return usage_error (self->app, hint, "-j %zu needs more open files than the limit of %ju",
+                        self->jobs_max, (uintmax_t) more.rlim_max);
+}
+
+static int start_worker (work_t *self)
+{
+    const args_t *args = &self->app->args;
+    tmq_worker_options_t options;
+    tmq_error_t error = {0};
+    tmq_worker_options_init (&options);
+    options.queues = args->operands;
+    options.queues_count = args->operands_count;
+    options.capacity = (uint32_t) self->jobs_max;
+    options.notify = true;
+    error.code = tmq_worker_new (&self->worker, self->app->client, &options, &error);
+    return error.code == TMQ_OK ? 0 : library_error (self->app, &error, NULL);
+}
+
+static int run_worker (work_t *self)
+{
+    app_t *app = self->app;
+    static const tmq_status_t queued[] = {TMQ_STATUS_QUEUED};
+    int code = raise_files (self);
+    if (code || (code = app_connect_patiently (app)))
+        return code;
+    if (!catch_signals (self))
+        return code_error (app, TMQ_SYSTEM, NULL, "signalfd: %s", strerror (errno));
+    if ((code = start_worker (self)))
+        return code;
+    self->queued = (tmq_filter_t){.queues = app->args.operands,
+                                  .queues_count = app->args.operands_count,
+                                  .statuses = queued,
+                                  .statuses_count = 1};
+    self->report = (report_plan_t){
+        .app = app,
+        .worker = self->worker,
+        .result_type = args_text (&app->args, OPT_RESULT_TYPE),
+        .release_delay_ms = (uint32_t) args_number (&app->args, OPT_RELEASE_DELAY, UINT32_MAX),
+    };
+    self->jobs = must_alloc (self->jobs_max * sizeof (void *));
+    self->fds = must_alloc ((2 + self->jobs_max * JOB_FDS) * sizeof *self->fds);
+    work_loop (self);
+    tmq_worker_free (&self->worker);
+    free (self->jobs);
+    free (self->fds);
+    close (self->signals);
+    return self->exit_code;
+}
+
+static int check_operands (const app_t *app)
+{
+    const args_t *args = &app->args;
+    for (size_t i = 0; i < args->operands_count; i++) {
+        if (!name_is_valid (args->operands[i]))
+            return usage_error (app, "the command to run stands behind '--'",
+                                "queue '%.80s' must be 1 to 64 of A-Z a-z 0-9 . _ -",
+                                args->operands[i]);
+    }
+    if (!args->rest || !args->rest[0])
+        return usage_error (app, "taskctl work QUEUE -- COMMAND...",
+                            "work needs a command behind '--'");
+    return 0;
+}
+
+int run_work (app_t *app)
+{
+    const args_t *args = &app->args;
+    work_t self = {
+        .app = app,
+        .jobs_max = (size_t) args_number (args, OPT_JOBS, 1),
+        .taken_max = args_number (args, OPT_MAX_TASKS, UINT64_MAX),
+        .drain = args_has (args, OPT_DRAIN),
+    };
+    int code = check_operands (app);
+    if (code)
+        return code;
+    char *path = job_find_program (args->rest[0]);
+    if (!path)
+        return usage_error (app, NULL, "cannot execute %s: %s", args->rest[0], strerror (errno));
+    if (self.taken_max < self.jobs_max)
+        self.jobs_max = (size_t) self.taken_max;
+    self.plan.path = path;
+    self.plan.command = args->rest;
+    self.plan.payload_file = args_has (args, OPT_PAYLOAD_FILE);
+    code = run_worker (&self);
+    free (path);
+    return code;
+}
