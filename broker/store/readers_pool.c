@@ -64,13 +64,11 @@ static job_t *queue_pop (queue_t *queue)
     return job;
 }
 
+/* The reads are the asker's, who frees them. */
 static void queue_clear (queue_t *queue)
 {
-    for (job_t *job = queue_pop (queue); job != NULL; job = queue_pop (queue)) {
-        read_clear (job->read);
-        free (job->read);
+    for (job_t *job = queue_pop (queue); job != NULL; job = queue_pop (queue))
         free (job);
-    }
 }
 
 static void *worker_run (void *context)

@@ -14,16 +14,16 @@ typedef struct readers_pool readers_pool_t;
 /* The store must outlive the pool. */
 store_code_t readers_pool_new (readers_pool_t **out, store_t *store, size_t threads,
                                store_error_t *error);
-/* Waits for the jobs being run; frees those that wait and those that are done (read_clear, free).
- * Accepts a NULL object. */
+/* Waits for the jobs being run, and lets go of those that wait and those that are done: they are
+ * the asker's to free afterwards. Accepts a NULL object. */
 void readers_pool_free (readers_pool_t **self);
 
-/* Takes a malloc'ed job; it comes back through readers_pool_done. Any thread. */
+/* Borrows a job until it comes back through readers_pool_done, or the pool ends. Any thread. */
 void readers_pool_submit (readers_pool_t *self, read_t *read);
 /* Readable (level-triggered) while a finished job waits; for poll only, never read by
  * the caller. */
 int readers_pool_fd (const readers_pool_t *self);
-/* A finished job, its answers or its error filled in; the caller owns it. NULL: none yet. */
+/* A finished job, its answers or its error filled in. NULL: none yet. */
 read_t *readers_pool_done (readers_pool_t *self);
 
 #endif

@@ -591,12 +591,13 @@ static void the_log_is_bounded_under_readers (void **state)
     uint64_t wal_bytes = 0;
     size_t done = 0;
     int64_t number = 0;
+    read_t reads[6] = {{0}};
     fixture_submit (f, 1, 5000);
     number = 5000;
     fixture_settle (f);
     assert_int_equal (readers_pool_new (&pool, f->store, 3, &error), STORE_OK);
     for (int i = 0; i < 6; i++) {
-        read_t *read = calloc (1, sizeof (*read));
+        read_t *read = &reads[i];
         read->kind = i % 2 == 0 ? READ_EXPORT : READ_LIST;
         read->filter.ns = "default";
         read->limit = 3000;
@@ -618,10 +619,33 @@ static void the_log_is_bounded_under_readers (void **state)
     }
     readers_pool_free (&pool);
     assert_null (pool);
+    for (int i = 0; i < 6; i++)
+        read_clear (&reads[i]);
     assert_true (done > 6);
     if (wal_bytes > (uint64_t) 24 << 20)
         fail_msg ("the log grew to %llu bytes", (unsigned long long) wal_bytes);
     assert_true (wal_bytes > (uint64_t) 10 << 20); /* else it was never put to the test */
+}
+
+/* The pool ends with jobs in both of its queues: they are their owner's, who has lists of them. */
+static void the_pool_leaves_its_jobs_to_their_owner (void **state)
+{
+    enum { READS = 500 };
+    fixture_t *f = *state;
+    readers_pool_t *pool = NULL;
+    store_error_t error;
+    fixture_submit (f, 1, 100);
+    fixture_settle (f);
+    read_t *reads = calloc (READS, sizeof (*reads)); /* one allocation: no read is one of its own */
+    assert_int_equal (readers_pool_new (&pool, f->store, 1, &error), STORE_OK);
+    for (int i = 0; i < READS; i++) {
+        reads[i] = (read_t){.kind = READ_LIST, .filter = {.ns = "default"}, .limit = 1000};
+        readers_pool_submit (pool, &reads[i]);
+    }
+    readers_pool_free (&pool);
+    for (int i = 0; i < READS; i++)
+        read_clear (&reads[i]);
+    free (reads);
 }
 
 static void the_journal_is_emptied_at_rest (void **state)
@@ -735,6 +759,7 @@ int main (void)
         TEST (a_large_queue_is_counted_whole),
         TEST (a_page_ends_when_it_is_long_enough),
         TEST (the_log_is_bounded_under_readers),
+        TEST (the_pool_leaves_its_jobs_to_their_owner),
         TEST (the_journal_is_emptied_at_rest),
         cmocka_unit_test (the_journal_of_a_light_load_keeps_its_size),
         cmocka_unit_test (the_gate_lets_readers_out_and_nobody_in),
