@@ -60,15 +60,16 @@ static bool parse_tcp (address_t *out, const char *rest, char *error, size_t siz
     if (colon == NULL || colon[1] < '0' || colon[1] > '9' || *end != '\0' || port > 65535)
         return fail (error, size, "tcp://%s: expected tcp://HOST:PORT", rest);
 
+    const char *begin = rest;
     size_t length = (size_t) (colon - rest);
     if (length >= 2 && rest[0] == '[' && rest[length - 1] == ']') {
-        rest++;
+        begin++;
         length -= 2;
     }
     char host[HOST_SIZE];
     if (length == 0 || length >= sizeof (host))
         return fail (error, size, "tcp://%s: the host is not an address", rest);
-    memcpy (host, rest, length);
+    memcpy (host, begin, length);
     host[length] = '\0';
     if (strcmp (host, "localhost") == 0)
         snprintf (host, sizeof (host), "127.0.0.1");

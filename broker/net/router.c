@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,9 @@ router_t *router_new (const router_options_t *options, char *error, size_t error
     self->held_max = options->held_max;
     self->held = memory_zero (options->held_max, sizeof (held_t));
     self->peers = peers_new (options->peers_max, options->key);
+    /* libzmq numbers peers from rand () on and never seeds it; a peer that knows the next number may
+     * claim it as its routing id, and then an assertion of libzmq ends the process. */
+    srandom (randombytes_random ());
     self->socket = zmq_socket (options->context, ZMQ_ROUTER);
     if (self->socket != NULL) {
         configure (self->socket, options->linger_ms);

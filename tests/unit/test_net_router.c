@@ -68,7 +68,7 @@ static void test_loopback_addresses_only (void **state)
     assert_address ("tcp://[::1]:65535", "tcp://[::1]:65535");
     assert_no_address ("tcp://0.0.0.0:7070", "only loopback");
     assert_no_address ("tcp://*:7070", "only loopback");
-    assert_no_address ("tcp://[::]:7070", "only loopback");
+    assert_no_address ("tcp://[::]:7070", "tcp://[::]:7070: only loopback");
     assert_no_address ("tcp://192.168.1.1:7070", "only loopback");
     assert_no_address ("tcp://example.org:7070", "only loopback");
     assert_no_address ("tcp://127.0.0.1", "tcp://HOST:PORT");
@@ -214,6 +214,25 @@ static void receive (router_t *router, incoming_t *out)
 static void send_text (void *dealer, const char *text)
 {
     assert_int_equal (zmq_send (dealer, text, strlen (text), 0), strlen (text));
+}
+
+/* ZeroMQ numbers its peers from rand () on. Who can tell the next number takes it as a routing id,
+ * and the peer that should get it ends the process. */
+static void test_nobody_can_tell_the_next_peers_number (void **state)
+{
+    (void) state;
+    enum { NUMBERS = 100 };
+    int numbers[NUMBERS];
+    fixture_t fixture;
+    srand (1);
+    for (int i = 0; i < NUMBERS; i++)
+        numbers[i] = rand ();
+    srand (1);
+    fixture_open (&fixture);
+    int next = rand ();
+    for (int i = 0; i < NUMBERS; i++)
+        assert_int_not_equal (next, numbers[i]);
+    router_free (&fixture.router);
 }
 
 static void test_messages_come_in_with_their_senders (void **state)
@@ -436,6 +455,7 @@ int main (void)
         cmocka_unit_test (test_relative_ipc_paths_become_absolute),
         cmocka_unit_test (test_a_long_ipc_path_moves_to_a_private_directory),
         cmocka_unit_test (test_an_ipc_path_is_taken_only_when_it_is_free),
+        cmocka_unit_test (test_nobody_can_tell_the_next_peers_number),
         cmocka_unit_test (test_messages_come_in_with_their_senders),
         cmocka_unit_test (test_any_number_of_frames_is_read_to_its_end),
         cmocka_unit_test (test_only_so_many_messages_are_held),
