@@ -195,22 +195,27 @@ static bool decode_element (decoder_t *self, known_t *known, const wire_field_t 
 
 /* Messages. */
 
-/* A singular member. Merging messages that are repeated against the rules costs quadratic time, and
- * one request with two operations has no meaning; no protobuf library writes either. */
+/* Which singular members of one message have been seen: a bit for each, by its place in the type.
+ * No message of ours has more (the codec's test says so). */
+typedef uint64_t seen_t;
+
+/* A singular member. Merging messages that are repeated against the rules costs quadratic time, one
+ * request with two operations has no meaning, and of two tokens or ids nobody knows which one was
+ * meant; no protobuf library writes any of these. */
 static bool decode_member (decoder_t *self, known_t *known, const wire_field_t *field,
-                           unsigned depth, ProtobufCMessage *message)
+                           unsigned depth, ProtobufCMessage *message, seen_t *seen)
 {
-    static const char twice[] = "a member that may stand once stands twice";
-    void *place = (uint8_t *) message + known->offset;
+    seen_t bit = (seen_t) 1 << ((size_t) (known - message->descriptor->fields) % 64);
+    bool twice = (*seen & bit) != 0;
+    *seen |= bit;
     if ((known->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0) {
         uint32_t *chosen = (uint32_t *) (void *) ((uint8_t *) message + known->quantifier_offset);
-        if (*chosen != 0)
-            return decode_fail (self, TMQ_INVALID, twice);
+        twice = *chosen != 0;
         *chosen = known->id;
-    } else if (known->type == PROTOBUF_C_TYPE_MESSAGE && *(ProtobufCMessage **) place != NULL) {
-        return decode_fail (self, TMQ_INVALID, twice);
     }
-    return decode_value (self, known, field, depth, place);
+    if (twice)
+        return decode_fail (self, TMQ_INVALID, "a member that may stand once stands twice");
+    return decode_value (self, known, field, depth, (uint8_t *) message + known->offset);
 }
 
 static bool decode_members (decoder_t *self, const ProtobufCMessageDescriptor *type,
@@ -223,6 +228,7 @@ static bool decode_members (decoder_t *self, const ProtobufCMessageDescriptor *t
     if (message == NULL)
         return no_memory (self);
     type->message_init (message);
+    seen_t seen = 0;
     while (at < end) {
         wire_field_t field;
         if (!wire_read_field (&field, &at, end))
@@ -232,7 +238,7 @@ static bool decode_members (decoder_t *self, const ProtobufCMessageDescriptor *t
             continue;
         bool good = known->label == PROTOBUF_C_LABEL_REPEATED
                         ? decode_element (self, known, &field, depth, message)
-                        : decode_member (self, known, &field, depth, message);
+                        : decode_member (self, known, &field, depth, message, &seen);
         if (!good)
             return false;
     }

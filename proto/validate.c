@@ -7,6 +7,7 @@
 #include "validate.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ids.h"
@@ -530,8 +531,6 @@ static bool check_request_id (check_t *check, const Taskmq__Request *request,
 static bool check_request (check_t *check, const Taskmq__Request *request, bool alone)
 {
     const request_kind_t *kind = request_kind (request);
-    if (request->id == 0)
-        return refuse (check, TMQ_INVALID, "id: must not be 0");
     if (kind == NULL)
         return refuse (check, TMQ_UNSUPPORTED, "the kind of the request is not known");
     if (!check_request_id (check, request, kind))
@@ -584,11 +583,46 @@ static size_t judge_requests (verdicts_t *out, arena_t *arena, const Taskmq__Cli
     return offset;
 }
 
+static int compare_ids (const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *) left;
+    uint64_t b = *(const uint64_t *) right;
+    return (a > b) - (a < b);
+}
+
+/* An answer names its request by the id, so each has one of its own. Clients count upwards: only
+ * ids that do not rise are sorted. */
+static bool check_ids_of_requests (check_t *check, const Taskmq__ClientMessage *message)
+{
+    size_t count = message->n_requests;
+    bool rising = true;
+    for (size_t i = 0; i < count; i++) {
+        if (message->requests[i]->id == 0)
+            return refuse (check, TMQ_INVALID, "id: must not be 0");
+        rising = rising && (i == 0 || message->requests[i]->id > message->requests[i - 1]->id);
+    }
+    if (rising)
+        return true;
+    uint64_t *ids = arena_zalloc (check->arena, count, sizeof *ids);
+    if (ids == NULL)
+        return refuse (check, TMQ_TOO_LARGE, "the message needs too much memory to judge");
+    for (size_t i = 0; i < count; i++)
+        ids[i] = message->requests[i]->id;
+    qsort (ids, count, sizeof *ids, compare_ids);
+    for (size_t i = 1; i < count; i++) {
+        if (ids[i] == ids[i - 1])
+            return refuse (check, TMQ_INVALID, "id: %llu stands twice in one message",
+                           (unsigned long long) ids[i]);
+    }
+    return true;
+}
+
 static bool check_envelope (check_t *check, const Taskmq__ClientMessage *message)
 {
     if (message->token.len != 0 && !check_16_bytes (check, "token", &message->token))
         return false;
-    return check_count (check, "requests", message->n_requests, 1, TMQ_REQUESTS_MAX);
+    return check_count (check, "requests", message->n_requests, 1, TMQ_REQUESTS_MAX) &&
+           check_ids_of_requests (check, message);
 }
 
 void validate_client_message (verdicts_t *out, arena_t *arena, const Taskmq__ClientMessage *message,

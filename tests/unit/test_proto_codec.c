@@ -485,6 +485,16 @@ static void test_repeated_singular_members_are_refused (void **state)
     bytes_close (&bytes, list);
     bytes_close (&bytes, request);
     assert_refused (&bytes, TMQ_INVALID, "stands twice");
+    bytes_clear (&bytes);
+    bytes_append_string (&bytes, 1, "a token");
+    bytes_append_string (&bytes, 1, "another one");
+    assert_refused (&bytes, TMQ_INVALID, "stands twice");
+    bytes_clear (&bytes);
+    request = bytes_open (&bytes, 2);
+    bytes_append_uint (&bytes, 1, 7); /* id */
+    bytes_append_uint (&bytes, 1, 7);
+    bytes_close (&bytes, request);
+    assert_refused (&bytes, TMQ_INVALID, "stands twice");
     bytes_free (&bytes);
 }
 
@@ -493,6 +503,7 @@ static void check_members (const ProtobufCMessageDescriptor *type, unsigned dept
 {
     assert_true (depth < CODEC_DEPTH_MAX);
     assert_non_null (type->message_init);
+    assert_true (type->n_fields <= 64); /* a bit for each says whether it was seen */
     for (unsigned i = 0; i < type->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &type->fields[i];
         switch (field->type) {

@@ -50,8 +50,9 @@ char *repeated (char c, size_t length)
 
 Taskmq__Request request_of (Taskmq__Request__OpCase op)
 {
+    static uint64_t newest;
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
-    request.id = 1;
+    request.id = ++newest;
     request.request_id = bytes_of (16);
     request.op_case = op;
     return request;

@@ -30,7 +30,7 @@ ProtobufCBinaryData bytes_of (size_t length);
 /* A text of length times c; valid until eight more were made. */
 char *repeated (char c, size_t length);
 
-/* With an id and a request id, its operation to be set. */
+/* With an id of its own and a request id, its operation to be set. */
 Taskmq__Request request_of (Taskmq__Request__OpCase op);
 Taskmq__Lease good_lease (void);
 

@@ -65,14 +65,15 @@ static void test_token (void **state)
 static void test_number_of_requests (void **state)
 {
     (void) state;
-    static Taskmq__Request request;
+    static Taskmq__Request stats_requests[TMQ_REQUESTS_MAX + 1];
     static Taskmq__Request *requests[TMQ_REQUESTS_MAX + 1];
     Taskmq__Stats stats = TASKMQ__STATS__INIT;
-    request = request_of (TASKMQ__REQUEST__OP_STATS);
-    request.request_id = bytes_of (0);
-    request.stats = &stats;
-    for (size_t i = 0; i < TMQ_REQUESTS_MAX + 1; i++)
-        requests[i] = &request;
+    for (size_t i = 0; i < TMQ_REQUESTS_MAX + 1; i++) {
+        stats_requests[i] = request_of (TASKMQ__REQUEST__OP_STATS);
+        stats_requests[i].request_id = bytes_of (0);
+        stats_requests[i].stats = &stats;
+        requests[i] = &stats_requests[i];
+    }
     verdicts_t verdicts;
     assert_non_null (judge_many (&verdicts, requests, TMQ_REQUESTS_MAX, 0));
     assert_int_equal (verdicts.requests_count, TMQ_REQUESTS_MAX);
@@ -91,8 +92,6 @@ static void test_ids_of_requests (void **state)
     cancel.task_id = bytes_of (16);
     request.cancel = &cancel;
     assert_good (&request);
-    request.id = 0;
-    assert_bad (&request, TMQ_INVALID, "id: must not be 0");
     request.id = UINT64_MAX;
     request.request_id = bytes_of (0);
     assert_bad (&request, TMQ_INVALID, "request_id: cancel needs one");
@@ -110,6 +109,39 @@ static void test_ids_of_requests (void **state)
     assert_good (&request);
     request.request_id = bytes_of (1);
     assert_bad (&request, TMQ_INVALID, "request_id: must be 16 bytes");
+}
+
+/* Answers name their request by its id: with a 0 or a double nobody knows whose an answer is, so
+ * nothing of the message is done. */
+static void test_ids_that_name_no_request (void **state)
+{
+    (void) state;
+    Taskmq__Heartbeat heartbeat = TASKMQ__HEARTBEAT__INIT;
+    Taskmq__Request parts[3];
+    Taskmq__Request *requests[] = {&parts[0], &parts[1], &parts[2]};
+    for (size_t i = 0; i < 3; i++) {
+        parts[i] = request_of (TASKMQ__REQUEST__OP_HEARTBEAT);
+        parts[i].heartbeat = &heartbeat;
+    }
+    static const struct {
+        uint64_t ids[3];
+        const char *text; /* NULL: taken */
+    } cases[] = {{{1, 2, 3}, NULL},
+                 {{UINT64_MAX, 2, 1}, NULL},
+                 {{7, 7, 8}, "id: 7 stands twice"},
+                 {{7, 8, 7}, "id: 7 stands twice"},
+                 {{8, 7, 8}, "id: 8 stands twice"},
+                 {{1, 0, 2}, "id: must not be 0"},
+                 {{0, 1, 2}, "id: must not be 0"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (size_t j = 0; j < 3; j++)
+            parts[j].id = cases[i].ids[j];
+        verdicts_t verdicts;
+        const Taskmq__ClientMessage *taken = judge_many (&verdicts, requests, 3, 0);
+        assert_int_equal (taken != NULL, cases[i].text == NULL);
+        if (taken == NULL)
+            assert_verdict (verdicts.message, TMQ_INVALID, cases[i].text);
+    }
 }
 
 static void test_unknown_and_missing_kinds (void **state)
@@ -561,6 +593,7 @@ int main (void)
         cmocka_unit_test (test_token),
         cmocka_unit_test (test_number_of_requests),
         cmocka_unit_test (test_ids_of_requests),
+        cmocka_unit_test (test_ids_that_name_no_request),
         cmocka_unit_test (test_unknown_and_missing_kinds),
         cmocka_unit_test (test_every_kind_has_a_row),
         cmocka_unit_test (test_flags_of_the_kinds),
