@@ -18,8 +18,9 @@
 #include "store/wakeup.h"
 
 enum {
-    LINGER_MS = 1000, /* for the last answers of a clean stop */
-    FILES_SPARE = 64, /* open files that are no connections: databases, their logs, sockets */
+    LINGER_MS = 1000,      /* for the last answers of a clean stop */
+    EXPORT_STOP_MS = 2000, /* for the last lines of tasks.jsonl at a clean stop */
+    FILES_SPARE = 64,      /* open files that are no connections: databases, their logs, sockets */
     /* What a batch takes is freed on another thread soon after. Giving it back to the system each
      * time costs page faults and a lock on all memory; so this much stays with each of malloc's
      * arenas, and only larger pieces have mappings of their own. */
@@ -126,8 +127,12 @@ static exits_t open_exporter (daemon_t *self)
     char path[DATA_PATH_SIZE];
     char error[TASKS_FILE_ERROR_SIZE];
     data_path (&self->data, "tasks.jsonl", path, sizeof (path));
-    exporter_options_t options = {self->store, path, self->boot.last_pos, self->export_fd,
-                                  exits_store_failed};
+    exporter_options_t options = {.store = self->store,
+                                  .path = path,
+                                  .last_pos = self->boot.last_pos,
+                                  .wake_fd = self->export_fd,
+                                  .stop_ms = EXPORT_STOP_MS,
+                                  .failed = exits_store_failed};
     self->exporter = exporter_new (&options, error);
     return self->exporter != NULL ? EXITS_OK : exits_fail (EXITS_DATA, error);
 }

@@ -22,9 +22,10 @@
 
 enum {
     PAGE_ITEMS = 500,
-    WRITE_BYTES = 256 * 1024, /* lines are written when they are so many bytes together */
-    RETRY_MS = 1000,
-    FOREVER = -1
+    PAGE_BYTES = 4 * 1024 * 1024, /* a page ends when its tasks have so many bytes */
+    WRITE_BYTES = 256 * 1024,     /* lines are written when they are so many bytes together */
+    RETRY_MS = 1000,              /* after a write that failed */
+    LOOK_MS = 1000                /* between two looks at the file while nothing happens */
 };
 
 struct exporter {
@@ -38,15 +39,16 @@ struct exporter {
     tasks_file_end_t check; /* the last line found at start, to be compared with the database */
     bool failing;           /* the last write failed; said once */
     atomic_bool stop;
+    _Atomic int64_t stop_at; /* monotonic; once stop is set */
     _Atomic uint64_t stat_pos;
     _Atomic uint64_t stat_lines;
     _Atomic uint64_t stat_errors;
 };
 
-static int64_t wall_now (void)
+static int64_t clock_ms (clockid_t clock)
 {
     struct timespec now;
-    clock_gettime (CLOCK_REALTIME, &now);
+    clock_gettime (clock, &now);
     return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
@@ -106,6 +108,7 @@ static bool read_page (exporter_t *self, read_t *read)
 {
     read->kind = READ_EXPORT;
     read->limit = PAGE_ITEMS;
+    read->bytes_max = PAGE_BYTES;
     read->after_pos = self->after_pos;
     if (store_reader_run (self->reader, read) == STORE_OK)
         return true;
@@ -156,7 +159,7 @@ static bool follow_page (exporter_t *self, bool *more)
         *more = true;
         return begin_anew (self, "tasks.jsonl belongs to another database: set aside, begun anew");
     }
-    int64_t wall_ms = wall_now ();
+    int64_t wall_ms = clock_ms (CLOCK_REALTIME);
     for (size_t i = 0; good && i < read.items_count; i++) {
         const export_item_t *item = &read.items[i];
         if (item->pos <= self->after_pos)
@@ -172,18 +175,43 @@ static bool follow_page (exporter_t *self, bool *more)
     return good;
 }
 
+/* The time of the stop is over. */
+static bool is_late (exporter_t *self)
+{
+    return atomic_load (&self->stop) && clock_ms (CLOCK_MONOTONIC) >= atomic_load (&self->stop_at);
+}
+
 /* Everything that is in the tables. False: repeat after a while. */
 static bool follow (exporter_t *self)
 {
     bool more = true;
-    if (tasks_file_is_gone (self->file) &&
-        !begin_anew (self, "tasks.jsonl was taken away: begun anew"))
-        return false;
     while (more) {
+        if (tasks_file_is_changed (self->file) &&
+            !begin_anew (self, "tasks.jsonl was taken away or changed by hand: begun anew"))
+            return false;
         if (!follow_page (self, &more))
             return false;
+        if (more && is_late (self)) {
+            log_write (LOG_LEVEL_INFO, "EXPORT-LATER",
+                       "tasks.jsonl lags at the stop: the next start completes it",
+                       LOG_FIELDS (LOG_NUMBER ("pos", self->after_pos)));
+            return true;
+        }
+        /* Taken away while it was written: what was appended then nobody sees. */
+        more = more || tasks_file_is_changed (self->file);
     }
     return true;
+}
+
+/* Waits for news, and looks after the file meanwhile. A failed try is repeated. */
+static void wait_news (exporter_t *self, bool good)
+{
+    struct pollfd wake = {self->options.wake_fd, POLLIN, 0};
+    /* A stop that came since the last look has raised the wakeup after it was lowered. */
+    while (poll (&wake, 1, good ? LOOK_MS : RETRY_MS) == 0) {
+        if (!good || tasks_file_is_changed (self->file))
+            break;
+    }
 }
 
 static void *exporter_run (void *context)
@@ -192,10 +220,7 @@ static void *exporter_run (void *context)
     pthread_setname_np (pthread_self (), "exporter");
     while (!atomic_load (&self->stop)) {
         wakeup_lower (self->options.wake_fd);
-        int timeout_ms = follow (self) ? FOREVER : RETRY_MS;
-        struct pollfd wake = {self->options.wake_fd, POLLIN, 0};
-        /* A stop that came since the last look has raised the wakeup after it was lowered. */
-        poll (&wake, 1, timeout_ms);
+        wait_news (self, follow (self));
     }
     follow (self);
     return NULL;
@@ -242,14 +267,21 @@ exporter_t *exporter_new (const exporter_options_t *options, char error[TASKS_FI
     return self;
 }
 
+void exporter_stop (exporter_t *self)
+{
+    if (!atomic_load (&self->stop))
+        atomic_store (&self->stop_at, clock_ms (CLOCK_MONOTONIC) + self->options.stop_ms);
+    atomic_store (&self->stop, true);
+    wakeup_raise (self->options.wake_fd);
+}
+
 void exporter_free (exporter_t **self_p)
 {
     exporter_t *self = *self_p;
     if (self == NULL)
         return;
     *self_p = NULL;
-    atomic_store (&self->stop, true);
-    wakeup_raise (self->options.wake_fd);
+    exporter_stop (self);
     pthread_join (self->thread, NULL);
     release (self);
 }

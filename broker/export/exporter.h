@@ -21,13 +21,16 @@ typedef struct exporter_options {
     const char *path;  /* of tasks.jsonl */
     uint64_t last_pos; /* newest event of the database at the start */
     int wake_fd;       /* a wakeup that the store's notify raises */
+    uint32_t stop_ms;  /* at the end it follows for so long; the next start does the rest */
     /* A read that failed for good: the process ends. Called on the exporter's thread. */
     void (*failed) (const store_error_t *error);
 } exporter_options_t;
 
 /* NULL with `error` if the file cannot be used or the thread cannot be made. */
 exporter_t *exporter_new (const exporter_options_t *options, char error[TASKS_FILE_ERROR_SIZE]);
-/* Writes what is in the tables by now, then ends. Accepts a NULL object. */
+/* Asks it to write what is in the tables by now, within stop_ms, and to end. Waits for nothing. */
+void exporter_stop (exporter_t *self);
+/* Stops it and waits for its end. Accepts a NULL object. */
 void exporter_free (exporter_t **self);
 
 typedef struct exporter_stats {

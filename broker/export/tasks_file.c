@@ -190,11 +190,14 @@ bool tasks_file_append (tasks_file_t *self, const void *lines, size_t length,
     return true;
 }
 
-bool tasks_file_is_gone (const tasks_file_t *self)
+bool tasks_file_is_changed (const tasks_file_t *self)
 {
     struct stat ours;
     struct stat theirs;
-    return fstat (self->fd, &ours) == 0 &&
-           (stat (self->path, &theirs) != 0 || ours.st_ino != theirs.st_ino ||
-            ours.st_dev != theirs.st_dev);
+    if (fstat (self->fd, &ours) != 0)
+        return false; /* nothing is known; the next append says why */
+    if (stat (self->path, &theirs) != 0 || ours.st_ino != theirs.st_ino ||
+        ours.st_dev != theirs.st_dev)
+        return true;
+    return self->overhang ? ours.st_size < self->length : ours.st_size != self->length;
 }

@@ -38,8 +38,8 @@ bool tasks_file_set_aside (tasks_file_t *self, char error[TASKS_FILE_ERROR_SIZE]
 /* Appends whole lines: all of them or, with `error`, none. May be repeated. */
 bool tasks_file_append (tasks_file_t *self, const void *lines, size_t length,
                         char error[TASKS_FILE_ERROR_SIZE]);
-/* Somebody removed the file or put another one in its place: what is appended is lost
- * to readers. */
-bool tasks_file_is_gone (const tasks_file_t *self);
+/* Somebody removed the file, put another one in its place, or changed its length: what is appended
+ * would be lost to readers, or lines are missing. */
+bool tasks_file_is_changed (const tasks_file_t *self);
 
 #endif
