@@ -6,23 +6,12 @@
 #include "store/store.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "store/store_backend.h"
 
 static const store_backend_t *const BACKENDS[] = {&store_backend_sqlite, &store_backend_memory};
-
-store_code_t store_fail (store_error_t *error, store_code_t code, const char *format, ...)
-{
-    va_list arguments;
-    va_start (arguments, format);
-    error->code = code;
-    vsnprintf (error->text, sizeof (error->text), format, arguments);
-    va_end (arguments);
-    return code;
-}
 
 store_code_t store_open (store_t **out, const char *uri, const store_options_t *options,
                          boot_t *boot, store_error_t *error)

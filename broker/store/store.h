@@ -20,27 +20,10 @@
 #include <stdint.h>
 
 #include "core/lookup.h"
+#include "store/error.h"
 
 typedef struct store store_t;
 typedef struct store_reader store_reader_t;
-
-typedef enum store_code {
-    STORE_OK = 0,
-    STORE_ERROR_FULL,    /* no space; nothing of the call was kept */
-    STORE_ERROR_IO,      /* reading, writing or syncing failed */
-    STORE_ERROR_CORRUPT, /* the data is damaged */
-    STORE_ERROR_FOREIGN, /* the file belongs to another application */
-    STORE_ERROR_NEWER,   /* written by a newer version */
-    STORE_ERROR_ACCESS,  /* the directory or a file cannot be opened */
-    STORE_ERROR_BUSY,    /* somebody else holds the database: a bug or a foreign tool */
-    STORE_ERROR_FENCED   /* another broker took over */
-} store_code_t;
-
-/* Text for people about the last failure of a call, written into the caller's struct. */
-typedef struct store_error {
-    store_code_t code;
-    char text[512];
-} store_error_t;
 
 typedef struct store_options {
     const char *directory;  /* of the data; unused by memory */

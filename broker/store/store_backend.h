@@ -39,8 +39,4 @@ struct store_reader {
 extern const store_backend_t store_backend_memory;
 extern const store_backend_t store_backend_sqlite;
 
-/* Fills error and returns code: "return store_fail (error, STORE_ERROR_IO, …)". */
-store_code_t store_fail (store_error_t *error, store_code_t code, const char *format, ...)
-    __attribute__ ((format (printf, 3, 4)));
-
 #endif

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "ids.h"
-#include "store/gate.h"
 #include "store/readers_pool.h"
+#include "store/sqlite/gate.h"
 #include "store_support.h"
 #include "support/timing.h"
 

@@ -3,7 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* The reserve file. Nothing depends on it: a failure to make it only means that it is missing. */
-#include "store/reserve.h"
+#include "store/sqlite/reserve.h"
 
 #include <fcntl.h>
 #include <stdio.h>

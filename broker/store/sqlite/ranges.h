@@ -7,7 +7,7 @@
 #ifndef TASKMQ_STORE_RANGES_H
 #define TASKMQ_STORE_RANGES_H
 
-#include "store/view.h"
+#include "store/sqlite/view.h"
 
 /* Statements that ranges need; they stand first in the texts of the view. */
 enum { RANGES_STATEMENTS = 7 };

@@ -8,9 +8,9 @@
 #define TASKMQ_STORE_TABLES_H
 
 #include "store/dirty.h"
-#include "store/gate.h"
-#include "store/retention.h"
-#include "store/sql.h"
+#include "store/sqlite/gate.h"
+#include "store/sqlite/retention.h"
+#include "store/sqlite/sql.h"
 
 typedef struct tables tables_t;
 

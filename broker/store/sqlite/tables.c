@@ -4,13 +4,13 @@
 
 /* Writes rows behind the journal. What fails is rolled back as a whole; the caller repeats it when
  * space was missing and gives up otherwise. */
-#include "store/tables.h"
+#include "store/sqlite/tables.h"
 
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "store/rows.h"
-#include "store/sqlite_schema.h"
+#include "store/sqlite/rows.h"
+#include "store/sqlite/sqlite_schema.h"
 
 enum statement {
     BEGIN,

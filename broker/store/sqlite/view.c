@@ -2,13 +2,13 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-#include "store/view.h"
+#include "store/sqlite/view.h"
 
 #include <stdlib.h>
 #include <time.h>
 
 #include "core/memory.h"
-#include "store/sqlite_schema.h"
+#include "store/sqlite/sqlite_schema.h"
 
 enum { PAGE_US_MAX = 20 * 1000 }; /* A18 */
 

@@ -7,8 +7,8 @@
 #ifndef TASKMQ_STORE_VIEW_H
 #define TASKMQ_STORE_VIEW_H
 
-#include "store/gate.h"
-#include "store/rows.h"
+#include "store/sqlite/gate.h"
+#include "store/sqlite/rows.h"
 
 typedef struct view {
     sqlite3 *db;

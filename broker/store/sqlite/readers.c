@@ -4,7 +4,7 @@
 
 /* Reads in pages: each kind is a function that works inside one transaction until it is done or
  * the page is over, and is called again in the next one where it goes on. */
-#include "store/readers.h"
+#include "store/sqlite/readers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "core/memory.h"
 #include "ids.h"
 #include "store/events.h"
-#include "store/ranges.h"
 #include "store/select.h"
+#include "store/sqlite/ranges.h"
 
 enum statement {
     ROW_BARE = RANGES_STATEMENTS,

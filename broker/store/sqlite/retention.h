@@ -7,7 +7,7 @@
 #ifndef TASKMQ_STORE_RETENTION_H
 #define TASKMQ_STORE_RETENTION_H
 
-#include "store/sql.h"
+#include "store/sqlite/sql.h"
 
 enum { RETENTION_STATEMENTS = 5 };
 

@@ -9,7 +9,7 @@
 
 #include "arena.h"
 #include "bytes.h"
-#include "store/names.h"
+#include "store/sqlite/names.h"
 
 /* What is looked for, ordered by, or needed for the other tables stands in columns; everything else
  * is packed into one (see journal_codec.h), because each column costs at every write. Without and

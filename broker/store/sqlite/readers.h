@@ -6,7 +6,7 @@
 #ifndef TASKMQ_STORE_READERS_H
 #define TASKMQ_STORE_READERS_H
 
-#include "store/view.h"
+#include "store/sqlite/view.h"
 
 store_code_t readers_open (view_t *view, const char *directory, gate_t *gate, store_error_t *error);
 store_code_t readers_run (view_t *view, read_t *read, store_error_t *error);

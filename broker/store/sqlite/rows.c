@@ -2,12 +2,12 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-#include "store/rows.h"
+#include "store/sqlite/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/journal_codec.h"
+#include "store/sqlite/journal_codec.h"
 
 enum { LABELS, BODY };
 

@@ -21,13 +21,13 @@
 #include "core/memory.h"
 #include "ids.h"
 #include "store/dirty.h"
-#include "store/feed.h"
-#include "store/journal.h"
-#include "store/load.h"
-#include "store/readers.h"
-#include "store/reserve.h"
-#include "store/sqlite_schema.h"
-#include "store/tables.h"
+#include "store/follow.h"
+#include "store/sqlite/journal.h"
+#include "store/sqlite/load.h"
+#include "store/sqlite/readers.h"
+#include "store/sqlite/reserve.h"
+#include "store/sqlite/sqlite_schema.h"
+#include "store/sqlite/tables.h"
 
 enum {
     /* What is few is written soon. Under load a task that lives for 50 ms would then often be
@@ -49,7 +49,7 @@ typedef struct sqlite_store {
     view_t load;        /* of the server thread */
     overlay_t *overlay; /* of the server thread; NULL but after a commit without space */
     reserve_t reserve;
-    feed_t feed;
+    followed_t followed;
 
     pthread_mutex_t due_lock; /* guards the view of the sweep */
     view_t due;
@@ -173,7 +173,7 @@ static void publish_written (sqlite_store_t *self)
     self->tombstones = tables_meta (self->tables)->tombstones;
     journal_written (self->journal, batch);
     pthread_mutex_unlock (&self->lock);
-    feed_put (&self->feed, &done);
+    follow_put (&self->followed, &done);
     atomic_store (&self->written, batch);
     if (self->options.notify != NULL)
         self->options.notify (self->options.notify_context);
@@ -444,7 +444,7 @@ static store_code_t sqlite_reader_run (store_reader_t *base, read_t *read, store
 {
     sqlite_store_t *self = (sqlite_store_t *) base->store;
     view_t *view = &((sqlite_reader_t *) base)->view;
-    if (read->kind == READ_EXPORT && feed_take (&self->feed, read))
+    if (read->kind == READ_EXPORT && follow_take (&self->followed, read))
         return readers_complete (view, read, error);
     return readers_run (view, read, error);
 }
@@ -553,7 +553,7 @@ static void sqlite_free (sqlite_store_t *self)
     overlay_free (self->overlay);
     reserve_destroy (&self->reserve);
     gate_destroy (&self->gate);
-    feed_destroy (&self->feed);
+    follow_destroy (&self->followed);
     dirty_free (&self->pending);
     dirty_free (&self->writing);
     pthread_mutex_destroy (&self->due_lock);
@@ -570,7 +570,7 @@ static sqlite_store_t *sqlite_new (const store_options_t *options)
     self->options = *options;
     self->options.directory = memory_text (options->directory);
     gate_init (&self->gate);
-    feed_init (&self->feed);
+    follow_init (&self->followed);
     reserve_init (&self->reserve, self->options.directory);
     pthread_mutex_init (&self->due_lock, NULL);
     pthread_mutex_init (&self->lock, NULL);

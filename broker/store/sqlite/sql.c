@@ -4,7 +4,7 @@
 
 /* One place for SQLite's settings and its errors. SQLITE_BUSY is never waited for: nobody else may
  * use these files, so it is an error that is told. */
-#include "store/sql.h"
+#include "store/sqlite/sql.h"
 
 #include <errno.h>
 #include <pthread.h>

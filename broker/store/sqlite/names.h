@@ -8,7 +8,7 @@
 #define TASKMQ_STORE_NAMES_H
 
 #include "store/number_map.h"
-#include "store/sql.h"
+#include "store/sqlite/sql.h"
 
 typedef enum name_kind { NAME_NAMESPACE = 0, NAME_OWNER, NAME_QUEUE, NAME_SESSION } name_kind_t;
 

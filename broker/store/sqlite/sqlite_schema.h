@@ -6,7 +6,7 @@
 #ifndef TASKMQ_STORE_SQLITE_SCHEMA_H
 #define TASKMQ_STORE_SQLITE_SCHEMA_H
 
-#include "store/sql.h"
+#include "store/sqlite/sql.h"
 
 #define SCHEMA_TABLES_FILE "taskmq.db"
 #define SCHEMA_JOURNAL_FILE "journal.db"

@@ -7,7 +7,7 @@
 #ifndef TASKMQ_STORE_JOURNAL_H
 #define TASKMQ_STORE_JOURNAL_H
 
-#include "store/sql.h"
+#include "store/sqlite/sql.h"
 
 typedef struct journal journal_t;
 

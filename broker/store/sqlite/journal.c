@@ -4,7 +4,7 @@
 
 /* The journal. After a failure that is not for lack of space the connection is never used again:
  * a sync that follows a failed one may report success for bytes that are lost. */
-#include "store/journal.h"
+#include "store/sqlite/journal.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,8 +12,8 @@
 
 #include "bytes.h"
 #include "core/memory.h"
-#include "store/journal_codec.h"
-#include "store/sqlite_schema.h"
+#include "store/sqlite/journal_codec.h"
+#include "store/sqlite/sqlite_schema.h"
 
 enum statement { BEGIN, COMMIT, INSERT, DELETE, DELETE_ALL, STATEMENTS };
 

@@ -7,7 +7,7 @@
 #define TASKMQ_STORE_LOAD_H
 
 #include "store/overlay.h"
-#include "store/view.h"
+#include "store/sqlite/view.h"
 
 /* Tells whether a task has a change that is not written yet, so that its row says nothing. */
 typedef struct load_dirty {

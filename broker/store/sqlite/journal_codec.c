@@ -4,7 +4,7 @@
 
 /* Packs and unpacks commit batches. The checksum is the last field and covers all bytes before it,
  * so a body whose end is missing is damaged like one whose middle is. */
-#include "store/journal_codec.h"
+#include "store/sqlite/journal_codec.h"
 
 #include <endian.h>
 #include <stdlib.h>

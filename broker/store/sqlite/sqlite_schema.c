@@ -7,7 +7,7 @@
  * a release: a change of the schema is a new one at the end of the list.
  *
  * A file that is not ours, newer than we know, or damaged is left exactly as it is. */
-#include "store/sqlite_schema.h"
+#include "store/sqlite/sqlite_schema.h"
 
 #include <stdio.h>
 

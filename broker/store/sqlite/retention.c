@@ -2,9 +2,9 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-#include "store/retention.h"
+#include "store/sqlite/retention.h"
 
-#include "store/rows.h"
+#include "store/sqlite/rows.h"
 
 enum { EVENTS_OLDEST, EVENTS_LATER, EVENTS_DELETE, TOMBSTONES_OLDEST, TOMBSTONES_DELETE };
 

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-#include "store/feed.h"
+#include "store/follow.h"
 
 #include <stdlib.h>
 
@@ -11,29 +11,29 @@
 /* As much as may be dirty (A12): a follower that lags by more reads the tables. */
 enum { BYTES_MAX = 64 * 1024 * 1024 };
 
-typedef struct feed_set {
-    struct feed_set *next;
+typedef struct followed_set {
+    struct followed_set *next;
     dirty_t dirty;
     uint64_t first_pos;
     uint64_t last_pos;
-} feed_set_t;
+} followed_set_t;
 
-void feed_init (feed_t *self)
+void follow_init (followed_t *self)
 {
-    *self = (feed_t){0};
+    *self = (followed_t){0};
     pthread_mutex_init (&self->lock, NULL);
 }
 
 static void set_free (void *context)
 {
-    feed_set_t *set = context;
+    followed_set_t *set = context;
     dirty_free (&set->dirty);
     free (set);
 }
 
-static feed_set_t *pop (feed_t *self)
+static followed_set_t *pop (followed_t *self)
 {
-    feed_set_t *set = self->first;
+    followed_set_t *set = self->first;
     self->first = set->next;
     if (self->first == NULL)
         self->last = NULL;
@@ -41,7 +41,7 @@ static feed_set_t *pop (feed_t *self)
     return set;
 }
 
-void feed_destroy (feed_t *self)
+void follow_destroy (followed_t *self)
 {
     while (self->first != NULL)
         set_free (pop (self));
@@ -49,7 +49,7 @@ void feed_destroy (feed_t *self)
 }
 
 /* The positions that the batches have; false: there is no event in them. */
-static bool find_positions (feed_set_t *set)
+static bool find_positions (followed_set_t *set)
 {
     for (size_t i = 0; i < set->dirty.count; i++) {
         const batch_t *batch = set->dirty.batches[i];
@@ -63,7 +63,7 @@ static bool find_positions (feed_set_t *set)
     return set->first_pos != 0;
 }
 
-static void push (feed_t *self, feed_set_t *set)
+static void push (followed_t *self, followed_set_t *set)
 {
     if (self->last == NULL)
         self->first = set;
@@ -73,10 +73,10 @@ static void push (feed_t *self, feed_set_t *set)
     self->bytes += set->dirty.bytes;
 }
 
-void feed_put (feed_t *self, dirty_t *dirty)
+void follow_put (followed_t *self, dirty_t *dirty)
 {
-    feed_set_t *set = memory_zero (1, sizeof (*set));
-    feed_set_t *dropped = NULL;
+    followed_set_t *set = memory_zero (1, sizeof (*set));
+    followed_set_t *dropped = NULL;
     set->dirty = *dirty;
     *dirty = (dirty_t){0};
     bool wanted = find_positions (set);
@@ -85,7 +85,7 @@ void feed_put (feed_t *self, dirty_t *dirty)
     if (wanted)
         push (self, set);
     while (self->bytes > BYTES_MAX) { /* perhaps the new one itself */
-        feed_set_t *old = pop (self);
+        followed_set_t *old = pop (self);
         old->next = dropped;
         dropped = old;
     }
@@ -93,7 +93,7 @@ void feed_put (feed_t *self, dirty_t *dirty)
     if (!wanted)
         set_free (set);
     while (dropped != NULL) {
-        feed_set_t *next = dropped->next;
+        followed_set_t *next = dropped->next;
         set_free (dropped);
         dropped = next;
     }
@@ -107,7 +107,7 @@ static int item_compare (const void *a, const void *b)
 }
 
 /* The set is the read's alone now: the bodies that older images had may go into the latest. */
-static void answer (feed_set_t *set, read_t *read)
+static void answer (followed_set_t *set, read_t *read)
 {
     const images_t *images = &set->dirty.images;
     read->items = memory_alloc (images->count * sizeof (export_item_t));
@@ -128,14 +128,14 @@ static void answer (feed_set_t *set, read_t *read)
     read->release = set_free;
 }
 
-bool feed_take (feed_t *self, read_t *read)
+bool follow_take (followed_t *self, read_t *read)
 {
-    feed_set_t *passed = NULL;
-    feed_set_t *set = NULL;
+    followed_set_t *passed = NULL;
+    followed_set_t *set = NULL;
     pthread_mutex_lock (&self->lock);
     self->followed = true;
     while (self->first != NULL && self->first->last_pos <= read->after_pos) {
-        feed_set_t *old = pop (self);
+        followed_set_t *old = pop (self);
         old->next = passed;
         passed = old;
     }
@@ -144,7 +144,7 @@ bool feed_take (feed_t *self, read_t *read)
     bool more = self->first != NULL;
     pthread_mutex_unlock (&self->lock);
     while (passed != NULL) {
-        feed_set_t *next = passed->next;
+        followed_set_t *next = passed->next;
         set_free (passed);
         passed = next;
     }
