@@ -15,10 +15,12 @@ queue=sha256
 # shellcheck disable=SC2016 # it is the worker's shell that expands it
 hash_command='f=$(cat; echo .); sha256sum <"${f%.}"'
 stall_s=60          # no event for so long means that something hangs
-slots_first=3       # tasks whose changes are shown one by one from the beginning
-slots_again=3       # and from the crash on
+slots_first=2       # tasks whose changes are shown one by one from the beginning
+slots_again=2       # and from the crash on
+dead_s=2            # how long the broker stays away when somebody is looking
 bar_cells=24
-bar_step=2          # cells by which the bar grows from one line to the next in a pipe
+bar_step=6          # cells by which the bar grows from one line to the next in a pipe
+width_min=72        # what the sentences need
 
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${TASKMQ_BIN:-$source_dir/build/bin}
@@ -36,18 +38,35 @@ bold='' red='' green='' dim='' plain=''
 if [ -t 1 ] && [ -z "${NO_COLOR-}" ]; then
     bold=$'\e[1m' red=$'\e[1;31m' green=$'\e[1;32m' dim=$'\e[2m' plain=$'\e[0m'
 fi
-full='#' hollow='.' arrow='->' rule='-'
+full='#' hollow='.' arrow='->' rule='-' more='...'
 case ${LC_ALL:-${LC_CTYPE:-${LANG-}}} in
 *UTF-8 | *utf8)
-    full='█' hollow='░' arrow='→' rule='─'
+    full='█' hollow='░' arrow='→' rule='─' more='…'
     ;;
 esac
+
+# No line is longer than the terminal; in a pipe 80 columns are a good guess.
+width=80
+if [ -t 1 ]; then
+    { size=$(stty size <&4 2>/dev/null); } 4>&1
+    [ "${size#* }" -lt "$width_min" ] || width=${size#* }
+fi
+
+# clip TEXT COLUMNS: sets clipped to the text, cut where it does not fit.
+clip ()
+{
+    clipped=$1
+    if [ "${#1}" -gt "$2" ]; then
+        clipped=${1:0:$2 - ${#more}}$more
+    fi
+}
 
 heading ()
 {
     local line
-    printf -v line '%*s' 78 ''
-    printf '\n%s%s%s\n%s%s%s\n' "$bold" "$1" "$plain" "$dim" "${line// /$rule}" "$plain"
+    printf -v line '%*s' $((width - 5 - ${#1})) ''
+    printf '\n%s%s %s%s%s %s%s\n' "$dim" "$rule$rule" "$plain$bold" "$1" "$plain$dim" \
+        "${line// /$rule}" "$plain"
 }
 
 say ()
@@ -176,14 +195,19 @@ submit_all ()
     done
 }
 
+# Sets progress to the bar with its numbers; the bar takes what the numbers leave of the line.
 progress_line ()
 {
-    local filled=$((done_count * bar_cells / ${#ids[@]})) bar='' i
-    for ((i = 0; i < bar_cells; i++)); do
+    local numbers="${count[completed]} of ${#ids[@]} done, ${count[working]} working, \
+${count[queued]} queued"
+    local cells=$((width - 15 - ${#numbers})) bar='' i
+    [ "$cells" -le "$bar_cells" ] || cells=$bar_cells
+    local filled=$((done_count * cells / ${#ids[@]}))
+    for ((i = 0; i < cells; i++)); do
         if [ "$i" -lt "$filled" ]; then bar+=$full; else bar+=$hollow; fi
     done
-    printf '  %s  %s  %d of %d completed, %d working, %d queued' "$at" "$bar" \
-        "${count[completed]}" "${#ids[@]}" "${count[working]}" "${count[queued]}"
+    clip "  ${at%.*}  $bar  $numbers" $((width - 1))
+    progress=$clipped
 }
 
 # Shows the event: the changes of a few tasks one by one, those of all others as a bar that grows.
@@ -197,15 +221,17 @@ show_event ()
     if [ -n "${followed[$id]-}" ]; then
         close_line
         [ -z "$previous" ] || change="$previous $arrow $status"
-        local pad=$((24 - ${#change})) # printf would count bytes
-        printf '  %s  %s%*s%s\n' "$at" "$change" "$pad" '' "$shown"
+        local pad=$((22 - ${#change})) # printf would count bytes
+        clip "$shown" $((width - 37))
+        printf '  %s  %s%*s%s\n' "${at%.*}" "$change" "$pad" '' "$clipped"
     elif [ -t 1 ]; then
-        printf '\r\e[K%s' "$(progress_line)"
+        progress_line
+        printf '\r\e[K%s' "$progress"
         open_line=1
     elif [ "$((done_count * bar_cells / ${#ids[@]}))" -ge "$((cells_shown + bar_step))" ]; then
         cells_shown=$((done_count * bar_cells / ${#ids[@]}))
         progress_line
-        printf '\n'
+        printf '%s\n' "$progress"
     fi
 }
 
@@ -217,18 +243,23 @@ close_line ()
     fi
 }
 
+# The broker is dead for a moment longer when somebody is looking.
 crash_and_restart ()
 {
     local began old=$broker_pid
     close_line
-    printf '\n  %skill -9 %s%s   the broker dies with %d of %d completions seen\n' \
+    printf '\n  %skill -9 %s%s   the broker is dead, with %d of %d done\n' \
         "$red" "$old" "$plain" "$done_count" "${#ids[@]}"
     kill -KILL "$old"
     wait "$old" 2>/dev/null
+    if [ -t 1 ]; then
+        say "${dim}nobody answers for $dead_s s; the workers keep what they have$plain"
+        sleep "$dead_s"
+    fi
     began=$(now_ms)
     start_broker
-    printf '  %staskmqd%s       again, pid %s, answers after %d ms; nobody else was restarted\n\n' \
-        "$green" "$plain" "$broker_pid" "$(($(now_ms) - began))"
+    printf '  %staskmqd%s       back after %d ms, pid %s; nobody else was restarted\n\n' \
+        "$green" "$plain" "$(($(now_ms) - began))" "$broker_pid"
     slots=$slots_again
     crashes=$((crashes + 1))
 }
@@ -305,11 +336,28 @@ compare ()
     done
 }
 
-# $ COMMAND, then what it prints, indented.
+# $ COMMAND, then what it prints, indented and within the line.
 show_command ()
 {
-    printf '\n  %s$ %s%s\n' "$bold" "$*" "$plain"
-    "$@" 2>&1 | sed 's/^/  /' || die "'$*' failed"
+    local line
+    printf '  %s$ %s%s\n' "$bold" "$*" "$plain"
+    "$@" >"$work/shown" 2>"$work/shown.log" || die "'$*' failed"
+    while IFS= read -r line; do
+        clip "$line" $((width - 3))
+        say "$clipped"
+    done <"$work/shown"
+}
+
+# The newest line of tasks.jsonl, by the keys that tell most.
+show_record ()
+{
+    local keys='s/.*("status":"[a-z]+").*("attempt":[0-9]+).*("result":"[^"]*").*/{_\1,_\2,_\3_}/'
+    local line
+    line=$(tail -n 1 "$work/.taskmq/tasks.jsonl" | sed -E "$keys")
+    clip "${line//_/$more}" $((width - 3))
+    printf '\n  %s$ tail -n 1 .taskmq/tasks.jsonl%s   shortened; every task has such a line\n' \
+        "$bold" "$plain"
+    say "$clipped"
 }
 
 stop_all ()
@@ -345,22 +393,25 @@ took=0 done_count=0 crashes=0 open_line=0 cells_shown=0 slots=$slots_first
 equal=0 different=0 missing=0 repeated=0
 began_ms=$(now_ms)
 
-printf '%staskmq%s  the SHA-256 of every file in %s, with a crash in the middle\n' \
-    "$bold" "$plain" "$directory"
+clip "the SHA-256 of every file in $directory" $((width - 9))
+printf '%staskmq%s  %s\n' "$bold" "$plain" "$clipped"
 
 find_files "${1-}"
 
-heading '1  A broker on SQLite and two workers'
+heading '1  A broker on SQLite, and two workers'
 start_broker
-say "taskmqd    pid $broker_pid   $work/.taskmq"
+clip "taskmqd    pid $broker_pid   $work/.taskmq" $((width - 3))
+say "$clipped"
 start_workers
-say "worker 1   pid ${worker_pids[0]}   taskctl work $queue -j 2 -- sh -c '$hash_command'"
+clip "worker 1   pid ${worker_pids[0]}   taskctl work $queue -j 2 -- sh -c '$hash_command'" \
+    $((width - 3))
+say "$clipped"
 say "worker 2   pid ${worker_pids[1]}   the same"
 
 heading '2  One task per file, its name as the payload'
 start_watching
 submit_all
-say "${#ids[@]} tasks submitted in $took ms; each acknowledgement came after its fsync"
+say "${#ids[@]} tasks submitted in $took ms; each was on disk before it was acknowledged"
 
 heading '3  What happens to them, live, and a crash at half'
 follow
@@ -371,16 +422,15 @@ say "$equal equal, $different different, $missing missing"
 say "$((${#ids[@]} - repeated)) tasks were seen ending exactly once, across the crash"
 
 heading '5  What the broker knows, and what a person can read'
-show_command taskctl list --queue "$queue" --limit 8
-show_command taskctl stats
-show_command tail -n 3 "$work/.taskmq/tasks.jsonl"
+show_command taskctl list --queue "$queue" --limit 3
+show_record
 stop_all
 
 elapsed_ms=$(($(now_ms) - began_ms))
-verdict="${#names[@]} files, $equal results equal to sha256sum, $different different, \
-$missing missing, $repeated events lost or repeated, $crashes crash survived, \
+verdict="$equal of ${#names[@]} right, $repeated ends lost or seen twice, $crashes crash survived, \
 $((elapsed_ms / 1000)).$((elapsed_ms % 1000 / 100)) s"
 if [ "$equal" -ne "${#names[@]}" ] || [ "$repeated" -ne 0 ] || [ "$crashes" -ne 1 ]; then
     die "FAILED: $verdict"
 fi
 printf '\n%sOK%s  %s\n' "$green" "$plain" "$verdict"
+printf 'Try next: ./dev demo DIRECTORY, or your own broker as README.md shows it\n'
