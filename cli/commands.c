@@ -87,7 +87,8 @@ static const option_spec_t wait_options[] = {
 
 #define FILTER_OPTIONS                                                                             \
     {OPT_QUEUE, "queue", 0, KIND_NAME, 0, 0, "NAME", "of this queue; several are OR"},             \
-        {OPT_STATUS, "status", 0, KIND_STATUS, 0, 0, "STATUS", "in this status; several are OR"},  \
+        {OPT_STATUS, "status", 0,        KIND_STATUSES,                                            \
+         0,          0,        "STATUS", "in this status; several, also with commas, are OR"},     \
     {                                                                                              \
         OPT_SESSION, "session", 0, KIND_NAME, 0, 0, "NAME", "of this session; several are OR"      \
     }
@@ -95,7 +96,7 @@ static const option_spec_t wait_options[] = {
     {OPT_SINCE, "since",                                                                           \
      0,         KIND_TIME,                                                                         \
      0,         0,                                                                                 \
-     "TIME",    "created then or later: 2026-11-21T21:05:00Z, or 90m for 90 minutes ago"},         \
+     "TIME",    "created then or later: 2026-11-21, '2026-11-21 05:00', yesterday, 90m (ago)"},    \
     {                                                                                              \
         OPT_UNTIL, "until", 0, KIND_TIME, 0, 0, "TIME", "created before"                           \
     }

@@ -55,38 +55,54 @@ static bool take_number (uint64_t *value, const char **at, uint64_t max)
     return *at > start;
 }
 
-/* A whole number and a unit; form says what is right. */
+/* The unit that *at begins with (the longest such name), and moves *at behind it. NULL: none. */
+static const unit_t *take_unit (const char **at, const unit_t *units, size_t count)
+{
+    size_t length = strspn (*at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    for (size_t i = 0; i < count; i++) {
+        if (strlen (units[i].name) == length && strncmp (*at, units[i].name, length) == 0) {
+            *at += length;
+            return &units[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whole numbers with their units, at most parts_max of them, the largest first; form says what is
+ * right. */
 static bool quantity_parse (uint64_t *out, const char *text, const unit_t *units, size_t count,
-                            const char *form, char *error)
+                            size_t parts_max, const char *form, char *error)
 {
     const char *at = text;
-    uint64_t number;
-    if (*at < '0' || *at > '9')
-        return fail (error, "\"%.40s\": must be %s", text, form);
-    if (!take_number (&number, &at, INT64_MAX))
-        return fail (error, "\"%.40s\": the number is too large", text);
-    if (*at == '\0' && number == 0) {
-        *out = 0;
-        return true;
-    }
-    if (*at == '\0')
-        return fail (error, "\"%.40s\": the unit is missing; must be %s", text, form);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp (at, units[i].name) != 0)
-            continue;
-        if (number > (uint64_t) INT64_MAX / units[i].factor)
+    const unit_t *last = NULL;
+    uint64_t sum = 0;
+    for (size_t parts = 0; parts == 0 || *at != '\0'; parts++) {
+        uint64_t number;
+        if (*at < '0' || *at > '9' || parts == parts_max)
+            return fail (error, "\"%.40s\": must be %s", text, form);
+        if (!take_number (&number, &at, INT64_MAX))
             return fail (error, "\"%.40s\": the number is too large", text);
-        *out = number * units[i].factor;
-        return true;
+        if (*at == '\0' && number == 0 && parts == 0)
+            break;
+        if (*at == '\0')
+            return fail (error, "\"%.40s\": the unit is missing; must be %s", text, form);
+        const unit_t *unit = take_unit (&at, units, count);
+        if (unit == NULL || (last != NULL && unit->factor >= last->factor))
+            return fail (error, "\"%.40s\": must be %s", text, form);
+        if (number > ((uint64_t) INT64_MAX - sum) / unit->factor)
+            return fail (error, "\"%.40s\": the number is too large", text);
+        sum += number * unit->factor;
+        last = unit;
     }
-    return fail (error, "\"%.40s\": must be %s", text, form);
+    *out = sum;
+    return true;
 }
 
 bool duration_parse (int64_t *ms, const char *text, char error[UNITS_ERROR_SIZE])
 {
     uint64_t value = 0;
-    if (!quantity_parse (&value, text, duration_units, DURATION_UNITS,
-                         "a whole number and ms, s, m, h or d, as 30s", error))
+    if (!quantity_parse (&value, text, duration_units, DURATION_UNITS, DURATION_UNITS,
+                         "whole numbers with ms, s, m, h or d, as 30s or 1h30m", error))
         return false;
     *ms = (int64_t) value;
     return true;
@@ -106,7 +122,7 @@ const char *duration_format (char out[UNITS_TEXT_SIZE], int64_t ms)
 
 bool size_parse (uint64_t *bytes, const char *text, char error[UNITS_ERROR_SIZE])
 {
-    return quantity_parse (bytes, text, size_units, SIZE_UNITS,
+    return quantity_parse (bytes, text, size_units, SIZE_UNITS, 1,
                            "a whole number and B, K, M or G, as 64K", error);
 }
 

@@ -19,8 +19,8 @@ enum {
     TIME_TEXT_SIZE = 25 /* 2026-11-21T21:05:00.123Z and a NUL */
 };
 
-/* "500ms", "30s", "5m", "2h", "1d" or "0", in milliseconds. False with a text in error, which may
- * be NULL; *ms is then untouched. */
+/* "500ms", "30s", "5m", "2h", "1d", several of them from the largest unit down ("1h30m"), or "0",
+ * in milliseconds. False with a text in error, which may be NULL; *ms is then untouched. */
 bool duration_parse (int64_t *ms, const char *text, char error[UNITS_ERROR_SIZE]);
 /* In the largest unit that leaves no rest: "90s", "2h", "1500ms", "0". duration_parse reads it. */
 const char *duration_format (char out[UNITS_TEXT_SIZE], int64_t ms);

@@ -77,8 +77,9 @@ typedef enum option_kind {
     KIND_LABEL,    /* NAME=VALUE */
     KIND_NUMBER,   /* min..max */
     KIND_DURATION, /* min..max milliseconds */
-    KIND_TIME,     /* RFC 3339, or a duration before now; the number is ms since the epoch */
+    KIND_TIME,     /* as value_time reads it; the number is ms since the epoch */
     KIND_STATUS,   /* the number is a tmq_status_t */
+    KIND_STATUSES, /* several with commas; the number has bit 1 << tmq_status_t for each */
     KIND_FORMAT,   /* the number is a format_t */
     KIND_COLOR,    /* the number is a color_when_t */
     KIND_REQUEST   /* 32 hexadecimal digits */
@@ -160,10 +161,9 @@ const char *command_nearest (const grammar_t *grammar, const char *name);
 /* Checks and converts one value; false with a text ("must be …") when it is wrong. */
 bool value_parse (uint64_t *number, const option_spec_t *spec, const char *text, char *why,
                   size_t why_size);
-/* RFC 3339, or a duration before now; ms since the epoch. */
+/* RFC 3339; a day or a minute of local time ("2026-11-22", "2026-11-22 05:00"); "today" and
+ * "yesterday", which begin at midnight; a duration before now. In ms since the epoch. */
 bool value_time (uint64_t *ms, const char *text);
-/* Of a status; 0 for an unknown one. */
-uint64_t value_status (const char *text);
 
 /* Help on stdout. command NULL: the overview. */
 void help_print (const grammar_t *grammar, const command_t *command);

@@ -73,7 +73,7 @@ static void print_overview (const grammar_t *grammar)
     print_options (grammar->globals);
     puts ("\n"
           "An ID is the full id of a task, or its ending of at least 6 characters.\n"
-          "Durations carry their unit: 500ms, 30s, 5m, 2h, 1d.\n"
+          "Durations carry their unit: 500ms, 30s, 5m, 1h30m, 1d.\n"
           "The broker is found by -e, by TASKMQ_ENDPOINT, or by the nearest .taskmq directory\n"
           "here or above.\n"
           "\n"

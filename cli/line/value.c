@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "ids.h"
@@ -21,13 +22,30 @@
 static const char *const formats[] = {"table", "wide", "json", "jsonl", "id"};
 static const char *const colors[] = {"auto", "always", "never"};
 
-uint64_t value_status (const char *text)
+/* The status that the first length bytes name; TMQ_STATUS_NONE for an unknown one. */
+static tmq_status_t find_status (const char *text, size_t length)
 {
     for (int i = TMQ_STATUS_QUEUED; i <= TMQ_STATUS_CANCELLED; i++) {
-        if (strcmp (text, tmq_status_text ((tmq_status_t) i)) == 0)
-            return (uint64_t) i;
+        const char *name = tmq_status_text ((tmq_status_t) i);
+        if (strlen (name) == length && strncmp (text, name, length) == 0)
+            return (tmq_status_t) i;
     }
     return TMQ_STATUS_NONE;
+}
+
+static bool parse_statuses (uint64_t *mask, const char *text)
+{
+    *mask = 0;
+    for (;;) {
+        const size_t length = strcspn (text, ",");
+        const tmq_status_t status = find_status (text, length);
+        if (status == TMQ_STATUS_NONE)
+            return false;
+        *mask |= UINT64_C (1) << status;
+        if (!text[length])
+            return true;
+        text += length + 1;
+    }
 }
 
 static bool parse_word (uint64_t *number, const char *const *words, size_t count, const char *text)
@@ -65,7 +83,7 @@ static bool parse_duration (uint64_t *number, const option_spec_t *spec, const c
     char most[UNITS_TEXT_SIZE];
     int64_t ms;
     if (!duration_parse (&ms, text, NULL)) {
-        snprintf (why, why_size, "must be a duration with its unit: 500ms, 30s, 5m, 2h, 1d");
+        snprintf (why, why_size, "must be a duration with its unit: 500ms, 30s, 5m, 1h30m, 1d");
         return false;
     }
     *number = (uint64_t) ms;
@@ -76,11 +94,50 @@ static bool parse_duration (uint64_t *number, const option_spec_t *spec, const c
     return false;
 }
 
+/* A local time; false for a day that its month does not have, which mktime would move. */
+static bool from_local (int64_t *ms, struct tm local)
+{
+    const struct tm asked = local;
+    local.tm_isdst = -1;
+    const time_t seconds = mktime (&local);
+    *ms = (int64_t) seconds * 1000;
+    return seconds >= 0 && local.tm_mday == asked.tm_mday;
+}
+
+/* A day, or a time of a day, where we are. */
+static bool parse_local (int64_t *ms, const char *text)
+{
+    static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%d%n%H:%M", "%Y-%m-%d%n%H:%M:%S",
+                                        "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct tm local = {0};
+        const char *end = strptime (text, forms[i], &local);
+        if (end && !*end)
+            return from_local (ms, local);
+    }
+    return false;
+}
+
+/* Midnight of today or of a day before. */
+static bool parse_day (int64_t *ms, const char *text, time_t now)
+{
+    struct tm local;
+    const bool yesterday = strcmp (text, "yesterday") == 0;
+    if ((!yesterday && strcmp (text, "today") != 0) || !localtime_r (&now, &local))
+        return false;
+    local.tm_hour = local.tm_min = local.tm_sec = 0;
+    local.tm_mday -= yesterday;
+    local.tm_isdst = -1;
+    *ms = (int64_t) mktime (&local) * 1000;
+    return true;
+}
+
 bool value_time (uint64_t *ms, const char *text)
 {
     int64_t value;
     const int64_t now = (int64_t) wall_ms ();
-    if (!time_parse (&value, text, NULL)) {
+    if (!time_parse (&value, text, NULL) && !parse_day (&value, text, (time_t) (now / 1000)) &&
+        !parse_local (&value, text)) {
         if (!duration_parse (&value, text, NULL) || value > now)
             return false;
         value = now - value;
@@ -125,13 +182,19 @@ bool value_parse (uint64_t *number, const option_spec_t *spec, const char *text,
     case KIND_DURATION: return parse_duration (number, spec, text, why, why_size);
     case KIND_TIME:
         snprintf (why, why_size,
-                  "must be a time, such as 2026-11-21T21:05:00Z, or how long ago, such as 90m");
+                  "must be a time: 2026-11-21, '2026-11-21 05:00', 2026-11-21T21:05:00Z, "
+                  "yesterday, or 90m for 90 minutes ago");
         return value_time (number, text);
     case KIND_STATUS:
         snprintf (why, why_size,
                   "must be queued, working, input_required, completed, failed or cancelled");
-        *number = value_status (text);
+        *number = find_status (text, strlen (text));
         return *number != TMQ_STATUS_NONE;
+    case KIND_STATUSES:
+        snprintf (why, why_size,
+                  "must be queued, working, input_required, completed, failed, cancelled, or "
+                  "several of them with commas");
+        return parse_statuses (number, text);
     case KIND_FORMAT:
         snprintf (why, why_size, "must be table, wide, json, jsonl or id");
         return parse_word (number, formats, sizeof formats / sizeof *formats, text);

@@ -18,14 +18,13 @@ int filter_from_args (task_filter_t *out, const app_t *app, bool with_times)
 {
     const args_t *args = &app->args;
     tmq_filter_t *filter = &out->filter;
+    uint64_t statuses = 0;
     memset (out, 0, sizeof *out);
     filter->queues = out->queues;
     filter->statuses = out->statuses;
     filter->sessions = out->sessions;
     if (args_count (args, OPT_QUEUE) > TMQ_FILTER_VALUES_MAX)
         return too_many (app, "queue");
-    if (args_count (args, OPT_STATUS) > TMQ_FILTER_VALUES_MAX)
-        return too_many (app, "status");
     if (args_count (args, OPT_SESSION) > TMQ_FILTER_VALUES_MAX)
         return too_many (app, "session");
     for (size_t i = 0; i < args->values_count; i++) {
@@ -33,9 +32,13 @@ int filter_from_args (task_filter_t *out, const app_t *app, bool with_times)
         if (value->spec->id == OPT_QUEUE)
             out->queues[filter->queues_count++] = value->text;
         else if (value->spec->id == OPT_STATUS)
-            out->statuses[filter->statuses_count++] = (tmq_status_t) value->number;
+            statuses |= value->number;
         else if (value->spec->id == OPT_SESSION)
             out->sessions[filter->sessions_count++] = value->text;
+    }
+    for (unsigned i = TMQ_STATUS_QUEUED; i <= TMQ_STATUS_CANCELLED; i++) {
+        if (statuses >> i & 1)
+            out->statuses[filter->statuses_count++] = (tmq_status_t) i;
     }
     if (with_times) {
         filter->created_since = args_number (args, OPT_SINCE, 0);

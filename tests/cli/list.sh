@@ -63,6 +63,8 @@ run 0 taskctl count --status queued
 out 6
 run 0 taskctl count --status queued --status cancelled
 out 7
+run 0 taskctl count --status queued,cancelled
+out 7
 run 0 taskctl -o json count --status cancelled
 out '{"count":1}'
 run 0 taskctl -o id list --status cancelled
@@ -79,6 +81,21 @@ since=$(taskctl count --since "$at")
 until=$(taskctl count --until "$at")
 [ $((since + until)) -eq 7 ] || fail "$since since and $until until $at are not 7"
 [ "$since" -ge 4 ] || fail "$since since $at, which is the time of the fourth of seven"
+
+# A day and a time of day are local; the same text is another moment elsewhere.
+for since in yesterday 2001-02-03 '2001-02-03 04:05' 2001-02-03T04:05:06 1d12h; do
+    run 0 taskctl count --since "$since"
+    out 7
+    run 0 taskctl count --until "$since"
+    out 0
+done
+minute=$(date -u '+%Y-%m-%d %H:%M')
+run 0 env TZ=EAST-14 taskctl count --since "$minute"
+out 7
+run 0 env TZ=WEST+12 taskctl count --until "$minute"
+out 7
+run 0 env TZ=WEST+12 taskctl count --since "$minute"
+out 0
 
 # More than the broker gives in one page.
 i=0

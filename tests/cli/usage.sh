@@ -58,8 +58,12 @@ run 2 taskctl list extra
 run 2 taskctl list --status 'done'
 err_has 'must be queued, working'
 run 2 taskctl list --all --limit 3
-run 2 taskctl list --since yesterday
-err_has 'must be a time, such as'
+run 2 taskctl list --since tomorrow
+err_has 'must be a time: 2026-11-21,'
+run 2 taskctl list --since 2026-02-30
+run 2 taskctl list --since 2026-11-21x
+run 2 taskctl list --status failed,
+run 2 taskctl list --status failed,,cancelled
 run 2 taskctl -o json watch
 err_has 'one JSON document'
 run 2 taskctl watch --until completed
@@ -84,7 +88,7 @@ run 2 env TASKMQ_NAMESPACE='a b' taskctl list
 
 # The first mistake counts, wherever -o stands.
 run 2 taskctl submit q --ttl 5 -o json
-err '{"error":{"code":"USAGE","message":"--ttl '\''5'\'' must be a duration with its unit: 500ms, 30s, 5m, 2h, 1d","retriable":false}}'
+err '{"error":{"code":"USAGE","message":"--ttl '\''5'\'' must be a duration with its unit: 500ms, 30s, 5m, 1h30m, 1d","retriable":false}}'
 
 # Help is no mistake.
 run 0 taskctl --help

@@ -48,6 +48,9 @@ static void test_durations_are_read (void **state)
     assert_duration ("2h", 7200000);
     assert_duration ("1d", 86400000);
     assert_duration ("007s", 7000);
+    assert_duration ("1h30m", 5400000);
+    assert_duration ("1d2h3m4s5ms", 93784005);
+    assert_duration ("1m500ms", 60500);
     assert_duration ("9223372036854775807ms", INT64_MAX);
     assert_duration ("106751991167d", INT64_C (106751991167) * 86400000);
 }
@@ -66,7 +69,13 @@ static void test_bad_durations_are_refused (void **state)
     assert_no_duration ("5 s", "must be");
     assert_no_duration ("5S", "must be");
     assert_no_duration ("1.5h", "must be");
-    assert_no_duration ("1h30m", "must be");
+    assert_no_duration ("1h30", "unit is missing");
+    assert_no_duration ("1h0", "unit is missing");
+    assert_no_duration ("30m1h", "must be");
+    assert_no_duration ("1h1h", "must be");
+    assert_no_duration ("1h 30m", "must be");
+    assert_no_duration ("1h-30m", "must be");
+    assert_no_duration ("106751991167d9223372036854775807ms", "too large");
     assert_no_duration ("5w", "must be");
     assert_no_duration ("0x5s", "must be");
     assert_no_duration ("106751991168d", "too large");
