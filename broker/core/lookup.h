@@ -87,8 +87,8 @@ typedef struct read {
     int64_t before_number; /* LIST: only smaller numbers; 0: from the newest */
     size_t limit;          /* LIST, HISTORY: items; EVENTS: bytes of blocks; EXPORT: items that
                               must be read from the tables; what is still in memory comes whole */
-    size_t bytes_max;      /* LIST: may end when its records have so many (record_wire_bytes);
-                              0: only by limit */
+    size_t bytes_max;      /* LIST, EXPORT: may end when its records have so many
+                              (record_wire_bytes, EXPORT also bodies); 0: only by limit */
     char suffix[33];       /* RESOLVE */
     uint64_t last_seq;     /* HISTORY: the chain's start (the task's newest wanted event) */
     uint64_t after_seq;    /* EVENTS */

@@ -32,6 +32,9 @@ typedef struct store_options {
     size_t journal_bytes;   /* to which the journal's WAL is grown at start, default 16 MiB */
     /* No sync at a commit: a loss of power takes the newest ones. Never the default. */
     bool synchronous_normal;
+    /* A transaction of a reader ends after so many microseconds, default 20,000 (A18); with 0 after
+     * each step. */
+    uint32_t read_us_max;
     /* What is older, or more, is forgotten: events only as far as store_exported allows. */
     int64_t events_ms_max;     /* 7 d */
     uint64_t events_bytes_max; /* 1 GiB of packed events */
@@ -45,7 +48,7 @@ typedef struct store_options {
 } store_options_t;
 #define STORE_OPTIONS_INIT                                                                         \
     {                                                                                              \
-        NULL, 20000, 250, 16u << 20, false, INT64_C (7) * 86400000, UINT64_C (1) << 30,            \
+        NULL, 20000, 250, 16u << 20, false, 20000, INT64_C (7) * 86400000, UINT64_C (1) << 30,     \
             INT64_C (30) * 86400000, 1000000, NULL, NULL, NULL                                     \
     }
 

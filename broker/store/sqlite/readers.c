@@ -17,26 +17,19 @@
 
 enum statement {
     ROW_BARE = RANGES_STATEMENTS,
-    ROW_NEWEST,
-    ROW_STILL,
     IDS,
     ID_OF,
     BLOCK_UPTO,
     BLOCKS_FROM,
     BLOCK_FIRST,
-    BLOCK_AT_POS,
-    BLOCKS_FROM_POS,
-    STATEMENTS
+    EXPORT_FIRST,
+    STATEMENTS = EXPORT_FIRST + EXPORT_STATEMENTS
 };
 
 #define BLOCK_COLUMNS "SELECT key, pos, count, at, list FROM event "
 
-static const char *const TEXTS[STATEMENTS - RANGES_STATEMENTS] = {
+static const char *const TEXTS[EXPORT_FIRST - RANGES_STATEMENTS] = {
     [ROW_BARE - RANGES_STATEMENTS] = "SELECT " ROW_COLUMNS_BARE " FROM task WHERE number = ?1",
-    [ROW_NEWEST - RANGES_STATEMENTS] = "SELECT " ROW_COLUMNS " FROM task"
-                                       " WHERE ns = ?1 AND id = ?2 AND last_event = ?3",
-    [ROW_STILL - RANGES_STATEMENTS] = "SELECT " ROW_COLUMNS " FROM task"
-                                      " WHERE number = ?1 AND last_event = ?2",
     /* Ids are made in the order of time, so the index alone has the newest. */
     [IDS - RANGES_STATEMENTS] = "SELECT id FROM task WHERE ns = ?1 ORDER BY id DESC LIMIT ?2",
     [ID_OF - RANGES_STATEMENTS] = "SELECT id FROM task WHERE number = ?1",
@@ -45,9 +38,6 @@ static const char *const TEXTS[STATEMENTS - RANGES_STATEMENTS] = {
     [BLOCKS_FROM - RANGES_STATEMENTS] = BLOCK_COLUMNS "WHERE key >= ?1 AND key < ?2 ORDER BY key",
     [BLOCK_FIRST - RANGES_STATEMENTS] = "SELECT key FROM event WHERE key >= ?1 AND key < ?2"
                                         " ORDER BY key LIMIT 1",
-    [BLOCK_AT_POS - RANGES_STATEMENTS] = "SELECT pos FROM event WHERE pos <= ?1"
-                                         " ORDER BY pos DESC LIMIT 1",
-    [BLOCKS_FROM_POS - RANGES_STATEMENTS] = BLOCK_COLUMNS "WHERE pos >= ?1 ORDER BY pos",
 };
 
 /* Columns of BLOCK_COLUMNS. */
@@ -64,16 +54,27 @@ typedef struct job {
     size_t bytes;    /* LIST: of its records */
     ranges_t ranges;
     history_t history;
-    uint64_t next_pos; /* EXPORT */
+    export_walk_t *export;
     int64_t block_end; /* HISTORY: the block in BLOCK_UPTO ends before this key; 0: none */
 } job_t;
 
-store_code_t readers_open (view_t *view, const char *directory, gate_t *gate, store_error_t *error)
+store_code_t readers_open (readers_t *self, const char *directory, gate_t *gate,
+                           uint32_t page_us_max, store_error_t *error)
 {
     const char *texts[STATEMENTS];
     memcpy (texts, RANGES_TEXTS, sizeof (RANGES_TEXTS));
     memcpy (texts + RANGES_STATEMENTS, TEXTS, sizeof (TEXTS));
-    return view_open (view, directory, gate, texts, STATEMENTS, error);
+    memcpy (texts + EXPORT_FIRST, EXPORT_TEXTS, sizeof (EXPORT_TEXTS));
+    *self = (readers_t){.export = {.statements = EXPORT_FIRST}};
+    store_code_t code = view_open (&self->view, directory, gate, texts, STATEMENTS, error);
+    self->view.page_us_max = page_us_max;
+    return code;
+}
+
+void readers_close (readers_t *self)
+{
+    export_walk_clear (&self->export);
+    view_close (&self->view);
 }
 
 /* Tasks. */
@@ -352,163 +353,9 @@ static store_code_t page_since (job_t *job, store_error_t *error)
     return STORE_OK;
 }
 
-/* The export. */
-
-static store_code_t export_event (job_t *job, int64_t ns, uint64_t pos, const event_view_t *event,
-                                  store_error_t *error)
-{
-    read_t *read = job->read;
-    if (event->task_id == NULL)
-        return STORE_OK;
-    bool row;
-    sqlite3_stmt *statement = view_statement (job->view, ROW_NEWEST);
-    sqlite3_bind_int64 (statement, 1, ns);
-    sqlite3_bind_blob (statement, 2, event->task_id, sizeof (tmq_id_t), SQLITE_STATIC);
-    sqlite3_bind_int64 (statement, 3, (sqlite3_int64) event->seq);
-    store_code_t code = view_step (job->view, statement, &row, error);
-    if (code != STORE_OK || !row)
-        return code; /* a newer event follows, or the task was removed */
-    record_t *record;
-    code = view_record (job->view, statement, true, &record, error);
-    if (code != STORE_OK)
-        return code;
-    read->items =
-        memory_grow (read->items, &job->capacity, read->items_count, sizeof (export_item_t));
-    read->items[read->items_count++] = (export_item_t){pos, event->seq, record};
-    return STORE_OK;
-}
-
-/* Marks the sequences that another event of the block follows, which saves looking for them. */
-static void mark_superseded (number_map_t *superseded, const uint8_t *list, size_t list_bytes)
-{
-    event_walk_t walk = event_walk (list, list_bytes);
-    event_view_t event;
-    while (event_walk_next (&walk, &event))
-        if (event.previous_seq != 0)
-            number_map_put (superseded, event.previous_seq, NULL);
-}
-
-static store_code_t export_block (job_t *job, sqlite3_stmt *statement, store_error_t *error)
-{
-    int64_t key = sqlite3_column_int64 (statement, BLOCK_KEY);
-    uint64_t first_pos = (uint64_t) sqlite3_column_int64 (statement, BLOCK_POS);
-    int64_t ns = key >> 42;
-    uint64_t first_seq = (uint64_t) (key - EVENT_KEY (ns, 0));
-    size_t list_bytes;
-    const uint8_t *list = block_list (statement, &list_bytes);
-    number_map_t superseded = {NULL, 0, 0};
-    mark_superseded (&superseded, list, list_bytes);
-    event_walk_t walk = event_walk (list, list_bytes);
-    event_view_t event;
-    store_code_t code = STORE_OK;
-    while (code == STORE_OK && event_walk_next (&walk, &event)) {
-        uint64_t pos = first_pos + (event.seq - first_seq);
-        if (pos < job->next_pos)
-            continue;
-        if (job->read->items_count == job->read->limit) {
-            job->read->more = true;
-            job->done = true;
-            break;
-        }
-        if (number_map_get (&superseded, event.seq) == NULL)
-            code = export_event (job, ns, pos, &event, error);
-        job->next_pos = pos + 1;
-    }
-    number_map_clear (&superseded);
-    if (walk.damaged)
-        code = store_fail (
-            error, STORE_ERROR_CORRUPT, "%s: the events at position %llu are damaged",
-            sqlite3_db_filename (job->view->db, "main"), (unsigned long long) first_pos);
-    return code;
-}
-
 static store_code_t page_export (job_t *job, store_error_t *error)
 {
-    bool row;
-    if (!job->started)
-        job->next_pos = job->read->after_pos + 1;
-    sqlite3_stmt *statement = view_statement (job->view, BLOCK_AT_POS);
-    sqlite3_bind_int64 (statement, 1, (sqlite3_int64) job->next_pos);
-    store_code_t code = view_step (job->view, statement, &row, error);
-    int64_t from = code == STORE_OK && row ? sqlite3_column_int64 (statement, 0) : 0;
-    statement = view_statement (job->view, BLOCKS_FROM_POS);
-    sqlite3_bind_int64 (statement, 1, from);
-    while (code == STORE_OK && !job->done) {
-        code = view_step (job->view, statement, &row, error);
-        if (code != STORE_OK)
-            break;
-        job->done = !row;
-        if (row)
-            code = export_block (job, statement, error);
-        if (view_is_over (job->view))
-            break;
-    }
-    job->read->upto_pos = job->next_pos - 1;
-    return code;
-}
-
-static bool is_whole (const record_t *record)
-{
-    return buf_length (record->payload) == record->payload_bytes &&
-           buf_length (record->result) == record->result_bytes;
-}
-
-/* *still: the row stands at the same event, and the record has its bodies now. */
-static store_code_t complete (view_t *view, record_t *record, bool *still, store_error_t *error)
-{
-    sqlite3_stmt *statement = view_statement (view, ROW_STILL);
-    sqlite3_bind_int64 (statement, 1, record->number);
-    sqlite3_bind_int64 (statement, 2, (sqlite3_int64) record->last_seq);
-    store_code_t code = view_step (view, statement, still, error);
-    if (code != STORE_OK || !*still)
-        return code;
-    record_t *row;
-    code = view_record (view, statement, true, &row, error);
-    if (code != STORE_OK)
-        return code;
-    buf_drop (record->payload);
-    buf_drop (record->result);
-    record->payload = buf_keep (row->payload);
-    record->result = buf_keep (row->result);
-    record_free (row);
-    return STORE_OK;
-}
-
-/* One transaction from item *next on; the items that stay are moved to *kept. */
-static store_code_t complete_page (view_t *view, read_t *read, size_t *next, size_t *kept,
-                                   store_error_t *error)
-{
-    bool began = false;
-    store_code_t code = STORE_OK;
-    while (code == STORE_OK && *next < read->items_count && !(began && view_is_over (view))) {
-        bool stays = true;
-        export_item_t item = read->items[*next];
-        if (!is_whole (item.record)) {
-            if (!began)
-                code = view_begin (view, error);
-            began = began || code == STORE_OK;
-            if (code == STORE_OK)
-                code = complete (view, item.record, &stays, error);
-        }
-        if (stays)
-            read->items[(*kept)++] = item;
-        (*next)++;
-    }
-    if (began)
-        view_end (view);
-    return code;
-}
-
-store_code_t readers_complete (view_t *view, read_t *read, store_error_t *error)
-{
-    size_t next = 0;
-    size_t kept = 0;
-    store_code_t code = STORE_OK;
-    names_trim (&view->names);
-    while (code == STORE_OK && next < read->items_count)
-        code = complete_page (view, read, &next, &kept, error);
-    read->items_count = kept;
-    return code;
+    return export_walk_page (job->export, job->view, job->read, &job->done, error);
 }
 
 /* Running. */
@@ -528,8 +375,10 @@ static const tmq_status_t LIVE[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
 static store_code_t job_prepare (job_t *job, filter_t *live, store_error_t *error)
 {
     read_t *read = job->read;
-    if (read->kind == READ_EXPORT)
+    if (read->kind == READ_EXPORT) {
+        export_walk_begin (job->export, read->after_pos);
         return STORE_OK;
+    }
     store_code_t code =
         names_find (&job->view->names, NAME_NAMESPACE, 0, read->filter.ns, &job->ns, error);
     if (code != STORE_OK)
@@ -552,9 +401,10 @@ static store_code_t job_prepare (job_t *job, filter_t *live, store_error_t *erro
     }
 }
 
-store_code_t readers_run (view_t *view, read_t *read, store_error_t *error)
+store_code_t readers_run (readers_t *self, read_t *read, store_error_t *error)
 {
-    job_t job = {.view = view, .read = read};
+    view_t *view = &self->view;
+    job_t job = {.view = view, .read = read, .export = &self->export};
     filter_t live;
     store_code_t code = STORE_OK;
     names_trim (&view->names);
@@ -573,4 +423,10 @@ store_code_t readers_run (view_t *view, read_t *read, store_error_t *error)
         history_finish (&job.history, read);
     ranges_close (&job.ranges);
     return code;
+}
+
+store_code_t readers_complete (readers_t *self, read_t *read, store_error_t *error)
+{
+    export_walk_clear (&self->export); /* it is not where the walk stands */
+    return export_complete (&self->export, &self->view, read, error);
 }

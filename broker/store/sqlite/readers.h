@@ -6,12 +6,20 @@
 #ifndef TASKMQ_STORE_READERS_H
 #define TASKMQ_STORE_READERS_H
 
-#include "store/sqlite/view.h"
+#include "store/sqlite/readers_export.h"
 
-store_code_t readers_open (view_t *view, const char *directory, gate_t *gate, store_error_t *error);
-store_code_t readers_run (view_t *view, read_t *read, store_error_t *error);
+typedef struct readers {
+    view_t view;
+    export_walk_t export;
+} readers_t;
+
+/* A transaction lasts about page_us_max; with 0 each makes one step. */
+store_code_t readers_open (readers_t *self, const char *directory, gate_t *gate,
+                           uint32_t page_us_max, store_error_t *error);
+void readers_close (readers_t *self); /* accepts an all-zero object */
+store_code_t readers_run (readers_t *self, read_t *read, store_error_t *error);
 /* Fetches the bodies that items of a READ_EXPORT lack; items that are no longer their task's newest
  * state leave: a newer one follows. */
-store_code_t readers_complete (view_t *view, read_t *read, store_error_t *error);
+store_code_t readers_complete (readers_t *self, read_t *read, store_error_t *error);
 
 #endif

@@ -76,7 +76,7 @@ typedef struct sqlite_store {
 
 typedef struct sqlite_reader {
     store_reader_t base;
-    view_t view;
+    readers_t readers;
 } sqlite_reader_t;
 
 /* Where the store thread stands with what is old. */
@@ -425,7 +425,8 @@ static store_code_t sqlite_reader_open (store_reader_t **out, store_t *base, sto
     sqlite_store_t *self = (sqlite_store_t *) base;
     sqlite_reader_t *reader = memory_zero (1, sizeof (*reader));
     reader->base.store = base;
-    store_code_t code = readers_open (&reader->view, self->options.directory, &self->gate, error);
+    store_code_t code = readers_open (&reader->readers, self->options.directory, &self->gate,
+                                      self->options.read_us_max, error);
     if (code == STORE_OK)
         *out = &reader->base;
     else
@@ -436,17 +437,17 @@ static store_code_t sqlite_reader_open (store_reader_t **out, store_t *base, sto
 static void sqlite_reader_close (store_reader_t *base)
 {
     sqlite_reader_t *reader = (sqlite_reader_t *) base;
-    view_close (&reader->view);
+    readers_close (&reader->readers);
     free (reader);
 }
 
 static store_code_t sqlite_reader_run (store_reader_t *base, read_t *read, store_error_t *error)
 {
     sqlite_store_t *self = (sqlite_store_t *) base->store;
-    view_t *view = &((sqlite_reader_t *) base)->view;
+    readers_t *readers = &((sqlite_reader_t *) base)->readers;
     if (read->kind == READ_EXPORT && follow_take (&self->followed, read))
-        return readers_complete (view, read, error);
-    return readers_run (view, read, error);
+        return readers_complete (readers, read, error);
+    return readers_run (readers, read, error);
 }
 
 static uint64_t file_bytes (const char *directory, const char *name)

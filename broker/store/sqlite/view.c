@@ -25,7 +25,8 @@ static int64_t now_us (void)
 store_code_t view_open (view_t *self, const char *directory, gate_t *gate, const char *const *texts,
                         size_t count, store_error_t *error)
 {
-    *self = (view_t){.gate = gate, .arena = arena_new (ROW_UNPACKED_MAX)};
+    *self =
+        (view_t){.gate = gate, .arena = arena_new (ROW_UNPACKED_MAX), .page_us_max = PAGE_US_MAX};
     if (self->arena == NULL)
         abort ();
     const char *begin = BEGIN;
@@ -70,7 +71,7 @@ store_code_t view_begin (view_t *self, store_error_t *error)
     store_code_t code = sql_do (self->begin, "cannot be read", error);
     if (code != STORE_OK)
         gate_leave (self->gate);
-    self->page_end_us = now_us () + PAGE_US_MAX;
+    self->page_end_us = now_us () + self->page_us_max;
     return code;
 }
 

@@ -19,7 +19,8 @@ typedef struct view {
     sqlite3_stmt *begin;
     sqlite3_stmt *commit;
     names_t names;
-    arena_t *arena; /* for the row being read */
+    arena_t *arena;       /* for the row being read */
+    uint32_t page_us_max; /* how long a transaction lasts */
     int64_t page_end_us;
 } view_t;
 

@@ -1,0 +1,244 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "store/sqlite/readers_export.h"
+
+#include <string.h>
+
+#include "core/memory.h"
+
+enum { BLOCK_UPTO, BLOCK_AFTER, ROW_NEWEST, ROW_STILL };
+
+#define BLOCK_COLUMNS "SELECT key, pos, count, list FROM event "
+
+const char *const EXPORT_TEXTS[EXPORT_STATEMENTS] = {
+    [BLOCK_UPTO] = BLOCK_COLUMNS "WHERE pos <= ?1 ORDER BY pos DESC LIMIT 1",
+    [BLOCK_AFTER] = BLOCK_COLUMNS "WHERE pos > ?1 ORDER BY pos",
+    [ROW_NEWEST] = "SELECT " ROW_COLUMNS " FROM task"
+                   " WHERE ns = ?1 AND id = ?2 AND last_event = ?3",
+    [ROW_STILL] = "SELECT " ROW_COLUMNS " FROM task WHERE number = ?1 AND last_event = ?2",
+};
+
+enum { BLOCK_KEY, BLOCK_POS, BLOCK_COUNT, BLOCK_LIST };
+
+enum { STEPS_BETWEEN_LOOKS = 4 }; /* at the clock: some steps read a row, some take nanoseconds */
+
+static sqlite3_stmt *statement_of (const export_walk_t *self, view_t *view, size_t index)
+{
+    return view_statement (view, self->statements + index);
+}
+
+/* The place. */
+
+static void leave_block (export_walk_t *self)
+{
+    buf_drop (self->list);
+    self->list = NULL;
+    number_map_clear (&self->superseded);
+}
+
+void export_walk_clear (export_walk_t *self)
+{
+    leave_block (self);
+    self->next_pos = 0;
+}
+
+void export_walk_begin (export_walk_t *self, uint64_t after_pos)
+{
+    self->capacity = self->bytes = 0;
+    if (self->next_pos == after_pos + 1)
+        return;
+    export_walk_clear (self);
+    self->next_pos = after_pos + 1;
+}
+
+/* Saves looking for the rows of events that another event of the block follows. */
+static void mark_superseded (export_walk_t *self)
+{
+    event_walk_t walk = self->events;
+    event_view_t event;
+    while (event_walk_next (&walk, &event))
+        if (event.previous_seq >= self->first_seq)
+            number_map_put (&self->superseded, event.previous_seq, NULL);
+}
+
+static void enter_block (export_walk_t *self, sqlite3_stmt *row)
+{
+    int64_t key = sqlite3_column_int64 (row, BLOCK_KEY);
+    self->ns = key >> 42;
+    self->first_seq = (uint64_t) (key - EVENT_KEY (self->ns, 0));
+    self->first_pos = (uint64_t) sqlite3_column_int64 (row, BLOCK_POS);
+    self->end_pos = self->first_pos + (uint64_t) sqlite3_column_int64 (row, BLOCK_COUNT);
+    const void *list = sqlite3_column_blob (row, BLOCK_LIST);
+    self->list = buf_new (list, (size_t) sqlite3_column_bytes (row, BLOCK_LIST));
+    self->events = event_walk (buf_bytes (self->list), buf_length (self->list));
+    mark_superseded (self);
+}
+
+/* Enters the block of next_pos, or the first one behind it. *found false: there is none. */
+static store_code_t find_block (export_walk_t *self, view_t *view, bool *found,
+                                store_error_t *error)
+{
+    sqlite3_stmt *statement = statement_of (self, view, BLOCK_UPTO);
+    sqlite3_bind_int64 (statement, 1, (sqlite3_int64) self->next_pos);
+    store_code_t code = view_step (view, statement, found, error);
+    if (code == STORE_OK && *found)
+        *found = (uint64_t) (sqlite3_column_int64 (statement, BLOCK_POS) +
+                             sqlite3_column_int64 (statement, BLOCK_COUNT)) > self->next_pos;
+    if (code == STORE_OK && !*found) {
+        statement = statement_of (self, view, BLOCK_AFTER);
+        sqlite3_bind_int64 (statement, 1, (sqlite3_int64) self->next_pos);
+        code = view_step (view, statement, found, error);
+    }
+    if (code == STORE_OK && *found)
+        enter_block (self, statement);
+    return code;
+}
+
+/* Walking. */
+
+static store_code_t add_item (export_walk_t *self, view_t *view, read_t *read, export_item_t item,
+                              sqlite3_stmt *row, store_error_t *error)
+{
+    store_code_t code = view_record (view, row, true, &item.record, error);
+    if (code != STORE_OK)
+        return code;
+    read->items =
+        memory_grow (read->items, &self->capacity, read->items_count, sizeof (export_item_t));
+    read->items[read->items_count++] = item;
+    self->bytes += record_wire_bytes (item.record) + buf_length (item.record->payload) +
+                   buf_length (item.record->result);
+    return STORE_OK;
+}
+
+static store_code_t end_block (export_walk_t *self, view_t *view, store_error_t *error)
+{
+    bool damaged = self->events.damaged;
+    leave_block (self);
+    self->next_pos = self->end_pos;
+    if (!damaged)
+        return STORE_OK;
+    return store_fail (error, STORE_ERROR_CORRUPT, "%s: the events at position %llu are damaged",
+                       sqlite3_db_filename (view->db, "main"),
+                       (unsigned long long) self->first_pos);
+}
+
+/* The next event of the block, whose row is looked for if it may be its task's newest. */
+static store_code_t next_event (export_walk_t *self, view_t *view, read_t *read,
+                                store_error_t *error)
+{
+    event_view_t event;
+    if (!event_walk_next (&self->events, &event))
+        return end_block (self, view, error);
+    export_item_t item = {self->first_pos + (event.seq - self->first_seq), event.seq, NULL};
+    if (item.pos < self->next_pos)
+        return STORE_OK;
+    self->next_pos = item.pos + 1;
+    if (event.task_id == NULL || number_map_get (&self->superseded, event.seq) != NULL)
+        return STORE_OK;
+    bool row;
+    sqlite3_stmt *statement = statement_of (self, view, ROW_NEWEST);
+    sqlite3_bind_int64 (statement, 1, self->ns);
+    sqlite3_bind_blob (statement, 2, event.task_id, sizeof (tmq_id_t), SQLITE_STATIC);
+    sqlite3_bind_int64 (statement, 3, (sqlite3_int64) event.seq);
+    store_code_t code = view_step (view, statement, &row, error);
+    if (code != STORE_OK || !row)
+        return code; /* a newer event follows, or the task was removed */
+    return add_item (self, view, read, item, statement, error);
+}
+
+static bool is_enough (const export_walk_t *self, const read_t *read)
+{
+    return read->items_count >= read->limit ||
+           (read->bytes_max > 0 && self->bytes >= read->bytes_max);
+}
+
+store_code_t export_walk_page (export_walk_t *self, view_t *view, read_t *read, bool *done,
+                               store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    bool over = false;
+    for (size_t steps = 1; code == STORE_OK && !*done && !over; steps++) {
+        if (self->list == NULL) {
+            bool found = false;
+            code = find_block (self, view, &found, error);
+            *done = !found;
+        } else if (is_enough (self, read)) {
+            *done = read->more = true;
+        } else {
+            code = next_event (self, view, read, error);
+        }
+        over = steps % STEPS_BETWEEN_LOOKS == 0 && view_is_over (view);
+    }
+    read->upto_pos = self->next_pos - 1;
+    return code;
+}
+
+/* Bodies. */
+
+static bool is_whole (const record_t *record)
+{
+    return buf_length (record->payload) == record->payload_bytes &&
+           buf_length (record->result) == record->result_bytes;
+}
+
+/* *still: the row stands at the same event, and the record has its bodies now. */
+static store_code_t complete (const export_walk_t *self, view_t *view, record_t *record,
+                              bool *still, store_error_t *error)
+{
+    sqlite3_stmt *statement = statement_of (self, view, ROW_STILL);
+    sqlite3_bind_int64 (statement, 1, record->number);
+    sqlite3_bind_int64 (statement, 2, (sqlite3_int64) record->last_seq);
+    store_code_t code = view_step (view, statement, still, error);
+    if (code != STORE_OK || !*still)
+        return code;
+    record_t *row;
+    code = view_record (view, statement, true, &row, error);
+    if (code != STORE_OK)
+        return code;
+    buf_drop (record->payload);
+    buf_drop (record->result);
+    record->payload = buf_keep (row->payload);
+    record->result = buf_keep (row->result);
+    record_free (row);
+    return STORE_OK;
+}
+
+/* One transaction from item *next on; the items that stay are moved to *kept. */
+static store_code_t complete_page (const export_walk_t *self, view_t *view, read_t *read,
+                                   size_t *next, size_t *kept, store_error_t *error)
+{
+    bool began = false;
+    store_code_t code = STORE_OK;
+    while (code == STORE_OK && *next < read->items_count && !(began && view_is_over (view))) {
+        bool stays = true;
+        export_item_t item = read->items[*next];
+        if (!is_whole (item.record)) {
+            if (!began)
+                code = view_begin (view, error);
+            began = began || code == STORE_OK;
+            if (code == STORE_OK)
+                code = complete (self, view, item.record, &stays, error);
+        }
+        if (stays)
+            read->items[(*kept)++] = item;
+        (*next)++;
+    }
+    if (began)
+        view_end (view);
+    return code;
+}
+
+store_code_t export_complete (const export_walk_t *self, view_t *view, read_t *read,
+                              store_error_t *error)
+{
+    size_t next = 0;
+    size_t kept = 0;
+    store_code_t code = STORE_OK;
+    names_trim (&view->names);
+    while (code == STORE_OK && next < read->items_count)
+        code = complete_page (self, view, read, &next, &kept, error);
+    read->items_count = kept;
+    return code;
+}
