@@ -260,6 +260,8 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     if (self->store != NULL)
         store_flush (self->store);
     exporter_free (&self->exporter);
+    if (self->store != NULL && store_check (self->store, &error) != STORE_OK && code == EXITS_OK)
+        code = exits_fail (exits_of_store (error.code), error.text);
     if (self->store != NULL && store_close (&self->store, &error) != STORE_OK && code == EXITS_OK)
         code = exits_fail (exits_of_store (error.code), error.text);
     zsys_shutdown ();

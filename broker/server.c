@@ -37,7 +37,7 @@ enum {
     INLINE_INPUTS_MAX = 16,
     CLOCK_MESSAGES = 32,  /* messages of a drain between two looks at the clock */
     WAIT_MS_MAX = 1000,   /* so that a longer gap between two rounds can only be a pause (A20) */
-    MAINTAIN_MS = 1000,   /* free space, forgotten peers */
+    MAINTAIN_MS = 1000,   /* free space, forgotten peers, files that are gone */
     DISK_MS = 100,        /* free space, while there are commits: a second may fill the reserve */
     FULL_RETRY_MS = 1000, /* from a commit without space to the next one (A22) */
     STOP_MS_MAX = 5000    /* a clean stop waits for so long, then for the commit in flight only */
@@ -463,6 +463,14 @@ static void look_at_disk (server_t *self, bool may_clear)
                    LOG_FIELDS (LOG_NUMBER ("free_bytes", stats.free_bytes)));
 }
 
+/* Whoever deletes the database under the broker must not get a second more acknowledged. */
+static void look_at_files (const server_t *self)
+{
+    store_error_t error = {STORE_OK, ""};
+    if (store_check (self->options.store, &error) != STORE_OK)
+        exits_store_failed (&error);
+}
+
 static void maintain (server_t *self)
 {
     if (self->now.mono_ms >= self->disk_at && self->durable_batch != self->disk_batch)
@@ -470,6 +478,7 @@ static void maintain (server_t *self)
     if (self->now.mono_ms < self->maintain_at)
         return;
     self->maintain_at = self->now.mono_ms + MAINTAIN_MS;
+    look_at_files (self);
     router_maintain (self->options.router, self->now.mono_ms);
     look_at_disk (self, true);
 }

@@ -91,6 +91,11 @@ store_code_t store_due (store_t *self, int64_t wall_ms, size_t limit, record_t *
     return self->backend->due (self, wall_ms, limit, out, count, error);
 }
 
+store_code_t store_check (store_t *self, store_error_t *error)
+{
+    return self->backend->check != NULL ? self->backend->check (self, error) : STORE_OK;
+}
+
 void store_stats (store_t *self, store_stats_t *out)
 {
     self->backend->stats (self, out);

@@ -7,8 +7,8 @@
  *
  * Threads. store_commit is called by one thread at a time (the committer's, or the server's while
  * it owns the commit token). store_load by the server thread only. store_read through a reader,
- * each reader by one thread at a time. store_written, store_flush, store_stats and store_due from
- * any thread. The backend may run threads of its own.
+ * each reader by one thread at a time. store_written, store_flush, store_check, store_stats and
+ * store_due from any thread. The backend may run threads of its own.
  *
  * Failures. STORE_ERROR_FULL means that there was no space and that nothing of the batch is kept;
  * the caller may go on (A21). Any other error is final: the caller ends the process (A23). */
@@ -95,6 +95,10 @@ void store_reader_close (store_reader_t **self);
 store_code_t store_reader_run (store_reader_t *self, read_t *read);
 
 /* Removal, numbers. */
+
+/* Any error: the files are no longer those that were opened, and what is committed now would be
+ * lost. To be asked each second. Any thread. */
+store_code_t store_check (store_t *self, store_error_t *error);
 
 /* Terminal, unleased tasks with 0 < expires_at <= wall_ms, at most limit, without bodies. The
  * engine decides about each. *out and its records belong to the caller (free (), record_free). */

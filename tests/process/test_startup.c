@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,6 +149,38 @@ static void test_damaged_database_is_refused_and_kept (void **state)
     daemon_destroy (&broker);
 }
 
+/* As `git clean -fdx` does it. What is acknowledged from then on would be lost. */
+static void test_database_that_is_deleted_ends_the_broker (void **state)
+{
+    (void) state;
+    static const char *const names[] = {"taskmq.db", "journal.db"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        daemon_t broker;
+        char path[DAEMON_PATH_MAX + 32];
+        daemon_init (&broker);
+        daemon_start (&broker);
+        snprintf (path, sizeof path, "%s/%s", broker.data, names[i]);
+        assert_int_equal (unlink (path), 0);
+        assert_int_equal (daemon_exit_code (&broker), 10);
+        assert_true (daemon_logged (&broker, "was removed under the running broker"));
+        daemon_destroy (&broker);
+    }
+}
+
+static void test_stop_tells_that_the_database_is_gone (void **state)
+{
+    (void) state;
+    daemon_t broker;
+    char path[DAEMON_PATH_MAX + 32];
+    daemon_init (&broker);
+    daemon_start (&broker);
+    snprintf (path, sizeof path, "%s/taskmq.db", broker.data);
+    assert_int_equal (unlink (path), 0);
+    daemon_signal (&broker, SIGTERM);
+    assert_int_equal (daemon_exit_code (&broker), 10);
+    daemon_destroy (&broker);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +191,8 @@ int main (void)
         cmocka_unit_test (test_database_of_a_newer_version),
         cmocka_unit_test (test_long_path),
         cmocka_unit_test (test_damaged_database_is_refused_and_kept),
+        cmocka_unit_test (test_database_that_is_deleted_ends_the_broker),
+        cmocka_unit_test (test_stop_tells_that_the_database_is_gone),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -738,6 +738,49 @@ static void the_gate_lets_readers_out_and_nobody_in (void **state)
     gate_destroy (&test.gate);
 }
 
+/* Puts a copy in the place of the file, as an editor does; or nothing. */
+static void take_away (const char *directory, const char *name, bool replace)
+{
+    char path[128];
+    char other[136];
+    snprintf (path, sizeof (path), "%s/%s", directory, name);
+    snprintf (other, sizeof (other), "%s.old", path);
+    assert_int_equal (rename (path, other), 0);
+    if (replace)
+        fclose (fopen (path, "w"));
+}
+
+static void put_back (const char *directory, const char *name)
+{
+    char path[128];
+    char other[136];
+    snprintf (path, sizeof (path), "%s/%s", directory, name);
+    snprintf (other, sizeof (other), "%s.old", path);
+    assert_int_equal (rename (other, path), 0);
+}
+
+static void a_file_that_is_gone_is_noticed (void **state)
+{
+    fixture_t *fixture = *state;
+    static const char *const names[] = {"taskmq.db", "taskmq.db-wal", "journal.db",
+                                        "journal.db-wal"};
+    store_error_t error = {STORE_OK, ""};
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
+        fixture_submit (fixture, (int64_t) i + 1, (int64_t) i + 1);
+        assert_int_equal (store_check (fixture->store, &error), STORE_OK);
+        take_away (fixture->directory, names[i], false);
+        assert_int_equal (store_check (fixture->store, &error), STORE_ERROR_IO);
+        assert_non_null (strstr (error.text, names[i]));
+        assert_non_null (strstr (error.text, "removed"));
+        put_back (fixture->directory, names[i]);
+        take_away (fixture->directory, names[i], true);
+        assert_int_equal (store_check (fixture->store, &error), STORE_ERROR_IO);
+        assert_non_null (strstr (error.text, "replaced"));
+        put_back (fixture->directory, names[i]);
+    }
+    assert_int_equal (store_check (fixture->store, &error), STORE_OK);
+}
+
 #define TEST(name)                                                                                 \
     cmocka_unit_test_prestate_setup_teardown (name, fixture_setup, fixture_teardown,               \
                                               (void *) "sqlite")
@@ -761,6 +804,7 @@ int main (void)
         TEST (the_log_is_bounded_under_readers),
         TEST (the_pool_leaves_its_jobs_to_their_owner),
         TEST (the_journal_is_emptied_at_rest),
+        TEST (a_file_that_is_gone_is_noticed),
         cmocka_unit_test (the_journal_of_a_light_load_keeps_its_size),
         cmocka_unit_test (the_gate_lets_readers_out_and_nobody_in),
     };

@@ -22,6 +22,7 @@
 #include "ids.h"
 #include "store/dirty.h"
 #include "store/follow.h"
+#include "store/sqlite/files.h"
 #include "store/sqlite/journal.h"
 #include "store/sqlite/load.h"
 #include "store/sqlite/readers.h"
@@ -49,6 +50,7 @@ typedef struct sqlite_store {
     view_t load;        /* of the server thread */
     overlay_t *overlay; /* of the server thread; NULL but after a commit without space */
     reserve_t reserve;
+    files_t files;
     followed_t followed;
 
     pthread_mutex_t due_lock; /* guards the view of the sweep */
@@ -450,6 +452,12 @@ static store_code_t sqlite_reader_run (store_reader_t *base, read_t *read, store
     return readers_run (readers, read, error);
 }
 
+static store_code_t sqlite_check (store_t *base, store_error_t *error)
+{
+    sqlite_store_t *self = (sqlite_store_t *) base;
+    return files_check (&self->files, self->options.directory, error);
+}
+
 static uint64_t file_bytes (const char *directory, const char *name)
 {
     char path[4096];
@@ -610,6 +618,7 @@ static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_erro
         code = load_open (&self->due, directory, &self->gate, error);
     if (code != STORE_OK)
         return code;
+    files_note (&self->files, directory);
     reserve_take (&self->reserve);
     if (pthread_create (&self->thread, NULL, store_run, self) != 0)
         return store_fail (error, STORE_ERROR_IO, "the store thread cannot be started");
@@ -677,5 +686,6 @@ const store_backend_t store_backend_sqlite = {
     .reader_close = sqlite_reader_close,
     .reader_run = sqlite_reader_run,
     .due = sqlite_due,
+    .check = sqlite_check,
     .stats = sqlite_stats,
 };
