@@ -120,7 +120,8 @@ static const option_spec_t watch_options[] = {
     {OPT_UNTIL, "until", 0, KIND_STATUS, 0, 0, "STATUS",
      "end when every task named has it or has ended"},
     {OPT_COUNT, "count", 0, KIND_NUMBER, 1, UINT64_MAX, "N", "end after N events"},
-    {OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION", "end after that time, exit 0"},
+    {OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION",
+     "end after that time; exit 7 without --until reached"},
     END_OF_OPTIONS};
 
 static const option_spec_t work_options[] = {

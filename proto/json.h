@@ -161,11 +161,21 @@ typedef struct event_view {
     progress_view_t progress;
     const label_view_t *labels;
     size_t labels_count;
+    const char *cursor; /* to go on behind it; NULL: no key */
 } event_view_t;
+
+/* A hole in a stream of events. */
+typedef struct gap_view {
+    uint64_t from;
+    uint64_t to;
+    bool other_history; /* the cursor was of another one; nothing is known of that */
+    const char *cursor; /* as of an event */
+} gap_view_t;
 
 /* What a task is shown with beside its own keys. */
 typedef struct task_extras {
     bool payload;          /* `payload` */
+    bool no_result;        /* the body was not asked for: no key `result` */
     bool exported;         /* `seq`, `pos`, `payload`, `payload_hash`, `result_hash` */
     uint64_t pos;          /* broker-wide event number */
     size_t body_bytes_max; /* larger bodies are null, when exported with their hash; 0: no limit */
@@ -177,11 +187,12 @@ void json_write_task (json_writer_t *self, const task_view_t *task, const task_e
 /* Only the members, for those who open the object themselves and add members of their own. */
 void json_write_task_members (json_writer_t *self, const task_view_t *task,
                               const task_extras_t *extras);
-/* A line of a snapshot: kind "snapshot" before the task's keys. */
-void json_write_snapshot (json_writer_t *self, const task_view_t *task);
+/* A line of a snapshot: kind "snapshot" before the task's keys, without a result. cursor as of an
+ * event. */
+void json_write_snapshot (json_writer_t *self, const task_view_t *task, const char *cursor);
 void json_write_event (json_writer_t *self, const event_view_t *event);
-/* {"kind":"gap","from":…,"to":…} */
-void json_write_gap (json_writer_t *self, uint64_t from, uint64_t to);
+/* {"kind":"gap","from":…,"to":…,"other_history":…} */
+void json_write_gap (json_writer_t *self, const gap_view_t *gap);
 
 struct Taskmq__Task;
 struct Taskmq__Event;

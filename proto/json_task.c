@@ -180,7 +180,8 @@ static void write_error (json_writer_t *writer, const task_view_t *task)
     json_write_object_end (writer);
 }
 
-static void write_contents (json_writer_t *writer, const task_view_t *task, size_t bytes_max)
+static void write_contents (json_writer_t *writer, const task_view_t *task, bool with_result,
+                            size_t bytes_max)
 {
     bool has_result = task_has_result (task);
     member_labels (writer, task->labels, task->labels_count);
@@ -189,10 +190,10 @@ static void write_contents (json_writer_t *writer, const task_view_t *task, size
     json_write_array_begin (writer);
     json_write_array_end (writer);
     member_uint (writer, "payload_bytes", task->payload_bytes);
-    if (has_result)
+    if (with_result && has_result)
         member_body (writer, "result", task->result_type, task->result, task->result_bytes,
                      bytes_max);
-    else
+    else if (with_result)
         member_null (writer, "result");
     member_text (writer, "result_type", has_result ? task->result_type : NULL);
     member_uint_if (writer, "result_bytes", has_result, task->result_bytes);
@@ -210,7 +211,7 @@ void json_write_task_members (json_writer_t *self, const task_view_t *task,
         extras = &none;
     write_identity (self, task);
     write_course (self, task);
-    write_contents (self, task, extras->body_bytes_max);
+    write_contents (self, task, !extras->no_result, extras->body_bytes_max);
     if (extras->exported) {
         member_uint (self, "seq", task->seq);
         member_uint (self, "pos", extras->pos);
@@ -232,11 +233,20 @@ void json_write_task (json_writer_t *self, const task_view_t *task, const task_e
     json_write_object_end (self);
 }
 
-void json_write_snapshot (json_writer_t *self, const task_view_t *task)
+/* The generation in it is beyond what a number of JSON holds, so it is a text. */
+static void member_cursor (json_writer_t *writer, const char *cursor)
 {
+    if (cursor != NULL)
+        member_text (writer, "cursor", cursor);
+}
+
+void json_write_snapshot (json_writer_t *self, const task_view_t *task, const char *cursor)
+{
+    static const task_extras_t listed = {.no_result = true};
     json_write_object_begin (self);
     member_text (self, "kind", "snapshot");
-    json_write_task_members (self, task, NULL);
+    json_write_task_members (self, task, &listed);
+    member_cursor (self, cursor);
     json_write_object_end (self);
 }
 
@@ -261,15 +271,19 @@ void json_write_event (json_writer_t *self, const event_view_t *event)
     member_text (self, "message", event->message);
     member_progress (self, &event->progress);
     member_labels (self, event->labels, event->labels_count);
+    member_cursor (self, event->cursor);
     json_write_object_end (self);
 }
 
-void json_write_gap (json_writer_t *self, uint64_t from, uint64_t to)
+void json_write_gap (json_writer_t *self, const gap_view_t *gap)
 {
     json_write_object_begin (self);
     member_text (self, "kind", "gap");
-    member_uint (self, "from", from);
-    member_uint (self, "to", to);
+    member_uint (self, "from", gap->from);
+    member_uint (self, "to", gap->to);
+    json_write_key (self, "other_history");
+    json_write_bool (self, gap->other_history);
+    member_cursor (self, gap->cursor);
     json_write_object_end (self);
 }
 

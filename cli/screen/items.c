@@ -123,26 +123,27 @@ void shown_task_clear (shown_task_t *self)
     free (self->labels);
 }
 
-void write_task_members (json_writer_t *writer, const tmq_task_t *task)
+void write_task_members (json_writer_t *writer, const tmq_task_t *task, bool with_result)
 {
+    const task_extras_t extras = {.no_result = !with_result};
     shown_task_t shown;
     shown_task_init (&shown, task);
-    json_write_task_members (writer, &shown.view, NULL);
+    json_write_task_members (writer, &shown.view, &extras);
     shown_task_clear (&shown);
 }
 
-void items_add_task (items_t *self, const tmq_task_t *task)
+void items_add_task (items_t *self, const tmq_task_t *task, bool with_result)
 {
     json_writer_t *writer = items_open (self);
     json_write_object_begin (writer);
-    write_task_members (writer, task);
+    write_task_members (writer, task, with_result);
     json_write_object_end (writer);
     items_close (self);
 }
 
 /* Events. */
 
-static void write_numbered (json_writer_t *writer, const tmq_event_t *event)
+static void write_numbered (json_writer_t *writer, const tmq_event_t *event, const char *cursor)
 {
     label_view_t *labels = view_labels (event->labels, event->labels_count);
     event_view_t view = {
@@ -161,6 +162,7 @@ static void write_numbered (json_writer_t *writer, const tmq_event_t *event)
         .message = event->message,
         .labels = labels,
         .labels_count = event->labels_count,
+        .cursor = cursor,
     };
     if (event->has_progress)
         view.progress = (progress_view_t){true, event->progress_done, event->progress_total,
@@ -171,20 +173,22 @@ static void write_numbered (json_writer_t *writer, const tmq_event_t *event)
 
 void write_event (json_writer_t *writer, const tmq_event_t *event)
 {
+    write_numbered (writer, event, NULL);
+}
+
+void items_add_event (items_t *self, const tmq_event_t *event, bool other_history)
+{
+    json_writer_t *writer = items_open (self);
     if (event->item == TMQ_ITEM_GAP) {
-        json_write_gap (writer, event->gap_from, event->gap_to);
+        const gap_view_t gap = {event->gap_from, event->gap_to, other_history, event->cursor};
+        json_write_gap (writer, &gap);
     } else if (event->item == TMQ_ITEM_SNAPSHOT) {
         shown_task_t shown;
         shown_task_init (&shown, event->task);
-        json_write_snapshot (writer, &shown.view);
+        json_write_snapshot (writer, &shown.view, event->cursor);
         shown_task_clear (&shown);
     } else {
-        write_numbered (writer, event);
+        write_numbered (writer, event, event->cursor);
     }
-}
-
-void items_add_event (items_t *self, const tmq_event_t *event)
-{
-    write_event (items_open (self), event);
     items_close (self);
 }

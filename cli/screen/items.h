@@ -35,11 +35,14 @@ typedef struct shown_task {
 void shown_task_init (shown_task_t *out, const tmq_task_t *task);
 void shown_task_clear (shown_task_t *self);
 
-void items_add_task (items_t *self, const tmq_task_t *task);
-void items_add_event (items_t *self, const tmq_event_t *event);
-/* An event as a value of what is being written. */
+/* with_result: its body was asked for. */
+void items_add_task (items_t *self, const tmq_task_t *task, bool with_result);
+/* An item of a subscription, with its cursor. other_history: it is a gap, and what was before it
+ * belongs to another history. */
+void items_add_event (items_t *self, const tmq_event_t *event, bool other_history);
+/* An event of a task's history as a value of what is being written. */
 void write_event (json_writer_t *writer, const tmq_event_t *event);
-/* A task, and its result as body, as members of an object that is open. */
-void write_task_members (json_writer_t *writer, const tmq_task_t *task);
+/* A task as members of an object that is open. */
+void write_task_members (json_writer_t *writer, const tmq_task_t *task, bool with_result);
 
 #endif

@@ -33,7 +33,15 @@ static const char *hint_of_code (int code)
 
 /* Errors. */
 
-static void put_json_error (const char *name, const char *message, bool retriable)
+/* One error as it is shown. Members may be NULL. */
+typedef struct shown_error {
+    const char *code; /* its name */
+    bool retriable;
+    const char *hint;
+    const char *task_id;
+} shown_error_t;
+
+static void put_json_error (const shown_error_t *error, const char *message)
 {
     bytes_t bytes = BYTES_INIT;
     json_writer_t writer = {&bytes, false};
@@ -41,11 +49,15 @@ static void put_json_error (const char *name, const char *message, bool retriabl
     json_write_key (&writer, "error");
     json_write_object_begin (&writer);
     json_write_key (&writer, "code");
-    json_write_text (&writer, name);
+    json_write_text (&writer, error->code);
     json_write_key (&writer, "message");
     json_write_text (&writer, message);
     json_write_key (&writer, "retriable");
-    json_write_bool (&writer, retriable);
+    json_write_bool (&writer, error->retriable);
+    json_write_key (&writer, "hint");
+    json_write_text (&writer, error->hint);
+    json_write_key (&writer, "task_id");
+    json_write_text (&writer, error->task_id);
     json_write_object_end (&writer);
     json_write_object_end (&writer);
     json_write_newline (&writer);
@@ -53,62 +65,73 @@ static void put_json_error (const char *name, const char *message, bool retriabl
     bytes_free (&bytes);
 }
 
-static void put_error (const app_t *app, const char *name, const char *message, bool retriable,
-                       const char *hint)
+static void put_error (const app_t *app, const shown_error_t *error, const char *format,
+                       va_list list)
 {
+    char message[2048];
+    vsnprintf (message, sizeof message, format, list);
     fflush (stdout); /* what was printed before the mistake is seen before it */
     if (app->format == FORMAT_JSON || app->format == FORMAT_JSONL) {
-        put_json_error (name, message, retriable);
+        put_json_error (error, message);
         return;
     }
     fputs ("taskctl: ", stderr);
     print_text (app, stderr, message);
     fputc ('\n', stderr);
-    if (hint && *hint) {
+    if (error->hint && *error->hint) {
         fputs ("hint: ", stderr);
-        print_text (app, stderr, hint);
+        print_text (app, stderr, error->hint);
         fputc ('\n', stderr);
     }
 }
 
 int usage_error (const app_t *app, const char *hint, const char *format, ...)
 {
-    char message[1024];
+    const shown_error_t error = {.code = "USAGE", .hint = hint};
     va_list list;
     va_start (list, format);
-    vsnprintf (message, sizeof message, format, list);
+    put_error (app, &error, format, list);
     va_end (list);
-    put_error (app, "USAGE", message, false, hint);
     return EXIT_USAGE;
 }
 
 int code_error (const app_t *app, int code, const char *hint, const char *format, ...)
 {
-    char message[2048];
+    const shown_error_t error = {tmq_code_name (code), tmq_code_retriable (code), hint, NULL};
     va_list list;
     va_start (list, format);
-    vsnprintf (message, sizeof message, format, list);
+    put_error (app, &error, format, list);
     va_end (list);
-    put_error (app, tmq_code_name (code), message, tmq_code_retriable (code), hint);
     return exit_of_code (code);
 }
 
-int task_error (const app_t *app, const char *name, const char *format, ...)
+int id_error (const app_t *app, int code, const char *id, const char *hint, const char *format, ...)
 {
-    char message[2048];
+    const shown_error_t error = {tmq_code_name (code), tmq_code_retriable (code), hint, id};
     va_list list;
     va_start (list, format);
-    vsnprintf (message, sizeof message, format, list);
+    put_error (app, &error, format, list);
     va_end (list);
-    put_error (app, name, message, false, NULL);
+    return exit_of_code (code);
+}
+
+int task_error (const app_t *app, const char *name, const char *id, const char *format, ...)
+{
+    const shown_error_t error = {.code = name, .task_id = id};
+    va_list list;
+    va_start (list, format);
+    put_error (app, &error, format, list);
+    va_end (list);
     return EXIT_TASK;
 }
 
 int library_error (const app_t *app, const tmq_error_t *error, const char *what)
 {
     const char *text = error->text[0] ? error->text : tmq_code_text (error->code);
-    return code_error (app, error->code, hint_of_code (error->code), "%s%s%s", what ? what : "",
-                       what ? ": " : "", text);
+    tmq_id_t id;
+    return id_error (app, error->code, what && tmq_id_parse (&id, what) == TMQ_OK ? what : NULL,
+                     hint_of_code (error->code), "%s%s%s", what ? what : "", what ? ": " : "",
+                     text);
 }
 
 void note (const app_t *app, const char *format, ...)

@@ -11,16 +11,19 @@
 
 #include "line/app.h"
 
-/* "taskctl: TEXT" and "hint: HINT" (NULL: none) on stderr, or the error as JSON with -o json.
- * Returns EXIT_USAGE. */
+/* "taskctl: TEXT" and "hint: HINT" (NULL: none) on stderr, or both as JSON with -o json. Returns
+ * EXIT_USAGE. */
 int usage_error (const app_t *app, const char *hint, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
 /* The same for an error with a code of taskmq_types.h. Returns its exit code. */
 int code_error (const app_t *app, int code, const char *hint, const char *format, ...)
     __attribute__ ((format (printf, 4, 5)));
-/* The task itself ended badly; name is the error's code in JSON. Returns EXIT_TASK. */
-int task_error (const app_t *app, const char *name, const char *format, ...)
-    __attribute__ ((format (printf, 3, 4)));
+/* The same about the task of that id, which JSON names apart. */
+int id_error (const app_t *app, int code, const char *id, const char *hint, const char *format, ...)
+    __attribute__ ((format (printf, 5, 6)));
+/* The task of that id itself ended badly; name is the error's code in JSON. Returns EXIT_TASK. */
+int task_error (const app_t *app, const char *name, const char *id, const char *format, ...)
+    __attribute__ ((format (printf, 4, 5)));
 /* What the library said about `what` (an id, a queue; NULL: nothing in particular). */
 int library_error (const app_t *app, const tmq_error_t *error, const char *what);
 /* A line on stderr that -q silences; says nothing about success or failure. */

@@ -249,12 +249,25 @@ static void print_snapshot (const app_t *app, const tmq_task_t *task)
     }
 }
 
-void show_event (const app_t *app, const tmq_event_t *event, bool with_task)
+/* Events of another history cannot be compared with ours by their numbers. */
+static void show_gap (const app_t *app, const tmq_event_t *event, bool other_history)
+{
+    fputs (paint_bold (app), stdout);
+    if (other_history)
+        printf ("-- the cursor belongs to another history: this one follows from its event %" PRIu64
+                " --",
+                event->gap_to + 1);
+    else
+        printf ("-- events %" PRIu64 " to %" PRIu64 " are no longer kept --", event->gap_from,
+                event->gap_to);
+    printf ("%s\n", paint_end (app));
+}
+
+void show_event (const app_t *app, const tmq_event_t *event, bool with_task, bool other_history)
 {
     char id[37];
     if (event->item == TMQ_ITEM_GAP) {
-        printf ("%s-- events %" PRIu64 " to %" PRIu64 " are no longer kept --%s\n",
-                paint_bold (app), event->gap_from, event->gap_to, paint_end (app));
+        show_gap (app, event, other_history);
         return;
     }
     if (event->item == TMQ_ITEM_SNAPSHOT) {
@@ -295,9 +308,9 @@ int show_failure (const app_t *app, const tmq_task_t *task)
     char id[37];
     tmq_id_format (&task->id, id);
     if (task->status == TMQ_STATUS_CANCELLED)
-        return task_error (app, "TASK_CANCELLED", "%s was cancelled%s%s", id,
+        return task_error (app, "TASK_CANCELLED", id, "%s was cancelled%s%s", id,
                            *task->status_message ? ": " : "", task->status_message);
-    return task_error (app, "TASK_FAILED", "%s failed%s: %s (code %" PRId32 ")", id,
+    return task_error (app, "TASK_FAILED", id, "%s failed%s: %s (code %" PRId32 ")", id,
                        task->dead ? " for good, its attempts are used up" : "", task->error_message,
                        task->error_code);
 }

@@ -159,10 +159,10 @@ static void tell_failure (const app_t *app, const slice_t *slice, size_t i)
     const char *text = *receipt->text ? receipt->text : tmq_code_text (receipt->code);
     tmq_id_format (&slice->submits[i].id, id);
     if (receipt->code == TMQ_UNKNOWN)
-        code_error (app, TMQ_UNKNOWN, NULL,
-                    "line %zu: no answer in time: task %s may have been submitted; repeat it with "
-                    "\"id\":\"%s\"",
-                    slice->numbers[i], id, id);
+        id_error (app, TMQ_UNKNOWN, id, NULL,
+                  "line %zu: no answer in time: task %s may have been submitted; repeat it with "
+                  "\"id\":\"%s\"",
+                  slice->numbers[i], id, id);
     else
         code_error (app, receipt->code, NULL, "line %zu: %s", slice->numbers[i], text);
 }

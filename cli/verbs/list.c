@@ -32,7 +32,7 @@ static void put_page (items_t *items, const tmq_task_list_t *page)
             puts (id);
             items->count++;
         } else {
-            items_add_task (items, page->tasks[i]);
+            items_add_task (items, page->tasks[i], false);
         }
     }
 }

@@ -66,7 +66,7 @@ static void write_full (items_t *items, const tmq_task_t *task, const tmq_task_t
 {
     json_writer_t *writer = items_open (items);
     json_write_object_begin (writer);
-    write_task_members (writer, task);
+    write_task_members (writer, task, true);
     if (payload) {
         json_write_key (writer, "payload");
         json_write_body (writer, payload->content_type, payload->body_bytes ? payload->body : "",
@@ -149,6 +149,7 @@ int run_get (app_t *app)
 int run_payload (app_t *app)
 {
     tmq_id_t id;
+    char text[37];
     tmq_task_t *task;
     tmq_error_t error = {0};
     int code;
@@ -156,8 +157,9 @@ int run_payload (app_t *app)
         (code = app_resolve (app, &id, app->args.operands[0])))
         return code;
     error.code = tmq_payload (&task, app->client, &id, app->timeout_ms, &error);
+    tmq_id_format (&id, text);
     if (error.code != TMQ_OK)
-        return library_error (app, &error, app->args.operands[0]);
+        return library_error (app, &error, text);
     put_body (task);
     tmq_task_free (task);
     return EXIT_OK;
@@ -167,6 +169,7 @@ int run_result (app_t *app)
 {
     const args_t *args = &app->args;
     tmq_id_t id;
+    char text[37];
     tmq_task_t *task;
     tmq_error_t error = {0};
     int code;
@@ -178,11 +181,12 @@ int run_result (app_t *app)
     if (args_has (args, OPT_WAIT))
         return wait_for_result (app, &id);
     error.code = tmq_result (&task, app->client, &id, app->timeout_ms, &error);
+    tmq_id_format (&id, text);
     if (error.code == TMQ_WRONG_STATUS)
-        return code_error (app, error.code, "--wait waits for its end", "%s: %s", args->operands[0],
-                           error.text);
+        return id_error (app, error.code, text, "--wait waits for its end", "%s: %s", text,
+                         error.text);
     if (error.code != TMQ_OK)
-        return library_error (app, &error, args->operands[0]);
+        return library_error (app, &error, text);
     code = put_result (app, task);
     tmq_task_free (task);
     return code;
@@ -193,8 +197,8 @@ int run_result (app_t *app)
 static int cancel_error (const app_t *app, const tmq_error_t *error, const char *id)
 {
     if (error->code == TMQ_UNKNOWN)
-        return code_error (app, error->code, "run it again: cancelling twice does no harm",
-                           "%s: no answer in time: the task may be cancelled", id);
+        return id_error (app, error->code, id, "run it again: cancelling twice does no harm",
+                         "%s: no answer in time: the task may be cancelled", id);
     return library_error (app, error, id);
 }
 
@@ -208,7 +212,7 @@ static int cancel_one (app_t *app, items_t *items, const tmq_id_t *id)
     if (error.code != TMQ_OK)
         return cancel_error (app, &error, text);
     if (app_wants_json (app))
-        items_add_task (items, task);
+        items_add_task (items, task, false);
     else if (app->format == FORMAT_ID)
         puts (text);
     else

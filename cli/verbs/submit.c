@@ -58,8 +58,8 @@ static int submit_error (const app_t *app, const tmq_submit_t *submit, const tmq
         snprintf (hint, sizeof hint,
                   "run it again with --request-id %s: that cannot make a second task", hex);
     }
-    return code_error (app, TMQ_UNKNOWN, hint, "no answer in time: task %s may have been submitted",
-                       id);
+    return id_error (app, TMQ_UNKNOWN, id, hint,
+                     "no answer in time: task %s may have been submitted", id);
 }
 
 static void print_receipt (const app_t *app, const tmq_submit_t *submit,
@@ -109,7 +109,7 @@ static int submit_one (app_t *app, spec_t *spec)
     }
     char id[37];
     tmq_id_format (&receipt.id, id);
-    fprintf (stderr, "%s\n", id);
+    note (app, "%s", id);
     return wait_for_result (app, &receipt.id);
 }
 

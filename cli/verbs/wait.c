@@ -31,8 +31,8 @@ static int deadline_error (const app_t *app, const tmq_id_t *id)
 {
     char text[37];
     tmq_id_format (id, text);
-    code_error (app, TMQ_TIMEOUT, NULL, "%s has not ended in %s", text,
-                args_text (&app->args, OPT_FOR));
+    id_error (app, TMQ_TIMEOUT, text, NULL, "%s has not ended in %s", text,
+              args_text (&app->args, OPT_FOR));
     return EXIT_DEADLINE;
 }
 
@@ -94,7 +94,7 @@ static void put_ended (waiting_t *self, const tmq_task_t *task)
 {
     char id[37];
     if (app_wants_json (self->app)) {
-        items_add_task (&self->items, task);
+        items_add_task (&self->items, task, true);
         return;
     }
     tmq_id_format (&task->id, id);

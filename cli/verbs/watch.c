@@ -39,10 +39,12 @@ typedef struct watching {
     uint64_t deadline_ms; /* 0: none */
     uint64_t left;        /* events of --count; UINT64_MAX: no limit */
     tmq_status_t until;   /* TMQ_STATUS_NONE: not asked for */
+    uint64_t generation;  /* of the history that is followed; 0: not known yet */
     target_t *targets;
     size_t targets_count;
-    bool failed; /* a target ended otherwise than --until says */
-    bool gone;   /* a target is not there */
+    bool failed;  /* a target ended otherwise than --until says */
+    bool gone;    /* a target is not there */
+    bool elapsed; /* --for ended it */
     bool done;
     int code;
 } watching_t;
@@ -118,15 +120,17 @@ static void put_event (watching_t *self, const tmq_event_t *event)
 {
     const app_t *app = self->app;
     char id[37];
+    const bool other_history = self->generation && event->generation != self->generation;
+    self->generation = event->generation;
     if (app->format == FORMAT_JSONL) {
-        items_add_event (&self->items, event);
+        items_add_event (&self->items, event, other_history);
         return;
     }
     if (app->format == FORMAT_ID) {
         tmq_id_format (event->task ? &event->task->id : &event->task_id, id);
         puts (id);
     } else {
-        show_event (app, event, true);
+        show_event (app, event, true, other_history);
     }
     fflush (stdout);
 }
@@ -235,6 +239,7 @@ static void watch_loop (watching_t *self)
         drop_completions (self);
         if (self->deadline_ms && mono_ms () >= self->deadline_ms) {
             drain_events (self);
+            self->elapsed = !self->done;
             return;
         }
     }
@@ -243,8 +248,9 @@ static void watch_loop (watching_t *self)
 /* Beginning and end. */
 
 /* A cursor, or a time. A bare number is a sequence, so a duration needs its unit here too. */
-static int set_start (tmq_subscription_options_t *options, const app_t *app)
+static int set_start (watching_t *self, tmq_subscription_options_t *options)
 {
+    const app_t *app = self->app;
     const char *since = args_text (&app->args, OPT_SINCE);
     if (!since)
         return 0;
@@ -252,6 +258,7 @@ static int set_start (tmq_subscription_options_t *options, const app_t *app)
     const size_t more = since[digits] == '-' ? strspn (since + digits + 1, "0123456789") : 0;
     if ((digits && !since[digits]) || (digits && more && !since[digits + 1 + more])) {
         options->cursor = since;
+        self->generation = since[digits] ? strtoull (since, NULL, 10) : 0;
         return 0;
     }
     if (value_time (&options->since_time, since))
@@ -288,7 +295,7 @@ static int watch (watching_t *self, const task_filter_t *filter)
     size_t count;
     char cursor[CURSOR_SIZE];
     tmq_subscription_options_init (&options);
-    int code = set_start (&options, app);
+    int code = set_start (self, &options);
     if (code || (code = app_connect (app)))
         return code;
     app_resolve_operands (app, &ids, &count, &tally);
@@ -313,8 +320,28 @@ static int watch (watching_t *self, const task_filter_t *filter)
     items_end (&self->items, NULL);
     fflush (stdout);
     if (tmq_subscription_cursor (cursor, self->subscription) == TMQ_OK)
-        fprintf (stderr, "cursor: %s\n", cursor);
+        note (self->app, "cursor: %s", cursor);
     return self->code;
+}
+
+static int deadline_error (const watching_t *self)
+{
+    size_t open = 0;
+    for (size_t i = 0; i < self->targets_count; i++)
+        open += !self->targets[i].reached;
+    code_error (self->app, TMQ_TIMEOUT, NULL, "%zu of %zu tasks have not become %s in %s", open,
+                self->targets_count, tmq_status_text (self->until),
+                args_text (&self->app->args, OPT_FOR));
+    return EXIT_DEADLINE;
+}
+
+static int watch_exit (const watching_t *self)
+{
+    if (self->elapsed && self->until != TMQ_STATUS_NONE)
+        return deadline_error (self);
+    if (self->gone)
+        return EXIT_NOT_FOUND;
+    return self->failed ? EXIT_TASK : EXIT_OK;
 }
 
 static int check_options (const app_t *app)
@@ -347,10 +374,8 @@ int run_watch (app_t *app)
         return code;
     code = watch (&self, &filter);
     tmq_subscription_free (&self.subscription);
+    if (!code)
+        code = watch_exit (&self);
     free (self.targets);
-    if (code)
-        return code;
-    if (self.gone)
-        return EXIT_NOT_FOUND;
-    return self.failed ? EXIT_TASK : EXIT_OK;
+    return code;
 }

@@ -14,7 +14,7 @@ run 3 taskctl --timeout 300ms -e ipc:///nonexistent/x list
 err 'taskctl: cannot reach ipc:///nonexistent/x: no answer in 300ms
 hint: is taskmqd running?'
 run 3 taskctl -o json --timeout 300ms -e ipc:///nonexistent/x list
-err '{"error":{"code":"UNREACHABLE","message":"cannot reach ipc:///nonexistent/x: no answer in 300ms","retriable":true}}'
+err '{"error":{"code":"UNREACHABLE","message":"cannot reach ipc:///nonexistent/x: no answer in 300ms","retriable":true,"hint":"is taskmqd running?","task_id":null}}'
 run 3 taskctl --timeout 300ms -e ipc:///nonexistent/x work q -- true
 
 # The endpoint file, from any directory below.

@@ -48,6 +48,7 @@ err_has '^hint: a cursor goes with the filters'
 run 2 taskctl list --cursor nonsense
 run 0 taskctl -o jsonl list --all
 out_lines 7
+out_lacks '"result":'
 
 # Filters: several of one kind are OR, different kinds AND.
 run 0 taskctl count --queue q1

@@ -33,6 +33,8 @@ err_has '"code":"NOT_FOUND"'
 submit text --data two
 second=$id
 first=$(taskctl -o id list --queue text --limit 2 | tail -n 1)
+run 9 taskctl -o json get "$first" 01890000-0000-7000-8000-0000000000dd
+err_has '"code":"NOT_FOUND",.*"task_id":"01890000-0000-7000-8000-0000000000dd"'
 run 0 taskctl -o json get "$first" "$second"
 out_has '^\{"items":\[$'
 out_has '^\],"next":null\}$'

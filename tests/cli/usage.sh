@@ -88,7 +88,7 @@ run 2 env TASKMQ_NAMESPACE='a b' taskctl list
 
 # The first mistake counts, wherever -o stands.
 run 2 taskctl submit q --ttl 5 -o json
-err '{"error":{"code":"USAGE","message":"--ttl '\''5'\'' must be a duration with its unit: 500ms, 30s, 5m, 1h30m, 1d","retriable":false}}'
+err '{"error":{"code":"USAGE","message":"--ttl '\''5'\'' must be a duration with its unit: 500ms, 30s, 5m, 1h30m, 1d","retriable":false,"hint":"taskctl help submit","task_id":null}}'
 
 # Help is no mistake.
 run 0 taskctl --help

@@ -4,6 +4,17 @@
 . "$(dirname "$0")/lib.sh"
 start_broker
 
+# first_line FORMAT OPTION...: a watch that is ended when it has printed something.
+first_line ()
+{
+    format=$1
+    shift
+    spawn watcher taskctl -o "$format" watch "$@"
+    eventually test -s watcher.out
+    signal watcher INT
+    ended watcher 130
+}
+
 # From the beginning, nothing skipped; the cursor at the end goes on without a repeat.
 submit jobs --data 1
 first=$id
@@ -43,7 +54,7 @@ run 0 taskctl -o id watch --since 0 --count 1 "$first"
 out "$first"
 
 # A snapshot comes before what happens.
-run 0 taskctl -o jsonl watch --snapshot --queue other --for 300ms
+first_line jsonl --snapshot --queue other
 out_lines 1
 json kind '"snapshot"'
 json status '"queued"'
@@ -62,6 +73,25 @@ run 0 taskctl cancel "$id"
 run 8 taskctl watch --until working "$id"
 submit jobs
 run 0 taskctl watch --until working "$id"
+
+# Out of time it is not there, which is not 0.
+submit nobody
+run 7 taskctl watch --until completed --for 100ms "$id"
+err_has '^taskctl: 1 of 1 tasks have not become completed in 100ms$'
+err_has '^cursor: '
+run 7 taskctl -q watch --until completed --for 100ms "$id"
+err_lacks '^cursor: '
+run 0 taskctl -q watch --for 100ms
+err_lacks .
+
+# Each line has the cursor to go on behind it, as a text.
+run 0 taskctl -o jsonl watch --since 0 --count 2
+cursor=$(sed -n '1s/.*"cursor":"\([0-9]*-1\)"}$/\1/p' out)
+run 0 taskctl -o jsonl watch --since "$cursor" --count 1
+json seq 2
+first_line jsonl --snapshot --queue other
+out_has '"cursor":"[0-9]+-[0-9]+"}$'
+out_lacks '"result":'
 
 # Live, and through a crash of the broker: nothing twice, nothing left out.
 spawn live taskctl -o jsonl watch --queue live --count 4
@@ -96,3 +126,15 @@ ended stopped 143
 err_has '^cursor: '
 signal worker TERM
 ended worker 0
+
+# A cursor of another history is told as such, not as events that are no longer kept.
+run 0 taskctl -o jsonl watch --since 0 --count 1
+cursor=$(sed -n 's/^cursor: //p' err)
+stop_broker
+rm -r .taskmq
+start_broker
+submit q
+first_line jsonl --since "$cursor"
+out_has '^\{"kind":"gap",.*"other_history":true,"cursor":"'
+first_line table --since "$cursor"
+out_has '^-- the cursor belongs to another history: this one follows from its event [0-9]+ --$'

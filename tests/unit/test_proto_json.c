@@ -358,7 +358,7 @@ static void assert_task (const task_view_t *task, const task_extras_t *extras, c
     assert_written (wanted);
 }
 
-#define PLAIN_TASK                                                                                 \
+#define TASK_HEAD                                                                                  \
     "\"task_id\":\"017f22e2-79b0-7cc3-98c4-dc0c0c07398f\",\"namespace\":\"default\","              \
     "\"queue\":\"hash\",\"session\":null,\"owner\":\"uid:0\",\"status\":\"queued\","               \
     "\"phase\":\"ready\",\"status_message\":null,\"priority\":100,\"method\":null,"                \
@@ -366,9 +366,11 @@ static void assert_task (const task_view_t *task, const task_extras_t *extras, c
     "\"updated_at\":\"2026-11-21T21:05:00.000Z\",\"started_at\":null,\"finished_at\":null,"        \
     "\"expires_at\":\"2026-11-22T21:05:00.000Z\",\"ttl_ms\":86400000,"                             \
     "\"poll_interval_ms\":1000,\"attempt\":0,\"max_attempts\":3,\"worker\":null,"                  \
-    "\"progress\":null,\"labels\":{},\"meta\":null,\"depends_on\":[],\"payload_bytes\":4,"         \
-    "\"result\":null,\"result_type\":null,\"result_bytes\":null,\"error\":null,\"dead\":false,"    \
-    "\"version\":1"
+    "\"progress\":null,\"labels\":{},\"meta\":null,\"depends_on\":[],\"payload_bytes\":4,"
+#define TASK_TAIL                                                                                  \
+    "\"result_type\":null,\"result_bytes\":null,\"error\":null,\"dead\":false,\"version\":1"
+#define PLAIN_TASK TASK_HEAD "\"result\":null," TASK_TAIL
+#define LISTED_TASK TASK_HEAD TASK_TAIL
 
 static void test_absent_values_are_null (void **state)
 {
@@ -382,8 +384,8 @@ static void test_a_snapshot_is_a_task_with_a_kind (void **state)
     (void) state;
     task_view_t task = plain_task ();
     json_writer_t writer = fresh_writer ();
-    json_write_snapshot (&writer, &task);
-    assert_written ("{\"kind\":\"snapshot\"," PLAIN_TASK "}");
+    json_write_snapshot (&writer, &task, "9-7");
+    assert_written ("{\"kind\":\"snapshot\"," LISTED_TASK ",\"cursor\":\"9-7\"}");
 }
 
 static void test_every_key_of_a_finished_task (void **state)
@@ -518,8 +520,9 @@ static void test_events (void **state)
                     "\"progress\":{\"done\":1,\"total\":2,\"unit\":null,\"message\":\"m\"},"
                     "\"labels\":{}}");
     writer = fresh_writer ();
-    json_write_gap (&writer, 3, 7);
-    assert_written ("{\"kind\":\"gap\",\"from\":3,\"to\":7}");
+    json_write_gap (&writer, &(gap_view_t){3, 7, true, "9-7"});
+    assert_written ("{\"kind\":\"gap\",\"from\":3,\"to\":7,\"other_history\":true,"
+                    "\"cursor\":\"9-7\"}");
 }
 
 /* From the wire. */
