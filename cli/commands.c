@@ -136,53 +136,169 @@ static const option_spec_t work_options[] = {
     {OPT_MAX_TASKS, "max-tasks", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "end after N tasks"},
     END_OF_OPTIONS};
 
+#define WORK_TEXT                                                                                  \
+    "The payload is the program's stdin, its stdout the result; stderr passes\n"                   \
+    "through. Exit 0 completes the task, 100 fails it for good, 75 gives it back\n"                \
+    "uncounted; any other exit or a signal fails the attempt, which is repeated\n"                 \
+    "while attempts are left. A cancelled task gets SIGTERM, 10s later SIGKILL.\n"                 \
+    "\n"                                                                                           \
+    "The program finds TASKMQ_TASK_ID, _ATTEMPT, _QUEUE, _SESSION, _METHOD in its\n"               \
+    "environment, and in TASKMQ_FD the number of a socket for lines: it may write\n"               \
+    "\"progress DONE/TOTAL [text]\" and can read \"cancel\" and \"deadline SECONDS\".\n"           \
+    "\n"                                                                                           \
+    "SIGTERM finishes what runs and takes no more (exit 0); a second one gives it\n"               \
+    "back (exit 143)."
+
 static const command_t commands[] = {
-    {"submit", NULL, "QUEUE [--data STR | --file FILE | -] [options]\n--batch FILE [--dry-run]",
-     "submit a task, print its id",
-     "Without a payload option the payload is empty; - reads it from stdin.\n"
-     "A line of --batch is {\"queue\":...,\"data\":...}, and the options by their names\n"
-     "with underscores. All lines are checked before the first is submitted; then one\n"
-     "line of output follows per line of input: the id, or nothing where it was\n"
-     "refused.",
-     submit_options, 0, 2, false, run_submit},
-    {"get", NULL, "ID... [options]", "show tasks", NULL, get_options, 1, -1, false, run_get},
-    {"payload", NULL, "ID", "the bytes that a task carries in, raw", NULL, no_options, 1, 1, false,
-     run_payload},
-    {"result", NULL, "ID [options]", "the bytes of a task's result, raw",
-     "Of a failed or cancelled task the error is on stderr and the exit code 8; of one\n"
-     "that has not ended the exit code is 6.",
-     result_options, 1, 1, false, run_result},
-    {"wait", NULL, "ID... [options]", "wait until tasks have ended",
-     "Prints one task a line as it ends. Exit code 0 only if all completed, 8 if one\n"
-     "failed or was cancelled, 7 at the deadline.",
-     wait_options, 1, -1, false, run_wait},
-    {"list", "ls", "[options]", "list tasks, newest first", NULL, list_options, 0, 0, false,
-     run_list},
-    {"count", NULL, "[options]", "count tasks", NULL, count_options, 0, 0, false, run_count},
-    {"watch", NULL, "[ID...] [options]", "show what happens, live",
-     "At the end the cursor to go on with (--since) is on stderr.", watch_options, 0, -1, false,
-     run_watch},
-    {"cancel", NULL, "ID...", "cancel tasks",
-     "Cancelling a cancelled task is no error; one that has ended otherwise: exit 6.", no_options,
-     1, -1, false, run_cancel},
-    {"work", NULL, "QUEUE... [options] -- COMMAND...", "run a program for each task of a queue",
-     "The payload is the program's stdin, its stdout the result; stderr passes\n"
-     "through. Exit 0 completes the task, 100 fails it for good, 75 gives it back\n"
-     "uncounted; any other exit or a signal fails the attempt, which is repeated\n"
-     "while attempts are left. A cancelled task gets SIGTERM, 10s later SIGKILL.\n"
-     "\n"
-     "The program finds TASKMQ_TASK_ID, _ATTEMPT, _QUEUE, _SESSION, _METHOD in its\n"
-     "environment, and in TASKMQ_FD the number of a socket for lines: it may write\n"
-     "\"progress DONE/TOTAL [text]\" and can read \"cancel\" and \"deadline SECONDS\".\n"
-     "\n"
-     "SIGTERM finishes what runs and takes no more (exit 0); a second one gives it\n"
-     "back (exit 143).",
-     work_options, 1, TMQ_WORKER_QUEUES_MAX, true, run_work},
-    {"stats", NULL, "", "numbers of the broker and its queues", NULL, no_options, 0, 0, false,
-     run_stats},
-    {"ping", NULL, "", "is the broker there, and how fast is it", NULL, no_options, 0, 0, false,
-     run_ping},
-    {"help", NULL, "[COMMAND]", "how to use a command", NULL, no_options, 0, 1, false, run_help},
-    {NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, false, NULL}};
+    {.name = "submit",
+     .group = "submit tasks, fetch results",
+     .operands = "QUEUE [--data STR | --file FILE | -] [options]\n--batch FILE [--dry-run]",
+     .summary = "submit a task, print its id",
+     .text = "Without a payload option the payload is empty; - reads it from stdin.\n"
+             "A line of --batch is {\"queue\":...,\"data\":...}, and the options by their names\n"
+             "with underscores. All lines are checked before the first is submitted. Then one\n"
+             "line of output follows per line of input: the id, or nothing where the task was\n"
+             "refused.",
+     .examples = "taskctl submit thumbs --file photo.jpg --label album=summer\n"
+                 "taskctl submit reports --data '{\"month\":11}' --wait\n"
+                 "taskctl submit --batch tasks.jsonl >ids",
+     .options = submit_options,
+     .operand = OPERAND_QUEUE,
+     .operands_max = 2,
+     .run = run_submit},
+    {.name = "get",
+     .group = "submit tasks, fetch results",
+     .operands = "ID... [options]",
+     .summary = "show tasks",
+     .examples = "taskctl get 4fdd1c9a8b2e\n"
+                 "taskctl -o json get --payload --events 4fdd1c9a8b2e",
+     .options = get_options,
+     .operand = OPERAND_ID,
+     .operands_min = 1,
+     .operands_max = -1,
+     .run = run_get},
+    {.name = "payload",
+     .group = "submit tasks, fetch results",
+     .operands = "ID",
+     .summary = "the bytes that a task carries in, raw",
+     .examples = "taskctl payload 4fdd1c9a8b2e >photo.jpg",
+     .options = no_options,
+     .operand = OPERAND_ID,
+     .operands_min = 1,
+     .operands_max = 1,
+     .no_ids = true,
+     .run = run_payload},
+    {.name = "result",
+     .group = "submit tasks, fetch results",
+     .operands = "ID [options]",
+     .summary = "the bytes of a task's result, raw",
+     .text = "Of a failed or cancelled task the error is on stderr and the exit code 8; of one\n"
+             "that has not ended the exit code is 6.",
+     .examples = "taskctl result --wait 4fdd1c9a8b2e >thumb.png",
+     .options = result_options,
+     .operand = OPERAND_ID,
+     .operands_min = 1,
+     .operands_max = 1,
+     .no_ids = true,
+     .run = run_result},
+    {.name = "wait",
+     .group = "submit tasks, fetch results",
+     .operands = "ID... [options]",
+     .summary = "wait until tasks have ended",
+     .text = "Prints one task a line as it ends. Exit code 0 only if all completed, 8 if one\n"
+             "failed or was cancelled, 7 at the deadline.",
+     .examples = "taskctl wait 4fdd1c9a8b2e && echo completed\n"
+                 "taskctl wait --for 10m $(cat ids)",
+     .options = wait_options,
+     .operand = OPERAND_ID,
+     .operands_min = 1,
+     .operands_max = -1,
+     .run = run_wait},
+    {.name = "list",
+     .alias = "ls",
+     .group = "find and follow tasks",
+     .operands = "[QUEUE...] [options]",
+     .summary = "list tasks, newest first",
+     .examples = "taskctl list thumbs --status failed,cancelled --since yesterday\n"
+                 "taskctl -o json list --all",
+     .options = list_options,
+     .operand = OPERAND_QUEUE,
+     .operands_max = TMQ_FILTER_VALUES_MAX,
+     .run = run_list},
+    {.name = "count",
+     .group = "find and follow tasks",
+     .operands = "[QUEUE...] [options]",
+     .summary = "count tasks",
+     .examples = "taskctl count thumbs --status queued",
+     .options = count_options,
+     .operand = OPERAND_QUEUE,
+     .operands_max = TMQ_FILTER_VALUES_MAX,
+     .no_ids = true,
+     .run = run_count},
+    {.name = "watch",
+     .group = "find and follow tasks",
+     .operands = "[ID...] [options]",
+     .summary = "show what happens, live",
+     .text = "At the end the cursor to go on with (--since) is on stderr.",
+     .examples = "taskctl watch --queue thumbs\n"
+                 "taskctl watch --until completed --for 1h 4fdd1c9a8b2e\n"
+                 "taskctl -o jsonl watch --since 0 --count 100",
+     .options = watch_options,
+     .operand = OPERAND_ID,
+     .operands_max = -1,
+     .run = run_watch},
+    {.name = "cancel",
+     .group = "change tasks",
+     .operands = "ID...",
+     .summary = "cancel tasks",
+     .text = "Cancelling a cancelled task is no error; one that has ended otherwise: exit 6.",
+     .examples = "taskctl cancel 4fdd1c9a8b2e",
+     .options = no_options,
+     .operand = OPERAND_ID,
+     .operands_min = 1,
+     .operands_max = -1,
+     .run = run_cancel},
+    {.name = "work",
+     .group = "work on tasks",
+     .operands = "QUEUE... [options] -- COMMAND...",
+     .summary = "run a program for each task of a queue",
+     .text = WORK_TEXT,
+     .examples = "taskctl work thumbs -j 4 -- convert - -resize 200x png:-\n"
+                 "taskctl work nightly --drain -- sh -c 'gzip | tee \"$TASKMQ_TASK_ID.gz\"'",
+     .options = work_options,
+     .operand = OPERAND_QUEUE,
+     .operands_min = 1,
+     .operands_max = TMQ_WORKER_QUEUES_MAX,
+     .no_ids = true,
+     .takes_rest = true,
+     .run = run_work},
+    {.name = "stats",
+     .group = "look at the broker",
+     .operands = "",
+     .summary = "numbers of the broker and its queues",
+     .examples = "taskctl stats\n"
+                 "taskctl -o json stats",
+     .options = no_options,
+     .no_ids = true,
+     .run = run_stats},
+    {.name = "ping",
+     .group = "look at the broker",
+     .operands = "",
+     .summary = "is the broker there, and how fast is it",
+     .examples = "taskctl -e tcp://127.0.0.1:5560 ping",
+     .options = no_options,
+     .no_ids = true,
+     .run = run_ping},
+    {.name = "help",
+     .group = "get help",
+     .operands = "[COMMAND]",
+     .summary = "how to use a command",
+     .examples = "taskctl help submit",
+     .options = no_options,
+     .operand = OPERAND_COMMAND,
+     .operands_max = 1,
+     .no_ids = true,
+     .run = run_help},
+    {.name = NULL}};
 
 const grammar_t grammar = {commands, global_options};

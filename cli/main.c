@@ -83,8 +83,13 @@ static int run (app_t *app)
     }
     if (args->problem.text[0])
         return usage_error (app, args->problem.hint, "%s", args->problem.text);
-    if (!args->command)
-        return usage_error (app, "taskctl help", "no command is given");
+    if (!args->command) {
+        help_print (args->grammar, NULL);
+        return EXIT_USAGE;
+    }
+    if (app->format == FORMAT_ID && args->command->no_ids)
+        return usage_error (app, NULL, "%s prints no ids: -o id means nothing here",
+                            args->command->name);
     if (args_has (args, OPT_REQUEST_ID) && args->command->run != run_submit)
         return usage_error (app, "run the same command again: repeating it does no harm",
                             "--request-id is only for submit");

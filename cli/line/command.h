@@ -96,15 +96,27 @@ typedef struct option_spec {
     const char *help;
 } option_spec_t;
 
+/* What the operands of a command name. */
+typedef enum operand_kind {
+    OPERAND_NONE = 0,
+    OPERAND_ID,
+    OPERAND_QUEUE,
+    OPERAND_COMMAND
+} operand_kind_t;
+
 typedef struct command {
     const char *name;
     const char *alias;    /* NULL: none */
+    const char *group;    /* the heading in the list of commands */
     const char *operands; /* for the help; a line per form of the command */
     const char *summary;  /* one line, for the list of commands */
     const char *text;     /* what more the help says; NULL: nothing */
+    const char *examples; /* a line each */
     const option_spec_t *options;
+    operand_kind_t operand;
     int operands_min;
     int operands_max;             /* -1: any number */
+    bool no_ids;                  /* it prints none, so -o id means nothing */
     bool takes_rest;              /* "-- COMMAND..." */
     int (*run) (struct app *app); /* returns the exit code */
 } command_t;

@@ -56,26 +56,33 @@ static void print_options (const option_spec_t *list)
     }
 }
 
-static void print_overview (const grammar_t *grammar)
+static void print_commands (const command_t *commands)
 {
-    puts ("usage: taskctl [global options] COMMAND [options] [arguments]\n"
-          "\n"
-          "Submits, watches and works on tasks of a taskmq broker.\n"
-          "\n"
-          "commands:");
-    for (const command_t *c = grammar->commands; c->name; c++) {
+    const char *group = "";
+    for (const command_t *c = commands; c->name; c++) {
         char head[40];
+        if (strcmp (group, c->group) != 0)
+            printf ("\n%s:\n", c->group);
+        group = c->group;
         snprintf (head, sizeof head, "%s%s%s", c->name, c->alias ? ", " : "",
                   c->alias ? c->alias : "");
         print_entry (head, c->summary);
     }
+}
+
+static void print_overview (const grammar_t *grammar)
+{
+    puts ("usage: taskctl [global options] COMMAND [options] [arguments]\n"
+          "\n"
+          "Submits, watches and works on tasks of a taskmq broker.");
+    print_commands (grammar->commands);
     puts ("\nglobal options:");
     print_options (grammar->globals);
     puts ("\n"
           "An ID is the full id of a task, or its ending of at least 6 characters.\n"
           "Durations carry their unit: 500ms, 30s, 5m, 1h30m, 1d.\n"
-          "The broker is found by -e, by TASKMQ_ENDPOINT, or by the nearest .taskmq directory\n"
-          "here or above.\n"
+          "The broker is found by -e, by TASKMQ_ENDPOINT, or by the nearest .taskmq\n"
+          "directory here or above.\n"
           "\n"
           "exit codes:\n"
           "  0 ok   1 other failure   2 usage   3 broker unreachable, nothing happened\n"
@@ -83,7 +90,7 @@ static void print_overview (const grammar_t *grammar)
           "  8 the task failed or was cancelled   9 some of several failed\n"
           "  10 overloaded, try again later   11 outcome unknown, may be repeated\n"
           "\n"
-          "'taskctl help COMMAND' tells more about a command.");
+          "'taskctl help COMMAND' tells more about a command, with examples.");
 }
 
 /* Each line of the operands is a form of the command. */
@@ -116,6 +123,12 @@ void help_print (const grammar_t *grammar, const command_t *command)
     if (command->options->id != OPT_END) {
         puts ("\noptions:");
         print_options (command->options);
+    }
+    puts ("\nexamples:");
+    for (const char *line = command->examples; *line; line += *line == '\n') {
+        const size_t length = strcspn (line, "\n");
+        printf ("  %.*s\n", (int) length, line);
+        line += length;
     }
     puts ("\nglobal options: -e -n -o --timeout --color -q -v -h (see 'taskctl help')");
 }

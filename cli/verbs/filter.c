@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "ids.h"
 #include "screen/output.h"
 
 static int too_many (const app_t *app, const char *option)
@@ -23,10 +24,18 @@ int filter_from_args (task_filter_t *out, const app_t *app, bool with_times)
     filter->queues = out->queues;
     filter->statuses = out->statuses;
     filter->sessions = out->sessions;
-    if (args_count (args, OPT_QUEUE) > TMQ_FILTER_VALUES_MAX)
+    const bool by_operand = args->command->operand == OPERAND_QUEUE;
+    const size_t operands = by_operand ? args->operands_count : 0;
+    if (args_count (args, OPT_QUEUE) + operands > TMQ_FILTER_VALUES_MAX)
         return too_many (app, "queue");
     if (args_count (args, OPT_SESSION) > TMQ_FILTER_VALUES_MAX)
         return too_many (app, "session");
+    for (size_t i = 0; i < operands; i++) {
+        if (!name_is_valid (args->operands[i]))
+            return usage_error (app, NULL, "queue '%.80s' must be 1 to %d of A-Z a-z 0-9 . _ -",
+                                args->operands[i], TMQ_NAME_LENGTH_MAX);
+        out->queues[filter->queues_count++] = args->operands[i];
+    }
     for (size_t i = 0; i < args->values_count; i++) {
         const option_value_t *value = &args->values[i];
         if (value->spec->id == OPT_QUEUE)

@@ -55,6 +55,10 @@ run 0 taskctl count --queue q1
 out 4
 run 0 taskctl count --queue q1 --queue q0
 out 7
+run 0 taskctl count q1
+out 4
+run 0 taskctl -o id list q1 --queue q0
+out_lines 7
 run 0 taskctl count --queue q1 --session s1
 out 2
 run 0 taskctl count --session s1 --session s2

@@ -2,8 +2,10 @@
 # Mistakes on the command line: exit 2, one line, a hint; nothing needs a broker.
 . "$(dirname "$0")/lib.sh"
 
+# Who says nothing is shown everything.
 run 2 taskctl
-err_has '^taskctl: no command is given$'
+out_has '^usage: taskctl '
+out_has '^find and follow tasks:$'
 
 run 2 taskctl sumbit q
 err 'taskctl: unknown command '\''sumbit'\''
@@ -54,7 +56,13 @@ run 2 taskctl get zz
 err_has "'zz' is not an id"
 run 2 taskctl get 12345
 err_has "'12345' is not an id"
-run 2 taskctl list extra
+run 2 taskctl list 'a b'
+err_has "queue 'a b' must be"
+for command in count stats ping help 'work q -- true' 'result 0123456' 'payload 0123456'; do
+    # shellcheck disable=SC2086 # the words of a command
+    run 2 taskctl -o id $command
+    err_has 'prints no ids: -o id means nothing here$'
+done
 run 2 taskctl list --status 'done'
 err_has 'must be queued, working'
 run 2 taskctl list --all --limit 3
@@ -92,7 +100,7 @@ err '{"error":{"code":"USAGE","message":"--ttl '\''5'\'' must be a duration with
 
 # Help is no mistake.
 run 0 taskctl --help
-out_has '^commands:$'
+out_has '^submit tasks, fetch results:$'
 run 0 taskctl help work
 out_has '--max-tasks N'
 run 0 taskctl submit --nonsense --help
@@ -102,15 +110,20 @@ err_has "did you mean 'work'"
 run 0 taskctl --version
 out_has '^taskctl [0-9]+\.[0-9]+\.[0-9]+$'
 
-# Every command of the overview has a help, and no line of help is wider than a terminal.
-taskctl --help >overview
-sed -n '/^commands:/,/^$/s/^  \([a-z]*\).*/\1/p' overview >names
+# Every command of the overview has a help with examples, and no line is wider than a terminal.
+run 0 taskctl --help
+out_lacks '^.{81}'
+sed -n '/^global options:/,$d; s/^  \([a-z]*\).*/\1/p' out >names
 [ "$(wc -l <names)" -gt 10 ] || fail 'too few commands'
 while IFS= read -r name; do
     run 0 taskctl help "$name"
     out_has "^usage: taskctl $name"
+    out_has '^examples:$'
+    out_has "^  taskctl .*$name"
     out_lacks '^.{81}'
 done <names
+run 0 taskmqd --help
+out_lacks '^.{81}'
 
 # A dry run checks and prints the line that a batch file would have.
 run 0 taskctl submit q --dry-run --data 'a"b' --ttl 0 --label a=b --meta '{"k": [1]}' --priority 5 \
