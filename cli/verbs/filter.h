@@ -16,7 +16,8 @@ typedef struct filter {
     const char *sessions[TMQ_FILTER_VALUES_MAX];
 } task_filter_t;
 
-/* --queue (also as operands, where they name queues), --status, --session; with_times: also --since and --until. 0 or an exit code. */
+/* --queue (also as operands, where they name queues), --status, --session; with_times: also --since
+ * and --until. 0 or an exit code. */
 int filter_from_args (task_filter_t *out, const app_t *app, bool with_times);
 
 #endif
