@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trust.h"
+
 __attribute__ ((format (printf, 3, 4))) static exits_t fail (char *error, exits_t code,
                                                              const char *format, ...)
 {
@@ -80,6 +82,41 @@ static exits_t lock (data_t *self, char *error)
     return EXITS_OK;
 }
 
+/* Nobody else may write in it. One that was found, not named, must also be of this user. */
+static exits_t check_trust (const char *directory, bool named, char *error)
+{
+    struct stat info;
+    if (stat (directory, &info) != 0)
+        return fail (error, EXITS_DATA, "cannot use %s: %s", directory, strerror (errno));
+    switch (trust_directory (&info, named)) {
+    case TRUST_GOOD: break;
+    case TRUST_FOREIGN:
+        return fail (error, EXITS_DATA,
+                     "%s belongs to uid %ld, not to you: use --data DIR, also if you mean this one",
+                     directory, (long) info.st_uid);
+    case TRUST_WRITABLE:
+        return fail (error, EXITS_DATA, "others may write in %s (mode %04o): chmod go-w %s",
+                     directory, (unsigned) info.st_mode & 07777, directory);
+    }
+    return EXITS_OK;
+}
+
+/* Keeps the data out of the repository that the directory may lie in. Nothing depends on it; one
+ * that is there stays as it is. */
+static void write_ignore (const data_t *self)
+{
+    char path[PATH_MAX];
+    if (!data_path (self, ".gitignore", path, sizeof (path)))
+        return;
+    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return;
+    static const char all[] = "*\n";
+    if (write (fd, all, sizeof (all) - 1) < 0)
+        unlink (path);
+    close (fd);
+}
+
 exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE])
 {
     char path[DATA_PATH_SIZE];
@@ -101,8 +138,12 @@ exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE])
     if (access (real, R_OK | W_OK | X_OK) != 0)
         return fail (error, EXITS_DATA, "cannot use %s: %s", path, strerror (errno));
     memcpy (out->directory, real, strlen (real) + 1);
-    exits_t code = lock (out, error);
-    if (code != EXITS_OK)
+    exits_t code = check_trust (real, asked != NULL, error);
+    if (code == EXITS_OK)
+        code = lock (out, error);
+    if (code == EXITS_OK)
+        write_ignore (out);
+    else
         data_close (out);
     return code;
 }
@@ -128,9 +169,14 @@ exits_t data_write_endpoints (const data_t *self, const char *const *uris, size_
     if (!data_path (self, "endpoint", path, sizeof (path)) ||
         !data_path (self, "endpoint.new", temporary, sizeof (temporary)))
         return fail (error, EXITS_DATA, "the path of %s is too long", self->directory);
-    FILE *file = fopen (temporary, "we");
-    if (file == NULL)
+    unlink (temporary); /* of a start that was killed, or a link to somewhere else */
+    int fd = open (temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    FILE *file = fd >= 0 ? fdopen (fd, "w") : NULL;
+    if (file == NULL) {
+        if (fd >= 0)
+            close (fd);
         return fail (error, EXITS_DATA, "cannot write %s: %s", temporary, strerror (errno));
+    }
     for (size_t i = 0; i < count; i++)
         fprintf (file, "%s\n", uris[i]);
     bool written = ferror (file) == 0;

@@ -22,7 +22,8 @@ typedef struct data {
 } data_t;
 
 /* Takes the directory asked for, else the nearest .taskmq upward from the working directory, else
- * .taskmq in it; makes it if it is missing (mode 0700) and locks it: one broker per directory.
+ * .taskmq in it; makes it if it is missing (mode 0700) and locks it: one broker per directory. One
+ * that others may write in is refused, and so is one of another user unless it was asked for.
  * EXITS_OK, EXITS_DATA or EXITS_RUNNING with a sentence in `error`. */
 exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE]);
 void data_close (data_t *self);

@@ -16,6 +16,7 @@
 #include "base/exit.h"
 #include "base/memory.h"
 #include "screen/output.h"
+#include "trust.h"
 
 enum { ENDPOINTS_MAX = 64, LOOK_AGAIN_MS = 50 };
 
@@ -25,6 +26,8 @@ typedef struct endpoints {
     size_t count;
     char *text;      /* what uris point into, unless they are from the command line */
     char *directory; /* the .taskmq directory, when that is where they come from */
+    trust_t trust;   /* in it; nothing is read from one that others may have planted */
+    uid_t owner;
 } endpoints_t;
 
 static void endpoints_clear (endpoints_t *self)
@@ -45,14 +48,13 @@ static void endpoints_split (endpoints_t *self, char *text)
 }
 
 /* The nearest .taskmq from the working directory upward, or NULL. */
-static char *find_directory (void)
+static char *find_directory (struct stat *status)
 {
-    struct stat status;
     char *here = getcwd (NULL, 0);
     while (here) {
         char *candidate = must_alloc (strlen (here) + sizeof "/.taskmq");
         sprintf (candidate, "%s/.taskmq", strcmp (here, "/") == 0 ? "" : here);
-        if (stat (candidate, &status) == 0 && S_ISDIR (status.st_mode)) {
+        if (stat (candidate, status) == 0 && S_ISDIR (status->st_mode)) {
             free (here);
             return candidate;
         }
@@ -66,8 +68,12 @@ static char *find_directory (void)
     return NULL;
 }
 
-static void read_endpoint_file (endpoints_t *self)
+static void read_directory (endpoints_t *self, const struct stat *status)
 {
+    self->owner = status->st_uid;
+    self->trust = trust_directory (status, false);
+    if (self->trust != TRUST_GOOD)
+        return;
     char *path = must_alloc (strlen (self->directory) + sizeof "/endpoint");
     sprintf (path, "%s/endpoint", self->directory);
     FILE *file = fopen (path, "re");
@@ -84,14 +90,15 @@ static void read_endpoint_file (endpoints_t *self)
 static void endpoints_find (endpoints_t *self, const app_t *app)
 {
     const char *environment = getenv ("TASKMQ_ENDPOINT");
+    struct stat status;
     memset (self, 0, sizeof *self);
     const size_t flags = args_count (&app->args, OPT_ENDPOINT);
     for (size_t i = 0; i < flags && i < ENDPOINTS_MAX; i++)
         self->uris[self->count++] = args_nth (&app->args, OPT_ENDPOINT, i)->text;
     if (self->count == 0 && environment && *environment)
         endpoints_split (self, must_copy (environment));
-    if (self->count == 0 && (self->directory = find_directory ()))
-        read_endpoint_file (self);
+    if (self->count == 0 && (self->directory = find_directory (&status)))
+        read_directory (self, &status);
 }
 
 static int no_endpoint (const app_t *app, const endpoints_t *self)
@@ -102,6 +109,14 @@ static int no_endpoint (const app_t *app, const endpoints_t *self)
                            "start 'taskmqd' in the project's directory, or say -e URI",
                            "no broker is known: no -e, no TASKMQ_ENDPOINT, no .taskmq directory "
                            "here or above");
+    if (self->trust == TRUST_FOREIGN)
+        return code_error (app, TMQ_UNREACHABLE, "say -e URI if you mean its broker",
+                           "%s belongs to uid %ld, not to you", self->directory,
+                           (long) self->owner);
+    if (self->trust == TRUST_WRITABLE) {
+        snprintf (hint, sizeof hint, "chmod go-w %s", self->directory);
+        return code_error (app, TMQ_UNREACHABLE, hint, "others may write in %s", self->directory);
+    }
     snprintf (hint, sizeof hint, "taskmqd --data %s", self->directory);
     return code_error (app, TMQ_UNREACHABLE, hint, "no broker is running for %s", self->directory);
 }
@@ -167,7 +182,7 @@ static int connect_until (app_t *app, uint64_t deadline_ms)
 {
     endpoints_t found;
     endpoints_find (&found, app);
-    while (found.count == 0 && mono_ms () < deadline_ms) {
+    while (found.count == 0 && found.trust == TRUST_GOOD && mono_ms () < deadline_ms) {
         endpoints_clear (&found);
         nanosleep (&(struct timespec){0, LOOK_AGAIN_MS * 1000000L}, NULL);
         endpoints_find (&found, app);

@@ -5,10 +5,25 @@
 run 3 taskctl list
 err_has '^taskctl: no broker is known'
 err_has '^hint: start .taskmqd.'
-mkdir .taskmq
+mkdir -m 700 .taskmq
 run 3 taskctl list
 err_has "^taskctl: no broker is running for .*/\.taskmq$"
-rmdir .taskmq
+
+# A directory that somebody else may have planted is not read.
+echo "ipc:///nonexistent/planted" >.taskmq/endpoint
+chmod 777 .taskmq
+run 3 taskctl list
+err_has "^taskctl: others may write in .*/\.taskmq$"
+err_has '^hint: chmod go-w '
+chmod 700 .taskmq
+if chown 65534 .taskmq 2>/dev/null; then
+    run 3 taskctl list
+    err_has "^taskctl: .*/\.taskmq belongs to uid 65534, not to you$"
+    err_has '^hint: say -e URI'
+    run 3 taskctl submit q --data secret
+    err_has "belongs to uid 65534"
+fi
+rm -r .taskmq
 
 run 3 taskctl --timeout 300ms -e ipc:///nonexistent/x list
 err 'taskctl: cannot reach ipc:///nonexistent/x: no answer in 300ms

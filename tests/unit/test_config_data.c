@@ -108,6 +108,76 @@ static void test_what_is_in_the_way_is_named (void **state)
     assert_int_equal (data_open (&data, endless, error), EXITS_DATA);
 }
 
+static void test_a_directory_that_others_may_write_in_is_refused (void **state)
+{
+    (void) state;
+    data_t data;
+    static const mode_t modes[] = {0770, 0702, 01777};
+    make_directory ("shared");
+    for (size_t i = 0; i < sizeof (modes) / sizeof (modes[0]); i++) {
+        assert_int_equal (chmod ("shared", modes[i]), 0);
+        assert_int_equal (data_open (&data, "shared", error), EXITS_DATA);
+        assert_non_null (strstr (error, "chmod go-w"));
+    }
+    assert_int_equal (chmod ("shared", 0755), 0);
+    assert_int_equal (data_open (&data, "shared", error), EXITS_OK);
+    data_close (&data);
+}
+
+static void test_somebody_elses_directory_is_taken_only_by_name (void **state)
+{
+    (void) state;
+    data_t data;
+    make_directory ("planted");
+    make_directory ("planted/.taskmq");
+    if (chown ("planted/.taskmq", 65534, (gid_t) -1) != 0)
+        skip (); /* only root may give one away */
+    assert_int_equal (chdir ("planted"), 0);
+    assert_int_equal (data_open (&data, NULL, error), EXITS_DATA);
+    assert_non_null (strstr (error, "belongs to uid 65534"));
+    assert_int_not_equal (access (".taskmq/taskmq.lock", F_OK), 0);
+    assert_int_equal (data_open (&data, ".taskmq", error), EXITS_OK);
+    data_close (&data);
+    assert_int_equal (chdir (home), 0);
+}
+
+static void test_a_repository_ignores_it (void **state)
+{
+    (void) state;
+    data_t data;
+    char text[16] = "";
+    assert_int_equal (data_open (&data, "ignored", error), EXITS_OK);
+    data_close (&data);
+    int fd = open ("ignored/.gitignore", O_RDWR);
+    assert_int_equal (read (fd, text, sizeof (text) - 1), 2);
+    assert_string_equal (text, "*\n");
+    /* What somebody made of it stays. */
+    assert_int_equal (ftruncate (fd, 0), 0);
+    close (fd);
+    assert_int_equal (data_open (&data, "ignored", error), EXITS_OK);
+    data_close (&data);
+    struct stat info;
+    assert_int_equal (stat ("ignored/.gitignore", &info), 0);
+    assert_int_equal (info.st_size, 0);
+}
+
+static void test_no_link_is_followed_for_the_endpoints (void **state)
+{
+    (void) state;
+    data_t data;
+    struct stat info;
+    const char *uris[] = {"ipc:///one"};
+    close (open ("victim", O_CREAT | O_WRONLY, 0600));
+    assert_int_equal (data_open (&data, "linked", error), EXITS_OK);
+    assert_int_equal (symlink ("../victim", "linked/endpoint.new"), 0);
+    assert_int_equal (data_write_endpoints (&data, uris, 1, error), EXITS_OK);
+    assert_int_equal (stat ("victim", &info), 0);
+    assert_int_equal (info.st_size, 0);
+    assert_int_equal (lstat ("linked/endpoint", &info), 0);
+    assert_true (S_ISREG (info.st_mode));
+    data_close (&data);
+}
+
 static void test_endpoints_are_replaced_as_a_whole (void **state)
 {
     (void) state;
@@ -155,6 +225,10 @@ int main (void)
         cmocka_unit_test (test_a_named_one_is_taken_as_it_is),
         cmocka_unit_test (test_the_second_owner_learns_the_first_ones_pid),
         cmocka_unit_test (test_what_is_in_the_way_is_named),
+        cmocka_unit_test (test_a_directory_that_others_may_write_in_is_refused),
+        cmocka_unit_test (test_somebody_elses_directory_is_taken_only_by_name),
+        cmocka_unit_test (test_a_repository_ignores_it),
+        cmocka_unit_test (test_no_link_is_followed_for_the_endpoints),
         cmocka_unit_test (test_endpoints_are_replaced_as_a_whole),
         cmocka_unit_test (test_every_end_has_a_code_of_its_own),
     };

@@ -781,6 +781,24 @@ static void a_file_that_is_gone_is_noticed (void **state)
     assert_int_equal (store_check (fixture->store, &error), STORE_OK);
 }
 
+static void the_reserve_follows_no_link (void **state)
+{
+    (void) state;
+    struct stat info;
+    char link[96];
+    char victim[96];
+    fixture_t *fixture = fixture_new ("sqlite");
+    snprintf (victim, sizeof (victim), "%s/victim", fixture->directory);
+    snprintf (link, sizeof (link), "%s/reserve", fixture->directory);
+    fclose (fopen (victim, "w"));
+    assert_int_equal (symlink ("victim", link), 0);
+    fixture_open (fixture);
+    assert_int_equal (stat (victim, &info), 0);
+    assert_int_equal (info.st_size, 0);
+    void *teardown = fixture;
+    fixture_teardown (&teardown);
+}
+
 #define TEST(name)                                                                                 \
     cmocka_unit_test_prestate_setup_teardown (name, fixture_setup, fixture_teardown,               \
                                               (void *) "sqlite")
@@ -805,6 +823,7 @@ int main (void)
         TEST (the_pool_leaves_its_jobs_to_their_owner),
         TEST (the_journal_is_emptied_at_rest),
         TEST (a_file_that_is_gone_is_noticed),
+        cmocka_unit_test (the_reserve_follows_no_link),
         cmocka_unit_test (the_journal_of_a_light_load_keeps_its_size),
         cmocka_unit_test (the_gate_lets_readers_out_and_nobody_in),
     };

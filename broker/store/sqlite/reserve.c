@@ -49,9 +49,9 @@ void reserve_take (reserve_t *self)
 {
     if (self->held || reserve_free_bytes (self->directory) < RESERVE_ROOM_BYTES)
         return;
-    int fd = open (self->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open (self->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0)
-        return;
+        return; /* also for a link, which may lead anywhere */
     self->held = posix_fallocate (fd, 0, RESERVE_BYTES) == 0;
     close (fd);
     if (!self->held)
