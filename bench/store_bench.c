@@ -344,7 +344,7 @@ static void scale (const char *directory, size_t tasks)
         fail ("open", &error);
     double opened = seconds (CLOCK_MONOTONIC);
     size_t live = 0;
-    store_live_visitor_t visitor = {see_task, see_ns, &live};
+    store_live_visitor_t visitor = {see_task, see_ns, &live, NULL};
     if (store_live (bench.store, &visitor, &error) != STORE_OK)
         fail ("live", &error);
     printf ("%llu tasks: opened in %.0f ms, %zu live ones streamed in %.0f ms\n",

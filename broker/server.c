@@ -140,7 +140,7 @@ static void restore_ns (void *context, const char *name, uint64_t last_seq)
 
 static store_code_t stream_in (server_t *self, store_error_t *error)
 {
-    store_live_visitor_t visitor = {restore_task, restore_ns, self->engine};
+    store_live_visitor_t visitor = {restore_task, restore_ns, self->engine, NULL};
     engine_boot (self->engine, &self->boot, self->now);
     store_code_t code = store_live (self->options.store, &visitor, error);
     if (code == STORE_OK)

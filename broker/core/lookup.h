@@ -28,9 +28,10 @@ typedef struct boot {
 /* Point look-ups, on the server thread. */
 
 typedef enum lookup_kind {
-    LOOKUP_ID = 1, /* (ns, id) */
-    LOOKUP_DEDUP,  /* (ns, owner, dedup_key) */
-    LOOKUP_ATTEMPT /* (ns, id, attempt) */
+    LOOKUP_ID = 1,  /* (ns, id) */
+    LOOKUP_DEDUP,   /* (ns, owner, dedup_key) */
+    LOOKUP_ATTEMPT, /* (ns, id, attempt) */
+    LOOKUP_ROW      /* (row_kind, row_key) */
 } lookup_kind_t;
 
 typedef struct lookup {
@@ -41,12 +42,16 @@ typedef struct lookup {
     const char *owner;
     const char *dedup_key;
     uint32_t attempt;
+    row_kind_t row_kind;
+    const buf_t *row_key; /* the asker's */
     /* answers */
     record_t *record;     /* NULL: not in the tables; owned by the caller */
     tmq_code_t tombstone; /* EXPIRED or PURGED when only a tombstone is there, else TMQ_OK */
     int64_t tombstone_at;
     bool attempt_found;
     attempt_t attempt_row;
+    bool row_found;
+    buf_t *row_body; /* owned by the caller; NULL: empty, or not found */
 } lookup_t;
 
 /* Reads in pages, on reader threads. */
@@ -70,7 +75,8 @@ typedef enum read_kind {
     READ_HISTORY, /* events of one task, oldest first, before a sequence */
     READ_EVENTS,  /* event blocks of a namespace after a sequence */
     READ_EXPORT,  /* newest events of their tasks after a position, with whole records */
-    READ_SINCE    /* sequence before the first event at or after a time */
+    READ_SINCE,   /* sequence before the first event at or after a time */
+    READ_ROWS     /* rows of a kind whose keys begin with a prefix, in their order */
 } read_kind_t;
 
 /* One exported line: an event that is its task's newest, and the task as it is stored. */
@@ -80,32 +86,39 @@ typedef struct export_item {
     record_t *record; /* with bodies */
 } export_item_t;
 
+enum { ROWS_READ_BYTES_MAX = 4 * 1024 * 1024 }; /* of keys and bodies in a page of rows */
+
 typedef struct read {
     read_kind_t kind;
     /* questions */
     filter_t filter;       /* LIST, COUNT; of the others only ns */
     int64_t before_number; /* LIST: only smaller numbers; 0: from the newest */
-    size_t limit;          /* LIST, HISTORY: items; EVENTS: bytes of blocks; EXPORT: items that
+    size_t limit;        /* LIST, HISTORY, ROWS: items; EVENTS: bytes of blocks; EXPORT: items that
                               must be read from the tables; what is still in memory comes whole */
-    size_t bytes_max;      /* LIST, EXPORT: may end when its records have so many
+    size_t bytes_max;    /* LIST, EXPORT: may end when its records have so many
                               (record_wire_bytes, EXPORT also bodies); 0: only by limit */
-    char suffix[33];       /* RESOLVE */
-    uint64_t last_seq;     /* HISTORY: the chain's start (the task's newest wanted event) */
-    uint64_t after_seq;    /* EVENTS */
-    uint64_t after_pos;    /* EXPORT */
-    int64_t since_ms;      /* SINCE */
+    char suffix[33];     /* RESOLVE */
+    uint64_t last_seq;   /* HISTORY: the chain's start (the task's newest wanted event) */
+    uint64_t after_seq;  /* EVENTS */
+    uint64_t after_pos;  /* EXPORT */
+    int64_t since_ms;    /* SINCE */
+    row_kind_t row_kind; /* ROWS */
+    const buf_t *prefix; /* ROWS: NULL is every key; the asker's */
+    const buf_t *after;  /* ROWS: only keys behind it; NULL: from the first; the asker's */
     /* answers, owned by the job */
     int error; /* 0, or the store's code; then the answers are empty */
     char error_text[256];
     record_t **records; /* LIST */
     size_t records_count;
-    bool more;             /* LIST, EVENTS, EXPORT: something follows */
+    bool more;             /* LIST, EVENTS, EXPORT, ROWS: something follows */
     uint64_t count;        /* COUNT; RESOLVE: how many match (2 stands for several) */
     tmq_id_t id;           /* RESOLVE */
     buf_t *list;           /* HISTORY: a packed taskmq.EventList, oldest first */
     uint64_t before_seq;   /* HISTORY: for the page before this one, 0: nothing before */
     event_block_t *blocks; /* EVENTS: whole blocks, the first may begin before after_seq + 1 */
     size_t blocks_count;
+    row_t *rows; /* ROWS: as many as limit and ROWS_READ_BYTES_MAX allow */
+    size_t rows_count;
     uint64_t first_seq;     /* EVENTS: oldest retained sequence, 0: none retained */
     uint64_t last_seq_seen; /* EVENTS: newest sequence in the tables */
     export_item_t *items;   /* EXPORT */

@@ -194,6 +194,13 @@ static void blocks_free (event_block_t *blocks, size_t count)
     free (blocks);
 }
 
+static void rows_free (row_t *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        row_drop (&rows[i]);
+    free (rows);
+}
+
 /* A batch is freed on another thread than made it, which for thousands of single allocations costs
  * more than all the work on them. */
 typedef struct record_room {
@@ -257,6 +264,7 @@ void batch_free (batch_t *self)
         free ((char *) self->removals[i].ns);
     free (self->removals);
     blocks_free (self->blocks, self->blocks_count);
+    rows_free (self->rows, self->rows_count);
     free (self);
 }
 
@@ -274,6 +282,7 @@ void read_clear (read_t *read)
     blocks_free (read->blocks, read->blocks_count);
     for (size_t i = 0; read->release == NULL && i < read->items_count; i++)
         record_free (read->items[i].record);
+    rows_free (read->rows, read->rows_count);
     free (read->items);
     if (read->release != NULL)
         read->release (read->held);
@@ -282,6 +291,8 @@ void read_clear (read_t *read)
     read->list = NULL;
     read->blocks = NULL;
     read->blocks_count = 0;
+    read->rows = NULL;
+    read->rows_count = 0;
     read->items = NULL;
     read->items_count = 0;
     read->release = NULL;

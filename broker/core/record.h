@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/data/row.h"
 #include "taskmq_types.h"
 
 /* Bodies. */
@@ -165,6 +166,8 @@ typedef struct batch {
     size_t removals_count;
     event_block_t *blocks; /* at most one per namespace, rising first_pos */
     size_t blocks_count;
+    row_t *rows; /* changes in their order: the last one of a key counts */
+    size_t rows_count;
 } batch_t;
 
 /* A copy of source as record_new makes it, but in memory that the batch has for all its records

@@ -16,6 +16,7 @@ void dirty_add (dirty_t *self, batch_t *batch, int64_t now_ms)
     self->batches[self->count++] = batch;
     self->bytes += batch->bytes;
     images_add (&self->images, batch);
+    row_list_add (&self->rows, batch);
 }
 
 void dirty_expect (dirty_t *self, size_t tasks)
@@ -23,9 +24,15 @@ void dirty_expect (dirty_t *self, size_t tasks)
     number_map_reserve (&self->images.by_number, tasks);
 }
 
+void dirty_sort (dirty_t *self)
+{
+    images_sort (&self->images);
+    row_list_sort (&self->rows);
+}
+
 size_t dirty_tasks (const dirty_t *self)
 {
-    return self->images.by_number.count;
+    return self->images.by_number.count + self->rows.count;
 }
 
 bool dirty_has (const dirty_t *self, int64_t number)
@@ -36,6 +43,7 @@ bool dirty_has (const dirty_t *self, int64_t number)
 void dirty_free (dirty_t *self)
 {
     images_free (&self->images);
+    row_list_free (&self->rows);
     for (size_t i = 0; i < self->count; i++)
         batch_free (self->batches[i]);
     free (self->batches);

@@ -7,6 +7,7 @@
 #define TASKMQ_STORE_DIRTY_H
 
 #include "store/images.h"
+#include "store/row_list.h"
 
 /* An all-zero dirty_t is empty. */
 typedef struct dirty {
@@ -14,6 +15,7 @@ typedef struct dirty {
     size_t count;
     size_t capacity;
     images_t images;
+    row_list_t rows;
     size_t bytes;
     int64_t since_ms; /* when the oldest came */
 } dirty_t;
@@ -22,7 +24,9 @@ typedef struct dirty {
 void dirty_add (dirty_t *self, batch_t *batch, int64_t now_ms);
 /* Makes room for about so many tasks, so that it does not grow step by step. */
 void dirty_expect (dirty_t *self, size_t tasks);
-/* Tasks that changed or were removed. */
+/* After the last batch: orders images and rows, for those who write or copy them. */
+void dirty_sort (dirty_t *self);
+/* Tasks that changed or were removed, and changed rows. */
 size_t dirty_tasks (const dirty_t *self);
 bool dirty_has (const dirty_t *self, int64_t number);
 /* Frees the batches and makes it empty. */

@@ -14,6 +14,7 @@
 #include "ids.h"
 #include "store/events.h"
 #include "store/number_map.h"
+#include "store/row_list.h"
 #include "store/select.h"
 #include "store/store_backend.h"
 
@@ -53,6 +54,7 @@ typedef struct memory_store {
     event_block_t *blocks; /* in order of position */
     size_t blocks_count;
     size_t blocks_capacity;
+    row_list_t rows;
     ns_t *spaces;
     size_t spaces_count;
     size_t spaces_capacity;
@@ -253,6 +255,8 @@ static store_code_t memory_commit (store_t *base, batch_t *batch, store_error_t 
         apply_removal (self, &batch->removals[i]);
     for (size_t i = 0; i < batch->blocks_count; i++)
         apply_block (self, &batch->blocks[i]);
+    for (size_t i = 0; i < batch->rows_count; i++)
+        row_list_put (&self->rows, &batch->rows[i]);
     self->written = batch->no;
     self->stats.commits++;
     pthread_mutex_unlock (&self->lock);
@@ -293,11 +297,22 @@ static void load_attempt (const entry_t *entry, lookup_t *key)
         }
 }
 
+static void load_row (const memory_store_t *self, lookup_t *key)
+{
+    const row_t *row = row_list_find (&self->rows, key->row_kind, key->row_key);
+    key->row_found = row != NULL;
+    key->row_body = row == NULL ? NULL : buf_keep (row->body);
+}
+
 static void load_one (const memory_store_t *self, lookup_t *key)
 {
     key->record = NULL;
     key->tombstone = TMQ_OK;
     key->attempt_found = false;
+    if (key->kind == LOOKUP_ROW) {
+        load_row (self, key);
+        return;
+    }
     const entry_t *entry =
         key->kind == LOOKUP_DEDUP ? find_key (self, key) : find_id (self, key->ns, &key->id);
     if (entry == NULL)
@@ -329,6 +344,9 @@ static store_code_t memory_live (store_t *base, const store_live_visitor_t *visi
     (void) error;
     memory_store_t *self = (memory_store_t *) base;
     pthread_mutex_lock (&self->lock);
+    for (size_t i = 0; visitor->row != NULL && i < self->rows.count; i++)
+        if (row_kind_home (self->rows.rows[i].kind) == ROW_HOME_LIVE)
+            visitor->row (visitor->context, &self->rows.rows[i]);
     for (size_t i = 0; i < self->entries_count; i++) {
         const record_t *record = self->entries[i]->record;
         if (record != NULL && select_is_live (record))
@@ -529,6 +547,28 @@ static void read_since (memory_store_t *self, read_t *read)
     read->seq = ns->last_seq;
 }
 
+static void read_rows (const memory_store_t *self, read_t *read)
+{
+    size_t capacity = 0;
+    size_t bytes = 0;
+    row_t prefix = {.kind = read->row_kind, .key = (buf_t *) read->prefix};
+    row_t after = {.kind = read->row_kind, .key = (buf_t *) read->after};
+    const row_t *least = row_compare (&after, &prefix) > 0 ? &after : &prefix;
+    for (size_t i = row_list_from (&self->rows, least); i < self->rows.count; i++) {
+        const row_t *row = &self->rows.rows[i];
+        if (row->kind != read->row_kind || !row_key_begins_with (row->key, read->prefix))
+            return;
+        if (read->after != NULL && row_compare (row, &after) <= 0)
+            continue;
+        read->more = read->rows_count == read->limit || bytes >= ROWS_READ_BYTES_MAX;
+        if (read->more)
+            return;
+        bytes += buf_length (row->key) + buf_length (row->body);
+        read->rows = memory_grow (read->rows, &capacity, read->rows_count, sizeof (row_t));
+        read->rows[read->rows_count++] = row_keep (row);
+    }
+}
+
 static store_code_t memory_reader_run (store_reader_t *reader, read_t *read, store_error_t *error)
 {
     (void) error;
@@ -542,6 +582,7 @@ static store_code_t memory_reader_run (store_reader_t *reader, read_t *read, sto
     case READ_EVENTS: read_events (self, read); break;
     case READ_EXPORT: read_export (self, read); break;
     case READ_SINCE: read_since (self, read); break;
+    case READ_ROWS: read_rows (self, read); break;
     }
     pthread_mutex_unlock (&self->lock);
     return STORE_OK;
@@ -589,6 +630,7 @@ static store_code_t memory_close (store_t *base, store_error_t *error)
         buf_drop (self->blocks[i].list);
     }
     free (self->blocks);
+    row_list_free (&self->rows);
     for (size_t i = 0; i < self->spaces_count; i++) {
         free (self->spaces[i].name);
         free (self->spaces[i].blocks);

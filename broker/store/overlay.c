@@ -29,6 +29,7 @@ struct overlay {
     attempt_t *attempts;
     size_t attempts_count;
     size_t attempts_capacity;
+    row_list_t rows;
     overlay_space_t *spaces;
     size_t spaces_count;
     size_t spaces_capacity;
@@ -58,6 +59,7 @@ static void add_block (overlay_t *self, const event_block_t *block)
 static void add_batch (overlay_t *self, const batch_t *batch)
 {
     self->upto = batch->no;
+    row_list_add (&self->rows, batch);
     for (size_t i = 0; i < batch->removals_count; i++)
         add_removal (self, &batch->removals[i]);
     for (size_t i = 0; i < batch->blocks_count; i++)
@@ -88,6 +90,7 @@ overlay_t *overlay_new (batch_t *const *batches, size_t count)
     images_free (&images);
     for (size_t i = 0; i < count; i++)
         add_batch (self, batches[i]);
+    row_list_sort (&self->rows);
     return self;
 }
 
@@ -102,6 +105,7 @@ void overlay_free (overlay_t *self)
         free ((char *) self->removals[i].ns);
     free (self->removals);
     free (self->attempts);
+    row_list_free (&self->rows);
     for (size_t i = 0; i < self->spaces_count; i++)
         free (self->spaces[i].name);
     free (self->spaces);
@@ -140,6 +144,11 @@ uint64_t overlay_last_seq (const overlay_t *self, const char *ns)
 const char *overlay_ns (const overlay_t *self, size_t position)
 {
     return position < self->spaces_count ? self->spaces[position].name : NULL;
+}
+
+const row_list_t *overlay_rows (const overlay_t *self)
+{
+    return &self->rows;
 }
 
 /* Look-ups. */
@@ -206,8 +215,22 @@ static void correct_attempt (const overlay_t *self, lookup_t *key)
         }
 }
 
+static void correct_row (const overlay_t *self, lookup_t *key)
+{
+    const row_t *row = row_list_find (&self->rows, key->row_kind, key->row_key);
+    if (row == NULL)
+        return;
+    buf_drop (key->row_body);
+    key->row_found = !row->gone;
+    key->row_body = buf_keep (row->body);
+}
+
 void overlay_correct (const overlay_t *self, lookup_t *key)
 {
+    if (key->kind == LOOKUP_ROW) {
+        correct_row (self, key);
+        return;
+    }
     correct_removal (self, key);
     if (key->kind == LOOKUP_ATTEMPT) {
         correct_attempt (self, key);

@@ -9,6 +9,7 @@
 #define TASKMQ_STORE_OVERLAY_H
 
 #include "core/lookup.h"
+#include "store/row_list.h"
 
 typedef struct overlay overlay_t;
 
@@ -27,6 +28,9 @@ bool overlay_has (const overlay_t *self, int64_t number);
 uint64_t overlay_last_seq (const overlay_t *self, const char *ns);
 /* Namespaces in it, for those that the tables do not know yet; NULL behind the last. */
 const char *overlay_ns (const overlay_t *self, size_t position);
+
+/* The newest changes of rows in it, also of those that are gone. */
+const row_list_t *overlay_rows (const overlay_t *self);
 
 /* Corrects an answer that came from the tables. */
 void overlay_correct (const overlay_t *self, lookup_t *key);

@@ -60,12 +60,14 @@ store_code_t store_open (store_t **out, const char *uri, const store_options_t *
 store_code_t store_close (store_t **self, store_error_t *error);
 
 /* Calls each for every live task (not terminal, or with a lease), in order of number, payloads not
- * loaded; the callee owns the record. For every namespace also its last sequence. To be called
+ * loaded; the callee owns the record. Before them every row of the kinds that live in memory, by
+ * kind and key; the row is lent. Behind them every namespace with its last sequence. To be called
  * once after store_open and again after a failed commit (A21). */
 typedef struct store_live_visitor {
     void (*task) (void *context, record_t *record);
     void (*ns) (void *context, const char *name, uint64_t last_seq);
     void *context;
+    void (*row) (void *context, const row_t *row); /* may be NULL */
 } store_live_visitor_t;
 store_code_t store_live (store_t *self, const store_live_visitor_t *visitor, store_error_t *error);
 

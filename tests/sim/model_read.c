@@ -217,5 +217,6 @@ void model_read (const model_t *self, read_t *read)
     case READ_HISTORY: read_history (log, read); break;
     case READ_SINCE: read_since (log, read); break;
     case READ_EXPORT: break; /* the exporter's alone; the engine never asks for it */
+    case READ_ROWS: break;   /* no kind is read from the tables yet */
     }
 }

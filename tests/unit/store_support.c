@@ -97,6 +97,14 @@ void batch_add_removal (batch_t *batch, const record_t *record, tmq_code_t code,
         (removal_t){record->number, record->id, memory_text (record->ns), code, at};
 }
 
+void batch_add_row (batch_t *batch, row_kind_t kind, const char *key, const char *body)
+{
+    batch->rows = memory_resize (batch->rows, batch->rows_count + 1, sizeof (row_t));
+    batch->rows[batch->rows_count++] =
+        body == NULL ? row_make_gone (kind, key, strlen (key))
+                     : row_make (kind, key, strlen (key), body, strlen (body));
+}
+
 static event_block_t *batch_block (batch_t *batch, const char *ns, uint64_t seq, uint64_t pos)
 {
     for (size_t i = 0; i < batch->blocks_count; i++)

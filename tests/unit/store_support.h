@@ -20,6 +20,8 @@ batch_t *batch_make (uint64_t no, int64_t wall_ms);
 void batch_add_record (batch_t *batch, const record_t *record);
 void batch_add_attempt (batch_t *batch, const attempt_t *attempt);
 void batch_add_removal (batch_t *batch, const record_t *record, tmq_code_t code, int64_t at);
+/* Key and body are texts; body NULL: the row is gone. */
+void batch_add_row (batch_t *batch, row_kind_t kind, const char *key, const char *body);
 /* Appends an event to the block of the namespace; sequences must follow each other. */
 void batch_add_event (batch_t *batch, const char *ns, uint64_t seq, uint64_t pos, int64_t at,
                       const tmq_id_t *task, tmq_event_kind_t kind, uint64_t previous_seq);

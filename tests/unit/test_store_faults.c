@@ -178,6 +178,78 @@ static void a_store_closed_while_full_keeps_its_journal (void **state)
         assert_true (is_stored (f, number));
 }
 
+/* Keys and bodies of the live rows, as "key=body " each. */
+static void see_row (void *context, const row_t *row)
+{
+    char *text = context;
+    size_t length = strlen (text);
+    snprintf (text + length, 128 - length, "%.*s=%.*s ", (int) buf_length (row->key),
+              (const char *) buf_bytes (row->key), (int) buf_length (row->body),
+              (const char *) buf_bytes (row->body));
+}
+
+static void see_no_task (void *context, record_t *record)
+{
+    (void) context;
+    record_free (record);
+}
+
+static void see_no_ns (void *context, const char *name, uint64_t last_seq)
+{
+    (void) context;
+    (void) name;
+    (void) last_seq;
+}
+
+static void assert_row (fixture_t *f, const char *key_text, const char *body)
+{
+    store_error_t error;
+    buf_t *key = buf_new (key_text, strlen (key_text));
+    lookup_t lookup = {.kind = LOOKUP_ROW, .row_kind = ROW_KIND_TEST_LIVE, .row_key = key};
+    assert_int_equal (store_load (f->store, &lookup, 1, &error), STORE_OK);
+    assert_int_equal (lookup.row_found, body != NULL);
+    assert_body (lookup.row_body, body == NULL ? "" : body, body == NULL ? 0 : strlen (body));
+    buf_drop (lookup.row_body);
+    buf_drop (key);
+}
+
+static void rows_that_wait_for_space_are_still_read (void **state)
+{
+    fixture_t *f = *state;
+    store_error_t error;
+    char text[128] = "";
+    store_live_visitor_t visitor = {see_no_task, see_no_ns, text, see_row};
+    batch_t *batch = fixture_batch (f);
+    batch_add_row (batch, ROW_KIND_TEST_LIVE, "b", "1");
+    batch_add_row (batch, ROW_KIND_TEST_LIVE, "d", "1");
+    batch_add_row (batch, ROW_KIND_TEST_LIVE, "f", "1");
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    fault_t fault = {TABLES_WAL, FAULT_WRITE, true, 0, false};
+    fault_vfs_arm (&fault);
+    static const char *const CHANGES[][2] = {{"a", "2"},  {"b", "2"}, {"c", "2"},
+                                             {"d", NULL}, {"g", "2"}, {"h", NULL}};
+    for (size_t i = 0; i < sizeof (CHANGES) / sizeof (CHANGES[0]); i++) {
+        batch = fixture_batch (f);
+        batch_add_row (batch, ROW_KIND_TEST_LIVE, CHANGES[i][0], CHANGES[i][1]);
+        fixture_commit (f, batch);
+    }
+    store_flush (f->store);
+    WAIT_FOR (is_stalled (f), TIMING_PATIENCE_MS);
+    assert_int_equal (store_live (f->store, &visitor, &error), STORE_OK);
+    assert_string_equal (text, "a=2 b=2 c=2 f=1 g=2 ");
+    assert_row (f, "b", "2");
+    assert_row (f, "d", NULL);
+    assert_row (f, "f", "1");
+    fault_vfs_disarm ();
+    fixture_settle (f);
+    assert_row (f, "b", "2");
+    assert_row (f, "d", NULL);
+    text[0] = '\0';
+    assert_int_equal (store_live (f->store, &visitor, &error), STORE_OK);
+    assert_string_equal (text, "a=2 b=2 c=2 f=1 g=2 ");
+}
+
 /* The engine is streamed in again while rows wait for space: it must see what is durable. */
 static void see_number (void *context, record_t *record)
 {
@@ -198,7 +270,7 @@ static void what_waits_for_space_is_still_read (void **state)
     fixture_t *f = *state;
     store_error_t error;
     int64_t numbers[32] = {0};
-    store_live_visitor_t visitor = {see_number, see_seq, numbers};
+    store_live_visitor_t visitor = {see_number, see_seq, numbers, NULL};
     fixture_submit (f, 1, 3); /* written */
     fixture_settle (f);
     fault_t fault = {TABLES_WAL, FAULT_WRITE, true, 0, false};
@@ -382,6 +454,7 @@ int main (void)
         TEST (a_full_disk_holds_up_the_checkpoint_only),
         TEST (a_store_closed_while_full_keeps_its_journal),
         TEST (what_waits_for_space_is_still_read),
+        TEST (rows_that_wait_for_space_are_still_read),
         TEST (a_failed_sync_ends_all_commits),
         TEST (a_broken_write_back_is_told),
         TEST (a_recovery_that_fails_can_be_repeated),

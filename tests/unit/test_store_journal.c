@@ -72,6 +72,9 @@ static batch_t *full_batch (void)
     memset (attempt.request_id, 5, 16);
     batch_add_attempt (batch, &attempt);
     batch_add_removal (batch, &plain, TMQ_EXPIRED, 99);
+    batch_add_row (batch, ROW_KIND_TEST, "key", "body");
+    batch_add_row (batch, ROW_KIND_TEST, "empty", "");
+    batch_add_row (batch, ROW_KIND_TEST_LIVE, "gone", NULL);
     return batch;
 }
 
@@ -103,6 +106,17 @@ static void assert_same_batch (const batch_t *a, const batch_t *b)
     }
 }
 
+static void assert_same_rows (const batch_t *a, const batch_t *b)
+{
+    assert_int_equal (a->rows_count, b->rows_count);
+    for (size_t i = 0; i < a->rows_count; i++) {
+        assert_int_equal (row_compare (&a->rows[i], &b->rows[i]), 0);
+        assert_int_equal (a->rows[i].gone, b->rows[i].gone);
+        assert_body (a->rows[i].body, (const char *) buf_bytes (b->rows[i].body),
+                     buf_length (b->rows[i].body));
+    }
+}
+
 static void a_batch_comes_back (void **state)
 {
     (void) state;
@@ -117,6 +131,7 @@ static void a_batch_comes_back (void **state)
     assert_false (newer);
     assert_memory_equal (&found, &head, sizeof (head));
     assert_same_batch (batch, copy);
+    assert_same_rows (batch, copy);
     batch_free (batch);
     batch_free (copy);
     bytes_free (&body);

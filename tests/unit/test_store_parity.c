@@ -309,7 +309,7 @@ static void live_tasks_come_in_order (void **state)
     batch_add_record (batch, &other);
     fixture_commit (f, batch);
     seen_t seen = {{0}, 0, 0, 0};
-    store_live_visitor_t visitor = {see_task, see_ns, &seen};
+    store_live_visitor_t visitor = {see_task, see_ns, &seen, NULL};
     store_error_t error;
     assert_int_equal (store_live (f->store, &visitor, &error), STORE_OK);
     static const int64_t WANTED[] = {1, 3, 4, 6, 8, 30};

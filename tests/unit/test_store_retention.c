@@ -114,7 +114,7 @@ static void a_quiet_namespace_keeps_its_last_sequence (void **state)
     fixture_t *f = *state;
     store_error_t error;
     uint64_t last_seq = 0;
-    store_live_visitor_t visitor = {see_task, see_ns, &last_seq};
+    store_live_visitor_t visitor = {see_task, see_ns, &last_seq, NULL};
     record_t quiet = test_record (2);
     quiet.ns = "quiet";
     for (uint64_t seq = 1; seq <= 3; seq++) {

@@ -357,16 +357,41 @@ static void other_peoples_files_are_left_alone (void **state)
     fixture_open (f);
 }
 
+static int version_of (const fixture_t *f, const char *name)
+{
+    char path[160];
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    path_of (f, name, path);
+    assert_int_equal (sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal (sqlite3_prepare_v2 (db, "PRAGMA user_version", -1, &statement, NULL),
+                      SQLITE_OK);
+    assert_int_equal (sqlite3_step (statement), SQLITE_ROW);
+    int version = sqlite3_column_int (statement, 0);
+    sqlite3_finalize (statement);
+    sqlite3_close (db);
+    return version;
+}
+
+static void set_version (const fixture_t *f, const char *name, int version)
+{
+    char text[64];
+    snprintf (text, sizeof (text), "PRAGMA user_version = %d", version);
+    run_sql (f, name, text);
+}
+
 static void a_newer_schema_is_refused (void **state)
 {
     fixture_t *f = *state;
     fixture_close (f);
-    run_sql (f, "taskmq.db", "PRAGMA user_version = 99");
+    int tables = version_of (f, "taskmq.db");
+    int journal = version_of (f, "journal.db");
+    set_version (f, "taskmq.db", tables + 1);
     assert_open_fails (f, STORE_ERROR_NEWER, "newer version");
-    run_sql (f, "taskmq.db", "PRAGMA user_version = 1");
-    run_sql (f, "journal.db", "PRAGMA user_version = 2");
+    set_version (f, "taskmq.db", tables);
+    set_version (f, "journal.db", journal + 1);
     assert_open_fails (f, STORE_ERROR_NEWER, "journal.db");
-    run_sql (f, "journal.db", "PRAGMA user_version = 1");
+    set_version (f, "journal.db", journal);
     fixture_open (f);
 }
 

@@ -28,6 +28,7 @@ enum {
     BATCH_ATTEMPTS = 8,
     BATCH_REMOVALS = 9,
     BATCH_BLOCKS = 10,
+    BATCH_ROWS = 11,
 
     LABEL_KEY = 1,
     LABEL_VALUE = 2,
@@ -106,7 +107,12 @@ enum {
     BLOCK_FIRST_SEQ = 2,
     BLOCK_FIRST_POS = 3,
     BLOCK_COUNT = 4,
-    BLOCK_LIST = 5
+    BLOCK_LIST = 5,
+
+    ROW_KIND = 1,
+    ROW_KEY = 2,
+    ROW_BODY = 3,
+    ROW_GONE = 4
 };
 
 enum {
@@ -263,6 +269,16 @@ static void append_block (bytes_t *body, const event_block_t *block)
     bytes_close (body, mark);
 }
 
+static void append_row (bytes_t *body, const row_t *row)
+{
+    bytes_mark_t mark = bytes_open (body, BATCH_ROWS);
+    bytes_append_uint (body, ROW_KIND, row->kind);
+    append_body (body, ROW_KEY, row->key);
+    append_body (body, ROW_BODY, row->body);
+    bytes_append_uint (body, ROW_GONE, row->gone);
+    bytes_close (body, mark);
+}
+
 static uint64_t rotate (uint64_t value, unsigned bits)
 {
     return value << bits | value >> (64 - bits);
@@ -318,6 +334,8 @@ void journal_encode (bytes_t *body, const journal_head_t *head, const batch_t *b
         append_removal (body, &batch->removals[i]);
     for (size_t i = 0; i < batch->blocks_count; i++)
         append_block (body, &batch->blocks[i]);
+    for (size_t i = 0; i < batch->rows_count; i++)
+        append_row (body, &batch->rows[i]);
     uint8_t trailer[TRAILER_BYTES] = {CHECKSUM_TAG};
     if (!body->failed)
         checksum (body->data, body->length, trailer + 1);
@@ -466,6 +484,14 @@ static void unpack_block (event_block_t *to, const Journal__Block *from)
     to->list = buf_new (from->list.data, from->list.len);
 }
 
+static void unpack_row (row_t *to, const Journal__Row *from)
+{
+    to->kind = (row_kind_t) from->kind;
+    to->gone = from->gone;
+    to->key = body_from (&from->key);
+    to->body = body_from (&from->body);
+}
+
 static batch_t *unpack_batch (const Journal__Batch *from)
 {
     batch_t *batch = memory_zero (1, sizeof (*batch));
@@ -487,6 +513,10 @@ static batch_t *unpack_batch (const Journal__Batch *from)
     batch->blocks = memory_zero (from->n_blocks, sizeof (event_block_t));
     for (size_t i = 0; i < from->n_blocks; i++)
         unpack_block (&batch->blocks[i], from->blocks[i]);
+    batch->rows_count = from->n_rows;
+    batch->rows = memory_zero (from->n_rows, sizeof (row_t));
+    for (size_t i = 0; i < from->n_rows; i++)
+        unpack_row (&batch->rows[i], from->rows[i]);
     return batch;
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/memory.h"
 #include "store/select.h"
+#include "store/sqlite/kind_rows.h"
 
 enum statement {
     BY_ID,
@@ -24,6 +25,8 @@ enum statement {
     LINGERING,
     ROWS_BETWEEN,
     LAST_EVENTS,
+    ROW_FIND,
+    ROWS_FROM,
     STATEMENTS
 };
 
@@ -53,6 +56,8 @@ static const char *const TEXTS[STATEMENTS] = {
                      " AND (status < 4 OR leased = 1) ORDER BY number",
     [LAST_EVENTS] = "SELECT key, count FROM event WHERE key >= ?1 AND key < ?2"
                     " ORDER BY key DESC LIMIT 1",
+    [ROW_FIND] = KIND_ROWS_FIND,
+    [ROWS_FROM] = KIND_ROWS_FROM,
 };
 
 store_code_t load_open (view_t *view, const char *directory, gate_t *gate, store_error_t *error)
@@ -152,6 +157,8 @@ static store_code_t load_key (view_t *view, lookup_t *key, store_error_t *error)
     key->record = NULL;
     key->tombstone = TMQ_OK;
     key->attempt_found = false;
+    if (key->kind == LOOKUP_ROW)
+        return kind_rows_find (view, view_statement (view, ROW_FIND), key, error);
     store_code_t code = names_find (&view->names, NAME_NAMESPACE, 0, key->ns, &ns, error);
     if (code != STORE_OK || ns == 0)
         return code;
@@ -159,6 +166,7 @@ static store_code_t load_key (view_t *view, lookup_t *key, store_error_t *error)
     case LOOKUP_ID: return load_id (view, ns, key, error);
     case LOOKUP_DEDUP: return load_dedup (view, ns, key, error);
     case LOOKUP_ATTEMPT: return load_attempt (view, ns, key, error);
+    case LOOKUP_ROW: break;
     }
     return STORE_OK;
 }
@@ -418,12 +426,79 @@ static store_code_t plan_live (stream_t *stream, store_error_t *error)
     return code;
 }
 
+/* The rows of one kind, merged with those that wait for space. */
+
+static void visit_row_overlay (const stream_t *stream, const row_list_t *newer, size_t *next,
+                               row_kind_t kind, const row_t *upto)
+{
+    for (; newer != NULL && *next < newer->count; (*next)++) {
+        const row_t *row = &newer->rows[*next];
+        if (row->kind > kind || (upto != NULL && row_compare (row, upto) > 0))
+            return;
+        if (row->kind == kind && !row->gone)
+            stream->visitor->row (stream->visitor->context, row);
+    }
+}
+
+static void visit_kind_page (const stream_t *stream, const row_list_t *newer, size_t *next,
+                             const read_t *page)
+{
+    for (size_t i = 0; i < page->rows_count; i++) {
+        const row_t *row = &page->rows[i];
+        visit_row_overlay (stream, newer, next, row->kind, row);
+        if (newer == NULL || row_list_find (newer, row->kind, row->key) == NULL)
+            stream->visitor->row (stream->visitor->context, row);
+    }
+}
+
+static store_code_t visit_kind (const stream_t *stream, row_kind_t kind, store_error_t *error)
+{
+    const row_list_t *newer = stream->overlay == NULL ? NULL : overlay_rows (stream->overlay);
+    row_t first = {.kind = kind};
+    size_t next = newer == NULL ? 0 : row_list_from (newer, &first);
+    buf_t *after = NULL;
+    store_code_t code = STORE_OK;
+    for (bool done = false; code == STORE_OK && !done;) {
+        read_t read = {.kind = READ_ROWS, .row_kind = kind, .after = after, .limit = SIZE_MAX};
+        kind_page_t page = {.read = &read};
+        code = view_begin (stream->view, error);
+        if (code != STORE_OK)
+            break;
+        code =
+            kind_rows_page (stream->view, view_statement (stream->view, ROWS_FROM), &page, error);
+        view_end (stream->view);
+        done = page.done && !read.more;
+        visit_kind_page (stream, newer, &next, &read);
+        if (read.rows_count > 0) {
+            buf_drop (after);
+            after = buf_keep (read.rows[read.rows_count - 1].key);
+        }
+        read_clear (&read);
+    }
+    buf_drop (after);
+    visit_row_overlay (stream, newer, &next, kind, NULL);
+    return code;
+}
+
+static store_code_t visit_kinds (const stream_t *stream, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    for (int kind = 1; code == STORE_OK && stream->visitor->row != NULL && kind < ROW_KINDS_MAX;
+         kind++)
+        if (row_kind_name ((row_kind_t) kind) != NULL &&
+            row_kind_home ((row_kind_t) kind) == ROW_HOME_LIVE)
+            code = visit_kind (stream, (row_kind_t) kind, error);
+    return code;
+}
+
 store_code_t load_live (view_t *view, const overlay_t *overlay, const store_live_visitor_t *visitor,
                         store_error_t *error)
 {
     stream_t stream = {.view = view, .overlay = overlay, .visitor = visitor};
     names_trim (&view->names);
-    store_code_t code = plan_live (&stream, error);
+    store_code_t code = visit_kinds (&stream, error);
+    if (code == STORE_OK)
+        code = plan_live (&stream, error);
     if (code == STORE_OK)
         code = visit_rows (&stream, error);
     if (code == STORE_OK)

@@ -148,7 +148,7 @@ static store_code_t write_pending (sqlite_store_t *self, store_error_t *error)
     self->pending = (dirty_t){0};
     dirty_expect (&self->pending, dirty_tasks (&self->writing));
     self->flush = false;
-    images_sort (&self->writing.images);
+    dirty_sort (&self->writing);
     store_code_t code;
     while (true) {
         pthread_mutex_unlock (&self->lock);
@@ -501,7 +501,7 @@ static store_code_t replay_batch (void *context, batch_t *batch, store_error_t *
     replay_t *replay = context;
     dirty_t dirty = {0};
     dirty_add (&dirty, batch, 0);
-    images_sort (&dirty.images);
+    dirty_sort (&dirty);
     store_code_t code = tables_write (replay->tables, &dirty, error);
     replay->batches++;
     dirty_free (&dirty);

@@ -89,7 +89,13 @@ static const char TABLES_1[] =
 
     "INSERT INTO meta VALUES (1, random () & 0x7fffffffffffffff | 1, 0, 0, 0, 0, 0, 0, 0, 0, 1)";
 
-static const char *const TABLES_MIGRATIONS[] = {TABLES_1};
+/* Kinds, keys and bodies: core/data/row.h. */
+static const char TABLES_2[] =
+    "CREATE TABLE row ("
+    " kind INTEGER NOT NULL, key BLOB NOT NULL, body BLOB NOT NULL, PRIMARY KEY (kind, key))"
+    " STRICT, WITHOUT ROWID";
+
+static const char *const TABLES_MIGRATIONS[] = {TABLES_1, TABLES_2};
 
 static const schema_t TABLES = {
     .file = SCHEMA_TABLES_FILE,

@@ -25,6 +25,8 @@ enum statement {
     ATTEMPT,
     TOMBSTONE,
     EVENTS,
+    ROW_WRITE,
+    ROW_DELETE,
     STATEMENTS
 };
 
@@ -63,6 +65,8 @@ static const char *const TEXTS[STATEMENTS] = {
     [TOMBSTONE] = "INSERT INTO tombstone (ns, id, number, code, at) VALUES (?1, ?2, ?3, ?4, ?5)"
                   " ON CONFLICT DO NOTHING",
     [EVENTS] = "INSERT INTO event (key, pos, count, at, list) VALUES (?1, ?2, ?3, ?4, ?5)",
+    [ROW_WRITE] = "REPLACE INTO row (kind, key, body) VALUES (?1, ?2, ?3)",
+    [ROW_DELETE] = "DELETE FROM row WHERE kind = ?1 AND key = ?2",
 };
 
 enum {
@@ -334,6 +338,17 @@ static store_code_t write_block (tables_t *self, const event_block_t *block, int
     return sql_do (statement, "events cannot be written", error);
 }
 
+static store_code_t write_kind_row (tables_t *self, const row_t *row, store_error_t *error)
+{
+    sqlite3_stmt *statement = self->statements[row->gone ? ROW_DELETE : ROW_WRITE];
+    sqlite3_bind_int (statement, 1, (int) row->kind);
+    sqlite3_bind_blob64 (statement, 2, buf_bytes (row->key), buf_length (row->key), SQLITE_STATIC);
+    if (!row->gone)
+        sqlite3_bind_blob64 (statement, 3, buf_bytes (row->body), buf_length (row->body),
+                             SQLITE_STATIC);
+    return sql_do (statement, "a row cannot be written", error);
+}
+
 /* Removals come first, so that a dedup key is free when its next holder is written. */
 static store_code_t write_removals (tables_t *self, batch_t *const *batches, size_t count,
                                     store_error_t *error)
@@ -370,6 +385,8 @@ store_code_t tables_write (tables_t *self, const dirty_t *dirty, store_error_t *
         code = write_image (self, &images->list[i], error);
     for (size_t i = 0; code == STORE_OK && i < dirty->count; i++)
         code = write_batch (self, dirty->batches[i], images, error);
+    for (size_t i = 0; code == STORE_OK && i < dirty->rows.count; i++)
+        code = write_kind_row (self, &dirty->rows.rows[i], error);
     return code;
 }
 

@@ -39,8 +39,8 @@ store_code_t tables_newest_id (tables_t *self, tmq_id_t *out, store_error_t *err
 
 /* One transaction: begin, any number of writes, commit. After a failure nothing of it is kept. */
 store_code_t tables_begin (tables_t *self, store_error_t *error);
-/* Writes the latest image of each dirty task (the images are sorted), and the batches' events,
- * attempts and removals. */
+/* Writes the latest image of each dirty task and the latest rows (both are sorted), and the
+ * batches' events, attempts and removals. */
 store_code_t tables_write (tables_t *self, const dirty_t *dirty, store_error_t *error);
 /* A new start: the next epoch, no batch written yet, not clean. */
 void tables_start_epoch (tables_t *self);

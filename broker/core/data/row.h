@@ -1,0 +1,81 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Rows: what has no table of its own. A feature that keeps something new adds a kind to the map
+ * below, with its key and body; the store knows how to keep, look up and list every kind.
+ *
+ * A key is bytes whose order is the order of the rows: texts end with a NUL, numbers stand with
+ * their highest byte first (row_key_text, row_key_number). A body is whatever its kind packs. */
+#ifndef TASKMQ_CORE_DATA_ROW_H
+#define TASKMQ_CORE_DATA_ROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct buf buf_t;
+
+/* X (NAME, number, name, home, key). The number is stored: it is never given to another kind.
+ * home LIVE: every row is handed to the engine at a start and stays in memory; TABLES: it is read
+ * when it is wanted. */
+#define ROW_KIND_MAP(X)                                                                            \
+    X (TEST, 1, "test", TABLES, "any bytes; of the tests alone")                                   \
+    X (TEST_LIVE, 2, "test-live", LIVE, "any bytes; of the tests alone")
+
+typedef enum row_kind {
+    ROW_KIND_NONE = 0,
+#define X(NAME, number, name, home, key) ROW_KIND_##NAME = (number),
+    ROW_KIND_MAP (X)
+#undef X
+} row_kind_t;
+
+typedef enum row_home { ROW_HOME_TABLES, ROW_HOME_LIVE } row_home_t;
+
+enum {
+    ROW_KINDS_MAX = 64,              /* numbers of kinds stay below */
+    ROW_KEY_BYTES_MAX = 512,         /* several names of a task, a number and an id */
+    ROW_BODY_BYTES_MAX = 1024 * 1024 /* as a result; larger things are cut by their kind */
+};
+
+/* NULL for a number that is no kind: of a newer version, or damaged. */
+const char *row_kind_name (row_kind_t kind);
+row_home_t row_kind_home (row_kind_t kind);
+
+/* One row, or the removal of one. */
+typedef struct row {
+    row_kind_t kind;
+    bool gone; /* there is no such row (any more); the body is NULL */
+    buf_t *key;
+    buf_t *body; /* NULL: empty */
+} row_t;
+
+/* Copies key and body. The lengths are within their limits: a kind checks what peers give it. */
+row_t row_make (row_kind_t kind, const void *key, size_t key_bytes, const void *body,
+                size_t body_bytes);
+row_t row_make_gone (row_kind_t kind, const void *key, size_t key_bytes);
+row_t row_keep (const row_t *row); /* a copy that shares key and body */
+void row_drop (row_t *row);        /* gives key and body back; accepts an all-zero row */
+/* By kind, then key, as memcmp orders them. */
+int row_compare (const row_t *a, const row_t *b);
+bool row_key_begins_with (const buf_t *key, const buf_t *prefix); /* NULL: every key */
+size_t row_bytes (const row_t *row);                              /* memory, about */
+/* Kind, key and body are what may be stored. */
+bool row_is_valid (const row_t *row);
+
+/* A key in the making. */
+typedef struct row_key {
+    uint8_t bytes[ROW_KEY_BYTES_MAX];
+    size_t length;
+} row_key_t;
+#define ROW_KEY_INIT                                                                               \
+    {                                                                                              \
+        {0}, 0                                                                                     \
+    }
+
+/* What is appended must fit: names and ids have limits of their own. */
+void row_key_text (row_key_t *self, const char *text);
+void row_key_number (row_key_t *self, uint64_t number);
+void row_key_bytes (row_key_t *self, const void *bytes, size_t length);
+
+#endif

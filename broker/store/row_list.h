@@ -1,0 +1,32 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Rows in order of kind and key, each key once: what a run of commit batches comes to, or what a
+ * backend holds in memory. */
+#ifndef TASKMQ_STORE_ROW_LIST_H
+#define TASKMQ_STORE_ROW_LIST_H
+
+#include "core/record.h"
+
+/* An all-zero row_list_t is empty. It shares keys and bodies with the rows it was given. */
+typedef struct row_list {
+    row_t *rows;
+    size_t count;
+    size_t capacity;
+} row_list_t;
+
+/* Appends the changes of a batch; row_list_sort must follow before the list is asked. */
+void row_list_add (row_list_t *self, const batch_t *batch);
+/* Orders the rows and keeps the change of each key that was added last, also when it says "gone".
+ */
+void row_list_sort (row_list_t *self);
+/* Position of the first row that does not stand before the given one. */
+size_t row_list_from (const row_list_t *self, const row_t *least);
+/* NULL: the list says nothing about the key. */
+const row_t *row_list_find (const row_list_t *self, row_kind_t kind, const buf_t *key);
+/* Applies one change to an ordered list that holds no row that is gone. */
+void row_list_put (row_list_t *self, const row_t *row);
+void row_list_free (row_list_t *self);
+
+#endif

@@ -1,0 +1,88 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "store/sqlite/kind_rows.h"
+
+#include "core/memory.h"
+
+static void bind_key (sqlite3_stmt *statement, row_kind_t kind, const buf_t *key)
+{
+    sqlite3_bind_int (statement, 1, (int) kind);
+    sqlite3_bind_blob64 (statement, 2, buf_bytes (key), buf_length (key), SQLITE_STATIC);
+}
+
+static buf_t *column_body (sqlite3_stmt *statement, int column)
+{
+    const void *bytes = sqlite3_column_blob (statement, column);
+    size_t length = (size_t) sqlite3_column_bytes (statement, column);
+    return length == 0 ? NULL : buf_new (bytes, length);
+}
+
+store_code_t kind_rows_find (view_t *view, sqlite3_stmt *statement, lookup_t *key,
+                             store_error_t *error)
+{
+    key->row_body = NULL;
+    bind_key (statement, key->row_kind, key->row_key);
+    store_code_t code = view_step (view, statement, &key->row_found, error);
+    if (code == STORE_OK && key->row_found)
+        key->row_body = column_body (statement, 0);
+    sqlite3_reset (statement);
+    return code;
+}
+
+/* The key that the next row stands behind; NULL: none. */
+static const buf_t *key_before (const read_t *read)
+{
+    return read->rows_count > 0 ? read->rows[read->rows_count - 1].key : read->after;
+}
+
+static int compare_keys (const buf_t *a, const buf_t *b)
+{
+    row_t left = {.key = (buf_t *) a};
+    row_t right = {.key = (buf_t *) b};
+    return row_compare (&left, &right);
+}
+
+/* Takes the row that the statement stands on, or ends the read before it. */
+static void take_row (sqlite3_stmt *statement, kind_page_t *page)
+{
+    read_t *read = page->read;
+    row_t row = {.kind = read->row_kind,
+                 .key = buf_new (sqlite3_column_blob (statement, 0),
+                                 (size_t) sqlite3_column_bytes (statement, 0))};
+    const buf_t *before = key_before (read);
+    page->done = !row_key_begins_with (row.key, read->prefix);
+    bool is_new = !page->done && (before == NULL || compare_keys (row.key, before) > 0);
+    if (is_new && (read->rows_count == read->limit || page->bytes >= ROWS_READ_BYTES_MAX)) {
+        read->more = page->done = true;
+        is_new = false;
+    }
+    if (!is_new) {
+        row_drop (&row);
+        return;
+    }
+    row.body = column_body (statement, 1);
+    page->bytes += buf_length (row.key) + buf_length (row.body);
+    read->rows = memory_grow (read->rows, &page->capacity, read->rows_count, sizeof (row_t));
+    read->rows[read->rows_count++] = row;
+}
+
+store_code_t kind_rows_page (view_t *view, sqlite3_stmt *statement, kind_page_t *page,
+                             store_error_t *error)
+{
+    const read_t *read = page->read;
+    const buf_t *before = key_before (read);
+    bool from_prefix = before == NULL || compare_keys (before, read->prefix) < 0;
+    store_code_t code = STORE_OK;
+    bind_key (statement, read->row_kind, from_prefix ? read->prefix : before);
+    do {
+        bool row;
+        code = view_step (view, statement, &row, error);
+        page->done = !row;
+        if (row)
+            take_row (statement, page);
+    } while (code == STORE_OK && !page->done && !view_is_over (view));
+    sqlite3_reset (statement);
+    return code;
+}

@@ -1,0 +1,32 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Table row: the rows of all kinds (core/data/row.h), found by key and read in order. */
+#ifndef TASKMQ_STORE_KIND_ROWS_H
+#define TASKMQ_STORE_KIND_ROWS_H
+
+#include "store/sqlite/view.h"
+
+/* Texts for the statements of a view. */
+#define KIND_ROWS_FIND "SELECT body FROM row WHERE kind = ?1 AND key = ?2"
+#define KIND_ROWS_FROM "SELECT key, body FROM row WHERE kind = ?1 AND key >= ?2 ORDER BY key"
+
+/* Answers a LOOKUP_ROW by KIND_ROWS_FIND, inside a transaction. */
+store_code_t kind_rows_find (view_t *view, sqlite3_stmt *statement, lookup_t *key,
+                             store_error_t *error);
+
+/* A READ_ROWS on its way. */
+typedef struct kind_page {
+    read_t *read;
+    size_t capacity; /* of its rows */
+    size_t bytes;    /* of their keys and bodies */
+    bool done;
+} kind_page_t;
+
+/* Goes on behind the rows that the read has, by KIND_ROWS_FROM inside a transaction, until it is
+ * answered or the page is over. */
+store_code_t kind_rows_page (view_t *view, sqlite3_stmt *statement, kind_page_t *page,
+                             store_error_t *error);
+
+#endif

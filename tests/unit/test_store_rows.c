@@ -1,0 +1,289 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Rows of every kind, whichever backend keeps them (core/data/row.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "store/row_list.h"
+#include "store_support.h"
+
+static buf_t *bytes_of (const char *text)
+{
+    return text == NULL ? NULL : buf_new (text, strlen (text));
+}
+
+static void put (fixture_t *f, row_kind_t kind, const char *key, const char *body)
+{
+    batch_t *batch = fixture_batch (f);
+    batch_add_row (batch, kind, key, body);
+    fixture_commit (f, batch);
+}
+
+/* body NULL: there is no such row. */
+static void assert_row (fixture_t *f, row_kind_t kind, const char *key_text, const char *body)
+{
+    store_error_t error;
+    buf_t *key = bytes_of (key_text);
+    lookup_t lookup = {.kind = LOOKUP_ROW, .row_kind = kind, .row_key = key};
+    assert_int_equal (store_load (f->store, &lookup, 1, &error), STORE_OK);
+    assert_int_equal (lookup.row_found, body != NULL);
+    assert_body (lookup.row_body, body == NULL ? "" : body, body == NULL ? 0 : strlen (body));
+    buf_drop (lookup.row_body);
+    buf_drop (key);
+}
+
+static void a_row_is_what_was_put_last (void **state)
+{
+    fixture_t *f = *state;
+    put (f, ROW_KIND_TEST, "one", "first");
+    put (f, ROW_KIND_TEST_LIVE, "one", "of another kind");
+    fixture_settle (f);
+    put (f, ROW_KIND_TEST, "one", "second");
+    batch_t *batch = fixture_batch (f);
+    batch_add_row (batch, ROW_KIND_TEST, "one", "third");
+    batch_add_row (batch, ROW_KIND_TEST, "two", "of short life");
+    batch_add_row (batch, ROW_KIND_TEST, "one", "fourth");
+    batch_add_row (batch, ROW_KIND_TEST, "two", NULL);
+    batch_add_row (batch, ROW_KIND_TEST, "empty", "");
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    assert_row (f, ROW_KIND_TEST, "one", "fourth");
+    assert_row (f, ROW_KIND_TEST, "two", NULL);
+    assert_row (f, ROW_KIND_TEST, "empty", "");
+    assert_row (f, ROW_KIND_TEST_LIVE, "one", "of another kind");
+    assert_row (f, ROW_KIND_TEST, "on", NULL);
+}
+
+static void a_row_that_is_gone_can_come_again (void **state)
+{
+    fixture_t *f = *state;
+    static const char *const BODIES[] = {"one", NULL, "two", NULL, NULL, "three"};
+    for (size_t i = 0; i < sizeof (BODIES) / sizeof (BODIES[0]); i++) {
+        put (f, ROW_KIND_TEST, "key", BODIES[i]);
+        fixture_settle (f);
+        assert_row (f, ROW_KIND_TEST, "key", BODIES[i]);
+    }
+}
+
+/* As large as a key and a body may be. */
+static void the_largest_row_is_kept (void **state)
+{
+    fixture_t *f = *state;
+    char *body = memory_alloc (ROW_BODY_BYTES_MAX + 1);
+    char key[ROW_KEY_BYTES_MAX + 1];
+    memset (body, 'b', ROW_BODY_BYTES_MAX);
+    memset (key, 'k', ROW_KEY_BYTES_MAX);
+    body[ROW_BODY_BYTES_MAX] = key[ROW_KEY_BYTES_MAX] = '\0';
+    put (f, ROW_KIND_TEST, key, body);
+    fixture_settle (f);
+    assert_row (f, ROW_KIND_TEST, key, body);
+    key[ROW_KEY_BYTES_MAX - 1] = '\0';
+    assert_row (f, ROW_KIND_TEST, key, NULL);
+    free (body);
+}
+
+/* Reads in pages of limit and compares the keys, each followed by a space. */
+static void assert_keys (fixture_t *f, const char *prefix_text, const char *after_text,
+                         size_t limit, const char *wanted)
+{
+    char keys[256] = "";
+    buf_t *prefix = bytes_of (prefix_text);
+    buf_t *after = bytes_of (after_text);
+    for (bool more = true; more;) {
+        read_t read = {.kind = READ_ROWS,
+                       .row_kind = ROW_KIND_TEST,
+                       .prefix = prefix,
+                       .after = after,
+                       .limit = limit};
+        fixture_read (f, &read);
+        assert_true (read.rows_count <= limit);
+        for (size_t i = 0; i < read.rows_count; i++) {
+            assert_int_equal (read.rows[i].kind, ROW_KIND_TEST);
+            strncat (keys, (const char *) buf_bytes (read.rows[i].key),
+                     buf_length (read.rows[i].key));
+            strcat (keys, " ");
+            buf_drop (after);
+            after = buf_keep (read.rows[i].key);
+        }
+        more = read.more;
+        read_clear (&read);
+    }
+    assert_string_equal (keys, wanted);
+    buf_drop (prefix);
+    buf_drop (after);
+}
+
+static void rows_are_read_in_order (void **state)
+{
+    fixture_t *f = *state;
+    static const char *const KEYS[] = {"b2", "a",   "b1",    "\xff",     "b",
+                                       "c",  "b10", "b\xff", "b\xff\xff"};
+    batch_t *batch = fixture_batch (f);
+    for (size_t i = 0; i < sizeof (KEYS) / sizeof (KEYS[0]); i++)
+        batch_add_row (batch, ROW_KIND_TEST, KEYS[i], KEYS[i]);
+    batch_add_row (batch, ROW_KIND_TEST_LIVE, "b3", "of another kind");
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    for (size_t limit = 1; limit < 12; limit += 2) {
+        assert_keys (f, NULL, NULL, limit, "a b b1 b10 b2 b\xff b\xff\xff c \xff ");
+        assert_keys (f, "b", NULL, limit, "b b1 b10 b2 b\xff b\xff\xff ");
+        assert_keys (f, "b1", NULL, limit, "b1 b10 ");
+        assert_keys (f, "b\xff", NULL, limit, "b\xff b\xff\xff ");
+        assert_keys (f, "\xff", NULL, limit, "\xff ");
+        assert_keys (f, NULL, "b2", limit, "b\xff b\xff\xff c \xff ");
+        assert_keys (f, "b", "b11", limit, "b2 b\xff b\xff\xff ");
+        assert_keys (f, "b", "a", limit, "b b1 b10 b2 b\xff b\xff\xff ");
+        assert_keys (f, "b", "c", limit, "");
+        assert_keys (f, "d", NULL, limit, "");
+    }
+}
+
+static void a_page_of_large_rows_ends_early (void **state)
+{
+    fixture_t *f = *state;
+    char *body = memory_alloc (ROW_BODY_BYTES_MAX + 1);
+    memset (body, 'b', ROW_BODY_BYTES_MAX);
+    body[ROW_BODY_BYTES_MAX] = '\0';
+    for (char key[] = "a"; key[0] <= 'i'; key[0]++)
+        put (f, ROW_KIND_TEST, key, body);
+    free (body);
+    fixture_settle (f);
+    read_t read = {.kind = READ_ROWS, .row_kind = ROW_KIND_TEST, .limit = 100};
+    fixture_read (f, &read);
+    assert_true (read.more);
+    assert_int_equal (read.rows_count, ROWS_READ_BYTES_MAX / ROW_BODY_BYTES_MAX);
+    read_clear (&read);
+    assert_keys (f, NULL, NULL, 100, "a b c d e f g h i ");
+}
+
+static void see_row (void *context, const row_t *row)
+{
+    char *text = context;
+    assert_int_equal (row->kind, ROW_KIND_TEST_LIVE);
+    strncat (text, (const char *) buf_bytes (row->key), buf_length (row->key));
+    strcat (text, "=");
+    strncat (text, (const char *) buf_bytes (row->body), buf_length (row->body));
+    strcat (text, " ");
+}
+
+static void see_task (void *context, record_t *record)
+{
+    strcat (context, "task ");
+    record_free (record);
+}
+
+static void see_ns (void *context, const char *name, uint64_t last_seq)
+{
+    (void) name;
+    (void) last_seq;
+    strcat (context, "namespace ");
+}
+
+/* Only the kinds that live in memory, before the tasks. */
+static void live_rows_are_handed_over (void **state)
+{
+    fixture_t *f = *state;
+    char text[256] = "";
+    store_live_visitor_t visitor = {see_task, see_ns, text, see_row};
+    store_error_t error;
+    put (f, ROW_KIND_TEST_LIVE, "b", "1");
+    put (f, ROW_KIND_TEST_LIVE, "a", "2");
+    put (f, ROW_KIND_TEST_LIVE, "c", "3");
+    put (f, ROW_KIND_TEST, "a", "4");
+    put (f, ROW_KIND_TEST_LIVE, "c", NULL);
+    fixture_submit (f, 1, 1);
+    assert_int_equal (store_live (f->store, &visitor, &error), STORE_OK);
+    assert_string_equal (text, "a=2 b=1 task namespace ");
+}
+
+/* A start brings what only the journal has into the table, as it does with tasks. */
+static void rows_outlive_the_broker (void **state)
+{
+    fixture_t *f = *state;
+    for (int start = 0; start < 3; start++) {
+        char body[] = {(char) ('0' + start), '\0'};
+        put (f, ROW_KIND_TEST, "key", body);
+        put (f, ROW_KIND_TEST, "gone", start % 2 == 0 ? body : NULL);
+        fixture_close (f);
+        fixture_open (f);
+        assert_row (f, ROW_KIND_TEST, "key", body);
+        assert_row (f, ROW_KIND_TEST, "gone", start % 2 == 0 ? body : NULL);
+    }
+}
+
+static void add (batch_t *batch, const char *key, const char *body)
+{
+    batch_add_row (batch, ROW_KIND_TEST, key, body);
+}
+
+static void a_list_keeps_the_last_change_of_a_key (void **state)
+{
+    (void) state;
+    batch_t *batch = batch_make (1, 1);
+    row_list_t list = {0};
+    for (int i = 0; i < 200; i++) {
+        char key[] = {(char) ('a' + i * 7 % 20), '\0'};
+        char body[] = {(char) ('a' + i / 20), '\0'};
+        add (batch, key, i / 20 == 9 && i % 2 == 0 ? NULL : body);
+    }
+    row_list_add (&list, batch);
+    row_list_sort (&list);
+    assert_int_equal (list.count, 20);
+    for (size_t i = 0; i < list.count; i++) {
+        const row_t *row = &list.rows[i];
+        assert_int_equal (buf_bytes (row->key)[0], 'a' + i);
+        if (!row->gone)
+            assert_int_equal (buf_bytes (row->body)[0], 'j');
+        assert_ptr_equal (row_list_find (&list, ROW_KIND_TEST, row->key), row);
+        assert_null (row_list_find (&list, ROW_KIND_TEST_LIVE, row->key));
+    }
+    row_list_free (&list);
+    batch_free (batch);
+}
+
+/* The order of keys is that of what they were made of. */
+static void keys_keep_their_order (void **state)
+{
+    (void) state;
+    static const struct {
+        const char *text;
+        uint64_t number;
+    } PARTS[] = {{"", 5}, {"a", 0}, {"a", 255}, {"a", 256}, {"a", UINT64_MAX}, {"a!", 1}, {"b", 0}};
+    row_t before = {.kind = ROW_KIND_TEST};
+    for (size_t i = 0; i < sizeof (PARTS) / sizeof (PARTS[0]); i++) {
+        row_key_t key = ROW_KEY_INIT;
+        row_key_text (&key, PARTS[i].text);
+        row_key_number (&key, PARTS[i].number);
+        row_t row = row_make (ROW_KIND_TEST, key.bytes, key.length, "", 0);
+        assert_true (row_is_valid (&row));
+        assert_true (row_compare (&before, &row) < 0);
+        row_drop (&before);
+        before = row;
+    }
+    row_drop (&before);
+}
+
+#define ON(test, uri)                                                                              \
+    {                                                                                              \
+#test " (" uri ")", test, fixture_setup, fixture_teardown, (void *) uri                    \
+    }
+#define ON_ALL(test) ON (test, "memory"), ON (test, "sqlite")
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_ALL (a_row_is_what_was_put_last),
+        ON_ALL (a_row_that_is_gone_can_come_again),
+        ON_ALL (the_largest_row_is_kept),
+        ON_ALL (rows_are_read_in_order),
+        ON_ALL (a_page_of_large_rows_ends_early),
+        ON_ALL (live_rows_are_handed_over),
+        ON (rows_outlive_the_broker, "sqlite"),
+        cmocka_unit_test (a_list_keeps_the_last_change_of_a_key),
+        cmocka_unit_test (keys_keep_their_order),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
