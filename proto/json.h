@@ -80,7 +80,7 @@ void json_write_raw (json_writer_t *self, const void *text, size_t length);
 /* {"base64":"…"} */
 void json_write_base64 (json_writer_t *self, const void *bytes, size_t length);
 /* A body by its content type: as JSON if it is application/json and valid, as a string if it is
- * text/… and UTF-8 without NUL, else as {"base64":"…"}. */
+ * text/… or has no type, and is UTF-8 without NUL, else as {"base64":"…"}. */
 void json_write_body (json_writer_t *self, const char *content_type, const void *bytes,
                       size_t length);
 /* Ends a document or a line. */

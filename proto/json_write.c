@@ -269,7 +269,8 @@ void json_write_body (json_writer_t *self, const char *content_type, const void 
     const char *type = content_type != NULL ? content_type : "";
     if (is_type (type, "application/json") && json_text_is_valid (bytes, length))
         json_write_raw (self, bytes, length);
-    else if (strncasecmp (type, "text/", 5) == 0 && utf8_is_valid (bytes, length))
+    else if ((type[0] == '\0' || strncasecmp (type, "text/", 5) == 0) &&
+             utf8_is_valid (bytes, length))
         json_write_string (self, bytes, length);
     else
         json_write_base64 (self, bytes, length);

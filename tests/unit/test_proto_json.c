@@ -308,8 +308,11 @@ static void test_bodies_are_shown_by_their_type (void **state)
     assert_body ("text/plain", "a\xff", 2, "{\"base64\":\"Yf8=\"}");
     assert_body ("text/plain", "a\0", 2, "{\"base64\":\"YQA=\"}");
     assert_body ("texture", "abc", 3, "{\"base64\":\"YWJj\"}");
-    assert_body ("", "ab", 2, "{\"base64\":\"YWI=\"}");
-    assert_body (NULL, "a", 1, "{\"base64\":\"YQ==\"}");
+    assert_body ("", "ab", 2, "\"ab\"");
+    assert_body (NULL, "a", 1, "\"a\"");
+    assert_body (NULL, "", 0, "\"\"");
+    assert_body ("", "a\xff", 2, "{\"base64\":\"Yf8=\"}");
+    assert_body ("", "a\0", 2, "{\"base64\":\"YQA=\"}");
     assert_body ("image/png", "\xff\xfb\xfe\xff\xef\xbe", 6, "{\"base64\":\"//v+/+++\"}");
 }
 
@@ -470,10 +473,10 @@ static void test_export_adds_position_and_payload (void **state)
     task.content_type = NULL;
     task.payload = "abcd";
     const task_extras_t payload = {.payload = true};
-    assert_task (&task, &payload, "{" PLAIN_TASK ",\"payload\":{\"base64\":\"YWJjZA==\"}}");
+    assert_task (&task, &payload, "{" PLAIN_TASK ",\"payload\":\"abcd\"}");
     const task_extras_t exported = {.exported = true, .pos = 99, .body_bytes_max = 4};
     assert_task (&task, &exported,
-                 "{" PLAIN_TASK ",\"seq\":17,\"pos\":99,\"payload\":{\"base64\":\"YWJjZA==\"},"
+                 "{" PLAIN_TASK ",\"seq\":17,\"pos\":99,\"payload\":\"abcd\","
                  "\"payload_hash\":null,\"result_hash\":null}");
     const task_extras_t smaller = {.exported = true, .pos = 99, .body_bytes_max = 3};
     /* b2sum -l 256 of "abcd" */
