@@ -62,6 +62,8 @@
        "a client is silent after three of these without a message")                                \
     X (GRACE, "links/grace", DURATION, TMQ_GONE_GRACE_MS, 0, CONFIG_H,                             \
        "from the end of a worker's connection to the return of its tasks")                         \
+    X (HELLO, "links/hello", DURATION, 10 * CONFIG_S, 100, CONFIG_H,                               \
+       "a connection without a link for so long is closed")                                        \
     X (WRITE_BACK_TASKS, "store/write_back_tasks", COUNT, 20000, 1, 1000000,                       \
        "rows are written back at the latest after so many tasks")                                  \
     X (WRITE_BACK_TIME, "store/write_back_time", DURATION, 250, 1, 60 * CONFIG_S,                  \

@@ -143,6 +143,7 @@ static exits_t open_router (daemon_t *self)
     router_options_t options = {.context = zsys_init (),
                                 .peers_max = 2 * self->config.limits[CONFIG_LINKS],
                                 .held_max = self->config.limits[CONFIG_DRAIN_MESSAGES],
+                                .mute_ms = (int64_t) self->config.limits[CONFIG_HELLO],
                                 .linger_ms = LINGER_MS};
     randombytes_buf (options.key, sizeof (options.key));
     self->router = router_new (&options, error, sizeof (error));
@@ -177,6 +178,7 @@ static exits_t open_server (daemon_t *self)
     options.pending_bytes_hard = limits[CONFIG_PENDING_BYTES_HARD];
     options.free_bytes_min = limits[CONFIG_FREE_SPACE_MIN];
     options.readers = limits[CONFIG_READERS];
+    options.peers_max = 2 * limits[CONFIG_LINKS];
     options.store = self->store;
     options.boot = self->boot;
     options.router = self->router;

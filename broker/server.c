@@ -38,6 +38,7 @@ enum {
     CLOCK_MESSAGES = 32,  /* messages of a drain between two looks at the clock */
     WAIT_MS_MAX = 1000,   /* so that a longer gap between two rounds can only be a pause (A20) */
     MAINTAIN_MS = 1000,   /* free space, forgotten peers, files that are gone */
+    FULL_LOG_MS = 60000,  /* between two lines about newcomers without room */
     DISK_MS = 100,        /* free space, while there are commits: a second may fill the reserve */
     FULL_RETRY_MS = 1000, /* from a commit without space to the next one (A22) */
     STOP_MS_MAX = 5000    /* a clean stop waits for so long, then for the commit in flight only */
@@ -65,7 +66,7 @@ typedef struct inbox {
 #define SERVER_COUNTER_MAP(X)                                                                      \
     X (rounds, "rounds of the loop")                                                               \
     X (messages, "messages of peers taken")                                                        \
-    X (refused_messages, "messages refused as a whole: garbage, or wrong frames")                  \
+    X (refused_messages, "messages refused as a whole: garbage, wrong frames, or no room")         \
     X (commits_inline, "batches committed by the server's own thread")                             \
     X (commits_failed, "batches thrown away because there was no space")                           \
     X (hard_limit, "rounds without reading, because too much was pending")                         \
@@ -107,7 +108,17 @@ struct server {
     uint64_t sweep_batch;   /* holds the sweeper's slice; 0: none, or not closed yet */
     server_counts_t counts;
 
+    /* What had arrived at heard_ms has been taken. A flood may keep the socket from ever being
+     * empty; then a turn does: so many messages that one from everybody was among them (A20). */
+    int64_t heard_ms;
+    int64_t turn_ms;   /* when the turn under way began */
+    size_t turn_left;  /* messages to its end; 0: none is under way */
+    int64_t judged_ms; /* heard_ms of the last judgement */
+    int64_t look_at;   /* at what is under way to the socket */
+    int64_t full_log_at;
+
     bool emptied;     /* the last drain emptied the socket */
+    bool watching;    /* not all that is known of connections was taken */
     bool busy;        /* something was received or sent: look again before waiting */
     bool committing;  /* the last look found something to commit */
     bool sweep_open;  /* a slice was applied to the open batch */
@@ -293,8 +304,9 @@ static void take_signals (server_t *self)
 static void collect (server_t *self)
 {
     commit_result_t result;
-    if (self->sources[SOURCE_WATCH].revents != 0)
-        router_watch (self->options.router, self->now.mono_ms);
+    if (self->sources[SOURCE_WATCH].revents != 0 || self->watching)
+        self->watching = !router_watch (self->options.router, self->now.mono_ms);
+    self->busy = self->busy || self->watching;
     if (committer_result (self->committer, &result))
         commit_done (self, &result);
     if (self->sources[SOURCE_WRITTEN].revents != 0)
@@ -311,6 +323,23 @@ static void collect (server_t *self)
 
 static void set_counters (server_t *self);
 
+/* The table of connections is full of others. */
+static void refuse_newcomer (server_t *self, peer_t peer, const Taskmq__ClientMessage *envelope)
+{
+    char text[96];
+    self->counts.refused_messages++;
+    snprintf (text, sizeof (text), "the broker has as many connections as it may have (%zu)",
+              self->options.peers_max);
+    for (size_t i = 0; i < envelope->n_requests; i++)
+        engine_refuse (self->engine, peer, envelope->requests[i]->id, TMQ_LIMIT, text);
+    if (self->now.mono_ms < self->full_log_at)
+        return;
+    self->full_log_at = self->now.mono_ms + FULL_LOG_MS;
+    log_write (LOG_LEVEL_WARNING, "LINKS-FULL",
+               "newcomers are answered LIMIT: as many connections as limits/links allows",
+               LOG_FIELDS (LOG_NUMBER ("connections", self->options.peers_max)));
+}
+
 /* Answers what the validator refused and keeps the rest for the engine. */
 static void admit (server_t *self, const incoming_t *incoming)
 {
@@ -323,6 +352,10 @@ static void admit (server_t *self, const incoming_t *incoming)
         self->counts.refused_messages++;
         engine_refuse (self->engine, incoming->peer, 0, item->verdicts.message.code,
                        item->verdicts.message.text);
+        return;
+    }
+    if (incoming->refused) {
+        refuse_newcomer (self, incoming->peer, envelope);
         return;
     }
     for (size_t i = 0; i < envelope->n_requests; i++) {
@@ -344,6 +377,26 @@ static bool reading (const server_t *self)
            engine_pending_bytes (self->engine) < self->options.pending_bytes_hard;
 }
 
+/* Where everything has been taken that had arrived when the turn began. */
+static void count_turn (server_t *self, size_t messages)
+{
+    if (self->emptied) {
+        self->heard_ms = self->now.mono_ms;
+        self->turn_left = 0;
+        return;
+    }
+    if (self->turn_left == 0) {
+        self->turn_left = router_turn (self->options.router);
+        self->turn_ms = self->now.mono_ms;
+    }
+    if (messages < self->turn_left) {
+        self->turn_left -= messages;
+        return;
+    }
+    self->heard_ms = self->turn_ms;
+    self->turn_left = 0;
+}
+
 /* Takes what has arrived, within the limits of a drain. */
 static void receive (server_t *self)
 {
@@ -360,13 +413,15 @@ static void receive (server_t *self)
             self->emptied = true;
             break;
         }
-        admit (self, &incoming);
+        if (incoming.peer != 0)
+            admit (self, &incoming);
         bytes += incoming.envelope_bytes + incoming.body_bytes;
         messages++;
         if (messages % CLOCK_MESSAGES == 0 &&
             clock_now ().mono_ms - self->now.mono_ms > self->options.drain_ms)
             break;
     }
+    count_turn (self, messages);
     self->counts.messages += messages;
     self->busy = self->busy || messages > 0;
 }
@@ -401,14 +456,15 @@ static void drain (server_t *self)
     }
 }
 
-/* Only with everything applied that had arrived: neither a slow disk nor a frozen broker may look
- * like silence of the workers (A20). */
+/* Only with everything applied that had arrived: neither a slow disk nor a frozen broker nor a flood
+ * may look like silence of the workers (A20). */
 static void judge (server_t *self)
 {
-    if (!self->emptied)
+    if (self->heard_ms <= self->judged_ms && !self->emptied)
         return;
+    self->judged_ms = self->heard_ms;
     peer_t peer;
-    while ((peer = router_gone_next (self->options.router)) != 0) {
+    while ((peer = router_gone_next (self->options.router, self->heard_ms)) != 0) {
         engine_peer_gone (self->engine, peer, self->now);
         log_write (LOG_LEVEL_DEBUG, "PEER-GONE", "a connection ended",
                    LOG_FIELDS (LOG_NUMBER ("peer", peer)));
@@ -473,13 +529,17 @@ static void look_at_files (const server_t *self)
 
 static void maintain (server_t *self)
 {
+    if (self->now.mono_ms >= self->look_at) {
+        self->look_at = self->now.mono_ms + ROUTER_LOOK_MS;
+        router_watch_bytes (self->options.router, reading (self));
+    }
     if (self->now.mono_ms >= self->disk_at && self->durable_batch != self->disk_batch)
         look_at_disk (self, false);
     if (self->now.mono_ms < self->maintain_at)
         return;
     self->maintain_at = self->now.mono_ms + MAINTAIN_MS;
     look_at_files (self);
-    router_maintain (self->options.router, self->now.mono_ms);
+    router_maintain (self->options.router, self->now.mono_ms, self->heard_ms);
     look_at_disk (self, true);
 }
 
@@ -497,6 +557,9 @@ static void set_counters (server_t *self)
         SERVER_COUNTER_MAP (X)
 #undef X
             {"peers", router.peers},
+        {"connections", router.connections},
+        {"connections_cut_mute", router.cut_mute},
+        {"connections_cut_endless", router.cut_endless},
         {"peers_refused", router.refused_peers},
         {"accept_failed", router.accept_failed},
         {"send_failed", router.send_failed},
@@ -531,6 +594,8 @@ static int wait_ms (const server_t *self)
     if (!reading (self))
         return WAIT_MS_MAX;
     int64_t until = self->deadline < self->maintain_at ? self->deadline : self->maintain_at;
+    if (self->look_at < until && router_has_connections (self->options.router))
+        until = self->look_at;
     int64_t ms = until - clock_now ().mono_ms;
     if (ms <= 0)
         return 0;

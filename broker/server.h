@@ -24,6 +24,7 @@ typedef struct server_options {
     size_t pending_bytes_hard;
     uint64_t free_bytes_min; /* below it submissions are refused (A22) */
     size_t readers;
+    size_t peers_max; /* of the router */
     /* All borrowed, to outlive the server. */
     store_t *store;
     boot_t boot; /* as the store was opened */

@@ -2,9 +2,9 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The table of peers: places in an array, found through a keyed hash of the routing id (a peer
- * chooses its routing id, so it must not be able to choose its chain) and through the descriptor.
- * Failure: out of memory ends the process; a full table refuses the newcomer. */
+/* The table of peers: found through a keyed hash of the routing id (a peer chooses its routing id,
+ * so it must not be able to choose its chain), through the place that a number holds, and through
+ * the descriptor. Failure: out of memory ends the process; a full table refuses the newcomer. */
 #include "net/peers.h"
 
 #include <assert.h>
@@ -13,48 +13,67 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/list.h"
+#include "core/map.h"
 #include "core/memory.h"
 
 enum {
     PLACE_BITS = 16,
-    PLACES_FIRST = 64,
-    NO_PLACE = 0,          /* places count from 1, so that 0 is free in the tables of places */
-    CROWDED_MS = 15 * 1000 /* PEERS_ENDED_MS of a table that is three quarters full */
+    NO_PLACE = 0,          /* places count from 1, so that 0 is free in the table of descriptors */
+    CROWDED_LOOK_MS = 1000 /* between two searches for a silent one in a full table */
 };
 
+static_assert (PEERS_LIMIT_MAX + PEERS_REFUSED_MAX < 1 << PLACE_BITS, "a number holds a place");
+
 typedef struct place {
-    peer_t peer; /* 0: free */
-    int fd;
+    peer_t peer;
+    node_t node; /* among those that ended or were refused; both: among the refused */
     int64_t seen_ms;
-    bool routed; /* stands in the hash table: newest holder of its routing id */
-    bool ended;
-    bool end_seen;      /* the end of its connection was reported */
+    int fd;
+    uint32_t hash;
+    uint32_t at; /* its index; free ones: the next free one */
+    uint32_t messages;
     uint32_t late_ends; /* reports that are still to come for earlier holders of its descriptor */
-    char *identity;     /* one allocation: identity, address, routing id */
-    char *address;
-    uint8_t *routing_id;
+    bool routed;        /* stands in the hash table: newest holder of its routing id */
+    bool refused;
+    bool ended;
+    bool end_seen; /* the end of its connection was reported */
     uint8_t routing_id_bytes;
-    uint32_t next_free;
+    char *address; /* with the routing id behind identity */
+    uint8_t *routing_id;
+    char identity[];
 } place_t;
+
+typedef struct gone {
+    peer_t peer;
+    int64_t at_ms;
+} gone_t;
 
 struct peers {
     uint8_t key[PEERS_KEY_BYTES];
     size_t limit;
-    size_t count;
+    size_t count;    /* not refused */
     uint64_t serial; /* of the newest peer */
 
-    place_t *places; /* places[0] is not used */
-    uint32_t places_capacity;
+    place_t **places; /* places[0] is not used; NULL: free */
+    size_t places_capacity;
     uint32_t places_used; /* highest place ever given */
-    uint32_t free_first;
+    uint32_t *free_places;
+    size_t free_count;
+    size_t free_capacity;
 
-    uint32_t *hash; /* open addressing, linear probing */
-    uint32_t hash_mask;
+    map_t by_routing_id;
+    node_t ended;   /* in this order */
+    node_t refused; /* longest known first */
+    size_t refused_count;
+    node_t forgotten;      /* whose identities may still be held */
+    int64_t crowded_until; /* no search for silent ones before */
 
     uint32_t *by_fd;
     size_t by_fd_capacity;
 
-    peer_t *gone;
+    gone_t *gone; /* a queue: those before gone_first were told */
+    size_t gone_first;
     size_t gone_count;
     size_t gone_capacity;
 };
@@ -65,10 +84,9 @@ peers_t *peers_new (size_t limit, const uint8_t key[PEERS_KEY_BYTES])
     peers_t *self = memory_zero (1, sizeof (*self));
     memcpy (self->key, key, PEERS_KEY_BYTES);
     self->limit = limit;
-    self->places_capacity = PLACES_FIRST;
-    self->places = memory_zero (PLACES_FIRST, sizeof (place_t));
-    self->hash = memory_zero ((size_t) 2 * PLACES_FIRST, sizeof (uint32_t));
-    self->hash_mask = 2 * PLACES_FIRST - 1;
+    list_init (&self->ended);
+    list_init (&self->refused);
+    list_init (&self->forgotten);
     return self;
 }
 
@@ -78,130 +96,105 @@ void peers_free (peers_t **self_p)
     if (self == NULL)
         return;
     *self_p = NULL;
+    peers_release (self);
     for (uint32_t at = 1; at <= self->places_used; at++)
-        free (self->places[at].identity);
+        free (self->places[at]);
+    map_free (&self->by_routing_id);
     free (self->places);
-    free (self->hash);
+    free (self->free_places);
     free (self->by_fd);
     free (self->gone);
     free (self);
 }
 
-/* The hash table. */
+/* Places. */
 
-static uint32_t hash_slot (const peers_t *self, const void *routing_id, size_t length)
+static uint32_t hash_of (const peers_t *self, const void *routing_id, size_t length)
 {
     static_assert ((int) PEERS_KEY_BYTES == (int) crypto_shorthash_KEYBYTES, "key of the hash");
     uint8_t out[crypto_shorthash_BYTES];
     crypto_shorthash (out, routing_id, length, self->key);
     uint32_t value;
     memcpy (&value, out, sizeof (value));
-    return value & self->hash_mask;
+    return value;
 }
 
-static uint32_t hash_find (const peers_t *self, const void *routing_id, size_t length)
+static place_t *place_find (const peers_t *self, uint32_t hash, const origin_t *origin)
 {
-    for (uint32_t slot = hash_slot (self, routing_id, length);;
-         slot = (slot + 1) & self->hash_mask) {
-        uint32_t at = self->hash[slot];
-        if (at == NO_PLACE)
-            return NO_PLACE;
-        const place_t *place = &self->places[at];
-        if (place->routing_id_bytes == length &&
-            memcmp (place->routing_id, routing_id, length) == 0)
-            return at;
-    }
+    size_t cursor = MAP_START;
+    place_t *place = NULL;
+    while ((place = map_next (&self->by_routing_id, hash, &cursor)) != NULL)
+        if (place->routing_id_bytes == origin->routing_id_bytes &&
+            memcmp (place->routing_id, origin->routing_id, origin->routing_id_bytes) == 0)
+            break;
+    return place;
 }
 
-static void hash_insert (peers_t *self, uint32_t at)
-{
-    const place_t *place = &self->places[at];
-    uint32_t slot = hash_slot (self, place->routing_id, place->routing_id_bytes);
-    while (self->hash[slot] != NO_PLACE)
-        slot = (slot + 1) & self->hash_mask;
-    self->hash[slot] = at;
-}
-
-/* Linear probing without tombstones: what stands behind the hole and may not stay moves up. */
-static void hash_remove (peers_t *self, uint32_t at)
-{
-    const place_t *place = &self->places[at];
-    uint32_t hole = hash_slot (self, place->routing_id, place->routing_id_bytes);
-    while (self->hash[hole] != at)
-        hole = (hole + 1) & self->hash_mask;
-    for (uint32_t slot = (hole + 1) & self->hash_mask; self->hash[slot] != NO_PLACE;
-         slot = (slot + 1) & self->hash_mask) {
-        const place_t *other = &self->places[self->hash[slot]];
-        uint32_t home = hash_slot (self, other->routing_id, other->routing_id_bytes);
-        if (((slot - home) & self->hash_mask) >= ((slot - hole) & self->hash_mask)) {
-            self->hash[hole] = self->hash[slot];
-            hole = slot;
-        }
-    }
-    self->hash[hole] = NO_PLACE;
-}
-
-/* Places. */
-
-static void places_grow (peers_t *self)
-{
-    uint32_t capacity = self->places_capacity * 2;
-    self->places = memory_resize (self->places, capacity, sizeof (place_t));
-    memset (self->places + self->places_capacity, 0,
-            (capacity - self->places_capacity) * sizeof (place_t));
-    self->places_capacity = capacity;
-    free (self->hash);
-    self->hash = memory_zero ((size_t) 2 * capacity, sizeof (uint32_t));
-    self->hash_mask = 2 * capacity - 1;
-    for (uint32_t at = 1; at <= self->places_used; at++) {
-        if (self->places[at].routed)
-            hash_insert (self, at);
-    }
-}
-
-static uint32_t place_take (peers_t *self)
-{
-    uint32_t at = self->free_first;
-    if (at != NO_PLACE) {
-        self->free_first = self->places[at].next_free;
-    } else {
-        if (self->places_used + 1 == self->places_capacity)
-            places_grow (self);
-        at = ++self->places_used;
-    }
-    self->count++;
-    return at;
-}
-
-static void place_forget (peers_t *self, uint32_t at)
-{
-    place_t *place = &self->places[at];
-    if (place->routed)
-        hash_remove (self, at);
-    if (place->fd >= 0 && self->by_fd[place->fd] == at)
-        self->by_fd[place->fd] = NO_PLACE;
-    free (place->identity);
-    memset (place, 0, sizeof (*place));
-    place->next_free = self->free_first;
-    self->free_first = at;
-    self->count--;
-}
-
-static const place_t *place_of (const peers_t *self, peer_t peer)
+static place_t *place_of (const peers_t *self, peer_t peer)
 {
     uint32_t at = (uint32_t) (peer & ((1u << PLACE_BITS) - 1));
-    if (peer == 0 || at > self->places_used || self->places[at].peer != peer)
+    if (at == NO_PLACE || at > self->places_used || self->places[at] == NULL ||
+        self->places[at]->peer != peer)
         return NULL;
-    return &self->places[at];
+    return self->places[at];
 }
 
-static void gone_append (peers_t *self, peer_t peer)
+static bool holds_its_fd (const peers_t *self, const place_t *place)
 {
-    self->gone = memory_grow (self->gone, &self->gone_capacity, self->gone_count, sizeof (peer_t));
-    self->gone[self->gone_count++] = peer;
+    return place->fd >= 0 && self->by_fd[place->fd] == place->at;
 }
 
-/* Peers. */
+static uint32_t index_take (peers_t *self)
+{
+    if (self->free_count > 0)
+        return self->free_places[--self->free_count];
+    self->places_used++;
+    self->places = memory_grow (self->places, &self->places_capacity, self->places_used,
+                                sizeof (*self->places));
+    return self->places_used;
+}
+
+static void place_forget (peers_t *self, place_t *place)
+{
+    if (place->routed)
+        map_remove (&self->by_routing_id, place->hash, place);
+    if (holds_its_fd (self, place))
+        self->by_fd[place->fd] = NO_PLACE;
+    list_remove (&place->node);
+    if (place->refused)
+        self->refused_count--;
+    else
+        self->count--;
+    self->places[place->at] = NULL;
+    self->free_places = memory_grow (self->free_places, &self->free_capacity, self->free_count,
+                                     sizeof (*self->free_places));
+    self->free_places[self->free_count++] = place->at;
+    list_push_back (&self->forgotten, &place->node);
+}
+
+void peers_release (peers_t *self)
+{
+    for (node_t *node = list_pop_front (&self->forgotten); node != NULL;
+         node = list_pop_front (&self->forgotten))
+        free (LIST_ITEM (node, place_t, node));
+}
+
+static void gone_append (peers_t *self, peer_t peer, int64_t now_ms)
+{
+    self->gone = memory_grow (self->gone, &self->gone_capacity, self->gone_count, sizeof (gone_t));
+    self->gone[self->gone_count++] = (gone_t){peer, now_ms};
+}
+
+/* Its connection is over, or somebody else's. */
+static void place_end (peers_t *self, place_t *place, int64_t now_ms)
+{
+    if (place->ended)
+        return;
+    place->ended = true;
+    if (!place->refused)
+        list_push_back (&self->ended, &place->node);
+    gone_append (self, place->peer, now_ms);
+}
 
 /* On ipc the kernel vouches for the uid in "localhost:uid:gid:pid"; an IP address holds no name. */
 static int identity_of (const char *address, char *out, size_t size)
@@ -212,27 +205,29 @@ static int identity_of (const char *address, char *out, size_t size)
     return snprintf (out, size, "local");
 }
 
-static void place_fill (place_t *place, const origin_t *origin)
+static place_t *place_new (const origin_t *origin)
 {
     char identity[32];
     size_t identity_size = (size_t) identity_of (origin->address, identity, sizeof (identity)) + 1;
     size_t address_size = strlen (origin->address) + 1;
-    char *memory = memory_alloc (identity_size + address_size + origin->routing_id_bytes);
-    memcpy (memory, identity, identity_size);
-    memcpy (memory + identity_size, origin->address, address_size);
-    memcpy (memory + identity_size + address_size, origin->routing_id, origin->routing_id_bytes);
-    place->identity = memory;
-    place->address = memory + identity_size;
-    place->routing_id = (uint8_t *) memory + identity_size + address_size;
-    place->routing_id_bytes = (uint8_t) origin->routing_id_bytes;
-    place->fd = origin->fd;
+    assert (origin->routing_id_bytes <= PEERS_ROUTING_ID_BYTES_MAX);
+    place_t *place =
+        memory_alloc (sizeof (*place) + identity_size + address_size + origin->routing_id_bytes);
+    *place = (place_t){.fd = origin->fd,
+                       .routing_id_bytes = (uint8_t) origin->routing_id_bytes,
+                       .address = place->identity + identity_size,
+                       .routing_id = (uint8_t *) place->identity + identity_size + address_size};
+    memcpy (place->identity, identity, identity_size);
+    memcpy (place->address, origin->address, address_size);
+    memcpy (place->routing_id, origin->routing_id, origin->routing_id_bytes);
+    return place;
 }
 
-static void fd_assign (peers_t *self, int fd, uint32_t at)
+static void fd_assign (peers_t *self, place_t *place, int64_t now_ms)
 {
-    if (fd < 0)
+    if (place->fd < 0)
         return;
-    size_t index = (size_t) fd;
+    size_t index = (size_t) place->fd;
     if (index >= self->by_fd_capacity) {
         size_t capacity = index * 2 + 64;
         self->by_fd = memory_resize (self->by_fd, capacity, sizeof (uint32_t));
@@ -242,58 +237,113 @@ static void fd_assign (peers_t *self, int fd, uint32_t at)
     }
     /* The kernel gives a descriptor again only when it was closed, so its last holder is gone, also
      * if the report of that is still on the way. */
-    uint32_t before = self->by_fd[index];
-    if (before != NO_PLACE) {
-        place_t *old = &self->places[before];
-        self->places[at].late_ends = old->late_ends + !old->end_seen;
-        if (!old->ended)
-            gone_append (self, old->peer);
-        old->ended = true;
+    if (self->by_fd[index] != NO_PLACE) {
+        place_t *old = self->places[self->by_fd[index]];
+        place->late_ends = old->late_ends + !old->end_seen;
+        place_end (self, old, now_ms);
     }
-    self->by_fd[index] = at;
+    self->by_fd[index] = place->at;
 }
 
-static uint32_t peer_add (peers_t *self, const origin_t *origin)
+/* Room. */
+
+/* Who ended longest ago, or who was not heard for long. */
+static place_t *find_spare (peers_t *self, int64_t now_ms)
 {
-    if (self->count == self->limit)
-        return NO_PLACE;
-    uint32_t at = place_take (self);
-    place_t *place = &self->places[at];
-    place->peer = ++self->serial << PLACE_BITS | at;
-    place_fill (place, origin);
+    node_t *node = list_first (&self->ended);
+    if (node != NULL)
+        return LIST_ITEM (node, place_t, node);
+    if (now_ms < self->crowded_until)
+        return NULL;
+    place_t *found = NULL;
+    for (uint32_t at = 1; at <= self->places_used; at++) {
+        place_t *place = self->places[at];
+        if (place != NULL && !place->refused && now_ms - place->seen_ms > PEERS_CROWDED_MS &&
+            (found == NULL || place->seen_ms < found->seen_ms))
+            found = place;
+    }
+    if (found == NULL)
+        self->crowded_until = now_ms + CROWDED_LOOK_MS;
+    return found;
+}
+
+static bool make_room (peers_t *self, int64_t now_ms)
+{
+    if (self->count < self->limit)
+        return true;
+    place_t *spare = find_spare (self, now_ms);
+    if (spare == NULL)
+        return false;
+    place_end (self, spare, now_ms);
+    place_forget (self, spare);
+    return true;
+}
+
+static void refuse (peers_t *self, place_t *place)
+{
+    if (self->refused_count == PEERS_REFUSED_MAX)
+        place_forget (self, LIST_ITEM (list_first (&self->refused), place_t, node));
+    place->refused = true;
+    list_push_back (&self->refused, &place->node);
+    self->refused_count++;
+}
+
+/* One that was refused and comes again: perhaps there is room by now. */
+static void try_again (peers_t *self, place_t *place, int64_t now_ms)
+{
+    if (!make_room (self, now_ms))
+        return;
+    place->refused = false;
+    list_remove (&place->node);
+    self->refused_count--;
+    self->count++;
+    if (place->ended)
+        list_push_back (&self->ended, &place->node);
+}
+
+/* Peers. */
+
+static place_t *place_add (peers_t *self, const origin_t *origin, uint32_t hash, int64_t now_ms)
+{
+    bool room = make_room (self, now_ms);
+    place_t *place = place_new (origin);
+    if (room)
+        self->count++;
+    else
+        refuse (self, place);
+    place->at = index_take (self);
+    self->places[place->at] = place;
+    place->peer = ++self->serial << PLACE_BITS | place->at;
+    place->hash = hash;
     place->routed = true;
-    hash_insert (self, at);
-    fd_assign (self, origin->fd, at);
-    return at;
+    map_insert (&self->by_routing_id, hash, place);
+    fd_assign (self, place, now_ms);
+    return place;
 }
 
-peer_t peers_seen (peers_t *self, const origin_t *origin, int64_t now_ms, const char **identity)
+seen_t peers_seen (peers_t *self, const origin_t *origin, int64_t now_ms)
 {
-    uint32_t at = hash_find (self, origin->routing_id, origin->routing_id_bytes);
-    if (at != NO_PLACE) {
-        place_t *place = &self->places[at];
-        if (place->fd != origin->fd || strcmp (place->address, origin->address) != 0) {
-            /* Another connection under the same routing id: what goes out to the old one would
-             * reach the new one. It stays only because its identity may be in use. */
-            hash_remove (self, at);
-            place->routed = false;
-            if (!place->ended)
-                gone_append (self, place->peer);
-            place->ended = true;
-            at = NO_PLACE;
-        }
+    uint32_t hash = hash_of (self, origin->routing_id, origin->routing_id_bytes);
+    place_t *place = place_find (self, hash, origin);
+    if (place != NULL &&
+        (place->fd != origin->fd || strcmp (place->address, origin->address) != 0)) {
+        /* Another connection under the same routing id: what goes out to the old one would
+         * reach the new one. It stays only because its identity may be in use. */
+        map_remove (&self->by_routing_id, hash, place);
+        place->routed = false;
+        place_end (self, place, now_ms);
+        place = NULL;
     }
-    if (at == NO_PLACE)
-        at = peer_add (self, origin);
-    if (at == NO_PLACE)
-        return 0;
-    place_t *place = &self->places[at];
+    if (place == NULL)
+        place = place_add (self, origin, hash, now_ms);
+    else if (place->refused)
+        try_again (self, place, now_ms);
     place->seen_ms = now_ms;
+    place->messages++;
     /* What a dead peer sent last, or its revival under the same descriptor, which may end again. */
     if (place->ended && place->fd >= 0 && self->by_fd[place->fd] == NO_PLACE)
-        self->by_fd[place->fd] = at;
-    *identity = place->identity;
-    return place->peer;
+        self->by_fd[place->fd] = place->at;
+    return (seen_t){place->peer, place->identity, place->refused};
 }
 
 const void *peers_route (const peers_t *self, peer_t peer, size_t *routing_id_bytes)
@@ -305,38 +355,64 @@ const void *peers_route (const peers_t *self, peer_t peer, size_t *routing_id_by
     return place->routing_id;
 }
 
-void peers_ended (peers_t *self, int fd, int64_t now_ms)
+static place_t *place_at (const peers_t *self, int fd)
 {
     if (fd < 0 || (size_t) fd >= self->by_fd_capacity || self->by_fd[fd] == NO_PLACE)
+        return NULL;
+    return self->places[self->by_fd[fd]];
+}
+
+void peers_ended (peers_t *self, int fd, int64_t now_ms)
+{
+    place_t *place = place_at (self, fd);
+    if (place == NULL)
         return;
-    place_t *place = &self->places[self->by_fd[fd]];
     if (place->late_ends > 0) {
         place->late_ends--;
         return;
     }
     self->by_fd[fd] = NO_PLACE;
     place->end_seen = true;
-    place->ended = true;
     place->seen_ms = now_ms;
-    gone_append (self, place->peer);
+    if (place->ended)
+        gone_append (self, place->peer, now_ms); /* the end of its revival */
+    else
+        place_end (self, place, now_ms);
 }
 
-peer_t peers_gone_next (peers_t *self)
+peer_t peers_gone_next (peers_t *self, int64_t until_ms)
 {
-    return self->gone_count > 0 ? self->gone[--self->gone_count] : 0;
+    if (self->gone_first < self->gone_count && self->gone[self->gone_first].at_ms <= until_ms)
+        return self->gone[self->gone_first++].peer;
+    if (self->gone_first == self->gone_count)
+        self->gone_first = self->gone_count = 0;
+    return 0;
+}
+
+peer_t peers_at (const peers_t *self, int fd, uint32_t *messages)
+{
+    const place_t *place = place_at (self, fd);
+    *messages = place != NULL ? place->messages : 0;
+    return place != NULL ? place->peer : 0;
+}
+
+int peers_descriptor (const peers_t *self, peer_t peer)
+{
+    const place_t *place = place_of (self, peer);
+    return place != NULL && holds_its_fd (self, place) ? place->fd : -1;
 }
 
 void peers_forget (peers_t *self, int64_t now_ms)
 {
-    int64_t ended_ms = self->count > self->limit / 4 * 3 ? CROWDED_MS : PEERS_ENDED_MS;
     for (uint32_t at = 1; at <= self->places_used; at++) {
-        const place_t *place = &self->places[at];
-        if (place->peer == 0)
+        place_t *place = self->places[at];
+        if (place == NULL)
             continue;
         int64_t silent_ms = now_ms - place->seen_ms;
-        if (!place->routed || silent_ms > (place->ended ? ended_ms : PEERS_SILENT_MS))
-            place_forget (self, at);
+        if (!place->routed || silent_ms > (place->ended ? PEERS_ENDED_MS : PEERS_SILENT_MS))
+            place_forget (self, place);
     }
+    peers_release (self);
 }
 
 size_t peers_count (const peers_t *self)

@@ -9,21 +9,26 @@
  * stands for one connection: the same routing id on another descriptor or from another address is
  * another peer, so nobody inherits a link.
  *
- * The table is bounded; a peer whose connection ended is forgotten after a while, as is one that
- * has been silent for long. One thread, no sockets, no clock. */
+ * The table is bounded. When it is full the one that ended longest ago makes room, then one that
+ * has been silent for long; if there is none, newcomers are counted among a few that may only be
+ * told so. One thread, no sockets, no clock. */
 #ifndef TASKMQ_NET_PEERS_H
 #define TASKMQ_NET_PEERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/engine.h"
 
 enum {
-    PEERS_LIMIT_MAX = 65535, /* a number holds its place in 16 bits */
-    PEERS_ENDED_MS =
-        60 * 1000, /* an ended one is kept for so long: its messages may be on the way */
+    PEERS_LIMIT_MAX = 65000,    /* with PEERS_REFUSED_MAX a place fits the 16 bits of a number */
+    PEERS_REFUSED_MAX = 256,    /* newcomers that found no room, at the same time */
+    PEERS_ENDED_MS = 60 * 1000, /* an ended one is kept for so long if there is room: its
+                                         messages may be on the way */
     PEERS_SILENT_MS = 10 * 60 * 1000, /* 300 missed heartbeats */
+    PEERS_CROWDED_MS = 15 * 1000,     /* … when a newcomer needs the room */
+    PEERS_ROUTING_ID_BYTES_MAX = 255,
     PEERS_KEY_BYTES = 16
 };
 
@@ -36,22 +41,36 @@ void peers_free (peers_t **self); /* accepts a NULL object */
 /* Where a message came from. */
 typedef struct origin {
     const void *routing_id;
-    size_t routing_id_bytes; /* 1..255 */
+    size_t routing_id_bytes; /* 1..PEERS_ROUTING_ID_BYTES_MAX */
     int fd;                  /* descriptor of the connection, -1 if unknown */
     const char *address; /* as the transport says: "localhost:uid:gid:pid" for ipc, else an IP */
 } origin_t;
 
-/* The peer of a message that has just arrived, made if it is new; 0 when the table is full.
- * *identity (who the peer is taken for: "uid:N" or "local") is valid until peers_forget. */
-peer_t peers_seen (peers_t *self, const origin_t *origin, int64_t now_ms, const char **identity);
+typedef struct seen {
+    peer_t peer;
+    const char *identity; /* who it is taken for, "uid:N" or "local"; valid until peers_release */
+    bool refused;         /* there is no room for it: it may be told so, and nothing else */
+} seen_t;
+
+/* The peer of a message that has just arrived, made if it is new. */
+seen_t peers_seen (peers_t *self, const origin_t *origin, int64_t now_ms);
+/* Nobody holds an identity any more: frees what was forgotten. */
+void peers_release (peers_t *self);
 /* The routing id to send to; NULL when the peer is not known any more. */
 const void *peers_route (const peers_t *self, peer_t peer, size_t *routing_id_bytes);
 /* The connection on this descriptor ended: its peer is among peers_gone_next. */
 void peers_ended (peers_t *self, int fd, int64_t now_ms);
-/* A peer whose connection ended or was taken over since the last call; 0: none. */
-peer_t peers_gone_next (peers_t *self);
+/* A peer whose connection ended or was taken over until then, or which had to make room; each once,
+ * in this order; 0: none. */
+peer_t peers_gone_next (peers_t *self, int64_t until_ms);
+/* The peer of the connection on this descriptor, and how many messages came from it (modulo 2^32);
+ * 0: none has come. */
+peer_t peers_at (const peers_t *self, int fd, uint32_t *messages);
+/* The descriptor of a peer's connection; -1 when it ended, or is not known. */
+int peers_descriptor (const peers_t *self, peer_t peer);
 /* Drops peers that ended or fell silent long ago. */
 void peers_forget (peers_t *self, int64_t now_ms);
+/* Those that were not refused. */
 size_t peers_count (const peers_t *self);
 
 #endif

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Failure: a message of many frames is read to its end, and what cannot be sent is reported; both
+/* Failure: a message of many frames is read to its end (which costs its sender the connection), and what cannot be sent is reported; both
  * are the caller's to answer. An error of a socket that is no peer's doing cannot
  * happen while the socket is ours, so it is an assert. */
 #include "net/router.h"
@@ -17,6 +17,7 @@
 #include <zmq.h>
 
 #include "core/memory.h"
+#include "net/door.h"
 
 enum {
     FRAMES_MAX = 2,
@@ -30,7 +31,12 @@ enum {
     KEEPALIVE_IDLE_S = 30,
     KEEPALIVE_INTERVAL_S = 10,
     KEEPALIVE_COUNT = 3,
-    UNBIND_MS_MAX = 1000, /* the longest wait for one listener to close */
+    HANDSHAKE_MS_MAX = 5000, /* from accept to the end of ZeroMQ's own handshake */
+    UNBIND_MS_MAX = 1000,    /* the longest wait for one listener to close */
+    FRAMES_CUT = 100,  /* of a message: a mistake is told, more than this ends the connection */
+    EVENTS_MAX = 1000, /* of connections, taken at once */
+    /* A socket looks for pipes that came to life only with every hundredth message. */
+    TURN_SLACK = 256,
     /* Below it a copy is cheaper than libzmq's allocation and two counted references. */
     COPY_BYTES_MAX = 512
 };
@@ -49,6 +55,9 @@ struct router {
     void *socket;
     void *monitor;
     peers_t *peers;
+    door_t *door;
+    bool (*is_linked) (void *context, peer_t peer);
+    void *is_linked_context;
     held_t *held; /* never moves: small messages live inside zmq_msg_t */
     size_t held_count;
     size_t held_max;
@@ -100,6 +109,7 @@ static void configure (void *socket, int linger_ms)
     set_option (socket, ZMQ_RCVHWM, RECEIVE_HIGH_WATER);
     set_option (socket, ZMQ_LINGER, linger_ms);
     set_option (socket, ZMQ_BACKLOG, BACKLOG);
+    set_option (socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS_MAX);
     set_option (socket, ZMQ_TCP_KEEPALIVE, 1);
     set_option (socket, ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_IDLE_S);
     set_option (socket, ZMQ_TCP_KEEPALIVE_INTVL, KEEPALIVE_INTERVAL_S);
@@ -114,8 +124,8 @@ static void *monitor_open (void *context, void *socket)
     char address[64];
     snprintf (address, sizeof (address), "inproc://taskmqd-monitor-%p", socket);
     if (zmq_socket_monitor (socket, address,
-                            ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT_CLOSED) !=
-        0)
+                            ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_ACCEPT_FAILED |
+                                ZMQ_EVENT_CLOSED) != 0)
         return NULL;
     void *monitor = zmq_socket (context, ZMQ_PAIR);
     if (monitor == NULL)
@@ -135,6 +145,9 @@ router_t *router_new (const router_options_t *options, char *error, size_t error
     self->held_max = options->held_max;
     self->held = memory_zero (options->held_max, sizeof (held_t));
     self->peers = peers_new (options->peers_max, options->key);
+    self->door = door_new (options->mute_ms);
+    self->is_linked = options->is_linked;
+    self->is_linked_context = options->is_linked_context;
     /* libzmq numbers peers from rand () on and never seeds it; a peer that knows the next number may
      * claim it as its routing id, and then an assertion of libzmq ends the process. */
     srandom (randombytes_random ());
@@ -145,7 +158,7 @@ router_t *router_new (const router_options_t *options, char *error, size_t error
     }
     if (self->monitor != NULL) {
         /* A pipe of libzmq wakes its reader only after the reader found it empty once. */
-        router_watch (self, 0);
+        (void) router_watch (self, 0);
         return self;
     }
     snprintf (error, error_size, "cannot make the socket: %s", zmq_strerror (zmq_errno ()));
@@ -191,6 +204,7 @@ void router_free (router_t **self_p)
         free (self->endpoints[i]);
     }
     peers_free (&self->peers);
+    door_free (&self->door);
     free (self->held);
     free (self);
 }
@@ -252,6 +266,12 @@ static size_t frames_receive (router_t *self, held_t *held, zmq_msg_t *scrap, or
     return count;
 }
 
+static void held_drop (held_t *held)
+{
+    for (int frame = 0; frame < held->count; frame++)
+        zmq_msg_close (&held->frames[frame]);
+}
+
 static void message_fill (incoming_t *out, held_t *held)
 {
     if (held->count > 0) {
@@ -264,7 +284,20 @@ static void message_fill (incoming_t *out, held_t *held)
     }
 }
 
-/* One message, unless its peer is refused: then out->peer is 0. */
+/* False for a routing id that nobody can be known by, and for one who sends no messages but heaps of
+ * frames: its connection ends. */
+static bool is_bearable (router_t *self, const origin_t *origin, size_t frames)
+{
+    bool long_id = origin->routing_id_bytes > PEERS_ROUTING_ID_BYTES_MAX;
+    self->stats.refused_peers += long_id;
+    self->stats.cut_endless += frames > FRAMES_CUT;
+    if (!long_id && frames <= FRAMES_CUT)
+        return true;
+    door_cut (self->door, origin->fd);
+    return false;
+}
+
+/* One message; false when none waits. out->peer is 0 when there is nobody to answer. */
 static bool message_receive (router_t *self, int64_t now_ms, incoming_t *out)
 {
     zmq_msg_t routing_id;
@@ -279,11 +312,17 @@ static bool message_receive (router_t *self, int64_t now_ms, incoming_t *out)
     origin_t origin = {zmq_msg_data (&routing_id), zmq_msg_size (&routing_id), -1, ""};
     if (zmq_msg_more (&routing_id))
         out->frames = frames_receive (self, held, &scrap, &origin);
-    out->peer = peers_seen (self->peers, &origin, now_ms, &out->identity);
-    if (out->peer != 0)
+    if (is_bearable (self, &origin, out->frames)) {
+        seen_t seen = peers_seen (self->peers, &origin, now_ms);
+        out->peer = seen.peer;
+        out->identity = seen.identity;
+        out->refused = seen.refused;
+        self->stats.refused_peers += seen.refused;
         message_fill (out, held);
-    else
-        self->stats.refused_peers++;
+    } else {
+        held_drop (held);
+        self->held_count--;
+    }
     zmq_msg_close (&scrap);
     zmq_msg_close (&routing_id);
     self->stats.received++;
@@ -292,22 +331,23 @@ static bool message_receive (router_t *self, int64_t now_ms, incoming_t *out)
 
 bool router_receive (router_t *self, int64_t now_ms, incoming_t *out)
 {
-    while (self->held_count < self->held_max) {
-        if (!message_receive (self, now_ms, out))
-            return false;
-        if (out->peer != 0)
-            return true;
-    }
-    return false;
+    return self->held_count < self->held_max && message_receive (self, now_ms, out);
 }
 
 void router_release (router_t *self)
 {
-    for (size_t i = 0; i < self->held_count; i++) {
-        for (int frame = 0; frame < self->held[i].count; frame++)
-            zmq_msg_close (&self->held[i].frames[frame]);
-    }
+    for (size_t i = 0; i < self->held_count; i++)
+        held_drop (&self->held[i]);
     self->held_count = 0;
+    peers_release (self->peers);
+}
+
+size_t router_turn (const router_t *self)
+{
+    door_stats_t door;
+    door_stats (self->door, &door);
+    size_t peers = peers_count (self->peers);
+    return 2 * (door.open > peers ? door.open : peers) + TURN_SLACK;
 }
 
 /* Out. */
@@ -399,31 +439,75 @@ int router_watch_fd (const router_t *self)
     return descriptor (self->monitor);
 }
 
-void router_watch (router_t *self, int64_t now_ms)
+bool router_watch (router_t *self, int64_t now_ms)
 {
     uint16_t event;
     uint32_t value;
-    while (event_receive (self->monitor, &event, &value)) {
-        if (event == ZMQ_EVENT_DISCONNECTED)
+    for (int i = 0; i < EVENTS_MAX; i++) {
+        if (!event_receive (self->monitor, &event, &value))
+            return true;
+        if (event == ZMQ_EVENT_ACCEPTED) {
+            door_opened (self->door, (int) value, now_ms);
+        } else if (event == ZMQ_EVENT_DISCONNECTED) {
+            door_closed (self->door, (int) value);
             peers_ended (self->peers, (int) value, now_ms);
-        else if (event == ZMQ_EVENT_ACCEPT_FAILED)
+        } else if (event == ZMQ_EVENT_ACCEPT_FAILED) {
             self->stats.accept_failed++;
+        }
     }
+    return false;
 }
 
-peer_t router_gone_next (router_t *self)
+peer_t router_gone_next (router_t *self, int64_t heard_ms)
 {
-    return peers_gone_next (self->peers);
+    return peers_gone_next (self->peers, heard_ms);
 }
 
-void router_maintain (router_t *self, int64_t now_ms)
+static uint32_t messages_at (void *context, int fd)
+{
+    const router_t *self = context;
+    uint32_t messages;
+    peers_at (self->peers, fd, &messages);
+    return messages;
+}
+
+static bool is_linked_at (void *context, int fd)
+{
+    const router_t *self = context;
+    uint32_t messages;
+    peer_t peer = peers_at (self->peers, fd, &messages);
+    return peer != 0 &&
+           (self->is_linked == NULL || self->is_linked (self->is_linked_context, peer));
+}
+
+void router_watch_bytes (router_t *self, bool reading)
+{
+    door_view_t view = {self, messages_at, is_linked_at};
+    door_cut_endless (self->door, reading, &view);
+}
+
+bool router_has_connections (const router_t *self)
+{
+    door_stats_t door;
+    door_stats (self->door, &door);
+    return door.open > 0;
+}
+
+void router_maintain (router_t *self, int64_t now_ms, int64_t heard_ms)
 {
     assert (self->held_count == 0);
+    door_view_t view = {self, messages_at, is_linked_at};
+    door_cut_mute (self->door, heard_ms, &view);
     peers_forget (self->peers, now_ms);
 }
 
 void router_stats (const router_t *self, router_stats_t *out)
 {
+    door_stats_t door;
+    door_stats (self->door, &door);
     *out = self->stats;
     out->peers = peers_count (self->peers);
+    out->connections = door.open;
+    out->cut_mute = door.mute;
+    out->cut_endless += door.endless;
 }

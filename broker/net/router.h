@@ -17,7 +17,10 @@
 #include "net/address.h"
 #include "net/peers.h"
 
-enum { ROUTER_ENDPOINTS_MAX = 16 };
+enum {
+    ROUTER_ENDPOINTS_MAX = 16,
+    ROUTER_LOOK_MS = 200 /* between two calls of router_watch_bytes */
+};
 
 typedef struct router router_t;
 
@@ -25,8 +28,12 @@ typedef struct router_options {
     void *context;                /* of ZeroMQ; the broker has one */
     size_t peers_max;             /* connections that are told apart at the same time */
     size_t held_max;              /* messages received and not yet released */
+    int64_t mute_ms;              /* how long a connection may be without a link */
     int linger_ms;                /* how long router_free may go on sending */
     uint8_t key[PEERS_KEY_BYTES]; /* secret, for the table of peers */
+    /* Whether the peer has said hello and its link stands; NULL: everybody has. */
+    bool (*is_linked) (void *context, peer_t peer);
+    void *is_linked_context;
 } router_options_t;
 
 /* NULL: `error` says why. */
@@ -41,8 +48,9 @@ const char *router_bind (router_t *self, const address_t *address, char *error, 
 /* A message of a peer. How many frames are good is the validator's to judge; only the first two are
  * kept. */
 typedef struct incoming {
-    peer_t peer;
-    const char *identity; /* valid until router_maintain */
+    peer_t peer;          /* 0: there is nothing to be done for it */
+    const char *identity; /* valid until router_release */
+    bool refused;         /* no room for it: whatever it asks is to be answered LIMIT */
     size_t frames;
     const uint8_t *envelope; /* first frame */
     size_t envelope_bytes;
@@ -64,21 +72,33 @@ bool router_send (router_t *self, const output_t *output);
 int router_fd (const router_t *self);
 /* The same for router_watch. */
 int router_watch_fd (const router_t *self);
-/* Takes in which connections ended. */
-void router_watch (router_t *self, int64_t now_ms);
-/* A peer whose connection ended, 0 for none. To be asked after everything that had arrived was
- * applied, so that a peer's last words come before its end. */
-peer_t router_gone_next (router_t *self);
-/* Forgets what ended long ago; call once a second, with no message held. */
-void router_maintain (router_t *self, int64_t now_ms);
+/* Takes in which connections began and ended; false when there are more to be taken. */
+bool router_watch (router_t *self, int64_t now_ms);
+/* A peer whose connection ended before heard_ms, 0 for none. Everything that had arrived by then
+ * must have been applied, so that a peer's last words come before its end. */
+peer_t router_gone_next (router_t *self, int64_t heard_ms);
+/* How many messages have to be taken, so that one is among them from everybody who has sent
+ * anything: ZeroMQ takes one from each in turn. */
+size_t router_turn (const router_t *self);
+/* Cuts connections that send messages without an end. Call each ROUTER_LOOK_MS while
+ * router_has_connections. reading: messages are being taken. */
+void router_watch_bytes (router_t *self, bool reading);
+bool router_has_connections (const router_t *self);
+/* Forgets what ended long ago, and cuts connections without a link; call once a second, with no
+ * message held. heard_ms: as for router_gone_next. */
+void router_maintain (router_t *self, int64_t now_ms, int64_t heard_ms);
 
 typedef struct router_stats {
     uint64_t received;
     uint64_t sent;
-    uint64_t refused_peers; /* messages dropped because the table of peers was full */
-    uint64_t send_failed;   /* outputs that the transport refused */
+    uint64_t
+        refused_peers;    /* messages of peers for whom there was no room, or with too long an id */
+    uint64_t send_failed; /* outputs that the transport refused */
     uint64_t accept_failed; /* connections that could not be accepted: no descriptors left */
     uint64_t peers;         /* now */
+    uint64_t connections;   /* now */
+    uint64_t cut_mute;      /* connections cut because they did not say hello */
+    uint64_t cut_endless;   /* … because of a message without an end, or of too many frames */
 } router_stats_t;
 void router_stats (const router_t *self, router_stats_t *out);
 

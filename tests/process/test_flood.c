@@ -4,15 +4,16 @@
 
 /* Clients that ask for more than their share: the others are served, and the broker stops when it
  * is told to. */
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/cmocka_all.h"
 #include "support/daemon.h"
 #include "support/raw.h"
 #include "support/timing.h"
+#include "support/zmtp.h"
 
 enum { REQUESTS = 1000, GREEDY = 4, MESSAGES = 40, TASKS = 2000 };
 
@@ -23,6 +24,37 @@ static int set_up (void **state)
     (void) state;
     daemon_init_tcp (&broker);
     return 0;
+}
+
+/* Starts the broker with these lines of configuration. */
+static void start_with (const char *configuration)
+{
+    static char path[DAEMON_PATH_MAX + 16];
+    snprintf (path, sizeof (path), "%s/conf", broker.home);
+    FILE *file = fopen (path, "w");
+    assert_non_null (file);
+    fputs (configuration, file);
+    assert_int_equal (fclose (file), 0);
+    size_t used = 0;
+    while (broker.arguments[used] != NULL)
+        used++;
+    broker.arguments[used] = "--config";
+    broker.arguments[used + 1] = path;
+    daemon_start (&broker);
+}
+
+static uint64_t counter (const char *name)
+{
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_stats_t *stats = NULL;
+    uint64_t value = UINT64_MAX;
+    assert_int_equal (tmq_stats (&stats, client, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    for (size_t i = 0; i < stats->counters_count; i++)
+        if (strcmp (stats->counters[i].name, name) == 0)
+            value = stats->counters[i].value;
+    tmq_stats_free (stats);
+    tmq_client_free (&client);
+    return value;
 }
 
 static int tear_down (void **state)
@@ -95,10 +127,132 @@ static void test_a_stop_under_reads_is_clean (void **state)
         raw_close (&greedy[i]);
 }
 
+static uint32_t say_hello (raw_t *raw)
+{
+    Taskmq__Hello hello = TASKMQ__HELLO__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    hello.version_min = TMQ_PROTOCOL_VERSION;
+    hello.version_max = TMQ_PROTOCOL_VERSION;
+    hello.client = "raw";
+    request.op_case = TASKMQ__REQUEST__OP_HELLO;
+    request.hello = &hello;
+    return raw_request (raw, &request, NULL, 0);
+}
+
+/* Connections that ended make room at once, however many there were. */
+static void test_clients_that_come_and_go_find_room (void **state)
+{
+    (void) state;
+    enum { LINKS = 2, CLIENTS = 40 };
+    start_with ("limits\n    links = 2\n");
+    for (int i = 0; i < CLIENTS; i++) {
+        tmq_client_t *client = daemon_client (&broker);
+        assert_int_equal (tmq_ping (client, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+        tmq_client_free (&client);
+    }
+    assert_int_equal (counter ("peers_refused"), 0);
+    daemon_stop (&broker);
+}
+
+/* Twice as many connections are told apart as may have links; the next is told that it is one too
+ * many, and is taken when there is room again. */
+static void test_a_newcomer_without_room_is_told (void **state)
+{
+    (void) state;
+    raw_t inside[4];
+    raw_t newcomer;
+    start_with ("limits\n    links = 2\n");
+    for (int i = 0; i < 4; i++) {
+        raw_open (&inside[i], broker.endpoint);
+        say_hello (&inside[i]);
+    }
+    raw_open (&newcomer, broker.endpoint);
+    assert_int_equal (say_hello (&newcomer), TMQ_LIMIT);
+    assert_true (daemon_logged (&broker, "id=LINKS-FULL"));
+    raw_close (&inside[0]);
+    raw_close (&inside[1]);
+    WAIT_FOR (say_hello (&newcomer) == TMQ_OK, TIMING_PATIENCE_MS);
+    raw_close (&newcomer);
+    raw_close (&inside[2]);
+    raw_close (&inside[3]);
+    daemon_stop (&broker);
+}
+
+/* ZeroMQ's own sockets take at most 255 bytes, its wire takes more. */
+static void test_a_routing_id_that_is_too_long_ends_the_connection (void **state)
+{
+    (void) state;
+    uint8_t id[300];
+    daemon_start (&broker);
+    memset (id, 7, sizeof (id));
+    int fd = zmtp_open (broker.endpoint, id, sizeof (id));
+    for (int i = 0; i < 10; i++)
+        if (!zmtp_send (fd, false, "x", 1))
+            break;
+    zmtp_wait_end (fd);
+    close (fd);
+    assert_true (counter ("peers_refused") >= 1);
+    assert_true (counter ("peers") <= 3);
+    daemon_stop (&broker);
+}
+
+static void test_a_message_without_an_end_ends_the_connection (void **state)
+{
+    (void) state;
+    enum { FRAME_BYTES = 65536, FRAMES = 1024 };
+    static uint8_t frame[FRAME_BYTES];
+    daemon_start (&broker);
+    int fd = zmtp_open (broker.endpoint, NULL, 0);
+    bool open = true;
+    for (int i = 0; open && i < FRAMES; i++)
+        open = zmtp_send (fd, true, frame, sizeof (frame));
+    zmtp_wait_end (fd);
+    close (fd);
+    assert_int_equal (counter ("connections_cut_endless"), 1);
+    daemon_stop (&broker);
+}
+
+static void test_a_message_of_heaps_of_frames_ends_the_connection (void **state)
+{
+    (void) state;
+    enum { FRAMES = 10000 };
+    daemon_start (&broker);
+    int fd = zmtp_open (broker.endpoint, NULL, 0);
+    for (int i = 0; i < FRAMES; i++)
+        assert_true (zmtp_send (fd, i + 1 < FRAMES, "x", 1));
+    zmtp_wait_end (fd);
+    close (fd);
+    assert_int_equal (counter ("connections_cut_endless"), 1);
+    daemon_stop (&broker);
+}
+
+static void test_a_connection_without_a_word_ends (void **state)
+{
+    (void) state;
+    raw_t linked;
+    start_with ("links\n    hello = 1s\n");
+    raw_open (&linked, broker.endpoint);
+    raw_hello (&linked);
+    int fd = zmtp_open (broker.endpoint, NULL, 0);
+    zmtp_wait_end (fd);
+    close (fd);
+    assert_true (counter ("connections_cut_mute") >= 1);
+    raw_close (&linked);
+    daemon_stop (&broker);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown (test_##name, set_up, tear_down)
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (test_a_stop_under_reads_is_clean, set_up, tear_down),
+        TEST (a_stop_under_reads_is_clean),
+        TEST (clients_that_come_and_go_find_room),
+        TEST (a_newcomer_without_room_is_told),
+        TEST (a_routing_id_that_is_too_long_ends_the_connection),
+        TEST (a_message_without_an_end_ends_the_connection),
+        TEST (a_message_of_heaps_of_frames_ends_the_connection),
+        TEST (a_connection_without_a_word_ends),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -398,7 +398,7 @@ static peer_t wait_gone (router_t *router)
     peer_t peer = 0;
     while (peer == 0 && poll (&fd, 1, PATIENCE_MS) == 1) {
         router_watch (router, 1);
-        peer = router_gone_next (router);
+        peer = router_gone_next (router, INT64_MAX);
     }
     return peer;
 }

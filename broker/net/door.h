@@ -1,0 +1,60 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The connections as the system sees them, by descriptor, and which of them have to end.
+ *
+ * ZeroMQ tells nothing of a connection until a whole message has come, and cannot end one. So this
+ * table is fed by the monitor's events, and a connection is cut by shutdown (2) on its descriptor,
+ * which ZeroMQ takes for the peer's end. The socket's cookie makes sure that the descriptor is
+ * still the same connection's. The thread of the server calls everything. */
+#ifndef TASKMQ_NET_DOOR_H
+#define TASKMQ_NET_DOOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    /* Bytes received from one connection since its last whole message: more than a message and the
+     * system's buffer can hold; and more than a full pipe beside them, while nothing is read. */
+    DOOR_PENDING_MAX = 8 * 1024 * 1024,
+    DOOR_PENDING_UNREAD_MAX = 32 * 1024 * 1024,
+    DOOR_PENDING_ALL_MAX = 256 * 1024 * 1024, /* of all connections */
+    DOOR_PENDING_FAIR = 1024 * 1024           /* of one, when all are over their limit */
+};
+
+typedef struct door door_t;
+
+/* Who is on a descriptor, as the caller knows. */
+typedef struct door_view {
+    void *context;
+    /* How many messages came from it, modulo 2^32. */
+    uint32_t (*messages) (void *context, int fd);
+    /* It said hello, and its link stands. */
+    bool (*is_linked) (void *context, int fd);
+} door_view_t;
+
+/* mute_ms: how long a connection may be without a link. */
+door_t *door_new (int64_t mute_ms);
+void door_free (door_t **self); /* accepts a NULL object */
+
+void door_opened (door_t *self, int fd, int64_t now_ms);
+void door_closed (door_t *self, int fd);
+/* Ends the connection on this descriptor, if it is still the one that was opened. */
+void door_cut (door_t *self, int fd);
+
+/* Cuts those that have no link for too long. heard_ms: what had arrived by then has been taken. */
+void door_cut_mute (door_t *self, int64_t heard_ms, const door_view_t *view);
+/* Cuts those that send a message without an end. It looks at them only when memory has grown; on
+ * ipc the system counts no bytes, so there nobody is cut. reading: messages are being taken. */
+void door_cut_endless (door_t *self, bool reading, const door_view_t *view);
+
+typedef struct door_stats {
+    uint64_t open;    /* now */
+    uint64_t mute;    /* cut because they had no link */
+    uint64_t endless; /* cut because they sent a message without an end */
+} door_stats_t;
+void door_stats (const door_t *self, door_stats_t *out);
+
+#endif
