@@ -41,22 +41,31 @@ static void store_gave_up (void *context, const store_error_t *error)
     exits_store_failed (error);
 }
 
-/* Every connection may have a descriptor, as far as the system allows. Beyond that connections wait
- * unaccepted, and nobody would know why. */
-static void raise_files (const daemon_t *self)
+/* Every link may have a descriptor, as far as the system allows: beyond that the listeners would
+ * turn in circles over a connection that they cannot accept. */
+static exits_t raise_files (daemon_t *self)
 {
     struct rlimit files;
-    uint64_t links = self->config.limits[CONFIG_LINKS];
+    uint64_t *links = &self->config.limits[CONFIG_LINKS];
     if (getrlimit (RLIMIT_NOFILE, &files) != 0)
-        return;
+        return EXITS_OK;
+    rlim_t before = files.rlim_cur;
     files.rlim_cur = files.rlim_max;
-    setrlimit (RLIMIT_NOFILE, &files);
-    if (files.rlim_cur < links + FILES_SPARE)
-        log_write (LOG_LEVEL_WARNING, "FILES",
-                   "fewer open files are allowed than limits/links needs: raise the limit of open "
-                   "files (ulimit -Hn) or lower limits/links",
-                   LOG_FIELDS (LOG_NUMBER ("files", files.rlim_cur), LOG_NUMBER ("links", links),
-                               LOG_NUMBER ("spare", FILES_SPARE)));
+    if (setrlimit (RLIMIT_NOFILE, &files) != 0)
+        files.rlim_cur = before;
+    if (files.rlim_cur <= FILES_SPARE)
+        return exits_fail (EXITS_INTERNAL, "too few open files are allowed: raise ulimit -Hn");
+    uint64_t room = files.rlim_cur - FILES_SPARE;
+    if (*links <= room)
+        return EXITS_OK;
+    log_write (LOG_LEVEL_WARNING, "FILES",
+               "limits/links is lowered to what the limit of open files allows: raise that "
+               "(ulimit -Hn), or lower limits/links",
+               LOG_FIELDS (LOG_NUMBER ("links", room), LOG_NUMBER ("wanted", *links),
+                           LOG_NUMBER ("files", files.rlim_cur),
+                           LOG_NUMBER ("spare", FILES_SPARE)));
+    *links = room;
+    return EXITS_OK;
 }
 
 /* Before any thread: signals come through a descriptor, and files belong to this user alone. */
@@ -75,11 +84,10 @@ static exits_t prepare_process (daemon_t *self)
     self->signal_fd = signalfd (-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     self->written_fd = wakeup_new ();
     self->export_fd = wakeup_new ();
-    raise_files (self);
     bool good = self->signal_fd >= 0 && self->written_fd >= 0 && self->export_fd >= 0;
     if (!good || sodium_init () < 0)
         return exits_fail (EXITS_INTERNAL, "cannot prepare the process: no descriptors");
-    return EXITS_OK;
+    return raise_files (self);
 }
 
 static exits_t open_data (daemon_t *self)

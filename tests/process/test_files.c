@@ -10,7 +10,7 @@
 #include "support/cmocka_all.h"
 #include "support/daemon.h"
 
-enum { FILES = 200 };
+enum { FILES = 200, FILES_SPARE = 64 /* daemon.c */ };
 
 static void start_with_links (daemon_t *broker, int links)
 {
@@ -43,13 +43,28 @@ static void test_the_limit_of_open_files_is_raised (void **state)
     daemon_destroy (&broker);
 }
 
-static void test_links_beyond_the_limit_of_open_files_are_told (void **state)
+static void test_links_are_lowered_to_the_limit_of_open_files (void **state)
 {
     (void) state;
     daemon_t broker;
+    char links[32];
     start_with_links (&broker, FILES);
     assert_true (daemon_logged (&broker, "id=FILES"));
+    snprintf (links, sizeof links, "links=%d ", FILES - FILES_SPARE);
+    assert_true (daemon_logged (&broker, links));
     daemon_stop (&broker);
+    daemon_destroy (&broker);
+}
+
+static void test_too_few_open_files_are_told (void **state)
+{
+    (void) state;
+    daemon_t broker;
+    limit_files (FILES_SPARE, FILES_SPARE);
+    daemon_init (&broker);
+    daemon_spawn (&broker);
+    assert_int_equal (daemon_exit_code (&broker), 1);
+    assert_true (daemon_logged (&broker, "too few open files"));
     daemon_destroy (&broker);
 }
 
@@ -57,7 +72,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_the_limit_of_open_files_is_raised),
-        cmocka_unit_test (test_links_beyond_the_limit_of_open_files_are_told),
+        cmocka_unit_test (test_links_are_lowered_to_the_limit_of_open_files),
+        cmocka_unit_test (test_too_few_open_files_are_told),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
