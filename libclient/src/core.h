@@ -24,32 +24,14 @@
 #ifndef TASKMQ_CLIENT_CORE_H
 #define TASKMQ_CLIENT_CORE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "taskmq.h"
-
-#define CORE_NEVER INT64_MAX
+#include "base/answers.h"
+#include "base/config.h"
+#include "codec/encode.h"
+#include "link/messages.h"
+#include "parts/subscriptions.h"
+#include "parts/workers.h"
 
 typedef struct core core_t;
-typedef struct core_request core_request_t;
-typedef struct core_subscription core_subscription_t;
-typedef struct core_worker core_worker_t;
-
-typedef struct core_config {
-    uint8_t seed[32];             /* random: request ids, worker ids and jitter come from it */
-    const char *ns;               /* "" for the default; strings are copied */
-    const char *name;             /* program and version, for the broker's log */
-    const char *const *endpoints; /* for texts; the driver connects */
-    size_t endpoints_count;       /* at least 1 */
-    size_t requests_max;          /* open operations */
-    size_t request_bytes_max;
-    size_t completions_max; /* open operations and answers that the application has not taken */
-    uint32_t reconnect_ms_min;
-    uint32_t reconnect_ms_max;
-    bool log;
-} core_config_t;
 
 /* NULL when memory is exhausted. */
 core_t *core_new (const core_config_t *config, int64_t now_ms);
@@ -62,11 +44,11 @@ void core_close (core_t *self);
 
 /* The connection that is wanted now. A new number means a new connection: the old one is closed
  * without waiting for anything. */
-typedef struct core_link {
+typedef struct core_wanted {
     uint64_t connection; /* 0: none */
     size_t endpoint;     /* index of the endpoint to connect to */
-} core_link_t;
-core_link_t core_link_wanted (const core_t *self);
+} core_wanted_t;
+core_wanted_t core_link_wanted (const core_t *self);
 
 /* The connection ended or could not be made. TMQ_NOT_AUTHENTICATED is final, everything else is
  * tried again after a pause. */
@@ -84,16 +66,12 @@ int64_t core_tick (core_t *self, int64_t now_ms);
 /* What the last core_tick would return now, after what was started since. */
 int64_t core_next_due (const core_t *self);
 
-typedef struct core_message {
-    const uint8_t *envelope; /* borrowed until the next call */
-    size_t envelope_bytes;
-    const uint8_t *body; /* NULL: one frame */
-    size_t body_bytes;
-} core_message_t;
 /* The next message to send. Taking it is sending it: only call it when the connection takes one. */
 bool core_output (core_t *self, core_message_t *out, int64_t now_ms);
 /* True if core_output would give a message. */
 bool core_has_output (const core_t *self);
+/* Tasks and waiters that waits have looked at since the start: the work they were. */
+uint64_t core_waits_work (const core_t *self);
 /* Operations that were started and are not answered yet. */
 size_t core_open (const core_t *self);
 
@@ -112,57 +90,20 @@ bool core_goodbye_done (const core_t *self);
 
 /* Answers. */
 
-/* Whoever is to get the answer of an operation. */
-typedef struct core_target {
-    void *waiter; /* a blocking call; NULL: it becomes a completion */
-    void *user;   /* of the completion */
-} core_target_t;
-
-typedef struct core_answer {
-    struct core_answer *next;
-    struct core_answer *previous;
-    void *waiter;
-    tmq_completion_t completion;
-    bool embedded; /* part of a subscription or worker: not freed on delivery */
-    bool queued;   /* among the completions that the application has not taken */
-} core_answer_t;
-
 /* The next answer, in the order in which they came; NULL for none. An answer to a waiter is the
  * caller's, who moves completion out and calls core_answer_free. */
 core_answer_t *core_answer_next (core_t *self);
-void core_answer_free (core_answer_t *answer);
 /* The application has taken an answer that was no waiter's: room for another operation. */
 void core_answer_taken (core_t *self, const core_answer_t *answer);
 
 /* Subscriptions and workers that have something new for threads that wait on them. */
 typedef enum core_woken_kind { CORE_WOKEN_SUBSCRIPTION = 1, CORE_WOKEN_WORKER } core_woken_kind_t;
-/* The answer by which a subscription or worker tells that it has something; embedded. */
-core_answer_t *core_subscription_answer (core_subscription_t *subscription);
-core_answer_t *core_worker_answer (core_worker_t *worker);
 bool core_woken_next (core_t *self, core_woken_kind_t *kind, void **owner);
 
 /* Operations.
- * First the request is made from its input, which needs no core and no lock; then it is started,
- * which takes it in any case. Both return 0 or a code, with a text in error (which may be NULL). */
-
-/* made: the task's id if `in` has none. */
-int core_request_submit (core_request_t **out, const tmq_submit_t *in, const tmq_id_t *made,
-                         tmq_error_t *error);
-/* in: count tasks, split into as many requests as needed; items without an id get one of ids. */
-int core_request_submit_batch (core_request_t **out, const tmq_submit_t *in, const tmq_id_t *ids,
-                               size_t count, tmq_error_t *error);
-/* op: TMQ_OP_GET, TMQ_OP_RESULT or TMQ_OP_PAYLOAD. */
-int core_request_get (core_request_t **out, tmq_op_t op, const tmq_id_t *id, tmq_error_t *error);
-int core_request_resolve (core_request_t **out, const char *suffix, tmq_error_t *error);
-int core_request_list (core_request_t **out, const tmq_list_query_t *in, tmq_error_t *error);
-int core_request_count (core_request_t **out, const tmq_filter_t *in, tmq_error_t *error);
-int core_request_events (core_request_t **out, const tmq_id_t *id, uint64_t before_seq,
-                         uint32_t limit, tmq_error_t *error);
-int core_request_cancel (core_request_t **out, const tmq_id_t *id, const char *message,
-                         tmq_error_t *error);
-/* op: TMQ_OP_STATS or TMQ_OP_PING. */
-int core_request_plain (core_request_t **out, tmq_op_t op, tmq_error_t *error);
-void core_request_free (core_request_t *request);
+ * First the request is made from its input (codec/encode.h), which needs no core and no lock; then
+ * it is started, which takes it in any case. Both return 0 or a code, with a text in error (which
+ * may be NULL). */
 
 int core_start (core_t *self, core_request_t *request, core_target_t target, int64_t deadline_ms,
                 int64_t now_ms, tmq_error_t *error);
@@ -170,42 +111,13 @@ int core_start (core_t *self, core_request_t *request, core_target_t target, int
 int core_wait (core_t *self, const tmq_id_t *ids, size_t count, core_target_t target,
                int64_t deadline_ms, int64_t now_ms, tmq_error_t *error);
 
-/* Subscriptions. */
+/* Subscriptions and workers; what is done with them is in parts/. */
 
 /* owner is what core_woken_next names. */
 int core_subscription_new (core_subscription_t **out, core_t *core,
                            const tmq_subscription_options_t *options, void *owner,
                            tmq_error_t *error);
-void core_subscription_free (core_subscription_t *self);
-/* TMQ_OK once the broker has confirmed it, TMQ_TIMEOUT before; any other code is its end. */
-int core_subscription_state (const core_subscription_t *self, tmq_error_t *error);
-/* The next item; TMQ_TIMEOUT when there is none, any other code when none will come. */
-int core_subscription_next (tmq_event_t **out, core_subscription_t *self, tmq_error_t *error);
-/* The cursor behind everything that was taken. TMQ_TIMEOUT before the first confirmation. */
-int core_subscription_cursor (char out[48], const core_subscription_t *self);
-
-/* Workers. */
-
 int core_worker_new (core_worker_t **out, core_t *core, const tmq_worker_options_t *options,
                      void *owner, tmq_error_t *error);
-/* Gives back what it holds and leaves; what was taken is forgotten. */
-void core_worker_free (core_worker_t *self);
-/* The next assignment; TMQ_TIMEOUT when there is none, any other code when none will come. */
-int core_worker_next (tmq_assignment_t **out, core_worker_t *self, tmq_error_t *error);
-int core_worker_drain (core_worker_t *self, tmq_error_t *error);
-size_t core_worker_held (const core_worker_t *self);
-tmq_attempt_state_t core_worker_state (const core_worker_t *self, const tmq_assignment_t *of);
-/* TMQ_TIMEOUT when nothing changed. */
-int core_worker_changed (tmq_attempt_change_t *out, core_worker_t *self);
-int core_worker_started (core_worker_t *self, const tmq_assignment_t *of, tmq_error_t *error);
-int core_worker_progress (core_worker_t *self, const tmq_assignment_t *of,
-                          const tmq_progress_t *progress, int64_t now_ms, tmq_error_t *error);
-int core_worker_message (core_worker_t *self, const tmq_assignment_t *of, const char *message,
-                         core_target_t target, int64_t deadline_ms, int64_t now_ms,
-                         tmq_error_t *error);
-/* op: TMQ_OP_COMPLETE, TMQ_OP_FAIL, TMQ_OP_RELEASE (outcome unused) or TMQ_OP_CANCELLED. */
-int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *of,
-                     const tmq_outcome_t *outcome, uint32_t delay_ms, core_target_t target,
-                     int64_t deadline_ms, int64_t now_ms, tmq_error_t *error);
 
 #endif

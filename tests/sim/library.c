@@ -449,7 +449,7 @@ static void follow_link (client_t *client)
 {
     program_t *program = client->state;
     world_t *world = client->world;
-    core_link_t wanted = core_link_wanted (program->core);
+    core_wanted_t wanted = core_link_wanted (program->core);
     if (wanted.connection != program->connection) {
         if (client->link != NULL) {
             wire_close (client->link);

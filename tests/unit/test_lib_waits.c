@@ -194,18 +194,109 @@ static void a_wait_outlives_a_refused_submit (void **state)
     rig_refuse (rig, submit, TMQ_OVERLOADED, 100);
     answer_wait (rig, wait, 1, TMQ_NOT_FOUND, false); /* the broker does not know the task yet */
     rig_no_answer (rig);
-    assert_false (rig_take (rig)); /* and is not asked again before the submit */
+    assert_false (rig_take (rig)); /* and is not asked again before the submit is answered */
     rig_pass (rig, 130);
-    assert_true (rig_take (rig));
-    assert_int_equal (rig->message->n_requests, 2);
-    assert_int_equal (rig->message->requests[0]->op_case, TASKMQ__REQUEST__OP_SUBMIT);
-    assert_int_equal (rig->message->requests[1]->op_case, TASKMQ__REQUEST__OP_WAIT);
     tmq_id_t id = rig_id (1);
-    wait = rig->message->requests[1]->id;
-    rig_accept (rig, rig->message->requests[0]->id, &id);
-    answer_wait (rig, wait, 1, TMQ_OK, false);
+    rig_accept (rig, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id, &id);
+    answer_wait (rig, rig_request (rig, TASKMQ__REQUEST__OP_WAIT)->id, 1, TMQ_OK, false);
     rig_answered (rig, TMQ_OP_SUBMIT, TMQ_OK);
     rig_answered (rig, TMQ_OP_WAIT, TMQ_OK);
+    rig_free (rig);
+}
+
+static void a_refused_submit_that_ends_lets_its_wait_ask (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    rig_submit (rig, 1, 50);
+    start_waits (rig, 1, 1, 5000);
+    assert_true (rig_take (rig));
+    uint64_t wait = rig->message->requests[1]->id;
+    rig_refuse (rig, rig->message->requests[0]->id, TMQ_OVERLOADED, 100);
+    answer_wait (rig, wait, 1, TMQ_NOT_FOUND, false);
+    rig_pass (rig, 60);
+    rig_answered (rig, TMQ_OP_SUBMIT, TMQ_OVERLOADED);
+    answer_wait (rig, rig_request (rig, TASKMQ__REQUEST__OP_WAIT)->id, 1, TMQ_NOT_FOUND, false);
+    rig_answered (rig, TMQ_OP_WAIT, TMQ_NOT_FOUND);
+    rig_free (rig);
+}
+
+static void a_wait_that_gives_up_leaves_its_refused_submit (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    rig_submit (rig, 1, 5000);
+    start_waits (rig, 1, 1, 40);
+    assert_true (rig_take (rig));
+    uint64_t wait = rig->message->requests[1]->id;
+    rig_refuse (rig, rig->message->requests[0]->id, TMQ_OVERLOADED, 100);
+    answer_wait (rig, wait, 1, TMQ_NOT_FOUND, false);
+    rig_pass (rig, 50);
+    rig_answered (rig, TMQ_OP_WAIT, TMQ_TIMEOUT);
+    rig_pass (rig, 90);
+    tmq_id_t id = rig_id (1);
+    rig_accept (rig, rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id, &id);
+    rig_answered (rig, TMQ_OP_SUBMIT, TMQ_OK);
+    assert_false (rig_take (rig));
+    rig_free (rig);
+}
+
+/* Takes what is to be sent; submits are refused, or accepted, and waits get NOT_FOUND. */
+static void answer_all (rig_t *rig, bool refuse)
+{
+    enum { REQUESTS_MAX = 4096 };
+    static uint64_t submits[REQUESTS_MAX];
+    static uint32_t numbers[REQUESTS_MAX];
+    while (rig_take (rig)) {
+        size_t count = rig->message->n_requests;
+        assert_true (count <= REQUESTS_MAX);
+        for (size_t i = 0; i < count; i++) {
+            const Taskmq__Request *request = rig->message->requests[i];
+            submits[i] = request->op_case == TASKMQ__REQUEST__OP_SUBMIT ? request->id : 0;
+            if (submits[i] != 0) {
+                const uint8_t *id = request->submit->tasks[0]->task_id.data;
+                numbers[i] = (uint32_t) id[14] << 8 | id[15];
+            }
+            for (size_t j = 0; request->op_case == TASKMQ__REQUEST__OP_WAIT && refuse &&
+                               j < request->wait->n_task_ids;
+                 j++) {
+                const uint8_t *id = request->wait->task_ids[j].data;
+                answer_wait (rig, request->id, (uint32_t) id[14] << 8 | id[15], TMQ_NOT_FOUND,
+                             true);
+            }
+        }
+        for (size_t i = 0; i < count; i++) {
+            tmq_id_t id = rig_id (numbers[i]);
+            if (submits[i] != 0 && refuse)
+                rig_refuse (rig, submits[i], TMQ_OVERLOADED, 100);
+            else if (submits[i] != 0)
+                rig_accept (rig, submits[i], &id);
+        }
+    }
+}
+
+/* Refused again and again, as by a broker that is overloaded for a second. */
+static void refused_submits_do_not_cost_their_square (void **state)
+{
+    (void) state;
+    enum { PAIRS = 4000, ROUNDS = 5 };
+    rig_t *rig = rig_linked (NULL);
+    for (uint32_t i = 0; i < PAIRS; i++)
+        rig_submit (rig, i, CORE_NEVER);
+    for (int round = 0; round < ROUNDS; round++) {
+        answer_all (rig, true);
+        if (round == 0) /* behind the refusals */
+            for (uint32_t i = 0; i < PAIRS; i++)
+                start_waits (rig, i, 1, CORE_NEVER);
+        answer_all (rig, true);
+        rig_pass (rig, 130);
+    }
+    answer_all (rig, false);
+    core_answer_t *answer;
+    while ((answer = core_answer_next (rig->core)) != NULL)
+        core_answer_free (answer);
+    assert_true (core_waits_work (rig->core) >= PAIRS);
+    assert_true (core_waits_work (rig->core) <= 20 * PAIRS);
     rig_free (rig);
 }
 
@@ -233,6 +324,9 @@ int main (void)
         cmocka_unit_test (deadlines_tell_why),
         cmocka_unit_test (a_wait_follows_its_submit),
         cmocka_unit_test (a_wait_outlives_a_refused_submit),
+        cmocka_unit_test (a_refused_submit_that_ends_lets_its_wait_ask),
+        cmocka_unit_test (a_wait_that_gives_up_leaves_its_refused_submit),
+        cmocka_unit_test (refused_submits_do_not_cost_their_square),
         cmocka_unit_test (an_overloaded_wait_is_asked_again_later),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "core_internal.h"
+#include "base/errors.h"
 
 enum { THREADS_MAX = 1024 };
 

@@ -7,67 +7,231 @@
  * Progress is best effort, the latest wins; status messages are requests that are merged when they
  * come faster than ten a second: the newest is sent, and its answer is the answer to all of them
  * (S23). What ends an attempt is a request like any other, so it survives reconnects. */
+#include "parts/attempts.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
+#include "base/errors.h"
 #include "ids.h"
 #include "types.h"
-#include "workers.h"
 
 enum {
-    FIELD_STARTED = 52,
-    FIELD_PUSH = 54,
-    FIELD_CANCEL_ACK = 55,
-    FIELD_COMPLETE = 56,
-    FIELD_FAIL = 57,
-    FIELD_RELEASE = 58
+    PUSH_MS = 100,                   /* between two pushes of one attempt: 10 a second (S23) */
+    CHANGES_MAX = 2 * TMQ_CREDIT_MAX /* older ones give way */
 };
 
-static bool is_end (unsigned op)
+/* Waking. */
+
+void core_worker_wake (core_worker_t *self)
 {
-    return op == TMQ_OP_COMPLETE || op == TMQ_OP_FAIL || op == TMQ_OP_RELEASE ||
-           op == TMQ_OP_CANCELLED;
+    if (!self->woken) {
+        self->woken = true;
+        self->next_woken = self->all->woken;
+        self->all->woken = self;
+    }
+    if (self->notify && !self->ready.queued) {
+        self->ready.queued = true;
+        core_answers_push (&self->all->requests->answers, &self->ready);
+    }
 }
+
+core_change_t *core_change_pop (core_worker_t *self)
+{
+    core_change_t *change = self->changes_first;
+    self->changes_first = change->next;
+    if (self->changes_first == NULL)
+        self->changes_last = NULL;
+    self->changes_count--;
+    if (change->attempt != NULL)
+        change->attempt->change = NULL;
+    return change;
+}
+
+void core_attempt_change (core_attempt_t *attempt, tmq_attempt_state_t state, const char *message)
+{
+    core_worker_t *worker = attempt->worker;
+    if (!attempt->taken)
+        return;
+    core_change_t *change = attempt->change;
+    if (change == NULL) {
+        change = calloc (1, sizeof *change);
+        if (change == NULL)
+            return; /* tmq_worker_state still tells it */
+        if (worker->changes_count >= CHANGES_MAX)
+            free (core_change_pop (worker));
+        if (worker->changes_last != NULL)
+            worker->changes_last->next = change;
+        else
+            worker->changes_first = change;
+        worker->changes_last = change;
+        worker->changes_count++;
+        attempt->change = change;
+        change->attempt = attempt;
+    }
+    change->change.task_id = attempt->node.id;
+    change->change.attempt = attempt->attempt;
+    change->change.state = state;
+    if (message != NULL)
+        snprintf (change->change.message, sizeof change->change.message, "%s", message);
+    core_worker_wake (worker);
+}
+
+/* Attempts. */
+
+core_attempt_t *core_attempt_find (const core_workers_t *all, const tmq_id_t *id, uint32_t attempt)
+{
+    core_idnode_t *node = core_idmap_get (&all->attempts, id);
+    while (node != NULL && ((core_attempt_t *) node)->attempt != attempt)
+        node = core_idmap_again (node);
+    return (core_attempt_t *) node;
+}
+
+static core_attempt_t *fresh_at (const core_worker_t *self, size_t index)
+{
+    return self->fresh[(self->fresh_first + index) % self->fresh_size];
+}
+
+bool core_fresh_push (core_worker_t *self, core_attempt_t *attempt)
+{
+    if (self->fresh_count == self->fresh_size)
+        return false;
+    self->fresh[(self->fresh_first + self->fresh_count) % self->fresh_size] = attempt;
+    self->fresh_count++;
+    return true;
+}
+
+core_attempt_t *core_fresh_pop (core_worker_t *self)
+{
+    core_attempt_t *attempt = fresh_at (self, 0);
+    self->fresh_first = (self->fresh_first + 1) % self->fresh_size;
+    self->fresh_count--;
+    return attempt;
+}
+
+static void fresh_remove (core_worker_t *self, const core_attempt_t *attempt)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < self->fresh_count; i++) {
+        core_attempt_t *at = fresh_at (self, i);
+        if (at != attempt)
+            self->fresh[(self->fresh_first + kept++) % self->fresh_size] = at;
+    }
+    self->fresh_count = kept;
+}
+
+static void progress_clear (core_attempt_t *attempt)
+{
+    attempt->has_progress = false;
+    free (attempt->progress_unit);
+    free (attempt->progress_message);
+    attempt->progress_unit = NULL;
+    attempt->progress_message = NULL;
+}
+
+static void push_unlist (core_attempt_t *attempt)
+{
+    core_attempt_t **at = &attempt->worker->all->pushes;
+    while (attempt->push_due && *at != attempt)
+        at = &(*at)->next_push;
+    if (attempt->push_due)
+        *at = attempt->next_push;
+    attempt->push_due = false;
+}
+
+/* What cannot be said any more: messages that were not sent are answered. */
+static void silence (core_attempt_t *attempt, int code)
+{
+    push_unlist (attempt);
+    progress_clear (attempt);
+    if (attempt->message != NULL)
+        core_request_end (attempt->worker->all->requests, attempt->message, code, NULL, 0);
+    attempt->message = NULL;
+}
+
+void core_attempt_free (core_attempt_t *attempt)
+{
+    core_worker_t *worker = attempt->worker;
+    core_workers_t *all = worker->all;
+    core_idmap_remove (&all->attempts, &attempt->node); /* from here on nobody finds it */
+    if (attempt->fresh != NULL)
+        fresh_remove (worker, attempt);
+    silence (attempt, TMQ_STALE_LEASE);
+    if (attempt->change != NULL)
+        attempt->change->attempt = NULL;
+    core_heap_clear (&all->requests->timers, &attempt->lease_timer);
+    core_heap_clear (&all->requests->timers, &attempt->push_timer);
+    all->requests->timers_alive -= 2;
+    if (attempt->previous != NULL)
+        attempt->previous->next = attempt->next;
+    else
+        worker->attempts = attempt->next;
+    if (attempt->next != NULL)
+        attempt->next->previous = attempt->previous;
+    worker->held--;
+    tmq_assignment_free (attempt->fresh);
+    free (attempt);
+}
+
+void core_attempt_lost (core_attempt_t *attempt)
+{
+    if (attempt->ends > 0)
+        return; /* the answer to its end says what became of it */
+    core_attempt_change (attempt, TMQ_ATTEMPT_LOST, NULL);
+    core_attempt_free (attempt);
+}
+
+void core_attempt_encode (bytes_t *out, const core_attempt_t *attempt)
+{
+    bytes_append_blob (out, 1, attempt->node.id.bytes, ID_BYTES);
+    bytes_append_uint (out, 2, attempt->attempt);
+    bytes_append_blob (out, 3, attempt->secret, sizeof attempt->secret);
+    bytes_append_uint (out, 4, attempt->started);
+}
+
+/* Words about an attempt. */
 
 /* A request about an attempt, opened at its lease; the caller appends and closes. */
 static core_request_t *about (core_request_t *request, const core_attempt_t *attempt,
-                              uint32_t field, bytes_mark_t *mark)
+                              bytes_mark_t *mark)
 {
     if (request == NULL)
         return NULL;
     request->task_id = attempt->node.id;
     request->attempt = attempt->attempt;
     request->answer.completion.task_id = attempt->node.id;
-    *mark = bytes_open (&request->fields, field);
+    *mark = core_request_begin (request);
     bytes_mark_t lease = bytes_open (&request->fields, 1);
     core_attempt_encode (&request->fields, attempt);
     bytes_close (&request->fields, lease);
     return request;
 }
 
-static void say (core_attempt_t *attempt, core_op_t op, uint32_t field, bool changes)
+static void say (core_attempt_t *attempt, core_op_t op)
 {
-    core_t *core = attempt->worker->core;
+    core_requests_t *requests = attempt->worker->all->requests;
     bytes_mark_t mark = 0;
-    core_request_t *request = about (core_internal_new (core, op, changes), attempt, field, &mark);
+    core_request_t *request = about (core_internal_new (requests, op), attempt, &mark);
     if (request != NULL) {
         if (op == CORE_OP_GIVE_BACK)
             bytes_append_uint (&request->fields, 3, 1); /* no_delay: nothing was begun */
         bytes_close (&request->fields, mark);
     }
-    core_internal_send (core, request);
+    core_internal_send (requests, request);
 }
 
 void core_attempt_give_back (core_attempt_t *attempt)
 {
-    say (attempt, CORE_OP_GIVE_BACK, FIELD_RELEASE, true);
+    say (attempt, CORE_OP_GIVE_BACK);
     core_attempt_free (attempt);
 }
 
 void core_attempt_cancelled (core_attempt_t *attempt, const char *message)
 {
     if (!attempt->taken) {
-        say (attempt, CORE_OP_CANCEL_ACK, FIELD_CANCEL_ACK, true);
+        say (attempt, CORE_OP_CANCEL_ACK);
         core_attempt_free (attempt);
         return;
     }
@@ -80,7 +244,7 @@ void core_attempt_cancelled (core_attempt_t *attempt, const char *message)
 static core_attempt_t *find (const core_worker_t *self, const tmq_assignment_t *of)
 {
     core_attempt_t *attempt =
-        of == NULL ? NULL : core_attempt_find (self->core, &of->task_id, of->attempt);
+        of == NULL ? NULL : core_attempt_find (self->all, &of->task_id, of->attempt);
     return attempt != NULL && attempt->worker == self ? attempt : NULL;
 }
 
@@ -104,7 +268,7 @@ int core_worker_started (core_worker_t *self, const tmq_assignment_t *of, tmq_er
         return stale (error);
     if (!attempt->started) {
         attempt->started = true; /* registrations and renewals repeat it */
-        say (attempt, CORE_OP_STARTED, FIELD_STARTED, false);
+        say (attempt, CORE_OP_STARTED);
     }
     return core_error (error, TMQ_OK, NULL);
 }
@@ -113,39 +277,29 @@ int core_worker_started (core_worker_t *self, const tmq_assignment_t *of, tmq_er
 
 static void push_schedule (core_attempt_t *attempt)
 {
-    core_t *core = attempt->worker->core;
+    core_workers_t *all = attempt->worker->all;
     if (attempt->push_due || (attempt->message == NULL && !attempt->has_progress))
         return;
-    if (core->now_ms < attempt->push_after_ms) {
-        core_heap_set (&core->timers, &attempt->push_timer, attempt->push_after_ms);
+    if (all->link->now_ms < attempt->push_after_ms) {
+        core_heap_set (&all->requests->timers, &attempt->push_timer, attempt->push_after_ms);
         return;
     }
     attempt->push_due = true;
-    attempt->next_push = core->pushes_first;
-    core->pushes_first = attempt;
+    attempt->next_push = all->pushes;
+    all->pushes = attempt;
 }
 
-void core_push_due (core_t *core, void *item)
+void core_push_due (core_attempt_t *attempt)
 {
-    (void) core;
-    push_schedule (item);
-}
-
-static void progress_clear (core_attempt_t *attempt)
-{
-    attempt->has_progress = false;
-    free (attempt->progress_unit);
-    free (attempt->progress_message);
-    attempt->progress_unit = NULL;
-    attempt->progress_message = NULL;
+    push_schedule (attempt);
 }
 
 static void progress_send (core_attempt_t *attempt)
 {
-    core_t *core = attempt->worker->core;
+    core_requests_t *requests = attempt->worker->all->requests;
     bytes_mark_t mark = 0;
     core_request_t *request =
-        about (core_internal_new (core, CORE_OP_PROGRESS, true), attempt, FIELD_PUSH, &mark);
+        about (core_internal_new (requests, CORE_OP_PROGRESS), attempt, &mark);
     if (request != NULL) {
         bytes_mark_t progress = bytes_open (&request->fields, 3);
         bytes_append_uint (&request->fields, 1, attempt->progress_done);
@@ -156,41 +310,22 @@ static void progress_send (core_attempt_t *attempt)
         bytes_close (&request->fields, mark);
     }
     progress_clear (attempt);
-    core_internal_send (core, request);
+    core_internal_send (requests, request);
 }
 
-void core_attempts_output (core_t *core)
+void core_attempts_output (core_workers_t *all)
 {
-    while (core->pushes_first != NULL) {
-        core_attempt_t *attempt = core->pushes_first;
-        core->pushes_first = attempt->next_push;
+    while (all->pushes != NULL) {
+        core_attempt_t *attempt = all->pushes;
+        all->pushes = attempt->next_push;
         attempt->push_due = false;
-        attempt->push_after_ms = core->now_ms + CORE_PUSH_MS;
+        attempt->push_after_ms = all->link->now_ms + PUSH_MS;
         if (attempt->message != NULL)
-            core_request_queue (core, attempt->message);
+            core_request_queue (all->requests, attempt->message);
         attempt->message = NULL;
         if (attempt->has_progress)
             progress_send (attempt);
     }
-}
-
-static void push_unlist (core_attempt_t *attempt)
-{
-    core_attempt_t **at = &attempt->worker->core->pushes_first;
-    while (attempt->push_due && *at != attempt)
-        at = &(*at)->next_push;
-    if (attempt->push_due)
-        *at = attempt->next_push;
-    attempt->push_due = false;
-}
-
-void core_attempt_silence (core_attempt_t *attempt, int code)
-{
-    push_unlist (attempt);
-    progress_clear (attempt);
-    if (attempt->message != NULL)
-        core_request_end (attempt->worker->core, attempt->message, code, NULL, 0);
-    attempt->message = NULL;
 }
 
 static bool copy_text (char **out, const char *text)
@@ -202,7 +337,7 @@ static bool copy_text (char **out, const char *text)
 int core_worker_progress (core_worker_t *self, const tmq_assignment_t *of,
                           const tmq_progress_t *progress, int64_t now_ms, tmq_error_t *error)
 {
-    self->core->now_ms = now_ms > self->core->now_ms ? now_ms : self->core->now_ms;
+    core_link_hear_time (self->all->link, now_ms);
     core_attempt_t *attempt = find (self, of);
     int code = core_check_text (progress->unit, "unit", TMQ_UNIT_BYTES_MAX, error);
     if (code == TMQ_OK)
@@ -224,67 +359,12 @@ int core_worker_progress (core_worker_t *self, const tmq_assignment_t *of,
     return core_error (error, TMQ_OK, NULL);
 }
 
-/* The newer message takes the place of one that was not sent, and of those that it replaced. */
-static void message_replace (core_attempt_t *attempt, core_request_t *newer)
-{
-    core_request_t *older = attempt->message;
-    attempt->message = newer;
-    if (older == NULL)
-        return;
-    newer->followers = older;
-    older->leader = newer;
-    older->next = older->followers;
-    older->followers = NULL;
-    for (core_request_t *at = older->next; at != NULL; at = at->next)
-        at->leader = newer;
-}
-
-void core_followers_leave (core_request_t *follower)
-{
-    core_request_t **at = &follower->leader->followers;
-    while (*at != follower)
-        at = &(*at)->next;
-    *at = follower->next;
-    follower->next = NULL;
-    follower->leader = NULL;
-}
-
-/* The leader's deadline has come, those of others have not: the first of them goes on with what was
- * to be said, under the same request id, so that saying it twice is saying it once. */
-void core_followers_inherit (core_t *core, core_request_t *leader)
-{
-    core_request_t *heir = leader->followers;
-    core_attempt_t *attempt = core_attempt_find (core, &leader->task_id, leader->attempt);
-    bool unsent = attempt != NULL && attempt->message == leader;
-    leader->followers = NULL;
-    heir->leader = NULL;
-    heir->followers = heir->next;
-    heir->next = NULL;
-    for (core_request_t *at = heir->followers; at != NULL; at = at->next)
-        at->leader = heir;
-    bytes_t fields = heir->fields;
-    core->open_bytes += leader->fields.length;
-    core->open_bytes -= fields.length;
-    heir->fields = leader->fields;
-    leader->fields = fields;
-    core->open_bytes += fields.length;
-    core->open_bytes -= heir->fields.length;
-    memcpy (heir->request_id, leader->request_id, sizeof heir->request_id);
-    heir->maybe_done = leader->maybe_done;
-    heir->maybe_before = leader->maybe_before;
-    if (unsent)
-        attempt->message = heir;
-    else
-        core_request_queue (core, heir);
-}
-
 static int message_request (core_request_t **out, const core_attempt_t *attempt,
                             const char *message, core_target_t target, int64_t deadline_ms,
                             tmq_error_t *error)
 {
     bytes_mark_t mark = 0;
-    core_request_t *request =
-        about (core_request_new (TMQ_OP_PUSH, false, true), attempt, FIELD_PUSH, &mark);
+    core_request_t *request = about (core_request_new (TMQ_OP_PUSH), attempt, &mark);
     if (request == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
     bytes_append_string (&request->fields, 2, message);
@@ -304,8 +384,8 @@ int core_worker_message (core_worker_t *self, const tmq_assignment_t *of, const 
                          core_target_t target, int64_t deadline_ms, int64_t now_ms,
                          tmq_error_t *error)
 {
-    core_t *core = self->core;
-    core->now_ms = now_ms > core->now_ms ? now_ms : core->now_ms;
+    core_link_hear_time (self->all->link, now_ms);
+    core_requests_t *requests = self->all->requests;
     core_attempt_t *attempt = find (self, of);
     core_request_t *request = NULL;
     int code = core_check_text (message, "message", TMQ_MESSAGE_BYTES_MAX, error);
@@ -318,19 +398,20 @@ int core_worker_message (core_worker_t *self, const tmq_assignment_t *of, const 
     code = message_request (&request, attempt, message, target, deadline_ms, error);
     if (request == NULL)
         return code;
-    code = core_admit (core, 1, request->fields.length, target, error);
+    code = core_admit (requests, 1, request->fields.length, target, error);
     if (code != TMQ_OK) {
         core_request_free (request);
         return code;
     }
-    core_request_id_make (core, request->request_id);
-    if (core_request_open (core, request) != TMQ_OK) {
-        core_request_end (core, request, TMQ_NO_MEMORY, NULL, 0);
+    core_request_id_make (requests, request->request_id);
+    if (core_request_open (requests, request) != TMQ_OK) {
+        core_request_end (requests, request, TMQ_NO_MEMORY, NULL, 0);
         return TMQ_OK;
     }
-    core_queue_remove (request); /* sent when its time has come */
-    request->state = CORE_REQUEST_NEW;
-    message_replace (attempt, request);
+    core_request_hold (request); /* sent when its time has come */
+    if (attempt->message != NULL)
+        core_request_replace (attempt->message, request);
+    attempt->message = request;
     push_schedule (attempt);
     return TMQ_OK;
 }
@@ -377,14 +458,6 @@ static void encode_end (core_request_t *request, tmq_op_t op, const tmq_outcome_
     }
 }
 
-static uint32_t end_field (tmq_op_t op)
-{
-    return op == TMQ_OP_COMPLETE  ? FIELD_COMPLETE
-           : op == TMQ_OP_FAIL    ? FIELD_FAIL
-           : op == TMQ_OP_RELEASE ? FIELD_RELEASE
-                                  : FIELD_CANCEL_ACK;
-}
-
 int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *of,
                      const tmq_outcome_t *outcome, uint32_t delay_ms, core_target_t target,
                      int64_t deadline_ms, int64_t now_ms, tmq_error_t *error)
@@ -392,6 +465,7 @@ int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *o
     static const tmq_outcome_t nothing = {0};
     core_attempt_t *attempt = find (self, of);
     bytes_mark_t mark = 0;
+    core_link_hear_time (self->all->link, now_ms);
     if (outcome == NULL)
         outcome = &nothing;
     int code = check_outcome (outcome, op, error);
@@ -401,8 +475,7 @@ int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *o
         return core_error (error, TMQ_INVALID, "delay_ms: at most %d", TMQ_RELEASE_DELAY_MS_MAX);
     if (attempt == NULL)
         return stale (error);
-    core_request_t *request =
-        about (core_request_new (op, false, true), attempt, end_field (op), &mark);
+    core_request_t *request = about (core_request_new (op), attempt, &mark);
     if (request != NULL) {
         encode_end (request, op, outcome, delay_ms);
         bytes_close (&request->fields, mark);
@@ -412,11 +485,11 @@ int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *o
         return core_error (error, TMQ_NO_MEMORY, NULL);
     }
     if (attempt->message != NULL) { /* what was said before the end is sent before the end */
-        core_request_queue (self->core, attempt->message);
+        core_request_queue (self->all->requests, attempt->message);
         attempt->message = NULL;
     }
-    attempt->ends++; /* core_start may already answer it */
-    code = core_start (self->core, request, target, deadline_ms, now_ms, error);
+    attempt->ends++; /* it may be answered already */
+    code = core_request_start (self->all->requests, request, target, deadline_ms, error);
     if (code != TMQ_OK)
         attempt->ends--;
     return code;
@@ -429,16 +502,14 @@ static bool is_over (int code)
            code == TMQ_NOT_FOUND || code == TMQ_EXPIRED || code == TMQ_PURGED;
 }
 
-void core_attempt_answered (core_t *core, core_request_t *request, int code)
+void core_attempt_answered (core_workers_t *all, core_request_t *request, int code)
 {
-    if (request->op != TMQ_OP_PUSH && !is_end (request->op))
-        return;
-    core_attempt_t *attempt = core_attempt_find (core, &request->task_id, request->attempt);
+    core_attempt_t *attempt = core_attempt_find (all, &request->task_id, request->attempt);
     if (attempt == NULL)
         return;
     if (request->op == TMQ_OP_PUSH) {
         if (attempt->message == request)
-            attempt->message = NULL;
+            attempt->message = request->heir;
         if (code == TMQ_STALE_LEASE)
             core_attempt_lost (attempt);
         else if (code == TMQ_WRONG_STATUS)

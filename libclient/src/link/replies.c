@@ -6,35 +6,19 @@
  *
  * A reply to nobody is ignored: its request was answered or given up before. A reply that cannot
  * be what it should be ends the link; whatever was open is asked for again on the next one. */
+#include "link/replies.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core_internal.h"
+#include "codec/records.h"
 #include "ids.h"
 #include "types.h"
 
-const uint8_t *core_bodies_take (core_bodies_t *self, size_t bytes, bool *good)
-{
-    if (bytes > self->bytes - self->used) {
-        *good = false;
-        return NULL;
-    }
-    const uint8_t *at = bytes > 0 ? self->data + self->used : NULL;
-    self->used += bytes;
-    return at;
-}
-
-/* "Not now": the library tries again until the deadline. */
-static bool is_for_now (uint32_t code)
+bool core_reply_is_for_now (uint32_t code)
 {
     return code == TMQ_OVERLOADED || code == TMQ_STOPPING;
 }
-
-/* Each handler gets a reply with code 0. False: the reply is not what it should be. body: the bytes
- * that belong to the reply's task. */
-typedef bool handler_t (core_t *self, core_request_t *request, const Taskmq__Reply *reply,
-                        const uint8_t *body);
 
 /* Submit. */
 
@@ -51,14 +35,14 @@ static bool receipt_fill (tmq_receipt_t *receipt, const Taskmq__SubmittedItem *i
     return true;
 }
 
-static bool on_submit (core_t *self, core_request_t *request, const Taskmq__Reply *reply,
-                       const uint8_t *body)
+bool core_reply_submit (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                        const uint8_t *body)
 {
     (void) body;
     if (reply->body_case != TASKMQ__REPLY__BODY_SUBMITTED || reply->submitted->n_items != 1)
         return false;
     const Taskmq__SubmittedItem *item = reply->submitted->items[0];
-    if (is_for_now (item->code)) {
+    if (core_reply_is_for_now (item->code)) {
         core_request_delay (self, request, (int) item->code, item->text, item->retry_after_ms);
         return true;
     }
@@ -93,8 +77,8 @@ static void items_keep (core_request_t *request, const bool *kept)
     request->items_count = count;
 }
 
-static bool on_submit_batch (core_t *self, core_request_t *request, const Taskmq__Reply *reply,
-                             const uint8_t *body)
+bool core_reply_submit_batch (core_requests_t *self, core_request_t *request,
+                              const Taskmq__Reply *reply, const uint8_t *body)
 {
     (void) body;
     if (reply->body_case != TASKMQ__REPLY__BODY_SUBMITTED ||
@@ -105,7 +89,7 @@ static bool on_submit_batch (core_t *self, core_request_t *request, const Taskmq
     tmq_receipt_t *receipts = request->group->answer.completion.receipts;
     for (size_t i = 0; i < request->items_count; i++) {
         const Taskmq__SubmittedItem *item = reply->submitted->items[i];
-        kept[i] = is_for_now (item->code);
+        kept[i] = core_reply_is_for_now (item->code);
         if (kept[i])
             later = item;
         else if (!receipt_fill (&receipts[request->items[i].receipt], item))
@@ -128,14 +112,14 @@ static bool on_submit_batch (core_t *self, core_request_t *request, const Taskmq
 /* Tasks. */
 
 /* Ends the request with what was made for it, or with the lack of memory for it. */
-static bool end_made (core_t *self, core_request_t *request, const void *made)
+static bool end_made (core_requests_t *self, core_request_t *request, const void *made)
 {
     core_request_end (self, request, made != NULL ? TMQ_OK : TMQ_NO_MEMORY, NULL, 0);
     return true;
 }
 
-static bool on_task (core_t *self, core_request_t *request, const Taskmq__Reply *reply,
-                     const uint8_t *body)
+bool core_reply_task (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                      const uint8_t *body)
 {
     tmq_completion_t *completion = &request->answer.completion;
     if (reply->body_case != TASKMQ__REPLY__BODY_TASK || reply->task->task_id.len != ID_BYTES)
@@ -144,17 +128,17 @@ static bool on_task (core_t *self, core_request_t *request, const Taskmq__Reply 
     return end_made (self, request, completion->task);
 }
 
-static bool on_cancel (core_t *self, core_request_t *request, const Taskmq__Reply *reply,
-                       const uint8_t *body)
+bool core_reply_cancel (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                        const uint8_t *body)
 {
     if (reply->body_case == TASKMQ__REPLY__BODY_TASK)
-        return on_task (self, request, reply, body);
+        return core_reply_task (self, request, reply, body);
     core_request_end (self, request, TMQ_OK, NULL, 0);
     return true;
 }
 
-static bool on_list (core_t *self, core_request_t *request, const Taskmq__Reply *reply,
-                     const uint8_t *body)
+bool core_reply_list (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                      const uint8_t *body)
 {
     (void) body;
     tmq_completion_t *completion = &request->answer.completion;
@@ -164,8 +148,8 @@ static bool on_list (core_t *self, core_request_t *request, const Taskmq__Reply 
     return end_made (self, request, completion->list);
 }
 
-static bool on_count (core_t *self, core_request_t *request, const Taskmq__Reply *reply,
-                      const uint8_t *body)
+bool core_reply_count (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                       const uint8_t *body)
 {
     (void) body;
     if (reply->body_case != TASKMQ__REPLY__BODY_COUNTED)
@@ -175,8 +159,8 @@ static bool on_count (core_t *self, core_request_t *request, const Taskmq__Reply
     return true;
 }
 
-static bool on_resolve (core_t *self, core_request_t *request, const Taskmq__Reply *reply,
-                        const uint8_t *body)
+bool core_reply_resolve (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                         const uint8_t *body)
 {
     (void) body;
     if (reply->body_case != TASKMQ__REPLY__BODY_RESOLVED ||
@@ -187,20 +171,20 @@ static bool on_resolve (core_t *self, core_request_t *request, const Taskmq__Rep
     return true;
 }
 
-static bool on_events (core_t *self, core_request_t *request, const Taskmq__Reply *reply,
-                       const uint8_t *body)
+bool core_reply_events (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                        const uint8_t *body)
 {
     (void) body;
     tmq_completion_t *completion = &request->answer.completion;
     if (reply->body_case != TASKMQ__REPLY__BODY_EVENT_PAGE)
         return false;
     completion->events =
-        core_event_list_record (reply->event_page, self->ns, self->info.generation);
+        core_event_list_record (reply->event_page, self->link->ns, self->link->info.generation);
     return end_made (self, request, completion->events);
 }
 
-static bool on_stats (core_t *self, core_request_t *request, const Taskmq__Reply *reply,
-                      const uint8_t *body)
+bool core_reply_stats (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                       const uint8_t *body)
 {
     (void) body;
     tmq_completion_t *completion = &request->answer.completion;
@@ -210,88 +194,11 @@ static bool on_stats (core_t *self, core_request_t *request, const Taskmq__Reply
     return end_made (self, request, completion->stats);
 }
 
-static bool on_done (core_t *self, core_request_t *request, const Taskmq__Reply *reply,
-                     const uint8_t *body)
+bool core_reply_done (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                      const uint8_t *body)
 {
     (void) reply;
     (void) body;
     core_request_end (self, request, TMQ_OK, NULL, 0);
-    return true;
-}
-
-static handler_t *const handlers[] = {
-    [TMQ_OP_SUBMIT] = on_submit,  [TMQ_OP_SUBMIT_BATCH] = on_submit_batch,
-    [TMQ_OP_GET] = on_task,       [TMQ_OP_RESULT] = on_task,
-    [TMQ_OP_PAYLOAD] = on_task,   [TMQ_OP_LIST] = on_list,
-    [TMQ_OP_COUNT] = on_count,    [TMQ_OP_RESOLVE] = on_resolve,
-    [TMQ_OP_EVENTS] = on_events,  [TMQ_OP_CANCEL] = on_cancel,
-    [TMQ_OP_STATS] = on_stats,    [TMQ_OP_PING] = on_done,
-    [TMQ_OP_PUSH] = on_done,      [TMQ_OP_COMPLETE] = on_done,
-    [TMQ_OP_FAIL] = on_done,      [TMQ_OP_RELEASE] = on_done,
-    [TMQ_OP_CANCELLED] = on_done,
-};
-
-/* Dispatch. */
-
-static bool internal_reply (core_t *self, core_request_t *request, const Taskmq__Reply *reply)
-{
-    if (is_for_now (reply->code)) {
-        core_request_delay (self, request, (int) reply->code, reply->text, reply->retry_after_ms);
-        return true;
-    }
-    switch (request->op) {
-    case CORE_OP_WAIT: core_waits_reply (self, request, reply); break;
-    case CORE_OP_SUBSCRIBE: core_subscriptions_reply (self, request, reply); break;
-    case CORE_OP_REGISTER:
-    case CORE_OP_RENEW:
-    case CORE_OP_STARTED:
-    case CORE_OP_PROGRESS: core_workers_reply (self, request, reply); break;
-    default: break; /* nobody depends on the answer */
-    }
-    if (!reply->more && self->stage == CORE_LINK_UP)
-        core_request_end (self, request, TMQ_OK, NULL, 0);
-    return true;
-}
-
-/* The bodies of a reply are passed over even if nobody waits for it. */
-static bool reply_body (const Taskmq__Reply *reply, core_bodies_t *bodies, const uint8_t **body)
-{
-    bool good = true;
-    *body = NULL;
-    if (reply->body_case == TASKMQ__REPLY__BODY_TASK)
-        *body = core_bodies_take (bodies, reply->task->body, &good);
-    return good;
-}
-
-/* An outcome is not lost to a full disk: the lease goes on, and so does the attempt to say it. */
-static bool ends_attempt (const core_request_t *request)
-{
-    return request->op == TMQ_OP_COMPLETE || request->op == TMQ_OP_FAIL ||
-           request->op == TMQ_OP_RELEASE || request->op == TMQ_OP_CANCELLED;
-}
-
-bool core_reply (core_t *self, const Taskmq__Reply *reply, core_bodies_t *bodies)
-{
-    const uint8_t *body;
-    if (!reply_body (reply, bodies, &body))
-        return false;
-    core_request_t *request = core_slots_get (&self->requests, reply->id);
-    if (request == NULL) {
-        if (reply->code == TMQ_NOT_FOUND) { /* credit is answered only when it is refused */
-            core_subscriptions_refused (self, reply->id);
-            core_workers_refused (self, reply->id);
-        }
-        return true;
-    }
-    if (request->internal)
-        return internal_reply (self, request, reply);
-    if (reply->code == TMQ_OK)
-        return handlers[request->op](self, request, reply, body);
-    if (is_for_now (reply->code) || (reply->code == TMQ_STORE_FULL && ends_attempt (request))) {
-        core_request_delay (self, request, (int) reply->code, reply->text, reply->retry_after_ms);
-        return true;
-    }
-    const char *text = reply->text[0] != '\0' ? reply->text : NULL;
-    core_request_end (self, request, (int) reply->code, text, reply->retry_after_ms);
     return true;
 }

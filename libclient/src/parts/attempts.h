@@ -2,12 +2,13 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Workers and the attempts they hold: shared by workers.c (registration, assignments, leases) and
- * attempts.c (what is said about one attempt). */
-#ifndef TASKMQ_CLIENT_WORKERS_H
-#define TASKMQ_CLIENT_WORKERS_H
+/* What workers hold, and what is said about one attempt. workers.h is on top of it. */
+#ifndef TASKMQ_CLIENT_ATTEMPTS_H
+#define TASKMQ_CLIENT_ATTEMPTS_H
 
-#include "core_internal.h"
+#include "link/requests.h"
+
+typedef struct core_worker core_worker_t;
 
 /* A change of state that the application has not heard of. */
 typedef struct core_change {
@@ -50,7 +51,7 @@ typedef struct core_attempt {
 } core_attempt_t;
 
 struct core_worker {
-    core_t *core;
+    struct core_workers *all;
     void *owner;
     core_worker_t *next;
     core_worker_t *previous;
@@ -84,18 +85,50 @@ struct core_worker {
     core_answer_t ready;
 };
 
+typedef struct core_workers {
+    core_requests_t *requests;
+    core_link_t *link;
+    core_worker_t *first;
+    core_idmap_t attempts;
+    core_worker_t *due;     /* those with leases to renew */
+    core_attempt_t *pushes; /* attempts with something to say now */
+    core_worker_t *woken;
+} core_workers_t;
+
 void core_worker_wake (core_worker_t *self);
-core_attempt_t *core_attempt_find (const core_t *core, const tmq_id_t *id, uint32_t attempt);
+core_attempt_t *core_attempt_find (const core_workers_t *all, const tmq_id_t *id, uint32_t attempt);
 /* Tells the application about a new state of an attempt it has taken. message may be NULL. */
 void core_attempt_change (core_attempt_t *attempt, tmq_attempt_state_t state, const char *message);
+/* The next change that the application has not heard of; to be freed. There is one. */
+core_change_t *core_change_pop (core_worker_t *self);
 void core_attempt_free (core_attempt_t *attempt);
 void core_attempt_encode (bytes_t *out, const core_attempt_t *attempt);
 /* Another attempt took over, or the lease is over. */
 void core_attempt_lost (core_attempt_t *attempt);
 void core_attempt_cancelled (core_attempt_t *attempt, const char *message);
-/* What cannot be said any more: messages that were not sent are answered. */
-void core_attempt_silence (core_attempt_t *attempt, int code);
 /* Gives back an attempt that was not taken. */
 void core_attempt_give_back (core_attempt_t *attempt);
+/* Prefetched attempts, oldest first. */
+bool core_fresh_push (core_worker_t *self, core_attempt_t *attempt);
+core_attempt_t *core_fresh_pop (core_worker_t *self);
+
+void core_push_due (core_attempt_t *attempt);
+void core_attempts_output (core_workers_t *all); /* progress and status messages that are due */
+/* A message about an attempt, or its last word, was answered or will not be. */
+void core_attempt_answered (core_workers_t *all, core_request_t *request, int code);
+
+/* The application's side. */
+
+tmq_attempt_state_t core_worker_state (const core_worker_t *self, const tmq_assignment_t *of);
+int core_worker_started (core_worker_t *self, const tmq_assignment_t *of, tmq_error_t *error);
+int core_worker_progress (core_worker_t *self, const tmq_assignment_t *of,
+                          const tmq_progress_t *progress, int64_t now_ms, tmq_error_t *error);
+int core_worker_message (core_worker_t *self, const tmq_assignment_t *of, const char *message,
+                         core_target_t target, int64_t deadline_ms, int64_t now_ms,
+                         tmq_error_t *error);
+/* op: TMQ_OP_COMPLETE, TMQ_OP_FAIL, TMQ_OP_RELEASE (outcome unused) or TMQ_OP_CANCELLED. */
+int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *of,
+                     const tmq_outcome_t *outcome, uint32_t delay_ms, core_target_t target,
+                     int64_t deadline_ms, int64_t now_ms, tmq_error_t *error);
 
 #endif

@@ -5,9 +5,9 @@
 /* Subscriptions as the application sees them: the core's, and a way to wait for it. */
 #include <stdlib.h>
 
-#include "client.h"
-#include "core_internal.h"
-#include "options.h"
+#include "base/errors.h"
+#include "client/client.h"
+#include "client/options.h"
 
 struct tmq_subscription {
     client_object_t object; /* first */

@@ -3,9 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* The client object: its life, its lock, and how answers come to those who wait for them. */
-#include "client.h"
+#include "client/client.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,44 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core_internal.h"
-#include "options.h"
+#include "base/errors.h"
+#include "client/options.h"
 
 enum { LEAVE_MS = 500 };
-
-/* Time and waiting. */
-
-int64_t client_now_ms (void)
-{
-    struct timespec now;
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-int64_t client_deadline (uint32_t timeout_ms)
-{
-    return timeout_ms == TMQ_FOREVER ? CORE_NEVER : client_now_ms () + timeout_ms;
-}
-
-int client_cond_init (pthread_cond_t *cond)
-{
-    pthread_condattr_t attributes;
-    if (pthread_condattr_init (&attributes) != 0)
-        return TMQ_NO_MEMORY;
-    pthread_condattr_setclock (&attributes, CLOCK_MONOTONIC);
-    int failed = pthread_cond_init (cond, &attributes);
-    pthread_condattr_destroy (&attributes);
-    return failed ? TMQ_NO_MEMORY : TMQ_OK;
-}
-
-bool client_cond_wait (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_ms)
-{
-    if (deadline_ms == CORE_NEVER)
-        return pthread_cond_wait (cond, &client->lock) == 0;
-    struct timespec until = {.tv_sec = (time_t) (deadline_ms / 1000),
-                             .tv_nsec = (long) (deadline_ms % 1000) * 1000000};
-    return pthread_cond_timedwait (cond, &client->lock, &until) == 0;
-}
 
 static bool wait_or_drive (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_ms)
 {
@@ -76,60 +41,7 @@ bool client_wait (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_m
     return in_time;
 }
 
-/* Completions. */
-
-static void signal_fd (int fd)
-{
-    uint64_t one = 1;
-    ssize_t written = write (fd, &one, sizeof one);
-    (void) written; /* it can only fail because it is readable already */
-}
-
-static void clear_fd (int fd)
-{
-    uint64_t value;
-    ssize_t got = read (fd, &value, sizeof value);
-    (void) got;
-}
-
-static void ready_push (tmq_client_t *client, core_answer_t *answer)
-{
-    answer->queued = true;
-    answer->next = NULL;
-    answer->previous = client->ready_last;
-    if (client->ready_last != NULL) {
-        client->ready_last->next = answer;
-    } else {
-        client->ready_first = answer;
-        signal_fd (client->ready_fd);
-    }
-    client->ready_last = answer;
-    pthread_cond_signal (&client->answered);
-}
-
-static void ready_remove (tmq_client_t *client, core_answer_t *answer)
-{
-    if (answer->previous != NULL)
-        answer->previous->next = answer->next;
-    else
-        client->ready_first = answer->next;
-    if (answer->next != NULL)
-        answer->next->previous = answer->previous;
-    else
-        client->ready_last = answer->previous;
-    answer->queued = false;
-    if (client->ready_first == NULL)
-        clear_fd (client->ready_fd);
-}
-
-void client_unready (tmq_client_t *client, const core_answer_t *answer)
-{
-    core_answer_t *at = client->ready_first;
-    while (at != NULL && at != answer)
-        at = at->next;
-    if (at != NULL)
-        ready_remove (client, at);
-}
+/* Waiting and completions. */
 
 int tmq_client_fd (tmq_client_t *client)
 {
@@ -176,7 +88,7 @@ int tmq_client_poll (tmq_completion_t **out, size_t max, size_t *count, tmq_clie
             code = *count == 0 ? TMQ_NO_MEMORY : TMQ_OK;
             break;
         }
-        ready_remove (client, answer);
+        client_ready_remove (client, answer);
         core_answer_taken (client->core, answer);
         out[(*count)++] = completion;
     }
@@ -194,45 +106,6 @@ int client_enter (tmq_client_t *client, tmq_error_t *error)
         return core_error (error, TMQ_FORKED, NULL);
     pthread_mutex_lock (&client->lock);
     return TMQ_OK;
-}
-
-static void deliver (tmq_client_t *client)
-{
-    core_answer_t *answer;
-    while ((answer = core_answer_next (client->core)) != NULL) {
-        client_waiter_t *waiter = answer->waiter;
-        if (waiter == NULL) {
-            ready_push (client, answer);
-            continue;
-        }
-        waiter->answer = answer;
-        client->answered_calls++;
-        pthread_cond_signal (&waiter->cond);
-    }
-    core_woken_kind_t kind;
-    void *owner;
-    while (core_woken_next (client->core, &kind, &owner))
-        pthread_cond_broadcast (&((client_object_t *) owner)->changed);
-    uint64_t changes = core_link_changes (client->core);
-    if (changes != client->link_changes) {
-        client->link_changes = changes;
-        pthread_cond_broadcast (&client->link_changed);
-    }
-}
-
-void client_flush (tmq_client_t *client)
-{
-    deliver (client);
-    if (client->gathering && client->started_calls >= client->gather_goal) {
-        client->gathering = false;
-        signal_fd (client->transport.wake_fd);
-    }
-    if (!client->sleeping)
-        return;
-    if (!core_has_output (client->core) && core_next_due (client->core) >= client->wake_at_ms)
-        return;
-    client->sleeping = false;
-    signal_fd (client->transport.wake_fd);
 }
 
 void client_leave (tmq_client_t *client)
@@ -363,7 +236,7 @@ static void client_destroy (tmq_client_t *client)
     }
     while (client->ready_first != NULL) {
         core_answer_t *answer = client->ready_first;
-        ready_remove (client, answer);
+        client_ready_remove (client, answer);
         core_answer_free (answer);
     }
     core_free (client->core);
@@ -439,7 +312,7 @@ void tmq_client_free (tmq_client_t **pointer)
     core_goodbye (client->core);
     pthread_cond_broadcast (&client->answered);
     client->sleeping = false;
-    signal_fd (client->transport.wake_fd);
+    client_signal (client->transport.wake_fd);
     pthread_cond_signal (&client->undriven);
     client_leave (client);
     pthread_join (client->thread, NULL);

@@ -11,10 +11,24 @@
  * blocking call has ended and nothing else is open, the I/O thread stays aside for PAUSE_MS, so
  * that the next blocking call drives at once. What arrives without being asked for in that time
  * waits so long; an application that looks without blocking, or subscribes, has the I/O thread at
- * work always. */
+ * work always.
+ *
+ * Who drives, and how that changes (`driven`, `aside`, `relieve`):
+ *
+ *     I/O thread drives      driven, not aside. It rests in poll (`sleeping`) or works.
+ *       -> a turn ends       it looks whether it may stay aside (take_over)
+ *     nobody drives          aside, not driven. The I/O thread sleeps on `undriven` for PAUSE_MS.
+ *       -> a caller blocks   it drives (client_io_drive)
+ *       -> the pause ends, or something needs the connection: the I/O thread drives
+ *     a caller drives        driven and aside. The I/O thread sleeps on `undriven`.
+ *       -> it has its answer it leaves; nobody drives
+ *       -> PAUSE_MS without a change of drivers: `relieve`, and the caller's leaving wakes the I/O
+ *          thread at once instead of the pause
+ *
+ * Only who has set `driven` touches the transport, so it needs no lock. */
 #include <string.h>
 
-#include "client.h"
+#include "client/client.h"
 
 enum {
     RECEIVE_MAX = 64,      /* messages of one round, so that deadlines are judged under any flood */
@@ -62,7 +76,7 @@ static void follow (tmq_client_t *client)
 {
     char text[256] = "";
     pthread_mutex_lock (&client->lock);
-    core_link_t wanted = core_link_wanted (client->core);
+    core_wanted_t wanted = core_link_wanted (client->core);
     pthread_mutex_unlock (&client->lock);
     if (wanted.connection == client->transport.connection)
         return;
@@ -152,7 +166,7 @@ static void rest (tmq_client_t *client, int64_t deadline_ms)
     if (deadline_ms < due_ms)
         due_ms = deadline_ms;
     bool for_output = core_has_output (client->core);
-    core_link_t wanted = core_link_wanted (client->core);
+    core_wanted_t wanted = core_link_wanted (client->core);
     bool now = due_ms <= now_ms || wanted.connection != client->transport.connection ||
                (client->leaving && core_goodbye_done (client->core));
     client->sleeping = !now;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client.h"
-#include "core_internal.h"
+#include "base/errors.h"
+#include "client/client.h"
 #include "ids.h"
 
 /* Submit. */

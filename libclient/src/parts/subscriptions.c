@@ -12,22 +12,22 @@
  *
  * Failure: an item that cannot be kept for lack of memory ends the link; the next link asks for it
  * again, because the cursor has not moved. */
+#include "parts/subscriptions.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/errors.h"
 #include "codec.h"
-#include "core_internal.h"
+#include "codec/encode.h"
+#include "codec/records.h"
 #include "ids.h"
 
 enum {
-    FIELD_SUBSCRIBE = 40,
-    FIELD_CREDIT = 41,
-    FIELD_UNSUBSCRIBE = 42,
-    MESSAGE_REQUESTS = 2,
-    REQUEST_ID = 1,
     BUFFER_BYTES_MIN = 16 * 1024,
-    NOTICES_MAX = 64 /* buffered notices; older ones give way */
+    CREDIT_BYTES = 8 * 1024, /* received before credit is given: a quarter of the window */
+    NOTICES_MAX = 64         /* buffered notices; older ones give way */
 };
 
 typedef enum subscription_stage {
@@ -55,7 +55,7 @@ typedef struct cursor {
 } cursor_t;
 
 struct core_subscription {
-    core_t *core;
+    core_subscriptions_t *all;
     void *owner;
     core_subscription_t *next;
     core_subscription_t *previous;
@@ -97,12 +97,12 @@ static void wake (core_subscription_t *self)
 {
     if (!self->woken) {
         self->woken = true;
-        self->next_woken = self->core->woken_subscriptions;
-        self->core->woken_subscriptions = self;
+        self->next_woken = self->all->woken;
+        self->all->woken = self;
     }
     if (self->notify && !self->ready.queued) {
         self->ready.queued = true;
-        core_answer_push (self->core, &self->ready);
+        core_answers_push (&self->all->requests->answers, &self->ready);
     }
 }
 
@@ -164,18 +164,18 @@ static void seen_clear (core_subscription_t *self)
 
 static void subscribe (core_subscription_t *self)
 {
-    core_t *core = self->core;
-    core_request_t *request = core_internal_new (core, CORE_OP_SUBSCRIBE, false);
-    self->number = core_slots_add (&core->subscription_numbers, self);
+    core_subscriptions_t *all = self->all;
+    core_request_t *request = core_internal_new (all->requests, CORE_OP_SUBSCRIBE);
+    self->number = core_slots_add (&all->numbers, self);
     if (request == NULL || self->number == 0) {
         core_request_free (request);
-        core_link_drop (core, TMQ_NO_MEMORY, NULL);
+        core_link_drop (all->requests->link, TMQ_NO_MEMORY, NULL);
         return;
     }
     bool anew = self->snapshot && self->asked_once; /* the rest of a snapshot cannot be asked for */
     cursor_t from = anew ? self->start : self->received;
     bytes_t *out = &request->fields;
-    bytes_mark_t mark = bytes_open (out, FIELD_SUBSCRIBE);
+    bytes_mark_t mark = core_request_begin (request);
     bytes_append_uint (out, 1, self->number);
     bytes_append (out, self->filter.data, self->filter.length);
     if (self->asked_once || (!self->from_now && self->since_time == 0)) {
@@ -192,27 +192,27 @@ static void subscribe (core_subscription_t *self)
     self->uncredited_bytes = 0;
     self->snapshot_messages = 0;
     self->withheld = false;
-    core_internal_send (core, request);
+    core_internal_send (all->requests, request);
 }
 
 static void unnumber (core_subscription_t *self)
 {
-    core_slots_remove (&self->core->subscription_numbers, self->number);
+    core_slots_remove (&self->all->numbers, self->number);
     self->number = 0;
     if (self->stage != SUBSCRIPTION_ENDED)
         self->stage = SUBSCRIPTION_IDLE;
 }
 
-void core_subscriptions_link (core_t *core)
+void core_subscriptions_link (core_subscriptions_t *all)
 {
-    for (core_subscription_t *self = core->subscriptions; self != NULL; self = self->next)
-        if (self->stage == SUBSCRIPTION_IDLE && core->stage == CORE_LINK_UP)
+    for (core_subscription_t *self = all->first; self != NULL; self = self->next)
+        if (self->stage == SUBSCRIPTION_IDLE && core_link_is_up (all->link))
             subscribe (self);
 }
 
-void core_subscriptions_unlink (core_t *core)
+void core_subscriptions_unlink (core_subscriptions_t *all)
 {
-    for (core_subscription_t *self = core->subscriptions; self != NULL; self = self->next)
+    for (core_subscription_t *self = all->first; self != NULL; self = self->next)
         unnumber (self);
 }
 
@@ -227,15 +227,16 @@ static void end (core_subscription_t *self, int code, const char *text)
     wake (self);
 }
 
-void core_subscriptions_end (core_t *core, int code, const char *text)
+void core_subscriptions_end (core_subscriptions_t *all, int code, const char *text)
 {
-    for (core_subscription_t *self = core->subscriptions; self != NULL; self = self->next)
+    for (core_subscription_t *self = all->first; self != NULL; self = self->next)
         end (self, code, text);
 }
 
-void core_subscriptions_reply (core_t *core, core_request_t *request, const Taskmq__Reply *reply)
+void core_subscriptions_reply (core_subscriptions_t *all, const core_request_t *request,
+                               const Taskmq__Reply *reply)
 {
-    core_subscription_t *self = core_slots_get (&core->subscription_numbers, request->subscription);
+    core_subscription_t *self = core_slots_get (&all->numbers, request->subscription);
     if (self == NULL || self->stage != SUBSCRIPTION_ASKED)
         return;
     if (reply->code != TMQ_OK) {
@@ -243,7 +244,7 @@ void core_subscriptions_reply (core_t *core, core_request_t *request, const Task
         return;
     }
     if (reply->body_case != TASKMQ__REPLY__BODY_SUBSCRIBED) {
-        core_link_drop (core, TMQ_PROTOCOL, NULL);
+        core_link_drop (all->requests->link, TMQ_PROTOCOL, NULL);
         return;
     }
     const cursor_t start = {reply->subscribed->generation, reply->subscribed->seq};
@@ -266,9 +267,9 @@ void core_subscriptions_reply (core_t *core, core_request_t *request, const Task
 
 /* What comes. */
 
-static core_subscription_t *subscription_on (const core_t *core, uint64_t number)
+static core_subscription_t *subscription_on (const core_subscriptions_t *all, uint64_t number)
 {
-    core_subscription_t *self = core_slots_get (&core->subscription_numbers, number);
+    core_subscription_t *self = core_slots_get (&all->numbers, number);
     return self != NULL && self->stage == SUBSCRIPTION_ON ? self : NULL;
 }
 
@@ -277,8 +278,8 @@ static void credit (core_subscription_t *self)
     if (self->credit_due || self->stage != SUBSCRIPTION_ON)
         return;
     self->credit_due = true;
-    self->next_credit = self->core->credit_first;
-    self->core->credit_first = self;
+    self->next_credit = self->all->credit;
+    self->all->credit = self;
 }
 
 static void received (core_subscription_t *self, size_t bytes)
@@ -286,35 +287,35 @@ static void received (core_subscription_t *self, size_t bytes)
     self->uncredited_bytes += bytes;
     if (self->buffered_bytes >= self->buffer_bytes_max)
         self->withheld = true;
-    else if (self->uncredited_bytes >= CORE_CREDIT_BYTES)
+    else if (self->uncredited_bytes >= CREDIT_BYTES)
         credit (self);
 }
 
-void core_subscriptions_output (core_t *core)
+void core_subscriptions_output (core_subscriptions_t *all)
 {
-    while (core->credit_first != NULL && core->stage == CORE_LINK_UP) {
-        core_subscription_t *self = core->credit_first;
+    while (all->credit != NULL && core_link_is_up (all->link)) {
+        core_subscription_t *self = all->credit;
         core_request_t *request = NULL;
-        core->credit_first = self->next_credit;
+        all->credit = self->next_credit;
         self->credit_due = false;
         if (self->stage != SUBSCRIPTION_ON)
             continue;
-        request = core_internal_new (core, CORE_OP_CREDIT, false);
+        request = core_internal_new (all->requests, CORE_OP_CREDIT);
         if (request != NULL) {
-            bytes_mark_t mark = bytes_open (&request->fields, FIELD_CREDIT);
+            bytes_mark_t mark = core_request_begin (request);
             bytes_append_uint (&request->fields, 1, self->number);
             bytes_append_uint (&request->fields, 2, self->received.seq);
             bytes_append_uint (&request->fields, 3, self->snapshot_messages);
             bytes_close (&request->fields, mark);
             self->uncredited_bytes = 0;
         }
-        self->credit_number = core_internal_send (core, request);
+        self->credit_number = core_internal_send (all->requests, request);
     }
 }
 
-void core_subscriptions_refused (core_t *core, uint64_t number)
+void core_subscriptions_refused (core_subscriptions_t *all, uint64_t number)
 {
-    for (core_subscription_t *self = core->subscriptions; self != NULL; self = self->next)
+    for (core_subscription_t *self = all->first; self != NULL; self = self->next)
         if (self->credit_number == number && self->stage == SUBSCRIPTION_ON) {
             unnumber (self);
             subscribe (self);
@@ -341,7 +342,7 @@ static bool take_events (core_subscription_t *self, const Taskmq__EventList *lis
         if (event->seq <= self->received.seq)
             continue;
         if (!is_contained (self, event) &&
-            !buffer_push (self, core_event_record (event, self->core->ns, generation)))
+            !buffer_push (self, core_event_record (event, self->all->link->ns, generation)))
             return false;
         self->received.seq = event->seq;
     }
@@ -352,7 +353,7 @@ static bool tell_live (core_subscription_t *self)
 {
     if (self->live_told)
         return true;
-    tmq_event_t *event = core_item_record (TMQ_ITEM_LIVE, self->core->ns);
+    tmq_event_t *event = core_item_record (TMQ_ITEM_LIVE, self->all->link->ns);
     if (event != NULL) {
         event->generation = self->received.generation;
         core_cursor_format (event->cursor, self->received.generation, self->received.seq);
@@ -361,9 +362,10 @@ static bool tell_live (core_subscription_t *self)
     return self->live_told;
 }
 
-bool core_subscriptions_events (core_t *core, const Taskmq__EventBatch *batch, const void *packed)
+bool core_subscriptions_events (core_subscriptions_t *all, const Taskmq__EventBatch *batch,
+                                const void *packed)
 {
-    core_subscription_t *self = subscription_on (core, batch->subscription);
+    core_subscription_t *self = subscription_on (all, batch->subscription);
     if (self == NULL)
         return true;
     bool good = true;
@@ -371,9 +373,9 @@ bool core_subscriptions_events (core_t *core, const Taskmq__EventBatch *batch, c
         self->received = (cursor_t){batch->generation, 0};
     if (batch->count > 0) {
         codec_report_t report;
-        arena_reset (core->events_arena);
+        arena_reset (all->arena);
         const Taskmq__EventList *list =
-            codec_event_list (&report, core->events_arena, packed, batch->list_bytes);
+            codec_event_list (&report, all->arena, packed, batch->list_bytes);
         if (list == NULL || list->n_events != batch->count)
             return false;
         good = take_events (self, list, batch->generation);
@@ -388,7 +390,7 @@ bool core_subscriptions_events (core_t *core, const Taskmq__EventBatch *batch, c
         self->taken = self->received;
     received (self, batch->list_bytes);
     if (!good)
-        core_link_drop (core, TMQ_NO_MEMORY, NULL);
+        core_link_drop (all->requests->link, TMQ_NO_MEMORY, NULL);
     return true;
 }
 
@@ -413,7 +415,7 @@ static bool remember (core_subscription_t *self, const Taskmq__Task *task)
 
 static bool take_task (core_subscription_t *self, const Taskmq__Task *task)
 {
-    tmq_event_t *event = core_item_record (TMQ_ITEM_SNAPSHOT, self->core->ns);
+    tmq_event_t *event = core_item_record (TMQ_ITEM_SNAPSHOT, self->all->link->ns);
     if (event == NULL || !remember (self, task)) {
         tmq_event_free (event);
         return false;
@@ -432,16 +434,16 @@ static bool take_task (core_subscription_t *self, const Taskmq__Task *task)
     return buffer_push (self, event);
 }
 
-bool core_subscriptions_snapshot (core_t *core, const Taskmq__Snapshot *snapshot)
+bool core_subscriptions_snapshot (core_subscriptions_t *all, const Taskmq__Snapshot *snapshot)
 {
-    core_subscription_t *self = subscription_on (core, snapshot->subscription);
+    core_subscription_t *self = subscription_on (all, snapshot->subscription);
     if (self == NULL || !self->snapshot)
         return true;
     bool good = true;
     for (size_t i = 0; i < snapshot->n_tasks && good; i++)
         good = take_task (self, snapshot->tasks[i]);
     if (good && snapshot->last) {
-        tmq_event_t *event = core_item_record (TMQ_ITEM_SNAPSHOT_END, core->ns);
+        tmq_event_t *event = core_item_record (TMQ_ITEM_SNAPSHOT_END, all->link->ns);
         if (event != NULL) {
             event->generation = self->start.generation;
             core_cursor_format (event->cursor, self->start.generation, self->start.seq);
@@ -450,18 +452,18 @@ bool core_subscriptions_snapshot (core_t *core, const Taskmq__Snapshot *snapshot
         self->snapshot = !good;
     }
     self->snapshot_messages++;
-    received (self, CORE_CREDIT_BYTES); /* each message is credited by itself */
+    received (self, CREDIT_BYTES); /* each message is credited by itself */
     if (!good)
-        core_link_drop (core, TMQ_NO_MEMORY, NULL);
+        core_link_drop (all->requests->link, TMQ_NO_MEMORY, NULL);
     return true;
 }
 
-bool core_subscriptions_gap (core_t *core, const Taskmq__Gap *gap)
+bool core_subscriptions_gap (core_subscriptions_t *all, const Taskmq__Gap *gap)
 {
-    core_subscription_t *self = subscription_on (core, gap->subscription);
+    core_subscription_t *self = subscription_on (all, gap->subscription);
     if (self == NULL)
         return true;
-    tmq_event_t *event = core_item_record (TMQ_ITEM_GAP, core->ns);
+    tmq_event_t *event = core_item_record (TMQ_ITEM_GAP, all->link->ns);
     if (event != NULL) {
         event->generation = gap->generation;
         event->gap_from = gap->from;
@@ -471,7 +473,7 @@ bool core_subscriptions_gap (core_t *core, const Taskmq__Gap *gap)
     if (buffer_push (self, event))
         self->received = (cursor_t){gap->generation, gap->to};
     else
-        core_link_drop (core, TMQ_NO_MEMORY, NULL);
+        core_link_drop (all->requests->link, TMQ_NO_MEMORY, NULL);
     return true;
 }
 
@@ -496,16 +498,16 @@ static void notice_replace (core_subscription_t *self, const tmq_id_t *id)
         tmq_event_free (buffer_take (self, oldest_before));
 }
 
-bool core_subscriptions_notice (core_t *core, const Taskmq__Notice *notice)
+bool core_subscriptions_notice (core_subscriptions_t *all, const Taskmq__Notice *notice)
 {
-    core_subscription_t *self = subscription_on (core, notice->subscription);
+    core_subscription_t *self = subscription_on (all, notice->subscription);
     tmq_id_t id;
     if (self == NULL || self->buffered_bytes >= self->buffer_bytes_max ||
         !id_from_bytes (&id, notice->task_id.data, notice->task_id.len))
         return true;
     if (self->notices > 0)
         notice_replace (self, &id);
-    tmq_event_t *event = core_notice_record (notice, core->ns);
+    tmq_event_t *event = core_notice_record (notice, all->link->ns);
     if (event == NULL)
         return true; /* best effort */
     event->generation = self->received.generation;
@@ -543,7 +545,7 @@ static int subscription_init (core_subscription_t *self, const tmq_subscription_
     if (given && !cursor_parse (&self->received, text))
         return core_error (error, TMQ_BAD_CURSOR, "cursor: GENERATION-SEQUENCE or SEQUENCE");
     core_encode_filter (&self->filter, 2, &options->filter);
-    if (self->filter.failed || !core_timer_reserve (self->core, 0))
+    if (self->filter.failed)
         return core_error (error, TMQ_NO_MEMORY, NULL);
     self->taken = self->received;
     self->from_now = !given && options->since_time == 0;
@@ -558,18 +560,16 @@ static int subscription_init (core_subscription_t *self, const tmq_subscription_
     return TMQ_OK;
 }
 
-int core_subscription_new (core_subscription_t **out, core_t *core,
-                           const tmq_subscription_options_t *options, void *owner,
-                           tmq_error_t *error)
+int core_subscriptions_add (core_subscription_t **out, core_subscriptions_t *all,
+                            const tmq_subscription_options_t *options, void *owner,
+                            tmq_error_t *error)
 {
-    if (core->closed)
-        return core_error (error, TMQ_CLOSED, NULL);
-    if (core->stage == CORE_LINK_FINAL)
-        return core_error (error, core->code, "%s", core->text);
+    if (all->link->stage == CORE_LINK_FINAL)
+        return core_error (error, all->link->code, "%s", all->link->text);
     core_subscription_t *self = calloc (1, sizeof *self);
     if (self == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
-    self->core = core;
+    self->all = all;
     self->owner = owner;
     int code = subscription_init (self, options, error);
     if (code != TMQ_OK) {
@@ -577,11 +577,11 @@ int core_subscription_new (core_subscription_t **out, core_t *core,
         free (self);
         return code;
     }
-    self->next = core->subscriptions;
+    self->next = all->first;
     if (self->next != NULL)
         self->next->previous = self;
-    core->subscriptions = self;
-    if (core->stage == CORE_LINK_UP)
+    all->first = self;
+    if (core_link_is_up (all->link))
         subscribe (self);
     *out = self;
     return TMQ_OK;
@@ -589,13 +589,13 @@ int core_subscription_new (core_subscription_t **out, core_t *core,
 
 static void unsubscribe (core_subscription_t *self)
 {
-    core_request_t *request = core_internal_new (self->core, CORE_OP_UNSUBSCRIBE, false);
+    core_request_t *request = core_internal_new (self->all->requests, CORE_OP_UNSUBSCRIBE);
     if (request != NULL) {
-        bytes_mark_t mark = bytes_open (&request->fields, FIELD_UNSUBSCRIBE);
+        bytes_mark_t mark = core_request_begin (request);
         bytes_append_uint (&request->fields, 1, self->number);
         bytes_close (&request->fields, mark);
     }
-    core_internal_send (self->core, request);
+    core_internal_send (self->all->requests, request);
 }
 
 static void unlist (core_subscription_t **list, const core_subscription_t *self, bool credit_list)
@@ -608,19 +608,19 @@ static void unlist (core_subscription_t **list, const core_subscription_t *self,
 
 void core_subscription_free (core_subscription_t *self)
 {
-    core_t *core = self->core;
-    if (self->number != 0 && core->stage == CORE_LINK_UP)
+    core_subscriptions_t *all = self->all;
+    if (self->number != 0 && core_link_is_up (all->link))
         unsubscribe (self);
     unnumber (self);
-    unlist (&core->credit_first, self, true);
-    unlist (&core->woken_subscriptions, self, false);
+    unlist (&all->credit, self, true);
+    unlist (&all->woken, self, false);
     if (self->previous != NULL)
         self->previous->next = self->next;
     else
-        core->subscriptions = self->next;
+        all->first = self->next;
     if (self->next != NULL)
         self->next->previous = self->previous;
-    core_answer_withdraw (core, &self->ready);
+    core_answers_withdraw (&all->requests->answers, &self->ready);
     buffer_clear (self);
     seen_clear (self);
     bytes_free (&self->filter);
@@ -628,14 +628,28 @@ void core_subscription_free (core_subscription_t *self)
     free (self);
 }
 
-void core_subscriptions_free (core_t *core)
+bool core_subscriptions_init (core_subscriptions_t *all, core_requests_t *requests)
 {
-    for (core_subscription_t *self = core->subscriptions; self != NULL;) {
+    all->requests = requests;
+    all->link = requests->link;
+    all->arena = arena_new (CODEC_BROKER_ARENA_BYTES);
+    return all->arena != NULL;
+}
+
+bool core_subscriptions_waiting (const core_subscriptions_t *all)
+{
+    return all->credit != NULL;
+}
+
+void core_subscriptions_free (core_subscriptions_t *all)
+{
+    for (core_subscription_t *self = all->first; self != NULL;) {
         core_subscription_t *next = self->next;
         core_subscription_free (self);
         self = next;
     }
-    core_slots_free (&core->subscription_numbers);
+    core_slots_free (&all->numbers);
+    arena_free (all->arena);
 }
 
 static int end_error (const core_subscription_t *self, tmq_error_t *error)
@@ -652,8 +666,8 @@ int core_subscription_state (const core_subscription_t *self, tmq_error_t *error
     if (self->asked_once)
         return core_error (error, TMQ_OK, NULL);
     return core_error (error, TMQ_TIMEOUT, "%s",
-                       self->core->code == TMQ_OK ? "the broker has not confirmed it yet"
-                                                  : self->core->text);
+                       self->all->link->code == TMQ_OK ? "the broker has not confirmed it yet"
+                                                       : self->all->link->text);
 }
 
 static void taken (core_subscription_t *self, const tmq_event_t *event)
@@ -694,12 +708,12 @@ core_answer_t *core_subscription_answer (core_subscription_t *self)
     return &self->ready;
 }
 
-bool core_subscription_woken (core_t *core, void **owner)
+bool core_subscription_woken (core_subscriptions_t *all, void **owner)
 {
-    core_subscription_t *self = core->woken_subscriptions;
+    core_subscription_t *self = all->woken;
     if (self == NULL)
         return false;
-    core->woken_subscriptions = self->next_woken;
+    all->woken = self->next_woken;
     self->woken = false;
     *owner = self->owner;
     return true;

@@ -8,160 +8,17 @@
  * warned at half of what is left, and goes on; after the next registration the broker tells which
  * leases still hold (S13). What was assigned but not taken can always be given up without a word,
  * because the next registration does not list it. */
-#include "workers.h"
+#include "parts/workers.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
+#include "base/errors.h"
+#include "codec/records.h"
 #include "ids.h"
 
-enum {
-    FIELD_REGISTER = 50,
-    FIELD_WORKER_CREDIT = 51,
-    FIELD_RENEW = 53,
-    FIELD_LEAVE = 59,
-    CHANGES_MAX = 2 * TMQ_CREDIT_MAX /* older ones give way */
-};
-
-/* Waking. */
-
-void core_worker_wake (core_worker_t *self)
-{
-    if (!self->woken) {
-        self->woken = true;
-        self->next_woken = self->core->woken_workers;
-        self->core->woken_workers = self;
-    }
-    if (self->notify && !self->ready.queued) {
-        self->ready.queued = true;
-        core_answer_push (self->core, &self->ready);
-    }
-}
-
-static core_change_t *change_pop (core_worker_t *self)
-{
-    core_change_t *change = self->changes_first;
-    self->changes_first = change->next;
-    if (self->changes_first == NULL)
-        self->changes_last = NULL;
-    self->changes_count--;
-    if (change->attempt != NULL)
-        change->attempt->change = NULL;
-    return change;
-}
-
-void core_attempt_change (core_attempt_t *attempt, tmq_attempt_state_t state, const char *message)
-{
-    core_worker_t *worker = attempt->worker;
-    if (!attempt->taken)
-        return;
-    core_change_t *change = attempt->change;
-    if (change == NULL) {
-        change = calloc (1, sizeof *change);
-        if (change == NULL)
-            return; /* tmq_worker_state still tells it */
-        if (worker->changes_count >= CHANGES_MAX)
-            free (change_pop (worker));
-        if (worker->changes_last != NULL)
-            worker->changes_last->next = change;
-        else
-            worker->changes_first = change;
-        worker->changes_last = change;
-        worker->changes_count++;
-        attempt->change = change;
-        change->attempt = attempt;
-    }
-    change->change.task_id = attempt->node.id;
-    change->change.attempt = attempt->attempt;
-    change->change.state = state;
-    if (message != NULL)
-        snprintf (change->change.message, sizeof change->change.message, "%s", message);
-    core_worker_wake (worker);
-}
-
-/* Attempts. */
-
-core_attempt_t *core_attempt_find (const core_t *core, const tmq_id_t *id, uint32_t attempt)
-{
-    core_idnode_t *node = core_idmap_get (&core->attempts, id);
-    while (node != NULL && ((core_attempt_t *) node)->attempt != attempt)
-        node = core_idmap_again (node);
-    return (core_attempt_t *) node;
-}
-
-static core_attempt_t *fresh_at (const core_worker_t *self, size_t index)
-{
-    return self->fresh[(self->fresh_first + index) % self->fresh_size];
-}
-
-static bool fresh_push (core_worker_t *self, core_attempt_t *attempt)
-{
-    if (self->fresh_count == self->fresh_size)
-        return false;
-    self->fresh[(self->fresh_first + self->fresh_count) % self->fresh_size] = attempt;
-    self->fresh_count++;
-    return true;
-}
-
-static core_attempt_t *fresh_pop (core_worker_t *self)
-{
-    core_attempt_t *attempt = fresh_at (self, 0);
-    self->fresh_first = (self->fresh_first + 1) % self->fresh_size;
-    self->fresh_count--;
-    return attempt;
-}
-
-static void fresh_remove (core_worker_t *self, const core_attempt_t *attempt)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < self->fresh_count; i++) {
-        core_attempt_t *at = fresh_at (self, i);
-        if (at != attempt)
-            self->fresh[(self->fresh_first + kept++) % self->fresh_size] = at;
-    }
-    self->fresh_count = kept;
-}
-
-void core_attempt_free (core_attempt_t *attempt)
-{
-    core_worker_t *worker = attempt->worker;
-    core_t *core = worker->core;
-    core_idmap_remove (&core->attempts, &attempt->node); /* from here on nobody finds it */
-    if (attempt->fresh != NULL)
-        fresh_remove (worker, attempt);
-    core_attempt_silence (attempt, TMQ_STALE_LEASE);
-    if (attempt->change != NULL)
-        attempt->change->attempt = NULL;
-    core_heap_clear (&core->timers, &attempt->lease_timer);
-    core_heap_clear (&core->timers, &attempt->push_timer);
-    core->timers_alive -= 2;
-    if (attempt->previous != NULL)
-        attempt->previous->next = attempt->next;
-    else
-        worker->attempts = attempt->next;
-    if (attempt->next != NULL)
-        attempt->next->previous = attempt->previous;
-    worker->held--;
-    tmq_assignment_free (attempt->fresh);
-    free (attempt);
-}
-
-void core_attempt_lost (core_attempt_t *attempt)
-{
-    if (attempt->ends > 0)
-        return; /* the answer to its end says what became of it */
-    core_attempt_change (attempt, TMQ_ATTEMPT_LOST, NULL);
-    core_attempt_free (attempt);
-}
-
-void core_attempt_encode (bytes_t *out, const core_attempt_t *attempt)
-{
-    bytes_append_blob (out, 1, attempt->node.id.bytes, ID_BYTES);
-    bytes_append_uint (out, 2, attempt->attempt);
-    bytes_append_blob (out, 3, attempt->secret, sizeof attempt->secret);
-    bytes_append_uint (out, 4, attempt->started);
-}
+enum { RENEW_LEASES_MAX = 500 }; /* of one request: 25 KiB */
 
 /* Leases. */
 
@@ -171,7 +28,7 @@ static void lease_schedule (core_attempt_t *attempt)
     int64_t at_ms = attempt->renew_ms;
     if (attempt->state == TMQ_ATTEMPT_HELD && ending_ms < at_ms)
         at_ms = ending_ms;
-    core_heap_set (&attempt->worker->core->timers, &attempt->lease_timer, at_ms);
+    core_heap_set (&attempt->worker->all->requests->timers, &attempt->lease_timer, at_ms);
 }
 
 /* The lease lasts at least lease_ms from when the broker was asked. */
@@ -195,15 +52,15 @@ static void due (core_worker_t *self)
     if (self->due)
         return;
     self->due = true;
-    self->next_due = self->core->workers_due;
-    self->core->workers_due = self;
+    self->next_due = self->all->due;
+    self->all->due = self;
 }
 
-void core_attempt_due (core_t *core, void *item)
+void core_attempt_due (core_attempt_t *attempt)
 {
-    core_attempt_t *attempt = item;
     core_worker_t *worker = attempt->worker;
-    int64_t now_ms = core->now_ms;
+    const core_workers_t *all = worker->all;
+    int64_t now_ms = all->link->now_ms;
     if (attempt->state == TMQ_ATTEMPT_HELD &&
         now_ms >= attempt->granted_ms + attempt->lease_ms / 2) {
         attempt->state = TMQ_ATTEMPT_ENDING;
@@ -219,47 +76,47 @@ void core_attempt_due (core_t *core, void *item)
 
 static void renew_some (core_worker_t *self, core_attempt_t **at)
 {
-    core_t *core = self->core;
+    core_workers_t *all = self->all;
     core_request_t *request = NULL;
     bytes_mark_t mark = 0;
     size_t leases = 0;
-    for (; *at != NULL && leases < CORE_RENEW_LEASES_MAX; *at = (*at)->next) {
+    for (; *at != NULL && leases < RENEW_LEASES_MAX; *at = (*at)->next) {
         core_attempt_t *attempt = *at;
-        if (core->now_ms - attempt->asked_ms < attempt->lease_ms / 6)
+        if (all->link->now_ms - attempt->asked_ms < attempt->lease_ms / 6)
             continue;
         if (request == NULL) {
-            request = core_internal_new (core, CORE_OP_RENEW, false);
+            request = core_internal_new (all->requests, CORE_OP_RENEW);
             if (request == NULL)
                 return; /* renew_ms brings the next try */
-            mark = bytes_open (&request->fields, FIELD_RENEW);
+            mark = core_request_begin (request);
             bytes_append_blob (&request->fields, 1, self->id, sizeof self->id);
         }
         bytes_mark_t lease = bytes_open (&request->fields, 2);
         core_attempt_encode (&request->fields, attempt);
         bytes_close (&request->fields, lease);
-        attempt->asked_ms = core->now_ms;
+        attempt->asked_ms = all->link->now_ms;
         leases++;
     }
     if (request == NULL)
         return;
     bytes_close (&request->fields, mark);
     request->worker = self;
-    core_internal_send (core, request);
+    core_internal_send (all->requests, request);
 }
 
 static void renew (core_worker_t *self)
 {
     core_attempt_t *at = self->attempts;
-    while (at != NULL && self->core->stage == CORE_LINK_UP)
+    while (at != NULL && core_link_is_up (self->all->link))
         renew_some (self, &at);
 }
 
-static void lease_state (core_t *core, const Taskmq__LeaseState *state)
+static void lease_state (core_workers_t *all, const Taskmq__LeaseState *state)
 {
     tmq_id_t id;
     if (!id_from_bytes (&id, state->task_id.data, state->task_id.len))
         return;
-    core_attempt_t *attempt = core_attempt_find (core, &id, state->attempt);
+    core_attempt_t *attempt = core_attempt_find (all, &id, state->attempt);
     if (attempt == NULL)
         return;
     if (state->code == TMQ_OK)
@@ -288,10 +145,10 @@ static uint32_t capacity_now (const core_worker_t *self)
 
 static void enrol (core_worker_t *self)
 {
-    core_t *core = self->core;
-    core_request_t *request = core_internal_new (core, CORE_OP_REGISTER, false);
+    core_workers_t *all = self->all;
+    core_request_t *request = core_internal_new (all->requests, CORE_OP_REGISTER);
     if (request != NULL) {
-        bytes_mark_t mark = bytes_open (&request->fields, FIELD_REGISTER);
+        bytes_mark_t mark = core_request_begin (request);
         bytes_append_blob (&request->fields, 1, self->id, sizeof self->id);
         bytes_append (&request->fields, self->head.data, self->head.length);
         bytes_append_uint (&request->fields, 4, self->seen);
@@ -300,7 +157,7 @@ static void enrol (core_worker_t *self)
             bytes_mark_t lease = bytes_open (&request->fields, 6);
             core_attempt_encode (&request->fields, at);
             bytes_close (&request->fields, lease);
-            at->asked_ms = core->now_ms;
+            at->asked_ms = all->link->now_ms;
         }
         bytes_close (&request->fields, mark);
         request->worker = self;
@@ -308,7 +165,7 @@ static void enrol (core_worker_t *self)
     self->registering = true;
     self->seen_told = self->seen;
     self->capacity_told = capacity_now (self);
-    core_internal_send (core, request);
+    core_internal_send (all->requests, request);
 }
 
 /* The broker does not know the worker on this link. */
@@ -319,32 +176,33 @@ static void enrol_again (core_worker_t *self)
         enrol (self);
 }
 
-void core_workers_link (core_t *core)
+void core_workers_link (core_workers_t *all)
 {
-    for (core_worker_t *self = core->workers; self != NULL; self = self->next)
-        if (self->code == TMQ_OK && core->stage == CORE_LINK_UP)
+    for (core_worker_t *self = all->first; self != NULL; self = self->next)
+        if (self->code == TMQ_OK && core_link_is_up (all->link))
             enrol (self);
 }
 
-void core_workers_unlink (core_t *core)
+void core_workers_unlink (core_workers_t *all)
 {
-    for (core_worker_t *self = core->workers; self != NULL; self = self->next) {
+    for (core_worker_t *self = all->first; self != NULL; self = self->next) {
         self->registered = false;
         self->registering = false;
     }
 }
 
-static core_worker_t *worker_of (const core_t *core, const core_worker_t *maybe)
+static core_worker_t *worker_of (const core_workers_t *all, const core_worker_t *maybe)
 {
-    core_worker_t *self = core->workers;
+    core_worker_t *self = all->first;
     while (self != NULL && self != maybe)
         self = self->next;
     return self;
 }
 
-static void on_registered (core_t *core, const core_request_t *request, const Taskmq__Reply *reply)
+static void on_registered (core_workers_t *all, const core_request_t *request,
+                           const Taskmq__Reply *reply)
 {
-    core_worker_t *self = worker_of (core, request->worker);
+    core_worker_t *self = worker_of (all, request->worker);
     if (self == NULL)
         return;
     if (reply->code != TMQ_OK) {
@@ -352,7 +210,7 @@ static void on_registered (core_t *core, const core_request_t *request, const Ta
         return;
     }
     if (reply->body_case != TASKMQ__REPLY__BODY_REGISTERED) {
-        core_link_drop (core, TMQ_PROTOCOL, NULL);
+        core_link_drop (all->requests->link, TMQ_PROTOCOL, NULL);
         return;
     }
     self->registering = false;
@@ -360,17 +218,18 @@ static void on_registered (core_t *core, const core_request_t *request, const Ta
     if (capacity_now (self) != self->capacity_told)
         due (self);
     for (size_t i = 0; i < reply->registered->n_leases; i++)
-        lease_state (core, reply->registered->leases[i]);
+        lease_state (all, reply->registered->leases[i]);
 }
 
-void core_workers_reply (core_t *core, core_request_t *request, const Taskmq__Reply *reply)
+void core_workers_reply (core_workers_t *all, const core_request_t *request,
+                         const Taskmq__Reply *reply)
 {
     if (request->op == CORE_OP_REGISTER) {
-        on_registered (core, request, reply);
+        on_registered (all, request, reply);
         return;
     }
     if (request->op == CORE_OP_RENEW && reply->code == TMQ_NOT_FOUND) {
-        core_worker_t *self = worker_of (core, request->worker);
+        core_worker_t *self = worker_of (all, request->worker);
         if (self != NULL && self->registered)
             enrol_again (self);
         return;
@@ -378,11 +237,11 @@ void core_workers_reply (core_t *core, core_request_t *request, const Taskmq__Re
     if (request->op == CORE_OP_RENEW) {
         for (size_t i = 0;
              reply->body_case == TASKMQ__REPLY__BODY_RENEWED && i < reply->renewed->n_leases; i++)
-            lease_state (core, reply->renewed->leases[i]);
+            lease_state (all, reply->renewed->leases[i]);
         return;
     }
     /* What was said about one attempt: only that it is over matters here. */
-    core_attempt_t *attempt = core_attempt_find (core, &request->task_id, request->attempt);
+    core_attempt_t *attempt = core_attempt_find (all, &request->task_id, request->attempt);
     if (attempt == NULL)
         return;
     if (reply->code == TMQ_WRONG_STATUS)
@@ -394,9 +253,9 @@ void core_workers_reply (core_t *core, core_request_t *request, const Taskmq__Re
 
 /* Assignments. */
 
-static core_worker_t *worker_by_id (const core_t *core, const ProtobufCBinaryData *id)
+static core_worker_t *worker_by_id (const core_workers_t *all, const ProtobufCBinaryData *id)
 {
-    core_worker_t *self = core->workers;
+    core_worker_t *self = all->first;
     if (id->len != sizeof self->id)
         return NULL;
     while (self != NULL && memcmp (self->id, id->data, sizeof self->id) != 0)
@@ -407,19 +266,19 @@ static core_worker_t *worker_by_id (const core_t *core, const ProtobufCBinaryDat
 static core_attempt_t *attempt_new (core_worker_t *self, const Taskmq__Assignment *in,
                                     const uint8_t *payload)
 {
-    core_t *core = self->core;
+    core_workers_t *all = self->all;
     core_attempt_t *attempt = calloc (1, sizeof *attempt);
     if (attempt == NULL)
         return NULL;
     attempt->fresh = core_assignment_record (in, payload);
     attempt->node.id = attempt->fresh != NULL ? attempt->fresh->task_id : (tmq_id_t){{0}};
-    if (attempt->fresh == NULL || !core_timer_reserve (core, 2)) {
+    if (attempt->fresh == NULL || !core_timer_reserve (all->requests, 2)) {
         tmq_assignment_free (attempt->fresh);
         free (attempt);
         return NULL;
     }
-    if (!core_idmap_add (&core->attempts, &attempt->node)) {
-        core->timers_alive -= 2;
+    if (!core_idmap_add (&all->attempts, &attempt->node)) {
+        all->requests->timers_alive -= 2;
         tmq_assignment_free (attempt->fresh);
         free (attempt);
         return NULL;
@@ -436,38 +295,38 @@ static core_attempt_t *attempt_new (core_worker_t *self, const Taskmq__Assignmen
         attempt->next->previous = attempt;
     self->attempts = attempt;
     self->held++;
-    lease_granted (attempt, core->now_ms, in->lease_ms);
+    lease_granted (attempt, all->link->now_ms, in->lease_ms);
     return attempt;
 }
 
-bool core_workers_assign (core_t *core, const Taskmq__Assignment *in, core_bodies_t *bodies)
+bool core_workers_assign (core_workers_t *all, const Taskmq__Assignment *in, core_bodies_t *bodies)
 {
     bool good = true;
     const uint8_t *payload = core_bodies_take (bodies, in->payload_bytes, &good);
-    core_worker_t *self = worker_by_id (core, &in->worker_id);
+    core_worker_t *self = worker_by_id (all, &in->worker_id);
     if (!good || in->task_id.len != ID_BYTES || in->secret.len != 16 || in->lease_ms == 0)
         return false;
     if (self == NULL || self->registering || in->number <= self->seen)
         return true;
     core_attempt_t *attempt = attempt_new (self, in, payload);
     if (attempt == NULL) {
-        core_link_drop (core, TMQ_NO_MEMORY, NULL);
+        core_link_drop (all->requests->link, TMQ_NO_MEMORY, NULL);
         return true;
     }
     self->seen = in->number;
-    if (self->draining || self->code != TMQ_OK || !fresh_push (self, attempt))
+    if (self->draining || self->code != TMQ_OK || !core_fresh_push (self, attempt))
         core_attempt_give_back (attempt);
     else
         core_worker_wake (self);
     return true;
 }
 
-void core_workers_cancel (core_t *core, const Taskmq__CancelNotice *notice)
+void core_workers_cancel (core_workers_t *all, const Taskmq__CancelNotice *notice)
 {
     tmq_id_t id;
     core_attempt_t *attempt = NULL;
     if (id_from_bytes (&id, notice->task_id.data, notice->task_id.len))
-        attempt = core_attempt_find (core, &id, notice->attempt);
+        attempt = core_attempt_find (all, &id, notice->attempt);
     if (attempt != NULL)
         core_attempt_cancelled (attempt, notice->message);
 }
@@ -476,9 +335,9 @@ void core_workers_cancel (core_t *core, const Taskmq__CancelNotice *notice)
 
 static void tell_credit (core_worker_t *self)
 {
-    core_request_t *request = core_internal_new (self->core, CORE_OP_WORKER_CREDIT, false);
+    core_request_t *request = core_internal_new (self->all->requests, CORE_OP_WORKER_CREDIT);
     if (request != NULL) {
-        bytes_mark_t mark = bytes_open (&request->fields, FIELD_WORKER_CREDIT);
+        bytes_mark_t mark = core_request_begin (request);
         bytes_append_blob (&request->fields, 1, self->id, sizeof self->id);
         bytes_append_uint (&request->fields, 2, self->seen);
         bytes_append_uint (&request->fields, 3, capacity_now (self));
@@ -487,36 +346,41 @@ static void tell_credit (core_worker_t *self)
     self->seen_told = self->seen;
     self->capacity_told = capacity_now (self);
     self->credit_due = false;
-    self->credit_number = core_internal_send (self->core, request);
+    self->credit_number = core_internal_send (self->all->requests, request);
 }
 
-void core_workers_output (core_t *core)
+void core_workers_output (core_workers_t *all)
 {
-    while (core->workers_due != NULL) {
-        core_worker_t *self = core->workers_due;
-        core->workers_due = self->next_due;
+    while (all->due != NULL) {
+        core_worker_t *self = all->due;
+        all->due = self->next_due;
         self->due = false;
         if (self->registered)
             renew (self);
     }
-    core_attempts_output (core);
-    for (core_worker_t *self = core->workers; self != NULL; self = self->next)
+    core_attempts_output (all);
+    for (core_worker_t *self = all->first; self != NULL; self = self->next)
         if (self->registered && (self->credit_due || self->seen != self->seen_told ||
                                  capacity_now (self) != self->capacity_told))
             tell_credit (self);
 }
 
+bool core_workers_waiting (const core_workers_t *all)
+{
+    return all->pushes != NULL || all->due != NULL;
+}
+
 /* Credit is absolute, so saying it again harms nothing; its refusal is how a worker that the broker
  * does not know any more learns of it. */
-void core_workers_beat (core_t *core)
+void core_workers_beat (core_workers_t *all)
 {
-    for (core_worker_t *self = core->workers; self != NULL; self = self->next)
+    for (core_worker_t *self = all->first; self != NULL; self = self->next)
         self->credit_due = self->registered;
 }
 
-void core_workers_refused (core_t *core, uint64_t number)
+void core_workers_refused (core_workers_t *all, uint64_t number)
 {
-    for (core_worker_t *self = core->workers; self != NULL; self = self->next)
+    for (core_worker_t *self = all->first; self != NULL; self = self->next)
         if (self->registered && self->credit_number == number) {
             enrol_again (self);
             return;
@@ -557,36 +421,34 @@ static int worker_init (core_worker_t *self, const tmq_worker_options_t *options
 static void worker_release (core_worker_t *self)
 {
     while (self->changes_first != NULL)
-        free (change_pop (self));
+        free (core_change_pop (self));
     bytes_free (&self->head);
     free (self->fresh);
     free (self->text);
     free (self);
 }
 
-int core_worker_new (core_worker_t **out, core_t *core, const tmq_worker_options_t *options,
-                     void *owner, tmq_error_t *error)
+int core_workers_add (core_worker_t **out, core_workers_t *all, const tmq_worker_options_t *options,
+                      void *owner, tmq_error_t *error)
 {
-    if (core->closed)
-        return core_error (error, TMQ_CLOSED, NULL);
-    if (core->stage == CORE_LINK_FINAL)
-        return core_error (error, core->code, "%s", core->text);
+    if (all->link->stage == CORE_LINK_FINAL)
+        return core_error (error, all->link->code, "%s", all->link->text);
     core_worker_t *self = calloc (1, sizeof *self);
     if (self == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
-    self->core = core;
+    self->all = all;
     self->owner = owner;
-    core_request_id_make (core, self->id);
+    core_request_id_make (all->requests, self->id);
     int code = worker_init (self, options, error);
     if (code != TMQ_OK) {
         worker_release (self);
         return code;
     }
-    self->next = core->workers;
+    self->next = all->first;
     if (self->next != NULL)
         self->next->previous = self;
-    core->workers = self;
-    if (core->stage == CORE_LINK_UP)
+    all->first = self;
+    if (core_link_is_up (all->link))
         enrol (self);
     *out = self;
     return TMQ_OK;
@@ -594,18 +456,18 @@ int core_worker_new (core_worker_t **out, core_t *core, const tmq_worker_options
 
 static void leave (core_worker_t *self)
 {
-    core_request_t *request = core_internal_new (self->core, CORE_OP_LEAVE, false);
+    core_request_t *request = core_internal_new (self->all->requests, CORE_OP_LEAVE);
     if (request != NULL) {
-        bytes_mark_t mark = bytes_open (&request->fields, FIELD_LEAVE);
+        bytes_mark_t mark = core_request_begin (request);
         bytes_append_blob (&request->fields, 1, self->id, sizeof self->id);
         bytes_close (&request->fields, mark);
     }
-    core_internal_send (self->core, request);
+    core_internal_send (self->all->requests, request);
 }
 
 void core_worker_free (core_worker_t *self)
 {
-    core_t *core = self->core;
+    core_workers_t *all = self->all;
     for (core_attempt_t *attempt = self->attempts; attempt != NULL;) {
         core_attempt_t *next = attempt->next;
         core_attempt_free (attempt);
@@ -613,12 +475,12 @@ void core_worker_free (core_worker_t *self)
     }
     if (self->registered || self->registering)
         leave (self);
-    for (core_worker_t **at = &core->woken_workers; *at != NULL; at = &(*at)->next_woken)
+    for (core_worker_t **at = &all->woken; *at != NULL; at = &(*at)->next_woken)
         if (*at == self) {
             *at = self->next_woken;
             break;
         }
-    for (core_worker_t **at = &core->workers_due; *at != NULL; at = &(*at)->next_due)
+    for (core_worker_t **at = &all->due; *at != NULL; at = &(*at)->next_due)
         if (*at == self) {
             *at = self->next_due;
             break;
@@ -626,27 +488,27 @@ void core_worker_free (core_worker_t *self)
     if (self->previous != NULL)
         self->previous->next = self->next;
     else
-        core->workers = self->next;
+        all->first = self->next;
     if (self->next != NULL)
         self->next->previous = self->previous;
-    core_answer_withdraw (core, &self->ready);
+    core_answers_withdraw (&all->requests->answers, &self->ready);
     worker_release (self);
 }
 
-void core_workers_end (core_t *core, int code, const char *text)
+void core_workers_end (core_workers_t *all, int code, const char *text)
 {
-    for (core_worker_t *self = core->workers; self != NULL; self = self->next)
+    for (core_worker_t *self = all->first; self != NULL; self = self->next)
         end (self, code, text);
 }
 
-void core_workers_free (core_t *core)
+void core_workers_free (core_workers_t *all)
 {
-    for (core_worker_t *self = core->workers; self != NULL;) {
+    for (core_worker_t *self = all->first; self != NULL;) {
         core_worker_t *next = self->next;
         core_worker_free (self);
         self = next;
     }
-    core_idmap_free (&core->attempts);
+    core_idmap_free (&all->attempts);
 }
 
 int core_worker_next (tmq_assignment_t **out, core_worker_t *self, tmq_error_t *error)
@@ -657,7 +519,7 @@ int core_worker_next (tmq_assignment_t **out, core_worker_t *self, tmq_error_t *
         return core_error (error, self->code != TMQ_OK ? self->code : TMQ_CLOSED, NULL);
     if (self->fresh_count == 0)
         return core_error (error, TMQ_TIMEOUT, NULL);
-    core_attempt_t *attempt = fresh_pop (self);
+    core_attempt_t *attempt = core_fresh_pop (self);
     *out = attempt->fresh;
     attempt->fresh = NULL;
     attempt->taken = true;
@@ -670,7 +532,7 @@ int core_worker_drain (core_worker_t *self, tmq_error_t *error)
         return core_error (error, TMQ_OK, NULL);
     self->draining = true;
     while (self->fresh_count > 0)
-        core_attempt_give_back (fresh_pop (self));
+        core_attempt_give_back (core_fresh_pop (self));
     due (self);
     core_worker_wake (self);
     return core_error (error, TMQ_OK, NULL);
@@ -685,7 +547,7 @@ int core_worker_changed (tmq_attempt_change_t *out, core_worker_t *self)
 {
     if (self->changes_first == NULL)
         return self->code != TMQ_OK ? self->code : TMQ_TIMEOUT;
-    core_change_t *change = change_pop (self);
+    core_change_t *change = core_change_pop (self);
     *out = change->change;
     free (change);
     return TMQ_OK;
@@ -696,12 +558,12 @@ core_answer_t *core_worker_answer (core_worker_t *self)
     return &self->ready;
 }
 
-bool core_worker_woken (core_t *core, void **owner)
+bool core_worker_woken (core_workers_t *all, void **owner)
 {
-    core_worker_t *self = core->woken_workers;
+    core_worker_t *self = all->woken;
     if (self == NULL)
         return false;
-    core->woken_workers = self->next_woken;
+    all->woken = self->next_woken;
     self->woken = false;
     *owner = self->owner;
     return true;

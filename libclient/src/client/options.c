@@ -3,7 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Options by structs and by keys, versions, texts and ids: what needs no client. */
-#include "options.h"
+#include "client/options.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core_internal.h"
+#include "base/check.h"
+#include "base/errors.h"
 #include "ids.h"
 #include "types.h"
 
@@ -38,13 +39,6 @@ void tmq_client_options_init (tmq_client_options_t *options)
     options->completions_max = COMPLETIONS_DEFAULT;
     options->reconnect_ms_min = RECONNECT_MS_MIN_DEFAULT;
     options->reconnect_ms_max = RECONNECT_MS_MAX_DEFAULT;
-}
-
-void tmq_submit_init (tmq_submit_t *submit)
-{
-    memset (submit, 0, sizeof *submit);
-    submit->size = sizeof *submit;
-    submit->priority = -1;
 }
 
 void tmq_subscription_options_init (tmq_subscription_options_t *options)

@@ -6,12 +6,13 @@
  *
  * A record is filled twice: first without memory, which measures it, then for good. Failure: NULL
  * when memory is exhausted, nothing else can fail. */
+#include "codec/records.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core_internal.h"
 #include "ids.h"
 
 /* What stands behind the struct: strings, labels, bytes. base NULL: only measured. */
@@ -348,62 +349,4 @@ tmq_stats_t *core_stats_record (const Taskmq__StatsReport *in)
     out->queues = queues;
     out->queues_count = in->n_queues;
     return out;
-}
-
-/* The ends of records. */
-
-void tmq_task_free (tmq_task_t *task)
-{
-    free (task);
-}
-
-void tmq_task_list_free (tmq_task_list_t *list)
-{
-    for (size_t i = 0; list != NULL && i < list->count; i++)
-        tmq_task_free (list->tasks[i]);
-    free (list);
-}
-
-void tmq_event_free (tmq_event_t *event)
-{
-    if (event != NULL)
-        tmq_task_free ((tmq_task_t *) (uintptr_t) event->task);
-    free (event);
-}
-
-void tmq_event_list_free (tmq_event_list_t *list)
-{
-    for (size_t i = 0; list != NULL && i < list->count; i++)
-        tmq_event_free (list->events[i]);
-    free (list);
-}
-
-void tmq_assignment_free (tmq_assignment_t *assignment)
-{
-    free (assignment);
-}
-
-void tmq_stats_free (tmq_stats_t *stats)
-{
-    free (stats);
-}
-
-void completion_clear (tmq_completion_t *completion)
-{
-    free (completion->error);
-    free (completion->receipts);
-    tmq_task_free (completion->task);
-    tmq_task_list_free (completion->list);
-    tmq_event_list_free (completion->events);
-    tmq_stats_free (completion->stats);
-    memset (completion, 0, sizeof *completion);
-}
-
-void tmq_completion_free (tmq_completion_t *completion)
-{
-    if (completion == NULL)
-        return;
-    completion_clear (completion);
-    /* What tmq_client_poll gave away is a part of an answer. */
-    free ((char *) completion - offsetof (core_answer_t, completion));
 }

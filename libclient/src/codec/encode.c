@@ -7,28 +7,18 @@
  * What can be judged without the broker is refused here, at once and with the name of the field;
  * the broker judges everything again. Nothing here needs a core or a lock. Failure: the request is
  * not made, and the code and the text say why. */
+#include "codec/encode.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "core_internal.h"
+#include "base/check.h"
+#include "base/errors.h"
 #include "ids.h"
 
 enum { ITEM_HEAD_BYTES = 8 }; /* tag and length of one task in a submit */
 
-/* Field numbers of taskmq.proto. */
-enum {
-    FIELD_SUBMIT = 20,
-    FIELD_GET = 21,
-    FIELD_RESOLVE = 22,
-    FIELD_LIST = 23,
-    FIELD_COUNT = 24,
-    FIELD_TASK_EVENTS = 25,
-    FIELD_RESULT = 26,
-    FIELD_PAYLOAD = 27,
-    FIELD_CANCEL = 28,
-    FIELD_STATS = 30,
-    FIELD_HEARTBEAT = 12
-};
+/* Field numbers of TaskSpec in taskmq.proto. */
 enum {
     SPEC_TASK_ID = 1,
     SPEC_QUEUE = 2,
@@ -50,24 +40,11 @@ enum {
 
 /* Checks. */
 
-int core_check_text (const char *text, const char *field, size_t bytes_max, tmq_error_t *error)
+void tmq_submit_init (tmq_submit_t *submit)
 {
-    size_t length = text == NULL ? 0 : strlen (text);
-    if (length > bytes_max)
-        return core_error (error, TMQ_TOO_LARGE, "%s: %zu bytes, at most %zu are allowed", field,
-                           length, bytes_max);
-    if (length > 0 && !utf8_is_valid (text, length))
-        return core_error (error, TMQ_INVALID, "%s: not UTF-8", field);
-    return TMQ_OK;
-}
-
-int core_check_name (const char *name, const char *field, bool required, tmq_error_t *error)
-{
-    bool given = name != NULL && name[0] != '\0';
-    if (given ? name_is_valid (name) : !required)
-        return TMQ_OK;
-    return core_error (error, TMQ_INVALID, "%s: must match [A-Za-z0-9._-]{1,%d}", field,
-                       TMQ_NAME_LENGTH_MAX);
+    memset (submit, 0, sizeof *submit);
+    submit->size = sizeof *submit;
+    submit->priority = -1;
 }
 
 static int check_labels (const tmq_label_t *labels, size_t count, tmq_error_t *error)
@@ -226,15 +203,14 @@ static int finish (core_request_t **out, core_request_t *request, tmq_error_t *e
     return TMQ_OK;
 }
 
-static core_request_t *with_id (unsigned op, bool large, bool changes, uint32_t field,
-                                const tmq_id_t *id)
+static core_request_t *with_id (unsigned op, const tmq_id_t *id)
 {
-    core_request_t *request = core_request_new (op, large, changes);
+    core_request_t *request = core_request_new (op);
     if (request == NULL)
         return NULL;
     request->task_id = *id;
     request->answer.completion.task_id = *id;
-    bytes_mark_t mark = bytes_open (&request->fields, field);
+    bytes_mark_t mark = core_request_begin (request);
     bytes_append_blob (&request->fields, 1, id->bytes, ID_BYTES);
     bytes_close (&request->fields, mark);
     return request;
@@ -260,7 +236,7 @@ int core_request_submit (core_request_t **out, const tmq_submit_t *given, const 
         return code;
     if (id_is_zero (&taken.id))
         taken.id = *made;
-    core_request_t *request = core_request_new (TMQ_OP_SUBMIT, false, true);
+    core_request_t *request = core_request_new (TMQ_OP_SUBMIT);
     if (request == NULL || !receipts_new (&request->answer.completion, 1)) {
         core_request_free (request);
         return core_error (error, TMQ_NO_MEMORY, NULL);
@@ -270,7 +246,7 @@ int core_request_submit (core_request_t **out, const tmq_submit_t *given, const 
     if (memcmp (in->request_id, none, sizeof none) != 0)
         memcpy (request->request_id, in->request_id, sizeof none);
     bytes_reserve (&request->fields, 128);
-    bytes_mark_t mark = bytes_open (&request->fields, FIELD_SUBMIT);
+    bytes_mark_t mark = core_request_begin (request);
     bytes_mark_t spec = bytes_open (&request->fields, 1);
     encode_spec (&request->fields, in, &in->id);
     bytes_close (&request->fields, spec);
@@ -289,7 +265,7 @@ int core_request_submit (core_request_t **out, const tmq_submit_t *given, const 
 /* Begins a new member of the group; its items end up behind a SUBMIT tag when it is sealed. */
 static core_request_t *member_new (core_group_t *group, core_request_t *last, size_t items_max)
 {
-    core_request_t *member = core_request_new (TMQ_OP_SUBMIT_BATCH, false, true);
+    core_request_t *member = core_request_new (TMQ_OP_SUBMIT_BATCH);
     if (member == NULL)
         return NULL;
     member->group = group;
@@ -386,10 +362,7 @@ int core_request_submit_batch (core_request_t **out, const tmq_submit_t *in, con
 
 int core_request_get (core_request_t **out, tmq_op_t op, const tmq_id_t *id, tmq_error_t *error)
 {
-    uint32_t field = op == TMQ_OP_GET      ? FIELD_GET
-                     : op == TMQ_OP_RESULT ? FIELD_RESULT
-                                           : FIELD_PAYLOAD;
-    return finish (out, with_id (op, true, false, field, id), error);
+    return finish (out, with_id (op, id), error);
 }
 
 int core_request_cancel (core_request_t **out, const tmq_id_t *id, const char *message,
@@ -398,12 +371,12 @@ int core_request_cancel (core_request_t **out, const tmq_id_t *id, const char *m
     int code = core_check_text (message, "message", TMQ_MESSAGE_BYTES_MAX, error);
     if (code != TMQ_OK)
         return code;
-    core_request_t *request = core_request_new (TMQ_OP_CANCEL, false, true);
+    core_request_t *request = core_request_new (TMQ_OP_CANCEL);
     if (request == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
     request->task_id = *id;
     request->answer.completion.task_id = *id;
-    bytes_mark_t mark = bytes_open (&request->fields, FIELD_CANCEL);
+    bytes_mark_t mark = core_request_begin (request);
     bytes_append_blob (&request->fields, 1, id->bytes, ID_BYTES);
     bytes_append_string (&request->fields, 2, message);
     bytes_close (&request->fields, mark);
@@ -415,10 +388,10 @@ int core_request_resolve (core_request_t **out, const char *suffix, tmq_error_t 
     char canonical[ID_SUFFIX_SIZE];
     if (suffix == NULL || !id_suffix_parse (canonical, suffix))
         return core_error (error, TMQ_INVALID, "a short id has 6 to 32 hexadecimal digits");
-    core_request_t *request = core_request_new (TMQ_OP_RESOLVE, false, false);
+    core_request_t *request = core_request_new (TMQ_OP_RESOLVE);
     if (request == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
-    bytes_mark_t mark = bytes_open (&request->fields, FIELD_RESOLVE);
+    bytes_mark_t mark = core_request_begin (request);
     bytes_append_string (&request->fields, 1, canonical);
     bytes_close (&request->fields, mark);
     return finish (out, request, error);
@@ -436,10 +409,10 @@ int core_request_list (core_request_t **out, const tmq_list_query_t *in, tmq_err
     if (cursor_length % 2 != 0 || cursor_length / 2 > sizeof cursor ||
         (cursor_length > 0 && !hex_decode (cursor, cursor_length / 2, in->cursor)))
         return core_error (error, TMQ_BAD_CURSOR, "cursor: not one that a list gave");
-    core_request_t *request = core_request_new (TMQ_OP_LIST, true, false);
+    core_request_t *request = core_request_new (TMQ_OP_LIST);
     if (request == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
-    bytes_mark_t mark = bytes_open (&request->fields, FIELD_LIST);
+    bytes_mark_t mark = core_request_begin (request);
     core_encode_filter (&request->fields, 1, &in->filter);
     bytes_append_blob (&request->fields, 2, cursor, cursor_length / 2);
     bytes_append_uint (&request->fields, 3, in->limit);
@@ -454,10 +427,10 @@ int core_request_count (core_request_t **out, const tmq_filter_t *in, tmq_error_
     int code = core_check_filter (filter, false, error);
     if (code != TMQ_OK)
         return code;
-    core_request_t *request = core_request_new (TMQ_OP_COUNT, true, false);
+    core_request_t *request = core_request_new (TMQ_OP_COUNT);
     if (request == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
-    bytes_mark_t mark = bytes_open (&request->fields, FIELD_COUNT);
+    bytes_mark_t mark = core_request_begin (request);
     core_encode_filter (&request->fields, 1, filter);
     bytes_close (&request->fields, mark);
     return finish (out, request, error);
@@ -468,12 +441,12 @@ int core_request_events (core_request_t **out, const tmq_id_t *id, uint64_t befo
 {
     if (limit > TMQ_LIST_LIMIT_MAX)
         return core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_LIST_LIMIT_MAX);
-    core_request_t *request = core_request_new (TMQ_OP_EVENTS, true, false);
+    core_request_t *request = core_request_new (TMQ_OP_EVENTS);
     if (request == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
     request->task_id = *id;
     request->answer.completion.task_id = *id;
-    bytes_mark_t mark = bytes_open (&request->fields, FIELD_TASK_EVENTS);
+    bytes_mark_t mark = core_request_begin (request);
     bytes_append_blob (&request->fields, 1, id->bytes, ID_BYTES);
     bytes_append_uint (&request->fields, 2, before_seq);
     bytes_append_uint (&request->fields, 3, limit);
@@ -483,10 +456,9 @@ int core_request_events (core_request_t **out, const tmq_id_t *id, uint64_t befo
 
 int core_request_plain (core_request_t **out, tmq_op_t op, tmq_error_t *error)
 {
-    bool stats = op == TMQ_OP_STATS;
-    core_request_t *request = core_request_new (op, stats, false);
+    core_request_t *request = core_request_new (op);
     if (request == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
-    bytes_append_element (&request->fields, stats ? FIELD_STATS : FIELD_HEARTBEAT, NULL, 0);
+    bytes_close (&request->fields, core_request_begin (request));
     return finish (out, request, error);
 }

@@ -18,8 +18,8 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "client/transport.h"
 #include "core.h"
-#include "transport.h"
 
 /* What waits on a subscription or worker, and is freed with the client. */
 typedef struct client_object {
@@ -68,23 +68,35 @@ struct tmq_client {
     size_t endpoints_count;
 };
 
+/* deliver.c. */
+
 /* Milliseconds of the monotonic clock. */
 int64_t client_now_ms (void);
 int64_t client_deadline (uint32_t timeout_ms);
+/* A condition variable on the monotonic clock; a code. */
+int client_cond_init (pthread_cond_t *cond);
+/* Waits until the deadline for something that is signalled by cond; false when it has passed. The
+ * lock is held. */
+bool client_cond_wait (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_ms);
+/* Delivers what was answered, and wakes the I/O thread if it has something to do. Locked. */
+void client_flush (tmq_client_t *client);
+/* Takes an answer out of the completions. Locked. */
+void client_ready_remove (tmq_client_t *client, core_answer_t *answer);
+/* The same for one that is part of a subscription or worker, if it is among them. */
+void client_unready (tmq_client_t *client, const core_answer_t *answer);
+/* Makes an eventfd readable. */
+void client_signal (int fd);
+
+/* client.c. */
+
 /* Locks the client, if it is one of this process. */
 int client_enter (tmq_client_t *client, tmq_error_t *error);
-/* Delivers what was answered, wakes the I/O thread if it has something to do, and unlocks. */
+/* Flushes, hands over to the I/O thread and unlocks. */
 void client_leave (tmq_client_t *client);
-/* The same without unlocking: before waiting. */
-void client_flush (tmq_client_t *client);
 /* Waits until the deadline for something that is signalled by cond, driving meanwhile if nobody
  * else does. May return early: to be called again until what is waited for is there. False when the
  * deadline has passed. The lock is held. */
 bool client_wait (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_ms);
-/* The same without driving. */
-bool client_cond_wait (tmq_client_t *client, pthread_cond_t *cond, int64_t deadline_ms);
-/* A condition variable on the monotonic clock; a code. */
-int client_cond_init (pthread_cond_t *cond);
 
 /* The answer that a blocking operation waits for. */
 typedef struct client_waiter {
@@ -105,8 +117,6 @@ int client_begin (tmq_client_t *client, core_request_t *request, uint32_t timeou
 
 void client_object_add (tmq_client_t *client, client_object_t *object);
 void client_object_remove (client_object_t *object);
-/* Takes an answer that is part of a subscription or worker out of the completions. */
-void client_unready (tmq_client_t *client, const core_answer_t *answer);
 
 /* io.c. */
 

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "core_internal.h"
-#include "options.h"
+#include "base/errors.h"
+#include "client/client.h"
+#include "client/options.h"
 
 struct tmq_worker {
     client_object_t object; /* first */

@@ -1,0 +1,46 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Answers on their way to the application, in the order in which they came.
+ *
+ * An answer is part of what it answers (a request, a waiter, a subscription), so giving it cannot
+ * fail. */
+#ifndef TASKMQ_CLIENT_ANSWERS_H
+#define TASKMQ_CLIENT_ANSWERS_H
+
+#include "taskmq.h"
+
+#define CORE_NEVER INT64_MAX
+
+/* Whoever is to get the answer of an operation. */
+typedef struct core_target {
+    void *waiter; /* a blocking call; NULL: it becomes a completion */
+    void *user;   /* of the completion */
+} core_target_t;
+
+typedef struct core_answer {
+    struct core_answer *next;
+    struct core_answer *previous;
+    void *waiter;
+    tmq_completion_t completion;
+    bool embedded; /* part of a longer life: not freed on delivery */
+    bool queued;   /* among the completions that the application has not taken */
+} core_answer_t;
+
+typedef struct core_answers {
+    core_answer_t *first;
+    core_answer_t *last;
+} core_answers_t;
+
+void core_answers_push (core_answers_t *self, core_answer_t *answer);
+/* The next one; NULL for none. It is the caller's. */
+core_answer_t *core_answers_pop (core_answers_t *self);
+/* Takes one that is part of something else back, if it has not been given away. */
+void core_answers_withdraw (core_answers_t *self, const core_answer_t *answer);
+
+/* Fills the answer's code and error. text NULL: the code's own. */
+void core_answer_set (core_answer_t *answer, int code, const char *text, uint32_t retry_after_ms);
+void core_answer_free (core_answer_t *answer);
+
+#endif

@@ -1,0 +1,27 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Public records out of messages. */
+#ifndef TASKMQ_CLIENT_RECORDS_H
+#define TASKMQ_CLIENT_RECORDS_H
+
+#include "taskmq.h"
+#include "taskmq.pb-c.h"
+
+/* Each is one piece of memory; NULL when it is exhausted. */
+tmq_task_t *core_task_record (const Taskmq__Task *task, const void *body, size_t body_bytes);
+tmq_event_t *core_event_record (const Taskmq__Event *event, const char *ns, uint64_t generation);
+tmq_event_t *core_notice_record (const Taskmq__Notice *notice, const char *ns);
+/* An item that is neither an event nor a notice. */
+tmq_event_t *core_item_record (tmq_item_kind_t kind, const char *ns);
+tmq_assignment_t *core_assignment_record (const Taskmq__Assignment *in, const void *payload);
+tmq_task_list_t *core_task_list_record (const Taskmq__TaskPage *page);
+tmq_event_list_t *core_event_list_record (const Taskmq__EventPage *page, const char *ns,
+                                          uint64_t generation);
+tmq_stats_t *core_stats_record (const Taskmq__StatsReport *report);
+/* Bytes that the record takes in memory. */
+size_t core_event_bytes (const tmq_event_t *event);
+void core_cursor_format (char out[48], uint64_t generation, uint64_t seq);
+
+#endif

@@ -1,0 +1,288 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "link/link.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "types.h"
+
+enum { CONNECT_MS = 2000 }; /* until a connection takes messages */
+
+void core_link_init (core_link_t *self, const core_config_t *config, int64_t now_ms)
+{
+    self->config = config;
+    snprintf (self->ns, sizeof self->ns, "%s", config->ns != NULL ? config->ns : "");
+    snprintf (self->name, sizeof self->name, "%s", config->name != NULL ? config->name : "");
+    memcpy (&self->jitter, config->seed + 16, sizeof self->jitter);
+    self->now_ms = now_ms;
+    self->due_ms = now_ms;
+    self->heartbeat_ms = TMQ_HEARTBEAT_MS;
+    self->code = TMQ_UNREACHABLE;
+    snprintf (self->text, sizeof self->text, "not connected yet");
+}
+
+void core_link_hear_time (core_link_t *self, int64_t now_ms)
+{
+    if (now_ms > self->now_ms)
+        self->now_ms = now_ms;
+}
+
+/* splitmix64: enough for jitter. */
+uint64_t core_link_random (core_link_t *self)
+{
+    uint64_t z = self->jitter += UINT64_C (0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C (0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C (0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+bool core_link_has_connection (const core_link_t *self)
+{
+    return self->stage == CORE_LINK_OPENING || self->stage == CORE_LINK_HELLO ||
+           self->stage == CORE_LINK_UP || self->stage == CORE_LINK_LEAVING;
+}
+
+bool core_link_is_up (const core_link_t *self)
+{
+    return self->stage == CORE_LINK_UP && !self->dropped;
+}
+
+/* The end of a link. */
+
+/* One round over all endpoints waits the same pause, the next one twice as long. With a quarter of
+ * jitter, also at the longest pause: those that lost the broker together come back spread. */
+static int64_t reconnect_pause (core_link_t *self)
+{
+    int64_t min = self->config->reconnect_ms_min;
+    int64_t max = self->config->reconnect_ms_max;
+    size_t round = self->failures / self->config->endpoints_count;
+    int64_t pause = min;
+    while (round-- > 0 && pause < max)
+        pause *= 2;
+    pause = pause < max ? pause : max;
+    int64_t low = pause - pause / 4 > min ? pause - pause / 4 : min;
+    int64_t high = pause + pause / 4 < max ? pause + pause / 4 : max;
+    return low + (int64_t) (core_link_random (self) % (uint64_t) (high - low + 1));
+}
+
+/* What the broker knew of us is gone. */
+static void lose (core_link_t *self, unsigned more)
+{
+    self->hello_due = false;
+    self->dropped = false;
+    self->changes++;
+    self->news |= CORE_LINK_NEWS_LOST | more;
+}
+
+static void link_pause (core_link_t *self, const char *text)
+{
+    bool was_up = self->stage == CORE_LINK_UP;
+    if (was_up && self->now_ms - self->up_since_ms >= self->config->reconnect_ms_max)
+        self->failures = 0;
+    snprintf (self->text, sizeof self->text, "cannot reach %s: %s",
+              self->config->endpoints[self->endpoint], text);
+    self->code = TMQ_UNREACHABLE;
+    self->stage = CORE_LINK_PAUSE;
+    self->due_ms = self->now_ms + reconnect_pause (self);
+    self->failures++;
+    if (!was_up)
+        self->endpoint = (self->endpoint + 1) % self->config->endpoints_count;
+    lose (self, CORE_LINK_NEWS_TEXT);
+}
+
+void core_link_refuse (core_link_t *self, int code, const char *text)
+{
+    self->code = code;
+    snprintf (self->text, sizeof self->text, "%s: %s", self->config->endpoints[self->endpoint],
+              text != NULL && text[0] != '\0' ? text : code_text (code));
+    self->stage = CORE_LINK_FINAL;
+    lose (self, CORE_LINK_NEWS_TEXT | CORE_LINK_NEWS_FINAL);
+}
+
+void core_link_close (core_link_t *self)
+{
+    if (self->stage == CORE_LINK_FINAL && self->code == TMQ_CLOSED)
+        return;
+    self->stage = CORE_LINK_FINAL;
+    self->code = TMQ_CLOSED;
+    snprintf (self->text, sizeof self->text, "%s", code_text (TMQ_CLOSED));
+    self->dropped = false;
+    self->changes++;
+    self->news |= CORE_LINK_NEWS_FINAL;
+}
+
+void core_link_ended (core_link_t *self, int code, const char *text)
+{
+    if (self->stage == CORE_LINK_LEAVING)
+        core_link_close (self);
+    else if (code == TMQ_NOT_AUTHENTICATED)
+        core_link_refuse (self, code, text);
+    else
+        link_pause (self, text);
+}
+
+void core_link_drop (core_link_t *self, int code, const char *text)
+{
+    if (!core_link_has_connection (self) || self->stage == CORE_LINK_LEAVING || self->dropped)
+        return;
+    self->dropped = true;
+    snprintf (self->drop_text, sizeof self->drop_text, "%s",
+              text != NULL && text[0] != '\0' ? text : code_text (code));
+}
+
+void core_link_leave (core_link_t *self)
+{
+    if (self->stage == CORE_LINK_UP)
+        self->stage = CORE_LINK_LEAVING;
+    else
+        core_link_close (self);
+}
+
+unsigned core_link_settle (core_link_t *self)
+{
+    if (self->dropped)
+        link_pause (self, self->drop_text);
+    unsigned news = self->news;
+    self->news = 0;
+    return news;
+}
+
+/* Hello and welcome. */
+
+void core_link_say_hello (core_link_t *self)
+{
+    self->stage = CORE_LINK_HELLO;
+    self->hello_due = true;
+    self->due_ms = self->now_ms + (int64_t) self->heartbeat_ms * TMQ_HEARTBEATS_MISSED_MAX;
+}
+
+void core_link_again (core_link_t *self)
+{
+    if (self->stage == CORE_LINK_LEAVING)
+        core_link_close (self);
+    if (self->stage != CORE_LINK_UP)
+        return;
+    self->code = TMQ_UNREACHABLE;
+    snprintf (self->text, sizeof self->text, "the broker is beginning anew");
+    lose (self, 0);
+    core_link_say_hello (self);
+}
+
+static bool welcome (core_link_t *self, const Taskmq__Welcome *in)
+{
+    if (in->token.len != sizeof self->token || in->version != TMQ_PROTOCOL_VERSION)
+        return false;
+    memcpy (self->token, in->token.data, sizeof self->token);
+    self->info.generation = in->generation;
+    self->info.epoch = in->epoch;
+    self->info.seq = in->seq;
+    snprintf (self->info.identity, sizeof self->info.identity, "%s", in->identity);
+    snprintf (self->info.broker, sizeof self->info.broker, "%s", in->broker);
+    if (in->namespace_[0] != '\0')
+        snprintf (self->ns, sizeof self->ns, "%s", in->namespace_);
+    self->info_endpoint = self->endpoint;
+    if (in->heartbeat_ms >= 10)
+        self->heartbeat_ms = in->heartbeat_ms;
+    self->stage = CORE_LINK_UP;
+    self->code = TMQ_OK;
+    self->text[0] = '\0';
+    self->changes++;
+    self->connects++;
+    self->missed = 0;
+    self->heard = true;
+    self->up_since_ms = self->now_ms;
+    self->due_ms = self->now_ms + self->heartbeat_ms;
+    return true;
+}
+
+static bool is_less (uint32_t told, uint32_t ours)
+{
+    return told != 0 && told < ours;
+}
+
+/* What is queued was cut to our limits, which are those of the protocol's version; a broker that
+ * takes less would refuse some of it again and again. */
+static bool limits_are_small (const Taskmq__Welcome *in)
+{
+    return is_less (in->envelope_bytes_max, TMQ_ENVELOPE_BYTES_MAX) ||
+           is_less (in->frame_bytes_max, TMQ_FRAME_BYTES_MAX) ||
+           is_less (in->submit_items_max, TMQ_SUBMIT_ITEMS_MAX) ||
+           is_less (in->wait_ids_max, TMQ_WAIT_IDS_MAX);
+}
+
+bool core_link_hello_reply (core_link_t *self, const Taskmq__Reply *reply, bool *welcomed)
+{
+    *welcomed = false;
+    if (self->stage != CORE_LINK_HELLO)
+        return true;
+    bool good = reply->code == TMQ_OK && reply->body_case == TASKMQ__REPLY__BODY_WELCOME;
+    if (reply->code == TMQ_OK && !good)
+        return false;
+    if (good && !limits_are_small (reply->welcome))
+        return *welcomed = welcome (self, reply->welcome);
+    if (good)
+        core_link_refuse (self, TMQ_UNSUPPORTED,
+                          "the broker's limits are smaller than the library's");
+    else if (code_is_retriable ((int) reply->code))
+        core_link_drop (self, (int) reply->code, reply->text);
+    else
+        core_link_refuse (self, (int) reply->code, reply->text);
+    return true;
+}
+
+/* Time. */
+
+void core_link_heard (core_link_t *self)
+{
+    self->heard = true;
+    self->heard_ms = self->now_ms;
+}
+
+static bool beat (core_link_t *self)
+{
+    /* At least two heartbeats without an answer, so that a pause of our own is not taken for
+     * silence of the broker. */
+    int64_t patience_ms = (int64_t) self->heartbeat_ms * TMQ_HEARTBEATS_MISSED_MAX;
+    self->missed = self->heard ? 0 : self->missed + 1;
+    if (self->missed >= TMQ_HEARTBEATS_MISSED_MAX - 1 &&
+        self->now_ms - self->heard_ms >= patience_ms) {
+        link_pause (self, "no sign of life");
+        return false;
+    }
+    self->heard = false;
+    self->due_ms = self->now_ms + self->heartbeat_ms;
+    if (self->missed > 0 && self->heard_ms + patience_ms > self->now_ms &&
+        self->heard_ms + patience_ms < self->due_ms)
+        self->due_ms = self->heard_ms + patience_ms; /* not a whole interval too late */
+    return true;
+}
+
+bool core_link_tick (core_link_t *self)
+{
+    if (self->dropped || self->due_ms > self->now_ms)
+        return false;
+    switch (self->stage) {
+    case CORE_LINK_PAUSE:
+        self->stage = CORE_LINK_OPENING;
+        self->connection++;
+        self->hello_due = true;
+        self->due_ms = self->now_ms + CONNECT_MS;
+        break;
+    case CORE_LINK_OPENING: link_pause (self, "no connection in 2 s"); break;
+    case CORE_LINK_HELLO: link_pause (self, "no answer"); break;
+    case CORE_LINK_UP: return beat (self);
+    case CORE_LINK_LEAVING:
+    case CORE_LINK_FINAL: break;
+    }
+    return false;
+}
+
+int64_t core_link_next_due (const core_link_t *self)
+{
+    if (self->stage == CORE_LINK_LEAVING || self->stage == CORE_LINK_FINAL)
+        return CORE_NEVER;
+    return self->dropped ? self->now_ms : self->due_ms;
+}
