@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "bytes.h"
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "store/store.h"
 #include "taskmq.pb-c.h"
 

@@ -23,7 +23,7 @@
 
 #include "arena.h"
 #include "codec.h"
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "log/log.h"
 #include "store/committer.h"
 #include "store/readers_pool.h"

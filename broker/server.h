@@ -6,7 +6,7 @@
 #ifndef TASKMQ_BROKER_SERVER_H
 #define TASKMQ_BROKER_SERVER_H
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "exits.h"
 #include "export/exporter.h"
 #include "net/feed.h"

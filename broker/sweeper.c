@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "exits.h"
 #include "store/wakeup.h"
 

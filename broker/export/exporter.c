@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "bytes.h"
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "export/record_view.h"
 #include "log/log.h"
 #include "store/wakeup.h"

@@ -6,7 +6,7 @@
 #ifndef TASKMQ_EXPORT_RECORD_VIEW_H
 #define TASKMQ_EXPORT_RECORD_VIEW_H
 
-#include "core/record.h"
+#include "core/data/batch.h"
 #include "json.h"
 
 /* Borrows from the record; labels is the caller's room for the view's labels. wall_ms decides

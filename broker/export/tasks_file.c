@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "ids.h"
 
 enum { TAIL_BYTES = 64 * 1024 };

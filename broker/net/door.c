@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 enum {
     FDS_FIRST = 64,

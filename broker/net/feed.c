@@ -15,7 +15,7 @@
 #include "arena.h"
 #include "bytes.h"
 #include "codec.h"
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "ids.h"
 #include "json.h"
 #include "types.h"

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/record.h"
+#include "core/data/batch.h"
 #include "net/address.h"
 
 enum { FEEDS_MAX = 16 };

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/list.h"
-#include "core/map.h"
-#include "core/memory.h"
+#include "core/base/list.h"
+#include "core/base/map.h"
+#include "core/base/memory.h"
 
 enum {
     PLACE_BITS = 16,

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 enum {
     PEERS_LIMIT_MAX = 65000,    /* with PEERS_REFUSED_MAX a place fits the 16 bits of a number */

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "net/door.h"
 
 enum {

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "net/address.h"
 #include "net/peers.h"
 

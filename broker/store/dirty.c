@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 void dirty_add (dirty_t *self, batch_t *batch, int64_t now_ms)
 {

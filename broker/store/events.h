@@ -7,7 +7,7 @@
 #ifndef TASKMQ_STORE_EVENTS_H
 #define TASKMQ_STORE_EVENTS_H
 
-#include "core/lookup.h"
+#include "core/data/lookup.h"
 
 /* One event inside a packed taskmq.EventList, pointing into it. */
 typedef struct event_view {

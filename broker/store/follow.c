@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 /* As much as may be dirty (A12): a follower that lags by more reads the tables. */
 enum { BYTES_MAX = 64 * 1024 * 1024 };

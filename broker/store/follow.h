@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-#include "core/lookup.h"
+#include "core/data/lookup.h"
 #include "store/dirty.h"
 
 /* Any thread may call any function. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 /* Value of a removed task; of the others it is the position in the list plus one, until that is
  * sorted. */

@@ -6,7 +6,7 @@
 #ifndef TASKMQ_STORE_IMAGES_H
 #define TASKMQ_STORE_IMAGES_H
 
-#include "core/record.h"
+#include "core/data/batch.h"
 #include "store/number_map.h"
 
 /* The latest image of a task, with the newest bodies of the images that it stands for. All

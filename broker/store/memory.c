@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "ids.h"
 #include "store/events.h"
 #include "store/number_map.h"

@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 typedef struct number_slot {
     uint64_t key; /* 0: empty */

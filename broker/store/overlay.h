@@ -8,7 +8,7 @@
 #ifndef TASKMQ_STORE_OVERLAY_H
 #define TASKMQ_STORE_OVERLAY_H
 
-#include "core/lookup.h"
+#include "core/data/lookup.h"
 #include "store/row_list.h"
 
 typedef struct overlay overlay_t;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "store/wakeup.h"
 
 typedef struct job {

@@ -7,7 +7,7 @@
 #ifndef TASKMQ_STORE_ROW_LIST_H
 #define TASKMQ_STORE_ROW_LIST_H
 
-#include "core/record.h"
+#include "core/data/batch.h"
 
 /* An all-zero row_list_t is empty. It shares keys and bodies with the rows it was given. */
 typedef struct row_list {

@@ -6,7 +6,7 @@
 #ifndef TASKMQ_STORE_SELECT_H
 #define TASKMQ_STORE_SELECT_H
 
-#include "core/lookup.h"
+#include "core/data/lookup.h"
 
 /* Live tasks are those that the engine holds in memory (A26). */
 bool select_is_live (const record_t *record);

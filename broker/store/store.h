@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/lookup.h"
+#include "core/data/lookup.h"
 #include "store/error.h"
 
 typedef struct store store_t;

@@ -10,8 +10,8 @@
 #ifndef TASKMQ_SIM_MODEL_H
 #define TASKMQ_SIM_MODEL_H
 
-#include "core/lookup.h"
-#include "core/record.h"
+#include "core/data/batch.h"
+#include "core/data/lookup.h"
 #include "taskmq.pb-c.h"
 
 enum { MODEL_TASKS_MAX = 4096, MODEL_NAMESPACES = 2 };

@@ -13,7 +13,7 @@
 
 #include <stdarg.h>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "model.h"
 #include "rng.h"
 #include "taskmq.h"

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/planted.h"
+#include "core/base/planted.h"
 #include "sim.h"
 #include "support/cmocka_all.h"
 

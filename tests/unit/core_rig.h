@@ -8,8 +8,8 @@
 #ifndef TASKMQ_TESTS_CORE_RIG_H
 #define TASKMQ_TESTS_CORE_RIG_H
 
-#include "core/engine.h"
-#include "core/planted.h"
+#include "core/base/planted.h"
+#include "core/engine/engine.h"
 #include "support/cmocka_all.h"
 
 /* The time in every id that rig_id makes. */

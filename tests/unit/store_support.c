@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "bytes.h"
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "store/events.h"
 #include "support/timing.h"
 #include "taskmq.pb-c.h"

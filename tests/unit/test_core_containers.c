@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/absent.h"
-#include "core/map.h"
-#include "core/memory.h"
-#include "core/names.h"
-#include "core/queue.h"
-#include "core/secrets.h"
-#include "core/wheel.h"
+#include "core/base/map.h"
+#include "core/base/memory.h"
+#include "core/base/names.h"
+#include "core/base/secrets.h"
+#include "core/base/wheel.h"
+#include "core/tasks/absent.h"
+#include "core/tasks/queue.h"
 #include "ids.h"
 #include "support/cmocka_all.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/task.h"
+#include "core/base/memory.h"
+#include "core/tasks/task.h"
 #include "support/cmocka_all.h"
 
 /* What each input leads to, written down a second time: a letter per status in the order none,

@@ -5,7 +5,7 @@
 /* The body of a journal's row: what is packed comes back, and any damage is noticed. */
 #include <string.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "journal.pb-c.h"
 #include "store/sqlite/journal_codec.h"
 #include "store_support.h"

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "fault_vfs.h"
 #include "store_support.h"
 #include "support/timing.h"

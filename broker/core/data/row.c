@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/record.h"
+#include "core/data/batch.h"
 
 static const struct {
     const char *name;

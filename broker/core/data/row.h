@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct buf buf_t;
+#include "core/data/buf.h"
 
 /* X (NAME, number, name, home, key). The number is stored: it is never given to another kind.
  * home LIVE: every row is handed to the engine at a start and stays in memory; TABLES: it is read

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "bytes.h"
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "store/sqlite/journal_codec.h"
 #include "store/sqlite/sqlite_schema.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "decode.h"
 #include "ids.h"
 #include "journal.pb-c.h"

@@ -9,7 +9,7 @@
 
 #include "arena.h"
 #include "bytes.h"
-#include "core/record.h"
+#include "core/data/batch.h"
 
 /* Where a batch belongs: the history, the start of the broker, the batch before it. */
 typedef struct journal_head {

@@ -4,7 +4,7 @@
 
 #include "store/sqlite/kind_rows.h"
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 static void bind_key (sqlite3_stmt *statement, row_kind_t kind, const buf_t *key)
 {

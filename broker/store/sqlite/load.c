@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "store/select.h"
 #include "store/sqlite/kind_rows.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 enum { FIND_NS, FIND, TEXT_NS, TEXT, ADD_NS, ADD };
 

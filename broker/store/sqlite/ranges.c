@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "store/select.h"
 
 enum { BY_QUEUE, BY_SESSION, BY_NUMBER, QUEUES, CREATED, NEWEST, COUNT };

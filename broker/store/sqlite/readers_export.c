@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 enum { BLOCK_UPTO, BLOCK_AFTER, ROW_NEWEST, ROW_STILL };
 

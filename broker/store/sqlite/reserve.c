@@ -12,7 +12,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 enum {
     RESERVE_BYTES = 16 * 1024 * 1024,

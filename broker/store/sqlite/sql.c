@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 /* No space is no damage: what was tried is rolled back and may be tried again. A sync that finds
  * no space is final like every failed sync, because the next one may report success. */

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "ids.h"
 #include "store/dirty.h"
 #include "store/follow.h"

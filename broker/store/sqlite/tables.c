@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/sqlite_schema.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "store/sqlite/sqlite_schema.h"
 
 enum { PAGE_US_MAX = 20 * 1000 }; /* A18 */

@@ -1,0 +1,26 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What every room stands on. */
+#include "core/base/base.h"
+
+void base_init (base_t *self, const engine_config_t *config)
+{
+    *self = (base_t){.config = *config};
+    secrets_init (&self->secrets, config->seed);
+    base_reset (self);
+}
+
+void base_reset (base_t *self)
+{
+    names_free (&self->names);
+    names_init (&self->names, &self->secrets);
+    wheel_init (&self->fine, FINE_MS, self->clocks.mono_ms);
+    wheel_init (&self->coarse, COARSE_MS, clocks_expiry_ms (&self->clocks));
+}
+
+void base_free (base_t *self)
+{
+    names_free (&self->names);
+}

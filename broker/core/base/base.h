@@ -1,0 +1,48 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What every room of the engine stands on: its configuration, the two clocks with their wheels,
+ * chance, interned names, counters, and how far the store has come. */
+#ifndef TASKMQ_CORE_BASE_H
+#define TASKMQ_CORE_BASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/clocks.h"
+#include "core/base/config.h"
+#include "core/base/counts.h"
+#include "core/base/names.h"
+#include "core/base/planted.h"
+#include "core/base/secrets.h"
+#include "core/base/wheel.h"
+
+enum {
+    FINE_MS = 16,    /* granularity of leases, delays and links: a turn of 65 s */
+    COARSE_MS = 1000 /* … of expiry: a turn of 68 min */
+};
+
+/* What the alarms are members of. */
+enum { ALARM_TASK = 1, ALARM_WAIT, ALARM_LINK, ALARM_STREAM };
+
+typedef struct base {
+    engine_config_t config;
+    secrets_t secrets;
+    names_t names;
+    counts_t counts;
+    clocks_t clocks;
+    wheel_t fine;     /* mono: leases, delays, links, deadlines */
+    wheel_t coarse;   /* the time of expiry: queued tasks */
+    uint64_t durable; /* newest commit batch that is durable, … */
+    uint64_t written; /* … that is written back */
+    bool stopping;    /* a clean stop is under way: nothing changes any more */
+    bool full;        /* the disk is full: submissions are refused */
+} base_t;
+
+void base_init (base_t *self, const engine_config_t *config);
+/* Names and wheels as at the start: a reset begins with it. The clocks go on. */
+void base_reset (base_t *self);
+void base_free (base_t *self);
+
+#endif

@@ -1,0 +1,48 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The two clocks of the engine: the monotonic one for leases, links and delays, and the wall clock
+ * for what is stored. The wall clock never goes back, and a forward leap of it is not believed for
+ * a while (S27). Pure: the caller says what time it is. */
+#ifndef TASKMQ_CORE_CLOCKS_H
+#define TASKMQ_CORE_CLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct now {
+    int64_t mono_ms; /* monotonic: leases, links */
+    int64_t wall_ms; /* since the epoch, UTC: times that are stored */
+} now_t;
+
+enum {
+    CLOCKS_LEAP_MS = 60 * 60 * 1000, /* a forward leap of wall time that is held … */
+    CLOCKS_HOLD_MS = 10 * 60 * 1000, /* … for so long */
+    CLOCKS_NOTICED_MS = 1000         /* a smaller one is nobody's business */
+};
+
+typedef struct clocks {
+    int64_t mono_ms;
+    int64_t wall_ms;       /* never below the newest stored time */
+    int64_t leap_ms;       /* of wall time that expiry does not count yet */
+    int64_t away_ms;       /* wall time between the newest stored time and this start */
+    int64_t hold_until_ms; /* mono; the leap counts from then on */
+} clocks_t;
+
+/* What the newest step of the wall clock was. */
+typedef enum clocks_step {
+    CLOCKS_STEADY = 0,
+    CLOCKS_MOVED, /* forward, beside the monotonic clock: what is counted on that must be judged anew */
+    CLOCKS_LEAPT /* … by more than an hour: expiry does not count it yet */
+} clocks_step_t;
+
+/* Sets both clocks at a start. newest_ms: the newest stored wall time, 0 for none. */
+void clocks_boot (clocks_t *self, int64_t newest_ms, now_t now);
+clocks_step_t clocks_advance (clocks_t *self, now_t now);
+/* The time by which expiry is judged: wall time without a leap that is still held. */
+int64_t clocks_expiry_ms (const clocks_t *self);
+/* A leap is being held. */
+bool clocks_are_held (const clocks_t *self);
+
+#endif

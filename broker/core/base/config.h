@@ -1,0 +1,38 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the engine is told at its start: limits, defaults, the seed. */
+#ifndef TASKMQ_CORE_CONFIG_H
+#define TASKMQ_CORE_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskmq_types.h"
+
+typedef struct engine_config {
+    uint8_t seed[32]; /* random, secret: tokens, lease secrets, jitter and hash keys come from it */
+    const char *broker;         /* program and version, for the welcome; must outlive the engine */
+    size_t live_tasks_max;      /* 1,000,000 */
+    size_t links_max;           /* 10,000 */
+    size_t pending_inputs_soft; /* not yet durable, or not yet written back (A12, A19) */
+    size_t pending_bytes_soft;
+    size_t dirty_tasks_soft;    /* 20,000 */
+    size_t dirty_bytes_soft;    /* 64 MiB */
+    size_t ring_bytes;          /* newest events in memory, all namespaces, 4 MiB */
+    size_t looks_max;           /* of subscriptions at events, between two drains: 100,000 */
+    size_t payload_cache_bytes; /* 64 MiB */
+    int64_t ttl_ms;             /* default of a task */
+    int64_t recover_max_age_ms; /* 0: off (S13) */
+    uint32_t heartbeat_ms;
+    uint32_t gone_grace_ms;
+    unsigned planted_bug; /* test-only: 0 in the broker; see core/planted.h */
+} engine_config_t;
+#define ENGINE_CONFIG_INIT                                                                         \
+    {                                                                                              \
+        {0}, "taskmqd", 1000000, 10000, 20000, 16u << 20, 20000, 64u << 20, 4u << 20, 100000,      \
+            64u << 20, TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS, TMQ_GONE_GRACE_MS, 0               \
+    }
+
+#endif

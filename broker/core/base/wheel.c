@@ -1,0 +1,82 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Hashed timing wheel: a slot per granularity, chosen by the time at which an alarm is due. */
+#include "core/base/wheel.h"
+
+void wheel_init (wheel_t *self, int64_t granularity_ms, int64_t now)
+{
+    *self = (wheel_t){.granularity_ms = granularity_ms, .turned = now / granularity_ms};
+    for (size_t i = 0; i < WHEEL_SLOTS; i++)
+        list_init (&self->slots[i]);
+}
+
+static size_t slot_of (int64_t number)
+{
+    return (size_t) (number & (WHEEL_SLOTS - 1));
+}
+
+void wheel_arm (wheel_t *self, alarm_t *alarm, int64_t due)
+{
+    list_remove (&alarm->node);
+    alarm->due = due;
+    int64_t number = due / self->granularity_ms + (due % self->granularity_ms > 0);
+    if (number <= self->turned)
+        number = self->turned + 1;
+    size_t slot = slot_of (number);
+    list_push_back (&self->slots[slot], &alarm->node);
+    self->used[slot / 64] |= UINT64_C (1) << (slot % 64);
+}
+
+void alarm_disarm (alarm_t *alarm)
+{
+    list_remove (&alarm->node);
+}
+
+static void empty_slot (wheel_t *self, size_t slot, int64_t now, node_t *fired)
+{
+    node_t *head = &self->slots[slot];
+    for (node_t *node = head->next, *next = NULL; node != head; node = next) {
+        next = node->next;
+        if (LIST_ITEM (node, alarm_t, node)->due <= now) {
+            list_remove (node);
+            list_push_back (fired, node);
+        }
+    }
+    if (list_is_empty (head))
+        self->used[slot / 64] &= ~(UINT64_C (1) << (slot % 64));
+}
+
+void wheel_turn (wheel_t *self, int64_t now, node_t *fired)
+{
+    int64_t upto = now / self->granularity_ms;
+    int64_t first = self->turned + 1;
+    if (upto - first >= WHEEL_SLOTS)
+        first = upto - WHEEL_SLOTS + 1; /* a leap: every slot once */
+    for (int64_t number = first; number <= upto; number++) {
+        size_t slot = slot_of (number);
+        if ((self->used[slot / 64] & (UINT64_C (1) << (slot % 64))) != 0)
+            empty_slot (self, slot, now, fired);
+    }
+    if (upto > self->turned)
+        self->turned = upto;
+}
+
+int64_t wheel_next (wheel_t *self)
+{
+    for (int64_t number = self->turned + 1; number <= self->turned + WHEEL_SLOTS; number++) {
+        size_t slot = slot_of (number);
+        uint64_t word = self->used[slot / 64];
+        if (word == 0 && slot % 64 == 0) {
+            number += 63;
+            continue;
+        }
+        if ((word & (UINT64_C (1) << (slot % 64))) == 0)
+            continue;
+        if (!list_is_empty (&self->slots[slot]))
+            return number * self->granularity_ms;
+        self->used[slot / 64] &= ~(UINT64_C (1) << (slot % 64));
+    }
+    return INT64_MAX;
+}

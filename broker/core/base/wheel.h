@@ -1,0 +1,46 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A hashed timing wheel: arming, disarming and firing cost the same whatever the number of alarms.
+ * An alarm fires at the end of its slot, so up to one granularity late and never early. One that
+ * lies more than a turn ahead is looked at once per turn. */
+#ifndef TASKMQ_CORE_WHEEL_H
+#define TASKMQ_CORE_WHEEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/list.h"
+
+enum { WHEEL_SLOTS = 4096 };
+
+/* Member of what is to be woken; zeroed memory is a disarmed alarm. */
+typedef struct alarm {
+    node_t node;
+    int64_t due;  /* ms on the wheel's clock */
+    uint8_t kind; /* the owner's: what the alarm is a member of */
+} alarm_t;
+
+typedef struct wheel {
+    int64_t granularity_ms;
+    int64_t turned;                  /* number of the newest slot that was emptied */
+    uint64_t used[WHEEL_SLOTS / 64]; /* slots that may hold alarms */
+    node_t slots[WHEEL_SLOTS];
+} wheel_t;
+
+/* A turn takes WHEEL_SLOTS * granularity_ms. now: on the clock that the wheel shall follow. */
+void wheel_init (wheel_t *self, int64_t granularity_ms, int64_t now);
+/* Arms, or arms anew, for the time due. */
+void wheel_arm (wheel_t *self, alarm_t *alarm, int64_t due);
+void alarm_disarm (alarm_t *alarm); /* whichever wheel it is in; does nothing to a disarmed one */
+static inline bool alarm_is_armed (const alarm_t *alarm)
+{
+    return node_is_linked (&alarm->node);
+}
+/* Moves the alarms that are due to the end of the list fired; they count as armed until popped. */
+void wheel_turn (wheel_t *self, int64_t now, node_t *fired);
+/* When the wheel wants to be turned next; INT64_MAX when no alarm is armed. */
+int64_t wheel_next (wheel_t *self);
+
+#endif

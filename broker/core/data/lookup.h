@@ -1,0 +1,142 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the engine asks of the store: point look-ups, page reads, and what a start finds. Plain
+ * data, so that core knows of the store's answers without knowing a store. */
+#ifndef TASKMQ_CORE_LOOKUP_H
+#define TASKMQ_CORE_LOOKUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/data/batch.h"
+
+/* What a freshly opened store knows. */
+typedef struct boot {
+    uint64_t generation;  /* of the event history, random, changes only when history was cut */
+    uint64_t epoch;       /* counts starts; this start's number */
+    int64_t last_number;  /* highest acceptance number ever given, 0 for none */
+    uint64_t last_pos;    /* highest broker-wide event number, 0 for none */
+    int64_t newest_id_ms; /* newest time in an id of a task or tombstone; 0: not known */
+    int64_t newest_ms;    /* newest stored wall time, 0 for none (S27) */
+    uint64_t tasks;       /* stored tasks */
+    uint64_t recovered_batches; /* that stood in the journal */
+} boot_t;
+
+/* Point look-ups, on the server thread. */
+
+typedef enum lookup_kind {
+    LOOKUP_ID = 1,  /* (ns, id) */
+    LOOKUP_DEDUP,   /* (ns, owner, dedup_key) */
+    LOOKUP_ATTEMPT, /* (ns, id, attempt) */
+    LOOKUP_ROW      /* (row_kind, row_key) */
+} lookup_kind_t;
+
+typedef struct lookup {
+    lookup_kind_t kind;
+    bool bodies; /* load payload and result too */
+    const char *ns;
+    tmq_id_t id;
+    const char *owner;
+    const char *dedup_key;
+    uint32_t attempt;
+    row_kind_t row_kind;
+    const buf_t *row_key; /* the asker's */
+    /* answers */
+    record_t *record;     /* NULL: not in the tables; owned by the caller */
+    tmq_code_t tombstone; /* EXPIRED or PURGED when only a tombstone is there, else TMQ_OK */
+    int64_t tombstone_at;
+    bool attempt_found;
+    attempt_t attempt_row;
+    bool row_found;
+    buf_t *row_body; /* owned by the caller; NULL: empty, or not found */
+} lookup_t;
+
+/* Keys to be looked up. They may point into what asked for them. */
+typedef struct key_list {
+    lookup_t *keys; /* grown by realloc; zeroed memory is an empty list */
+    size_t count;
+    size_t capacity;
+} key_list_t;
+
+/* Reads in pages, on reader threads. */
+
+typedef struct filter {
+    const char *ns; /* never NULL: no read crosses a namespace */
+    const char *const *queues;
+    size_t queues_count;
+    const tmq_status_t *statuses;
+    size_t statuses_count;
+    const char *const *sessions;
+    size_t sessions_count;
+    int64_t created_since; /* half open; 0: open */
+    int64_t created_until;
+} filter_t;
+
+typedef enum read_kind {
+    READ_LIST = 1, /* records without bodies, newest first */
+    READ_COUNT,
+    READ_RESOLVE, /* short id among the live and the newest TMQ_SUFFIX_TASKS_MAX */
+    READ_HISTORY, /* events of one task, oldest first, before a sequence */
+    READ_EVENTS,  /* event blocks of a namespace after a sequence */
+    READ_EXPORT,  /* newest events of their tasks after a position, with whole records */
+    READ_SINCE,   /* sequence before the first event at or after a time */
+    READ_ROWS     /* rows of a kind whose keys begin with a prefix, in their order */
+} read_kind_t;
+
+/* One exported line: an event that is its task's newest, and the task as it is stored. */
+typedef struct export_item {
+    uint64_t pos;
+    uint64_t seq;
+    record_t *record; /* with bodies */
+} export_item_t;
+
+enum { ROWS_READ_BYTES_MAX = 4 * 1024 * 1024 }; /* of keys and bodies in a page of rows */
+
+typedef struct read {
+    read_kind_t kind;
+    /* questions */
+    filter_t filter;       /* LIST, COUNT; of the others only ns */
+    int64_t before_number; /* LIST: only smaller numbers; 0: from the newest */
+    size_t limit;        /* LIST, HISTORY, ROWS: items; EVENTS: bytes of blocks; EXPORT: items that
+                              must be read from the tables; what is still in memory comes whole */
+    size_t bytes_max;    /* LIST, EXPORT: may end when its records have so many
+                              (record_wire_bytes, EXPORT also bodies); 0: only by limit */
+    char suffix[33];     /* RESOLVE */
+    uint64_t last_seq;   /* HISTORY: the chain's start (the task's newest wanted event) */
+    uint64_t after_seq;  /* EVENTS */
+    uint64_t after_pos;  /* EXPORT */
+    int64_t since_ms;    /* SINCE */
+    row_kind_t row_kind; /* ROWS */
+    const buf_t *prefix; /* ROWS: NULL is every key; the asker's */
+    const buf_t *after;  /* ROWS: only keys behind it; NULL: from the first; the asker's */
+    /* answers, owned by the job */
+    int error; /* 0, or the store's code; then the answers are empty */
+    char error_text[256];
+    record_t **records; /* LIST */
+    size_t records_count;
+    bool more;             /* LIST, EVENTS, EXPORT, ROWS: something follows */
+    uint64_t count;        /* COUNT; RESOLVE: how many match (2 stands for several) */
+    tmq_id_t id;           /* RESOLVE */
+    buf_t *list;           /* HISTORY: a packed taskmq.EventList, oldest first */
+    uint64_t before_seq;   /* HISTORY: for the page before this one, 0: nothing before */
+    event_block_t *blocks; /* EVENTS: whole blocks, the first may begin before after_seq + 1 */
+    size_t blocks_count;
+    row_t *rows; /* ROWS: as many as limit and ROWS_READ_BYTES_MAX allow */
+    size_t rows_count;
+    uint64_t first_seq;     /* EVENTS: oldest retained sequence, 0: none retained */
+    uint64_t last_seq_seen; /* EVENTS: newest sequence in the tables */
+    export_item_t *items;   /* EXPORT */
+    size_t items_count;
+    void (*release) (void *held); /* … whose records belong to held; NULL: to the read */
+    void *held;
+    uint64_t upto_pos; /* EXPORT: everything up to it was considered */
+    uint64_t seq;      /* SINCE */
+    void *context;     /* the asker's */
+} read_t;
+
+void read_clear (read_t *read); /* frees the answers */
+
+#endif

@@ -1,0 +1,99 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The engine's life.
+ *
+ * Failure policy: a peer's mistake is answered and changes nothing; our own mistakes are asserts;
+ * exhausted memory ends the process. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/engine/rooms.h"
+#include "core/requests/parting.h"
+
+engine_t *engine_new (const engine_config_t *config)
+{
+    engine_t *self = memory_zero (1, sizeof (*self));
+    base_init (&self->base, config);
+    history_init (&self->history, &self->base);
+    tasks_init (&self->tasks, &self->base, &self->history);
+    links_init (&self->peers, &self->base);
+    reads_init (&self->reads, &self->base, &self->tasks, &self->peers);
+    streams_init (&self->streams, &self->base, &self->history, &self->peers, &self->reads);
+    match_init (&self->match, &self->base, &self->tasks, &self->peers, &self->reads);
+    self->requests = (requests_t){.base = &self->base,
+                                  .history = &self->history,
+                                  .tasks = &self->tasks,
+                                  .peers = &self->peers,
+                                  .reads = &self->reads,
+                                  .streams = &self->streams,
+                                  .match = &self->match};
+    list_init (&self->left);
+    list_init (&self->left_streams);
+    list_init (&self->denied);
+    list_init (&self->spent);
+    return self;
+}
+
+static void close_links (engine_t *self)
+{
+    size_t cursor = 0;
+    for (link_t *link = map_each (&self->peers.by_peer, &cursor); link != NULL;
+         link = map_each (&self->peers.by_peer, &cursor)) {
+        parting_close (&self->requests, link);
+        cursor = 0;
+    }
+}
+
+/* Everything that a reset forgets, the upper rooms first. */
+static void clear (engine_t *self)
+{
+    output_clear (self);
+    close_links (self);
+    links_reset (&self->peers);
+    reads_reset (&self->reads);
+    match_reset (&self->match);
+    streams_reset (&self->streams);
+    history_reset (&self->history);
+    tasks_reset (&self->tasks);
+    base_reset (&self->base);
+}
+
+void engine_free (engine_t *self)
+{
+    if (self == NULL)
+        return;
+    clear (self);
+    reads_free (&self->reads);
+    links_free (&self->peers);
+    tasks_free (&self->tasks);
+    base_free (&self->base);
+    free (self->requests.foreign);
+    free (self);
+}
+
+void engine_reset (engine_t *self)
+{
+    clear (self);
+    self->base.counts.resets++;
+}
+
+void engine_stop (engine_t *self)
+{
+    self->base.stopping = true;
+}
+
+void engine_set_full (engine_t *self, bool full)
+{
+    self->base.full = full;
+}
+
+void engine_set_counters (engine_t *self, const counter_t *counters, size_t count)
+{
+    free (self->requests.foreign);
+    self->requests.foreign = memory_alloc (count * sizeof (*counters));
+    memcpy (self->requests.foreign, counters, count * sizeof (*counters));
+    self->requests.foreign_count = count;
+}

@@ -1,0 +1,139 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The engine: everything the broker decides, as a pure function of its inputs (A4, A25).
+ *
+ * It has no socket, file, clock, thread or randomness. The server drives it with real ones, the
+ * simulation with virtual ones. Nothing is re-entrant: an input returns before its effects are
+ * fetched. The protocol of one drain is
+ *
+ *     for each message: engine_want (what it names and memory does not hold)
+ *     store_load (the wanted keys); engine_loaded
+ *     for each message: engine_message
+ *     engine_tick; engine_read_next -> readers
+ *     engine_batch_take -> committer, when the committer is free
+ *     engine_output_next -> net, until it returns false; engine_has_output: another drain at once
+ *
+ * and engine_durable, engine_written, engine_read_done whenever the store says so.
+ *
+ * What is applied is provisional until its batch is durable; outputs are released by the engine
+ * itself when the batch they rest on is durable (A7). After a failed commit the server calls
+ * engine_reset and streams the live tasks in again (A21).
+ *
+ * Memory: the engine aborts when memory is exhausted; limits keep it bounded before that. */
+#ifndef TASKMQ_CORE_ENGINE_H
+#define TASKMQ_CORE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/clocks.h"
+#include "core/base/config.h"
+#include "core/base/counts.h"
+#include "core/data/lookup.h"
+#include "core/data/peer.h"
+#include "taskmq.pb-c.h"
+#include "validate.h"
+
+typedef struct engine engine_t;
+
+engine_t *engine_new (const engine_config_t *config);
+void engine_free (engine_t *self);
+
+/* Start and restart.
+ * engine_boot, then engine_restore for each live task and engine_restore_ns for each namespace,
+ * then engine_ready. engine_reset forgets everything (links too) and is followed by the same.
+ * Live leases get a fresh term at engine_ready (S13). Batch numbers go on after engine_reset. */
+void engine_boot (engine_t *self, const boot_t *boot, now_t now);
+void engine_restore (engine_t *self, record_t *record); /* takes the record */
+void engine_restore_ns (engine_t *self, const char *name, uint64_t last_seq);
+void engine_ready (engine_t *self, now_t now);
+void engine_reset (engine_t *self);
+
+/* Inputs. */
+
+/* One validated message of a client. body is the second frame (or NULL), already checked to be as
+ * long as the requests say. identity: who net says the peer is ("uid:0", "local", "curve:KEY"). */
+typedef struct message {
+    peer_t peer;
+    const char *identity;
+    const Taskmq__ClientMessage *envelope;
+    const uint8_t *body;
+    size_t body_bytes;
+    /* What the validator found; NULL: nothing. Refused requests are skipped here, the server
+     * answers them by engine_refuse; refused items of a submit get their code in its answer. */
+    const verdicts_t *verdicts;
+} message_t;
+
+/* Appends the keys whose records the message needs and memory does not hold. Keys point into the
+ * message and the engine and stay valid until the next engine_loaded. */
+void engine_want (engine_t *self, const message_t *message, key_list_t *keys);
+/* Also appends the payloads that queued assignments wait for (tasks whose payload is only in the
+ * tables). Call once per drain, after the messages. */
+void engine_want_payloads (engine_t *self, key_list_t *keys);
+/* Hands the answers over; takes the array with its records and leaves an empty list. What was found
+ * is visible until the next call, or the next tick. */
+void engine_loaded (engine_t *self, key_list_t *keys);
+
+void engine_message (engine_t *self, const message_t *message, now_t now);
+/* A refusal of net's or the validator's own: leaves at once, to this request of this peer. */
+void engine_refuse (engine_t *self, peer_t peer, uint64_t request, tmq_code_t code,
+                    const char *text);
+/* The hint that the peer's connection ended (A39). */
+void engine_peer_gone (engine_t *self, peer_t peer, now_t now);
+/* The output that was fetched last was refused by the transport (A40); to be told before the next
+ * engine_output_next. */
+typedef struct output output_t;
+void engine_output_failed (engine_t *self, const output_t *output, now_t now);
+/* Judges deadlines; only to be called after a drain that emptied the socket (A20). Returns
+ * mono_ms of the next deadline, INT64_MAX for none. paused_ms: how much longer than a heartbeat
+ * the loop stood still since the last tick; it is added to every lease and link. */
+int64_t engine_tick (engine_t *self, now_t now, int64_t paused_ms);
+/* Every batch up to this one is durable: what waited for it may leave. */
+void engine_durable (engine_t *self, uint64_t batch, now_t now);
+/* … is written back: what is over leaves memory, so never between engine_want and its messages. */
+void engine_written (engine_t *self, uint64_t batch);
+/* Tasks that the store holds for due; takes the records (not the array). */
+void engine_due (engine_t *self, record_t **records, size_t count, now_t now);
+/* A read that engine_read_next gave away, with its answers; takes it. */
+void engine_read_done (engine_t *self, read_t *read, now_t now);
+/* While full, submissions are answered STORE_FULL (A22). */
+void engine_set_full (engine_t *self, bool full);
+/* From now on every change is refused with STOPPING (clean stop). */
+void engine_stop (engine_t *self);
+
+/* Effects. */
+
+/* Closes the commit batch and gives it away, or NULL if nothing changed. */
+batch_t *engine_batch_take (engine_t *self, now_t now);
+/* Inputs and messages in the open batch (for the choice of an inline commit, A16). */
+size_t engine_batch_inputs (const engine_t *self);
+
+/* A message ready to leave. Borrowed until the next call on the engine's outputs. */
+struct output {
+    peer_t peer;
+    const uint8_t *envelope;
+    size_t envelope_bytes;
+    buf_t *body;  /* second frame, or NULL; keep it with buf_keep for zero copy */
+    uint64_t tag; /* the engine's own */
+};
+bool engine_output_next (engine_t *self, output_t *out);
+/* After engine_output_next has returned false: there is more to find for subscriptions that are
+ * behind, but what has arrived meanwhile comes first. */
+bool engine_has_output (const engine_t *self);
+
+/* A read to be done by a reader thread, or NULL. Belongs to the caller until engine_read_done. */
+read_t *engine_read_next (engine_t *self);
+/* Some read waits for a write-back: the server calls store_flush. */
+bool engine_wants_flush (const engine_t *self);
+
+/* What is pending, for the hard limit of A19. */
+size_t engine_pending_inputs (const engine_t *self);
+size_t engine_pending_bytes (const engine_t *self);
+
+/* The server's and the store's own numbers, shown after the engine's. Copied. */
+void engine_set_counters (engine_t *self, const counter_t *counters, size_t count);
+
+#endif

@@ -1,0 +1,367 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The inputs: one message, one tick, what the store says. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine/rooms.h"
+#include "core/match/dispatch.h"
+#include "core/match/fetch.h"
+#include "core/match/worker.h"
+#include "core/peers/link.h"
+#include "core/peers/outbox.h"
+#include "core/reads/jobs.h"
+#include "core/reads/loaded.h"
+#include "core/requests/answer.h"
+#include "core/requests/browse.h"
+#include "core/requests/parting.h"
+#include "core/requests/subscribe.h"
+#include "core/requests/table.h"
+#include "core/requests/wait.h"
+#include "core/streams/stream.h"
+#include "core/tasks/attempt.h"
+#include "core/tasks/change.h"
+#include "core/tasks/index.h"
+#include "core/tasks/journal.h"
+#include "core/tasks/settle.h"
+#include "core/tasks/space.h"
+
+/* Begin and end. */
+
+static void rearm_scheduled (engine_t *self)
+{
+    size_t cursor = 0;
+    for (task_t *task = map_each (&self->tasks.by_id, &cursor); task != NULL;
+         task = map_each (&self->tasks.by_id, &cursor)) {
+        if (task->scheduled) {
+            change_unplace (&self->tasks, task);
+            change_place (&self->tasks, task);
+        }
+    }
+}
+
+void input_begin (engine_t *self, now_t now)
+{
+    clocks_step_t step = clocks_advance (&self->base.clocks, now);
+    if (step == CLOCKS_STEADY)
+        return;
+    if (step == CLOCKS_LEAPT)
+        self->base.counts.clock_leaps++;
+    rearm_scheduled (self); /* their delays are counted on the monotonic clock */
+}
+
+void input_end (engine_t *self)
+{
+    follow_facts (self);
+    dispatch_run (&self->match);
+    follow_facts (self); /* a task may have expired in front of its worker */
+}
+
+/* Messages. */
+
+void engine_want (engine_t *self, const message_t *message, key_list_t *keys)
+{
+    const ProtobufCBinaryData *token = &message->envelope->token;
+    const link_t *link = link_find (&self->peers, message->peer);
+    if (link == NULL || !link_token_is (link, token->data, token->len))
+        return;
+    size_t before = keys->count;
+    for (size_t i = 0; i < message->envelope->n_requests; i++) {
+        const request_verdict_t *verdict =
+            message->verdicts == NULL ? NULL : &message->verdicts->requests[i];
+        if (verdict == NULL || verdict->verdict.code == TMQ_OK)
+            request_want (&self->requests, link, message->envelope->requests[i],
+                          verdict == NULL ? NULL : verdict->items, keys);
+    }
+    self->base.counts.lookups += keys->count - before;
+}
+
+void engine_want_payloads (engine_t *self, key_list_t *keys)
+{
+    fetch_want (&self->match, keys);
+}
+
+void engine_loaded (engine_t *self, key_list_t *keys)
+{
+    loaded_take (&self->reads, keys->keys, keys->count);
+    *keys = (key_list_t){0};
+    fetch_take (&self->match);
+}
+
+/* Bytes of the second frame that the request mentions; only asked when no verdicts say it. */
+static size_t body_bytes_of (const Taskmq__Request *request)
+{
+    size_t bytes = 0;
+    switch (request->op_case) {
+    case TASKMQ__REQUEST__OP_SUBMIT:
+        for (size_t i = 0; i < request->submit->n_tasks; i++)
+            bytes += validate_payload_bytes (request->submit->tasks[i]);
+        return bytes;
+    case TASKMQ__REQUEST__OP_COMPLETE: return request->complete->result_bytes;
+    case TASKMQ__REQUEST__OP_FAIL: return request->fail->result_bytes;
+    default: return 0;
+    }
+}
+
+/* What was held back while it was silent goes on. */
+static void heard_again (engine_t *self, link_t *link)
+{
+    worker_update_link (&self->match, link);
+    for (node_t *node = link->subscriptions.next; node != &link->subscriptions; node = node->next)
+        stream_wake (&self->streams, LIST_ITEM (node, subscription_t, of_link));
+}
+
+/* The link that a message came on. A peer that became somebody else begins anew. */
+static link_t *link_of (engine_t *self, const message_t *message)
+{
+    link_t *link = link_make (&self->peers, message->peer);
+    bool same = link->established && message->identity != NULL &&
+                strcmp (name_text (link->identity), message->identity) == 0;
+    if (link->established && !same) {
+        parting_close (&self->requests, link);
+        link = link_make (&self->peers, message->peer);
+    }
+    if (link_heard (&self->peers, link))
+        heard_again (self, link);
+    return link;
+}
+
+void engine_message (engine_t *self, const message_t *message, now_t now)
+{
+    input_begin (self, now);
+    const ProtobufCBinaryData *token = &message->envelope->token;
+    link_t *link = link_of (self, message);
+    const uint8_t *body = message->body == NULL ? buf_bytes (NULL) : message->body;
+    bool linked = link_token_is (link, token->data, token->len);
+    size_t offset = 0;
+    for (size_t i = 0; i < message->envelope->n_requests; i++) {
+        const Taskmq__Request *request = message->envelope->requests[i];
+        const request_verdict_t *verdict =
+            message->verdicts == NULL ? NULL : &message->verdicts->requests[i];
+        if (verdict != NULL)
+            offset = verdict->body_offset;
+        call_t call = {&self->requests,
+                       link,
+                       message->identity,
+                       request,
+                       verdict == NULL ? NULL : verdict->items,
+                       body + offset,
+                       message->body_bytes - offset};
+        if (verdict == NULL)
+            offset += body_bytes_of (request);
+        if (verdict != NULL && verdict->verdict.code != TMQ_OK)
+            continue;
+        request_handle (&call, linked);
+        linked = linked && request->op_case != TASKMQ__REQUEST__OP_HELLO;
+        link = call.link;
+        if (link->dead) { /* it said goodbye: what follows has no link */
+            link = link_make (&self->peers, message->peer);
+            linked = false;
+        }
+    }
+    link_free_if_idle (&self->peers, link);
+    input_end (self);
+}
+
+void engine_refuse (engine_t *self, peer_t peer, uint64_t request, tmq_code_t code,
+                    const char *text)
+{
+    link_t *link = link_make (&self->peers, peer);
+    reply_to (&self->requests, link, request, code, text, 0);
+}
+
+void engine_peer_gone (engine_t *self, peer_t peer, now_t now)
+{
+    input_begin (self, now);
+    link_t *link = link_find (&self->peers, peer);
+    if (link == NULL || !link->established)
+        return;
+    link->gone_due_ms = self->base.clocks.mono_ms + self->base.config.gone_grace_ms;
+    wheel_arm (&self->base.fine, &link->alarm, link->gone_due_ms);
+    worker_update_link (&self->match, link);
+}
+
+static void task_alarm (engine_t *self, task_t *task)
+{
+    if (task->leased) {
+        bool due = task->detail->lease_due_ms <= self->base.clocks.mono_ms;
+        if (due && self->base.config.planted_bug == ENGINE_BUG_LEASE_NEVER_ENDS)
+            return;
+        if (due)
+            attempt_lose (&self->tasks, task, "the lease ended");
+        else
+            wheel_arm (&self->base.fine, &task->alarm, task->detail->lease_due_ms);
+        return;
+    }
+    assert (task->status == TMQ_STATUS_QUEUED);
+    if (task_is_expired (&self->tasks, task)) {
+        change_expire (&self->tasks, task);
+    } else if (task->scheduled) {
+        change_unplace (&self->tasks, task);
+        task->due = true;
+        change_place (&self->tasks, task);
+    } else {
+        wheel_arm (&self->base.coarse, &task->alarm, task->expires_at);
+    }
+}
+
+static void fire (engine_t *self, alarm_t *alarm)
+{
+    switch (alarm->kind) {
+    case ALARM_TASK: task_alarm (self, LIST_ITEM (alarm, task_t, alarm)); break;
+    case ALARM_WAIT: wait_drop (&self->requests, LIST_ITEM (alarm, wait_t, alarm)); break;
+    case ALARM_LINK: parting_alarm (&self->requests, LIST_ITEM (alarm, link_t, alarm)); break;
+    case ALARM_STREAM:
+        stream_alarm (&self->streams, LIST_ITEM (alarm, subscription_t, alarm));
+        break;
+    default: assert (false && "an alarm of no kind");
+    }
+}
+
+static void turn (engine_t *self, wheel_t *wheel, int64_t now)
+{
+    node_t fired;
+    list_init (&fired);
+    wheel_turn (wheel, now, &fired);
+    for (node_t *node = list_pop_front (&fired); node != NULL; node = list_pop_front (&fired))
+        fire (self, LIST_ITEM (node, alarm_t, node));
+}
+
+/* A broker that stood still heard nobody: that is nobody's fault (A20). */
+static void forgive_pause (engine_t *self, int64_t paused_ms)
+{
+    size_t cursor = 0;
+    for (worker_t *worker = map_each (&self->tasks.workers, &cursor); worker != NULL;
+         worker = map_each (&self->tasks.workers, &cursor))
+        for (node_t *node = worker->leases.next; node != &worker->leases; node = node->next)
+            LIST_ITEM (node, detail_t, held)->lease_due_ms += paused_ms;
+    cursor = 0;
+    for (link_t *link = map_each (&self->peers.by_peer, &cursor); link != NULL;
+         link = map_each (&self->peers.by_peer, &cursor)) {
+        link->heard_ms += paused_ms;
+        if (link->gone_due_ms != 0)
+            link->gone_due_ms += paused_ms;
+    }
+}
+
+/* When the earliest expiry falls due on the monotonic clock. */
+static int64_t next_expiry_ms (engine_t *self)
+{
+    const clocks_t *clocks = &self->base.clocks;
+    int64_t next = wheel_next (&self->base.coarse);
+    if (next == INT64_MAX)
+        return next;
+    next = clocks->mono_ms + (next - clocks_expiry_ms (clocks));
+    bool held = clocks->leap_ms > 0 && clocks->hold_until_ms < next;
+    return held ? clocks->hold_until_ms : next;
+}
+
+int64_t engine_tick (engine_t *self, now_t now, int64_t paused_ms)
+{
+    if (paused_ms > 0)
+        forgive_pause (self, paused_ms);
+    input_begin (self, now);
+    output_notices (self);
+    loaded_clear (&self->reads);
+    settle_written (&self->tasks);
+    turn (self, &self->base.fine, self->base.clocks.mono_ms);
+    turn (self, &self->base.coarse, clocks_expiry_ms (&self->base.clocks));
+    journal_write_lazy (&self->tasks);
+    input_end (self);
+    int64_t next = wheel_next (&self->base.fine);
+    int64_t expiry = next_expiry_ms (self);
+    int64_t lazy = journal_lazy_due_ms (&self->tasks);
+    if (expiry < next)
+        next = expiry;
+    return lazy < next ? lazy : next;
+}
+
+void engine_durable (engine_t *self, uint64_t batch, now_t now)
+{
+    input_begin (self, now);
+    if (batch <= self->base.durable)
+        return;
+    self->base.durable = batch;
+    settle_durable (&self->tasks, batch);
+    stream_durable (&self->streams);
+    outbox_durable (&self->peers);
+}
+
+void engine_written (engine_t *self, uint64_t batch)
+{
+    if (batch <= self->base.written)
+        return;
+    self->base.written = batch;
+    output_notices (self); /* they name tasks that may go now */
+    settle_written (&self->tasks);
+}
+
+static bool is_due (const engine_t *self, const space_t *space, const record_t *record)
+{
+    const clocks_t *clocks = &self->base.clocks;
+    return !clocks_are_held (clocks) && record_is_over (record, clocks_expiry_ms (clocks)) &&
+           task_find (&self->tasks, space, record->id.bytes) == NULL &&
+           removal_note_find (&self->tasks, space, record->id.bytes) == NULL;
+}
+
+void engine_due (engine_t *self, record_t **records, size_t count, now_t now)
+{
+    input_begin (self, now);
+    for (size_t i = 0; i < count; i++) {
+        space_t *space = space_find (&self->tasks, records[i]->ns);
+        if (space != NULL && !self->base.stopping && is_due (self, space, records[i])) {
+            change_remove (&self->tasks, space, records[i]);
+            self->tasks.open.inputs++;
+        }
+        record_free (records[i]);
+    }
+}
+
+void engine_read_done (engine_t *self, read_t *read, now_t now)
+{
+    input_begin (self, now);
+    read_job_t *job = (read_job_t *) (void *) read;
+    if (job->subscription != NULL && read->kind == READ_SINCE)
+        subscribe_started (&self->requests, job);
+    else if (job->subscription != NULL)
+        stream_read_done (&self->streams, job);
+    else
+        browse_answer (&self->requests, job);
+    job_free (&self->reads, job);
+}
+
+/* Effects. */
+
+batch_t *engine_batch_take (engine_t *self, now_t now)
+{
+    input_begin (self, now);
+    return journal_close (&self->tasks);
+}
+
+size_t engine_batch_inputs (const engine_t *self)
+{
+    return self->tasks.open.inputs;
+}
+
+read_t *engine_read_next (engine_t *self)
+{
+    return jobs_next (&self->reads);
+}
+
+bool engine_wants_flush (const engine_t *self)
+{
+    return jobs_want_flush (&self->reads);
+}
+
+size_t engine_pending_inputs (const engine_t *self)
+{
+    return journal_pending_inputs (&self->tasks);
+}
+
+size_t engine_pending_bytes (const engine_t *self)
+{
+    return journal_pending_bytes (&self->tasks);
+}

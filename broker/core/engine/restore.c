@@ -1,0 +1,92 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Start and restart: what the store knows comes in, live leases get a fresh term (S13). */
+#include "core/engine/rooms.h"
+#include "core/tasks/attempt.h"
+#include "core/tasks/change.h"
+#include "core/tasks/journal.h"
+#include "core/tasks/lease.h"
+#include "core/tasks/space.h"
+#include "core/tasks/view.h"
+#include "types.h"
+
+void engine_boot (engine_t *self, const boot_t *boot, now_t now)
+{
+    history_boot (&self->history, boot);
+    if (self->tasks.last_number < boot->last_number)
+        self->tasks.last_number = boot->last_number;
+    absent_boot (&self->tasks.absent, boot->newest_id_ms);
+    clocks_boot (&self->base.clocks, boot->newest_ms, now);
+    wheel_init (&self->base.fine, FINE_MS, self->base.clocks.mono_ms);
+    wheel_init (&self->base.coarse, COARSE_MS, clocks_expiry_ms (&self->base.clocks));
+}
+
+void engine_restore_ns (engine_t *self, const char *name, uint64_t last_seq)
+{
+    space_t *space = space_make (&self->tasks, name);
+    history_restore (&self->history, &space->log, last_seq);
+}
+
+static void restore_place (engine_t *self, task_t *task, const record_t *record)
+{
+    if (task->status == TMQ_STATUS_WORKING)
+        task->queue->working++;
+    else if (task->status == TMQ_STATUS_INPUT_REQUIRED)
+        task->queue->input_required++;
+    if (task->status == TMQ_STATUS_QUEUED) {
+        change_place (&self->tasks, task);
+    } else if (record->leased) {
+        worker_t *worker = worker_make (&self->tasks, task->queue->space, record->worker_id);
+        if (worker->name == NULL)
+            worker->name = names_keep (&self->base.names, record->worker);
+        lease_hold (&self->tasks, worker, task);
+        lease_arm (&self->tasks, task, task->lease_ms);
+    }
+}
+
+void engine_restore (engine_t *self, record_t *record)
+{
+    restore_place (self, task_restore (&self->tasks, record), record);
+    record_free (record);
+}
+
+/* The fresh terms. */
+
+static void interrupt (engine_t *self, task_t *task)
+{
+    const char *text = task_error_text (TMQ_TASK_ERROR_INTERRUPTED);
+    journal_add_attempt (&self->tasks, task, TMQ_EVENT_FAILED, TMQ_TASK_ERROR_INTERRUPTED, text,
+                         NULL);
+    detail_set_error (task->detail, TMQ_TASK_ERROR_INTERRUPTED, text, NULL);
+    change_fail (&self->tasks, task, INPUT_FAIL_FINALLY, NULL);
+}
+
+static void fresh_term (engine_t *self, task_t *task)
+{
+    int64_t term_ms =
+        task->lease_ms < TMQ_RECOVERY_LEASE_MS_MIN ? TMQ_RECOVERY_LEASE_MS_MIN : task->lease_ms;
+    const engine_config_t *config = &self->base.config;
+    bool too_long =
+        config->recover_max_age_ms > 0 && self->base.clocks.away_ms > config->recover_max_age_ms;
+    if (config->planted_bug == ENGINE_BUG_NO_FRESH_TERM) {
+        task->started = false;
+        attempt_lose (&self->tasks, task, "planted");
+    } else if (too_long && task->status == TMQ_STATUS_WORKING) {
+        interrupt (self, task);
+    } else {
+        lease_arm (&self->tasks, task, term_ms);
+    }
+}
+
+void engine_ready (engine_t *self, now_t now)
+{
+    input_begin (self, now);
+    size_t cursor = 0;
+    for (task_t *task = map_each (&self->tasks.by_id, &cursor); task != NULL;
+         task = map_each (&self->tasks.by_id, &cursor))
+        if (task->leased)
+            fresh_term (self, task);
+    input_end (self);
+}

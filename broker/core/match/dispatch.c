@@ -1,0 +1,150 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Ready tasks to waiting workers, and the leases that come of it.
+ *
+ * A worker with credit left stands in the list of waiting seats of each of its queues; whoever is
+ * first in a queue's list gets the next task, and goes to the end of it. Queues that changed are
+ * noted and looked at when an input has been applied, so nothing here is re-entrant. */
+#include <string.h>
+
+#include "bytes.h"
+#include "core/match/dispatch.h"
+#include "core/match/fetch.h"
+#include "core/match/worker.h"
+#include "core/peers/outbox.h"
+#include "core/tasks/attempt.h"
+#include "core/tasks/change.h"
+#include "core/tasks/journal.h"
+#include "core/wire/pack.h"
+
+enum {
+    BROKER_ASSIGNMENTS = 2,
+    ASSIGNMENT_WORKER_ID = 1,
+    ASSIGNMENT_NUMBER = 2,
+    ASSIGNMENT_TASK_ID = 3,
+    ASSIGNMENT_ATTEMPT = 4,
+    ASSIGNMENT_SECRET = 5,
+    ASSIGNMENT_LEASE_MS = 6,
+    ASSIGNMENT_PAYLOAD_BYTES = 7,
+    ASSIGNMENT_QUEUE = 8,
+    ASSIGNMENT_SESSION = 9,
+    ASSIGNMENT_METHOD = 10,
+    ASSIGNMENT_CONTENT_TYPE = 11,
+    ASSIGNMENT_MAX_ATTEMPTS = 12,
+    ASSIGNMENT_LABELS = 13,
+    ASSIGNMENT_META = 14,
+    ASSIGNMENT_CREATED_AT = 15,
+    ASSIGNMENT_PRIORITY = 16
+};
+
+static void pack_assignment (bytes_t *out, const worker_t *worker, const task_t *task)
+{
+    const detail_t *detail = task->detail;
+    task_texts_t texts;
+    task_texts (task, &texts);
+    bytes_mark_t mark = bytes_open (out, BROKER_ASSIGNMENTS);
+    bytes_append_blob (out, ASSIGNMENT_WORKER_ID, worker->id, sizeof (worker->id));
+    bytes_append_uint (out, ASSIGNMENT_NUMBER, detail->assignment);
+    bytes_append_blob (out, ASSIGNMENT_TASK_ID, task->id.bytes, sizeof (task->id.bytes));
+    bytes_append_uint (out, ASSIGNMENT_ATTEMPT, task->attempt);
+    bytes_append_blob (out, ASSIGNMENT_SECRET, detail->secret, sizeof (detail->secret));
+    bytes_append_uint (out, ASSIGNMENT_LEASE_MS, task->lease_ms);
+    bytes_append_uint (out, ASSIGNMENT_PAYLOAD_BYTES, task->payload_bytes);
+    bytes_append_string (out, ASSIGNMENT_QUEUE, task->queue->name);
+    bytes_append_string (out, ASSIGNMENT_SESSION, name_text (task->session));
+    bytes_append_string (out, ASSIGNMENT_METHOD, texts.method);
+    bytes_append_string (out, ASSIGNMENT_CONTENT_TYPE, texts.content_type);
+    bytes_append_uint (out, ASSIGNMENT_MAX_ATTEMPTS, task->max_attempts);
+    pack_labels (out, ASSIGNMENT_LABELS, texts.labels, task->labels_count);
+    bytes_append_string (out, ASSIGNMENT_META, texts.meta);
+    bytes_append_uint (out, ASSIGNMENT_CREATED_AT, (uint64_t) task->created_at);
+    bytes_append_uint (out, ASSIGNMENT_PRIORITY, task->priority);
+    bytes_close (out, mark);
+}
+
+/* The queue's next task that can be given away at once. One whose payload is only in the tables
+ * stops the queue until it has been looked up (engine_want_payloads). */
+static task_t *next_task (match_t *self, queue_t *queue)
+{
+    task_t *task = queue_first (queue);
+    while (task != NULL && task_is_expired (self->tasks, task)) {
+        change_expire (self->tasks, task);
+        task = queue_first (queue);
+    }
+    if (task != NULL && task->payload_bytes > 0 && task->payload == NULL) {
+        fetch_later (self, queue);
+        return NULL;
+    }
+    return task;
+}
+
+/* By priority over the worker's queues, then by acceptance. */
+static task_t *next_for (match_t *self, worker_t *worker)
+{
+    task_t *best = NULL;
+    for (size_t i = 0; i < worker->seats_count; i++) {
+        task_t *task = next_task (self, worker->seats[i].queue);
+        if (task != NULL && (best == NULL || queue_before (task, best)))
+            best = task;
+    }
+    return best;
+}
+
+static void send_assignment (match_t *self, const worker_t *worker, task_t *task)
+{
+    bytes_clear (&self->peers->scratch);
+    pack_assignment (&self->peers->scratch, worker, task);
+    item_t *item = outbox_add (self->peers, worker->link, ITEM_ASSIGNMENT,
+                               journal_batch (self->tasks), &self->peers->scratch, task->payload);
+    item->id = task->id;
+    item->attempt = task->attempt;
+}
+
+static void assign (match_t *self, seat_t *seat, task_t *task)
+{
+    worker_t *worker = seat->worker;
+    attempt_give (self->tasks, worker, task);
+    send_assignment (self, worker, task);
+    worker_update (self, worker);
+    if (worker->waiting) { /* its turn is over */
+        list_remove (&seat->node);
+        list_push_back (&seat->queue->waiting, &seat->node);
+    }
+}
+
+static void dispatch_queue (match_t *self, queue_t *queue)
+{
+    while (queue->ready > 0 && !list_is_empty (&queue->waiting)) {
+        seat_t *seat = LIST_ITEM (queue->waiting.next, seat_t, node);
+        task_t *task = next_for (self, seat->worker);
+        if (task == NULL)
+            return;
+        assign (self, seat, task);
+    }
+}
+
+void dispatch_run (match_t *self)
+{
+    workers_follow (self);
+    if (self->base->stopping)
+        return;
+    for (node_t *node = list_pop_front (&self->tasks->changed_queues); node != NULL;
+         node = list_pop_front (&self->tasks->changed_queues))
+        dispatch_queue (self, LIST_ITEM (node, queue_t, changed));
+}
+
+/* Life. */
+
+void match_init (match_t *self, base_t *base, tasks_t *tasks, links_t *peers, reads_t *reads)
+{
+    *self = (match_t){.base = base, .tasks = tasks, .peers = peers, .reads = reads};
+    match_reset (self);
+}
+
+void match_reset (match_t *self)
+{
+    workers_clear (self);
+    list_init (&self->fetch);
+}

@@ -1,0 +1,31 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Ready tasks and waiting workers, brought together. */
+#ifndef TASKMQ_CORE_MATCH_H
+#define TASKMQ_CORE_MATCH_H
+
+#include "core/peers/links.h"
+#include "core/reads/reads.h"
+#include "core/tasks/tasks.h"
+
+/* A worker's place at one queue. */
+typedef struct seat {
+    node_t node; /* in the queue's list of waiting seats */
+    worker_t *worker;
+    queue_t *queue;
+} seat_t;
+
+typedef struct match {
+    base_t *base;
+    tasks_t *tasks;
+    links_t *peers;
+    reads_t *reads;
+    node_t fetch; /* queues whose head waits for its payload */
+} match_t;
+
+void match_init (match_t *self, base_t *base, tasks_t *tasks, links_t *peers, reads_t *reads);
+void match_reset (match_t *self);
+
+#endif

@@ -1,0 +1,117 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A worker's places at its queues. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/base/memory.h"
+#include "core/match/worker.h"
+#include "core/tasks/attempt.h"
+#include "core/tasks/lease.h"
+#include "core/tasks/space.h"
+
+void worker_sit (match_t *self, worker_t *worker, char *const *queues, size_t count)
+{
+    seat_t *seats = memory_zero (count, sizeof (*seats));
+    for (size_t i = 0; i < count; i++) {
+        queue_t *queue = queue_make (self->tasks, worker->space, queues[i]);
+        queue->seats++;
+        seats[i] = (seat_t){.worker = worker, .queue = queue};
+    }
+    worker->seats = seats;
+    worker->seats_count = count;
+}
+
+static void set_waiting (match_t *self, worker_t *worker, bool waiting)
+{
+    if (worker->waiting == waiting)
+        return;
+    worker->waiting = waiting;
+    for (size_t i = 0; i < worker->seats_count; i++) {
+        seat_t *seat = &worker->seats[i];
+        if (!waiting) {
+            list_remove (&seat->node);
+            continue;
+        }
+        list_push_back (&seat->queue->waiting, &seat->node);
+        if (seat->queue->ready > 0)
+            queue_changed (self->tasks, seat->queue);
+    }
+}
+
+/* Who is silent, suspected to be gone (A39) or does not take messages gets nothing new. */
+static bool can_take (const worker_t *worker)
+{
+    const link_t *link = worker->link;
+    return link != NULL && !link->silent && !link->suspect && !link->stalled && !link->lost &&
+           link->gone_due_ms == 0 && worker->held < worker->capacity;
+}
+
+void worker_update (match_t *self, worker_t *worker)
+{
+    set_waiting (self, worker, can_take (worker));
+}
+
+void worker_detach (match_t *self, worker_t *worker)
+{
+    if (worker->link != NULL)
+        worker->link->workers_count--;
+    list_remove (&worker->of_link);
+    worker->link = NULL;
+    worker->capacity = 0;
+    set_waiting (self, worker, false);
+    for (size_t i = 0; i < worker->seats_count; i++) {
+        worker->seats[i].queue->seats--;
+        queue_release (self->tasks, worker->seats[i].queue);
+    }
+    free (worker->seats);
+    worker->seats = NULL;
+    worker->seats_count = 0;
+}
+
+void worker_update_link (match_t *self, link_t *link)
+{
+    for (node_t *node = link->workers.next; node != &link->workers; node = node->next)
+        worker_update (self, LIST_ITEM (node, worker_t, of_link));
+}
+
+void worker_drop_leases (match_t *self, worker_t *worker, bool lost, const char *why)
+{
+    for (node_t *node = list_first (&worker->leases); node != NULL;
+         node = list_first (&worker->leases)) {
+        task_t *task = LIST_ITEM (node, detail_t, held)->task;
+        cause_t cause = {.actor = name_text (worker->identity), .message = why};
+        if (lost)
+            attempt_lose (self->tasks, task, why);
+        else
+            attempt_return (self->tasks, task, INPUT_RELEASE, 0, &cause);
+    }
+}
+
+void workers_follow (match_t *self)
+{
+    node_t *changed = &self->tasks->changed_workers;
+    for (node_t *node = list_pop_front (changed); node != NULL; node = list_pop_front (changed)) {
+        worker_t *worker = LIST_ITEM (node, worker_t, changed);
+        if (worker->lost && worker->link != NULL) {
+            worker->link->suspect = true; /* nothing new before it is heard */
+            worker_update_link (self, worker->link);
+        }
+        worker->lost = false;
+        worker_update (self, worker);
+        worker_release (self->tasks, worker);
+    }
+}
+
+void workers_clear (match_t *self)
+{
+    size_t cursor = 0;
+    for (worker_t *worker = map_each (&self->tasks->workers, &cursor); worker != NULL;
+         worker = map_each (&self->tasks->workers, &cursor)) {
+        free (worker->seats);
+        free (worker);
+    }
+    map_free (&self->tasks->workers);
+}

@@ -1,0 +1,96 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The table of links. */
+#include <assert.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/peers/link.h"
+
+static uint32_t peer_hash (const links_t *self, peer_t peer)
+{
+    uint8_t key[16] = {0};
+    memcpy (key, &peer, sizeof (peer));
+    return secrets_hash_id (&self->base->secrets, 0, key);
+}
+
+link_t *link_find (const links_t *self, peer_t peer)
+{
+    uint32_t hash = peer_hash (self, peer);
+    size_t cursor = MAP_START;
+    link_t *link = map_next (&self->by_peer, hash, &cursor);
+    while (link != NULL && link->peer != peer)
+        link = map_next (&self->by_peer, hash, &cursor);
+    return link;
+}
+
+link_t *link_make (links_t *self, peer_t peer)
+{
+    link_t *link = link_find (self, peer);
+    if (link != NULL)
+        return link;
+    link = memory_zero (1, sizeof (*link));
+    link->peer = peer;
+    link->alarm.kind = ALARM_LINK;
+    list_init (&link->ready);
+    list_init (&link->subscriptions);
+    list_init (&link->streams);
+    list_init (&link->workers);
+    list_init (&link->waits);
+    map_insert (&self->by_peer, peer_hash (self, peer), link);
+    return link;
+}
+
+void link_free_if_idle (links_t *self, link_t *link)
+{
+    if (link->established || link->references > 0 || !list_is_empty (&link->ready))
+        return;
+    if (!link->dead)
+        map_remove (&self->by_peer, peer_hash (self, link->peer), link);
+    list_remove (&link->output);
+    map_free (&link->subscriptions_by_id);
+    free (link);
+}
+
+void link_remove (links_t *self, link_t *link)
+{
+    assert (!link->dead);
+    map_remove (&self->by_peer, peer_hash (self, link->peer), link);
+    link->dead = true;
+    alarm_disarm (&link->alarm);
+}
+
+void link_unreference (links_t *self, link_t *link)
+{
+    assert (link->references > 0);
+    link->references--;
+    link_free_if_idle (self, link);
+}
+
+int64_t link_silence_ms (const links_t *self)
+{
+    return (int64_t) self->base->config.heartbeat_ms * TMQ_HEARTBEATS_MISSED_MAX;
+}
+
+bool link_heard (links_t *self, link_t *link)
+{
+    link->heard_ms = self->base->clocks.mono_ms;
+    if (!link->established)
+        return false;
+    bool changed = link->silent || link->stalled || link->suspect || link->gone_due_ms != 0;
+    if (link->gone_due_ms != 0 || link->silent)
+        wheel_arm (&self->base->fine, &link->alarm, link->heard_ms + link_silence_ms (self));
+    link->silent = link->stalled = link->suspect = false;
+    link->gone_due_ms = 0;
+    return changed;
+}
+
+bool link_token_is (const link_t *link, const uint8_t *token, size_t length)
+{
+    return link->established && !link->lost && length == sizeof (link->token) &&
+           sodium_memcmp (token, link->token, sizeof (link->token)) == 0;
+}

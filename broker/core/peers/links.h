@@ -1,0 +1,86 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Who is at the other end: links, and what waits to leave for them. */
+#ifndef TASKMQ_CORE_LINKS_H
+#define TASKMQ_CORE_LINKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bytes.h"
+#include "core/base/base.h"
+#include "core/base/list.h"
+#include "core/base/map.h"
+#include "core/data/buf.h"
+#include "core/data/peer.h"
+#include "taskmq_types.h"
+
+/* What other rooms hang on a link is in lists of nodes here, so that it needs none of their types. */
+typedef struct link link_t;
+
+typedef enum item_kind { ITEM_REPLY = 1, ITEM_ASSIGNMENT, ITEM_CANCEL, ITEM_NOTICE } item_kind_t;
+
+/* A packed field of a BrokerMessage that waits for its batch, then for its turn. */
+typedef struct item {
+    node_t node; /* in the engine's held list, then in the link's ready list */
+    link_t *link;
+    uint64_t batch;
+    item_kind_t kind;
+    uint32_t attempt; /* of an assignment, with id */
+    tmq_id_t id;
+    buf_t *body;
+    size_t bytes;
+    uint8_t packed[];
+} item_t;
+
+struct link {
+    peer_t peer;
+    bool established;
+    bool suspect;  /* a lease of its workers ran out unreported: nothing new until it is heard */
+    bool silent;   /* heartbeats were missed: no new assignments */
+    bool dead;     /* out of the table; kept while items or reads refer to it */
+    bool silenced; /* dead, and what is held for it is dropped too (not after a goodbye) */
+    bool lost;     /* an answer could not leave: nothing is served before a new hello */
+    bool stalled; /* the transport refused a message: no streams or assignments until it is heard */
+    uint64_t serial; /* counts hellos: a worker moves to newer links only */
+    uint8_t token[16];
+    struct space *space;
+    name_t *identity;
+    int64_t heard_ms;    /* mono, of its newest message */
+    int64_t gone_due_ms; /* mono, end of the grace after the hint; 0: not suspected */
+    alarm_t alarm;
+    size_t references;  /* held items and reads */
+    item_t *held_reply; /* newest held item of answers, if any; further ones may join it */
+    node_t ready;       /* items that may leave */
+    size_t notices;     /* … of them */
+    node_t output;      /* in the engine's list of links that have something to send */
+    node_t subscriptions;
+    map_t subscriptions_by_id;
+    node_t streams; /* subscriptions that have something to send */
+    node_t workers;
+    size_t workers_count;
+    node_t waits;
+    size_t waits_count; /* ids */
+};
+
+typedef struct links {
+    base_t *base;
+    map_t by_peer;
+    uint64_t hellos;
+    size_t established;
+    node_t held;        /* items, by batch */
+    node_t outputs;     /* links that have something to send */
+    node_t spare_items; /* places of items that left */
+    size_t spare_items_count;
+    bytes_t scratch;  /* one item while it is packed */
+    bytes_t envelope; /* the message that is leaving */
+} links_t;
+
+void links_init (links_t *self, base_t *base);
+void links_reset (links_t *self); /* every link is closed already */
+void links_free (links_t *self);
+
+#endif

@@ -1,0 +1,25 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Where a task is: in memory, in the answers of this round's look-up, or gone and why. */
+#ifndef TASKMQ_CORE_FIND_H
+#define TASKMQ_CORE_FIND_H
+
+#include "core/reads/reads.h"
+
+typedef struct found {
+    task_t *task;
+    const record_t *record;
+    tmq_code_t gone; /* NOT_FOUND, EXPIRED, PURGED when neither of them is set */
+} found_t;
+found_t find_id (const reads_t *self, const space_t *space, const uint8_t *id);
+found_t find_dedup (const reads_t *self, const space_t *space, const char *owner, const char *key);
+tmq_status_t found_status (const found_t *found); /* NONE when it is gone */
+/* What is known of a former attempt: its row, in memory or in the tables; false: nothing. */
+bool find_attempt (const reads_t *self, const space_t *space, const uint8_t *id, int64_t number,
+                   uint32_t attempt, attempt_note_t *out);
+/* A payload that this round's look-up brought, or NULL. Borrowed. */
+buf_t *find_payload (const reads_t *self, const space_t *space, const uint8_t *id);
+
+#endif

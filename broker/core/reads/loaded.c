@@ -1,0 +1,73 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The answers of a round's look-up. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/reads/loaded.h"
+#include "core/tasks/index.h"
+#include "core/tasks/space.h"
+
+const lookup_t *loaded_id (const reads_t *self, const space_t *space, const uint8_t *id,
+                           lookup_kind_t kind, uint32_t attempt)
+{
+    if (self->loaded_by_key.count == 0)
+        return NULL;
+    uint32_t hash = task_hash (self->tasks, space, id);
+    size_t cursor = MAP_START;
+    const lookup_t *best = NULL;
+    for (const lookup_t *key = map_next (&self->loaded_by_key, hash, &cursor); key != NULL;
+         key = map_next (&self->loaded_by_key, hash, &cursor)) {
+        bool same = key->kind == kind && key->attempt == attempt &&
+                    memcmp (key->id.bytes, id, sizeof (tmq_id_t)) == 0 &&
+                    strcmp (key->ns, space->name) == 0;
+        if (same && (best == NULL || key->bodies))
+            best = key;
+    }
+    return best;
+}
+
+const lookup_t *loaded_dedup (const reads_t *self, const space_t *space, const char *owner,
+                              const char *dedup_key)
+{
+    uint32_t hash = task_key_hash (self->tasks, space, owner, dedup_key);
+    size_t cursor = MAP_START;
+    for (const lookup_t *key = map_next (&self->loaded_by_key, hash, &cursor); key != NULL;
+         key = map_next (&self->loaded_by_key, hash, &cursor))
+        if (key->kind == LOOKUP_DEDUP && strcmp (key->ns, space->name) == 0 &&
+            strcmp (key->owner, owner) == 0 && strcmp (key->dedup_key, dedup_key) == 0)
+            return key;
+    return NULL;
+}
+
+void loaded_clear (reads_t *self)
+{
+    for (size_t i = 0; i < self->loaded_count; i++)
+        record_free (self->loaded[i].record);
+    free (self->loaded);
+    self->loaded = NULL;
+    self->loaded_count = 0;
+    if (self->loaded_by_key.count > 0)
+        map_free (&self->loaded_by_key);
+}
+
+static uint32_t key_hash (const reads_t *self, const lookup_t *key)
+{
+    const space_t *space = space_find (self->tasks, key->ns);
+    assert (space != NULL);
+    if (key->kind == LOOKUP_DEDUP)
+        return task_key_hash (self->tasks, space, key->owner, key->dedup_key);
+    return task_hash (self->tasks, space, key->id.bytes);
+}
+
+void loaded_take (reads_t *self, lookup_t *keys, size_t count)
+{
+    loaded_clear (self);
+    self->loaded = keys;
+    self->loaded_count = count;
+    for (size_t i = 0; i < count; i++)
+        map_insert (&self->loaded_by_key, key_hash (self, &keys[i]), &keys[i]);
+}

@@ -1,0 +1,41 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the tables are asked: page reads for readers, and the point look-ups of one round. */
+#ifndef TASKMQ_CORE_READING_H
+#define TASKMQ_CORE_READING_H
+
+#include "core/data/lookup.h"
+#include "core/peers/links.h"
+#include "core/tasks/tasks.h"
+#include "core/wire/filter.h"
+
+/* A read and the request or subscription that it is for. */
+typedef struct read_job {
+    read_t read; /* first: the read is the job */
+    node_t node;
+    uint64_t need; /* batch that must be written before */
+    link_t *link;  /* referenced; NULL: nobody waits any more */
+    uint64_t request;
+    struct subscription *subscription; /* NULL: it is for the request */
+    filter_copy_t *filter;             /* owned, or NULL */
+    char ns[TMQ_NAME_LENGTH_MAX + 1];  /* a reader may outlive the namespace's object */
+} read_job_t;
+
+typedef struct reads {
+    base_t *base;
+    tasks_t *tasks;
+    links_t *peers;
+    node_t jobs;       /* wait to be given away */
+    node_t jobs_given; /* readers have them */
+    lookup_t *loaded;  /* answers of this round's look-up */
+    size_t loaded_count;
+    map_t loaded_by_key;
+} reads_t;
+
+void reads_init (reads_t *self, base_t *base, tasks_t *tasks, links_t *peers);
+void reads_reset (reads_t *self); /* what readers have stays, for nobody */
+void reads_free (reads_t *self);
+
+#endif

@@ -1,0 +1,56 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Answers to requests. */
+#include "core/requests/answer.h"
+#include "core/peers/outbox.h"
+#include "core/tasks/journal.h"
+#include "types.h"
+
+/* Numbers of the fields of Reply in taskmq.proto. */
+enum { REPLY_ID = 1, REPLY_CODE = 2, REPLY_TEXT = 3, REPLY_RETRY = 4, REPLY_MORE = 5 };
+
+bytes_t *reply_open (requests_t *self, uint64_t request, tmq_code_t code, const char *text,
+                     uint32_t retry_after_ms, bool more, bytes_mark_t *mark)
+{
+    bytes_t *out = &self->peers->scratch;
+    bytes_clear (out);
+    *mark = bytes_open (out, 1);
+    bytes_append_uint (out, REPLY_ID, request);
+    if (code != TMQ_OK) {
+        self->base->counts.refused++;
+        bytes_append_uint (out, REPLY_CODE, code);
+        bytes_append_string (out, REPLY_TEXT, text == NULL ? code_text ((int) code) : text);
+        bytes_append_uint (out, REPLY_RETRY, retry_after_ms);
+    }
+    bytes_append_uint (out, REPLY_MORE, more);
+    return out;
+}
+
+void reply_close (requests_t *self, link_t *link, bytes_mark_t mark, uint64_t batch, buf_t *body)
+{
+    bytes_close (&self->peers->scratch, mark);
+    outbox_add (self->peers, link, ITEM_REPLY, batch, &self->peers->scratch, body);
+}
+
+void reply_to (requests_t *self, link_t *link, uint64_t request, tmq_code_t code, const char *text,
+               uint64_t batch)
+{
+    bytes_mark_t mark;
+    reply_open (self, request, code, text, 0, false, &mark);
+    reply_close (self, link, mark, batch, NULL);
+}
+
+void reply_code (call_t *call, tmq_code_t code, const char *text)
+{
+    reply_to (call->requests, call->link, call->request->id, code, text,
+              journal_batch (call->requests->tasks));
+}
+
+void reply_code_at_once (call_t *call, tmq_code_t code, const char *text, uint32_t retry_ms)
+{
+    bytes_mark_t mark;
+    reply_open (call->requests, call->request->id, code, text, retry_ms, false, &mark);
+    reply_close (call->requests, call->link, mark, 0, NULL);
+}

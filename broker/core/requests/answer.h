@@ -1,0 +1,25 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Answers to requests. */
+#ifndef TASKMQ_CORE_ANSWER_H
+#define TASKMQ_CORE_ANSWER_H
+
+#include "core/requests/requests.h"
+
+enum {
+    OVERLOAD_RETRY_MS = 100, /* the write-back's own interval */
+    FULL_RETRY_MS = 1000     /* a write-back without space is repeated every second (A22) */
+};
+
+/* Starts the answer to a request in scratch and sends it. text NULL: the code's own. */
+bytes_t *reply_open (requests_t *self, uint64_t request, tmq_code_t code, const char *text,
+                     uint32_t retry_after_ms, bool more, bytes_mark_t *mark);
+void reply_close (requests_t *self, link_t *link, bytes_mark_t mark, uint64_t batch, buf_t *body);
+void reply_code (call_t *call, tmq_code_t code, const char *text); /* waits (A7) */
+void reply_code_at_once (call_t *call, tmq_code_t code, const char *text, uint32_t retry_ms);
+void reply_to (requests_t *self, link_t *link, uint64_t request, tmq_code_t code, const char *text,
+               uint64_t batch);
+
+#endif

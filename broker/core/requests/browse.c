@@ -1,0 +1,209 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Reads that the tables have to answer: list, count, short ids, the history of a task. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/reads/find.h"
+#include "core/reads/jobs.h"
+#include "core/requests/answer.h"
+#include "core/requests/browse.h"
+#include "core/wire/pack.h"
+#include "core/wire/scan.h"
+
+/* A list cursor: the number that the next page begins below, and what it was made for. */
+typedef struct list_cursor {
+    uint8_t number[8]; /* big-endian */
+    uint8_t digest[16];
+} list_cursor_t;
+
+static list_cursor_t cursor_make (int64_t number, const uint8_t digest[16])
+{
+    list_cursor_t cursor;
+    for (size_t i = 0; i < sizeof (cursor.number); i++)
+        cursor.number[i] = (uint8_t) ((uint64_t) number >> (56 - 8 * i));
+    memcpy (cursor.digest, digest, sizeof (cursor.digest));
+    return cursor;
+}
+
+/* The number, or 0 when the bytes are no cursor for this filter. */
+static int64_t cursor_number (const ProtobufCBinaryData *bytes, const uint8_t digest[16])
+{
+    list_cursor_t cursor;
+    if (bytes->len != sizeof (cursor))
+        return 0;
+    memcpy (&cursor, bytes->data, sizeof (cursor));
+    if (memcmp (cursor.digest, digest, sizeof (cursor.digest)) != 0)
+        return 0;
+    uint64_t number = 0;
+    for (size_t i = 0; i < sizeof (cursor.number); i++)
+        number = number << 8 | cursor.number[i];
+    return number > INT64_MAX ? 0 : (int64_t) number;
+}
+
+static read_job_t *request_job (call_t *call, read_kind_t kind)
+{
+    read_job_t *job = job_new (call->requests->reads, call->link, call->link->space->name, kind,
+                               call->requests->base->durable);
+    job->request = call->request->id;
+    return job;
+}
+
+static void use_filter (read_job_t *job, filter_copy_t *filter)
+{
+    job->filter = filter;
+    job->read.filter = filter->filter;
+    job->read.filter.ns = job->ns;
+}
+
+void on_list (call_t *call)
+{
+    const Taskmq__List *request = call->request->list;
+    filter_copy_t *filter = filter_new (call->link->space->name, request->filter);
+    int64_t before = 0;
+    if (request->cursor.len > 0) {
+        before = cursor_number (&request->cursor, filter->digest);
+        if (before <= 0) {
+            free (filter);
+            reply_code (call, TMQ_BAD_CURSOR, NULL);
+            return;
+        }
+    }
+    read_job_t *job = request_job (call, READ_LIST);
+    use_filter (job, filter);
+    job->read.before_number = before;
+    job->read.limit = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
+    job->read.bytes_max = ENVELOPE_FILL_BYTES; /* the rest of the page would be read for nothing */
+}
+
+void on_count (call_t *call)
+{
+    filter_copy_t *filter = filter_new (call->link->space->name, call->request->count->filter);
+    use_filter (request_job (call, READ_COUNT), filter);
+}
+
+void on_resolve (call_t *call)
+{
+    read_job_t *job = request_job (call, READ_RESOLVE);
+    strncpy (job->read.suffix, call->request->resolve->suffix, sizeof (job->read.suffix) - 1);
+}
+
+void on_task_events (call_t *call)
+{
+    requests_t *self = call->requests;
+    const Taskmq__TaskEvents *request = call->request->task_events;
+    found_t found = find_id (self->reads, call->link->space, request->task_id.data);
+    if (found.task == NULL && found.record == NULL) {
+        reply_code (call, found.gone, NULL);
+        return;
+    }
+    read_job_t *job = request_job (call, READ_HISTORY);
+    if (found.task != NULL && found.task->changed > job->need)
+        job->need = found.task->changed;
+    memcpy (job->read.id.bytes, request->task_id.data, sizeof (job->read.id));
+    job->read.last_seq = found.task != NULL ? found.task->last_seq : found.record->last_seq;
+    job->read.before_seq = request->before_seq;
+    job->read.limit = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
+}
+
+/* Appends as many tasks as the envelope takes. Returns how many. */
+static size_t pack_page (requests_t *self, bytes_t *out, const read_t *read)
+{
+    size_t i = 0;
+    for (; i < read->records_count; i++) {
+        const record_t *record = read->records[i];
+        size_t before = out->length;
+        if (record_is_over (record, clocks_expiry_ms (&self->base->clocks)))
+            continue;
+        pack_task (out, 1, record, record_phase (record, self->base->clocks.wall_ms), 0);
+        if (out->length > ENVELOPE_FILL_BYTES && before > 64) {
+            out->length = before;
+            break;
+        }
+    }
+    return i;
+}
+
+static void answer_list (requests_t *self, read_job_t *job)
+{
+    const read_t *read = &job->read;
+    bytes_mark_t mark;
+    bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, false, &mark);
+    bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_PAGE);
+    size_t packed = pack_page (self, out, read);
+    if (packed > 0 && (packed < read->records_count || read->more)) {
+        list_cursor_t next = cursor_make (read->records[packed - 1]->number, job->filter->digest);
+        bytes_append_blob (out, 2, &next, sizeof (next));
+    }
+    bytes_close (out, page);
+    reply_close (self, job->link, mark, 0, NULL);
+}
+
+static void answer_count (requests_t *self, read_job_t *job)
+{
+    Taskmq__Counted counted = TASKMQ__COUNTED__INIT;
+    counted.count = job->read.count;
+    bytes_mark_t mark;
+    bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, false, &mark);
+    bytes_append_message (out, TASKMQ__REPLY__BODY_COUNTED, &counted.base);
+    reply_close (self, job->link, mark, 0, NULL);
+}
+
+static void answer_resolve (requests_t *self, read_job_t *job)
+{
+    if (job->read.count != 1) {
+        reply_to (self, job->link, job->request,
+                  job->read.count == 0 ? TMQ_NOT_FOUND : TMQ_AMBIGUOUS, NULL, 0);
+        return;
+    }
+    bytes_mark_t mark;
+    bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, false, &mark);
+    bytes_append_blob (out, TASKMQ__REPLY__BODY_RESOLVED, job->read.id.bytes,
+                       sizeof (job->read.id));
+    reply_close (self, job->link, mark, 0, NULL);
+}
+
+/* Events come oldest first and the newest count: what does not fit is left out at the front. */
+static void answer_history (requests_t *self, read_job_t *job)
+{
+    const uint8_t *at = buf_bytes (job->read.list);
+    const uint8_t *end = at + buf_length (job->read.list);
+    uint64_t before_seq = job->read.before_seq;
+    while ((size_t) (end - at) > ENVELOPE_FILL_BYTES) {
+        scanned_t event;
+        if (!scan_event (&at, end, &event))
+            break;
+        before_seq = event.seq + 1;
+    }
+    bytes_mark_t mark;
+    bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, false, &mark);
+    bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_EVENT_PAGE);
+    bytes_append_element (out, 1, at, (size_t) (end - at));
+    bytes_append_uint (out, 2, before_seq);
+    bytes_close (out, page);
+    reply_close (self, job->link, mark, 0, NULL);
+}
+
+void browse_answer (requests_t *self, read_job_t *job)
+{
+    bool asked = job->request != 0; /* else it was for a subscription that has ended */
+    if (job->link == NULL || job->link->dead || !asked)
+        return;
+    if (job->read.error != 0) {
+        reply_to (self, job->link, job->request, TMQ_INTERNAL, job->read.error_text, 0);
+        return;
+    }
+    switch (job->read.kind) {
+    case READ_LIST: answer_list (self, job); break;
+    case READ_COUNT: answer_count (self, job); break;
+    case READ_RESOLVE: answer_resolve (self, job); break;
+    case READ_HISTORY: answer_history (self, job); break;
+    case READ_SINCE:
+        reply_to (self, job->link, job->request, TMQ_NOT_FOUND, "the subscription has ended", 0);
+        break;
+    default: assert (false && "a read that no request asks for");
+    }
+}

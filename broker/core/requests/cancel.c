@@ -1,0 +1,62 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* cancel: the end of a task by a client. */
+#include <string.h>
+
+#include "core/peers/outbox.h"
+#include "core/requests/answer.h"
+#include "core/requests/get.h"
+#include "core/tasks/change.h"
+#include "core/tasks/journal.h"
+
+/* The worker is told at once, and again with each renewal (S7). */
+static void tell_worker (requests_t *self, const task_t *task, const char *message)
+{
+    const worker_t *worker = task->detail->holder;
+    if (worker->link == NULL)
+        return;
+    Taskmq__CancelNotice notice = TASKMQ__CANCEL_NOTICE__INIT;
+    notice.worker_id = (ProtobufCBinaryData){sizeof (worker->id), (uint8_t *) worker->id};
+    notice.task_id = (ProtobufCBinaryData){sizeof (task->id), (uint8_t *) task->id.bytes};
+    notice.attempt = task->attempt;
+    notice.message = (char *) message;
+    bytes_clear (&self->peers->scratch);
+    bytes_append_message (&self->peers->scratch, 3, &notice.base);
+    outbox_add (self->peers, worker->link, ITEM_CANCEL, journal_batch (self->tasks),
+                &self->peers->scratch, NULL);
+}
+
+static void cancel_task (call_t *call, task_t *task)
+{
+    requests_t *self = call->requests;
+    const Taskmq__Cancel *request = call->request->cancel;
+    cause_t cause = {name_text (call->link->identity), request->message,
+                     call->request->request_id.data};
+    detail_t *detail = task_detail (&self->tasks->slab, task);
+    if (request->message[0] != '\0')
+        detail_set_text (&detail->status_message, request->message);
+    if (task->leased)
+        journal_add_attempt (self->tasks, task, TMQ_EVENT_CANCELLED, 0, request->message,
+                             cause.request_id);
+    self->tasks->open.inputs++;
+    change_finish (self->tasks, task, INPUT_CANCEL, &cause);
+    if (task->leased)
+        tell_worker (self, task, request->message);
+}
+
+void on_cancel (call_t *call)
+{
+    found_t found;
+    if (!get_find (call, &call->request->cancel->task_id, &found))
+        return;
+    tmq_status_t status = found_status (&found);
+    if (status == TMQ_STATUS_COMPLETED || status == TMQ_STATUS_FAILED) {
+        get_answer_wrong_status (call, "it cannot be cancelled", status);
+        return;
+    }
+    if (status != TMQ_STATUS_CANCELLED)
+        cancel_task (call, found.task);
+    get_answer (call, &found, NULL);
+}

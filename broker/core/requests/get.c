@@ -1,0 +1,109 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* One task by its id: get, result, payload. */
+#include <stdio.h>
+
+#include "core/requests/answer.h"
+#include "core/requests/get.h"
+#include "core/tasks/journal.h"
+#include "core/tasks/view.h"
+#include "core/wire/pack.h"
+#include "types.h"
+
+/* Answers. */
+
+static tmq_phase_t task_phase (const task_t *task)
+{
+    if (task->status == TMQ_STATUS_QUEUED)
+        return task->scheduled ? TMQ_PHASE_SCHEDULED : TMQ_PHASE_READY;
+    if (task->status != TMQ_STATUS_WORKING)
+        return TMQ_PHASE_NONE;
+    const link_t *link = task->detail->holder->link;
+    bool late = link == NULL || link->silent || link->gone_due_ms != 0;
+    return late ? TMQ_PHASE_LATE : TMQ_PHASE_LEASED;
+}
+
+static void answer_record (call_t *call, const record_t *record, tmq_phase_t phase, buf_t *body)
+{
+    requests_t *self = call->requests;
+    bytes_mark_t mark;
+    bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
+    pack_task (out, TASKMQ__REPLY__BODY_TASK, record, phase, (uint32_t) buf_length (body));
+    reply_close (self, call->link, mark, journal_batch (self->tasks), body);
+}
+
+void get_answer (call_t *call, const found_t *found, buf_t *body)
+{
+    if (found->record != NULL) {
+        tmq_phase_t phase = record_phase (found->record, call->requests->base->clocks.wall_ms);
+        answer_record (call, found->record, phase, body);
+        return;
+    }
+    record_t view;
+    task_texts_t texts;
+    task_view (found->task, &view, &texts);
+    answer_record (call, &view, task_phase (found->task), body);
+}
+
+void get_answer_wrong_status (call_t *call, const char *what, tmq_status_t status)
+{
+    char text[128];
+    snprintf (text, sizeof (text), "%s: the task is %s", what, status_text (status));
+    reply_code (call, TMQ_WRONG_STATUS, text);
+}
+
+bool get_find (call_t *call, const ProtobufCBinaryData *id, found_t *out)
+{
+    *out = find_id (call->requests->reads, call->link->space, id->data);
+    if (out->task != NULL || out->record != NULL)
+        return true;
+    reply_code (call, out->gone, NULL);
+    return false;
+}
+
+static buf_t *result_of (const found_t *found)
+{
+    if (found->record != NULL)
+        return found->record->result;
+    return found->task->detail == NULL ? NULL : found->task->detail->result;
+}
+
+/* Requests. */
+
+void on_get (call_t *call)
+{
+    found_t found;
+    if (get_find (call, &call->request->get->task_id, &found))
+        get_answer (call, &found, result_of (&found));
+}
+
+void on_result (call_t *call)
+{
+    found_t found;
+    if (!get_find (call, &call->request->result->task_id, &found))
+        return;
+    tmq_status_t status = found_status (&found);
+    if (!status_is_terminal (status))
+        get_answer_wrong_status (call, "there is no result yet", status);
+    else
+        get_answer (call, &found, result_of (&found));
+}
+
+void on_payload (call_t *call)
+{
+    const ProtobufCBinaryData *id = &call->request->payload->task_id;
+    found_t found;
+    if (!get_find (call, id, &found))
+        return;
+    bool live = found.task != NULL;
+    uint32_t bytes = live ? found.task->payload_bytes : found.record->payload_bytes;
+    buf_t *payload = live ? found.task->payload : found.record->payload;
+    if (payload == NULL && bytes > 0)
+        payload = find_payload (call->requests->reads, call->link->space, id->data);
+    if (payload == NULL && bytes > 0)
+        reply_code (call, TMQ_INTERNAL, "the payload could not be read");
+    else
+        get_answer (call, &found, payload);
+}

@@ -1,0 +1,86 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* hello and welcome, heartbeats, goodbye. */
+#include <string.h>
+
+#include "core/peers/link.h"
+#include "core/requests/answer.h"
+#include "core/requests/parting.h"
+#include "core/tasks/space.h"
+
+static void send_welcome (call_t *call)
+{
+    requests_t *self = call->requests;
+    link_t *link = call->link;
+    Taskmq__Welcome welcome = TASKMQ__WELCOME__INIT;
+    welcome.version = TMQ_PROTOCOL_VERSION;
+    welcome.token = (ProtobufCBinaryData){sizeof (link->token), link->token};
+    welcome.namespace_ = link->space->name;
+    welcome.identity = (char *) name_text (link->identity);
+    welcome.broker = (char *) self->base->config.broker;
+    welcome.generation = self->history->generation;
+    welcome.epoch = self->history->epoch;
+    welcome.seq = link->space->log.durable_seq;
+    welcome.heartbeat_ms = self->base->config.heartbeat_ms;
+    welcome.envelope_bytes_max = TMQ_ENVELOPE_BYTES_MAX;
+    welcome.frame_bytes_max = TMQ_FRAME_BYTES_MAX;
+    welcome.submit_items_max = TMQ_SUBMIT_ITEMS_MAX;
+    welcome.wait_ids_max = TMQ_WAIT_IDS_MAX;
+    welcome.now = (uint64_t) self->base->clocks.wall_ms;
+    bytes_mark_t mark;
+    bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
+    bytes_append_message (out, TASKMQ__REPLY__BODY_WELCOME, &welcome.base);
+    reply_close (self, link, mark, 0, NULL); /* says nothing that is not durable */
+}
+
+void on_hello (call_t *call)
+{
+    requests_t *self = call->requests;
+    const Taskmq__Hello *hello = call->request->hello;
+    if (hello->version_min > TMQ_PROTOCOL_VERSION || hello->version_max < TMQ_PROTOCOL_VERSION) {
+        reply_code_at_once (call, TMQ_UNSUPPORTED, "this broker speaks protocol version 1", 0);
+        return;
+    }
+    if (self->base->stopping) {
+        reply_code_at_once (call, TMQ_STOPPING, NULL, 0);
+        return;
+    }
+    if (!call->link->established && self->peers->established >= self->base->config.links_max) {
+        reply_code_at_once (call, TMQ_LIMIT, "the broker has as many links as it may have",
+                            FULL_RETRY_MS);
+        return;
+    }
+    if (call->link->established) {
+        peer_t peer = call->link->peer;
+        parting_close (self, call->link);
+        call->link = link_make (self->peers, peer);
+    }
+    link_t *link = call->link;
+    const char *name = hello->namespace_[0] == '\0' ? "default" : hello->namespace_;
+    link->established = true;
+    self->peers->established++;
+    link->space = space_make (self->tasks, name);
+    link->space->links++;
+    link->identity = names_keep (&self->base->names, call->identity);
+    link->heard_ms = self->base->clocks.mono_ms;
+    link->serial = ++self->peers->hellos;
+    secrets_take (&self->base->secrets, link->token, sizeof (link->token));
+    wheel_arm (&self->base->fine, &link->alarm,
+               self->base->clocks.mono_ms + link_silence_ms (self->peers));
+    send_welcome (call);
+}
+
+void on_goodbye (call_t *call)
+{
+    requests_t *self = call->requests;
+    link_t *link = call->link;
+    parting_end (self, link, true); /* what waits to leave for it still does */
+    reply_code (call, TMQ_OK, NULL);
+}
+
+void on_heartbeat (call_t *call)
+{
+    reply_code_at_once (call, TMQ_OK, NULL, 0);
+}

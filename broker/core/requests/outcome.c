@@ -1,0 +1,248 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* How an attempt ends: complete, fail, release (S12, S20, S21).
+ *
+ * A report of the current attempt is applied. Any other may be a repeat, and gets its first answer:
+ * the task's record or the attempt's row keeps the secret and the request id that ended it. What is
+ * left is stale and changes nothing. */
+#include <sodium.h>
+#include <string.h>
+
+#include "core/reads/find.h"
+#include "core/requests/answer.h"
+#include "core/tasks/attempt.h"
+#include "core/tasks/change.h"
+#include "core/tasks/journal.h"
+#include "core/tasks/lease.h"
+#include "ids.h"
+#include "types.h"
+
+/* The newest attempt of a task: its number, secret, and the request that ended it. */
+static bool newest_attempt (const found_t *found, attempt_note_t *out)
+{
+    if (found->record != NULL) {
+        *out = (attempt_note_t){.number = found->record->number, .attempt = found->record->attempt};
+        memcpy (out->secret, found->record->secret, sizeof (out->secret));
+        memcpy (out->request_id, found->record->request_id, sizeof (out->request_id));
+        return true;
+    }
+    if (found->task == NULL || found->task->detail == NULL)
+        return false;
+    *out = (attempt_note_t){.number = found->task->number, .attempt = found->task->attempt};
+    memcpy (out->secret, found->task->detail->secret, sizeof (out->secret));
+    memcpy (out->request_id, found->task->detail->request_id, sizeof (out->request_id));
+    return true;
+}
+
+static bool same_secret (const attempt_note_t *note, const Taskmq__Lease *lease)
+{
+    return note->attempt == lease->attempt &&
+           sodium_memcmp (note->secret, lease->secret.data, sizeof (note->secret)) == 0;
+}
+
+static bool attempt_of_is (const found_t *found, const Taskmq__Lease *lease)
+{
+    attempt_note_t newest;
+    return newest_attempt (found, &newest) && same_secret (&newest, lease);
+}
+
+/* The attempt's own row says that this very request ended it. */
+static bool row_says_repeat (const call_t *call, const found_t *found, const Taskmq__Lease *lease)
+{
+    attempt_note_t row;
+    int64_t number = found->task != NULL     ? found->task->number
+                     : found->record != NULL ? found->record->number
+                                             : 0;
+    return find_attempt (call->requests->reads, call->link->space, lease->task_id.data, number,
+                         lease->attempt, &row) &&
+           same_secret (&row, lease) &&
+           memcmp (row.request_id, call->request->request_id.data, sizeof (row.request_id)) == 0;
+}
+
+static void answer_stale (call_t *call)
+{
+    call->requests->base->counts.stale_leases++;
+    reply_code (call, TMQ_STALE_LEASE, NULL);
+}
+
+/* The answer to a report that is not the current attempt's. ended: the status that the same report
+ * would have led to at once, NONE when it leads back to the queue. */
+static void answer_late (call_t *call, const found_t *found, const Taskmq__Lease *lease,
+                         tmq_status_t ended)
+{
+    requests_t *self = call->requests;
+    if (found->task == NULL && found->record == NULL) {
+        reply_code (call, found->gone == TMQ_NOT_FOUND ? TMQ_STALE_LEASE : found->gone, NULL);
+        return;
+    }
+    if (self->base->config.planted_bug == ENGINE_BUG_REPEAT_NOT_SEEN) {
+        answer_stale (call);
+        return;
+    }
+    tmq_status_t status = found_status (found);
+    bool own = attempt_of_is (found, lease);
+    if (own && status == TMQ_STATUS_CANCELLED)
+        reply_code (call, TMQ_WRONG_STATUS, "the task was cancelled");
+    else if (own && status == TMQ_STATUS_COMPLETED && ended == TMQ_STATUS_COMPLETED)
+        reply_code (call, TMQ_OK, NULL);
+    else if (ended != TMQ_STATUS_COMPLETED && row_says_repeat (call, found, lease))
+        reply_code (call, TMQ_OK, NULL);
+    else
+        answer_stale (call);
+}
+
+static void cancel_acknowledge (call_t *call, task_t *task)
+{
+    requests_t *self = call->requests;
+    cause_t cause = {.actor = name_text (call->link->identity)};
+    self->tasks->open.inputs++;
+    lease_end (self->tasks, task);
+    change_apply (self->tasks, task, INPUT_CANCEL_ACK, &cause);
+}
+
+/* The task of a report by its current attempt; NULL when the report was answered. */
+static task_t *begin (call_t *call, const Taskmq__Lease *lease, tmq_status_t ended)
+{
+    requests_t *self = call->requests;
+    found_t found = find_id (self->reads, call->link->space, lease->task_id.data);
+    if (!lease_is_current (self->tasks, found.task, lease)) {
+        answer_late (call, &found, lease, ended);
+        return NULL;
+    }
+    if (found.task->status == TMQ_STATUS_CANCELLED &&
+        self->base->config.planted_bug == ENGINE_BUG_CANCEL_FORGOTTEN)
+        found.task->status = TMQ_STATUS_WORKING;
+    if (found.task->status == TMQ_STATUS_CANCELLED) {
+        cancel_acknowledge (call, found.task);
+        reply_code (call, TMQ_WRONG_STATUS, "the task was cancelled");
+        return NULL;
+    }
+    self->tasks->open.inputs++;
+    return found.task;
+}
+
+static cause_t cause_of (const call_t *call, const char *message)
+{
+    return (cause_t){name_text (call->link->identity), message, call->request->request_id.data};
+}
+
+static void take_result (requests_t *self, task_t *task, const uint8_t *bytes, uint32_t length,
+                         const char *type)
+{
+    detail_t *detail = task->detail;
+    detail->result_bytes = length;
+    if (length > 0)
+        detail->result = buf_new (bytes, length);
+    if (type[0] == '\0')
+        type = utf8_is_valid (bytes, length) ? "text/plain" : "application/octet-stream";
+    names_drop (&self->base->names, detail->result_type);
+    detail->result_type = names_keep (&self->base->names, type);
+    self->tasks->open.bytes += length;
+}
+
+/* An outcome without a report of `started` shows that the work was done all the same. */
+static void ensure_started (const requests_t *self, task_t *task)
+{
+    if (!task->started)
+        task->detail->started_at = self->base->clocks.wall_ms;
+    task->started = true;
+}
+
+void on_complete (call_t *call)
+{
+    requests_t *self = call->requests;
+    const Taskmq__Complete *request = call->request->complete;
+    task_t *task = begin (call, request->lease, TMQ_STATUS_COMPLETED);
+    if (task == NULL)
+        return;
+    ensure_started (self, task);
+    take_result (self, task, call->body, request->result_bytes, request->result_type);
+    detail_set_error (task->detail, 0, NULL, NULL);
+    task->detail->outcome = TMQ_OUTCOME_RESULT;
+    cause_t cause = cause_of (call, NULL);
+    change_finish (self->tasks, task, INPUT_COMPLETE, &cause);
+    reply_code (call, TMQ_OK, NULL);
+}
+
+static void fail_finally (call_t *call, task_t *task)
+{
+    requests_t *self = call->requests;
+    const Taskmq__Fail *request = call->request->fail;
+    detail_t *detail = task->detail;
+    cause_t cause = cause_of (call, request->message);
+    task->dead = !request->final;
+    if (request->result_bytes > 0) {
+        detail->outcome = TMQ_OUTCOME_TOOL_ERROR;
+        take_result (self, task, call->body, request->result_bytes, request->result_type);
+    }
+    detail_set_error (detail, request->code, request->message, request->data);
+    journal_add_attempt (self->tasks, task, TMQ_EVENT_FAILED, request->code, request->message,
+                         cause.request_id);
+    change_fail (self->tasks, task, INPUT_FAIL_FINALLY, &cause);
+}
+
+void on_fail (call_t *call)
+{
+    requests_t *self = call->requests;
+    const Taskmq__Fail *request = call->request->fail;
+    if (task_error_is_reserved (request->code)) {
+        reply_code_at_once (call, TMQ_INVALID, "codes -33099..-33001 are the broker's own", 0);
+        return;
+    }
+    task_t *task = begin (call, request->lease, TMQ_STATUS_FAILED);
+    if (task == NULL)
+        return;
+    ensure_started (self, task);
+    task->returns = 0;
+    task->failures++;
+    if (request->final || task->failures >= task->max_attempts) {
+        fail_finally (call, task);
+    } else {
+        cause_t cause = cause_of (call, request->message);
+        self->base->counts.attempts_failed++;
+        detail_set_error (task->detail, request->code, request->message, request->data);
+        journal_add_attempt (self->tasks, task, TMQ_EVENT_ATTEMPT_FAILED, request->code,
+                             request->message, cause.request_id);
+        attempt_requeue (self->tasks, task, INPUT_FAIL,
+                         attempt_backoff_ms (self->tasks, task, task->failures), &cause);
+    }
+    reply_code (call, TMQ_OK, NULL);
+}
+
+void on_release (call_t *call)
+{
+    requests_t *self = call->requests;
+    const Taskmq__Release *request = call->request->release;
+    task_t *task = begin (call, request->lease, TMQ_STATUS_NONE);
+    if (task == NULL)
+        return;
+    int64_t delay_ms = request->delay_ms;
+    if (request->no_delay)
+        delay_ms = 0;
+    else if (delay_ms == 0)
+        delay_ms = TMQ_RELEASE_DELAY_MS_DEFAULT;
+    cause_t cause = cause_of (call, NULL);
+    attempt_return (self->tasks, task, INPUT_RELEASE, delay_ms, &cause);
+    reply_code (call, TMQ_OK, NULL);
+}
+
+void on_cancel_ack (call_t *call)
+{
+    requests_t *self = call->requests;
+    const Taskmq__Lease *lease = call->request->cancel_ack->lease;
+    found_t found = find_id (self->reads, call->link->space, lease->task_id.data);
+    task_t *task = found.task;
+    if (lease_is_current (self->tasks, task, lease)) {
+        if (task->status != TMQ_STATUS_CANCELLED) {
+            reply_code (call, TMQ_WRONG_STATUS, "the task is not cancelled");
+            return;
+        }
+        cancel_acknowledge (call, task);
+        reply_code (call, TMQ_OK, NULL);
+        return;
+    }
+    bool repeated = attempt_of_is (&found, lease) && found_status (&found) == TMQ_STATUS_CANCELLED;
+    reply_code (call, repeated ? TMQ_OK : TMQ_STALE_LEASE, NULL);
+}

@@ -1,0 +1,96 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What ends with a link. */
+#include "core/requests/parting.h"
+#include "core/match/worker.h"
+#include "core/peers/link.h"
+#include "core/peers/outbox.h"
+#include "core/requests/wait.h"
+#include "core/streams/subscription.h"
+#include "core/tasks/lease.h"
+#include "core/tasks/space.h"
+
+static void close_workers (requests_t *self, link_t *link, bool goodbye)
+{
+    for (node_t *node = list_first (&link->workers); node != NULL;
+         node = list_first (&link->workers)) {
+        worker_t *worker = LIST_ITEM (node, worker_t, of_link);
+        worker_detach (self->match, worker);
+        if (goodbye)
+            worker_drop_leases (self->match, worker, false, "the worker said goodbye");
+        worker_release (self->tasks, worker);
+    }
+}
+
+static void close_reads (requests_t *self, link_t *link)
+{
+    for (node_t *node = list_first (&link->subscriptions); node != NULL;
+         node = list_first (&link->subscriptions))
+        subscription_free (self->streams, LIST_ITEM (node, subscription_t, of_link));
+    for (node_t *node = list_first (&link->waits); node != NULL; node = list_first (&link->waits))
+        wait_drop (self, LIST_ITEM (node, wait_t, node));
+}
+
+void parting_end (requests_t *self, link_t *link, bool goodbye)
+{
+    link_remove (self->peers, link);
+    link->silenced = !goodbye;
+    close_reads (self, link);
+    close_workers (self, link, goodbye);
+    if (!goodbye)
+        outbox_drop (self->peers, link);
+    if (!link->established)
+        return;
+    link->established = false;
+    self->peers->established--;
+    names_drop (&self->base->names, link->identity);
+    link->identity = NULL;
+    link->space->links--;
+    space_release (self->tasks, link->space);
+    link->space = NULL;
+}
+
+void parting_close (requests_t *self, link_t *link)
+{
+    parting_end (self, link, false);
+    link_free_if_idle (self->peers, link);
+}
+
+/* The workers stay with it: the hint that their connection ended may have come already or come
+ * later, and gives their leases back either way. */
+void parting_lose (requests_t *self, link_t *link)
+{
+    if (!link->established) {
+        parting_close (self, link);
+        return;
+    }
+    link->lost = true;
+    close_reads (self, link);
+    outbox_drop (self->peers, link);
+    worker_update_link (self->match, link);
+}
+
+/* Silence, or the end of the grace. A silent link has no alarm: its next message ends the silence,
+ * its leases end by themselves, and its connection's end brings the hint. */
+void parting_alarm (requests_t *self, link_t *link)
+{
+    if (link->gone_due_ms != 0 && link->gone_due_ms > self->base->clocks.mono_ms) {
+        wheel_arm (&self->base->fine, &link->alarm, link->gone_due_ms);
+    } else if (link->gone_due_ms != 0) {
+        for (node_t *node = list_first (&link->workers); node != NULL;
+             node = list_first (&link->workers)) {
+            worker_t *worker = LIST_ITEM (node, worker_t, of_link);
+            worker_detach (self->match, worker);
+            worker_drop_leases (self->match, worker, true, "the worker's connection ended");
+            worker_release (self->tasks, worker);
+        }
+        parting_close (self, link);
+    } else if (link->heard_ms + link_silence_ms (self->peers) > self->base->clocks.mono_ms) {
+        wheel_arm (&self->base->fine, &link->alarm, link->heard_ms + link_silence_ms (self->peers));
+    } else {
+        link->silent = true;
+        worker_update_link (self->match, link);
+    }
+}

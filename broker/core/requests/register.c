@@ -1,0 +1,127 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A worker comes, says how much it can take, and leaves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/match/worker.h"
+#include "core/requests/answer.h"
+#include "core/requests/report.h"
+#include "core/tasks/attempt.h"
+#include "core/tasks/journal.h"
+#include "core/tasks/lease.h"
+#include "core/wire/pack.h"
+
+enum {
+    REGISTERED_LEASES = 1,  /* number of the field in taskmq.proto */
+    LINK_WORKERS_MAX = 1000 /* registered on one link; one is usual */
+};
+
+/* What is assigned to the worker and not listed never reached it, or was lost by it: queued again,
+ * not counted (S10). A worker ignores what arrives between its registration and the answer. */
+static void return_unlisted (requests_t *self, worker_t *worker)
+{
+    node_t *next = NULL;
+    for (node_t *node = worker->leases.next; node != &worker->leases; node = next) {
+        detail_t *detail = LIST_ITEM (node, detail_t, held);
+        next = node->next;
+        bool listed = detail->listed;
+        detail->listed = false;
+        if (listed)
+            continue;
+        cause_t cause = {.actor = name_text (worker->identity),
+                         .message = "the worker does not lease_hold it any more"};
+        attempt_return (self->tasks, detail->task, INPUT_RELEASE, 0, &cause);
+    }
+}
+
+static void answer_register (call_t *call, worker_t *worker)
+{
+    requests_t *self = call->requests;
+    const Taskmq__Register *request = call->request->register_;
+    bytes_mark_t mark;
+    bytes_t packed = BYTES_INIT;
+    for (size_t i = 0; i < request->n_leases; i++) {
+        const Taskmq__Lease *lease = request->leases[i];
+        task_t *task = NULL;
+        tmq_code_t code = report_refresh (self, worker->space, worker, lease, &task);
+        if (task != NULL)
+            task->detail->listed = true;
+        if (task != NULL && lease->started)
+            report_started (self, task);
+        pack_lease_state (&packed, REGISTERED_LEASES, lease->task_id.data, lease->attempt, code,
+                          task == NULL ? 0 : task->lease_ms);
+    }
+    return_unlisted (self, worker);
+    bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
+    bytes_append_element (out, TASKMQ__REPLY__BODY_REGISTERED, packed.data, packed.length);
+    reply_close (self, call->link, mark, journal_batch (self->tasks), NULL);
+    bytes_free (&packed);
+}
+
+void on_register (call_t *call)
+{
+    requests_t *self = call->requests;
+    link_t *link = call->link;
+    const Taskmq__Register *request = call->request->register_;
+    if (link->workers_count >= LINK_WORKERS_MAX &&
+        worker_find (self->tasks, link->space, request->worker_id.data) == NULL) {
+        reply_code (call, TMQ_LIMIT, "too many workers on this link");
+        return;
+    }
+    worker_t *worker = worker_make (self->tasks, link->space, request->worker_id.data);
+    if (worker->identity != NULL && worker->identity != link->identity) {
+        reply_code (call, TMQ_DENIED, "the worker's id belongs to somebody else");
+        return;
+    }
+    if (link->serial < worker->serial) { /* it came late: the worker is on a newer link */
+        reply_code_at_once (call, TMQ_NO_LINK, NULL, 0);
+        return;
+    }
+    worker_detach (self->match, worker);
+    worker->link = link;
+    worker->serial = link->serial;
+    list_push_back (&link->workers, &worker->of_link);
+    link->workers_count++;
+    if (worker->identity == NULL)
+        worker->identity = names_keep (&self->base->names, name_text (link->identity));
+    names_drop (&self->base->names, worker->name);
+    worker->name = names_keep (&self->base->names, request->name);
+    worker_sit (self->match, worker, request->queues, request->n_queues);
+    worker->seen = request->seen;
+    if (worker->assigned < request->seen)
+        worker->assigned = request->seen;
+    answer_register (call, worker);
+    worker->capacity = request->capacity;
+    worker_update (self->match, worker);
+}
+
+void on_worker_credit (call_t *call)
+{
+    requests_t *self = call->requests;
+    const Taskmq__WorkerCredit *request = call->request->worker_credit;
+    worker_t *worker = worker_find (self->tasks, call->link->space, request->worker_id.data);
+    if (worker == NULL || worker->link != call->link) {
+        reply_code (call, TMQ_NOT_FOUND, "the worker is not registered");
+        return;
+    }
+    worker->seen = request->seen;
+    worker->capacity = request->capacity;
+    worker_update (self->match, worker);
+}
+
+void on_leave (call_t *call)
+{
+    requests_t *self = call->requests;
+    worker_t *worker =
+        worker_find (self->tasks, call->link->space, call->request->leave->worker_id.data);
+    if (worker != NULL && worker->link == call->link) {
+        worker_detach (self->match, worker);
+        worker_drop_leases (self->match, worker, false, "the worker left");
+        worker_release (self->tasks, worker);
+        self->tasks->open.inputs++;
+    }
+    reply_code (call, TMQ_OK, NULL);
+}

@@ -1,0 +1,133 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What a worker says of an attempt under way: started, renew, push. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/requests/answer.h"
+#include "core/requests/report.h"
+#include "core/tasks/change.h"
+#include "core/tasks/index.h"
+#include "core/tasks/journal.h"
+#include "core/tasks/lease.h"
+#include "core/wire/pack.h"
+
+enum { RENEWED_LEASES = 1 }; /* number of the field in taskmq.proto */
+
+void report_started (requests_t *self, task_t *task)
+{
+    if (task->started)
+        return;
+    task->started = true;
+    task->detail->started_at = self->base->clocks.wall_ms;
+    task->updated_at = self->base->clocks.wall_ms;
+    journal_touch_lazily (self->tasks, task);
+}
+
+tmq_code_t report_refresh (requests_t *self, const space_t *space, const worker_t *worker,
+                           const Taskmq__Lease *lease, task_t **out)
+{
+    task_t *task = task_find (self->tasks, space, lease->task_id.data);
+    *out = NULL;
+    if (!lease_is_current (self->tasks, task, lease) || task->detail->holder != worker)
+        return TMQ_STALE_LEASE;
+    *out = task;
+    lease_arm (self->tasks, task, task->lease_ms);
+    return task->status == TMQ_STATUS_CANCELLED ? TMQ_CANCELLED : TMQ_OK;
+}
+
+/* The task that a report is about, or NULL when it was answered: another attempt took over, or the
+ * task was cancelled meanwhile. */
+static task_t *reported (call_t *call, const Taskmq__Lease *lease)
+{
+    requests_t *self = call->requests;
+    task_t *task = task_find (self->tasks, call->link->space, lease->task_id.data);
+    if (!lease_is_current (self->tasks, task, lease)) {
+        self->base->counts.stale_leases++;
+        reply_code (call, TMQ_STALE_LEASE, NULL);
+        return NULL;
+    }
+    if (task->status != TMQ_STATUS_WORKING) {
+        reply_code (call, TMQ_WRONG_STATUS, "the task was cancelled");
+        return NULL;
+    }
+    return task;
+}
+
+void on_started (call_t *call)
+{
+    task_t *task = reported (call, call->request->started->lease);
+    if (task == NULL)
+        return;
+    report_started (call->requests, task);
+    reply_code (call, TMQ_OK, NULL);
+}
+
+void on_renew (call_t *call)
+{
+    requests_t *self = call->requests;
+    const Taskmq__Renew *request = call->request->renew;
+    const worker_t *worker = worker_find (self->tasks, call->link->space, request->worker_id.data);
+    uint64_t batch = 0; /* a renewal is not stored and need not wait (A8); bad news must be true */
+    bytes_mark_t mark;
+    bytes_t packed = BYTES_INIT;
+    for (size_t i = 0; i < request->n_leases; i++) {
+        const Taskmq__Lease *lease = request->leases[i];
+        task_t *task = NULL;
+        tmq_code_t code = report_refresh (self, call->link->space, worker, lease, &task);
+        if (code != TMQ_OK)
+            batch = journal_batch (self->tasks);
+        if (task != NULL && lease->started && code == TMQ_OK)
+            report_started (self, task);
+        pack_lease_state (&packed, RENEWED_LEASES, lease->task_id.data, lease->attempt, code,
+                          task == NULL ? 0 : task->lease_ms);
+    }
+    bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
+    bytes_append_element (out, TASKMQ__REPLY__BODY_RENEWED, packed.data, packed.length);
+    reply_close (self, call->link, mark, batch, NULL);
+    bytes_free (&packed);
+}
+
+static void take_progress (requests_t *self, task_t *task, const Taskmq__Progress *progress)
+{
+    detail_t *detail = task->detail;
+    detail->progress_done = progress->done;
+    detail->progress_total = progress->total;
+    detail_set_text (&detail->progress_unit, progress->unit);
+    detail_set_text (&detail->progress_message, progress->message);
+    task->updated_at = self->base->clocks.wall_ms;
+    journal_touch_lazily (self->tasks, task);
+    if (task->notice)
+        return;
+    task->notice = true;
+    self->tasks->noticed = memory_grow (self->tasks->noticed, &self->tasks->noticed_capacity,
+                                        self->tasks->noticed_count, sizeof (task_t *));
+    self->tasks->noticed[self->tasks->noticed_count++] = task;
+}
+
+void on_push (call_t *call)
+{
+    requests_t *self = call->requests;
+    const Taskmq__Push *push = call->request->push;
+    task_t *task = reported (call, push->lease);
+    if (task == NULL)
+        return;
+    detail_t *detail = task->detail;
+    const uint8_t *request_id = call->request->request_id.data;
+    bool repeated = memcmp (detail->request_id, request_id, sizeof (detail->request_id)) == 0;
+    report_started (self, task);
+    if (push->progress != NULL && !repeated)
+        take_progress (self, task, push->progress);
+    if (push->status_message[0] != '\0' && !repeated) {
+        memcpy (detail->request_id, request_id, sizeof (detail->request_id));
+        detail_set_text (&detail->status_message, push->status_message);
+        cause_t cause = {.actor = name_text (call->link->identity),
+                         .message = push->status_message};
+        self->tasks->open.inputs++;
+        change_apply (self->tasks, task, INPUT_CHANGE, &cause);
+    }
+    reply_code (call, TMQ_OK, NULL);
+}

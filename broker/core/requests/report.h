@@ -1,0 +1,18 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What a worker says of leases that it holds. */
+#ifndef TASKMQ_CORE_REPORT_H
+#define TASKMQ_CORE_REPORT_H
+
+#include "core/requests/requests.h"
+
+/* The state of a listed or renewed lease; one that is held gets a fresh term. *out: its task, or NULL
+ * when it is not held. */
+tmq_code_t report_refresh (requests_t *self, const space_t *space, const worker_t *worker,
+                           const Taskmq__Lease *lease, task_t **out);
+/* The worker has begun with it. */
+void report_started (requests_t *self, task_t *task);
+
+#endif

@@ -1,0 +1,70 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Requests, a family a file. A handler decodes, checks, acts and answers. */
+#ifndef TASKMQ_CORE_REQUESTS_H
+#define TASKMQ_CORE_REQUESTS_H
+
+#include "core/history/history.h"
+#include "core/match/match.h"
+#include "core/peers/links.h"
+#include "core/reads/reads.h"
+#include "core/streams/streams.h"
+#include "core/tasks/tasks.h"
+#include "taskmq.pb-c.h"
+#include "validate.h"
+
+typedef struct requests {
+    base_t *base;
+    history_t *history;
+    tasks_t *tasks;
+    links_t *peers;
+    reads_t *reads;
+    streams_t *streams;
+    match_t *match;
+    size_t waits;       /* ids that are waited for */
+    counter_t *foreign; /* counters of server and store, for stats */
+    size_t foreign_count;
+} requests_t;
+
+/* One request while it is handled. */
+typedef struct call {
+    requests_t *requests;
+    link_t *link;
+    const char *identity; /* who net says the peer is */
+    const Taskmq__Request *request;
+    const verdict_t *items; /* of a submit, may be NULL */
+    const uint8_t *body;    /* from the request's first body on */
+    size_t body_bytes;
+} call_t;
+
+void on_hello (call_t *call);
+void on_goodbye (call_t *call);
+void on_heartbeat (call_t *call);
+void on_submit (call_t *call);
+void on_get (call_t *call);
+void on_result (call_t *call);
+void on_payload (call_t *call);
+void on_cancel (call_t *call);
+void on_list (call_t *call);
+void on_count (call_t *call);
+void on_resolve (call_t *call);
+void on_task_events (call_t *call);
+void on_stats (call_t *call);
+void on_wait (call_t *call);
+void on_subscribe (call_t *call);
+void on_credit (call_t *call);
+void on_unsubscribe (call_t *call);
+void on_register (call_t *call);
+void on_worker_credit (call_t *call);
+void on_started (call_t *call);
+void on_renew (call_t *call);
+void on_push (call_t *call);
+void on_cancel_ack (call_t *call);
+void on_complete (call_t *call);
+void on_fail (call_t *call);
+void on_release (call_t *call);
+void on_leave (call_t *call);
+
+#endif

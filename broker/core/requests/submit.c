@@ -1,0 +1,244 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* submit: each item is accepted, found existing, or refused with its own code (A36, S17). */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec.h"
+#include "core/reads/find.h"
+#include "core/requests/answer.h"
+#include "core/tasks/change.h"
+#include "core/tasks/index.h"
+#include "core/tasks/journal.h"
+#include "core/tasks/space.h"
+#include "core/wire/pack.h"
+#include "types.h"
+
+/* Numbers of the fields of SubmittedItem in taskmq.proto. */
+enum {
+    SUBMITTED_ITEMS = 1,
+    ITEM_CODE = 1,
+    ITEM_TEXT = 2,
+    ITEM_TASK_ID = 3,
+    ITEM_EXISTING = 4,
+    ITEM_STATUS = 6,
+    ITEM_BYTES_MAX = 40 /* of one without its text */
+};
+
+enum { SPACES_MAX = 10000 }; /* namespaces with events: each costs rows for ever */
+
+/* The answer to one item. */
+typedef struct answer {
+    tmq_code_t code;
+    const char *text;
+    tmq_id_t id;
+    bool existing;
+    tmq_status_t status;
+} answer_t;
+
+static uint32_t or_default (uint32_t value, uint32_t otherwise)
+{
+    return value == 0 ? otherwise : value;
+}
+
+static void take_texts (task_t *task, const Taskmq__TaskSpec *spec)
+{
+    task_texts_t texts = {spec->method, spec->content_type, spec->dedup_key, spec->meta, {{0}}};
+    for (size_t i = 0; i < spec->n_labels; i++)
+        texts.labels[i] = (label_t){spec->labels[i]->key, spec->labels[i]->value};
+    task_set_texts (task, &texts, spec->n_labels);
+}
+
+static void take_times (const requests_t *self, task_t *task, const Taskmq__TaskSpec *spec)
+{
+    task->created_at = self->base->clocks.wall_ms;
+    if (!spec->ttl_never)
+        task->ttl_ms = spec->ttl_ms == 0 ? self->base->config.ttl_ms : (int64_t) spec->ttl_ms;
+    if (task->ttl_ms > 0)
+        task->expires_at = task->created_at + task->ttl_ms;
+    task->poll_interval_ms = or_default (spec->poll_interval_ms, TMQ_POLL_INTERVAL_MS_DEFAULT);
+    task->lease_ms = or_default (spec->lease_ms, TMQ_LEASE_MS_DEFAULT);
+    task->backoff_ms = or_default (spec->backoff_ms, TMQ_BACKOFF_MS_DEFAULT);
+    task->max_attempts = or_default (spec->max_attempts, TMQ_MAX_ATTEMPTS_DEFAULT);
+    task->priority =
+        (uint8_t) (spec->priority_plus_1 == 0 ? TMQ_PRIORITY_DEFAULT : spec->priority_plus_1 - 1);
+}
+
+static task_t *accept_task (call_t *call, const Taskmq__TaskSpec *spec, const uint8_t *payload,
+                            const uint8_t *digest)
+{
+    requests_t *self = call->requests;
+    space_t *space = call->link->space;
+    task_t *task = slab_take (&self->tasks->slab);
+    task->number = ++self->tasks->last_number;
+    memcpy (task->id.bytes, spec->task_id.data, sizeof (task->id));
+    task->queue = queue_make (self->tasks, space, spec->queue);
+    task->queue->tasks++;
+    const char *owner = name_text (call->link->identity);
+    task->owner = names_share (call->link->identity);
+    task->session = names_keep (&self->base->names, spec->session);
+    take_texts (task, spec);
+    take_times (self, task, spec);
+    memcpy (task->digest, digest, sizeof (task->digest));
+    task->payload_bytes = spec->payload_bytes;
+    if (spec->payload_bytes > 0)
+        task->payload = buf_new (payload, spec->payload_bytes);
+    map_insert (&self->tasks->by_id, task_hash (self->tasks, space, task->id.bytes), task);
+    if (task->has_dedup_key)
+        map_insert (&self->tasks->by_key,
+                    task_key_hash (self->tasks, space, owner, spec->dedup_key), task);
+    absent_accepted (&self->tasks->absent, &task->id);
+    cause_t cause = {.actor = owner};
+    change_apply (self->tasks, task, INPUT_SUBMIT, &cause);
+    change_place (self->tasks, task);
+    self->tasks->open.bytes += task->payload_bytes;
+    self->base->counts.submitted++;
+    return task;
+}
+
+/* The few fields by which an existing task is judged, wherever it is. */
+typedef struct known {
+    tmq_id_t id;
+    const char *owner;
+    const uint8_t *digest;
+    tmq_status_t status;
+} known_t;
+
+static known_t known_of (const found_t *found)
+{
+    if (found->task != NULL)
+        return (known_t){found->task->id, name_text (found->task->owner), found->task->digest,
+                         found->task->status};
+    return (known_t){found->record->id, found->record->owner, found->record->digest,
+                     found->record->status};
+}
+
+static bool is_there (const found_t *found)
+{
+    return found->task != NULL || found->record != NULL;
+}
+
+static answer_t existing (call_t *call, const found_t *found, const uint8_t *digest)
+{
+    requests_t *self = call->requests;
+    known_t known = known_of (found);
+    if (strcmp (known.owner, name_text (call->link->identity)) != 0)
+        return (answer_t){.code = TMQ_CONFLICT, .text = "the id or key is in use"};
+    if (memcmp (known.digest, digest, CODEC_DIGEST_BYTES) != 0 &&
+        self->base->config.planted_bug != ENGINE_BUG_NO_DIGEST_CHECK)
+        return (answer_t){.code = TMQ_CONFLICT, .id = known.id};
+    self->base->counts.existing++;
+    return (answer_t){.id = known.id, .existing = true, .status = known.status};
+}
+
+/* A key lives as long as its task: past its time to live the task makes room (S16, S17). */
+static bool key_is_free (requests_t *self, space_t *space, const found_t *found)
+{
+    if (found->record == NULL ||
+        !record_is_over (found->record, clocks_expiry_ms (&self->base->clocks)))
+        return false;
+    change_remove (self->tasks, space, found->record);
+    return true;
+}
+
+static bool same_task (const found_t *a, const found_t *b)
+{
+    known_t x = known_of (a);
+    known_t y = known_of (b);
+    return memcmp (&x.id, &y.id, sizeof (x.id)) == 0;
+}
+
+static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const uint8_t *payload)
+{
+    requests_t *self = call->requests;
+    space_t *space = call->link->space;
+    uint8_t digest[CODEC_DIGEST_BYTES];
+    codec_submit_digest (digest, spec, payload, spec->payload_bytes);
+    found_t by_id = find_id (self->reads, space, spec->task_id.data);
+    if (!is_there (&by_id) && by_id.gone != TMQ_NOT_FOUND)
+        return (answer_t){.code = by_id.gone};
+    found_t by_key = {.gone = TMQ_NOT_FOUND};
+    if (spec->dedup_key[0] != '\0')
+        by_key = find_dedup (self->reads, space, name_text (call->link->identity), spec->dedup_key);
+    if (is_there (&by_key) && is_there (&by_id) && !same_task (&by_key, &by_id))
+        return (answer_t){.code = TMQ_CONFLICT, .text = "the id and the key name different tasks"};
+    if (is_there (&by_id))
+        return existing (call, &by_id, digest);
+    if (is_there (&by_key) && !key_is_free (self, space, &by_key))
+        return existing (call, &by_key, digest);
+    if (self->tasks->by_id.count >= self->base->config.live_tasks_max)
+        return (answer_t){.code = TMQ_LIMIT, .text = "too many live tasks"};
+    if (space->log.last_seq == 0 && self->history->logs_used >= SPACES_MAX)
+        return (answer_t){.code = TMQ_LIMIT, .text = "too many namespaces"};
+    self->tasks->open.inputs++;
+    task_t *task = accept_task (call, spec, payload, digest);
+    return (answer_t){.id = task->id, .status = task->status};
+}
+
+/* room: bytes that are left for the text, which is for people only. */
+static void pack_answer (bytes_t *out, const answer_t *answer, const ProtobufCBinaryData *asked,
+                         size_t room)
+{
+    static const tmq_id_t NO_ID;
+    bool named = memcmp (&answer->id, &NO_ID, sizeof (NO_ID)) != 0;
+    bytes_mark_t mark = bytes_open (out, SUBMITTED_ITEMS);
+    bytes_append_uint (out, ITEM_CODE, answer->code);
+    const char *text = answer->text;
+    if (answer->code != TMQ_OK && text == NULL)
+        text = code_text ((int) answer->code);
+    if (text != NULL && strlen (text) < room)
+        bytes_append_string (out, ITEM_TEXT, text);
+    bytes_append_blob (out, ITEM_TASK_ID, named ? answer->id.bytes : asked->data,
+                       named ? sizeof (answer->id) : asked->len);
+    bytes_append_uint (out, ITEM_EXISTING, answer->existing);
+    bytes_append_uint (out, ITEM_STATUS, answer->status);
+    bytes_close (out, mark);
+}
+
+static bool refuse_at_once (call_t *call)
+{
+    requests_t *self = call->requests;
+    if (self->base->full) {
+        self->base->counts.full++;
+        reply_code_at_once (call, TMQ_STORE_FULL, NULL, FULL_RETRY_MS);
+        return true;
+    }
+    if (journal_is_overloaded (self->tasks)) {
+        self->base->counts.overloads++;
+        reply_code_at_once (call, TMQ_OVERLOADED, NULL, OVERLOAD_RETRY_MS);
+        return true;
+    }
+    return false;
+}
+
+void on_submit (call_t *call)
+{
+    requests_t *self = call->requests;
+    const Taskmq__Submit *submit = call->request->submit;
+    if (refuse_at_once (call))
+        return;
+    answer_t answers[TMQ_SUBMIT_ITEMS_MAX];
+    assert (submit->n_tasks <= TMQ_SUBMIT_ITEMS_MAX);
+    const uint8_t *body = call->body;
+    for (size_t i = 0; i < submit->n_tasks; i++) {
+        const verdict_t *verdict = call->items == NULL ? NULL : &call->items[i];
+        if (verdict != NULL && verdict->code != TMQ_OK)
+            answers[i] = (answer_t){.code = verdict->code, .text = verdict->text};
+        else
+            answers[i] = submit_one (call, submit->tasks[i], body);
+        body += validate_payload_bytes (submit->tasks[i]);
+    }
+    bytes_mark_t mark;
+    bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
+    bytes_mark_t submitted = bytes_open (out, TASKMQ__REPLY__BODY_SUBMITTED);
+    for (size_t i = 0; i < submit->n_tasks; i++) {
+        size_t needed = out->length + (submit->n_tasks - i) * ITEM_BYTES_MAX;
+        pack_answer (out, &answers[i], &submit->tasks[i]->task_id,
+                     needed < ENVELOPE_FILL_BYTES ? ENVELOPE_FILL_BYTES - needed : 0);
+    }
+    bytes_close (out, submitted);
+    reply_close (self, call->link, mark, journal_batch (self->tasks), NULL);
+}

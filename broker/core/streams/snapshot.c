@@ -1,0 +1,114 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The snapshot of a subscription. */
+#include <stdlib.h>
+
+#include "core/reads/jobs.h"
+#include "core/streams/snapshot.h"
+#include "core/streams/subscription.h"
+#include "core/wire/pack.h"
+
+enum {
+    SNAPSHOT_RECORDS = 200, /* of one read */
+    SNAPSHOT_AHEAD = 2      /* messages of a snapshot that leave without credit */
+};
+
+static void ask_for_snapshot (streams_t *self, subscription_t *subscription)
+{
+    read_job_t *job = job_new (self->reads, subscription->link, subscription->log->name, READ_LIST,
+                               subscription->start_batch);
+    job->read.filter = subscription->filter->filter;
+    job->read.filter.ns = job->ns;
+    job->read.before_number = subscription->snapshot_before;
+    job->read.limit = SNAPSHOT_RECORDS;
+    job->subscription = subscription;
+    subscription->job = job;
+}
+
+void snapshot_take (streams_t *self, subscription_t *subscription, read_t *read)
+{
+    subscription->snapshot_read = true;
+    subscription->snapshot = read->records;
+    subscription->snapshot_count = read->records_count;
+    subscription->snapshot_more = read->more;
+    read->records = NULL;
+    read->records_count = 0;
+    if (subscription->snapshot != NULL)
+        self->pages_held++;
+    if (subscription->snapshot != NULL && subscription->snapshot_count > 0)
+        subscription->snapshot_before =
+            subscription->snapshot[subscription->snapshot_count - 1]->number;
+    else
+        subscription->snapshot_more = false;
+}
+
+static void pack_snapshot (streams_t *self, subscription_t *subscription)
+{
+    bytes_t *out = &self->peers->envelope;
+    bytes_mark_t mark = bytes_open (out, SEND_SNAPSHOT);
+    bytes_append_uint (out, 1, subscription->id);
+    subscription->snapshot_mark = subscription->snapshot_next;
+    while (subscription->snapshot_next < subscription->snapshot_count) {
+        const record_t *record = subscription->snapshot[subscription->snapshot_next];
+        size_t before = out->length;
+        if (filter_takes_record (subscription->filter, record) &&
+            !record_is_over (record, clocks_expiry_ms (&self->base->clocks)))
+            pack_task (out, 2, record, record_phase (record, self->base->clocks.wall_ms), 0);
+        if (out->length > ENVELOPE_FILL_BYTES && before > 64) {
+            out->length = before;
+            break;
+        }
+        subscription->snapshot_next++;
+    }
+    bool last =
+        subscription->snapshot_next == subscription->snapshot_count && !subscription->snapshot_more;
+    bytes_append_uint (out, 3, last);
+    bytes_close (out, mark);
+    subscription->snapshot_told = last;
+    subscription->snapshot_sent++;
+    subscription->last = SENT_SNAPSHOT;
+}
+
+/* The rest of the page is read again when it is wanted. What was looked up by id stays: it is
+ * little, and there is no place to go on from. */
+static void put_snapshot_back (streams_t *self, subscription_t *subscription)
+{
+    size_t next = subscription->snapshot_next;
+    if (subscription->filter->ids_count > 0 || next == subscription->snapshot_count)
+        return;
+    subscription->snapshot_before =
+        next > 0 ? subscription->snapshot[next - 1]->number : subscription->snapshot[0]->number + 1;
+    subscription->snapshot_more = true;
+    subscription_drop_snapshot (self, subscription);
+}
+
+/* The snapshot's next message; false when a page has to be read or credit to come first. */
+bool snapshot_next (streams_t *self, subscription_t *subscription)
+{
+    bool rest = subscription->snapshot_read &&
+                (subscription->snapshot_next < subscription->snapshot_count ||
+                 !subscription->snapshot_more);
+    if (rest && subscription->snapshot_sent - subscription->snapshot_taken >= SNAPSHOT_AHEAD) {
+        if (self->pages_held > PAGES_HELD_MAX)
+            put_snapshot_back (self, subscription);
+        subscription->held = true; /* credit wakes it */
+        return false;
+    }
+    if (rest) {
+        pack_snapshot (self, subscription);
+        return true;
+    }
+    subscription_drop_snapshot (self, subscription);
+    if (subscription->job == NULL)
+        ask_for_snapshot (self, subscription);
+    return false;
+}
+
+void snapshot_failed (subscription_t *subscription)
+{
+    subscription->snapshot_next = subscription->snapshot_mark;
+    subscription->snapshot_told = false;
+    subscription->snapshot_sent--;
+}

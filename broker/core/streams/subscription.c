@@ -1,0 +1,97 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Subscriptions: made, found, ended. */
+#include <stdlib.h>
+
+#include "core/base/memory.h"
+#include "core/streams/interest.h"
+#include "core/streams/subscription.h"
+
+static uint32_t subscription_hash (const streams_t *self, uint64_t id)
+{
+    return secrets_hash (&self->base->secrets, &id, sizeof (id));
+}
+
+subscription_t *subscription_find (const streams_t *self, const link_t *link, uint64_t id)
+{
+    const map_t *map = &link->subscriptions_by_id;
+    uint32_t hash = subscription_hash (self, id);
+    size_t cursor = MAP_START;
+    subscription_t *subscription = NULL;
+    while ((subscription = map_next (map, hash, &cursor)) != NULL)
+        if (subscription->id == id)
+            return subscription;
+    return NULL;
+}
+
+/* Life. */
+
+subscription_t *subscription_new (streams_t *self, link_t *link, event_log_t *log, uint64_t id,
+                                  filter_copy_t *filter)
+{
+    subscription_t *subscription = memory_zero (1, sizeof (*subscription));
+    subscription->id = id;
+    subscription->link = link;
+    subscription->log = log;
+    subscription->filter = filter;
+    subscription->phase = STREAM_STARTING;
+    subscription->alarm.kind = ALARM_STREAM;
+    list_push_back (&link->subscriptions, &subscription->of_link);
+    map_insert (&link->subscriptions_by_id, subscription_hash (self, id), subscription);
+    interest_add (self, subscription);
+    self->count++;
+    return subscription;
+}
+
+void subscription_drop_page (streams_t *self, subscription_t *subscription)
+{
+    if (subscription->page == NULL)
+        return;
+    for (size_t i = 0; i < subscription->page_count; i++) {
+        free ((char *) subscription->page[i].ns);
+        buf_drop (subscription->page[i].list);
+    }
+    free (subscription->page);
+    subscription->page = NULL;
+    subscription->page_count = 0;
+    self->pages_held--;
+}
+
+void subscription_drop_snapshot (streams_t *self, subscription_t *subscription)
+{
+    if (subscription->snapshot != NULL) {
+        self->pages_held--;
+        for (size_t i = 0; i < subscription->snapshot_count; i++)
+            record_free (subscription->snapshot[i]);
+        free (subscription->snapshot);
+    }
+    subscription->snapshot = NULL;
+    subscription->snapshot_count = subscription->snapshot_next = 0;
+    subscription->snapshot_read = false;
+}
+
+void subscription_free (streams_t *self, subscription_t *subscription)
+{
+    list_remove (&subscription->left);
+    list_remove (&subscription->starting);
+    list_remove (&subscription->stream);
+    list_remove (&subscription->of_link);
+    map_remove (&subscription->link->subscriptions_by_id,
+                subscription_hash (self, subscription->id), subscription);
+    interest_remove (subscription);
+    alarm_disarm (&subscription->alarm);
+    self->count--;
+    subscription_drop_page (self, subscription);
+    subscription_drop_snapshot (self, subscription);
+    free (subscription->sent);
+    read_job_t *job = subscription->job;
+    if (job == NULL) {
+        free (subscription->filter);
+    } else { /* the reader may still look at the filter */
+        job->filter = subscription->filter;
+        job->subscription = NULL;
+    }
+    free (subscription);
+}

@@ -1,0 +1,123 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The life of an attempt. */
+#include <string.h>
+
+#include "core/tasks/attempt.h"
+#include "core/tasks/journal.h"
+#include "core/tasks/lease.h"
+#include "types.h"
+
+void attempt_give (tasks_t *self, worker_t *worker, task_t *task)
+{
+    detail_t *detail = task_detail (&self->slab, task);
+    change_unplace (self, task);
+    if (self->base->config.planted_bug != ENGINE_BUG_ATTEMPT_REUSED || task->attempt == 0)
+        task->attempt++;
+    task->started = false;
+    detail->started_at = 0;
+    detail->assignment = ++worker->assigned;
+    secrets_take (&self->base->secrets, detail->secret, sizeof (detail->secret));
+    memcpy (detail->worker_id, worker->id, sizeof (detail->worker_id));
+    names_drop (&self->base->names, detail->worker);
+    detail->worker = names_share (worker->name);
+    lease_hold (self, worker, task);
+    lease_arm (self, task, task->lease_ms);
+    cause_t cause = {.actor = name_text (worker->identity)};
+    change_apply (self, task, INPUT_CLAIM, &cause);
+    self->base->counts.claimed++;
+}
+
+int64_t attempt_backoff_ms (tasks_t *self, const task_t *task, uint32_t times)
+{
+    int64_t delay_ms = task->backoff_ms;
+    for (uint32_t i = 1; i < times && delay_ms < TMQ_BACKOFF_MS_MAX; i++)
+        delay_ms *= 2;
+    if (delay_ms > TMQ_BACKOFF_MS_MAX)
+        delay_ms = TMQ_BACKOFF_MS_MAX;
+    int64_t jitter_ms = delay_ms * TMQ_BACKOFF_JITTER_PERCENT / 100;
+    return delay_ms - jitter_ms +
+           (int64_t) secrets_below (&self->base->secrets, (uint64_t) (2 * jitter_ms + 1));
+}
+
+void attempt_requeue (tasks_t *self, task_t *task, task_input_t input, int64_t delay_ms,
+                      const cause_t *cause)
+{
+    detail_t *detail = task->detail;
+    lease_end (self, task);
+    detail_set_text (&detail->status_message, NULL);
+    detail_set_text (&detail->progress_message, NULL);
+    detail_set_text (&detail->progress_unit, NULL);
+    detail->progress_done = detail->progress_total = 0;
+    task->not_before = delay_ms > 0 ? self->base->clocks.wall_ms + delay_ms : 0;
+    change_apply (self, task, input, cause);
+    change_place (self, task);
+}
+
+/* The lease beside a cancelled task ends: nothing else does (S7). */
+static void end_cancelled (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause)
+{
+    lease_end (self, task);
+    change_apply (self, task, input, cause);
+}
+
+static void fail_dead (tasks_t *self, task_t *task, const uint8_t *request_id, const cause_t *cause)
+{
+    const char *text = task_error_text (TMQ_TASK_ERROR_LEASE_LOST);
+    task->dead = true;
+    journal_add_attempt (self, task, TMQ_EVENT_FAILED, TMQ_TASK_ERROR_LEASE_LOST, text, request_id);
+    detail_set_error (task->detail, TMQ_TASK_ERROR_LEASE_LOST, text, NULL);
+    change_fail (self, task, INPUT_LOSE_FINALLY, cause);
+}
+
+void attempt_return (tasks_t *self, task_t *task, task_input_t input, int64_t delay_ms,
+                     const cause_t *cause)
+{
+    const uint8_t *request_id = cause == NULL ? NULL : cause->request_id;
+    if (task->status == TMQ_STATUS_CANCELLED) {
+        end_cancelled (self, task, input, cause);
+        return;
+    }
+    self->base->counts.released++;
+    task->returns++;
+    if (task->returns >= TMQ_UNCOUNTED_COUNT_FROM && ++task->failures >= task->max_attempts) {
+        fail_dead (self, task, request_id, cause);
+        return;
+    }
+    if (task->returns >= TMQ_UNCOUNTED_BACKOFF_FROM) {
+        int64_t backoff_ms =
+            attempt_backoff_ms (self, task, task->returns - TMQ_UNCOUNTED_BACKOFF_FROM + 1);
+        if (delay_ms < backoff_ms)
+            delay_ms = backoff_ms;
+    }
+    journal_add_attempt (self, task,
+                         input == INPUT_RELEASE ? TMQ_EVENT_RELEASED : TMQ_EVENT_LEASE_LOST, 0,
+                         NULL, request_id);
+    attempt_requeue (self, task, input, delay_ms, cause);
+}
+
+void attempt_lose (tasks_t *self, task_t *task, const char *why)
+{
+    cause_t cause = {.message = why};
+    self->base->counts.leases_lost++;
+    task->detail->holder->lost = true;
+    if (task->status == TMQ_STATUS_CANCELLED) {
+        end_cancelled (self, task, INPUT_LOSE, &cause);
+        return;
+    }
+    if (!task->started) {
+        attempt_return (self, task, INPUT_LOSE, 0, &cause);
+        return;
+    }
+    task->returns = 0;
+    if (++task->failures >= task->max_attempts) {
+        fail_dead (self, task, NULL, NULL);
+        return;
+    }
+    journal_add_attempt (self, task, TMQ_EVENT_LEASE_LOST, TMQ_TASK_ERROR_LEASE_LOST, why, NULL);
+    detail_set_error (task->detail, TMQ_TASK_ERROR_LEASE_LOST, why, NULL);
+    attempt_requeue (self, task, INPUT_LOSE, attempt_backoff_ms (self, task, task->failures),
+                     &cause);
+}

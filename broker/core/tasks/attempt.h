@@ -1,0 +1,24 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The life of an attempt: it is given, and ends without an end of its task. */
+#ifndef TASKMQ_CORE_ATTEMPT_H
+#define TASKMQ_CORE_ATTEMPT_H
+
+#include "core/tasks/change.h"
+#include "core/tasks/tasks.h"
+
+/* A new attempt of a ready task, held by the worker. */
+void attempt_give (tasks_t *self, worker_t *worker, task_t *task);
+/* A task whose attempt ended without an end of the task goes back to its queue. */
+void attempt_requeue (tasks_t *self, task_t *task, task_input_t input, int64_t delay_ms,
+                      const cause_t *cause);
+/* An uncounted return (S4): release, goodbye, undelivered, lost before it was started. */
+void attempt_return (tasks_t *self, task_t *task, task_input_t input, int64_t delay_ms,
+                     const cause_t *cause);
+/* The lease ended by itself: counted when the attempt was started. */
+void attempt_lose (tasks_t *self, task_t *task, const char *why);
+int64_t attempt_backoff_ms (tasks_t *self, const task_t *task, uint32_t times);
+
+#endif

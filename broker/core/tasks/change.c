@@ -1,0 +1,209 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* One transition with everything that follows from it here: status, version, event, the task's
+ * place in the ready order or on a wheel, the end of its lease, and the fact for the rooms above. */
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/tasks/change.h"
+#include "core/tasks/journal.h"
+#include "core/tasks/lease.h"
+#include "core/tasks/space.h"
+#include "types.h"
+
+static const char *actor_of (const cause_t *cause)
+{
+    return cause == NULL || cause->actor == NULL ? "taskmqd" : cause->actor;
+}
+
+static const char *message_of (const cause_t *cause)
+{
+    return cause == NULL || cause->message == NULL ? "" : cause->message;
+}
+
+static void count_status (queue_t *queue, tmq_status_t status, int by)
+{
+    if (status == TMQ_STATUS_WORKING)
+        queue->working += (uint32_t) by;
+    else if (status == TMQ_STATUS_INPUT_REQUIRED)
+        queue->input_required += (uint32_t) by;
+}
+
+static void note_fact (tasks_t *self, task_t *task, task_input_t input, tmq_status_t from)
+{
+    self->facts =
+        memory_grow (self->facts, &self->facts_capacity, self->facts_count, sizeof (fact_t));
+    self->facts[self->facts_count++] = (fact_t){task, input, from, task->status};
+}
+
+void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause)
+{
+    const transition_t *row = transition_find (task->status, input);
+    assert (row != NULL && row->to != TMQ_STATUS_NONE);
+    tmq_status_t previous = task->status;
+    task->status = (uint8_t) row->to;
+    count_status (task->queue, previous, -1);
+    count_status (task->queue, row->to, 1);
+    task->version++;
+    task->updated_at = self->base->clocks.wall_ms;
+    journal_touch (self, task);
+    task_texts_t texts;
+    if (task->labels_count > 0)
+        task_texts (task, &texts);
+    event_t event = {.kind = row->event,
+                     .id = &task->id,
+                     .queue = task->queue->name,
+                     .session = name_text (task->session),
+                     .status = row->to,
+                     .previous = previous,
+                     .attempt = task->attempt,
+                     .worker = task->detail == NULL ? "" : name_text (task->detail->worker),
+                     .actor = actor_of (cause),
+                     .message = message_of (cause),
+                     .labels = texts.labels,
+                     .labels_count = task->labels_count,
+                     .previous_seq = task->last_seq};
+    history_add (self->history, &task->queue->space->log, &event);
+    task->last_seq = event.seq;
+    note_fact (self, task, input, previous);
+}
+
+/* Expiry. */
+
+bool task_is_expired (const tasks_t *self, const task_t *task)
+{
+    return task->expires_at != 0 && task->expires_at <= clocks_expiry_ms (&self->base->clocks);
+}
+
+bool task_is_over (const tasks_t *self, const task_t *task)
+{
+    return task_is_terminal (task) && !task->leased && task_is_expired (self, task);
+}
+
+/* A queued task's place. */
+
+/* not_before is a wall time, but the wait for it runs on the monotonic clock, so that a wall clock
+ * set back cannot lease_hold a retry up. */
+static void schedule (tasks_t *self, task_t *task)
+{
+    int64_t wait_ms = task->not_before - self->base->clocks.wall_ms;
+    int64_t left_ms = task->expires_at - clocks_expiry_ms (&self->base->clocks);
+    if (task->expires_at != 0 && left_ms < wait_ms)
+        wait_ms = left_ms;
+    task->scheduled = true;
+    task->queue->scheduled++;
+    wheel_arm (&self->base->fine, &task->alarm, self->base->clocks.mono_ms + wait_ms);
+}
+
+void change_place (tasks_t *self, task_t *task)
+{
+    assert (task->status == TMQ_STATUS_QUEUED && !task->ready && !task->scheduled);
+    bool due = task->due || task->not_before <= self->base->clocks.wall_ms;
+    task->due = false;
+    task->alarm.kind = ALARM_TASK;
+    if (!due) {
+        schedule (self, task);
+        return;
+    }
+    queue_push (task->queue, task);
+    self->ready++;
+    if (task->expires_at != 0)
+        wheel_arm (&self->base->coarse, &task->alarm, task->expires_at);
+    queue_changed (self, task->queue);
+}
+
+void change_unplace (tasks_t *self, task_t *task)
+{
+    alarm_disarm (&task->alarm);
+    if (task->scheduled) {
+        task->scheduled = false;
+        task->queue->scheduled--;
+    }
+    if (task->ready) {
+        queue_remove (task->queue, task);
+        self->ready--;
+    }
+}
+
+/* S14: readable for at least the smaller of its ttl and 24 h after its end. */
+static void extend_expiry (task_t *task, int64_t finished_at)
+{
+    if (task->ttl_ms == 0)
+        return;
+    int64_t least = task->ttl_ms < TMQ_RESULT_TTL_MS_MIN ? task->ttl_ms : TMQ_RESULT_TTL_MS_MIN;
+    if (task->expires_at < finished_at + least)
+        task->expires_at = finished_at + least;
+}
+
+static void count_end (tasks_t *self, const task_t *task)
+{
+    if (task->status == TMQ_STATUS_COMPLETED)
+        self->base->counts.completed++;
+    else if (task->status == TMQ_STATUS_CANCELLED)
+        self->base->counts.cancelled++;
+    else
+        self->base->counts.failed++;
+    if (task->dead)
+        self->base->counts.dead++;
+}
+
+void change_finish (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause)
+{
+    detail_t *detail = task_detail (&self->slab, task);
+    if (task->status == TMQ_STATUS_QUEUED)
+        change_unplace (self, task);
+    if (task->leased && input != INPUT_CANCEL)
+        lease_end (self, task);
+    detail->finished_at = self->base->clocks.wall_ms;
+    if (cause != NULL && cause->request_id != NULL)
+        memcpy (detail->request_id, cause->request_id, sizeof (detail->request_id));
+    extend_expiry (task, self->base->clocks.wall_ms);
+    change_apply (self, task, input, cause);
+    count_end (self, task);
+}
+
+void change_fail (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause)
+{
+    detail_t *detail = task_detail (&self->slab, task);
+    if (detail->outcome == TMQ_OUTCOME_NONE)
+        detail->outcome = TMQ_OUTCOME_PROTOCOL_ERROR;
+    cause_t with_text = {0};
+    if (cause != NULL)
+        with_text = *cause;
+    if (with_text.message == NULL)
+        with_text.message = detail->error_message;
+    change_finish (self, task, input, &with_text);
+}
+
+void change_expire (tasks_t *self, task_t *task)
+{
+    self->base->counts.expired++;
+    detail_set_error (task_detail (&self->slab, task), TMQ_TASK_ERROR_EXPIRED,
+                      task_error_text (TMQ_TASK_ERROR_EXPIRED), NULL);
+    change_fail (self, task, INPUT_EXPIRE, NULL);
+}
+
+void change_remove (tasks_t *self, space_t *space, const record_t *record)
+{
+    const transition_t *row = transition_find (record->status, INPUT_REMOVE);
+    assert (row != NULL && row->to == TMQ_STATUS_NONE);
+    event_t event = {.kind = row->event,
+                     .id = &record->id,
+                     .queue = record->queue,
+                     .session = record->session,
+                     .status = TMQ_STATUS_NONE,
+                     .previous = record->status,
+                     .attempt = record->attempt,
+                     .worker = record->worker,
+                     .actor = "taskmqd",
+                     .message = "",
+                     .labels = record->labels,
+                     .labels_count = record->labels_count,
+                     .previous_seq = record->last_seq};
+    journal_add_removal (self, space, record->number, &record->id, TMQ_EXPIRED);
+    history_add (self->history, &space->log, &event);
+    self->base->counts.removed++;
+}

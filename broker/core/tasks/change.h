@@ -1,0 +1,34 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* One transition of a task with all that follows from it in this room. */
+#ifndef TASKMQ_CORE_CHANGE_H
+#define TASKMQ_CORE_CHANGE_H
+
+#include "core/tasks/tasks.h"
+
+/* Why a task changes, for its event. */
+typedef struct cause {
+    const char *actor;         /* NULL: the broker itself */
+    const char *message;       /* NULL: none */
+    const uint8_t *request_id; /* NULL: none */
+} cause_t;
+
+/* Applies one transition that must be permitted: status, version, event, image, fact. The lease and
+ * the place in the queue are the caller's. */
+void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause);
+/* A queued task goes to where it belongs: ready order or the wheel. */
+void change_place (tasks_t *self, task_t *task);
+void change_unplace (tasks_t *self, task_t *task);
+/* The end of a task: times, expiry. */
+void change_finish (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause);
+/* … as failed, with the error that its detail has. */
+void change_fail (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause);
+void change_expire (tasks_t *self, task_t *task);
+void change_remove (tasks_t *self, space_t *space, const record_t *record);
+bool task_is_expired (const tasks_t *self, const task_t *task);
+/* Past its time to live a terminal task is answered like one that was removed (S16). */
+bool task_is_over (const tasks_t *self, const task_t *task);
+
+#endif

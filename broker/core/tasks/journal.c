@@ -1,0 +1,227 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The commit batch that grows, and the images that go with it. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/tasks/index.h"
+#include "core/tasks/journal.h"
+#include "core/tasks/view.h"
+
+/* What an image costs beside its bodies: the struct, its strings, the allocation. An estimate. */
+enum {
+    IMAGE_BYTES = sizeof (record_t) + 256,
+    LAZY_MS = 5000 /* an uncounted change is written at the latest then (S4, S23) */
+};
+
+bool journal_is_empty (const tasks_t *self)
+{
+    const open_batch_t *open = &self->open;
+    return open->tasks_count == 0 && open->removals_count == 0;
+}
+
+uint64_t journal_batch (const tasks_t *self)
+{
+    if (self->base->config.planted_bug == ENGINE_BUG_ANSWER_BEFORE_COMMIT)
+        return 0;
+    return journal_is_empty (self) ? self->open.no - 1 : self->open.no;
+}
+
+void journal_touch (tasks_t *self, task_t *task)
+{
+    if (task->detail != NULL)
+        list_remove (&task->detail->lazy);
+    if (task->in_batch)
+        return;
+    open_batch_t *open = &self->open;
+    open->tasks =
+        memory_grow (open->tasks, &open->tasks_capacity, open->tasks_count, sizeof (task_t *));
+    open->tasks[open->tasks_count++] = task;
+    open->bytes += IMAGE_BYTES;
+    task->in_batch = true;
+    if (task->changed <= self->settled)
+        self->dirty_tasks++;
+    task->changed = open->no;
+}
+
+void journal_touch_lazily (tasks_t *self, task_t *task)
+{
+    detail_t *detail = task_detail (&self->slab, task);
+    if (task->in_batch || node_is_linked (&detail->lazy))
+        return;
+    detail->lazy_due_ms = self->base->clocks.mono_ms + LAZY_MS;
+    list_push_back (&self->lazy, &detail->lazy);
+}
+
+int64_t journal_lazy_due_ms (const tasks_t *self)
+{
+    node_t *node = list_first (&self->lazy);
+    return node == NULL ? INT64_MAX : LIST_ITEM (node, detail_t, lazy)->lazy_due_ms;
+}
+
+void journal_write_lazy (tasks_t *self)
+{
+    while (journal_lazy_due_ms (self) <= self->base->clocks.mono_ms) {
+        /* Only now: a version that was shown must not be taken back by a crash. */
+        task_t *task = LIST_ITEM (list_first (&self->lazy), detail_t, lazy)->task;
+        task->version++;
+        journal_touch (self, task);
+    }
+}
+
+void journal_add_attempt (tasks_t *self, const task_t *task, tmq_event_kind_t how,
+                          int32_t error_code, const char *error_message, const uint8_t *request_id)
+{
+    open_batch_t *open = &self->open;
+    open->attempts = memory_grow (open->attempts, &open->attempts_capacity, open->attempts_count,
+                                  sizeof (*open->attempts));
+    attempt_t *row = &open->attempts[open->attempts_count++];
+    const detail_t *detail = task->detail;
+    *row = (attempt_t){.number = task->number,
+                       .id = task->id,
+                       .attempt = task->attempt,
+                       .started_at = detail->started_at,
+                       .ended_at = self->base->clocks.wall_ms,
+                       .how = how,
+                       .error_code = error_code};
+    strncpy (row->worker, name_text (detail->worker), sizeof (row->worker) - 1);
+    if (error_message != NULL)
+        strncpy (row->error_message, error_message, sizeof (row->error_message) - 1);
+    memcpy (row->secret, detail->secret, sizeof (row->secret));
+    if (request_id != NULL)
+        memcpy (row->request_id, request_id, sizeof (row->request_id));
+    open->bytes += sizeof (*row);
+    attempt_note_add (self, row);
+}
+
+void journal_add_removal (tasks_t *self, space_t *space, int64_t number, const tmq_id_t *id,
+                          tmq_code_t code)
+{
+    open_batch_t *open = &self->open;
+    open->removals = memory_grow (open->removals, &open->removals_capacity, open->removals_count,
+                                  sizeof (*open->removals));
+    open->removals[open->removals_count++] =
+        (removal_t){number, *id, memory_text (space->name), code, self->base->clocks.wall_ms};
+    open->bytes += sizeof (removal_t) + TMQ_NAME_LENGTH_MAX;
+    removal_note_add (self, space, id, code);
+}
+
+/* The image that is stored: bodies only when the tables do not have them yet. */
+static record_t *image_of (task_t *task, batch_t *batch, size_t expected)
+{
+    record_t view;
+    task_texts_t texts;
+    task_view (task, &view, &texts);
+    if (task->payload_stored)
+        view.payload = NULL;
+    if (task->result_stored)
+        view.result = NULL;
+    task->payload_stored = true;
+    task->result_stored = task->result_stored || view.result != NULL;
+    batch->bytes += IMAGE_BYTES + buf_length (view.payload) + buf_length (view.result);
+    return batch_record_new (batch, &view, expected);
+}
+
+static void take_records (open_batch_t *open, batch_t *batch)
+{
+    batch->records = memory_alloc (open->tasks_count * sizeof (record_t *));
+    batch->records_count = open->tasks_count;
+    for (size_t i = 0; i < open->tasks_count; i++) {
+        batch->records[i] = image_of (open->tasks[i], batch, open->tasks_count);
+        open->tasks[i]->in_batch = false;
+    }
+}
+
+static void remember_taken (tasks_t *self, const batch_t *batch)
+{
+    open_batch_t *open = &self->open;
+    taken_t *taken = memory_alloc (sizeof (*taken));
+    *taken = (taken_t){.no = batch->no,
+                       .tasks = open->tasks,
+                       .tasks_count = open->tasks_count,
+                       .inputs = open->inputs,
+                       .bytes = batch->bytes,
+                       .attempts_count = open->attempts_count,
+                       .removals_count = open->removals_count};
+    fifo_push (&self->taken, taken);
+    self->pending_inputs += taken->inputs;
+    self->pending_bytes += taken->bytes;
+    self->dirty_bytes += taken->bytes;
+}
+
+batch_t *journal_close (tasks_t *self)
+{
+    open_batch_t *open = &self->open;
+    journal_write_lazy (self);
+    if (journal_is_empty (self)) {
+        open->inputs = 0; /* they changed nothing */
+        return NULL;
+    }
+    batch_t *batch = memory_zero (1, sizeof (*batch));
+    batch->no = open->no;
+    batch->wall_ms = self->base->clocks.wall_ms;
+    batch->inputs = open->inputs;
+    take_records (open, batch);
+    history_close (self->history, batch);
+    batch->attempts = open->attempts;
+    batch->attempts_count = open->attempts_count;
+    batch->removals = open->removals;
+    batch->removals_count = open->removals_count;
+    batch->bytes += batch->attempts_count * sizeof (attempt_t);
+    remember_taken (self, batch);
+    /* The next batch will be about as large. */
+    size_t expected = open->tasks_count;
+    *open = (open_batch_t){.no = open->no + 1, .tasks_capacity = expected};
+    if (expected > 0)
+        open->tasks = memory_alloc (expected * sizeof (task_t *));
+    self->base->counts.batches++;
+    return batch;
+}
+
+/* Everything that was applied and not kept (A21). The numbers of batches go on: those that were
+ * taken and failed count as done, so that nothing waits for them. */
+void journal_clear (tasks_t *self)
+{
+    for (taken_t *taken = fifo_pop (&self->taken); taken != NULL; taken = fifo_pop (&self->taken)) {
+        free (taken->tasks);
+        free (taken);
+    }
+    notes_forget (self, self->attempt_notes.count, self->removal_notes.count);
+    map_free (&self->attempts_by_key);
+    map_free (&self->removals_by_key);
+    open_batch_t *open = &self->open;
+    free (open->tasks);
+    free (open->attempts);
+    for (size_t i = 0; i < open->removals_count; i++)
+        free ((char *) open->removals[i].ns);
+    free (open->removals);
+    *open = (open_batch_t){.no = open->no};
+    self->taken_durable = 0;
+    self->base->durable = self->base->written = self->settled = open->no - 1;
+    self->pending_inputs = self->pending_bytes = 0;
+    self->dirty_tasks = self->dirty_bytes = 0;
+    self->cached_bytes = 0;
+}
+
+size_t journal_pending_inputs (const tasks_t *self)
+{
+    return self->pending_inputs + self->open.inputs;
+}
+
+size_t journal_pending_bytes (const tasks_t *self)
+{
+    return self->dirty_bytes + self->open.bytes;
+}
+
+bool journal_is_overloaded (const tasks_t *self)
+{
+    const engine_config_t *config = &self->base->config;
+    return journal_pending_inputs (self) >= config->pending_inputs_soft ||
+           self->pending_bytes + self->open.bytes >= config->pending_bytes_soft ||
+           self->dirty_tasks >= config->dirty_tasks_soft ||
+           journal_pending_bytes (self) >= config->dirty_bytes_soft;
+}

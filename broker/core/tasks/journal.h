@@ -1,0 +1,33 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The commit batch that grows: what changed goes with it as an image when it is closed. */
+#ifndef TASKMQ_CORE_JOURNAL_H
+#define TASKMQ_CORE_JOURNAL_H
+
+#include "core/tasks/tasks.h"
+
+bool journal_is_empty (const tasks_t *self);
+/* The batch that what is computed now must wait for (A7). */
+uint64_t journal_batch (const tasks_t *self);
+/* The task has changed: its image goes with the open batch. */
+void journal_touch (tasks_t *self, task_t *task);
+/* … but that may wait up to 5 s (S4, S23). */
+void journal_touch_lazily (tasks_t *self, task_t *task);
+void journal_add_attempt (tasks_t *self, const task_t *task, tmq_event_kind_t how,
+                          int32_t error_code, const char *error_message, const uint8_t *request_id);
+void journal_add_removal (tasks_t *self, space_t *space, int64_t number, const tmq_id_t *id,
+                          tmq_code_t code);
+void journal_write_lazy (tasks_t *self);           /* what has waited long enough */
+int64_t journal_lazy_due_ms (const tasks_t *self); /* mono, INT64_MAX for none */
+/* Closes the open batch and gives it away; NULL if nothing changed. */
+batch_t *journal_close (tasks_t *self);
+void journal_clear (tasks_t *self); /* everything that was applied and not kept (A21) */
+
+/* What is pending (A12, A19). */
+size_t journal_pending_inputs (const tasks_t *self);
+size_t journal_pending_bytes (const tasks_t *self);
+bool journal_is_overloaded (const tasks_t *self);
+
+#endif

@@ -1,0 +1,192 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Ready order: a bitmap of priorities, a FIFO list and a pairing heap of returned tasks
+ * for each. */
+#include "core/tasks/queue.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+
+/* The heap of returned tasks.
+ * A pairing heap inside the tasks: `returned` is the first child, place.next the next sibling,
+ * place.prev the previous sibling, or the parent for a first child. A node_t's address stands for
+ * its task. */
+
+static task_t *task_of (node_t *node)
+{
+    return node == NULL ? NULL : LIST_ITEM (node, task_t, place);
+}
+
+static task_t *heap_meld (task_t *a, task_t *b)
+{
+    if (a == NULL)
+        return b;
+    if (b == NULL)
+        return a;
+    if (b->number < a->number) {
+        task_t *swap = a;
+        a = b;
+        b = swap;
+    }
+    b->place.prev = &a->place;
+    b->place.next = a->returned == NULL ? NULL : &a->returned->place;
+    if (a->returned != NULL)
+        a->returned->place.prev = &b->place;
+    a->returned = b;
+    return a;
+}
+
+/* Melds a list of siblings in two passes: pairs from left to right, the pairs from right
+ * to left. */
+static task_t *heap_meld_siblings (task_t *first)
+{
+    task_t *pairs = NULL;
+    while (first != NULL) {
+        task_t *second = task_of (first->place.next);
+        task_t *rest = second == NULL ? NULL : task_of (second->place.next);
+        first->place = (node_t){0};
+        if (second != NULL)
+            second->place = (node_t){0};
+        task_t *pair = heap_meld (first, second);
+        pair->place.next = pairs == NULL ? NULL : &pairs->place;
+        pairs = pair;
+        first = rest;
+    }
+    task_t *root = NULL;
+    while (pairs != NULL) {
+        task_t *rest = task_of (pairs->place.next);
+        pairs->place = (node_t){0};
+        root = heap_meld (root, pairs);
+        pairs = rest;
+    }
+    return root;
+}
+
+static task_t *heap_remove (task_t *root, task_t *task)
+{
+    task_t *children = heap_meld_siblings (task->returned);
+    task->returned = NULL;
+    if (task == root)
+        return children;
+    task_t *before = task_of (task->place.prev);
+    if (before->returned == task)
+        before->returned = task_of (task->place.next);
+    else
+        before->place.next = task->place.next;
+    if (task->place.next != NULL)
+        task->place.next->prev = task->place.prev;
+    task->place = (node_t){0};
+    return heap_meld (root, children);
+}
+
+/* The order. */
+
+void queue_init (queue_t *self, space_t *space, const char *name)
+{
+    *self = (queue_t){.space = space};
+    list_init (&self->waiting);
+    strncpy (self->name, name, TMQ_NAME_LENGTH_MAX);
+}
+
+void queue_clear (queue_t *self)
+{
+    for (size_t i = 0; i < LEVEL_GROUPS; i++)
+        free (self->groups[i]);
+}
+
+static level_t *level_of (queue_t *self, unsigned priority)
+{
+    level_t **group = &self->groups[priority / LEVEL_GROUP];
+    if (*group == NULL) {
+        *group = memory_zero (LEVEL_GROUP, sizeof (**group));
+        for (size_t i = 0; i < LEVEL_GROUP; i++)
+            list_init (&(*group)[i].fifo);
+    }
+    return &(*group)[priority % LEVEL_GROUP];
+}
+
+void queue_push (queue_t *self, task_t *task)
+{
+    assert (!task->ready);
+    level_t *level = level_of (self, task->priority);
+    const node_t *last = level->fifo.prev;
+    task->in_heap = last != &level->fifo && LIST_ITEM (last, task_t, place)->number > task->number;
+    if (task->in_heap)
+        level->returned = heap_meld (level->returned, task);
+    else
+        list_push_back (&level->fifo, &task->place);
+    task->ready = true;
+    self->ready++;
+    self->used[task->priority / 64] |= UINT64_C (1) << (task->priority % 64);
+}
+
+void queue_remove (queue_t *self, task_t *task)
+{
+    assert (task->ready);
+    level_t *level = level_of (self, task->priority);
+    if (task->in_heap)
+        level->returned = heap_remove (level->returned, task);
+    else
+        list_remove (&task->place);
+    task->ready = false;
+    task->in_heap = false;
+    self->ready--;
+    if (list_is_empty (&level->fifo) && level->returned == NULL)
+        self->used[task->priority / 64] &= ~(UINT64_C (1) << (task->priority % 64));
+}
+
+static task_t *level_first (const level_t *level)
+{
+    task_t *fifo = task_of (list_first (&level->fifo));
+    if (level->returned == NULL)
+        return fifo;
+    if (fifo == NULL || level->returned->number < fifo->number)
+        return level->returned;
+    return fifo;
+}
+
+task_t *queue_first (queue_t *self)
+{
+    if (self->ready == 0)
+        return NULL;
+    for (int word = 3; word >= 0; word--) {
+        if (self->used[word] == 0)
+            continue;
+        int bit = 63 - __builtin_clzll (self->used[word]);
+        return level_first (level_of (self, (unsigned) (word * 64 + bit)));
+    }
+    return NULL;
+}
+
+static bool is_cold (const task_t *task)
+{
+    return task->payload_bytes > 0 && task->payload == NULL;
+}
+
+size_t queue_peek_cold (queue_t *self, task_t **out, size_t limit)
+{
+    size_t found = 0;
+    size_t seen = 0;
+    for (int priority = 255; priority >= 0 && seen < limit; priority--) {
+        if ((self->used[priority / 64] & (UINT64_C (1) << (priority % 64))) == 0)
+            continue;
+        const level_t *level = level_of (self, (unsigned) priority);
+        if (level->returned != NULL && seen++ < limit && is_cold (level->returned))
+            out[found++] = level->returned;
+        for (node_t *node = level->fifo.next; node != &level->fifo && seen < limit;
+             node = node->next, seen++)
+            if (is_cold (task_of (node)))
+                out[found++] = task_of (node);
+    }
+    return found;
+}
+
+bool queue_before (const task_t *a, const task_t *b)
+{
+    return a->priority != b->priority ? a->priority > b->priority : a->number < b->number;
+}

@@ -1,0 +1,61 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The ready order of one queue: by priority, then by acceptance.
+ *
+ * New tasks have the highest number and go to the end of their priority's FIFO list. One that comes
+ * back (after a backoff, a lost lease, a restart) may belong before others; it waits in a heap by
+ * number beside the list, and the smaller head of the two comes first. So everything but taking a
+ * returned task costs the same whatever the queue's length. */
+#ifndef TASKMQ_CORE_QUEUE_H
+#define TASKMQ_CORE_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/list.h"
+#include "core/tasks/task.h"
+
+typedef struct level {
+    node_t fifo;      /* rising numbers */
+    task_t *returned; /* root of the heap, smallest number */
+} level_t;
+
+enum { LEVEL_GROUP = 16, LEVEL_GROUPS = 256 / LEVEL_GROUP };
+
+typedef struct space space_t;
+
+struct queue {
+    space_t *space;
+    uint32_t hash;
+    uint32_t ready; /* tasks in this order */
+    uint32_t tasks; /* live tasks of the queue, in whichever status */
+    uint32_t seats; /* workers that serve it */
+    uint32_t scheduled;
+    uint32_t working;
+    uint32_t input_required;
+    node_t waiting;                /* seats whose workers have credit left, in turn */
+    node_t changed;                /* in the list of queues to look at */
+    node_t fetch;                  /* in match's list of queues that wait for payloads */
+    uint64_t used[4];              /* priorities that may have tasks */
+    level_t *groups[LEVEL_GROUPS]; /* LEVEL_GROUP levels each, made when first used */
+    char name[TMQ_NAME_LENGTH_MAX + 1];
+};
+
+void queue_init (queue_t *self, space_t *space, const char *name);
+void queue_clear (queue_t *self); /* frees the levels */
+/* task->ready must be false; becomes true. */
+void queue_push (queue_t *self, task_t *task);
+/* Takes a task out of the order, wherever it stands. */
+void queue_remove (queue_t *self, task_t *task);
+/* The next one to be claimed, or NULL. */
+task_t *queue_first (queue_t *self);
+/* Writes up to limit tasks whose payload is not in memory, nearest to the head first (exactly for
+ * the FIFO lists; of returned ones only the first), having looked at no more than limit. */
+size_t queue_peek_cold (queue_t *self, task_t **out, size_t limit);
+/* Whether a comes before b, also across queues. */
+bool queue_before (const task_t *a, const task_t *b);
+
+#endif

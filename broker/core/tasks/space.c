@@ -1,0 +1,105 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Namespaces and queues. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/tasks/space.h"
+
+space_t *space_find (const tasks_t *self, const char *name)
+{
+    uint32_t hash = secrets_hash (&self->base->secrets, name, strlen (name));
+    size_t cursor = MAP_START;
+    for (space_t *space = map_next (&self->spaces, hash, &cursor); space != NULL;
+         space = map_next (&self->spaces, hash, &cursor))
+        if (strcmp (space->name, name) == 0)
+            return space;
+    return NULL;
+}
+
+space_t *space_make (tasks_t *self, const char *name)
+{
+    space_t *space = space_find (self, name);
+    if (space != NULL)
+        return space;
+    space = memory_zero (1, sizeof (*space));
+    space->hash = secrets_hash (&self->base->secrets, name, strlen (name));
+    space->no = ++self->spaces_made;
+    strncpy (space->name, name, TMQ_NAME_LENGTH_MAX);
+    event_log_init (&space->log, space->name);
+    map_insert (&self->spaces, space->hash, space);
+    return space;
+}
+
+/* One that has a history stays: its sequence must go on. */
+void space_release (tasks_t *self, space_t *space)
+{
+    if (space->links > 0 || space->queues > 0 || space->workers > 0 || space->log.last_seq > 0)
+        return;
+    map_remove (&self->spaces, space->hash, space);
+    event_log_clear (&space->log);
+    free (space);
+}
+
+/* Queues. */
+
+queue_t *queue_make (tasks_t *self, space_t *space, const char *name)
+{
+    uint8_t key[sizeof (space->no) + TMQ_NAME_LENGTH_MAX];
+    size_t length = strnlen (name, TMQ_NAME_LENGTH_MAX);
+    memcpy (key, &space->no, sizeof (space->no));
+    memcpy (key + sizeof (space->no), name, length);
+    uint32_t hash = secrets_hash (&self->base->secrets, key, sizeof (space->no) + length);
+    size_t cursor = MAP_START;
+    queue_t *queue = NULL;
+    while ((queue = map_next (&self->queues, hash, &cursor)) != NULL)
+        if (queue->space == space && strcmp (queue->name, name) == 0)
+            return queue;
+    queue = memory_alloc (sizeof (*queue));
+    queue_init (queue, space, name);
+    queue->hash = hash;
+    space->queues++;
+    map_insert (&self->queues, hash, queue);
+    return queue;
+}
+
+void queue_release (tasks_t *self, queue_t *queue)
+{
+    if (queue->tasks > 0 || queue->seats > 0)
+        return;
+    list_remove (&queue->changed);
+    list_remove (&queue->fetch);
+    map_remove (&self->queues, queue->hash, queue);
+    queue->space->queues--;
+    queue_clear (queue);
+    free (queue);
+}
+
+void queue_changed (tasks_t *self, queue_t *queue)
+{
+    if (self->base->config.planted_bug == ENGINE_BUG_LOST_WAKE_UP && queue->ready == 1)
+        return;
+    if (!node_is_linked (&queue->changed))
+        list_push_back (&self->changed_queues, &queue->changed);
+}
+
+void spaces_clear (tasks_t *self)
+{
+    size_t cursor = 0;
+    for (queue_t *queue = map_each (&self->queues, &cursor); queue != NULL;
+         queue = map_each (&self->queues, &cursor)) {
+        queue_clear (queue);
+        free (queue);
+    }
+    map_free (&self->queues);
+    cursor = 0;
+    for (space_t *space = map_each (&self->spaces, &cursor); space != NULL;
+         space = map_each (&self->spaces, &cursor)) {
+        event_log_clear (&space->log);
+        free (space);
+    }
+    map_free (&self->spaces);
+}

@@ -1,0 +1,20 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Namespaces and the queues in them: made when first named, freed when nobody needs them. */
+#ifndef TASKMQ_CORE_SPACE_H
+#define TASKMQ_CORE_SPACE_H
+
+#include "core/tasks/tasks.h"
+
+space_t *space_find (const tasks_t *self, const char *name);
+space_t *space_make (tasks_t *self, const char *name); /* found or made */
+void space_release (tasks_t *self, space_t *space);    /* frees it when nobody needs it */
+queue_t *queue_make (tasks_t *self, space_t *space, const char *name); /* found or made */
+void queue_release (tasks_t *self, queue_t *queue);
+/* Somebody should look at it before the input ends: a task is ready, or a worker has room. */
+void queue_changed (tasks_t *self, queue_t *queue);
+void spaces_clear (tasks_t *self); /* frees all of them, and all queues */
+
+#endif

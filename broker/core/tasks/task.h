@@ -1,0 +1,180 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* One live task in memory, and the state machine that every task obeys.
+ *
+ * THE table of transitions stands at the head of task.c and nowhere else; who wants to change a
+ * status asks transition_find. What follows from a transition (queue, lease, events) is the
+ * engine's work (change.h). */
+#ifndef TASKMQ_CORE_TASK_H
+#define TASKMQ_CORE_TASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/list.h"
+#include "core/base/names.h"
+#include "core/base/wheel.h"
+#include "core/data/batch.h"
+
+/* The state machine. */
+
+/* What can happen to a task. Reserved for later work: ask, answer, adopt, retry, resume. */
+typedef enum task_input {
+    INPUT_SUBMIT = 0,   /* accepted */
+    INPUT_CLAIM,        /* assigned to a worker */
+    INPUT_COMPLETE,     /* its worker has a result */
+    INPUT_FAIL,         /* its worker reports a failure, attempts are left */
+    INPUT_FAIL_FINALLY, /* … for good, or no attempts are left; also MAX_RUNTIME, INTERRUPTED */
+    INPUT_RELEASE,      /* its worker gives it back, not counted */
+    INPUT_LOSE,         /* its lease ended, attempts are left */
+    INPUT_LOSE_FINALLY, /* its lease ended, no attempts are left */
+    INPUT_EXPIRE,       /* its time to live ended before it was claimed */
+    INPUT_CANCEL,       /* a client cancels it */
+    INPUT_CANCEL_ACK,   /* its worker has stopped */
+    INPUT_CHANGE,       /* its worker reports a status message */
+    INPUT_REMOVE,       /* past its time to live after its end */
+    INPUT_COUNT
+} task_input_t;
+
+typedef struct transition {
+    tmq_status_t to;        /* NONE: the task is removed */
+    tmq_event_kind_t event; /* NONE: not permitted */
+} transition_t;
+
+/* The row for this pair, or NULL when it is not permitted. from is NONE for a new task. */
+const transition_t *transition_find (tmq_status_t from, task_input_t input);
+
+/* A live task. */
+
+typedef struct queue queue_t;
+typedef struct worker worker_t;
+
+/* What a task gains when it is first touched: one that only waits to be claimed has none. */
+typedef struct detail {
+    struct task *task;
+    node_t lazy;          /* in the engine's list of changes that may wait to be written */
+    int64_t lazy_due_ms;  /* mono: but no longer than this */
+    worker_t *holder;     /* who has the lease; NULL: nobody */
+    node_t held;          /* in the holder's list of leases */
+    uint64_t assignment;  /* its number for the holder; 0: unknown (given before a restart) */
+    int64_t lease_due_ms; /* mono */
+    name_t *worker;       /* name of the worker of the current attempt */
+    name_t *result_type;  /* a content type: few different ones */
+    uint8_t secret[16];
+    uint8_t worker_id[16];
+    uint8_t request_id[16];
+    int64_t started_at;
+    int64_t finished_at;
+    char *status_message; /* this and the following texts: NULL for empty */
+    uint64_t progress_done;
+    uint64_t progress_total;
+    char *progress_unit;
+    char *progress_message;
+    char *error_message;
+    char *error_data;
+    buf_t *result;
+    uint32_t result_bytes;
+    int32_t error_code;
+    tmq_outcome_kind_t outcome;
+    bool listed; /* while its worker registers: the worker has it */
+} detail_t;
+
+typedef struct task {
+    node_t place;          /* in its queue's FIFO list */
+    struct task *returned; /* third link of the queue's heap, see queue.c */
+    alarm_t alarm;         /* not before, expiry or lease, whichever its status has */
+    int64_t number;
+    tmq_id_t id;
+    queue_t *queue; /* implies the namespace */
+    name_t *owner;
+    name_t *session;
+    char *texts; /* packed: method, content type, dedup key, meta, labels; NULL: all empty */
+    buf_t *payload;
+    detail_t *detail;
+    struct wait_entry *waits; /* who waits for its end */
+    int64_t created_at;
+    int64_t updated_at;
+    int64_t expires_at;
+    int64_t not_before;
+    int64_t ttl_ms;
+    uint64_t last_seq;
+    uint64_t changed; /* newest batch with a change of it */
+    uint64_t version;
+    uint32_t payload_bytes;
+    uint32_t poll_interval_ms;
+    uint32_t lease_ms;
+    uint32_t backoff_ms;
+    uint32_t max_attempts;
+    uint32_t attempt;
+    uint32_t failures;
+    uint32_t returns;
+    uint8_t digest[32];
+    uint8_t priority;
+    uint8_t status; /* tmq_status_t */
+    uint8_t labels_count;
+    bool dead : 1;
+    bool ready : 1;     /* in its queue's order */
+    bool in_heap : 1;   /* … among the returned ones */
+    bool due : 1;       /* not_before has passed on the monotonic clock */
+    bool scheduled : 1; /* waits for not_before */
+    bool leased : 1;    /* detail->holder has it */
+    bool started : 1;   /* by the holder of the current attempt */
+    bool has_dedup_key : 1;
+    bool in_batch : 1;       /* in the open batch */
+    bool payload_stored : 1; /* in a batch that was taken, or in the tables */
+    bool payload_cached : 1; /* counted in the engine's cache */
+    bool payload_wanted : 1; /* to be looked up before it can be assigned */
+    bool result_stored : 1;
+    bool lazy : 1;    /* changed, to be written with the next change or within 5 s */
+    bool notice : 1;  /* has progress to tell */
+    bool leaving : 1; /* in the list of those to be forgotten */
+} task_t;
+
+/* The strings of a task that never change, taken apart. They point into the task. */
+typedef struct task_texts {
+    const char *method;
+    const char *content_type;
+    const char *dedup_key;
+    const char *meta;
+    label_t labels[TMQ_LABELS_MAX];
+} task_texts_t;
+void task_texts (const task_t *self, task_texts_t *out);
+/* Packs them; takes copies. */
+void task_set_texts (task_t *self, const task_texts_t *texts, size_t labels_count);
+/* The dedup key alone, empty when there is none. */
+const char *task_dedup_key (const task_t *self);
+
+/* Replaces one of the detail's texts; an empty one becomes NULL. */
+void detail_set_text (char **place, const char *text);
+void detail_set_error (detail_t *self, int32_t code, const char *message, const char *data);
+static inline bool task_is_terminal (const task_t *self)
+{
+    return self->status >= TMQ_STATUS_COMPLETED;
+}
+
+/* Memory for tasks. */
+
+/* Slab of tasks: chunks that never move, a list of free places, and a list of details to be used
+ * again. */
+typedef struct slab {
+    task_t **chunks;
+    size_t chunks_count;
+    size_t chunks_capacity;
+    node_t free;
+    size_t used;    /* tasks handed out */
+    node_t details; /* spare ones */
+    size_t details_count;
+} slab_t;
+void slab_init (slab_t *self);
+task_t *slab_take (slab_t *self); /* zeroed */
+void slab_give (slab_t *self, task_t *task);
+void slab_free (slab_t *self);
+/* The detail, made when it is not there yet. */
+detail_t *task_detail (slab_t *slab, task_t *self);
+/* Frees what the task owns except its names. */
+void task_clear (slab_t *slab, task_t *self);
+
+#endif

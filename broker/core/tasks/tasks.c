@@ -1,0 +1,54 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The room's life. */
+#include <stdlib.h>
+
+#include "core/tasks/journal.h"
+#include "core/tasks/space.h"
+#include "core/tasks/tasks.h"
+
+static void clear_tasks (tasks_t *self)
+{
+    size_t cursor = 0;
+    for (task_t *task = map_each (&self->by_id, &cursor); task != NULL;
+         task = map_each (&self->by_id, &cursor))
+        task_clear (&self->slab, task);
+    map_free (&self->by_id);
+    map_free (&self->by_key);
+    slab_free (&self->slab);
+}
+
+void tasks_init (tasks_t *self, base_t *base, history_t *history)
+{
+    *self = (tasks_t){.base = base, .history = history, .open = {.no = 1}};
+    slab_init (&self->slab);
+    tasks_reset (self);
+}
+
+void tasks_reset (tasks_t *self)
+{
+    journal_clear (self);
+    clear_tasks (self);
+    spaces_clear (self);
+    list_init (&self->lazy);
+    list_init (&self->changed_queues);
+    list_init (&self->changed_workers);
+    self->facts_count = 0;
+    self->noticed_count = 0;
+    self->ready = 0;
+    self->leases = 0;
+}
+
+void tasks_free (tasks_t *self)
+{
+    tasks_reset (self);
+    fifo_free (&self->taken);
+    fifo_free (&self->attempt_notes);
+    fifo_free (&self->removal_notes);
+    absent_free (&self->absent);
+    free (self->open.tasks);
+    free (self->facts);
+    free (self->noticed);
+}

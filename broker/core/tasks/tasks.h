@@ -1,0 +1,155 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The live tasks of the engine and everything that is known of them in memory: namespaces, queues,
+ * who holds which lease, the batch that grows, and what was taken and is not written back yet. */
+#ifndef TASKMQ_CORE_TASKS_H
+#define TASKMQ_CORE_TASKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/base.h"
+#include "core/base/fifo.h"
+#include "core/base/list.h"
+#include "core/base/map.h"
+#include "core/data/batch.h"
+#include "core/history/history.h"
+#include "core/tasks/absent.h"
+#include "core/tasks/queue.h"
+#include "core/tasks/task.h"
+
+/* A namespace. */
+struct space {
+    event_log_t log;
+    uint32_t hash;
+    uint32_t no; /* stands for the name in keys of tables */
+    uint32_t links;
+    uint32_t queues;
+    uint32_t workers;
+    char name[TMQ_NAME_LENGTH_MAX + 1];
+};
+
+/* Who holds leases. Its seats at queues are match's (worker.h there). */
+struct worker {
+    uint8_t id[16];
+    uint32_t hash;
+    space_t *space;
+    struct link *link; /* NULL: it may come back and claim its leases */
+    uint64_t serial;   /* of the newest link that it was on */
+    node_t of_link;
+    name_t *name;
+    name_t *identity; /* NULL after a restart, until it registers */
+    struct seat *seats;
+    size_t seats_count;
+    node_t leases; /* details */
+    uint32_t held; /* their number */
+    uint32_t capacity;
+    uint64_t seen;
+    uint64_t assigned; /* number of its newest assignment */
+    node_t changed;    /* in the list of those that match looks at before the input ends */
+    bool lost;         /* a lease of it ran out unreported, and match has not heard of it */
+    bool waiting;      /* its seats stand in the queues' lists */
+};
+
+/* A transition that was made: what follows from it in higher rooms is done before the input ends
+ * (engine/follow.c). */
+typedef struct fact {
+    task_t *task;
+    task_input_t input;
+    tmq_status_t from;
+    tmq_status_t to;
+} fact_t;
+
+/* The batch that grows. */
+typedef struct open_batch {
+    uint64_t no;
+    task_t **tasks;
+    size_t tasks_count;
+    size_t tasks_capacity;
+    attempt_t *attempts;
+    size_t attempts_count;
+    size_t attempts_capacity;
+    removal_t *removals;
+    size_t removals_count;
+    size_t removals_capacity;
+    size_t inputs;
+    size_t bytes; /* estimate of what it holds */
+} open_batch_t;
+
+/* A batch that was taken and is not yet written back. */
+typedef struct taken {
+    uint64_t no;
+    task_t **tasks;
+    size_t tasks_count;
+    size_t inputs;
+    size_t bytes;
+    size_t attempts_count; /* notes of attempts, and of removals, to be forgotten with it */
+    size_t removals_count;
+} taken_t;
+
+/* An attempt row or a removal that the tables do not show yet. */
+typedef struct attempt_note {
+    uint32_t hash;
+    int64_t number;
+    uint32_t attempt;
+    tmq_event_kind_t how;
+    uint8_t secret[16];
+    uint8_t request_id[16];
+} attempt_note_t;
+typedef struct removal_note {
+    uint32_t hash;
+    space_t *space;
+    tmq_id_t id;
+    tmq_code_t code;
+} removal_note_t;
+
+typedef struct tasks {
+    base_t *base;
+    history_t *history;
+    slab_t slab;
+    map_t spaces;
+    map_t queues;
+    map_t by_id;  /* live tasks, by namespace and id */
+    map_t by_key; /* … by namespace, owner and dedup key */
+    map_t workers;
+    uint32_t spaces_made;
+    int64_t last_number;
+    absent_t absent;
+    size_t ready;  /* gauges: tasks in the order of their queues, … */
+    size_t leases; /* … that are held */
+
+    node_t lazy; /* details with a change that may wait, by due time */
+    open_batch_t open;
+    fifo_t taken;
+    size_t taken_durable;  /* so many of them, from the first, are durable */
+    uint64_t settled;      /* written, and memory knows */
+    size_t pending_inputs; /* of taken batches that are not durable */
+    size_t pending_bytes;
+    size_t dirty_tasks; /* changed and not written back */
+    size_t dirty_bytes;
+    size_t cached_bytes; /* payloads that the tables have too */
+    fifo_t attempt_notes;
+    fifo_t removal_notes;
+    map_t attempts_by_key;
+    map_t removals_by_key;
+
+    /* Marks: what an input leaves for the rooms above. */
+    node_t changed_queues;  /* to be looked at */
+    node_t changed_workers; /* whose leases or room changed */
+    fact_t *facts;          /* in the order in which they were made */
+    size_t facts_count;
+    size_t facts_capacity;
+    task_t **noticed; /* tasks with progress to tell */
+    size_t noticed_count;
+    size_t noticed_capacity;
+} tasks_t;
+
+void tasks_init (tasks_t *self, base_t *base, history_t *history);
+/* Forgets every task, worker, queue and namespace; numbers go on. */
+void tasks_reset (tasks_t *self);
+void tasks_free (tasks_t *self);
+
+#endif

@@ -1,0 +1,177 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Filters: their copies, and what they take. */
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/wire/filter.h"
+
+/* Copies of a filter's parts are placed one after the other in its own allocation. */
+typedef struct place {
+    uint8_t *at;
+    crypto_generichash_state hash;
+} place_t;
+
+static void *put (place_t *place, const void *bytes, size_t length)
+{
+    void *start = place->at;
+    if (length > 0)
+        memcpy (start, bytes, length);
+    place->at += length;
+    uint64_t size = length;
+    crypto_generichash_update (&place->hash, (const uint8_t *) &size, sizeof (size));
+    crypto_generichash_update (&place->hash, start, length);
+    return start;
+}
+
+static const char *const *put_texts (place_t *place, char *const *texts, const char **list,
+                                     size_t count)
+{
+    uint64_t number = count;
+    crypto_generichash_update (&place->hash, (const uint8_t *) &number, sizeof (number));
+    for (size_t i = 0; i < count; i++)
+        list[i] = put (place, texts[i], strlen (texts[i]) + 1);
+    return list;
+}
+
+static size_t room_of (const Taskmq__Filter *filter)
+{
+    size_t room = (filter->n_queues + filter->n_sessions) * sizeof (char *) +
+                  filter->n_labels * sizeof (label_t) + filter->n_statuses * sizeof (tmq_status_t) +
+                  filter->n_task_ids * sizeof (tmq_id_t);
+    for (size_t i = 0; i < filter->n_queues; i++)
+        room += strlen (filter->queues[i]) + 1;
+    for (size_t i = 0; i < filter->n_sessions; i++)
+        room += strlen (filter->sessions[i]) + 1;
+    for (size_t i = 0; i < filter->n_labels; i++)
+        room += strlen (filter->labels[i]->key) + strlen (filter->labels[i]->value) + 2;
+    return room;
+}
+
+static void put_labels (place_t *place, label_t *labels, const Taskmq__Filter *filter)
+{
+    for (size_t i = 0; i < filter->n_labels; i++) {
+        const Taskmq__Label *label = filter->labels[i];
+        labels[i].key = put (place, label->key, strlen (label->key) + 1);
+        labels[i].value = put (place, label->value, strlen (label->value) + 1);
+    }
+}
+
+filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter)
+{
+    static const Taskmq__Filter NO_FILTER = TASKMQ__FILTER__INIT;
+    if (filter == NULL)
+        filter = &NO_FILTER;
+    filter_copy_t *self = memory_zero (1, sizeof (*self) + room_of (filter));
+    place_t place;
+    crypto_generichash_init (&place.hash, NULL, 0, sizeof (self->digest));
+    crypto_generichash_update (&place.hash, (const uint8_t *) ns, strlen (ns) + 1);
+    /* Lists of pointers first, then what has no alignment. */
+    const char **queues = (const char **) (void *) (self + 1);
+    const char **sessions = queues + filter->n_queues;
+    label_t *labels = (label_t *) (void *) (sessions + filter->n_sessions);
+    tmq_status_t *statuses = (tmq_status_t *) (void *) (labels + filter->n_labels);
+    place.at = (uint8_t *) (statuses + filter->n_statuses);
+    for (size_t i = 0; i < filter->n_statuses; i++)
+        statuses[i] = (tmq_status_t) filter->statuses[i];
+    crypto_generichash_update (&place.hash, (const uint8_t *) statuses,
+                               filter->n_statuses * sizeof (*statuses));
+    self->filter =
+        (filter_t){.ns = ns,
+                   .queues = put_texts (&place, filter->queues, queues, filter->n_queues),
+                   .queues_count = filter->n_queues,
+                   .statuses = statuses,
+                   .statuses_count = filter->n_statuses,
+                   .created_since = (int64_t) filter->created_since,
+                   .created_until = (int64_t) filter->created_until};
+    self->filter.sessions = put_texts (&place, filter->sessions, sessions, filter->n_sessions);
+    self->filter.sessions_count = filter->n_sessions;
+    put_labels (&place, labels, filter);
+    self->labels = labels;
+    self->labels_count = filter->n_labels;
+    self->ids = (const tmq_id_t *) place.at;
+    self->ids_count = filter->n_task_ids;
+    for (size_t i = 0; i < filter->n_task_ids; i++)
+        put (&place, filter->task_ids[i].data, sizeof (tmq_id_t));
+    crypto_generichash_update (&place.hash, (const uint8_t *) &filter->created_since,
+                               sizeof (filter->created_since));
+    crypto_generichash_update (&place.hash, (const uint8_t *) &filter->created_until,
+                               sizeof (filter->created_until));
+    crypto_generichash_final (&place.hash, self->digest, sizeof (self->digest));
+    self->everything = filter->n_queues + filter->n_sessions + filter->n_statuses +
+                           filter->n_labels + filter->n_task_ids ==
+                       0;
+    return self;
+}
+
+static bool same_text (const char *text, const uint8_t *bytes, size_t length)
+{
+    return strlen (text) == length && (length == 0 || memcmp (text, bytes, length) == 0);
+}
+
+static bool one_of (const char *const *texts, size_t count, const uint8_t *bytes, size_t length)
+{
+    for (size_t i = 0; i < count; i++)
+        if (same_text (texts[i], bytes, length))
+            return true;
+    return count == 0;
+}
+
+static bool one_of_statuses (const filter_t *filter, uint64_t status)
+{
+    for (size_t i = 0; i < filter->statuses_count; i++)
+        if ((uint64_t) filter->statuses[i] == status)
+            return true;
+    return filter->statuses_count == 0;
+}
+
+static bool one_of_ids (const filter_copy_t *filter, const uint8_t *id)
+{
+    for (size_t i = 0; i < filter->ids_count && id != NULL; i++)
+        if (memcmp (filter->ids[i].bytes, id, sizeof (tmq_id_t)) == 0)
+            return true;
+    return filter->ids_count == 0;
+}
+
+bool filter_takes_event (const filter_copy_t *filter, const scanned_t *event)
+{
+    const filter_t *plain = &filter->filter;
+    if (filter->everything)
+        return true;
+    if (!one_of (plain->queues, plain->queues_count, event->queue, event->queue_bytes) ||
+        !one_of (plain->sessions, plain->sessions_count, event->session, event->session_bytes) ||
+        !one_of_statuses (plain, event->status) || !one_of_ids (filter, event->id))
+        return false;
+    for (size_t i = 0; i < filter->labels_count; i++)
+        if (!scan_has_label (event, &filter->labels[i]))
+            return false;
+    return true;
+}
+
+static bool record_has_label (const record_t *record, const label_t *label)
+{
+    for (size_t i = 0; i < record->labels_count; i++)
+        if (strcmp (record->labels[i].key, label->key) == 0 &&
+            strcmp (record->labels[i].value, label->value) == 0)
+            return true;
+    return false;
+}
+
+bool filter_takes_record (const filter_copy_t *filter, const record_t *record)
+{
+    const filter_t *plain = &filter->filter;
+    const uint8_t *queue = (const uint8_t *) record->queue;
+    const uint8_t *session = (const uint8_t *) record->session;
+    if (!one_of (plain->queues, plain->queues_count, queue, strlen (record->queue)) ||
+        !one_of (plain->sessions, plain->sessions_count, session, strlen (record->session)) ||
+        !one_of_statuses (plain, record->status) || !one_of_ids (filter, record->id.bytes))
+        return false;
+    for (size_t i = 0; i < filter->labels_count; i++)
+        if (!record_has_label (record, &filter->labels[i]))
+            return false;
+    return true;
+}

@@ -1,0 +1,32 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Filters as the engine keeps them, and what they take. */
+#ifndef TASKMQ_CORE_FILTER_H
+#define TASKMQ_CORE_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/data/lookup.h"
+#include "core/wire/scan.h"
+#include "taskmq.pb-c.h"
+
+/* A filter as the engine keeps it: one allocation, with the lists that a read_t points to. */
+typedef struct filter_copy {
+    filter_t filter;
+    const tmq_id_t *ids;
+    size_t ids_count;
+    const label_t *labels;
+    size_t labels_count;
+    bool everything; /* no condition at all */
+    uint8_t digest[16];
+} filter_copy_t;
+/* A copy of a filter in one allocation, to be freed with free (). filter NULL: no condition. */
+filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter);
+bool filter_takes_event (const filter_copy_t *filter, const scanned_t *event);
+bool filter_takes_record (const filter_copy_t *filter, const record_t *record);
+
+#endif

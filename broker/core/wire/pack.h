@@ -1,0 +1,40 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Events, tasks and leases in the wire's form. */
+#ifndef TASKMQ_CORE_PACK_H
+#define TASKMQ_CORE_PACK_H
+
+#include "bytes.h"
+#include "core/data/record.h"
+
+typedef struct event {
+    uint64_t seq;
+    int64_t at;
+    tmq_event_kind_t kind;
+    const tmq_id_t *id;
+    const char *queue;
+    const char *session;
+    tmq_status_t status;
+    tmq_status_t previous;
+    uint32_t attempt;
+    const char *worker;
+    const char *actor;
+    const char *message;
+    const label_t *labels;
+    size_t labels_count;
+    uint64_t previous_seq;
+} event_t;
+/* Of an envelope of 64 KiB: room for the wrapping of one more item. */
+enum { ENVELOPE_FILL_BYTES = 60 * 1024 };
+
+void pack_event (bytes_t *out, const event_t *event); /* one element of an EventList */
+/* The rest is packed as field of an enclosing message. */
+void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_t phase,
+                uint32_t body_bytes);
+void pack_labels (bytes_t *out, uint32_t field, const label_t *labels, size_t count);
+void pack_lease_state (bytes_t *out, uint32_t field, const uint8_t *id, uint32_t attempt,
+                       tmq_code_t code, uint32_t lease_ms);
+
+#endif

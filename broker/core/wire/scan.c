@@ -1,0 +1,140 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Packed events looked at without unpacking them: to cut lists between events and to apply filters. */
+#include <string.h>
+
+#include "core/wire/scan.h"
+
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+
+/* Numbers of fields in taskmq.proto. */
+enum {
+    LIST_EVENTS = 1,
+    EVENT_SEQ = 1,
+    EVENT_TASK_ID = 4,
+    EVENT_QUEUE = 5,
+    EVENT_SESSION = 6,
+    EVENT_STATUS = 7,
+    EVENT_LABELS = 14,
+    EVENT_PREVIOUS_SEQ = 15,
+    LABEL_KEY = 1,
+    LABEL_VALUE = 2
+};
+
+typedef struct field {
+    uint64_t number;
+    uint64_t value; /* of a varint */
+    const uint8_t *bytes;
+    size_t length;
+} field_t;
+
+static bool scan_varint (const uint8_t **at, const uint8_t *end, uint64_t *out)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
+        uint8_t byte = *(*at)++;
+        value |= (uint64_t) (byte & 0x7f) << shift;
+        if ((byte & 0x80) == 0) {
+            *out = value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool scan_field (const uint8_t **at, const uint8_t *end, field_t *out)
+{
+    uint64_t tag = 0;
+    uint64_t length = 0;
+    if (!scan_varint (at, end, &tag))
+        return false;
+    *out = (field_t){.number = tag >> 3};
+    switch (tag & 7) {
+    case WIRE_VARINT: return scan_varint (at, end, &out->value);
+    case WIRE_FIXED64: length = 8; break;
+    case WIRE_FIXED32: length = 4; break;
+    case WIRE_BYTES:
+        if (!scan_varint (at, end, &length))
+            return false;
+        break;
+    default: return false;
+    }
+    if (length > (uint64_t) (end - *at))
+        return false;
+    out->bytes = *at;
+    out->length = (size_t) length;
+    *at += length;
+    return true;
+}
+
+static void take_field (scanned_t *out, const field_t *field)
+{
+    switch (field->number) {
+    case EVENT_SEQ: out->seq = field->value; break;
+    case EVENT_STATUS: out->status = field->value; break;
+    case EVENT_PREVIOUS_SEQ: out->previous_seq = field->value; break;
+    case EVENT_TASK_ID: out->id = field->length == sizeof (tmq_id_t) ? field->bytes : NULL; break;
+    case EVENT_QUEUE:
+        out->queue = field->bytes;
+        out->queue_bytes = field->length;
+        break;
+    case EVENT_SESSION:
+        out->session = field->bytes;
+        out->session_bytes = field->length;
+        break;
+    default: break;
+    }
+}
+
+bool scan_event (const uint8_t **at, const uint8_t *end, scanned_t *out)
+{
+    field_t element;
+    *out = (scanned_t){.element = *at};
+    if (*at >= end || !scan_field (at, end, &element) || element.number != LIST_EVENTS ||
+        element.bytes == NULL)
+        return false;
+    out->element_bytes = (size_t) (*at - out->element);
+    out->event = element.bytes;
+    out->event_bytes = element.length;
+    const uint8_t *inner = element.bytes;
+    const uint8_t *inner_end = element.bytes + element.length;
+    field_t field;
+    while (inner < inner_end) {
+        if (!scan_field (&inner, inner_end, &field))
+            return false;
+        take_field (out, &field);
+    }
+    return true;
+}
+
+static bool same_text (const char *text, const uint8_t *bytes, size_t length)
+{
+    return strlen (text) == length && (length == 0 || memcmp (text, bytes, length) == 0);
+}
+
+bool scan_has_label (const scanned_t *event, const label_t *label)
+{
+    const uint8_t *at = event->event;
+    const uint8_t *end = at + event->event_bytes;
+    field_t field;
+    while (at < end && scan_field (&at, end, &field)) {
+        if (field.number != EVENT_LABELS || field.bytes == NULL)
+            continue;
+        const uint8_t *inner = field.bytes;
+        field_t part;
+        bool key = false;
+        bool value = label->value[0] == '\0';
+        while (inner < field.bytes + field.length &&
+               scan_field (&inner, field.bytes + field.length, &part)) {
+            if (part.number == LABEL_KEY)
+                key = same_text (label->key, part.bytes, part.length);
+            else if (part.number == LABEL_VALUE)
+                value = same_text (label->value, part.bytes, part.length);
+        }
+        if (key && value)
+            return true;
+    }
+    return false;
+}
