@@ -189,7 +189,7 @@ static void commit (bench_t *bench, batch_t *batch)
 {
     store_error_t error = {STORE_OK, ""};
     double start = seconds (CLOCK_THREAD_CPUTIME_ID);
-    if (store_commit (bench->store, batch, &error) != STORE_OK)
+    if (store_commit (bench->store, &batch, 1, &error) != STORE_OK)
         fail ("commit", &error);
     bench->commit_us += (seconds (CLOCK_THREAD_CPUTIME_ID) - start) * 1e6;
 }

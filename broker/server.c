@@ -215,33 +215,53 @@ static void boot_raise (boot_t *boot, const batch_t *batch)
         boot->newest_ms = batch->wall_ms;
 }
 
+/* Takes the batches that wait, as many as go into one commit. */
+static size_t take_batches (server_t *self, batch_t *batches[STORE_COMMIT_BATCHES_MAX],
+                            size_t *inputs)
+{
+    size_t count = 0;
+    size_t bytes = 0;
+    *inputs = 0;
+    while (count < STORE_COMMIT_BATCHES_MAX && bytes < STORE_COMMIT_BYTES_MAX) {
+        batch_t *batch = engine_batch_take (self->engine, self->now);
+        if (batch == NULL)
+            return count;
+        boot_raise (&self->boot, batch);
+        feed_hold (self->options.feed, batch);
+        bytes += batch->bytes;
+        *inputs += batch->inputs;
+        batches[count++] = batch;
+    }
+    self->busy = true; /* others may wait */
+    return count;
+}
+
 static void commit (server_t *self)
 {
     if (!committer_idle (self->committer) || self->now.mono_ms < self->commit_at)
         return;
-    size_t inputs = engine_batch_inputs (self->engine);
-    batch_t *batch = engine_batch_take (self->engine, self->now);
-    self->committing = batch != NULL;
-    if (batch == NULL) {
+    batch_t *batches[STORE_COMMIT_BATCHES_MAX];
+    size_t inputs;
+    size_t count = take_batches (self, batches, &inputs);
+    self->committing = count > 0;
+    if (count == 0) {
         /* The engine decided to remove nothing of the slice. */
         if (self->sweep_open)
             sweeper_continue (self->sweeper);
         self->sweep_open = false;
         return;
     }
-    boot_raise (&self->boot, batch);
-    feed_hold (self->options.feed, batch);
     if (self->sweep_open)
-        self->sweep_batch = batch->no;
+        self->sweep_batch = batches[count - 1]->no;
     self->sweep_open = false;
     bool alone = inputs <= INLINE_INPUTS_MAX && self->last_inputs <= INLINE_INPUTS_MAX;
     self->last_inputs = inputs;
     if (!alone) {
-        committer_submit (self->committer, batch);
+        committer_submit (self->committer, batches, count);
         return;
     }
     commit_result_t result;
-    committer_commit (self->committer, batch, &result);
+    committer_commit (self->committer, batches, count, &result);
     self->counts.commits_inline++;
     commit_done (self, &result);
 }

@@ -30,7 +30,9 @@ typedef struct channel {
     void *socket;
     int lock;             /* beside an ipc path; -1: none */
     size_t subscriptions; /* different prefixes that somebody has subscribed to */
-    event_block_t held;   /* events under way to the disk; list is NULL when there are none */
+    buf_t **held;         /* lists of events under way to the disk, oldest first */
+    size_t held_count;
+    size_t held_capacity;
     char uri[ADDRESS_PATH_SIZE + 8];
 } channel_t;
 
@@ -55,9 +57,17 @@ feed_t *feed_new (void *context, int linger_ms)
     return self;
 }
 
+static void channel_drop (channel_t *self)
+{
+    for (size_t i = 0; i < self->held_count; i++)
+        buf_drop (self->held[i]);
+    self->held_count = 0;
+}
+
 static void channel_free (channel_t *self)
 {
-    buf_drop (self->held.list);
+    channel_drop (self);
+    free (self->held);
     if (self->socket != NULL)
         zmq_close (self->socket);
     if (self->lock >= 0)
@@ -125,13 +135,13 @@ void feed_hold (feed_t *self, const batch_t *batch)
 {
     for (size_t i = 0; i < self->channels_count; i++) {
         channel_t *channel = self->channels[i];
-        assert (channel->held.list == NULL);
         for (size_t k = 0; k < batch->blocks_count; k++) {
             const event_block_t *block = &batch->blocks[k];
             if (strcmp (block->ns, channel->ns) != 0)
                 continue;
-            channel->held = *block;
-            channel->held.list = buf_keep (block->list);
+            channel->held = memory_grow (channel->held, &channel->held_capacity,
+                                         channel->held_count, sizeof (buf_t *));
+            channel->held[channel->held_count++] = buf_keep (block->list);
         }
     }
 }
@@ -180,23 +190,27 @@ static void publish_event (feed_t *self, channel_t *channel, const Taskmq__Event
         self->published++;
 }
 
+static void publish_list (feed_t *self, channel_t *channel, const buf_t *packed)
+{
+    codec_report_t report;
+    arena_reset (self->arena);
+    const Taskmq__EventList *list =
+        codec_event_list (&report, self->arena, buf_bytes (packed), buf_length (packed));
+    for (size_t i = 0; list != NULL && i < list->n_events; i++)
+        publish_event (self, channel, list->events[i]);
+}
+
 static void channel_publish (feed_t *self, channel_t *channel)
 {
     count_subscriptions (channel);
-    if (channel->subscriptions == 0)
-        return;
-    codec_report_t report;
-    arena_reset (self->arena);
-    const Taskmq__EventList *list = codec_event_list (
-        &report, self->arena, buf_bytes (channel->held.list), buf_length (channel->held.list));
-    for (size_t i = 0; list != NULL && i < list->n_events; i++)
-        publish_event (self, channel, list->events[i]);
+    for (size_t i = 0; channel->subscriptions > 0 && i < channel->held_count; i++)
+        publish_list (self, channel, channel->held[i]);
 }
 
 void feed_publish (feed_t *self)
 {
     for (size_t i = 0; i < self->channels_count; i++) {
-        if (self->channels[i]->held.list != NULL)
+        if (self->channels[i]->held_count > 0)
             channel_publish (self, self->channels[i]);
     }
     feed_drop (self);
@@ -204,10 +218,8 @@ void feed_publish (feed_t *self)
 
 void feed_drop (feed_t *self)
 {
-    for (size_t i = 0; i < self->channels_count; i++) {
-        buf_drop (self->channels[i]->held.list);
-        self->channels[i]->held.list = NULL;
-    }
+    for (size_t i = 0; i < self->channels_count; i++)
+        channel_drop (self->channels[i]);
 }
 
 uint64_t feed_published (const feed_t *self)

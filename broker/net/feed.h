@@ -31,11 +31,11 @@ void feed_free (feed_t **self); /* accepts a NULL object */
 const char *feed_bind (feed_t *self, const char *ns, const address_t *address, char *error,
                        size_t error_size);
 
-/* Keeps the events of a batch that is being committed; one batch at a time. */
+/* Keeps the events of a batch that is being committed, beside those of the batches before it. */
 void feed_hold (feed_t *self, const batch_t *batch);
-/* The held batch is durable: its events leave. */
+/* The held batches are durable: their events leave. */
 void feed_publish (feed_t *self);
-/* The held batch did not become durable: its events never happened. */
+/* The held batches did not become durable: their events never happened. */
 void feed_drop (feed_t *self);
 
 /* Events that found a subscriber and were given to ZeroMQ. */

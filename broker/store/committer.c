@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/memory.h"
@@ -18,21 +19,22 @@ struct committer {
     store_t *store;
     int fd;
     pthread_t thread;
-    bool in_flight; /* of the server thread: a batch was given and its result not fetched */
+    bool in_flight; /* of the server thread: batches were given and its result not fetched */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
-    batch_t *batch; /* to be committed */
-    bool done;      /* result is filled */
+    batch_t *batches[STORE_COMMIT_BATCHES_MAX]; /* to be committed */
+    size_t count;                               /* 0: nothing to do */
+    bool done;                                  /* result is filled */
     bool stop;
     commit_result_t result;
 };
 
-static void commit (store_t *store, batch_t *batch, commit_result_t *result)
+static void commit (store_t *store, batch_t *const *batches, size_t count, commit_result_t *result)
 {
     store_error_t error = {STORE_OK, ""};
-    result->batch = batch->no;
-    result->code = store_commit (store, batch, &error);
+    result->batch = batches[count - 1]->no;
+    result->code = store_commit (store, batches, count, &error);
     snprintf (result->text, sizeof (result->text), "%s", error.text);
 }
 
@@ -42,15 +44,15 @@ static void *committer_run (void *context)
     pthread_setname_np (pthread_self (), "committer");
     pthread_mutex_lock (&self->lock);
     while (true) {
-        while (self->batch == NULL && !self->stop)
+        while (self->count == 0 && !self->stop)
             pthread_cond_wait (&self->changed, &self->lock);
-        if (self->batch == NULL)
+        if (self->count == 0)
             break;
-        batch_t *batch = self->batch;
-        self->batch = NULL;
+        size_t count = self->count;
+        self->count = 0;
         pthread_mutex_unlock (&self->lock);
-        commit_result_t result;
-        commit (self->store, batch, &result);
+        commit_result_t result; /* nobody else touches the batches before it is fetched */
+        commit (self->store, self->batches, count, &result);
         pthread_mutex_lock (&self->lock);
         self->result = result;
         self->done = true;
@@ -65,22 +67,24 @@ bool committer_idle (const committer_t *self)
     return !self->in_flight;
 }
 
-void committer_submit (committer_t *self, batch_t *batch)
+void committer_submit (committer_t *self, batch_t *const *batches, size_t count)
 {
-    assert (!self->in_flight);
+    assert (!self->in_flight && count > 0 && count <= STORE_COMMIT_BATCHES_MAX);
     self->in_flight = true;
     pthread_mutex_lock (&self->lock);
-    self->batch = batch;
+    memcpy (self->batches, batches, count * sizeof (batch_t *));
+    self->count = count;
     pthread_cond_signal (&self->changed);
     pthread_mutex_unlock (&self->lock);
 }
 
-void committer_commit (committer_t *self, batch_t *batch, commit_result_t *result)
+void committer_commit (committer_t *self, batch_t *const *batches, size_t count,
+                       commit_result_t *result)
 {
     /* Nothing in flight means that the thread waits and that its last commit happened before the
      * fetch of its result: the token is ours. */
     assert (!self->in_flight);
-    commit (self->store, batch, result);
+    commit (self->store, batches, count, result);
 }
 
 int committer_fd (const committer_t *self)

@@ -242,11 +242,8 @@ static void apply_block (memory_store_t *self, const event_block_t *block)
     copy->list = buf_keep (block->list);
 }
 
-static store_code_t memory_commit (store_t *base, batch_t *batch, store_error_t *error)
+static void apply_batch (memory_store_t *self, const batch_t *batch)
 {
-    (void) error;
-    memory_store_t *self = (memory_store_t *) base;
-    pthread_mutex_lock (&self->lock);
     for (size_t i = 0; i < batch->records_count; i++)
         apply_record (self, batch->records[i]);
     for (size_t i = 0; i < batch->attempts_count; i++)
@@ -259,8 +256,19 @@ static store_code_t memory_commit (store_t *base, batch_t *batch, store_error_t 
         row_list_put (&self->rows, &batch->rows[i]);
     self->written = batch->no;
     self->stats.commits++;
+}
+
+static store_code_t memory_commit (store_t *base, batch_t *const *batches, size_t count,
+                                   store_error_t *error)
+{
+    (void) error;
+    memory_store_t *self = (memory_store_t *) base;
+    pthread_mutex_lock (&self->lock);
+    for (size_t i = 0; i < count; i++)
+        apply_batch (self, batches[i]);
     pthread_mutex_unlock (&self->lock);
-    batch_free (batch);
+    for (size_t i = 0; i < count; i++)
+        batch_free (batches[i]);
     if (self->notify != NULL)
         self->notify (self->notify_context);
     return STORE_OK;

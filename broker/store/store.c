@@ -34,9 +34,11 @@ store_code_t store_live (store_t *self, const store_live_visitor_t *visitor, sto
     return self->backend->live (self, visitor, error);
 }
 
-store_code_t store_commit (store_t *self, batch_t *batch, store_error_t *error)
+store_code_t store_commit (store_t *self, batch_t *const *batches, size_t count,
+                           store_error_t *error)
 {
-    return self->backend->commit (self, batch, error);
+    assert (count > 0 && count <= STORE_COMMIT_BATCHES_MAX);
+    return self->backend->commit (self, batches, count, error);
 }
 
 uint64_t store_written (store_t *self)

@@ -71,9 +71,14 @@ typedef struct store_live_visitor {
 } store_live_visitor_t;
 store_code_t store_live (store_t *self, const store_live_visitor_t *visitor, store_error_t *error);
 
-/* All or nothing, in order of batch->no, durable when it returns STORE_OK. Takes the batch in
- * every case. */
-store_code_t store_commit (store_t *self, batch_t *batch, store_error_t *error);
+/* What one commit takes: beyond that a transaction costs no less for each batch. */
+enum { STORE_COMMIT_BATCHES_MAX = 16, STORE_COMMIT_BYTES_MAX = 16 * 1024 * 1024 };
+
+/* All or nothing, in order of their numbers, durable when it returns STORE_OK; at most
+ * STORE_COMMIT_BATCHES_MAX of them, in one transaction with one sync. Takes the batches in every
+ * case. */
+store_code_t store_commit (store_t *self, batch_t *const *batches, size_t count,
+                           store_error_t *error);
 
 /* The newest batch whose rows reads can see; every batch up to it is in the tables. */
 uint64_t store_written (store_t *self);

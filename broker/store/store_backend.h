@@ -15,7 +15,8 @@ typedef struct store_backend {
                           store_error_t *error);
     store_code_t (*close) (store_t *self, store_error_t *error); /* frees self in every case */
     store_code_t (*live) (store_t *self, const store_live_visitor_t *visitor, store_error_t *error);
-    store_code_t (*commit) (store_t *self, batch_t *batch, store_error_t *error);
+    store_code_t (*commit) (store_t *self, batch_t *const *batches, size_t count,
+                            store_error_t *error);
     uint64_t (*written) (store_t *self);
     void (*flush) (store_t *self);
     void (*exported) (store_t *self, uint64_t pos);

@@ -221,7 +221,7 @@ batch_t *fixture_batch (fixture_t *self)
 void fixture_commit (fixture_t *self, batch_t *batch)
 {
     store_error_t error = {STORE_OK, ""};
-    store_code_t code = store_commit (self->store, batch, &error);
+    store_code_t code = store_commit (self->store, &batch, 1, &error);
     if (code != STORE_OK)
         fail_msg ("store_commit: %d %s", code, error.text);
 }

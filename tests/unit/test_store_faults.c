@@ -36,7 +36,8 @@ static store_code_t try_commit (fixture_t *f, int64_t number, store_error_t *err
 {
     uint64_t seq = f->seq;
     uint64_t pos = f->pos;
-    store_code_t code = store_commit (f->store, task_batch (f, number), error);
+    batch_t *batch = task_batch (f, number);
+    store_code_t code = store_commit (f->store, &batch, 1, error);
     if (code != STORE_OK) {
         f->seq = seq; /* as the engine does after a failed commit: its numbers were never given */
         f->pos = pos;
@@ -176,6 +177,74 @@ static void a_store_closed_while_full_keeps_its_journal (void **state)
     assert_int_equal (f->boot.recovered_batches, 5);
     for (int64_t number = 1; number <= 5; number++)
         assert_true (is_stored (f, number));
+}
+
+/* Commits a batch for each of the numbers at once. */
+static store_code_t try_commit_all (fixture_t *f, int64_t first, size_t count)
+{
+    uint64_t seq = f->seq;
+    uint64_t pos = f->pos;
+    store_error_t error;
+    batch_t *batches[STORE_COMMIT_BATCHES_MAX];
+    for (size_t i = 0; i < count; i++)
+        batches[i] = task_batch (f, first + (int64_t) i);
+    store_code_t code = store_commit (f->store, batches, count, &error);
+    if (code != STORE_OK) {
+        f->seq = seq;
+        f->pos = pos;
+        f->batch -= count; /* so that fixture_settle waits for what there is */
+    }
+    return code;
+}
+
+static void batches_of_one_commit_share_its_sync (void **state)
+{
+    fixture_t *f = *state;
+    fault_t none = {JOURNAL_WAL, FAULT_SYNC, false, UINT64_MAX, false};
+    assert_int_equal (try_commit_all (f, 1, 1), STORE_OK); /* after a reset of the log */
+    fault_vfs_arm (&none);
+    assert_int_equal (try_commit_all (f, 2, 1), STORE_OK);
+    uint64_t alone = fault_vfs_matched ();
+    fault_vfs_arm (&none);
+    assert_int_equal (try_commit_all (f, 3, STORE_COMMIT_BATCHES_MAX), STORE_OK);
+    assert_int_equal (fault_vfs_matched (), alone);
+    fixture_settle (f);
+    for (int64_t number = 1; number < 3 + STORE_COMMIT_BATCHES_MAX; number++)
+        assert_true (is_stored (f, number));
+}
+
+/* Also when only the journal has them at the next start. */
+static void batches_of_one_commit_are_kept_or_refused_together (void **state)
+{
+    enum { TOGETHER = 3, COMMITS = 30 };
+    fixture_t *f = *state;
+    store_error_t error;
+    bool stored[COMMITS];
+    size_t kept = 0;
+    for (size_t i = 0; i < COMMITS; i++) {
+        if (i == COMMITS / 2) {
+            fault_t stalled = {TABLES_WAL, FAULT_WRITE, true, 0, false};
+            fixture_settle (f);
+            fault_vfs_arm (&stalled);
+            stored[i] = try_commit_all (f, (int64_t) i * TOGETHER + 1, TOGETHER) == STORE_OK;
+            store_reader_close (&f->reader);
+            assert_int_equal (store_close (&f->store, &error), STORE_ERROR_FULL);
+            fault_vfs_disarm ();
+            fixture_open (f);
+            assert_int_equal (f->boot.recovered_batches, TOGETHER);
+        } else {
+            fault_t fault = {JOURNAL_WAL, FAULT_WRITE, true, i % 10, true};
+            fault_vfs_arm (&fault);
+            stored[i] = try_commit_all (f, (int64_t) i * TOGETHER + 1, TOGETHER) == STORE_OK;
+            fault_vfs_disarm ();
+        }
+        kept += stored[i];
+    }
+    assert_in_range (kept, 2, COMMITS - 10);
+    fixture_close (f);
+    fixture_open (f);
+    for (size_t i = 0; i < COMMITS * TOGETHER; i++)
+        assert_int_equal (is_stored (f, (int64_t) i + 1), stored[i / TOGETHER]);
 }
 
 /* Keys and bodies of the live rows, as "key=body " each. */
@@ -422,11 +491,13 @@ static void the_committer_takes_the_wait (void **state)
     assert_non_null (committer);
     assert_true (committer_idle (committer));
     assert_false (committer_result (committer, &result));
-    committer_commit (committer, task_batch (f, 1), &result);
+    batch_t *batch = task_batch (f, 1);
+    committer_commit (committer, &batch, 1, &result);
     assert_int_equal (result.code, STORE_OK);
     assert_int_equal (result.batch, 1);
     fault_vfs_delay_syncs (20000);
-    committer_submit (committer, task_batch (f, 2));
+    batch = task_batch (f, 2);
+    committer_submit (committer, &batch, 1);
     assert_false (committer_idle (committer));
     WAIT_FOR (committer_result (committer, &result), TIMING_PATIENCE_MS);
     assert_int_equal (result.code, STORE_OK);
@@ -434,7 +505,8 @@ static void the_committer_takes_the_wait (void **state)
     assert_true (committer_idle (committer));
     fault_t fault = {JOURNAL_WAL, FAULT_WRITE, true, 0, false};
     fault_vfs_arm (&fault);
-    committer_submit (committer, task_batch (f, 3));
+    batch = task_batch (f, 3);
+    committer_submit (committer, &batch, 1);
     WAIT_FOR (committer_result (committer, &result), TIMING_PATIENCE_MS);
     assert_int_equal (result.code, STORE_ERROR_FULL);
     assert_int_equal (result.batch, 3);
@@ -453,6 +525,8 @@ int main (void)
         TEST (a_full_disk_stalls_the_rows_and_loses_none),
         TEST (a_full_disk_holds_up_the_checkpoint_only),
         TEST (a_store_closed_while_full_keeps_its_journal),
+        TEST (batches_of_one_commit_share_its_sync),
+        TEST (batches_of_one_commit_are_kept_or_refused_together),
         TEST (what_waits_for_space_is_still_read),
         TEST (rows_that_wait_for_space_are_still_read),
         TEST (a_failed_sync_ends_all_commits),

@@ -20,6 +20,7 @@
 #include "ids.h"
 #include "store/readers_pool.h"
 #include "store/sqlite/gate.h"
+#include "store/sqlite/sql.h"
 #include "store_support.h"
 #include "support/timing.h"
 
@@ -126,7 +127,7 @@ static void a_write_back_is_fenced_by_the_epoch (void **state)
     while (code == STORE_OK && timing_ms () < until) {
         batch_t *batch = fixture_batch (f);
         batch_add_record (batch, &record);
-        code = store_commit (f->store, batch, &error);
+        code = store_commit (f->store, &batch, 1, &error);
     }
     assert_int_equal (code, STORE_ERROR_FENCED);
     store_reader_close (&f->reader);
@@ -355,6 +356,29 @@ static void other_peoples_files_are_left_alone (void **state)
     assert_int_equal (ask_sql (f, "taskmq.db", "SELECT count (*) FROM sqlite_schema"), 1);
     unlink (path);
     fixture_open (f);
+}
+
+/* What SQLite does not take is told; it was a NULL that broke a rule of the schema. */
+static void a_body_beyond_what_a_row_takes_is_named (void **state)
+{
+    fixture_t *f = *state;
+    store_error_t error = {STORE_OK, ""};
+    static const char TEXT[] = "INSERT INTO body VALUES (?1)";
+    const char *texts[] = {TEXT};
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    uint8_t bytes[1001] = {0};
+    assert_int_equal (sql_open (&db, f->directory, "other.db", true, &error), STORE_OK);
+    assert_int_equal (sql_run (db, "CREATE TABLE body (bytes BLOB NOT NULL)", &error), STORE_OK);
+    assert_int_equal (sql_prepare (db, &statement, texts, 1, &error), STORE_OK);
+    sqlite3_limit (db, SQLITE_LIMIT_LENGTH, 1000);
+    assert_int_equal (sql_bind_blob (statement, 1, bytes, 900, "no commit", &error), STORE_OK);
+    assert_int_equal (sql_do (statement, "no commit", &error), STORE_OK);
+    assert_int_equal (sql_bind_blob (statement, 1, bytes, 1001, "no commit", &error),
+                      STORE_ERROR_IO);
+    assert_non_null (strstr (error.text, "no commit: 1001 bytes are more than the 1000 of a row"));
+    sqlite3_finalize (statement);
+    sql_close (&db);
 }
 
 static int version_of (const fixture_t *f, const char *name)
@@ -836,6 +860,7 @@ int main (void)
         TEST (a_write_back_is_fenced_by_the_epoch),
         TEST (a_kill_loses_nothing_acknowledged),
         TEST (other_peoples_files_are_left_alone),
+        TEST (a_body_beyond_what_a_row_takes_is_named),
         TEST (a_newer_schema_is_refused),
         TEST (a_directory_that_cannot_be_used_is_named),
         TEST (damage_is_found_and_not_touched),

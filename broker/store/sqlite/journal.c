@@ -43,11 +43,11 @@ enum {
 
 struct journal {
     store_options_t options;
+    bytes_t body;         /* what is being committed; of the committing thread */
     pthread_mutex_t lock; /* guards what follows: the connection is handed over with it */
     sqlite3 *db;
     sqlite3_stmt *statements[STATEMENTS];
     journal_head_t head; /* of the next batch */
-    bytes_t body;
     uint64_t page_bytes;
     uint64_t wal_bytes;   /* used since the log was last reset */
     uint64_t judge_bytes; /* of it: beyond them a checkpoint is thought about */
@@ -255,12 +255,34 @@ static store_code_t journal_make_room (journal_t *self, uint64_t needs, store_er
     return code;
 }
 
-/* body NULL: only deletes. */
-static store_code_t journal_write (journal_t *self, uint64_t batch, const bytes_t *body,
-                                   store_error_t *error)
+/* Batches, and where each begins in the bodies; the last end is that of all. */
+typedef struct packed {
+    batch_t *const *batches;
+    size_t count;
+    size_t ends[STORE_COMMIT_BATCHES_MAX];
+    const bytes_t *body;
+} packed_t;
+
+static store_code_t journal_insert (journal_t *self, const packed_t *packed, store_error_t *error)
 {
-    uint64_t needs = (body == NULL ? 0 : body->length + body->length / 16) +
-                     COMMIT_SLACK_PAGES * self->page_bytes;
+    sqlite3_stmt *statement = self->statements[INSERT];
+    store_code_t code = STORE_OK;
+    for (size_t i = 0; code == STORE_OK && i < packed->count; i++) {
+        size_t start = i == 0 ? 0 : packed->ends[i - 1];
+        sqlite3_bind_int64 (statement, 1, (sqlite3_int64) packed->batches[i]->no);
+        code = sql_bind_blob (statement, 2, packed->body->data + start, packed->ends[i] - start,
+                              "a commit cannot be written", error);
+        if (code == STORE_OK)
+            code = sql_do (statement, "a commit cannot be written", error);
+    }
+    return code;
+}
+
+/* Without batches: only deletes. */
+static store_code_t journal_write (journal_t *self, const packed_t *packed, store_error_t *error)
+{
+    size_t bytes = packed->count == 0 ? 0 : packed->ends[packed->count - 1];
+    uint64_t needs = bytes + bytes / 16 + COMMIT_SLACK_PAGES * self->page_bytes;
     store_code_t code = journal_make_room (self, needs, error);
     if (code == STORE_OK)
         code = sql_do (self->statements[BEGIN], "cannot begin a commit", error);
@@ -268,11 +290,8 @@ static store_code_t journal_write (journal_t *self, uint64_t batch, const bytes_
         return code;
     uint64_t written = atomic_load (&self->written);
     code = journal_delete (self, written, error);
-    if (code == STORE_OK && body != NULL) {
-        sqlite3_bind_int64 (self->statements[INSERT], 1, (sqlite3_int64) batch);
-        sqlite3_bind_blob64 (self->statements[INSERT], 2, body->data, body->length, SQLITE_STATIC);
-        code = sql_do (self->statements[INSERT], "a commit cannot be written", error);
-    }
+    if (code == STORE_OK)
+        code = journal_insert (self, packed, error);
     if (code == STORE_OK)
         code = sql_do (self->statements[COMMIT], "a commit cannot be made durable", error);
     if (code == STORE_OK)
@@ -288,19 +307,33 @@ static void journal_note_failure (journal_t *self, store_code_t code, const stor
         self->broken = *error;
 }
 
-store_code_t journal_append (journal_t *self, const batch_t *batch, store_error_t *error)
+/* The head is the committing thread's alone, as the bodies are. */
+static void journal_pack (journal_t *self, packed_t *packed)
 {
-    journal_encode (&self->body, &self->head, batch);
+    journal_head_t head = self->head;
+    bytes_clear (&self->body);
+    for (size_t i = 0; i < packed->count; i++) {
+        journal_encode (&self->body, &head, packed->batches[i]);
+        packed->ends[i] = self->body.length;
+        head.previous = packed->batches[i]->no;
+    }
+}
+
+store_code_t journal_append (journal_t *self, batch_t *const *batches, size_t count,
+                             store_error_t *error)
+{
+    packed_t packed = {.batches = batches, .count = count, .body = &self->body};
+    journal_pack (self, &packed);
     pthread_mutex_lock (&self->lock);
     store_code_t code = self->broken.code;
     if (code == STORE_OK) {
-        code = journal_write (self, batch->no, &self->body, error);
+        code = journal_write (self, &packed, error);
         journal_note_failure (self, code, error);
     } else {
         *error = self->broken;
     }
     if (code == STORE_OK)
-        self->head.previous = batch->no;
+        self->head.previous = batches[count - 1]->no;
     pthread_mutex_unlock (&self->lock);
     return code;
 }
@@ -320,7 +353,7 @@ store_code_t journal_rest (journal_t *self, store_error_t *error)
     pthread_mutex_lock (&self->lock);
     store_code_t code = self->broken.code;
     if (code == STORE_OK) {
-        code = journal_write (self, 0, NULL, error);
+        code = journal_write (self, &(packed_t){.count = 0}, error);
         if (code == STORE_OK)
             code = journal_checkpoint (self, error);
         journal_note_failure (self, code, error);

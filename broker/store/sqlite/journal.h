@@ -27,9 +27,10 @@ store_code_t journal_replay (journal_t *self, uint64_t generation, uint64_t epoc
 store_code_t journal_begin (journal_t *self, uint64_t generation, uint64_t epoch,
                             store_error_t *error);
 
-/* Durable when it returns STORE_OK. STORE_ERROR_FULL keeps nothing and may be followed by others;
- * any other failure is final. */
-store_code_t journal_append (journal_t *self, const batch_t *batch, store_error_t *error);
+/* Durable, all of them, when it returns STORE_OK; at most STORE_COMMIT_BATCHES_MAX.
+ * STORE_ERROR_FULL keeps nothing and may be followed by others; any other failure is final. */
+store_code_t journal_append (journal_t *self, batch_t *const *batches, size_t count,
+                             store_error_t *error);
 /* Batches up to it are in the tables: the next append deletes their rows. Any thread. */
 void journal_written (journal_t *self, uint64_t batch);
 /* Deletes those rows now and checkpoints: to be called when nothing was committed for a while. */

@@ -319,7 +319,7 @@ static void checksum (const uint8_t *bytes, size_t length, uint8_t out[CHECKSUM_
 
 void journal_encode (bytes_t *body, const journal_head_t *head, const batch_t *batch)
 {
-    bytes_clear (body);
+    size_t start = body->length;
     bytes_append_uint (body, BATCH_VERSION, FORMAT_VERSION);
     bytes_append_uint (body, BATCH_GENERATION, head->generation);
     bytes_append_uint (body, BATCH_EPOCH, head->epoch);
@@ -338,7 +338,7 @@ void journal_encode (bytes_t *body, const journal_head_t *head, const batch_t *b
         append_row (body, &batch->rows[i]);
     uint8_t trailer[TRAILER_BYTES] = {CHECKSUM_TAG};
     if (!body->failed)
-        checksum (body->data, body->length, trailer + 1);
+        checksum (body->data + start, body->length - start, trailer + 1);
     bytes_append (body, trailer, sizeof (trailer));
     if (body->failed)
         abort (); /* as all of the engine: what was applied cannot be kept */

@@ -18,7 +18,7 @@ typedef struct journal_head {
     uint64_t previous;
 } journal_head_t;
 
-/* Appends nothing to what body held: it is cleared first. Aborts when memory is exhausted. */
+/* Appends the batch to what body holds. Aborts when memory is exhausted. */
 void journal_encode (bytes_t *body, const journal_head_t *head, const batch_t *batch);
 /* The batch belongs to the caller. NULL when the bytes are damaged or of a newer format; *newer
  * tells which. */

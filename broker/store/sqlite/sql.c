@@ -210,6 +210,18 @@ void sql_bind_text (sqlite3_stmt *statement, int index, const char *text)
         sqlite3_bind_text (statement, index, text, -1, SQLITE_STATIC);
 }
 
+store_code_t sql_bind_blob (sqlite3_stmt *statement, int index, const void *bytes, size_t length,
+                            const char *doing, store_error_t *error)
+{
+    sqlite3 *db = sqlite3_db_handle (statement);
+    int rc = sqlite3_bind_blob64 (statement, index, bytes, length, SQLITE_STATIC);
+    if (rc == SQLITE_TOOBIG)
+        return store_fail (error, STORE_ERROR_IO, "%s: %s: %zu bytes are more than the %d of a row",
+                           sqlite3_db_filename (db, "main"), doing, length,
+                           sqlite3_limit (db, SQLITE_LIMIT_LENGTH, -1));
+    return rc == SQLITE_OK ? STORE_OK : sql_fail (db, doing, error);
+}
+
 void sql_bind_body (sqlite3_stmt *statement, int index, const buf_t *body)
 {
     if (buf_length (body) == 0)

@@ -39,6 +39,10 @@ void sql_rollback (sqlite3 *db);
 
 /* An empty text is stored as NULL, which costs nothing in the row. */
 void sql_bind_text (sqlite3_stmt *statement, int index, const char *text);
+/* Bytes that are as long as somebody made them: more than SQLite takes is an error that says so.
+ * The bytes must live until the step. */
+store_code_t sql_bind_blob (sqlite3_stmt *statement, int index, const void *bytes, size_t length,
+                            const char *doing, store_error_t *error);
 void sql_bind_body (sqlite3_stmt *statement, int index, const buf_t *body);
 /* Never NULL; valid until the next step. */
 const char *sql_column_text (sqlite3_stmt *statement, int column);

@@ -291,15 +291,17 @@ static store_code_t broken_code (sqlite_store_t *self, store_error_t *error)
     return code;
 }
 
-static store_code_t sqlite_commit (store_t *base, batch_t *batch, store_error_t *error)
+static store_code_t sqlite_commit (store_t *base, batch_t *const *batches, size_t count,
+                                   store_error_t *error)
 {
     sqlite_store_t *self = (sqlite_store_t *) base;
     int64_t start_us = now_us ();
     store_code_t code = broken_code (self, error);
     if (code == STORE_OK)
-        code = journal_append (self->journal, batch, error);
+        code = journal_append (self->journal, batches, count, error);
     if (code != STORE_OK) {
-        batch_free (batch);
+        for (size_t i = 0; i < count; i++)
+            batch_free (batches[i]);
         if (code == STORE_ERROR_FULL)
             reserve_release (&self->reserve);
         return code;
@@ -307,7 +309,8 @@ static store_code_t sqlite_commit (store_t *base, batch_t *batch, store_error_t 
     pthread_mutex_lock (&self->lock);
     size_t before = dirty_tasks (&self->pending);
     bool was_empty = self->pending.count == 0;
-    dirty_add (&self->pending, batch, now_ms ());
+    for (size_t i = 0; i < count; i++)
+        dirty_add (&self->pending, batches[i], now_ms ());
     bool is_much = before < self->options.dirty_tasks_max &&
                    dirty_tasks (&self->pending) >= self->options.dirty_tasks_max;
     self->commits++;

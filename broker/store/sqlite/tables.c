@@ -329,8 +329,10 @@ static store_code_t write_block (tables_t *self, const event_block_t *block, int
     sqlite3_bind_int64 (statement, 2, (sqlite3_int64) block->first_pos);
     sqlite3_bind_int64 (statement, 3, block->count);
     sqlite3_bind_int64 (statement, 4, at);
-    sqlite3_bind_blob64 (statement, 5, buf_bytes (block->list), buf_length (block->list),
-                         SQLITE_STATIC);
+    code = sql_bind_blob (statement, 5, buf_bytes (block->list), buf_length (block->list),
+                          "events cannot be written", error);
+    if (code != STORE_OK)
+        return code;
     self->meta.event_bytes += buf_length (block->list);
     uint64_t last_pos = block->first_pos + block->count - 1;
     if (last_pos > self->meta.last_pos)
@@ -342,10 +344,13 @@ static store_code_t write_kind_row (tables_t *self, const row_t *row, store_erro
 {
     sqlite3_stmt *statement = self->statements[row->gone ? ROW_DELETE : ROW_WRITE];
     sqlite3_bind_int (statement, 1, (int) row->kind);
-    sqlite3_bind_blob64 (statement, 2, buf_bytes (row->key), buf_length (row->key), SQLITE_STATIC);
-    if (!row->gone)
-        sqlite3_bind_blob64 (statement, 3, buf_bytes (row->body), buf_length (row->body),
-                             SQLITE_STATIC);
+    store_code_t code = sql_bind_blob (statement, 2, buf_bytes (row->key), buf_length (row->key),
+                                       "a row cannot be written", error);
+    if (code == STORE_OK && !row->gone)
+        code = sql_bind_blob (statement, 3, buf_bytes (row->body), buf_length (row->body),
+                              "a row cannot be written", error);
+    if (code != STORE_OK)
+        return code;
     return sql_do (statement, "a row cannot be written", error);
 }
 
