@@ -142,9 +142,10 @@ static const option_spec_t work_options[] = {
     "uncounted; any other exit or a signal fails the attempt, which is repeated\n"                 \
     "while attempts are left. A cancelled task gets SIGTERM, 10s later SIGKILL.\n"                 \
     "\n"                                                                                           \
-    "The program finds TASKMQ_TASK_ID, _ATTEMPT, _QUEUE, _SESSION, _METHOD in its\n"               \
-    "environment, and in TASKMQ_FD the number of a socket for lines: it may write\n"               \
-    "\"progress DONE/TOTAL [text]\" and can read \"cancel\" and \"deadline SECONDS\".\n"           \
+    "The program finds TASKMQ_TASK_ID, _ATTEMPT, _QUEUE, _SESSION, _METHOD, _META,\n"              \
+    "_LABELS, _ENDPOINT and _NAMESPACE in its environment, and in TASKMQ_FD the\n"                 \
+    "number of a socket for lines. It may write \"progress DONE/TOTAL [text]\"; it can\n"          \
+    "read \"deadline SECONDS\", and before a SIGTERM why: \"cancel\", \"lost\", \"leave\".\n"      \
     "\n"                                                                                           \
     "SIGTERM finishes what runs and takes no more (exit 0); a second one gives it\n"               \
     "back (exit 143)."

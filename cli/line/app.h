@@ -25,6 +25,7 @@ typedef struct app {
     uint32_t timeout_ms;
     const char *ns;       /* namespace */
     tmq_client_t *client; /* NULL until app_connect */
+    char *endpoint;       /* where the broker was found, URIs with spaces between; as client */
 } app_t;
 
 #endif

@@ -168,6 +168,18 @@ static int client_start (app_t *app, const endpoints_t *found, uint32_t timeout_
     return code == TMQ_OK ? 0 : connect_error (app, found, &error);
 }
 
+/* As TASKMQ_ENDPOINT holds them. */
+static char *endpoints_join (const endpoints_t *self)
+{
+    size_t length = 1;
+    for (size_t i = 0; i < self->count; i++)
+        length += strlen (self->uris[i]) + 1;
+    char *text = must_alloc (length);
+    for (size_t i = 0; i < self->count; i++)
+        sprintf (text + strlen (text), "%s%s", i ? " " : "", self->uris[i]);
+    return text;
+}
+
 static void tell_connection (const app_t *app)
 {
     tmq_broker_info_t info;
@@ -190,6 +202,8 @@ static int connect_until (app_t *app, uint64_t deadline_ms)
     int code = found.count ? bad_endpoint (app, &found) : no_endpoint (app, &found);
     if (!code)
         code = client_start (app, &found, app->timeout_ms);
+    if (!code)
+        app->endpoint = endpoints_join (&found);
     endpoints_clear (&found);
     if (!code)
         tell_connection (app);
@@ -209,4 +223,6 @@ int app_connect_patiently (app_t *app)
 void app_disconnect (app_t *app)
 {
     tmq_client_free (&app->client);
+    free (app->endpoint);
+    app->endpoint = NULL;
 }

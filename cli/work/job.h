@@ -2,12 +2,12 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* One attempt as a child process: started, fed, listened to, stopped, buried. `taskctl work` polls
- * the descriptors and decides what its end means. Nothing here talks to the broker, except that
- * progress lines go to the worker.
+/* One attempt as a program under its guard (guard.h): started, fed, listened to, stopped, buried.
+ * `taskctl work` polls the descriptors and decides what its end means. Nothing here talks to the
+ * broker, except that progress lines go to the worker.
  *
- * Rule of fork: the client library owns threads, so between fork and exec the child does only what
- * a signal handler may do; every descriptor of ours is close-on-exec. */
+ * Rule of fork: the client library owns threads, so a child does only what a signal handler may do;
+ * every descriptor of ours is close-on-exec. */
 #ifndef TASKCTL_JOB_H
 #define TASKCTL_JOB_H
 
@@ -18,7 +18,7 @@
 #include "line/app.h"
 
 /* Descriptors of a job, in the order in which job_poll_fill puts them. */
-typedef enum job_fd { JOB_PID, JOB_IN, JOB_OUT, JOB_ERR, JOB_TALK, JOB_FDS } job_fd_t;
+typedef enum job_fd { JOB_GUARD, JOB_IN, JOB_OUT, JOB_ERR, JOB_TALK, JOB_FDS } job_fd_t;
 
 /* Why it is being stopped. */
 typedef enum job_stop {
@@ -39,9 +39,9 @@ typedef struct line {
 typedef struct job {
     tmq_assignment_t *assignment;
     tmq_worker_t *worker; /* borrowed */
-    pid_t pid;
-    int fds[JOB_FDS]; /* -1: closed */
-    size_t fed;       /* bytes of the payload already in the pipe */
+    pid_t guard;          /* the process that looks after the program */
+    int fds[JOB_FDS];     /* -1: closed */
+    size_t fed;           /* bytes of the payload already in the pipe */
     char *out;
     size_t out_bytes;
     line_t err_line;
@@ -61,6 +61,8 @@ typedef struct job_plan {
     const char *path; /* of the program */
     char **command;
     bool payload_file;
+    const char *endpoint; /* the broker's and the namespace, for commands of the program */
+    const char *ns;
     struct rlimit files; /* the limit we were started with */
 } job_plan_t;
 
@@ -77,9 +79,10 @@ void job_poll_fill (const work_job_t *job, struct pollfd out[JOB_FDS]);
 /* Does what the answer of poll allows. True when the process has ended and its output is read. */
 bool job_poll_take (work_job_t *job, const struct pollfd in[JOB_FDS]);
 
-/* SIGTERM to its process group now, SIGKILL after the grace. Only the first reason counts. */
+/* A line that says why, on TASKMQ_FD, and SIGTERM to its process group; SIGKILL after the grace.
+ * Only the first reason counts. */
 void job_stop (work_job_t *job, job_stop_t why, uint64_t now_ms);
-/* SIGKILL to its process group. */
+/* SIGKILL to all that it has started. */
 void job_kill (work_job_t *job);
 /* A line to the program on TASKMQ_FD; lost if it does not read. */
 void job_tell (work_job_t *job, const char *line);

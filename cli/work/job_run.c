@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "work/guard.h"
 #include "work/job.h"
 
 enum {
@@ -193,17 +194,18 @@ static void take_rest (work_job_t *job, job_fd_t which,
 
 static void bury (work_job_t *job)
 {
-    siginfo_t info;
-    if (job->stop != STOP_NONE)
-        job_kill (job); /* what is left of the group, while its leader's id cannot be reused */
+    guard_end_t end;
+    /* Without a word the guard was killed, and the program with it. */
+    if (recv (job->fds[JOB_GUARD], &end, sizeof end, MSG_DONTWAIT) != (ssize_t) sizeof end)
+        end = (guard_end_t){128 + SIGKILL, SIGKILL};
     take_rest (job, JOB_OUT, take_out);
     take_rest (job, JOB_TALK, take_talk);
     take_rest (job, JOB_ERR, take_err);
     flush_err (job);
-    while (waitid (P_PID, (id_t) job->pid, &info, WEXITED) < 0 && errno == EINTR)
+    while (waitpid (job->guard, NULL, 0) < 0 && errno == EINTR)
         continue;
-    job->status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
-    job->signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
+    job->status = end.status;
+    job->signal = end.signal;
     job->exited = true;
 }
 
@@ -225,12 +227,26 @@ bool job_poll_take (work_job_t *job, const struct pollfd in[JOB_FDS])
         take_from (job, JOB_ERR, take_err);
     if (in[JOB_TALK].revents)
         take_from (job, JOB_TALK, take_talk);
-    if (in[JOB_PID].revents)
+    if (in[JOB_GUARD].revents)
         bury (job);
     return job->exited;
 }
 
 /* Stopping. */
+
+/* What the program can read of it on TASKMQ_FD; the manual lists them. */
+static const char *const reasons[] = {
+    [STOP_CANCELLED] = "cancel\n",
+    [STOP_LOST] = "lost\n",
+    [STOP_GIVE_BACK] = "leave\n",
+    [STOP_TOO_LARGE] = "too_large\n",
+};
+
+static void wish (work_job_t *job, guard_wish_t what)
+{
+    const char byte = (char) what;
+    send (job->fds[JOB_GUARD], &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
 
 void job_stop (work_job_t *job, job_stop_t why, uint64_t now_ms)
 {
@@ -238,13 +254,12 @@ void job_stop (work_job_t *job, job_stop_t why, uint64_t now_ms)
         return;
     job->stop = why;
     job->kill_at_ms = now_ms + GRACE_MS;
-    if (why == STOP_CANCELLED)
-        job_tell (job, "cancel\n");
-    kill (-job->pid, SIGTERM);
+    job_tell (job, reasons[why]);
+    wish (job, GUARD_STOP);
 }
 
 void job_kill (work_job_t *job)
 {
     if (!job->exited)
-        kill (-job->pid, SIGKILL);
+        wish (job, GUARD_KILL);
 }

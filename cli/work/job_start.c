@@ -2,15 +2,12 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Starting a child: pipes, environment, process group, exec. */
+/* Starting a program: pipes, payload, its guard. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -18,17 +15,18 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "work/environment.h"
+#include "work/guard.h"
 #include "work/job.h"
 
 enum {
-    TALK_FD = 3,      /* of the child: one digit, because dash reads no more behind >& */
-    FD_HIGH_MIN = 10, /* ours are above the child's 0..3, so that dup2 cannot clash */
-    VARIABLES_MAX = 8
+    FD_HIGH_MIN = 10 /* ours are above the program's 0..3, so that dup2 cannot clash */
 };
 
-/* The child's ends, and the pipe that tells why exec failed. */
+/* The ends of the program and its guard, and the pipe that tells why exec failed. */
 typedef struct child_ends {
     int in, out, err, talk;
+    int channel;
     int failure;
 } child_ends_t;
 
@@ -99,20 +97,27 @@ static bool make_pipe (int *reader, int *writer)
     return good;
 }
 
+static bool make_sockets (int *ours, int *theirs)
+{
+    int pair[2] = {-1, -1};
+    const bool good =
+        socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0 && move_up (pair);
+    *ours = pair[0];
+    *theirs = pair[1];
+    return good;
+}
+
 static bool make_ends (work_job_t *job, child_ends_t *ends, int *failure, bool feed)
 {
-    int talk[2] = {-1, -1};
     bool good = make_pipe (&job->fds[JOB_OUT], &ends->out) &&
                 make_pipe (&job->fds[JOB_ERR], &ends->err) && make_pipe (failure, &ends->failure);
     if (good && feed)
         good = make_pipe (&ends->in, &job->fds[JOB_IN]);
     else if (good)
         good = (ends->in = open ("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;
-    if (good)
-        good = socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk) == 0 && move_up (talk);
-    job->fds[JOB_TALK] = talk[0];
-    ends->talk = talk[1];
-    for (int i = JOB_IN; good && i < JOB_FDS; i++) {
+    good = good && make_sockets (&job->fds[JOB_TALK], &ends->talk) &&
+           make_sockets (&job->fds[JOB_GUARD], &ends->channel);
+    for (int i = 0; good && i < JOB_FDS; i++) {
         if (job->fds[i] >= 0)
             good = fcntl (job->fds[i], F_SETFL, fcntl (job->fds[i], F_GETFL) | O_NONBLOCK) == 0;
     }
@@ -125,6 +130,7 @@ static void close_ends (child_ends_t *ends)
     close_fd (&ends->out);
     close_fd (&ends->err);
     close_fd (&ends->talk);
+    close_fd (&ends->channel);
     close_fd (&ends->failure);
 }
 
@@ -160,83 +166,8 @@ static bool write_payload_file (work_job_t *job)
     return good;
 }
 
-static char *variable (const char *name, const char *value)
-{
-    char *text = must_alloc (strlen (name) + strlen (value) + 2);
-    sprintf (text, "%s=%s", name, value);
-    return text;
-}
-
-/* Our environment without the variables of an outer worker, and the ones of this job. The first
- * *ours entries are freed with the array. */
-static char **make_environment (const work_job_t *job, size_t *ours)
-{
-    static const char *const names[] = {
-        "TASKMQ_TASK_ID=", "TASKMQ_ATTEMPT=", "TASKMQ_QUEUE=",        "TASKMQ_SESSION=",
-        "TASKMQ_METHOD=",  "TASKMQ_FD=",      "TASKMQ_PAYLOAD_FILE=",
-    };
-    const tmq_assignment_t *task = job->assignment;
-    char number[16];
-    char id[37];
-    size_t count = 0;
-    size_t inherited = 0;
-    while (environ[inherited])
-        inherited++;
-    char **out = must_alloc ((inherited + VARIABLES_MAX + 1) * sizeof *out);
-    tmq_id_format (&task->task_id, id);
-    out[count++] = variable ("TASKMQ_TASK_ID", id);
-    snprintf (number, sizeof number, "%u", task->attempt);
-    out[count++] = variable ("TASKMQ_ATTEMPT", number);
-    out[count++] = variable ("TASKMQ_QUEUE", task->queue);
-    out[count++] = variable ("TASKMQ_SESSION", task->session);
-    out[count++] = variable ("TASKMQ_METHOD", task->method);
-    snprintf (number, sizeof number, "%d", TALK_FD);
-    out[count++] = variable ("TASKMQ_FD", number);
-    if (job->payload_path)
-        out[count++] = variable ("TASKMQ_PAYLOAD_FILE", job->payload_path);
-    *ours = count;
-    for (size_t i = 0; i < inherited; i++) {
-        bool replaced = false;
-        for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-            replaced = replaced || strncmp (environ[i], names[n], strlen (names[n])) == 0;
-        if (!replaced)
-            out[count++] = environ[i];
-    }
-    return out;
-}
-
-static void free_environment (char **environment, size_t ours)
-{
-    for (size_t i = 0; i < ours; i++)
-        free (environment[i]);
-    free (environment);
-}
-
-/* The child. */
-
-/* In the child, until exec. The parent has blocked signals and ignores SIGPIPE; the program gets
- * them as usual. If we die, it gets SIGTERM: nobody could store its result. */
-static _Noreturn void child_run (const job_plan_t *plan, const child_ends_t *ends,
-                                 char **environment, pid_t parent)
-{
-    sigset_t none;
-    sigemptyset (&none);
-    setpgid (0, 0);
-    prctl (PR_SET_PDEATHSIG, SIGTERM);
-    signal (SIGPIPE, SIG_DFL);
-    setrlimit (RLIMIT_NOFILE, &plan->files);
-    if (getppid () == parent && dup2 (ends->in, STDIN_FILENO) >= 0 &&
-        dup2 (ends->out, STDOUT_FILENO) >= 0 && dup2 (ends->err, STDERR_FILENO) >= 0 &&
-        dup2 (ends->talk, TALK_FD) >= 0 && sigprocmask (SIG_SETMASK, &none, NULL) == 0)
-        execvpe (plan->path, plan->command, environment);
-    const int reason = errno;
-    if (write (ends->failure, &reason, sizeof reason) < 0)
-        _exit (126);
-    _exit (127);
-}
-
 /* Waits until exec has happened (the pipe closes) or failed (it tells why). */
-static bool exec_succeeded (int failure, pid_t pid)
+static bool exec_succeeded (int failure, pid_t guard)
 {
     int reason = 0;
     ssize_t n;
@@ -245,7 +176,7 @@ static bool exec_succeeded (int failure, pid_t pid)
     while (n < 0 && errno == EINTR);
     if (n != (ssize_t) sizeof reason)
         return true;
-    waitpid (pid, NULL, 0);
+    waitpid (guard, NULL, 0);
     errno = reason;
     return false;
 }
@@ -253,32 +184,37 @@ static bool exec_succeeded (int failure, pid_t pid)
 static bool launch (work_job_t *job, const job_plan_t *plan, child_ends_t *ends, int failure,
                     bool *unrunnable)
 {
-    size_t ours;
-    char **environment = make_environment (job, &ours);
-    const pid_t parent = getpid ();
-    job->pid = fork ();
-    if (job->pid == 0)
-        child_run (plan, ends, environment, parent);
+    const guard_plan_t guard = {
+        .path = plan->path,
+        .command = plan->command,
+        .environment = environment_make (plan, job),
+        .files = &plan->files,
+        .in = ends->in,
+        .out = ends->out,
+        .err = ends->err,
+        .talk = ends->talk,
+        .failure = ends->failure,
+    };
+    job->guard = fork ();
+    if (job->guard == 0)
+        guard_run (&guard, ends->channel);
     const int reason = errno;
-    free_environment (environment, ours);
+    environment_free (guard.environment);
     close_ends (ends);
     errno = reason;
-    if (job->pid < 0)
+    if (job->guard < 0)
         return false;
-    setpgid (job->pid, job->pid);
-    if (!exec_succeeded (failure, job->pid)) {
-        *unrunnable = errno == ENOENT || errno == EACCES || errno == ENOEXEC || errno == ENOTDIR;
-        return false;
-    }
-    job->fds[JOB_PID] = pidfd_open (job->pid, 0);
-    return job->fds[JOB_PID] >= 0;
+    if (exec_succeeded (failure, job->guard))
+        return true;
+    *unrunnable = errno == ENOENT || errno == EACCES || errno == ENOEXEC || errno == ENOTDIR;
+    return false;
 }
 
 work_job_t *job_start (const job_plan_t *plan, tmq_worker_t *worker, tmq_assignment_t **assignment,
                        bool *unrunnable)
 {
     work_job_t *job = must_alloc (sizeof *job);
-    child_ends_t ends = {-1, -1, -1, -1, -1};
+    child_ends_t ends = {-1, -1, -1, -1, -1, -1};
     int failure = -1;
     *unrunnable = false;
     job->assignment = *assignment;

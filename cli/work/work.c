@@ -102,8 +102,8 @@ static void take_signal (work_t *self)
     if (self->stage == STAGE_OPEN) {
         begin_drain (self);
         if (self->jobs_count)
-            note (self->app, "taskctl: finishing %zu tasks; again to give them back",
-                  self->jobs_count);
+            note (self->app, "taskctl: finishing %zu %s; again to give %s back", self->jobs_count,
+                  self->jobs_count == 1 ? "task" : "tasks", self->jobs_count == 1 ? "it" : "them");
         return;
     }
     self->exit_code = info.ssi_signo == SIGINT ? EXIT_INTERRUPTED : EXIT_TERMINATED;
@@ -406,6 +406,8 @@ static int run_worker (work_t *self)
     int code = raise_files (self);
     if (code || (code = app_connect_patiently (app)))
         return code;
+    self->plan.endpoint = app->endpoint;
+    self->plan.ns = app->ns;
     if (!catch_signals (self))
         return code_error (app, TMQ_SYSTEM, NULL, "signalfd: %s", strerror (errno));
     if ((code = start_worker (self)))

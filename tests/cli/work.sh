@@ -26,6 +26,17 @@ out "$id 1 q s1 m1"
 run 0 taskctl -o json get "$id"
 json result_type '"text/plain"'
 
+# It has broker, namespace, labels and meta, and nothing of an outer worker's task.
+run 0 taskctl -n prod submit q --label film=dawn --label a.b= --label a-b=2 --meta '{"n": [1, 2]}' --data '
+cd / && taskctl submit child --data "$TASKMQ_META" >&2
+printf "%s|" "$TASKMQ_LABEL_film" "$TASKMQ_LABEL_a_b" "${TASKMQ_LABEL_old-none}" "$TASKMQ_LABELS"'
+id=$(cat out)
+run 0 env TASKMQ_LABEL_old=outer TASKMQ_META=outer taskctl -n prod work q --drain -- ./program
+run 0 taskctl -n prod result "$id"
+printf '%s' 'dawn||none|{"film":"dawn","a.b":"","a-b":"2"}|' | cmp -s - out || fail 'the labels'
+run 0 taskctl -n prod payload "$(taskctl -n prod -o id list --queue child)"
+printf '%s' '{"n": [1, 2]}' | cmp -s - out || fail 'the meta'
+
 # Failures: retried while attempts are left; the last line of stderr is the message.
 submit q --max-attempts 2 --backoff 100ms --data 'echo first >&2; echo second >&2; exit 3'
 run 0 taskctl work q --drain -- ./program

@@ -60,7 +60,7 @@ submit gated
 first=$id
 eventually test -e "running.$first"
 signal draining TERM
-eventually grep -q 'finishing 1 tasks' draining.err
+eventually grep -q 'finishing 1 task;' draining.err
 submit gated
 : >gate
 ended draining 0
@@ -76,7 +76,7 @@ for kind in TERM INT; do
     submit gated
     eventually test -e "running.$id"
     signal leaving TERM
-    eventually grep -q 'finishing 1 tasks' leaving.err
+    eventually grep -q 'finishing 1 task;' leaving.err
     signal leaving $kind
     if [ $kind = TERM ]; then ended leaving 143; else ended leaving 130; fi
     eventually is queued "$id"

@@ -1,0 +1,127 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "work/environment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "json.h"
+#include "work/guard.h"
+
+/* Names that are set here, or that only an outer worker can have set. */
+static const char *const own_names[] = {
+    "TASKMQ_TASK_ID=",  "TASKMQ_ATTEMPT=",      "TASKMQ_QUEUE=",    "TASKMQ_SESSION=",
+    "TASKMQ_METHOD=",   "TASKMQ_FD=",           "TASKMQ_LABELS=",   "TASKMQ_META=",
+    "TASKMQ_ENDPOINT=", "TASKMQ_PAYLOAD_FILE=", "TASKMQ_NAMESPACE="};
+static const char label_prefix[] = "TASKMQ_LABEL_";
+
+typedef struct variables {
+    char **all; /* NULL-terminated */
+    size_t count;
+} variables_t;
+
+static void put (variables_t *self, const char *name, const char *value)
+{
+    char *text = must_alloc (strlen (name) + strlen (value) + 2);
+    sprintf (text, "%s=%s", name, value);
+    self->all = must_grow (self->all, self->count + 2, sizeof *self->all);
+    self->all[self->count++] = text;
+    self->all[self->count] = NULL;
+}
+
+static bool has (const variables_t *self, const char *name)
+{
+    const size_t length = strlen (name);
+    for (size_t i = 0; i < self->count; i++) {
+        if (strncmp (self->all[i], name, length) == 0 && self->all[i][length] == '=')
+            return true;
+    }
+    return false;
+}
+
+/* For shells, whose names have no dots and dashes. Of two labels that get one name the first
+ * counts; TASKMQ_LABELS has them all. */
+static void put_label (variables_t *self, const tmq_label_t *label)
+{
+    char name[sizeof label_prefix + TMQ_NAME_LENGTH_MAX];
+    snprintf (name, sizeof name, "%s%s", label_prefix, label->key);
+    for (char *at = name; *at; at++)
+        *at = *at == '.' || *at == '-' ? '_' : *at;
+    if (!has (self, name))
+        put (self, name, label->value);
+}
+
+static void put_labels (variables_t *self, const tmq_assignment_t *task)
+{
+    bytes_t bytes = BYTES_INIT;
+    json_writer_t writer = {&bytes, false};
+    json_write_object_begin (&writer);
+    for (size_t i = 0; i < task->labels_count; i++) {
+        json_write_key (&writer, task->labels[i].key);
+        json_write_string (&writer, task->labels[i].value, strlen (task->labels[i].value));
+        put_label (self, &task->labels[i]);
+    }
+    json_write_object_end (&writer);
+    char *text = must_alloc (bytes.length + 1);
+    memcpy (text, bytes.data, bytes.length);
+    put (self, "TASKMQ_LABELS", text);
+    free (text);
+    bytes_free (&bytes);
+}
+
+static void put_task (variables_t *self, const tmq_assignment_t *task)
+{
+    char number[16];
+    char id[37];
+    tmq_id_format (&task->task_id, id);
+    put (self, "TASKMQ_TASK_ID", id);
+    snprintf (number, sizeof number, "%u", task->attempt);
+    put (self, "TASKMQ_ATTEMPT", number);
+    put (self, "TASKMQ_QUEUE", task->queue);
+    put (self, "TASKMQ_SESSION", task->session);
+    put (self, "TASKMQ_METHOD", task->method);
+    put (self, "TASKMQ_META", task->meta);
+    put_labels (self, task);
+}
+
+static bool is_own (const char *variable)
+{
+    for (size_t i = 0; i < sizeof own_names / sizeof *own_names; i++) {
+        if (strncmp (variable, own_names[i], strlen (own_names[i])) == 0)
+            return true;
+    }
+    return strncmp (variable, label_prefix, strlen (label_prefix)) == 0;
+}
+
+char **environment_make (const job_plan_t *plan, const work_job_t *job)
+{
+    variables_t self = {0};
+    char number[16];
+    put_task (&self, job->assignment);
+    snprintf (number, sizeof number, "%d", GUARD_TALK_FD);
+    put (&self, "TASKMQ_FD", number);
+    put (&self, "TASKMQ_ENDPOINT", plan->endpoint);
+    put (&self, "TASKMQ_NAMESPACE", plan->ns);
+    if (job->payload_path)
+        put (&self, "TASKMQ_PAYLOAD_FILE", job->payload_path);
+    for (char **inherited = environ; *inherited; inherited++) {
+        if (is_own (*inherited))
+            continue;
+        self.all = must_grow (self.all, self.count + 2, sizeof *self.all);
+        self.all[self.count++] = must_copy (*inherited);
+        self.all[self.count] = NULL;
+    }
+    return self.all;
+}
+
+void environment_free (char **environment)
+{
+    for (char **variable = environment; *variable; variable++)
+        free (*variable);
+    free (environment);
+}
