@@ -9,6 +9,7 @@
 #include <czmq.h>
 #include <malloc.h>
 #include <sodium.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -19,6 +20,7 @@
 
 enum {
     LINGER_MS = 1000,      /* for the last answers of a clean stop */
+    DAMAGED_LOG_MS = 1000, /* between two lines that name what is damaged */
     EXPORT_STOP_MS = 2000, /* for the last lines of tasks.jsonl at a clean stop */
     FILES_SPARE = 64,      /* open files that are no connections: databases, their logs, sockets */
     /* What a batch takes is freed on another thread soon after. Giving it back to the system each
@@ -39,6 +41,19 @@ static void store_gave_up (void *context, const store_error_t *error)
 {
     (void) context;
     exits_store_failed (error);
+}
+
+/* A read that meets damage may come again with each request: one line a second is enough. */
+static void store_damaged (void *context, const store_error_t *error)
+{
+    (void) context;
+    static atomic_int_fast64_t next_ms;
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    int_fast64_t now_ms = (int_fast64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    int_fast64_t due = atomic_load (&next_ms);
+    if (now_ms >= due && atomic_compare_exchange_strong (&next_ms, &due, now_ms + DAMAGED_LOG_MS))
+        log_write (LOG_LEVEL_ERROR, "STORE-DAMAGED", error->text, NULL);
 }
 
 /* Every link may have a descriptor, as far as the system allows: beyond that the listeners would
@@ -115,6 +130,7 @@ static exits_t open_store (daemon_t *self)
     options.notify = store_news;
     options.notify_context = self;
     options.failed = store_gave_up;
+    options.damaged = store_damaged;
     if (store_open (&self->store, self->config.store, &options, &self->boot, &error) != STORE_OK)
         return exits_fail (exits_of_store (error.code), error.text);
     log_write (LOG_LEVEL_INFO, "STORE", "opened and recovered",

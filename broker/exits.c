@@ -37,7 +37,8 @@ exits_t exits_of_store (store_code_t code)
     case STORE_OK: return EXITS_OK;
     case STORE_ERROR_FULL: return EXITS_FULL;
     case STORE_ERROR_IO: return EXITS_IO;
-    case STORE_ERROR_CORRUPT: return EXITS_CORRUPT;
+    case STORE_ERROR_CORRUPT:
+    case STORE_ERROR_DAMAGED: return EXITS_CORRUPT;
     case STORE_ERROR_FOREIGN: return EXITS_FOREIGN;
     case STORE_ERROR_NEWER: return EXITS_NEWER;
     case STORE_ERROR_ACCESS: return EXITS_DATA;

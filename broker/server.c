@@ -295,7 +295,9 @@ static void take_reads (server_t *self)
     read_t *read;
     while ((read = readers_pool_done (self->readers)) != NULL) {
         self->reads--;
-        if (read->error != STORE_OK && read->error != STORE_ERROR_FULL) {
+        bool goes_on = read->error == STORE_OK || read->error == STORE_ERROR_FULL ||
+                       read->error == STORE_ERROR_DAMAGED;
+        if (!goes_on) {
             store_error_t error;
             error.code = (store_code_t) read->error;
             snprintf (error.text, sizeof (error.text), "%s", read->error_text);
@@ -593,6 +595,7 @@ static void set_counters (server_t *self)
         {"commit_us", store.commit_us},
         {"store_dirty_tasks", store.dirty_tasks},
         {"store_dirty_bytes", store.dirty_bytes},
+        {"store_damaged", store.damaged},
         {"write_back_stalled", store.write_back_stalled},
         {"synchronous_normal", store.synchronous_normal},
         {"store_full", self->full},

@@ -142,7 +142,8 @@ typedef enum tmq_code {
     X (-33005, START_MISSED, "the task was not started in time")                                   \
     X (-33006, ANSWER_DEADLINE, "a question was not answered in time")                             \
     X (-33007, INTERRUPTED, "the broker was away for too long")                                    \
-    X (-33008, TOO_LARGE, "the outcome is too large")
+    X (-33008, TOO_LARGE, "the outcome is too large")                                              \
+    X (-33009, DAMAGED, "the stored payload is damaged")
 
 typedef enum tmq_task_error {
 #define X(number, NAME, text) TMQ_TASK_ERROR_##NAME = number,

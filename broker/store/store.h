@@ -45,11 +45,13 @@ typedef struct store_options {
     void *notify_context;
     /* Told once, before a background thread gives up; the caller ends the process (A23). */
     void (*failed) (void *context, const store_error_t *error);
+    /* Told of each read that met a damaged row, and went on; on any thread; may be NULL. */
+    void (*damaged) (void *context, const store_error_t *error);
 } store_options_t;
 #define STORE_OPTIONS_INIT                                                                         \
     {                                                                                              \
         NULL, 20000, 250, 16u << 20, false, 20000, INT64_C (7) * 86400000, UINT64_C (1) << 30,     \
-            INT64_C (30) * 86400000, 1000000, NULL, NULL, NULL                                     \
+            INT64_C (30) * 86400000, 1000000, NULL, NULL, NULL, NULL                               \
     }
 
 /* URI is "sqlite" or "memory". On success *out is open, recovered, checkpointed and holds a
@@ -123,6 +125,7 @@ typedef struct store_stats {
     uint64_t commit_us;   /* spent in commits, total */
     uint64_t dirty_tasks; /* not yet written back */
     uint64_t dirty_bytes;
+    uint64_t damaged;        /* reads that met a damaged row */
     bool write_back_stalled; /* waits for space (A22) */
     bool synchronous_normal; /* a loss of power may lose what was acknowledged */
 } store_stats_t;

@@ -183,7 +183,7 @@ static void the_fields_are_those_of_the_proto (void **state)
     journal_encode (&body, &head, batch);
     Journal__Batch *packed = journal__batch__unpack (NULL, body.length, body.data);
     assert_non_null (packed);
-    assert_int_equal (packed->version, 1);
+    assert_int_equal (packed->version, 2);
     assert_int_equal (packed->base.n_unknown_fields, 0);
     for (size_t i = 0; i < packed->n_records; i++)
         assert_int_equal (packed->records[i]->base.n_unknown_fields, 0);

@@ -412,6 +412,8 @@ static void a_newer_schema_is_refused (void **state)
     int journal = version_of (f, "journal.db");
     set_version (f, "taskmq.db", tables + 1);
     assert_open_fails (f, STORE_ERROR_NEWER, "newer version");
+    set_version (f, "taskmq.db", 1);
+    assert_open_fails (f, STORE_ERROR_FOREIGN, "in development (schema 1");
     set_version (f, "taskmq.db", tables);
     set_version (f, "journal.db", journal + 1);
     assert_open_fails (f, STORE_ERROR_NEWER, "journal.db");
@@ -550,7 +552,7 @@ static void a_journal_belongs_to_its_tables (void **state)
 
     copy_file (f, "good.db", "journal.db");
     run_sql (f, "taskmq.db", "UPDATE meta SET generation = generation + 1");
-    assert_open_fails (f, STORE_ERROR_CORRUPT, "another taskmq.db");
+    assert_open_fails (f, STORE_ERROR_CORRUPT, "table meta is damaged");
     run_sql (f, "taskmq.db", "UPDATE meta SET generation = generation - 1");
 
     fixture_open (f);

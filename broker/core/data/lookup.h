@@ -52,6 +52,7 @@ typedef struct lookup {
     attempt_t attempt_row;
     bool row_found;
     buf_t *row_body; /* owned by the caller; NULL: empty, or not found */
+    bool damaged;    /* what is stored is not what was written: no other answer counts */
 } lookup_t;
 
 /* Keys to be looked up. They may point into what asked for them. */

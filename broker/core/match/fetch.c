@@ -3,9 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Payloads of queued tasks that only the tables have. */
-#include <assert.h>
-
 #include "core/match/fetch.h"
+#include "core/tasks/change.h"
 #include "core/tasks/index.h"
 #include "core/tasks/settle.h"
 #include "core/tasks/space.h"
@@ -43,8 +42,11 @@ void fetch_take (match_t *self)
         task_t *task = task_find (self->tasks, space_find (self->tasks, key->ns), key->id.bytes);
         if (task == NULL || !task->payload_wanted)
             continue;
-        assert (key->record != NULL);
-        settle_give_payload (self->tasks, task, key->record->payload);
+        buf_t *payload = key->record == NULL ? NULL : key->record->payload;
+        if (buf_length (payload) == task->payload_bytes)
+            settle_give_payload (self->tasks, task, payload);
+        else
+            change_damaged (self->tasks, task);
     }
     for (node_t *node = list_pop_front (&self->fetch); node != NULL;
          node = list_pop_front (&self->fetch))

@@ -30,6 +30,8 @@ found_t find_id (const reads_t *self, const space_t *space, const uint8_t *id)
     const lookup_t *key = loaded_id (self, space, id, LOOKUP_ID, 0);
     if (key == NULL)
         return (found_t){.gone = TMQ_NOT_FOUND};
+    if (key->damaged)
+        return (found_t){.gone = TMQ_INTERNAL};
     if (key->record != NULL)
         return found_record (self, key->record);
     return (found_t){.gone = key->tombstone != TMQ_OK ? key->tombstone : TMQ_NOT_FOUND};
@@ -47,6 +49,8 @@ found_t find_dedup (const reads_t *self, const space_t *space, const char *owner
     if (task != NULL)
         return (found_t){.task = task};
     const lookup_t *loaded = loaded_dedup (self, space, owner, key);
+    if (loaded != NULL && loaded->damaged)
+        return (found_t){.gone = TMQ_INTERNAL};
     if (loaded == NULL || loaded->record == NULL ||
         removal_note_find (self->tasks, space, loaded->record->id.bytes) != NULL)
         return (found_t){.gone = TMQ_NOT_FOUND};
@@ -68,6 +72,13 @@ bool find_attempt (const reads_t *self, const space_t *space, const uint8_t *id,
     memcpy (out->secret, key->attempt_row.secret, sizeof (out->secret));
     memcpy (out->request_id, key->attempt_row.request_id, sizeof (out->request_id));
     return true;
+}
+
+bool attempt_is_damaged (const reads_t *self, const space_t *space, const uint8_t *id,
+                         uint32_t attempt)
+{
+    const lookup_t *key = loaded_id (self, space, id, LOOKUP_ATTEMPT, attempt);
+    return key != NULL && key->damaged;
 }
 
 tmq_status_t found_status (const found_t *found)

@@ -11,7 +11,8 @@
 typedef struct found {
     task_t *task;
     const record_t *record;
-    tmq_code_t gone; /* NOT_FOUND, EXPIRED, PURGED when neither of them is set */
+    /* NOT_FOUND, EXPIRED, PURGED when neither of them is set; INTERNAL: what is stored is damaged */
+    tmq_code_t gone;
 } found_t;
 found_t find_id (const reads_t *self, const space_t *space, const uint8_t *id);
 found_t find_dedup (const reads_t *self, const space_t *space, const char *owner, const char *key);
@@ -19,6 +20,9 @@ tmq_status_t found_status (const found_t *found); /* NONE when it is gone */
 /* What is known of a former attempt: its row, in memory or in the tables; false: nothing. */
 bool find_attempt (const reads_t *self, const space_t *space, const uint8_t *id, int64_t number,
                    uint32_t attempt, attempt_note_t *out);
+/* It was looked up and its row is damaged. */
+bool attempt_is_damaged (const reads_t *self, const space_t *space, const uint8_t *id,
+                         uint32_t attempt);
 /* A payload that this round's look-up brought, or NULL. Borrowed. */
 buf_t *find_payload (const reads_t *self, const space_t *space, const uint8_t *id);
 

@@ -89,6 +89,9 @@ static void answer_late (call_t *call, const found_t *found, const Taskmq__Lease
         reply_code (call, TMQ_OK, NULL);
     else if (ended != TMQ_STATUS_COMPLETED && row_says_repeat (call, found, lease))
         reply_code (call, TMQ_OK, NULL);
+    else if (attempt_is_damaged (self->reads, call->link->space, lease->task_id.data,
+                                 lease->attempt))
+        reply_code (call, TMQ_INTERNAL, "the stored attempt is damaged");
     else
         answer_stale (call);
 }

@@ -163,6 +163,8 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
     found_t by_key = {.gone = TMQ_NOT_FOUND};
     if (spec->dedup_key[0] != '\0')
         by_key = find_dedup (self->reads, space, name_text (call->link->identity), spec->dedup_key);
+    if (!is_there (&by_key) && by_key.gone != TMQ_NOT_FOUND)
+        return (answer_t){.code = by_key.gone};
     if (is_there (&by_key) && is_there (&by_id) && !same_task (&by_key, &by_id))
         return (answer_t){.code = TMQ_CONFLICT, .text = "the id and the key name different tasks"};
     if (is_there (&by_id))

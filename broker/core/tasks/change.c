@@ -186,6 +186,16 @@ void change_expire (tasks_t *self, task_t *task)
     change_fail (self, task, INPUT_EXPIRE, NULL);
 }
 
+void change_damaged (tasks_t *self, task_t *task)
+{
+    task->payload_wanted = false;
+    if (task->status != TMQ_STATUS_QUEUED)
+        return;
+    detail_set_error (task_detail (&self->slab, task), TMQ_TASK_ERROR_DAMAGED,
+                      task_error_text (TMQ_TASK_ERROR_DAMAGED), NULL);
+    change_fail (self, task, INPUT_EXPIRE, NULL);
+}
+
 void change_remove (tasks_t *self, space_t *space, const record_t *record)
 {
     const transition_t *row = transition_find (record->status, INPUT_REMOVE);

@@ -31,7 +31,7 @@ typedef enum task_input {
     INPUT_RELEASE,      /* its worker gives it back, not counted */
     INPUT_LOSE,         /* its lease ended, attempts are left */
     INPUT_LOSE_FINALLY, /* its lease ended, no attempts are left */
-    INPUT_EXPIRE,       /* its time to live ended before it was claimed */
+    INPUT_EXPIRE,       /* its time to live ended, or its payload was lost, unclaimed */
     INPUT_CANCEL,       /* a client cancels it */
     INPUT_CANCEL_ACK,   /* its worker has stopped */
     INPUT_CHANGE,       /* its worker reports a status message */

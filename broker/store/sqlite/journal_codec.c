@@ -6,7 +6,6 @@
  * so a body whose end is missing is damaged like one whose middle is. */
 #include "store/sqlite/journal_codec.h"
 
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "decode.h"
 #include "ids.h"
 #include "journal.pb-c.h"
+#include "store/sqlite/checksum.h"
 
 /* Numbers of fields in journal.proto. Packing them one by one takes a third of the time that
  * protobuf-c takes to walk its descriptors; the test of this file unpacks with protobuf-c. */
@@ -116,15 +116,10 @@ enum {
 };
 
 enum {
-    FORMAT_VERSION = 1,
+    FORMAT_VERSION = 2,
     CHECKSUM_TAG = 15 << 3 | 1, /* field 15, fixed64 */
-    CHECKSUM_BYTES = 8,
-    CHECKSUM_LANES = 4,
-    CHECKSUM_STEP = CHECKSUM_LANES * 8,
     TRAILER_BYTES = 1 + CHECKSUM_BYTES
 };
-
-static const uint64_t CHECKSUM_FACTOR = UINT64_C (0x9e3779b97f4a7c15); /* odd, so nothing is lost */
 
 static const uint8_t ZERO[32];
 
@@ -279,44 +274,6 @@ static void append_row (bytes_t *body, const row_t *row)
     bytes_close (body, mark);
 }
 
-static uint64_t rotate (uint64_t value, unsigned bits)
-{
-    return value << bits | value >> (64 - bits);
-}
-
-/* Against damage, not against people: a sum over words of eight bytes in four lanes, which the
- * processor multiplies side by side (an eighth of the time of SipHash). Every step gives another
- * result for another word, so damage within one word is always noticed, other damage but for one
- * case in 2^64. */
-static void add_words (uint64_t lanes[CHECKSUM_LANES], const uint8_t *bytes)
-{
-    for (unsigned i = 0; i < CHECKSUM_LANES; i++) {
-        uint64_t word;
-        memcpy (&word, bytes + i * sizeof (word), sizeof (word));
-        lanes[i] = rotate ((lanes[i] ^ le64toh (word)) * CHECKSUM_FACTOR, 29);
-    }
-}
-
-static void checksum (const uint8_t *bytes, size_t length, uint8_t out[CHECKSUM_BYTES])
-{
-    uint64_t lanes[CHECKSUM_LANES] = {1, 2, 3, 4};
-    uint64_t sum = length;
-    while (length >= CHECKSUM_STEP) {
-        add_words (lanes, bytes);
-        bytes += CHECKSUM_STEP;
-        length -= CHECKSUM_STEP;
-    }
-    uint8_t last[CHECKSUM_STEP] = {0};
-    memcpy (last, bytes, length);
-    add_words (lanes, last);
-    for (unsigned i = 0; i < CHECKSUM_LANES; i++) {
-        sum = (sum ^ lanes[i]) * CHECKSUM_FACTOR;
-        sum ^= sum >> 32;
-    }
-    sum = htole64 (sum);
-    memcpy (out, &sum, CHECKSUM_BYTES);
-}
-
 void journal_encode (bytes_t *body, const journal_head_t *head, const batch_t *batch)
 {
     size_t start = body->length;
@@ -338,7 +295,7 @@ void journal_encode (bytes_t *body, const journal_head_t *head, const batch_t *b
         append_row (body, &batch->rows[i]);
     uint8_t trailer[TRAILER_BYTES] = {CHECKSUM_TAG};
     if (!body->failed)
-        checksum (body->data + start, body->length - start, trailer + 1);
+        checksum_put (trailer + 1, checksum_add (0, body->data + start, body->length - start));
     bytes_append (body, trailer, sizeof (trailer));
     if (body->failed)
         abort (); /* as all of the engine: what was applied cannot be kept */
@@ -526,9 +483,8 @@ batch_t *journal_decode (const uint8_t *body, size_t body_bytes, journal_head_t 
     if (body_bytes < TRAILER_BYTES)
         return NULL;
     size_t covered = body_bytes - TRAILER_BYTES;
-    uint8_t sum[CHECKSUM_BYTES];
-    checksum (body, covered, sum);
-    if (body[covered] != CHECKSUM_TAG || memcmp (body + covered + 1, sum, sizeof (sum)) != 0)
+    if (body[covered] != CHECKSUM_TAG ||
+        checksum_get (body + covered + 1) != checksum_add (0, body, covered))
         return NULL;
     Journal__Batch *packed = journal__batch__unpack (NULL, body_bytes, body);
     if (packed == NULL)

@@ -12,11 +12,25 @@ static void bind_key (sqlite3_stmt *statement, row_kind_t kind, const buf_t *key
     sqlite3_bind_blob64 (statement, 2, buf_bytes (key), buf_length (key), SQLITE_STATIC);
 }
 
-static buf_t *column_body (sqlite3_stmt *statement, int column)
+/* Columns of both texts. */
+enum { KEY, SUM, BODY };
+
+/* *body: NULL when it is empty. */
+static store_code_t read_body (sqlite3_stmt *row, row_kind_t kind, buf_t **body,
+                               store_error_t *error)
 {
-    const void *bytes = sqlite3_column_blob (statement, column);
-    size_t length = (size_t) sqlite3_column_bytes (statement, column);
-    return length == 0 ? NULL : buf_new (bytes, length);
+    const void *bytes = sqlite3_column_blob (row, BODY);
+    size_t length = (size_t) sqlite3_column_bytes (row, BODY);
+    uint64_t sum = row_sum_of_kind_row ((int) kind, sqlite3_column_blob (row, KEY),
+                                        (size_t) sqlite3_column_bytes (row, KEY), bytes, length);
+    *body = NULL;
+    if (sum != (uint64_t) sqlite3_column_int64 (row, SUM))
+        return store_fail (error, STORE_ERROR_DAMAGED, "%s: a row of kind %s is damaged",
+                           sqlite3_db_filename (sqlite3_db_handle (row), "main"),
+                           row_kind_name (kind));
+    if (length > 0)
+        *body = buf_new (bytes, length);
+    return STORE_OK;
 }
 
 store_code_t kind_rows_find (view_t *view, sqlite3_stmt *statement, lookup_t *key,
@@ -26,7 +40,7 @@ store_code_t kind_rows_find (view_t *view, sqlite3_stmt *statement, lookup_t *ke
     bind_key (statement, key->row_kind, key->row_key);
     store_code_t code = view_step (view, statement, &key->row_found, error);
     if (code == STORE_OK && key->row_found)
-        key->row_body = column_body (statement, 0);
+        code = read_body (statement, key->row_kind, &key->row_body, error);
     sqlite3_reset (statement);
     return code;
 }
@@ -45,7 +59,7 @@ static int compare_keys (const buf_t *a, const buf_t *b)
 }
 
 /* Takes the row that the statement stands on, or ends the read before it. */
-static void take_row (sqlite3_stmt *statement, kind_page_t *page)
+static store_code_t take_row (sqlite3_stmt *statement, kind_page_t *page, store_error_t *error)
 {
     read_t *read = page->read;
     row_t row = {.kind = read->row_kind,
@@ -58,14 +72,15 @@ static void take_row (sqlite3_stmt *statement, kind_page_t *page)
         read->more = page->done = true;
         is_new = false;
     }
-    if (!is_new) {
+    store_code_t code = is_new ? read_body (statement, row.kind, &row.body, error) : STORE_OK;
+    if (!is_new || code != STORE_OK) {
         row_drop (&row);
-        return;
+        return code;
     }
-    row.body = column_body (statement, 1);
     page->bytes += buf_length (row.key) + buf_length (row.body);
     read->rows = memory_grow (read->rows, &page->capacity, read->rows_count, sizeof (row_t));
     read->rows[read->rows_count++] = row;
+    return STORE_OK;
 }
 
 store_code_t kind_rows_page (view_t *view, sqlite3_stmt *statement, kind_page_t *page,
@@ -81,7 +96,7 @@ store_code_t kind_rows_page (view_t *view, sqlite3_stmt *statement, kind_page_t 
         code = view_step (view, statement, &row, error);
         page->done = !row;
         if (row)
-            take_row (statement, page);
+            code = take_row (statement, page, error);
     } while (code == STORE_OK && !page->done && !view_is_over (view));
     sqlite3_reset (statement);
     return code;

@@ -9,8 +9,8 @@
 #include "store/sqlite/view.h"
 
 /* Texts for the statements of a view. */
-#define KIND_ROWS_FIND "SELECT body FROM row WHERE kind = ?1 AND key = ?2"
-#define KIND_ROWS_FROM "SELECT key, body FROM row WHERE kind = ?1 AND key >= ?2 ORDER BY key"
+#define KIND_ROWS_FIND "SELECT key, sum, body FROM row WHERE kind = ?1 AND key = ?2"
+#define KIND_ROWS_FROM "SELECT key, sum, body FROM row WHERE kind = ?1 AND key >= ?2 ORDER BY key"
 
 /* Answers a LOOKUP_ROW by KIND_ROWS_FIND, inside a transaction. */
 store_code_t kind_rows_find (view_t *view, sqlite3_stmt *statement, lookup_t *key,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "ids.h"
 #include "store/select.h"
 #include "store/sqlite/kind_rows.h"
 
@@ -38,10 +39,10 @@ static const char *const TEXTS[STATEMENTS] = {
     [BY_ID_BARE] = "SELECT " ROW_COLUMNS_BARE WHERE_ID,
     [BY_KEY] = "SELECT " ROW_COLUMNS WHERE_KEY,
     [BY_KEY_BARE] = "SELECT " ROW_COLUMNS_BARE WHERE_KEY,
-    [TOMBSTONE] = "SELECT code, at FROM tombstone WHERE ns = ?1 AND id = ?2",
+    [TOMBSTONE] = "SELECT code, at, number, sum FROM tombstone WHERE ns = ?1 AND id = ?2",
     [ATTEMPT] = "SELECT attempt.number, attempt.attempt, attempt.worker, attempt.started_at,"
                 " attempt.ended_at, how, attempt.error_code, attempt.error_message,"
-                " attempt.secret, attempt.request_id"
+                " attempt.secret, attempt.request_id, attempt.sum"
                 " FROM task JOIN attempt ON attempt.number = task.number"
                 " WHERE task.ns = ?1 AND task.id = ?2 AND attempt.attempt = ?3",
     [DUE] = "SELECT " ROW_COLUMNS_BARE " FROM task INDEXED BY task_expiry"
@@ -54,7 +55,7 @@ static const char *const TEXTS[STATEMENTS] = {
                   " WHERE leased = 1 AND status >= 4",
     [ROWS_BETWEEN] = "SELECT " ROW_COLUMNS_BARE " FROM task WHERE number BETWEEN ?1 AND ?2"
                      " AND (status < 4 OR leased = 1) ORDER BY number",
-    [LAST_EVENTS] = "SELECT key, count FROM event WHERE key >= ?1 AND key < ?2"
+    [LAST_EVENTS] = "SELECT " ROW_EVENTS_COLUMNS " FROM event WHERE key >= ?1 AND key < ?2"
                     " ORDER BY key DESC LIMIT 1",
     [ROW_FIND] = KIND_ROWS_FIND,
     [ROWS_FROM] = KIND_ROWS_FROM,
@@ -71,6 +72,15 @@ static void bind_id (sqlite3_stmt *statement, int64_t ns, const tmq_id_t *id)
 {
     sqlite3_bind_int64 (statement, 1, ns);
     sqlite3_bind_blob (statement, 2, id->bytes, sizeof (id->bytes), SQLITE_STATIC);
+}
+
+static store_code_t key_damaged (const view_t *view, const lookup_t *key, const char *what,
+                                 store_error_t *error)
+{
+    char id[ID_TEXT_SIZE];
+    id_format (&key->id, id);
+    return store_fail (error, STORE_ERROR_DAMAGED, "%s: %s of task %s is damaged",
+                       sqlite3_db_filename (view->db, "main"), what, id);
 }
 
 static store_code_t load_row (view_t *view, sqlite3_stmt *statement, lookup_t *key,
@@ -91,8 +101,14 @@ static store_code_t load_tombstone (view_t *view, int64_t ns, lookup_t *key, sto
     bind_id (statement, ns, &key->id);
     store_code_t code = view_step (view, statement, &row, error);
     if (code == STORE_OK && row) {
-        key->tombstone = (tmq_code_t) sqlite3_column_int (statement, 0);
-        key->tombstone_at = sqlite3_column_int64 (statement, 1);
+        removal_t removal = {.number = sqlite3_column_int64 (statement, 2),
+                             .id = key->id,
+                             .code = (tmq_code_t) sqlite3_column_int (statement, 0),
+                             .at = sqlite3_column_int64 (statement, 1)};
+        key->tombstone = removal.code;
+        key->tombstone_at = removal.at;
+        if ((uint64_t) sqlite3_column_int64 (statement, 3) != row_sum_of_tombstone (&removal, ns))
+            code = key_damaged (view, key, "the tombstone", error);
     }
     sqlite3_reset (statement);
     return code;
@@ -146,17 +162,19 @@ static store_code_t load_attempt (view_t *view, int64_t ns, lookup_t *key, store
                    sql_column_text (statement, 7));
         sql_column_bytes (statement, 8, found->secret, sizeof (found->secret));
         sql_column_bytes (statement, 9, found->request_id, sizeof (found->request_id));
+        if ((uint64_t) sqlite3_column_int64 (statement, 10) != row_sum_of_attempt (found))
+            code = key_damaged (view, key, "an attempt", error);
     }
     sqlite3_reset (statement);
     return code;
 }
 
-static store_code_t load_key (view_t *view, lookup_t *key, store_error_t *error)
+static store_code_t load_answers (view_t *view, lookup_t *key, store_error_t *error)
 {
     int64_t ns;
     key->record = NULL;
     key->tombstone = TMQ_OK;
-    key->attempt_found = false;
+    key->attempt_found = key->damaged = false;
     if (key->kind == LOOKUP_ROW)
         return kind_rows_find (view, view_statement (view, ROW_FIND), key, error);
     store_code_t code = names_find (&view->names, NAME_NAMESPACE, 0, key->ns, &ns, error);
@@ -169,6 +187,16 @@ static store_code_t load_key (view_t *view, lookup_t *key, store_error_t *error)
     case LOOKUP_ROW: break;
     }
     return STORE_OK;
+}
+
+/* What is damaged is the answer of its key alone; so is a page of the file that SQLite refuses. */
+static store_code_t load_key (view_t *view, lookup_t *key, store_error_t *error)
+{
+    store_code_t code = load_answers (view, key, error);
+    if (code == STORE_ERROR_CORRUPT)
+        code = error->code = STORE_ERROR_DAMAGED;
+    key->damaged = code == STORE_ERROR_DAMAGED;
+    return view_go_on (view, code, error);
 }
 
 store_code_t load_keys (view_t *view, lookup_t *keys, size_t count, store_error_t *error)
@@ -203,9 +231,9 @@ store_code_t load_due (view_t *view, const load_dirty_t *dirty, int64_t wall_ms,
         if (dirty->has (dirty->context, sqlite3_column_int64 (statement, ROW_NUMBER)))
             continue;
         due = memory_grow (due, &capacity, *count, sizeof (record_t *));
-        code = view_record (view, statement, false, &due[*count], error);
-        if (code == STORE_OK)
-            (*count)++;
+        store_code_t read = view_record (view, statement, false, &due[*count], error);
+        *count += read == STORE_OK;
+        code = view_go_on (view, read, error);
     }
     view_end (view);
     if (code != STORE_OK) {
@@ -367,8 +395,11 @@ static store_code_t visit_namespace (stream_t *stream, int64_t ns, store_error_t
     sqlite3_bind_int64 (statement, 2, EVENT_KEY (ns + 1, 0));
     store_code_t code = view_step (stream->view, statement, &row, error);
     if (code == STORE_OK && row)
-        last_seq = (uint64_t) (sqlite3_column_int64 (statement, 0) - EVENT_KEY (ns, 0) +
-                               sqlite3_column_int64 (statement, 1) - 1);
+        code = row_check_events (statement, error);
+    if (code == STORE_OK && row)
+        last_seq =
+            (uint64_t) (sqlite3_column_int64 (statement, ROW_EVENTS_KEY) - EVENT_KEY (ns, 0) +
+                        sqlite3_column_int64 (statement, ROW_EVENTS_COUNT) - 1);
     sqlite3_reset (statement);
     if (code == STORE_OK)
         code = names_text (&stream->view->names, NAME_NAMESPACE, ns, &name, error);
@@ -503,6 +534,13 @@ store_code_t load_live (view_t *view, const overlay_t *overlay, const store_live
         code = visit_rows (&stream, error);
     if (code == STORE_OK)
         code = visit_namespaces (&stream, error);
+    if (code == STORE_ERROR_DAMAGED) {
+        store_error_t found = *error;
+        code = store_fail (error, STORE_ERROR_CORRUPT,
+                           "%.400s, and work goes on from there: restore a backup (taskmqd --check "
+                           "names all that is damaged)",
+                           found.text);
+    }
     free (stream.spaces.list);
     free (stream.live.list);
     return code;

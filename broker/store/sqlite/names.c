@@ -8,16 +8,17 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "store/sqlite/checksum.h"
 
 enum { FIND_NS, FIND, TEXT_NS, TEXT, ADD_NS, ADD };
 
 static const char *const TEXTS[NAMES_STATEMENTS] = {
     [FIND_NS] = "SELECT id FROM namespace WHERE name = ?1",
     [FIND] = "SELECT id FROM name WHERE ns = ?2 AND kind = ?3 AND name = ?1",
-    [TEXT_NS] = "SELECT name FROM namespace WHERE id = ?1",
-    [TEXT] = "SELECT name FROM name WHERE id = ?1",
-    [ADD_NS] = "INSERT INTO namespace (name) VALUES (?1)",
-    [ADD] = "INSERT INTO name (name, ns, kind) VALUES (?1, ?2, ?3)",
+    [TEXT_NS] = "SELECT name, sum FROM namespace WHERE id = ?1",
+    [TEXT] = "SELECT name, sum, ns, kind FROM name WHERE id = ?1",
+    [ADD_NS] = "INSERT INTO namespace (name, sum) VALUES (?1, ?4)",
+    [ADD] = "INSERT INTO name (name, ns, kind, sum) VALUES (?1, ?2, ?3, ?4)",
 };
 
 /* Sessions come and go; what is remembered of them stays below some 20 MiB per connection. */
@@ -128,6 +129,12 @@ static void bind_name (sqlite3_stmt *statement, name_kind_t kind, int64_t ns, co
     }
 }
 
+uint64_t names_sum (name_kind_t kind, int64_t ns, const char *text)
+{
+    const int64_t numbers[] = {kind, ns};
+    return checksum_add_text (checksum_add_numbers (0, numbers, 2), text);
+}
+
 store_code_t names_find (names_t *self, name_kind_t kind, int64_t ns, const char *text, int64_t *id,
                          store_error_t *error)
 {
@@ -162,10 +169,21 @@ store_code_t names_add (names_t *self, name_kind_t kind, int64_t ns, const char 
         return code;
     sqlite3_stmt *statement = self->statements[kind == NAME_NAMESPACE ? ADD_NS : ADD];
     bind_name (statement, kind, ns, text);
+    sqlite3_bind_int64 (statement, 4, (sqlite3_int64) names_sum (kind, ns, text));
     code = sql_do (statement, "a name cannot be written", error);
     if (code == STORE_OK)
         *id = remember (self, kind, ns, sqlite3_last_insert_rowid (self->db), text)->id;
     return code;
+}
+
+/* The row of TEXT_NS or TEXT is what was written, and of that kind. */
+static bool is_whole (sqlite3_stmt *row, name_kind_t kind)
+{
+    bool is_space = kind == NAME_NAMESPACE;
+    int64_t ns = is_space ? 0 : sqlite3_column_int64 (row, 2);
+    int64_t stored = is_space ? NAME_NAMESPACE : sqlite3_column_int64 (row, 3);
+    return stored == (int64_t) kind && (uint64_t) sqlite3_column_int64 (row, 1) ==
+                                           names_sum (kind, ns, sql_column_text (row, 0));
 }
 
 store_code_t names_text (names_t *self, name_kind_t kind, int64_t id, const char **text,
@@ -183,11 +201,12 @@ store_code_t names_text (names_t *self, name_kind_t kind, int64_t id, const char
     sqlite3_bind_int64 (statement, 1, id);
     int rc = sqlite3_step (statement);
     store_code_t code = STORE_OK;
-    if (rc == SQLITE_ROW)
+    if (rc == SQLITE_ROW && is_whole (statement, kind))
         *text = remember (self, kind, -1, id, sql_column_text (statement, 0))->text;
-    else if (rc == SQLITE_DONE)
-        code = store_fail (error, STORE_ERROR_CORRUPT, "%s: name %lld is missing",
-                           sqlite3_db_filename (self->db, "main"), (long long) id);
+    else if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+        code = store_fail (error, STORE_ERROR_CORRUPT, "%s: name %lld is %s",
+                           sqlite3_db_filename (self->db, "main"), (long long) id,
+                           rc == SQLITE_ROW ? "damaged" : "missing");
     else
         code = sql_fail (self->db, "a name cannot be read", error);
     sqlite3_reset (statement);

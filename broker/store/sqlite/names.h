@@ -42,5 +42,7 @@ store_code_t names_text (names_t *self, name_kind_t kind, int64_t id, const char
                          store_error_t *error);
 /* Forgets everything when it has become much. Only between two uses of texts. */
 void names_trim (names_t *self);
+/* Column `sum` of a name; ns is 0 for a namespace. */
+uint64_t names_sum (name_kind_t kind, int64_t ns, const char *text);
 
 #endif

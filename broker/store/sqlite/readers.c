@@ -28,7 +28,7 @@ enum statement {
     STATEMENTS = EXPORT_FIRST + EXPORT_STATEMENTS
 };
 
-#define BLOCK_COLUMNS "SELECT key, pos, count, at, list FROM event "
+#define BLOCK_COLUMNS "SELECT " ROW_EVENTS_COLUMNS " FROM event "
 
 static const char *const TEXTS[EXPORT_FIRST - RANGES_STATEMENTS] = {
     [ROW_BARE - RANGES_STATEMENTS] = "SELECT " ROW_COLUMNS_BARE " FROM task WHERE number = ?1",
@@ -42,9 +42,6 @@ static const char *const TEXTS[EXPORT_FIRST - RANGES_STATEMENTS] = {
                                         " ORDER BY key LIMIT 1",
     [ROWS_FROM - RANGES_STATEMENTS] = KIND_ROWS_FROM,
 };
-
-/* Columns of BLOCK_COLUMNS. */
-enum { BLOCK_KEY, BLOCK_POS, BLOCK_COUNT, BLOCK_AT, BLOCK_LIST };
 
 /* What a read keeps from page to page. */
 typedef struct job {
@@ -203,20 +200,20 @@ static store_code_t block_upto (job_t *job, uint64_t seq, sqlite3_stmt **stateme
 
 static uint64_t block_first_seq (const job_t *job, sqlite3_stmt *statement)
 {
-    return (uint64_t) (sqlite3_column_int64 (statement, BLOCK_KEY) - EVENT_KEY (job->ns, 0));
+    return (uint64_t) (sqlite3_column_int64 (statement, ROW_EVENTS_KEY) - EVENT_KEY (job->ns, 0));
 }
 
 /* One after the last sequence of the block. */
 static uint64_t block_end_seq (const job_t *job, sqlite3_stmt *statement)
 {
     return block_first_seq (job, statement) +
-           (uint64_t) sqlite3_column_int64 (statement, BLOCK_COUNT);
+           (uint64_t) sqlite3_column_int64 (statement, ROW_EVENTS_COUNT);
 }
 
 static const uint8_t *block_list (sqlite3_stmt *statement, size_t *list_bytes)
 {
-    const uint8_t *list = sqlite3_column_blob (statement, BLOCK_LIST);
-    *list_bytes = (size_t) sqlite3_column_bytes (statement, BLOCK_LIST);
+    const uint8_t *list = sqlite3_column_blob (statement, ROW_EVENTS_LIST);
+    *list_bytes = (size_t) sqlite3_column_bytes (statement, ROW_EVENTS_LIST);
     return list;
 }
 
@@ -236,6 +233,8 @@ static bool find_block (void *context, uint64_t seq, const uint8_t **list, size_
     if (!row) {
         job->block_end = 0;
         finder->code = block_upto (job, seq, &statement, &row, finder->error);
+        if (finder->code == STORE_OK && row)
+            finder->code = row_check_events (statement, finder->error);
         if (finder->code != STORE_OK || !row || block_end_seq (job, statement) <= seq)
             return false;
         job->block_end = EVENT_KEY (job->ns, block_end_seq (job, statement));
@@ -285,8 +284,8 @@ static void events_add (job_t *job, sqlite3_stmt *statement)
     read->blocks[read->blocks_count++] = (event_block_t){
         .ns = memory_text (read->filter.ns),
         .first_seq = block_first_seq (job, statement),
-        .first_pos = (uint64_t) sqlite3_column_int64 (statement, BLOCK_POS),
-        .count = (uint32_t) sqlite3_column_int64 (statement, BLOCK_COUNT),
+        .first_pos = (uint64_t) sqlite3_column_int64 (statement, ROW_EVENTS_POS),
+        .count = (uint32_t) sqlite3_column_int64 (statement, ROW_EVENTS_COUNT),
         .list = buf_new (list, list_bytes),
     };
 }
@@ -315,9 +314,15 @@ static store_code_t page_events (job_t *job, store_error_t *error)
         code = view_step (job->view, statement, &row, error);
         if (code != STORE_OK || !row)
             return code;
-        if (read->blocks_count > 0 && (bytes >= read->limit || view_is_over (job->view))) {
-            read->more = true;
+        bool damaged = row_check_events (statement, error) != STORE_OK;
+        bool enough = bytes >= read->limit || view_is_over (job->view);
+        if (read->blocks_count > 0 && (enough || damaged)) {
+            read->more = true; /* a page has no gap within: it may begin with one */
             return STORE_OK;
+        }
+        if (damaged) {
+            damage_tell (job->view->damage, error);
+            continue;
         }
         events_add (job, statement);
         bytes += buf_length (read->blocks[read->blocks_count - 1].list);
@@ -341,13 +346,15 @@ static store_code_t page_since (job_t *job, store_error_t *error)
         code = block_upto (job, middle, &statement, &row, error);
         if (code != STORE_OK)
             return code;
-        if (row && sqlite3_column_int64 (statement, BLOCK_AT) >= read->since_ms)
+        if (row && sqlite3_column_int64 (statement, ROW_EVENTS_AT) >= read->since_ms)
             high = block_first_seq (job, statement);
         else
             low = row ? block_end_seq (job, statement) : middle + 1;
     }
     read->seq = low - 1;
     code = block_upto (job, low, &statement, &row, error);
+    if (code == STORE_OK && row)
+        code = row_check_events (statement, error);
     if (code != STORE_OK || !row)
         return code;
     size_t list_bytes;
@@ -439,6 +446,10 @@ store_code_t readers_run (readers_t *self, read_t *read, store_error_t *error)
     if (read->kind == READ_HISTORY)
         history_finish (&job.history, read);
     ranges_close (&job.ranges);
+    if (code == STORE_ERROR_CORRUPT && read->kind != READ_EXPORT)
+        code = error->code = STORE_ERROR_DAMAGED; /* a page of the file: others can be read */
+    if (code == STORE_ERROR_DAMAGED)
+        damage_tell (view->damage, error);
     return code;
 }
 

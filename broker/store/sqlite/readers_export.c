@@ -10,7 +10,7 @@
 
 enum { BLOCK_UPTO, BLOCK_AFTER, ROW_NEWEST, ROW_STILL };
 
-#define BLOCK_COLUMNS "SELECT key, pos, count, list FROM event "
+#define BLOCK_COLUMNS "SELECT " ROW_EVENTS_COLUMNS " FROM event "
 
 const char *const EXPORT_TEXTS[EXPORT_STATEMENTS] = {
     [BLOCK_UPTO] = BLOCK_COLUMNS "WHERE pos <= ?1 ORDER BY pos DESC LIMIT 1",
@@ -19,8 +19,6 @@ const char *const EXPORT_TEXTS[EXPORT_STATEMENTS] = {
                    " WHERE ns = ?1 AND id = ?2 AND last_event = ?3",
     [ROW_STILL] = "SELECT " ROW_COLUMNS " FROM task WHERE number = ?1 AND last_event = ?2",
 };
-
-enum { BLOCK_KEY, BLOCK_POS, BLOCK_COUNT, BLOCK_LIST };
 
 enum { STEPS_BETWEEN_LOOKS = 4 }; /* at the clock: some steps read a row, some take nanoseconds */
 
@@ -65,15 +63,24 @@ static void mark_superseded (export_walk_t *self)
 
 static void enter_block (export_walk_t *self, sqlite3_stmt *row)
 {
-    int64_t key = sqlite3_column_int64 (row, BLOCK_KEY);
+    int64_t key = sqlite3_column_int64 (row, ROW_EVENTS_KEY);
     self->ns = key >> 42;
     self->first_seq = (uint64_t) (key - EVENT_KEY (self->ns, 0));
-    self->first_pos = (uint64_t) sqlite3_column_int64 (row, BLOCK_POS);
-    self->end_pos = self->first_pos + (uint64_t) sqlite3_column_int64 (row, BLOCK_COUNT);
-    const void *list = sqlite3_column_blob (row, BLOCK_LIST);
-    self->list = buf_new (list, (size_t) sqlite3_column_bytes (row, BLOCK_LIST));
+    self->first_pos = (uint64_t) sqlite3_column_int64 (row, ROW_EVENTS_POS);
+    self->end_pos = self->first_pos + (uint64_t) sqlite3_column_int64 (row, ROW_EVENTS_COUNT);
+    const void *list = sqlite3_column_blob (row, ROW_EVENTS_LIST);
+    self->list = buf_new (list, (size_t) sqlite3_column_bytes (row, ROW_EVENTS_LIST));
     self->events = event_walk (buf_bytes (self->list), buf_length (self->list));
     mark_superseded (self);
+}
+
+/* A damaged block is told of and passed over. */
+static bool is_readable (view_t *view, sqlite3_stmt *row, store_error_t *error)
+{
+    if (row_check_events (row, error) == STORE_OK)
+        return true;
+    damage_tell (view->damage, error);
+    return false;
 }
 
 /* Enters the block of next_pos, or the first one behind it. *found false: there is none. */
@@ -84,12 +91,15 @@ static store_code_t find_block (export_walk_t *self, view_t *view, bool *found,
     sqlite3_bind_int64 (statement, 1, (sqlite3_int64) self->next_pos);
     store_code_t code = view_step (view, statement, found, error);
     if (code == STORE_OK && *found)
-        *found = (uint64_t) (sqlite3_column_int64 (statement, BLOCK_POS) +
-                             sqlite3_column_int64 (statement, BLOCK_COUNT)) > self->next_pos;
+        *found = (uint64_t) (sqlite3_column_int64 (statement, ROW_EVENTS_POS) +
+                             sqlite3_column_int64 (statement, ROW_EVENTS_COUNT)) > self->next_pos &&
+                 is_readable (view, statement, error);
     if (code == STORE_OK && !*found) {
         statement = statement_of (self, view, BLOCK_AFTER);
         sqlite3_bind_int64 (statement, 1, (sqlite3_int64) self->next_pos);
-        code = view_step (view, statement, found, error);
+        do
+            code = view_step (view, statement, found, error);
+        while (code == STORE_OK && *found && !is_readable (view, statement, error));
     }
     if (code == STORE_OK && *found)
         enter_block (self, statement);
@@ -103,7 +113,7 @@ static store_code_t add_item (export_walk_t *self, view_t *view, read_t *read, e
 {
     store_code_t code = view_record (view, row, true, &item.record, error);
     if (code != STORE_OK)
-        return code;
+        return view_go_on (view, code, error); /* the file keeps the line it has */
     read->items =
         memory_grow (read->items, &self->capacity, read->items_count, sizeof (export_item_t));
     read->items[read->items_count++] = item;
@@ -195,8 +205,9 @@ static store_code_t complete (const export_walk_t *self, view_t *view, record_t 
         return code;
     record_t *row;
     code = view_record (view, statement, true, &row, error);
+    *still = code == STORE_OK;
     if (code != STORE_OK)
-        return code;
+        return view_go_on (view, code, error);
     buf_drop (record->payload);
     buf_drop (record->result);
     record->payload = buf_keep (row->payload);

@@ -7,14 +7,104 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ids.h"
+#include "store/sqlite/checksum.h"
 #include "store/sqlite/journal_codec.h"
 
 enum { LABELS, BODY };
 
 const char *const ROW_TEXTS[ROW_STATEMENTS] = {
     [LABELS] = "SELECT key, value FROM label WHERE number = ?1 ORDER BY position",
-    [BODY] = "SELECT bytes FROM body WHERE number = ?1 AND kind = ?2",
+    [BODY] = "SELECT bytes, sum FROM body WHERE number = ?1 AND kind = ?2",
 };
+
+/* Sums. */
+
+uint64_t row_sum_of_body (int64_t number, int kind, const void *bytes, size_t length)
+{
+    const int64_t numbers[] = {number, kind};
+    return checksum_add_numbers (checksum_add (0, bytes, length), numbers, 2);
+}
+
+uint64_t row_sum_of_attempt (const attempt_t *attempt)
+{
+    const int64_t numbers[] = {attempt->number,   attempt->attempt, attempt->started_at,
+                               attempt->ended_at, attempt->how,     attempt->error_code};
+    uint64_t sum = checksum_add_numbers (0, numbers, sizeof (numbers) / sizeof (numbers[0]));
+    sum = checksum_add (sum, attempt->secret, sizeof (attempt->secret));
+    sum = checksum_add (sum, attempt->request_id, sizeof (attempt->request_id));
+    sum = checksum_add_text (sum, attempt->worker);
+    return checksum_add_text (sum, attempt->error_message);
+}
+
+uint64_t row_sum_of_tombstone (const removal_t *removal, int64_t ns)
+{
+    const int64_t numbers[] = {ns, removal->number, removal->code, removal->at};
+    uint64_t sum = checksum_add_numbers (0, numbers, sizeof (numbers) / sizeof (numbers[0]));
+    return checksum_add (sum, removal->id.bytes, sizeof (removal->id.bytes));
+}
+
+uint64_t row_sum_of_events (int64_t key, int64_t pos, int64_t count, int64_t at,
+                            const uint8_t *list, size_t list_bytes)
+{
+    const int64_t numbers[] = {key, pos, count, at};
+    return checksum_add_numbers (checksum_add (0, list, list_bytes), numbers, 4);
+}
+
+uint64_t row_sum_of_kind_row (int kind, const void *key, size_t key_bytes, const void *body,
+                              size_t body_bytes)
+{
+    const int64_t numbers[] = {kind, (int64_t) key_bytes};
+    uint64_t sum = checksum_add (checksum_add (0, body, body_bytes), key, key_bytes);
+    return checksum_add_numbers (sum, numbers, 2);
+}
+
+store_code_t row_check_events (sqlite3_stmt *row, store_error_t *error)
+{
+    int64_t key = sqlite3_column_int64 (row, ROW_EVENTS_KEY);
+    int64_t count = sqlite3_column_int64 (row, ROW_EVENTS_COUNT);
+    uint64_t sum = row_sum_of_events (key, sqlite3_column_int64 (row, ROW_EVENTS_POS), count,
+                                      sqlite3_column_int64 (row, ROW_EVENTS_AT),
+                                      sqlite3_column_blob (row, ROW_EVENTS_LIST),
+                                      (size_t) sqlite3_column_bytes (row, ROW_EVENTS_LIST));
+    if (sum == (uint64_t) sqlite3_column_int64 (row, ROW_EVENTS_SUM))
+        return STORE_OK;
+    int64_t ns = key >> 42;
+    uint64_t first = (uint64_t) key & ((UINT64_C (1) << 42) - 1);
+    return store_fail (error, STORE_ERROR_DAMAGED,
+                       "%s: the events from %llu of namespace %lld, %lld by its count, are damaged",
+                       sqlite3_db_filename (sqlite3_db_handle (row), "main"),
+                       (unsigned long long) first, (long long) ns, (long long) count);
+}
+
+/* The longest piece first, then the columns; names as their numbers, for they have sums of
+ * their own. */
+static uint64_t sum_of_task (const record_t *record, const row_names_t *names, const uint8_t *rest,
+                             size_t rest_bytes)
+{
+    const int64_t numbers[] = {record->number,
+                               names->ns,
+                               names->owner,
+                               names->queue,
+                               names->session,
+                               record->status,
+                               record->created_at,
+                               record->expires_at,
+                               record->leased,
+                               (int64_t) record->last_seq,
+                               (int64_t) record->labels_count,
+                               record->payload_bytes,
+                               record->result_bytes};
+    uint64_t sum = checksum_add (0, rest, rest_bytes);
+    sum = checksum_add_numbers (sum, numbers, sizeof (numbers) / sizeof (numbers[0]));
+    sum = checksum_add (sum, record->id.bytes, sizeof (record->id.bytes));
+    sum = checksum_add_text (sum, record->dedup_key);
+    for (size_t i = 0; i < record->labels_count; i++) {
+        sum = checksum_add_text (sum, record->labels[i].key);
+        sum = checksum_add_text (sum, record->labels[i].value);
+    }
+    return sum;
+}
 
 /* Record to row. */
 
@@ -29,10 +119,18 @@ static void bind_bytes (sqlite3_stmt *statement, row_column_t column, const uint
     sqlite3_bind_blob (statement, (int) column + 1, bytes, (int) size, SQLITE_STATIC);
 }
 
-static void bind_inline (sqlite3_stmt *statement, row_column_t column, const buf_t *body)
+/* A body with its sum; NULL where there is none or where it stands in table body. */
+static void bind_inline (sqlite3_stmt *statement, row_column_t column, row_column_t sum_column,
+                         int64_t number, int kind, const buf_t *body)
 {
-    sql_bind_body (statement, (int) column + 1,
-                   buf_length (body) <= ROW_BODY_INLINE_MAX ? body : NULL);
+    if (buf_length (body) > ROW_BODY_INLINE_MAX)
+        body = NULL;
+    sql_bind_body (statement, (int) column + 1, body);
+    if (buf_length (body) == 0)
+        sqlite3_bind_null (statement, (int) sum_column + 1);
+    else
+        bind_number (statement, sum_column,
+                     (int64_t) row_sum_of_body (number, kind, buf_bytes (body), buf_length (body)));
 }
 
 void row_bind (sqlite3_stmt *statement, const record_t *record, const row_names_t *names,
@@ -61,8 +159,11 @@ void row_bind (sqlite3_stmt *statement, const record_t *record, const row_names_
     bind_number (statement, ROW_PAYLOAD_BYTES, record->payload_bytes);
     bind_number (statement, ROW_RESULT_BYTES, record->result_bytes);
     bind_bytes (statement, ROW_REST, rest->data, rest->length);
-    bind_inline (statement, ROW_PAYLOAD, payload);
-    bind_inline (statement, ROW_RESULT, result);
+    bind_number (statement, ROW_SUM,
+                 (int64_t) sum_of_task (record, names, rest->data, rest->length));
+    bind_inline (statement, ROW_PAYLOAD, ROW_PAYLOAD_SUM, record->number, ROW_BODY_PAYLOAD,
+                 payload);
+    bind_inline (statement, ROW_RESULT, ROW_RESULT_SUM, record->number, ROW_BODY_RESULT, result);
 }
 
 /* Row to record. */
@@ -77,10 +178,15 @@ static uint32_t small_of (sqlite3_stmt *row, row_column_t column)
     return (uint32_t) sqlite3_column_int64 (row, (int) column);
 }
 
+/* The id is what users know; where it is damaged itself the number helps. */
 static store_code_t row_damaged (sqlite3_stmt *row, const char *what, store_error_t *error)
 {
-    return store_fail (error, STORE_ERROR_CORRUPT, "%s: %s of task %lld",
-                       sqlite3_db_filename (sqlite3_db_handle (row), "main"), what,
+    tmq_id_t id;
+    char text[ID_TEXT_SIZE];
+    sql_column_bytes (row, ROW_ID, id.bytes, sizeof (id.bytes));
+    id_format (&id, text);
+    return store_fail (error, STORE_ERROR_DAMAGED, "%s: %s of task %s (number %lld) is damaged",
+                       sqlite3_db_filename (sqlite3_db_handle (row), "main"), what, text,
                        (long long) number_of (row, ROW_NUMBER));
 }
 
@@ -106,7 +212,7 @@ static store_code_t read_rest (arena_t *arena, sqlite3_stmt *row, record_t *reco
     arena_reset (arena);
     if (journal_unpack_rest (record, arena, bytes, length))
         return STORE_OK;
-    return row_damaged (row, "the packed fields are damaged", error);
+    return row_damaged (row, "the row", error);
 }
 
 static store_code_t read_names (names_t *names, sqlite3_stmt *row, record_t *record,
@@ -125,37 +231,45 @@ static store_code_t read_names (names_t *names, sqlite3_stmt *row, record_t *rec
     return code;
 }
 
-static buf_t *blob_of (sqlite3_stmt *statement, int column)
+/* The body in a column; NULL when it is not what was written. */
+static buf_t *body_of (sqlite3_stmt *statement, int column, int sum_column, int64_t number,
+                       int kind, uint32_t size)
 {
     const void *bytes = sqlite3_column_blob (statement, column);
-    return bytes == NULL ? NULL
-                         : buf_new (bytes, (size_t) sqlite3_column_bytes (statement, column));
+    size_t length = (size_t) sqlite3_column_bytes (statement, column);
+    uint64_t sum = (uint64_t) sqlite3_column_int64 (statement, sum_column);
+    if (bytes == NULL || length != size || sum != row_sum_of_body (number, kind, bytes, length))
+        return NULL;
+    return buf_new (bytes, length);
 }
 
-static store_code_t read_body (const row_reader_t *reader, sqlite3_stmt *row, row_column_t column,
-                               int kind, uint32_t size, buf_t **out, store_error_t *error)
+static store_code_t read_body (const row_reader_t *reader, sqlite3_stmt *row, int kind,
+                               uint32_t size, buf_t **out, store_error_t *error)
 {
+    bool is_payload = kind == ROW_BODY_PAYLOAD;
+    int64_t number = number_of (row, ROW_NUMBER);
     *out = NULL;
     if (size == 0)
         return STORE_OK;
     if (size <= ROW_BODY_INLINE_MAX) {
-        *out = blob_of (row, (int) column);
+        *out = body_of (row, is_payload ? ROW_PAYLOAD : ROW_RESULT,
+                        is_payload ? ROW_PAYLOAD_SUM : ROW_RESULT_SUM, number, kind, size);
     } else {
         sqlite3_stmt *statement = reader->statements[BODY];
-        sqlite3_bind_int64 (statement, 1, number_of (row, ROW_NUMBER));
+        sqlite3_bind_int64 (statement, 1, number);
         sqlite3_bind_int (statement, 2, kind);
         int rc = sqlite3_step (statement);
         if (rc == SQLITE_ROW)
-            *out = blob_of (statement, 0);
-        sqlite3_reset (statement);
+            *out = body_of (statement, 0, 1, number, kind, size);
+        store_code_t code = STORE_OK;
         if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-            return sql_fail (sqlite3_db_handle (statement), "a body cannot be read", error);
+            code = sql_fail (sqlite3_db_handle (statement), "a body cannot be read", error);
+        sqlite3_reset (statement);
+        if (code != STORE_OK)
+            return code;
     }
-    if (buf_length (*out) == size)
-        return STORE_OK;
-    buf_drop (*out);
-    *out = NULL;
-    return row_damaged (row, "a body is not as long as said", error);
+    return *out != NULL ? STORE_OK
+                        : row_damaged (row, is_payload ? "the payload" : "the result", error);
 }
 
 /* The statement stays at its last row until record_new has copied the texts: so each label is
@@ -194,8 +308,29 @@ static store_code_t read_labels (const row_reader_t *reader, sqlite3_stmt *row, 
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         code = sql_fail (sqlite3_db_handle (statement), "labels cannot be read", error);
     else if (labels->count != wanted)
-        code = row_damaged (row, "labels are missing", error);
+        code = row_damaged (row, "a label", error);
     sqlite3_reset (statement);
+    return code;
+}
+
+static store_code_t check_row (sqlite3_stmt *row, const record_t *record, store_error_t *error)
+{
+    const row_names_t names = {number_of (row, ROW_NS), number_of (row, ROW_OWNER),
+                               number_of (row, ROW_QUEUE), number_of (row, ROW_SESSION)};
+    uint64_t sum = sum_of_task (record, &names, sqlite3_column_blob (row, ROW_REST),
+                                (size_t) sqlite3_column_bytes (row, ROW_REST));
+    return sum == (uint64_t) number_of (row, ROW_SUM) ? STORE_OK
+                                                      : row_damaged (row, "the row", error);
+}
+
+static store_code_t read_bodies (const row_reader_t *reader, sqlite3_stmt *row, record_t *record,
+                                 store_error_t *error)
+{
+    store_code_t code =
+        read_body (reader, row, ROW_BODY_PAYLOAD, record->payload_bytes, &record->payload, error);
+    if (code == STORE_OK)
+        code =
+            read_body (reader, row, ROW_BODY_RESULT, record->result_bytes, &record->result, error);
     return code;
 }
 
@@ -205,22 +340,21 @@ store_code_t row_read (const row_reader_t *reader, sqlite3_stmt *row, bool bodie
     record_t record = {0};
     labels_t labels;
     read_columns (row, &record);
-    store_code_t code = read_rest (reader->arena, row, &record, error);
+    store_code_t code = read_labels (reader, row, &labels, error);
+    record.labels = labels.list;
+    record.labels_count = labels.count;
+    if (code == STORE_OK)
+        code = check_row (row, &record, error);
+    if (code == STORE_OK)
+        code = read_rest (reader->arena, row, &record, error);
     if (code == STORE_OK)
         code = read_names (reader->names, row, &record, error);
+    if (code == STORE_OK && bodies)
+        code = read_bodies (reader, row, &record, error);
     if (code == STORE_OK)
-        code = read_labels (reader, row, &labels, error);
-    if (code == STORE_OK && bodies)
-        code = read_body (reader, row, ROW_PAYLOAD, ROW_BODY_PAYLOAD, record.payload_bytes,
-                          &record.payload, error);
-    if (code == STORE_OK && bodies)
-        code = read_body (reader, row, ROW_RESULT, ROW_BODY_RESULT, record.result_bytes,
-                          &record.result, error);
-    if (code == STORE_OK) {
-        record.labels = labels.list;
-        record.labels_count = labels.count;
         *out = record_new (&record);
-    }
+    else if (code == STORE_ERROR_CORRUPT)
+        code = row_damaged (row, "a part", error); /* its name or a page: the others can be read */
     buf_drop (record.payload);
     buf_drop (record.result);
     return code;

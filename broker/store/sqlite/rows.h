@@ -16,8 +16,8 @@
  * with the inline bodies, which stand last so that reading the others stops early. */
 #define ROW_COLUMNS_BARE                                                                           \
     "number, ns, id, owner, queue, session, status, created_at, expires_at, leased, last_event,"   \
-    " dedup_key, labels, payload_bytes, result_bytes, rest"
-#define ROW_COLUMNS ROW_COLUMNS_BARE ", payload, result"
+    " dedup_key, labels, payload_bytes, result_bytes, rest, sum"
+#define ROW_COLUMNS ROW_COLUMNS_BARE ", payload_sum, result_sum, payload, result"
 
 /* Positions in both lists; a parameter of an INSERT is its column's position plus one. */
 typedef enum row_column {
@@ -37,6 +37,9 @@ typedef enum row_column {
     ROW_PAYLOAD_BYTES,
     ROW_RESULT_BYTES,
     ROW_REST,
+    ROW_SUM,
+    ROW_PAYLOAD_SUM,
+    ROW_RESULT_SUM,
     ROW_PAYLOAD,
     ROW_RESULT
 } row_column_t;
@@ -51,6 +54,28 @@ enum {
 
 /* Key of an event block (A31). A namespace has room for 4e12 events. */
 #define EVENT_KEY(ns, seq) ((ns) * (INT64_C (1) << 42) + (int64_t) (seq))
+
+/* The sums of rows of other tables, as column `sum` has them. */
+uint64_t row_sum_of_body (int64_t number, int kind, const void *bytes, size_t length);
+uint64_t row_sum_of_attempt (const attempt_t *attempt);
+uint64_t row_sum_of_tombstone (const removal_t *removal, int64_t ns);
+uint64_t row_sum_of_events (int64_t key, int64_t pos, int64_t count, int64_t at,
+                            const uint8_t *list, size_t list_bytes);
+uint64_t row_sum_of_kind_row (int kind, const void *key, size_t key_bytes, const void *body,
+                              size_t body_bytes);
+
+/* A block of events, as every statement names its columns. */
+#define ROW_EVENTS_COLUMNS "key, pos, count, at, sum, list"
+enum {
+    ROW_EVENTS_KEY,
+    ROW_EVENTS_POS,
+    ROW_EVENTS_COUNT,
+    ROW_EVENTS_AT,
+    ROW_EVENTS_SUM,
+    ROW_EVENTS_LIST
+};
+/* STORE_ERROR_DAMAGED when the current row is not what was written. */
+store_code_t row_check_events (sqlite3_stmt *row, store_error_t *error);
 
 /* The numbers of a record's names. */
 typedef struct row_names {
@@ -75,7 +100,7 @@ typedef struct row_reader {
 } row_reader_t;
 
 /* Makes a record of the current row of a statement over ROW_COLUMNS (bodies)
- * or ROW_COLUMNS_BARE. */
+ * or ROW_COLUMNS_BARE. STORE_ERROR_DAMAGED when it, a label or a body is not what was written. */
 store_code_t row_read (const row_reader_t *reader, sqlite3_stmt *row, bool bodies, record_t **out,
                        store_error_t *error);
 

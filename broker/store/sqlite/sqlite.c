@@ -45,6 +45,7 @@ typedef struct sqlite_store {
     store_t base;
     store_options_t options;
     gate_t gate;
+    damage_t damage;
     journal_t *journal;
     tables_t *tables;   /* of the store thread, once it runs */
     view_t load;        /* of the server thread */
@@ -432,6 +433,7 @@ static store_code_t sqlite_reader_open (store_reader_t **out, store_t *base, sto
     reader->base.store = base;
     store_code_t code = readers_open (&reader->readers, self->options.directory, &self->gate,
                                       self->options.read_us_max, error);
+    reader->readers.view.damage = &self->damage;
     if (code == STORE_OK)
         *out = &reader->base;
     else
@@ -481,6 +483,7 @@ static void sqlite_stats (store_t *base, store_stats_t *out)
         .commit_us = self->commit_us,
         .dirty_tasks = dirty_tasks (&self->pending) + dirty_tasks (&self->writing),
         .dirty_bytes = self->pending.bytes + self->writing.bytes,
+        .damaged = atomic_load (&self->damage.count),
         .write_back_stalled = self->stalled,
         .synchronous_normal = self->options.synchronous_normal,
     };
@@ -582,6 +585,8 @@ static sqlite_store_t *sqlite_new (const store_options_t *options)
     self->options = *options;
     self->options.directory = memory_text (options->directory);
     gate_init (&self->gate);
+    self->damage.found = options->damaged;
+    self->damage.context = options->notify_context;
     follow_init (&self->followed);
     reserve_init (&self->reserve, self->options.directory);
     pthread_mutex_init (&self->due_lock, NULL);
@@ -622,6 +627,7 @@ static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_erro
     if (code != STORE_OK)
         return code;
     files_note (&self->files, directory);
+    self->load.damage = self->due.damage = &self->damage;
     reserve_take (&self->reserve);
     if (pthread_create (&self->thread, NULL, store_run, self) != 0)
         return store_fail (error, STORE_ERROR_IO, "the store thread cannot be started");

@@ -23,13 +23,15 @@ typedef struct schema {
     const char *file;
     int application_id;
     const char *first; /* PRAGMA that must come before the first access */
+    int oldest;        /* version that can be read, and that the first migration makes */
     const char *const *migrations;
-    int version; /* number of migrations */
+    int count;
 } schema_t;
 
 /* taskmq.db.
  * Times are ms since the epoch, UTC; 0 or NULL is "not given". Names are numbers so that the hot
- * row and its indexes stay narrow. The bound on a namespace's number keeps the key of its events
+ * row and its indexes stay narrow. `sum` is the XXH3 of the row's other columns (rows.h), of a task
+ * also of its labels; bodies, which are written once, have sums of their own. The bound on a namespace's number keeps the key of its events
  * (number << 42 | sequence) positive. Bodies above the inline limit stand in table body. */
 static const char TABLES_1[] =
     "CREATE TABLE meta ("
@@ -37,14 +39,15 @@ static const char TABLES_1[] =
     " generation INTEGER NOT NULL, epoch INTEGER NOT NULL, written_batch INTEGER NOT NULL,"
     " last_number INTEGER NOT NULL, last_pos INTEGER NOT NULL, newest_ms INTEGER NOT NULL,"
     " tasks INTEGER NOT NULL, tombstones INTEGER NOT NULL, event_bytes INTEGER NOT NULL,"
-    " clean INTEGER NOT NULL) STRICT;"
+    " clean INTEGER NOT NULL, sum INTEGER NOT NULL) STRICT;"
 
     "CREATE TABLE namespace ("
-    " id INTEGER PRIMARY KEY CHECK (id < 2097152), name TEXT NOT NULL UNIQUE) STRICT;"
+    " id INTEGER PRIMARY KEY CHECK (id < 2097152), name TEXT NOT NULL UNIQUE,"
+    " sum INTEGER NOT NULL) STRICT;"
 
     "CREATE TABLE name (" /* kind: 1 owner, 2 queue, 3 session */
     " id INTEGER PRIMARY KEY, ns INTEGER NOT NULL REFERENCES namespace, kind INTEGER NOT NULL,"
-    " name TEXT NOT NULL, UNIQUE (ns, kind, name)) STRICT;"
+    " name TEXT NOT NULL, sum INTEGER NOT NULL, UNIQUE (ns, kind, name)) STRICT;"
 
     "CREATE TABLE task ("
     " number INTEGER PRIMARY KEY, ns INTEGER NOT NULL, id BLOB NOT NULL, owner INTEGER NOT NULL,"
@@ -53,6 +56,7 @@ static const char TABLES_1[] =
     " last_event INTEGER NOT NULL, dedup_key TEXT, labels INTEGER NOT NULL,"
     " payload_bytes INTEGER NOT NULL, result_bytes INTEGER NOT NULL,"
     " rest BLOB NOT NULL," /* message Record of journal.proto, without what has columns */
+    " sum INTEGER NOT NULL, payload_sum INTEGER, result_sum INTEGER," /* of the bodies here */
     " payload BLOB, result BLOB) STRICT;"
     "CREATE UNIQUE INDEX task_id ON task (ns, id);"
     "CREATE INDEX task_queue ON task (queue, status);" /* ends with the rowid: number */
@@ -65,7 +69,7 @@ static const char TABLES_1[] =
 
     "CREATE TABLE body (" /* kind: 1 payload, 2 result */
     " number INTEGER NOT NULL REFERENCES task ON DELETE CASCADE, kind INTEGER NOT NULL,"
-    " bytes BLOB NOT NULL, PRIMARY KEY (number, kind)) STRICT;"
+    " sum INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (number, kind)) STRICT;"
 
     "CREATE TABLE label ("
     " number INTEGER NOT NULL REFERENCES task ON DELETE CASCADE, position INTEGER NOT NULL,"
@@ -76,26 +80,26 @@ static const char TABLES_1[] =
     " number INTEGER NOT NULL REFERENCES task ON DELETE CASCADE, attempt INTEGER NOT NULL,"
     " worker TEXT, started_at INTEGER NOT NULL, ended_at INTEGER NOT NULL, how INTEGER NOT NULL,"
     " error_code INTEGER NOT NULL, error_message TEXT, secret BLOB, request_id BLOB,"
+    " sum INTEGER NOT NULL,"
     " PRIMARY KEY (number, attempt)) STRICT, WITHOUT ROWID;"
 
     "CREATE TABLE tombstone (" /* age orders the removals, so that the oldest can be forgotten */
     " age INTEGER PRIMARY KEY, ns INTEGER NOT NULL, id BLOB NOT NULL, number INTEGER NOT NULL,"
-    " code INTEGER NOT NULL, at INTEGER NOT NULL, UNIQUE (ns, id)) STRICT;"
+    " code INTEGER NOT NULL, at INTEGER NOT NULL, sum INTEGER NOT NULL, UNIQUE (ns, id)) STRICT;"
 
     "CREATE TABLE event (" /* key: namespace << 42 | first sequence; list: taskmq.EventList */
     " key INTEGER PRIMARY KEY, pos INTEGER NOT NULL, count INTEGER NOT NULL,"
-    " at INTEGER NOT NULL, list BLOB NOT NULL) STRICT;"
+    " at INTEGER NOT NULL, sum INTEGER NOT NULL, list BLOB NOT NULL) STRICT;"
     "CREATE UNIQUE INDEX event_pos ON event (pos);"
 
-    "INSERT INTO meta VALUES (1, random () & 0x7fffffffffffffff | 1, 0, 0, 0, 0, 0, 0, 0, 0, 1)";
+    "CREATE TABLE row (" /* kinds, keys and bodies: core/data/row.h */
+    " kind INTEGER NOT NULL, key BLOB NOT NULL, sum INTEGER NOT NULL, body BLOB NOT NULL,"
+    " PRIMARY KEY (kind, key)) STRICT, WITHOUT ROWID;"
 
-/* Kinds, keys and bodies: core/data/row.h. */
-static const char TABLES_2[] =
-    "CREATE TABLE row ("
-    " kind INTEGER NOT NULL, key BLOB NOT NULL, body BLOB NOT NULL, PRIMARY KEY (kind, key))"
-    " STRICT, WITHOUT ROWID";
+    /* Without a sum until the first start writes it: SQLite makes the generation. */
+    "INSERT INTO meta VALUES (1, random () & 0x7fffffffffffffff | 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0)";
 
-static const char *const TABLES_MIGRATIONS[] = {TABLES_1, TABLES_2};
+static const char *const TABLES_MIGRATIONS[] = {TABLES_1};
 
 static const schema_t TABLES = {
     .file = SCHEMA_TABLES_FILE,
@@ -104,8 +108,9 @@ static const schema_t TABLES = {
      * more per task, for the log and the checkpoint write two headers and thrice the inner cells.
      * A file that was made with another size keeps it. */
     .first = "PRAGMA page_size = 16384; PRAGMA auto_vacuum = INCREMENTAL",
+    .oldest = 3,
     .migrations = TABLES_MIGRATIONS,
-    .version = sizeof (TABLES_MIGRATIONS) / sizeof (TABLES_MIGRATIONS[0]),
+    .count = sizeof (TABLES_MIGRATIONS) / sizeof (TABLES_MIGRATIONS[0]),
 };
 
 /* journal.db. */
@@ -122,11 +127,17 @@ static const schema_t JOURNAL = {
      * are large: with pages of 4 KiB a batch of 100 takes a fifth more CPU, in two writes
      * a page. */
     .first = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 16384",
+    .oldest = 2,
     .migrations = JOURNAL_MIGRATIONS,
-    .version = sizeof (JOURNAL_MIGRATIONS) / sizeof (JOURNAL_MIGRATIONS[0]),
+    .count = sizeof (JOURNAL_MIGRATIONS) / sizeof (JOURNAL_MIGRATIONS[0]),
 };
 
 /* Opening. */
+
+static int newest_of (const schema_t *schema)
+{
+    return schema->oldest + schema->count - 1;
+}
 
 /* Decides whose file this is before anything is written to it. */
 static store_code_t schema_identify (sqlite3 *db, const schema_t *schema, int64_t *version,
@@ -147,25 +158,32 @@ static store_code_t schema_identify (sqlite3 *db, const schema_t *schema, int64_
         return store_fail (error, STORE_ERROR_FOREIGN,
                            "%s: is a database of another application (id %#llx)", path,
                            (unsigned long long) application_id);
-    if (*version > schema->version)
+    if (*version > newest_of (schema))
         return store_fail (error, STORE_ERROR_NEWER,
                            "%s: was written by a newer version (schema %lld, known up to %d)", path,
-                           (long long) *version, schema->version);
+                           (long long) *version, newest_of (schema));
     if (!empty && *version < 1)
         return store_fail (error, STORE_ERROR_CORRUPT, "%s: has no schema version", path);
+    if (!empty && *version < schema->oldest)
+        return store_fail (
+            error, STORE_ERROR_FOREIGN,
+            "%s: was written by a version in development (schema %lld, readable from "
+            "%d on): move the directory away to begin anew",
+            path, (long long) *version, schema->oldest);
     return STORE_OK;
 }
 
 static store_code_t schema_migrate (sqlite3 *db, const schema_t *schema, int64_t version,
                                     store_error_t *error)
 {
-    if (version == schema->version)
+    if (version == newest_of (schema))
         return STORE_OK;
     char identify[96];
     snprintf (identify, sizeof (identify), "PRAGMA application_id = %d; PRAGMA user_version = %d",
-              schema->application_id, schema->version);
+              schema->application_id, newest_of (schema));
     store_code_t code = sql_run (db, "BEGIN IMMEDIATE", error);
-    for (int64_t i = version; code == STORE_OK && i < schema->version; i++)
+    int64_t done = version == 0 ? 0 : version - schema->oldest + 1;
+    for (int64_t i = done; code == STORE_OK && i < schema->count; i++)
         code = sql_run (db, schema->migrations[i], error);
     if (code == STORE_OK)
         code = sql_run (db, identify, error);

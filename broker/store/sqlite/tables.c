@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "store/sqlite/checksum.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/sqlite_schema.h"
 
@@ -32,13 +33,16 @@ enum statement {
 
 #define TASK_INSERT                                                                                \
     "INSERT INTO task (" ROW_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"     \
-    " ?12, ?13, ?14, ?15, ?16, ?17, ?18)"
+    " ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)"
 
 /* Bodies are given once: an image without them leaves the stored ones alone. */
 #define TASK_UPDATE                                                                                \
     " ON CONFLICT (number) DO UPDATE SET queue = excluded.queue, session = excluded.session,"      \
     " status = excluded.status, expires_at = excluded.expires_at, leased = excluded.leased,"       \
     " last_event = excluded.last_event, rest = excluded.rest,"                                     \
+    " sum = excluded.sum, payload_sum = coalesce (excluded.payload_sum, payload_sum),"             \
+    " result_sum = CASE excluded.result_bytes WHEN 0 THEN NULL"                                    \
+    " ELSE coalesce (excluded.result_sum, result_sum) END,"                                        \
     " payload_bytes = excluded.payload_bytes, result_bytes = excluded.result_bytes,"               \
     " payload = coalesce (excluded.payload, payload),"                                             \
     " result = CASE excluded.result_bytes WHEN 0 THEN NULL"                                        \
@@ -48,24 +52,25 @@ static const char *const TEXTS[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
     [META_READ] = "SELECT generation, epoch, written_batch, last_number, last_pos, newest_ms,"
-                  " tasks, tombstones, event_bytes, clean FROM meta",
+                  " tasks, tombstones, event_bytes, clean, sum FROM meta",
     /* The old epoch is the fence: whoever lost it changes no row. */
     [META_WRITE] = "UPDATE meta SET epoch = ?1, written_batch = ?2, last_number = ?3,"
                    " last_pos = ?4, newest_ms = ?5, tasks = ?6, tombstones = ?7,"
-                   " event_bytes = ?8, clean = ?9"
+                   " event_bytes = ?8, clean = ?9, sum = ?11"
                    " WHERE epoch = ?10",
     [TASK_NEW] = TASK_INSERT,
     [TASK] = TASK_INSERT TASK_UPDATE,
     [TASK_DELETE] = "DELETE FROM task WHERE number = ?1",
-    [BODY] = "REPLACE INTO body (number, kind, bytes) VALUES (?1, ?2, ?3)",
+    [BODY] = "REPLACE INTO body (number, kind, bytes, sum) VALUES (?1, ?2, ?3, ?4)",
     [LABEL] = "REPLACE INTO label (number, position, key, value) VALUES (?1, ?2, ?3, ?4)",
     [ATTEMPT] = "REPLACE INTO attempt (number, attempt, worker, started_at, ended_at, how,"
-                " error_code, error_message, secret, request_id)"
-                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-    [TOMBSTONE] = "INSERT INTO tombstone (ns, id, number, code, at) VALUES (?1, ?2, ?3, ?4, ?5)"
+                " error_code, error_message, secret, request_id, sum)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    [TOMBSTONE] = "INSERT INTO tombstone (ns, id, number, code, at, sum)"
+                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
                   " ON CONFLICT DO NOTHING",
-    [EVENTS] = "INSERT INTO event (key, pos, count, at, list) VALUES (?1, ?2, ?3, ?4, ?5)",
-    [ROW_WRITE] = "REPLACE INTO row (kind, key, body) VALUES (?1, ?2, ?3)",
+    [EVENTS] = "INSERT INTO event (key, pos, count, at, list, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [ROW_WRITE] = "REPLACE INTO row (kind, key, body, sum) VALUES (?1, ?2, ?3, ?4)",
     [ROW_DELETE] = "DELETE FROM row WHERE kind = ?1 AND key = ?2",
 };
 
@@ -96,6 +101,16 @@ static int tables_wal_hook (void *context, sqlite3 *db, const char *name, int fr
     return SQLITE_OK;
 }
 
+static uint64_t sum_of_meta (const tables_meta_t *meta)
+{
+    const int64_t numbers[] = {(int64_t) meta->generation,    (int64_t) meta->epoch,
+                               (int64_t) meta->written_batch, meta->last_number,
+                               (int64_t) meta->last_pos,      meta->newest_ms,
+                               (int64_t) meta->tasks,         (int64_t) meta->tombstones,
+                               (int64_t) meta->event_bytes,   meta->clean};
+    return checksum_add_numbers (0, numbers, sizeof (numbers) / sizeof (numbers[0]));
+}
+
 static store_code_t tables_read_meta (tables_t *self, store_error_t *error)
 {
     sqlite3_stmt *statement = self->statements[META_READ];
@@ -119,6 +134,11 @@ static store_code_t tables_read_meta (tables_t *self, store_error_t *error)
                            sqlite3_db_filename (self->db, "main"));
     else
         code = sql_fail (self->db, "cannot be read", error);
+    uint64_t sum = code == STORE_OK ? (uint64_t) sqlite3_column_int64 (statement, 10) : 0;
+    bool is_new = self->stored.epoch == 0 && sum == 0; /* SQLite made the row: see the schema */
+    if (code == STORE_OK && !is_new && sum != sum_of_meta (&self->stored))
+        code = store_fail (error, STORE_ERROR_CORRUPT, "%s: table meta is damaged",
+                           sqlite3_db_filename (self->db, "main"));
     sqlite3_reset (statement);
     self->meta = self->stored;
     return code;
@@ -219,6 +239,7 @@ static store_code_t write_removal (tables_t *self, const removal_t *removal, sto
     sqlite3_bind_int64 (statement, 3, removal->number);
     sqlite3_bind_int (statement, 4, (int) removal->code);
     sqlite3_bind_int64 (statement, 5, removal->at);
+    sqlite3_bind_int64 (statement, 6, (sqlite3_int64) row_sum_of_tombstone (removal, ns));
     code = sql_do (statement, "a tombstone cannot be written", error);
     if (code == STORE_OK && sqlite3_changes (self->db) > 0)
         self->meta.tombstones++;
@@ -234,6 +255,8 @@ static store_code_t write_body (tables_t *self, int64_t number, int kind, const 
     sqlite3_bind_int64 (statement, 1, number);
     sqlite3_bind_int (statement, 2, kind);
     sql_bind_body (statement, 3, body);
+    uint64_t sum = row_sum_of_body (number, kind, buf_bytes (body), buf_length (body));
+    sqlite3_bind_int64 (statement, 4, (sqlite3_int64) sum);
     return sql_do (statement, "a body cannot be written", error);
 }
 
@@ -314,6 +337,7 @@ static store_code_t write_attempt (tables_t *self, const attempt_t *attempt, sto
     sqlite3_bind_blob (statement, 9, attempt->secret, sizeof (attempt->secret), SQLITE_STATIC);
     sqlite3_bind_blob (statement, 10, attempt->request_id, sizeof (attempt->request_id),
                        SQLITE_STATIC);
+    sqlite3_bind_int64 (statement, 11, (sqlite3_int64) row_sum_of_attempt (attempt));
     return sql_do (statement, "an attempt cannot be written", error);
 }
 
@@ -325,7 +349,8 @@ static store_code_t write_block (tables_t *self, const event_block_t *block, int
     if (code != STORE_OK)
         return code;
     sqlite3_stmt *statement = self->statements[EVENTS];
-    sqlite3_bind_int64 (statement, 1, EVENT_KEY (ns, block->first_seq));
+    int64_t key = EVENT_KEY (ns, block->first_seq);
+    sqlite3_bind_int64 (statement, 1, key);
     sqlite3_bind_int64 (statement, 2, (sqlite3_int64) block->first_pos);
     sqlite3_bind_int64 (statement, 3, block->count);
     sqlite3_bind_int64 (statement, 4, at);
@@ -333,6 +358,9 @@ static store_code_t write_block (tables_t *self, const event_block_t *block, int
                           "events cannot be written", error);
     if (code != STORE_OK)
         return code;
+    uint64_t sum = row_sum_of_events (key, (int64_t) block->first_pos, block->count, at,
+                                      buf_bytes (block->list), buf_length (block->list));
+    sqlite3_bind_int64 (statement, 6, (sqlite3_int64) sum);
     self->meta.event_bytes += buf_length (block->list);
     uint64_t last_pos = block->first_pos + block->count - 1;
     if (last_pos > self->meta.last_pos)
@@ -351,6 +379,11 @@ static store_code_t write_kind_row (tables_t *self, const row_t *row, store_erro
                               "a row cannot be written", error);
     if (code != STORE_OK)
         return code;
+    uint64_t sum =
+        row_sum_of_kind_row ((int) row->kind, buf_bytes (row->key), buf_length (row->key),
+                             buf_bytes (row->body), buf_length (row->body));
+    if (!row->gone)
+        sqlite3_bind_int64 (statement, 4, (sqlite3_int64) sum);
     return sql_do (statement, "a row cannot be written", error);
 }
 
@@ -440,6 +473,7 @@ static store_code_t write_meta (tables_t *self, store_error_t *error)
     sqlite3_bind_int64 (statement, 8, (sqlite3_int64) meta->event_bytes);
     sqlite3_bind_int (statement, 9, meta->clean);
     sqlite3_bind_int64 (statement, 10, (sqlite3_int64) self->stored.epoch);
+    sqlite3_bind_int64 (statement, 11, (sqlite3_int64) sum_of_meta (meta));
     store_code_t code = sql_do (statement, "a write-back cannot be written", error);
     if (code == STORE_OK && sqlite3_changes (self->db) != 1)
         code = store_fail (error, STORE_ERROR_FENCED, "%s: another broker took over",

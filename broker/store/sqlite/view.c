@@ -106,6 +106,14 @@ store_code_t view_step (view_t *self, sqlite3_stmt *statement, bool *row, store_
     return sql_fail (self->db, "cannot be read", error);
 }
 
+store_code_t view_go_on (view_t *self, store_code_t code, const store_error_t *error)
+{
+    if (code != STORE_ERROR_DAMAGED)
+        return code;
+    damage_tell (self->damage, error);
+    return STORE_OK;
+}
+
 store_code_t view_record (view_t *self, sqlite3_stmt *row, bool bodies, record_t **out,
                           store_error_t *error)
 {

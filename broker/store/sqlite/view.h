@@ -7,6 +7,7 @@
 #ifndef TASKMQ_STORE_VIEW_H
 #define TASKMQ_STORE_VIEW_H
 
+#include "store/sqlite/damage.h"
 #include "store/sqlite/gate.h"
 #include "store/sqlite/rows.h"
 
@@ -22,6 +23,7 @@ typedef struct view {
     arena_t *arena;       /* for the row being read */
     uint32_t page_us_max; /* how long a transaction lasts */
     int64_t page_end_us;
+    damage_t *damage; /* where damaged rows are told; NULL: nowhere */
 } view_t;
 
 /* Prepares texts for view->statements. */
@@ -40,6 +42,9 @@ bool view_is_over (view_t *self);
 sqlite3_stmt *view_statement (view_t *self, size_t index);
 /* Steps: *row tells whether there is one. */
 store_code_t view_step (view_t *self, sqlite3_stmt *statement, bool *row, store_error_t *error);
+/* The rest of a read can go on: tells of a row that is damaged (in error) and returns STORE_OK; any
+ * other code is returned as it is. */
+store_code_t view_go_on (view_t *self, store_code_t code, const store_error_t *error);
 /* As row_read. */
 store_code_t view_record (view_t *self, sqlite3_stmt *row, bool bodies, record_t **out,
                           store_error_t *error);

@@ -1,0 +1,325 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Rows that are not what was written: each is named, answered as damaged and counted, and all
+ * others are read as before. */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store_support.h"
+
+enum { LIVE = 1, SMALL, LARGE, LABELLED, RETRIED, WHOLE, GONE, TASKS = GONE, LARGE_BYTES = 5000 };
+
+static char told[512];
+static unsigned told_count;
+
+static void note_damage (void *context, const store_error_t *error)
+{
+    (void) context;
+    assert_int_equal (error->code, STORE_ERROR_DAMAGED);
+    snprintf (told, sizeof (told), "%s", error->text);
+    told_count++;
+}
+
+static record_t record_of (int64_t number)
+{
+    static const label_t LABELS[] = {{"colour", "green"}, {"size", "large"}};
+    record_t record = test_record (number);
+    if (number == LIVE)
+        return record;
+    record.status = TMQ_STATUS_COMPLETED;
+    record.finished_at = 2000;
+    record.queue = "done";
+    if (number == LABELLED) {
+        record.labels = LABELS;
+        record.labels_count = 2;
+    }
+    return record;
+}
+
+static buf_t *body_of (int64_t number)
+{
+    char bytes[LARGE_BYTES];
+    memset (bytes, 'a' + (char) number, sizeof (bytes));
+    return buf_new (bytes, number == LARGE ? sizeof (bytes) : 100);
+}
+
+static void submit (fixture_t *f, int64_t number)
+{
+    record_t record = record_of (number);
+    batch_t *batch = fixture_batch (f);
+    if (number != LIVE) {
+        record.payload = body_of (number);
+        record.result = body_of (number);
+        record.payload_bytes = record.result_bytes = (uint32_t) buf_length (record.payload);
+    }
+    fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+    if (number == RETRIED) {
+        attempt_t attempt = {.number = number,
+                             .id = record.id,
+                             .attempt = 1,
+                             .how = TMQ_EVENT_ATTEMPT_FAILED,
+                             .worker = "w",
+                             .error_message = "no"};
+        batch_add_attempt (batch, &attempt);
+    }
+    fixture_commit (f, batch);
+    buf_drop (record.payload);
+    buf_drop (record.result);
+}
+
+/* A closed store with one task of each sort. */
+static fixture_t *prepared (void)
+{
+    fixture_t *f = fixture_new ("sqlite");
+    f->options.damaged = note_damage;
+    told_count = 0;
+    told[0] = '\0';
+    fixture_open (f);
+    for (int64_t number = 1; number <= TASKS; number++)
+        submit (f, number);
+    record_t gone = record_of (GONE);
+    batch_t *batch = fixture_batch (f);
+    batch_add_removal (batch, &gone, TMQ_EXPIRED, 3000);
+    fixture_commit (f, batch);
+    fixture_close (f);
+    return f;
+}
+
+static void finish (fixture_t *f)
+{
+    void *state = f;
+    fixture_teardown (&state);
+}
+
+static void run_sql (const fixture_t *f, const char *text)
+{
+    char path[160];
+    char *error = NULL;
+    sqlite3 *db;
+    snprintf (path, sizeof (path), "%s/taskmq.db", f->directory);
+    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+    if (sqlite3_exec (db, text, NULL, NULL, &error) != SQLITE_OK)
+        fail_msg ("%s: %s", text, error);
+    assert_true (sqlite3_changes (db) > 0);
+    sqlite3_close (db);
+}
+
+static lookup_t look (fixture_t *f, lookup_kind_t kind, int64_t number)
+{
+    store_error_t error = {STORE_OK, ""};
+    lookup_t key = {.kind = kind,
+                    .bodies = true,
+                    .ns = "default",
+                    .id = test_id ((uint64_t) number),
+                    .attempt = 1};
+    if (store_load (f->store, &key, 1, &error) != STORE_OK)
+        fail_msg ("store_load: %s", error.text);
+    return key;
+}
+
+static void assert_whole (fixture_t *f, int64_t number)
+{
+    record_t expected = record_of (number);
+    lookup_t key = look (f, LOOKUP_ID, number);
+    assert_false (key.damaged);
+    assert_non_null (key.record);
+    expected.last_seq = key.record->last_seq; /* as the fixture counts them */
+    expected.version = key.record->version;
+    if (number != LIVE) {
+        expected.payload = expected.result = body_of (number);
+        expected.payload_bytes = expected.result_bytes = (uint32_t) buf_length (expected.payload);
+    }
+    assert_same_record (key.record, &expected, true);
+    record_free (key.record);
+    buf_drop (expected.payload);
+}
+
+static void assert_told (fixture_t *f, const char *what)
+{
+    store_stats_t stats;
+    store_stats (f->store, &stats);
+    assert_true (told_count > 0);
+    assert_int_equal (stats.damaged, told_count);
+    if (strstr (told, what) == NULL)
+        fail_msg ("'%s' does not name %s", told, what);
+}
+
+typedef struct wound {
+    const char *sql;
+    lookup_kind_t kind;
+    int64_t number;
+    const char *names;
+} wound_t;
+
+static const wound_t WOUNDS[] = {
+    {"UPDATE task SET rest = zeroblob (length (rest)) WHERE number = 2", LOOKUP_ID, SMALL,
+     "the row"},
+    {"UPDATE task SET status = 5 WHERE number = 2", LOOKUP_ID, SMALL, "the row"},
+    {"UPDATE task SET created_at = created_at + 1 WHERE number = 2", LOOKUP_ID, SMALL, "the row"},
+    {"UPDATE task SET owner = owner + 100 WHERE number = 2", LOOKUP_ID, SMALL, "the row"},
+    {"UPDATE task SET last_event = last_event + 1 WHERE number = 2", LOOKUP_ID, SMALL, "the row"},
+    {"UPDATE task SET dedup_key = 'k' WHERE number = 2", LOOKUP_ID, SMALL, "the row"},
+    {"UPDATE task SET sum = sum + 1 WHERE number = 2", LOOKUP_ID, SMALL, "the row"},
+    {"UPDATE task SET payload = zeroblob (100) WHERE number = 2", LOOKUP_ID, SMALL, "the payload"},
+    {"UPDATE task SET result = NULL WHERE number = 2", LOOKUP_ID, SMALL, "the result"},
+    {"UPDATE task SET result_sum = payload_sum WHERE number = 2", LOOKUP_ID, SMALL, "the result"},
+    {"UPDATE body SET bytes = zeroblob (5000) WHERE kind = 1", LOOKUP_ID, LARGE, "the payload"},
+    {"UPDATE body SET kind = -kind; UPDATE body SET kind = 3 + kind", LOOKUP_ID, LARGE,
+     "the payload"},
+    {"DELETE FROM body WHERE kind = 2", LOOKUP_ID, LARGE, "the result"},
+    {"UPDATE label SET value = 'grown' WHERE position = 0", LOOKUP_ID, LABELLED, "the row"},
+    {"DELETE FROM label WHERE position = 1", LOOKUP_ID, LABELLED, "a label"},
+    {"UPDATE attempt SET how = how + 1", LOOKUP_ATTEMPT, RETRIED, "an attempt"},
+    {"UPDATE attempt SET error_message = 'na'", LOOKUP_ATTEMPT, RETRIED, "an attempt"},
+    {"UPDATE tombstone SET code = code + 1", LOOKUP_ID, GONE, "the tombstone"},
+};
+
+static void a_damaged_row_is_named_and_the_others_are_read (void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < sizeof (WOUNDS) / sizeof (WOUNDS[0]); i++) {
+        const wound_t *wound = &WOUNDS[i];
+        fixture_t *f = prepared ();
+        run_sql (f, wound->sql);
+        fixture_open (f);
+        lookup_t key = look (f, wound->kind, wound->number);
+        if (!key.damaged)
+            fail_msg ("not noticed: %s", wound->sql);
+        assert_null (key.record);
+        assert_told (f, wound->names);
+        assert_whole (f, LIVE);
+        assert_whole (f, WHOLE);
+        finish (f);
+    }
+}
+
+static void a_damaged_name_damages_its_tasks (void **state)
+{
+    (void) state;
+    fixture_t *f = prepared ();
+    run_sql (f, "UPDATE name SET name = 'dons' WHERE name = 'done'");
+    fixture_open (f);
+    assert_true (look (f, LOOKUP_ID, SMALL).damaged);
+    assert_told (f, "task");
+    assert_whole (f, LIVE);
+    finish (f);
+}
+
+static void forget_task (void *context, record_t *record)
+{
+    (void) context;
+    record_free (record);
+}
+
+static void forget_ns (void *context, const char *name, uint64_t last_seq)
+{
+    (void) context;
+    (void) name;
+    (void) last_seq;
+}
+
+/* Reads all live tasks, as a start does. */
+static store_code_t live (fixture_t *f, store_error_t *error)
+{
+    const store_live_visitor_t visitor = {.task = forget_task, .ns = forget_ns};
+    return store_live (f->store, &visitor, error);
+}
+
+static void a_start_refuses_what_it_would_go_on_from (void **state)
+{
+    (void) state;
+    static const struct {
+        const char *sql;
+        const char *names;
+    } WOUNDS_OF_STARTS[] = {
+        {"UPDATE task SET created_at = created_at + 1 WHERE number = 1", "restore a backup"},
+        {"UPDATE event SET count = count + 1 WHERE key = (SELECT max (key) FROM event)",
+         "the events from"},
+        {"UPDATE namespace SET name = 'defects'", "damaged"},
+        {"UPDATE meta SET last_number = last_number - 1", "meta"},
+    };
+    for (size_t i = 0; i < sizeof (WOUNDS_OF_STARTS) / sizeof (WOUNDS_OF_STARTS[0]); i++) {
+        store_error_t error = {STORE_OK, ""};
+        boot_t boot;
+        fixture_t *f = prepared ();
+        run_sql (f, WOUNDS_OF_STARTS[i].sql);
+        store_code_t code = store_open (&f->store, "sqlite", &f->options, &boot, &error);
+        if (code == STORE_OK)
+            code = live (f, &error);
+        if (code != STORE_ERROR_CORRUPT || strstr (error.text, WOUNDS_OF_STARTS[i].names) == NULL)
+            fail_msg ("%s: %d '%s'", WOUNDS_OF_STARTS[i].sql, code, error.text);
+        finish (f);
+    }
+}
+
+static void damaged_events_are_a_gap (void **state)
+{
+    (void) state;
+    fixture_t *f = prepared ();
+    run_sql (f, "UPDATE event SET list = zeroblob (length (list)) WHERE pos = 3");
+    fixture_open (f);
+    read_t read = {.kind = READ_EVENTS, .filter = {.ns = "default"}, .limit = 1 << 20};
+    fixture_read (f, &read);
+    assert_int_equal (read.blocks_count, 2); /* up to the damage */
+    assert_true (read.more);
+    read_clear (&read);
+    read = (read_t){
+        .kind = READ_EVENTS, .filter = {.ns = "default"}, .limit = 1 << 20, .after_seq = 2};
+    fixture_read (f, &read);
+    assert_int_equal (read.blocks_count, TASKS - 3);
+    assert_int_equal (read.blocks[0].first_seq, 4);
+    assert_told (f, "events");
+    read_clear (&read);
+    finish (f);
+}
+
+static void a_list_with_a_damaged_row_fails_and_names_it (void **state)
+{
+    (void) state;
+    fixture_t *f = prepared ();
+    run_sql (f, "UPDATE task SET created_at = created_at + 1 WHERE number = 2");
+    fixture_open (f);
+    read_t read = {.kind = READ_LIST, .filter = {.ns = "default"}, .limit = 100};
+    assert_int_equal (store_reader_run (f->reader, &read), STORE_ERROR_DAMAGED);
+    assert_non_null (strstr (read.error_text, "number 2"));
+    read_clear (&read);
+    read =
+        (read_t){.kind = READ_LIST, .filter = {.ns = "default"}, .limit = 100, .before_number = 2};
+    fixture_read (f, &read);
+    assert_int_equal (read.records_count, 1);
+    read_clear (&read);
+    finish (f);
+}
+
+static void the_export_goes_on_behind_damage (void **state)
+{
+    (void) state;
+    fixture_t *f = prepared ();
+    run_sql (f, "UPDATE task SET created_at = created_at + 1 WHERE number = 2");
+    run_sql (f, "UPDATE event SET list = zeroblob (length (list)) WHERE pos = 3");
+    fixture_open (f);
+    read_t read = {.kind = READ_EXPORT, .limit = 100};
+    fixture_read (f, &read);
+    assert_int_equal (read.items_count, TASKS - 3); /* without 2, 3 and the one that is gone */
+    assert_int_equal (read.items[0].record->number, LIVE);
+    assert_int_equal (read.items[1].record->number, LABELLED);
+    assert_int_equal (told_count, 2);
+    read_clear (&read);
+    finish (f);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_damaged_row_is_named_and_the_others_are_read),
+        cmocka_unit_test (a_damaged_name_damages_its_tasks),
+        cmocka_unit_test (a_start_refuses_what_it_would_go_on_from),
+        cmocka_unit_test (damaged_events_are_a_gap),
+        cmocka_unit_test (a_list_with_a_damaged_row_fails_and_names_it),
+        cmocka_unit_test (the_export_goes_on_behind_damage),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
