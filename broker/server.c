@@ -105,7 +105,7 @@ struct server {
     size_t last_inputs;     /* of the last batch */
     size_t reads;           /* with the readers */
     uint64_t durable_batch; /* newest */
-    uint64_t sweep_batch;   /* holds the sweeper's slice; 0: none, or not closed yet */
+    size_t sweep_removed;   /* of the slice in the open batch */
     server_counts_t counts;
 
     /* What had arrived at heard_ms has been taken. A flood may keep the socket from ever being
@@ -174,10 +174,8 @@ static void start_over (server_t *self, const char *text)
     engine_set_full (self->engine, true);
     if (stream_in (self, &error) != STORE_OK)
         exits_store_failed (&error);
-    if (self->sweep_open || self->sweep_batch != 0)
-        sweeper_continue (self->sweeper);
+    sweeper_reset (self->sweeper);
     self->sweep_open = false;
-    self->sweep_batch = 0;
 }
 
 static void commit_done (server_t *self, const commit_result_t *result)
@@ -244,15 +242,10 @@ static void commit (server_t *self)
     size_t inputs;
     size_t count = take_batches (self, batches, &inputs);
     self->committing = count > 0;
-    if (count == 0) {
-        /* The engine decided to remove nothing of the slice. */
-        if (self->sweep_open)
-            sweeper_continue (self->sweeper);
-        self->sweep_open = false;
+    if (count == 0)
         return;
-    }
     if (self->sweep_open)
-        self->sweep_batch = batches[count - 1]->no;
+        sweeper_decided (self->sweeper, self->sweep_removed, batches[count - 1]->no);
     self->sweep_open = false;
     bool alone = inputs <= INLINE_INPUTS_MAX && self->last_inputs <= INLINE_INPUTS_MAX;
     self->last_inputs = inputs;
@@ -273,10 +266,7 @@ static void take_written (server_t *self)
     wakeup_lower (self->options.written_fd);
     uint64_t written = store_written (self->options.store);
     engine_written (self->engine, written);
-    if (self->sweep_batch != 0 && written >= self->sweep_batch) {
-        self->sweep_batch = 0;
-        sweeper_continue (self->sweeper);
-    }
+    sweeper_written (self->sweeper, written);
 }
 
 static void take_slice (server_t *self)
@@ -285,9 +275,11 @@ static void take_slice (server_t *self)
     size_t count;
     if (!sweeper_take (self->sweeper, &records, &count))
         return;
-    engine_due (self->engine, records, count, self->now);
+    self->sweep_removed = engine_due (self->engine, records, count, self->now);
     free (records);
-    self->sweep_open = true;
+    self->sweep_open = self->sweep_removed > 0;
+    if (!self->sweep_open)
+        sweeper_decided (self->sweeper, 0, 0);
 }
 
 static void take_reads (server_t *self)
@@ -628,6 +620,8 @@ static int wait_ms (const server_t *self)
 static void wait_sources (server_t *self)
 {
     self->sources[SOURCE_ROUTER].events = reading (self) ? POLLIN : 0;
+    /* One slice in each batch: what is removed must not hold up what is asked. */
+    self->sources[SOURCE_SWEEPER].events = self->sweep_open ? 0 : POLLIN;
     int ready = poll (self->sources, SOURCES, wait_ms (self));
     assert (ready >= 0 || errno == EINTR);
     for (int i = 0; ready <= 0 && i < SOURCES; i++)

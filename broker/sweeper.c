@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,64 +16,73 @@
 #include "exits.h"
 #include "store/wakeup.h"
 
-enum { INTERVAL_S = 1 };
+enum { INTERVAL_MS = 1000 }; /* between the beginnings of two passes */
 
 struct sweeper {
     store_t *store;
     int fd;
     pthread_t thread;
+    store_sweep_t sweep; /* of the thread: the place in the pass */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
     record_t **records; /* found, not yet taken */
     size_t count;
-    bool busy; /* a slice is out: found, taken, or decided and not yet written back */
-    bool more; /* the last slice was full */
+    bool taken;                           /* not yet decided */
+    uint64_t batches[SWEEPER_SLICES_MAX]; /* with decided slices, not yet in the tables */
+    size_t batches_count;
+    bool again; /* the pass has ended: begin anew */
     bool stop;
 };
 
-static int64_t wall_now (void)
+static int64_t clock_ms (clockid_t clock)
 {
     struct timespec now;
-    clock_gettime (CLOCK_REALTIME, &now);
+    clock_gettime (clock, &now);
     return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static void look (sweeper_t *self)
 {
-    record_t **records = NULL;
-    size_t count = 0;
     store_error_t error = {STORE_OK, ""};
-    if (store_due (self->store, wall_now (), TMQ_SWEEP_ITEMS_MAX, &records, &count, &error) !=
-        STORE_OK)
+    self->sweep.wall_ms = clock_ms (CLOCK_REALTIME);
+    self->sweep.limit = TMQ_SWEEP_ITEMS_MAX;
+    if (store_due (self->store, &self->sweep, &error) != STORE_OK)
         exits_store_failed (&error);
     pthread_mutex_lock (&self->lock);
-    self->more = count == TMQ_SWEEP_ITEMS_MAX;
-    if (count > 0) {
-        self->records = records;
-        self->count = count;
-        self->busy = true;
+    self->again = self->again || !self->sweep.more;
+    if (self->sweep.count > 0) {
+        self->records = self->sweep.records;
+        self->count = self->sweep.count;
         wakeup_raise (self->fd);
     } else {
-        free (records);
+        free (self->sweep.records);
     }
     pthread_mutex_unlock (&self->lock);
 }
 
-/* Waits for the end of the interval, or for the tables if a slice is out. False: stop. */
-static bool wait_turn (sweeper_t *self)
+/* Waits until the next slice may be looked for. False: stop. */
+static bool wait_turn (sweeper_t *self, int64_t *pass_at)
 {
-    struct timespec until;
-    clock_gettime (CLOCK_MONOTONIC, &until);
-    until.tv_sec += INTERVAL_S;
     pthread_mutex_lock (&self->lock);
-    bool elapsed = self->more;
-    while (!self->stop && (self->busy || !elapsed)) {
-        if (self->busy)
+    while (!self->stop) {
+        bool out = self->records != NULL || self->taken;
+        if (!out && !self->again && self->batches_count < SWEEPER_SLICES_MAX)
+            break;
+        if (out || self->batches_count > 0) {
             pthread_cond_wait (&self->changed, &self->lock);
-        else
-            elapsed = pthread_cond_timedwait (&self->changed, &self->lock, &until) != 0;
-        elapsed = elapsed || self->more;
+            continue;
+        }
+        /* Everything has arrived. */
+        if (clock_ms (CLOCK_MONOTONIC) >= *pass_at)
+            break;
+        struct timespec until = {*pass_at / 1000, *pass_at % 1000 * 1000000};
+        pthread_cond_timedwait (&self->changed, &self->lock, &until);
+    }
+    if (self->again) {
+        self->again = false;
+        self->sweep = (store_sweep_t){0};
+        *pass_at = clock_ms (CLOCK_MONOTONIC) + INTERVAL_MS;
     }
     bool go_on = !self->stop;
     pthread_mutex_unlock (&self->lock);
@@ -82,7 +92,9 @@ static bool wait_turn (sweeper_t *self)
 static void *sweeper_run (void *context)
 {
     sweeper_t *self = context;
-    while (wait_turn (self))
+    int64_t pass_at = clock_ms (CLOCK_MONOTONIC) + INTERVAL_MS;
+    pthread_setname_np (pthread_self (), "sweeper");
+    while (wait_turn (self, &pass_at))
         look (self);
     return NULL;
 }
@@ -100,16 +112,44 @@ bool sweeper_take (sweeper_t *self, record_t ***records, size_t *count)
         *records = self->records;
         *count = self->count;
         self->records = NULL;
+        self->taken = true;
         wakeup_lower (self->fd);
     }
     pthread_mutex_unlock (&self->lock);
     return found;
 }
 
-void sweeper_continue (sweeper_t *self)
+void sweeper_decided (sweeper_t *self, size_t removed, uint64_t batch)
 {
     pthread_mutex_lock (&self->lock);
-    self->busy = false;
+    self->taken = false;
+    if (removed > 0)
+        self->batches[self->batches_count++] = batch;
+    else
+        self->again = true;
+    pthread_cond_signal (&self->changed);
+    pthread_mutex_unlock (&self->lock);
+}
+
+void sweeper_written (sweeper_t *self, uint64_t batch)
+{
+    pthread_mutex_lock (&self->lock);
+    size_t done = 0;
+    while (done < self->batches_count && self->batches[done] <= batch)
+        done++;
+    self->batches_count -= done;
+    memmove (self->batches, self->batches + done, self->batches_count * sizeof (uint64_t));
+    if (done > 0)
+        pthread_cond_signal (&self->changed);
+    pthread_mutex_unlock (&self->lock);
+}
+
+void sweeper_reset (sweeper_t *self)
+{
+    pthread_mutex_lock (&self->lock);
+    self->taken = false;
+    self->batches_count = 0;
+    self->again = true;
     pthread_cond_signal (&self->changed);
     pthread_mutex_unlock (&self->lock);
 }
@@ -131,6 +171,7 @@ sweeper_t *sweeper_new (store_t *store)
     sweeper_t *self = memory_zero (1, sizeof (*self));
     pthread_condattr_t attributes;
     self->store = store;
+    self->again = true;
     self->fd = wakeup_new ();
     pthread_mutex_init (&self->lock, NULL);
     pthread_condattr_init (&attributes);

@@ -366,25 +366,24 @@ static store_code_t memory_live (store_t *base, const store_live_visitor_t *visi
     return STORE_OK;
 }
 
-static store_code_t memory_due (store_t *base, int64_t wall_ms, size_t limit, record_t ***out,
-                                size_t *count, store_error_t *error)
+static store_code_t memory_due (store_t *base, store_sweep_t *sweep, store_error_t *error)
 {
     (void) error;
     memory_store_t *self = (memory_store_t *) base;
-    record_t **due = NULL;
     size_t capacity = 0;
-    *count = 0;
     pthread_mutex_lock (&self->lock);
-    for (size_t i = 0; i < self->entries_count && *count < limit; i++) {
+    size_t i = entries_from (self, sweep->number + 1);
+    for (; i < self->entries_count && sweep->count < sweep->limit; i++) {
         const record_t *record = self->entries[i]->record;
         if (record == NULL || select_is_live (record) || record->expires_at <= 0 ||
-            record->expires_at > wall_ms)
+            record->expires_at > sweep->wall_ms)
             continue;
-        due = memory_grow (due, &capacity, *count, sizeof (record_t *));
-        due[(*count)++] = select_copy_bare (record);
+        sweep->records = memory_grow (sweep->records, &capacity, sweep->count, sizeof (record_t *));
+        sweep->records[sweep->count++] = select_copy_bare (record);
+        sweep->number = record->number;
     }
+    sweep->more = i < self->entries_count;
     pthread_mutex_unlock (&self->lock);
-    *out = due;
     return STORE_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/store_backend.h"
@@ -87,10 +88,20 @@ store_code_t store_reader_run (store_reader_t *self, read_t *read)
     return code;
 }
 
-store_code_t store_due (store_t *self, int64_t wall_ms, size_t limit, record_t ***out,
-                        size_t *count, store_error_t *error)
+store_code_t store_due (store_t *self, store_sweep_t *sweep, store_error_t *error)
 {
-    return self->backend->due (self, wall_ms, limit, out, count, error);
+    sweep->records = NULL;
+    sweep->count = 0;
+    sweep->more = false;
+    store_code_t code = self->backend->due (self, sweep, error);
+    for (size_t i = 0; code != STORE_OK && i < sweep->count; i++)
+        record_free (sweep->records[i]);
+    if (code != STORE_OK) {
+        free (sweep->records);
+        sweep->records = NULL;
+        sweep->count = 0;
+    }
+    return code;
 }
 
 store_code_t store_check (store_t *self, store_error_t *error)

@@ -109,10 +109,19 @@ store_code_t store_reader_run (store_reader_t *self, read_t *read);
  * lost. To be asked each second. Any thread. */
 store_code_t store_check (store_t *self, store_error_t *error);
 
-/* Terminal, unleased tasks with 0 < expires_at <= wall_ms, at most limit, without bodies. The
- * engine decides about each. *out and its records belong to the caller (free (), record_free). */
-store_code_t store_due (store_t *self, int64_t wall_ms, size_t limit, record_t ***out,
-                        size_t *count, store_error_t *error);
+/* Terminal, unleased tasks with 0 < expires_at <= wall_ms, without bodies, in an order of the
+ * backend's. The engine decides about each. */
+typedef struct store_sweep {
+    int64_t wall_ms;
+    size_t limit;
+    /* The place: only tasks behind it are found, and it moves on. All zero: from the beginning. */
+    int64_t expires_at;
+    int64_t number;
+    record_t **records; /* found; array and records belong to the caller (free (), record_free) */
+    size_t count;
+    bool more; /* there may be more behind the place */
+} store_sweep_t;
+store_code_t store_due (store_t *self, store_sweep_t *sweep, store_error_t *error);
 
 typedef struct store_stats {
     uint64_t tasks; /* rows */

@@ -24,8 +24,7 @@ typedef struct store_backend {
     store_code_t (*reader_open) (store_reader_t **out, store_t *self, store_error_t *error);
     void (*reader_close) (store_reader_t *reader);
     store_code_t (*reader_run) (store_reader_t *reader, read_t *read, store_error_t *error);
-    store_code_t (*due) (store_t *self, int64_t wall_ms, size_t limit, record_t ***out,
-                         size_t *count, store_error_t *error);
+    store_code_t (*due) (store_t *self, store_sweep_t *sweep, store_error_t *error);
     store_code_t (*check) (store_t *self, store_error_t *error); /* NULL: there are no files */
     void (*stats) (store_t *self, store_stats_t *out);
 } store_backend_t;

@@ -217,18 +217,23 @@ static void a_removed_task_leaves_a_tombstone (void **state)
     assert_int_equal (stats.tombstones, 2);
 }
 
-static size_t due_numbers (fixture_t *f, int64_t wall_ms, size_t limit, int64_t *numbers)
+/* Numbers of the next tasks that are due. */
+static size_t due_numbers (fixture_t *f, store_sweep_t *sweep, int64_t *numbers)
 {
-    record_t **due;
-    size_t count;
     store_error_t error;
-    assert_int_equal (store_due (f->store, wall_ms, limit, &due, &count, &error), STORE_OK);
-    for (size_t i = 0; i < count; i++) {
-        numbers[i] = due[i]->number;
-        record_free (due[i]);
+    assert_int_equal (store_due (f->store, sweep, &error), STORE_OK);
+    for (size_t i = 0; i < sweep->count; i++) {
+        numbers[i] = sweep->records[i]->number;
+        record_free (sweep->records[i]);
     }
-    free (due);
-    return count;
+    free (sweep->records);
+    return sweep->count;
+}
+
+static size_t due_at (fixture_t *f, int64_t wall_ms, size_t limit, int64_t *numbers)
+{
+    store_sweep_t sweep = {.wall_ms = wall_ms, .limit = limit};
+    return due_numbers (f, &sweep, numbers);
 }
 
 static void only_ended_tasks_past_their_time_are_due (void **state)
@@ -252,12 +257,22 @@ static void only_ended_tasks_past_their_time_are_due (void **state)
     fixture_commit (f, batch);
     fixture_settle (f);
     int64_t numbers[8];
-    assert_int_equal (due_numbers (f, 99, 8, numbers), 0);
-    assert_int_equal (due_numbers (f, 599, 8, numbers), 2);
+    assert_int_equal (due_at (f, 99, 8, numbers), 0);
+    assert_int_equal (due_at (f, 599, 8, numbers), 2);
     assert_int_equal (numbers[0], 1);
     assert_int_equal (numbers[1], 5);
-    assert_int_equal (due_numbers (f, 600, 8, numbers), 3);
-    assert_int_equal (due_numbers (f, 600, 1, numbers), 1);
+    assert_int_equal (due_at (f, 600, 8, numbers), 3);
+    assert_int_equal (due_at (f, 600, 1, numbers), 1);
+
+    /* Slice by slice, each behind the one before. */
+    store_sweep_t sweep = {.wall_ms = 600, .limit = 2};
+    assert_int_equal (due_numbers (f, &sweep, numbers), 2);
+    assert_true (sweep.more);
+    assert_int_equal (numbers[1], 5);
+    assert_int_equal (due_numbers (f, &sweep, numbers), 1);
+    assert_int_equal (numbers[0], 6);
+    assert_int_equal (due_numbers (f, &sweep, numbers), 0);
+    assert_false (sweep.more);
 }
 
 /* The live tasks of a start. */

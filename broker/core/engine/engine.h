@@ -95,8 +95,8 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t paused_ms);
 void engine_durable (engine_t *self, uint64_t batch, now_t now);
 /* … is written back: what is over leaves memory, so never between engine_want and its messages. */
 void engine_written (engine_t *self, uint64_t batch);
-/* Tasks that the store holds for due; takes the records (not the array). */
-void engine_due (engine_t *self, record_t **records, size_t count, now_t now);
+/* Tasks that the store holds for due; takes the records (not the array). How many are removed. */
+size_t engine_due (engine_t *self, record_t **records, size_t count, now_t now);
 /* A read that engine_read_next gave away, with its answers; takes it. */
 void engine_read_done (engine_t *self, read_t *read, now_t now);
 /* While full, submissions are answered STORE_FULL (A22). */

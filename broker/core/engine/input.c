@@ -307,17 +307,20 @@ static bool is_due (const engine_t *self, const space_t *space, const record_t *
            removal_note_find (&self->tasks, space, record->id.bytes) == NULL;
 }
 
-void engine_due (engine_t *self, record_t **records, size_t count, now_t now)
+size_t engine_due (engine_t *self, record_t **records, size_t count, now_t now)
 {
+    size_t removed = 0;
     input_begin (self, now);
     for (size_t i = 0; i < count; i++) {
         space_t *space = space_find (&self->tasks, records[i]->ns);
         if (space != NULL && !self->base.stopping && is_due (self, space, records[i])) {
             change_remove (&self->tasks, space, records[i]);
             self->tasks.open.inputs++;
+            removed++;
         }
         record_free (records[i]);
     }
+    return removed;
 }
 
 void engine_read_done (engine_t *self, read_t *read, now_t now)

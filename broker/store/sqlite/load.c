@@ -45,9 +45,10 @@ static const char *const TEXTS[STATEMENTS] = {
                 " attempt.secret, attempt.request_id, attempt.sum"
                 " FROM task JOIN attempt ON attempt.number = task.number"
                 " WHERE task.ns = ?1 AND task.id = ?2 AND attempt.attempt = ?3",
+    /* The first lower bound is the one that SQLite seeks by: the place, not the 0 of the index. */
     [DUE] = "SELECT " ROW_COLUMNS_BARE " FROM task INDEXED BY task_expiry"
-            " WHERE expires_at > 0 AND status >= 4 AND leased = 0 AND expires_at <= ?1"
-            " ORDER BY expires_at",
+            " WHERE (expires_at, number) > (?2, ?3) AND expires_at <= ?1"
+            " AND expires_at > 0 AND status >= 4 AND leased = 0 ORDER BY expires_at, number",
     [NAMESPACES] = "SELECT id, name FROM namespace ORDER BY id",
     [QUEUES] = "SELECT id FROM name WHERE ns = ?1 AND kind = ?2",
     [NUMBERS] = "SELECT number FROM task WHERE queue = ?1 AND status = ?2",
@@ -212,38 +213,41 @@ store_code_t load_keys (view_t *view, lookup_t *keys, size_t count, store_error_
 
 /* The sweep. */
 
-store_code_t load_due (view_t *view, const load_dirty_t *dirty, int64_t wall_ms, size_t limit,
-                       record_t ***out, size_t *count, store_error_t *error)
+/* The row that the statement stands on. */
+static store_code_t sweep_row (view_t *view, const load_dirty_t *dirty, sqlite3_stmt *row,
+                               store_sweep_t *sweep, size_t *capacity, store_error_t *error)
 {
-    record_t **due = NULL;
+    sweep->expires_at = sqlite3_column_int64 (row, ROW_EXPIRES_AT);
+    sweep->number = sqlite3_column_int64 (row, ROW_NUMBER);
+    if (dirty->has (dirty->context, sweep->number))
+        return STORE_OK;
+    record_t *record;
+    store_code_t code = view_record (view, row, false, &record, error);
+    if (code != STORE_OK)
+        return view_go_on (view, code, error);
+    sweep->records = memory_grow (sweep->records, capacity, sweep->count, sizeof (record_t *));
+    sweep->records[sweep->count++] = record;
+    return STORE_OK;
+}
+
+store_code_t load_due (view_t *view, const load_dirty_t *dirty, store_sweep_t *sweep,
+                       store_error_t *error)
+{
     size_t capacity = 0;
-    *count = 0;
     store_code_t code = view_begin (view, error);
     if (code != STORE_OK)
         return code;
     sqlite3_stmt *statement = view_statement (view, DUE);
-    sqlite3_bind_int64 (statement, 1, wall_ms);
-    while (code == STORE_OK && *count < limit && !view_is_over (view)) {
-        bool row;
-        code = view_step (view, statement, &row, error);
-        if (code != STORE_OK || !row)
-            break;
-        if (dirty->has (dirty->context, sqlite3_column_int64 (statement, ROW_NUMBER)))
-            continue;
-        due = memory_grow (due, &capacity, *count, sizeof (record_t *));
-        store_code_t read = view_record (view, statement, false, &due[*count], error);
-        *count += read == STORE_OK;
-        code = view_go_on (view, read, error);
-    }
+    sqlite3_bind_int64 (statement, 1, sweep->wall_ms);
+    sqlite3_bind_int64 (statement, 2, sweep->expires_at);
+    sqlite3_bind_int64 (statement, 3, sweep->number);
+    do {
+        code = view_step (view, statement, &sweep->more, error);
+        if (code == STORE_OK && sweep->more)
+            code = sweep_row (view, dirty, statement, sweep, &capacity, error);
+    } while (code == STORE_OK && sweep->more && sweep->count < sweep->limit &&
+             !view_is_over (view));
     view_end (view);
-    if (code != STORE_OK) {
-        for (size_t i = 0; i < *count; i++)
-            record_free (due[i]);
-        free (due);
-        *count = 0;
-        due = NULL;
-    }
-    *out = due;
     return code;
 }
 

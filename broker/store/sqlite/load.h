@@ -19,8 +19,8 @@ store_code_t load_open (view_t *view, const char *directory, gate_t *gate, store
 /* As store_load, in one transaction. */
 store_code_t load_keys (view_t *view, lookup_t *keys, size_t count, store_error_t *error);
 /* As store_due, without the tasks that are dirty. */
-store_code_t load_due (view_t *view, const load_dirty_t *dirty, int64_t wall_ms, size_t limit,
-                       record_t ***out, size_t *count, store_error_t *error);
+store_code_t load_due (view_t *view, const load_dirty_t *dirty, store_sweep_t *sweep,
+                       store_error_t *error);
 /* As store_live, with what is durable and not in the tables yet in overlay (NULL: nothing). It
  * reads in several transactions; no commit may happen meanwhile. */
 store_code_t load_live (view_t *view, const overlay_t *overlay, const store_live_visitor_t *visitor,

@@ -38,7 +38,8 @@ enum {
     FLUSH_MS_MIN = 20, /* between two write-backs that were asked for (A11) */
     STALL_MS = 1000,   /* between two tries when there is no space (A22) */
     REST_MS = 1000,    /* without a commit, until the journal is emptied (A10) */
-    FORGET_MS = 1000   /* between two looks for what is old */
+    FORGET_MS = 1000,  /* between two looks for what is old */
+    FORGET_MS_MAX = 50 /* of slices in a row, before the next write-back */
 };
 
 typedef struct sqlite_store {
@@ -207,16 +208,20 @@ static store_code_t forget (sqlite_store_t *self, bool *more, store_error_t *err
     return code == STORE_ERROR_FULL ? STORE_OK : code;
 }
 
-/* Every FORGET_MS after a write-back, and at once while there is more. The lock is held before and
- * after, not meanwhile. */
+/* Every FORGET_MS after a write-back, and at once while there is more, for about FORGET_MS_MAX at a
+ * time. The lock is held before and after, not meanwhile. */
 static store_code_t forget_sometimes (sqlite_store_t *self, forgetting_t *forgetting,
                                       store_error_t *error)
 {
-    if (!forgetting->more && now_ms () < forgetting->next_ms)
+    int64_t start_ms = now_ms ();
+    if (!forgetting->more && start_ms < forgetting->next_ms)
         return STORE_OK;
-    forgetting->next_ms = now_ms () + FORGET_MS;
+    forgetting->next_ms = start_ms + FORGET_MS;
     pthread_mutex_unlock (&self->lock);
-    store_code_t code = forget (self, &forgetting->more, error);
+    store_code_t code;
+    do
+        code = forget (self, &forgetting->more, error);
+    while (code == STORE_OK && forgetting->more && now_ms () < start_ms + FORGET_MS_MAX);
     pthread_mutex_lock (&self->lock);
     self->tombstones = tables_meta (self->tables)->tombstones;
     return code;
@@ -369,13 +374,12 @@ static bool is_dirty (void *context, int64_t number)
     return dirty;
 }
 
-static store_code_t sqlite_due (store_t *base, int64_t wall_ms, size_t limit, record_t ***out,
-                                size_t *count, store_error_t *error)
+static store_code_t sqlite_due (store_t *base, store_sweep_t *sweep, store_error_t *error)
 {
     sqlite_store_t *self = (sqlite_store_t *) base;
     load_dirty_t dirty = {is_dirty, self};
     pthread_mutex_lock (&self->due_lock);
-    store_code_t code = load_due (&self->due, &dirty, wall_ms, limit, out, count, error);
+    store_code_t code = load_due (&self->due, &dirty, sweep, error);
     pthread_mutex_unlock (&self->due_lock);
     return code;
 }
