@@ -276,11 +276,16 @@ void rig_commit (rig_t *self)
     rig_durable (self);
 }
 
-void rig_write (rig_t *self)
+static void apply_durable (rig_t *self)
 {
     while (self->written < self->durable)
         if (self->batches[++self->written] != NULL)
             apply_batch (self, self->batches[self->written]);
+}
+
+void rig_write (rig_t *self)
+{
+    apply_durable (self);
     engine_written (self->engine, self->written);
 }
 
@@ -516,11 +521,20 @@ void rig_fail_commit (rig_t *self)
 {
     rig_take (self);
     rig_write (self);
+    rig_fail_commit_stalled (self);
+}
+
+uint64_t rig_fail_commit_stalled (rig_t *self)
+{
+    uint64_t kept = self->durable;
+    rig_take (self);
+    apply_durable (self); /* so that the engine finds it, as the store sees to */
     lose_batches (self);
     engine_reset (self->engine);
     self->durable = self->written = self->committed;
     engine_boot (self->engine, &self->boot, self->now);
     fill (self);
+    return kept;
 }
 
 /* Peers. */

@@ -104,6 +104,9 @@ void rig_restart (rig_t *self);
 void rig_restart_at (rig_t *self, int64_t newest_ms);
 /* A commit that failed: the engine is reset and filled again. */
 void rig_fail_commit (rig_t *self);
+/* … while the rows of what is durable wait for space. Returns the newest batch that was kept: tell
+ * engine_written of it. */
+uint64_t rig_fail_commit_stalled (rig_t *self);
 
 /* Peers. */
 

@@ -287,6 +287,36 @@ static void a_reset_forgets_reads_that_are_under_way (void **state)
     assert_int_equal (rig_reply (rig, 0, count)->reply->counted->count, 2);
 }
 
+/* A commit fails while what was durable before still waits for its rows. */
+static void reads_after_a_reset_wait_for_what_is_not_written (void **state)
+{
+    rig_t *rig = *state;
+    for (unsigned again = 0; again < 2; again++) {
+        rig_link (rig, 0, "default");
+        rig_submit (rig, 0, 10 + again, "q", "");
+        rig_run (rig);
+        rig_submit (rig, 0, 20 + again, "q", "");
+        uint64_t kept = rig_fail_commit_stalled (rig);
+        rig_link (rig, 0, "default");
+        rig_submit (rig, 0, 30, "q", "");
+        rig_fail_commit_stalled (rig); /* nothing new was kept in between */
+        rig_link (rig, 0, "default");
+        uint64_t count = rig_count (rig, 0);
+        rig_outputs (rig);
+        assert_null (engine_read_next (rig->engine));
+        assert_true (engine_wants_flush (rig->engine));
+        engine_written (rig->engine, kept - 1);
+        assert_null (engine_read_next (rig->engine));
+        engine_written (rig->engine, kept); /* all that there is */
+        read_t *read = engine_read_next (rig->engine);
+        assert_non_null (read);
+        read->count = 1;
+        engine_read_done (rig->engine, read, rig->now);
+        rig_settle (rig);
+        assert_int_equal (rig_reply (rig, 0, count)->reply->counted->count, 1);
+    }
+}
+
 static void a_read_that_failed_is_said_so (void **state)
 {
     rig_t *rig = *state;
@@ -365,6 +395,7 @@ int main (void)
         TEST (a_refused_gap_is_told_again),
         TEST (a_refused_snapshot_is_sent_again),
         TEST (a_reset_forgets_reads_that_are_under_way),
+        TEST (reads_after_a_reset_wait_for_what_is_not_written),
         TEST (a_read_that_failed_is_said_so),
         TEST (an_engine_may_end_with_everything_under_way),
         TEST (many_queues_come_in_several_answers),

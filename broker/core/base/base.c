@@ -20,6 +20,22 @@ void base_reset (base_t *self)
     wheel_init (&self->coarse, COARSE_MS, clocks_expiry_ms (&self->clocks));
 }
 
+void base_written (base_t *self, uint64_t batch)
+{
+    if (batch >= self->kept && batch < self->refused)
+        batch = self->refused;
+    if (batch > self->written)
+        self->written = batch;
+}
+
+void base_refuse (base_t *self, uint64_t upto)
+{
+    if (self->durable > self->refused) /* else nothing was kept since the last time */
+        self->kept = self->durable;
+    self->refused = self->durable = upto;
+    base_written (self, self->written);
+}
+
 void base_free (base_t *self)
 {
     names_free (&self->names);

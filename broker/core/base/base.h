@@ -36,6 +36,8 @@ typedef struct base {
     wheel_t coarse;   /* the time of expiry: queued tasks */
     uint64_t durable; /* newest commit batch that is durable, … */
     uint64_t written; /* … that is written back */
+    uint64_t kept;    /* newest that was durable before the last reset: those after it, … */
+    uint64_t refused; /* … up to this one, were not kept and will never be written */
     bool stopping;    /* a clean stop is under way: nothing changes any more */
     bool full;        /* the disk is full: submissions are refused */
 } base_t;
@@ -43,6 +45,11 @@ typedef struct base {
 void base_init (base_t *self, const engine_config_t *config);
 /* Names and wheels as at the start: a reset begins with it. The clocks go on. */
 void base_reset (base_t *self);
+/* Batches up to this one were applied and are not kept (A21): they count as durable, so that nothing
+ * waits for them, and as written once everything is written that was kept. */
+void base_refuse (base_t *self, uint64_t upto);
+/* The store says that it has written up to this batch. */
+void base_written (base_t *self, uint64_t batch);
 void base_free (base_t *self);
 
 #endif

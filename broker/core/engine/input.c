@@ -292,9 +292,10 @@ void engine_durable (engine_t *self, uint64_t batch, now_t now)
 
 void engine_written (engine_t *self, uint64_t batch)
 {
-    if (batch <= self->base.written)
+    uint64_t before = self->base.written;
+    base_written (&self->base, batch);
+    if (self->base.written == before)
         return;
-    self->base.written = batch;
     output_notices (self); /* they name tasks that may go now */
     settle_written (&self->tasks);
 }

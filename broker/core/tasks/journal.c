@@ -182,8 +182,8 @@ batch_t *journal_close (tasks_t *self)
     return batch;
 }
 
-/* Everything that was applied and not kept (A21). The numbers of batches go on: those that were
- * taken and failed count as done, so that nothing waits for them. */
+/* Everything that was applied and not kept (A21). The numbers of batches go on. What was kept may
+ * still wait for its rows, so reads go on waiting for them. */
 void journal_clear (tasks_t *self)
 {
     for (taken_t *taken = fifo_pop (&self->taken); taken != NULL; taken = fifo_pop (&self->taken)) {
@@ -201,7 +201,8 @@ void journal_clear (tasks_t *self)
     free (open->removals);
     *open = (open_batch_t){.no = open->no};
     self->taken_durable = 0;
-    self->base->durable = self->base->written = self->settled = open->no - 1;
+    base_refuse (self->base, open->no - 1);
+    self->settled = open->no - 1;
     self->pending_inputs = self->pending_bytes = 0;
     self->dirty_tasks = self->dirty_bytes = 0;
     self->cached_bytes = 0;
