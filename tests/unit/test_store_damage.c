@@ -4,9 +4,12 @@
 
 /* Rows that are not what was written: each is named, answered as damaged and counted, and all
  * others are read as before. */
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "store_support.h"
 
@@ -311,6 +314,82 @@ static void the_export_goes_on_behind_damage (void **state)
     finish (f);
 }
 
+/* The write-ahead log of the journal. */
+
+enum { BATCHES = 6 };
+
+/* Commits one task a batch, and ends as by a kill: they stand in the log alone. */
+static fixture_t *killed (void)
+{
+    fixture_t *f = fixture_new ("sqlite");
+    f->options.dirty_ms_max = 1000000;
+    pid_t child = fork ();
+    if (child == 0) {
+        fixture_open (f);
+        for (int64_t number = 1; number <= BATCHES; number++)
+            fixture_submit (f, number, number);
+        _exit (0);
+    }
+    int status;
+    assert_int_equal (waitpid (child, &status, 0), child);
+    assert_true (WIFEXITED (status) && WEXITSTATUS (status) == 0);
+    return f;
+}
+
+static void flip (int fd, off_t at, unsigned bit)
+{
+    uint8_t byte;
+    assert_int_equal (pread (fd, &byte, 1, at), 1);
+    byte = (uint8_t) (byte ^ 1u << bit);
+    assert_int_equal (pwrite (fd, &byte, 1, at), 1);
+}
+
+/* How many tasks a start finds; -1: it refuses. */
+static int tasks_after_start (fixture_t *f)
+{
+    store_error_t error = {STORE_OK, ""};
+    store_code_t code = store_open (&f->store, "sqlite", &f->options, &f->boot, &error);
+    if (code == STORE_OK) {
+        store_close (&f->store, &error);
+        return (int) f->boot.tasks;
+    }
+    assert_int_equal (code, STORE_ERROR_CORRUPT);
+    assert_non_null (strstr (error.text, "journal.db-wal"));
+    return -1;
+}
+
+static void a_flipped_bit_in_the_log_is_not_its_end (void **state)
+{
+    (void) state;
+    enum { HEADER = 32, FRAME = 24 + 16384 };
+    static const off_t PLACES[] = {
+        0,                  /* magic number */
+        16,                 /* salt */
+        HEADER,             /* number of the first frame's page */
+        HEADER + 4,         /* it is a commit */
+        HEADER + 9,         /* its salt */
+        HEADER + 20,        /* its sum */
+        HEADER + 24 + 5000, /* its page */
+        HEADER + FRAME + 8, /* the second frame */
+        HEADER + 3 * FRAME, /* … */
+        HEADER + 2 * FRAME + 24,
+    };
+    for (size_t i = 0; i < sizeof (PLACES) / sizeof (PLACES[0]); i++) {
+        char path[160];
+        fixture_t *f = killed ();
+        snprintf (path, sizeof (path), "%s/journal.db-wal", f->directory);
+        int fd = open (path, O_RDWR | O_CLOEXEC);
+        assert_true (fd >= 0);
+        flip (fd, PLACES[i], i % 8);
+        assert_int_equal (tasks_after_start (f), -1);
+        assert_int_equal (tasks_after_start (f), -1); /* nothing was cut meanwhile */
+        flip (fd, PLACES[i], i % 8);
+        close (fd);
+        assert_int_equal (tasks_after_start (f), BATCHES);
+        finish (f);
+    }
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +399,7 @@ int main (void)
         cmocka_unit_test (damaged_events_are_a_gap),
         cmocka_unit_test (a_list_with_a_damaged_row_fails_and_names_it),
         cmocka_unit_test (the_export_goes_on_behind_damage),
+        cmocka_unit_test (a_flipped_bit_in_the_log_is_not_its_end),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -29,6 +29,7 @@
 #include "store/sqlite/reserve.h"
 #include "store/sqlite/sqlite_schema.h"
 #include "store/sqlite/tables.h"
+#include "store/sqlite/wal_scan.h"
 
 enum {
     /* What is few is written soon. Under load a task that lives for 50 ms would then often be
@@ -618,6 +619,10 @@ static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_erro
     bool journal_created;
     const char *directory = self->options.directory;
     store_code_t code = check_directory (directory, error);
+    if (code == STORE_OK)
+        code = wal_scan (directory, SCHEMA_JOURNAL_FILE, error);
+    if (code == STORE_OK)
+        code = wal_scan (directory, SCHEMA_TABLES_FILE, error);
     if (code == STORE_OK)
         code = tables_open (&self->tables, &self->options, &self->gate, error);
     if (code == STORE_OK)

@@ -1,0 +1,205 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The format is that of sqlite.org/fileformat2.html, section 4: a header, then frames, each with
+ * the salts of its log and a sum over all of the log before it. Older frames, which a new log
+ * overwrites from the start, have other salts. */
+#include "store/sqlite/wal_scan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/memory.h"
+
+enum {
+    HEADER_BYTES = 32,
+    HEADER_SUMMED = 24, /* bytes of it that its own sum covers */
+    HEADER_PAGE_BYTES = 8,
+    HEADER_SALTS = 16,
+    FRAME_HEADER_BYTES = 24,
+    FRAME_SUMMED = 8, /* of its header; then the page */
+    FRAME_COMMIT = 4, /* not 0: the last frame of a commit */
+    FRAME_SALTS = 8,
+    FRAME_SUM = 16,
+    SALTS_BYTES = 8,
+    PAGE_BYTES_MIN = 512,
+    PAGE_BYTES_MAX = 65536
+};
+
+static const uint32_t MAGIC = 0x377f0682; /* the lowest bit: words of sums are big-endian */
+
+typedef struct scan {
+    const char *path;
+    int fd;
+    off_t size;
+    uint8_t header[HEADER_BYTES];
+    size_t frame_bytes;
+    uint8_t *frame;
+    bool big_endian;
+    uint32_t sum[2];
+} scan_t;
+
+static uint32_t number_of (const uint8_t *bytes)
+{
+    return (uint32_t) bytes[0] << 24 | (uint32_t) bytes[1] << 16 | (uint32_t) bytes[2] << 8 |
+           bytes[3];
+}
+
+static uint32_t word_of (const scan_t *self, const uint8_t *bytes)
+{
+    if (self->big_endian)
+        return number_of (bytes);
+    return (uint32_t) bytes[3] << 24 | (uint32_t) bytes[2] << 16 | (uint32_t) bytes[1] << 8 |
+           bytes[0];
+}
+
+static void add (const scan_t *self, uint32_t sum[2], const uint8_t *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i += 8) {
+        sum[0] += word_of (self, bytes + i) + sum[1];
+        sum[1] += word_of (self, bytes + i + 4) + sum[0];
+    }
+}
+
+static bool sum_is (const uint32_t sum[2], const uint8_t *stored)
+{
+    return sum[0] == number_of (stored) && sum[1] == number_of (stored + 4);
+}
+
+static bool read_at (const scan_t *self, void *to, size_t length, off_t at)
+{
+    return pread (self->fd, to, length, at) == (ssize_t) length;
+}
+
+static off_t frame_at (const scan_t *self, uint64_t index)
+{
+    return HEADER_BYTES + (off_t) (index * self->frame_bytes);
+}
+
+/* A log of zeroes was never begun: its header is synced before anything else. */
+static bool is_empty (const scan_t *self)
+{
+    static const uint8_t ZERO[HEADER_BYTES];
+    return memcmp (self->header, ZERO, sizeof (ZERO)) == 0;
+}
+
+static bool take_header (scan_t *self)
+{
+    uint32_t magic = number_of (self->header);
+    uint32_t page_bytes = number_of (self->header + HEADER_PAGE_BYTES);
+    self->big_endian = (magic & 1) != 0;
+    add (self, self->sum, self->header, HEADER_SUMMED);
+    self->frame_bytes = FRAME_HEADER_BYTES + page_bytes;
+    return (magic & ~1U) == MAGIC && sum_is (self->sum, self->header + HEADER_SUMMED) &&
+           page_bytes >= PAGE_BYTES_MIN && page_bytes <= PAGE_BYTES_MAX;
+}
+
+/* Of this log, or but for one bit: the salts of another log are other random numbers. */
+static bool has_salts (const scan_t *self, const uint8_t *frame)
+{
+    int other = 0;
+    for (size_t i = 0; i < SALTS_BYTES; i++)
+        other += __builtin_popcount (frame[FRAME_SALTS + i] ^ self->header[HEADER_SALTS + i]);
+    return other <= 1;
+}
+
+static bool frame_is_whole (scan_t *self)
+{
+    const uint8_t *frame = self->frame;
+    if (memcmp (frame + FRAME_SALTS, self->header + HEADER_SALTS, SALTS_BYTES) != 0)
+        return false;
+    add (self, self->sum, frame, FRAME_SUMMED);
+    add (self, self->sum, frame + FRAME_HEADER_BYTES, self->frame_bytes - FRAME_HEADER_BYTES);
+    return sum_is (self->sum, frame + FRAME_SUM);
+}
+
+/* Index of the first frame that SQLite does not read. *end: behind the last commit before it. */
+static uint64_t first_unread (scan_t *self, uint64_t count, uint64_t *end)
+{
+    uint64_t index = 0;
+    *end = 0;
+    for (; index < count; index++) {
+        if (!read_at (self, self->frame, self->frame_bytes, frame_at (self, index)) ||
+            !frame_is_whole (self))
+            break;
+        if (number_of (self->frame + FRAME_COMMIT) != 0)
+            *end = index + 1;
+    }
+    return index;
+}
+
+/* A frame of this log behind a commit that is not read: that commit was synced before it. */
+static bool is_followed (const scan_t *self, uint64_t index, uint64_t count)
+{
+    uint8_t header[FRAME_HEADER_BYTES];
+    bool committed = false;
+    for (; index < count; index++) {
+        if (!read_at (self, header, sizeof (header), frame_at (self, index)) ||
+            !has_salts (self, header))
+            continue;
+        if (committed)
+            return true;
+        committed = number_of (header + FRAME_COMMIT) != 0;
+    }
+    return false;
+}
+
+static store_code_t scan_frames (scan_t *self, store_error_t *error)
+{
+    uint64_t count = (uint64_t) (self->size - HEADER_BYTES) / self->frame_bytes;
+    uint64_t end;
+    self->frame = memory_alloc (self->frame_bytes);
+    uint64_t unread = first_unread (self, count, &end);
+    bool followed = is_followed (self, unread, count);
+    free (self->frame);
+    if (!followed)
+        return STORE_OK;
+    return store_fail (
+        error, STORE_ERROR_CORRUPT,
+        "%s: is damaged at byte %lld, before commits that were acknowledged: restore "
+        "a backup; \"truncate -s %lld\" of this file gives those commits up",
+        self->path, (long long) frame_at (self, unread), (long long) frame_at (self, end));
+}
+
+static store_code_t scan_file (scan_t *self, store_error_t *error)
+{
+    struct stat status;
+    if (fstat (self->fd, &status) != 0)
+        return store_fail (error, STORE_ERROR_IO, "%s: %s", self->path, strerror (errno));
+    self->size = status.st_size;
+    if (self->size < HEADER_BYTES + FRAME_HEADER_BYTES + PAGE_BYTES_MIN)
+        return STORE_OK; /* not one frame */
+    if (!read_at (self, self->header, sizeof (self->header), 0))
+        return store_fail (error, STORE_ERROR_IO, "%s: %s", self->path, strerror (errno));
+    if (is_empty (self))
+        return STORE_OK;
+    if (!take_header (self))
+        return store_fail (
+            error, STORE_ERROR_CORRUPT,
+            "%s: its header is damaged, so that nothing of it would be read: restore "
+            "a backup; \"truncate -s 0\" of this file gives its commits up",
+            self->path);
+    return scan_frames (self, error);
+}
+
+store_code_t wal_scan (const char *directory, const char *name, store_error_t *error)
+{
+    char path[PATH_MAX];
+    snprintf (path, sizeof (path), "%s/%s-wal", directory, name);
+    scan_t self = {.path = path, .fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+    if (self.fd < 0)
+        return STORE_OK; /* none, or one that SQLite will say more about */
+    store_code_t code = scan_file (&self, error);
+    close (self.fd);
+    return code;
+}
