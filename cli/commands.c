@@ -36,6 +36,12 @@ static const option_spec_t global_options[] = {
     {OPT_HELP, "help", 'h', KIND_FLAG, 0, 0, NULL, "show this help"},
     END_OF_OPTIONS};
 
+#define FIELDS_OPTION                                                                              \
+    {                                                                                              \
+        OPT_FIELDS, "fields", 0, KIND_TEXT, 0, 0, "A,B",                                           \
+            "only these keys of the JSON; also label:NAME and error.code"                          \
+    }
+
 static const option_spec_t submit_options[] = {
     {OPT_DATA, "data", 0, KIND_TEXT, 0, 0, "STR", "the payload"},
     {OPT_FILE, "file", 0, KIND_TEXT, 0, 0, "FILE", "the payload is the content of FILE"},
@@ -72,6 +78,7 @@ static const option_spec_t submit_options[] = {
 static const option_spec_t get_options[] = {
     {OPT_PAYLOAD, "payload", 0, KIND_FLAG, 0, 0, NULL, "with what the task carries in"},
     {OPT_EVENTS, "events", 0, KIND_FLAG, 0, 0, NULL, "with its history"},
+    FIELDS_OPTION,
     END_OF_OPTIONS};
 
 static const option_spec_t no_options[] = {END_OF_OPTIONS};
@@ -83,6 +90,7 @@ static const option_spec_t result_options[] = {
 
 static const option_spec_t wait_options[] = {
     {OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION", "how long; exit 7 after"},
+    FIELDS_OPTION,
     END_OF_OPTIONS};
 
 #define FILTER_OPTIONS                                                                             \
@@ -108,6 +116,9 @@ static const option_spec_t list_options[] = {
     {OPT_CURSOR, "cursor", 0, KIND_TEXT, 0, TMQ_CURSOR_BYTES_MAX, "CURSOR",
      "go on behind an earlier page with the same filters"},
     {OPT_ALL, "all", 0, KIND_FLAG, 0, 0, NULL, "all of them, page after page"},
+    {OPT_COLUMNS, "columns", 0, KIND_TEXT, 0, 0, "A,B",
+     "what the table shows, such as id,status,label:album"},
+    FIELDS_OPTION,
     END_OF_OPTIONS};
 
 static const option_spec_t count_options[] = {FILTER_OPTIONS, CREATED_OPTIONS, END_OF_OPTIONS};
@@ -122,6 +133,7 @@ static const option_spec_t watch_options[] = {
     {OPT_COUNT, "count", 0, KIND_NUMBER, 1, UINT64_MAX, "N", "end after N events"},
     {OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION",
      "end after that time; exit 7 without --until reached"},
+    FIELDS_OPTION,
     END_OF_OPTIONS};
 
 static const option_spec_t work_options[] = {
@@ -221,7 +233,8 @@ static const command_t commands[] = {
      .operands = "[QUEUE...] [options]",
      .summary = "list tasks, newest first",
      .examples = "taskctl list thumbs --status failed,cancelled --since yesterday\n"
-                 "taskctl -o json list --all",
+                 "taskctl list thumbs --columns id,status,label:album,remark\n"
+                 "taskctl -o jsonl list --all --fields task_id,status",
      .options = list_options,
      .operand = OPERAND_QUEUE,
      .operands_max = TMQ_FILTER_VALUES_MAX,

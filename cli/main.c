@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "ids.h"
 #include "link/connect.h"
+#include "screen/fields.h"
 #include "screen/output.h"
 #include "units.h"
 #include "verbs/verbs.h"
@@ -93,7 +94,8 @@ static int run (app_t *app)
     if (args_has (args, OPT_REQUEST_ID) && args->command->run != run_submit)
         return usage_error (app, "run the same command again: repeating it does no harm",
                             "--request-id is only for submit");
-    return args->command->run (app);
+    const int code = fields_check (app);
+    return code ? code : args->command->run (app);
 }
 
 /* Data that did not reach its reader is a failure, also when only the last flush tells. */

@@ -8,8 +8,8 @@
  * so it looks the same everywhere. Keys and their order are a stable interface.
  *
  * Failure: the writer appends to a bytes_t, which remembers exhausted memory; look at its `failed`
- * at the end. Text that is not UTF-8 is repaired with U+FFFD, control characters are escaped: what
- * comes out is always valid JSON on one line, safe to show on a terminal.
+ * at the end. Text that is not UTF-8 is repaired with U+FFFD; control characters and hidden ones
+ * are escaped: what comes out is always valid JSON on one line, safe to show on a terminal.
  *
  * Names begin with json_text_ and json_write_, because jansson owns most others. */
 #ifndef TASKMQ_PROTO_JSON_H
@@ -32,6 +32,10 @@ enum { JSON_DEPTH_MAX = 128 }; /* arrays and objects inside each other */
 bool json_text_is_valid (const void *text, size_t length);
 /* … and that value is an object. */
 bool json_text_is_object (const void *text, size_t length);
+
+/* True for characters that show nothing themselves, but turn, hide or join what stands beside them:
+ * U+202E and its like, and those of no width that no script needs. */
+bool json_text_is_hidden (uint32_t character);
 
 /* Writing. */
 

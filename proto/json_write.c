@@ -108,6 +108,31 @@ static void write_escape (json_writer_t *self, unsigned code)
     write_text (self, text);
 }
 
+bool json_text_is_hidden (uint32_t character)
+{
+    static const struct {
+        uint32_t first;
+        uint32_t last;
+    } hidden[] = {{0xad, 0xad},     {0x34f, 0x34f},    {0x61c, 0x61c},   {0x115f, 0x1160},
+                  {0x17b4, 0x17b5}, {0x180b, 0x180f},  {0x200b, 0x200f}, {0x2028, 0x202e},
+                  {0x2060, 0x206f}, {0x3164, 0x3164},  {0xfeff, 0xfeff}, {0xffa0, 0xffa0},
+                  {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        if (character <= hidden[i].last)
+            return character >= hidden[i].first;
+    }
+    return false;
+}
+
+/* The code point of a valid character of size bytes, more than one. */
+static uint32_t code_point (const uint8_t *at, size_t size)
+{
+    uint32_t code = at[0] & (0x7fu >> size);
+    for (size_t i = 1; i < size; i++)
+        code = code << 6 | (at[i] & 0x3f);
+    return code;
+}
+
 /* Writes one character that is not plain ASCII; returns its length, at least 1. */
 static size_t write_character (json_writer_t *self, const uint8_t *at, size_t length)
 {
@@ -116,12 +141,15 @@ static size_t write_character (json_writer_t *self, const uint8_t *at, size_t le
         write_text (self, "\xef\xbf\xbd");
         return 1;
     }
-    if (size == 1)
-        write_escape (self, at[0]);
-    else if (at[0] == 0xc2 && at[1] < 0xa0)
-        write_escape (self, at[1]);
-    else
+    uint32_t code = size == 1 ? at[0] : code_point (at, size);
+    if (code >= 0xa0 && !json_text_is_hidden (code)) {
         bytes_append (self->out, at, size);
+    } else if (code <= 0xffff) {
+        write_escape (self, code);
+    } else {
+        write_escape (self, 0xd800 + ((code - 0x10000) >> 10));
+        write_escape (self, 0xdc00 + ((code - 0x10000) & 0x3ff));
+    }
     return size;
 }
 

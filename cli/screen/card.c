@@ -4,6 +4,7 @@
 
 /* The card of one task: everything about it, one fact a line. */
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -12,7 +13,7 @@
 #include "screen/table.h"
 #include "units.h"
 
-enum { BODY_BYTES_SHOWN = 2048, BODY_LINES_SHOWN = 20 };
+enum { BODY_BYTES_SHOWN = 2048, BODY_LINES_SHOWN = 20, ESCAPE = 0x1b };
 
 static void put_name (const app_t *app, const char *name)
 {
@@ -28,14 +29,17 @@ static void put_fact (const app_t *app, const char *name, const char *text)
     fputc ('\n', stdout);
 }
 
-static void put_time (const app_t *app, const char *name, uint64_t ms)
+/* A time where the reader is; the zone is said where it differs from that of the time before. */
+static void put_time (const app_t *app, const char *name, uint64_t ms, long *zone_s)
 {
-    char text[TIME_TEXT_SIZE];
+    char text[LOCAL_TIME_SIZE];
+    char zone[ZONE_SIZE];
     char relative[UNITS_TEXT_SIZE];
-    if (!ms || !time_format (text, (int64_t) ms))
+    const long last_s = *zone_s;
+    if (!ms || !local_time (text, zone, zone_s, ms))
         return;
     put_name (app, name);
-    printf ("%s  (%s)\n", text,
+    printf ("%s%s%s  (%s)\n", text, *zone_s == last_s ? "" : " ", *zone_s == last_s ? "" : zone,
             time_format_relative (relative, (int64_t) ms, (int64_t) wall_ms ()));
 }
 
@@ -45,10 +49,25 @@ static bool is_text (const char *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         const unsigned char byte = (unsigned char) bytes[i];
-        if (byte < 0x20 && byte != '\n' && byte != '\t' && byte != '\r')
+        if (byte < 0x20 && byte != '\n' && byte != '\t' && byte != '\r' && byte != ESCAPE)
             return false;
     }
     return true;
+}
+
+/* Takes the colours of a terminal out of a line, in place: the text is worth seeing without. */
+static void drop_colors (char *line)
+{
+    char *out = line;
+    while (*line) {
+        const size_t length =
+            strncmp (line, "\033[", 2) == 0 ? strspn (line + 2, "0123456789;:") : 0;
+        if (*line == ESCAPE && line[1] == '[' && line[2 + length] == 'm')
+            line += 2 + length + 1;
+        else
+            *out++ = *line++;
+    }
+    *out = '\0';
 }
 
 /* The beginning of a body, indented; what is left out is said. */
@@ -64,6 +83,7 @@ static void put_beginning (const app_t *app, const char *bytes, size_t length, c
             size = BODY_BYTES_SHOWN - at;
         memcpy (line, bytes + at, size);
         line[size] = '\0';
+        drop_colors (line);
         fputs ("    ", stdout);
         print_text (app, stdout, line);
         fputc ('\n', stdout);
@@ -158,12 +178,13 @@ static void put_course (const app_t *app, const tmq_task_t *task)
     char text[64];
     char span[32];
     char ttl[UNITS_TEXT_SIZE];
+    long zone_s = LONG_MIN;
     put_fact (app, "phase", phase_text (task->phase));
-    put_time (app, "created", task->created_at);
-    put_time (app, "started", task->started_at);
-    put_time (app, "finished", task->finished_at);
+    put_time (app, "created", task->created_at, &zone_s);
+    put_time (app, "started", task->started_at, &zone_s);
+    put_time (app, "finished", task->finished_at, &zone_s);
     put_fact (app, "took", task_took (span, task));
-    put_time (app, "expires", task->expires_at);
+    put_time (app, "expires", task->expires_at, &zone_s);
     if (!task->expires_at)
         put_fact (app, "expires", "never");
     if (task->ttl_ms)

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "json.h"
+#include "screen/fields.h"
 
 bool app_wants_json (const app_t *app)
 {
@@ -18,7 +19,9 @@ bool app_wants_json (const app_t *app)
 
 void items_begin (items_t *self, const app_t *app, bool alone)
 {
-    *self = (items_t){.app = app, .alone = alone && app->format == FORMAT_JSON};
+    *self = (items_t){.app = app,
+                      .fields = args_text (&app->args, OPT_FIELDS),
+                      .alone = alone && app->format == FORMAT_JSON};
     if (app->format == FORMAT_JSON && !self->alone)
         fputs ("{\"items\":[", stdout);
 }
@@ -33,6 +36,8 @@ json_writer_t *items_open (items_t *self)
 void items_close (items_t *self)
 {
     const bool in_list = self->app->format == FORMAT_JSON && !self->alone;
+    if (self->fields && !self->bytes.failed)
+        fields_pick (&self->bytes, self->fields);
     if (self->bytes.failed)
         must_grow (NULL, SIZE_MAX, 2); /* ends the program: memory ran out */
     if (in_list)

@@ -14,7 +14,8 @@ typedef struct items {
     const app_t *app;
     bytes_t bytes;
     json_writer_t writer;
-    bool alone; /* FORMAT_JSON: the one object is the document */
+    const char *fields; /* --fields; NULL: all */
+    bool alone;         /* FORMAT_JSON: the one object is the document */
     size_t count;
 } items_t;
 

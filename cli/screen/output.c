@@ -11,6 +11,7 @@
 #include <wctype.h>
 
 #include "base/exit.h"
+#include "base/memory.h"
 #include "json.h"
 
 /* What can be done about it, where there is something general to say. */
@@ -160,6 +161,18 @@ void detail (const app_t *app, const char *format, ...)
 
 /* Text. */
 
+char *safe_text (const app_t *app, const char *text)
+{
+    char *out = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream (&out, &bytes);
+    if (stream) {
+        print_text (app, stream, text);
+        fclose (stream);
+    }
+    return out ? out : must_grow (NULL, SIZE_MAX, 2);
+}
+
 void print_text (const app_t *app, FILE *stream, const char *text)
 {
     const char *end = text + strlen (text);
@@ -169,7 +182,8 @@ void print_text (const app_t *app, FILE *stream, const char *text)
         const size_t length = mbrtowc (&wide, text, (size_t) (end - text), &state);
         const bool known = length != 0 && length != (size_t) -1 && length != (size_t) -2;
         const unsigned char byte = (unsigned char) *text;
-        if (known && (app->utf8 || byte < 0x80) && iswprint ((wint_t) wide)) {
+        if (known && (app->utf8 || byte < 0x80) && iswprint ((wint_t) wide) &&
+            !json_text_is_hidden ((uint32_t) wide)) {
             fwrite (text, 1, length, stream);
             text += length;
         } else {

@@ -30,7 +30,10 @@ int library_error (const app_t *app, const tmq_error_t *error, const char *what)
 void note (const app_t *app, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 /* A line on stderr that only -v shows. */
 void detail (const app_t *app, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
-/* Text from a task, with control bytes and what the locale cannot show as \xNN. */
+/* Text from a task. Control bytes, hidden characters and what the locale cannot show become
+ * \xNN. */
 void print_text (const app_t *app, FILE *stream, const char *text);
+/* The same as a text, freed by free (). */
+char *safe_text (const app_t *app, const char *text);
 
 #endif

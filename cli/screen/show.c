@@ -15,6 +15,7 @@
 #include "units.h"
 
 enum {
+    CLOCK_FROM = 11,       /* where the time of day begins in a local time */
     LAST_GROUP = 24,       /* where the last group of an id's text begins */
     FULL_ID_COLUMNS = 100, /* of a terminal that shows full ids in tables */
     MS_PER_SECOND = 1000,
@@ -77,123 +78,38 @@ const char *task_remark (char *out, size_t size, const tmq_task_t *task)
     return out;
 }
 
-static const char *size_text (char out[UNITS_TEXT_SIZE], uint64_t bytes)
+size_t id_from (void)
 {
-    return size_format (out, bytes);
-}
-
-static const char *when (char out[UNITS_TEXT_SIZE], uint64_t ms)
-{
-    out[0] = '\0';
-    return ms ? time_format_relative (out, (int64_t) ms, (int64_t) wall_ms ()) : out;
-}
-
-/* A table of tasks. */
-
-enum {
-    COL_ID,
-    COL_STATUS,
-    COL_QUEUE,
-    COL_SESSION,
-    COL_PRIORITY,
-    COL_METHOD,
-    COL_CREATED,
-    COL_TOOK,
-    COL_TRY,
-    COL_WORKER,
-    COL_PAYLOAD,
-    COL_RESULT,
-    COL_EXPIRES,
-    COL_LABELS,
-    COL_REMARK
-};
-
-static const column_t task_columns[] = {
-    [COL_ID] = {"ID", COLUMN_LEFT},
-    [COL_STATUS] = {"STATUS", COLUMN_LEFT},
-    [COL_QUEUE] = {"QUEUE", COLUMN_LEFT},
-    [COL_SESSION] = {"SESSION", COLUMN_WIDE},
-    [COL_PRIORITY] = {"PRIORITY", COLUMN_RIGHT | COLUMN_WIDE},
-    [COL_METHOD] = {"METHOD", COLUMN_WIDE},
-    [COL_CREATED] = {"CREATED", COLUMN_RIGHT},
-    [COL_TOOK] = {"TOOK", COLUMN_RIGHT},
-    [COL_TRY] = {"TRY", COLUMN_RIGHT},
-    [COL_WORKER] = {"WORKER", COLUMN_WIDE},
-    [COL_PAYLOAD] = {"PAYLOAD", COLUMN_RIGHT | COLUMN_WIDE},
-    [COL_RESULT] = {"RESULT", COLUMN_RIGHT | COLUMN_WIDE},
-    [COL_EXPIRES] = {"EXPIRES", COLUMN_RIGHT | COLUMN_WIDE},
-    [COL_LABELS] = {"LABELS", COLUMN_WIDE},
-    [COL_REMARK] = {"REMARK", COLUMN_TRUNCATE},
-};
-
-static void labels_text (char *out, size_t size, const tmq_label_t *labels, size_t count)
-{
-    size_t used = 0;
-    out[0] = '\0';
-    for (size_t i = 0; i < count && used < size; i++)
-        used += (size_t) snprintf (out + used, size - used, "%s%s=%s", i ? " " : "", labels[i].key,
-                                   labels[i].value);
-}
-
-static void fill_wide (table_t *table, const tmq_task_t *task)
-{
-    char text[UNITS_TEXT_SIZE];
-    char labels[TMQ_LABELS_MAX * (TMQ_LABEL_BYTES_MAX + TMQ_NAME_LENGTH_MAX + 2)];
-    table_set (table, COL_SESSION, "%s", task->session);
-    table_set (table, COL_PRIORITY, "%d", task->priority);
-    table_set (table, COL_METHOD, "%s", task->method);
-    table_set (table, COL_WORKER, "%s", task->worker);
-    table_set (table, COL_PAYLOAD, "%s", size_text (text, task->payload_bytes));
-    table_set (table, COL_RESULT, "%s",
-               task->outcome == TMQ_OUTCOME_NONE ? "" : size_text (text, task->result_bytes));
-    table_set (table, COL_EXPIRES, "%s",
-               task->expires_at ? when (text, task->expires_at) : "never");
-    labels_text (labels, sizeof labels, task->labels, task->labels_count);
-    table_set (table, COL_LABELS, "%s", labels);
-}
-
-static void fill_row (table_t *table, const tmq_task_t *task, size_t id_from)
-{
-    char id[37];
-    char text[UNITS_TEXT_SIZE];
-    char remark[TMQ_MESSAGE_BYTES_MAX + 64];
-    tmq_id_format (&task->id, id);
-    table_row (table);
-    table_set (table, COL_ID, "%s", id + id_from);
-    table_set (table, COL_STATUS, "%s", tmq_status_text (task->status));
-    table_paint (table, COL_STATUS, task->status);
-    table_set (table, COL_QUEUE, "%s", task->queue);
-    table_set (table, COL_CREATED, "%s", when (text, task->created_at));
-    table_set (table, COL_TOOK, "%s", task_took (text, task));
-    table_set (table, COL_TRY, "%" PRIu32 "/%" PRIu32, task->attempt, task->max_attempts);
-    table_set (table, COL_REMARK, "%s", task_remark (remark, sizeof remark, task));
-    fill_wide (table, task);
-}
-
-void show_tasks (const app_t *app, tmq_task_t *const *tasks, size_t count, bool headings)
-{
-    if (count == 0)
-        return;
-    /* On a narrow terminal the last group is enough: it is random, and any ending names a task. */
     const size_t columns = terminal_columns ();
-    const size_t id_from = columns && columns < FULL_ID_COLUMNS ? LAST_GROUP : 0;
-    table_t *table =
-        table_new (app, task_columns, sizeof task_columns / sizeof *task_columns, headings);
-    for (size_t i = 0; i < count; i++)
-        fill_row (table, tasks[i], id_from);
-    table_end (table);
+    return columns && columns < FULL_ID_COLUMNS ? LAST_GROUP : 0;
 }
 
 /* Lines of a live view. */
 
+bool local_time (char out[LOCAL_TIME_SIZE], char zone[ZONE_SIZE], long *zone_s, uint64_t ms)
+{
+    const time_t seconds = (time_t) (ms / MS_PER_SECOND);
+    struct tm local;
+    char text[24];
+    char offset[8];
+    if (!localtime_r (&seconds, &local) || !strftime (text, sizeof text, "%F %T", &local) ||
+        !strftime (offset, sizeof offset, "%z", &local))
+        return false;
+    snprintf (out, LOCAL_TIME_SIZE, "%s.%03d", text, (int) (ms % MS_PER_SECOND));
+    snprintf (zone, ZONE_SIZE, "UTC%.3s:%.2s", offset, offset + 3);
+    if (local.tm_gmtoff == 0)
+        snprintf (zone, ZONE_SIZE, "UTC");
+    *zone_s = local.tm_gmtoff;
+    return true;
+}
+
 static void print_clock (const app_t *app, uint64_t at)
 {
-    const time_t seconds = (time_t) (at / MS_PER_SECOND);
-    struct tm local;
-    char text[16] = "";
-    if (localtime_r (&seconds, &local))
-        strftime (text, sizeof text, "%H:%M:%S", &local);
-    printf ("%s%s.%03d%s", paint_dim (app), text, (int) (at % MS_PER_SECOND), paint_end (app));
+    char text[LOCAL_TIME_SIZE] = "";
+    char zone[ZONE_SIZE];
+    long zone_s;
+    if (local_time (text, zone, &zone_s, at))
+        printf ("%s%s%s", paint_dim (app), text + CLOCK_FROM, paint_end (app));
 }
 
 static bool moves (const tmq_event_t *event)
@@ -240,8 +156,8 @@ static void print_snapshot (const app_t *app, const tmq_task_t *task)
     char remark[TMQ_MESSAGE_BYTES_MAX + 64];
     tmq_id_format (&task->id, id);
     print_clock (app, task->updated_at);
-    printf ("  %-14s  %s  %s  %s%s%s", "is", id, task->queue, paint_status (app, task->status),
-            tmq_status_text (task->status), paint_end (app));
+    printf ("  %-14s  %s  %s  %s%s%s", "is", id + id_from (), task->queue,
+            paint_status (app, task->status), tmq_status_text (task->status), paint_end (app));
     task_remark (remark, sizeof remark, task);
     if (*remark) {
         fputs ("  ", stdout);
@@ -278,7 +194,7 @@ void show_event (const app_t *app, const tmq_event_t *event, bool with_task, boo
         const char *kind =
             event->item == TMQ_ITEM_NOTICE ? "progress" : tmq_event_kind_text (event->kind);
         if (with_task)
-            printf ("  %-14s  %s  %s", kind, id, event->queue);
+            printf ("  %-14s  %s  %s", kind, id + id_from (), event->queue);
         else
             printf (says_more (event) ? "  %-14s" : "  %s", kind);
         print_event_what (app, event);
@@ -292,7 +208,7 @@ void show_ending (const app_t *app, const tmq_task_t *task)
     char took[32];
     char remark[TMQ_MESSAGE_BYTES_MAX + 64];
     tmq_id_format (&task->id, id);
-    printf ("%s  %s%-9s%s  %s", id, paint_status (app, task->status),
+    printf ("%s  %s%-9s%s  %s", id + id_from (), paint_status (app, task->status),
             tmq_status_text (task->status), paint_end (app), task->queue);
     if (*task_took (took, task))
         printf ("  in %s", took);

@@ -9,6 +9,11 @@
 
 #include "line/app.h"
 
+enum { LOCAL_TIME_SIZE = 32, ZONE_SIZE = 16 };
+/* "2026-11-22 05:00:01.123" where the reader is, and "UTC+01:00", in seconds too. False for a time
+ * that cannot be shown. */
+bool local_time (char out[LOCAL_TIME_SIZE], char zone[ZONE_SIZE], long *zone_s, uint64_t ms);
+
 /* "2.1s", "450ms", "3m 12s" */
 const char *span_format (char out[32], uint64_t ms);
 /* How long a task ran or has been running; "" if it did not start. */
@@ -16,12 +21,14 @@ const char *task_took (char out[32], const tmq_task_t *task);
 /* What there is to say about a task in one line: its error, message or progress. "" if nothing. */
 const char *task_remark (char *out, size_t size, const tmq_task_t *task);
 
+/* Where the id begins in what tables and lines show. On a narrow terminal its last group is enough:
+ * it is random, and any ending names a task. */
+size_t id_from (void);
+
 /* "3/10 pages rendering" */
 const char *progress_text (char *out, size_t size, uint64_t done, uint64_t total, const char *unit,
                            const char *message);
 
-/* A page of tasks as a table. */
-void show_tasks (const app_t *app, tmq_task_t *const *tasks, size_t count, bool headings);
 /* All about one task. The task's body is its result, payload's body the payload (NULL: not shown);
  * events may be NULL. */
 void show_card (const app_t *app, const tmq_task_t *task, const tmq_task_t *payload,

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "screen/output.h"
 
 enum { COLUMNS_MAX = 32 };
 
@@ -19,7 +20,7 @@ struct table {
     const app_t *app;
     struct libscols_table *scols;
     struct libscols_line *line;
-    struct libscols_column *columns[COLUMNS_MAX]; /* NULL: not shown */
+    struct libscols_column *columns[COLUMNS_MAX];
 };
 
 /* Colours. */
@@ -78,13 +79,12 @@ table_t *table_new (const app_t *app, const column_t *columns, size_t count, boo
     table_t *self = must_alloc (sizeof *self);
     self->app = app;
     self->scols = or_die (scols_new_table ());
+    scols_table_enable_noencoding (self->scols, 1); /* table_set has escaped what has to be */
     scols_table_enable_colors (self->scols, app->color);
     scols_table_enable_noheadings (self->scols, !headings);
     scols_table_set_column_separator (self->scols, "  ");
     for (size_t i = 0; i < count; i++) {
         const int flags = columns[i].flags;
-        if ((flags & COLUMN_WIDE) && app->format != FORMAT_WIDE)
-            continue;
         const int known = (flags & COLUMN_RIGHT ? SCOLS_FL_RIGHT : 0) |
                           (flags & COLUMN_TRUNCATE ? SCOLS_FL_TRUNC : 0);
         self->columns[i] =
@@ -102,20 +102,20 @@ void table_set (table_t *self, size_t column, const char *format, ...)
 {
     va_list list;
     char *text = NULL;
-    if (!self->columns[column])
-        return;
     va_start (list, format);
     if (vasprintf (&text, format, list) < 0)
         or_die (NULL);
     va_end (list);
-    scols_line_set_column_data (self->line, self->columns[column], *text ? text : "-");
+    char *safe = safe_text (self->app, text);
+    scols_line_set_column_data (self->line, self->columns[column], *safe ? safe : "-");
+    free (safe);
     free (text);
 }
 
 void table_paint (table_t *self, size_t column, tmq_status_t status)
 {
     const char *sequence = paint_status (self->app, status);
-    if (self->columns[column] && *sequence)
+    if (*sequence)
         scols_cell_set_color (scols_line_get_column_cell (self->line, self->columns[column]),
                               sequence);
 }

@@ -11,17 +11,17 @@
 #include "link/connect.h"
 #include "screen/items.h"
 #include "screen/output.h"
-#include "screen/show.h"
+#include "screen/tasks.h"
 #include "verbs/filter.h"
 #include "verbs/verbs.h"
 
 /* list. */
 
-static void put_page (items_t *items, const tmq_task_list_t *page)
+static void put_page (items_t *items, task_table_t *table, const tmq_task_list_t *page)
 {
     const app_t *app = items->app;
     if (app->format == FORMAT_TABLE || app->format == FORMAT_WIDE) {
-        show_tasks (app, page->tasks, page->count, items->count == 0);
+        task_table_show (table, page->tasks, page->count);
         items->count += page->count;
         return;
     }
@@ -38,7 +38,8 @@ static void put_page (items_t *items, const tmq_task_list_t *page)
 }
 
 /* Pages until the wanted number is shown or nothing follows. */
-static int list_pages (const app_t *app, items_t *items, tmq_list_query_t *query, uint64_t wanted)
+static int list_pages (const app_t *app, items_t *items, task_table_t *table,
+                       tmq_list_query_t *query, uint64_t wanted)
 {
     tmq_task_list_t *page = NULL;
     tmq_task_list_t *last = NULL;
@@ -52,7 +53,7 @@ static int list_pages (const app_t *app, items_t *items, tmq_list_query_t *query
             code = library_error (app, &error, NULL);
             break;
         }
-        put_page (items, page);
+        put_page (items, table, page);
         tmq_task_list_free (last);
         last = page;
         query->cursor = page->next;
@@ -73,14 +74,18 @@ int run_list (app_t *app)
     const bool all = args_has (args, OPT_ALL);
     task_filter_t filter;
     items_t items;
+    task_table_t table;
     if (all && args_has (args, OPT_LIMIT))
         return usage_error (app, NULL, "--all and --limit exclude each other");
-    int code = filter_from_args (&filter, app, true);
-    if (code || (code = app_connect (app)))
+    if (args_has (args, OPT_COLUMNS) && app->format != FORMAT_TABLE && app->format != FORMAT_WIDE)
+        return usage_error (app, "--fields chooses the keys of JSON",
+                            "--columns goes with a table only");
+    int code = task_table_init (&table, app, args_text (args, OPT_COLUMNS));
+    if (code || (code = filter_from_args (&filter, app, true)) || (code = app_connect (app)))
         return code;
     tmq_list_query_t query = {.filter = filter.filter, .cursor = args_text (args, OPT_CURSOR)};
     items_begin (&items, app, false);
-    code = list_pages (app, &items, &query,
+    code = list_pages (app, &items, &table, &query,
                        all ? UINT64_MAX : args_number (args, OPT_LIMIT, TMQ_LIST_LIMIT_DEFAULT));
     if (!code && items.count == 0 && !app_wants_json (app) && app->format != FORMAT_ID)
         note (app, "no tasks");

@@ -286,6 +286,17 @@ static int subscribe (watching_t *self, tmq_subscription_options_t *options)
     return error.code == TMQ_OK ? 0 : library_error (self->app, &error, NULL);
 }
 
+/* The lines have times of day: where, is said once. */
+static void tell_zone (const app_t *app)
+{
+    char text[LOCAL_TIME_SIZE];
+    char zone[ZONE_SIZE];
+    long zone_s;
+    if ((app->format == FORMAT_TABLE || app->format == FORMAT_WIDE) &&
+        local_time (text, zone, &zone_s, wall_ms ()))
+        note (app, "times are in %s", zone);
+}
+
 static int watch (watching_t *self, const task_filter_t *filter)
 {
     app_t *app = self->app;
@@ -314,6 +325,7 @@ static int watch (watching_t *self, const task_filter_t *filter)
     if (code)
         return code;
     items_begin (&self->items, app, false);
+    tell_zone (app);
     catch_signals (self);
     watch_loop (self);
     close (self->signals);

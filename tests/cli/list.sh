@@ -21,11 +21,11 @@ sort -r ids >newest
 run 0 taskctl -o id list
 cmp -s newest out || fail 'not newest first'
 run 0 taskctl list
-out_has '^ID +STATUS +QUEUE +CREATED +TOOK +TRY +REMARK$'
+out_has '^ID +STATUS +QUEUE +CREATED +TOOK +TRY$'
 out_has "^$(head -n 1 ids)  queued  q1 "
 out_lines 8
 run 0 taskctl -o wide ls
-out_has '^ID .* SESSION +PRIORITY +METHOD .* LABELS +REMARK$'
+out_has '^ID .* SESSION +PRIORITY +METHOD +LABELS +.* EXPIRES +REMARK$'
 
 # Pages by limit and cursor join into the whole.
 run 0 taskctl -o id list --limit 3
@@ -101,6 +101,27 @@ run 0 env TZ=WEST+12 taskctl count --until "$minute"
 out 7
 run 0 env TZ=WEST+12 taskctl count --since "$minute"
 out 0
+
+# What tells tasks apart is shown where there is something, or by choice.
+submit album --method resize --label file=a.jpg --label size=2
+run 0 taskctl list album
+out_has '^ID +STATUS +QUEUE +METHOD +LABELS +CREATED'
+out_has " +resize +file=a.jpg size=2 "
+run 0 taskctl list album --columns label:file,id,label:none
+out_has '^file +ID +none$'
+out_has "^a\.jpg +$id +-$"
+run 2 taskctl list --columns id,stats
+err_has "did you mean 'status'"
+run 2 taskctl -o json list --columns id
+err_has 'goes with a table only'
+run 0 taskctl -o jsonl list album --fields label:size,task_id,error.code,labels
+out "{\"label:size\":\"2\",\"task_id\":\"$id\",\"error.code\":null,\"labels\":{\"file\":\"a.jpg\",\"size\":\"2\"}}"
+run 0 taskctl -o json get "$id" --fields labels.file
+out '{"labels.file":"a.jpg"}'
+run 2 taskctl -o json list --fields statu
+err_has "there is no field 'statu'"
+run 2 taskctl list --fields status
+err_has 'goes with -o json or -o jsonl'
 
 # More than the broker gives in one page.
 i=0

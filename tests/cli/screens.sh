@@ -45,7 +45,7 @@ out_lacks "$esc"
 first=$(taskctl -o id list --status queued)
 on_terminal 80 "taskctl wait --for 300ms $first $id"
 out_has '█.*░  1 of 2 ended'
-out_has "$id  .*cancelled"
+out_has "$(printf %s "$id" | tail -c 12)  .*cancelled"
 run 7 taskctl wait --for 300ms "$first" "$id"
 err_lacks 'of 2 ended'
 on_terminal 80 "taskctl -q wait --for 300ms $first $id"
@@ -61,6 +61,30 @@ run 0 env LC_ALL=C taskctl -o json get "$id"
 json method '"Grüße"'
 run 0 env LC_ALL=C taskctl help watch
 ! LC_ALL=C grep -q '[^ -~]' out || fail 'help is not plain ASCII'
+
+# What turns or hides the text beside it is escaped, in tables, cards and JSON.
+submit q --method "$(printf 'a\342\200\256gpj.\342\200\213b')" --label k="$(printf '\342\201\246')"
+for format in table wide; do
+    run 0 taskctl -o $format list
+    out_has 'a\\xe2\\x80\\xaegpj\.\\xe2\\x80\\x8bb'
+    out_has 'k=\\xe2\\x81\\xa6'
+done
+run 0 taskctl get "$id"
+out_has 'method +a\\xe2\\x80\\xaegpj'
+run 0 taskctl -o json get "$id"
+json method '"a\u202egpj.\u200bb"'
+
+# Colours in a text are no reason not to show it.
+submit q --data "$(printf '\033[1;31mred\033[0m and \033[2Jplain')"
+run 0 taskctl get --payload "$id"
+out_has '^    red and \\x1b\[2Jplain$'
+
+# Times are those of the place where they are read; the zone is said once.
+run 0 env TZ=IST-5:30 taskctl get "$id"
+out_has '^  created +[0-9]{4}-[0-9-]+ [0-9:.]+ UTC\+05:30  \('
+out_has '^  expires +[0-9]{4}-[0-9-]+ [0-9:.]+  \('
+run 0 env TZ=IST-5:30 taskctl watch --since 0 --count 1
+err_has '^times are in UTC\+05:30$'
 
 # What a task says in many lines or in bytes is shown as far as it goes, and the rest is named.
 i=0

@@ -1,0 +1,153 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "screen/fields.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "screen/output.h"
+
+enum { NAME_SIZE = 128 };
+
+/* A part of a JSON text. */
+typedef struct piece {
+    const char *at;
+    size_t length;
+} piece_t;
+
+/* Behind the string that begins here. */
+static const char *skip_string (const char *at)
+{
+    for (at++; *at != '"'; at++)
+        at += *at == '\\';
+    return at + 1;
+}
+
+/* Behind the value that begins here. */
+static const char *skip_value (const char *at)
+{
+    size_t depth = 0;
+    do {
+        if (*at == '"') {
+            at = skip_string (at);
+            continue;
+        }
+        depth += *at == '{' || *at == '[';
+        depth -= *at == '}' || *at == ']';
+        at++;
+    } while (depth || (*at != ',' && *at != '}' && *at != ']'));
+    return at;
+}
+
+/* The value of the member of that key; false if the object has none, or is no object. */
+static bool find_member (piece_t *out, piece_t object, const char *key, size_t length)
+{
+    const char *at = object.at + 1;
+    if (*object.at != '{')
+        return false;
+    while (*at == '"') {
+        const char *name = at + 1;
+        at = skip_string (at);
+        const bool found = (size_t) (at - 1 - name) == length && strncmp (name, key, length) == 0;
+        out->at = at + 1; /* behind the colon */
+        at = skip_value (out->at);
+        out->length = (size_t) (at - out->at);
+        if (found)
+            return true;
+        at += *at == ',';
+    }
+    return false;
+}
+
+/* A field by its name: a member, "label:KEY", or a member of a member. */
+static bool find_field (piece_t *out, piece_t object, const char *name, size_t length)
+{
+    const char *dot = memchr (name, '.', length);
+    piece_t inner;
+    if (length > 6 && strncmp (name, "label:", 6) == 0)
+        return find_member (&inner, object, "labels", 6) &&
+               find_member (out, inner, name + 6, length - 6);
+    if (find_member (out, object, name, length))
+        return true;
+    return dot && find_member (&inner, object, name, (size_t) (dot - name)) &&
+           find_field (out, inner, dot + 1, length - (size_t) (dot + 1 - name));
+}
+
+void fields_pick (bytes_t *bytes, const char *fields)
+{
+    bytes_t out = BYTES_INIT;
+    json_writer_t writer = {&out, false};
+    const piece_t object = {(const char *) bytes->data, bytes->length};
+    json_write_object_begin (&writer);
+    while (fields) {
+        const size_t length = strcspn (fields, ",");
+        char name[NAME_SIZE];
+        piece_t value;
+        snprintf (name, sizeof name, "%.*s", (int) length, fields);
+        json_write_key (&writer, name);
+        if (find_field (&value, object, fields, length))
+            json_write_raw (&writer, value.at, value.length);
+        else
+            json_write_null (&writer);
+        fields = fields[length] ? fields + length + 1 : NULL;
+    }
+    json_write_object_end (&writer);
+    bytes_free (bytes);
+    *bytes = out;
+}
+
+/* Checking. */
+
+/* What the one renderer makes of a task and of an event, empty ones. */
+static void write_samples (bytes_t *task, bytes_t *event)
+{
+    static const task_extras_t extras = {.payload = true};
+    const task_view_t no_task = {.queue = ""};
+    const event_view_t no_event = {.queue = "", .cursor = ""};
+    json_write_task (&(json_writer_t){task, false}, &no_task, &extras);
+    json_write_event (&(json_writer_t){event, false}, &no_event);
+    bytes_append_byte (task, '\0');
+    bytes_append_byte (event, '\0');
+}
+
+static bool is_known (piece_t task, piece_t event, const char *name, size_t length)
+{
+    const size_t first = strcspn (name, ".,");
+    piece_t ignored;
+    if (length == 0 || length >= NAME_SIZE || strcspn (name, "\"\\") < length)
+        return false;
+    if (strncmp (name, "label:", 6) == 0)
+        return length > 6;
+    if (length == 6 && strncmp (name, "events", 6) == 0)
+        return true;
+    return find_member (&ignored, task, name, first) || find_member (&ignored, event, name, first);
+}
+
+int fields_check (const app_t *app)
+{
+    const char *fields = args_text (&app->args, OPT_FIELDS);
+    bytes_t task = BYTES_INIT;
+    bytes_t event = BYTES_INIT;
+    int code = 0;
+    if (!fields)
+        return 0;
+    if (app->format != FORMAT_JSON && app->format != FORMAT_JSONL)
+        return usage_error (app, "list --columns chooses what a table shows",
+                            "--fields goes with -o json or -o jsonl");
+    write_samples (&task, &event);
+    const piece_t task_text = {(const char *) task.data, task.length};
+    const piece_t event_text = {(const char *) event.data, event.length};
+    while (!code && fields) {
+        const size_t length = strcspn (fields, ",");
+        if (!is_known (task_text, event_text, fields, length))
+            code =
+                usage_error (app, "the keys of the JSON without --fields, or label:NAME",
+                             "there is no field '%.*s'", (int) (length < 64 ? length : 64), fields);
+        fields = fields[length] ? fields + length + 1 : NULL;
+    }
+    bytes_free (&task);
+    bytes_free (&event);
+    return code;
+}
