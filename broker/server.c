@@ -546,6 +546,7 @@ static void maintain (server_t *self)
     if (self->now.mono_ms >= self->look_at) {
         self->look_at = self->now.mono_ms + ROUTER_LOOK_MS;
         router_watch_bytes (self->options.router, reading (self));
+        feed_watch (self->options.feed, self->now.mono_ms);
     }
     if (self->now.mono_ms >= self->disk_at && self->durable_batch != self->disk_batch)
         look_at_disk (self, false);
@@ -571,6 +572,8 @@ static void set_counters (server_t *self)
         SERVER_COUNTER_MAP (X)
 #undef X
             {"peers", router.peers},
+        {"send_unread_full", router.unread_full},
+        {"unread_bytes", router.unread_bytes},
         {"connections", router.connections},
         {"connections_cut_mute", router.cut_mute},
         {"connections_cut_endless", router.cut_endless},
@@ -609,7 +612,8 @@ static int wait_ms (const server_t *self)
     if (!reading (self))
         return WAIT_MS_MAX;
     int64_t until = self->deadline < self->maintain_at ? self->deadline : self->maintain_at;
-    if (self->look_at < until && router_has_connections (self->options.router))
+    if (self->look_at < until &&
+        (router_has_connections (self->options.router) || feed_has_channels (self->options.feed)))
         until = self->look_at;
     int64_t ms = until - clock_now ().mono_ms;
     if (ms <= 0)

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zmq.h>
 
 #include "arena.h"
 #include "bytes.h"
@@ -18,16 +17,21 @@
 #include "core/base/memory.h"
 #include "ids.h"
 #include "json.h"
+#include "net/door.h"
+#include "net/socket.h"
 #include "types.h"
 
 enum {
     SEND_MESSAGES_MAX = 10000, /* a subscriber that is further behind misses events */
+    SUBSCRIPTION_BYTES_MAX = 1024,
+    EVENTS_MAX = 1000,                                        /* of connections, taken at once */
     TOPIC_SIZE = 3 * (TMQ_NAME_LENGTH_MAX + 1) + ID_TEXT_SIZE /* namespace, queue, status, id */
 };
 
 typedef struct channel {
     char ns[TMQ_NAME_LENGTH_MAX + 1];
     void *socket;
+    void *monitor;
     int lock;             /* beside an ipc path; -1: none */
     size_t subscriptions; /* different prefixes that somebody has subscribed to */
     buf_t **held;         /* lists of events under way to the disk, oldest first */
@@ -38,6 +42,7 @@ typedef struct channel {
 
 struct feed {
     void *context;
+    door_t *door; /* of all channels */
     int linger_ms;
     arena_t *arena;
     bytes_t json;
@@ -51,6 +56,7 @@ feed_t *feed_new (void *context, int linger_ms)
     feed_t *self = memory_zero (1, sizeof (*self));
     self->context = context;
     self->linger_ms = linger_ms;
+    self->door = door_new (INT64_MAX);
     self->arena = arena_new (CODEC_BROKER_ARENA_BYTES);
     if (self->arena == NULL)
         feed_free (&self);
@@ -68,6 +74,10 @@ static void channel_free (channel_t *self)
 {
     channel_drop (self);
     free (self->held);
+    if (self->monitor != NULL) {
+        zmq_socket_monitor (self->socket, NULL, 0);
+        zmq_close (self->monitor);
+    }
     if (self->socket != NULL)
         zmq_close (self->socket);
     if (self->lock >= 0)
@@ -83,6 +93,7 @@ void feed_free (feed_t **self_p)
     *self_p = NULL;
     for (size_t i = 0; i < self->channels_count; i++)
         channel_free (self->channels[i]);
+    door_free (&self->door);
     arena_free (self->arena);
     bytes_free (&self->json);
     free (self);
@@ -96,15 +107,16 @@ static bool channel_bind (feed_t *self, channel_t *channel, const address_t *add
         if (channel->lock < 0)
             return false;
     }
-    int hwm = SEND_MESSAGES_MAX;
-    int ipv6 = address->ipv6;
     size_t size = sizeof (channel->uri);
     channel->socket = zmq_socket (self->context, ZMQ_XPUB);
-    if (channel->socket != NULL &&
-        zmq_setsockopt (channel->socket, ZMQ_SNDHWM, &hwm, sizeof (hwm)) == 0 &&
-        zmq_setsockopt (channel->socket, ZMQ_LINGER, &self->linger_ms, sizeof (int)) == 0 &&
-        zmq_setsockopt (channel->socket, ZMQ_IPV6, &ipv6, sizeof (ipv6)) == 0 &&
-        zmq_bind (channel->socket, address->uri) == 0 &&
+    if (channel->socket != NULL) {
+        socket_set (channel->socket, ZMQ_SNDHWM, SEND_MESSAGES_MAX);
+        socket_set (channel->socket, ZMQ_LINGER, self->linger_ms);
+        socket_set (channel->socket, ZMQ_IPV6, address->ipv6);
+        socket_limit (channel->socket, SUBSCRIPTION_BYTES_MAX);
+        channel->monitor = monitor_open (self->context, channel->socket);
+    }
+    if (channel->monitor != NULL && zmq_bind (channel->socket, address->uri) == 0 &&
         zmq_getsockopt (channel->socket, ZMQ_LAST_ENDPOINT, channel->uri, &size) == 0)
         return true;
     snprintf (error, error_size, "cannot publish on %s: %s", address->uri,
@@ -220,6 +232,39 @@ void feed_drop (feed_t *self)
 {
     for (size_t i = 0; i < self->channels_count; i++)
         channel_drop (self->channels[i]);
+}
+
+/* A subscriber sends nothing but subscriptions, so all it ever sent counts as one message. */
+static uint32_t no_messages (void *context, int fd)
+{
+    (void) context;
+    (void) fd;
+    return 0;
+}
+
+static void channel_watch (feed_t *self, const channel_t *channel, int64_t now_ms)
+{
+    uint16_t event;
+    uint32_t value;
+    for (int i = 0; i < EVENTS_MAX && monitor_receive (channel->monitor, &event, &value); i++) {
+        if (event == ZMQ_EVENT_ACCEPTED)
+            door_opened (self->door, (int) value, now_ms);
+        else if (event == ZMQ_EVENT_DISCONNECTED)
+            door_closed (self->door, (int) value);
+    }
+}
+
+void feed_watch (feed_t *self, int64_t now_ms)
+{
+    door_view_t view = {self, no_messages, NULL};
+    for (size_t i = 0; i < self->channels_count; i++)
+        channel_watch (self, self->channels[i], now_ms);
+    door_cut_endless (self->door, true, &view);
+}
+
+bool feed_has_channels (const feed_t *self)
+{
+    return self->channels_count > 0;
 }
 
 uint64_t feed_published (const feed_t *self)

@@ -38,6 +38,11 @@ void feed_publish (feed_t *self);
 /* The held batches did not become durable: their events never happened. */
 void feed_drop (feed_t *self);
 
+/* Cuts subscribers that send more than subscriptions; call each ROUTER_LOOK_MS while there are
+ * feeds. */
+void feed_watch (feed_t *self, int64_t now_ms);
+bool feed_has_channels (const feed_t *self);
+
 /* Events that found a subscriber and were given to ZeroMQ. */
 uint64_t feed_published (const feed_t *self);
 

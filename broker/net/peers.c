@@ -34,7 +34,8 @@ typedef struct place {
     uint32_t at; /* its index; free ones: the next free one */
     uint32_t messages;
     uint32_t late_ends; /* reports that are still to come for earlier holders of its descriptor */
-    bool routed;        /* stands in the hash table: newest holder of its routing id */
+    unread_t *unread;
+    bool routed; /* stands in the hash table: newest holder of its routing id */
     bool refused;
     bool ended;
     bool end_seen; /* the end of its connection was reported */
@@ -88,23 +89,6 @@ peers_t *peers_new (size_t limit, const uint8_t key[PEERS_KEY_BYTES])
     list_init (&self->refused);
     list_init (&self->forgotten);
     return self;
-}
-
-void peers_free (peers_t **self_p)
-{
-    peers_t *self = *self_p;
-    if (self == NULL)
-        return;
-    *self_p = NULL;
-    peers_release (self);
-    for (uint32_t at = 1; at <= self->places_used; at++)
-        free (self->places[at]);
-    map_free (&self->by_routing_id);
-    free (self->places);
-    free (self->free_places);
-    free (self->by_fd);
-    free (self->gone);
-    free (self);
 }
 
 /* Places. */
@@ -165,6 +149,8 @@ static void place_forget (peers_t *self, place_t *place)
         self->refused_count--;
     else
         self->count--;
+    if (place->unread != NULL)
+        unread_drop (&place->unread);
     self->places[place->at] = NULL;
     self->free_places = memory_grow (self->free_places, &self->free_capacity, self->free_count,
                                      sizeof (*self->free_places));
@@ -355,6 +341,12 @@ const void *peers_route (const peers_t *self, peer_t peer, size_t *routing_id_by
     return place->routing_id;
 }
 
+unread_t **peers_unread (peers_t *self, peer_t peer)
+{
+    place_t *place = place_of (self, peer);
+    return place != NULL ? &place->unread : NULL;
+}
+
 static place_t *place_at (const peers_t *self, int fd)
 {
     if (fd < 0 || (size_t) fd >= self->by_fd_capacity || self->by_fd[fd] == NO_PLACE)
@@ -418,4 +410,22 @@ void peers_forget (peers_t *self, int64_t now_ms)
 size_t peers_count (const peers_t *self)
 {
     return self->count;
+}
+
+void peers_free (peers_t **self_p)
+{
+    peers_t *self = *self_p;
+    if (self == NULL)
+        return;
+    *self_p = NULL;
+    for (uint32_t at = 1; at <= self->places_used; at++)
+        if (self->places[at] != NULL)
+            place_forget (self, self->places[at]);
+    peers_release (self);
+    map_free (&self->by_routing_id);
+    free (self->places);
+    free (self->free_places);
+    free (self->by_fd);
+    free (self->gone);
+    free (self);
 }

@@ -19,7 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/engine/engine.h"
+#include "core/data/peer.h"
+#include "net/unread.h"
 
 enum {
     PEERS_LIMIT_MAX = 65000,    /* with PEERS_REFUSED_MAX a place fits the 16 bits of a number */
@@ -58,6 +59,9 @@ seen_t peers_seen (peers_t *self, const origin_t *origin, int64_t now_ms);
 void peers_release (peers_t *self);
 /* The routing id to send to; NULL when the peer is not known any more. */
 const void *peers_route (const peers_t *self, peer_t peer, size_t *routing_id_bytes);
+/* Where what was sent to the peer and not read is counted: empty at first. NULL: not known. Its own
+ * end is the table's. */
+unread_t **peers_unread (peers_t *self, peer_t peer);
 /* The connection on this descriptor ended: its peer is among peers_gone_next. */
 void peers_ended (peers_t *self, int fd, int64_t now_ms);
 /* A peer whose connection ended or was taken over until then, or which had to make room; each once,

@@ -18,6 +18,7 @@
 
 #include "core/base/memory.h"
 #include "net/door.h"
+#include "net/socket.h"
 
 enum {
     FRAMES_MAX = 2,
@@ -27,18 +28,16 @@ enum {
      * it fed. */
     RECEIVE_HIGH_WATER = 256,
     CURVE_OVERHEAD_BYTES = 33, /* counted by MAXMSGSIZE, not by us */
-    BACKLOG = 1024, /* connections that wait for accept: a crowd that comes back at once */
-    KEEPALIVE_IDLE_S = 30,
-    KEEPALIVE_INTERVAL_S = 10,
-    KEEPALIVE_COUNT = 3,
-    HANDSHAKE_MS_MAX = 5000, /* from accept to the end of ZeroMQ's own handshake */
-    UNBIND_MS_MAX = 1000,    /* the longest wait for one listener to close */
+    UNBIND_MS_MAX = 1000,      /* the longest wait for one listener to close */
     FRAMES_CUT = 100,  /* of a message: a mistake is told, more than this ends the connection */
     EVENTS_MAX = 1000, /* of connections, taken at once */
     /* A socket looks for pipes that came to life only with every hundredth message. */
     TURN_SLACK = 256,
     /* Below it a copy is cheaper than libzmq's allocation and two counted references. */
-    COPY_BYTES_MAX = 512
+    COPY_BYTES_MAX = 512,
+    /* The same for an envelope, which would be copied anyway. What is copied is not counted; with
+     * the high-water mark it is half a megabyte a peer. */
+    COPY_ENVELOPE_MAX = 4096
 };
 
 typedef struct held {
@@ -55,6 +54,7 @@ struct router {
     void *socket;
     void *monitor;
     peers_t *peers;
+    unread_t *unread; /* of all peers */
     door_t *door;
     bool (*is_linked) (void *context, peer_t peer);
     void *is_linked_context;
@@ -66,77 +66,16 @@ struct router {
     router_stats_t stats;
 };
 
-static bool frame_receive (void *socket, zmq_msg_t *frame, int flags)
-{
-    while (zmq_msg_recv (frame, socket, flags) < 0) {
-        assert (zmq_errno () == EINTR || zmq_errno () == EAGAIN);
-        if (zmq_errno () == EAGAIN)
-            return false;
-    }
-    return true;
-}
-
-/* An event of the monitor: 16 bits of event and 32 of value, then a frame with the address. */
-static bool event_receive (void *monitor, uint16_t *event, uint32_t *value)
-{
-    zmq_msg_t frame;
-    zmq_msg_init (&frame);
-    if (!frame_receive (monitor, &frame, ZMQ_DONTWAIT))
-        return false;
-    assert (zmq_msg_size (&frame) == sizeof (*event) + sizeof (*value));
-    const uint8_t *bytes = zmq_msg_data (&frame);
-    memcpy (event, bytes, sizeof (*event));
-    memcpy (value, bytes + sizeof (*event), sizeof (*value));
-    while (zmq_msg_more (&frame))
-        frame_receive (monitor, &frame, 0);
-    zmq_msg_close (&frame);
-    return true;
-}
-
 /* Life. */
-
-static void set_option (void *socket, int option, int value)
-{
-    int rc = zmq_setsockopt (socket, option, &value, sizeof (value));
-    assert (rc == 0);
-}
 
 static void configure (void *socket, int linger_ms)
 {
-    set_option (socket, ZMQ_ROUTER_MANDATORY, 1);
-    set_option (socket, ZMQ_ROUTER_HANDOVER, 0);
-    set_option (socket, ZMQ_SNDHWM, SEND_HIGH_WATER);
-    set_option (socket, ZMQ_RCVHWM, RECEIVE_HIGH_WATER);
-    set_option (socket, ZMQ_LINGER, linger_ms);
-    set_option (socket, ZMQ_BACKLOG, BACKLOG);
-    set_option (socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS_MAX);
-    set_option (socket, ZMQ_TCP_KEEPALIVE, 1);
-    set_option (socket, ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_IDLE_S);
-    set_option (socket, ZMQ_TCP_KEEPALIVE_INTVL, KEEPALIVE_INTERVAL_S);
-    set_option (socket, ZMQ_TCP_KEEPALIVE_CNT, KEEPALIVE_COUNT);
-    int64_t bytes_max = TMQ_FRAME_BYTES_MAX + CURVE_OVERHEAD_BYTES;
-    int rc = zmq_setsockopt (socket, ZMQ_MAXMSGSIZE, &bytes_max, sizeof (bytes_max));
-    assert (rc == 0);
-}
-
-static void *monitor_open (void *context, void *socket)
-{
-    char address[64];
-    snprintf (address, sizeof (address), "inproc://taskmqd-monitor-%p", socket);
-    if (zmq_socket_monitor (socket, address,
-                            ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_ACCEPT_FAILED |
-                                ZMQ_EVENT_CLOSED) != 0)
-        return NULL;
-    void *monitor = zmq_socket (context, ZMQ_PAIR);
-    if (monitor == NULL)
-        return NULL;
-    /* Without a high-water mark: libzmq's I/O thread would wait for a frozen server. */
-    set_option (monitor, ZMQ_RCVHWM, 0);
-    set_option (monitor, ZMQ_LINGER, 0);
-    if (zmq_connect (monitor, address) == 0)
-        return monitor;
-    zmq_close (monitor);
-    return NULL;
+    socket_set (socket, ZMQ_ROUTER_MANDATORY, 1);
+    socket_set (socket, ZMQ_ROUTER_HANDOVER, 0);
+    socket_set (socket, ZMQ_SNDHWM, SEND_HIGH_WATER);
+    socket_set (socket, ZMQ_RCVHWM, RECEIVE_HIGH_WATER);
+    socket_set (socket, ZMQ_LINGER, linger_ms);
+    socket_limit (socket, TMQ_FRAME_BYTES_MAX + CURVE_OVERHEAD_BYTES);
 }
 
 router_t *router_new (const router_options_t *options, char *error, size_t error_size)
@@ -145,6 +84,7 @@ router_t *router_new (const router_options_t *options, char *error, size_t error
     self->held_max = options->held_max;
     self->held = memory_zero (options->held_max, sizeof (held_t));
     self->peers = peers_new (options->peers_max, options->key);
+    self->unread = unread_new (NULL);
     self->door = door_new (options->mute_ms);
     self->is_linked = options->is_linked;
     self->is_linked_context = options->is_linked_context;
@@ -177,7 +117,7 @@ static void unbind (router_t *self)
         open += zmq_unbind (self->socket, self->endpoints[i]->uri) == 0;
     zmq_pollitem_t item = {self->monitor, 0, ZMQ_POLLIN, 0};
     while (open > 0 && zmq_poll (&item, 1, UNBIND_MS_MAX) > 0) {
-        while (open > 0 && event_receive (self->monitor, &event, &value))
+        while (open > 0 && monitor_receive (self->monitor, &event, &value))
             open -= event == ZMQ_EVENT_CLOSED;
     }
 }
@@ -204,6 +144,7 @@ void router_free (router_t **self_p)
         free (self->endpoints[i]);
     }
     peers_free (&self->peers);
+    unread_drop (&self->unread);
     door_free (&self->door);
     free (self->held);
     free (self);
@@ -221,7 +162,7 @@ const char *router_bind (router_t *self, const address_t *address, char *error, 
         if (lock < 0)
             return NULL;
     }
-    set_option (self->socket, ZMQ_IPV6, address->ipv6);
+    socket_set (self->socket, ZMQ_IPV6, address->ipv6);
     if (zmq_bind (self->socket, address->uri) != 0) {
         snprintf (error, error_size, "cannot listen on %s: %s", address->uri,
                   zmq_strerror (zmq_errno ()));
@@ -254,7 +195,7 @@ static size_t frames_receive (router_t *self, held_t *held, zmq_msg_t *scrap, or
             held->count++;
         }
         /* The frames of a message arrive together. */
-        bool received = frame_receive (self->socket, frame, 0);
+        bool received = socket_receive (self->socket, frame, 0);
         assert (received);
         count++;
     } while (zmq_msg_more (frame));
@@ -303,7 +244,7 @@ static bool message_receive (router_t *self, int64_t now_ms, incoming_t *out)
     zmq_msg_t routing_id;
     zmq_msg_t scrap;
     zmq_msg_init (&routing_id);
-    if (!frame_receive (self->socket, &routing_id, ZMQ_DONTWAIT))
+    if (!socket_receive (self->socket, &routing_id, ZMQ_DONTWAIT))
         return false;
     zmq_msg_init (&scrap);
     held_t *held = &self->held[self->held_count++];
@@ -352,11 +293,22 @@ size_t router_turn (const router_t *self)
 
 /* Out. */
 
+/* A frame that is not copied into the message, and on whom it counts until it has left. */
+typedef struct parcel {
+    unread_t *unread;
+    size_t length;
+    buf_t *body; /* NULL: the bytes stand behind */
+    uint8_t bytes[];
+} parcel_t;
+
 /* Called by libzmq's I/O thread when the bytes have left. */
-static void body_sent (void *bytes, void *buf)
+static void parcel_sent (void *bytes, void *context)
 {
     (void) bytes;
-    buf_drop (buf);
+    parcel_t *parcel = context;
+    unread_remove (parcel->unread, parcel->length);
+    buf_drop (parcel->body);
+    free (parcel);
 }
 
 static void frame_copy (zmq_msg_t *frame, const void *bytes, size_t length)
@@ -366,7 +318,27 @@ static void frame_copy (zmq_msg_t *frame, const void *bytes, size_t length)
     memcpy (zmq_msg_data (frame), bytes, length);
 }
 
-static void frame_body (zmq_msg_t *frame, buf_t *body)
+static void frame_parcel (zmq_msg_t *frame, parcel_t *parcel, void *bytes)
+{
+    unread_add (parcel->unread, parcel->length);
+    if (zmq_msg_init_data (frame, bytes, parcel->length, parcel_sent, parcel) != 0)
+        abort ();
+}
+
+static void frame_envelope (zmq_msg_t *frame, unread_t *unread, const output_t *output)
+{
+    size_t length = output->envelope_bytes;
+    if (length <= COPY_ENVELOPE_MAX) {
+        frame_copy (frame, output->envelope, length);
+        return;
+    }
+    parcel_t *parcel = memory_alloc (sizeof (*parcel) + length);
+    *parcel = (parcel_t){unread, length, NULL};
+    memcpy (parcel->bytes, output->envelope, length);
+    frame_parcel (frame, parcel, parcel->bytes);
+}
+
+static void frame_body (zmq_msg_t *frame, unread_t *unread, buf_t *body)
 {
     size_t length = buf_length (body);
     if (length <= COPY_BYTES_MAX) {
@@ -378,8 +350,9 @@ static void frame_body (zmq_msg_t *frame, buf_t *body)
         const uint8_t *constant;
         void *data;
     } bytes = {.constant = buf_bytes (body)};
-    if (zmq_msg_init_data (frame, bytes.data, length, body_sent, buf_keep (body)) != 0)
-        abort ();
+    parcel_t *parcel = memory_alloc (sizeof (*parcel));
+    *parcel = (parcel_t){unread, length, buf_keep (body)};
+    frame_parcel (frame, parcel, bytes.data);
 }
 
 static bool frame_send (void *socket, zmq_msg_t *frame, int flags)
@@ -393,12 +366,33 @@ static bool frame_send (void *socket, zmq_msg_t *frame, int flags)
     return rc >= 0;
 }
 
+static bool is_large (const output_t *output)
+{
+    return output->envelope_bytes > COPY_ENVELOPE_MAX ||
+           (output->body != NULL && buf_length (output->body) > COPY_BYTES_MAX);
+}
+
+/* The account of a peer that gets something large; false when it leaves too much unread. */
+static bool account_of (router_t *self, peer_t peer, unread_t **account)
+{
+    unread_t **unread = peers_unread (self->peers, peer);
+    if (*unread == NULL)
+        *unread = unread_new (self->unread);
+    *account = *unread;
+    if (unread_has_room (*account))
+        return true;
+    self->stats.unread_full++;
+    return false;
+}
+
 bool router_send (router_t *self, const output_t *output)
 {
     size_t length = 0;
     const void *routing_id = peers_route (self->peers, output->peer, &length);
+    unread_t *unread = NULL;
     zmq_msg_t frame;
-    bool sent = routing_id != NULL;
+    bool sent =
+        routing_id != NULL && (!is_large (output) || account_of (self, output->peer, &unread));
     if (sent) {
         frame_copy (&frame, routing_id, length);
         /* Only the first frame can be refused: then nothing of the message was taken. */
@@ -408,10 +402,10 @@ bool router_send (router_t *self, const output_t *output)
         self->stats.send_failed++;
         return false;
     }
-    frame_copy (&frame, output->envelope, output->envelope_bytes);
+    frame_envelope (&frame, unread, output);
     frame_send (self->socket, &frame, output->body != NULL ? ZMQ_SNDMORE : 0);
     if (output->body != NULL) {
-        frame_body (&frame, output->body);
+        frame_body (&frame, unread, output->body);
         frame_send (self->socket, &frame, 0);
     }
     self->stats.sent++;
@@ -444,7 +438,7 @@ bool router_watch (router_t *self, int64_t now_ms)
     uint16_t event;
     uint32_t value;
     for (int i = 0; i < EVENTS_MAX; i++) {
-        if (!event_receive (self->monitor, &event, &value))
+        if (!monitor_receive (self->monitor, &event, &value))
             return true;
         if (event == ZMQ_EVENT_ACCEPTED) {
             door_opened (self->door, (int) value, now_ms);
@@ -507,6 +501,7 @@ void router_stats (const router_t *self, router_stats_t *out)
     door_stats (self->door, &door);
     *out = self->stats;
     out->peers = peers_count (self->peers);
+    out->unread_bytes = unread_bytes (self->unread);
     out->connections = door.open;
     out->cut_mute = door.mute;
     out->cut_endless += door.endless;

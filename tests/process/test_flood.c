@@ -185,7 +185,7 @@ static void test_a_routing_id_that_is_too_long_ends_the_connection (void **state
     uint8_t id[300];
     daemon_start (&broker);
     memset (id, 7, sizeof (id));
-    int fd = zmtp_open (broker.endpoint, id, sizeof (id));
+    int fd = zmtp_open (broker.endpoint, "DEALER", id, sizeof (id));
     for (int i = 0; i < 10; i++)
         if (!zmtp_send (fd, false, "x", 1))
             break;
@@ -202,7 +202,7 @@ static void test_a_message_without_an_end_ends_the_connection (void **state)
     enum { FRAME_BYTES = 65536, FRAMES = 1024 };
     static uint8_t frame[FRAME_BYTES];
     daemon_start (&broker);
-    int fd = zmtp_open (broker.endpoint, NULL, 0);
+    int fd = zmtp_open (broker.endpoint, "DEALER", NULL, 0);
     bool open = true;
     for (int i = 0; open && i < FRAMES; i++)
         open = zmtp_send (fd, true, frame, sizeof (frame));
@@ -212,12 +212,41 @@ static void test_a_message_without_an_end_ends_the_connection (void **state)
     daemon_stop (&broker);
 }
 
+/* A feed takes short subscriptions and nothing else. */
+static void test_a_feed_bounds_what_it_is_sent (void **state)
+{
+    (void) state;
+    enum { FRAME_BYTES = 1000, FRAMES = 65536 };
+    static uint8_t frame[2 * FRAME_BYTES];
+    char endpoint[64];
+    char feed[96];
+    snprintf (endpoint, sizeof (endpoint), "tcp://127.0.0.1:%d", daemon_free_port ());
+    snprintf (feed, sizeof (feed), "default=%s", endpoint);
+    size_t used = 0;
+    while (broker.arguments[used] != NULL)
+        used++;
+    broker.arguments[used] = "--feed";
+    broker.arguments[used + 1] = feed;
+    daemon_start (&broker);
+    int large = zmtp_open (endpoint, "SUB", NULL, 0);
+    zmtp_send (large, false, frame, sizeof (frame));
+    zmtp_wait_end (large);
+    close (large);
+    int endless = zmtp_open (endpoint, "SUB", NULL, 0);
+    bool open = true;
+    for (int i = 0; open && i < FRAMES; i++)
+        open = zmtp_send (endless, true, frame, FRAME_BYTES);
+    zmtp_wait_end (endless);
+    close (endless);
+    daemon_stop (&broker);
+}
+
 static void test_a_message_of_heaps_of_frames_ends_the_connection (void **state)
 {
     (void) state;
     enum { FRAMES = 10000 };
     daemon_start (&broker);
-    int fd = zmtp_open (broker.endpoint, NULL, 0);
+    int fd = zmtp_open (broker.endpoint, "DEALER", NULL, 0);
     for (int i = 0; i < FRAMES; i++)
         assert_true (zmtp_send (fd, i + 1 < FRAMES, "x", 1));
     zmtp_wait_end (fd);
@@ -233,7 +262,7 @@ static void test_a_connection_without_a_word_ends (void **state)
     start_with ("links\n    hello = 1s\n");
     raw_open (&linked, broker.endpoint);
     raw_hello (&linked);
-    int fd = zmtp_open (broker.endpoint, NULL, 0);
+    int fd = zmtp_open (broker.endpoint, "DEALER", NULL, 0);
     zmtp_wait_end (fd);
     close (fd);
     assert_true (counter ("connections_cut_mute") >= 1);
@@ -251,6 +280,7 @@ int main (void)
         TEST (a_newcomer_without_room_is_told),
         TEST (a_routing_id_that_is_too_long_ends_the_connection),
         TEST (a_message_without_an_end_ends_the_connection),
+        TEST (a_feed_bounds_what_it_is_sent),
         TEST (a_message_of_heaps_of_frames_ends_the_connection),
         TEST (a_connection_without_a_word_ends),
     };

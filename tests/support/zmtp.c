@@ -19,11 +19,17 @@
 
 enum { GREETING_BYTES = 64, FLAG_MORE = 1, FLAG_LONG = 2, FLAG_COMMAND = 4, SHORT_MAX = 255 };
 
+/* False when the other side has ended the connection, also if it takes nothing any more. */
 static bool write_all (int fd, const uint8_t *bytes, size_t length)
 {
+    struct pollfd writable = {fd, POLLOUT | POLLRDHUP, 0};
     while (length > 0) {
-        ssize_t sent = send (fd, bytes, length, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
+        if (poll (&writable, 1, TIMING_PATIENCE_MS) == 0)
+            fail_msg ("the connection takes nothing and does not end");
+        if ((writable.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
+            return false;
+        ssize_t sent = send (fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (sent <= 0)
             return false;
@@ -58,7 +64,7 @@ static size_t put_property (uint8_t *out, const char *name, const void *value, s
     return 1 + name_length + sizeof (size) + length;
 }
 
-static void shake_hands (int fd, const void *routing_id, size_t routing_id_bytes)
+static void shake_hands (int fd, const char *type, const void *routing_id, size_t routing_id_bytes)
 {
     static const char ready[] = "\5READY";
     uint8_t greeting[GREETING_BYTES] = {0xff, 0,    0, 0, 0,   0,   0,   0,
@@ -69,20 +75,21 @@ static void shake_hands (int fd, const void *routing_id, size_t routing_id_bytes
     uint8_t *command = malloc (routing_id_bytes + 100);
     size_t length = strlen (ready);
     memcpy (command, ready, length);
-    length += put_property (command + length, "Socket-Type", "DEALER", strlen ("DEALER"));
+    length += put_property (command + length, "Socket-Type", type, strlen (type));
     length += put_property (command + length, "Identity", routing_id, routing_id_bytes);
     assert_true (write_frame (fd, FLAG_COMMAND, command, length));
     free (command);
 }
 
-int zmtp_open (const char *endpoint, const void *routing_id, size_t routing_id_bytes)
+int zmtp_open (const char *endpoint, const char *type, const void *routing_id,
+               size_t routing_id_bytes)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     address.sin_addr.s_addr = htonl (INADDR_LOOPBACK);
     address.sin_port = htons ((uint16_t) atoi (strrchr (endpoint, ':') + 1));
     int fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal (connect (fd, (struct sockaddr *) &address, sizeof (address)), 0);
-    shake_hands (fd, routing_id, routing_id_bytes);
+    shake_hands (fd, type, routing_id, routing_id_bytes);
     return fd;
 }
 

@@ -1,0 +1,28 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the listening sockets share: limits of a connection, and the monitor that tells of them. */
+#ifndef TASKMQ_NET_SOCKET_H
+#define TASKMQ_NET_SOCKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <zmq.h>
+
+/* An option that cannot be refused, of a socket that is ours. */
+void socket_set (void *socket, int option, int value);
+/* Bounds of what a stranger may cause before anything of it is read. frame_bytes: the longest
+ * frame; a longer one ends its connection. Before the first bind. */
+void socket_limit (void *socket, int64_t frame_bytes);
+/* False when nothing waits (with ZMQ_DONTWAIT). */
+bool socket_receive (void *socket, zmq_msg_t *frame, int flags);
+
+/* The socket that tells of connections: ZMQ_EVENT_ACCEPTED, _DISCONNECTED, _ACCEPT_FAILED, and of
+ * closed listeners. NULL when it cannot be had. Ended by zmq_socket_monitor (socket, NULL, 0) and
+ * zmq_close. */
+void *monitor_open (void *context, void *socket);
+/* The next event and its value, in most cases a descriptor; false when none waits. */
+bool monitor_receive (void *monitor, uint16_t *event, uint32_t *value);
+
+#endif
