@@ -309,6 +309,33 @@ static bool gather (world_t *world, received_t *out, size_t *count)
     return *count < limit;
 }
 
+/* Looks up what is wanted, and the payloads that queued tasks wait for. */
+static void load (world_t *world, key_list_t *keys)
+{
+    broker_t *broker = &world->broker;
+    engine_want_payloads (broker->engine, keys);
+    model_load (world->model, keys->keys, keys->count);
+    engine_loaded (broker->engine, keys);
+    free (keys->keys);
+}
+
+/* One message, in as many rounds as it takes. */
+static void handle (world_t *world, const message_t *message)
+{
+    engine_t *engine = world->broker.engine;
+    size_t from = 0;
+    while (from < message->envelope->n_requests) {
+        key_list_t keys = {0};
+        size_t upto = engine_want (engine, message, from, &keys);
+        load (world, &keys);
+        engine_message (engine, message, from, upto, now_of (world));
+        if (upto == from) {
+            engine_round (engine);
+        }
+        from = upto;
+    }
+}
+
 static void drain (world_t *world)
 {
     broker_t *broker = &world->broker;
@@ -316,26 +343,24 @@ static void drain (world_t *world)
     size_t count;
     arena_reset (broker->arena);
     bool empty = gather (world, received, &count);
-    key_list_t keys = {0};
+    engine_round (broker->engine);
     for (size_t i = 0; i < count; i++) {
-        engine_want (broker->engine, &received[i].message, &keys);
-    }
-    engine_want_payloads (broker->engine, &keys);
-    model_load (world->model, keys.keys, keys.count);
-    engine_loaded (broker->engine, &keys);
-    free (keys.keys);
-    for (size_t i = 0; i < count; i++) {
-        engine_message (broker->engine, &received[i].message, now_of (world));
+        handle (world, &received[i].message);
         packet_free (received[i].packet);
     }
+    key_list_t none = {0};
+    load (world, &none);
     if (count > 0 || world->mono_ms >= broker->deadline_ms) {
         broker->tick_wanted = true;
     }
-    if (empty && broker->tick_wanted) {
+    if (empty) {
+        broker->heard_ms = world->mono_ms;
+    }
+    if (broker->tick_wanted) {
         int64_t stood_still = world->mono_ms - broker->last_tick_ms - TMQ_HEARTBEAT_MS;
         /* Waiting for input is no standing still: only a freeze counts. */
         bool froze = broker->frozen_until > broker->last_tick_ms;
-        broker->deadline_ms = engine_tick (broker->engine, now_of (world),
+        broker->deadline_ms = engine_tick (broker->engine, now_of (world), broker->heard_ms,
                                            froze && stood_still > 0 ? stood_still : 0);
         broker->tick_wanted = false;
     }

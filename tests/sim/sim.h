@@ -168,6 +168,7 @@ typedef struct broker {
     int64_t start_ms; /* when it comes back */
     int64_t frozen_until;
     int64_t last_tick_ms;
+    int64_t heard_ms; /* what had arrived by then was handled */
     int64_t deadline_ms;
     bool tick_wanted;
     batch_t *batch; /* being committed */

@@ -256,12 +256,12 @@ void rig_free (rig_t *self)
 
 void rig_take (rig_t *self)
 {
-    batch_t *batch = engine_batch_take (self->engine, self->now);
-    if (batch == NULL)
-        return;
-    assert_true (batch->no < RIG_TABLE_MAX);
-    self->batches[batch->no] = batch;
-    self->committed = batch->no;
+    for (batch_t *batch = engine_batch_take (self->engine, self->now); batch != NULL;
+         batch = engine_batch_take (self->engine, self->now)) {
+        assert_true (batch->no < RIG_TABLE_MAX);
+        self->batches[batch->no] = batch;
+        self->committed = batch->no;
+    }
 }
 
 void rig_durable (rig_t *self)
@@ -415,7 +415,8 @@ static bool settle_once (rig_t *self, bool write)
     key_list_t keys = {0};
     engine_want_payloads (self->engine, &keys);
     load (self, &keys);
-    engine_tick (self->engine, self->now, 0);
+    engine_round (self->engine);
+    engine_tick (self->engine, self->now, self->now.mono_ms, 0);
     rig_commit (self);
     if (write)
         rig_write (self);
@@ -559,9 +560,10 @@ uint64_t rig_send_judged (rig_t *self, size_t peer, Taskmq__Request *request,
     message_t message = {from->id, from->identity, &envelope,
                          body,     body_bytes,     items == NULL ? NULL : &verdicts};
     key_list_t keys = {0};
-    engine_want (self->engine, &message, &keys);
+    engine_round (self->engine);
+    assert_int_equal (engine_want (self->engine, &message, 0, &keys), 1);
     load (self, &keys);
-    engine_message (self->engine, &message, self->now);
+    engine_message (self->engine, &message, 0, 1, self->now);
     return request->id;
 }
 

@@ -120,7 +120,9 @@ static size_t fired_until (wheel_t *wheel, int64_t now)
     node_t fired;
     size_t count = 0;
     list_init (&fired);
-    wheel_turn (wheel, now, &fired);
+    do {
+        wheel_turn (wheel, now, &fired, 1000);
+    } while (wheel_next (wheel) <= now);
     for (node_t *node = list_pop_front (&fired); node != NULL; node = list_pop_front (&fired)) {
         assert_true (LIST_ITEM (node, alarm_t, node)->due <= now);
         count++;

@@ -168,7 +168,7 @@ static void a_pause_of_the_broker_is_nobodys_fault (void **state)
     claimed (rig, true);
     rig->now.mono_ms += 40000;
     rig->now.wall_ms += 40000;
-    engine_tick (rig->engine, rig->now, 40000);
+    engine_tick (rig->engine, rig->now, rig->now.mono_ms, 40000);
     rig_settle (rig);
     assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_WORKING);
     live (rig, 29000);

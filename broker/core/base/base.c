@@ -7,7 +7,7 @@
 
 void base_init (base_t *self, const engine_config_t *config)
 {
-    *self = (base_t){.config = *config};
+    *self = (base_t){.config = *config, .round = config->round};
     secrets_init (&self->secrets, config->seed);
     base_reset (self);
 }

@@ -32,6 +32,7 @@ typedef struct base {
     names_t names;
     counts_t counts;
     clocks_t clocks;
+    budget_t round;   /* what is left of this round's allowance */
     wheel_t fine;     /* mono: leases, delays, links, deadlines */
     wheel_t coarse;   /* the time of expiry: queued tasks */
     uint64_t durable; /* newest commit batch that is durable, … */

@@ -7,7 +7,7 @@
 
 void clocks_boot (clocks_t *self, int64_t newest_ms, now_t now)
 {
-    self->mono_ms = now.mono_ms;
+    self->mono_ms = self->heard_ms = now.mono_ms;
     if (self->wall_ms < newest_ms)
         self->wall_ms = newest_ms;
     self->away_ms = now.wall_ms - self->wall_ms;

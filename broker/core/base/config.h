@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/budget.h"
 #include "taskmq_types.h"
 
 typedef struct engine_config {
@@ -27,12 +28,14 @@ typedef struct engine_config {
     int64_t recover_max_age_ms; /* 0: off (S13) */
     uint32_t heartbeat_ms;
     uint32_t gone_grace_ms;
+    budget_t round;       /* what one round may cost */
     unsigned planted_bug; /* test-only: 0 in the broker; see core/planted.h */
 } engine_config_t;
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \
         {0}, "taskmqd", 1000000, 10000, 20000, 16u << 20, 20000, 64u << 20, 4u << 20, 100000,      \
-            64u << 20, TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS, TMQ_GONE_GRACE_MS, 0               \
+            64u << 20, TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS, TMQ_GONE_GRACE_MS,              \
+            BUDGET_INIT, 0               \
     }
 
 #endif

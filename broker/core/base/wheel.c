@@ -8,6 +8,7 @@
 void wheel_init (wheel_t *self, int64_t granularity_ms, int64_t now)
 {
     *self = (wheel_t){.granularity_ms = granularity_ms, .turned = now / granularity_ms};
+    list_init (&self->opened);
     for (size_t i = 0; i < WHEEL_SLOTS; i++)
         list_init (&self->slots[i]);
 }
@@ -34,21 +35,22 @@ void alarm_disarm (alarm_t *alarm)
     list_remove (&alarm->node);
 }
 
-static void empty_slot (wheel_t *self, size_t slot, int64_t now, node_t *fired)
+/* All of a slot goes to the opened ones, at the same cost whatever it holds. */
+static void open_slot (wheel_t *self, size_t slot)
 {
     node_t *head = &self->slots[slot];
-    for (node_t *node = head->next, *next = NULL; node != head; node = next) {
-        next = node->next;
-        if (LIST_ITEM (node, alarm_t, node)->due <= now) {
-            list_remove (node);
-            list_push_back (fired, node);
-        }
-    }
+    self->used[slot / 64] &= ~(UINT64_C (1) << (slot % 64));
     if (list_is_empty (head))
-        self->used[slot / 64] &= ~(UINT64_C (1) << (slot % 64));
+        return;
+    node_t *last = self->opened.prev;
+    last->next = head->next;
+    head->next->prev = last;
+    self->opened.prev = head->prev;
+    head->prev->next = &self->opened;
+    list_init (head);
 }
 
-void wheel_turn (wheel_t *self, int64_t now, node_t *fired)
+void wheel_turn (wheel_t *self, int64_t now, node_t *fired, size_t max)
 {
     int64_t upto = now / self->granularity_ms;
     int64_t first = self->turned + 1;
@@ -57,14 +59,25 @@ void wheel_turn (wheel_t *self, int64_t now, node_t *fired)
     for (int64_t number = first; number <= upto; number++) {
         size_t slot = slot_of (number);
         if ((self->used[slot / 64] & (UINT64_C (1) << (slot % 64))) != 0)
-            empty_slot (self, slot, now, fired);
+            open_slot (self, slot);
     }
     if (upto > self->turned)
         self->turned = upto;
+    for (size_t looked = 0; looked < max && !list_is_empty (&self->opened); looked++) {
+        alarm_t *alarm = LIST_ITEM (self->opened.next, alarm_t, node);
+        if (alarm->due > now) {
+            wheel_arm (self, alarm, alarm->due); /* a turn or more ahead */
+            continue;
+        }
+        list_unlink (&alarm->node);
+        list_push_back (fired, &alarm->node);
+    }
 }
 
 int64_t wheel_next (wheel_t *self)
 {
+    if (!list_is_empty (&self->opened))
+        return self->turned * self->granularity_ms;
     for (int64_t number = self->turned + 1; number <= self->turned + WHEEL_SLOTS; number++) {
         size_t slot = slot_of (number);
         uint64_t word = self->used[slot / 64];

@@ -26,6 +26,7 @@ typedef struct wheel {
     int64_t granularity_ms;
     int64_t turned;                  /* number of the newest slot that was emptied */
     uint64_t used[WHEEL_SLOTS / 64]; /* slots that may hold alarms */
+    node_t opened;                   /* alarms of slots whose time has come, not looked at yet */
     node_t slots[WHEEL_SLOTS];
 } wheel_t;
 
@@ -38,8 +39,10 @@ static inline bool alarm_is_armed (const alarm_t *alarm)
 {
     return node_is_linked (&alarm->node);
 }
-/* Moves the alarms that are due to the end of the list fired; they count as armed until popped. */
-void wheel_turn (wheel_t *self, int64_t now, node_t *fired);
+/* Moves alarms that are due to the end of the list fired; they count as armed until popped. Looks at
+ * no more than max alarms; wheel_next says that it wants to be turned again at once if there are
+ * more. */
+void wheel_turn (wheel_t *self, int64_t now, node_t *fired, size_t max);
 /* When the wheel wants to be turned next; INT64_MAX when no alarm is armed. */
 int64_t wheel_next (wheel_t *self);
 

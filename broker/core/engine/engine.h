@@ -69,7 +69,10 @@ typedef struct message {
 
 /* Appends the keys whose records the message needs and memory does not hold. Keys point into the
  * message and the engine and stay valid until the next engine_loaded. */
-void engine_want (engine_t *self, const message_t *message, key_list_t *keys);
+
+/* … of its requests from number `from` on. Returns the number of the first one that does not fit in
+ * this round any more: the requests before it may be handled, the others wait for the next round. */
+size_t engine_want (engine_t *self, const message_t *message, size_t from, key_list_t *keys);
 /* Also appends the payloads that queued assignments wait for (tasks whose payload is only in the
  * tables). Call once per drain, after the messages. */
 void engine_want_payloads (engine_t *self, key_list_t *keys);
@@ -77,7 +80,8 @@ void engine_want_payloads (engine_t *self, key_list_t *keys);
  * is visible until the next call, or the next tick. */
 void engine_loaded (engine_t *self, key_list_t *keys);
 
-void engine_message (engine_t *self, const message_t *message, now_t now);
+/* Handles its requests from..upto-1, as engine_want has said. */
+void engine_message (engine_t *self, const message_t *message, size_t from, size_t upto, now_t now);
 /* A refusal of net's or the validator's own: leaves at once, to this request of this peer. */
 void engine_refuse (engine_t *self, peer_t peer, uint64_t request, tmq_code_t code,
                     const char *text);
@@ -87,10 +91,13 @@ void engine_peer_gone (engine_t *self, peer_t peer, now_t now);
  * engine_output_next. */
 typedef struct output output_t;
 void engine_output_failed (engine_t *self, const output_t *output, now_t now);
-/* Judges deadlines; only to be called after a drain that emptied the socket (A20). Returns
- * mono_ms of the next deadline, INT64_MAX for none. paused_ms: how much longer than a heartbeat
+/* Begins a round: everything may cost so much again (base/budget.h). */
+void engine_round (engine_t *self);
+/* Judges deadlines, once a round. Tasks are judged by now; the silence of peers by heard_ms: what had
+ * arrived by then (mono) has been applied (A20). Returns mono_ms of the next deadline, INT64_MAX for
+ * none. paused_ms: how much longer than a heartbeat
  * the loop stood still since the last tick; it is added to every lease and link. */
-int64_t engine_tick (engine_t *self, now_t now, int64_t paused_ms);
+int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused_ms);
 /* Every batch up to this one is durable: what waited for it may leave. */
 void engine_durable (engine_t *self, uint64_t batch, now_t now);
 /* … is written back: what is over leaves memory, so never between engine_want and its messages. */
@@ -106,9 +113,10 @@ void engine_stop (engine_t *self);
 
 /* Effects. */
 
-/* Closes the commit batch and gives it away, or NULL if nothing changed. */
+/* The next commit batch, or NULL if nothing changed. There may be several: a batch holds a bounded
+ * number of changes, whatever made them. */
 batch_t *engine_batch_take (engine_t *self, now_t now);
-/* Inputs and messages in the open batch (for the choice of an inline commit, A16). */
+/* Inputs in the batches that wait to be taken (for the choice of an inline commit, A16). */
 size_t engine_batch_inputs (const engine_t *self);
 
 /* A message ready to leave. Borrowed until the next call on the engine's outputs. */

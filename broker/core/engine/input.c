@@ -62,21 +62,46 @@ void input_end (engine_t *self)
 
 /* Messages. */
 
-void engine_want (engine_t *self, const message_t *message, key_list_t *keys)
+void engine_round (engine_t *self)
 {
-    const ProtobufCBinaryData *token = &message->envelope->token;
+    self->base.round = self->base.config.round;
+}
+
+static bool round_is_over (const engine_t *self)
+{
+    const budget_t *left = &self->base.round;
+    return left->requests == 0 || left->lookups == 0 || left->bodies == 0 ||
+           left->answer_bytes == 0;
+}
+
+static void pay_for_keys (engine_t *self, const lookup_t *keys, size_t count)
+{
+    self->base.counts.lookups += count;
+    budget_take (&self->base.round.lookups, count);
+    for (size_t i = 0; i < count; i++)
+        budget_take (&self->base.round.bodies, keys[i].bodies);
+}
+
+size_t engine_want (engine_t *self, const message_t *message, size_t from, key_list_t *keys)
+{
+    const Taskmq__ClientMessage *envelope = message->envelope;
     const link_t *link = link_find (&self->peers, message->peer);
-    if (link == NULL || !link_token_is (link, token->data, token->len))
-        return;
-    size_t before = keys->count;
-    for (size_t i = 0; i < message->envelope->n_requests; i++) {
+    bool linked =
+        link != NULL && link_token_is (link, envelope->token.data, envelope->token.len);
+    size_t i = from;
+    for (; i < envelope->n_requests && !round_is_over (self); i++) {
+        const Taskmq__Request *request = envelope->requests[i];
         const request_verdict_t *verdict =
             message->verdicts == NULL ? NULL : &message->verdicts->requests[i];
-        if (verdict == NULL || verdict->verdict.code == TMQ_OK)
-            request_want (&self->requests, link, message->envelope->requests[i],
-                          verdict == NULL ? NULL : verdict->items, keys);
+        budget_take (&self->base.round.requests, request_cost (request));
+        if (!linked || (verdict != NULL && verdict->verdict.code != TMQ_OK))
+            continue;
+        size_t before = keys->count;
+        request_want (&self->requests, link, request, verdict == NULL ? NULL : verdict->items,
+                      keys);
+        pay_for_keys (self, keys->keys + before, keys->count - before);
     }
-    self->base.counts.lookups += keys->count - before;
+    return i;
 }
 
 void engine_want_payloads (engine_t *self, key_list_t *keys)
@@ -129,7 +154,7 @@ static link_t *link_of (engine_t *self, const message_t *message)
     return link;
 }
 
-void engine_message (engine_t *self, const message_t *message, now_t now)
+void engine_message (engine_t *self, const message_t *message, size_t from, size_t upto, now_t now)
 {
     input_begin (self, now);
     const ProtobufCBinaryData *token = &message->envelope->token;
@@ -137,7 +162,7 @@ void engine_message (engine_t *self, const message_t *message, now_t now)
     const uint8_t *body = message->body == NULL ? buf_bytes (NULL) : message->body;
     bool linked = link_token_is (link, token->data, token->len);
     size_t offset = 0;
-    for (size_t i = 0; i < message->envelope->n_requests; i++) {
+    for (size_t i = 0; i < upto; i++) {
         const Taskmq__Request *request = message->envelope->requests[i];
         const request_verdict_t *verdict =
             message->verdicts == NULL ? NULL : &message->verdicts->requests[i];
@@ -152,8 +177,9 @@ void engine_message (engine_t *self, const message_t *message, now_t now)
                        message->body_bytes - offset};
         if (verdict == NULL)
             offset += body_bytes_of (request);
-        if (verdict != NULL && verdict->verdict.code != TMQ_OK)
+        if (i < from || (verdict != NULL && verdict->verdict.code != TMQ_OK))
             continue;
+        journal_close_full (&self->tasks);
         request_handle (&call, linked);
         linked = linked && request->op_case != TASKMQ__REQUEST__OP_HELLO;
         link = call.link;
@@ -221,13 +247,18 @@ static void fire (engine_t *self, alarm_t *alarm)
     }
 }
 
-static void turn (engine_t *self, wheel_t *wheel, int64_t now)
+/* Fires what is due, as far as this round allows; the rest waits in its wheel. */
+static void turn (engine_t *self, wheel_t *wheel, int64_t now_ms)
 {
     node_t fired;
     list_init (&fired);
-    wheel_turn (wheel, now, &fired);
-    for (node_t *node = list_pop_front (&fired); node != NULL; node = list_pop_front (&fired))
+    size_t max = self->base.round.alarms;
+    wheel_turn (wheel, now_ms, &fired, max);
+    for (node_t *node = list_pop_front (&fired); node != NULL; node = list_pop_front (&fired)) {
         fire (self, LIST_ITEM (node, alarm_t, node));
+        budget_take (&self->base.round.alarms, 1);
+        journal_close_full (&self->tasks);
+    }
 }
 
 /* A broker that stood still heard nobody: that is nobody's fault (A20). */
@@ -259,11 +290,18 @@ static int64_t next_expiry_ms (engine_t *self)
     return held ? clocks->hold_until_ms : next;
 }
 
-int64_t engine_tick (engine_t *self, now_t now, int64_t paused_ms)
+/* Something waits for the next round alone. */
+static bool is_behind (const engine_t *self)
+{
+    return !list_is_empty (&self->tasks.changed_queues) && !self->base.stopping;
+}
+
+int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused_ms)
 {
     if (paused_ms > 0)
         forgive_pause (self, paused_ms);
     input_begin (self, now);
+    self->base.clocks.heard_ms = heard_ms;
     output_notices (self);
     loaded_clear (&self->reads);
     settle_written (&self->tasks);
@@ -271,6 +309,8 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t paused_ms)
     turn (self, &self->base.coarse, clocks_expiry_ms (&self->base.clocks));
     journal_write_lazy (&self->tasks);
     input_end (self);
+    if (is_behind (self))
+        return now.mono_ms;
     int64_t next = wheel_next (&self->base.fine);
     int64_t expiry = next_expiry_ms (self);
     int64_t lazy = journal_lazy_due_ms (&self->tasks);
@@ -315,6 +355,7 @@ size_t engine_due (engine_t *self, record_t **records, size_t count, now_t now)
     for (size_t i = 0; i < count; i++) {
         space_t *space = space_find (&self->tasks, records[i]->ns);
         if (space != NULL && !self->base.stopping && is_due (self, space, records[i])) {
+            journal_close_full (&self->tasks);
             change_remove (&self->tasks, space, records[i]);
             self->tasks.open.inputs++;
             removed++;
@@ -342,12 +383,13 @@ void engine_read_done (engine_t *self, read_t *read, now_t now)
 batch_t *engine_batch_take (engine_t *self, now_t now)
 {
     input_begin (self, now);
-    return journal_close (&self->tasks);
+    journal_write_lazy (&self->tasks);
+    return journal_take (&self->tasks);
 }
 
 size_t engine_batch_inputs (const engine_t *self)
 {
-    return self->tasks.open.inputs;
+    return journal_inputs (&self->tasks);
 }
 
 read_t *engine_read_next (engine_t *self)

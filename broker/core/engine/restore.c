@@ -86,7 +86,9 @@ void engine_ready (engine_t *self, now_t now)
     size_t cursor = 0;
     for (task_t *task = map_each (&self->tasks.by_id, &cursor); task != NULL;
          task = map_each (&self->tasks.by_id, &cursor))
-        if (task->leased)
+        if (task->leased) {
             fresh_term (self, task);
+            journal_close_full (&self->tasks);
+        }
     input_end (self);
 }

@@ -17,6 +17,7 @@
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/space.h"
 #include "core/wire/pack.h"
 
 enum {
@@ -71,6 +72,8 @@ static task_t *next_task (match_t *self, queue_t *queue)
     task_t *task = queue_first (queue);
     while (task != NULL && task_is_expired (self->tasks, task)) {
         change_expire (self->tasks, task);
+        journal_close_full (self->tasks);
+        budget_take (&self->base->round.assignments, 1);
         task = queue_first (queue);
     }
     if (task != NULL && task->payload_bytes > 0 && task->payload == NULL) {
@@ -116,12 +119,15 @@ static void assign (match_t *self, seat_t *seat, task_t *task)
 
 static void dispatch_queue (match_t *self, queue_t *queue)
 {
-    while (queue->ready > 0 && !list_is_empty (&queue->waiting)) {
+    while (queue->ready > 0 && !list_is_empty (&queue->waiting) &&
+           self->base->round.assignments > 0) {
         seat_t *seat = LIST_ITEM (queue->waiting.next, seat_t, node);
         task_t *task = next_for (self, seat->worker);
         if (task == NULL)
             return;
         assign (self, seat, task);
+        budget_take (&self->base->round.assignments, 1);
+        journal_close_full (self->tasks);
     }
 }
 
@@ -130,9 +136,16 @@ void dispatch_run (match_t *self)
     workers_follow (self);
     if (self->base->stopping)
         return;
-    for (node_t *node = list_pop_front (&self->tasks->changed_queues); node != NULL;
-         node = list_pop_front (&self->tasks->changed_queues))
-        dispatch_queue (self, LIST_ITEM (node, queue_t, changed));
+    node_t *changed = &self->tasks->changed_queues;
+    while (self->base->round.assignments > 0) {
+        node_t *node = list_pop_front (changed);
+        if (node == NULL)
+            return;
+        queue_t *queue = LIST_ITEM (node, queue_t, changed);
+        dispatch_queue (self, queue);
+        if (self->base->round.assignments == 0) /* it may have more: the next round goes on */
+            queue_changed (self->tasks, queue);
+    }
 }
 
 /* Life. */

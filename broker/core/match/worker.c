@@ -9,6 +9,7 @@
 #include "core/base/memory.h"
 #include "core/match/worker.h"
 #include "core/tasks/attempt.h"
+#include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/space.h"
 
@@ -87,6 +88,7 @@ void worker_drop_leases (match_t *self, worker_t *worker, bool lost, const char 
             attempt_lose (self->tasks, task, why);
         else
             attempt_return (self->tasks, task, INPUT_RELEASE, 0, &cause);
+        journal_close_full (self->tasks);
     }
 }
 

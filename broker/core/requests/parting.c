@@ -12,6 +12,8 @@
 #include "core/tasks/lease.h"
 #include "core/tasks/space.h"
 
+enum { HEARD_MS = 16 }; /* so long until silence that is due is judged again */
+
 static void close_workers (requests_t *self, link_t *link, bool goodbye)
 {
     for (node_t *node = list_first (&link->workers); node != NULL;
@@ -76,8 +78,12 @@ void parting_lose (requests_t *self, link_t *link)
  * its leases end by themselves, and its connection's end brings the hint. */
 void parting_alarm (requests_t *self, link_t *link)
 {
-    if (link->gone_due_ms != 0 && link->gone_due_ms > self->base->clocks.mono_ms) {
-        wheel_arm (&self->base->fine, &link->alarm, link->gone_due_ms);
+    const clocks_t *clocks = &self->base->clocks;
+    int64_t silent_ms = link->heard_ms + link_silence_ms (self->peers);
+    int64_t due_ms = link->gone_due_ms != 0 ? link->gone_due_ms : silent_ms;
+    if (due_ms > clocks->heard_ms) { /* it was heard since, or may have sent what is still unread */
+        int64_t later_ms = clocks->mono_ms + HEARD_MS;
+        wheel_arm (&self->base->fine, &link->alarm, due_ms > later_ms ? due_ms : later_ms);
     } else if (link->gone_due_ms != 0) {
         for (node_t *node = list_first (&link->workers); node != NULL;
              node = list_first (&link->workers)) {
@@ -87,8 +93,6 @@ void parting_alarm (requests_t *self, link_t *link)
             worker_release (self->tasks, worker);
         }
         parting_close (self, link);
-    } else if (link->heard_ms + link_silence_ms (self->peers) > self->base->clocks.mono_ms) {
-        wheel_arm (&self->base->fine, &link->alarm, link->heard_ms + link_silence_ms (self->peers));
     } else {
         link->silent = true;
         worker_update_link (self->match, link);

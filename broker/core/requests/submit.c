@@ -176,6 +176,7 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
     if (space->log.last_seq == 0 && self->history->logs_used >= SPACES_MAX)
         return (answer_t){.code = TMQ_LIMIT, .text = "too many namespaces"};
     self->tasks->open.inputs++;
+    journal_close_full (self->tasks);
     task_t *task = accept_task (call, spec, payload, digest);
     return (answer_t){.id = task->id, .status = task->status};
 }

@@ -109,36 +109,37 @@ typedef struct request_row {
     void (*want) (const requests_t *self, const link_t *link, const Taskmq__Request *request,
                   const verdict_t *items, key_list_t *keys);
     role_t role;
+    unsigned cost; /* of a round's allowance; beside it each item of a submit or wait costs */
 } request_row_t;
 
 #define OP(NAME) TASKMQ__REQUEST__OP_##NAME
 static const request_row_t ROWS[] = {
-    [OP (GOODBYE)] = {on_goodbye, want_nothing, ROLE_ANYBODY},
-    [OP (HEARTBEAT)] = {on_heartbeat, want_nothing, ROLE_ANYBODY},
-    [OP (SUBMIT)] = {on_submit, want_submit, ROLE_ANYBODY},
-    [OP (GET)] = {on_get, want_get, ROLE_ANYBODY},
-    [OP (RESOLVE)] = {on_resolve, want_nothing, ROLE_ANYBODY},
-    [OP (LIST)] = {on_list, want_nothing, ROLE_ANYBODY},
-    [OP (COUNT)] = {on_count, want_nothing, ROLE_ANYBODY},
-    [OP (TASK_EVENTS)] = {on_task_events, want_task_events, ROLE_ANYBODY},
-    [OP (RESULT)] = {on_result, want_result, ROLE_ANYBODY},
-    [OP (PAYLOAD)] = {on_payload, want_the_payload, ROLE_ANYBODY},
-    [OP (CANCEL)] = {on_cancel, want_cancel, ROLE_ANYBODY},
-    [OP (WAIT)] = {on_wait, want_wait, ROLE_ANYBODY},
-    [OP (STATS)] = {on_stats, want_nothing, ROLE_ANYBODY},
-    [OP (SUBSCRIBE)] = {on_subscribe, want_subscribe, ROLE_ANYBODY},
-    [OP (CREDIT)] = {on_credit, want_nothing, ROLE_ANYBODY},
-    [OP (UNSUBSCRIBE)] = {on_unsubscribe, want_nothing, ROLE_ANYBODY},
-    [OP (REGISTER)] = {on_register, want_nothing, ROLE_ANYBODY},
-    [OP (WORKER_CREDIT)] = {on_worker_credit, want_nothing, ROLE_ANYBODY},
-    [OP (STARTED)] = {on_started, want_nothing, ROLE_ANYBODY},
-    [OP (RENEW)] = {on_renew, want_nothing, ROLE_ANYBODY},
-    [OP (PUSH)] = {on_push, want_push, ROLE_ANYBODY},
-    [OP (CANCEL_ACK)] = {on_cancel_ack, want_cancel_ack, ROLE_ANYBODY},
-    [OP (COMPLETE)] = {on_complete, want_complete, ROLE_ANYBODY},
-    [OP (FAIL)] = {on_fail, want_fail, ROLE_ANYBODY},
-    [OP (RELEASE)] = {on_release, want_release, ROLE_ANYBODY},
-    [OP (LEAVE)] = {on_leave, want_nothing, ROLE_ANYBODY},
+    [OP (GOODBYE)] = {on_goodbye, want_nothing, ROLE_ANYBODY, 1},
+    [OP (HEARTBEAT)] = {on_heartbeat, want_nothing, ROLE_ANYBODY, 1},
+    [OP (SUBMIT)] = {on_submit, want_submit, ROLE_ANYBODY, 1},
+    [OP (GET)] = {on_get, want_get, ROLE_ANYBODY, 1},
+    [OP (RESOLVE)] = {on_resolve, want_nothing, ROLE_ANYBODY, 64},
+    [OP (LIST)] = {on_list, want_nothing, ROLE_ANYBODY, 8},
+    [OP (COUNT)] = {on_count, want_nothing, ROLE_ANYBODY, 8},
+    [OP (TASK_EVENTS)] = {on_task_events, want_task_events, ROLE_ANYBODY, 8},
+    [OP (RESULT)] = {on_result, want_result, ROLE_ANYBODY, 1},
+    [OP (PAYLOAD)] = {on_payload, want_the_payload, ROLE_ANYBODY, 1},
+    [OP (CANCEL)] = {on_cancel, want_cancel, ROLE_ANYBODY, 1},
+    [OP (WAIT)] = {on_wait, want_wait, ROLE_ANYBODY, 1},
+    [OP (STATS)] = {on_stats, want_nothing, ROLE_ANYBODY, 64},
+    [OP (SUBSCRIBE)] = {on_subscribe, want_subscribe, ROLE_ANYBODY, 8},
+    [OP (CREDIT)] = {on_credit, want_nothing, ROLE_ANYBODY, 1},
+    [OP (UNSUBSCRIBE)] = {on_unsubscribe, want_nothing, ROLE_ANYBODY, 1},
+    [OP (REGISTER)] = {on_register, want_nothing, ROLE_ANYBODY, 8},
+    [OP (WORKER_CREDIT)] = {on_worker_credit, want_nothing, ROLE_ANYBODY, 1},
+    [OP (STARTED)] = {on_started, want_nothing, ROLE_ANYBODY, 1},
+    [OP (RENEW)] = {on_renew, want_nothing, ROLE_ANYBODY, 1},
+    [OP (PUSH)] = {on_push, want_push, ROLE_ANYBODY, 1},
+    [OP (CANCEL_ACK)] = {on_cancel_ack, want_cancel_ack, ROLE_ANYBODY, 1},
+    [OP (COMPLETE)] = {on_complete, want_complete, ROLE_ANYBODY, 1},
+    [OP (FAIL)] = {on_fail, want_fail, ROLE_ANYBODY, 1},
+    [OP (RELEASE)] = {on_release, want_release, ROLE_ANYBODY, 1},
+    [OP (LEAVE)] = {on_leave, want_nothing, ROLE_ANYBODY, 8},
 };
 
 static const request_row_t *row_of (const Taskmq__Request *request)
@@ -147,6 +148,19 @@ static const request_row_t *row_of (const Taskmq__Request *request)
     if (op >= sizeof (ROWS) / sizeof (ROWS[0]) || ROWS[op].handle == NULL)
         return NULL;
     return &ROWS[op];
+}
+
+size_t request_cost (const Taskmq__Request *request)
+{
+    const request_row_t *row = row_of (request);
+    size_t cost = row == NULL ? 1 : row->cost;
+    if (request->op_case == OP (SUBMIT))
+        cost += request->submit->n_tasks;
+    else if (request->op_case == OP (WAIT))
+        cost += request->wait->n_task_ids;
+    else if (request->op_case == OP (RENEW))
+        cost += request->renew->n_leases;
+    return cost;
 }
 
 void request_want (requests_t *self, const link_t *link, const Taskmq__Request *request,

@@ -70,6 +70,7 @@ void journal_write_lazy (tasks_t *self)
         task_t *task = LIST_ITEM (list_first (&self->lazy), detail_t, lazy)->task;
         task->version++;
         journal_touch (self, task);
+        journal_close_full (self);
     }
 }
 
@@ -153,10 +154,9 @@ static void remember_taken (tasks_t *self, const batch_t *batch)
     self->dirty_bytes += taken->bytes;
 }
 
-batch_t *journal_close (tasks_t *self)
+static batch_t *close_open (tasks_t *self)
 {
     open_batch_t *open = &self->open;
-    journal_write_lazy (self);
     if (journal_is_empty (self)) {
         open->inputs = 0; /* they changed nothing */
         return NULL;
@@ -182,6 +182,34 @@ batch_t *journal_close (tasks_t *self)
     return batch;
 }
 
+void journal_close_full (tasks_t *self)
+{
+    const open_batch_t *open = &self->open;
+    if (open->tasks_count + open->removals_count < BATCH_CHANGES_MAX &&
+        open->inputs < BATCH_INPUTS_MAX && open->bytes < BATCH_BYTES_MAX)
+        return;
+    size_t inputs = open->inputs;
+    batch_t *batch = close_open (self);
+    if (batch == NULL)
+        return;
+    self->closed_inputs += inputs;
+    fifo_push (&self->closed, batch);
+}
+
+batch_t *journal_take (tasks_t *self)
+{
+    batch_t *batch = fifo_pop (&self->closed);
+    if (batch == NULL)
+        return close_open (self);
+    self->closed_inputs -= batch->inputs;
+    return batch;
+}
+
+size_t journal_inputs (const tasks_t *self)
+{
+    return self->closed_inputs + self->open.inputs;
+}
+
 /* Everything that was applied and not kept (A21). The numbers of batches go on. What was kept may
  * still wait for its rows, so reads go on waiting for them. */
 void journal_clear (tasks_t *self)
@@ -190,6 +218,10 @@ void journal_clear (tasks_t *self)
         free (taken->tasks);
         free (taken);
     }
+    for (batch_t *batch = fifo_pop (&self->closed); batch != NULL;
+         batch = fifo_pop (&self->closed))
+        batch_free (batch);
+    self->closed_inputs = 0;
     notes_forget (self, self->attempt_notes.count, self->removal_notes.count);
     map_free (&self->attempts_by_key);
     map_free (&self->removals_by_key);

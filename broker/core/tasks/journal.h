@@ -21,8 +21,18 @@ void journal_add_removal (tasks_t *self, space_t *space, int64_t number, const t
                           tmq_code_t code);
 void journal_write_lazy (tasks_t *self);           /* what has waited long enough */
 int64_t journal_lazy_due_ms (const tasks_t *self); /* mono, INT64_MAX for none */
-/* Closes the open batch and gives it away; NULL if nothing changed. */
-batch_t *journal_close (tasks_t *self);
+enum {
+    BATCH_CHANGES_MAX = 1000,       /* tasks that changed or went, … */
+    BATCH_INPUTS_MAX = 1000,        /* inputs of … */
+    BATCH_BYTES_MAX = 4 * 1024 * 1024 /* … and bytes in one commit batch, before its last change */
+};
+/* Closes the open batch when it has all it may hold. To be called between two changes, wherever one
+ * input makes many of them. */
+void journal_close_full (tasks_t *self);
+/* The next batch to be committed: the oldest full one, else what is open; NULL if nothing changed. */
+batch_t *journal_take (tasks_t *self);
+/* Inputs in batches that were not taken yet. */
+size_t journal_inputs (const tasks_t *self);
 void journal_clear (tasks_t *self); /* everything that was applied and not kept (A21) */
 
 /* What is pending (A12, A19). */

@@ -44,6 +44,7 @@ void tasks_reset (tasks_t *self)
 void tasks_free (tasks_t *self)
 {
     tasks_reset (self);
+    fifo_free (&self->closed);
     fifo_free (&self->taken);
     fifo_free (&self->attempt_notes);
     fifo_free (&self->removal_notes);

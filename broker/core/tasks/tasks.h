@@ -123,6 +123,8 @@ typedef struct tasks {
 
     node_t lazy; /* details with a change that may wait, by due time */
     open_batch_t open;
+    fifo_t closed; /* batches that are full and wait to be taken */
+    size_t closed_inputs;
     fifo_t taken;
     size_t taken_durable;  /* so many of them, from the first, are durable */
     uint64_t settled;      /* written, and memory knows */
