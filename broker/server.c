@@ -60,6 +60,8 @@ typedef enum source {
 typedef struct inbox {
     message_t message;
     verdicts_t verdicts;
+    size_t done; /* requests that were handled, … */
+    size_t upto; /* … or may be in this round */
 } inbox_t;
 
 /* Numbers of the server's own, with their meaning. */
@@ -111,10 +113,9 @@ struct server {
     /* What had arrived at heard_ms has been taken. A flood may keep the socket from ever being
      * empty; then a turn does: so many messages that one from everybody was among them (A20). */
     int64_t heard_ms;
-    int64_t turn_ms;   /* when the turn under way began */
-    size_t turn_left;  /* messages to its end; 0: none is under way */
-    int64_t judged_ms; /* heard_ms of the last judgement */
-    int64_t look_at;   /* at what is under way to the socket */
+    int64_t turn_ms;  /* when the turn under way began */
+    size_t turn_left; /* messages to its end; 0: none is under way */
+    int64_t look_at;  /* at what is under way to the socket */
     int64_t full_log_at;
 
     bool emptied;     /* the last drain emptied the socket */
@@ -382,6 +383,7 @@ static void admit (server_t *self, const incoming_t *incoming)
     }
     item->message = (message_t){incoming->peer, incoming->identity,   envelope,
                                 incoming->body, incoming->body_bytes, &item->verdicts};
+    item->done = 0;
     self->inbox_count++;
 }
 
@@ -449,17 +451,33 @@ static void load (server_t *self)
     engine_loaded (self->engine, &self->keys);
 }
 
+/* Handles what a round allows of the messages at hand; false when all of them are done. */
+static bool handle_part (server_t *self)
+{
+    bool left = false;
+    for (size_t i = 0; i < self->inbox_count; i++) {
+        inbox_t *item = &self->inbox[i];
+        item->upto = engine_want (self->engine, &item->message, item->done, &self->keys);
+        left = left || item->upto < item->message.envelope->n_requests;
+    }
+    if (self->inbox_count > 0)
+        load (self);
+    for (size_t i = 0; i < self->inbox_count; i++) {
+        inbox_t *item = &self->inbox[i];
+        if (item->upto > item->done)
+            engine_message (self->engine, &item->message, item->done, item->upto, self->now);
+        item->done = item->upto;
+    }
+    return left;
+}
+
 static void drain (server_t *self)
 {
     self->inbox_count = 0;
     receive (self);
-    if (self->inbox_count > 0) {
-        for (size_t i = 0; i < self->inbox_count; i++)
-            engine_want (self->engine, &self->inbox[i].message, &self->keys);
-        load (self);
-        for (size_t i = 0; i < self->inbox_count; i++)
-            engine_message (self->engine, &self->inbox[i].message, self->now);
-    }
+    engine_round (self->engine);
+    while (handle_part (self))
+        engine_round (self->engine);
     arena_reset (self->arena);
     router_release (self->options.router);
     /* Assignments whose payload is only in the tables. */
@@ -474,16 +492,13 @@ static void drain (server_t *self)
  * may look like silence of the workers (A20). */
 static void judge (server_t *self)
 {
-    if (self->heard_ms <= self->judged_ms && !self->emptied)
-        return;
-    self->judged_ms = self->heard_ms;
     peer_t peer;
     while ((peer = router_gone_next (self->options.router, self->heard_ms)) != 0) {
         engine_peer_gone (self->engine, peer, self->now);
         log_write (LOG_LEVEL_DEBUG, "PEER-GONE", "a connection ended",
                    LOG_FIELDS (LOG_NUMBER ("peer", peer)));
     }
-    self->deadline = engine_tick (self->engine, self->now, self->pause_ms);
+    self->deadline = engine_tick (self->engine, self->now, self->heard_ms, self->pause_ms);
     self->pause_ms = 0;
 }
 

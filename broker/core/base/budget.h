@@ -26,7 +26,10 @@ typedef struct budget {
     BUDGET_MAP (X)
 #undef X
 } budget_t;
-#define BUDGET_INIT {2048, 4096, 16, 4194304, 4096, 2048, 2048}
+#define BUDGET_INIT                                                                                \
+    {                                                                                              \
+        2048, 4096, 16, 4194304, 4096, 2048, 2048                                                  \
+    }
 
 /* Takes so much of an allowance; it may end in debt, which is forgotten with the round. */
 static inline void budget_take (size_t *left, size_t amount)

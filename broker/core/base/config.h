@@ -34,8 +34,7 @@ typedef struct engine_config {
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \
         {0}, "taskmqd", 1000000, 10000, 20000, 16u << 20, 20000, 64u << 20, 4u << 20, 100000,      \
-            64u << 20, TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS, TMQ_GONE_GRACE_MS,              \
-            BUDGET_INIT, 0               \
+            64u << 20, TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS, TMQ_GONE_GRACE_MS, BUDGET_INIT, 0  \
     }
 
 #endif

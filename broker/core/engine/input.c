@@ -86,8 +86,7 @@ size_t engine_want (engine_t *self, const message_t *message, size_t from, key_l
 {
     const Taskmq__ClientMessage *envelope = message->envelope;
     const link_t *link = link_find (&self->peers, message->peer);
-    bool linked =
-        link != NULL && link_token_is (link, envelope->token.data, envelope->token.len);
+    bool linked = link != NULL && link_token_is (link, envelope->token.data, envelope->token.len);
     size_t i = from;
     for (; i < envelope->n_requests && !round_is_over (self); i++) {
         const Taskmq__Request *request = envelope->requests[i];

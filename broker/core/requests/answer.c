@@ -31,8 +31,7 @@ bytes_t *reply_open (requests_t *self, uint64_t request, tmq_code_t code, const 
 void reply_close (requests_t *self, link_t *link, bytes_mark_t mark, uint64_t batch, buf_t *body)
 {
     bytes_close (&self->peers->scratch, mark);
-    budget_take (&self->base->round.answer_bytes,
-                 self->peers->scratch.length + buf_length (body));
+    budget_take (&self->base->round.answer_bytes, self->peers->scratch.length + buf_length (body));
     outbox_add (self->peers, link, ITEM_REPLY, batch, &self->peers->scratch, body);
 }
 

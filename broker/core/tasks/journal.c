@@ -218,8 +218,7 @@ void journal_clear (tasks_t *self)
         free (taken->tasks);
         free (taken);
     }
-    for (batch_t *batch = fifo_pop (&self->closed); batch != NULL;
-         batch = fifo_pop (&self->closed))
+    for (batch_t *batch = fifo_pop (&self->closed); batch != NULL; batch = fifo_pop (&self->closed))
         batch_free (batch);
     self->closed_inputs = 0;
     notes_forget (self, self->attempt_notes.count, self->removal_notes.count);
