@@ -145,6 +145,11 @@ static void restore_task (void *context, record_t *record)
     engine_restore (context, record);
 }
 
+static void restore_row (void *context, const row_t *row)
+{
+    engine_restore_row (context, row);
+}
+
 static void restore_ns (void *context, const char *name, uint64_t last_seq)
 {
     engine_restore_ns (context, name, last_seq);
@@ -152,7 +157,7 @@ static void restore_ns (void *context, const char *name, uint64_t last_seq)
 
 static store_code_t stream_in (server_t *self, store_error_t *error)
 {
-    store_live_visitor_t visitor = {restore_task, restore_ns, self->engine, NULL};
+    store_live_visitor_t visitor = {restore_task, restore_ns, self->engine, restore_row};
     engine_boot (self->engine, &self->boot, self->now);
     store_code_t code = store_live (self->options.store, &visitor, error);
     if (code == STORE_OK)

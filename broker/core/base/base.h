@@ -46,8 +46,8 @@ typedef struct base {
 void base_init (base_t *self, const engine_config_t *config);
 /* Names and wheels as at the start: a reset begins with it. The clocks go on. */
 void base_reset (base_t *self);
-/* Batches up to this one were applied and are not kept (A21): they count as durable, so that nothing
- * waits for them, and as written once everything is written that was kept. */
+/* Batches up to this one were applied and are not kept (A21): they count as durable, so that
+ * nothing waits for them, and as written once everything is written that was kept. */
 void base_refuse (base_t *self, uint64_t upto);
 /* The store says that it has written up to this batch. */
 void base_written (base_t *self, uint64_t batch);

@@ -43,7 +43,7 @@ typedef struct lookup {
     const char *dedup_key;
     uint32_t attempt;
     row_kind_t row_kind;
-    const buf_t *row_key; /* the asker's */
+    buf_t *row_key; /* the asker's */
     /* answers */
     record_t *record;     /* NULL: not in the tables; owned by the caller */
     tmq_code_t tombstone; /* EXPIRED or PURGED when only a tombstone is there, else TMQ_OK */

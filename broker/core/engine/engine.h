@@ -43,11 +43,13 @@ engine_t *engine_new (const engine_config_t *config);
 void engine_free (engine_t *self);
 
 /* Start and restart.
- * engine_boot, then engine_restore for each live task and engine_restore_ns for each namespace,
- * then engine_ready. engine_reset forgets everything (links too) and is followed by the same.
+ * engine_boot, then engine_restore_row for each row that lives in memory, engine_restore for each
+ * live task and engine_restore_ns for each namespace, then engine_ready. engine_reset forgets everything (links too) and is followed by the same.
  * Live leases get a fresh term at engine_ready (S13). Batch numbers go on after engine_reset. */
 void engine_boot (engine_t *self, const boot_t *boot, now_t now);
 void engine_restore (engine_t *self, record_t *record); /* takes the record */
+/* A row of a kind that lives in memory; borrows it. */
+void engine_restore_row (engine_t *self, const row_t *row);
 void engine_restore_ns (engine_t *self, const char *name, uint64_t last_seq);
 void engine_ready (engine_t *self, now_t now);
 void engine_reset (engine_t *self);

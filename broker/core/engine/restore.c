@@ -52,6 +52,21 @@ void engine_restore (engine_t *self, record_t *record)
     record_free (record);
 }
 
+/* Rows. */
+
+/* Who takes the rows of a kind that lives in memory (core/data/row.h), before any task is there. */
+typedef void row_load_t (engine_t *self, const row_t *row);
+
+static row_load_t *const ROW_LOADS[ROW_KINDS_MAX] = {
+    [ROW_KIND_TEST_LIVE] = NULL,
+};
+
+void engine_restore_row (engine_t *self, const row_t *row)
+{
+    if (row_kind_name (row->kind) != NULL && ROW_LOADS[row->kind] != NULL)
+        ROW_LOADS[row->kind](self, row);
+}
+
 /* The fresh terms. */
 
 static void interrupt (engine_t *self, task_t *task)

@@ -9,6 +9,7 @@
 #include "core/reads/loaded.h"
 #include "core/tasks/change.h"
 #include "core/tasks/index.h"
+#include "core/tasks/rows.h"
 
 static found_t found_record (const reads_t *self, const record_t *record)
 {
@@ -86,4 +87,17 @@ tmq_status_t found_status (const found_t *found)
     if (found->task != NULL)
         return found->task->status;
     return found->record == NULL ? TMQ_STATUS_NONE : found->record->status;
+}
+
+const buf_t *find_row (const reads_t *self, row_kind_t kind, const void *key, size_t key_bytes,
+                       bool *found)
+{
+    const row_t *row = rows_find (self->tasks, kind, key, key_bytes);
+    if (row != NULL) {
+        *found = !row->gone;
+        return row->body;
+    }
+    const lookup_t *loaded = loaded_row (self, kind, key, key_bytes);
+    *found = loaded != NULL && loaded->row_found;
+    return *found ? loaded->row_body : NULL;
 }

@@ -23,6 +23,10 @@ bool find_attempt (const reads_t *self, const space_t *space, const uint8_t *id,
 /* It was looked up and its row is damaged. */
 bool attempt_is_damaged (const reads_t *self, const space_t *space, const uint8_t *id,
                          uint32_t attempt);
+/* The body of a row, as it was changed last or as this round's look-up brought it (want_row); *found
+ * tells whether there is such a row. Borrowed; NULL is an empty one. */
+const buf_t *find_row (const reads_t *self, row_kind_t kind, const void *key, size_t key_bytes,
+                       bool *found);
 /* A payload that this round's look-up brought, or NULL. Borrowed. */
 buf_t *find_payload (const reads_t *self, const space_t *space, const uint8_t *id);
 

@@ -9,6 +9,7 @@
 
 #include "core/reads/loaded.h"
 #include "core/tasks/index.h"
+#include "core/tasks/rows.h"
 #include "core/tasks/space.h"
 
 const lookup_t *loaded_id (const reads_t *self, const space_t *space, const uint8_t *id,
@@ -43,10 +44,26 @@ const lookup_t *loaded_dedup (const reads_t *self, const space_t *space, const c
     return NULL;
 }
 
+const lookup_t *loaded_row (const reads_t *self, row_kind_t kind, const void *key, size_t key_bytes)
+{
+    uint32_t hash = rows_hash (self->tasks, kind, key, key_bytes);
+    size_t cursor = MAP_START;
+    for (const lookup_t *found = map_next (&self->loaded_by_key, hash, &cursor); found != NULL;
+         found = map_next (&self->loaded_by_key, hash, &cursor))
+        if (found->kind == LOOKUP_ROW && found->row_kind == kind &&
+            buf_length (found->row_key) == key_bytes &&
+            memcmp (buf_bytes (found->row_key), key, key_bytes) == 0)
+            return found;
+    return NULL;
+}
+
 void loaded_clear (reads_t *self)
 {
-    for (size_t i = 0; i < self->loaded_count; i++)
+    for (size_t i = 0; i < self->loaded_count; i++) {
         record_free (self->loaded[i].record);
+        buf_drop (self->loaded[i].row_key);
+        buf_drop (self->loaded[i].row_body);
+    }
     free (self->loaded);
     self->loaded = NULL;
     self->loaded_count = 0;
@@ -56,6 +73,9 @@ void loaded_clear (reads_t *self)
 
 static uint32_t key_hash (const reads_t *self, const lookup_t *key)
 {
+    if (key->kind == LOOKUP_ROW)
+        return rows_hash (self->tasks, key->row_kind, buf_bytes (key->row_key),
+                          buf_length (key->row_key));
     const space_t *space = space_find (self->tasks, key->ns);
     assert (space != NULL);
     if (key->kind == LOOKUP_DEDUP)

@@ -14,6 +14,8 @@ void loaded_clear (reads_t *self);
 /* The answer about an id or one of its attempts; the one with bodies if there are several. */
 const lookup_t *loaded_id (const reads_t *self, const space_t *space, const uint8_t *id,
                            lookup_kind_t kind, uint32_t attempt);
+const lookup_t *loaded_row (const reads_t *self, row_kind_t kind, const void *key,
+                            size_t key_bytes);
 const lookup_t *loaded_dedup (const reads_t *self, const space_t *space, const char *owner,
                               const char *dedup_key);
 

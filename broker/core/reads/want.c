@@ -8,13 +8,31 @@
 #include "core/base/memory.h"
 #include "core/reads/want.h"
 #include "core/tasks/index.h"
+#include "core/tasks/rows.h"
 
-lookup_t *want (key_list_t *keys, lookup_kind_t kind, const space_t *space)
+static lookup_t *want_one (key_list_t *keys, lookup_kind_t kind)
 {
     keys->keys = memory_grow (keys->keys, &keys->capacity, keys->count, sizeof (*keys->keys));
     lookup_t *key = &keys->keys[keys->count++];
-    *key = (lookup_t){.kind = kind, .ns = space->name};
+    *key = (lookup_t){.kind = kind};
     return key;
+}
+
+lookup_t *want (key_list_t *keys, lookup_kind_t kind, const space_t *space)
+{
+    lookup_t *key = want_one (keys, kind);
+    key->ns = space->name;
+    return key;
+}
+
+void want_row (const reads_t *self, row_kind_t kind, const void *key, size_t key_bytes,
+               key_list_t *keys)
+{
+    if (rows_find (self->tasks, kind, key, key_bytes) != NULL)
+        return;
+    lookup_t *wanted = want_one (keys, LOOKUP_ROW);
+    wanted->row_kind = kind;
+    wanted->row_key = buf_new (key, key_bytes);
 }
 
 void want_id (const reads_t *self, const space_t *space, const uint8_t *id, bool bodies,

@@ -18,6 +18,9 @@ void want_dedup (const reads_t *self, const space_t *space, const char *owner, c
 /* A report about a lease that memory does not hold may be a repeat: its attempt says so. */
 void want_lease (const reads_t *self, const space_t *space, const Taskmq__Lease *lease,
                  key_list_t *keys);
+/* A row whose newest change memory does not hold. */
+void want_row (const reads_t *self, row_kind_t kind, const void *key, size_t key_bytes,
+               key_list_t *keys);
 void want_ids (const reads_t *self, const space_t *space, size_t count,
                const ProtobufCBinaryData *ids, key_list_t *keys);
 

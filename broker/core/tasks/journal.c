@@ -10,6 +10,7 @@
 #include "core/base/memory.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/rows.h"
 #include "core/tasks/view.h"
 
 /* What an image costs beside its bodies: the struct, its strings, the allocation. An estimate. */
@@ -21,7 +22,7 @@ enum {
 bool journal_is_empty (const tasks_t *self)
 {
     const open_batch_t *open = &self->open;
-    return open->tasks_count == 0 && open->removals_count == 0;
+    return open->tasks_count == 0 && open->removals_count == 0 && open->rows_count == 0;
 }
 
 uint64_t journal_batch (const tasks_t *self)
@@ -172,6 +173,10 @@ static batch_t *close_open (tasks_t *self)
     batch->removals = open->removals;
     batch->removals_count = open->removals_count;
     batch->bytes += batch->attempts_count * sizeof (attempt_t);
+    batch->rows = open->rows;
+    batch->rows_count = open->rows_count;
+    for (size_t i = 0; i < batch->rows_count; i++)
+        batch->bytes += row_bytes (&batch->rows[i]);
     remember_taken (self, batch);
     /* The next batch will be about as large. */
     size_t expected = open->tasks_count;
@@ -230,6 +235,7 @@ void journal_clear (tasks_t *self)
     for (size_t i = 0; i < open->removals_count; i++)
         free ((char *) open->removals[i].ns);
     free (open->removals);
+    rows_clear (self);
     *open = (open_batch_t){.no = open->no};
     self->taken_durable = 0;
     base_refuse (self->base, open->no - 1);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/tasks/index.h"
+#include "core/tasks/rows.h"
 #include "core/tasks/settle.h"
 #include "core/tasks/space.h"
 
@@ -82,6 +83,7 @@ void settle_written (tasks_t *self)
             if (taken->tasks[i]->changed == taken->no)
                 settle_task (self, taken->tasks[i]);
         notes_forget (self, taken->attempts_count, taken->removals_count);
+        rows_settle (self, taken->no);
         free (taken->tasks);
         free (taken);
     }

@@ -24,6 +24,7 @@ void tasks_init (tasks_t *self, base_t *base, history_t *history)
 {
     *self = (tasks_t){.base = base, .history = history, .open = {.no = 1}};
     slab_init (&self->slab);
+    list_init (&self->rows_unwritten);
     tasks_reset (self);
 }
 

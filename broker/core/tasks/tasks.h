@@ -75,6 +75,9 @@ typedef struct open_batch {
     removal_t *removals;
     size_t removals_count;
     size_t removals_capacity;
+    row_t *rows;
+    size_t rows_count;
+    size_t rows_capacity;
     size_t inputs;
     size_t bytes; /* estimate of what it holds */
 } open_batch_t;
@@ -137,6 +140,8 @@ typedef struct tasks {
     fifo_t removal_notes;
     map_t attempts_by_key;
     map_t removals_by_key;
+    map_t rows_by_key; /* their newest changes that are not written back */
+    node_t rows_unwritten;
 
     /* Marks: what an input leaves for the rooms above. */
     node_t changed_queues;  /* to be looked at */
