@@ -87,33 +87,43 @@ out_lines 3
 [ -z "$(sed -n 2p out)" ] || fail 'the refused line has an id'
 err_has '^taskctl: line 2: '
 
-# Many lines: one id each, all different, all there.
-i=0
-while [ "$i" -lt 5000 ]; do
-    i=$((i + 1))
-    printf '{"queue":"many","data":"%d"}\n' "$i"
-done >many.jsonl
+# Many lines, more than travel at once: one id each, all different, all there.
+# lines QUEUE COUNT: a batch.
+lines ()
+{
+    awk -v queue="$1" -v count="$2" \
+        'BEGIN {for (i = 1; i <= count; i++) printf "{\"queue\":\"%s\",\"data\":\"%d\"}\n", queue, i}'
+}
+lines many 2500 >many.jsonl
 run 0 taskctl --timeout 30s submit --batch many.jsonl
-out_lines 5000
-[ "$(sort -u out | wc -l)" -eq 5000 ] || fail 'ids are repeated'
+out_lines 2500
+[ "$(sort -u out | wc -l)" -eq 2500 ] || fail 'ids are repeated'
 run 0 taskctl count --queue many
-out 5000
+out 2500
 
 # The broker falls silent in the middle: what was asked and not answered is unknown and named, the
-# rest is not tried, and every line of input has its line of output.
-i=0
-while [ "$i" -lt 60000 ]; do
-    i=$((i + 1))
-    printf '{"queue":"silent","data":"%d"}\n' "$i"
-done >silent.jsonl
-spawn silent taskctl --timeout 2s submit --batch silent.jsonl
-eventually test -s silent.out
+# rest is not tried, and every line of input has its line of output. The ids of the first slice do not
+# fit into a pipe that nobody reads yet, so the second is not asked for before the broker is frozen.
+lines silent 4500 >silent.jsonl
+mkfifo pipe
+exec 9<>pipe
+spawn silent sh -c 'exec taskctl --timeout 2s submit --batch silent.jsonl >pipe 9<&-'
+submitted ()
+{
+    [ "$(taskctl count --queue silent)" -ge 2048 ]
+}
+eventually submitted
 kill -STOP "$broker_pid"
+spawn reader head -n 4500 pipe
+ended reader 0
+cp out lines
 ended silent 11
+cp lines out
+exec 9<&-
 kill -CONT "$broker_pid"
-out_lines 60000
+out_lines 4500
 err_has '^taskctl: line [0-9]+: no answer in time: task [0-9a-f-]{36} may have been submitted'
-err_has '^taskctl: the broker does not answer: lines [0-9]+ to 60000 were not submitted$'
+err_has '^taskctl: the broker does not answer: lines [0-9]+ to 4500 were not submitted$'
 answered=$(grep -c . out)
 unknown=$(grep -c 'may have been submitted' err)
 eventually taskctl ping
