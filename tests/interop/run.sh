@@ -3,8 +3,9 @@
 # If a copy of the MPL was not distributed with this file, You can obtain one at
 # https://mozilla.org/MPL/2.0/.
 
-# Runs a test that is written in Python: run.sh FILE.py. Needs python3-zmq, python3-protobuf and
-# protobuf-compiler; the Python of the system, because those are its packages.
+# Runs a test that is written in Python: run.sh FILE.py [ARGUMENT...], FILE.py seen from here. Needs
+# python3-zmq, python3-protobuf and protobuf-compiler; the Python of the system, because those are
+# its packages.
 set -eu
 
 here=$(dirname "$0")
@@ -13,4 +14,6 @@ trap 'rm -rf "$generated"' EXIT
 
 protoc -I "$TASKMQ_SOURCE/proto" -I /usr/include --python_out="$generated" \
     "$TASKMQ_SOURCE/proto/taskmq.proto"
-PYTHONPATH="$generated:$here" PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$here/$1"
+script=$here/$1
+shift
+PYTHONPATH="$generated:$here" PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$script" "$@"

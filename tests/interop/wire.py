@@ -33,6 +33,7 @@ class Refused(Exception):
 
 
 class Link:
+    PATIENCE_S = 20  # for a reply
     CHANGES = {"submit", "cancel", "push", "cancel_ack", "complete", "fail", "release"}
 
     def __init__(self, endpoint, namespace=""):
@@ -108,7 +109,7 @@ class Link:
 
     def request_with_body(self, kind, operation, body=b"", request_id=None):
         number = self.send(kind, operation, body, request_id)
-        end = time.monotonic() + 20
+        end = time.monotonic() + self.PATIENCE_S
         answer = None
         while answer is None:
             left = end - time.monotonic()
