@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "core/wire/scan.h"
-
-enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+#include "wire.h"
 
 /* Numbers of fields in taskmq.proto. */
 enum {
@@ -23,53 +22,7 @@ enum {
     LABEL_VALUE = 2
 };
 
-typedef struct field {
-    uint64_t number;
-    uint64_t value; /* of a varint */
-    const uint8_t *bytes;
-    size_t length;
-} field_t;
-
-static bool scan_varint (const uint8_t **at, const uint8_t *end, uint64_t *out)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
-        uint8_t byte = *(*at)++;
-        value |= (uint64_t) (byte & 0x7f) << shift;
-        if ((byte & 0x80) == 0) {
-            *out = value;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool scan_field (const uint8_t **at, const uint8_t *end, field_t *out)
-{
-    uint64_t tag = 0;
-    uint64_t length = 0;
-    if (!scan_varint (at, end, &tag))
-        return false;
-    *out = (field_t){.number = tag >> 3};
-    switch (tag & 7) {
-    case WIRE_VARINT: return scan_varint (at, end, &out->value);
-    case WIRE_FIXED64: length = 8; break;
-    case WIRE_FIXED32: length = 4; break;
-    case WIRE_BYTES:
-        if (!scan_varint (at, end, &length))
-            return false;
-        break;
-    default: return false;
-    }
-    if (length > (uint64_t) (end - *at))
-        return false;
-    out->bytes = *at;
-    out->length = (size_t) length;
-    *at += length;
-    return true;
-}
-
-static void take_field (scanned_t *out, const field_t *field)
+static void take_field (scanned_t *out, const wire_field_t *field)
 {
     switch (field->number) {
     case EVENT_SEQ: out->seq = field->value; break;
@@ -90,9 +43,9 @@ static void take_field (scanned_t *out, const field_t *field)
 
 bool scan_event (const uint8_t **at, const uint8_t *end, scanned_t *out)
 {
-    field_t element;
+    wire_field_t element;
     *out = (scanned_t){.element = *at};
-    if (*at >= end || !scan_field (at, end, &element) || element.number != LIST_EVENTS ||
+    if (*at >= end || !wire_read_field (&element, at, end) || element.number != LIST_EVENTS ||
         element.bytes == NULL)
         return false;
     out->element_bytes = (size_t) (*at - out->element);
@@ -100,9 +53,9 @@ bool scan_event (const uint8_t **at, const uint8_t *end, scanned_t *out)
     out->event_bytes = element.length;
     const uint8_t *inner = element.bytes;
     const uint8_t *inner_end = element.bytes + element.length;
-    field_t field;
+    wire_field_t field;
     while (inner < inner_end) {
-        if (!scan_field (&inner, inner_end, &field))
+        if (!wire_read_field (&field, &inner, inner_end))
             return false;
         take_field (out, &field);
     }
@@ -118,16 +71,16 @@ bool scan_has_label (const scanned_t *event, const label_t *label)
 {
     const uint8_t *at = event->event;
     const uint8_t *end = at + event->event_bytes;
-    field_t field;
-    while (at < end && scan_field (&at, end, &field)) {
+    wire_field_t field;
+    while (at < end && wire_read_field (&field, &at, end)) {
         if (field.number != EVENT_LABELS || field.bytes == NULL)
             continue;
         const uint8_t *inner = field.bytes;
-        field_t part;
+        wire_field_t part;
         bool key = false;
         bool value = label->value[0] == '\0';
         while (inner < field.bytes + field.length &&
-               scan_field (&inner, field.bytes + field.length, &part)) {
+               wire_read_field (&part, &inner, field.bytes + field.length)) {
             if (part.number == LABEL_KEY)
                 key = same_text (label->key, part.bytes, part.length);
             else if (part.number == LABEL_VALUE)
