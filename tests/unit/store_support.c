@@ -12,6 +12,7 @@
 
 #include "bytes.h"
 #include "core/base/memory.h"
+#include "record_fields.h"
 #include "store/events.h"
 #include "support/timing.h"
 #include "taskmq.pb-c.h"
@@ -271,67 +272,6 @@ void fixture_read (fixture_t *self, read_t *read)
 
 /* Comparing. */
 
-static void assert_same_what (const record_t *a, const record_t *b)
-{
-    assert_int_equal (a->number, b->number);
-    assert_memory_equal (a->id.bytes, b->id.bytes, sizeof (a->id.bytes));
-    assert_string_equal (a->ns, b->ns);
-    assert_string_equal (a->owner, b->owner);
-    assert_string_equal (a->queue, b->queue);
-    assert_string_equal (a->session, b->session);
-    assert_string_equal (a->method, b->method);
-    assert_string_equal (a->content_type, b->content_type);
-    assert_string_equal (a->dedup_key, b->dedup_key);
-    assert_string_equal (a->meta, b->meta);
-    assert_int_equal (a->priority, b->priority);
-    assert_int_equal (a->created_at, b->created_at);
-    assert_int_equal (a->not_before, b->not_before);
-    assert_int_equal (a->ttl_ms, b->ttl_ms);
-    assert_int_equal (a->poll_interval_ms, b->poll_interval_ms);
-    assert_int_equal (a->lease_ms, b->lease_ms);
-    assert_int_equal (a->backoff_ms, b->backoff_ms);
-    assert_int_equal (a->max_attempts, b->max_attempts);
-    assert_memory_equal (a->digest, b->digest, sizeof (a->digest));
-    assert_int_equal (a->payload_bytes, b->payload_bytes);
-    assert_int_equal (a->labels_count, b->labels_count);
-    for (size_t i = 0; i < a->labels_count; i++) {
-        assert_string_equal (a->labels[i].key, b->labels[i].key);
-        assert_string_equal (a->labels[i].value, b->labels[i].value);
-    }
-}
-
-static void assert_same_state (const record_t *a, const record_t *b)
-{
-    assert_int_equal (a->status, b->status);
-    assert_string_equal (a->status_message, b->status_message);
-    assert_int_equal (a->dead, b->dead);
-    assert_int_equal (a->updated_at, b->updated_at);
-    assert_int_equal (a->started_at, b->started_at);
-    assert_int_equal (a->finished_at, b->finished_at);
-    assert_int_equal (a->expires_at, b->expires_at);
-    assert_int_equal (a->attempt, b->attempt);
-    assert_int_equal (a->failures, b->failures);
-    assert_int_equal (a->returns, b->returns);
-    assert_int_equal (a->version, b->version);
-    assert_int_equal (a->last_seq, b->last_seq);
-    assert_int_equal (a->leased, b->leased);
-    assert_int_equal (a->lease_started, b->lease_started);
-    assert_memory_equal (a->secret, b->secret, sizeof (a->secret));
-    assert_memory_equal (a->worker_id, b->worker_id, sizeof (a->worker_id));
-    assert_memory_equal (a->request_id, b->request_id, sizeof (a->request_id));
-    assert_string_equal (a->worker, b->worker);
-    assert_int_equal (a->progress_done, b->progress_done);
-    assert_int_equal (a->progress_total, b->progress_total);
-    assert_string_equal (a->progress_unit, b->progress_unit);
-    assert_string_equal (a->progress_message, b->progress_message);
-    assert_int_equal (a->outcome, b->outcome);
-    assert_int_equal (a->result_bytes, b->result_bytes);
-    assert_string_equal (a->result_type, b->result_type);
-    assert_int_equal (a->error_code, b->error_code);
-    assert_string_equal (a->error_message, b->error_message);
-    assert_string_equal (a->error_data, b->error_data);
-}
-
 void assert_body (const buf_t *body, const char *bytes, size_t length)
 {
     assert_int_equal (buf_length (body), length);
@@ -340,14 +280,7 @@ void assert_body (const buf_t *body, const char *bytes, size_t length)
 
 void assert_same_record (const record_t *a, const record_t *b, bool bodies)
 {
-    assert_non_null (a);
-    assert_non_null (b);
-    assert_same_what (a, b);
-    assert_same_state (a, b);
-    if (bodies) {
-        assert_body (a->payload, (const char *) buf_bytes (b->payload), buf_length (b->payload));
-        assert_body (a->result, (const char *) buf_bytes (b->result), buf_length (b->result));
-    }
+    assert_record_kept (a, b, bodies, "in the store");
 }
 
 size_t list_seqs (const buf_t *list, uint64_t *seqs, size_t max)
