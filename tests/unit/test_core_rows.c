@@ -85,7 +85,7 @@ static void a_changed_row_goes_with_the_batch (void **state)
     put (rig, "a", NULL);
     assert_false (journal_is_empty (&rig->tasks));
     assert_int_equal (journal_batch (&rig->tasks), 1);
-    batch_t *batch = journal_close (&rig->tasks);
+    batch_t *batch = journal_take (&rig->tasks);
     assert_int_equal (batch->rows_count, 3);
     assert_memory_equal (buf_bytes (batch->rows[1].key), "b", 1);
     assert_true (batch->rows[2].gone);
@@ -105,11 +105,11 @@ static void the_newest_change_is_found (void **state)
     put (rig, "b", "1");
     assert_found (rig, "a", "1");
     assert_found (rig, "c", NULL);
-    batch_free (journal_close (&rig->tasks));
+    batch_free (journal_take (&rig->tasks));
     put (rig, "a", "2");
     put (rig, "c", NULL);
     assert_found (rig, "a", "2");
-    batch_free (journal_close (&rig->tasks));
+    batch_free (journal_take (&rig->tasks));
     write_back (rig, 1);
     assert_found (rig, "a", "2");
     assert_found (rig, "b", NULL);
@@ -152,7 +152,7 @@ static void a_reset_forgets_them (void **state)
 {
     rig_t *rig = *state;
     put (rig, "a", "1");
-    batch_free (journal_close (&rig->tasks));
+    batch_free (journal_take (&rig->tasks));
     put (rig, "b", "1");
     journal_clear (&rig->tasks);
     assert_true (journal_is_empty (&rig->tasks));
