@@ -148,6 +148,29 @@ exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE])
     return code;
 }
 
+exits_t data_open_to_read (data_t *out, const char *asked, char error[DATA_ERROR_SIZE])
+{
+    char path[PATH_MAX];
+    memset (out, 0, sizeof (*out));
+    out->lock = -1;
+    if (realpath (asked, path) == NULL)
+        return fail (error, EXITS_DATA, "cannot find %s: %s", asked, strerror (errno));
+    if (!is_directory (path))
+        return fail (error, EXITS_DATA, "%s is not a directory", asked);
+    memcpy (out->directory, path, strlen (path) + 1);
+    if (!data_path (out, "taskmq.lock", path, sizeof (path)))
+        return fail (error, EXITS_DATA, "the path of %s is too long", out->directory);
+    out->lock = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (out->lock < 0 && errno != ENOENT)
+        return fail (error, EXITS_DATA, "cannot open %s: %s", path, strerror (errno));
+    if (out->lock >= 0 && flock (out->lock, LOCK_EX | LOCK_NB) != 0) {
+        data_close (out);
+        return fail (error, EXITS_RUNNING,
+                     "a broker runs on %s: stop it before its data is checked", asked);
+    }
+    return EXITS_OK;
+}
+
 void data_close (data_t *self)
 {
     if (self->lock >= 0)

@@ -26,6 +26,9 @@ typedef struct data {
  * that others may write in is refused, and so is one of another user unless it was asked for.
  * EXITS_OK, EXITS_DATA or EXITS_RUNNING with a sentence in `error`. */
 exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE]);
+/* The directory asked for, locked as by data_open but only to be read: it must be there, and
+ * nothing in it is made or changed. */
+exits_t data_open_to_read (data_t *out, const char *asked, char error[DATA_ERROR_SIZE]);
 void data_close (data_t *self);
 
 /* The path of a file in the directory; false if it is too long. */

@@ -25,7 +25,8 @@
     X (10, IO, "STORE-IO", "reading, writing or syncing the database failed")                      \
     X (11, FULL, "STORE-FULL", "no space to start")                                                \
     X (12, BUSY, "STORE-BUSY", "another program has the database open for writing")                \
-    X (13, FENCED, "STORE-FENCED", "another broker took the database over")
+    X (13, FENCED, "STORE-FENCED", "another broker took the database over")                        \
+    X (14, DAMAGED, "CHECK-DAMAGED", "--check found damage")
 
 typedef enum exits {
 #define X(number, NAME, id, meaning) EXITS_##NAME = number,

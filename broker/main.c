@@ -4,10 +4,12 @@
 
 /* taskmqd: the command line, then start, loop and stop of the broker. */
 #include <czmq.h>
+#include <inttypes.h>
 
 #include "daemon.h"
 #include "log/log.h"
 #include "notify.h"
+#include "store/audit.h"
 
 static exits_t run (daemon_t *self)
 {
@@ -19,6 +21,50 @@ static exits_t run (daemon_t *self)
     code = daemon_stop (self, code);
     if (code == EXITS_OK)
         log_write (LOG_LEVEL_INFO, exits_id (code), exits_meaning (code), NULL);
+    return code;
+}
+
+enum { FINDINGS_SHOWN_MAX = 100 };
+
+static void show_finding (void *context, const char *text)
+{
+    uint64_t *shown = context;
+    if ((*shown)++ < FINDINGS_SHOWN_MAX)
+        printf ("%s\n", text);
+}
+
+static exits_t check_data (const char *directory)
+{
+    uint64_t shown = 0;
+    store_audit_t report = {.found = show_finding, .context = &shown};
+    store_error_t error = {STORE_OK, ""};
+    if (store_audit (&report, directory, &error) != STORE_OK)
+        return exits_fail (exits_of_store (error.code), error.text);
+    if (report.findings > FINDINGS_SHOWN_MAX)
+        printf ("... and %" PRIu64 " more\n", report.findings - FINDINGS_SHOWN_MAX);
+    printf ("read %" PRIu64 " tasks, %" PRIu64 " blocks of events and %" PRIu64
+            " commits that wait: ",
+            report.tasks, report.blocks, report.batches);
+    if (report.findings == 0)
+        printf ("no damage\n");
+    else
+        printf ("%" PRIu64 " findings\n", report.findings);
+    return report.findings == 0 ? EXITS_OK : EXITS_DAMAGED;
+}
+
+/* Of the directory only when it is named: a configuration can be checked beside a broker. */
+static exits_t check (const config_t *config)
+{
+    char error[DATA_ERROR_SIZE];
+    data_t data;
+    puts ("the configuration is good");
+    if (config->data == NULL)
+        return EXITS_OK;
+    exits_t code = data_open_to_read (&data, config->data, error);
+    if (code != EXITS_OK)
+        return exits_fail (code, error);
+    code = check_data (data.directory);
+    data_close (&data);
     return code;
 }
 
@@ -36,7 +82,7 @@ int main (int argc, char **argv)
     switch (self.config.action) {
     case CONFIG_HELP: config_print_help (); break;
     case CONFIG_VERSION: puts ("taskmqd " TASKMQ_VERSION); break;
-    case CONFIG_CHECK: puts ("the configuration is good"); break;
+    case CONFIG_CHECK: return (int) check (&self.config);
     case CONFIG_RUN: return (int) run (&self);
     }
     config_free (&self.config);

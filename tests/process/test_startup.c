@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/cmocka_all.h"
@@ -94,6 +95,42 @@ static void test_database_of_a_newer_version (void **state)
     daemon_stop (&broker);
     run_sql (broker.data, "PRAGMA user_version = 1000");
     expect_exit (&broker, 8, "1000");
+}
+
+/* --check with a directory: its exit code and what it printed, at most size - 1 bytes. */
+static int check_data (const daemon_t *broker, char *text, size_t size)
+{
+    char command[3 * DAEMON_PATH_MAX];
+    snprintf (command, sizeof command, "%s --check --data %s 2>&1", daemon_program ("taskmqd"),
+              broker->data);
+    FILE *pipe = popen (command, "re");
+    assert_non_null (pipe);
+    size_t length = fread (text, 1, size - 1, pipe);
+    text[length] = '\0';
+    int status = pclose (pipe);
+    assert_true (WIFEXITED (status));
+    return WEXITSTATUS (status);
+}
+
+static void test_check_reads_all_and_makes_nothing (void **state)
+{
+    (void) state;
+    char text[4096];
+    daemon_t broker;
+    daemon_init (&broker);
+    assert_int_equal (check_data (&broker, text, sizeof text), 3);
+    assert_int_not_equal (access (broker.data, F_OK), 0);
+    daemon_start (&broker);
+    assert_int_equal (check_data (&broker, text, sizeof text), 4);
+    assert_non_null (strstr (text, "stop it"));
+    daemon_stop (&broker);
+    assert_int_equal (check_data (&broker, text, sizeof text), 0);
+    assert_non_null (strstr (text, "no damage"));
+    run_sql (broker.data, "UPDATE meta SET last_pos = last_pos + 1");
+    assert_int_equal (check_data (&broker, text, sizeof text), 14);
+    assert_non_null (strstr (text, "table meta is damaged"));
+    assert_non_null (strstr (text, "1 findings"));
+    daemon_destroy (&broker);
 }
 
 /* A socket's path may have 107 bytes; the broker finds a shorter one and tells it in `endpoint`. */
@@ -189,6 +226,7 @@ int main (void)
         cmocka_unit_test (test_data_directory_is_a_file),
         cmocka_unit_test (test_database_of_another_application),
         cmocka_unit_test (test_database_of_a_newer_version),
+        cmocka_unit_test (test_check_reads_all_and_makes_nothing),
         cmocka_unit_test (test_long_path),
         cmocka_unit_test (test_damaged_database_is_refused_and_kept),
         cmocka_unit_test (test_database_that_is_deleted_ends_the_broker),

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "store/audit.h"
 #include "store_support.h"
 
 enum { LIVE = 1, SMALL, LARGE, LABELLED, RETRIED, WHOLE, GONE, TASKS = GONE, LARGE_BYTES = 5000 };
@@ -89,6 +90,24 @@ static fixture_t *prepared (void)
     fixture_commit (f, batch);
     fixture_close (f);
     return f;
+}
+
+static void count_finding (void *context, const char *text)
+{
+    assert_true (text[0] != '\0');
+    ++*(uint64_t *) context;
+}
+
+/* Findings of an audit. */
+static uint64_t audit (const fixture_t *f, store_audit_t *report)
+{
+    store_error_t error = {STORE_OK, ""};
+    uint64_t count = 0;
+    *report = (store_audit_t){.found = count_finding, .context = &count};
+    if (store_audit (report, f->directory, &error) != STORE_OK)
+        fail_msg ("store_audit: %s", error.text);
+    assert_int_equal (count, report->findings);
+    return count;
 }
 
 static void finish (fixture_t *f)
@@ -186,7 +205,11 @@ static void a_damaged_row_is_named_and_the_others_are_read (void **state)
     for (size_t i = 0; i < sizeof (WOUNDS) / sizeof (WOUNDS[0]); i++) {
         const wound_t *wound = &WOUNDS[i];
         fixture_t *f = prepared ();
+        store_audit_t report;
+        assert_int_equal (audit (f, &report), 0);
         run_sql (f, wound->sql);
+        assert_true (audit (f, &report) > 0);
+        assert_int_equal (report.tasks, TASKS - 1);
         fixture_open (f);
         lookup_t key = look (f, wound->kind, wound->number);
         if (!key.damaged)
@@ -249,6 +272,8 @@ static void a_start_refuses_what_it_would_go_on_from (void **state)
         boot_t boot;
         fixture_t *f = prepared ();
         run_sql (f, WOUNDS_OF_STARTS[i].sql);
+        store_audit_t report;
+        assert_true (audit (f, &report) > 0);
         store_code_t code = store_open (&f->store, "sqlite", &f->options, &boot, &error);
         if (code == STORE_OK)
             code = live (f, &error);
@@ -376,11 +401,15 @@ static void a_flipped_bit_in_the_log_is_not_its_end (void **state)
     };
     for (size_t i = 0; i < sizeof (PLACES) / sizeof (PLACES[0]); i++) {
         char path[160];
+        store_audit_t report;
         fixture_t *f = killed ();
+        assert_int_equal (audit (f, &report), 0);
+        assert_int_equal (report.batches, BATCHES);
         snprintf (path, sizeof (path), "%s/journal.db-wal", f->directory);
         int fd = open (path, O_RDWR | O_CLOEXEC);
         assert_true (fd >= 0);
         flip (fd, PLACES[i], i % 8);
+        assert_true (audit (f, &report) > 0);
         assert_int_equal (tasks_after_start (f), -1);
         assert_int_equal (tasks_after_start (f), -1); /* nothing was cut meanwhile */
         flip (fd, PLACES[i], i % 8);

@@ -40,11 +40,9 @@ static const char *const TEXTS[STATEMENTS] = {
     [BY_KEY] = "SELECT " ROW_COLUMNS WHERE_KEY,
     [BY_KEY_BARE] = "SELECT " ROW_COLUMNS_BARE WHERE_KEY,
     [TOMBSTONE] = "SELECT code, at, number, sum FROM tombstone WHERE ns = ?1 AND id = ?2",
-    [ATTEMPT] = "SELECT attempt.number, attempt.attempt, attempt.worker, attempt.started_at,"
-                " attempt.ended_at, how, attempt.error_code, attempt.error_message,"
-                " attempt.secret, attempt.request_id, attempt.sum"
-                " FROM task JOIN attempt ON attempt.number = task.number"
-                " WHERE task.ns = ?1 AND task.id = ?2 AND attempt.attempt = ?3",
+    [ATTEMPT] =
+        "SELECT " ROW_ATTEMPT_COLUMNS " FROM task JOIN attempt ON attempt.number = task.number"
+        " WHERE task.ns = ?1 AND task.id = ?2 AND attempt.attempt = ?3",
     /* The first lower bound is the one that SQLite seeks by: the place, not the 0 of the index. */
     [DUE] = "SELECT " ROW_COLUMNS_BARE " FROM task INDEXED BY task_expiry"
             " WHERE (expires_at, number) > (?2, ?3) AND expires_at <= ?1"
@@ -138,11 +136,6 @@ static store_code_t load_dedup (view_t *view, int64_t ns, lookup_t *key, store_e
     return load_row (view, statement, key, error);
 }
 
-static void copy_text (char *to, size_t size, const char *from)
-{
-    snprintf (to, size, "%s", from);
-}
-
 static store_code_t load_attempt (view_t *view, int64_t ns, lookup_t *key, store_error_t *error)
 {
     sqlite3_stmt *statement = view_statement (view, ATTEMPT);
@@ -151,20 +144,9 @@ static store_code_t load_attempt (view_t *view, int64_t ns, lookup_t *key, store
     store_code_t code = view_step (view, statement, &key->attempt_found, error);
     if (code == STORE_OK && key->attempt_found) {
         attempt_t *found = &key->attempt_row;
-        *found = (attempt_t){.id = key->id};
-        found->number = sqlite3_column_int64 (statement, 0);
-        found->attempt = (uint32_t) sqlite3_column_int64 (statement, 1);
-        copy_text (found->worker, sizeof (found->worker), sql_column_text (statement, 2));
-        found->started_at = sqlite3_column_int64 (statement, 3);
-        found->ended_at = sqlite3_column_int64 (statement, 4);
-        found->how = (tmq_event_kind_t) sqlite3_column_int (statement, 5);
-        found->error_code = sqlite3_column_int (statement, 6);
-        copy_text (found->error_message, sizeof (found->error_message),
-                   sql_column_text (statement, 7));
-        sql_column_bytes (statement, 8, found->secret, sizeof (found->secret));
-        sql_column_bytes (statement, 9, found->request_id, sizeof (found->request_id));
-        if ((uint64_t) sqlite3_column_int64 (statement, 10) != row_sum_of_attempt (found))
+        if (!row_read_attempt (statement, found))
             code = key_damaged (view, key, "an attempt", error);
+        found->id = key->id;
     }
     sqlite3_reset (statement);
     return code;

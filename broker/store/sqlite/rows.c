@@ -4,6 +4,7 @@
 
 #include "store/sqlite/rows.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,21 @@ uint64_t row_sum_of_kind_row (int kind, const void *key, size_t key_bytes, const
     const int64_t numbers[] = {kind, (int64_t) key_bytes};
     uint64_t sum = checksum_add (checksum_add (0, body, body_bytes), key, key_bytes);
     return checksum_add_numbers (sum, numbers, 2);
+}
+
+bool row_read_attempt (sqlite3_stmt *row, attempt_t *out)
+{
+    *out = (attempt_t){.number = sqlite3_column_int64 (row, 0),
+                       .attempt = (uint32_t) sqlite3_column_int64 (row, 1),
+                       .started_at = sqlite3_column_int64 (row, 3),
+                       .ended_at = sqlite3_column_int64 (row, 4),
+                       .how = (tmq_event_kind_t) sqlite3_column_int (row, 5),
+                       .error_code = sqlite3_column_int (row, 6)};
+    snprintf (out->worker, sizeof (out->worker), "%s", sql_column_text (row, 2));
+    snprintf (out->error_message, sizeof (out->error_message), "%s", sql_column_text (row, 7));
+    sql_column_bytes (row, 8, out->secret, sizeof (out->secret));
+    sql_column_bytes (row, 9, out->request_id, sizeof (out->request_id));
+    return row_sum_of_attempt (out) == (uint64_t) sqlite3_column_int64 (row, 10);
 }
 
 store_code_t row_check_events (sqlite3_stmt *row, store_error_t *error)

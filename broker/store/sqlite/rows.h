@@ -64,6 +64,14 @@ uint64_t row_sum_of_events (int64_t key, int64_t pos, int64_t count, int64_t at,
 uint64_t row_sum_of_kind_row (int kind, const void *key, size_t key_bytes, const void *body,
                               size_t body_bytes);
 
+/* An attempt, as every statement names its columns. */
+#define ROW_ATTEMPT_COLUMNS                                                                        \
+    "attempt.number, attempt.attempt, attempt.worker, attempt.started_at, attempt.ended_at,"       \
+    " attempt.how, attempt.error_code, attempt.error_message, attempt.secret,"                     \
+    " attempt.request_id, attempt.sum"
+/* Fills all but the task's id from the current row; false when it is not what was written. */
+bool row_read_attempt (sqlite3_stmt *row, attempt_t *out);
+
 /* A block of events, as every statement names its columns. */
 #define ROW_EVENTS_COLUMNS "key, pos, count, at, sum, list"
 enum {

@@ -9,7 +9,9 @@
  * A file that is not ours, newer than we know, or damaged is left exactly as it is. */
 #include "store/sqlite/sqlite_schema.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum {
     APPLICATION_TABLES = 0x746d7164,  /* "tmqd" */
@@ -260,4 +262,31 @@ store_code_t schema_open_journal (sqlite3 **out, const store_options_t *options,
                                   store_error_t *error)
 {
     return schema_open (out, &JOURNAL, options, created, error);
+}
+
+store_code_t schema_open_unchanged (sqlite3 **out, const char *directory, bool tables,
+                                    store_error_t *error)
+{
+    const schema_t *schema = tables ? &TABLES : &JOURNAL;
+    char path[PATH_MAX];
+    sqlite3 *db = NULL;
+    int64_t version = 0;
+    snprintf (path, sizeof (path), "%s/%s", directory, schema->file);
+    if (access (path, F_OK) != 0)
+        return store_fail (error, STORE_ERROR_CORRUPT, "%s: is missing", path);
+    store_code_t code = sql_open (&db, directory, schema->file, true, error);
+    if (code != STORE_OK)
+        return code;
+    sqlite3_db_config (db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *) NULL);
+    /* Exclusive: the index of the log is kept in memory, without a file. */
+    code = sql_run (db, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON", error);
+    if (code == STORE_OK)
+        code = schema_identify (db, schema, &version, error);
+    if (code == STORE_OK && version != newest_of (schema))
+        code = store_fail (error, STORE_ERROR_CORRUPT, "%s: is empty", path);
+    if (code == STORE_OK)
+        *out = db;
+    else
+        sql_close (&db);
+    return code;
 }

@@ -20,6 +20,11 @@ store_code_t schema_open_tables (sqlite3 **out, const store_options_t *options, 
 store_code_t schema_open_journal (sqlite3 **out, const store_options_t *options, bool *created,
                                   store_error_t *error);
 
+/* One of the two files, to be read alone: nothing is written, not even by closing it, and a log
+ * beside it stays. Nobody else may have it open. A missing file is STORE_ERROR_CORRUPT. */
+store_code_t schema_open_unchanged (sqlite3 **out, const char *directory, bool tables,
+                                    store_error_t *error);
+
 /* FULL or NORMAL; read back. */
 store_code_t schema_set_synchronous (sqlite3 *db, bool normal, store_error_t *error);
 

@@ -1,0 +1,27 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Reads all of a directory that no broker uses and says what is damaged; changes nothing. */
+#ifndef TASKMQ_STORE_AUDIT_H
+#define TASKMQ_STORE_AUDIT_H
+
+#include <stdint.h>
+
+#include "store/error.h"
+
+typedef struct store_audit {
+    /* Told of each finding, in one sentence; borrowed. */
+    void (*found) (void *context, const char *text);
+    void *context;
+    /* answers */
+    uint64_t findings;
+    uint64_t tasks; /* that were read */
+    uint64_t blocks;
+    uint64_t batches;
+} store_audit_t;
+
+/* STORE_OK: all of it could be read, whatever was found. Otherwise a file could not be opened. */
+store_code_t store_audit (store_audit_t *self, const char *directory, store_error_t *error);
+
+#endif

@@ -1,0 +1,228 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Every row is read as the broker reads it; what SQLite knows of its structure and indexes comes
+ * before. A log that stands beside a file is read with it. */
+#include "store/audit.h"
+
+#include <stdio.h>
+
+#include "arena.h"
+#include "store/sqlite/checksum.h"
+#include "store/sqlite/journal_codec.h"
+#include "store/sqlite/rows.h"
+#include "store/sqlite/sqlite_schema.h"
+#include "store/sqlite/wal_scan.h"
+
+enum { META_NUMBERS = 10 };
+
+static const char STRUCTURE[] = "PRAGMA integrity_check (1000000)";
+static const char FOREIGN_KEYS[] = "SELECT \"table\", rowid FROM pragma_foreign_key_check";
+static const char META[] = "SELECT generation, epoch, written_batch, last_number, last_pos,"
+                           " newest_ms, tasks, tombstones, event_bytes, clean, sum,"
+                           " (SELECT count (*) FROM task) FROM meta";
+static const char NAMES[] = "SELECT id, 0, 0, name, sum FROM namespace"
+                            " UNION ALL SELECT id, ns, kind, name, sum FROM name";
+static const char TASKS[] = "SELECT " ROW_COLUMNS " FROM task ORDER BY number";
+static const char ATTEMPTS[] = "SELECT " ROW_ATTEMPT_COLUMNS " FROM attempt";
+static const char TOMBSTONES[] = "SELECT ns, id, number, code, at, sum FROM tombstone";
+static const char EVENTS[] = "SELECT " ROW_EVENTS_COLUMNS " FROM event ORDER BY key";
+static const char KIND_ROWS[] = "SELECT kind, key, body, sum FROM row";
+static const char BATCHES[] = "SELECT batch, body FROM journal WHERE batch > 0";
+
+typedef struct check {
+    store_audit_t *report;
+    sqlite3 *db;
+    const char *file;
+    row_reader_t reader;
+} check_t;
+
+static void found (check_t *self, const char *what, int64_t number)
+{
+    char text[600];
+    self->report->findings++;
+    if (number >= 0)
+        snprintf (text, sizeof (text), "%s: %s %lld", self->file, what, (long long) number);
+    else
+        snprintf (text, sizeof (text), "%s: %s", self->file, what);
+    self->report->found (self->report->context, text);
+}
+
+static void found_error (check_t *self, const store_error_t *error)
+{
+    self->report->findings++;
+    self->report->found (self->report->context, error->text);
+}
+
+/* Calls each for every row; what SQLite cannot read any more is a finding too. */
+static void each_row (check_t *self, const char *sql, void (*each) (check_t *, sqlite3_stmt *))
+{
+    store_error_t error;
+    sqlite3_stmt *statement;
+    if (sql_prepare (self->db, &statement, &sql, 1, &error) != STORE_OK) {
+        found_error (self, &error);
+        return;
+    }
+    int rc = sqlite3_step (statement);
+    for (; rc == SQLITE_ROW; rc = sqlite3_step (statement))
+        each (self, statement);
+    if (rc != SQLITE_DONE) {
+        sql_fail (self->db, "cannot be read to its end", &error);
+        found_error (self, &error);
+    }
+    sqlite3_finalize (statement);
+}
+
+static uint64_t sum_in (sqlite3_stmt *row, int column)
+{
+    return (uint64_t) sqlite3_column_int64 (row, column);
+}
+
+static void check_structure (check_t *self, sqlite3_stmt *row)
+{
+    const char *text = sql_column_text (row, 0);
+    if (sqlite3_stricmp (text, "ok") != 0)
+        found (self, text, -1);
+}
+
+static void check_reference (check_t *self, sqlite3_stmt *row)
+{
+    char text[100];
+    snprintf (text, sizeof (text), "no task for table %.60s, row", sql_column_text (row, 0));
+    found (self, text, sqlite3_column_int64 (row, 1));
+}
+
+static void check_meta (check_t *self, sqlite3_stmt *row)
+{
+    int64_t numbers[META_NUMBERS];
+    for (int i = 0; i < META_NUMBERS; i++)
+        numbers[i] = sqlite3_column_int64 (row, i);
+    bool is_new = numbers[1] == 0 && sum_in (row, META_NUMBERS) == 0;
+    if (!is_new && checksum_add_numbers (0, numbers, META_NUMBERS) != sum_in (row, META_NUMBERS))
+        found (self, "table meta is damaged", -1);
+    else if (numbers[6] != sqlite3_column_int64 (row, META_NUMBERS + 1))
+        found (self, "the rows of table task are not as many as table meta says:", numbers[6]);
+}
+
+static void check_name (check_t *self, sqlite3_stmt *row)
+{
+    if (names_sum ((name_kind_t) sqlite3_column_int (row, 2), sqlite3_column_int64 (row, 1),
+                   sql_column_text (row, 3)) != sum_in (row, 4))
+        found (self, "damaged: name", sqlite3_column_int64 (row, 0));
+}
+
+static void check_task (check_t *self, sqlite3_stmt *row)
+{
+    record_t *record;
+    store_error_t error;
+    self->report->tasks++;
+    names_trim (self->reader.names);
+    if (row_read (&self->reader, row, true, &record, &error) == STORE_OK)
+        record_free (record);
+    else
+        found_error (self, &error);
+}
+
+static void check_attempt (check_t *self, sqlite3_stmt *row)
+{
+    attempt_t attempt;
+    if (!row_read_attempt (row, &attempt))
+        found (self, "damaged: an attempt of task number", attempt.number);
+}
+
+static void check_tombstone (check_t *self, sqlite3_stmt *row)
+{
+    removal_t removal = {.number = sqlite3_column_int64 (row, 2),
+                         .code = (tmq_code_t) sqlite3_column_int (row, 3),
+                         .at = sqlite3_column_int64 (row, 4)};
+    sql_column_bytes (row, 1, removal.id.bytes, sizeof (removal.id.bytes));
+    if (row_sum_of_tombstone (&removal, sqlite3_column_int64 (row, 0)) != sum_in (row, 5))
+        found (self, "damaged: the tombstone of task number", removal.number);
+}
+
+static void check_events (check_t *self, sqlite3_stmt *row)
+{
+    store_error_t error;
+    self->report->blocks++;
+    if (row_check_events (row, &error) != STORE_OK)
+        found_error (self, &error);
+}
+
+static void check_kind_row (check_t *self, sqlite3_stmt *row)
+{
+    int kind = sqlite3_column_int (row, 0);
+    if (row_sum_of_kind_row (kind, sqlite3_column_blob (row, 1),
+                             (size_t) sqlite3_column_bytes (row, 1), sqlite3_column_blob (row, 2),
+                             (size_t) sqlite3_column_bytes (row, 2)) != sum_in (row, 3))
+        found (self, "damaged: a row of kind", kind);
+}
+
+static void check_batch (check_t *self, sqlite3_stmt *row)
+{
+    journal_head_t head;
+    bool newer;
+    self->report->batches++;
+    batch_t *batch = journal_decode (sqlite3_column_blob (row, 1),
+                                     (size_t) sqlite3_column_bytes (row, 1), &head, &newer);
+    if (batch == NULL)
+        found (self, "damaged: batch", sqlite3_column_int64 (row, 0));
+    batch_free (batch);
+}
+
+static store_code_t check_tables (check_t *self, store_error_t *error)
+{
+    names_t names = {0};
+    sqlite3_stmt *statements[ROW_STATEMENTS];
+    store_code_t code = names_open (&names, self->db, false, error);
+    if (code == STORE_OK)
+        code = sql_prepare (self->db, statements, ROW_TEXTS, ROW_STATEMENTS, error);
+    if (code == STORE_OK) {
+        self->reader = (row_reader_t){&names, statements, arena_new (ROW_UNPACKED_MAX)};
+        each_row (self, META, check_meta);
+        each_row (self, NAMES, check_name);
+        each_row (self, TASKS, check_task);
+        each_row (self, ATTEMPTS, check_attempt);
+        each_row (self, TOMBSTONES, check_tombstone);
+        each_row (self, EVENTS, check_events);
+        each_row (self, KIND_ROWS, check_kind_row);
+        each_row (self, FOREIGN_KEYS, check_reference);
+        arena_free (self->reader.arena);
+        sql_finalize (statements, ROW_STATEMENTS);
+    }
+    names_close (&names);
+    return code;
+}
+
+static store_code_t check_file (store_audit_t *report, const char *directory, bool tables,
+                                store_error_t *error)
+{
+    check_t self = {.report = report, .file = tables ? SCHEMA_TABLES_FILE : SCHEMA_JOURNAL_FILE};
+    if (wal_scan (directory, self.file, error) != STORE_OK)
+        found_error (&self, error);
+    store_code_t code = schema_open_unchanged (&self.db, directory, tables, error);
+    if (code == STORE_ERROR_CORRUPT) {
+        found_error (&self, error);
+        return STORE_OK;
+    }
+    if (code != STORE_OK)
+        return code;
+    each_row (&self, STRUCTURE, check_structure);
+    if (tables)
+        code = check_tables (&self, error);
+    else
+        each_row (&self, BATCHES, check_batch);
+    if (code == STORE_ERROR_CORRUPT) {
+        found_error (&self, error);
+        code = STORE_OK;
+    }
+    sql_close (&self.db);
+    return code;
+}
+
+store_code_t store_audit (store_audit_t *self, const char *directory, store_error_t *error)
+{
+    self->findings = self->tasks = self->blocks = self->batches = 0;
+    store_code_t code = check_file (self, directory, true, error);
+    return code == STORE_OK ? check_file (self, directory, false, error) : code;
+}
