@@ -14,9 +14,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "trust.h"
+
+enum { LOCK_TRIES = 20, LOCK_PAUSE_NS = 10 * 1000 * 1000 };
 
 __attribute__ ((format (printf, 3, 4))) static exits_t fail (char *error, exits_t code,
                                                              const char *format, ...)
@@ -57,6 +60,18 @@ static bool find (char out[DATA_PATH_SIZE])
     }
 }
 
+/* A client that looks whether somebody holds the lock has it for a moment. */
+static bool lock_taken (int fd)
+{
+    for (int tries = 0;; tries++) {
+        if (flock (fd, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        if (errno != EWOULDBLOCK || tries == LOCK_TRIES)
+            return false;
+        nanosleep (&(struct timespec){0, LOCK_PAUSE_NS}, NULL);
+    }
+}
+
 /* Locks the directory and leaves the owner's pid in the lock file, for the one who is refused. */
 static exits_t lock (data_t *self, char *error)
 {
@@ -67,7 +82,7 @@ static exits_t lock (data_t *self, char *error)
     self->lock = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (self->lock < 0)
         return fail (error, EXITS_DATA, "cannot open %s: %s", path, strerror (errno));
-    if (flock (self->lock, LOCK_EX | LOCK_NB) != 0) {
+    if (!lock_taken (self->lock)) {
         if (errno != EWOULDBLOCK)
             return fail (error, EXITS_DATA, "cannot lock %s: %s", path, strerror (errno));
         ssize_t length = pread (self->lock, pid, sizeof (pid) - 1, 0);

@@ -112,6 +112,7 @@ typedef struct tmq_error {
     uint32_t retry_after_ms; /* the broker's advice, 0 for none */
     uint8_t request_id[16];  /* of the request, when code is TMQ_UNKNOWN */
     char text[512];          /* for people, in English */
+    char hint[160];          /* what one may do about it; empty: nothing comes to mind */
 } tmq_error_t;
 
 /* Ids. */
@@ -130,8 +131,8 @@ typedef struct tmq_client tmq_client_t;
 /* Options of a client. The initialiser fills in the defaults; later versions append members. */
 typedef struct tmq_client_options {
     size_t size;                  /* sizeof (tmq_client_options_t); set by the initialiser */
-    const char *const *endpoints; /* ZeroMQ URIs (tcp://HOST:PORT, ipc://PATH), 1 to 64, tried in
-                                     turn; copied */
+    const char *const *endpoints; /* ZeroMQ URIs (tcp://HOST:PORT, ipc://PATH), at most 64, tried in
+                                     turn; copied. NULL: see directory */
     size_t endpoints_count;
     const char *ns;             /* namespace; NULL: "default" */
     const char *name;           /* program, at most 64 bytes, for the broker's log */
@@ -146,13 +147,23 @@ typedef struct tmq_client_options {
     uint32_t reconnect_ms_max;  /* … this one, with jitter. Default 100 and 5,000 */
     bool log;                   /* also deliver TMQ_OP_LOG completions about the connection */
     void *owned;                /* of tmq_client_options_set; leave it alone */
+    const char
+        *directory; /* of a broker (its --data), in which its endpoints are read, anew for each
+                              connection. NULL without endpoints: what the environment variable
+                              TASKMQ_ENDPOINT names, else the nearest .taskmq directory from the
+                              working directory upward, as taskctl looks for it */
+    bool link;      /* also deliver TMQ_OP_LINK completions */
+    bool fail_fast; /* until the first welcome: what needs the broker ends with TMQ_UNREACHABLE as
+                       soon as it is certain that none is there (no socket, nobody listens, no
+                       broker runs for the directory, permission denied), not only at its
+                       deadline. One that is starting is waited for */
 } tmq_client_options_t;
 /* Fills in the defaults. */
 TMQ_API void tmq_client_options_init (tmq_client_options_t *options);
 /* Sets one option by its key, as a configuration file may name it; taskctl's options of the same
  * meaning have the same names. Keys: "endpoint" (adds one), "namespace", "name",
- * "outbox_requests_max", "outbox_bytes_max", "completions_max", "reconnect_ms_min",
- * "reconnect_ms_max" (numbers from 1), "log" ("true" or "false").
+ * "directory", "outbox_requests_max", "outbox_bytes_max", "completions_max", "reconnect_ms_min",
+ * "reconnect_ms_max" (numbers from 1), "log", "link", "fail_fast" ("true" or "false").
  * TMQ_INVALID with a text for an unknown key or a bad value, which changes nothing. Values are
  * copied, and kept by options until tmq_client_options_clear. */
 TMQ_API int tmq_client_options_set (tmq_client_options_t *options, const char *key,
@@ -163,9 +174,13 @@ TMQ_API void tmq_client_options_clear (tmq_client_options_t *options);
 
 /* Makes a client and starts its I/O thread, which connects, and reconnects for ever. Does not wait
  * for the connection: operations may be started at once. Copies options.
- * Codes: TMQ_INVALID (an option, named in the text), TMQ_NO_MEMORY, TMQ_SYSTEM. */
+ * Codes: TMQ_INVALID (an option, named in the text; an endpoint that is no URI is one),
+ * TMQ_UNREACHABLE (no endpoint is given, and none is found), TMQ_NO_MEMORY, TMQ_SYSTEM. */
 TMQ_API int tmq_client_new (tmq_client_t **out, const tmq_client_options_t *options,
                             tmq_error_t *error);
+/* The same with the default options and one endpoint; uri NULL: it is looked for, as the option
+ * `directory` says. */
+TMQ_API int tmq_client_open (tmq_client_t **out, const char *uri, tmq_error_t *error);
 /* Sends what is pending and says goodbye, which gives back the leases of the client's workers;
  * blocks for that at most 500 ms. Ends what is open with TMQ_CLOSED, or TMQ_UNKNOWN where it may
  * have been done; frees the client with its subscriptions, workers and unpolled completions.
@@ -176,6 +191,12 @@ TMQ_API void tmq_client_free (tmq_client_t **client);
  * TMQ_NOT_AUTHENTICATED, TMQ_DENIED, TMQ_UNSUPPORTED, … when the broker refused us for good: then
  * everything open has ended with that code, and every later operation gets it at once. */
 TMQ_API int tmq_client_connect (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error);
+
+/* Waits until every change that was started (submit, cancel, complete, a status message, …) has its
+ * answer; reads and waits are not waited for. With completions: they are there to be polled.
+ * tmq_client_free would end them with TMQ_UNKNOWN.
+ * Codes: TMQ_TIMEOUT, with the number of those that are open and the reason. */
+TMQ_API int tmq_client_flush (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error);
 
 /* What the newest welcome said; all zero and empty before the first one. */
 typedef struct tmq_broker_info {
@@ -227,8 +248,17 @@ typedef enum tmq_op {
     TMQ_OP_CANCELLED,          /* tmq_worker_cancelled_start */
     TMQ_OP_SUBSCRIPTION_READY, /* tmq_subscription_next has something; drain it with timeout 0 */
     TMQ_OP_WORKER_READY,       /* tmq_worker_next has something; drain it with timeout 0 */
-    TMQ_OP_LOG                 /* error.text is a line of the log */
+    TMQ_OP_LOG,                /* text is a line of the log */
+    TMQ_OP_LINK                /* the connection came or went; `link` says which */
 } tmq_op_t;
+
+/* What has become of the connection. */
+typedef enum tmq_link_state {
+    TMQ_LINK_UP = 1, /* the broker has welcomed us */
+    TMQ_LINK_BACK,   /* the same, after it was lost */
+    TMQ_LINK_LOST,   /* there is none, error says why; the library goes on trying */
+    TMQ_LINK_REFUSED /* there will be none: code and error say why */
+} tmq_link_state_t;
 
 typedef struct tmq_receipt tmq_receipt_t;
 typedef struct tmq_task tmq_task_t;
@@ -253,6 +283,8 @@ typedef struct tmq_completion {
     tmq_event_list_t *events; /* EVENTS */
     tmq_stats_t *stats;       /* STATS */
     uint64_t count;           /* COUNT */
+    tmq_link_state_t link;    /* LINK: the newest state; what was in between may be left out */
+    char *text;               /* LOG */
 } tmq_completion_t;
 
 /* A descriptor that is readable (level-triggered) exactly while completions are queued. Only poll
@@ -266,6 +298,13 @@ TMQ_API int tmq_client_poll (tmq_completion_t **out, size_t max, size_t *count,
                              tmq_client_t *client, uint32_t timeout_ms);
 /* Frees the completion with what still belongs to it. Accepts NULL. */
 TMQ_API void tmq_completion_free (tmq_completion_t *completion);
+/* Forgets what nobody wants to know any more: waits and reads (get, result, payload, list, count,
+ * resolve, events, stats, ping) that were started with this user, of one task or (id NULL) of all,
+ * also when they are answered and not yet polled. They give no completion; a read makes room when
+ * the broker has answered it. Changes go on. *count (may be NULL) is how many were forgotten.
+ * The wait for one task is found at once; else everything that is open is looked through. Does not
+ * block. */
+TMQ_API int tmq_forget (size_t *count, tmq_client_t *client, const tmq_id_t *id, const void *user);
 
 /* Submit. */
 
@@ -413,7 +452,7 @@ typedef struct tmq_filter {
     size_t sessions_count;
     const tmq_id_t *task_ids; /* OR; subscriptions only */
     size_t task_ids_count;
-    const tmq_label_t *labels; /* AND; subscriptions only */
+    const tmq_label_t *labels; /* AND */
     size_t labels_count;
     uint64_t created_since; /* half open, 0: open; not for subscriptions */
     uint64_t created_until;

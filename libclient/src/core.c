@@ -26,7 +26,9 @@ struct core {
     core_waits_t waits;
     core_subscriptions_t subscriptions;
     core_workers_t workers;
-    arena_t *arena; /* of a message */
+    arena_t *arena;            /* of a message */
+    core_answer_t link_answer; /* TMQ_OP_LINK */
+    tmq_link_state_t link_told;
 };
 
 /* What becomes of the requests of each kind. */
@@ -155,6 +157,8 @@ core_t *core_new (const core_config_t *config, int64_t now_ms)
     self->requests.on_end = request_ended;
     self->waits.requests = self->workers.requests = &self->requests;
     self->waits.link = self->workers.link = &self->link;
+    self->link_answer.embedded = true;
+    self->link_answer.completion.op = TMQ_OP_LINK;
     self->arena = arena_new (CODEC_BROKER_ARENA_BYTES);
     bool good = copy_endpoints (self, config) && self->arena != NULL;
     good = core_subscriptions_init (&self->subscriptions, &self->requests) && good;
@@ -178,6 +182,7 @@ void core_free (core_t *self)
     core_waits_free (&self->waits);
     core_requests_free (&self->requests);
     core_messages_free (&self->messages);
+    core_answer_free (&self->link_answer);
     arena_free (self->arena);
     for (size_t i = 0; i < self->config.endpoints_count; i++)
         free ((void *) (uintptr_t) self->config.endpoints[i]);
@@ -196,15 +201,41 @@ static void log_line (core_t *self, const char *text)
     if (answer == NULL)
         return;
     answer->completion.op = TMQ_OP_LOG;
-    core_answer_set (answer, TMQ_UNREACHABLE, text, 0);
-    if (answer->completion.error == NULL) {
+    answer->completion.text = strdup (text);
+    if (answer->completion.text == NULL) {
         free (answer);
         return;
     }
-    answer->completion.error->code = answer->completion.code = TMQ_OK;
-    answer->completion.error->retriable = false;
     requests->untaken++;
     core_answers_push (&requests->answers, answer);
+}
+
+static tmq_link_state_t link_state (const core_t *self)
+{
+    if (self->link.code == TMQ_OK)
+        return self->link.connects > 1 ? TMQ_LINK_BACK : TMQ_LINK_UP;
+    return self->link.stage == CORE_LINK_FINAL ? TMQ_LINK_REFUSED : TMQ_LINK_LOST;
+}
+
+/* Tells whether the link is there, each time that this changes. One answer is enough for all: it
+ * always says the newest. */
+static void tell_link (core_t *self)
+{
+    core_answer_t *answer = &self->link_answer;
+    tmq_link_state_t state = link_state (self);
+    bool tried =
+        self->link.failures > 0 || self->link.connects > 0 || self->link.stage == CORE_LINK_FINAL;
+    if (!self->config.link || !tried || state == self->link_told || self->link.code == TMQ_CLOSED)
+        return;
+    self->link_told = state;
+    core_answer_free (answer);
+    answer->completion.op = TMQ_OP_LINK;
+    answer->completion.link = state;
+    core_answer_set (answer, self->link.code, self->link.text, 0);
+    if (!answer->queued) {
+        answer->queued = true;
+        core_answers_push (&self->requests.answers, answer);
+    }
 }
 
 static void unsend_all (core_t *self)
@@ -214,14 +245,19 @@ static void unsend_all (core_t *self)
     core_workers_unlink (&self->workers);
 }
 
+/* Ends every operation with what the link says. */
+static void end_operations (core_t *self)
+{
+    const char *reason = self->link.code == TMQ_CLOSED ? NULL : self->link.text;
+    core_requests_end (&self->requests, self->link.code, reason);
+    core_waits_end (&self->waits, self->link.code, reason);
+}
+
 static void end_all (core_t *self)
 {
     int code = self->link.code;
-    char text[sizeof self->link.text];
-    memcpy (text, self->link.text, sizeof text);
-    const char *reason = code == TMQ_CLOSED ? NULL : text;
-    core_requests_end (&self->requests, code, reason);
-    core_waits_end (&self->waits, code, reason);
+    const char *reason = code == TMQ_CLOSED ? NULL : self->link.text;
+    end_operations (self);
     core_subscriptions_end (&self->subscriptions, code, reason);
     core_workers_end (&self->workers, code, reason);
 }
@@ -235,6 +271,9 @@ static void settle (core_t *self)
         unsend_all (self);
     if ((news & CORE_LINK_NEWS_FINAL) != 0)
         end_all (self);
+    else if ((news & CORE_LINK_NEWS_ABSENT) != 0)
+        end_operations (self);
+    tell_link (self);
 }
 
 void core_close (core_t *self)
@@ -261,12 +300,31 @@ void core_link_failed (core_t *self, uint64_t connection, int code, const char *
     settle (self);
 }
 
-int core_link_state (const core_t *self, char *text, size_t text_size, bool *final)
+void core_link_absent_at (core_t *self, uint64_t connection, const char *text, const char *hint,
+                          int64_t now_ms)
+{
+    core_link_hear_time (&self->link, now_ms);
+    if (core_link_has_connection (&self->link) && connection == self->link.connection)
+        core_link_absent (&self->link, text, hint);
+    settle (self);
+}
+
+int core_link_state (const core_t *self, tmq_error_t *error, bool *final)
 {
     const core_link_t *link = &self->link;
-    snprintf (text, text_size, "%s", link->code == TMQ_OK ? "" : link->text);
-    *final = link->stage == CORE_LINK_FINAL;
+    *final = link->stage == CORE_LINK_FINAL || core_link_is_absent (link);
+    if (link->code == TMQ_OK)
+        return core_error (error, TMQ_OK, NULL);
+    core_error (error, link->code, "%s", link->text);
+    if (error != NULL)
+        memcpy (error->hint, link->hint, sizeof error->hint);
     return link->code;
+}
+
+void core_link_needed (core_t *self, int64_t now_ms)
+{
+    core_link_hear_time (&self->link, now_ms);
+    core_link_hurry (&self->link);
 }
 
 uint64_t core_link_changes (const core_t *self)
@@ -475,6 +533,17 @@ size_t core_open (const core_t *self)
     return self->requests.open;
 }
 
+size_t core_changes_open (const core_t *self)
+{
+    return self->requests.changes;
+}
+
+size_t core_forget (core_t *self, const tmq_id_t *id, const void *user)
+{
+    return core_waits_abandon (&self->waits, id, user) +
+           core_requests_abandon (&self->requests, id, user);
+}
+
 uint64_t core_waits_work (const core_t *self)
 {
     return self->waits.looked;
@@ -484,7 +553,11 @@ uint64_t core_waits_work (const core_t *self)
 
 core_answer_t *core_answer_next (core_t *self)
 {
-    return core_answers_pop (&self->requests.answers);
+    core_answer_t *answer = core_answers_pop (&self->requests.answers);
+    if (answer != NULL && answer->completion.code == TMQ_UNREACHABLE &&
+        self->link.code == TMQ_UNREACHABLE && answer->completion.error != NULL)
+        memcpy (answer->completion.error->hint, self->link.hint, sizeof self->link.hint);
+    return answer;
 }
 
 void core_answer_taken (core_t *self, const core_answer_t *answer)

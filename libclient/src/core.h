@@ -55,6 +55,11 @@ core_wanted_t core_link_wanted (const core_t *self);
 void core_link_failed (core_t *self, uint64_t connection, int code, const char *text,
                        int64_t now_ms);
 
+/* The same, when it could not be made because certainly nobody is there: no socket, nobody listens,
+ * no right to connect. hint: what one may do about it. */
+void core_link_absent_at (core_t *self, uint64_t connection, const char *text, const char *hint,
+                          int64_t now_ms);
+
 /* One message of the broker: first frame, and second frame or NULL. */
 void core_receive (core_t *self, const void *envelope, size_t envelope_bytes, const void *body,
                    size_t body_bytes, int64_t now_ms);
@@ -72,12 +77,19 @@ bool core_output (core_t *self, core_message_t *out, int64_t now_ms);
 bool core_has_output (const core_t *self);
 /* Tasks and waiters that waits have looked at since the start: the work they were. */
 uint64_t core_waits_work (const core_t *self);
+/* Changes that were started and are not answered yet. */
+size_t core_changes_open (const core_t *self);
+/* Forgets waits and reads (tmq_forget) that are not answered yet. */
+size_t core_forget (core_t *self, const tmq_id_t *id, const void *user);
 /* Operations that were started and are not answered yet. */
 size_t core_open (const core_t *self);
 
 /* TMQ_OK once the broker has welcomed us; else why there is no link, as the last attempt saw it
- * (TMQ_UNREACHABLE), or why there will be none (any other code). text is copied. */
-int core_link_state (const core_t *self, char *text, size_t text_size, bool *final);
+ * (TMQ_UNREACHABLE), or why there will be none (any other code). final: there is nothing to wait
+ * for. error may be NULL. */
+int core_link_state (const core_t *self, tmq_error_t *error, bool *final);
+/* Somebody waits for the link: what core_link_state says is about what is tried from now on. */
+void core_link_needed (core_t *self, int64_t now_ms);
 /* Counts changes of what core_link_state says. */
 uint64_t core_link_changes (const core_t *self);
 /* What the last welcome said; the endpoint's text is the driver's to fill. */

@@ -17,7 +17,8 @@ class Id(c.Structure):
 
 class Error(c.Structure):
     _fields_ = [("code", c.c_int), ("retriable", c.c_bool), ("retry_after_ms", c.c_uint32),
-                ("request_id", c.c_uint8 * 16), ("text", c.c_char * 512)]
+                ("request_id", c.c_uint8 * 16), ("text", c.c_char * 512),
+                ("hint", c.c_char * 160)]
 
 
 class Submit(c.Structure):
@@ -40,7 +41,8 @@ class Completion(c.Structure):
                 ("error", c.POINTER(Error)), ("receipts", c.POINTER(Receipt)),
                 ("receipts_count", c.c_size_t), ("task_id", Id), ("status", c.c_int),
                 ("task", c.c_void_p), ("list", c.c_void_p), ("events", c.c_void_p),
-                ("stats", c.c_void_p), ("count", c.c_uint64)]
+                ("stats", c.c_void_p), ("count", c.c_uint64), ("link", c.c_int),
+                ("text", c.c_void_p)]
 
 
 class WorkerOptions(c.Structure):

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +85,63 @@ static void assert_result (tmq_client_t *client, const tmq_id_t *id, const char 
     assert_int_equal (task->status, TMQ_STATUS_COMPLETED);
     assert_string_equal (task->body, expected);
     tmq_task_free (task);
+}
+
+/* Finding the broker, and hearing of it. */
+
+static void assert_link_state (tmq_client_t *client, tmq_link_state_t state)
+{
+    tmq_completion_t *completion;
+    size_t count;
+    for (;;) { /* what was in between may be left out, or not */
+        assert_int_equal (tmq_client_poll (&completion, 1, &count, client, TIMING_PATIENCE_MS),
+                          TMQ_OK);
+        assert_int_equal (completion->op, TMQ_OP_LINK);
+        bool found = completion->link == state;
+        assert_true (completion->code == TMQ_OK || completion->error->text[0] != '\0');
+        tmq_completion_free (completion);
+        if (found)
+            return;
+    }
+}
+
+static void a_found_broker_tells_when_it_comes_and_goes (void **state)
+{
+    (void) state;
+    char directory[DAEMON_PATH_MAX + 32];
+    tmq_client_options_t options;
+    tmq_client_t *client = NULL;
+    tmq_broker_info_t info;
+    tmq_submit_t task;
+    snprintf (directory, sizeof directory, "%s/below", broker.home);
+    int here = open (".", O_RDONLY | O_DIRECTORY);
+    assert_int_equal (mkdir (directory, 0700), 0);
+    assert_int_equal (chdir (directory), 0);
+    unsetenv ("TASKMQ_ENDPOINT");
+    tmq_client_options_init (&options);
+    options.link = true;
+    assert_int_equal (tmq_client_new (&client, &options, NULL), TMQ_OK);
+    assert_int_equal (fchdir (here), 0); /* the directory is absolute */
+    close (here);
+    assert_link_state (client, TMQ_LINK_UP);
+    assert_int_equal (tmq_client_info (&info, client), TMQ_OK);
+    assert_non_null (strstr (info.endpoint, "://"));
+    daemon_end (&broker, SIGKILL);
+    assert_link_state (client, TMQ_LINK_LOST);
+    tmq_submit_init (&task);
+    task.queue = "q";
+    assert_int_equal (tmq_submit_start (client, &task, TMQ_FOREVER, NULL, NULL), TMQ_OK);
+    daemon_start (&broker);
+    assert_int_equal (tmq_client_flush (client, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_link_state (client, TMQ_LINK_BACK);
+    tmq_completion_t *completion;
+    size_t count;
+    assert_int_equal (tmq_client_poll (&completion, 1, &count, client, TIMING_PATIENCE_MS), TMQ_OK);
+    assert_int_equal (completion->op, TMQ_OP_SUBMIT);
+    assert_int_equal (completion->code, TMQ_OK);
+    tmq_completion_free (completion);
+    tmq_client_free (&client);
+    rmdir (directory);
 }
 
 /* Few messages. */
@@ -865,6 +923,8 @@ int main (int argc, char **argv)
     if (argc > 1)
         cmocka_set_test_filter (argv[1]);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (a_found_broker_tells_when_it_comes_and_goes, set_up,
+                                         tear_down),
         cmocka_unit_test_setup_teardown (a_lone_caller_drives_its_calls, set_up, tear_down),
         cmocka_unit_test_setup_teardown (a_hundred_threads_share_messages, set_up, tear_down),
         cmocka_unit_test_setup_teardown (ten_thousand_waits_cost_ten_requests, set_up, tear_down),

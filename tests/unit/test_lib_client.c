@@ -6,11 +6,16 @@
  * nobody answers, when somebody else does, and when it is used wrongly. */
 #include "support/cmocka_all.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -312,8 +317,6 @@ static void null_is_refused_not_followed (void **state)
     tmq_assignment_t *assignment;
     tmq_client_options_init (&options);
     assert_int_equal (tmq_client_new (&client, NULL, &error), TMQ_INVALID);
-    assert_int_equal (tmq_client_new (&client, &options, &error), TMQ_INVALID);
-    assert_non_null (strstr (error.text, "endpoint"));
     assert_int_equal (tmq_get (&task, NULL, &(tmq_id_t){{0}}, 0, &error), TMQ_INVALID);
     assert_int_equal (tmq_client_connect (NULL, 0, NULL), TMQ_INVALID);
     assert_int_equal (tmq_client_poll (&completion, 1, &count, NULL, 0), TMQ_INVALID);
@@ -400,6 +403,8 @@ static void options_by_keys (void **state)
                                          {"outbox_bytes_max", "64M"},
                                          {"reconnect_ms_max", "99999999999"},
                                          {"completions_max", "0"},
+                                         {"fail_fast", "1"},
+                                         {"endpoint", "localhost:5560"},
                                          {"colour", "red"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal (tmq_client_options_set (&options, bad[i][0], bad[i][1], &error),
@@ -432,7 +437,8 @@ static void log_lines_are_completions (void **state)
     assert_int_equal (tmq_client_new (&client, &options, NULL), TMQ_OK);
     assert_int_equal (tmq_client_poll (&completion, 1, &count, client, 20000), TMQ_OK);
     assert_int_equal (completion->op, TMQ_OP_LOG);
-    assert_non_null (strstr (completion->error->text, "cannot reach"));
+    assert_null (completion->error);
+    assert_non_null (strstr (completion->text, "cannot reach"));
     tmq_completion_free (completion);
     tmq_client_free (&client);
 }
@@ -463,6 +469,203 @@ static void versions_and_ids (void **state)
     assert_string_equal (tmq_event_kind_text (TMQ_EVENT_LEASE_LOST), "lease_lost");
 }
 
+static void an_endpoint_that_is_no_uri_is_invalid (void **state)
+{
+    (void) state;
+    char path[200] = "ipc:///";
+    memset (path + strlen (path), 'x', 150);
+    const char *const bad[] = {"",
+                               "localhost:5560",
+                               "foo://127.0.0.1:5560",
+                               "tcp://127.0.0.1",
+                               "tcp://:5560",
+                               "tcp://127.0.0.1:0",
+                               "tcp://127.0.0.1:65536",
+                               "tcp://127.0.0.1:5560/",
+                               "tcp://one two:5560",
+                               "tcp://::1:5560",
+                               "ipc://",
+                               path};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        tmq_client_t *client = NULL;
+        tmq_error_t error;
+        assert_int_equal (tmq_client_open (&client, bad[i], &error), TMQ_INVALID);
+        assert_non_null (strstr (error.text, "endpoint"));
+    }
+    static const char *const good[] = {"tcp://127.0.0.1:1", "tcp://[::1]:1", "tcp://localhost:1",
+                                       "ipc:///nonexistent/x", "ipc://@abstract"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        tmq_client_t *client = NULL;
+        assert_int_equal (tmq_client_open (&client, good[i], NULL), TMQ_OK);
+        tmq_client_free (&client);
+    }
+}
+
+/* Nobody there. Each of these would wait for ever if it were not certain. */
+
+static tmq_client_t *fast_client (const char *key, const char *value)
+{
+    tmq_client_options_t options;
+    tmq_client_t *client = NULL;
+    tmq_client_options_init (&options);
+    assert_int_equal (tmq_client_options_set (&options, "fail_fast", "true", NULL), TMQ_OK);
+    assert_int_equal (tmq_client_options_set (&options, key, value, NULL), TMQ_OK);
+    assert_int_equal (tmq_client_new (&client, &options, NULL), TMQ_OK);
+    tmq_client_options_clear (&options);
+    return client;
+}
+
+static void assert_absent (const char *key, const char *value, const char *text, const char *hint)
+{
+    tmq_client_t *client = fast_client (key, value);
+    tmq_error_t error;
+    for (int round = 0; round < 3; round++) {
+        int code = round == 1 ? tmq_ping (client, TMQ_FOREVER, &error)
+                              : tmq_client_connect (client, TMQ_FOREVER, &error);
+        assert_int_equal (code, TMQ_UNREACHABLE);
+        if (strstr (error.text, text) == NULL || strstr (error.hint, hint) == NULL)
+            fail_msg ("'%s', hint '%s'", error.text, error.hint);
+    }
+    tmq_id_t id;
+    tmq_id_make (&id);
+    assert_int_equal (tmq_wait (NULL, client, &id, TMQ_FOREVER, &error), TMQ_UNREACHABLE);
+    tmq_client_free (&client);
+}
+
+/* A directory of a broker, which is not running. */
+static void make_directory (char out[40])
+{
+    strcpy (out, "/tmp/taskmq-test-XXXXXX");
+    assert_non_null (mkdtemp (out));
+}
+
+static void write_file (const char *directory, const char *name, const char *text)
+{
+    char path[80];
+    snprintf (path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen (path, "w");
+    assert_non_null (file);
+    fputs (text, file);
+    assert_int_equal (fclose (file), 0);
+}
+
+static void remove_directory (const char *directory)
+{
+    static const char *const names[] = {"endpoint", "taskmq.lock", "socket"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[80];
+        snprintf (path, sizeof path, "%s/%s", directory, names[i]);
+        unlink (path);
+    }
+    assert_int_equal (rmdir (directory), 0);
+}
+
+static void fail_fast_tells_at_once_what_is_certain (void **state)
+{
+    (void) state;
+    char directory[40];
+    char uri[120];
+    assert_absent ("endpoint", "ipc:///nonexistent/socket", "no such socket", "taskmqd");
+    make_directory (directory);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf (address.sun_path, sizeof address.sun_path, "%s/socket", directory);
+    int fd = socket (AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal (bind (fd, (const struct sockaddr *) &address, sizeof address), 0);
+    close (fd); /* as of a broker that was killed */
+    snprintf (uri, sizeof uri, "ipc://%s", address.sun_path);
+    assert_absent ("endpoint", uri, "nobody listens there", "killed");
+    assert_absent ("endpoint", "tcp://127.0.0.1:1", "nobody listens there", "host and port");
+    assert_absent ("directory", directory, "no broker is running there", directory);
+    write_file (directory, "taskmq.lock", "1\n");
+    write_file (directory, "endpoint", uri);
+    assert_absent ("directory", directory, "no broker is running there", "taskmqd --data");
+    assert_int_equal (chmod (directory, 0777), 0);
+    assert_absent ("directory", directory, "others may write", "chmod go-w");
+    assert_int_equal (chmod (directory, 0700), 0);
+    if (geteuid () != 0) { /* root may everything */
+        assert_int_equal (chmod (directory, 0), 0);
+        assert_absent ("directory", directory, "permission denied", "ask for access");
+        assert_absent ("endpoint", uri, "permission denied", "ask for access");
+        assert_int_equal (chmod (directory, 0700), 0);
+    }
+    remove_directory (directory);
+}
+
+static void a_broker_that_starts_is_waited_for (void **state)
+{
+    (void) state;
+    char directory[40];
+    char path[80];
+    tmq_error_t error;
+    make_directory (directory);
+    write_file (directory, "taskmq.lock", "1\n");
+    snprintf (path, sizeof path, "%s/taskmq.lock", directory);
+    int lock = open (path, O_RDWR);
+    assert_int_equal (flock (lock, LOCK_EX | LOCK_NB), 0);
+    tmq_client_t *client = fast_client ("directory", directory);
+    /* It would end before its time if it were taken for certain. */
+    assert_int_equal (tmq_ping (client, 300, &error), TMQ_UNREACHABLE);
+    assert_non_null (strstr (error.text, "starting"));
+    close (lock);
+    assert_int_equal (tmq_ping (client, TMQ_FOREVER, &error), TMQ_UNREACHABLE);
+    assert_non_null (strstr (error.text, "no broker is running there"));
+    tmq_client_free (&client);
+    remove_directory (directory);
+}
+
+static void without_endpoints_the_environment_counts (void **state)
+{
+    (void) state;
+    tmq_client_t *client = NULL;
+    tmq_error_t error;
+    setenv ("TASKMQ_ENDPOINT", "nonsense", 1);
+    assert_int_equal (tmq_client_open (&client, NULL, &error), TMQ_INVALID);
+    setenv ("TASKMQ_ENDPOINT", " ipc:///nonexistent/one tcp://127.0.0.1:1\n", 1);
+    assert_int_equal (tmq_client_open (&client, NULL, &error), TMQ_OK);
+    tmq_client_free (&client);
+    unsetenv ("TASKMQ_ENDPOINT");
+    int here = open (".", O_RDONLY | O_DIRECTORY);
+    assert_int_equal (chdir ("/"), 0);
+    assert_int_equal (tmq_client_open (&client, NULL, &error), TMQ_UNREACHABLE);
+    assert_non_null (strstr (error.text, ".taskmq"));
+    assert_non_null (strstr (error.hint, "taskmqd"));
+    assert_int_equal (fchdir (here), 0);
+    close (here);
+}
+
+static void flush_tells_what_is_open (void **state)
+{
+    (void) state;
+    tmq_client_t *client = client_to_nobody ();
+    tmq_error_t error;
+    tmq_submit_t task;
+    tmq_id_t id;
+    size_t count;
+    int mine;
+    tmq_id_make (&id);
+    assert_int_equal (tmq_client_flush (client, TMQ_FOREVER, &error), TMQ_OK);
+    tmq_submit_init (&task);
+    task.queue = "q";
+    assert_int_equal (tmq_submit_start (client, &task, TMQ_FOREVER, NULL, NULL), TMQ_OK);
+    assert_int_equal (tmq_get_start (client, &id, TMQ_FOREVER, &mine, NULL), TMQ_OK);
+    assert_int_equal (tmq_wait_start (client, &id, 1, TMQ_FOREVER, &mine, NULL), TMQ_OK);
+    assert_int_equal (tmq_client_flush (client, 50, &error), TMQ_TIMEOUT);
+    assert_non_null (strstr (error.text, "1 changes"));
+    assert_int_equal (tmq_forget (&count, client, &id, &mine), TMQ_OK);
+    assert_int_equal (count, 2);
+    tmq_completion_t *completion;
+    assert_int_equal (tmq_get_start (client, &id, 1, &mine, NULL), TMQ_OK);
+    assert_int_equal (tmq_client_poll (&completion, 1, &count, client, 20000), TMQ_OK);
+    tmq_completion_free (completion);
+    assert_int_equal (tmq_get_start (client, &id, 1, &mine, NULL), TMQ_OK);
+    struct pollfd ready = {tmq_client_fd (client), POLLIN, 0};
+    assert_int_equal (poll (&ready, 1, 20000), 1); /* answered, not polled */
+    assert_int_equal (tmq_forget (&count, client, NULL, &mine), TMQ_OK);
+    assert_int_equal (count, 1);
+    assert_int_equal (tmq_client_poll (&completion, 1, &count, client, 0), TMQ_TIMEOUT);
+    tmq_client_free (&client);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -478,6 +681,11 @@ int main (void)
         cmocka_unit_test (a_forked_child_is_told),
         cmocka_unit_test (options_by_keys),
         cmocka_unit_test (log_lines_are_completions),
+        cmocka_unit_test (an_endpoint_that_is_no_uri_is_invalid),
+        cmocka_unit_test (fail_fast_tells_at_once_what_is_certain),
+        cmocka_unit_test (a_broker_that_starts_is_waited_for),
+        cmocka_unit_test (without_endpoints_the_environment_counts),
+        cmocka_unit_test (flush_tells_what_is_open),
         cmocka_unit_test (versions_and_ids),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

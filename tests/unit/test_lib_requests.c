@@ -195,12 +195,11 @@ static void authentication_errors_are_final (void **state)
     rig_submit (rig, 1, 5000);
     core_link_failed (rig->core, 1, TMQ_NOT_AUTHENTICATED, "authentication failed", rig->now_ms);
     rig_answered (rig, TMQ_OP_SUBMIT, TMQ_NOT_AUTHENTICATED);
-    char text[256];
+    tmq_error_t error;
     bool final = false;
-    assert_int_equal (core_link_state (rig->core, text, sizeof text, &final),
-                      TMQ_NOT_AUTHENTICATED);
+    assert_int_equal (core_link_state (rig->core, &error, &final), TMQ_NOT_AUTHENTICATED);
     assert_true (final);
-    assert_non_null (strstr (text, "tcp://127.0.0.1:1"));
+    assert_non_null (strstr (error.text, "tcp://127.0.0.1:1"));
     rig_pass (rig, 60000);
     assert_int_equal (core_link_wanted (rig->core).connection, 0);
     rig_free (rig);
@@ -722,6 +721,159 @@ static void a_body_reaches_its_task (void **state)
     rig_free (rig);
 }
 
+/* The link as completions. */
+
+static void assert_link (rig_t *rig, tmq_link_state_t state, int code, const char *text)
+{
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_LINK, code);
+    answer->queued = false; /* as when it is polled */
+    assert_int_equal (answer->completion.link, state);
+    if (text != NULL)
+        assert_non_null (strstr (answer->completion.error->text, text));
+    core_answer_free (answer);
+    rig_no_answer (rig);
+}
+
+static void until_wanted (rig_t *rig)
+{
+    while (core_link_wanted (rig->core).connection == 0)
+        rig_pass (rig, 10);
+}
+
+static void the_link_tells_when_it_comes_and_goes (void **state)
+{
+    (void) state;
+    core_config_t config = rig_config ();
+    config.link = true;
+    rig_t *rig = rig_new (&config);
+    rig_no_answer (rig);
+    rig_cut (rig); /* never there */
+    assert_link (rig, TMQ_LINK_LOST, TMQ_UNREACHABLE, "the connection ended");
+    until_wanted (rig);
+    rig_cut (rig);
+    rig_no_answer (rig); /* nothing new */
+    until_wanted (rig);
+    rig_welcome (rig);
+    assert_link (rig, TMQ_LINK_UP, TMQ_OK, NULL);
+    rig_cut (rig);
+    until_wanted (rig);
+    rig_welcome (rig);
+    assert_link (rig, TMQ_LINK_BACK, TMQ_OK, NULL); /* only the newest, if nobody looked */
+    rig_cut (rig);
+    assert_link (rig, TMQ_LINK_LOST, TMQ_UNREACHABLE, NULL);
+    until_wanted (rig);
+    core_link_failed (rig->core, core_link_wanted (rig->core).connection, TMQ_NOT_AUTHENTICATED,
+                      "who are you", rig->now_ms);
+    assert_link (rig, TMQ_LINK_REFUSED, TMQ_NOT_AUTHENTICATED, "who are you");
+    rig_free (rig);
+}
+
+static void nobody_there (rig_t *rig)
+{
+    core_link_absent_at (rig->core, core_link_wanted (rig->core).connection, "nobody listens there",
+                         "start it", rig->now_ms);
+}
+
+static void fail_fast_ends_what_nobody_can_serve (void **state)
+{
+    (void) state;
+    static const char *const endpoints[] = {"tcp://127.0.0.1:1", "tcp://127.0.0.1:2"};
+    core_config_t config = rig_config ();
+    config.fail_fast = true;
+    config.endpoints = endpoints;
+    config.endpoints_count = 2;
+    rig_t *rig = rig_new (&config);
+    rig_submit (rig, 1, CORE_NEVER);
+    nobody_there (rig);
+    rig_no_answer (rig); /* the other endpoint is tried, without a pause */
+    core_tick (rig->core, rig->now_ms);
+    assert_int_equal (core_link_wanted (rig->core).endpoint, 1);
+    nobody_there (rig);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT, TMQ_UNREACHABLE);
+    assert_non_null (strstr (answer->completion.error->text, "nobody listens there"));
+    assert_string_equal (answer->completion.error->hint, "start it");
+    core_answer_free (answer);
+    rig_submit (rig, 2, CORE_NEVER); /* tries again, at once */
+    core_tick (rig->core, rig->now_ms);
+    rig_welcome (rig);
+    rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    rig_cut (rig); /* it was there once: from here on it is waited for */
+    until_wanted (rig);
+    nobody_there (rig);
+    until_wanted (rig);
+    nobody_there (rig);
+    rig_no_answer (rig);
+    rig_free (rig);
+}
+
+static void without_fail_fast_it_is_waited (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new (NULL);
+    rig_submit (rig, 1, CORE_NEVER);
+    nobody_there (rig);
+    rig_no_answer (rig);
+    until_wanted (rig);
+    rig_welcome (rig);
+    rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    rig_free (rig);
+}
+
+/* Forgetting. */
+
+static void start_get (rig_t *rig, uint32_t number, void *user)
+{
+    tmq_id_t id = rig_id (number);
+    core_request_t *request;
+    assert_int_equal (core_request_get (&request, TMQ_OP_GET, &id, NULL), TMQ_OK);
+    assert_int_equal (
+        core_start (rig->core, request, (core_target_t){NULL, user}, CORE_NEVER, rig->now_ms, NULL),
+        TMQ_OK);
+}
+
+static void a_forgotten_read_gives_no_answer (void **state)
+{
+    (void) state;
+    int mine;
+    int other;
+    rig_t *rig = rig_linked (NULL);
+    tmq_id_t id = rig_id (1);
+    for (uint32_t i = 1; i <= 5; i++)
+        start_get (rig, i, &mine);
+    start_get (rig, 1, &other);
+    rig_submit (rig, 9, CORE_NEVER); /* its user is NULL, and it changes something */
+    assert_true (rig_take (rig));
+    assert_int_equal (rig->message->n_requests, 5); /* four reads at a time */
+    uint64_t first = rig->message->requests[1]->id;
+    assert_int_equal (core_forget (rig->core, &id, &mine), 1);
+    assert_int_equal (core_forget (rig->core, NULL, &mine), 4);
+    assert_int_equal (core_forget (rig->core, NULL, NULL), 0);
+    assert_int_equal (core_open (rig->core), 6); /* the one that was not sent is gone */
+    assert_false (rig_take (rig));               /* the broker holds four answers still */
+    rig_refuse (rig, first, TMQ_NOT_FOUND, 0);
+    rig_no_answer (rig);
+    const Taskmq__Request *request = rig_request (rig, TASKMQ__REQUEST__OP_GET);
+    rig_refuse (rig, request->id, TMQ_NOT_FOUND, 0);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_GET, TMQ_NOT_FOUND);
+    assert_ptr_equal (answer->completion.user, &other);
+    core_answer_free (answer);
+    rig_free (rig);
+}
+
+static void changes_are_counted_until_they_are_answered (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    tmq_id_t id = rig_id (1);
+    rig_submit (rig, 1, CORE_NEVER);
+    start_get (rig, 1, NULL);
+    assert_int_equal (core_changes_open (rig->core), 1);
+    assert_true (rig_take (rig));
+    rig_accept (rig, rig->message->requests[0]->id, &id);
+    assert_int_equal (core_changes_open (rig->core), 0);
+    rig_free (rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -758,6 +910,11 @@ int main (void)
         cmocka_unit_test (a_submit_keeps_nothing_of_the_caller),
         cmocka_unit_test (the_largest_task_fits),
         cmocka_unit_test (a_body_reaches_its_task),
+        cmocka_unit_test (the_link_tells_when_it_comes_and_goes),
+        cmocka_unit_test (fail_fast_ends_what_nobody_can_serve),
+        cmocka_unit_test (without_fail_fast_it_is_waited),
+        cmocka_unit_test (a_forgotten_read_gives_no_answer),
+        cmocka_unit_test (changes_are_counted_until_they_are_answered),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

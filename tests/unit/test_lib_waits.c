@@ -312,6 +312,29 @@ static void an_overloaded_wait_is_asked_again_later (void **state)
     rig_free (rig);
 }
 
+static void a_forgotten_wait_gives_no_answer (void **state)
+{
+    (void) state;
+    int mine;
+    rig_t *rig = rig_linked (NULL);
+    tmq_id_t ids[3] = {rig_id (1), rig_id (2), rig_id (3)};
+    assert_int_equal (
+        core_wait (rig->core, ids, 3, (core_target_t){NULL, &mine}, CORE_NEVER, rig->now_ms, NULL),
+        TMQ_OK);
+    start_waits (rig, 1, 1, CORE_NEVER); /* of another user */
+    uint64_t asked = rig_request (rig, TASKMQ__REQUEST__OP_WAIT)->id;
+    assert_int_equal (core_forget (rig->core, &ids[1], &mine), 1);
+    assert_int_equal (core_forget (rig->core, &ids[1], &mine), 0);
+    assert_int_equal (core_forget (rig->core, NULL, &mine), 2);
+    assert_int_equal (core_open (rig->core), 1);
+    answer_wait (rig, asked, 2, TMQ_OK, true);
+    rig_no_answer (rig);
+    answer_wait (rig, asked, 1, TMQ_OK, true);
+    rig_answered (rig, TMQ_OP_WAIT, TMQ_OK);
+    rig_no_answer (rig);
+    rig_free (rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +350,7 @@ int main (void)
         cmocka_unit_test (a_refused_submit_that_ends_lets_its_wait_ask),
         cmocka_unit_test (a_wait_that_gives_up_leaves_its_refused_submit),
         cmocka_unit_test (refused_submits_do_not_cost_their_square),
+        cmocka_unit_test (a_forgotten_wait_gives_no_answer),
         cmocka_unit_test (an_overloaded_wait_is_asked_again_later),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

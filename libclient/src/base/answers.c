@@ -91,6 +91,7 @@ void tmq_stats_free (tmq_stats_t *stats)
 static void completion_clear (tmq_completion_t *completion)
 {
     free (completion->error);
+    free (completion->text);
     free (completion->receipts);
     tmq_task_free (completion->task);
     tmq_task_list_free (completion->list);

@@ -22,6 +22,8 @@ typedef struct core_config {
     uint32_t reconnect_ms_min;
     uint32_t reconnect_ms_max;
     bool log;
+    bool link;      /* tell when the link comes and goes */
+    bool fail_fast; /* until the first welcome: what cannot be served now ends now */
 } core_config_t;
 
 #endif

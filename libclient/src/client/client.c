@@ -62,6 +62,7 @@ static tmq_completion_t *completion_of (core_answer_t *answer)
     if (copy == NULL)
         return NULL;
     copy->completion = answer->completion;
+    answer->completion.error = NULL; /* the copy's */
     return &copy->completion;
 }
 
@@ -198,30 +199,22 @@ void client_object_remove (client_object_t *object)
 
 /* Life. */
 
-static bool copy_endpoints (tmq_client_t *client, const tmq_client_options_t *options)
+static core_t *make_core (const tmq_client_options_t *options, const places_t *places)
 {
-    client->endpoints = calloc (options->endpoints_count, sizeof *client->endpoints);
-    for (size_t i = 0; client->endpoints != NULL && i < options->endpoints_count; i++) {
-        client->endpoints[i] = strdup (options->endpoints[i]);
-        if (client->endpoints[i] == NULL)
-            return false;
-        client->endpoints_count++;
-    }
-    return client->endpoints != NULL;
-}
-
-static core_t *make_core (const tmq_client_options_t *options)
-{
+    const char *const directory[] = {places->directory};
+    bool found = places->directory != NULL;
     core_config_t config = {.ns = options->ns,
                             .name = options->name != NULL ? options->name : "libtaskmq",
-                            .endpoints = options->endpoints,
-                            .endpoints_count = options->endpoints_count,
+                            .endpoints = found ? directory : (const char *const *) places->uris,
+                            .endpoints_count = found ? 1 : places->count,
                             .requests_max = options->outbox_requests_max,
                             .request_bytes_max = options->outbox_bytes_max,
                             .completions_max = options->completions_max,
                             .reconnect_ms_min = options->reconnect_ms_min,
                             .reconnect_ms_max = options->reconnect_ms_max,
-                            .log = options->log};
+                            .log = options->log,
+                            .link = options->link,
+                            .fail_fast = options->fail_fast};
     if (getentropy (config.seed, sizeof config.seed) != 0)
         return NULL;
     return core_new (&config, client_now_ms ());
@@ -246,11 +239,10 @@ static void client_destroy (tmq_client_t *client)
         close (client->ready_fd);
     if (client->transport.wake_fd >= 0)
         close (client->transport.wake_fd);
-    for (size_t i = 0; i < client->endpoints_count; i++)
-        free (client->endpoints[i]);
-    free (client->endpoints);
+    places_free (&client->places);
     pthread_cond_destroy (&client->link_changed);
     pthread_cond_destroy (&client->answered);
+    pthread_cond_destroy (&client->settled);
     pthread_cond_destroy (&client->undriven);
     pthread_mutex_destroy (&client->lock);
     free (client);
@@ -271,22 +263,29 @@ static int start_thread (tmq_client_t *client)
 int tmq_client_new (tmq_client_t **out, const tmq_client_options_t *in, tmq_error_t *error)
 {
     tmq_client_options_t options;
+    places_t places;
     int code = options_client (&options, in, error);
+    if (code == TMQ_OK)
+        code = places_find (&places, &options, error);
     if (code != TMQ_OK)
         return code;
     tmq_client_t *client = calloc (1, sizeof *client);
-    if (client == NULL)
+    if (client == NULL) {
+        places_free (&places);
         return core_error (error, TMQ_NO_MEMORY, NULL);
+    }
+    client->places = places;
     client->pid = getpid ();
     pthread_mutex_init (&client->lock, NULL);
     bool conds = client_cond_init (&client->link_changed) == TMQ_OK &&
                  client_cond_init (&client->answered) == TMQ_OK &&
+                 client_cond_init (&client->settled) == TMQ_OK &&
                  client_cond_init (&client->undriven) == TMQ_OK;
     client->ready_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     client->transport.wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     client->transport.context = zmq_ctx_new ();
-    client->core = make_core (&options);
-    if (!conds || client->core == NULL || !copy_endpoints (client, &options)) {
+    client->core = make_core (&options, &client->places);
+    if (!conds || client->core == NULL) {
         client_destroy (client);
         return core_error (error, TMQ_NO_MEMORY, NULL);
     }
@@ -297,6 +296,15 @@ int tmq_client_new (tmq_client_t **out, const tmq_client_options_t *in, tmq_erro
     }
     *out = client;
     return TMQ_OK;
+}
+
+int tmq_client_open (tmq_client_t **out, const char *uri, tmq_error_t *error)
+{
+    tmq_client_options_t options;
+    tmq_client_options_init (&options);
+    options.endpoints = &uri;
+    options.endpoints_count = uri != NULL ? 1 : 0;
+    return tmq_client_new (out, &options, error);
 }
 
 void tmq_client_free (tmq_client_t **pointer)
@@ -322,17 +330,73 @@ void tmq_client_free (tmq_client_t **pointer)
 int tmq_client_connect (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
 {
     int64_t deadline_ms = client_deadline (timeout_ms);
-    char text[256] = "";
     bool final = false;
     int code = client_enter (client, error);
     if (code != TMQ_OK)
         return code;
-    while ((code = core_link_state (client->core, text, sizeof text, &final)) != TMQ_OK) {
+    core_link_needed (client->core, client_now_ms ());
+    client_flush (client);
+    while ((code = core_link_state (client->core, error, &final)) != TMQ_OK) {
         if (final || timeout_ms == 0 || !client_wait (client, &client->link_changed, deadline_ms))
             break;
     }
     client_leave (client);
-    return core_error (error, code, "%s", text);
+    return code;
+}
+
+int tmq_client_flush (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
+{
+    int64_t deadline_ms = client_deadline (timeout_ms);
+    tmq_error_t reason;
+    bool final = false;
+    size_t open;
+    int code = client_enter (client, error);
+    if (code != TMQ_OK)
+        return code;
+    client->flushing++;
+    client_flush (client);
+    while ((open = core_changes_open (client->core)) > 0 && timeout_ms != 0)
+        if (!client_wait (client, &client->settled, deadline_ms))
+            break;
+    client->flushing--;
+    code = core_link_state (client->core, &reason, &final);
+    client_leave (client);
+    if (open == 0)
+        return core_error (error, TMQ_OK, NULL);
+    return core_error (error, TMQ_TIMEOUT, "%zu changes are without an answer%s%s", open,
+                       code != TMQ_OK ? ": " : "", code != TMQ_OK ? reason.text : "");
+}
+
+static bool is_forgotten (const core_answer_t *answer, const tmq_id_t *id, const void *user)
+{
+    const tmq_completion_t *completion = &answer->completion;
+    bool reads = completion->op >= TMQ_OP_GET && completion->op <= TMQ_OP_PING &&
+                 completion->op != TMQ_OP_CANCEL;
+    return reads && completion->user == user &&
+           (id == NULL || memcmp (id, &completion->task_id, sizeof *id) == 0);
+}
+
+int tmq_forget (size_t *count, tmq_client_t *client, const tmq_id_t *id, const void *user)
+{
+    int code = client_enter (client, NULL);
+    if (code != TMQ_OK)
+        return code;
+    client_flush (client);
+    size_t forgotten = core_forget (client->core, id, user);
+    for (core_answer_t *answer = client->ready_first; answer != NULL;) {
+        core_answer_t *next = answer->next;
+        if (is_forgotten (answer, id, user)) {
+            client_ready_remove (client, answer);
+            core_answer_taken (client->core, answer);
+            core_answer_free (answer);
+            forgotten++;
+        }
+        answer = next;
+    }
+    client_leave (client);
+    if (count != NULL)
+        *count = forgotten;
+    return TMQ_OK;
 }
 
 int tmq_client_info (tmq_broker_info_t *out, tmq_client_t *client)
@@ -343,7 +407,8 @@ int tmq_client_info (tmq_broker_info_t *out, tmq_client_t *client)
         return code;
     core_info (client->core, out, &endpoint);
     if (out->generation != 0)
-        snprintf (out->endpoint, sizeof out->endpoint, "%s", client->endpoints[endpoint]);
+        snprintf (out->endpoint, sizeof out->endpoint, "%s",
+                  client->places.directory != NULL ? client->uri : client->places.uris[endpoint]);
     client_leave (client);
     return TMQ_OK;
 }

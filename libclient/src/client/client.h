@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "client/places.h"
 #include "client/transport.h"
 #include "core.h"
 
@@ -36,6 +37,8 @@ struct tmq_client {
     pid_t pid; /* of the process that made it */
     pthread_cond_t link_changed;
     pthread_cond_t answered; /* completions can be polled */
+    pthread_cond_t settled;  /* no change is without an answer */
+    size_t flushing;         /* threads that wait for that */
     core_answer_t *ready_first;
     core_answer_t *ready_last;
     int ready_fd; /* readable exactly while completions are queued */
@@ -64,8 +67,8 @@ struct tmq_client {
     transport_t transport; /* the driving thread's own; its wake_fd everybody's */
     bool drained;          /* … the socket was empty when it was last read */
     int64_t ticked_ms;     /* … when deadlines were last judged */
-    char **endpoints;
-    size_t endpoints_count;
+    places_t places;
+    char uri[PLACES_URI_BYTES_MAX + 1]; /* that the newest connection was made to */
 };
 
 /* deliver.c. */

@@ -122,6 +122,8 @@ static void deliver (tmq_client_t *client)
         client->link_changes = changes;
         pthread_cond_broadcast (&client->link_changed);
     }
+    if (client->flushing > 0 && core_changes_open (client->core) == 0)
+        pthread_cond_broadcast (&client->settled);
 }
 
 void client_flush (tmq_client_t *client)

@@ -71,21 +71,50 @@ static void fail (tmq_client_t *client, int code, const char *text)
     pthread_mutex_unlock (&client->lock);
 }
 
+/* There is no connection. */
+static void fail_absent (tmq_client_t *client, uint64_t connection, const absence_t *why)
+{
+    pthread_mutex_lock (&client->lock);
+    if (why->certain)
+        core_link_absent_at (client->core, connection, why->text, why->hint, client_now_ms ());
+    else
+        core_link_failed (client->core, connection, TMQ_UNREACHABLE, why->text, client_now_ms ());
+    pthread_mutex_unlock (&client->lock);
+}
+
 /* Makes the connection the one that the core wants. */
 static void follow (tmq_client_t *client)
 {
-    char text[256] = "";
+    absence_t why = {.certain = false};
+    char uri[sizeof client->uri] = "";
     pthread_mutex_lock (&client->lock);
     core_wanted_t wanted = core_link_wanted (client->core);
     pthread_mutex_unlock (&client->lock);
     if (wanted.connection == client->transport.connection)
         return;
-    const char *endpoint = wanted.connection != 0 ? client->endpoints[wanted.endpoint] : NULL;
-    if (transport_connect (&client->transport, wanted.connection, endpoint, 0, text, sizeof text))
+    if (wanted.connection != 0 &&
+        !places_uri (&client->places, wanted.endpoint, wanted.connection, uri, &why)) {
+        fail_absent (client, wanted.connection, &why);
         return;
+    }
     pthread_mutex_lock (&client->lock);
-    core_link_failed (client->core, wanted.connection, TMQ_UNREACHABLE, text, client_now_ms ());
+    memcpy (client->uri, uri, sizeof uri);
     pthread_mutex_unlock (&client->lock);
+    if (!transport_connect (&client->transport, wanted.connection, uri, 0, why.text,
+                            sizeof why.text))
+        fail_absent (client, wanted.connection, &why);
+}
+
+/* The connection ended; if it never was one, it is looked why. */
+static void ended (tmq_client_t *client, int code, const char *text)
+{
+    absence_t why;
+    if (code != TMQ_UNREACHABLE || client->transport.met) {
+        fail (client, code, text);
+        return;
+    }
+    places_look (&client->places, client->uri, &why);
+    fail_absent (client, client->transport.connection, &why);
 }
 
 static bool copy_frame (zmq_msg_t *frame, const void *data, size_t size)
@@ -206,9 +235,9 @@ static void turn (tmq_client_t *client, int64_t deadline_ms)
     if (client->drained)
         rest (client, deadline_ms);
     client->drained = receive (client);
-    int ended = client->drained ? transport_watch (&client->transport, text, sizeof text) : 0;
-    if (ended != 0)
-        fail (client, ended, text);
+    int code = client->drained ? transport_watch (&client->transport, text, sizeof text) : 0;
+    if (code != 0)
+        ended (client, code, text);
     tick (client);
 }
 

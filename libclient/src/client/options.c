@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/errors.h"
+#include "client/places.h"
 #include "ids.h"
 #include "types.h"
 
@@ -22,8 +23,6 @@ enum {
     COMPLETIONS_DEFAULT = 100000,
     RECONNECT_MS_MIN_DEFAULT = 100,
     RECONNECT_MS_MAX_DEFAULT = 5000,
-    ENDPOINTS_MAX = 64,
-    ENDPOINT_BYTES_MAX = 255,
     CLIENT_NAME_BYTES_MAX = 64,
     BUFFER_BYTES_DEFAULT = 1024 * 1024
 };
@@ -77,33 +76,13 @@ void options_worker (tmq_worker_options_t *out, const tmq_worker_options_t *in)
         take (out, sizeof *out, in, in->size);
 }
 
-static int check_endpoints (const tmq_client_options_t *options, tmq_error_t *error)
-{
-    if (options->endpoints_count == 0)
-        return core_error (error, TMQ_INVALID, "endpoint: at least one is needed");
-    if (options->endpoints_count > ENDPOINTS_MAX)
-        return core_error (error, TMQ_INVALID, "endpoint: at most %d", ENDPOINTS_MAX);
-    for (size_t i = 0; i < options->endpoints_count; i++) {
-        const char *endpoint = options->endpoints[i];
-        if (endpoint == NULL || strstr (endpoint, "://") == NULL ||
-            strlen (endpoint) > ENDPOINT_BYTES_MAX)
-            return core_error (error, TMQ_INVALID,
-                               "endpoint: a URI like tcp://HOST:PORT or "
-                               "ipc://PATH of at most %d bytes",
-                               ENDPOINT_BYTES_MAX);
-    }
-    return TMQ_OK;
-}
-
 int options_client (tmq_client_options_t *out, const tmq_client_options_t *in, tmq_error_t *error)
 {
     tmq_client_options_init (out);
     if (in == NULL || in->size < sizeof in->size + sizeof in->endpoints)
         return core_error (error, TMQ_INVALID, "tmq_client_options_init was not called");
     take (out, sizeof *out, in, in->size);
-    int code = check_endpoints (out, error);
-    if (code == TMQ_OK)
-        code = core_check_name (out->ns, "namespace", false, error);
+    int code = core_check_name (out->ns, "namespace", false, error);
     if (code == TMQ_OK)
         code = core_check_text (out->name, "name", CLIENT_NAME_BYTES_MAX, error);
     if (code != TMQ_OK)
@@ -156,6 +135,9 @@ static int set_text (tmq_client_options_t *options, const char **field, const ch
 
 static int add_endpoint (tmq_client_options_t *options, const char *value, tmq_error_t *error)
 {
+    int code = places_check (value, error);
+    if (code != TMQ_OK)
+        return code;
     const char *text = owned_text (options, value);
     if (text == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
@@ -222,11 +204,17 @@ int tmq_client_options_set (tmq_client_options_t *options, const char *key, cons
         return set_text (options, &options->ns, value, error);
     if (strcmp (key, "name") == 0)
         return set_text (options, &options->name, value, error);
-    if (strcmp (key, "log") != 0)
+    if (strcmp (key, "directory") == 0)
+        return set_text (options, &options->directory, value, error);
+    bool *flag = strcmp (key, "log") == 0         ? &options->log
+                 : strcmp (key, "link") == 0      ? &options->link
+                 : strcmp (key, "fail_fast") == 0 ? &options->fail_fast
+                                                  : NULL;
+    if (flag == NULL)
         return set_number (options, key, value, error);
     if (strcmp (value, "true") != 0 && strcmp (value, "false") != 0)
-        return core_error (error, TMQ_INVALID, "log: true or false");
-    options->log = strcmp (value, "true") == 0;
+        return core_error (error, TMQ_INVALID, "%s: true or false", key);
+    *flag = strcmp (value, "true") == 0;
     return TMQ_OK;
 }
 

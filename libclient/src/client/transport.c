@@ -40,6 +40,7 @@ static void transport_close (transport_t *self, int linger_ms)
     self->socket = NULL;
     self->monitor = NULL;
     self->connection = 0;
+    self->met = false;
     self->ready = false;
 }
 
@@ -186,11 +187,17 @@ bool transport_send (transport_t *self, zmq_msg_t *envelope, zmq_msg_t *body)
     return sent;
 }
 
+/* The connection could not be made. */
+static bool is_nobody (uint16_t event)
+{
+    return event == ZMQ_EVENT_CLOSED || event == ZMQ_EVENT_CONNECT_RETRIED;
+}
+
 static int end_of (uint16_t event, uint32_t value, char *text, size_t text_size)
 {
     const char *what = "the connection ended";
     int code = TMQ_UNREACHABLE;
-    if (event == ZMQ_EVENT_CLOSED || event == ZMQ_EVENT_CONNECT_RETRIED)
+    if (is_nobody (event))
         what = "no connection";
     else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH && value != ZAP_TEMPORARY) {
         code = TMQ_NOT_AUTHENTICATED;
@@ -222,12 +229,14 @@ int transport_watch (transport_t *self, char *text, size_t text_size)
     uint16_t event;
     uint32_t value;
     while (self->monitor != NULL && self->monitor_news) {
-        if (!next_event (self, &event, &value))
+        if (!next_event (self, &event, &value)) {
             self->monitor_news = false;
-        else if (event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
+            continue;
+        }
+        self->met = self->met || !is_nobody (event);
+        if (event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
             return end_of (event, value, text, text_size);
-        else
-            self->ready = true;
+        self->ready = true;
     }
     return 0;
 }

@@ -23,6 +23,7 @@ typedef struct transport {
     int monitor_fd;
     bool monitor_news;   /* the monitor may have something to tell */
     uint64_t connection; /* the core's number of it, 0: none */
+    bool met;            /* somebody was there */
     bool ready;          /* the handshake with the peer is done */
     int wake_fd;         /* becomes readable when another thread wants us */
 } transport_t;

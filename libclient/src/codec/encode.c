@@ -128,8 +128,8 @@ int core_check_filter (const tmq_filter_t *filter, bool subscription, tmq_error_
     if (subscription && (filter->created_since != 0 || filter->created_until != 0))
         return core_error (error, TMQ_INVALID,
                            "created_since, created_until: not for subscriptions");
-    if (!subscription && (filter->task_ids_count != 0 || filter->labels_count != 0))
-        return core_error (error, TMQ_INVALID, "task_ids, labels: only for subscriptions");
+    if (!subscription && filter->task_ids_count != 0)
+        return core_error (error, TMQ_INVALID, "task_ids: only for subscriptions");
     return TMQ_OK;
 }
 

@@ -124,6 +124,7 @@ struct core_request {
     bool internal;     /* of the core: forgotten with the link */
     bool maybe_done;   /* handed to the broker, and no answer says that nothing was done */
     bool maybe_before; /* the same, of an earlier link */
+    bool forgotten;    /* nobody wants its answer */
     int refused;       /* code of the refusal that it waits for */
     uint32_t refused_ms;
     char *refused_text; /* NULL: none */

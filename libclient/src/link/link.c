@@ -80,10 +80,12 @@ static void lose (core_link_t *self, unsigned more)
 static void link_pause (core_link_t *self, const char *text)
 {
     bool was_up = self->stage == CORE_LINK_UP;
+    self->absent = 0;
     if (was_up && self->now_ms - self->up_since_ms >= self->config->reconnect_ms_max)
         self->failures = 0;
     snprintf (self->text, sizeof self->text, "cannot reach %s: %s",
               self->config->endpoints[self->endpoint], text);
+    self->hint[0] = '\0';
     self->code = TMQ_UNREACHABLE;
     self->stage = CORE_LINK_PAUSE;
     self->due_ms = self->now_ms + reconnect_pause (self);
@@ -98,6 +100,7 @@ void core_link_refuse (core_link_t *self, int code, const char *text)
     self->code = code;
     snprintf (self->text, sizeof self->text, "%s: %s", self->config->endpoints[self->endpoint],
               text != NULL && text[0] != '\0' ? text : code_text (code));
+    self->hint[0] = '\0';
     self->stage = CORE_LINK_FINAL;
     lose (self, CORE_LINK_NEWS_TEXT | CORE_LINK_NEWS_FINAL);
 }
@@ -122,6 +125,34 @@ void core_link_ended (core_link_t *self, int code, const char *text)
         core_link_refuse (self, code, text);
     else
         link_pause (self, text);
+}
+
+bool core_link_is_absent (const core_link_t *self)
+{
+    return self->config->fail_fast && self->connects == 0 && self->stage == CORE_LINK_PAUSE &&
+           self->absent >= self->config->endpoints_count;
+}
+
+void core_link_absent (core_link_t *self, const char *text, const char *hint)
+{
+    size_t absent = self->absent + 1;
+    core_link_ended (self, TMQ_UNREACHABLE, text);
+    if (self->stage != CORE_LINK_PAUSE)
+        return;
+    self->absent = absent;
+    snprintf (self->hint, sizeof self->hint, "%s", hint);
+    if (core_link_is_absent (self))
+        self->news |= CORE_LINK_NEWS_ABSENT;
+    else if (self->config->fail_fast && self->connects == 0)
+        self->due_ms = self->now_ms; /* the next endpoint, without a pause */
+}
+
+void core_link_hurry (core_link_t *self)
+{
+    if (!core_link_is_absent (self))
+        return;
+    self->absent = 0;
+    self->due_ms = self->now_ms;
 }
 
 void core_link_drop (core_link_t *self, int code, const char *text)

@@ -28,7 +28,8 @@ typedef enum core_link_stage {
 typedef enum core_link_news {
     CORE_LINK_NEWS_LOST = 1,  /* what the broker knew of us is gone: all is to be sent again */
     CORE_LINK_NEWS_FINAL = 2, /* everything ends with the link's code */
-    CORE_LINK_NEWS_TEXT = 4   /* there is a reason to be told */
+    CORE_LINK_NEWS_TEXT = 4,  /* there is a reason to be told */
+    CORE_LINK_NEWS_ABSENT = 8 /* fail_fast: nobody is there, what is open ends */
 } core_link_news_t;
 
 typedef struct core_link {
@@ -56,6 +57,8 @@ typedef struct core_link {
     uint32_t heartbeat_ms;
     int code; /* why there is no link, TMQ_OK when there is one */
     char text[256];
+    char hint[160];    /* what one may do about it, or empty */
+    size_t absent;     /* endpoints in a row at which certainly nobody is */
     uint64_t changes;  /* of what code and text say */
     uint64_t connects; /* welcomes */
 } core_link_t;
@@ -72,6 +75,12 @@ bool core_link_is_up (const core_link_t *self);
 
 /* The connection ended. code: see core_link_failed. */
 void core_link_ended (core_link_t *self, int code, const char *text);
+/* The connection could not be made, because certainly nobody is there. */
+void core_link_absent (core_link_t *self, const char *text, const char *hint);
+/* Nobody was there, and everything that was open has ended (fail_fast). */
+bool core_link_is_absent (const core_link_t *self);
+/* Somebody needs it: with fail_fast the endpoints are tried at once. */
+void core_link_hurry (core_link_t *self);
 /* The broker or our memory did something wrong: the link ends with the next core_link_settle. */
 void core_link_drop (core_link_t *self, int code, const char *text);
 /* The broker has forgotten the link, or never knew it: begin again on the same connection. */

@@ -136,8 +136,10 @@ int core_request_open (core_requests_t *self, core_request_t *request)
         request->number = 0;
         return TMQ_NO_MEMORY;
     }
-    if (!request->internal)
+    if (!request->internal) {
         self->open_bytes += core_request_bytes (request);
+        *(request->changes ? &self->changes : &self->reads) += 1;
+    }
     core_request_queue (self, request);
     core_heap_set (&self->timers, &request->timer, request_due (request));
     return TMQ_OK;
@@ -236,8 +238,10 @@ static void request_close (core_requests_t *self, core_request_t *request)
     core_slots_remove (&self->slots, request->number);
     core_heap_clear (&self->timers, &request->timer);
     self->timers_alive--;
-    if (!request->internal)
+    if (!request->internal) {
         self->open_bytes -= core_request_bytes (request);
+        *(request->changes ? &self->changes : &self->reads) -= 1;
+    }
     request->number = 0;
 }
 
@@ -297,6 +301,7 @@ int core_request_start (core_requests_t *self, core_request_t *request, core_tar
         core_request_free (request);
         return code;
     }
+    core_link_hurry (self->link);
     core_answer_t *answer = request->group != NULL ? &request->group->answer : &request->answer;
     answer->waiter = target.waiter;
     answer->completion.user = target.user;
@@ -360,6 +365,12 @@ void core_request_end (core_requests_t *self, core_request_t *request, int code,
     self->on_end (self->core, request, code);
     if (request->group != NULL) {
         member_end (self, request, code, text, retry_after_ms);
+        return;
+    }
+    if (request->forgotten) {
+        self->open--;
+        self->untaken--;
+        core_request_free_one (request);
         return;
     }
     core_answer_set (&request->answer, code, text, retry_after_ms);
@@ -449,6 +460,31 @@ static void followers_inherit (core_requests_t *self, core_request_t *leader)
         leader->heir = heir; /* not yet sent: who holds the one now holds the other */
     else
         core_request_queue (self, heir);
+}
+
+/* Giving up. */
+
+static bool may_be_forgotten (const core_request_t *request, const tmq_id_t *id, const void *user)
+{
+    return !request->internal && !request->changes && request->answer.waiter == NULL &&
+           !request->forgotten && request->answer.completion.user == user &&
+           (id == NULL || memcmp (id, &request->task_id, sizeof *id) == 0);
+}
+
+size_t core_requests_abandon (core_requests_t *self, const tmq_id_t *id, const void *user)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < self->slots.capacity && self->reads > 0; i++) {
+        core_request_t *request = self->slots.slots[i].item;
+        if (request == NULL || !may_be_forgotten (request, id, user))
+            continue;
+        /* What was sent stays until its answer: the broker still holds it against our limit. */
+        request->forgotten = true;
+        count++;
+        if (request->state != CORE_REQUEST_SENT)
+            core_request_end (self, request, TMQ_CANCELLED, NULL, 0);
+    }
+    return count;
 }
 
 /* Deadlines. */

@@ -38,6 +38,8 @@ typedef struct core_requests {
     size_t large_open;
     size_t open; /* operations without an answer, each wait counted */
     size_t open_bytes;
+    size_t changes; /* open requests that change something, … */
+    size_t reads;   /* … and that do not, both without the core's own */
     size_t untaken; /* completions that the application has not taken */
     core_idmap_t refused;
     core_refused_t *released; /* those whose wait may ask again */
@@ -80,6 +82,10 @@ void core_request_timer (core_requests_t *self, core_request_t *request);
 void core_requests_unsend (core_requests_t *self);
 /* Ends every request. */
 void core_requests_end (core_requests_t *self, int code, const char *text);
+
+/* Forgets reads with that user behind which is no blocking call, of one task or (id NULL) of all:
+ * they get no answer. Returns their number. */
+size_t core_requests_abandon (core_requests_t *self, const tmq_id_t *id, const void *user);
 
 void core_request_id_make (core_requests_t *self, uint8_t out[16]);
 /* The number of a request that waits for no answer. */

@@ -235,6 +235,7 @@ int core_waits_start (core_waits_t *self, const tmq_id_t *ids, size_t count, cor
         if (code != TMQ_OK)
             return code;
     }
+    core_link_hurry (self->link);
     while (first != NULL) {
         waiter_t *next = first->next;
         first->next = NULL;
