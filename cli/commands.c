@@ -88,17 +88,13 @@ static const option_spec_t result_options[] = {
     {OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION", "how long to --wait; exit 7 after"},
     END_OF_OPTIONS};
 
-static const option_spec_t wait_options[] = {
-    {OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION", "how long; exit 7 after"},
-    FIELDS_OPTION,
-    END_OF_OPTIONS};
-
 #define FILTER_OPTIONS                                                                             \
     {OPT_QUEUE, "queue", 0, KIND_NAME, 0, 0, "NAME", "of this queue; several are OR"},             \
         {OPT_STATUS, "status", 0,        KIND_STATUSES,                                            \
          0,          0,        "STATUS", "in this status; several, also with commas, are OR"},     \
+        {OPT_SESSION, "session", 0, KIND_NAME, 0, 0, "NAME", "of this session; several are OR"},   \
     {                                                                                              \
-        OPT_SESSION, "session", 0, KIND_NAME, 0, 0, "NAME", "of this session; several are OR"      \
+        OPT_LABEL, "label", 0, KIND_LABEL, 0, 0, "NAME=VALUE", "with this label; several are AND"  \
     }
 #define CREATED_OPTIONS                                                                            \
     {OPT_SINCE, "since",                                                                           \
@@ -108,6 +104,21 @@ static const option_spec_t wait_options[] = {
     {                                                                                              \
         OPT_UNTIL, "until", 0, KIND_TIME, 0, 0, "TIME", "created before"                           \
     }
+
+static const option_spec_t wait_options[] = {
+    FILTER_OPTIONS,
+    CREATED_OPTIONS,
+    {OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION", "how long; exit 7 after"},
+    FIELDS_OPTION,
+    END_OF_OPTIONS};
+
+static const option_spec_t cancel_options[] = {
+    FILTER_OPTIONS,
+    CREATED_OPTIONS,
+    {OPT_YES, "yes", 'y', KIND_FLAG, 0, 0, NULL, "do not ask"},
+    {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "only count what the conditions match"},
+    FIELDS_OPTION,
+    END_OF_OPTIONS};
 
 static const option_spec_t list_options[] = {
     FILTER_OPTIONS,
@@ -216,15 +227,16 @@ static const command_t commands[] = {
      .run = run_result},
     {.name = "wait",
      .group = "submit tasks, fetch results",
-     .operands = "ID... [options]",
+     .operands = "ID... [options]\nCONDITIONS [options]",
      .summary = "wait until tasks have ended",
      .text = "Prints one task a line as it ends. Exit code 0 only if all completed, 8 if one\n"
-             "failed or was cancelled, 7 at the deadline.",
+             "failed or was cancelled, 7 at the deadline. With conditions, it waits for the\n"
+             "tasks that match now.",
      .examples = "taskctl wait 4fdd1c9a8b2e && echo completed\n"
-                 "taskctl wait --for 10m $(cat ids)",
+                 "taskctl wait --for 10m - <ids\n"
+                 "taskctl wait --queue thumbs --since today",
      .options = wait_options,
      .operand = OPERAND_ID,
-     .operands_min = 1,
      .operands_max = -1,
      .run = run_wait},
     {.name = "list",
@@ -263,13 +275,16 @@ static const command_t commands[] = {
      .run = run_watch},
     {.name = "cancel",
      .group = "change tasks",
-     .operands = "ID...",
+     .operands = "ID...\nCONDITIONS [--yes | --dry-run]",
      .summary = "cancel tasks",
-     .text = "Cancelling a cancelled task is no error; one that has ended otherwise: exit 6.",
-     .examples = "taskctl cancel 4fdd1c9a8b2e",
-     .options = no_options,
+     .text = "Cancelling a cancelled task is no error; one that has ended otherwise: exit 6.\n"
+             "With conditions, all tasks that match and have not ended are cancelled. On a\n"
+             "terminal it asks before; elsewhere it needs --yes.",
+     .examples = "taskctl cancel 4fdd1c9a8b2e\n"
+                 "taskctl cancel --queue thumbs --status queued --label album=summer\n"
+                 "taskctl -o id list thumbs --all | taskctl cancel -",
+     .options = cancel_options,
      .operand = OPERAND_ID,
-     .operands_min = 1,
      .operands_max = -1,
      .run = run_cancel},
     {.name = "work",

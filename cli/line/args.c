@@ -20,7 +20,7 @@
 #include "nearest.h"
 
 /* What getopt_long wants, made of two of our lists. Value i of an option means all[i]. */
-enum { OPTIONS_MAX = 64, LONG_BASE = 256, OPERAND = 1 };
+enum { OPTIONS_MAX = 64, LONG_BASE = 256, OPERAND = 1, OPERANDS_STEP = 1024 };
 
 typedef struct parser {
     const option_spec_t *all[OPTIONS_MAX];
@@ -228,8 +228,33 @@ void args_parse (args_t *out, const grammar_t *grammar, int argc, char **argv)
     check_operands (out);
 }
 
+void args_expand (args_t *args, size_t i, char *text)
+{
+    static const char space[] = " \t\r\n";
+    const char **operands = NULL;
+    size_t count = 0;
+    char *rest = NULL;
+    for (size_t o = 0; o < args->operands_count; o++) {
+        char *word = o == i ? strtok_r (text, space, &rest) : NULL;
+        for (; word; word = strtok_r (NULL, space, &rest)) {
+            if (count % OPERANDS_STEP == 0)
+                operands = must_grow (operands, count + OPERANDS_STEP + 1, sizeof *operands);
+            operands[count++] = word;
+        }
+        if (o != i) {
+            operands = must_grow (operands, count + OPERANDS_STEP + 1, sizeof *operands);
+            operands[count++] = args->operands[o];
+        }
+    }
+    free (args->operands);
+    args->operands = operands;
+    args->operands_count = count;
+    args->read = text;
+}
+
 void args_clear (args_t *args)
 {
+    free (args->read);
     free (args->values);
     free (args->operands);
     memset (args, 0, sizeof *args);

@@ -69,7 +69,8 @@ typedef enum option_id {
     OPT_STATUS,
     OPT_TTL,
     OPT_UNTIL,
-    OPT_WAIT
+    OPT_WAIT,
+    OPT_YES
 } option_id_t;
 
 typedef enum option_kind {
@@ -150,6 +151,7 @@ typedef struct args {
     size_t values_count;
     const char **operands;
     size_t operands_count;
+    char *read;  /* what "-" brought instead of itself, split into operands; NULL: nothing */
     char **rest; /* behind "--", NULL-terminated as argv is; NULL: there was no "--" */
     problem_t problem;
 } args_t;
@@ -159,6 +161,8 @@ void args_parse (args_t *out, const grammar_t *grammar, int argc, char **argv);
 void args_clear (args_t *args);
 
 bool args_has (const args_t *args, option_id_t id);
+/* Puts the words of text, which args takes over, in the place of operand i. */
+void args_expand (args_t *args, size_t i, char *text);
 /* The last value given; NULL without one. */
 const option_value_t *args_value (const args_t *args, option_id_t id);
 const char *args_text (const args_t *args, option_id_t id);

@@ -8,7 +8,11 @@
 
 #include "base/exit.h"
 #include "base/memory.h"
+#include "link/input.h"
 #include "screen/output.h"
+
+/* Of ids on standard input: about 1,800,000 of them. */
+enum { STDIN_BYTES_MAX = 64 * 1024 * 1024 };
 
 static bool looks_like_id (const char *text)
 {
@@ -23,8 +27,34 @@ static bool looks_like_id (const char *text)
     return digits >= TMQ_SUFFIX_LENGTH_MIN && digits <= 32;
 }
 
+/* Takes the ids of standard input for the operand "-", which may be given once. */
+static int read_stdin (app_t *app)
+{
+    args_t *args = &app->args;
+    char *text;
+    size_t bytes;
+    size_t i = 0;
+    while (i < args->operands_count && strcmp (args->operands[i], "-") != 0)
+        i++;
+    if (i == args->operands_count)
+        return 0;
+    const int code = read_all (app, &text, &bytes, "-", STDIN_BYTES_MAX);
+    if (code)
+        return code;
+    args_expand (args, i, text);
+    const int most = args->command->operands_max;
+    if (args->operands_count == 0)
+        return usage_error (app, NULL, "standard input names no ids");
+    if (most >= 0 && args->operands_count > (size_t) most)
+        return usage_error (app, NULL, "%s takes no further argument '%s'", args->command->name,
+                            args->operands[most]);
+    return 0;
+}
+
 bool app_operands_are_ids (app_t *app, int *code)
 {
+    if ((*code = read_stdin (app)))
+        return false;
     for (size_t i = 0; i < app->args.operands_count; i++) {
         if (!looks_like_id (app->args.operands[i])) {
             *code = usage_error (app, "a full id, or its ending of at least 6 characters",

@@ -15,6 +15,30 @@ static int too_many (const app_t *app, const char *option)
                         TMQ_FILTER_VALUES_MAX);
 }
 
+/* The parser has made sure that there is an equals sign. */
+static int add_label (task_filter_t *out, const app_t *app, const char *text)
+{
+    const size_t key = strcspn (text, "=");
+    const size_t i = out->filter.labels_count;
+    if (i == TMQ_LABELS_MAX)
+        return usage_error (app, NULL, "--label is given more than %d times", TMQ_LABELS_MAX);
+    memcpy (out->label_keys[i], text, key);
+    out->labels[i] = (tmq_label_t){out->label_keys[i], text + key + 1};
+    out->filter.labels_count++;
+    return 0;
+}
+
+bool filter_is_given (const app_t *app)
+{
+    static const option_id_t conditions[] = {OPT_QUEUE, OPT_STATUS, OPT_SESSION,
+                                             OPT_LABEL, OPT_SINCE,  OPT_UNTIL};
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
+        if (args_has (&app->args, conditions[i]))
+            return true;
+    }
+    return false;
+}
+
 int filter_from_args (task_filter_t *out, const app_t *app, bool with_times)
 {
     const args_t *args = &app->args;
@@ -24,6 +48,7 @@ int filter_from_args (task_filter_t *out, const app_t *app, bool with_times)
     filter->queues = out->queues;
     filter->statuses = out->statuses;
     filter->sessions = out->sessions;
+    filter->labels = out->labels;
     const bool by_operand = args->command->operand == OPERAND_QUEUE;
     const size_t operands = by_operand ? args->operands_count : 0;
     if (args_count (args, OPT_QUEUE) + operands > TMQ_FILTER_VALUES_MAX)
@@ -44,6 +69,9 @@ int filter_from_args (task_filter_t *out, const app_t *app, bool with_times)
             statuses |= value->number;
         else if (value->spec->id == OPT_SESSION)
             out->sessions[filter->sessions_count++] = value->text;
+        const int code = value->spec->id == OPT_LABEL ? add_label (out, app, value->text) : 0;
+        if (code)
+            return code;
     }
     for (unsigned i = TMQ_STATUS_QUEUED; i <= TMQ_STATUS_CANCELLED; i++) {
         if (statuses >> i & 1)

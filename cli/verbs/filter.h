@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The filter options that list, count and watch share. */
+/* The filter options that list, count, watch and the commands for many tasks share. */
 #ifndef TASKCTL_FILTER_H
 #define TASKCTL_FILTER_H
 
@@ -14,10 +14,15 @@ typedef struct filter {
     const char *queues[TMQ_FILTER_VALUES_MAX];
     tmq_status_t statuses[TMQ_FILTER_VALUES_MAX];
     const char *sessions[TMQ_FILTER_VALUES_MAX];
+    tmq_label_t labels[TMQ_LABELS_MAX];
+    char label_keys[TMQ_LABELS_MAX][TMQ_NAME_LENGTH_MAX + 1];
 } task_filter_t;
 
-/* --queue (also as operands, where they name queues), --status, --session; with_times: also --since
- * and --until. 0 or an exit code. */
+/* --queue (also as operands, where they name queues), --status, --session, --label; with_times: also
+ * --since and --until. 0 or an exit code. The result must stay where it is. */
 int filter_from_args (task_filter_t *out, const app_t *app, bool with_times);
+
+/* True if any condition is among the options. */
+bool filter_is_given (const app_t *app);
 
 #endif

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* taskctl get, payload, result, cancel: one answer per id. */
+/* taskctl get, payload, result: one answer per id. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,51 +190,4 @@ int run_result (app_t *app)
     code = put_result (app, task);
     tmq_task_free (task);
     return code;
-}
-
-/* cancel. */
-
-static int cancel_error (const app_t *app, const tmq_error_t *error, const char *id)
-{
-    if (error->code == TMQ_UNKNOWN)
-        return id_error (app, error->code, id, "run it again: cancelling twice does no harm",
-                         "%s: no answer in time: the task may be cancelled", id);
-    return library_error (app, error, id);
-}
-
-static int cancel_one (app_t *app, items_t *items, const tmq_id_t *id)
-{
-    tmq_task_t *task = NULL;
-    tmq_error_t error = {0};
-    char text[37];
-    tmq_id_format (id, text);
-    error.code = tmq_cancel (&task, app->client, id, NULL, app->timeout_ms, &error);
-    if (error.code != TMQ_OK)
-        return cancel_error (app, &error, text);
-    if (app_wants_json (app))
-        items_add_task (items, task, false);
-    else if (app->format == FORMAT_ID)
-        puts (text);
-    else
-        show_ending (app, task);
-    tmq_task_free (task);
-    return EXIT_OK;
-}
-
-int run_cancel (app_t *app)
-{
-    tally_t tally = {0};
-    items_t items;
-    tmq_id_t *ids;
-    size_t count;
-    int code;
-    if (!app_operands_are_ids (app, &code) || (code = app_connect (app)))
-        return code;
-    app_resolve_operands (app, &ids, &count, &tally);
-    items_begin (&items, app, false);
-    for (size_t i = 0; i < count; i++)
-        tally_add (&tally, cancel_one (app, &items, &ids[i]));
-    items_end (&items, NULL);
-    free (ids);
-    return tally_exit (&tally);
 }

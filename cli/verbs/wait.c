@@ -7,18 +7,20 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/exit.h"
 #include "link/connect.h"
 #include "link/ids.h"
+#include "screen/bar.h"
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/show.h"
+#include "verbs/filter.h"
+#include "verbs/many.h"
 #include "verbs/receipt.h"
 #include "verbs/verbs.h"
 
-enum { BATCH = 64, BAR_CELLS = 24 };
+enum { BATCH = 64 };
 
 static uint32_t wait_ms (const app_t *app)
 {
@@ -62,33 +64,12 @@ typedef struct waiting {
     items_t items;
     size_t total;
     size_t ended;
-    bool bar; /* drawn on stderr, which is a terminal */
+    bar_t bar;
     bool deadline;
     bool lost;   /* some could not be found */
     bool failed; /* some failed or were cancelled */
     int code;    /* something else went wrong */
 } waiting_t;
-
-static void clear_bar (const waiting_t *self)
-{
-    if (self->bar) {
-        fputs ("\r\033[K", stderr);
-        fflush (stderr);
-    }
-}
-
-static void draw_bar (const waiting_t *self)
-{
-    if (!self->bar || self->ended == self->total)
-        return;
-    const size_t filled = self->ended * BAR_CELLS / self->total;
-    const char *full = self->app->utf8 ? "█" : "#";
-    const char *empty = self->app->utf8 ? "░" : ".";
-    for (size_t i = 0; i < BAR_CELLS; i++)
-        fputs (i < filled ? full : empty, stderr);
-    fprintf (stderr, "  %zu of %zu ended", self->ended, self->total);
-    fflush (stderr);
-}
 
 static void put_ended (waiting_t *self, const tmq_task_t *task)
 {
@@ -132,7 +113,7 @@ static void take_ended (waiting_t *self, const tmq_id_t *id)
 
 static void take_answer (waiting_t *self, const tmq_completion_t *answer)
 {
-    clear_bar (self);
+    bar_clear (&self->bar);
     self->ended++;
     if (answer->code == TMQ_OK) {
         take_ended (self, &answer->task_id);
@@ -144,7 +125,7 @@ static void take_answer (waiting_t *self, const tmq_completion_t *answer)
         tmq_error_t error = {.code = answer->code};
         take_error (self, answer->error ? answer->error : &error, &answer->task_id);
     }
-    draw_bar (self);
+    bar_draw (&self->bar, self->ended, self->total);
 }
 
 static int wait_all (waiting_t *self, const tmq_id_t *ids, size_t count)
@@ -159,7 +140,7 @@ static int wait_all (waiting_t *self, const tmq_id_t *ids, size_t count)
             return library_error (self->app, &error, NULL);
         open += some;
     }
-    draw_bar (self);
+    bar_draw (&self->bar, self->ended, self->total);
     while (open > 0) {
         tmq_completion_t *answers[BATCH];
         size_t taken = 0;
@@ -183,7 +164,7 @@ static int wait_exit (const waiting_t *self, size_t unended)
 {
     if (self->deadline) {
         code_error (self->app, TMQ_TIMEOUT, NULL, "%zu of %zu tasks have not ended in %s", unended,
-                    self->app->args.operands_count, args_text (&self->app->args, OPT_FOR));
+                    self->ended + unended, args_text (&self->app->args, OPT_FOR));
         return EXIT_DEADLINE;
     }
     if (self->lost)
@@ -196,17 +177,24 @@ static int wait_exit (const waiting_t *self, size_t unended)
 int run_wait (app_t *app)
 {
     waiting_t self = {.app = app};
+    task_filter_t filter;
     tally_t tally = {0};
     tmq_id_t *ids;
     size_t count;
     int code;
-    if (!app_operands_are_ids (app, &code) || (code = app_connect (app)))
+    if (!app_operands_are_ids (app, &code) || (code = many_check (app)) ||
+        (code = app_connect (app)))
         return code;
-    app_resolve_operands (app, &ids, &count, &tally);
+    if (app->args.operands_count)
+        app_resolve_operands (app, &ids, &count, &tally);
+    else if ((code = filter_from_args (&filter, app, true)) ||
+             (code = many_ids (app, &filter.filter, &ids, &count)))
+        return code;
     self.lost = tally.failed && tally.code == EXIT_NOT_FOUND;
     self.code = tally.failed ? tally.code : 0;
     self.total = count;
-    self.bar = count > 1 && isatty (STDERR_FILENO) && !app->quiet;
+    bar_init (&self.bar, app, "ended");
+    self.bar.shown = self.bar.shown && count > 1;
     items_begin (&self.items, app, false);
     code = wait_all (&self, ids, count);
     items_end (&self.items, NULL);

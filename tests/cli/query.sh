@@ -91,3 +91,49 @@ run 0 taskctl get "$id"
 out_has 'method +a\\x1b\[31mb'
 run 0 taskctl -o json get "$id"
 json method '"a\u001b[31mb"'
+
+# Many at once, in the order of the ids, which may come from stdin.
+i=0
+while [ "$i" -lt 3000 ]; do
+    i=$((i + 1))
+    printf '{"queue":"many"}\n'
+done >many.jsonl
+taskctl --timeout 60s submit --batch many.jsonl >ids || fail 'the batch was refused'
+sort -R ids >shuffled
+run 0 sh -c 'taskctl --timeout 60s -o id cancel - <shuffled'
+cmp -s shuffled out || fail 'the answers are not in the order of the ids'
+run 2 sh -c 'printf " \n" | taskctl cancel -'
+err_has 'standard input names no ids'
+run 2 sh -c 'echo 0123456 zz | taskctl wait -'
+err_has "'zz' is not an id"
+run 2 sh -c 'echo 0123456 1234567 | taskctl result -'
+err_has "no further argument '1234567'"
+
+# By conditions: counted, confirmed, and only what has not ended.
+run 2 taskctl cancel
+err_has 'needs ids, or conditions'
+run 2 taskctl wait
+run 2 taskctl cancel --queue many "$id"
+err_has 'ids or conditions, not both'
+run 2 taskctl cancel --yes "$id"
+submit few
+submit few --session s
+kept=$id
+submit few --session t
+run 2 taskctl cancel --queue few --session s --session t
+err_has '^taskctl: 2 tasks would be cancelled$'
+err_has '^hint: --yes does it'
+run 0 taskctl cancel --queue few --session t --dry-run
+out 1
+run 0 taskctl -o json cancel --queue few --session t --dry-run
+out '{"count":1}'
+run 0 taskctl -o id cancel --queue few --session t --yes
+out "$id"
+err '1 cancelled, 0 had ended'
+run 0 taskctl cancel --queue few --session t --yes
+err 'no tasks'
+run 0 taskctl count few --status queued
+out 2
+run 0 taskctl cancel "$kept"
+run 8 taskctl -o id wait --queue few --status cancelled --for 60s
+out_lines 2

@@ -62,6 +62,19 @@ json method '"Grüße"'
 run 0 env LC_ALL=C taskctl help watch
 ! LC_ALL=C grep -q '[^ -~]' out || fail 'help is not plain ASCII'
 
+# Who is at a terminal is asked.
+submit ask
+on_terminal 80 "echo n | taskctl cancel --queue ask" # its stdin is none: not asked
+out_has 'would be cancelled'
+printf 'n\n' >err
+on_terminal 80 'taskctl cancel --queue ask'
+out_has 'cancel 1 task\? \[y/N\]'
+out_has 'nothing was cancelled'
+printf 'y\n' >err
+on_terminal 80 'taskctl cancel --queue ask'
+out_has "$(printf %s "$id" | tail -c 12)  .*cancelled"
+: >err
+
 # What turns or hides the text beside it is escaped, in tables, cards and JSON.
 submit q --method "$(printf 'a\342\200\256gpj.\342\200\213b')" --label k="$(printf '\342\201\246')"
 for format in table wide; do

@@ -53,8 +53,12 @@ json seq 4
 run 0 taskctl -o id watch --since 0 --count 1 "$first"
 out "$first"
 
+submit other --label a=1 --label b=2
+run 0 taskctl -o id watch --since 0 --label b=2 --label a=1 --count 1
+out "$id"
+
 # A snapshot comes before what happens.
-first_line jsonl --snapshot --queue other
+first_line jsonl --snapshot --queue other --label a=1
 out_lines 1
 json kind '"snapshot"'
 json status '"queued"'
