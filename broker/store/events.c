@@ -73,8 +73,10 @@ uint64_t event_first_since (const uint8_t *list, size_t list_bytes, int64_t sinc
 
 void history_start (history_t *self, const read_t *read)
 {
-    *self = (history_t){
-        .next_seq = read->last_seq, .before_seq = read->before_seq, .limit = read->limit};
+    *self = (history_t){.next_seq = read->last_seq,
+                        .before_seq = read->before_seq,
+                        .task_id = read->id,
+                        .limit = read->limit};
 }
 
 static void history_add (history_t *self, const event_view_t *event)
@@ -87,8 +89,26 @@ static void history_add (history_t *self, const event_view_t *event)
     self->ends[self->count++] = self->bytes_count;
 }
 
+/* A page says where the one before it ends. So the next reader need not walk the chain from its
+ * newest event again, which would make all pages together quadratic. */
+static void history_jump (history_t *self, const event_source_t *source)
+{
+    const uint8_t *list;
+    size_t list_bytes;
+    event_view_t event;
+    uint64_t seq = self->before_seq - 1;
+    if (self->before_seq > 1 && seq < self->next_seq &&
+        source->find (source->context, seq, &list, &list_bytes) &&
+        event_find (list, list_bytes, seq, &event) && event.task_id != NULL &&
+        memcmp (event.task_id, self->task_id.bytes, sizeof (self->task_id)) == 0)
+        self->next_seq = seq;
+}
+
 bool history_follow (history_t *self, const event_source_t *source)
 {
+    if (!self->begun && self->next_seq != 0)
+        history_jump (self, source);
+    self->begun = true;
     while (self->next_seq != 0 && self->count < self->limit) {
         const uint8_t *list;
         size_t list_bytes;

@@ -46,6 +46,8 @@ typedef struct event_source {
 typedef struct history {
     uint64_t next_seq;   /* the next event of the chain, 0: the chain has ended */
     uint64_t before_seq; /* only events before it, 0: all */
+    tmq_id_t task_id;    /* zero: not known */
+    bool begun;
     size_t limit;
     size_t count;
     uint8_t *bytes; /* packed events, newest first */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/sqlite/load.h"
 #include "store/sqlite/readers.h"
 #include "store_support.h"
 #include "support/timing.h"
@@ -154,6 +155,41 @@ static void test_every_read_ends_in_the_shortest_pages (void **state)
     rig_close (&rig);
 }
 
+static int count_begin (unsigned what, void *context, void *statement, void *text)
+{
+    (void) what;
+    (void) text;
+    if (strcmp (sqlite3_sql (statement), "BEGIN") == 0)
+        ++*(size_t *) context;
+    return 0;
+}
+
+/* Thousands of look-ups would hold back the reset of the log for longer than a page may last. */
+static void test_many_look_ups_take_several_transactions (void **state)
+{
+    (void) state;
+    rig_t rig;
+    view_t view;
+    size_t begins = 0;
+    store_error_t error = {STORE_OK, ""};
+    static lookup_t keys[TASKS + 1];
+    rig_open (&rig);
+    for (size_t i = 0; i <= TASKS; i++)
+        keys[i] = (lookup_t){.kind = LOOKUP_ID, .ns = "default", .id = test_id (i + 1)};
+    assert_int_equal (load_open (&view, rig.fixture->directory, &rig.gate, &error), STORE_OK);
+    sqlite3_trace_v2 (view.db, SQLITE_TRACE_STMT, count_begin, &begins);
+    assert_int_equal (load_keys (&view, keys, TASKS + 1, &error), STORE_OK);
+    assert_in_range (begins, TASKS / LOAD_KEYS_MAX + 1, TASKS + 1);
+    for (size_t i = 0; i < TASKS; i++) {
+        assert_non_null (keys[i].record);
+        assert_int_equal (keys[i].record->number, i + 1);
+        record_free (keys[i].record);
+    }
+    assert_null (keys[TASKS].record);
+    view_close (&view);
+    rig_close (&rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +197,7 @@ int main (void)
         cmocka_unit_test (test_the_export_follows_its_reader_anywhere),
         cmocka_unit_test (test_the_export_ends_at_its_bytes),
         cmocka_unit_test (test_every_read_ends_in_the_shortest_pages),
+        cmocka_unit_test (test_many_look_ups_take_several_transactions),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -120,7 +120,7 @@ typedef struct read {
     size_t records_count;
     bool more;             /* LIST, EVENTS, EXPORT, ROWS: something follows */
     uint64_t count;        /* COUNT; RESOLVE: how many match (2 stands for several) */
-    tmq_id_t id;           /* RESOLVE */
+    tmq_id_t id;           /* RESOLVE; HISTORY: a question, the task (zero: not known) */
     buf_t *list;           /* HISTORY: a packed taskmq.EventList, oldest first */
     uint64_t before_seq;   /* HISTORY: for the page before this one, 0: nothing before */
     event_block_t *blocks; /* EVENTS: whole blocks, the first may begin before after_seq + 1 */

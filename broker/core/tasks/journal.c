@@ -190,7 +190,7 @@ static batch_t *close_open (tasks_t *self)
 void journal_close_full (tasks_t *self)
 {
     const open_batch_t *open = &self->open;
-    if (open->tasks_count + open->removals_count < BATCH_CHANGES_MAX &&
+    if (open->tasks_count + open->removals_count + open->rows_count < BATCH_CHANGES_MAX &&
         open->inputs < BATCH_INPUTS_MAX && open->bytes < BATCH_BYTES_MAX)
         return;
     size_t inputs = open->inputs;

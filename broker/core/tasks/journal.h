@@ -22,7 +22,7 @@ void journal_add_removal (tasks_t *self, space_t *space, int64_t number, const t
 void journal_write_lazy (tasks_t *self);           /* what has waited long enough */
 int64_t journal_lazy_due_ms (const tasks_t *self); /* mono, INT64_MAX for none */
 enum {
-    BATCH_CHANGES_MAX = 1000,         /* tasks that changed or went, … */
+    BATCH_CHANGES_MAX = 1000,         /* tasks and rows that changed or went, … */
     BATCH_INPUTS_MAX = 1000,          /* inputs of … */
     BATCH_BYTES_MAX = 4 * 1024 * 1024 /* … and bytes in one commit batch, before its last change */
 };

@@ -182,14 +182,27 @@ static store_code_t load_key (view_t *view, lookup_t *key, store_error_t *error)
     return view_go_on (view, code, error);
 }
 
-store_code_t load_keys (view_t *view, lookup_t *keys, size_t count, store_error_t *error)
+/* One transaction for a part of the keys. What a key finds rests on no other key, so a write-back
+ * in between changes nothing: memory has what it writes. */
+static store_code_t load_page (view_t *view, lookup_t *keys, size_t count, size_t *done,
+                               store_error_t *error)
 {
     store_code_t code = view_begin (view, error);
     if (code != STORE_OK)
         return code;
-    for (size_t i = 0; code == STORE_OK && i < count; i++)
-        code = load_key (view, &keys[i], error);
+    size_t end = count - *done > LOAD_KEYS_MAX ? *done + LOAD_KEYS_MAX : count;
+    do
+        code = load_key (view, &keys[(*done)++], error);
+    while (code == STORE_OK && *done < end && !view_is_over (view));
     view_end (view);
+    return code;
+}
+
+store_code_t load_keys (view_t *view, lookup_t *keys, size_t count, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    for (size_t done = 0; code == STORE_OK && done < count;)
+        code = load_page (view, keys, count, &done, error);
     return code;
 }
 

@@ -16,7 +16,8 @@ typedef struct load_dirty {
 } load_dirty_t;
 
 store_code_t load_open (view_t *view, const char *directory, gate_t *gate, store_error_t *error);
-/* As store_load, in one transaction. */
+enum { LOAD_KEYS_MAX = 500 }; /* in one transaction: 3 to 10 us each, larger with bodies */
+/* As store_load, in transactions that end like every other (A18). */
 store_code_t load_keys (view_t *view, lookup_t *keys, size_t count, store_error_t *error);
 /* As store_due, without the tasks that are dirty. */
 store_code_t load_due (view_t *view, const load_dirty_t *dirty, store_sweep_t *sweep,
