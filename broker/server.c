@@ -215,8 +215,7 @@ static void boot_raise (boot_t *boot, const batch_t *batch)
         const event_block_t *last = &batch->blocks[batch->blocks_count - 1];
         boot->last_pos = last->first_pos + last->count - 1;
     }
-    if (batch->wall_ms > boot->newest_ms)
-        boot->newest_ms = batch->wall_ms;
+    boot->newest_ms = batch->wall_ms;
 }
 
 /* Takes the batches that wait, as many as go into one commit. */
@@ -553,6 +552,22 @@ static void look_at_disk (server_t *self, bool may_clear)
                    LOG_FIELDS (LOG_NUMBER ("free_bytes", stats.free_bytes)));
 }
 
+/* A leap holds what would be removed by it, so somebody should know (S27). */
+static void tell_clock (server_t *self, log_level_t level)
+{
+    int64_t ms;
+    clocks_step_t step = engine_clock_news (self->engine, &ms);
+    if (step == CLOCKS_LEAPT)
+        log_write (level, "CLOCK-LEAP",
+                   "the wall clock is ahead of what was expected: nothing expires by that for ten "
+                   "minutes",
+                   LOG_FIELDS (LOG_NUMBER ("ms", ms)));
+    else if (step == CLOCKS_BACK)
+        log_write (level, "CLOCK-BACK",
+                   "the wall clock went back by more than an hour and is followed",
+                   LOG_FIELDS (LOG_NUMBER ("ms", ms)));
+}
+
 /* Whoever deletes the database under the broker must not get a second more acknowledged. */
 static void look_at_files (const server_t *self)
 {
@@ -574,6 +589,7 @@ static void maintain (server_t *self)
         return;
     self->maintain_at = self->now.mono_ms + MAINTAIN_MS;
     look_at_files (self);
+    tell_clock (self, LOG_LEVEL_WARNING);
     router_maintain (self->options.router, self->now.mono_ms, self->heard_ms);
     look_at_disk (self, true);
 }
@@ -739,6 +755,7 @@ exits_t server_new (server_t **out, const server_options_t *options)
         server_free (&self);
         return exits_fail (EXITS_INTERNAL, "cannot start a thread");
     }
+    tell_clock (self, LOG_LEVEL_INFO); /* the broker may have been down for long */
     watch_sources (self);
     *out = self;
     return EXITS_OK;

@@ -204,7 +204,7 @@ static void apply (model_t *self, model_side_t *side, const batch_t *batch)
     for (size_t i = 0; i < batch->blocks_count; i++) {
         apply_block (self, side, &batch->blocks[i]);
     }
-    side->newest_ms = batch->wall_ms > side->newest_ms ? batch->wall_ms : side->newest_ms;
+    side->newest_ms = batch->wall_ms;
 }
 
 /* Life. */

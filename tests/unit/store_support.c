@@ -71,7 +71,7 @@ batch_t *batch_make (uint64_t no, int64_t wall_ms)
 {
     batch_t *batch = memory_zero (1, sizeof (*batch));
     batch->no = no;
-    batch->wall_ms = wall_ms;
+    batch->wall_ms = batch->expiry_ms = wall_ms;
     batch->inputs = 1;
     batch->bytes = 1000;
     return batch;

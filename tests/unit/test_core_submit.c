@@ -412,12 +412,12 @@ static void a_result_is_kept_a_day_at_most_by_itself (void **state)
 }
 
 /* What the store would propose: everything of this number. */
-static void propose (rig_t *rig, int64_t number)
+static size_t propose (rig_t *rig, int64_t number)
 {
     record_t copy = *rig->rows[number];
     copy.payload = copy.result = NULL;
     record_t *records[] = {record_new (&copy)};
-    engine_due (rig->engine, records, 1, rig->now);
+    return engine_due (rig->engine, records, 1, rig->now);
 }
 
 static void removal_is_an_event_and_leaves_a_tombstone (void **state)
@@ -493,6 +493,23 @@ static void a_backoff_does_not_wait_for_a_clock_set_back (void **state)
     assert_int_equal (rig_assignments (rig, 1), 2);
 }
 
+static void a_backoff_does_not_wait_for_a_clock_that_came_back (void **state)
+{
+    rig_t *rig = *state;
+    rig->now.wall_ms += DAY_MS;
+    rig_submit (rig, 0, 1, "q", "");
+    rig_register (rig, 1, 100, "q", 1);
+    rig_settle (rig);
+    rig_fail (rig, 1, rig_assignment (rig, 1, 0)->assignment, 1, false);
+    rig_settle (rig);
+    int64_t newest_ms = rig->now.wall_ms;
+    rig->now.wall_ms -= DAY_MS;
+    rig_restart_at (rig, newest_ms);
+    rig_link (rig, 0, "default");
+    rig_advance (rig, 1500);
+    assert_int_equal (rig_task (rig, 0, 1)->phase, TMQ_PHASE_READY);
+}
+
 static void a_leap_forward_holds_expiry_for_a_while (void **state)
 {
     rig_t *rig = *state;
@@ -510,6 +527,90 @@ static void a_leap_forward_holds_expiry_for_a_while (void **state)
     assert_int_equal (rig_status (rig, 0, 2), TMQ_STATUS_QUEUED);
     rig_advance (rig, 2 * 60000); /* ten minutes later the leap counts */
     assert_int_equal (rig_status (rig, 0, 2), TMQ_STATUS_FAILED);
+}
+
+static clocks_step_t clock_news (rig_t *rig)
+{
+    int64_t ms;
+    return engine_clock_news (rig->engine, &ms);
+}
+
+#define EIGHTY_YEARS_MS (INT64_C (80) * 365 * DAY_MS)
+
+/* Eighty years ahead with a commit in it, for so long; then back. */
+static void blip (rig_t *rig, unsigned task, int64_t ms)
+{
+    rig->now.wall_ms += EIGHTY_YEARS_MS;
+    submit_ttl (rig, task, 60000);
+    rig_settle (rig);
+    rig_advance (rig, ms);
+    assert_int_equal (clock_news (rig), CLOCKS_LEAPT);
+    rig->now.wall_ms -= EIGHTY_YEARS_MS;
+    rig_advance (rig, 1000);
+    assert_int_equal (clock_news (rig), CLOCKS_BACK);
+    assert_int_equal (clock_news (rig), CLOCKS_STEADY);
+}
+
+static void assert_time_goes_on (rig_t *rig, unsigned task)
+{
+    submit_ttl (rig, task, 60000);
+    rig_settle (rig);
+    assert_int_equal (rig_task (rig, 0, task)->created_at, rig->now.wall_ms);
+    rig_advance (rig, 58000);
+    assert_int_equal (rig_status (rig, 0, task), TMQ_STATUS_QUEUED);
+    rig_advance (rig, 6000);
+    assert_int_equal (rig_status (rig, 0, task), TMQ_STATUS_FAILED);
+}
+
+static void a_blip_of_the_future_freezes_nothing (void **state)
+{
+    rig_t *rig = *state;
+    blip (rig, 1, 1000);
+    assert_time_goes_on (rig, 2);
+    blip (rig, 3, 11 * 60000); /* long enough to be believed */
+    assert_time_goes_on (rig, 4);
+}
+
+static void what_waits_survives_a_blip (void **state)
+{
+    rig_t *rig = *state;
+    submit_ttl (rig, 1, 5 * 60000);
+    rig_settle (rig);
+    blip (rig, 2, 2 * 60000);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
+    rig_advance (rig, 3 * 60000);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_FAILED);
+    assert_true (rig_task (rig, 0, 1)->finished_at <= (uint64_t) rig->now.wall_ms);
+}
+
+static void a_start_after_a_blip_follows_the_clock (void **state)
+{
+    rig_t *rig = *state;
+    rig_restart_at (rig, rig->now.wall_ms + EIGHTY_YEARS_MS);
+    assert_int_equal (clock_news (rig), CLOCKS_BACK);
+    rig_link (rig, 0, "default");
+    assert_time_goes_on (rig, 1);
+}
+
+static void a_start_far_ahead_holds_expiry_for_a_while (void **state)
+{
+    rig_t *rig = *state;
+    submit_ttl (rig, 1, 3600000);
+    submit_ttl (rig, 2, 3600000);
+    rig_cancel (rig, 0, 2);
+    rig_settle (rig);
+    int64_t newest_ms = rig->now.wall_ms;
+    rig->now.wall_ms += INT64_C (30) * DAY_MS;
+    rig_restart_at (rig, newest_ms);
+    assert_int_equal (clock_news (rig), CLOCKS_LEAPT);
+    rig_link (rig, 0, "default");
+    rig_advance (rig, 9 * 60000);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
+    assert_int_equal (rig_status (rig, 0, 2), TMQ_STATUS_CANCELLED);
+    assert_int_equal (propose (rig, 2), 0);
+    rig_advance (rig, 2 * 60000);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_FAILED);
+    assert_int_equal (propose (rig, 2), 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
@@ -538,7 +639,12 @@ int main (void)
         TEST (a_key_is_free_when_its_task_is_over),
         TEST (a_wall_clock_set_back_does_not_turn_times_back),
         TEST (a_backoff_does_not_wait_for_a_clock_set_back),
+        TEST (a_backoff_does_not_wait_for_a_clock_that_came_back),
         TEST (a_leap_forward_holds_expiry_for_a_while),
+        TEST (a_blip_of_the_future_freezes_nothing),
+        TEST (what_waits_survives_a_blip),
+        TEST (a_start_after_a_blip_follows_the_clock),
+        TEST (a_start_far_ahead_holds_expiry_for_a_while),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -32,15 +32,21 @@ static uint64_t tombstones (fixture_t *f)
 }
 
 /* The store looks for what is old after a write-back, at most once a second: so one is made. */
-static void nudge (fixture_t *f, int64_t wall_ms)
+static void nudge_at (fixture_t *f, int64_t wall_ms, int64_t expiry_ms)
 {
     batch_t *batch = fixture_batch (f);
     record_t record = test_record (1);
     batch->wall_ms = wall_ms;
+    batch->expiry_ms = expiry_ms;
     batch_add_record (batch, &record);
     fixture_commit (f, batch);
     fixture_settle (f);
     timing_pause (50);
+}
+
+static void nudge (fixture_t *f, int64_t wall_ms)
+{
+    nudge_at (f, wall_ms, wall_ms);
 }
 
 #define NUDGE_UNTIL(f, wall_ms, condition)                                                         \
@@ -94,6 +100,19 @@ static void old_events_go_as_a_prefix (void **state)
     assert_int_equal (history.before_seq, 0);
     read_clear (&history);
     record_free (record);
+}
+
+/* Else a blip of the clock would forget everything. */
+static void a_leap_that_is_held_makes_nothing_old (void **state)
+{
+    fixture_t *f = *state;
+    store_exported (f->store, UINT64_MAX);
+    commit_events (f, 100);
+    WAIT_FOR ((nudge_at (f, INT64_MAX / 2, 5100), bounds_of (f, "default").first_seq == 70),
+              TIMING_PATIENCE_MS);
+    nudge (f, 5100);
+    reopen (f);
+    assert_int_equal (f->boot.newest_ms, 5100); /* of the newest batch, not of the latest time */
 }
 
 static void see_task (void *context, record_t *record)
@@ -218,6 +237,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST (old_events_go_as_a_prefix),
+        TEST (a_leap_that_is_held_makes_nothing_old),
         TEST (a_quiet_namespace_keeps_its_last_sequence),
         TEST (events_stay_until_they_are_exported),
         TEST (many_events_go_before_they_are_old),

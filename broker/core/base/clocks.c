@@ -5,32 +5,59 @@
 /* The two clocks (S27). */
 #include "core/base/clocks.h"
 
-void clocks_boot (clocks_t *self, int64_t newest_ms, now_t now)
+static clocks_step_t note (clocks_t *self, clocks_step_t news, int64_t ms)
+{
+    self->news = news;
+    self->news_ms = ms;
+    return news;
+}
+
+/* The wall clock says wall_ms, passed_ms of the monotonic clock later. */
+static clocks_step_t step (clocks_t *self, int64_t wall_ms, int64_t passed_ms)
+{
+    int64_t step_ms = wall_ms - self->wall_ms;
+    if (!clocks_are_held (self))
+        self->leap_ms = 0;
+    if (step_ms < -CLOCKS_LEAP_MS) {
+        self->wall_ms = wall_ms;
+        self->leap_ms = 0;
+        self->hold_until_ms = self->mono_ms;
+        return note (self, CLOCKS_BACK, -step_ms);
+    }
+    if (step_ms <= 0)
+        return CLOCKS_STEADY;
+    self->wall_ms = wall_ms;
+    int64_t leap_ms = step_ms - (passed_ms > 0 ? passed_ms : 0);
+    if (leap_ms > CLOCKS_LEAP_MS) {
+        self->leap_ms += leap_ms;
+        self->hold_until_ms = self->mono_ms + CLOCKS_HOLD_MS;
+        return note (self, CLOCKS_LEAPT, leap_ms);
+    }
+    return leap_ms > CLOCKS_NOTICED_MS ? CLOCKS_MOVED : CLOCKS_STEADY;
+}
+
+clocks_step_t clocks_boot (clocks_t *self, int64_t newest_ms, now_t now)
 {
     self->mono_ms = self->heard_ms = now.mono_ms;
-    if (self->wall_ms < newest_ms)
+    if (self->wall_ms == 0)
         self->wall_ms = newest_ms;
     self->away_ms = now.wall_ms - self->wall_ms;
-    if (self->wall_ms < now.wall_ms)
+    if (self->wall_ms == 0)
         self->wall_ms = now.wall_ms;
+    return step (self, now.wall_ms, 0);
 }
 
 clocks_step_t clocks_advance (clocks_t *self, now_t now)
 {
-    int64_t mono_step_ms = now.mono_ms - self->mono_ms;
-    int64_t wall_step_ms = now.wall_ms > self->wall_ms ? now.wall_ms - self->wall_ms : 0;
-    if (mono_step_ms > 0)
+    int64_t passed_ms = now.mono_ms - self->mono_ms;
+    if (passed_ms > 0)
         self->mono_ms = now.mono_ms;
-    self->wall_ms += wall_step_ms;
-    if (!clocks_are_held (self))
-        self->leap_ms = 0;
-    int64_t leap_ms = wall_step_ms - (mono_step_ms > 0 ? mono_step_ms : 0);
-    if (leap_ms > CLOCKS_LEAP_MS) {
-        self->leap_ms += leap_ms;
-        self->hold_until_ms = self->mono_ms + CLOCKS_HOLD_MS;
-        return CLOCKS_LEAPT;
-    }
-    return leap_ms > CLOCKS_NOTICED_MS ? CLOCKS_MOVED : CLOCKS_STEADY;
+    return step (self, now.wall_ms, passed_ms);
+}
+
+int64_t clocks_wall_ms (const clocks_t *self, int64_t at_least_ms)
+{
+    return self->wall_ms > at_least_ms ? self->wall_ms : at_least_ms;
 }
 
 int64_t clocks_expiry_ms (const clocks_t *self)

@@ -57,10 +57,11 @@ typedef struct event_block {
 /* The commit batch. */
 
 typedef struct batch {
-    uint64_t no;     /* 1, 2, … since the start of the broker */
-    int64_t wall_ms; /* when it was closed */
-    size_t inputs;   /* requests that went into it */
-    size_t bytes;    /* memory it holds, bodies included */
+    uint64_t no;       /* 1, 2, … since the start of the broker */
+    int64_t wall_ms;   /* when it was closed */
+    int64_t expiry_ms; /* the same without a leap that is still held: what is old is judged by it */
+    size_t inputs;     /* requests that went into it */
+    size_t bytes;      /* memory it holds, bodies included */
 
     record_t **records; /* latest images of the tasks that changed, in order of change */
     size_t records_count;

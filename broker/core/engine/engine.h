@@ -118,6 +118,9 @@ void engine_stop (engine_t *self);
 /* The next commit batch, or NULL if nothing changed. There may be several: a batch holds a bounded
  * number of changes, whatever made them. */
 batch_t *engine_batch_take (engine_t *self, now_t now);
+/* A leap of the wall clock, or its way back, that nobody was told yet, and how far; else
+ * CLOCKS_STEADY. */
+clocks_step_t engine_clock_news (engine_t *self, int64_t *ms);
 /* Inputs in the batches that wait to be taken (for the choice of an inline commit, A16). */
 size_t engine_batch_inputs (const engine_t *self);
 

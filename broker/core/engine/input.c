@@ -43,6 +43,23 @@ static void rearm_scheduled (engine_t *self)
     }
 }
 
+/* A wheel only turns forward: after a way back everything in it is put into a new one. */
+static void rearm_expiry (engine_t *self)
+{
+    size_t cursor = 0;
+    for (task_t *task = map_each (&self->tasks.by_id, &cursor); task != NULL;
+         task = map_each (&self->tasks.by_id, &cursor))
+        if (task->ready)
+            alarm_disarm (&task->alarm);
+    wheel_init (&self->base.coarse, self->base.coarse.granularity_ms,
+                clocks_expiry_ms (&self->base.clocks));
+    cursor = 0;
+    for (task_t *task = map_each (&self->tasks.by_id, &cursor); task != NULL;
+         task = map_each (&self->tasks.by_id, &cursor))
+        if (task->ready && task->expires_at != 0)
+            wheel_arm (&self->base.coarse, &task->alarm, task->expires_at);
+}
+
 void input_begin (engine_t *self, now_t now)
 {
     clocks_step_t step = clocks_advance (&self->base.clocks, now);
@@ -50,7 +67,10 @@ void input_begin (engine_t *self, now_t now)
         return;
     if (step == CLOCKS_LEAPT)
         self->base.counts.clock_leaps++;
-    rearm_scheduled (self); /* their delays are counted on the monotonic clock */
+    if (step == CLOCKS_BACK)
+        rearm_expiry (self);
+    else
+        rearm_scheduled (self); /* their delays are counted on the monotonic clock */
 }
 
 void input_end (engine_t *self)
@@ -378,6 +398,14 @@ void engine_read_done (engine_t *self, read_t *read, now_t now)
 }
 
 /* Effects. */
+
+clocks_step_t engine_clock_news (engine_t *self, int64_t *ms)
+{
+    clocks_step_t news = self->base.clocks.news;
+    *ms = self->base.clocks.news_ms;
+    self->base.clocks.news = CLOCKS_STEADY;
+    return news;
+}
 
 batch_t *engine_batch_take (engine_t *self, now_t now)
 {

@@ -18,7 +18,8 @@ void engine_boot (engine_t *self, const boot_t *boot, now_t now)
     if (self->tasks.last_number < boot->last_number)
         self->tasks.last_number = boot->last_number;
     absent_boot (&self->tasks.absent, boot->newest_id_ms);
-    clocks_boot (&self->base.clocks, boot->newest_ms, now);
+    if (clocks_boot (&self->base.clocks, boot->newest_ms, now) == CLOCKS_LEAPT)
+        self->base.counts.clock_leaps++;
     wheel_init (&self->base.fine, FINE_MS, self->base.clocks.mono_ms);
     wheel_init (&self->base.coarse, COARSE_MS, clocks_expiry_ms (&self->base.clocks));
 }

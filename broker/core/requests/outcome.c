@@ -149,7 +149,7 @@ static void take_result (requests_t *self, task_t *task, const uint8_t *bytes, u
 static void ensure_started (const requests_t *self, task_t *task)
 {
     if (!task->started)
-        task->detail->started_at = self->base->clocks.wall_ms;
+        task->detail->started_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
     task->started = true;
 }
 

@@ -22,8 +22,8 @@ void report_started (requests_t *self, task_t *task)
     if (task->started)
         return;
     task->started = true;
-    task->detail->started_at = self->base->clocks.wall_ms;
-    task->updated_at = self->base->clocks.wall_ms;
+    task->detail->started_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
+    task->updated_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
     journal_touch_lazily (self->tasks, task);
 }
 
@@ -98,7 +98,7 @@ static void take_progress (requests_t *self, task_t *task, const Taskmq__Progres
     detail->progress_total = progress->total;
     detail_set_text (&detail->progress_unit, progress->unit);
     detail_set_text (&detail->progress_message, progress->message);
-    task->updated_at = self->base->clocks.wall_ms;
+    task->updated_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
     journal_touch_lazily (self->tasks, task);
     if (task->notice)
         return;

@@ -51,7 +51,8 @@ void attempt_requeue (tasks_t *self, task_t *task, task_input_t input, int64_t d
     detail_set_text (&detail->progress_message, NULL);
     detail_set_text (&detail->progress_unit, NULL);
     detail->progress_done = detail->progress_total = 0;
-    task->not_before = delay_ms > 0 ? self->base->clocks.wall_ms + delay_ms : 0;
+    task->not_before =
+        delay_ms > 0 ? clocks_wall_ms (&self->base->clocks, task->updated_at) + delay_ms : 0;
     change_apply (self, task, input, cause);
     change_place (self, task);
 }

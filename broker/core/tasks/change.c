@@ -48,7 +48,7 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
     count_status (task->queue, previous, -1);
     count_status (task->queue, row->to, 1);
     task->version++;
-    task->updated_at = self->base->clocks.wall_ms;
+    task->updated_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
     journal_touch (self, task);
     task_texts_t texts;
     if (task->labels_count > 0)
@@ -90,6 +90,9 @@ bool task_is_over (const tasks_t *self, const task_t *task)
 static void schedule (tasks_t *self, task_t *task)
 {
     int64_t wait_ms = task->not_before - self->base->clocks.wall_ms;
+    /* A pause was counted from its last change, by a clock that may have been followed back since. */
+    if (task->attempt > 0 && task->not_before - task->updated_at < wait_ms)
+        wait_ms = task->not_before - task->updated_at;
     int64_t left_ms = task->expires_at - clocks_expiry_ms (&self->base->clocks);
     if (task->expires_at != 0 && left_ms < wait_ms)
         wait_ms = left_ms;
@@ -157,7 +160,7 @@ void change_finish (tasks_t *self, task_t *task, task_input_t input, const cause
         change_unplace (self, task);
     if (task->leased && input != INPUT_CANCEL)
         lease_end (self, task);
-    detail->finished_at = self->base->clocks.wall_ms;
+    detail->finished_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
     if (cause != NULL && cause->request_id != NULL)
         memcpy (detail->request_id, cause->request_id, sizeof (detail->request_id));
     extend_expiry (task, self->base->clocks.wall_ms);

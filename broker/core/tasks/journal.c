@@ -165,6 +165,7 @@ static batch_t *close_open (tasks_t *self)
     batch_t *batch = memory_zero (1, sizeof (*batch));
     batch->no = open->no;
     batch->wall_ms = self->base->clocks.wall_ms;
+    batch->expiry_ms = clocks_expiry_ms (&self->base->clocks);
     batch->inputs = open->inputs;
     take_records (open, batch);
     history_close (self->history, batch);

@@ -61,6 +61,7 @@ typedef struct sqlite_store {
 
     pthread_t thread;
     bool thread_runs;
+    int64_t expiry_ms;    /* of the thread: by it is judged what is old; 0: nothing is yet */
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
     dirty_t pending; /* to be written */
@@ -171,7 +172,9 @@ static store_code_t write_pending (sqlite_store_t *self, store_error_t *error)
 /* Says that the rows are there and gives the batches away. The lock is held before and after. */
 static void publish_written (sqlite_store_t *self)
 {
-    uint64_t batch = self->writing.batches[self->writing.count - 1]->no;
+    const batch_t *newest = self->writing.batches[self->writing.count - 1];
+    uint64_t batch = newest->no;
+    self->expiry_ms = newest->expiry_ms;
     dirty_t done = self->writing;
     self->writing = (dirty_t){0};
     self->tasks = tables_meta (self->tables)->tasks;
@@ -190,10 +193,10 @@ static void publish_written (sqlite_store_t *self)
 static store_code_t forget (sqlite_store_t *self, bool *more, store_error_t *error)
 {
     const store_options_t *options = &self->options;
-    int64_t newest_ms = tables_meta (self->tables)->newest_ms;
-    retention_limits_t limits = {newest_ms - options->events_ms_max, options->events_bytes_max,
-                                 atomic_load (&self->exported),
-                                 newest_ms - options->tombstones_ms_max, options->tombstones_max};
+    retention_limits_t limits = {self->expiry_ms - options->events_ms_max,
+                                 options->events_bytes_max, atomic_load (&self->exported),
+                                 self->expiry_ms - options->tombstones_ms_max,
+                                 options->tombstones_max};
     *more = false;
     store_code_t code = tables_begin (self->tables, error);
     if (code == STORE_OK)

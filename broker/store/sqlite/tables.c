@@ -409,8 +409,7 @@ static store_code_t write_batch (tables_t *self, const batch_t *batch, const ima
     }
     for (size_t i = 0; code == STORE_OK && i < batch->blocks_count; i++)
         code = write_block (self, &batch->blocks[i], batch->wall_ms, error);
-    if (batch->wall_ms > self->meta.newest_ms)
-        self->meta.newest_ms = batch->wall_ms;
+    self->meta.newest_ms = batch->wall_ms; /* also when the clock came back */
     self->meta.written_batch = batch->no;
     return code;
 }
