@@ -390,8 +390,8 @@ void config_print_help (void)
           "                       lose work that was acknowledged\n"
           "      --log-level L    debug, info (default), warning or error\n"
           "      --log-format F   text (default) or json\n"
-          "      --check          say whether options and configuration are right; with --data\n"
-          "                       also read all of the directory; then end\n"
+          "      --check          say whether options and configuration are right; with\n"
+          "                       --data also read all of the directory; then end\n"
           "      --version        print the version\n"
           "  -h, --help           print this");
 }

@@ -8,9 +8,10 @@
 
 #include "line/app.h"
 
-/* Finds the broker and connects. 0 or an exit code. */
+/* Finds the broker, as the library does, and connects. Where it is certain that nobody is there, it
+ * does not wait. 0 or an exit code. */
 int app_connect (app_t *app);
-/* The same, but waits until --timeout for a broker that does not exist yet. */
+/* The same, but waits in any case until --timeout: a broker may be started yet. */
 int app_connect_patiently (app_t *app);
 /* Goes away politely. */
 void app_disconnect (app_t *app);

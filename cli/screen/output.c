@@ -131,8 +131,8 @@ int library_error (const app_t *app, const tmq_error_t *error, const char *what)
     const char *text = error->text[0] ? error->text : tmq_code_text (error->code);
     tmq_id_t id;
     return id_error (app, error->code, what && tmq_id_parse (&id, what) == TMQ_OK ? what : NULL,
-                     hint_of_code (error->code), "%s%s%s", what ? what : "", what ? ": " : "",
-                     text);
+                     error->hint[0] ? error->hint : hint_of_code (error->code), "%s%s%s",
+                     what ? what : "", what ? ": " : "", text);
 }
 
 void note (const app_t *app, const char *format, ...)

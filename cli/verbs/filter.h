@@ -18,8 +18,8 @@ typedef struct filter {
     char label_keys[TMQ_LABELS_MAX][TMQ_NAME_LENGTH_MAX + 1];
 } task_filter_t;
 
-/* --queue (also as operands, where they name queues), --status, --session, --label; with_times: also
- * --since and --until. 0 or an exit code. The result must stay where it is. */
+/* --queue (also as operands, where these name queues), --status, --session, --label; with_times:
+ * also --since and --until. 0 or an exit code. The result must stay where it is. */
 int filter_from_args (task_filter_t *out, const app_t *app, bool with_times);
 
 /* True if any condition is among the options. */

@@ -87,7 +87,7 @@ run 2 taskctl work q -j 0 -- true
 run 2 taskctl get 0123456 -- x
 err_has "takes nothing behind '--'"
 run 2 taskctl -e somewhere list
-err_has "'somewhere' is not an endpoint"
+err_has "endpoint: 'somewhere' is neither tcp://HOST:PORT nor ipc://PATH"
 run 2 taskctl --timeout 0 list
 run 2 taskctl --request-id 0123456789abcdef0123456789abcdef list
 err_has 'only for submit'
