@@ -18,7 +18,9 @@ enum {
     APPLICATION_JOURNAL = 0x746d716a, /* "tmqj" */
     /* quick_check reads the whole file: up to this size it takes well under a second. Pages of
      * larger files are checked as they are read (cell_size_check). */
-    QUICK_CHECK_BYTES_MAX = 64 * 1024 * 1024
+    QUICK_CHECK_BYTES_MAX = 64 * 1024 * 1024,
+    /* integrity_check also compares each index with its table, which takes some times as long. */
+    WHOLE_CHECK_BYTES_MAX = 16 * 1024 * 1024
 };
 
 typedef struct schema {
@@ -206,7 +208,9 @@ static store_code_t schema_check (sqlite3 *db, store_error_t *error)
     if (code != STORE_OK || pages > QUICK_CHECK_BYTES_MAX / (page_bytes > 0 ? page_bytes : 1))
         return code;
     store_error_t found = {STORE_OK, ""};
-    code = sql_pragma (db, "PRAGMA quick_check (1)", "ok", &found);
+    bool small = pages <= WHOLE_CHECK_BYTES_MAX / page_bytes;
+    code = sql_pragma (db, small ? "PRAGMA integrity_check (1)" : "PRAGMA quick_check (1)", "ok",
+                       &found);
     if (code == STORE_OK)
         return STORE_OK;
     if (code == STORE_ERROR_IO && sqlite3_errcode (db) == SQLITE_OK)
@@ -238,6 +242,9 @@ static store_code_t schema_open (sqlite3 **out, const schema_t *schema,
         code = schema_identify (db, schema, &version, error);
     if (code == STORE_OK && version > 0)
         code = schema_check (db, error);
+    /* A damaged header: names would not be found, and everything would seem to be gone. */
+    if (code == STORE_OK)
+        code = sql_pragma (db, "PRAGMA encoding", "UTF-8", error);
     if (code == STORE_OK)
         code = sql_pragma (db, "PRAGMA journal_mode = WAL", "wal", error);
     if (code == STORE_OK)

@@ -1,0 +1,263 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Single bits of the files of a closed and of a killed store are flipped, one at a time. Each time
+ * a start refuses, or every task is as it was or named as damaged; never another answer, never a
+ * crash. The one exception is told in docs/GUARANTEES.md: the last commit of a log.
+ *
+ *     test_store_flips [--flips N] [--seed S]       N flips in each file */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store_support.h"
+
+enum { TASKS = 60, PER_BATCH = 4, LARGE_EVERY = 7, LARGE_BYTES = 3000, SMALL_BYTES = 200 };
+
+/* What became of one flip: the exit code of the child that looked. */
+enum { WHOLE = 0, REFUSED, NAMED, LOST_LAST, WRONG };
+
+static unsigned flips = 8;
+static uint64_t seed = 1;
+
+static uint64_t next_random (void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+static record_t record_of (int64_t number)
+{
+    record_t record = test_record (number);
+    char bytes[LARGE_BYTES];
+    memset (bytes, (int) (number % 200) + 1, sizeof (bytes));
+    if (number % 3 != 0)
+        record.status = TMQ_STATUS_COMPLETED;
+    record.payload = buf_new (bytes, number % LARGE_EVERY == 0 ? LARGE_BYTES : SMALL_BYTES);
+    record.payload_bytes = (uint32_t) buf_length (record.payload);
+    return record;
+}
+
+static void submit_all (fixture_t *f)
+{
+    for (int64_t number = 1; number <= TASKS; number += PER_BATCH) {
+        batch_t *batch = fixture_batch (f);
+        for (int64_t i = number; i < number + PER_BATCH; i++) {
+            record_t record = record_of (i);
+            fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+            buf_drop (record.payload);
+        }
+        fixture_commit (f, batch);
+    }
+}
+
+/* A directory as a clean stop or a kill leaves it. */
+static fixture_t *prepared (bool killed)
+{
+    fixture_t *f = fixture_new ("sqlite");
+    if (killed)
+        f->options.dirty_ms_max = 1000000;
+    fflush (NULL);
+    pid_t child = fork ();
+    if (child == 0) {
+        fixture_open (f);
+        submit_all (f);
+        if (!killed)
+            fixture_close (f);
+        _exit (0);
+    }
+    int status;
+    assert_int_equal (waitpid (child, &status, 0), child);
+    assert_true (WIFEXITED (status) && WEXITSTATUS (status) == 0);
+    return f;
+}
+
+static int judge (fixture_t *f, int64_t number)
+{
+    store_error_t error = {STORE_OK, ""};
+    lookup_t key = {
+        .kind = LOOKUP_ID, .bodies = true, .ns = "default", .id = test_id ((uint64_t) number)};
+    record_t wanted = record_of (number);
+    if (store_load (f->store, &key, 1, &error) != STORE_OK)
+        return REFUSED; /* the broker ends and says so */
+    if (key.damaged)
+        return NAMED;
+    if (key.record == NULL)
+        return number > TASKS - PER_BATCH ? LOST_LAST : WRONG;
+    const record_t *found = key.record;
+    bool same =
+        found->status == wanted.status && found->created_at == wanted.created_at &&
+        found->expires_at == wanted.expires_at && found->number == number &&
+        strcmp (found->queue, wanted.queue) == 0 &&
+        buf_length (found->payload) == wanted.payload_bytes &&
+        memcmp (buf_bytes (found->payload), buf_bytes (wanted.payload), wanted.payload_bytes) == 0;
+    return same ? WHOLE : WRONG;
+}
+
+static void take_task (void *context, record_t *record)
+{
+    ++*(unsigned *) context;
+    record_free (record);
+}
+
+static void take_ns (void *context, const char *name, uint64_t last_seq)
+{
+    (void) context;
+    (void) name;
+    (void) last_seq;
+}
+
+/* Starts as a broker does and looks at every task; in a process of its own. */
+static int look (fixture_t *f)
+{
+    store_error_t error = {STORE_OK, ""};
+    unsigned live = 0;
+    const store_live_visitor_t visitor = {.task = take_task, .ns = take_ns, .context = &live};
+    int worst = WHOLE;
+    if (store_open (&f->store, "sqlite", &f->options, &f->boot, &error) != STORE_OK ||
+        store_live (f->store, &visitor, &error) != STORE_OK)
+        return error.text[0] != '\0' ? REFUSED : WRONG;
+    for (int64_t number = 1; number <= TASKS; number++) {
+        int verdict = judge (f, number);
+        worst = verdict > worst ? verdict : worst;
+    }
+    unsigned expected = TASKS / 3;
+    if (worst < LOST_LAST && live != expected)
+        return WRONG;
+    return worst;
+}
+
+typedef struct image {
+    char name[32];
+    uint8_t *bytes;
+    size_t size;
+} image_t;
+
+static const char *const FILES[] = {"taskmq.db", "journal.db", "taskmq.db-wal", "journal.db-wal"};
+enum { FILES_COUNT = sizeof (FILES) / sizeof (FILES[0]) };
+
+static void image_read (const fixture_t *f, image_t *image, const char *name)
+{
+    char path[160];
+    struct stat status;
+    snprintf (image->name, sizeof (image->name), "%s", name);
+    snprintf (path, sizeof (path), "%s/%s", f->directory, name);
+    image->bytes = NULL;
+    image->size = 0;
+    if (stat (path, &status) != 0 || status.st_size == 0)
+        return;
+    image->size = (size_t) status.st_size;
+    image->bytes = malloc (image->size);
+    int fd = open (path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal (read (fd, image->bytes, image->size), image->size);
+    close (fd);
+}
+
+static void image_write (const fixture_t *f, const image_t *image)
+{
+    char path[160];
+    snprintf (path, sizeof (path), "%s/%s", f->directory, image->name);
+    unlink (path);
+    if (image->bytes == NULL)
+        return;
+    int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_int_equal (write (fd, image->bytes, image->size), image->size);
+    close (fd);
+}
+
+static void restore (const fixture_t *f, const image_t images[FILES_COUNT])
+{
+    char path[160];
+    snprintf (path, sizeof (path), "%s/taskmq.db-shm", f->directory);
+    unlink (path);
+    for (size_t i = 0; i < FILES_COUNT; i++)
+        image_write (f, &images[i]);
+}
+
+/* The part of a log that holds this start's frames is small: only that is worth a flip. */
+static size_t used_bytes (const image_t *image)
+{
+    enum { HEADER = 32, FRAME_HEADER = 24, FRAME = FRAME_HEADER + 16384 };
+    if (strstr (image->name, "-wal") == NULL || image->size < HEADER + FRAME)
+        return image->size;
+    size_t used = HEADER;
+    while (used + FRAME <= image->size &&
+           memcmp (image->bytes + used + 8, image->bytes + 16, 8) == 0)
+        used += FRAME;
+    return used;
+}
+
+static void flip_file (fixture_t *f, const image_t images[FILES_COUNT], image_t *image)
+{
+    unsigned counts[WRONG + 1] = {0};
+    size_t used = used_bytes (image);
+    bool is_log = strstr (image->name, "-wal") != NULL;
+    for (unsigned i = 0; used > 0 && i < flips; i++) {
+        size_t at = next_random () % used;
+        uint8_t bit = (uint8_t) (1u << next_random () % 8);
+        image->bytes[at] ^= bit;
+        restore (f, images);
+        image->bytes[at] ^= bit;
+        fflush (NULL);
+        pid_t child = fork ();
+        if (child == 0)
+            _exit (look (f));
+        int status;
+        assert_int_equal (waitpid (child, &status, 0), child);
+        int verdict = WIFEXITED (status) ? WEXITSTATUS (status) : WRONG;
+        if (verdict >= WRONG || (verdict == LOST_LAST && !is_log))
+            fail_msg ("%s: byte %zu, mask %#x: status %#x", image->name, at, bit, status);
+        counts[verdict]++;
+    }
+    print_message ("%u flips: %s: %u refused, %u whole, %u named, %u lost the last commit\n", flips,
+                   image->name, counts[REFUSED], counts[WHOLE], counts[NAMED], counts[LOST_LAST]);
+}
+
+static void flip_all (bool killed)
+{
+    image_t images[FILES_COUNT];
+    fixture_t *f = prepared (killed);
+    for (size_t i = 0; i < FILES_COUNT; i++)
+        image_read (f, &images[i], FILES[i]);
+    for (size_t i = 0; i < FILES_COUNT; i++)
+        flip_file (f, images, &images[i]);
+    for (size_t i = 0; i < FILES_COUNT; i++)
+        free (images[i].bytes);
+    void *state = f;
+    fixture_teardown (&state);
+}
+
+static void a_closed_store_with_a_flipped_bit (void **state)
+{
+    (void) state;
+    flip_all (false);
+}
+
+static void a_killed_store_with_a_flipped_bit (void **state)
+{
+    (void) state;
+    flip_all (true);
+}
+
+int main (int argc, char **argv)
+{
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp (argv[i], "--flips") == 0)
+            flips = (unsigned) atoi (argv[i + 1]);
+        else if (strcmp (argv[i], "--seed") == 0)
+            seed = strtoull (argv[i + 1], NULL, 10) | 1;
+    }
+    print_message ("seed %llu\n", (unsigned long long) seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_closed_store_with_a_flipped_bit),
+        cmocka_unit_test (a_killed_store_with_a_flipped_bit),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
