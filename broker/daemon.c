@@ -202,6 +202,7 @@ static exits_t open_server (daemon_t *self)
     options.pending_bytes_hard = limits[CONFIG_PENDING_BYTES_HARD];
     options.free_bytes_min = limits[CONFIG_FREE_SPACE_MIN];
     options.readers = limits[CONFIG_READERS];
+    options.engine.given_reads_max = 2 * limits[CONFIG_READERS]; /* one waits while one is read */
     options.peers_max = 2 * limits[CONFIG_LINKS];
     options.store = self->store;
     options.boot = self->boot;

@@ -614,7 +614,7 @@ static void a_subscription_may_end_while_it_is_read_for (void **state)
     rig_unsubscribe (rig, 1, 7);
     rig_unsubscribe (rig, 1, 8);
     rig_settle (rig);
-    assert_true (rig->reads >= 2);
+    assert_int_equal (rig->reads, 1); /* the page is not wanted any more */
     assert_int_equal (rig_replies (rig, 1, 0), 0);
     assert_int_equal (rig_code (rig, 1, since), TMQ_NOT_FOUND);
     assert_int_equal (seen_by (rig, 1, 7, true).events, 0);

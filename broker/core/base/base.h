@@ -24,7 +24,7 @@ enum {
 };
 
 /* What the alarms are members of. */
-enum { ALARM_TASK = 1, ALARM_WAIT, ALARM_LINK, ALARM_STREAM };
+enum { ALARM_TASK = 1, ALARM_WAIT, ALARM_LINK, ALARM_STREAM, ALARM_READ };
 
 typedef struct base {
     engine_config_t config;

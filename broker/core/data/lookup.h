@@ -133,9 +133,10 @@ typedef struct read {
     size_t items_count;
     void (*release) (void *held); /* … whose records belong to held; NULL: to the read */
     void *held;
-    uint64_t upto_pos; /* EXPORT: everything up to it was considered */
-    uint64_t seq;      /* SINCE */
-    void *context;     /* the asker's */
+    uint64_t upto_pos;      /* EXPORT: everything up to it was considered */
+    uint64_t seq;           /* SINCE */
+    void *context;          /* the asker's */
+    _Atomic bool cancelled; /* nobody waits for the answers: the reader may stop */
 } read_t;
 
 void read_clear (read_t *read); /* frees the answers */

@@ -258,6 +258,7 @@ static void fire (engine_t *self, alarm_t *alarm)
     switch (alarm->kind) {
     case ALARM_TASK: task_alarm (self, LIST_ITEM (alarm, task_t, alarm)); break;
     case ALARM_WAIT: wait_drop (&self->requests, LIST_ITEM (alarm, wait_t, alarm)); break;
+    case ALARM_READ: job_drop (&self->reads, LIST_ITEM (alarm, read_job_t, alarm)); break;
     case ALARM_LINK: parting_alarm (&self->requests, LIST_ITEM (alarm, link_t, alarm)); break;
     case ALARM_STREAM:
         stream_alarm (&self->streams, LIST_ITEM (alarm, subscription_t, alarm));

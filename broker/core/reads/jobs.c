@@ -3,6 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Page reads. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,23 @@
 #include "core/reads/jobs.h"
 #include "core/reads/loaded.h"
 
-read_job_t *job_new (reads_t *self, link_t *link, const char *ns, read_kind_t kind, uint64_t need)
+bool jobs_have_room (const reads_t *self, const link_t *link)
+{
+    const engine_config_t *config = &self->base->config;
+    return link->reads_count < config->link_reads_max && self->open < config->reads_max;
+}
+
+/* Behind the other reads of its link, which takes its turn with the others. */
+static void line_up (reads_t *self, read_job_t *job)
+{
+    link_t *link = job->link;
+    list_push_back (&link->reads, &job->node);
+    if (!node_is_linked (&link->reading))
+        list_push_back (&self->turns, &link->reading);
+}
+
+static read_job_t *job_new (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
+                            uint64_t need)
 {
     read_job_t *job = memory_zero (1, sizeof (*job));
     job->read.kind = kind;
@@ -19,41 +36,136 @@ read_job_t *job_new (reads_t *self, link_t *link, const char *ns, read_kind_t ki
     job->read.filter.ns = job->ns;
     job->read.context = job;
     job->need = need;
+    job->alarm.kind = ALARM_READ;
     job->link = link;
     link->references++;
-    list_push_back (&self->jobs, &job->node);
+    line_up (self, job);
     return job;
+}
+
+read_job_t *job_for_stream (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
+                            uint64_t need, struct subscription *subscription)
+{
+    read_job_t *job = job_new (self, link, ns, kind, need);
+    job->subscription = subscription;
+    return job;
+}
+
+read_job_t *job_for_request (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
+                             uint64_t need, uint64_t request, uint32_t deadline_ms)
+{
+    read_job_t *job = job_new (self, link, ns, kind, need);
+    job->request = request;
+    job->counted = true;
+    link->reads_count++;
+    self->open++;
+    if (deadline_ms > 0)
+        wheel_arm (&self->base->fine, &job->alarm, self->base->clocks.mono_ms + deadline_ms);
+    return job;
+}
+
+/* Nobody waits for it any more. */
+static void leave_link (reads_t *self, read_job_t *job)
+{
+    link_t *link = job->link;
+    if (link == NULL)
+        return;
+    if (job->counted) {
+        link->reads_count--;
+        self->open--;
+    }
+    job->link = NULL;
+    job->subscription = NULL;
+    if (list_is_empty (&link->reads))
+        list_remove (&link->reading);
+    link_unreference (self->peers, link);
 }
 
 void job_free (reads_t *self, read_job_t *job)
 {
     read_clear (&job->read);
+    alarm_disarm (&job->alarm);
     list_remove (&job->node);
-    if (job->link != NULL)
-        link_unreference (self->peers, job->link);
+    if (job->given)
+        self->given--;
+    leave_link (self, job);
     free (job->filter);
     free (job);
 }
 
+void job_drop (reads_t *self, read_job_t *job)
+{
+    if (!job->given) {
+        job_free (self, job);
+        return;
+    }
+    atomic_store (&job->read.cancelled, true); /* its reader stops, and brings it back */
+    alarm_disarm (&job->alarm);
+    leave_link (self, job);
+}
+
+void jobs_drop_link (reads_t *self, link_t *link)
+{
+    link->references++; /* the last of its reads would free it */
+    for (node_t *node = list_first (&link->reads); node != NULL; node = list_first (&link->reads))
+        job_free (self, LIST_ITEM (node, read_job_t, node));
+    for (node_t *node = self->jobs_given.next; node != &self->jobs_given; node = node->next) {
+        read_job_t *job = LIST_ITEM (node, read_job_t, node);
+        if (job->link == link)
+            job_drop (self, job);
+    }
+    link->references--;
+}
+
+/* The first of a link's reads that need not wait for the write-back, or NULL. It looks at few: what
+ * waits for a batch is followed by what waits for a later one. */
+static read_job_t *ready_job (const reads_t *self, const link_t *link)
+{
+    enum { LOOKS_MAX = 8 };
+    node_t *node = link->reads.next;
+    for (size_t i = 0; i < LOOKS_MAX && node != &link->reads; i++, node = node->next) {
+        read_job_t *job = LIST_ITEM (node, read_job_t, node);
+        if (job->need <= self->base->written)
+            return job;
+    }
+    return NULL;
+}
+
 read_t *jobs_next (reads_t *self)
 {
-    for (node_t *node = self->jobs.next; node != &self->jobs; node = node->next) {
-        read_job_t *job = LIST_ITEM (node, read_job_t, node);
-        if (job->need > self->base->written)
-            continue;
-        list_remove (node);
-        list_push_back (&self->jobs_given, node);
-        self->base->counts.reads++;
-        return &job->read;
+    if (self->given >= self->base->config.given_reads_max)
+        return NULL;
+    node_t *last = self->turns.prev;
+    for (node_t *node = list_pop_front (&self->turns); node != NULL;
+         node = list_pop_front (&self->turns)) {
+        link_t *link = LIST_ITEM (node, link_t, reading);
+        read_job_t *job = ready_job (self, link);
+        if (job != NULL)
+            list_unlink (&job->node);
+        if (!list_is_empty (&link->reads))
+            list_push_back (&self->turns, node);
+        if (job != NULL) {
+            list_push_back (&self->jobs_given, &job->node);
+            job->given = true;
+            self->given++;
+            self->base->counts.reads++;
+            return &job->read;
+        }
+        if (node == last)
+            return NULL;
     }
     return NULL;
 }
 
 bool jobs_want_flush (const reads_t *self)
 {
-    for (node_t *node = self->jobs.next; node != &self->jobs; node = node->next)
-        if (LIST_ITEM (node, read_job_t, node)->need > self->base->written)
+    enum { LOOKS_MAX = 64 }; /* links whose turn is next; the others have theirs later */
+    const node_t *node = self->turns.next;
+    for (size_t i = 0; i < LOOKS_MAX && node != &self->turns; i++, node = node->next) {
+        const link_t *link = LIST_ITEM (node, const link_t, reading);
+        if (LIST_ITEM (link->reads.next, read_job_t, node)->need > self->base->written)
             return true;
+    }
     return false;
 }
 
@@ -62,22 +174,17 @@ bool jobs_want_flush (const reads_t *self)
 void reads_init (reads_t *self, base_t *base, tasks_t *tasks, links_t *peers)
 {
     *self = (reads_t){.base = base, .tasks = tasks, .peers = peers};
-    list_init (&self->jobs);
+    list_init (&self->turns);
     list_init (&self->jobs_given);
 }
 
 void reads_reset (reads_t *self)
 {
     loaded_clear (self);
-    for (node_t *node = list_first (&self->jobs); node != NULL; node = list_first (&self->jobs))
-        job_free (self, LIST_ITEM (node, read_job_t, node));
-    for (node_t *node = self->jobs_given.next; node != &self->jobs_given; node = node->next) {
-        read_job_t *job = LIST_ITEM (node, read_job_t, node);
-        if (job->link != NULL)
-            link_unreference (self->peers, job->link);
-        job->link = NULL;
-        job->subscription = NULL;
-    }
+    for (node_t *node = list_first (&self->turns); node != NULL; node = list_first (&self->turns))
+        jobs_drop_link (self, LIST_ITEM (node, link_t, reading));
+    for (node_t *node = self->jobs_given.next; node != &self->jobs_given; node = node->next)
+        job_drop (self, LIST_ITEM (node, read_job_t, node));
 }
 
 void reads_free (reads_t *self)

@@ -8,9 +8,19 @@
 
 #include "core/reads/reads.h"
 
-/* A read in the link's namespace, to be given away once the batch `need` is written back. */
-read_job_t *job_new (reads_t *self, link_t *link, const char *ns, read_kind_t kind, uint64_t need);
+/* The link may ask for another page; there is room for it. */
+bool jobs_have_room (const reads_t *self, const link_t *link);
+/* A read in the link's namespace, to be given away once the batch `need` is written back and it is
+ * the link's turn. It counts among the link's open reads and is dropped at its deadline (0: none). */
+read_job_t *job_for_request (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
+                             uint64_t need, uint64_t request, uint32_t deadline_ms);
+/* … for a subscription, which has one at a time. */
+read_job_t *job_for_stream (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
+                            uint64_t need, struct subscription *subscription);
 void job_free (reads_t *self, read_job_t *job);
+/* Nobody wants it any more: freed, or left to the reader that has it. */
+void job_drop (reads_t *self, read_job_t *job);
+void jobs_drop_link (reads_t *self, link_t *link); /* … all of a link's */
 /* The next one to be done, or NULL. It belongs to the caller until it is done. */
 read_t *jobs_next (reads_t *self);
 bool jobs_want_flush (const reads_t *self);

@@ -13,13 +13,16 @@
 
 /* A read and the request or subscription that it is for. */
 typedef struct read_job {
-    read_t read; /* first: the read is the job */
-    node_t node;
+    read_t read;   /* first: the read is the job */
+    node_t node;   /* in its link's list, then in that of those that readers have */
+    alarm_t alarm; /* the deadline of its request */
     uint64_t need; /* batch that must be written before */
     link_t *link;  /* referenced; NULL: nobody waits any more */
     uint64_t request;
     struct subscription *subscription; /* NULL: it is for the request */
     filter_copy_t *filter;             /* owned, or NULL */
+    bool counted;                      /* among the open reads of its link */
+    bool given;                        /* a reader has it */
     char ns[TMQ_NAME_LENGTH_MAX + 1];  /* a reader may outlive the namespace's object */
 } read_job_t;
 
@@ -27,9 +30,11 @@ typedef struct reads {
     base_t *base;
     tasks_t *tasks;
     links_t *peers;
-    node_t jobs;       /* wait to be given away */
+    node_t turns;      /* links with reads that wait, who is next first */
     node_t jobs_given; /* readers have them */
-    lookup_t *loaded;  /* answers of this round's look-up */
+    size_t given;
+    size_t open;      /* reads of requests, waiting or given */
+    lookup_t *loaded; /* answers of this round's look-up */
     size_t loaded_count;
     map_t loaded_by_key;
 } reads_t;

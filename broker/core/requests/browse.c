@@ -4,6 +4,7 @@
 
 /* Reads that the tables have to answer: list, count, short ids, the history of a task. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@
 #include "core/requests/browse.h"
 #include "core/wire/pack.h"
 #include "core/wire/scan.h"
+
+enum { READS_RETRY_MS = 100 }; /* a page takes a few ms */
 
 /* A list cursor: the number that the next page begins below, and what it was made for. */
 typedef struct list_cursor {
@@ -44,12 +47,28 @@ static int64_t cursor_number (const ProtobufCBinaryData *bytes, const uint8_t di
     return number > INT64_MAX ? 0 : (int64_t) number;
 }
 
+/* The link has as many reads open as it may have, or all links together have. */
+static bool refuse_read (call_t *call)
+{
+    const requests_t *self = call->requests;
+    if (jobs_have_room (self->reads, call->link))
+        return false;
+    const engine_config_t *config = &self->base->config;
+    bool own = call->link->reads_count >= config->link_reads_max;
+    char text[96];
+    snprintf (text, sizeof (text),
+              own ? "this link has %zu reads open, as many as it may have"
+                  : "the broker has %zu reads open, as many as it may have",
+              own ? config->link_reads_max : config->reads_max);
+    reply_code_at_once (call, TMQ_LIMIT, text, READS_RETRY_MS);
+    return true;
+}
+
 static read_job_t *request_job (call_t *call, read_kind_t kind)
 {
-    read_job_t *job = job_new (call->requests->reads, call->link, call->link->space->name, kind,
-                               call->requests->base->durable);
-    job->request = call->request->id;
-    return job;
+    return job_for_request (call->requests->reads, call->link, call->link->space->name, kind,
+                            call->requests->base->durable, call->request->id,
+                            call->request->deadline_ms);
 }
 
 static void use_filter (read_job_t *job, filter_copy_t *filter)
@@ -62,6 +81,8 @@ static void use_filter (read_job_t *job, filter_copy_t *filter)
 void on_list (call_t *call)
 {
     const Taskmq__List *request = call->request->list;
+    if (refuse_read (call))
+        return;
     filter_copy_t *filter = filter_new (call->link->space->name, request->filter);
     int64_t before = 0;
     if (request->cursor.len > 0) {
@@ -81,12 +102,16 @@ void on_list (call_t *call)
 
 void on_count (call_t *call)
 {
+    if (refuse_read (call))
+        return;
     filter_copy_t *filter = filter_new (call->link->space->name, call->request->count->filter);
     use_filter (request_job (call, READ_COUNT), filter);
 }
 
 void on_resolve (call_t *call)
 {
+    if (refuse_read (call))
+        return;
     read_job_t *job = request_job (call, READ_RESOLVE);
     strncpy (job->read.suffix, call->request->resolve->suffix, sizeof (job->read.suffix) - 1);
 }
@@ -100,6 +125,8 @@ void on_task_events (call_t *call)
         reply_code (call, found.gone, NULL);
         return;
     }
+    if (refuse_read (call))
+        return;
     read_job_t *job = request_job (call, READ_HISTORY);
     if (found.task != NULL && found.task->changed > job->need)
         job->need = found.task->changed;

@@ -70,11 +70,10 @@ static void answer_subscribed (requests_t *self, link_t *link, uint64_t request,
 static void ask_for_start (call_t *call, subscription_t *subscription)
 {
     subscription->start_batch = UINT64_MAX;
-    read_job_t *job = job_new (call->requests->reads, call->link, call->link->space->name,
-                               READ_SINCE, call->requests->base->durable);
+    read_job_t *job = job_for_stream (call->requests->reads, call->link, call->link->space->name,
+                                      READ_SINCE, call->requests->base->durable, subscription);
     job->read.since_ms = (int64_t) call->request->subscribe->since_time;
     job->request = call->request->id;
-    job->subscription = subscription;
     subscription->job = job;
 }
 

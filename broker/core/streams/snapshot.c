@@ -17,13 +17,13 @@ enum {
 
 static void ask_for_snapshot (streams_t *self, subscription_t *subscription)
 {
-    read_job_t *job = job_new (self->reads, subscription->link, subscription->log->name, READ_LIST,
-                               subscription->start_batch);
+    read_job_t *job = job_for_stream (self->reads, subscription->link, subscription->log->name,
+                                      READ_LIST, subscription->start_batch, subscription);
     job->read.filter = subscription->filter->filter;
     job->read.filter.ns = job->ns;
     job->read.before_number = subscription->snapshot_before;
     job->read.limit = SNAPSHOT_RECORDS;
-    job->subscription = subscription;
+    job->read.bytes_max = ENVELOPE_FILL_BYTES; /* the rest would wait in memory for credit */
     subscription->job = job;
 }
 

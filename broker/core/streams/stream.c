@@ -148,11 +148,10 @@ static void set_gap (subscription_t *subscription, uint64_t to)
 
 static void ask_for_page (streams_t *self, subscription_t *subscription)
 {
-    read_job_t *job = job_new (self->reads, subscription->link, subscription->log->name,
-                               READ_EVENTS, self->base->durable);
+    read_job_t *job = job_for_stream (self->reads, subscription->link, subscription->log->name,
+                                      READ_EVENTS, self->base->durable, subscription);
     job->read.after_seq = subscription->cursor;
     job->read.limit = PAGE_BYTES;
-    job->subscription = subscription;
     subscription->job = job;
 }
 

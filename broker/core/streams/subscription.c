@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "core/reads/jobs.h"
 #include "core/streams/interest.h"
 #include "core/streams/subscription.h"
 
@@ -92,6 +93,8 @@ void subscription_free (streams_t *self, subscription_t *subscription)
     } else { /* the reader may still look at the filter */
         job->filter = subscription->filter;
         job->subscription = NULL;
+        if (job->read.kind != READ_SINCE) /* whose request wants an answer */
+            job_drop (self->reads, job);
     }
     free (subscription);
 }

@@ -6,6 +6,7 @@
  * the page is over, and is called again in the next one where it goes on. */
 #include "store/sqlite/readers.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -432,7 +433,7 @@ store_code_t readers_run (readers_t *self, read_t *read, store_error_t *error)
     filter_t live;
     store_code_t code = STORE_OK;
     names_trim (&view->names);
-    while (code == STORE_OK && !job.done) {
+    while (code == STORE_OK && !job.done && !atomic_load (&read->cancelled)) {
         code = view_begin (view, error);
         if (code != STORE_OK)
             break;

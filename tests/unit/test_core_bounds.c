@@ -1,0 +1,300 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Bounds of the engine: what one batch holds, what one round may cost, and what one link may have
+ * open at a time. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "core_rig.h"
+
+enum {
+    BATCH_MAX = 1000, /* changes in a commit batch */
+    TASKS = 3500,
+    LINK_READS = 64,
+    ALL_READS = 4096
+};
+
+static int setup (void **state)
+{
+    *state = rig_new ();
+    for (size_t peer = 0; peer < 3; peer++)
+        rig_link (*state, peer, "default");
+    rig_use_request_id (1);
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    rig_free (*state);
+    return 0;
+}
+
+static void submit_many (rig_t *rig, uint64_t ttl_ms)
+{
+    for (unsigned n = 1; n <= TASKS; n++) {
+        Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+        spec.queue = (char *) "q";
+        spec.ttl_ms = ttl_ms;
+        rig_submit_spec (rig, 0, n, &spec, "");
+        if (n % 500 == 0)
+            rig_settle (rig);
+    }
+    rig_settle (rig);
+}
+
+/* No batch since `from` holds more than it may; returns how many changes they have. */
+static size_t changes_since (const rig_t *rig, uint64_t from)
+{
+    size_t changes = 0;
+    for (uint64_t no = from + 1; no <= rig->committed; no++) {
+        const batch_t *batch = rig->batches[no];
+        if (batch == NULL)
+            continue;
+        assert_in_range (batch->records_count + batch->removals_count, 0, BATCH_MAX);
+        changes += batch->records_count + batch->removals_count;
+    }
+    return changes;
+}
+
+static void what_expires_at_once_is_committed_in_pieces (void **state)
+{
+    rig_t *rig = *state;
+    submit_many (rig, 60000);
+    uint64_t before = rig->committed;
+    rig_advance (rig, 65000);
+    rig_settle (rig);
+    rig_settle (rig);
+    assert_int_equal (changes_since (rig, before), TASKS);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_FAILED);
+}
+
+static void a_round_fires_no_more_alarms_than_it_may (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.alarms = 100;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    submit_many (rig, 60000);
+    rig->now.mono_ms += 65000;
+    rig->now.wall_ms += 65000;
+    size_t rounds = 0;
+    uint64_t before = rig->committed;
+    while (changes_since (rig, before) < TASKS) {
+        engine_round (rig->engine);
+        int64_t next = engine_tick (rig->engine, rig->now, rig->now.mono_ms, 0);
+        rig_take (rig);
+        assert_in_range (changes_since (rig, before), 0, 100 * ++rounds);
+        if (changes_since (rig, before) < TASKS)
+            assert_true (next <= rig->now.mono_ms); /* the next round follows at once */
+    }
+    assert_true (rounds >= TASKS / 100);
+    rig_free (rig);
+}
+
+static void leases_of_a_worker_that_leaves_are_returned_in_pieces (void **state)
+{
+    rig_t *rig = *state;
+    submit_many (rig, 0);
+    rig_register (rig, 1, 100, "q", TASKS);
+    for (int i = 0; i < 4; i++)
+        rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, 1), TASKS);
+    uint64_t before = rig->committed;
+    rig_leave (rig, 1, 100);
+    for (int i = 0; i < 4; i++)
+        rig_settle (rig);
+    assert_int_equal (changes_since (rig, before), TASKS);
+}
+
+/* A message of many requests; handled as far as one round goes. */
+static size_t handle_round (rig_t *rig, const message_t *message, size_t from)
+{
+    key_list_t keys = {0};
+    engine_round (rig->engine);
+    size_t upto = engine_want (rig->engine, message, from, &keys);
+    engine_loaded (rig->engine, &keys);
+    engine_message (rig->engine, message, from, upto, rig->now);
+    return upto;
+}
+
+static void a_message_is_handled_in_as_many_rounds_as_it_takes (void **state)
+{
+    (void) state;
+    enum { REQUESTS = 100 };
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.requests = 30;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    Taskmq__Request requests[REQUESTS];
+    Taskmq__Request *list[REQUESTS];
+    Taskmq__Heartbeat heartbeat = TASKMQ__HEARTBEAT__INIT;
+    for (size_t i = 0; i < REQUESTS; i++) {
+        requests[i] = (Taskmq__Request) TASKMQ__REQUEST__INIT;
+        requests[i].id = 1000 + i;
+        requests[i].op_case = TASKMQ__REQUEST__OP_HEARTBEAT;
+        requests[i].heartbeat = &heartbeat;
+        list[i] = &requests[i];
+    }
+    rig_peer_t *from = &rig->peers[0];
+    Taskmq__ClientMessage envelope = TASKMQ__CLIENT_MESSAGE__INIT;
+    envelope.token = (ProtobufCBinaryData){sizeof (from->token), from->token};
+    envelope.n_requests = REQUESTS;
+    envelope.requests = list;
+    message_t message = {from->id, from->identity, &envelope, NULL, 0, NULL};
+    size_t rounds = 0;
+    for (size_t done = 0; done < REQUESTS; rounds++) {
+        size_t upto = handle_round (rig, &message, done);
+        assert_in_range (upto, done + 1, done + 30);
+        done = upto;
+    }
+    assert_int_equal (rounds, 4);
+    rig_outputs (rig);
+    for (size_t i = 0; i < REQUESTS; i++)
+        assert_int_equal (rig_replies (rig, 0, 1000 + i), 1);
+    rig_free (rig);
+}
+
+static void a_link_has_only_so_many_reads_open (void **state)
+{
+    rig_t *rig = *state;
+    uint64_t requests[LINK_READS + 1];
+    for (size_t i = 0; i <= LINK_READS; i++)
+        requests[i] = rig_count (rig, 0);
+    rig_outputs (rig);
+    assert_null (rig_reply (rig, 0, requests[0]));
+    assert_int_equal (rig_code (rig, 0, requests[LINK_READS]), TMQ_LIMIT);
+    const Taskmq__Reply *reply = rig_reply (rig, 0, requests[LINK_READS])->reply;
+    assert_true (reply->retry_after_ms > 0);
+    assert_non_null (strstr (reply->text, "64"));
+    uint64_t other = rig_count (rig, 1); /* others have theirs */
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 1, other), TMQ_OK);
+    for (size_t i = 0; i < LINK_READS; i++)
+        assert_int_equal (rig_code (rig, 0, requests[i]), TMQ_OK);
+    uint64_t again = rig_count (rig, 0);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, again), TMQ_OK);
+}
+
+static void all_links_have_only_so_many_reads_open (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.reads_max = 70;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    for (size_t i = 0; i < LINK_READS; i++)
+        rig_count (rig, 0);
+    for (size_t i = LINK_READS; i < 70; i++)
+        rig_count (rig, 1);
+    uint64_t refused = rig_count (rig, 1);
+    rig_outputs (rig);
+    assert_int_equal (rig_code (rig, 1, refused), TMQ_LIMIT);
+    rig_free (rig);
+}
+
+static void links_take_turns_to_read (void **state)
+{
+    rig_t *rig = *state;
+    for (size_t i = 0; i < 20; i++)
+        rig_count (rig, 0);
+    uint64_t other = rig_count (rig, 1);
+    read_t *first = engine_read_next (rig->engine);
+    read_t *second = engine_read_next (rig->engine);
+    assert_non_null (first);
+    assert_non_null (second);
+    engine_read_done (rig->engine, second, rig->now);
+    rig_outputs (rig);
+    assert_int_equal (rig_code (rig, 1, other), TMQ_OK); /* not behind the other's twenty */
+    engine_read_done (rig->engine, first, rig->now);
+}
+
+static void readers_are_given_only_so_many (void **state)
+{
+    rig_t *rig = *state;
+    read_t *given[4];
+    for (size_t i = 0; i < 20; i++)
+        rig_count (rig, 0);
+    for (size_t i = 0; i < 4; i++)
+        assert_non_null (given[i] = engine_read_next (rig->engine));
+    assert_null (engine_read_next (rig->engine));
+    engine_read_done (rig->engine, given[0], rig->now);
+    assert_non_null (given[0] = engine_read_next (rig->engine));
+    for (size_t i = 0; i < 4; i++)
+        engine_read_done (rig->engine, given[i], rig->now);
+}
+
+static void reads_end_with_their_link (void **state)
+{
+    rig_t *rig = *state;
+    for (size_t i = 0; i < 20; i++)
+        rig_count (rig, 0);
+    read_t *given = engine_read_next (rig->engine);
+    assert_non_null (given);
+    assert_false (atomic_load (&given->cancelled));
+    rig_goodbye (rig, 0);
+    assert_true (atomic_load (&given->cancelled)); /* the reader may stop */
+    assert_null (engine_read_next (rig->engine));
+    engine_read_done (rig->engine, given, rig->now);
+}
+
+static void a_read_ends_with_its_deadline (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Count count = TASKMQ__COUNT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    request.op_case = TASKMQ__REQUEST__OP_COUNT;
+    request.count = &count;
+    request.deadline_ms = 500;
+    rig_send (rig, 0, &request, NULL, 0);
+    rig->now.mono_ms += 600;
+    engine_round (rig->engine);
+    engine_tick (rig->engine, rig->now, rig->now.mono_ms, 0);
+    assert_null (engine_read_next (rig->engine));
+}
+
+static void time_goes_on_while_the_socket_is_never_empty (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.queue = (char *) "q";
+    spec.ttl_ms = 60000;
+    rig_submit_spec (rig, 0, 1, &spec, "");
+    rig_register (rig, 1, 100, "other", 1);
+    rig_settle (rig);
+    int64_t heard_ms = rig->now.mono_ms; /* nothing that came later has been read */
+    rig->now.mono_ms += 120000;
+    rig->now.wall_ms += 120000;
+    engine_round (rig->engine);
+    engine_tick (rig->engine, rig->now, heard_ms, 0);
+    rig_commit (rig);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_FAILED); /* it expired … */
+    rig_submit (rig, 0, 2, "other", "");
+    rig_commit (rig);
+    rig_outputs (rig);
+    assert_int_equal (rig_assignments (rig, 1), 1); /* … and the worker is not silent */
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST (what_expires_at_once_is_committed_in_pieces),
+        cmocka_unit_test (a_round_fires_no_more_alarms_than_it_may),
+        TEST (leases_of_a_worker_that_leaves_are_returned_in_pieces),
+        cmocka_unit_test (a_message_is_handled_in_as_many_rounds_as_it_takes),
+        TEST (a_link_has_only_so_many_reads_open),
+        cmocka_unit_test (all_links_have_only_so_many_reads_open),
+        TEST (links_take_turns_to_read),
+        TEST (readers_are_given_only_so_many),
+        TEST (reads_end_with_their_link),
+        TEST (a_read_ends_with_its_deadline),
+        TEST (time_goes_on_while_the_socket_is_never_empty),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
