@@ -142,5 +142,6 @@ const char *task_error_text (int32_t code)
 
 bool task_error_is_reserved (int32_t code)
 {
-    return code >= TMQ_TASK_ERROR_RESERVED_FIRST && code <= TMQ_TASK_ERROR_RESERVED_LAST;
+    return code >= TMQ_TASK_ERROR_RESERVED_FIRST && code <= TMQ_TASK_ERROR_RESERVED_LAST &&
+           code != TMQ_TASK_ERROR_TOO_LARGE;
 }

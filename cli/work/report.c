@@ -15,11 +15,7 @@
 #include "screen/output.h"
 #include "work/job.h"
 
-enum {
-    STATUS_FINAL = 100,
-    STATUS_GIVE_BACK = 75,
-    CODE_TOO_LARGE = -32000 /* no exit status; -33008 is the broker's own */
-};
+enum { STATUS_FINAL = 100, STATUS_GIVE_BACK = 75 };
 
 /* What was there may be shown; what is not UTF-8 the broker would refuse. */
 static void repair_text (char *text)
@@ -73,8 +69,10 @@ static size_t report_too_large (const report_plan_t *plan, const work_job_t *job
     snprintf (message, sizeof message, "the result is larger than the limit of %d bytes",
               TMQ_FRAME_BYTES_MAX);
     snprintf (data, sizeof data, "{\"limit_bytes\":%d}", TMQ_FRAME_BYTES_MAX);
-    const tmq_outcome_t outcome = {
-        .error_code = CODE_TOO_LARGE, .error_message = message, .error_data = data, .final = true};
+    const tmq_outcome_t outcome = {.error_code = TMQ_TASK_ERROR_TOO_LARGE,
+                                   .error_message = message,
+                                   .error_data = data,
+                                   .final = true};
     return fail (plan, job, &outcome);
 }
 

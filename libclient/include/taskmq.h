@@ -749,7 +749,8 @@ typedef struct tmq_outcome {
     const void *result; /* result_bytes bytes, at most TMQ_FRAME_BYTES_MAX; copied */
     size_t result_bytes;
     const char *result_type;        /* NULL: text/plain if UTF-8, else application/octet-stream */
-    int32_t error_code;             /* fail only, from here on; not -33099..-33001 */
+    int32_t error_code;             /* fail only, from here on; not -33099..-33001, but
+                                       for TMQ_TASK_ERROR_TOO_LARGE */
     const char *error_message;      /* at most 1,024 bytes */
     const char *error_data;         /* JSON text, at most 16 KiB */
     bool final;                     /* do not try again */
@@ -808,8 +809,11 @@ typedef tmq_run_end_t tmq_worker_handler_t (void *context, tmq_worker_t *worker,
                                             tmq_outcome_t *outcome);
 
 /* Takes assignments with a pool of threads (1..1,024; the worker's capacity should be at least as
- * much), says started, calls the handler, and reports its end, waiting for ever. Blocks until the
- * worker is drained (tmq_worker_drain by any thread, also by a handler) and every handler has
+ * much), says started, calls the handler, and reports its end, waiting for ever. What cannot be
+ * sent does not keep it: a long error_message is cut, a result_type, error_data or error_code that
+ * would be refused is left out, which the message says, and a result of more than
+ * TMQ_FRAME_BYTES_MAX fails the task for good with TMQ_TASK_ERROR_TOO_LARGE. If the broker refuses
+ * the end all the same, the attempt is given back. Blocks until the worker is drained (tmq_worker_drain by any thread, also by a handler) and every handler has
  * returned: then TMQ_OK. The library's only callback.
  * Codes: TMQ_INVALID, TMQ_SYSTEM (a thread could not be started), or why tmq_worker_next ended. */
 TMQ_API int tmq_worker_run (tmq_worker_t *worker, unsigned threads, tmq_worker_handler_t *handler,

@@ -97,7 +97,7 @@ submit q --data yes
 run 0 taskctl work q --drain -- ./program
 for id in "$big" "$id"; do
     run 0 taskctl -o json get "$id"
-    json error '{"code":-32000,"message":"the result is larger than the limit of 262144 bytes","data":{"limit_bytes":262144}}'
+    json error '{"code":-33008,"message":"the result is larger than the limit of 262144 bytes","data":{"limit_bytes":262144}}'
     json attempt 1
 done
 

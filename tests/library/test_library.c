@@ -378,6 +378,86 @@ static void the_convenient_loop_handles_all (void **state)
     tmq_client_free (&client);
 }
 
+/* What cannot be sent. */
+
+enum { UNFIT_MESSAGE, UNFIT_DATA, UNFIT_TYPE, UNFIT_RESULT, UNFIT_CODE, UNFIT_TEXT, UNFIT_KINDS };
+
+typedef struct unfit {
+    char message[3001];
+    char type[301];
+    char *result;
+    int handled;
+} unfit_t;
+
+static tmq_run_end_t handle_unfit (void *context, tmq_worker_t *worker,
+                                   const tmq_assignment_t *assignment, tmq_outcome_t *outcome)
+{
+    unfit_t *unfit = context;
+    int kind = atoi (assignment->payload);
+    *outcome = (tmq_outcome_t){
+        .result = "r", .result_bytes = 1, .error_code = 7, .error_message = "why", .final = true};
+    switch (kind) {
+    case UNFIT_MESSAGE: outcome->error_message = unfit->message; break;
+    case UNFIT_DATA: outcome->error_data = "no json"; break;
+    case UNFIT_TYPE: outcome->result_type = unfit->type; break;
+    case UNFIT_CODE: outcome->error_code = TMQ_TASK_ERROR_EXPIRED; break;
+    case UNFIT_TEXT: outcome->error_message = "\xff!"; break;
+    default: outcome->result = unfit->result; outcome->result_bytes = TMQ_FRAME_BYTES_MAX + 1;
+    }
+    if (++unfit->handled == UNFIT_KINDS)
+        tmq_worker_drain (worker, NULL);
+    return kind == UNFIT_TYPE || kind == UNFIT_RESULT ? TMQ_RUN_COMPLETE : TMQ_RUN_FAIL;
+}
+
+static void assert_unfit (tmq_client_t *client, const tmq_id_t *id, int kind)
+{
+    static const char *const texts[] = {"[the message of 3000 bytes was cut]",
+                                        "why [error_data was left out: it is no JSON]",
+                                        "",
+                                        "the result has 262145 bytes, at most 262144 are allowed",
+                                        "why [the code -33001 is the broker's]",
+                                        "?!"};
+    static const int codes[] = {7, 7, 0, TMQ_TASK_ERROR_TOO_LARGE, 0, 7};
+    tmq_task_t *task = NULL;
+    tmq_error_t error;
+    if (tmq_result (&task, client, id, TIMING_PATIENCE_MS, &error) != TMQ_OK)
+        fail_msg ("kind %d: %s", kind, error.text);
+    assert_int_equal (task->status, kind == UNFIT_TYPE ? TMQ_STATUS_COMPLETED : TMQ_STATUS_FAILED);
+    assert_int_equal (task->attempt, 1);
+    assert_int_equal (task->error_code, codes[kind]);
+    assert_true (strlen (task->error_message) <= TMQ_MESSAGE_BYTES_MAX);
+    assert_non_null (strstr (task->error_message, texts[kind]));
+    if (kind == UNFIT_TYPE)
+        assert_string_equal (task->result_type, "text/plain");
+    tmq_task_free (task);
+}
+
+static void an_outcome_that_cannot_be_sent_ends_its_attempt (void **state)
+{
+    (void) state;
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_id_t ids[UNFIT_KINDS];
+    unfit_t unfit = {.handled = 0};
+    for (size_t i = 0; i + 1 < sizeof unfit.message; i += 2)
+        memcpy (unfit.message + i, "\xc3\xa9", 2); /* é */
+    memset (unfit.type, 'x', sizeof unfit.type - 1);
+    unfit.result = calloc (1, TMQ_FRAME_BYTES_MAX + 1);
+    assert_non_null (unfit.result);
+    for (int kind = 0; kind < UNFIT_KINDS; kind++) {
+        char text[8];
+        snprintf (text, sizeof text, "%d", kind);
+        ids[kind] = submit (client, "unfit", text);
+    }
+    tmq_worker_t *worker = worker_of (client, "unfit", 1);
+    assert_int_equal (tmq_worker_run (worker, 1, handle_unfit, &unfit, NULL), TMQ_OK);
+    assert_int_equal (tmq_worker_held (worker), 0);
+    for (int kind = 0; kind < UNFIT_KINDS; kind++)
+        assert_unfit (client, &ids[kind], kind);
+    tmq_worker_free (&worker);
+    tmq_client_free (&client);
+    free (unfit.result);
+}
+
 typedef struct completion {
     tmq_worker_t *worker;
     const tmq_assignment_t *assignment;
@@ -929,6 +1009,8 @@ int main (int argc, char **argv)
         cmocka_unit_test_setup_teardown (a_hundred_threads_share_messages, set_up, tear_down),
         cmocka_unit_test_setup_teardown (ten_thousand_waits_cost_ten_requests, set_up, tear_down),
         cmocka_unit_test_setup_teardown (the_convenient_loop_handles_all, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (an_outcome_that_cannot_be_sent_ends_its_attempt, set_up,
+                                         tear_down),
         cmocka_unit_test_setup_teardown (a_completion_meets_a_lost_connection, set_up, tear_down),
         cmocka_unit_test_setup_teardown (a_cancel_reaches_a_worker_at_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown (a_killed_client_goes_on, set_up, tear_down),

@@ -275,6 +275,25 @@ static void a_lease_is_renewed_after_a_third (void **state)
     finish (rig, assignment);
 }
 
+static void an_attempt_whose_handler_returned_is_not_renewed (void **state)
+{
+    (void) state;
+    core_worker_t *worker;
+    tmq_assignment_t *assignment;
+    rig_t *rig = working (&worker, &assignment);
+    assert_int_equal (end (worker, rig, TMQ_OP_COMPLETE, assignment, "r"), TMQ_OK);
+    core_worker_returned (worker, assignment);
+    assert_int_equal (core_worker_held (worker), 1); /* its end is open */
+    const Taskmq__Request *request = find_request (rig, TASKMQ__REQUEST__OP_COMPLETE);
+    assert_non_null (request);
+    rig_refuse (rig, request->id, TMQ_INVALID, 0);
+    rig_answered (rig, TMQ_OP_COMPLETE, TMQ_INVALID);
+    core_worker_returned (worker, assignment);
+    assert_int_equal (core_worker_held (worker), 0);
+    assert_null (pass_to_renewal (rig, 2 * LEASE_MS));
+    finish (rig, assignment);
+}
+
 static void half_of_a_lease_without_renewal_warns (void **state)
 {
     (void) state;
@@ -766,6 +785,7 @@ int main (void)
         cmocka_unit_test (assignments_from_before_the_registration_do_not_count),
         cmocka_unit_test (a_lease_that_is_not_held_any_more_is_told),
         cmocka_unit_test (a_lease_is_renewed_after_a_third),
+        cmocka_unit_test (an_attempt_whose_handler_returned_is_not_renewed),
         cmocka_unit_test (half_of_a_lease_without_renewal_warns),
         cmocka_unit_test (a_thousand_leases_are_two_renewals),
         cmocka_unit_test (a_cancel_is_told_and_acknowledged),

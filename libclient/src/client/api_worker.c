@@ -184,6 +184,14 @@ int tmq_worker_progress (tmq_worker_t *self, const tmq_assignment_t *of,
     return code;
 }
 
+void client_worker_returned (tmq_worker_t *self, const tmq_assignment_t *of)
+{
+    if (enter (self, NULL) != TMQ_OK)
+        return;
+    core_worker_returned (self->core, of);
+    client_leave (self->object.client);
+}
+
 /* What waits for an answer. */
 
 /* One word about an attempt: a status message (op PUSH) or its end. */

@@ -121,6 +121,11 @@ int client_begin (tmq_client_t *client, core_request_t *request, uint32_t timeou
 void client_object_add (tmq_client_t *client, client_object_t *object);
 void client_object_remove (client_object_t *object);
 
+/* api_worker.c. */
+
+/* The handler of the attempt has returned: if nothing has ended it, it is renewed no more. */
+void client_worker_returned (tmq_worker_t *worker, const tmq_assignment_t *of);
+
 /* io.c. */
 
 void *client_io_main (void *client);

@@ -2,12 +2,23 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* tmq_worker_run: the loop that most workers would write, with a pool of threads. It uses nothing
- * but the public functions. */
+/* tmq_worker_run: the loop that most workers would write, with a pool of threads. It uses the public
+ * functions, and beside them only says that a handler has returned.
+ *
+ * An attempt never stays with us behind its handler: what cannot be sent is cut or left out, what
+ * is refused all the same is given back, and what even that does not end is not renewed. */
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/errors.h"
+#include "client/client.h"
+#include "ids.h"
+#include "json.h"
+#include "types.h"
 
 enum { THREADS_MAX = 1024 };
 
@@ -20,32 +31,147 @@ typedef struct run {
     tmq_error_t error;
 } run_t;
 
-static void report (const run_t *run, const tmq_assignment_t *assignment, tmq_run_end_t end,
-                    const tmq_outcome_t *outcome)
+/* What a handler gave, made fit to be sent. */
+typedef struct fitted {
+    tmq_run_end_t end;
+    tmq_outcome_t outcome;
+    char message[TMQ_MESSAGE_BYTES_MAX + 1];
+    char dropped[160]; /* what could not be sent, and why; empty for nothing */
+} fitted_t;
+
+/* Notes what is left out; the first counts, and is enough to look there. */
+static void drop (fitted_t *self, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+static void drop (fitted_t *self, const char *format, ...)
 {
-    tmq_worker_t *worker = run->worker;
-    /* Whatever the answer is, there is nothing left to do: the attempt is over, or another one has
-     * taken its place. */
-    if (tmq_worker_state (worker, assignment) == TMQ_ATTEMPT_CANCELLED)
-        tmq_worker_cancelled (worker, assignment, TMQ_FOREVER, NULL);
-    else if (end == TMQ_RUN_COMPLETE)
-        tmq_worker_complete (worker, assignment, outcome, TMQ_FOREVER, NULL);
-    else if (end == TMQ_RUN_RELEASE)
-        tmq_worker_release (worker, assignment, UINT32_MAX, TMQ_FOREVER, NULL);
-    else
-        tmq_worker_fail (worker, assignment, outcome, TMQ_FOREVER, NULL);
+    va_list arguments;
+    if (self->dropped[0] != '\0')
+        return;
+    va_start (arguments, format);
+    vsnprintf (self->dropped, sizeof self->dropped, format, arguments);
+    va_end (arguments);
 }
 
-/* What the handler gave cannot be sent as it is: the attempt fails and says why. */
-static tmq_run_end_t check (const tmq_outcome_t *outcome, tmq_run_end_t end, tmq_outcome_t *instead)
+/* The first bytes of text that are whole characters, at most max. */
+static size_t whole_characters (const char *text, size_t length, size_t max)
 {
-    *instead = *outcome;
-    if (outcome->result_bytes <= TMQ_FRAME_BYTES_MAX)
-        return end;
-    *instead = (tmq_outcome_t){.error_code = TMQ_TOO_LARGE,
-                               .error_message = "the result is larger than a frame",
-                               .final = true};
-    return TMQ_RUN_FAIL;
+    if (length <= max)
+        return length;
+    while (max > 0 && ((unsigned char) text[max] & 0xc0) == 0x80)
+        max--;
+    return max;
+}
+
+/* The message, cut, with what was left out behind it. What is not UTF-8 is shown as '?'. */
+static void fit_message (fitted_t *self)
+{
+    const char *text = self->outcome.error_message != NULL ? self->outcome.error_message : "";
+    size_t length = strlen (text);
+    size_t room = TMQ_MESSAGE_BYTES_MAX;
+    if (length > room)
+        drop (self, "the message of %zu bytes was cut", length);
+    size_t note = self->dropped[0] != '\0' ? strlen (self->dropped) + 3 : 0;
+    length = whole_characters (text, length, room - note);
+    memcpy (self->message, text, length);
+    bool valid = utf8_is_valid (text, length);
+    for (size_t i = 0; i < length && !valid; i++)
+        if ((unsigned char) self->message[i] >= 0x80)
+            self->message[i] = '?';
+    if (note > 0)
+        snprintf (self->message + length, sizeof self->message - length, "%s[%s]",
+                  length > 0 ? " " : "", self->dropped);
+    else
+        self->message[length] = '\0';
+    self->outcome.error_message = self->message;
+}
+
+static void fit_type (fitted_t *self)
+{
+    const char *type = self->outcome.result_type;
+    size_t length = type != NULL ? strlen (type) : 0;
+    if (length <= TMQ_CONTENT_TYPE_BYTES_MAX && utf8_is_valid (type, length))
+        return;
+    drop (self, "result_type of %zu bytes was left out", length);
+    self->outcome.result_type = NULL;
+}
+
+static void fit_failure (fitted_t *self)
+{
+    tmq_outcome_t *outcome = &self->outcome;
+    size_t length = outcome->error_data != NULL ? strlen (outcome->error_data) : 0;
+    if (task_error_is_reserved (outcome->error_code)) {
+        drop (self, "the code %" PRId32 " is the broker's", outcome->error_code);
+        outcome->error_code = 0;
+    }
+    if (length > TMQ_ERROR_DATA_BYTES_MAX) {
+        drop (self, "error_data of %zu bytes was left out", length);
+        outcome->error_data = NULL;
+    } else if (length > 0 && !json_text_is_valid (outcome->error_data, length)) {
+        drop (self, "error_data was left out: it is no JSON");
+        outcome->error_data = NULL;
+    }
+    if (outcome->result_bytes > TMQ_FRAME_BYTES_MAX) {
+        drop (self, "the result of %zu bytes was left out", outcome->result_bytes);
+        outcome->result_bytes = 0;
+    }
+    fit_message (self);
+}
+
+static void fit (fitted_t *self, tmq_run_end_t end, const tmq_outcome_t *given)
+{
+    self->end = end;
+    self->outcome = *given;
+    self->dropped[0] = '\0';
+    fit_type (self);
+    if (end == TMQ_RUN_COMPLETE && given->result_bytes > TMQ_FRAME_BYTES_MAX) {
+        self->end = TMQ_RUN_FAIL;
+        self->outcome = (tmq_outcome_t){.error_code = TMQ_TASK_ERROR_TOO_LARGE, .final = true};
+        snprintf (self->message, sizeof self->message,
+                  "the result has %zu bytes, at most %d are allowed", given->result_bytes,
+                  TMQ_FRAME_BYTES_MAX);
+        self->outcome.error_message = self->message;
+    } else if (end == TMQ_RUN_FAIL) {
+        fit_failure (self);
+    }
+}
+
+/* The answer is "no", and the attempt is still ours. */
+static bool is_refused (tmq_worker_t *worker, const tmq_assignment_t *assignment, int code)
+{
+    return code != TMQ_OK && code != TMQ_CLOSED && code != TMQ_FORKED &&
+           tmq_worker_state (worker, assignment) != TMQ_ATTEMPT_LOST;
+}
+
+static void report (tmq_worker_t *worker, const tmq_assignment_t *assignment, fitted_t *fitted)
+{
+    int code;
+    if (tmq_worker_state (worker, assignment) == TMQ_ATTEMPT_CANCELLED)
+        code = tmq_worker_cancelled (worker, assignment, TMQ_FOREVER, NULL);
+    else if (fitted->end == TMQ_RUN_FAIL)
+        code = tmq_worker_fail (worker, assignment, &fitted->outcome, TMQ_FOREVER, NULL);
+    else if (fitted->end == TMQ_RUN_RELEASE)
+        code = tmq_worker_release (worker, assignment, UINT32_MAX, TMQ_FOREVER, NULL);
+    else {
+        if (fitted->dropped[0] != '\0')
+            tmq_worker_message (worker, assignment, fitted->dropped, TMQ_FOREVER, NULL);
+        code = tmq_worker_complete (worker, assignment, &fitted->outcome, TMQ_FOREVER, NULL);
+    }
+    /* Else there is nothing left to do: the attempt is over, or another one took its place. */
+    if (is_refused (worker, assignment, code))
+        tmq_worker_release (worker, assignment, UINT32_MAX, TMQ_FOREVER, NULL);
+}
+
+static void work (const run_t *run, tmq_assignment_t *assignment)
+{
+    tmq_outcome_t outcome = {0};
+    fitted_t fitted;
+    tmq_worker_started (run->worker, assignment, NULL);
+    tmq_run_end_t end = run->handler (run->context, run->worker, assignment, &outcome);
+    fit (&fitted, end, &outcome);
+    report (run->worker, assignment, &fitted);
+    client_worker_returned (run->worker, assignment);
+    if (outcome.release != NULL)
+        outcome.release ((void *) (uintptr_t) outcome.result);
+    tmq_assignment_free (assignment);
 }
 
 static void *run_main (void *argument)
@@ -54,17 +180,8 @@ static void *run_main (void *argument)
     tmq_assignment_t *assignment;
     tmq_error_t error;
     int code;
-    while ((code = tmq_worker_next (&assignment, run->worker, TMQ_FOREVER, &error)) == TMQ_OK) {
-        tmq_outcome_t outcome = {0};
-        tmq_outcome_t sent;
-        tmq_worker_started (run->worker, assignment, NULL);
-        tmq_run_end_t end = run->handler (run->context, run->worker, assignment, &outcome);
-        end = check (&outcome, end, &sent);
-        report (run, assignment, end, &sent);
-        if (outcome.release != NULL)
-            outcome.release ((void *) (uintptr_t) outcome.result);
-        tmq_assignment_free (assignment);
-    }
+    while ((code = tmq_worker_next (&assignment, run->worker, TMQ_FOREVER, &error)) == TMQ_OK)
+        work (run, assignment);
     pthread_mutex_lock (&run->lock);
     if (code != TMQ_CLOSED && run->code == TMQ_OK) {
         run->code = code;

@@ -256,6 +256,13 @@ tmq_attempt_state_t core_worker_state (const core_worker_t *self, const tmq_assi
     return attempt->ends > 0 ? TMQ_ATTEMPT_ENDED : attempt->state;
 }
 
+void core_worker_returned (core_worker_t *self, const tmq_assignment_t *of)
+{
+    core_attempt_t *attempt = find (self, of);
+    if (attempt != NULL && attempt->ends == 0)
+        core_attempt_free (attempt);
+}
+
 static int stale (tmq_error_t *error)
 {
     return core_error (error, TMQ_STALE_LEASE, "this worker does not hold the attempt any more");

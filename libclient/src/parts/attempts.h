@@ -121,6 +121,8 @@ void core_attempt_answered (core_workers_t *all, core_request_t *request, int co
 
 tmq_attempt_state_t core_worker_state (const core_worker_t *self, const tmq_assignment_t *of);
 int core_worker_started (core_worker_t *self, const tmq_assignment_t *of, tmq_error_t *error);
+/* Whoever works on it has returned: unless its end is open, its lease is left to end by itself. */
+void core_worker_returned (core_worker_t *self, const tmq_assignment_t *of);
 int core_worker_progress (core_worker_t *self, const tmq_assignment_t *of,
                           const tmq_progress_t *progress, int64_t now_ms, tmq_error_t *error);
 int core_worker_message (core_worker_t *self, const tmq_assignment_t *of, const char *message,
