@@ -81,7 +81,8 @@ static void load_key (rig_t *self, lookup_t *key)
         load_attempt (self, key);
     else
         row = key->kind == LOOKUP_ID ? row_by_id (self, key->ns, &key->id) : row_by_key (self, key);
-    if (row != NULL) {
+    key->damaged = row != NULL && self->damaged;
+    if (row != NULL && !key->damaged) {
         record_t copy = *row;
         if (!key->bodies)
             copy.payload = copy.result = NULL;

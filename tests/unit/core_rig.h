@@ -60,6 +60,7 @@ typedef struct rig {
     tmq_code_t tombstones[RIG_TABLE_MAX];
     tmq_id_t removed[RIG_TABLE_MAX];
     size_t rows_end;    /* one more than the highest number */
+    bool damaged;       /* every row is */
     size_t events_from; /* events before this sequence are no longer kept */
     size_t loads;
     size_t reads;

@@ -615,9 +615,61 @@ static void a_start_far_ahead_holds_expiry_for_a_while (void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
 
+/* A finished task whose row is damaged is neither unknown nor free to be submitted again. */
+static void what_is_damaged_is_answered_internal (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new ();
+    rig_link (rig, 0, "default");
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.queue = "q";
+    spec.dedup_key = "key";
+    rig_submit_spec (rig, 0, 1, &spec, "a");
+    rig_cancel (rig, 0, 1);
+    rig_settle (rig);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    rig->damaged = true;
+    uint64_t requests[] = {rig_get (rig, 0, 1), rig_result (rig, 0, 1), rig_payload (rig, 0, 1),
+                           rig_cancel (rig, 0, 1), rig_history (rig, 0, 1)};
+    uint64_t by_id = rig_submit (rig, 0, 1, "q", "a");
+    uint64_t by_key = rig_submit_spec (rig, 0, 2, &spec, "a");
+    rig_settle (rig);
+    for (size_t i = 0; i < sizeof (requests) / sizeof (requests[0]); i++)
+        assert_int_equal (rig_code (rig, 0, requests[i]), TMQ_INTERNAL);
+    assert_int_equal (item_of (rig, 0, by_id)->code, TMQ_INTERNAL);
+    assert_int_equal (item_of (rig, 0, by_key)->code, TMQ_INTERNAL);
+    rig_free (rig);
+}
+
+/* A queued task whose payload is lost does not stand before the others. */
+static void a_lost_payload_fails_its_task (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new ();
+    rig_link (rig, 0, "default");
+    rig_submit (rig, 0, 1, "q", "lost");
+    rig_settle (rig);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    rig->damaged = true;
+    rig_submit (rig, 0, 2, "q", "b");
+    rig_register (rig, 1, 1, "q", 5);
+    rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, 1), 1);
+    rig->damaged = false;
+    const Taskmq__Task *task = rig_task (rig, 0, 1);
+    assert_int_equal (task->status, TMQ_STATUS_FAILED);
+    assert_int_equal (task->error->code, TMQ_TASK_ERROR_DAMAGED);
+    rig_free (rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (what_is_damaged_is_answered_internal),
+        cmocka_unit_test (a_lost_payload_fails_its_task),
         TEST (the_same_submit_finds_its_task),
         TEST (a_new_id_is_not_looked_up_and_one_that_left_is),
         TEST (other_content_under_the_same_id_is_a_conflict),
