@@ -396,7 +396,11 @@ static void started_is_stored_within_five_seconds (void **state)
     rig_advance (rig, 200);
     assert_int_equal (rig->committed, committed + 1);
     assert_true (rig->rows[1]->lease_started);
-    assert_int_equal (rig->batches[rig->committed]->blocks_count, 0); /* no event */
+    /* As an event, so that tasks.jsonl and other followers see it. */
+    assert_int_equal (rig->batches[rig->committed]->blocks_count, 1);
+    assert_int_equal (rig->batches[rig->committed]->blocks[0].count, 1);
+    assert_int_equal (rig->batches[rig->committed]->records[0]->version, 3);
+    assert_int_equal (rig->batches[rig->committed]->records[0]->last_seq, 3);
 }
 
 static void unknown_ids_are_said_to_be_unknown (void **state)

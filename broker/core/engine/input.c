@@ -327,7 +327,7 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     settle_written (&self->tasks);
     turn (self, &self->base.fine, self->base.clocks.mono_ms);
     turn (self, &self->base.coarse, clocks_expiry_ms (&self->base.clocks));
-    journal_write_lazy (&self->tasks);
+    change_write_lazy (&self->tasks);
     input_end (self);
     if (is_behind (self))
         return now.mono_ms;
@@ -411,7 +411,8 @@ clocks_step_t engine_clock_news (engine_t *self, int64_t *ms)
 batch_t *engine_batch_take (engine_t *self, now_t now)
 {
     input_begin (self, now);
-    journal_write_lazy (&self->tasks);
+    change_write_lazy (&self->tasks);
+    follow_facts (self);
     return journal_take (&self->tasks);
 }
 

@@ -71,6 +71,20 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
     note_fact (self, task, input, previous);
 }
 
+void change_write_lazy (tasks_t *self)
+{
+    for (task_t *task = journal_lazy_next (self); task != NULL; task = journal_lazy_next (self)) {
+        const transition_t *row = transition_find (task->status, INPUT_CHANGE);
+        if (row != NULL && row->to != TMQ_STATUS_NONE) {
+            change_apply (self, task, INPUT_CHANGE, NULL);
+        } else {
+            task->version++; /* only now: a version that was shown must not be taken back */
+            journal_touch (self, task);
+        }
+        journal_close_full (self);
+    }
+}
+
 /* Expiry. */
 
 bool task_is_expired (const tasks_t *self, const task_t *task)

@@ -18,6 +18,9 @@ typedef struct cause {
 /* Applies one transition that must be permitted: status, version, event, image, fact. The lease and
  * the place in the queue are the caller's. */
 void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause);
+/* What changed without an event and has waited long enough, such as progress, becomes an event
+ * `changed` without a message, so that whoever follows the events sees it. */
+void change_write_lazy (tasks_t *self);
 /* A queued task goes to where it belongs: ready order or the wheel. */
 void change_place (tasks_t *self, task_t *task);
 void change_unplace (tasks_t *self, task_t *task);

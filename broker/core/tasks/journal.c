@@ -64,15 +64,11 @@ int64_t journal_lazy_due_ms (const tasks_t *self)
     return node == NULL ? INT64_MAX : LIST_ITEM (node, detail_t, lazy)->lazy_due_ms;
 }
 
-void journal_write_lazy (tasks_t *self)
+task_t *journal_lazy_next (const tasks_t *self)
 {
-    while (journal_lazy_due_ms (self) <= self->base->clocks.mono_ms) {
-        /* Only now: a version that was shown must not be taken back by a crash. */
-        task_t *task = LIST_ITEM (list_first (&self->lazy), detail_t, lazy)->task;
-        task->version++;
-        journal_touch (self, task);
-        journal_close_full (self);
-    }
+    if (journal_lazy_due_ms (self) > self->base->clocks.mono_ms)
+        return NULL;
+    return LIST_ITEM (list_first (&self->lazy), detail_t, lazy)->task;
 }
 
 void journal_add_attempt (tasks_t *self, const task_t *task, tmq_event_kind_t how,

@@ -19,7 +19,7 @@ void journal_add_attempt (tasks_t *self, const task_t *task, tmq_event_kind_t ho
                           int32_t error_code, const char *error_message, const uint8_t *request_id);
 void journal_add_removal (tasks_t *self, space_t *space, int64_t number, const tmq_id_t *id,
                           tmq_code_t code);
-void journal_write_lazy (tasks_t *self);           /* what has waited long enough */
+task_t *journal_lazy_next (const tasks_t *self);   /* that has waited long enough, or NULL */
 int64_t journal_lazy_due_ms (const tasks_t *self); /* mono, INT64_MAX for none */
 enum {
     BATCH_CHANGES_MAX = 1000,         /* tasks and rows that changed or went, … */
