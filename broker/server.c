@@ -64,19 +64,9 @@ typedef struct inbox {
     size_t upto; /* … or may be in this round */
 } inbox_t;
 
-/* Numbers of the server's own, with their meaning. */
-#define SERVER_COUNTER_MAP(X)                                                                      \
-    X (rounds, "rounds of the loop")                                                               \
-    X (messages, "messages of peers taken")                                                        \
-    X (refused_messages, "messages refused as a whole: garbage, wrong frames, or no room")         \
-    X (commits_inline, "batches committed by the server's own thread")                             \
-    X (commits_failed, "batches thrown away because there was no space")                           \
-    X (hard_limit, "rounds without reading, because too much was pending")                         \
-    X (pauses, "pauses of the loop longer than a heartbeat")                                       \
-    X (pause_ms, "their total length")
-
+/* Numbers of the server's own. */
 typedef struct server_counts {
-#define X(name, meaning) uint64_t name;
+#define X(name, meaning, bad) uint64_t name;
     SERVER_COUNTER_MAP (X)
 #undef X
 } server_counts_t;
@@ -604,7 +594,7 @@ static void set_counters (server_t *self)
     exporter_stats (self->options.exporter, &exporter);
     uint64_t durable_pos = self->boot.last_pos;
     const counter_t counters[] = {
-#define X(name, meaning) {"server_" #name, self->counts.name},
+#define X(name, meaning, bad) {"server_" #name, self->counts.name},
         SERVER_COUNTER_MAP (X)
 #undef X
             {"peers", router.peers},

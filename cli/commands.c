@@ -305,7 +305,9 @@ static const command_t commands[] = {
      .group = "look at the broker",
      .operands = "",
      .summary = "numbers of the broker and its queues",
+     .text = "With -v each counter is explained: what it means, and which value is bad.",
      .examples = "taskctl stats\n"
+                 "taskctl stats -v\n"
                  "taskctl -o json stats",
      .options = no_options,
      .no_ids = true,

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/exit.h"
+#include "counters.h"
 #include "link/connect.h"
 #include "screen/items.h"
 #include "screen/output.h"
@@ -126,6 +127,52 @@ static void show_queues (const app_t *app, const tmq_stats_t *stats)
     table_end (table);
 }
 
+/* What a counter means. */
+typedef struct explanation {
+    const char *name;
+    const char *meaning;
+    const char *bad; /* "": no value is bad by itself */
+} explanation_t;
+
+static const explanation_t explanations[] = {
+#define X(name, meaning, bad) {#name, meaning, bad},
+    ENGINE_COUNTER_MAP (X) GAUGE_MAP (X)
+#undef X
+#define X(name, meaning, bad) {"server_" #name, meaning, bad},
+        SERVER_COUNTER_MAP (X)
+#undef X
+};
+
+/* A newer broker may count what this taskctl has never heard of. */
+static const explanation_t *explain (const char *name)
+{
+    static const explanation_t unknown = {"", "not known to this taskctl", ""};
+    for (size_t i = 0; i < sizeof explanations / sizeof *explanations; i++) {
+        if (strcmp (explanations[i].name, name) == 0)
+            return &explanations[i];
+    }
+    return &unknown;
+}
+
+/* All counters with their meaning; what is bad already is painted. */
+static void explain_counters (const app_t *app, const tmq_stats_t *stats)
+{
+    static const column_t columns[] = {
+        {"COUNTER", COLUMN_LEFT}, {"VALUE", COLUMN_RIGHT}, {"MEANING", COLUMN_WRAP}};
+    table_t *table = table_new (app, columns, sizeof columns / sizeof *columns, true);
+    for (size_t i = 0; i < stats->counters_count; i++) {
+        const tmq_counter_t *counter = &stats->counters[i];
+        const explanation_t *known = explain (counter->name);
+        table_row (table);
+        table_set (table, 0, "%s", counter->name);
+        table_set (table, 1, "%" PRIu64, counter->value);
+        table_set (table, 2, "%s%s%s", known->meaning, *known->bad ? "; bad: " : "", known->bad);
+        if (counter->value && strncmp (known->bad, "above 0", 7) == 0)
+            table_paint (table, 1, TMQ_STATUS_FAILED);
+    }
+    table_end (table);
+}
+
 /* Most counters are 0 most of the time and only hide the others: -o wide shows them too. */
 static void show_counters (const app_t *app, const tmq_stats_t *stats)
 {
@@ -143,8 +190,8 @@ static void show_counters (const app_t *app, const tmq_stats_t *stats)
     }
     table_end (table);
     if (zeros)
-        printf ("%s%zu others are 0; -o wide shows them%s\n", paint_dim (app), zeros,
-                paint_end (app));
+        printf ("%s%zu others are 0: -o wide shows them, -v explains all%s\n", paint_dim (app),
+                zeros, paint_end (app));
 }
 
 int run_stats (app_t *app)
@@ -167,7 +214,10 @@ int run_stats (app_t *app)
             show_queues (app, stats);
             fputc ('\n', stdout);
         }
-        show_counters (app, stats);
+        if (app->verbose)
+            explain_counters (app, stats);
+        else
+            show_counters (app, stats);
     }
     tmq_stats_free (stats);
     return EXIT_OK;

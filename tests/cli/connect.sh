@@ -64,6 +64,10 @@ out_has '^QUEUE +READY +SCHEDULED +WORKING +INPUT REQUIRED$'
 out_has '^q +1 +0 +0 +0$'
 run 0 taskctl -o json stats
 json ready 1
+run 0 taskctl stats -v
+out_has '^submitted +[0-9]+ +tasks accepted$'
+out_has '^overloads +0 +submissions refused .*; bad: above 0: '
+out_lacks 'not known to this taskctl'
 
 # A broker that does not answer is not a broker that is gone: nothing was done, or perhaps it was.
 kill -STOP "$broker_pid"

@@ -28,7 +28,7 @@ static void pack_counter (bytes_t *out, const char *name, uint64_t value)
 static void pack_counters (requests_t *self, bytes_t *out)
 {
     const counts_t *counts = &self->base->counts;
-#define X(name, meaning) pack_counter (out, #name, counts->name);
+#define X(name, meaning, bad) pack_counter (out, #name, counts->name);
     ENGINE_COUNTER_MAP (X)
 #undef X
     const counter_t gauges[] = {

@@ -1,0 +1,119 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The counters of `stats`: name, meaning, and which value is bad ("": none by itself). Only names
+ * and values travel; taskctl explains those that it knows. */
+#ifndef TASKMQ_PROTO_COUNTERS_H
+#define TASKMQ_PROTO_COUNTERS_H
+
+/* Of the engine. */
+#define ENGINE_COUNTER_MAP(X)                                                                      \
+    X (submitted, "tasks accepted", "")                                                            \
+    X (existing, "submits answered with a task that was there already", "")                        \
+    X (claimed, "assignments made", "")                                                            \
+    X (completed, "tasks completed", "")                                                           \
+    X (failed, "tasks failed, for whichever reason",                                               \
+       "a share that grows: see list --status failed")                                             \
+    X (dead, "tasks failed because their attempts were used up",                                   \
+       "a share that grows: see list --status failed")                                             \
+    X (cancelled, "tasks cancelled", "")                                                           \
+    X (expired, "queued tasks whose time to live ended",                                           \
+       "above 0: nobody came in time; more workers, or a longer ttl")                              \
+    X (removed, "terminal tasks removed after their time to live", "")                             \
+    X (attempts_failed, "attempts that failed and will be repeated",                               \
+       "a share that grows: workers fail")                                                         \
+    X (released, "tasks given back, not counted", "")                                              \
+    X (leases_lost, "leases that ended before their worker reported",                              \
+       "a share that grows: workers die, or hang")                                                 \
+    X (stale_leases, "reports refused because another attempt took over",                          \
+       "a share that grows: leases are too short")                                                 \
+    X (requests, "requests taken", "")                                                             \
+    X (refused, "requests answered with an error", "a share that grows: a client is wrong")        \
+    X (overloads, "submissions refused because too much was pending",                              \
+       "above 0: the disk is slower than the load")                                                \
+    X (full, "submissions refused because the disk was full",                                      \
+       "above 0: free space where the data is")                                                    \
+    X (no_links, "requests without a link", "grows while nothing is restarted")                    \
+    X (events, "events stored", "")                                                                \
+    X (notices, "progress notices sent", "")                                                       \
+    X (gaps, "gaps told to subscribers",                                                           \
+       "above 0: subscribers were away longer than events are kept")                               \
+    X (outputs, "messages sent", "")                                                               \
+    X (outputs_failed, "messages that the transport refused", "grows: clients do not read")        \
+    X (batches, "commit batches closed", "")                                                       \
+    X (lookups, "keys looked up in the tables", "")                                                \
+    X (reads, "page reads given to readers", "")                                                   \
+    X (clock_leaps, "forward leaps of wall time over an hour", "above 0: set the clock right")     \
+    X (resets, "restarts of the engine after a failed commit",                                     \
+       "above 0: free space where the data is")
+
+/* Of the server; on the wire with "server_" before the name. */
+#define SERVER_COUNTER_MAP(X)                                                                      \
+    X (rounds, "rounds of the loop", "")                                                           \
+    X (messages, "messages of peers taken", "")                                                    \
+    X (refused_messages, "messages refused as a whole: garbage, wrong frames, or no room",         \
+       "above 0: somebody speaks something else")                                                  \
+    X (commits_inline, "batches committed by the server's own thread", "")                         \
+    X (commits_failed, "batches thrown away because there was no space",                           \
+       "above 0: free space where the data is")                                                    \
+    X (hard_limit, "rounds without reading, because too much was pending",                         \
+       "grows: the disk is slower than the load")                                                  \
+    X (pauses, "pauses of the loop longer than a heartbeat",                                       \
+       "grows: the machine is overloaded, or sleeps")                                              \
+    X (pause_ms, "their total length", "")
+
+/* What the other rooms of the broker count, or have at the moment. */
+#define GAUGE_MAP(X)                                                                               \
+    X (live_tasks, "tasks in memory: those that have not ended", "")                               \
+    X (ready, "tasks that a worker could take now", "grows: more workers are needed")              \
+    X (leases, "tasks that workers hold", "")                                                      \
+    X (links, "clients connected", "")                                                             \
+    X (workers, "workers registered", "0 while tasks are ready")                                   \
+    X (subscriptions, "watchers", "")                                                              \
+    X (waits, "tasks that somebody waits for", "")                                                 \
+    X (pending_inputs, "changes not yet on disk", "near 20,000: submissions are refused soon")     \
+    X (pending_bytes, "their bytes", "")                                                           \
+    X (dirty_tasks, "tasks not yet in the tables", "near 20,000: submissions are refused soon")    \
+    X (payload_cache_bytes, "payloads in memory", "")                                              \
+    X (ring_bytes, "events in memory", "")                                                         \
+    X (peers, "connections that have spoken", "")                                                  \
+    X (send_unread_full, "messages not sent because a client had too much unread",                 \
+       "grows: clients do not read")                                                               \
+    X (unread_bytes, "bytes sent that clients have not read", "grows: clients do not read")        \
+    X (connections, "connections to the endpoints", "")                                            \
+    X (connections_cut_mute, "connections cut because nothing came",                               \
+       "grows: strangers, or a broken network")                                                    \
+    X (connections_cut_endless, "connections cut within a message without an end",                 \
+       "above 0: strangers, or an attack")                                                         \
+    X (peers_refused, "connections refused because there were too many",                           \
+       "above 0: fewer clients, or more open files")                                               \
+    X (accept_failed, "connections lost for lack of descriptors",                                  \
+       "above 0: raise the limit of open files")                                                   \
+    X (send_failed, "messages to clients that were gone", "")                                      \
+    X (stored_tasks, "tasks in the tables", "")                                                    \
+    X (tombstones, "removed tasks that are remembered", "")                                        \
+    X (database_bytes, "size of taskmq.db", "near the space there is")                             \
+    X (wal_bytes, "size of its log", "grows for minutes: the disk is too slow")                    \
+    X (journal_bytes, "size of the journal with its log",                                          \
+       "grows for minutes: the disk is too slow")                                                  \
+    X (free_bytes, "space left where the data is", "under 256M: submissions are refused soon")     \
+    X (commits, "batches committed", "")                                                           \
+    X (commit_us, "microseconds spent in commits", "over 100,000 a commit: the disk is too slow")  \
+    X (store_dirty_tasks, "tasks that wait to be written back",                                    \
+       "near 20,000: submissions are refused soon")                                                \
+    X (store_dirty_bytes, "their bytes", "near 64M: submissions are refused soon")                 \
+    X (store_damaged, "rows whose checksum does not fit",                                          \
+       "above 0: the disk is failing, restore a backup")                                           \
+    X (write_back_stalled, "1 while the tables cannot be written",                                 \
+       "above 0: free space where the data is")                                                    \
+    X (synchronous_normal, "1 with --synchronous normal",                                          \
+       "above 0: a loss of power may lose work")                                                   \
+    X (store_full, "1 while submissions are refused for lack of space",                            \
+       "above 0: free space where the data is")                                                    \
+    X (export_lines, "lines written to tasks.jsonl", "")                                           \
+    X (export_errors, "failed writes of tasks.jsonl", "above 0: free space where the data is")     \
+    X (feed_published, "events published by --feed", "")                                           \
+    X (export_lag, "events not yet in tasks.jsonl", "grows: the disk is too slow")
+
+#endif
