@@ -47,6 +47,8 @@
        "free space of the disk; below it submissions are answered STORE_FULL")                     \
     X (DRAIN_MESSAGES, "limits/drain_messages", COUNT, 1000, 1, 100000,                            \
        "messages taken in one round")                                                              \
+    X (DRAIN_REQUESTS, "limits/drain_requests", COUNT, 2000, 1, 100000,                            \
+       "requests taken in one round; the message that reaches it is taken whole")                  \
     X (DRAIN_BYTES, "limits/drain_bytes", SIZE, CONFIG_M, CONFIG_K, CONFIG_G,                      \
        "bytes taken in one round")                                                                 \
     X (DRAIN_TIME, "limits/drain_time", DURATION, 2, 1, CONFIG_S, "time of taking in one round")   \

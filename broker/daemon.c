@@ -196,6 +196,7 @@ static exits_t open_server (daemon_t *self)
     options.engine.heartbeat_ms = (uint32_t) limits[CONFIG_HEARTBEAT];
     options.engine.gone_grace_ms = (uint32_t) limits[CONFIG_GRACE];
     options.drain_messages = limits[CONFIG_DRAIN_MESSAGES];
+    options.drain_requests = limits[CONFIG_DRAIN_REQUESTS];
     options.drain_bytes = limits[CONFIG_DRAIN_BYTES];
     options.drain_ms = (int64_t) limits[CONFIG_DRAIN_TIME];
     options.pending_inputs_hard = limits[CONFIG_PENDING_INPUTS_HARD];

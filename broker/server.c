@@ -340,7 +340,8 @@ static void refuse_newcomer (server_t *self, peer_t peer, const Taskmq__ClientMe
     snprintf (text, sizeof (text), "the broker has as many connections as it may have (%zu)",
               self->options.peers_max);
     for (size_t i = 0; i < envelope->n_requests; i++)
-        engine_refuse (self->engine, peer, envelope->requests[i]->id, TMQ_LIMIT, text);
+        engine_refuse (self->engine, peer, envelope->requests[i]->id, TMQ_LIMIT, text,
+                       FULL_RETRY_MS);
     if (self->now.mono_ms < self->full_log_at)
         return;
     self->full_log_at = self->now.mono_ms + FULL_LOG_MS;
@@ -349,8 +350,9 @@ static void refuse_newcomer (server_t *self, peer_t peer, const Taskmq__ClientMe
                LOG_FIELDS (LOG_NUMBER ("connections", self->options.peers_max)));
 }
 
-/* Answers what the validator refused and keeps the rest for the engine. */
-static void admit (server_t *self, const incoming_t *incoming)
+/* Answers what the validator refused and keeps the rest for the engine. Returns how many requests
+ * that is. */
+static size_t admit (server_t *self, const incoming_t *incoming)
 {
     inbox_t *item = &self->inbox[self->inbox_count];
     arena_next_message (self->arena);
@@ -360,18 +362,19 @@ static void admit (server_t *self, const incoming_t *incoming)
     if (envelope == NULL) {
         self->counts.refused_messages++;
         engine_refuse (self->engine, incoming->peer, 0, item->verdicts.message.code,
-                       item->verdicts.message.text);
-        return;
+                       item->verdicts.message.text, 0);
+        return 1;
     }
     if (incoming->refused) {
         refuse_newcomer (self, incoming->peer, envelope);
-        return;
+        return envelope->n_requests;
     }
     for (size_t i = 0; i < envelope->n_requests; i++) {
         const Taskmq__Request *request = envelope->requests[i];
         const verdict_t *verdict = &item->verdicts.requests[i].verdict;
         if (verdict->code != TMQ_OK)
-            engine_refuse (self->engine, incoming->peer, request->id, verdict->code, verdict->text);
+            engine_refuse (self->engine, incoming->peer, request->id, verdict->code, verdict->text,
+                           0);
         else if (request->op_case == TASKMQ__REQUEST__OP_STATS)
             set_counters (self);
     }
@@ -379,6 +382,13 @@ static void admit (server_t *self, const incoming_t *incoming)
                                 incoming->body, incoming->body_bytes, &item->verdicts};
     item->done = 0;
     self->inbox_count++;
+    return envelope->n_requests;
+}
+
+static bool is_linked (void *context, peer_t peer)
+{
+    const server_t *self = context;
+    return engine_is_linked (self->engine, peer);
 }
 
 static bool reading (const server_t *self)
@@ -413,18 +423,20 @@ static void receive (server_t *self)
     incoming_t incoming;
     size_t bytes = 0;
     size_t messages = 0;
+    size_t requests = 0;
     self->emptied = false;
     if (!reading (self)) {
         self->counts.hard_limit++;
         return;
     }
-    while (messages < self->options.drain_messages && bytes < self->options.drain_bytes) {
+    while (messages < self->options.drain_messages && bytes < self->options.drain_bytes &&
+           requests < self->options.drain_requests) {
         if (!router_receive (self->options.router, self->now.mono_ms, &incoming)) {
             self->emptied = true;
             break;
         }
         if (incoming.peer != 0)
-            admit (self, &incoming);
+            requests += admit (self, &incoming);
         bytes += incoming.envelope_bytes + incoming.body_bytes;
         messages++;
         if (messages % CLOCK_MESSAGES == 0 &&
@@ -482,8 +494,9 @@ static void drain (server_t *self)
     }
 }
 
-/* Only with everything applied that had arrived: neither a slow disk nor a frozen broker nor a flood
- * may look like silence of the workers (A20). */
+/* The time of tasks goes on in every round. Silence is judged only with everything applied that had
+ * arrived: neither a slow disk nor a frozen broker nor a flood may look like silence of the workers
+ * (A20). */
 static void judge (server_t *self)
 {
     peer_t peer;
@@ -580,7 +593,7 @@ static void maintain (server_t *self)
     self->maintain_at = self->now.mono_ms + MAINTAIN_MS;
     look_at_files (self);
     tell_clock (self, LOG_LEVEL_WARNING);
-    router_maintain (self->options.router, self->now.mono_ms, self->heard_ms);
+    router_maintain (self->options.router, self->now.mono_ms, self->heard_ms, is_linked, self);
     look_at_disk (self, true);
 }
 

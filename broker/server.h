@@ -18,6 +18,7 @@ typedef struct server server_t;
 typedef struct server_options {
     engine_config_t engine;
     size_t drain_messages;
+    size_t drain_requests;
     size_t drain_bytes;
     int64_t drain_ms;
     size_t pending_inputs_hard; /* beyond it nothing is read (A19) */

@@ -56,7 +56,7 @@ struct router {
     peers_t *peers;
     unread_t *unread; /* of all peers */
     door_t *door;
-    bool (*is_linked) (void *context, peer_t peer);
+    bool (*is_linked) (void *context, peer_t peer); /* during router_maintain */
     void *is_linked_context;
     held_t *held; /* never moves: small messages live inside zmq_msg_t */
     size_t held_count;
@@ -86,8 +86,6 @@ router_t *router_new (const router_options_t *options, char *error, size_t error
     self->peers = peers_new (options->peers_max, options->key);
     self->unread = unread_new (NULL);
     self->door = door_new (options->mute_ms);
-    self->is_linked = options->is_linked;
-    self->is_linked_context = options->is_linked_context;
     /* libzmq numbers peers from rand () on and never seeds it; a peer that knows the next number may
      * claim it as its routing id, and then an assertion of libzmq ends the process. */
     srandom (randombytes_random ());
@@ -470,8 +468,7 @@ static bool is_linked_at (void *context, int fd)
     const router_t *self = context;
     uint32_t messages;
     peer_t peer = peers_at (self->peers, fd, &messages);
-    return peer != 0 &&
-           (self->is_linked == NULL || self->is_linked (self->is_linked_context, peer));
+    return peer != 0 && self->is_linked (self->is_linked_context, peer);
 }
 
 void router_watch_bytes (router_t *self, bool reading)
@@ -487,8 +484,11 @@ bool router_has_connections (const router_t *self)
     return door.open > 0;
 }
 
-void router_maintain (router_t *self, int64_t now_ms, int64_t heard_ms)
+void router_maintain (router_t *self, int64_t now_ms, int64_t heard_ms,
+                      bool (*is_linked) (void *context, peer_t peer), void *context)
 {
+    self->is_linked = is_linked;
+    self->is_linked_context = context;
     assert (self->held_count == 0);
     door_view_t view = {self, messages_at, is_linked_at};
     door_cut_mute (self->door, heard_ms, &view);

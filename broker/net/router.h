@@ -31,9 +31,6 @@ typedef struct router_options {
     int64_t mute_ms;              /* how long a connection may be without a link */
     int linger_ms;                /* how long router_free may go on sending */
     uint8_t key[PEERS_KEY_BYTES]; /* secret, for the table of peers */
-    /* Whether the peer has said hello and its link stands; NULL: everybody has. */
-    bool (*is_linked) (void *context, peer_t peer);
-    void *is_linked_context;
 } router_options_t;
 
 /* NULL: `error` says why. */
@@ -85,8 +82,10 @@ size_t router_turn (const router_t *self);
 void router_watch_bytes (router_t *self, bool reading);
 bool router_has_connections (const router_t *self);
 /* Forgets what ended long ago, and cuts connections without a link; call once a second, with no
- * message held. heard_ms: as for router_gone_next. */
-void router_maintain (router_t *self, int64_t now_ms, int64_t heard_ms);
+ * message held. heard_ms: as for router_gone_next. is_linked: the peer has said hello, and its link
+ * stands. */
+void router_maintain (router_t *self, int64_t now_ms, int64_t heard_ms,
+                      bool (*is_linked) (void *context, peer_t peer), void *context);
 
 typedef struct router_stats {
     uint64_t received;

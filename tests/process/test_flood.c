@@ -4,10 +4,13 @@
 
 /* Clients that ask for more than their share: the others are served, and the broker stops when it
  * is told to. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zmq.h>
 
 #include "support/cmocka_all.h"
 #include "support/daemon.h"
@@ -80,21 +83,16 @@ static void submit_tasks (void)
     tmq_client_free (&client);
 }
 
-/* One message with many requests that the tables have to answer. */
-static void send_counts (raw_t *raw)
+/* A message of the link with the same request many times; its size. */
+static size_t pack_many (uint8_t packed[TMQ_ENVELOPE_BYTES_MAX], raw_t *raw,
+                         const Taskmq__Request *request)
 {
-    static Taskmq__Count count = TASKMQ__COUNT__INIT;
-    static Taskmq__Filter filter = TASKMQ__FILTER__INIT;
     static Taskmq__Request requests[REQUESTS];
     static Taskmq__Request *pointers[REQUESTS];
-    static uint8_t packed[TMQ_ENVELOPE_BYTES_MAX];
     Taskmq__ClientMessage message = TASKMQ__CLIENT_MESSAGE__INIT;
-    count.filter = &filter;
     for (int i = 0; i < REQUESTS; i++) {
-        requests[i] = (Taskmq__Request) TASKMQ__REQUEST__INIT;
+        requests[i] = *request;
         requests[i].id = ++raw->next_id;
-        requests[i].op_case = TASKMQ__REQUEST__OP_COUNT;
-        requests[i].count = &count;
         pointers[i] = &requests[i];
     }
     message.requests = pointers;
@@ -102,8 +100,22 @@ static void send_counts (raw_t *raw)
     message.token.data = raw->token;
     message.token.len = sizeof raw->token;
     size_t size = taskmq__client_message__get_packed_size (&message);
-    assert_true (size <= sizeof (packed));
+    assert_true (size <= TMQ_ENVELOPE_BYTES_MAX);
     taskmq__client_message__pack (&message, packed);
+    return size;
+}
+
+/* Many requests that the tables have to answer. */
+static void send_counts (raw_t *raw)
+{
+    static Taskmq__Count count = TASKMQ__COUNT__INIT;
+    static Taskmq__Filter filter = TASKMQ__FILTER__INIT;
+    static uint8_t packed[TMQ_ENVELOPE_BYTES_MAX];
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    count.filter = &filter;
+    request.op_case = TASKMQ__REQUEST__OP_COUNT;
+    request.count = &count;
+    size_t size = pack_many (packed, raw, &request);
     const void *frames[] = {packed};
     raw_send (raw, frames, &size, 1);
 }
@@ -270,12 +282,68 @@ static void test_a_connection_without_a_word_ends (void **state)
     daemon_stop (&broker);
 }
 
+typedef struct flood {
+    raw_t raw;
+    uint8_t packed[TMQ_ENVELOPE_BYTES_MAX];
+    size_t size;
+    atomic_bool stop;
+} flood_t;
+
+/* Sends heartbeats as fast as they are taken, and throws the answers away. */
+static void *flood (void *context)
+{
+    flood_t *self = context;
+    char answer[1024];
+    while (!atomic_load (&self->stop)) {
+        zmq_send (self->raw.socket, self->packed, self->size, ZMQ_DONTWAIT);
+        while (zmq_recv (self->raw.socket, answer, sizeof (answer), ZMQ_DONTWAIT) >= 0)
+            continue;
+    }
+    return NULL;
+}
+
+/* One that never stops sending stops neither the others nor the clock. */
+static void test_a_flood_stops_nobody (void **state)
+{
+    (void) state;
+    static flood_t self;
+    pthread_t thread;
+    Taskmq__Heartbeat heartbeat = TASKMQ__HEARTBEAT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    request.op_case = TASKMQ__REQUEST__OP_HEARTBEAT;
+    request.heartbeat = &heartbeat;
+    daemon_start (&broker);
+    raw_open (&self.raw, broker.endpoint);
+    raw_hello (&self.raw);
+    self.size = pack_many (self.packed, &self.raw, &request);
+    atomic_init (&self.stop, false);
+    assert_int_equal (pthread_create (&thread, NULL, flood, &self), 0);
+
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_submit_t task;
+    tmq_receipt_t receipt;
+    tmq_status_t status = TMQ_STATUS_QUEUED;
+    tmq_submit_init (&task);
+    task.queue = "work";
+    task.ttl_ms = 1000;
+    assert_int_equal (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (tmq_wait (&status, client, &receipt.id, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (status, TMQ_STATUS_FAILED); /* it expired */
+    tmq_client_free (&client);
+
+    atomic_store (&self.stop, true);
+    pthread_join (thread, NULL);
+    raw_close (&self.raw);
+    daemon_stop (&broker);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (test_##name, set_up, tear_down)
 
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST (a_stop_under_reads_is_clean),
+        TEST (a_flood_stops_nobody),
         TEST (clients_that_come_and_go_find_room),
         TEST (a_newcomer_without_room_is_told),
         TEST (a_routing_id_that_is_too_long_ends_the_connection),

@@ -212,7 +212,7 @@ static void a_peer_without_a_link_is_told_so (void **state)
     uint64_t get = rig_get (rig, 5, 1);
     rig_outputs (rig);
     assert_int_equal (rig_code (rig, 5, get), TMQ_NO_LINK);
-    engine_refuse (rig->engine, rig->peers[6].id, 0, TMQ_INVALID, "three frames");
+    engine_refuse (rig->engine, rig->peers[6].id, 0, TMQ_INVALID, "three frames", 0);
     rig_outputs (rig);
     assert_int_equal (rig_code (rig, 6, 0), TMQ_INVALID);
     assert_string_equal (rig_reply (rig, 6, 0)->reply->text, "three frames");

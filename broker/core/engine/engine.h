@@ -86,7 +86,9 @@ void engine_loaded (engine_t *self, key_list_t *keys);
 void engine_message (engine_t *self, const message_t *message, size_t from, size_t upto, now_t now);
 /* A refusal of net's or the validator's own: leaves at once, to this request of this peer. */
 void engine_refuse (engine_t *self, peer_t peer, uint64_t request, tmq_code_t code,
-                    const char *text);
+                    const char *text, uint32_t retry_after_ms);
+/* The peer has said hello, and its link stands. */
+bool engine_is_linked (const engine_t *self, peer_t peer);
 /* The hint that the peer's connection ended (A39). */
 void engine_peer_gone (engine_t *self, peer_t peer, now_t now);
 /* The output that was fetched last was refused by the transport (A40); to be told before the next

@@ -212,10 +212,18 @@ void engine_message (engine_t *self, const message_t *message, size_t from, size
 }
 
 void engine_refuse (engine_t *self, peer_t peer, uint64_t request, tmq_code_t code,
-                    const char *text)
+                    const char *text, uint32_t retry_after_ms)
 {
+    bytes_mark_t mark;
     link_t *link = link_make (&self->peers, peer);
-    reply_to (&self->requests, link, request, code, text, 0);
+    reply_open (&self->requests, request, code, text, retry_after_ms, false, &mark);
+    reply_close (&self->requests, link, mark, 0, NULL);
+}
+
+bool engine_is_linked (const engine_t *self, peer_t peer)
+{
+    const link_t *link = link_find (&self->peers, peer);
+    return link != NULL && link->established && !link->lost;
 }
 
 void engine_peer_gone (engine_t *self, peer_t peer, now_t now)
