@@ -417,7 +417,8 @@ static bool settle_once (rig_t *self, bool write)
     engine_want_payloads (self->engine, &keys);
     load (self, &keys);
     engine_round (self->engine);
-    engine_tick (self->engine, self->now, self->now.mono_ms, 0);
+    engine_tick (self->engine, self->now, self->heard_ms != 0 ? self->heard_ms : self->now.mono_ms,
+                 0);
     rig_commit (self);
     if (write)
         rig_write (self);

@@ -47,6 +47,7 @@ typedef struct rig {
     engine_t *engine;
     engine_config_t config;
     now_t now;
+    int64_t heard_ms; /* mono; what had arrived by then was taken; 0: all of it */
     boot_t boot;
     rig_peer_t peers[RIG_PEERS];
     size_t messages; /* that left */

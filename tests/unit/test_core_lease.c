@@ -177,6 +177,25 @@ static void a_pause_of_the_broker_is_nobodys_fault (void **state)
     assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
 }
 
+/* A flood: messages wait that nobody has looked at yet. The time of tasks goes on meanwhile. */
+static void what_was_not_heard_is_no_silence (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    claimed (rig, true);
+    spec.queue = "other";
+    spec.ttl_ms = 35000;
+    rig_submit_spec (rig, 0, 2, &spec, "");
+    rig_settle (rig);
+    rig->heard_ms = rig->now.mono_ms;
+    rig_advance (rig, 40000);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_WORKING);
+    assert_int_equal (rig_status (rig, 0, 2), TMQ_STATUS_FAILED);
+    rig->heard_ms = rig->now.mono_ms;
+    rig_advance (rig, 1000);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
+}
+
 /* Credit and order. */
 
 static void credit_is_absolute_and_never_exceeded (void **state)
@@ -556,6 +575,7 @@ int main (void)
         TEST (releases_count_from_the_tenth_in_a_row),
         TEST (a_release_waits_its_delay),
         TEST (a_pause_of_the_broker_is_nobodys_fault),
+        TEST (what_was_not_heard_is_no_silence),
         TEST (credit_is_absolute_and_never_exceeded),
         TEST (workers_of_a_queue_take_turns),
         TEST (a_worker_of_two_queues_takes_by_priority_then_acceptance),

@@ -60,6 +60,12 @@ int64_t clocks_wall_ms (const clocks_t *self, int64_t at_least_ms)
     return self->wall_ms > at_least_ms ? self->wall_ms : at_least_ms;
 }
 
+int64_t clocks_look_again_ms (const clocks_t *self, int64_t due_ms)
+{
+    int64_t later_ms = self->mono_ms + CLOCKS_HEARD_MS;
+    return due_ms > later_ms ? due_ms : later_ms;
+}
+
 int64_t clocks_expiry_ms (const clocks_t *self)
 {
     return self->wall_ms - self->leap_ms;

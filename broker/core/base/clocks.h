@@ -21,6 +21,7 @@ typedef struct now {
 enum {
     CLOCKS_LEAP_MS = 60 * 60 * 1000, /* a forward leap of wall time that is held, or a way back … */
     CLOCKS_HOLD_MS = 10 * 60 * 1000, /* … for so long */
+    CLOCKS_HEARD_MS = 16,            /* so long until silence that is due is judged again */
     CLOCKS_NOTICED_MS = 1000         /* a smaller one is nobody's business */
 };
 
@@ -49,6 +50,8 @@ clocks_step_t clocks_boot (clocks_t *self, int64_t newest_ms, now_t now);
 clocks_step_t clocks_advance (clocks_t *self, now_t now);
 /* The wall time, but never below another time of the same record. */
 int64_t clocks_wall_ms (const clocks_t *self, int64_t at_least_ms);
+/* When what silence ends is to be judged again: at due_ms, or soon when that has passed unheard. */
+int64_t clocks_look_again_ms (const clocks_t *self, int64_t due_ms);
 /* The time by which expiry is judged: wall time without a leap that is still held. */
 int64_t clocks_expiry_ms (const clocks_t *self);
 /* A leap is being held. */

@@ -240,13 +240,15 @@ void engine_peer_gone (engine_t *self, peer_t peer, now_t now)
 static void task_alarm (engine_t *self, task_t *task)
 {
     if (task->leased) {
-        bool due = task->detail->lease_due_ms <= self->base.clocks.mono_ms;
+        const clocks_t *clocks = &self->base.clocks;
+        int64_t due_ms = task->detail->lease_due_ms;
+        bool due = due_ms <= clocks->heard_ms; /* else a renewal may be unread */
         if (due && self->base.config.planted_bug == ENGINE_BUG_LEASE_NEVER_ENDS)
             return;
         if (due)
             attempt_lose (&self->tasks, task, "the lease ended");
         else
-            wheel_arm (&self->base.fine, &task->alarm, task->detail->lease_due_ms);
+            wheel_arm (&self->base.fine, &task->alarm, clocks_look_again_ms (clocks, due_ms));
         return;
     }
     assert (task->status == TMQ_STATUS_QUEUED);

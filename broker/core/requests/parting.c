@@ -13,8 +13,6 @@
 #include "core/tasks/lease.h"
 #include "core/tasks/space.h"
 
-enum { HEARD_MS = 16 }; /* so long until silence that is due is judged again */
-
 static void close_workers (requests_t *self, link_t *link, bool goodbye)
 {
     for (node_t *node = list_first (&link->workers); node != NULL;
@@ -84,8 +82,7 @@ void parting_alarm (requests_t *self, link_t *link)
     int64_t silent_ms = link->heard_ms + link_silence_ms (self->peers);
     int64_t due_ms = link->gone_due_ms != 0 ? link->gone_due_ms : silent_ms;
     if (due_ms > clocks->heard_ms) { /* it was heard since, or may have sent what is still unread */
-        int64_t later_ms = clocks->mono_ms + HEARD_MS;
-        wheel_arm (&self->base->fine, &link->alarm, due_ms > later_ms ? due_ms : later_ms);
+        wheel_arm (&self->base->fine, &link->alarm, clocks_look_again_ms (clocks, due_ms));
     } else if (link->gone_due_ms != 0) {
         for (node_t *node = list_first (&link->workers); node != NULL;
              node = list_first (&link->workers)) {
