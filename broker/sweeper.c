@@ -15,6 +15,7 @@
 #include "core/base/memory.h"
 #include "exits.h"
 #include "store/wakeup.h"
+#include "trim.h"
 
 enum { INTERVAL_MS = 1000 }; /* between the beginnings of two passes */
 
@@ -93,9 +94,12 @@ static void *sweeper_run (void *context)
 {
     sweeper_t *self = context;
     int64_t pass_at = clock_ms (CLOCK_MONOTONIC) + INTERVAL_MS;
+    trim_t trim = {0};
     pthread_setname_np (pthread_self (), "sweeper");
-    while (wait_turn (self, &pass_at))
+    while (wait_turn (self, &pass_at)) {
         look (self);
+        trim_sometimes (&trim, clock_ms (CLOCK_MONOTONIC)); /* a thread that has the time for it */
+    }
     return NULL;
 }
 

@@ -11,6 +11,7 @@
 
 #include "store_support.h"
 #include "support/timing.h"
+#include "trim.h"
 
 enum { TASKS = (SWEEPER_SLICES_MAX + 2) * TMQ_SWEEP_ITEMS_MAX, PASS_MS = 1000 };
 
@@ -118,6 +119,22 @@ static void test_a_reset_begins_anew (void **state)
     assert_true (rig.seen[1]);
 }
 
+/* Memory is given back after a peak, not in it, and not all the time. */
+static void test_memory_is_trimmed_after_a_peak (void **state)
+{
+    (void) state;
+    trim_t trim = {0};
+    const uint64_t peak = 10ULL * TRIM_BYTES_MIN;
+    assert_false (trim_is_due (&trim, 1000, TRIM_BYTES_MIN - 1));
+    assert_false (trim_is_due (&trim, 2000, peak - 1));
+    assert_false (trim_is_due (&trim, 3000, peak));
+    assert_true (trim_is_due (&trim, 4000, peak));
+    assert_false (trim_is_due (&trim, 5000, peak));
+    assert_false (trim_is_due (&trim, 3999 + TRIM_MS_MIN, peak));
+    assert_true (trim_is_due (&trim, 4000 + TRIM_MS_MIN, peak));
+    assert_false (trim_is_due (&trim, 4000 + 3 * TRIM_MS_MIN, TRIM_BYTES_MIN - 1));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, rig_open, rig_close)
 
 int main (void)
@@ -126,6 +143,7 @@ int main (void)
         TEST (test_slices_are_on_their_way_together),
         TEST (test_what_is_not_removed_is_left_in_peace),
         TEST (test_a_reset_begins_anew),
+        cmocka_unit_test (test_memory_is_trimmed_after_a_peak),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
