@@ -28,7 +28,7 @@ for component in libtaskmq0 libtaskmq-dev; do
     }
 done
 for file in "include/taskmq.h" "include/taskmq_types.h" "$libdir/libtaskmq.so.0" \
-    "$libdir/libtaskmq.so" "$libdir/pkgconfig/taskmq.pc"; do
+    "$libdir/libtaskmq.so" "$libdir/libtaskmq.a" "$libdir/pkgconfig/taskmq.pc"; do
     [ -e "$root$prefix/$file" ] || fail "not installed: $file"
 done
 
@@ -41,6 +41,12 @@ cmp "$scratch/exported" "$scratch/named" || {
     comm -3 "$scratch/exported" "$scratch/named"
     fail "exported (left) and declared (right) differ: see libclient/taskmq.map"
 }
+nm -g --defined-only "$root$prefix/$libdir/libtaskmq.a" | awk 'NF == 3 { print $3 "@@TASKMQ_0.1" }' |
+    sort >"$scratch/archived"
+cmp "$scratch/archived" "$scratch/named" || {
+    comm -3 "$scratch/archived" "$scratch/named"
+    fail "libtaskmq.a (left) has other names than the header declares (right)"
+}
 readelf -d "$so" | grep -q 'SONAME.*\[libtaskmq\.so\.0\]' || fail "not libtaskmq.so.0"
 
 # taskmq.pc knows where it lies, also elsewhere than configured.
@@ -49,6 +55,16 @@ export PKG_CONFIG_PATH="$root$prefix/$libdir/pkgconfig"
 # shellcheck disable=SC2046,SC2086
 cc -std=c11 -Wall -Werror -o "$scratch/by-pkg-config" "$here/consumer.c" \
     $(pkg-config --cflags --libs taskmq) $TASKMQ_TEST_CFLAGS
+[ "$(pkg-config --cflags taskmq | wc -w)" -eq 1 ] ||
+    fail "more than our own directory: $(pkg-config --cflags taskmq)"
+case " $(pkg-config --libs taskmq) " in
+*zmq*) fail "the shared library needs no more: $(pkg-config --libs taskmq)" ;;
+esac
+# shellcheck disable=SC2046,SC2086
+cc -std=c11 -o "$scratch/static" "$here/consumer.c" $(pkg-config --cflags taskmq) \
+    $(pkg-config --static --libs taskmq | sed 's/-ltaskmq/-l:libtaskmq.a/') $TASKMQ_TEST_CFLAGS
+! readelf -d "$scratch/static" | grep -q 'NEEDED.*libtaskmq' || fail "it is not linked statically"
+[ "$("$scratch/static")" = UNREACHABLE ] || fail "the static program went wrong"
 export LD_LIBRARY_PATH="$root$prefix/$libdir"
 [ "$("$scratch/by-pkg-config")" = UNREACHABLE ] || fail "the program by pkg-config went wrong"
 
