@@ -20,12 +20,14 @@ typedef struct app {
     format_t format;
     bool quiet;
     bool verbose;
-    bool color; /* on stdout */
-    bool utf8;  /* what the locale can show */
+    bool color;      /* on stdout */
+    bool utf8;       /* what the locale can show */
+    bool tells_link; /* asked for before app_connect: the connection is told of (link/state.h) */
     uint32_t timeout_ms;
-    const char *ns;       /* namespace */
-    tmq_client_t *client; /* NULL until app_connect */
-    char *endpoint;       /* where the broker was found, URIs with spaces between; as client */
+    const char *ns;             /* namespace */
+    tmq_client_t *client;       /* NULL until app_connect */
+    struct status_line *status; /* NULL: there is none; see screen/status.h */
+    char *endpoint; /* where the broker was found, URIs with spaces between; as client */
 } app_t;
 
 #endif

@@ -51,6 +51,7 @@ static int start_client (app_t *app, const char *const *uris, size_t count, uint
     options.ns = app->ns;
     options.name = "taskctl";
     options.fail_fast = deadline_ms == 0;
+    options.link = app->tells_link;
     int code = tmq_client_new (&app->client, &options, error);
     while (code == TMQ_UNREACHABLE && mono_ms () < deadline_ms) {
         nanosleep (&(struct timespec){0, LOOK_AGAIN_MS * 1000000L}, NULL);

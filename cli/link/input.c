@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -48,4 +50,12 @@ int read_all (const app_t *app, char **data, size_t *bytes, const char *path, si
         return usage_error (app, NULL, "cannot read %s: %s", name, strerror (reason));
     return code_error (app, TMQ_TOO_LARGE, NULL, "%s has more than the limit of %zu bytes", name,
                        limit);
+}
+
+bool input_is_piped (void)
+{
+    struct stat status;
+    int bytes = 0;
+    return fstat (STDIN_FILENO, &status) == 0 && S_ISFIFO (status.st_mode) &&
+           ioctl (STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0;
 }

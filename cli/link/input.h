@@ -12,4 +12,7 @@
  * bytes; more is an error. *data is freed by free () and ends with a NUL that does not count. */
 int read_all (const app_t *app, char **data, size_t *bytes, const char *path, size_t limit);
 
+/* True if stdin is a pipe in which something waits to be read. */
+bool input_is_piped (void);
+
 #endif

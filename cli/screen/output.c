@@ -13,6 +13,7 @@
 #include "base/exit.h"
 #include "base/memory.h"
 #include "json.h"
+#include "screen/status.h"
 
 /* What can be done about it, where there is something general to say. */
 static const char *hint_of_code (int code)
@@ -71,6 +72,7 @@ static void put_error (const app_t *app, const shown_error_t *error, const char 
 {
     char message[2048];
     vsnprintf (message, sizeof message, format, list);
+    status_hide (app);
     fflush (stdout); /* what was printed before the mistake is seen before it */
     if (app->format == FORMAT_JSON || app->format == FORMAT_JSONL) {
         put_json_error (error, message);
@@ -140,6 +142,7 @@ void note (const app_t *app, const char *format, ...)
     va_list list;
     if (app->quiet)
         return;
+    status_hide (app);
     fflush (stdout);
     va_start (list, format);
     vfprintf (stderr, format, list);
@@ -152,6 +155,7 @@ void detail (const app_t *app, const char *format, ...)
     va_list list;
     if (!app->verbose)
         return;
+    status_hide (app);
     va_start (list, format);
     fputs ("taskctl: ", stderr);
     vfprintf (stderr, format, list);

@@ -103,6 +103,17 @@ bool local_time (char out[LOCAL_TIME_SIZE], char zone[ZONE_SIZE], long *zone_s, 
     return true;
 }
 
+const char *clock_text (char out[CLOCK_TEXT_SIZE], uint64_t ms)
+{
+    char text[LOCAL_TIME_SIZE] = "";
+    char zone[ZONE_SIZE];
+    long zone_s;
+    out[0] = '\0';
+    if (local_time (text, zone, &zone_s, ms))
+        snprintf (out, CLOCK_TEXT_SIZE, "%.8s", text + CLOCK_FROM);
+    return out;
+}
+
 static void print_clock (const app_t *app, uint64_t at)
 {
     char text[LOCAL_TIME_SIZE] = "";

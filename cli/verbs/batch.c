@@ -18,6 +18,7 @@
 #include "link/input.h"
 #include "screen/items.h"
 #include "screen/output.h"
+#include "screen/status.h"
 #include "verbs/receipt.h"
 #include "verbs/spec.h"
 #include "verbs/submit.h"
@@ -178,6 +179,7 @@ typedef struct batch_sum {
 
 static void print_slice (items_t *items, const slice_t *slice, batch_sum_t *sum)
 {
+    status_hide (items->app);
     for (size_t i = 0; i < slice->count; i++) {
         const tmq_receipt_t *receipt = &slice->receipts[i];
         const int exit_code = exit_of_code (receipt->code);
@@ -220,14 +222,22 @@ static int batch_exit (const app_t *app, const batch_sum_t *sum)
     return sum->refused ? EXIT_SOME : EXIT_OK;
 }
 
-static int submit_all (app_t *app, lines_t lines)
+static void show_bar (const app_t *app, const batch_sum_t *sum, size_t total)
 {
+    status_show_bar (app, sum->accepted, total, "%zu of %zu submitted", sum->accepted, total);
+}
+
+static int submit_all (app_t *app, lines_t lines, size_t total)
+{
+    status_line_t status;
     slice_t *slice = must_alloc (sizeof *slice);
     batch_sum_t sum = {0};
     items_t items;
     items_begin (&items, app, false);
+    status_begin (&status, app);
     for (fill_slice (slice, &lines); slice->count > 0; fill_slice (slice, &lines)) {
         const uint64_t deadline_ms = mono_ms () + app->timeout_ms;
+        show_bar (app, &sum, total);
         tmq_submit_batch (slice->receipts, app->client, slice->submits, slice->count,
                           app->timeout_ms, NULL);
         submit_again (app, slice, deadline_ms);
@@ -236,6 +246,7 @@ static int submit_all (app_t *app, lines_t lines)
         if (sum.cut_off)
             sum.refused += skip_rest (&items, &lines);
     }
+    status_end (app);
     items_end (&items, NULL);
     free (slice);
     return batch_exit (app, &sum);
@@ -275,7 +286,7 @@ int run_submit_batch (app_t *app)
     if (!code && args_has (&app->args, OPT_DRY_RUN))
         note (app, "%zu tasks are fine; nothing was submitted", count);
     else if (!code && !(code = app_connect (app)))
-        code = submit_all (app, lines);
+        code = submit_all (app, lines, count);
     free (text);
     return code;
 }

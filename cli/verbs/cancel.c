@@ -17,10 +17,10 @@
 #include "base/memory.h"
 #include "link/connect.h"
 #include "link/ids.h"
-#include "screen/bar.h"
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/show.h"
+#include "screen/status.h"
 #include "verbs/filter.h"
 #include "verbs/many.h"
 #include "verbs/verbs.h"
@@ -35,7 +35,7 @@ typedef struct cancelling {
     app_t *app;
     items_t items;
     tally_t tally;
-    bar_t bar;
+    status_line_t status;
     const tmq_id_t *ids;
     size_t count;
     size_t sent;
@@ -80,7 +80,7 @@ static void print_answers (cancelling_t *self)
 {
     if (self->printed == self->sent || !self->answers[self->printed % OPEN_MAX])
         return;
-    bar_clear (&self->bar);
+    status_hide (self->app);
     for (; self->printed < self->sent; self->printed++) {
         tmq_completion_t **place = &self->answers[self->printed % OPEN_MAX];
         if (!*place)
@@ -89,7 +89,9 @@ static void print_answers (cancelling_t *self)
         tmq_completion_free (*place);
         *place = NULL;
     }
-    bar_draw (&self->bar, self->printed, self->count);
+    if (self->printed < self->count)
+        status_show_bar (self->app, self->printed, self->count, "%zu of %zu cancelled",
+                         self->printed, self->count);
 }
 
 /* Sends as many as may be open; 0 or an exit code. */
@@ -221,9 +223,10 @@ int run_cancel (app_t *app)
     cancelling_t *self = must_alloc (sizeof *self);
     *self = (cancelling_t){.app = app, .tally = tally, .ids = ids, .count = count};
     self->by_filter = app->args.operands_count == 0;
-    bar_init (&self->bar, app, "cancelled");
+    status_begin (&self->status, app);
     items_begin (&self->items, app, false);
     code = cancel_all (self);
+    status_end (app);
     items_end (&self->items, NULL);
     if (!code && self->by_filter && count == 0)
         note (app, "no tasks");

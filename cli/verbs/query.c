@@ -175,6 +175,7 @@ int run_result (app_t *app)
     int code;
     if (args_has (args, OPT_FOR) && !args_has (args, OPT_WAIT))
         return usage_error (app, NULL, "--for goes with --wait");
+    app->tells_link = args_has (args, OPT_WAIT);
     if (!app_operands_are_ids (app, &code) || (code = app_connect (app)) ||
         (code = app_resolve (app, &id, args->operands[0])))
         return code;

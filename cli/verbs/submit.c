@@ -10,6 +10,7 @@
 #include "base/exit.h"
 #include "ids.h"
 #include "link/connect.h"
+#include "link/input.h"
 #include "screen/items.h"
 #include "screen/output.h"
 #include "verbs/receipt.h"
@@ -92,10 +93,22 @@ static int dry_run (const app_t *app, const spec_t *spec)
     return EXIT_OK;
 }
 
+/* Somebody pipes a payload in, and nothing said that it is one. In a loop over lines stdin belongs
+ * to the loop: there a payload option is given. */
+static void tell_unread_input (const app_t *app)
+{
+    const args_t *args = &app->args;
+    if (args->operands_count < 2 && !args_has (args, OPT_DATA) && !args_has (args, OPT_FILE) &&
+        input_is_piped ())
+        note (app, "taskctl: the payload is empty: standard input is read by 'submit %s -' only",
+              args->operands[0]);
+}
+
 static int submit_one (app_t *app, spec_t *spec)
 {
     tmq_receipt_t receipt;
     tmq_error_t error = {0};
+    app->tells_link = args_has (&app->args, OPT_WAIT);
     int code = app_connect (app);
     if (code)
         return code;
@@ -103,6 +116,7 @@ static int submit_one (app_t *app, spec_t *spec)
     error.code = tmq_submit (&receipt, app->client, &spec->submit, app->timeout_ms, &error);
     if (error.code != TMQ_OK)
         return submit_error (app, &spec->submit, &error);
+    tell_unread_input (app);
     if (!args_has (&app->args, OPT_WAIT)) {
         print_receipt (app, &spec->submit, &receipt);
         return EXIT_OK;

@@ -11,10 +11,11 @@
 #include "base/exit.h"
 #include "link/connect.h"
 #include "link/ids.h"
-#include "screen/bar.h"
+#include "link/state.h"
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/show.h"
+#include "screen/status.h"
 #include "verbs/filter.h"
 #include "verbs/many.h"
 #include "verbs/receipt.h"
@@ -25,6 +26,56 @@ enum { BATCH = 64 };
 static uint32_t wait_ms (const app_t *app)
 {
     return (uint32_t) args_number (&app->args, OPT_FOR, TMQ_FOREVER);
+}
+
+/* The waiting. */
+
+typedef void wait_take_t (void *context, const tmq_completion_t *answer);
+
+/* Gives each id's answer to take. What a poll brings beside them is news of the connection. */
+static int wait_loop (app_t *app, link_state_t *link, const tmq_id_t *ids, size_t count,
+                      wait_take_t *take, void *context)
+{
+    tmq_error_t error = {0};
+    size_t open = 0;
+    for (size_t at = 0; at < count; at += TMQ_WAIT_IDS_MAX) {
+        const size_t some = count - at < TMQ_WAIT_IDS_MAX ? count - at : TMQ_WAIT_IDS_MAX;
+        error.code = tmq_wait_start (app->client, ids + at, some, wait_ms (app), NULL, &error);
+        if (error.code != TMQ_OK)
+            return library_error (app, &error, NULL);
+        open += some;
+    }
+    while (open > 0) {
+        tmq_completion_t *answers[BATCH];
+        size_t taken = 0;
+        const int code = tmq_client_poll (answers, BATCH, &taken, app->client, TMQ_FOREVER);
+        if (code != TMQ_OK && code != TMQ_TIMEOUT) {
+            error.code = code;
+            return library_error (app, &error, NULL);
+        }
+        for (size_t i = 0; i < taken; i++) {
+            open -= answers[i]->op == TMQ_OP_WAIT;
+            if (answers[i]->op == TMQ_OP_WAIT)
+                take (context, answers[i]);
+            else
+                link_state_take (link, answers[i]);
+            tmq_completion_free (answers[i]);
+        }
+    }
+    return 0;
+}
+
+/* The deadline of a wait may pass before the broker, or a slow machine, has answered at all. Then
+ * one more look tells what has ended by now, unless nobody is there to ask. */
+static bool is_worth_a_look (const app_t *app, const link_state_t *link, int code)
+{
+    return (code == TMQ_TIMEOUT || code == TMQ_UNREACHABLE) && args_has (&app->args, OPT_FOR) &&
+           !link->lost_at_ms;
+}
+
+static link_state_t link_state (const app_t *app)
+{
+    return (link_state_t){.app = app, .meanwhile = "waiting for it"};
 }
 
 /* One result. */
@@ -38,21 +89,34 @@ static int deadline_error (const app_t *app, const tmq_id_t *id)
     return EXIT_DEADLINE;
 }
 
+static void take_one (void *context, const tmq_completion_t *answer)
+{
+    tmq_error_t *error = context;
+    if (answer->error)
+        *error = *answer->error;
+    error->code = answer->code;
+}
+
 int wait_for_result (app_t *app, const tmq_id_t *id)
 {
-    tmq_status_t status;
     tmq_task_t *task;
     tmq_error_t error = {0};
+    link_state_t link = link_state (app);
     char text[37];
     tmq_id_format (id, text);
-    error.code = tmq_wait (&status, app->client, id, wait_ms (app), &error);
-    if (error.code == TMQ_TIMEOUT)
+    int code = wait_loop (app, &link, id, 1, take_one, &error);
+    if (code)
+        return code;
+    const bool look = is_worth_a_look (app, &link, error.code);
+    if (error.code == TMQ_TIMEOUT && !look)
         return deadline_error (app, id);
-    if (error.code == TMQ_OK)
+    if (error.code == TMQ_OK || look)
         error.code = tmq_result (&task, app->client, id, app->timeout_ms, &error);
+    if (error.code == TMQ_WRONG_STATUS && look)
+        return deadline_error (app, id);
     if (error.code != TMQ_OK)
         return library_error (app, &error, text);
-    const int code = put_result (app, task);
+    code = put_result (app, task);
     tmq_task_free (task);
     return code;
 }
@@ -61,19 +125,29 @@ int wait_for_result (app_t *app, const tmq_id_t *id)
 
 typedef struct waiting {
     app_t *app;
+    link_state_t link;
     items_t items;
     size_t total;
     size_t ended;
-    bar_t bar;
-    bool deadline;
-    bool lost;   /* some could not be found */
-    bool failed; /* some failed or were cancelled */
-    int code;    /* something else went wrong */
+    size_t unended; /* at the deadline */
+    bool lost;      /* some could not be found */
+    bool failed;    /* some failed or were cancelled */
+    int code;       /* something else went wrong */
 } waiting_t;
+
+static void show_bar (const waiting_t *self)
+{
+    if (self->total > 1 && self->ended + self->unended < self->total)
+        status_show_bar (self->app, self->ended, self->total, "%zu of %zu ended", self->ended,
+                         self->total);
+}
 
 static void put_ended (waiting_t *self, const tmq_task_t *task)
 {
     char id[37];
+    self->ended++;
+    self->failed = self->failed || task->status != TMQ_STATUS_COMPLETED;
+    status_hide (self->app);
     if (app_wants_json (self->app)) {
         items_add_task (&self->items, task, true);
         return;
@@ -91,13 +165,15 @@ static void take_error (waiting_t *self, const tmq_error_t *error, const tmq_id_
     char text[37];
     tmq_id_format (id, text);
     const int code = library_error (self->app, error, text);
+    self->ended++;
     if (code == EXIT_NOT_FOUND)
         self->lost = true;
     else
         self->code = code;
 }
 
-static void take_ended (waiting_t *self, const tmq_id_t *id)
+/* Shows the task if it has ended; else the deadline has passed. */
+static void look_at (waiting_t *self, const tmq_id_t *id)
 {
     tmq_task_t *task;
     tmq_error_t error = {0};
@@ -106,65 +182,34 @@ static void take_ended (waiting_t *self, const tmq_id_t *id)
         take_error (self, &error, id);
         return;
     }
-    self->failed = self->failed || task->status != TMQ_STATUS_COMPLETED;
-    put_ended (self, task);
+    if (tmq_status_terminal (task->status))
+        put_ended (self, task);
+    else
+        self->unended++;
     tmq_task_free (task);
 }
 
-static void take_answer (waiting_t *self, const tmq_completion_t *answer)
+static void take_answer (void *context, const tmq_completion_t *answer)
 {
-    bar_clear (&self->bar);
-    self->ended++;
-    if (answer->code == TMQ_OK) {
-        take_ended (self, &answer->task_id);
+    waiting_t *self = context;
+    if (answer->code == TMQ_OK || is_worth_a_look (self->app, &self->link, answer->code)) {
+        look_at (self, &answer->task_id);
     } else if (answer->code == TMQ_TIMEOUT) {
-        self->deadline = true;
-        self->ended--;
-        self->total--;
+        self->unended++;
     } else {
         tmq_error_t error = {.code = answer->code};
         take_error (self, answer->error ? answer->error : &error, &answer->task_id);
     }
-    bar_draw (&self->bar, self->ended, self->total);
-}
-
-static int wait_all (waiting_t *self, const tmq_id_t *ids, size_t count)
-{
-    tmq_error_t error = {0};
-    size_t open = 0;
-    for (size_t at = 0; at < count; at += TMQ_WAIT_IDS_MAX) {
-        const size_t some = count - at < TMQ_WAIT_IDS_MAX ? count - at : TMQ_WAIT_IDS_MAX;
-        error.code =
-            tmq_wait_start (self->app->client, ids + at, some, wait_ms (self->app), NULL, &error);
-        if (error.code != TMQ_OK)
-            return library_error (self->app, &error, NULL);
-        open += some;
-    }
-    bar_draw (&self->bar, self->ended, self->total);
-    while (open > 0) {
-        tmq_completion_t *answers[BATCH];
-        size_t taken = 0;
-        const int code = tmq_client_poll (answers, BATCH, &taken, self->app->client, TMQ_FOREVER);
-        if (code != TMQ_OK && code != TMQ_TIMEOUT) {
-            error.code = code;
-            return library_error (self->app, &error, NULL);
-        }
-        for (size_t i = 0; i < taken; i++) {
-            open -= answers[i]->op == TMQ_OP_WAIT;
-            if (answers[i]->op == TMQ_OP_WAIT)
-                take_answer (self, answers[i]);
-            tmq_completion_free (answers[i]);
-        }
-    }
-    return 0;
+    show_bar (self);
 }
 
 /* Of several reasons the deadline comes first, then what was not found, then what failed. */
-static int wait_exit (const waiting_t *self, size_t unended)
+static int wait_exit (const waiting_t *self)
 {
-    if (self->deadline) {
-        code_error (self->app, TMQ_TIMEOUT, NULL, "%zu of %zu tasks have not ended in %s", unended,
-                    self->ended + unended, args_text (&self->app->args, OPT_FOR));
+    if (self->unended) {
+        code_error (self->app, TMQ_TIMEOUT, NULL, "%zu of %zu tasks have not ended in %s",
+                    self->unended, self->ended + self->unended,
+                    args_text (&self->app->args, OPT_FOR));
         return EXIT_DEADLINE;
     }
     if (self->lost)
@@ -176,12 +221,14 @@ static int wait_exit (const waiting_t *self, size_t unended)
 
 int run_wait (app_t *app)
 {
-    waiting_t self = {.app = app};
+    waiting_t self = {.app = app, .link = link_state (app)};
+    status_line_t status;
     task_filter_t filter;
     tally_t tally = {0};
     tmq_id_t *ids;
     size_t count;
     int code;
+    app->tells_link = true;
     if (!app_operands_are_ids (app, &code) || (code = many_check (app)) ||
         (code = app_connect (app)))
         return code;
@@ -193,11 +240,12 @@ int run_wait (app_t *app)
     self.lost = tally.failed && tally.code == EXIT_NOT_FOUND;
     self.code = tally.failed ? tally.code : 0;
     self.total = count;
-    bar_init (&self.bar, app, "ended");
-    self.bar.shown = self.bar.shown && count > 1;
     items_begin (&self.items, app, false);
-    code = wait_all (&self, ids, count);
+    status_begin (&status, app);
+    show_bar (&self);
+    code = wait_loop (app, &self.link, ids, count, take_answer, &self);
+    status_end (app);
     items_end (&self.items, NULL);
     free (ids);
-    return code ? code : wait_exit (&self, count - self.ended);
+    return code ? code : wait_exit (&self);
 }

@@ -17,9 +17,11 @@
 #include "base/memory.h"
 #include "link/connect.h"
 #include "link/ids.h"
+#include "link/state.h"
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/show.h"
+#include "screen/status.h"
 #include "verbs/filter.h"
 #include "verbs/verbs.h"
 
@@ -34,6 +36,9 @@ typedef struct target {
 typedef struct watching {
     app_t *app;
     items_t items;
+    link_state_t link;
+    uint64_t seen;         /* events and notices */
+    uint64_t seen_wall_ms; /* the newest of them */
     tmq_subscription_t *subscription;
     int signals;
     uint64_t deadline_ms; /* 0: none */
@@ -122,6 +127,9 @@ static void put_event (watching_t *self, const tmq_event_t *event)
     char id[37];
     const bool other_history = self->generation && event->generation != self->generation;
     self->generation = event->generation;
+    self->seen++;
+    self->seen_wall_ms = wall_ms ();
+    status_hide (app);
     if (app->format == FORMAT_JSONL) {
         items_add_event (&self->items, event, other_history);
         return;
@@ -178,14 +186,29 @@ static void drain_events (watching_t *self)
 
 /* The loop. */
 
-static void drop_completions (watching_t *self)
+static void take_completions (watching_t *self)
 {
     tmq_completion_t *answers[BATCH];
     size_t count = 0;
     if (tmq_client_poll (answers, BATCH, &count, self->app->client, 0) != TMQ_OK)
         return;
-    for (size_t i = 0; i < count; i++)
-        tmq_completion_free (answers[i]); /* they only say that there are events */
+    for (size_t i = 0; i < count; i++) {
+        link_state_take (&self->link, answers[i]); /* the others only say that there are events */
+        tmq_completion_free (answers[i]);
+    }
+}
+
+static void show_status (const watching_t *self)
+{
+    char clock[CLOCK_TEXT_SIZE];
+    char link[40];
+    if (self->seen == 0)
+        status_show (self->app, "%s  waiting since %s", link_state_text (link, &self->link),
+                     clock_text (clock, self->seen_wall_ms));
+    else
+        status_show (self->app, "%s  %" PRIu64 " %s, the last at %s",
+                     link_state_text (link, &self->link), self->seen,
+                     self->seen == 1 ? "event" : "events", clock_text (clock, self->seen_wall_ms));
 }
 
 static void take_signal (watching_t *self)
@@ -228,6 +251,7 @@ static void watch_loop (watching_t *self)
         drain_events (self);
         if (self->done)
             return;
+        show_status (self);
         if (poll (fds, 3, pause_ms (self)) < 0 && errno != EINTR) {
             self->code = code_error (self->app, TMQ_SYSTEM, NULL, "poll: %s", strerror (errno));
             return;
@@ -236,7 +260,7 @@ static void watch_loop (watching_t *self)
             return; /* nobody reads any more: `watch | head` ends at once */
         if (fds[1].revents)
             take_signal (self);
-        drop_completions (self);
+        take_completions (self);
         if (self->deadline_ms && mono_ms () >= self->deadline_ms) {
             drain_events (self);
             self->elapsed = !self->done;
@@ -305,6 +329,8 @@ static int watch (watching_t *self, const task_filter_t *filter)
     tmq_id_t *ids;
     size_t count;
     char cursor[CURSOR_SIZE];
+    status_line_t status;
+    app->tells_link = true;
     tmq_subscription_options_init (&options);
     int code = set_start (self, &options);
     if (code || (code = app_connect (app)))
@@ -327,7 +353,10 @@ static int watch (watching_t *self, const task_filter_t *filter)
     items_begin (&self->items, app, false);
     tell_zone (app);
     catch_signals (self);
+    status_begin (&status, app);
+    self->seen_wall_ms = wall_ms ();
     watch_loop (self);
+    status_end (app);
     close (self->signals);
     items_end (&self->items, NULL);
     fflush (stdout);
@@ -375,6 +404,7 @@ int run_watch (app_t *app)
     const uint64_t for_ms = args_number (&app->args, OPT_FOR, UINT64_MAX);
     watching_t self = {
         .app = app,
+        .link = {.app = app, .meanwhile = "waiting for it"},
         .signals = -1,
         .deadline_ms = for_ms == UINT64_MAX ? 0 : mono_ms () + for_ms,
         .left = args_number (&app->args, OPT_COUNT, UINT64_MAX),

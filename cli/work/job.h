@@ -36,7 +36,20 @@ typedef struct line {
     bool skipping; /* the rest of a line that was too long */
 } line_t;
 
+/* What every job of a run has in common. */
+typedef struct job_plan {
+    const char *path; /* of the program */
+    char **command;
+    bool payload_file;
+    const app_t *app;
+    bool names_lines;     /* of stderr: several tasks write at a time */
+    const char *endpoint; /* the broker's and the namespace, for commands of the program */
+    const char *ns;
+    struct rlimit files; /* the limit we were started with */
+} job_plan_t;
+
 typedef struct job {
+    const job_plan_t *plan; /* borrowed */
     tmq_assignment_t *assignment;
     tmq_worker_t *worker; /* borrowed */
     pid_t guard;          /* the process that looks after the program */
@@ -55,16 +68,6 @@ typedef struct job {
     int status; /* exit status, or 128 + the signal */
     int signal; /* that ended it; 0: none */
 } work_job_t;
-
-/* What every job of a run has in common. */
-typedef struct job_plan {
-    const char *path; /* of the program */
-    char **command;
-    bool payload_file;
-    const char *endpoint; /* the broker's and the namespace, for commands of the program */
-    const char *ns;
-    struct rlimit files; /* the limit we were started with */
-} job_plan_t;
 
 /* The program's path by PATH; NULL with errno if it cannot be executed. Freed by free (). */
 char *job_find_program (const char *name);

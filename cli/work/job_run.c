@@ -15,12 +15,14 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "screen/status.h"
 #include "work/guard.h"
 #include "work/job.h"
 
 enum {
     GRACE_MS = 10 * 1000, /* between SIGTERM and SIGKILL */
-    READ_BYTES = 64 * 1024
+    READ_BYTES = 64 * 1024,
+    ID_END = 24 /* where the part of an id's text begins that tasks are known by */
 };
 
 static void close_end (work_job_t *job, job_fd_t which)
@@ -79,11 +81,23 @@ static void keep_last_line (work_job_t *job)
     job->last_line[length] = '\0';
 }
 
-/* Whole lines, so that those of several jobs do not mix. */
-static void flush_err (work_job_t *job)
+/* Whole lines, so that those of several jobs do not mix; then each begins with the end of its
+ * task's id. The last line of a program is ended, because others follow it. */
+static void flush_err (work_job_t *job, bool last)
 {
+    const app_t *app = job->plan->app;
+    const line_t *line = &job->err_line;
+    char id[37];
+    if (line->length == 0)
+        return;
     keep_last_line (job);
-    fwrite (job->err_line.text, 1, job->err_line.length, stderr);
+    status_hide (app);
+    tmq_id_format (&job->assignment->task_id, id);
+    if (job->plan->names_lines)
+        fprintf (stderr, "%s: ", id + ID_END);
+    fwrite (line->text, 1, line->length, stderr);
+    if (line->text[line->length - 1] != '\n' && (last || job->plan->names_lines))
+        fputc ('\n', stderr);
     job->err_line.length = 0;
 }
 
@@ -93,7 +107,7 @@ static void take_err (work_job_t *job, const char *data, size_t bytes)
     for (size_t i = 0; i < bytes; i++) {
         line->text[line->length++] = data[i];
         if (data[i] == '\n' || line->length == sizeof line->text)
-            flush_err (job);
+            flush_err (job, false);
     }
 }
 
@@ -201,7 +215,7 @@ static void bury (work_job_t *job)
     take_rest (job, JOB_OUT, take_out);
     take_rest (job, JOB_TALK, take_talk);
     take_rest (job, JOB_ERR, take_err);
-    flush_err (job);
+    flush_err (job, true);
     while (waitpid (job->guard, NULL, 0) < 0 && errno == EINTR)
         continue;
     job->status = end.status;

@@ -217,6 +217,7 @@ work_job_t *job_start (const job_plan_t *plan, tmq_worker_t *worker, tmq_assignm
     child_ends_t ends = {-1, -1, -1, -1, -1, -1};
     int failure = -1;
     *unrunnable = false;
+    job->plan = plan;
     job->assignment = *assignment;
     job->worker = worker;
     job->started_at_ms = mono_ms ();

@@ -26,14 +26,27 @@ static void repair_text (char *text)
     json_decref (probe);
 }
 
-static size_t sent (const report_plan_t *plan, const tmq_assignment_t *task, int code,
+/* There was a result, and it does not count: the one thing that nobody must overlook. */
+static void tell_late (const report_plan_t *plan, tmq_op_t op, const tmq_error_t *error,
+                       const char *id)
+{
+    plan->sum->late++;
+    note (plan->app, "taskctl: %s: the %s came too late and was thrown away%s%s", id,
+          op == TMQ_OP_COMPLETE ? "result" : "outcome", error ? ": " : "",
+          error ? error->text : "");
+}
+
+static size_t sent (const report_plan_t *plan, const tmq_assignment_t *task, tmq_op_t op, int code,
                     const tmq_error_t *error)
 {
     char id[37];
     if (code == TMQ_OK)
         return 1;
     tmq_id_format (&task->task_id, id);
-    library_error (plan->app, error, id);
+    if (code == TMQ_STALE_LEASE)
+        tell_late (plan, op, error, id);
+    else
+        library_error (plan->app, error, id);
     return 0;
 }
 
@@ -42,7 +55,7 @@ static size_t fail (const report_plan_t *plan, const work_job_t *job, const tmq_
     tmq_error_t error = {0};
     error.code =
         tmq_worker_fail_start (plan->worker, job->assignment, outcome, TMQ_FOREVER, NULL, &error);
-    return sent (plan, job->assignment, error.code, &error);
+    return sent (plan, job->assignment, TMQ_OP_FAIL, error.code, &error);
 }
 
 static size_t report_failure (const report_plan_t *plan, work_job_t *job)
@@ -66,8 +79,11 @@ static size_t report_too_large (const report_plan_t *plan, const work_job_t *job
 {
     char message[128];
     char data[64];
+    char id[37];
     snprintf (message, sizeof message, "the result is larger than the limit of %d bytes",
               TMQ_FRAME_BYTES_MAX);
+    tmq_id_format (&job->assignment->task_id, id);
+    note (plan->app, "taskctl: %s: %s: failed for good", id, message);
     snprintf (data, sizeof data, "{\"limit_bytes\":%d}", TMQ_FRAME_BYTES_MAX);
     const tmq_outcome_t outcome = {.error_code = TMQ_TASK_ERROR_TOO_LARGE,
                                    .error_message = message,
@@ -83,21 +99,21 @@ static size_t report_success (const report_plan_t *plan, const work_job_t *job)
         .result = job->out, .result_bytes = job->out_bytes, .result_type = plan->result_type};
     error.code = tmq_worker_complete_start (plan->worker, job->assignment, &outcome, TMQ_FOREVER,
                                             NULL, &error);
-    return sent (plan, job->assignment, error.code, &error);
+    return sent (plan, job->assignment, TMQ_OP_COMPLETE, error.code, &error);
 }
 
 size_t report_give_back (const report_plan_t *plan, const tmq_assignment_t *task, uint32_t delay_ms)
 {
     tmq_error_t error = {0};
     error.code = tmq_worker_release_start (plan->worker, task, delay_ms, TMQ_FOREVER, NULL, &error);
-    return sent (plan, task, error.code, &error);
+    return sent (plan, task, TMQ_OP_RELEASE, error.code, &error);
 }
 
 size_t report_cancelled (const report_plan_t *plan, const tmq_assignment_t *task)
 {
     tmq_error_t error = {0};
     error.code = tmq_worker_cancelled_start (plan->worker, task, TMQ_FOREVER, NULL, &error);
-    return sent (plan, task, error.code, &error);
+    return sent (plan, task, TMQ_OP_CANCELLED, error.code, &error);
 }
 
 static void tell_end (const report_plan_t *plan, const work_job_t *job)
@@ -120,7 +136,7 @@ size_t report_end (const report_plan_t *plan, work_job_t *job)
     tell_end (plan, job);
     switch (job->stop) {
     case STOP_CANCELLED: return report_cancelled (plan, job->assignment);
-    case STOP_LOST: return 0;
+    case STOP_LOST: plan->sum->lost++; return 0;
     case STOP_GIVE_BACK: return report_give_back (plan, job->assignment, 0);
     case STOP_TOO_LARGE: return report_too_large (plan, job);
     case STOP_NONE: break;
@@ -138,6 +154,14 @@ bool report_is_answer (const tmq_completion_t *answer)
            answer->op == TMQ_OP_RELEASE || answer->op == TMQ_OP_CANCELLED;
 }
 
+static void count_end (report_sum_t *sum, tmq_op_t op)
+{
+    sum->done += op == TMQ_OP_COMPLETE;
+    sum->failed += op == TMQ_OP_FAIL;
+    sum->given_back += op == TMQ_OP_RELEASE;
+    sum->cancelled += op == TMQ_OP_CANCELLED;
+}
+
 /* A lost lease and a cancelled task are no failures of this worker: they are only worth a
  * remark. */
 size_t report_take (const report_plan_t *plan, const tmq_completion_t *answer)
@@ -145,19 +169,34 @@ size_t report_take (const report_plan_t *plan, const tmq_completion_t *answer)
     char id[37];
     tmq_id_format (&answer->task_id, id);
     switch (answer->code) {
-    case TMQ_OK: break;
+    case TMQ_OK: count_end (plan->sum, answer->op); break;
     case TMQ_STALE_LEASE:
-        note (plan->app, "taskctl: %s: another attempt took over, this outcome was not stored", id);
-        break;
     case TMQ_WRONG_STATUS:
     case TMQ_NOT_FOUND:
-    case TMQ_PURGED:
-        note (plan->app, "taskctl: %s: ended meanwhile, this outcome was not stored", id);
-        break;
+    case TMQ_EXPIRED:
+    case TMQ_PURGED: tell_late (plan, answer->op, answer->error, id); break;
     default:
         if (answer->error)
             library_error (plan->app, answer->error, id);
         break;
     }
     return 1;
+}
+
+void report_sum_text (char *out, size_t size, const report_sum_t *sum)
+{
+    const struct {
+        uint64_t count;
+        const char *what;
+    } parts[] = {{sum->failed, "failed"},
+                 {sum->given_back, "given back"},
+                 {sum->cancelled, "cancelled"},
+                 {sum->lost, "lost to another attempt"},
+                 {sum->late, "too late and thrown away"}};
+    size_t used = (size_t) snprintf (out, size, "%" PRIu64 " done", sum->done);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && used < size; i++) {
+        if (parts[i].count)
+            used += (size_t) snprintf (out + used, size - used, ", %" PRIu64 " %s", parts[i].count,
+                                       parts[i].what);
+    }
 }

@@ -8,11 +8,22 @@
 
 #include "work/job.h"
 
+/* What became of the attempts, as the broker has acknowledged it. */
+typedef struct report_sum {
+    uint64_t done;
+    uint64_t failed;
+    uint64_t given_back;
+    uint64_t cancelled;
+    uint64_t late; /* the outcome came too late and was thrown away */
+    uint64_t lost; /* stopped, because another attempt took over */
+} report_sum_t;
+
 typedef struct report_plan {
     const app_t *app;
     tmq_worker_t *worker;
     const char *result_type;   /* NULL: the library decides */
     uint32_t release_delay_ms; /* UINT32_MAX: the default */
+    report_sum_t *sum;
 } report_plan_t;
 
 /* These return how many answers are to be expected. */
@@ -28,5 +39,7 @@ size_t report_give_back (const report_plan_t *plan, const tmq_assignment_t *task
 bool report_is_answer (const tmq_completion_t *answer);
 /* Returns how many of the expected answers this was. */
 size_t report_take (const report_plan_t *plan, const tmq_completion_t *answer);
+/* "12 done, 1 failed": what there is of them. */
+void report_sum_text (char *out, size_t size, const report_sum_t *sum);
 
 #endif

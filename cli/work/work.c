@@ -27,12 +27,16 @@
 #include "base/memory.h"
 #include "ids.h"
 #include "link/connect.h"
+#include "link/state.h"
 #include "screen/output.h"
+#include "screen/show.h"
+#include "screen/status.h"
 #include "work/job.h"
 #include "work/report.h"
 
 enum {
     BATCH = 64,
+    LEFT_MS = 1000,  /* between looks at the queues for the bar */
     LOOK_MS = 500,   /* between looks at the queues for --drain */
     RETRY_MS = 1000, /* before a program that could not be started is tried again */
     /* Open files of the worker itself, and those of a start on top of what a job keeps. */
@@ -53,6 +57,8 @@ typedef struct work {
     tmq_worker_t *worker;
     job_plan_t plan;
     report_plan_t report;
+    report_sum_t sum;
+    link_state_t link;
     tmq_filter_t queued; /* what --drain counts */
     int signals;
     size_t jobs_max;
@@ -66,9 +72,13 @@ typedef struct work {
     size_t reports;     /* on their way to the broker */
     stage_t stage;
     int exit_code;
-    bool drain;          /* --drain */
-    bool counting;       /* a count is on its way */
-    unsigned empty_seen; /* how many counts in a row were 0 while nothing came */
+    bool drain;            /* --drain */
+    bool counting;         /* a count is on its way */
+    bool counting_left;    /* another one, for the bar */
+    uint64_t left;         /* queued, by the newest of these */
+    uint64_t left_at_ms;   /* when the next of these is due */
+    uint64_t idle_wall_ms; /* since when nothing runs */
+    unsigned empty_seen;   /* how many counts in a row were 0 while nothing came */
     uint64_t look_at_ms;
 } work_t;
 
@@ -134,6 +144,8 @@ static void end_job (work_t *self, size_t i)
     self->jobs[i] = self->jobs[--self->jobs_count];
     self->reports += report_end (&self->report, job);
     job_free (job);
+    if (self->jobs_count == 0)
+        self->idle_wall_ms = wall_ms ();
 }
 
 /* The program itself cannot be executed: no task can be worked on here. */
@@ -244,8 +256,25 @@ static void look_at_queues (work_t *self)
         tmq_count_start (self->app->client, &self->queued, TMQ_FOREVER, NULL, NULL) == TMQ_OK;
 }
 
+/* The same, to show how far a drain is. */
+static void look_at_left (work_t *self)
+{
+    if (!self->drain || !self->app->status->possible || self->stage != STAGE_OPEN ||
+        self->counting_left || mono_ms () < self->left_at_ms)
+        return;
+    self->counting_left = tmq_count_start (self->app->client, &self->queued, TMQ_FOREVER,
+                                           &self->left, NULL) == TMQ_OK;
+}
+
 static void take_count (work_t *self, const tmq_completion_t *answer)
 {
+    if (answer->code == TMQ_OK)
+        self->left = answer->count;
+    if (answer->user == &self->left) {
+        self->counting_left = false;
+        self->left_at_ms = mono_ms () + LEFT_MS;
+        return;
+    }
     self->counting = false;
     if (answer->code != TMQ_OK || answer->count > 0) {
         self->empty_seen = 0;
@@ -253,6 +282,35 @@ static void take_count (work_t *self, const tmq_completion_t *answer)
     } else if (++self->empty_seen == 2) {
         begin_drain (self);
     }
+}
+
+/* The broker wants no more of us: what runs is finished, and its outcome cannot be told. */
+static void take_refusal (work_t *self)
+{
+    self->exit_code = exit_of_code (self->link.refused);
+    begin_drain (self);
+}
+
+/* The status line. */
+
+static void show_status (const work_t *self)
+{
+    const report_sum_t *sum = &self->sum;
+    char clock[CLOCK_TEXT_SIZE];
+    char link[40];
+    char idle[40] = "";
+    if (self->drain && self->stage == STAGE_OPEN && !self->link.lost_at_ms) {
+        const uint64_t ended = sum->done + sum->failed;
+        status_show_bar (self->app, ended, ended + self->jobs_count + self->left,
+                         "%zu running  %" PRIu64 " done  %" PRIu64 " failed  %" PRIu64 " left",
+                         self->jobs_count, sum->done, sum->failed, self->left);
+        return;
+    }
+    if (self->jobs_count == 0)
+        snprintf (idle, sizeof idle, "  waiting since %s", clock_text (clock, self->idle_wall_ms));
+    status_show (self->app, "%s  %zu running  %" PRIu64 " done  %" PRIu64 " failed%s",
+                 link_state_text (link, &self->link), self->jobs_count, sum->done, sum->failed,
+                 idle);
 }
 
 /* The loop. */
@@ -269,6 +327,8 @@ static void take_answers (work_t *self)
             take_count (self, answer);
         else if (report_is_answer (answer))
             self->reports -= report_take (&self->report, answer);
+        else if (link_state_take (&self->link, answer) && self->link.refused)
+            take_refusal (self);
         tmq_completion_free (answers[i]);
     }
 }
@@ -284,6 +344,9 @@ static int pause_ms (const work_t *self)
     if (self->drain && self->stage == STAGE_OPEN && !self->counting && !is_busy (self) &&
         self->look_at_ms < wake_ms)
         wake_ms = self->look_at_ms;
+    if (self->drain && self->app->status->possible && self->stage == STAGE_OPEN &&
+        !self->counting_left && self->left_at_ms < wake_ms)
+        wake_ms = self->left_at_ms;
     if (self->waiting && self->retry_at_ms < wake_ms)
         wake_ms = self->retry_at_ms;
     if (wake_ms == UINT64_MAX)
@@ -340,9 +403,11 @@ static void work_loop (work_t *self)
         retry_waiting (self);
         take_tasks (self);
         look_at_queues (self);
+        look_at_left (self);
         kill_overdue (self);
         if (is_over (self))
             return;
+        show_status (self);
         if (!poll_once (self)) {
             self->exit_code =
                 code_error (self->app, TMQ_SYSTEM, NULL, "poll: %s", strerror (errno));
@@ -399,10 +464,33 @@ static int start_worker (work_t *self)
     return error.code == TMQ_OK ? 0 : library_error (self->app, &error, NULL);
 }
 
+static void tell_beginning (const work_t *self)
+{
+    const args_t *args = &self->app->args;
+    char queues[4 * (TMQ_NAME_LENGTH_MAX + 2) + 1] = "";
+    if (args->operands_count > 4)
+        snprintf (queues, sizeof queues, "%zu queues", args->operands_count);
+    for (size_t i = 0; args->operands_count <= 4 && i < args->operands_count; i++) {
+        const size_t used = strlen (queues);
+        snprintf (queues + used, sizeof queues - used, "%s%s", i ? ", " : "", args->operands[i]);
+    }
+    note (self->app, "taskctl: working on %s, %zu %s at a time", queues, self->jobs_max,
+          self->jobs_max == 1 ? "task" : "tasks");
+}
+
+static void tell_end (const work_t *self)
+{
+    char text[160];
+    report_sum_text (text, sizeof text, &self->sum);
+    note (self->app, "taskctl: %s", text);
+}
+
 static int run_worker (work_t *self)
 {
+    status_line_t status;
     app_t *app = self->app;
     static const tmq_status_t queued[] = {TMQ_STATUS_QUEUED};
+    app->tells_link = true;
     int code = raise_files (self);
     if (code || (code = app_connect_patiently (app)))
         return code;
@@ -421,10 +509,15 @@ static int run_worker (work_t *self)
         .worker = self->worker,
         .result_type = args_text (&app->args, OPT_RESULT_TYPE),
         .release_delay_ms = (uint32_t) args_number (&app->args, OPT_RELEASE_DELAY, UINT32_MAX),
+        .sum = &self->sum,
     };
     self->jobs = must_alloc (self->jobs_max * sizeof (void *));
     self->fds = must_alloc ((2 + self->jobs_max * JOB_FDS) * sizeof *self->fds);
+    tell_beginning (self);
+    status_begin (&status, app);
     work_loop (self);
+    status_end (app);
+    tell_end (self);
     tmq_worker_free (&self->worker);
     free (self->jobs);
     free (self->fds);
@@ -455,6 +548,8 @@ int run_work (app_t *app)
         .jobs_max = (size_t) args_number (args, OPT_JOBS, 1),
         .taken_max = args_number (args, OPT_MAX_TASKS, UINT64_MAX),
         .drain = args_has (args, OPT_DRAIN),
+        .link = {.app = app, .meanwhile = "what runs goes on"},
+        .idle_wall_ms = wall_ms (),
     };
     int code = check_operands (app);
     if (code)
@@ -464,6 +559,8 @@ int run_work (app_t *app)
         return usage_error (app, NULL, "cannot execute %s: %s", args->rest[0], strerror (errno));
     if (self.taken_max < self.jobs_max)
         self.jobs_max = (size_t) self.taken_max;
+    self.plan.app = app;
+    self.plan.names_lines = self.jobs_max > 1;
     self.plan.path = path;
     self.plan.command = args->rest;
     self.plan.payload_file = args_has (args, OPT_PAYLOAD_FILE);

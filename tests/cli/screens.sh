@@ -43,9 +43,20 @@ out_lacks "$esc"
 
 # A bar while it waits, on a terminal only; the tasks as they end in any case.
 first=$(taskctl -o id list --status queued)
-on_terminal 80 "taskctl wait --for 300ms $first $id"
-out_has '█.*░  1 of 2 ended'
-out_has "$(printf %s "$id" | tail -c 12)  .*cancelled"
+# in_terminal NAME COLUMNS COMMAND: the same in the background.
+in_terminal ()
+{
+    spawn "$1" env TERM=xterm script -qefc "stty cols $2; $3" /dev/null
+}
+in_terminal bar 80 "taskctl wait $first $id"
+eventually grep -q '█.*░  1 of 2 ended' bar.out
+submit q
+run 0 taskctl cancel "$first"
+ended bar 8
+out_has "$(printf %s "$first" | tail -c 12)  .*cancelled"
+cancelled=$first
+first=$id
+id=$cancelled
 run 7 taskctl wait --for 300ms "$first" "$id"
 err_lacks 'of 2 ended'
 on_terminal 80 "taskctl -q wait --for 300ms $first $id"

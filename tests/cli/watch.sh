@@ -98,13 +98,13 @@ out_has '"cursor":"[0-9]+-[0-9]+"}$'
 out_lacks '"result":'
 
 # Live, and through a crash of the broker: nothing twice, nothing left out.
-spawn live taskctl -o jsonl watch --queue live --count 4
-eventually grep -q . live.pid
-submit jobs
-run 0 taskctl wait "$id"
+spawn live taskctl -o jsonl watch --since 0 --queue live --count 4
 submit live
+eventually test -s live.out
 kill_broker
+eventually grep -qx 'taskctl: the broker is gone; waiting for it' live.err
 start_broker
+eventually grep -Eqx 'taskctl: the broker is back after [0-9]+(ms|s|m)' live.err
 submit live
 submit live
 submit live
