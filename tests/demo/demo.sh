@@ -126,8 +126,10 @@ start_broker ()
     done
     TASKMQ_ENDPOINT=$(head -n 1 "$work/.taskmq/endpoint")
     export TASKMQ_ENDPOINT
-    taskctl --timeout 20s ping >"$work/ping.out" 2>&1 || die "the broker does not answer: \
-$(cat "$work/ping.out")"
+    until taskctl --timeout 20s ping >"$work/ping.out" 2>&1; do
+        [ "$SECONDS" -lt "$deadline" ] || die "the broker does not answer: $(cat "$work/ping.out")"
+        sleep 0.02
+    done
 }
 
 # Two processes, each with two tasks at a time, in the directory whose files are named.
