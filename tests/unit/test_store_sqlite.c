@@ -358,6 +358,104 @@ static void other_peoples_files_are_left_alone (void **state)
     fixture_open (f);
 }
 
+static void put_task (fixture_t *f, int64_t number, const char *queue, const char *session)
+{
+    batch_t *batch = fixture_batch (f);
+    record_t record = test_record (number);
+    record.queue = queue;
+    record.session = session;
+    fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+    fixture_commit (f, batch);
+}
+
+static void remove_task (fixture_t *f, int64_t number)
+{
+    batch_t *batch = fixture_batch (f);
+    record_t record = test_record (number);
+    batch_add_removal (batch, &record, TMQ_EXPIRED, 1);
+    fixture_commit (f, batch);
+}
+
+static void assert_listed (fixture_t *f, const char *queue, const char *session, size_t wanted)
+{
+    filter_t filter = {.ns = "default",
+                       .queues = &queue,
+                       .queues_count = queue != NULL,
+                       .sessions = &session,
+                       .sessions_count = session != NULL};
+    read_t list = {.kind = READ_LIST, .filter = filter, .limit = 10};
+    read_t count = {.kind = READ_COUNT, .filter = filter};
+    fixture_settle (f);
+    fixture_read (f, &list);
+    fixture_read (f, &count);
+    assert_int_equal (list.records_count, wanted);
+    assert_int_equal (count.count, wanted);
+    read_clear (&list);
+    read_clear (&count);
+}
+
+/* The same reader is asked all along: what it remembers must stay true. */
+static void names_go_with_their_last_task (void **state)
+{
+    static const char SQL[] = "SELECT count (*) FROM name WHERE kind IN (2, 3)";
+    fixture_t *f = *state;
+    int64_t number = 1;
+    for (int again = 0; again < 3; again++) {
+        put_task (f, number, "alone", "s1");
+        put_task (f, number + 1, "shared", "s1");
+        put_task (f, number + 2, "shared", "");
+        assert_listed (f, "alone", NULL, 1);
+        assert_listed (f, NULL, "s1", 2);
+        remove_task (f, number);
+        assert_listed (f, "alone", NULL, 0);
+        assert_listed (f, "shared", NULL, 2);
+        assert_listed (f, NULL, "s1", 1);
+        remove_task (f, number + 1);
+        put_task (f, number + 3, "other", "s1"); /* in the same write-back, or the next */
+        assert_listed (f, "shared", NULL, 1);
+        assert_listed (f, NULL, "s1", 1);
+        remove_task (f, number + 2);
+        remove_task (f, number + 3);
+        assert_listed (f, NULL, "s1", 0);
+        number += 4;
+    }
+    put_task (f, number, "alone", "");
+    assert_listed (f, "alone", NULL, 1);
+    fixture_close (f);
+    assert_int_equal (ask_sql (f, "taskmq.db", SQL), 1);
+    fixture_open (f);
+    assert_listed (f, "alone", NULL, 1);
+}
+
+/* More queues than a list walks one by one. */
+static void a_list_of_many_queues_is_whole (void **state)
+{
+    enum { QUEUES = 700 };
+    fixture_t *f = *state;
+    batch_t *batch = fixture_batch (f);
+    for (int64_t number = 1; number <= QUEUES; number++) {
+        char queue[16];
+        record_t record = test_record (number);
+        snprintf (queue, sizeof (queue), "q%d", (int) number);
+        record.queue = queue;
+        fixture_change (f, batch, &record, TMQ_EVENT_SUBMITTED);
+    }
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    tmq_status_t statuses[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_FAILED};
+    for (size_t i = 0; i < 3; i++) {
+        filter_t filter = {.ns = "default", .statuses = statuses, .statuses_count = i};
+        read_t list = {.kind = READ_LIST, .filter = filter, .limit = 1000};
+        read_t count = {.kind = READ_COUNT, .filter = filter};
+        fixture_read (f, &list);
+        fixture_read (f, &count);
+        assert_int_equal (list.records_count, QUEUES);
+        assert_int_equal (count.count, QUEUES);
+        read_clear (&list);
+        read_clear (&count);
+    }
+}
+
 /* What SQLite does not take is told; it was a NULL that broke a rule of the schema. */
 static void a_body_beyond_what_a_row_takes_is_named (void **state)
 {
@@ -863,6 +961,8 @@ int main (void)
         TEST (a_kill_loses_nothing_acknowledged),
         TEST (other_peoples_files_are_left_alone),
         TEST (a_body_beyond_what_a_row_takes_is_named),
+        TEST (names_go_with_their_last_task),
+        TEST (a_list_of_many_queues_is_whole),
         TEST (a_newer_schema_is_refused),
         TEST (a_directory_that_cannot_be_used_is_named),
         TEST (damage_is_found_and_not_touched),

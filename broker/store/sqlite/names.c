@@ -33,7 +33,7 @@ typedef struct name_entry {
 
 store_code_t names_open (names_t *self, sqlite3 *db, bool writer, store_error_t *error)
 {
-    *self = (names_t){.db = db};
+    *self = (names_t){.db = db, .writer = writer};
     return sql_prepare (db, self->statements, TEXTS, writer ? NAMES_STATEMENTS : ADD_NS, error);
 }
 
@@ -113,9 +113,9 @@ static const name_entry_t *remember (names_t *self, name_kind_t kind, int64_t ns
         return entry; /* learnt by its number: whose it is is not known */
     uint64_t *at;
     uint64_t salt = 0;
-    do
+    do /* in the place of its former self, if it was removed */
         at = number_map_put (&self->by_text, hash_of (kind, ns, text, salt++), NULL);
-    while (*at != 0);
+    while (*at != 0 && !entry_is (self->entries[*at - 1], kind, ns, text));
     *at = self->entries_count;
     return entry;
 }
@@ -144,7 +144,7 @@ store_code_t names_find (names_t *self, name_kind_t kind, int64_t ns, const char
     const name_entry_t *entry = self->found_last[kind];
     if (entry == NULL || !entry_is (entry, kind, ns, text))
         entry = cached (self, kind, ns, text);
-    if (entry != NULL) {
+    if (entry != NULL && entry->id != 0) {
         self->found_last[kind] = entry;
         *id = entry->id;
         return STORE_OK;
@@ -154,8 +154,10 @@ store_code_t names_find (names_t *self, name_kind_t kind, int64_t ns, const char
     int rc = sqlite3_step (statement);
     store_code_t code = STORE_OK;
     if (rc == SQLITE_ROW)
-        *id = remember (self, kind, ns, sqlite3_column_int64 (statement, 0), text)->id;
-    else if (rc != SQLITE_DONE)
+        *id = sqlite3_column_int64 (statement, 0);
+    if (rc == SQLITE_ROW && (self->writer || kind <= NAME_OWNER))
+        remember (self, kind, ns, *id, text);
+    else if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         code = sql_fail (self->db, "a name cannot be read", error);
     sqlite3_reset (statement);
     return code;
@@ -174,6 +176,13 @@ store_code_t names_add (names_t *self, name_kind_t kind, int64_t ns, const char 
     if (code == STORE_OK)
         *id = remember (self, kind, ns, sqlite3_last_insert_rowid (self->db), text)->id;
     return code;
+}
+
+void names_removed (names_t *self, name_kind_t kind, int64_t id)
+{
+    const uint64_t *at = number_map_get (&self->by_id, id_key (kind, id));
+    if (at != NULL)
+        self->entries[*at - 1]->id = 0;
 }
 
 /* The row of TEXT_NS or TEXT is what was written, and of that kind. */

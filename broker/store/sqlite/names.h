@@ -3,7 +3,9 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Names as numbers: the hot row and its indexes hold integers, two small tables the texts. Each
- * connection has a names_t of its own; what it remembers never changes once committed. */
+ * connection has a names_t of its own. A number always means the same name. Queues and sessions go
+ * with their last task and may come again under another number, so only the writer, which does
+ * that, remembers the numbers of their names. */
 #ifndef TASKMQ_STORE_NAMES_H
 #define TASKMQ_STORE_NAMES_H
 
@@ -16,6 +18,7 @@ enum { NAMES_STATEMENTS = 6 };
 
 typedef struct names {
     sqlite3 *db;
+    bool writer;
     sqlite3_stmt *statements[NAMES_STATEMENTS];
     struct name_entry **entries;
     size_t entries_count;
@@ -37,6 +40,8 @@ store_code_t names_find (names_t *self, name_kind_t kind, int64_t ns, const char
 /* As names_find, but stores a name that is not there. For the writer, inside its transaction. */
 store_code_t names_add (names_t *self, name_kind_t kind, int64_t ns, const char *text, int64_t *id,
                         store_error_t *error);
+/* The writer has removed the name, a queue or session, from the table. */
+void names_removed (names_t *self, name_kind_t kind, int64_t id);
 /* The text of a number, "" for 0. Valid until names_forget, names_close or names_trim. */
 store_code_t names_text (names_t *self, name_kind_t kind, int64_t id, const char **text,
                          store_error_t *error);

@@ -17,7 +17,7 @@ const char *const RANGES_TEXTS[RANGES_STATEMENTS] = {
     [BY_QUEUE] = "SELECT number FROM task WHERE queue = ?1 AND status = ?2 AND " BETWEEN,
     [BY_SESSION] = "SELECT number, queue, status FROM task WHERE session = ?1 AND " BETWEEN,
     [BY_NUMBER] = "SELECT number, queue, status FROM task WHERE ns = ?1 AND " BETWEEN,
-    [QUEUES] = "SELECT id FROM name WHERE ns = ?1 AND kind = ?2",
+    [QUEUES] = "SELECT id FROM name WHERE ns = ?1 AND kind = ?2 LIMIT ?3",
     /* Numbers and times of acceptance rise together (S27). */
     [CREATED] = "SELECT number, created_at FROM task WHERE number >= ?1 ORDER BY number LIMIT 1",
     [NEWEST] = "SELECT max (number) FROM task",
@@ -82,6 +82,8 @@ static store_code_t find_queues (ranges_t *self, store_error_t *error)
     sqlite3_stmt *statement = view_statement (self->view, QUEUES);
     sqlite3_bind_int64 (statement, 1, self->ns);
     sqlite3_bind_int (statement, 2, NAME_QUEUE);
+    sqlite3_bind_int (statement, 3,
+                      RANGES_MAX + 1); /* with more, queues are not walked one by one */
     bool row = true;
     while (code == STORE_OK && row) {
         code = view_step (self->view, statement, &row, error);

@@ -49,8 +49,9 @@ static const char TABLES_1[] =
     " id INTEGER PRIMARY KEY CHECK (id < 2097152), name TEXT NOT NULL UNIQUE,"
     " sum INTEGER NOT NULL) STRICT;"
 
-    "CREATE TABLE name (" /* kind: 1 owner, 2 queue, 3 session */
-    " id INTEGER PRIMARY KEY, ns INTEGER NOT NULL REFERENCES namespace, kind INTEGER NOT NULL,"
+    "CREATE TABLE name (" /* kind: 1 owner, 2 queue, 3 session; a number is never given twice */
+    " id INTEGER PRIMARY KEY AUTOINCREMENT, ns INTEGER NOT NULL REFERENCES namespace, kind INTEGER "
+    "NOT NULL,"
     " name TEXT NOT NULL, sum INTEGER NOT NULL, UNIQUE (ns, kind, name)) STRICT;"
 
     "CREATE TABLE task ("

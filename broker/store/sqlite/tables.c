@@ -28,6 +28,8 @@ enum statement {
     EVENTS,
     ROW_WRITE,
     ROW_DELETE,
+    QUEUE_DELETE,
+    SESSION_DELETE,
     STATEMENTS
 };
 
@@ -60,7 +62,7 @@ static const char *const TEXTS[STATEMENTS] = {
                    " WHERE epoch = ?10",
     [TASK_NEW] = TASK_INSERT,
     [TASK] = TASK_INSERT TASK_UPDATE,
-    [TASK_DELETE] = "DELETE FROM task WHERE number = ?1",
+    [TASK_DELETE] = "DELETE FROM task WHERE number = ?1 RETURNING queue, session",
     [BODY] = "REPLACE INTO body (number, kind, bytes, sum) VALUES (?1, ?2, ?3, ?4)",
     [LABEL] = "REPLACE INTO label (number, position, key, value) VALUES (?1, ?2, ?3, ?4)",
     [ATTEMPT] = "REPLACE INTO attempt (number, attempt, worker, started_at, ended_at, how,"
@@ -72,6 +74,10 @@ static const char *const TEXTS[STATEMENTS] = {
     [EVENTS] = "INSERT INTO event (key, pos, count, at, list, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     [ROW_WRITE] = "REPLACE INTO row (kind, key, body, sum) VALUES (?1, ?2, ?3, ?4)",
     [ROW_DELETE] = "DELETE FROM row WHERE kind = ?1 AND key = ?2",
+    [QUEUE_DELETE] = "DELETE FROM name WHERE id = ?1"
+                     " AND NOT EXISTS (SELECT 1 FROM task WHERE queue = ?1)",
+    [SESSION_DELETE] = "DELETE FROM name WHERE id = ?1"
+                       " AND NOT EXISTS (SELECT 1 FROM task WHERE session = ?1)",
 };
 
 enum {
@@ -79,12 +85,22 @@ enum {
     WAL_BYTES_MAX = 16 * 1024 * 1024 /* A18 */
 };
 
+/* A name that a removed task had: perhaps nobody has it now. */
+typedef struct left_name {
+    name_kind_t kind;
+    int64_t id;
+} left_name_t;
+
 struct tables {
     sqlite3 *db;
     gate_t *gate;
     sqlite3_stmt *statements[STATEMENTS];
     names_t names;
     retention_t retention;
+    left_name_t *left; /* in the open transaction, each once */
+    size_t left_count;
+    size_t left_capacity;
+    number_map_t left_ids;
     bytes_t rest;         /* of the row being written */
     tables_meta_t stored; /* as committed */
     tables_meta_t meta;   /* with the changes of the open transaction */
@@ -185,6 +201,8 @@ void tables_free (tables_t **self_p)
     sql_finalize (self->statements, STATEMENTS);
     sql_close (&self->db);
     bytes_free (&self->rest);
+    free (self->left);
+    number_map_clear (&self->left_ids);
     free (self);
 }
 
@@ -219,14 +237,58 @@ const tables_meta_t *tables_meta (const tables_t *self)
 
 /* Writing. */
 
+static void leave_name (tables_t *self, name_kind_t kind, int64_t id)
+{
+    bool is_new = false;
+    if (id != 0)
+        number_map_put (&self->left_ids, (uint64_t) id, &is_new);
+    if (!is_new)
+        return;
+    self->left =
+        memory_grow (self->left, &self->left_capacity, self->left_count, sizeof (left_name_t));
+    self->left[self->left_count++] = (left_name_t){kind, id};
+}
+
+static store_code_t delete_task (tables_t *self, int64_t number, store_error_t *error)
+{
+    sqlite3_stmt *statement = self->statements[TASK_DELETE];
+    sqlite3_bind_int64 (statement, 1, number);
+    int rc = sqlite3_step (statement);
+    if (rc == SQLITE_ROW) {
+        self->meta.tasks--;
+        leave_name (self, NAME_QUEUE, sqlite3_column_int64 (statement, 0));
+        leave_name (self, NAME_SESSION, sqlite3_column_int64 (statement, 1));
+        rc = sqlite3_step (statement);
+    }
+    store_code_t code =
+        rc == SQLITE_DONE ? STORE_OK : sql_fail (self->db, "a task cannot be removed", error);
+    sqlite3_reset (statement);
+    return code;
+}
+
+/* Behind all rows of a write-back: names that no task has any more. */
+static store_code_t forget_names (tables_t *self, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    for (size_t i = 0; code == STORE_OK && i < self->left_count; i++) {
+        const left_name_t *left = &self->left[i];
+        sqlite3_stmt *statement =
+            self->statements[left->kind == NAME_QUEUE ? QUEUE_DELETE : SESSION_DELETE];
+        sqlite3_bind_int64 (statement, 1, left->id);
+        code = sql_do (statement, "a name cannot be removed", error);
+        if (code == STORE_OK && sqlite3_changes (self->db) > 0)
+            names_removed (&self->names, left->kind, left->id);
+    }
+    self->left_count = 0;
+    number_map_clear (&self->left_ids);
+    return code;
+}
+
 static store_code_t write_removal (tables_t *self, const removal_t *removal, store_error_t *error)
 {
-    sqlite3_bind_int64 (self->statements[TASK_DELETE], 1, removal->number);
-    store_code_t code = sql_do (self->statements[TASK_DELETE], "a task cannot be removed", error);
+    store_code_t code = delete_task (self, removal->number, error);
     if (code != STORE_OK)
         return code;
-    if (sqlite3_changes (self->db) > 0)
-        self->meta.tasks--;
     if (removal->number > self->meta.last_number)
         self->meta.last_number = removal->number; /* came and went between two write-backs */
     int64_t ns;
@@ -424,6 +486,8 @@ store_code_t tables_write (tables_t *self, const dirty_t *dirty, store_error_t *
         code = write_batch (self, dirty->batches[i], images, error);
     for (size_t i = 0; code == STORE_OK && i < dirty->rows.count; i++)
         code = write_kind_row (self, &dirty->rows.rows[i], error);
+    if (code == STORE_OK)
+        code = forget_names (self, error);
     return code;
 }
 
@@ -432,6 +496,8 @@ store_code_t tables_write (tables_t *self, const dirty_t *dirty, store_error_t *
 store_code_t tables_begin (tables_t *self, store_error_t *error)
 {
     self->meta = self->stored;
+    self->left_count = 0;
+    number_map_clear (&self->left_ids);
     names_trim (&self->names);
     return sql_do (self->statements[BEGIN], "cannot begin a write-back", error);
 }
