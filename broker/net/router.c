@@ -2,9 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Failure: a message of many frames is read to its end (which costs its sender the connection), and what cannot be sent is reported; both
- * are the caller's to answer. An error of a socket that is no peer's doing cannot
- * happen while the socket is ours, so it is an assert. */
+/* Failure: a message of many frames is read to its end, which may cost its sender the connection,
+ * and what cannot be sent is reported; both are the caller's to answer. */
 #include "net/router.h"
 
 #include <assert.h>
@@ -86,8 +85,8 @@ router_t *router_new (const router_options_t *options, char *error, size_t error
     self->peers = peers_new (options->peers_max, options->key);
     self->unread = unread_new (NULL);
     self->door = door_new (options->mute_ms);
-    /* libzmq numbers peers from rand () on and never seeds it; a peer that knows the next number may
-     * claim it as its routing id, and then an assertion of libzmq ends the process. */
+    /* libzmq numbers peers from rand () on and never seeds it. A peer that knows the next number
+     * may claim it as its routing id, and then an assertion of libzmq ends the process. */
     srandom (randombytes_random ());
     self->socket = zmq_socket (options->context, ZMQ_ROUTER);
     if (self->socket != NULL) {
@@ -223,8 +222,8 @@ static void message_fill (incoming_t *out, held_t *held)
     }
 }
 
-/* False for a routing id that nobody can be known by, and for one who sends no messages but heaps of
- * frames: its connection ends. */
+/* False for a routing id that nobody can be known by, and for one who sends no messages but heaps
+ * of frames: its connection ends. */
 static bool is_bearable (router_t *self, const origin_t *origin, size_t frames)
 {
     bool long_id = origin->routing_id_bytes > PEERS_ROUTING_ID_BYTES_MAX;
