@@ -104,7 +104,7 @@ bool task_is_over (const tasks_t *self, const task_t *task)
 static void schedule (tasks_t *self, task_t *task)
 {
     int64_t wait_ms = task->not_before - self->base->clocks.wall_ms;
-    /* A pause was counted from its last change, by a clock that may have been followed back since. */
+    /* A pause was counted from its last change, by a clock that may have gone back since. */
     if (task->attempt > 0 && task->not_before - task->updated_at < wait_ms)
         wait_ms = task->not_before - task->updated_at;
     int64_t left_ms = task->expires_at - clocks_expiry_ms (&self->base->clocks);
