@@ -242,6 +242,50 @@ static void a_gap_is_told (void **state)
     rig_free (rig);
 }
 
+static void send_gap (rig_t *rig, uint64_t number, uint64_t from, uint64_t to)
+{
+    Taskmq__Gap gap = TASKMQ__GAP__INIT;
+    gap.subscription = number;
+    gap.generation = GENERATION;
+    gap.from = from;
+    gap.to = to;
+    Taskmq__BrokerMessage envelope = TASKMQ__BROKER_MESSAGE__INIT;
+    envelope.gap = &gap;
+    rig_send (rig, &envelope, NULL, 0);
+}
+
+/* A broker whose window was full goes on behind the cursor that was acknowledged. */
+static void what_is_sent_again_is_dropped (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    tmq_subscription_options_t options;
+    tmq_subscription_options_init (&options);
+    core_subscription_t *subscription = subscription_new (rig, &options);
+    uint64_t number = confirm (rig, 7);
+    tmq_event_t *event = NULL;
+    send_events (rig, number, 8, 20, 20, false);
+    send_events (rig, number, 10, 22, 22, true); /* again from 10 on */
+    for (uint64_t seq = 8; seq <= 20; seq++)
+        expect (subscription, TMQ_ITEM_EVENT, seq);
+    expect (subscription, TMQ_ITEM_LIVE, 0);
+    expect (subscription, TMQ_ITEM_EVENT, 21);
+    expect (subscription, TMQ_ITEM_EVENT, 22);
+    expect_nothing (subscription);
+    send_gap (rig, number, 10, 22); /* no gap for us: all of it was received */
+    expect_nothing (subscription);
+    send_gap (rig, number, 10, 30);
+    assert_int_equal (core_subscription_next (&event, subscription, NULL), TMQ_OK);
+    assert_int_equal (event->item, TMQ_ITEM_GAP);
+    assert_int_equal (event->gap_from, 23);
+    assert_int_equal (event->gap_to, 30);
+    tmq_event_free (event);
+    send_events (rig, number, 29, 31, 31, true);
+    expect (subscription, TMQ_ITEM_EVENT, 31);
+    expect_nothing (subscription);
+    rig_free (rig);
+}
+
 static void bad_cursors_are_refused (void **state)
 {
     (void) state;
@@ -500,6 +544,7 @@ int main (void)
         cmocka_unit_test (options_are_copied),
         cmocka_unit_test (before_the_confirmation_it_is_asked_as_it_was),
         cmocka_unit_test (a_gap_is_told),
+        cmocka_unit_test (what_is_sent_again_is_dropped),
         cmocka_unit_test (bad_cursors_are_refused),
         cmocka_unit_test (a_snapshot_contains_older_events),
         cmocka_unit_test (a_broken_snapshot_begins_anew),

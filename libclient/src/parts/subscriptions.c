@@ -66,6 +66,7 @@ struct core_subscription {
     char *text;      /* when ENDED */
     uint64_t since_time;
     cursor_t received;
+    uint64_t told; /* newest event that came, itself or in a gap; of the same generation */
     cursor_t taken;
     cursor_t start; /* of the snapshot */
     item_t *first;
@@ -256,9 +257,11 @@ void core_subscriptions_reply (core_subscriptions_t *all, const core_request_t *
         seen_clear (self);
         self->start = start;
         self->received = start;
+        self->told = 0;
         self->taken = start;
     } else if (!self->asked_once) {
         self->received = start;
+        self->told = 0;
         self->taken = start;
     }
     self->asked_once = true;
@@ -322,6 +325,13 @@ void core_subscriptions_refused (core_subscriptions_t *all, uint64_t number)
         }
 }
 
+/* Everything up to the cursor has come. */
+static void receive (core_subscription_t *self, cursor_t cursor)
+{
+    self->received = cursor;
+    self->told = cursor.seq;
+}
+
 /* True if the snapshot already contained this event. */
 static bool is_contained (const core_subscription_t *self, const Taskmq__Event *event)
 {
@@ -344,7 +354,7 @@ static bool take_events (core_subscription_t *self, const Taskmq__EventList *lis
         if (!is_contained (self, event) &&
             !buffer_push (self, core_event_record (event, self->all->link->ns, generation)))
             return false;
-        self->received.seq = event->seq;
+        receive (self, (cursor_t){generation, event->seq});
     }
     return true;
 }
@@ -370,7 +380,7 @@ bool core_subscriptions_events (core_subscriptions_t *all, const Taskmq__EventBa
         return true;
     bool good = true;
     if (batch->generation != self->received.generation)
-        self->received = (cursor_t){batch->generation, 0};
+        receive (self, (cursor_t){batch->generation, 0});
     if (batch->count > 0) {
         codec_report_t report;
         arena_reset (all->arena);
@@ -381,7 +391,7 @@ bool core_subscriptions_events (core_subscriptions_t *all, const Taskmq__EventBa
         good = take_events (self, list, batch->generation);
     }
     if (good && batch->upto > self->received.seq)
-        self->received.seq = batch->upto;
+        receive (self, (cursor_t){batch->generation, batch->upto});
     if (good && !batch->replay)
         good = tell_live (self);
     if (self->seen_max != 0 && self->received.seq >= self->seen_max)
@@ -461,17 +471,19 @@ bool core_subscriptions_snapshot (core_subscriptions_t *all, const Taskmq__Snaps
 bool core_subscriptions_gap (core_subscriptions_t *all, const Taskmq__Gap *gap)
 {
     core_subscription_t *self = subscription_on (all, gap->subscription);
-    if (self == NULL)
+    bool same = self != NULL && gap->generation == self->received.generation;
+    /* The broker may fall back to the cursor that was acknowledged: what we have is no gap. */
+    if (self == NULL || (same && gap->to <= self->told))
         return true;
     tmq_event_t *event = core_item_record (TMQ_ITEM_GAP, all->link->ns);
     if (event != NULL) {
         event->generation = gap->generation;
-        event->gap_from = gap->from;
+        event->gap_from = same && gap->from <= self->told ? self->told + 1 : gap->from;
         event->gap_to = gap->to;
         core_cursor_format (event->cursor, gap->generation, gap->to);
     }
     if (buffer_push (self, event))
-        self->received = (cursor_t){gap->generation, gap->to};
+        receive (self, (cursor_t){gap->generation, gap->to});
     else
         core_link_drop (all->requests->link, TMQ_NO_MEMORY, NULL);
     return true;
