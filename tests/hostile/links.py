@@ -4,15 +4,12 @@
 
 """Attacks with connections, greetings and namespaces."""
 
-import os
 import socket
 import struct
-import threading
 
 import taskmq_pb2 as pb
 import zmq
-from stage import LIMIT, MIB, OK, Client, Stage
-from wire import Refused
+from stage import LIMIT, MIB, OK, Client
 
 HELLO = pb.Hello(version_min=1, version_max=1, client="hostile.py")
 
@@ -83,17 +80,20 @@ def bare_client(endpoint):
     return Silent(endpoint)
 
 
-def unix_socket(endpoint):
-    """A connection below ZeroMQ to an ipc endpoint."""
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(endpoint.removeprefix("ipc://"))
-    return connection
+def bare_connection(endpoint):
+    """A connection below ZeroMQ."""
+    if endpoint.startswith("ipc://"):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(endpoint.removeprefix("ipc://"))
+        return connection
+    host, port = endpoint.removeprefix("tcp://").rsplit(":", 1)
+    return socket.create_connection((host, int(port)))
 
 
 def connections_at_once(on):
     """3,000 connections that never say a word"""
     on.begin()
-    held = [unix_socket(on.endpoint) for _ in range(on.amount(3000, 300))]
+    held = [bare_connection(on.endpoint) for _ in range(on.amount(3000, 300))]
     on.went_on()
     assert say_hello(bare_client(on.endpoint)) == OK
     on.assert_growth_below(256)
@@ -108,7 +108,7 @@ GREETING = b"\xff" + bytes(8) + b"\x7f" + b"\x03\x00" + b"NULL".ljust(20, b"\0")
 
 def shake_hands(endpoint, kind):
     """A raw connection whose handshake is done; frames may follow."""
-    connection = unix_socket(endpoint)
+    connection = bare_connection(endpoint)
     connection.settimeout(60)
     connection.sendall(GREETING)
     read_exactly(connection, len(GREETING))
@@ -128,42 +128,45 @@ def read_exactly(connection, count):
     return data
 
 
-def send_without_end(connection, head, bytes_max):
-    """Sends frames until the broker has closed the connection, takes no more, or bytes_max are
-    sent. Returns how many went."""
+def send_without_end(connection, head, part, bytes_max):
+    """Sends head, then part over and over, until the broker has closed the connection or takes no
+    more, or until bytes_max are sent."""
     connection.settimeout(5)
-    part = head + bytes(MIB)
     sent = 0
     try:
+        connection.sendall(head)
         while sent < bytes_max:
             connection.sendall(part)
             sent += len(part)
     except (socket.timeout, BrokenPipeError, ConnectionResetError):
         pass
-    return sent
 
 
 def message_without_end(on):
-    """A message of frames that never ends, before any hello"""
+    """A message of frames that never ends, before any hello, over TCP"""
     on.begin()
-    connection = shake_hands(on.endpoint, b"DEALER")
-    connection.settimeout(5)
+    endpoint, = (line for line in on.broker.endpoints if line.startswith("tcp://"))
+    connection = shake_hands(endpoint, b"DEALER")
     frame = b"\x03" + struct.pack(">Q", 64 * 1024) + bytes(64 * 1024)  # more follow, long
-    try:
-        for _ in range(on.amount(16 * 512, 16 * 128)):
-            connection.sendall(frame)
-    except (socket.timeout, BrokenPipeError, ConnectionResetError):
-        pass
+    send_without_end(connection, b"", frame, on.amount(512, 128) * MIB)
     on.went_on()
-    on.assert_growth_below(64)
+    on.assert_growth_below(128)
     connection.close()
+
+
+message_without_end.broker = {"options": ("--listen", "tcp://127.0.0.1:0")}
+
+
+def long_frame(size):
+    """The head of a frame that says it has so many bytes and is the last of its message."""
+    return b"\x02" + struct.pack(">Q", size)
 
 
 def frame_without_end(on):
     """A frame that says it has 1 TiB"""
     on.begin()
     connection = shake_hands(on.endpoint, b"DEALER")
-    send_without_end(connection, b"\x02" + struct.pack(">Q", 1 << 40), on.amount(512, 128) * MIB)
+    send_without_end(connection, long_frame(1 << 40), bytes(MIB), on.amount(512, 128) * MIB)
     on.went_on()
     on.assert_growth_below(64)
     connection.close()
@@ -173,7 +176,7 @@ def feed_frame_without_end(on):
     """A frame to the feed that says it has 1 GiB"""
     on.begin()
     connection = shake_hands(f"ipc://{on.broker.home}/feed", b"SUB")
-    send_without_end(connection, b"\x02" + struct.pack(">Q", 1 << 30), on.amount(512, 128) * MIB)
+    send_without_end(connection, long_frame(1 << 30), bytes(MIB), on.amount(512, 128) * MIB)
     on.went_on()
     on.assert_growth_below(64)
     connection.close()

@@ -43,9 +43,13 @@ class Broker:
                    lambda: os.path.exists(ready) and os.path.getsize(ready) > 0)
 
     @property
-    def endpoint(self):
+    def endpoints(self):
         with open(os.path.join(self.data, "endpoint"), encoding="utf-8") as file:
-            return file.readline().strip()
+            return file.read().split()
+
+    @property
+    def endpoint(self):
+        return self.endpoints[0]
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
