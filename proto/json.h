@@ -128,6 +128,7 @@ typedef struct task_view {
     int64_t ttl_ms;     /* 0: never */
     uint32_t poll_interval_ms;
     uint32_t attempt;
+    uint32_t failures;
     uint32_t max_attempts;
     const char *worker;
     progress_view_t progress;

@@ -158,6 +158,7 @@ static void write_course (json_writer_t *writer, const task_view_t *task)
     member_uint_if (writer, "ttl_ms", task->ttl_ms > 0, (uint64_t) task->ttl_ms);
     member_uint (writer, "poll_interval_ms", task->poll_interval_ms);
     member_uint (writer, "attempt", task->attempt);
+    member_uint (writer, "failures", task->failures);
     member_uint (writer, "max_attempts", task->max_attempts);
     member_text (writer, "worker", task->worker);
     member_progress (writer, &task->progress);
@@ -333,6 +334,7 @@ bool task_view_from_wire (task_view_t *out, const struct Taskmq__Task *task, are
         .ttl_ms = (int64_t) task->ttl_ms,
         .poll_interval_ms = task->poll_interval_ms,
         .attempt = task->attempt,
+        .failures = task->failures,
         .max_attempts = task->max_attempts,
         .worker = task->worker,
         .progress = progress_from_wire (task->progress),

@@ -48,6 +48,7 @@ void record_view (task_view_t *out, label_view_t labels[TMQ_LABELS_MAX], const r
     view_times (out, record);
     out->attempt = record->attempt;
     out->max_attempts = record->max_attempts;
+    out->failures = record->failures;
     out->worker = record->worker;
     out->progress = (progress_view_t){record->progress_done != 0 || record->progress_total != 0 ||
                                           record->progress_unit[0] != '\0' ||

@@ -189,8 +189,10 @@ static void put_course (const app_t *app, const tmq_task_t *task)
         put_fact (app, "expires", "never");
     if (task->ttl_ms)
         put_fact (app, "ttl", duration_format (ttl, (int64_t) task->ttl_ms));
-    snprintf (text, sizeof text, "%" PRIu32 " of %" PRIu32, task->attempt, task->max_attempts);
+    snprintf (text, sizeof text, "%" PRIu32, task->attempt);
     put_fact (app, "attempt", text);
+    snprintf (text, sizeof text, "%" PRIu32 " of %" PRIu32, task->failures, task->max_attempts);
+    put_fact (app, "failures", text);
     put_fact (app, "worker", task->worker);
     put_fact (app, "message", task->status_message);
     put_progress (app, task);

@@ -102,6 +102,7 @@ void shown_task_init (shown_task_t *out, const tmq_task_t *task)
         .ttl_ms = (int64_t) task->ttl_ms,
         .poll_interval_ms = task->poll_interval_ms,
         .attempt = task->attempt,
+        .failures = task->failures,
         .max_attempts = task->max_attempts,
         .worker = task->worker,
         .progress = view_progress (task->progress_done, task->progress_total, task->progress_unit,

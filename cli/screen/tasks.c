@@ -102,9 +102,14 @@ static void put_took (char out[TEXT_SIZE], const tmq_task_t *task)
     put_text (out, task_took (text, task));
 }
 
-static void put_try (char out[TEXT_SIZE], const tmq_task_t *task)
+static void put_failures (char out[TEXT_SIZE], const tmq_task_t *task)
 {
-    snprintf (out, TEXT_SIZE, "%" PRIu32 "/%" PRIu32, task->attempt, task->max_attempts);
+    snprintf (out, TEXT_SIZE, "%" PRIu32 "/%" PRIu32, task->failures, task->max_attempts);
+}
+
+static void put_attempt (char out[TEXT_SIZE], const tmq_task_t *task)
+{
+    snprintf (out, TEXT_SIZE, "%" PRIu32, task->attempt);
 }
 
 static void put_worker (char out[TEXT_SIZE], const tmq_task_t *task)
@@ -166,7 +171,8 @@ static const task_fact_t facts[] = {
     {"created", "CREATED", COLUMN_RIGHT, SHOWN_ALWAYS, put_created},
     {"updated", "UPDATED", COLUMN_RIGHT, SHOWN_BY_CHOICE, put_updated},
     {"took", "TOOK", COLUMN_RIGHT, SHOWN_ALWAYS, put_took},
-    {"try", "TRY", COLUMN_RIGHT, SHOWN_ALWAYS, put_try},
+    {"failures", "FAILED", COLUMN_RIGHT, SHOWN_ALWAYS, put_failures},
+    {"attempt", "ATTEMPT", COLUMN_RIGHT, SHOWN_WIDE, put_attempt},
     {"worker", "WORKER", COLUMN_TRUNCATE, SHOWN_WIDE, put_worker},
     {"owner", "OWNER", COLUMN_LEFT, SHOWN_BY_CHOICE, put_owner},
     {"type", "TYPE", COLUMN_LEFT, SHOWN_BY_CHOICE, put_type},

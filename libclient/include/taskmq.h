@@ -414,6 +414,7 @@ struct tmq_task {
     const void *body; /* tmq_get, tmq_result: the result; tmq_payload: the payload. A NUL follows
                          that is not counted */
     size_t body_bytes;
+    uint32_t failures; /* attempts that failed, of max_attempts; attempt counts the others too */
 };
 /* Accepts NULL. */
 TMQ_API void tmq_task_free (tmq_task_t *task);

@@ -21,7 +21,7 @@ sort -r ids >newest
 run 0 taskctl -o id list
 cmp -s newest out || fail 'not newest first'
 run 0 taskctl list
-out_has '^ID +STATUS +QUEUE +CREATED +TOOK +TRY$'
+out_has '^ID +STATUS +QUEUE +CREATED +TOOK +FAILED$'
 out_has "^$(head -n 1 ids)  queued  q1 "
 out_lines 8
 run 0 taskctl -o wide ls

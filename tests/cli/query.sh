@@ -92,6 +92,19 @@ out_has 'method +a\\x1b\[31mb'
 run 0 taskctl -o json get "$id"
 json method '"a\u001b[31mb"'
 
+# Failures are counted apart from attempts: what was given back is none.
+submit patient --max-attempts 1
+# shellcheck disable=SC2016 # the worker's shell expands it
+run 0 taskctl work patient --drain --release-delay 1ms -- \
+    sh -c '[ "$TASKMQ_ATTEMPT" -gt 2 ] && exit 3; exit 75'
+run 0 taskctl -o json get "$id"
+out_has '"attempt":3,"failures":1,"max_attempts":1,'
+run 0 taskctl list patient
+out_has ' 1/1 '
+run 0 taskctl get "$id"
+out_has '^  attempt +3$'
+out_has '^  failures +1 of 1$'
+
 # Many at once, in the order of the ids, which may come from stdin.
 i=0
 while [ "$i" -lt 3000 ]; do

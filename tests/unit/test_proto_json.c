@@ -368,7 +368,7 @@ static void assert_task (const task_view_t *task, const task_extras_t *extras, c
     "\"content_type\":null,\"created_at\":\"2026-11-21T21:05:00.000Z\","                           \
     "\"updated_at\":\"2026-11-21T21:05:00.000Z\",\"started_at\":null,\"finished_at\":null,"        \
     "\"expires_at\":\"2026-11-22T21:05:00.000Z\",\"ttl_ms\":86400000,"                             \
-    "\"poll_interval_ms\":1000,\"attempt\":0,\"max_attempts\":3,\"worker\":null,"                  \
+    "\"poll_interval_ms\":1000,\"attempt\":0,\"failures\":0,\"max_attempts\":3,\"worker\":null,"   \
     "\"progress\":null,\"labels\":{},\"meta\":null,\"depends_on\":[],\"payload_bytes\":4,"
 #define TASK_TAIL                                                                                  \
     "\"result_type\":null,\"result_bytes\":null,\"error\":null,\"dead\":false,\"version\":1"
@@ -428,7 +428,7 @@ static void test_every_key_of_a_finished_task (void **state)
         "\"created_at\":\"2026-11-21T21:05:00.000Z\",\"updated_at\":\"2026-11-21T21:05:00.000Z\","
         "\"started_at\":\"2026-11-21T21:05:01.001Z\",\"finished_at\":\"2026-11-21T21:05:01.001Z\","
         "\"expires_at\":null,\"ttl_ms\":null,\"poll_interval_ms\":1000,\"attempt\":3,"
-        "\"max_attempts\":3,\"worker\":\"w-1\","
+        "\"failures\":0,\"max_attempts\":3,\"worker\":\"w-1\","
         "\"progress\":{\"done\":5,\"total\":null,\"unit\":\"files\",\"message\":null},"
         "\"labels\":{\"team\":\"a\\\"b\",\"empty\":\"\"},\"meta\":{\"k\":[]},\"depends_on\":[],"
         "\"payload_bytes\":4,\"result\":{},\"result_type\":\"application/json\","

@@ -106,6 +106,7 @@ static void task_fill_numbers (tmq_task_t *out, const Taskmq__Task *in)
     out->poll_interval_ms = in->poll_interval_ms;
     out->attempt = in->attempt;
     out->max_attempts = in->max_attempts;
+    out->failures = in->failures;
     out->progress_done = in->progress != NULL ? in->progress->done : 0;
     out->progress_total = in->progress != NULL ? in->progress->total : 0;
     out->payload_bytes = in->payload_bytes;
