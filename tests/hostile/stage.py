@@ -18,7 +18,7 @@ import threading
 import time
 
 import taskmq_pb2 as pb
-from broker import Broker, eventually
+from broker import Broker, die_with_the_test, eventually
 from wire import NO_LINK, Link, uuid7
 
 OK, NOT_FOUND, OVERLOADED, STORE_FULL, LIMIT = 0, 5, 12, 13, 14
@@ -133,7 +133,8 @@ class Bystander:
     def __init__(self, endpoint):
         self.samples = collections.defaultdict(list)
         self.process = subprocess.Popen([sys.executable, __file__, endpoint],
-                                        stdout=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, text=True,
+                                        preexec_fn=die_with_the_test)
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
 

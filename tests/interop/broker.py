@@ -4,12 +4,22 @@
 
 """A broker of our own for a test: started in a fresh directory, killed, started again."""
 
+import ctypes
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
+
+
+PR_SET_PDEATHSIG = 1
+libc = ctypes.CDLL(None)
+
+
+def die_with_the_test():
+    """In a new process, before it begins: a test that is killed leaves nothing behind."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def eventually(what, condition, patience_s=30):
@@ -38,7 +48,8 @@ class Broker:
             os.remove(ready)
         options = [option.format(home=self.home) for option in self.options]
         self.process = subprocess.Popen([program, "--data", self.data, *options],
-                                        stderr=self.log, stdout=self.log)
+                                        stderr=self.log, stdout=self.log,
+                                        preexec_fn=die_with_the_test)
         eventually("the broker says where it listens",
                    lambda: os.path.exists(ready) and os.path.getsize(ready) > 0)
 
