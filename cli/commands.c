@@ -330,6 +330,28 @@ static const command_t commands[] = {
      .operands_max = 1,
      .no_ids = true,
      .run = run_help},
+    {.name = "completion",
+     .group = "get help",
+     .operands = "bash|zsh|fish",
+     .summary = "a script by which that shell completes taskctl",
+     .text = "It completes commands, options and their values. Ids, queues, sessions and\n"
+             "labels are those of the broker.",
+     .examples = "source <(taskctl completion bash)\n"
+                 "taskctl completion fish >~/.config/fish/completions/taskctl.fish",
+     .options = no_options,
+     .operand = OPERAND_SHELL,
+     .operands_min = 1,
+     .operands_max = 1,
+     .no_ids = true,
+     .run = run_completion},
+    {.name = "complete",
+     .operands = "-- WORD...",
+     .summary = "what the script of a shell asks for",
+     .examples = "taskctl complete -- list --st",
+     .options = no_options,
+     .no_ids = true,
+     .takes_rest = true,
+     .run = run_complete},
     {.name = NULL}};
 
 const grammar_t grammar = {commands, global_options};

@@ -320,6 +320,8 @@ const char *command_nearest (const grammar_t *grammar, const char *name)
     size_t count = 0;
     for (const command_t *c = grammar->commands; c->name; c++) {
         assert (count + 2 < sizeof names / sizeof *names);
+        if (!c->group)
+            continue;
         names[count++] = c->name;
         if (c->alias)
             names[count++] = c->alias;

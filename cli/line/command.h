@@ -104,13 +104,14 @@ typedef enum operand_kind {
     OPERAND_NONE = 0,
     OPERAND_ID,
     OPERAND_QUEUE,
-    OPERAND_COMMAND
+    OPERAND_COMMAND,
+    OPERAND_SHELL
 } operand_kind_t;
 
 typedef struct command {
     const char *name;
     const char *alias;    /* NULL: none */
-    const char *group;    /* the heading in the list of commands */
+    const char *group;    /* the heading in the list of commands; NULL: it is not for people */
     const char *operands; /* for the help; a line per form of the command */
     const char *summary;  /* one line, for the list of commands */
     const char *text;     /* what more the help says; NULL: nothing */

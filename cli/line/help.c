@@ -61,6 +61,8 @@ static void print_commands (const command_t *commands)
     const char *group = "";
     for (const command_t *c = commands; c->name; c++) {
         char head[40];
+        if (!c->group)
+            continue;
         if (strcmp (group, c->group) != 0)
             printf ("\n%s:\n", c->group);
         group = c->group;

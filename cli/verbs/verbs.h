@@ -20,5 +20,7 @@ int run_cancel (app_t *app);
 int run_stats (app_t *app);
 int run_ping (app_t *app);
 int run_help (app_t *app);
+int run_completion (app_t *app);
+int run_complete (app_t *app);
 
 #endif

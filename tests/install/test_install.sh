@@ -21,14 +21,16 @@ fail ()
     exit 1
 }
 
-for component in libtaskmq0 libtaskmq-dev; do
+for component in libtaskmq0 libtaskmq-dev client; do
     DESTDIR=$root cmake --install "$build" --component $component >"$scratch/log" || {
         cat "$scratch/log"
         exit 1
     }
 done
 for file in "include/taskmq.h" "include/taskmq_types.h" "$libdir/libtaskmq.so.0" \
-    "$libdir/libtaskmq.so" "$libdir/libtaskmq.a" "$libdir/pkgconfig/taskmq.pc"; do
+    "$libdir/libtaskmq.so" "$libdir/libtaskmq.a" "$libdir/pkgconfig/taskmq.pc" "bin/taskctl" \
+    "share/bash-completion/completions/taskctl" "share/zsh/site-functions/_taskctl" \
+    "share/fish/vendor_completions.d/taskctl.fish"; do
     [ -e "$root$prefix/$file" ] || fail "not installed: $file"
 done
 
