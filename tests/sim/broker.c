@@ -69,6 +69,10 @@ static void broker_start (world_t *world)
     /* Small enough that replay, payload look-ups and overload are met. */
     config.ring_bytes = rng_chance (&world->rng, 500) ? 4096 : config.ring_bytes;
     config.payload_cache_bytes = rng_chance (&world->rng, 500) ? 2048 : config.payload_cache_bytes;
+    if (rng_chance (&world->rng, 500)) { /* a refused answer ends its link at once */
+        config.unsent_bytes_max = 0;
+        config.unsent_ms_max = 0;
+    }
     config.looks_max = config.ring_bytes == 4096 ? 20 : config.looks_max;
     config.dirty_tasks_soft = rng_chance (&world->rng, 250) ? 20 : config.dirty_tasks_soft;
 

@@ -257,6 +257,57 @@ static void a_read_ends_with_its_deadline (void **state)
     assert_null (engine_read_next (rig->engine));
 }
 
+/* Keys that the engine wants for payloads right now; they are answered as lost. */
+static size_t payloads_wanted (rig_t *rig)
+{
+    key_list_t keys = {0};
+    engine_round (rig->engine);
+    engine_want_payloads (rig->engine, &keys);
+    size_t count = keys.count;
+    engine_loaded (rig->engine, &keys);
+    return count;
+}
+
+static void payloads_are_read_for_the_room_that_workers_have (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.payload_cache_bytes = 0; /* the tables have every payload */
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    for (unsigned n = 1; n <= 300; n++)
+        rig_submit (rig, 0, n, "q", "a payload");
+    rig_settle (rig);
+    assert_int_equal (payloads_wanted (rig), 0);
+    rig_register (rig, 1, 100, "q", 3);
+    assert_int_equal (payloads_wanted (rig), 3);
+    rig_free (rig);
+}
+
+static void payloads_read_ahead_are_bounded_in_bytes (void **state)
+{
+    (void) state;
+    char payload[1001];
+    memset (payload, 'x', sizeof (payload) - 1);
+    payload[sizeof (payload) - 1] = '\0';
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.payload_cache_bytes = 0;
+    config.fetched_bytes_max = 20000; /* half of it a round */
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    for (unsigned n = 1; n <= 100; n++)
+        rig_submit (rig, 0, n, "q", payload);
+    rig_settle (rig);
+    rig_register (rig, 1, 100, "q", 100);
+    assert_int_equal (payloads_wanted (rig), 10); /* not answered: these are lost */
+    for (int i = 0; i < 20; i++)
+        rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, 1), 90); /* the others come, bit by bit */
+    rig_free (rig);
+}
+
 static void time_goes_on_while_the_socket_is_never_empty (void **state)
 {
     rig_t *rig = *state;
@@ -294,6 +345,8 @@ int main (void)
         TEST (readers_are_given_only_so_many),
         TEST (reads_end_with_their_link),
         TEST (a_read_ends_with_its_deadline),
+        cmocka_unit_test (payloads_are_read_for_the_room_that_workers_have),
+        cmocka_unit_test (payloads_read_ahead_are_bounded_in_bytes),
         TEST (time_goes_on_while_the_socket_is_never_empty),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

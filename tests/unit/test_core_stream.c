@@ -192,18 +192,52 @@ static void large_bodies_are_spread_over_messages (void **state)
         assert_int_equal (rig_assignment (rig, 1, i)->body_bytes, sizeof (payload) - 1);
 }
 
-static void a_lost_reply_ends_the_link (void **state)
+static void a_refused_reply_is_sent_when_the_peer_reads (void **state)
 {
     rig_t *rig = *state;
+    uint64_t submit = rig_submit (rig, 0, 1, "q", "");
+    rig->peers[0].refuse = true;
+    rig_settle (rig);
+    size_t refused = rig->refused;
+    assert_true (refused > 0);
+    rig_settle (rig); /* it is not tried again at once … */
+    assert_int_equal (rig->refused, refused);
+    rig->peers[0].refuse = false;
+    rig_advance (rig, 200); /* … but after a while, … */
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, submit), TMQ_OK);
+    rig->peers[0].refuse = true;
+    uint64_t get = rig_get (rig, 0, 1);
+    rig_settle (rig);
+    rig->peers[0].refuse = false;
+    uint64_t other = rig_get (rig, 0, 1); /* … and when the peer is heard */
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, get), TMQ_OK);
+    assert_int_equal (rig_code (rig, 0, other), TMQ_OK);
+    assert_int_equal (rig_replies (rig, 0, submit), 1);
+}
+
+static void a_link_that_leaves_too_much_unread_ends (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.unsent_bytes_max = 10;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
     rig_submit (rig, 0, 1, "q", "");
     rig->peers[0].refuse = true;
     rig_settle (rig);
+    for (int64_t ms = 0; ms <= config.unsent_ms_max; ms += 1000) {
+        rig_advance (rig, 1000);
+        rig_settle (rig);
+    }
     rig->peers[0].refuse = false;
     uint64_t get = rig_get (rig, 0, 1);
     rig_settle (rig);
     assert_int_equal (rig_code (rig, 0, get), TMQ_NO_LINK);
     rig_link (rig, 0, "default");
     assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
+    rig_free (rig);
 }
 
 static void a_peer_without_a_link_is_told_so (void **state)
@@ -787,7 +821,8 @@ int main (void)
         TEST (what_was_computed_later_waits_for_the_later_batch),
         TEST (answers_of_one_release_share_messages),
         TEST (large_bodies_are_spread_over_messages),
-        TEST (a_lost_reply_ends_the_link),
+        TEST (a_refused_reply_is_sent_when_the_peer_reads),
+        cmocka_unit_test (a_link_that_leaves_too_much_unread_ends),
         TEST (a_peer_without_a_link_is_told_so),
         TEST (a_token_belongs_to_its_connection),
         TEST (a_live_subscriber_sees_each_event_once),

@@ -28,17 +28,20 @@ typedef struct engine_config {
     int64_t recover_max_age_ms; /* 0: off (S13) */
     uint32_t heartbeat_ms;
     uint32_t gone_grace_ms;
-    size_t link_reads_max;  /* pages that one link may ask for at a time, 64 */
-    size_t reads_max;       /* … all links together, 4,096 */
-    size_t given_reads_max; /* with readers at a time, 4 */
-    budget_t round;         /* what one round may cost */
-    unsigned planted_bug;   /* test-only: 0 in the broker; see core/planted.h */
+    size_t link_reads_max;    /* pages that one link may ask for at a time, 64 */
+    size_t unsent_bytes_max;  /* of answers that a link does not take: 2 MiB … */
+    int64_t unsent_ms_max;    /* … for so long: then it ends, 10 s */
+    size_t fetched_bytes_max; /* payloads read ahead for waiting workers: 32 MiB */
+    size_t reads_max;         /* … all links together, 4,096 */
+    size_t given_reads_max;   /* with readers at a time, 4 */
+    budget_t round;           /* what one round may cost */
+    unsigned planted_bug;     /* test-only: 0 in the broker; see core/planted.h */
 } engine_config_t;
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \
         {0}, "taskmqd", 1000000, 10000, 20000, 16u << 20, 20000, 64u << 20, 4u << 20, 100000,      \
-            64u << 20, TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS, TMQ_GONE_GRACE_MS, 64, 4096, 4,    \
-            BUDGET_INIT, 0                                                                         \
+            64u << 20, TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS, TMQ_GONE_GRACE_MS, 64, 2u << 20,   \
+            10000, 32u << 20, 4096, 4, BUDGET_INIT, 0                                              \
     }
 
 #endif

@@ -153,6 +153,8 @@ static size_t body_bytes_of (const Taskmq__Request *request)
 /* What was held back while it was silent goes on. */
 static void heard_again (engine_t *self, link_t *link)
 {
+    if (!list_is_empty (&link->ready))
+        outbox_wake (&self->peers, link);
     worker_update_link (&self->match, link);
     for (node_t *node = link->subscriptions.next; node != &link->subscriptions; node = node->next)
         stream_wake (&self->streams, LIST_ITEM (node, subscription_t, of_link));
@@ -333,6 +335,7 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     input_begin (self, now);
     self->base.clocks.heard_ms = heard_ms;
     output_notices (self);
+    outbox_retry (&self->peers);
     loaded_clear (&self->reads);
     settle_written (&self->tasks);
     turn (self, &self->base.fine, self->base.clocks.mono_ms);
@@ -344,8 +347,11 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     int64_t next = wheel_next (&self->base.fine);
     int64_t expiry = next_expiry_ms (self);
     int64_t lazy = journal_lazy_due_ms (&self->tasks);
+    int64_t retry = outbox_retry_at_ms (&self->peers);
     if (expiry < next)
         next = expiry;
+    if (retry < next)
+        next = retry;
     return lazy < next ? lazy : next;
 }
 

@@ -63,6 +63,7 @@ static size_t choose_items (engine_t *self, link_t *link, size_t *body_bytes)
     for (node_t *node = list_pop_front (&link->ready); node != NULL;
          node = list_pop_front (&link->ready)) {
         item_t *item = LIST_ITEM (node, item_t, node);
+        link->unsent_bytes -= outbox_item_bytes (item);
         if (item->kind == ITEM_ASSIGNMENT && assigned_task (self, link, item) == NULL) {
             outbox_free (&self->peers, item);
             continue;
@@ -72,6 +73,7 @@ static size_t choose_items (engine_t *self, link_t *link, size_t *body_bytes)
                     *body_bytes + body <= TMQ_FRAME_BYTES_MAX;
         if (!fits && !list_is_empty (&self->left)) {
             list_push_front (&link->ready, node);
+            link->unsent_bytes += outbox_item_bytes (item);
             break;
         }
         list_push_back (&self->left, node);
@@ -201,6 +203,8 @@ static void pass_over (engine_t *self, link_t *link, bool could_look)
 
 bool engine_output_next (engine_t *self, output_t *out)
 {
+    if (self->leaving != NULL)
+        self->leaving->refused_ms = 0; /* the transport took it */
     output_forget_left (self);
     output_notices (self);
     for (node_t *node = list_pop_front (&self->peers.outputs); node != NULL;
@@ -230,13 +234,36 @@ bool engine_has_output (const engine_t *self)
     return !list_is_empty (&self->peers.outputs);
 }
 
-static void queue_again (engine_t *self, const link_t *link, const item_t *item)
+/* Assignments that did not leave go to whoever can take them. */
+static void queue_again (engine_t *self, const link_t *link)
 {
-    task_t *task = assigned_task (self, link, item);
-    if (task == NULL)
-        return;
-    cause_t cause = {.message = "the assignment could not be delivered"};
-    attempt_return (&self->tasks, task, INPUT_RELEASE, 0, &cause);
+    for (node_t *node = self->left.next, *next = NULL; node != &self->left; node = next) {
+        item_t *item = LIST_ITEM (node, item_t, node);
+        next = node->next;
+        if (item->kind != ITEM_ASSIGNMENT)
+            continue;
+        task_t *task = assigned_task (self, link, item);
+        if (task != NULL)
+            attempt_undelivered (&self->tasks, task);
+        list_unlink (node);
+        outbox_free (&self->peers, item);
+    }
+}
+
+/* It has left too many answers unread for too long. */
+static bool is_hopeless (const engine_t *self, const link_t *link)
+{
+    const engine_config_t *config = &self->base.config;
+    return link->unsent_bytes > config->unsent_bytes_max &&
+           self->base.clocks.mono_ms - link->refused_ms >= config->unsent_ms_max;
+}
+
+static void give_up (engine_t *self, link_t *link)
+{
+    if (self->base.config.planted_bug == ENGINE_BUG_HINT_FORGOTTEN)
+        parting_close (&self->requests, link);
+    else
+        parting_lose (&self->requests, link);
 }
 
 void engine_output_failed (engine_t *self, const output_t *output, now_t now)
@@ -246,22 +273,18 @@ void engine_output_failed (engine_t *self, const output_t *output, now_t now)
     if (link == NULL || output->tag != self->base.counts.outputs)
         return;
     self->base.counts.outputs_failed++;
-    bool reply_lost = false;
     link->stalled = true;
+    list_remove (&link->output); /* until it is heard, or tried again */
+    if (link->refused_ms == 0)
+        link->refused_ms = self->base.clocks.mono_ms;
     for (node_t *node = self->left_streams.next; node != &self->left_streams; node = node->next)
         stream_failed (&self->streams, LIST_ITEM (node, subscription_t, left));
     worker_update_link (&self->match, link);
-    for (node_t *node = self->left.next; node != &self->left; node = node->next) {
-        const item_t *item = LIST_ITEM (node, item_t, node);
-        reply_lost = reply_lost || item->kind == ITEM_REPLY;
-        if (item->kind == ITEM_ASSIGNMENT)
-            queue_again (self, link, item);
-    }
-    if (reply_lost && !link->dead) {
-        if (self->base.config.planted_bug == ENGINE_BUG_HINT_FORGOTTEN)
-            parting_close (&self->requests, link);
-        else
-            parting_lose (&self->requests, link);
+    queue_again (self, link);
+    if (!list_is_empty (&self->left) && !link->dead) {
+        outbox_put_back (&self->peers, link, &self->left);
+        if (is_hopeless (self, link))
+            give_up (self, link);
     }
     output_forget_left (self);
     input_end (self);

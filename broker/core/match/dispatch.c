@@ -159,5 +159,5 @@ void match_init (match_t *self, base_t *base, tasks_t *tasks, links_t *peers, re
 void match_reset (match_t *self)
 {
     workers_clear (self);
-    list_init (&self->fetch);
+    fetch_clear (self);
 }

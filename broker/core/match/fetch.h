@@ -14,5 +14,6 @@ void fetch_later (match_t *self, queue_t *queue);
 void fetch_want (match_t *self, key_list_t *keys);
 /* What was looked up goes to its tasks, and their queues are looked at again. */
 void fetch_take (match_t *self);
+void fetch_clear (match_t *self); /* forgets what was read ahead */
 
 #endif

@@ -22,7 +22,9 @@ typedef struct match {
     tasks_t *tasks;
     links_t *peers;
     reads_t *reads;
-    node_t fetch; /* queues whose head waits for its payload */
+    node_t fetch;   /* queues whose head waits for its payload */
+    fifo_t fetched; /* payloads that were read ahead, oldest first (fetch.c) */
+    size_t fetched_bytes;
 } match_t;
 
 void match_init (match_t *self, base_t *base, tasks_t *tasks, links_t *peers, reads_t *reads);

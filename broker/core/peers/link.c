@@ -53,6 +53,7 @@ void link_free_if_idle (links_t *self, link_t *link)
     if (!link->dead)
         map_remove (&self->by_peer, peer_hash (self, link->peer), link);
     list_remove (&link->output);
+    list_remove (&link->refused);
     map_free (&link->subscriptions_by_id);
     free (link);
 }

@@ -52,11 +52,14 @@ struct link {
     int64_t heard_ms;    /* mono, of its newest message */
     int64_t gone_due_ms; /* mono, end of the grace after the hint; 0: not suspected */
     alarm_t alarm;
-    size_t references;  /* held items and reads */
-    item_t *held_reply; /* newest held item of answers, if any; further ones may join it */
-    node_t ready;       /* items that may leave */
-    size_t notices;     /* … of them */
-    node_t output;      /* in the engine's list of links that have something to send */
+    size_t references;   /* held items and reads */
+    item_t *held_reply;  /* newest held item of answers, if any; further ones may join it */
+    node_t ready;        /* items that may leave */
+    size_t notices;      /* … of them */
+    size_t unsent_bytes; /* of them, with their bodies */
+    int64_t refused_ms;  /* mono: since then the transport refuses its messages; 0: it does not */
+    node_t refused;      /* in the list of those whose messages the transport refused */
+    node_t output;       /* in the engine's list of links that have something to send */
     node_t subscriptions;
     map_t subscriptions_by_id;
     node_t streams; /* subscriptions that have something to send */
@@ -74,9 +77,12 @@ typedef struct links {
     map_t by_peer;
     uint64_t hellos;
     size_t established;
-    node_t held;        /* items, by batch */
-    node_t outputs;     /* links that have something to send */
-    node_t spare_items; /* places of items that left */
+    node_t held;         /* items, by batch */
+    node_t outputs;      /* links that have something to send */
+    int64_t refused_ms;  /* mono: since then the transport refuses its messages; 0: it does not */
+    node_t refused;      /* links whose messages the transport refused … */
+    int64_t retry_at_ms; /* … that are tried again then (mono) */
+    node_t spare_items;  /* places of items that left */
     size_t spare_items_count;
     bytes_t scratch;  /* one item while it is packed */
     bytes_t envelope; /* the message that is leaving */

@@ -12,8 +12,9 @@
 #include "core/peers/outbox.h"
 
 enum {
-    SPARE_BYTES = 160,     /* packed: an assignment without labels fits */
-    SPARE_ITEMS_MAX = 4096 /* kept for use again: under 1 MiB */
+    SPARE_BYTES = 160,      /* packed: an assignment without labels fits */
+    REFUSED_RETRY_MS = 100, /* until a message that the transport refused is tried again */
+    SPARE_ITEMS_MAX = 4096  /* kept for use again: under 1 MiB */
 };
 
 /* Nearly all items are small answers that live for one commit: their places are used again. */
@@ -37,6 +38,11 @@ void outbox_free (links_t *self, item_t *item)
     self->spare_items_count++;
 }
 
+size_t outbox_item_bytes (const item_t *item)
+{
+    return item->bytes + buf_length (item->body);
+}
+
 void outbox_wake (links_t *self, link_t *link)
 {
     if (!node_is_linked (&link->output))
@@ -46,6 +52,7 @@ void outbox_wake (links_t *self, link_t *link)
 static void make_ready (links_t *self, item_t *item)
 {
     list_push_back (&item->link->ready, &item->node);
+    item->link->unsent_bytes += outbox_item_bytes (item);
     outbox_wake (self, item->link);
 }
 
@@ -123,6 +130,43 @@ void outbox_drop (links_t *self, link_t *link)
 {
     outbox_free_items (self, &link->ready);
     link->notices = 0;
+    link->unsent_bytes = 0;
+    list_remove (&link->refused);
+}
+
+/* Messages that the transport refused. */
+
+void outbox_put_back (links_t *self, link_t *link, node_t *items)
+{
+    while (!list_is_empty (items)) {
+        node_t *node = items->prev;
+        item_t *item = LIST_ITEM (node, item_t, node);
+        list_unlink (node);
+        if (item->kind == ITEM_NOTICE) {
+            outbox_free (self, item);
+            continue;
+        }
+        list_push_front (&link->ready, node);
+        link->unsent_bytes += outbox_item_bytes (item);
+    }
+    if (list_is_empty (&self->refused))
+        self->retry_at_ms = self->base->clocks.mono_ms + REFUSED_RETRY_MS;
+    if (!node_is_linked (&link->refused))
+        list_push_back (&self->refused, &link->refused);
+}
+
+void outbox_retry (links_t *self)
+{
+    if (self->base->clocks.mono_ms < self->retry_at_ms)
+        return;
+    for (node_t *node = list_pop_front (&self->refused); node != NULL;
+         node = list_pop_front (&self->refused))
+        outbox_wake (self, LIST_ITEM (node, link_t, refused));
+}
+
+int64_t outbox_retry_at_ms (const links_t *self)
+{
+    return list_is_empty (&self->refused) ? INT64_MAX : self->retry_at_ms;
 }
 
 /* Life. */
@@ -132,6 +176,7 @@ void links_init (links_t *self, base_t *base)
     *self = (links_t){.base = base};
     list_init (&self->held);
     list_init (&self->outputs);
+    list_init (&self->refused);
     list_init (&self->spare_items);
 }
 

@@ -17,6 +17,13 @@ void outbox_durable (links_t *self);
 void outbox_wake (links_t *self, link_t *link);
 void outbox_drop (links_t *self, link_t *link); /* what is ready to leave for it */
 void outbox_free (links_t *self, item_t *item); /* of no list */
+/* What it takes of its link's unsent bytes. */
+size_t outbox_item_bytes (const item_t *item);
+/* The transport refused these: they go first again, and are tried again after 100 ms, or when the
+ * peer is heard. Notices are dropped. */
+void outbox_put_back (links_t *self, link_t *link, node_t *items);
+void outbox_retry (links_t *self);                /* what is due */
+int64_t outbox_retry_at_ms (const links_t *self); /* mono, INT64_MAX for never */
 void outbox_free_items (links_t *self, node_t *list);
 
 #endif

@@ -99,6 +99,18 @@ void attempt_return (tasks_t *self, task_t *task, task_input_t input, int64_t de
     attempt_requeue (self, task, input, delay_ms, cause);
 }
 
+void attempt_undelivered (tasks_t *self, task_t *task)
+{
+    cause_t cause = {.message = "the assignment could not be delivered"};
+    if (task->status == TMQ_STATUS_CANCELLED) {
+        end_cancelled (self, task, INPUT_RELEASE, &cause);
+        return;
+    }
+    self->base->counts.released++;
+    journal_add_attempt (self, task, TMQ_EVENT_RELEASED, 0, NULL, NULL);
+    attempt_requeue (self, task, INPUT_RELEASE, 0, &cause);
+}
+
 void attempt_lose (tasks_t *self, task_t *task, const char *why)
 {
     cause_t cause = {.message = why};

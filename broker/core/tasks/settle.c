@@ -102,6 +102,12 @@ void settle_durable (tasks_t *self, uint64_t batch)
     }
 }
 
+void settle_drop_payload (tasks_t *self, task_t *task)
+{
+    if (task->payload_cached)
+        forget_payload (self, task);
+}
+
 void settle_give_payload (tasks_t *self, task_t *task, buf_t *payload)
 {
     task->payload_wanted = false;

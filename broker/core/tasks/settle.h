@@ -13,6 +13,7 @@
 void settle_durable (tasks_t *self, uint64_t batch);
 void settle_written (tasks_t *self); /* forgets what is written and no longer live */
 /* The payload of a waiting task came back from the tables. Keeps it once more. */
+void settle_drop_payload (tasks_t *self, task_t *task); /* that the tables have too */
 void settle_give_payload (tasks_t *self, task_t *task, buf_t *payload);
 
 #endif
