@@ -16,6 +16,7 @@
 #include "link/connect.h"
 #include "screen/fields.h"
 #include "screen/output.h"
+#include "screen/pager.h"
 #include "units.h"
 #include "verbs/verbs.h"
 
@@ -71,7 +72,7 @@ static int settle (app_t *app)
     return code ? code : settle_timeout (app);
 }
 
-static int run (app_t *app)
+static int run (app_t *app, pid_t *pager)
 {
     const args_t *args = &app->args;
     if (args_has (args, OPT_VERSION)) {
@@ -95,6 +96,8 @@ static int run (app_t *app)
         return usage_error (app, "run the same command again: repeating it does no harm",
                             "--request-id is only for submit");
     const int code = fields_check (app);
+    if (!code && args->command->pages)
+        *pager = pager_start (app);
     return code ? code : args->command->run (app);
 }
 
@@ -110,13 +113,15 @@ static int close_output (const app_t *app, int exit_code)
 int main (int argc, char **argv)
 {
     app_t app = {0};
+    pid_t pager = 0;
     setlocale (LC_ALL, "");
     args_parse (&app.args, &grammar, argc, argv);
     int exit_code = settle (&app);
     if (!exit_code)
-        exit_code = run (&app);
+        exit_code = run (&app, &pager);
     app_disconnect (&app);
     exit_code = close_output (&app, exit_code);
     args_clear (&app.args);
+    pager_end (pager);
     return exit_code;
 }

@@ -26,6 +26,7 @@ typedef enum option_id {
     OPT_OUTPUT,
     OPT_TIMEOUT,
     OPT_COLOR,
+    OPT_NO_PAGER,
     OPT_QUIET,
     OPT_VERBOSE,
     OPT_REQUEST_ID,
@@ -121,6 +122,7 @@ typedef struct command {
     int operands_min;
     int operands_max;             /* -1: any number */
     bool no_ids;                  /* it prints none, so -o id means nothing */
+    bool pages;                   /* what it prints may be long */
     bool takes_rest;              /* "-- COMMAND..." */
     int (*run) (struct app *app); /* returns the exit code */
 } command_t;

@@ -132,5 +132,5 @@ void help_print (const grammar_t *grammar, const command_t *command)
         printf ("  %.*s\n", (int) length, line);
         line += length;
     }
-    puts ("\nglobal options: -e -n -o --timeout --color -q -v -h (see 'taskctl help')");
+    puts ("\nglobal options: -e -n -o --timeout --color --no-pager -q -v -h (taskctl help)");
 }

@@ -56,7 +56,7 @@ const char *paint_end (const app_t *app)
 
 /* Tables. */
 
-size_t terminal_columns (void)
+static size_t measure_columns (void)
 {
     struct winsize size;
     const char *environment = getenv ("COLUMNS");
@@ -67,6 +67,16 @@ size_t terminal_columns (void)
     if (ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
     return 80;
+}
+
+size_t terminal_columns (void)
+{
+    static bool measured; /* behind a pager it could not be found out any more */
+    static size_t columns;
+    if (!measured)
+        columns = measure_columns ();
+    measured = true;
+    return columns;
 }
 
 static void *or_die (void *memory)
@@ -80,6 +90,10 @@ table_t *table_new (const app_t *app, const column_t *columns, size_t count, boo
     self->app = app;
     self->scols = or_die (scols_new_table ());
     scols_table_enable_noencoding (self->scols, 1); /* table_set has escaped what has to be */
+    if (terminal_columns ()) {
+        scols_table_set_termforce (self->scols, SCOLS_TERMFORCE_ALWAYS);
+        scols_table_set_termwidth (self->scols, terminal_columns ());
+    }
     scols_table_enable_colors (self->scols, app->color);
     scols_table_enable_noheadings (self->scols, !headings);
     scols_table_set_column_separator (self->scols, "  ");

@@ -43,7 +43,7 @@ void table_set (table_t *self, size_t column, const char *format, ...)
 void table_paint (table_t *self, size_t column, tmq_status_t status);
 /* Prints and frees it. */
 void table_end (table_t *self);
-/* Columns of the terminal on stdout, 0 if it is none. */
+/* Columns of the terminal on stdout, 0 if it is none; measured once. */
 size_t terminal_columns (void);
 
 #endif

@@ -4,10 +4,10 @@
 
 /* taskctl completion, and the hidden taskctl complete that its scripts ask.
  *
- * The scripts know nothing of the commands: they hand over the words of the line, and get what could
- * stand in the place of the last one, a candidate a line, with a tab and a remark behind it. So all
- * shells complete what the table of commands says, with live ids, queues and labels where a broker
- * answers. Nothing at all means: a file, perhaps. */
+ * The scripts know nothing of the commands: they hand over the words of the line, and get what
+ * could stand in the place of the last one, a candidate a line, with a tab and a remark behind it.
+ * So all shells complete what the table of commands says, with live ids, queues and labels where a
+ * broker answers. Nothing at all means: a file, perhaps. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -20,6 +20,7 @@
 
 set -u
 export LC_ALL=C.UTF-8
+export PAGER=
 unset TASKMQ_ENDPOINT TASKMQ_NAMESPACE TASKMQ_TIMEOUT NO_COLOR CLICOLOR_FORCE COLUMNS
 
 scenario=$(basename "$0" .sh)

@@ -86,6 +86,26 @@ on_terminal 80 'taskctl cancel --queue ask'
 out_has "$(printf %s "$id" | tail -c 12)  .*cancelled"
 : >err
 
+# Long output goes through a pager, which knows the width and the colours of the terminal.
+cat >pager <<'END'
+#!/bin/sh
+sed 's/^/paged: /'
+END
+chmod +x pager
+on_terminal 80 'PAGER=./pager taskctl list'
+out_has '^paged: ID  '
+out_has "^paged: [0-9a-f]{12}  $esc"
+on_terminal 80 'PAGER=./pager taskctl --no-pager list'
+out_lacks paged
+on_terminal 80 'PAGER= taskctl list'
+out_has '^ID '
+run 0 env PAGER=./pager taskctl list
+out_lacks paged
+on_terminal 80 'PAGER=./pager taskctl count'
+out_lacks paged
+on_terminal 80 "PAGER='head -n 1' taskctl list --all; echo \"ended with \$?\""
+out_has '^ended with '
+
 # What turns or hides the text beside it is escaped, in tables, cards and JSON.
 submit q --method "$(printf 'a\342\200\256gpj.\342\200\213b')" --label k="$(printf '\342\201\246')"
 for format in table wide; do
