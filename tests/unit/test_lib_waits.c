@@ -279,7 +279,7 @@ static void answer_all (rig_t *rig, bool refuse)
 static void refused_submits_do_not_cost_their_square (void **state)
 {
     (void) state;
-    enum { PAIRS = 4000, ROUNDS = 5 };
+    enum { PAIRS = 1000, ROUNDS = 5 };
     rig_t *rig = rig_linked (NULL);
     for (uint32_t i = 0; i < PAIRS; i++)
         rig_submit (rig, i, CORE_NEVER);
