@@ -24,7 +24,6 @@ void status_begin (status_line_t *self, app_t *app)
 {
     const char *terminal = getenv ("TERM");
     memset (self, 0, sizeof *self);
-    self->utf8 = app->utf8;
     self->possible = !app->quiet && isatty (STDERR_FILENO) && !is_pipe (STDOUT_FILENO) &&
                      terminal && strcmp (terminal, "dumb") != 0;
     app->status = self;
@@ -76,7 +75,7 @@ static void draw (status_line_t *self, char *text)
         return;
     if (!is_in_foreground ())
         return;
-    strcpy (self->text, text);
+    snprintf (self->text, sizeof self->text, "%s", text);
     fflush (stdout);
     fprintf (stderr, "\r\033[K%s", text);
     fflush (stderr);
@@ -97,19 +96,18 @@ void status_show (const app_t *app, const char *format, ...)
 
 void status_show_bar (const app_t *app, uint64_t done, uint64_t total, const char *format, ...)
 {
-    char text[STATUS_BYTES_MAX] = "";
+    char text[STATUS_BYTES_MAX];
+    size_t used = 0;
     va_list list;
     if (!app->status || !app->status->possible)
         return;
     const uint64_t filled = total ? done * BAR_CELLS / total : 0;
-    for (uint64_t i = 0; i < BAR_CELLS; i++) {
-        if (app->utf8)
-            strcat (text, i < filled ? "█" : "░");
-        else
-            strcat (text, i < filled ? "#" : ".");
-    }
-    strcat (text, "  ");
-    const size_t used = strlen (text);
+    const char *full = app->utf8 ? "█" : "#";
+    const char *empty = app->utf8 ? "░" : ".";
+    for (uint64_t i = 0; i < BAR_CELLS; i++)
+        used +=
+            (size_t) snprintf (text + used, sizeof text - used, "%s", i < filled ? full : empty);
+    used += (size_t) snprintf (text + used, sizeof text - used, "  ");
     va_start (list, format);
     vsnprintf (text + used, sizeof text - used, format, list);
     va_end (list);

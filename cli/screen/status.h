@@ -17,7 +17,6 @@ enum { STATUS_BYTES_MAX = 512 };
 typedef struct status_line {
     bool possible;
     bool drawn;
-    bool utf8;
     char text[STATUS_BYTES_MAX]; /* as it stands on the terminal */
 } status_line_t;
 
