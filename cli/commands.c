@@ -49,6 +49,8 @@ static const option_spec_t submit_options[] = {
     {OPT_FILE, "file", 0, KIND_TEXT, 0, 0, "FILE", "the payload is the content of FILE"},
     {OPT_BATCH, "batch", 0, KIND_TEXT, 0, 0, "FILE",
      "submit one task per line of FILE (- is stdin), each a JSON object"},
+    {OPT_LINES, "lines", 0, KIND_TEXT, 0, 0, "FILE",
+     "submit one task per line of FILE (- is stdin), with the line as payload"},
     {OPT_SESSION, "session", 0, KIND_NAME, 0, 0, "NAME", "the thread of work it belongs to"},
     {OPT_PRIORITY, "priority", 0, KIND_NUMBER, 0, 255, "N",
      "0 to 255, higher is sooner; default 100"},
@@ -178,15 +180,18 @@ static const option_spec_t work_options[] = {
 static const command_t commands[] = {
     {.name = "submit",
      .group = "submit tasks, fetch results",
-     .operands = "QUEUE [--data STR | --file FILE | -] [options]\n--batch FILE [--dry-run]",
+     .operands = "QUEUE [--data STR | --file FILE | -] [options]\nQUEUE --lines FILE "
+                 "[options]\n--batch FILE [--dry-run]",
      .summary = "submit a task, print its id",
-     .text = "Without a payload option the payload is empty; - reads it from stdin.\n"
+     .text = "Without a payload option the payload is empty; - reads it from stdin. With\n"
+             "--lines the other options count for each task.\n"
              "A line of --batch is {\"queue\":...,\"data\":...}, and the options by their names\n"
              "with underscores. All lines are checked before the first is submitted. Then one\n"
              "line of output follows per line of input: the id, or nothing where the task was\n"
              "refused.",
      .examples = "taskctl submit thumbs --file photo.jpg --label album=summer\n"
                  "taskctl submit reports --data '{\"month\":11}' --wait\n"
+                 "ls *.jpg | taskctl submit thumbs --lines - --label album=summer\n"
                  "taskctl submit --batch tasks.jsonl >ids",
      .options = submit_options,
      .operand = OPERAND_QUEUE,

@@ -53,6 +53,7 @@ typedef enum option_id {
     OPT_LABEL,
     OPT_LEASE,
     OPT_LIMIT,
+    OPT_LINES,
     OPT_MAX_ATTEMPTS,
     OPT_MAX_TASKS,
     OPT_META,

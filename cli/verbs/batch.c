@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* taskctl submit --batch: one task per line of a file.
+/* taskctl submit --batch and --lines: one task per line of a file.
  *
  * All lines are checked before the first is submitted. Then they go in slices; each task gets
  * its id here, so that one whose outcome is unknown can be named and repeated. */
@@ -33,8 +33,9 @@ enum {
 typedef struct lines {
     const char *at;
     const char *end;
-    size_t number;                /* of the line that was returned last, from 1 */
-    const option_spec_t *options; /* what a line may say */
+    size_t number; /* of the line that was returned last, from 1 */
+    const app_t *app;
+    bool payloads; /* --lines: each is a payload; else it describes its task */
 } lines_t;
 
 typedef struct slice {
@@ -59,6 +60,19 @@ static const char *next_line (lines_t *lines, size_t *length)
     return NULL;
 }
 
+static bool make_spec (spec_t *spec, const lines_t *lines, const char *line, size_t length,
+                       char *why, size_t why_size)
+{
+    spec_init (spec, lines->app->args.command->options);
+    if (!lines->payloads)
+        return spec_from_line (spec, line, length, why, why_size);
+    snprintf (why, why_size, "it has %zu bytes, the limit is %d", length, TMQ_FRAME_BYTES_MAX);
+    spec_from_args (spec, lines->app); /* has been looked at before */
+    spec->submit.payload = line;
+    spec->submit.payload_bytes = length;
+    return length <= TMQ_FRAME_BYTES_MAX;
+}
+
 /* Names every broken line, up to a few, and submits nothing then. */
 static int check_all (const app_t *app, lines_t lines, size_t *count)
 {
@@ -68,8 +82,7 @@ static int check_all (const app_t *app, lines_t lines, size_t *count)
     char why[256];
     for (const char *line; (line = next_line (&lines, &length)); (*count)++) {
         spec_t spec;
-        spec_init (&spec, lines.options);
-        if (!spec_from_line (&spec, line, length, why, sizeof why) && ++broken <= SHOWN_MAX)
+        if (!make_spec (&spec, &lines, line, length, why, sizeof why) && ++broken <= SHOWN_MAX)
             usage_error (app, NULL, "line %zu: %s", lines.number, why);
         spec_clear (&spec);
     }
@@ -91,8 +104,7 @@ static void fill_slice (slice_t *slice, lines_t *lines)
         if (!line)
             break;
         spec_t *spec = &slice->specs[slice->count];
-        spec_init (spec, lines->options);
-        spec_from_line (spec, line, length, why, sizeof why);
+        make_spec (spec, lines, line, length, why, sizeof why);
         if (id_is_zero (&spec->submit.id))
             tmq_id_make (&spec->submit.id);
         slice->submits[slice->count] = spec->submit;
@@ -252,8 +264,29 @@ static int submit_all (app_t *app, lines_t lines, size_t total)
     return batch_exit (app, &sum);
 }
 
+/* What names or awaits one task cannot be meant for each line. */
+static int check_lines_options (const app_t *app)
+{
+    static const option_id_t single[] = {OPT_DATA, OPT_FILE, OPT_ID,    OPT_DEDUP_KEY,
+                                         OPT_WAIT, OPT_FOR,  OPT_BATCH, OPT_REQUEST_ID};
+    const args_t *args = &app->args;
+    spec_t spec;
+    for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
+        const option_value_t *value = args_value (args, single[i]);
+        if (value)
+            return usage_error (app, NULL, "--%s does not go with --lines", value->spec->name);
+    }
+    if (args->operands_count > 1)
+        return usage_error (app, "the payloads are the lines of the file",
+                            "--lines takes no argument '%s' behind the queue", args->operands[1]);
+    spec_init (&spec, args->command->options);
+    const int code = spec_from_args (&spec, app);
+    spec_clear (&spec);
+    return code;
+}
+
 /* What is said for the whole batch cannot be meant for each of its tasks. */
-static int check_options (const app_t *app)
+static int check_batch_options (const app_t *app)
 {
     const args_t *args = &app->args;
     if (args->operands_count > 0)
@@ -276,15 +309,17 @@ int run_submit_batch (app_t *app)
     char *text;
     size_t bytes;
     size_t count = 0;
-    int code = check_options (app);
+    const bool payloads = args_has (&app->args, OPT_LINES);
+    const char *file = args_text (&app->args, payloads ? OPT_LINES : OPT_BATCH);
+    int code = payloads ? check_lines_options (app) : check_batch_options (app);
     if (!code)
-        code = read_all (app, &text, &bytes, args_text (&app->args, OPT_BATCH), SIZE_MAX / 4);
+        code = read_all (app, &text, &bytes, file, SIZE_MAX / 4);
     if (code)
         return code;
-    const lines_t lines = {text, text + bytes, 0, app->args.command->options};
+    const lines_t lines = {text, text + bytes, 0, app, payloads};
     code = check_all (app, lines, &count);
     if (!code && args_has (&app->args, OPT_DRY_RUN))
-        note (app, "%zu tasks are fine; nothing was submitted", count);
+        note (app, "%zu task%s fine; nothing was submitted", count, count == 1 ? " is" : "s are");
     else if (!code && !(code = app_connect (app)))
         code = submit_all (app, lines, count);
     free (text);

@@ -172,6 +172,7 @@ static bool is_batch_key (const option_spec_t *option)
     case OPT_DATA:
     case OPT_FILE:
     case OPT_BATCH:
+    case OPT_LINES:
     case OPT_LABEL:
     case OPT_META:
     case OPT_WAIT:

@@ -133,7 +133,7 @@ int run_submit (app_t *app)
     spec_t spec;
     if (args_has (args, OPT_FOR) && !args_has (args, OPT_WAIT))
         return usage_error (app, NULL, "--for goes with --wait");
-    if (args_has (args, OPT_BATCH))
+    if (args_has (args, OPT_BATCH) || args_has (args, OPT_LINES))
         return run_submit_batch (app);
     spec_init (&spec, args->command->options);
     int code = spec_from_args (&spec, app);

@@ -130,3 +130,28 @@ eventually taskctl ping
 there=$(taskctl --timeout 20s count --queue silent) || fail 'count'
 [ "$there" -ge "$answered" ] || fail "$answered answered, but $there are there"
 [ "$there" -le $((answered + unknown)) ] || fail "$there are there of $answered and $unknown"
+
+# One payload a line, with the options for each.
+printf 'one\n\ntwo words\n{"queue":"other"}\n' >payloads
+run 0 sh -c 'taskctl submit lined --lines - --label a=b --method m <payloads'
+out_lines 3
+cp out ids
+run 0 taskctl count lined
+out 3
+run 0 taskctl payload "$(sed -n 2p ids)"
+out_has '^two words$'
+run 0 taskctl payload "$(sed -n 3p ids)"
+out_has '^\{"queue":"other"\}$'
+run 0 taskctl -o json get "$(sed -n 3p ids)" --fields method,label:a
+out '{"method":"m","label:a":"b"}'
+run 0 taskctl submit lined --lines payloads --dry-run
+err_has '^3 tasks are fine; nothing was submitted$'
+run 2 taskctl submit --lines payloads
+err_has 'submit needs a queue'
+run 2 taskctl submit lined --lines payloads --data x
+err_has '.--data does not go with --lines'
+run 2 taskctl submit lined - --lines payloads
+run 2 taskctl submit lined --lines payloads --priority 300
+awk 'BEGIN { for (i = 0; i < 300000; i++) printf "x" }' >long
+run 2 taskctl submit lined --lines long
+err_has 'line 1: it has 300000 bytes, the limit is'

@@ -131,7 +131,7 @@ run 0 taskctl submit q --dry-run --data 'a"b' --ttl 0 --label a=b --meta '{"k": 
 out '{"queue":"q","data":"a\"b","id":"01890000-0000-7000-8000-000000000000","priority":5,"ttl":"0","lease":"90s","labels":{"a":"b"},"meta":{"k":[1]}}'
 cp out line.jsonl
 run 0 taskctl submit --batch line.jsonl --dry-run
-err_has '1 tasks are fine'
+err_has '1 task is fine'
 printf '\377' >bytes
 run 0 taskctl submit q --dry-run --file bytes
 out '{"queue":"q","data":{"base64":"/w=="}}'

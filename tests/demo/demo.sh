@@ -9,6 +9,7 @@
 # the processes that it started are gone at the end; after a failure the data directory stays.
 
 set -uo pipefail
+export PAGER= # the lists of the demo are a part of it
 
 queue=sha256
 # The dot saves newlines at the end of a name from the command substitution.
