@@ -880,8 +880,7 @@ static void many_expect (const many_t *self, int i, tmq_event_kind_t kind)
     do {
         tmq_event_free (event);
         assert_int_equal (
-            tmq_subscription_next (&event, self->subscriptions[i], TIMING_PATIENCE_MS, NULL),
-            TMQ_OK);
+            tmq_subscription_next (&event, self->subscriptions[i], MANY_PATIENCE_MS, NULL), TMQ_OK);
     } while (event->item == TMQ_ITEM_LIVE);
     assert_int_equal (event->item, TMQ_ITEM_EVENT);
     assert_int_equal (event->kind, kind);
@@ -901,7 +900,7 @@ static void many_expect_no_more (const many_t *self, uint64_t seq)
 {
     for (int i = 0; i < MANY; i++) {
         tmq_event_t *event = NULL;
-        WAIT_FOR (!cursor_is_behind (self->subscriptions[i], seq), TIMING_PATIENCE_MS);
+        WAIT_FOR (!cursor_is_behind (self->subscriptions[i], seq), MANY_PATIENCE_MS);
         while (tmq_subscription_next (&event, self->subscriptions[i], 0, NULL) == TMQ_OK) {
             assert_int_equal (event->item, TMQ_ITEM_LIVE);
             tmq_event_free (event);
