@@ -814,8 +814,9 @@ typedef tmq_run_end_t tmq_worker_handler_t (void *context, tmq_worker_t *worker,
  * sent does not keep it: a long error_message is cut, a result_type, error_data or error_code that
  * would be refused is left out, which the message says, and a result of more than
  * TMQ_FRAME_BYTES_MAX fails the task for good with TMQ_TASK_ERROR_TOO_LARGE. If the broker refuses
- * the end all the same, the attempt is given back. Blocks until the worker is drained (tmq_worker_drain by any thread, also by a handler) and every handler has
- * returned: then TMQ_OK. The library's only callback.
+ * the end all the same, the attempt is given back. Blocks until the worker is drained
+ * (tmq_worker_drain by any thread, also by a handler) and every handler has returned: then TMQ_OK.
+ * The library's only callback.
  * Codes: TMQ_INVALID, TMQ_SYSTEM (a thread could not be started), or why tmq_worker_next ended. */
 TMQ_API int tmq_worker_run (tmq_worker_t *worker, unsigned threads, tmq_worker_handler_t *handler,
                             void *context, tmq_error_t *error);

@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* tmq_worker_run: the loop that most workers would write, with a pool of threads. It uses the public
- * functions, and beside them only says that a handler has returned.
+/* tmq_worker_run: the loop that most workers would write, with a pool of threads. It uses the
+ * public functions, and beside them only says that a handler has returned.
  *
  * An attempt never stays with us behind its handler: what cannot be sent is cut or left out, what
  * is refused all the same is given back, and what even that does not end is not renewed. */
