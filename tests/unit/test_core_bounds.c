@@ -109,6 +109,116 @@ static void leases_of_a_worker_that_leaves_are_returned_in_pieces (void **state)
     assert_int_equal (changes_since (rig, before), TASKS);
 }
 
+/* One round, committed; whether the next one is wanted at once. */
+static bool round_leaves_more (rig_t *rig)
+{
+    engine_round (rig->engine);
+    int64_t next = engine_tick (rig->engine, rig->now, rig->now.mono_ms, 0);
+    rig_take (rig);
+    rig_durable (rig);
+    return next <= rig->now.mono_ms;
+}
+
+enum { DEBTS = 100, HELD = 450 };
+
+/* Worker 100 on peer 1 holds HELD tasks, and a round gives back DEBTS of them. */
+static rig_t *new_rig_with_debts (void)
+{
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.debts = DEBTS;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    rig_use_request_id (1);
+    for (unsigned n = 1; n <= HELD; n++)
+        rig_submit (rig, 0, n, "q", "");
+    rig_register (rig, 1, 100, "q", HELD);
+    rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, 1), HELD);
+    return rig;
+}
+
+static void a_round_gives_back_no_more_leases_than_it_may (void **state)
+{
+    (void) state;
+    rig_t *rig = new_rig_with_debts ();
+    uint64_t before = rig->committed;
+    rig_goodbye (rig, 1);
+    rig_commit (rig);
+    assert_int_equal (changes_since (rig, before), DEBTS);
+    for (size_t given = DEBTS; given < HELD; given += DEBTS) {
+        assert_int_equal (changes_since (rig, before), given);
+        assert_true (round_leaves_more (rig) == (given + DEBTS < HELD));
+    }
+    assert_int_equal (changes_since (rig, before), HELD);
+    rig_free (rig);
+}
+
+static void a_round_loses_no_more_leases_than_it_may (void **state)
+{
+    (void) state;
+    rig_t *rig = new_rig_with_debts ();
+    uint64_t before = rig->committed;
+    engine_peer_gone (rig->engine, rig->peers[1].id, rig->now);
+    rig->now.mono_ms += 10000; /* the grace is over, the leases are not */
+    rig->now.wall_ms += 10000;
+    rig->heard_ms = rig->now.mono_ms;
+    size_t rounds = 1;
+    while (round_leaves_more (rig)) {
+        assert_in_range (changes_since (rig, before), 1, rounds * DEBTS);
+        rounds++;
+    }
+    assert_int_equal (changes_since (rig, before), HELD);
+    assert_int_equal (rounds, (HELD + DEBTS - 1) / DEBTS);
+    rig_free (rig);
+}
+
+static void a_worker_that_comes_back_has_what_was_not_given_back (void **state)
+{
+    (void) state;
+    rig_t *rig = new_rig_with_debts ();
+    const Taskmq__Assignment *last = rig_assignment (rig, 1, HELD - 1)->assignment;
+    rig_leave (rig, 1, 100);
+    rig_commit (rig);
+    uint64_t before = rig->committed;
+    rig_register_with (rig, 1, 100, "other", 1, last);
+    rig_settle (rig);
+    /* What it did not list goes on being given back, what it listed stays. */
+    assert_int_equal (changes_since (rig, before), HELD - DEBTS - 1);
+    uint64_t completed = rig_complete (rig, 1, last, "done");
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 1, completed), TMQ_OK);
+    assert_int_equal (rig_status (rig, 0, HELD), TMQ_STATUS_COMPLETED);
+    assert_int_equal (rig_status (rig, 0, HELD - 1), TMQ_STATUS_QUEUED);
+    rig_free (rig);
+}
+
+static void a_round_judges_no_more_delays_than_it_may (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.alarms = DEBTS;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    for (unsigned n = 1; n <= HELD; n++)
+        rig_submit (rig, 0, n, "q", "");
+    rig_register (rig, 1, 100, "q", HELD);
+    rig_settle (rig);
+    for (size_t n = 0; n < HELD; n++)
+        rig_release (rig, 1, rig_assignment (rig, 1, n)->assignment, false); /* 1 s */
+    rig_settle (rig);
+    rig->now.wall_ms += 10000;
+    for (size_t ready = DEBTS; ready < HELD; ready += DEBTS) {
+        assert_true (round_leaves_more (rig));
+        rig_outputs (rig);
+        assert_int_equal (rig_assignments (rig, 1), HELD + ready);
+    }
+    rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, 1), 2 * HELD);
+    rig_free (rig);
+}
+
 /* A message of many requests; handled as far as one round goes. */
 static size_t handle_round (rig_t *rig, const message_t *message, size_t from)
 {
@@ -338,6 +448,10 @@ int main (void)
         TEST (what_expires_at_once_is_committed_in_pieces),
         cmocka_unit_test (a_round_fires_no_more_alarms_than_it_may),
         TEST (leases_of_a_worker_that_leaves_are_returned_in_pieces),
+        cmocka_unit_test (a_round_gives_back_no_more_leases_than_it_may),
+        cmocka_unit_test (a_round_loses_no_more_leases_than_it_may),
+        cmocka_unit_test (a_worker_that_comes_back_has_what_was_not_given_back),
+        cmocka_unit_test (a_round_judges_no_more_delays_than_it_may),
         cmocka_unit_test (a_message_is_handled_in_as_many_rounds_as_it_takes),
         TEST (a_link_has_only_so_many_reads_open),
         cmocka_unit_test (all_links_have_only_so_many_reads_open),

@@ -17,7 +17,17 @@ void base_reset (base_t *self)
     names_free (&self->names);
     names_init (&self->names, &self->secrets);
     wheel_init (&self->fine, FINE_MS, self->clocks.mono_ms);
-    wheel_init (&self->coarse, COARSE_MS, clocks_expiry_ms (&self->clocks));
+    wheel_init (&self->coarse, COARSE_MS, base_expiry_turn_ms (self));
+}
+
+void base_arm_expiry (base_t *self, alarm_t *alarm, int64_t expires_at)
+{
+    wheel_arm (&self->coarse, alarm, expires_at + self->coarse_ahead_ms);
+}
+
+int64_t base_expiry_turn_ms (const base_t *self)
+{
+    return clocks_expiry_ms (&self->clocks) + self->coarse_ahead_ms;
 }
 
 void base_written (base_t *self, uint64_t batch)

@@ -32,11 +32,12 @@ typedef struct base {
     names_t names;
     counts_t counts;
     clocks_t clocks;
-    budget_t round;   /* what is left of this round's allowance */
-    wheel_t fine;     /* mono: leases, delays, links, deadlines */
-    wheel_t coarse;   /* the time of expiry: queued tasks */
-    uint64_t durable; /* newest commit batch that is durable, … */
-    uint64_t written; /* … that is written back */
+    budget_t round;          /* what is left of this round's allowance */
+    wheel_t fine;            /* mono: leases, delays, links, deadlines */
+    wheel_t coarse;          /* the time of expiry: queued tasks */
+    int64_t coarse_ahead_ms; /* its clock before that of expiry: all ways back of the wall clock */
+    uint64_t durable;        /* newest commit batch that is durable, … */
+    uint64_t written;        /* … that is written back */
     uint64_t kept;    /* newest that was durable before the last reset: those after it, … */
     uint64_t refused; /* … up to this one, were not kept and will never be written */
     bool stopping;    /* a clean stop is under way: nothing changes any more */
@@ -46,6 +47,10 @@ typedef struct base {
 void base_init (base_t *self, const engine_config_t *config);
 /* Names and wheels as at the start: a reset begins with it. The clocks go on. */
 void base_reset (base_t *self);
+/* Arms for a time of expiry; it may fire early after a way back of the wall clock. */
+void base_arm_expiry (base_t *self, alarm_t *alarm, int64_t expires_at);
+/* The clock of the coarse wheel, which never goes back. */
+int64_t base_expiry_turn_ms (const base_t *self);
 /* Batches up to this one were applied and are not kept (A21): they count as durable, so that
  * nothing waits for them, and as written once everything is written that was kept. */
 void base_refuse (base_t *self, uint64_t upto);

@@ -60,6 +60,16 @@ int64_t clocks_wall_ms (const clocks_t *self, int64_t at_least_ms)
     return self->wall_ms > at_least_ms ? self->wall_ms : at_least_ms;
 }
 
+int64_t clocks_awake_ms (const clocks_t *self)
+{
+    return self->mono_ms - self->paused_ms;
+}
+
+int64_t clocks_awake_due_ms (const clocks_t *self, int64_t awake_ms)
+{
+    return awake_ms + self->paused_ms;
+}
+
 int64_t clocks_look_again_ms (const clocks_t *self, int64_t due_ms)
 {
     int64_t later_ms = self->mono_ms + CLOCKS_HEARD_MS;

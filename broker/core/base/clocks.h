@@ -40,6 +40,7 @@ typedef struct clocks {
     int64_t away_ms;       /* wall time between the newest stored time and this start */
     int64_t hold_until_ms; /* mono; the leap counts from then on */
     int64_t heard_ms; /* mono; what had arrived by then has been applied: silence is judged by it */
+    int64_t paused_ms;  /* so much of mono the broker stood still and heard nobody */
     clocks_step_t news; /* LEAPT or BACK, for the log, until somebody takes it */
     int64_t news_ms;    /* how far */
 } clocks_t;
@@ -50,6 +51,10 @@ clocks_step_t clocks_boot (clocks_t *self, int64_t newest_ms, now_t now);
 clocks_step_t clocks_advance (clocks_t *self, now_t now);
 /* The wall time, but never below another time of the same record. */
 int64_t clocks_wall_ms (const clocks_t *self, int64_t at_least_ms);
+/* The monotonic clock without the pauses: what silence ends is counted on it. */
+int64_t clocks_awake_ms (const clocks_t *self);
+/* When that clock will say so, if the broker does not stand still again (mono). */
+int64_t clocks_awake_due_ms (const clocks_t *self, int64_t awake_ms);
 /* When what silence ends is to be judged again: at due_ms, or soon when that has passed unheard. */
 int64_t clocks_look_again_ms (const clocks_t *self, int64_t due_ms);
 /* The time by which expiry is judged: wall time without a leap that is still held. */

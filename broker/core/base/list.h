@@ -53,6 +53,18 @@ static inline void list_push_front (node_t *head, node_t *node)
     list_insert_before (head->next, node);
 }
 
+/* Moves all of `from` behind the last of head; from is empty afterwards. */
+static inline void list_append (node_t *head, node_t *from)
+{
+    if (list_is_empty (from))
+        return;
+    from->next->prev = head->prev;
+    head->prev->next = from->next;
+    from->prev->next = head;
+    head->prev = from->prev;
+    list_init (from);
+}
+
 /* Takes a node out of the list that it is in. */
 static inline void list_unlink (node_t *node)
 {

@@ -39,11 +39,11 @@ engine_t *engine_new (const engine_config_t *config)
 
 static void close_links (engine_t *self)
 {
-    size_t cursor = 0;
-    for (link_t *link = map_each (&self->peers.by_peer, &cursor); link != NULL;
-         link = map_each (&self->peers.by_peer, &cursor)) {
-        parting_close (&self->requests, link);
-        cursor = 0;
+    while (self->peers.by_peer.count > 0) { /* a walk misses those that moved as others went */
+        size_t cursor = 0;
+        for (link_t *link = map_each (&self->peers.by_peer, &cursor); link != NULL;
+             link = map_each (&self->peers.by_peer, &cursor))
+            parting_close (&self->requests, link);
     }
 }
 

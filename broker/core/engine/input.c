@@ -31,50 +31,24 @@
 
 /* Begin and end. */
 
-static void rearm_scheduled (engine_t *self)
-{
-    size_t cursor = 0;
-    for (task_t *task = map_each (&self->tasks.by_id, &cursor); task != NULL;
-         task = map_each (&self->tasks.by_id, &cursor)) {
-        if (task->scheduled) {
-            change_unplace (&self->tasks, task);
-            change_place (&self->tasks, task);
-        }
-    }
-}
-
-/* A wheel only turns forward: after a way back everything in it is put into a new one. */
-static void rearm_expiry (engine_t *self)
-{
-    size_t cursor = 0;
-    for (task_t *task = map_each (&self->tasks.by_id, &cursor); task != NULL;
-         task = map_each (&self->tasks.by_id, &cursor))
-        if (task->ready)
-            alarm_disarm (&task->alarm);
-    wheel_init (&self->base.coarse, self->base.coarse.granularity_ms,
-                clocks_expiry_ms (&self->base.clocks));
-    cursor = 0;
-    for (task_t *task = map_each (&self->tasks.by_id, &cursor); task != NULL;
-         task = map_each (&self->tasks.by_id, &cursor))
-        if (task->ready && task->expires_at != 0)
-            wheel_arm (&self->base.coarse, &task->alarm, task->expires_at);
-}
-
 void input_begin (engine_t *self, now_t now)
 {
+    int64_t before_ms = base_expiry_turn_ms (&self->base);
     clocks_step_t step = clocks_advance (&self->base.clocks, now);
     if (step == CLOCKS_STEADY)
         return;
     if (step == CLOCKS_LEAPT)
         self->base.counts.clock_leaps++;
-    if (step == CLOCKS_BACK)
-        rearm_expiry (self);
-    else
-        rearm_scheduled (self); /* their delays are counted on the monotonic clock */
+    int64_t after_ms = base_expiry_turn_ms (&self->base);
+    if (step != CLOCKS_BACK)
+        change_judge_delays (&self->tasks); /* they are counted on the monotonic clock */
+    else if (after_ms < before_ms)
+        self->base.coarse_ahead_ms += before_ms - after_ms; /* a wheel turns forward alone */
 }
 
 void input_end (engine_t *self)
 {
+    workers_give_back (&self->match);
     follow_facts (self);
     dispatch_run (&self->match);
     follow_facts (self); /* a task may have expired in front of its worker */
@@ -234,8 +208,9 @@ void engine_peer_gone (engine_t *self, peer_t peer, now_t now)
     link_t *link = link_find (&self->peers, peer);
     if (link == NULL || !link->established)
         return;
-    link->gone_due_ms = self->base.clocks.mono_ms + self->base.config.gone_grace_ms;
-    wheel_arm (&self->base.fine, &link->alarm, link->gone_due_ms);
+    const clocks_t *clocks = &self->base.clocks;
+    link->gone_due_ms = clocks_awake_ms (clocks) + self->base.config.gone_grace_ms;
+    wheel_arm (&self->base.fine, &link->alarm, clocks->mono_ms + self->base.config.gone_grace_ms);
     worker_update_link (&self->match, link);
 }
 
@@ -243,7 +218,7 @@ static void task_alarm (engine_t *self, task_t *task)
 {
     if (task->leased) {
         const clocks_t *clocks = &self->base.clocks;
-        int64_t due_ms = task->detail->lease_due_ms;
+        int64_t due_ms = clocks_awake_due_ms (clocks, task->detail->lease_due_ms);
         bool due = due_ms <= clocks->heard_ms; /* else a renewal may be unread */
         if (due && self->base.config.planted_bug == ENGINE_BUG_LEASE_NEVER_ENDS)
             return;
@@ -261,7 +236,7 @@ static void task_alarm (engine_t *self, task_t *task)
         task->due = true;
         change_place (&self->tasks, task);
     } else {
-        wheel_arm (&self->base.coarse, &task->alarm, task->expires_at);
+        base_arm_expiry (&self->base, &task->alarm, task->expires_at);
     }
 }
 
@@ -293,23 +268,6 @@ static void turn (engine_t *self, wheel_t *wheel, int64_t now_ms)
     }
 }
 
-/* A broker that stood still heard nobody: that is nobody's fault (A20). */
-static void forgive_pause (engine_t *self, int64_t paused_ms)
-{
-    size_t cursor = 0;
-    for (worker_t *worker = map_each (&self->tasks.workers, &cursor); worker != NULL;
-         worker = map_each (&self->tasks.workers, &cursor))
-        for (node_t *node = worker->leases.next; node != &worker->leases; node = node->next)
-            LIST_ITEM (node, detail_t, held)->lease_due_ms += paused_ms;
-    cursor = 0;
-    for (link_t *link = map_each (&self->peers.by_peer, &cursor); link != NULL;
-         link = map_each (&self->peers.by_peer, &cursor)) {
-        link->heard_ms += paused_ms;
-        if (link->gone_due_ms != 0)
-            link->gone_due_ms += paused_ms;
-    }
-}
-
 /* When the earliest expiry falls due on the monotonic clock. */
 static int64_t next_expiry_ms (engine_t *self)
 {
@@ -317,7 +275,7 @@ static int64_t next_expiry_ms (engine_t *self)
     int64_t next = wheel_next (&self->base.coarse);
     if (next == INT64_MAX)
         return next;
-    next = clocks->mono_ms + (next - clocks_expiry_ms (clocks));
+    next = clocks->mono_ms + (next - base_expiry_turn_ms (&self->base));
     bool held = clocks->leap_ms > 0 && clocks->hold_until_ms < next;
     return held ? clocks->hold_until_ms : next;
 }
@@ -325,13 +283,14 @@ static int64_t next_expiry_ms (engine_t *self)
 /* Something waits for the next round alone. */
 static bool is_behind (const engine_t *self)
 {
-    return !list_is_empty (&self->tasks.changed_queues) && !self->base.stopping;
+    return !list_is_empty (&self->match.owing) || !list_is_empty (&self->tasks.delays_to_judge) ||
+           (!list_is_empty (&self->tasks.changed_queues) && !self->base.stopping);
 }
 
 int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused_ms)
 {
-    if (paused_ms > 0)
-        forgive_pause (self, paused_ms);
+    if (paused_ms > 0) /* one that stood still heard nobody: that is nobody's fault (A20) */
+        self->base.clocks.paused_ms += paused_ms;
     input_begin (self, now);
     self->base.clocks.heard_ms = heard_ms;
     output_notices (self);
@@ -339,7 +298,8 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     loaded_clear (&self->reads);
     settle_written (&self->tasks);
     turn (self, &self->base.fine, self->base.clocks.mono_ms);
-    turn (self, &self->base.coarse, clocks_expiry_ms (&self->base.clocks));
+    turn (self, &self->base.coarse, base_expiry_turn_ms (&self->base));
+    change_judge_some (&self->tasks);
     change_write_lazy (&self->tasks);
     input_end (self);
     if (is_behind (self))

@@ -21,7 +21,7 @@ void engine_boot (engine_t *self, const boot_t *boot, now_t now)
     if (clocks_boot (&self->base.clocks, boot->newest_ms, now) == CLOCKS_LEAPT)
         self->base.counts.clock_leaps++;
     wheel_init (&self->base.fine, FINE_MS, self->base.clocks.mono_ms);
-    wheel_init (&self->base.coarse, COARSE_MS, clocks_expiry_ms (&self->base.clocks));
+    wheel_init (&self->base.coarse, COARSE_MS, base_expiry_turn_ms (&self->base));
 }
 
 void engine_restore_ns (engine_t *self, const char *name, uint64_t last_seq)

@@ -160,4 +160,5 @@ void match_reset (match_t *self)
 {
     workers_clear (self);
     fetch_clear (self);
+    list_init (&self->owing);
 }

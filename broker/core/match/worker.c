@@ -78,17 +78,64 @@ void worker_update_link (match_t *self, link_t *link)
         worker_update (self, LIST_ITEM (node, worker_t, of_link));
 }
 
-void worker_drop_leases (match_t *self, worker_t *worker, bool lost, const char *why)
+static void owe (match_t *self, worker_t *worker, worker_drop_t how, const char *why)
 {
-    for (node_t *node = list_first (&worker->leases); node != NULL;
-         node = list_first (&worker->leases)) {
-        task_t *task = LIST_ITEM (node, detail_t, held)->task;
-        cause_t cause = {.actor = name_text (worker->identity), .message = why};
-        if (lost)
-            attempt_lose (self->tasks, task, why);
-        else
-            attempt_return (self->tasks, task, INPUT_RELEASE, 0, &cause);
-        journal_close_full (self->tasks);
+    worker->drops_lost = how == WORKER_LOSES;
+    worker->why = why;
+    if (!list_is_empty (&worker->dropped) && !node_is_linked (&worker->owing))
+        list_push_back (&self->owing, &worker->owing);
+}
+
+void worker_drop_leases (match_t *self, worker_t *worker, worker_drop_t how, const char *why)
+{
+    list_append (&worker->dropped, &worker->leases);
+    owe (self, worker, how, why);
+}
+
+void worker_drop_unlisted (match_t *self, worker_t *worker, const char *why)
+{
+    node_t *next = NULL;
+    for (node_t *node = worker->leases.next; node != &worker->leases; node = next) {
+        detail_t *detail = LIST_ITEM (node, detail_t, held);
+        next = node->next;
+        if (!detail->listed) {
+            list_unlink (node);
+            list_push_back (&worker->dropped, node);
+        }
+        detail->listed = false;
+    }
+    owe (self, worker, WORKER_RETURNS, why);
+}
+
+void worker_take_back (worker_t *worker)
+{
+    list_append (&worker->leases, &worker->dropped);
+    list_remove (&worker->owing);
+}
+
+static void give_back (match_t *self, const worker_t *worker, task_t *task)
+{
+    cause_t cause = {.actor = name_text (worker->identity), .message = worker->why};
+    if (worker->drops_lost)
+        attempt_lose (self->tasks, task, worker->why);
+    else
+        attempt_return (self->tasks, task, INPUT_RELEASE, 0, &cause);
+    journal_close_full (self->tasks);
+}
+
+void workers_give_back (match_t *self)
+{
+    size_t *left = &self->base->round.debts;
+    for (node_t *node = list_first (&self->owing); node != NULL && *left > 0;
+         node = list_first (&self->owing)) {
+        worker_t *worker = LIST_ITEM (node, worker_t, owing);
+        for (node_t *held = list_first (&worker->dropped); held != NULL && *left > 0;
+             held = list_first (&worker->dropped)) {
+            give_back (self, worker, LIST_ITEM (held, detail_t, held)->task);
+            budget_take (left, 1);
+        }
+        if (list_is_empty (&worker->dropped))
+            list_unlink (node);
     }
 }
 

@@ -15,8 +15,16 @@ void worker_detach (match_t *self, worker_t *worker);
 /* Puts a worker's seats into the waiting lists or takes them out, as its state asks. */
 void worker_update (match_t *self, worker_t *worker);
 void worker_update_link (match_t *self, link_t *link); /* … all of a link's */
-/* Gives back everything that the worker holds: returned (not counted) or lost. */
-void worker_drop_leases (match_t *self, worker_t *worker, bool lost, const char *why);
+/* How a lease is given back: not counted, or as a lost one. */
+typedef enum worker_drop { WORKER_RETURNS, WORKER_LOSES } worker_drop_t;
+/* Everything that the worker holds is given back, in as many rounds as it takes. why: static. */
+void worker_drop_leases (match_t *self, worker_t *worker, worker_drop_t how, const char *why);
+/* … but what is marked as listed; the marks go. */
+void worker_drop_unlisted (match_t *self, worker_t *worker, const char *why);
+/* It came back before all that it had dropped was given back: it has the rest again. */
+void worker_take_back (worker_t *worker);
+/* Gives back what was dropped, as far as this round's allowance goes. */
+void workers_give_back (match_t *self);
 /* Looks at the workers that tasks marked; frees those that are gone. */
 void workers_follow (match_t *self);
 void workers_clear (match_t *self); /* frees all of them */

@@ -80,12 +80,13 @@ int64_t link_silence_ms (const links_t *self)
 
 bool link_heard (links_t *self, link_t *link)
 {
-    link->heard_ms = self->base->clocks.mono_ms;
+    const clocks_t *clocks = &self->base->clocks;
+    link->heard_ms = clocks_awake_ms (clocks);
     if (!link->established)
         return false;
     bool changed = link->silent || link->stalled || link->suspect || link->gone_due_ms != 0;
     if (link->gone_due_ms != 0 || link->silent)
-        wheel_arm (&self->base->fine, &link->alarm, link->heard_ms + link_silence_ms (self));
+        wheel_arm (&self->base->fine, &link->alarm, clocks->mono_ms + link_silence_ms (self));
     link->silent = link->stalled = link->suspect = false;
     link->gone_due_ms = 0;
     return changed;

@@ -49,8 +49,8 @@ struct link {
     uint8_t token[16];
     struct space *space;
     name_t *identity;
-    int64_t heard_ms;    /* mono, of its newest message */
-    int64_t gone_due_ms; /* mono, end of the grace after the hint; 0: not suspected */
+    int64_t heard_ms;    /* clocks_awake_ms, of its newest message */
+    int64_t gone_due_ms; /* clocks_awake_ms, end of the grace after the hint; 0: not suspected */
     alarm_t alarm;
     size_t references;   /* held items and reads */
     item_t *held_reply;  /* newest held item of answers, if any; further ones may join it */

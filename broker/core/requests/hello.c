@@ -64,7 +64,7 @@ void on_hello (call_t *call)
     link->space = space_make (self->tasks, name);
     link->space->links++;
     link->identity = names_keep (&self->base->names, call->identity);
-    link->heard_ms = self->base->clocks.mono_ms;
+    link->heard_ms = clocks_awake_ms (&self->base->clocks);
     link->serial = ++self->peers->hellos;
     secrets_take (&self->base->secrets, link->token, sizeof (link->token));
     wheel_arm (&self->base->fine, &link->alarm,

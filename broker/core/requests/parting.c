@@ -20,7 +20,7 @@ static void close_workers (requests_t *self, link_t *link, bool goodbye)
         worker_t *worker = LIST_ITEM (node, worker_t, of_link);
         worker_detach (self->match, worker);
         if (goodbye)
-            worker_drop_leases (self->match, worker, false, "the worker said goodbye");
+            worker_drop_leases (self->match, worker, WORKER_RETURNS, "the worker said goodbye");
         worker_release (self->tasks, worker);
     }
 }
@@ -80,7 +80,8 @@ void parting_alarm (requests_t *self, link_t *link)
 {
     const clocks_t *clocks = &self->base->clocks;
     int64_t silent_ms = link->heard_ms + link_silence_ms (self->peers);
-    int64_t due_ms = link->gone_due_ms != 0 ? link->gone_due_ms : silent_ms;
+    int64_t due_ms =
+        clocks_awake_due_ms (clocks, link->gone_due_ms != 0 ? link->gone_due_ms : silent_ms);
     if (due_ms > clocks->heard_ms) { /* it was heard since, or may have sent what is still unread */
         wheel_arm (&self->base->fine, &link->alarm, clocks_look_again_ms (clocks, due_ms));
     } else if (link->gone_due_ms != 0) {
@@ -88,7 +89,7 @@ void parting_alarm (requests_t *self, link_t *link)
              node = list_first (&link->workers)) {
             worker_t *worker = LIST_ITEM (node, worker_t, of_link);
             worker_detach (self->match, worker);
-            worker_drop_leases (self->match, worker, true, "the worker's connection ended");
+            worker_drop_leases (self->match, worker, WORKER_LOSES, "the worker's connection ended");
             worker_release (self->tasks, worker);
         }
         parting_close (self, link);

@@ -19,24 +19,6 @@ enum {
     LINK_WORKERS_MAX = 1000 /* registered on one link; one is usual */
 };
 
-/* What is assigned to the worker and not listed never reached it, or was lost by it: queued again,
- * not counted (S10). A worker ignores what arrives between its registration and the answer. */
-static void return_unlisted (requests_t *self, worker_t *worker)
-{
-    node_t *next = NULL;
-    for (node_t *node = worker->leases.next; node != &worker->leases; node = next) {
-        detail_t *detail = LIST_ITEM (node, detail_t, held);
-        next = node->next;
-        bool listed = detail->listed;
-        detail->listed = false;
-        if (listed)
-            continue;
-        cause_t cause = {.actor = name_text (worker->identity),
-                         .message = "the worker does not lease_hold it any more"};
-        attempt_return (self->tasks, detail->task, INPUT_RELEASE, 0, &cause);
-    }
-}
-
 static void answer_register (call_t *call, worker_t *worker)
 {
     requests_t *self = call->requests;
@@ -54,7 +36,9 @@ static void answer_register (call_t *call, worker_t *worker)
         pack_lease_state (&packed, REGISTERED_LEASES, lease->task_id.data, lease->attempt, code,
                           task == NULL ? 0 : task->lease_ms);
     }
-    return_unlisted (self, worker);
+    /* What is not listed never reached it, or was lost by it: queued again, not counted (S10). A worker
+     * ignores what arrives between its registration and the answer. */
+    worker_drop_unlisted (self->match, worker, "the worker does not hold it any more");
     bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
     bytes_append_element (out, TASKMQ__REPLY__BODY_REGISTERED, packed.data, packed.length);
     reply_close (self, call->link, mark, journal_batch (self->tasks), NULL);
@@ -81,6 +65,7 @@ void on_register (call_t *call)
         return;
     }
     worker_detach (self->match, worker);
+    worker_take_back (worker);
     worker->link = link;
     worker->serial = link->serial;
     list_push_back (&link->workers, &worker->of_link);
@@ -119,7 +104,7 @@ void on_leave (call_t *call)
         worker_find (self->tasks, call->link->space, call->request->leave->worker_id.data);
     if (worker != NULL && worker->link == call->link) {
         worker_detach (self->match, worker);
-        worker_drop_leases (self->match, worker, false, "the worker left");
+        worker_drop_leases (self->match, worker, WORKER_RETURNS, "the worker left");
         worker_release (self->tasks, worker);
         self->tasks->open.inputs++;
     }

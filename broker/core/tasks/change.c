@@ -112,6 +112,7 @@ static void schedule (tasks_t *self, task_t *task)
         wait_ms = left_ms;
     task->scheduled = true;
     task->queue->scheduled++;
+    list_push_back (&self->delayed, &task->place);
     wheel_arm (&self->base->fine, &task->alarm, self->base->clocks.mono_ms + wait_ms);
 }
 
@@ -128,7 +129,7 @@ void change_place (tasks_t *self, task_t *task)
     queue_push (task->queue, task);
     self->ready++;
     if (task->expires_at != 0)
-        wheel_arm (&self->base->coarse, &task->alarm, task->expires_at);
+        base_arm_expiry (self->base, &task->alarm, task->expires_at);
     queue_changed (self, task->queue);
 }
 
@@ -138,10 +139,28 @@ void change_unplace (tasks_t *self, task_t *task)
     if (task->scheduled) {
         task->scheduled = false;
         task->queue->scheduled--;
+        list_unlink (&task->place);
     }
     if (task->ready) {
         queue_remove (task->queue, task);
         self->ready--;
+    }
+}
+
+void change_judge_delays (tasks_t *self)
+{
+    list_append (&self->delays_to_judge, &self->delayed);
+}
+
+void change_judge_some (tasks_t *self)
+{
+    size_t *left = &self->base->round.alarms;
+    for (node_t *node = list_first (&self->delays_to_judge); node != NULL && *left > 0;
+         node = list_first (&self->delays_to_judge)) {
+        task_t *task = LIST_ITEM (node, task_t, place);
+        change_unplace (self, task);
+        change_place (self, task);
+        budget_take (left, 1);
     }
 }
 

@@ -24,6 +24,10 @@ void change_write_lazy (tasks_t *self);
 /* A queued task goes to where it belongs: ready order or the wheel. */
 void change_place (tasks_t *self, task_t *task);
 void change_unplace (tasks_t *self, task_t *task);
+/* The wall clock moved: tasks that wait for not_before are judged anew … */
+void change_judge_delays (tasks_t *self);
+/* … as far as this round's allowance of alarms goes. */
+void change_judge_some (tasks_t *self);
 /* The end of a task: times, expiry. */
 void change_finish (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause);
 /* … as failed, with the error that its detail has. */

@@ -27,11 +27,13 @@ bool lease_is_current (const tasks_t *self, const task_t *task, const Taskmq__Le
 void lease_arm (tasks_t *self, task_t *task, int64_t lease_ms)
 {
     detail_t *detail = task->detail;
-    detail->lease_due_ms = self->base->clocks.mono_ms + lease_ms;
+    const clocks_t *clocks = &self->base->clocks;
+    detail->lease_due_ms = clocks_awake_ms (clocks) + lease_ms;
+    int64_t due_ms = clocks->mono_ms + lease_ms;
     /* A longer term is noticed when the alarm fires: a renewal costs nothing here. */
-    if (!alarm_is_armed (&task->alarm) || task->alarm.due > detail->lease_due_ms) {
+    if (!alarm_is_armed (&task->alarm) || task->alarm.due > due_ms) {
         task->alarm.kind = ALARM_TASK;
-        wheel_arm (&self->base->fine, &task->alarm, detail->lease_due_ms);
+        wheel_arm (&self->base->fine, &task->alarm, due_ms);
     }
 }
 
@@ -80,6 +82,7 @@ worker_t *worker_make (tasks_t *self, space_t *space, const uint8_t *id)
     worker->space = space;
     space->workers++;
     list_init (&worker->leases);
+    list_init (&worker->dropped);
     map_insert (&self->workers, worker->hash, worker);
     return worker;
 }
@@ -90,6 +93,7 @@ void worker_release (tasks_t *self, worker_t *worker)
         return;
     assert (worker->seats_count == 0);
     list_remove (&worker->changed);
+    list_remove (&worker->owing);
     map_remove (&self->workers, worker->hash, worker);
     names_drop (&self->base->names, worker->name);
     names_drop (&self->base->names, worker->identity);

@@ -60,7 +60,7 @@ typedef struct detail {
     worker_t *holder;     /* who has the lease; NULL: nobody */
     node_t held;          /* in the holder's list of leases */
     uint64_t assignment;  /* its number for the holder; 0: unknown (given before a restart) */
-    int64_t lease_due_ms; /* mono */
+    int64_t lease_due_ms; /* clocks_awake_ms */
     name_t *worker;       /* name of the worker of the current attempt */
     name_t *result_type;  /* a content type: few different ones */
     uint8_t secret[16];
@@ -83,7 +83,7 @@ typedef struct detail {
 } detail_t;
 
 typedef struct task {
-    node_t place;          /* in its queue's FIFO list */
+    node_t place;          /* in its queue's FIFO list, or among the delayed tasks */
     struct task *returned; /* third link of the queue's heap, see queue.c */
     alarm_t alarm;         /* not before, expiry or lease, whichever its status has */
     int64_t number;

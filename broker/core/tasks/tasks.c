@@ -33,6 +33,8 @@ void tasks_reset (tasks_t *self)
     journal_clear (self);
     clear_tasks (self);
     spaces_clear (self);
+    list_init (&self->delayed);
+    list_init (&self->delays_to_judge);
     list_init (&self->lazy);
     list_init (&self->changed_queues);
     list_init (&self->changed_workers);

@@ -44,8 +44,12 @@ struct worker {
     name_t *identity; /* NULL after a restart, until it registers */
     struct seat *seats;
     size_t seats_count;
-    node_t leases; /* details */
-    uint32_t held; /* their number */
+    node_t leases;   /* details */
+    node_t dropped;  /* … whose leases it does not want any more, to be given back */
+    bool drops_lost; /* … as lost, else as returned, … */
+    const char *why; /* … because of this; static */
+    node_t owing;    /* in match's list of those with dropped leases */
+    uint32_t held;   /* number of leases and dropped ones */
     uint32_t capacity;
     uint64_t seen;
     uint64_t assigned; /* number of its newest assignment */
@@ -124,7 +128,9 @@ typedef struct tasks {
     size_t ready;  /* gauges: tasks in the order of their queues, … */
     size_t leases; /* … that are held */
 
-    node_t lazy; /* details with a change that may wait, by due time */
+    node_t delayed;         /* tasks that wait for not_before */
+    node_t delays_to_judge; /* … of whom the wall clock moved meanwhile */
+    node_t lazy;            /* details with a change that may wait, by due time */
     open_batch_t open;
     fifo_t closed; /* batches that are full and wait to be taken */
     size_t closed_inputs;
