@@ -5,9 +5,10 @@
 . "$(dirname "$0")/lib.sh"
 start_broker
 
+# Also one that has ended and that nobody has asked about.
 gone ()
 {
-    ! kill -0 "$(cat "$1")" 2>/dev/null
+    ! kill -0 "$(cat "$1")" 2>/dev/null || grep -q '^State:.Z' "/proc/$(cat "$1")/status"
 }
 
 # A program with a child in its group, one that has left it, and one whose parent has ended.

@@ -425,7 +425,7 @@ say "$equal equal, $different different, $missing missing"
 say "$((${#ids[@]} - repeated)) tasks were seen ending exactly once, across the crash"
 
 heading '5  What the broker knows, and what a person can read'
-show_command taskctl list --queue "$queue" --limit 3
+show_command taskctl list "$queue" --limit 3 --columns id,status,created,took,worker
 show_record
 stop_all
 
