@@ -16,8 +16,6 @@
 
 #include "screen/table.h"
 
-extern char **environ;
-
 /* NULL: none is wanted. */
 static const char *chosen_pager (const app_t *app)
 {

@@ -100,8 +100,7 @@ table_t *table_new (const app_t *app, const column_t *columns, size_t count, boo
     for (size_t i = 0; i < count; i++) {
         const int flags = columns[i].flags;
         const int known = (flags & COLUMN_RIGHT ? SCOLS_FL_RIGHT : 0) |
-                          (flags & COLUMN_TRUNCATE ? SCOLS_FL_TRUNC : 0) |
-                          (flags & COLUMN_WRAP ? SCOLS_FL_WRAP : 0);
+                          (flags & COLUMN_TRUNCATE ? SCOLS_FL_TRUNC : 0);
         self->columns[i] =
             or_die (scols_table_new_column (self->scols, columns[i].title, 0, known));
     }

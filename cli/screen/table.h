@@ -22,8 +22,7 @@ const char *paint_end (const app_t *app);
 typedef enum column_flags {
     COLUMN_LEFT = 0,
     COLUMN_RIGHT = 1,
-    COLUMN_TRUNCATE = 2, /* where the terminal is too narrow */
-    COLUMN_WRAP = 4      /* there it goes on in the next line */
+    COLUMN_TRUNCATE = 2 /* where the terminal is too narrow */
 } column_flags_t;
 
 typedef struct column {

@@ -154,23 +154,43 @@ static const explanation_t *explain (const char *name)
     return &unknown;
 }
 
+/* Words behind the column where the line stands; on a terminal they go on below, at that column. */
+static void put_words (const char *text, size_t indent)
+{
+    const size_t columns = terminal_columns ();
+    size_t column = indent;
+    while (*text) {
+        const size_t length = strcspn (text, " ");
+        if (columns && column > indent && column + 1 + length > columns) {
+            printf ("\n%*s", (int) indent, "");
+            column = indent;
+        } else if (column > indent) {
+            putchar (' ');
+            column++;
+        }
+        printf ("%.*s", (int) length, text);
+        column += length;
+        text += length + strspn (text + length, " ");
+    }
+    putchar ('\n');
+}
+
 /* All counters with their meaning; what is bad already is painted. */
 static void explain_counters (const app_t *app, const tmq_stats_t *stats)
 {
-    static const column_t columns[] = {
-        {"COUNTER", COLUMN_LEFT}, {"VALUE", COLUMN_RIGHT}, {"MEANING", COLUMN_WRAP}};
-    table_t *table = table_new (app, columns, sizeof columns / sizeof *columns, true);
+    enum { NAME_COLUMNS = 24, VALUE_COLUMNS = 14 };
+    char text[256];
     for (size_t i = 0; i < stats->counters_count; i++) {
         const tmq_counter_t *counter = &stats->counters[i];
         const explanation_t *known = explain (counter->name);
-        table_row (table);
-        table_set (table, 0, "%s", counter->name);
-        table_set (table, 1, "%" PRIu64, counter->value);
-        table_set (table, 2, "%s%s%s", known->meaning, *known->bad ? "; bad: " : "", known->bad);
-        if (counter->value && strncmp (known->bad, "above 0", 7) == 0)
-            table_paint (table, 1, TMQ_STATUS_FAILED);
+        const bool is_bad = counter->value && strncmp (known->bad, "above 0", 7) == 0;
+        printf ("%-*s %s%*" PRIu64 "%s  ", NAME_COLUMNS, counter->name,
+                is_bad ? paint_status (app, TMQ_STATUS_FAILED) : "", VALUE_COLUMNS, counter->value,
+                is_bad ? paint_end (app) : "");
+        snprintf (text, sizeof text, "%s%s%s", known->meaning, *known->bad ? "; bad: " : "",
+                  known->bad);
+        put_words (text, NAME_COLUMNS + 1 + VALUE_COLUMNS + 2);
     }
-    table_end (table);
 }
 
 /* Most counters are 0 most of the time and only hide the others: -o wide shows them too. */

@@ -86,6 +86,12 @@ on_terminal 80 'taskctl cancel --queue ask'
 out_has "$(printf %s "$id" | tail -c 12)  .*cancelled"
 : >err
 
+# What counters mean goes on below, between words, where the terminal ends.
+on_terminal 80 'taskctl stats -v 2>/dev/null'
+out_lacks '^.{81}'
+out_has '^overloads +[0-9]+  submissions refused because too much$'
+out_has '^ {41}was pending; bad: above 0: '
+
 # Long output goes through a pager, which knows the width and the colours of the terminal.
 cat >pager <<'END'
 #!/bin/sh
