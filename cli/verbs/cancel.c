@@ -26,8 +26,8 @@
 #include "verbs/verbs.h"
 
 enum {
-    OPEN_MAX = 2048, /* requests on their way at a time */
-    BATCH = 256
+    OPEN_MAX = 8192, /* requests on their way at a time */
+    BATCH = 1024
 };
 
 /* The answers that cannot be printed yet, by the number of their id modulo OPEN_MAX. */
