@@ -2,29 +2,20 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The commit batch, and the answers of reads. */
+/* The commit batch. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/memory.h"
 #include "core/data/batch.h"
-#include "core/data/lookup.h"
 
-/* The names of blocks and removals are the batch's own copies. */
-static void blocks_free (event_block_t *blocks, size_t count)
+void event_blocks_free (event_block_t *blocks, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         free ((char *) blocks[i].ns);
         buf_drop (blocks[i].list);
     }
     free (blocks);
-}
-
-static void rows_free (row_t *rows, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        row_drop (&rows[i]);
-    free (rows);
 }
 
 /* A batch is freed on another thread than made it, which for thousands of single allocations costs
@@ -89,38 +80,7 @@ void batch_free (batch_t *self)
     for (size_t i = 0; i < self->removals_count; i++)
         free ((char *) self->removals[i].ns);
     free (self->removals);
-    blocks_free (self->blocks, self->blocks_count);
+    event_blocks_free (self->blocks, self->blocks_count);
     rows_free (self->rows, self->rows_count);
     free (self);
-}
-
-static void records_free (record_t **records, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        record_free (records[i]);
-    free (records);
-}
-
-void read_clear (read_t *read)
-{
-    records_free (read->records, read->records_count);
-    buf_drop (read->list);
-    blocks_free (read->blocks, read->blocks_count);
-    for (size_t i = 0; read->release == NULL && i < read->items_count; i++)
-        record_free (read->items[i].record);
-    rows_free (read->rows, read->rows_count);
-    free (read->items);
-    if (read->release != NULL)
-        read->release (read->held);
-    read->records = NULL;
-    read->records_count = 0;
-    read->list = NULL;
-    read->blocks = NULL;
-    read->blocks_count = 0;
-    read->rows = NULL;
-    read->rows_count = 0;
-    read->items = NULL;
-    read->items_count = 0;
-    read->release = NULL;
-    read->held = NULL;
 }

@@ -53,6 +53,8 @@ typedef struct event_block {
     uint32_t count;
     buf_t *list;
 } event_block_t;
+/* Frees an array of blocks, with their names, which are allocations of their own. */
+void event_blocks_free (event_block_t *blocks, size_t count);
 
 /* The commit batch. */
 

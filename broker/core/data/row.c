@@ -5,9 +5,8 @@
 #include "core/data/row.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "core/data/batch.h"
 
 static const struct {
     const char *name;
@@ -55,6 +54,13 @@ void row_drop (row_t *row)
     buf_drop (row->key);
     buf_drop (row->body);
     *row = (row_t){0};
+}
+
+void rows_free (row_t *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        row_drop (&rows[i]);
+    free (rows);
 }
 
 int row_compare (const row_t *a, const row_t *b)

@@ -54,8 +54,9 @@ typedef struct row {
 row_t row_make (row_kind_t kind, const void *key, size_t key_bytes, const void *body,
                 size_t body_bytes);
 row_t row_make_gone (row_kind_t kind, const void *key, size_t key_bytes);
-row_t row_keep (const row_t *row); /* a copy that shares key and body */
-void row_drop (row_t *row);        /* gives key and body back; accepts an all-zero row */
+row_t row_keep (const row_t *row);          /* a copy that shares key and body */
+void row_drop (row_t *row);                 /* gives key and body back; accepts an all-zero row */
+void rows_free (row_t *rows, size_t count); /* an array of them */
 /* By kind, then key, as memcmp orders them. */
 int row_compare (const row_t *a, const row_t *b);
 bool row_key_begins_with (const buf_t *key, const buf_t *prefix); /* NULL: every key */

@@ -42,10 +42,10 @@ typedef struct engine engine_t;
 engine_t *engine_new (const engine_config_t *config);
 void engine_free (engine_t *self);
 
-/* Start and restart.
- * engine_boot, then engine_restore_row for each row that lives in memory, engine_restore for each
- * live task and engine_restore_ns for each namespace, then engine_ready. engine_reset forgets everything (links too) and is followed by the same.
- * Live leases get a fresh term at engine_ready (S13). Batch numbers go on after engine_reset. */
+/* Start and restart. engine_boot, then engine_restore_row for each row that lives in memory,
+ * engine_restore for each live task and engine_restore_ns for each namespace, then engine_ready.
+ * engine_reset forgets everything (links too) and is followed by the same. Live leases get a fresh
+ * term at engine_ready (S13). Batch numbers go on after engine_reset. */
 void engine_boot (engine_t *self, const boot_t *boot, now_t now);
 void engine_restore (engine_t *self, record_t *record); /* takes the record */
 /* A row of a kind that lives in memory; borrows it. */
@@ -72,8 +72,9 @@ typedef struct message {
 /* Appends the keys whose records the message needs and memory does not hold. Keys point into the
  * message and the engine and stay valid until the next engine_loaded. */
 
-/* … of its requests from number `from` on. Returns the number of the first one that does not fit in
- * this round any more: the requests before it may be handled, the others wait for the next round. */
+/* … of its requests from number `from` on. Returns the number of the first one that does not fit
+ * in this round any more: the requests before it may be handled, the others wait for the next
+ * round. */
 size_t engine_want (engine_t *self, const message_t *message, size_t from, key_list_t *keys);
 /* Also appends the payloads that queued assignments wait for (tasks whose payload is only in the
  * tables). Call once per drain, after the messages. */
@@ -97,10 +98,10 @@ typedef struct output output_t;
 void engine_output_failed (engine_t *self, const output_t *output, now_t now);
 /* Begins a round: everything may cost so much again (base/budget.h). */
 void engine_round (engine_t *self);
-/* Judges deadlines, once a round. Tasks are judged by now; the silence of peers by heard_ms: what had
- * arrived by then (mono) has been applied (A20). Returns mono_ms of the next deadline, INT64_MAX for
- * none. paused_ms: how much longer than a heartbeat
- * the loop stood still since the last tick; it is added to every lease and link. */
+/* Judges deadlines, once a round. Tasks are judged by now; the silence of peers by heard_ms: what
+ * had arrived by then (mono) has been applied (A20). Returns mono_ms of the next deadline,
+ * INT64_MAX for none. paused_ms: how much longer than a heartbeat the loop stood still since the
+ * last tick; it is added to every lease and link. */
 int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused_ms);
 /* Every batch up to this one is durable: what waited for it may leave. */
 void engine_durable (engine_t *self, uint64_t batch, now_t now);

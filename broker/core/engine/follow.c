@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* What follows from the transitions of an input in the rooms above tasks. A follower may make further
- * changes: these are further facts, and belong to the same input. */
+/* What follows from the transitions of an input in the rooms above tasks. A follower may make
+ * further changes: these are further facts, and belong to the same input. */
 #include "core/engine/rooms.h"
 #include "core/requests/wait.h"
 

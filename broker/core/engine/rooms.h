@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The engine: all rooms of the core, and what belongs to the conductor. Only engine/ includes it. */
+/* The engine: all rooms of the core, and what belongs to the conductor. Only engine/ includes
+ * it. */
 #ifndef TASKMQ_CORE_ROOMS_H
 #define TASKMQ_CORE_ROOMS_H
 

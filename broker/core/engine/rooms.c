@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The engine's life.
+/* The engine's life: its rooms are made, stopped and cleared.
  *
  * Failure policy: a peer's mistake is answered and changes nothing; our own mistakes are asserts;
  * exhausted memory ends the process. */

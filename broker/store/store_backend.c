@@ -3,14 +3,12 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* The contract's functions: each hands over to the backend that the URI named. */
-#include "store/store.h"
+#include "store/store_backend.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "store/store_backend.h"
 
 static const store_backend_t *const BACKENDS[] = {&store_backend_sqlite, &store_backend_memory};
 

@@ -1,0 +1,39 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The answers of reads. */
+#include "core/data/lookup.h"
+
+#include <stdlib.h>
+
+static void records_free (record_t **records, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        record_free (records[i]);
+    free (records);
+}
+
+void read_clear (read_t *read)
+{
+    records_free (read->records, read->records_count);
+    buf_drop (read->list);
+    event_blocks_free (read->blocks, read->blocks_count);
+    for (size_t i = 0; read->release == NULL && i < read->items_count; i++)
+        record_free (read->items[i].record);
+    rows_free (read->rows, read->rows_count);
+    free (read->items);
+    if (read->release != NULL)
+        read->release (read->held);
+    read->records = NULL;
+    read->records_count = 0;
+    read->list = NULL;
+    read->blocks = NULL;
+    read->blocks_count = 0;
+    read->rows = NULL;
+    read->rows_count = 0;
+    read->items = NULL;
+    read->items_count = 0;
+    read->release = NULL;
+    read->held = NULL;
+}
