@@ -39,8 +39,8 @@ static const char *const TEXTS[EXPORT_FIRST - RANGES_STATEMENTS] = {
     [BLOCK_UPTO - RANGES_STATEMENTS] =
         BLOCK_COLUMNS "WHERE key >= ?1 AND key <= ?2 ORDER BY key DESC LIMIT 1",
     [BLOCKS_FROM - RANGES_STATEMENTS] = BLOCK_COLUMNS "WHERE key >= ?1 AND key < ?2 ORDER BY key",
-    [BLOCK_FIRST - RANGES_STATEMENTS] = "SELECT key FROM event WHERE key >= ?1 AND key < ?2"
-                                        " ORDER BY key LIMIT 1",
+    [BLOCK_FIRST - RANGES_STATEMENTS] =
+        "SELECT key FROM event WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT 1",
     [ROWS_FROM - RANGES_STATEMENTS] = KIND_ROWS_FROM,
 };
 
