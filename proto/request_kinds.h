@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The kinds of requests: one row for each, from which every table about requests is made or checked.
- * A new request is a member of Request.op in taskmq.proto and a row here. */
+/* The kinds of requests: one row for each, from which every table about requests is made or
+ * checked. A new request is a member of Request.op in taskmq.proto and a row here. */
 #ifndef TASKMQ_REQUEST_KINDS_H
 #define TASKMQ_REQUEST_KINDS_H
 

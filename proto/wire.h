@@ -4,8 +4,8 @@
 
 /* protobuf's wire format, read field by field without a copy. Writing it is in bytes.h.
  *
- * The bytes may be hostile or damaged: nothing beyond `end` is read, and false ends the walk. Inline,
- * because every message that arrives is read by it, and every event that is looked at. */
+ * The bytes may be hostile or damaged: nothing beyond `end` is read, and false ends the walk.
+ * Inline, because every message that arrives is read by it, and every event that is looked at. */
 #ifndef TASKMQ_PROTO_WIRE_H
 #define TASKMQ_PROTO_WIRE_H
 

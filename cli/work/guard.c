@@ -37,8 +37,8 @@ typedef struct guard {
 
 /* The program. */
 
-/* Until exec. The worker has blocked signals and ignores SIGPIPE; the program gets them as usual. If
- * the guard dies, it dies too: nobody could end it any more. */
+/* Until exec. The worker has blocked signals and ignores SIGPIPE; the program gets them as usual.
+ * If the guard dies, it dies too: nobody could end it any more. */
 static _Noreturn void program_run (const guard_plan_t *plan, pid_t guard)
 {
     sigset_t none;

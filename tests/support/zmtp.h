@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A connection of a socket of this type ("DEALER") with this routing id (of any length, 0 for none),
- * its handshake done; the descriptor. Fails the test when it cannot be had. */
+/* A connection of a socket of this type ("DEALER") with this routing id (of any length, 0 for
+ * none), its handshake done; the descriptor. Fails the test when it cannot be had. */
 int zmtp_open (const char *endpoint, const char *type, const void *routing_id,
                size_t routing_id_bytes);
 /* Sends one frame; false when the connection has ended. */

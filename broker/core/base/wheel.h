@@ -39,9 +39,9 @@ static inline bool alarm_is_armed (const alarm_t *alarm)
 {
     return node_is_linked (&alarm->node);
 }
-/* Moves alarms that are due to the end of the list fired; they count as armed until popped. Looks at
- * no more than max alarms; wheel_next says that it wants to be turned again at once if there are
- * more. */
+/* Moves alarms that are due to the end of the list fired; they count as armed until popped. Looks
+ * at no more than max alarms; wheel_next says that it wants to be turned again at once if there
+ * are more. */
 void wheel_turn (wheel_t *self, int64_t now, node_t *fired, size_t max);
 /* When the wheel wants to be turned next; INT64_MAX when no alarm is armed. */
 int64_t wheel_next (wheel_t *self);

@@ -89,7 +89,8 @@ typedef struct record_room {
     size_t strings[RECORD_STRINGS]; /* with their NUL; 0: empty */
 } record_room_t;
 void record_measure (const record_t *source, record_room_t *out);
-/* A copy in memory of that many bytes, as record_new makes it; to be dropped without record_free. */
+/* A copy in memory of that many bytes, as record_new makes it; to be dropped without
+ * record_free. */
 record_t *record_place (void *memory, const record_t *source, const record_room_t *room);
 
 /* A copy of source in one allocation, with references to its bodies. NULL strings become empty. */

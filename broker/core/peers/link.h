@@ -14,7 +14,8 @@ link_t *link_make (links_t *self, peer_t peer);
 void link_remove (links_t *self, link_t *link); /* from the table; it is dead from now on */
 void link_unreference (links_t *self, link_t *link);
 void link_free_if_idle (links_t *self, link_t *link);
-/* A message of it came. True: it was silent, stalled, suspected or on its way out, and is no more. */
+/* A message of it came. True: it was silent, stalled, suspected or on its way out, and is no
+ * more. */
 bool link_heard (links_t *self, link_t *link);
 /* It may be silent for so long. */
 int64_t link_silence_ms (const links_t *self);

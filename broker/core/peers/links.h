@@ -18,7 +18,8 @@
 #include "core/data/peer.h"
 #include "taskmq_types.h"
 
-/* What other rooms hang on a link is in lists of nodes here, so that it needs none of their types. */
+/* What other rooms hang on a link is in lists of nodes here, so that it needs none of their
+ * types. */
 typedef struct link link_t;
 
 typedef enum item_kind { ITEM_REPLY = 1, ITEM_ASSIGNMENT, ITEM_CANCEL, ITEM_NOTICE } item_kind_t;

@@ -11,7 +11,8 @@
 typedef struct found {
     task_t *task;
     const record_t *record;
-    /* NOT_FOUND, EXPIRED, PURGED when neither of them is set; INTERNAL: what is stored is damaged */
+    /* NOT_FOUND, EXPIRED, PURGED when neither of them is set; INTERNAL: what is stored is
+     * damaged */
     tmq_code_t gone;
 } found_t;
 found_t find_id (const reads_t *self, const space_t *space, const uint8_t *id);
@@ -23,8 +24,8 @@ bool find_attempt (const reads_t *self, const space_t *space, const uint8_t *id,
 /* It was looked up and its row is damaged. */
 bool attempt_is_damaged (const reads_t *self, const space_t *space, const uint8_t *id,
                          uint32_t attempt);
-/* The body of a row, as it was changed last or as this round's look-up brought it (want_row); *found
- * tells whether there is such a row. Borrowed; NULL is an empty one. */
+/* The body of a row, as it was changed last or as this round's look-up brought it (want_row);
+ * *found tells whether there is such a row. Borrowed; NULL is an empty one. */
 const buf_t *find_row (const reads_t *self, row_kind_t kind, const void *key, size_t key_bytes,
                        bool *found);
 /* A payload that this round's look-up brought, or NULL. Borrowed. */

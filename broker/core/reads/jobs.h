@@ -11,7 +11,8 @@
 /* The link may ask for another page; there is room for it. */
 bool jobs_have_room (const reads_t *self, const link_t *link);
 /* A read in the link's namespace, to be given away once the batch `need` is written back and it is
- * the link's turn. It counts among the link's open reads and is dropped at its deadline (0: none). */
+ * the link's turn. It counts among the link's open reads and is dropped at its deadline (0:
+ * none). */
 read_job_t *job_for_request (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
                              uint64_t need, uint64_t request, uint32_t deadline_ms);
 /* … for a subscription, which has one at a time. */

@@ -8,8 +8,8 @@
 
 #include "core/requests/requests.h"
 
-/* The state of a listed or renewed lease; one that is held gets a fresh term. *out: its task, or NULL
- * when it is not held. */
+/* The state of a listed or renewed lease; one that is held gets a fresh term. *out: its task, or
+ * NULL when it is not held. */
 tmq_code_t report_refresh (requests_t *self, const space_t *space, const worker_t *worker,
                            const Taskmq__Lease *lease, task_t **out);
 /* The worker has begun with it. */

@@ -3,7 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* One transition with everything that follows from it here: status, version, event, the task's
- * place in the ready order or on a wheel, the end of its lease, and the fact for the rooms above. */
+ * place in the ready order or on a wheel, the end of its lease, and the fact for the rooms
+ * above. */
 #include <assert.h>
 #include <string.h>
 

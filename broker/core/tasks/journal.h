@@ -29,7 +29,8 @@ enum {
 /* Closes the open batch when it has all it may hold. To be called between two changes, wherever one
  * input makes many of them. */
 void journal_close_full (tasks_t *self);
-/* The next batch to be committed: the oldest full one, else what is open; NULL if nothing changed. */
+/* The next batch to be committed: the oldest full one, else what is open; NULL if nothing
+ * changed. */
 batch_t *journal_take (tasks_t *self);
 /* Inputs in batches that were not taken yet. */
 size_t journal_inputs (const tasks_t *self);

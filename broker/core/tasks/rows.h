@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Rows (core/data/row.h) as the engine changes them, and what the tables do not show of that yet. */
+/* Rows (core/data/row.h) as the engine changes them, and what the tables do not show of that
+ * yet. */
 #ifndef TASKMQ_CORE_ROWS_H
 #define TASKMQ_CORE_ROWS_H
 

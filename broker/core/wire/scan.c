@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Packed events looked at without unpacking them: to cut lists between events and to apply filters. */
+/* Packed events looked at without unpacking them: to cut lists between events and to apply
+ * filters. */
 #include <string.h>
 
 #include "core/wire/scan.h"

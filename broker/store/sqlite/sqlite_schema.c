@@ -32,11 +32,11 @@ typedef struct schema {
     int count;
 } schema_t;
 
-/* taskmq.db.
- * Times are ms since the epoch, UTC; 0 or NULL is "not given". Names are numbers so that the hot
- * row and its indexes stay narrow. `sum` is the XXH3 of the row's other columns (rows.h), of a task
- * also of its labels; bodies, which are written once, have sums of their own. The bound on a namespace's number keeps the key of its events
- * (number << 42 | sequence) positive. Bodies above the inline limit stand in table body. */
+/* taskmq.db. Times are ms since the epoch, UTC; 0 or NULL is "not given". Names are numbers so
+ * that the hot row and its indexes stay narrow. `sum` is the XXH3 of the row's other columns
+ * (rows.h), of a task also of its labels; bodies, which are written once, have sums of their own.
+ * The bound on a namespace's number keeps the key of its events (number << 42 | sequence)
+ * positive. Bodies above the inline limit stand in table body. */
 static const char TABLES_1[] =
     "CREATE TABLE meta ("
     " only INTEGER PRIMARY KEY CHECK (only = 1),"
