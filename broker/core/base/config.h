@@ -24,6 +24,10 @@ typedef struct engine_config {
     size_t ring_bytes;          /* newest events in memory, all namespaces, 4 MiB */
     size_t looks_max;           /* of subscriptions at events, between two drains: 100,000 */
     size_t payload_cache_bytes; /* 64 MiB */
+    size_t spaces_max;          /* namespaces with a history: 10,000 */
+    size_t spaces_at_once;      /* that an identity may make without a pause: 1,000 … */
+    int64_t space_ms;           /* … and then one in so long, 10 min: so nobody makes all of them
+                                 * before the first have gone, 37 days later */
     int64_t ttl_ms;             /* default of a task */
     int64_t recover_max_age_ms; /* 0: off (S13) */
     uint32_t heartbeat_ms;
@@ -40,8 +44,8 @@ typedef struct engine_config {
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \
         {0}, "taskmqd", 1000000, 10000, 20000, 16u << 20, 20000, 64u << 20, 4u << 20, 100000,      \
-            64u << 20, TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS, TMQ_GONE_GRACE_MS, 64, 2u << 20,   \
-            10000, 32u << 20, 4096, 4, BUDGET_INIT, 0                                              \
+            64u << 20, 10000, 1000, 600000, TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS,               \
+            TMQ_GONE_GRACE_MS, 64, 2u << 20, 10000, 32u << 20, 4096, 4, BUDGET_INIT, 0             \
     }
 
 #endif

@@ -25,6 +25,20 @@ typedef struct boot {
     uint64_t recovered_batches; /* that stood in the journal */
 } boot_t;
 
+/* Namespaces that the store has forgotten: without tasks and tombstones, and past the time that
+ * events are kept. */
+typedef struct forgotten_space {
+    char name[TMQ_NAME_LENGTH_MAX + 1];
+    uint64_t last_seq;
+} forgotten_space_t;
+typedef struct forgotten {
+    /* No namespace that was ever forgotten had a later sequence, so those that are new, or come
+     * back, begin behind it: no cursor that somebody still has means another event. */
+    uint64_t upto_seq;
+    forgotten_space_t *list; /* since the last time */
+    size_t count;
+} forgotten_t;
+
 /* Point look-ups, on the server thread. */
 
 typedef enum lookup_kind {

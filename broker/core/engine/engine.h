@@ -109,6 +109,8 @@ void engine_durable (engine_t *self, uint64_t batch, now_t now);
 void engine_written (engine_t *self, uint64_t batch);
 /* Tasks that the store holds for due; takes the records (not the array). How many are removed. */
 size_t engine_due (engine_t *self, record_t **records, size_t count, now_t now);
+/* Namespaces of which the tables know nothing any more; to be told after each store_live, too. */
+void engine_forgotten (engine_t *self, const forgotten_t *forgotten);
 /* A read that engine_read_next gave away, with its answers; takes it. */
 void engine_read_done (engine_t *self, read_t *read, now_t now);
 /* While full, submissions are answered STORE_FULL (A22). */

@@ -296,6 +296,7 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     output_notices (self);
     outbox_retry (&self->peers);
     loaded_clear (&self->reads);
+    spaces_free_idle (&self->tasks);
     settle_written (&self->tasks);
     turn (self, &self->base.fine, self->base.clocks.mono_ms);
     turn (self, &self->base.coarse, base_expiry_turn_ms (&self->base));
@@ -359,6 +360,18 @@ size_t engine_due (engine_t *self, record_t **records, size_t count, now_t now)
         record_free (records[i]);
     }
     return removed;
+}
+
+void engine_forgotten (engine_t *self, const forgotten_t *forgotten)
+{
+    history_raise_floor (&self->history, forgotten->upto_seq);
+    for (size_t i = 0; i < forgotten->count; i++) {
+        space_t *space = space_find (&self->tasks, forgotten->list[i].name);
+        if (space == NULL)
+            continue;
+        history_forget (&self->history, &space->log, forgotten->list[i].last_seq);
+        space_release (&self->tasks, space);
+    }
 }
 
 void engine_read_done (engine_t *self, read_t *read, now_t now)

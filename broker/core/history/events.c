@@ -33,9 +33,10 @@ void history_reset (history_t *self)
     self->logs_used = 0;
 }
 
-void event_log_init (event_log_t *self, const char *name)
+void event_log_init (event_log_t *self, const char *name, uint64_t floor_seq)
 {
-    *self = (event_log_t){.name = name};
+    *self = (event_log_t){
+        .name = name, .base_seq = floor_seq, .last_seq = floor_seq, .durable_seq = floor_seq};
     list_init (&self->blocks);
 }
 
@@ -46,19 +47,42 @@ void event_log_clear (event_log_t *self)
 
 void history_restore (history_t *self, event_log_t *log, uint64_t last_seq)
 {
+    if (last_seq == 0)
+        return;
+    log->base_seq = 0;
     log->last_seq = log->durable_seq = last_seq;
-    if (last_seq > 0)
-        self->logs_used++;
+    self->logs_used++;
+}
+
+bool event_log_is_used (const event_log_t *self)
+{
+    return self->last_seq > self->base_seq;
+}
+
+void history_raise_floor (history_t *self, uint64_t seq)
+{
+    if (self->floor_seq < seq)
+        self->floor_seq = seq;
+}
+
+void history_forget (history_t *self, event_log_t *log, uint64_t upto_seq)
+{
+    history_raise_floor (self, upto_seq);
+    if (!event_log_is_used (log) || log->last_seq != upto_seq)
+        return; /* it has gone on meanwhile */
+    log->base_seq = upto_seq;
+    self->logs_used--;
+    ring_forget (self, log);
 }
 
 /* Events. */
 
 void history_add (history_t *self, event_log_t *log, event_t *event)
 {
+    if (!event_log_is_used (log))
+        self->logs_used++;
     event->seq = ++log->last_seq;
     event->at = self->base->clocks.wall_ms;
-    if (event->seq == 1)
-        self->logs_used++;
     if (log->open_count++ == 0)
         list_push_back (&self->opened, &log->opened);
     pack_event (&log->open, event);

@@ -19,6 +19,7 @@
 /* The events of one namespace. */
 typedef struct event_log {
     const char *name;     /* of the namespace; its own */
+    uint64_t base_seq;    /* the history begins behind it: nothing up to it is kept anywhere */
     uint64_t last_seq;    /* provisional ones included */
     uint64_t durable_seq; /* what subscribers may see */
     node_t opened;        /* in the list of those with events in the open batch */
@@ -34,8 +35,10 @@ typedef struct history {
     uint64_t epoch;
     uint64_t last_pos;  /* broker-wide number of the newest event in a closed batch */
     uint32_t logs_used; /* with events */
-    node_t opened;      /* logs with events in the open batch */
-    node_t ring;        /* blocks of all namespaces, oldest first */
+    uint64_t
+        floor_seq; /* no namespace that was forgotten had a later one: new logs begin behind it */
+    node_t opened; /* logs with events in the open batch */
+    node_t ring;   /* blocks of all namespaces, oldest first */
     size_t ring_bytes;
 } history_t;
 
@@ -44,10 +47,18 @@ void history_init (history_t *self, base_t *base);
 void history_boot (history_t *self, const boot_t *boot);
 void history_reset (history_t *self); /* forgets the ring and the open events, not the numbers */
 
-void event_log_init (event_log_t *self, const char *name);
+/* A new one, behind all that may have had its name. */
+void event_log_init (event_log_t *self, const char *name, uint64_t floor_seq);
 void event_log_clear (event_log_t *self);
 /* The log goes on behind last_seq. */
 void history_restore (history_t *self, event_log_t *log, uint64_t last_seq);
+
+/* There are, or may be, events of it. */
+bool event_log_is_used (const event_log_t *self);
+/* The store has forgotten all up to upto_seq, and nobody needs it. */
+void history_forget (history_t *self, event_log_t *log, uint64_t upto_seq);
+/* Numbers up to this one were given in namespaces that are forgotten. */
+void history_raise_floor (history_t *self, uint64_t seq);
 
 /* Numbers the event, dates it and adds it to the open batch. */
 void history_add (history_t *self, event_log_t *log, event_t *event);

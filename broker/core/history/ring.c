@@ -8,17 +8,22 @@
 #include "core/base/memory.h"
 #include "core/history/ring.h"
 
-/* Forgets the oldest block; false when there is none. */
-static bool drop_oldest (history_t *self)
+static void drop (history_t *self, ring_block_t *block)
 {
-    node_t *node = list_pop_front (&self->ring);
-    if (node == NULL)
-        return false;
-    ring_block_t *block = LIST_ITEM (node, ring_block_t, in_ring);
+    list_unlink (&block->in_ring);
     list_unlink (&block->in_log);
     self->ring_bytes -= buf_length (block->list);
     buf_drop (block->list);
     free (block);
+}
+
+/* Forgets the oldest block; false when there is none. */
+static bool drop_oldest (history_t *self)
+{
+    node_t *node = list_first (&self->ring);
+    if (node == NULL)
+        return false;
+    drop (self, LIST_ITEM (node, ring_block_t, in_ring));
     return true;
 }
 
@@ -44,6 +49,12 @@ void ring_clear (history_t *self)
 {
     while (drop_oldest (self))
         continue;
+}
+
+void ring_forget (history_t *self, event_log_t *log)
+{
+    while (!list_is_empty (&log->blocks))
+        drop (self, LIST_ITEM (log->blocks.next, ring_block_t, in_log));
 }
 
 static uint64_t block_last (const ring_block_t *block)

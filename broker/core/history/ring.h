@@ -22,7 +22,8 @@ typedef struct ring_block {
 void ring_add (history_t *self, event_log_t *log, uint64_t batch, uint64_t first_seq,
                uint32_t count, buf_t *list);
 void ring_clear (history_t *self);
-uint64_t ring_first_seq (const event_log_t *log); /* 0: nothing is in memory */
+void ring_forget (history_t *self, event_log_t *log); /* its blocks */
+uint64_t ring_first_seq (const event_log_t *log);     /* 0: nothing is in memory */
 bool ring_holds (const event_log_t *log, uint64_t seq);
 /* The block that has this sequence, or NULL. */
 ring_block_t *ring_find (const event_log_t *log, uint64_t seq);

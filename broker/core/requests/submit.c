@@ -4,6 +4,8 @@
 
 /* submit: each item is accepted, found existing, or refused with its own code (A36, S17). */
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +15,7 @@
 #include "core/tasks/change.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/makers.h"
 #include "core/tasks/space.h"
 #include "core/wire/pack.h"
 #include "types.h"
@@ -27,8 +30,6 @@ enum {
     ITEM_STATUS = 6,
     ITEM_BYTES_MAX = 40 /* of one without its text */
 };
-
-enum { SPACES_MAX = 10000 }; /* namespaces with events: each costs rows for ever */
 
 /* The answer to one item. */
 typedef struct answer {
@@ -173,8 +174,8 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
         return existing (call, &by_key, digest);
     if (self->tasks->by_id.count >= self->base->config.live_tasks_max)
         return (answer_t){.code = TMQ_LIMIT, .text = "too many live tasks"};
-    if (space->log.last_seq == 0 && self->history->logs_used >= SPACES_MAX)
-        return (answer_t){.code = TMQ_LIMIT, .text = "too many namespaces"};
+    if (!event_log_is_used (&space->log))
+        makers_count (self->tasks, call->link->identity);
     self->tasks->open.inputs++;
     journal_close_full (self->tasks);
     task_t *task = accept_task (call, spec, payload, digest);
@@ -201,6 +202,32 @@ static void pack_answer (bytes_t *out, const answer_t *answer, const ProtobufCBi
     bytes_close (out, mark);
 }
 
+/* The first task makes a namespace, as far as others are concerned. */
+static bool refuse_space (call_t *call)
+{
+    enum { FORGET_RETRY_MS = 60000 }; /* one may be forgotten meanwhile */
+    requests_t *self = call->requests;
+    const engine_config_t *config = &self->base->config;
+    char text[128];
+    if (event_log_is_used (&call->link->space->log))
+        return false;
+    if (self->history->logs_used >= config->spaces_max) {
+        snprintf (text, sizeof (text), "the broker has %zu namespaces, as many as it may have",
+                  config->spaces_max);
+        reply_code_at_once (call, TMQ_LIMIT, text, FORGET_RETRY_MS);
+        return true;
+    }
+    int64_t wait_ms = makers_wait_ms (self->tasks, call->link->identity);
+    if (wait_ms == 0)
+        return false;
+    snprintf (text, sizeof (text),
+              "you made %zu namespaces; another one may come every %" PRIi64 " s",
+              config->spaces_at_once, config->space_ms / 1000);
+    reply_code_at_once (call, TMQ_LIMIT, text,
+                        wait_ms < UINT32_MAX ? (uint32_t) wait_ms : UINT32_MAX);
+    return true;
+}
+
 static bool refuse_at_once (call_t *call)
 {
     requests_t *self = call->requests;
@@ -214,7 +241,7 @@ static bool refuse_at_once (call_t *call)
         reply_code_at_once (call, TMQ_OVERLOADED, NULL, OVERLOAD_RETRY_MS);
         return true;
     }
-    return false;
+    return refuse_space (call);
 }
 
 void on_submit (call_t *call)

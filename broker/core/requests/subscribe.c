@@ -111,7 +111,8 @@ void on_subscribe (call_t *call)
     else if (foreign)
         start_anew (subscription, newest);
     else
-        start_at (subscription, request->after_seq);
+        start_at (subscription,
+                  request->after_seq == 0 ? link->space->log.base_seq : request->after_seq);
     if (subscription->start_batch == UINT64_MAX)
         return;
     answer_subscribed (self, link, call->request->id, subscription->cursor,

@@ -8,21 +8,22 @@
 
 #include "core/base/memory.h"
 #include "core/tasks/index.h"
+#include "core/tasks/space.h"
 
 uint32_t task_hash (const tasks_t *self, const space_t *space, const uint8_t *id)
 {
-    return secrets_hash_id (&self->base->secrets, space->no, id);
+    return secrets_hash_id (&self->base->secrets, space->hash, id);
 }
 
 uint32_t task_key_hash (const tasks_t *self, const space_t *space, const char *owner,
                         const char *key)
 {
-    uint8_t bytes[sizeof (space->no) + TMQ_OWNER_BYTES_MAX + 1 + TMQ_DEDUP_KEY_BYTES_MAX];
+    uint8_t bytes[sizeof (space->hash) + TMQ_OWNER_BYTES_MAX + 1 + TMQ_DEDUP_KEY_BYTES_MAX];
     size_t owner_length = strnlen (owner, TMQ_OWNER_BYTES_MAX);
     size_t key_length = strnlen (key, TMQ_DEDUP_KEY_BYTES_MAX);
     uint8_t *at = bytes;
-    memcpy (at, &space->no, sizeof (space->no));
-    at += sizeof (space->no);
+    memcpy (at, &space->hash, sizeof (space->hash));
+    at += sizeof (space->hash);
     memcpy (at, owner, owner_length);
     at += owner_length;
     *at++ = 0;
@@ -105,6 +106,7 @@ void removal_note_add (tasks_t *self, space_t *space, const tmq_id_t *id, tmq_co
 {
     removal_note_t *note = memory_alloc (sizeof (*note));
     *note = (removal_note_t){task_hash (self, space, id->bytes), space, *id, code};
+    space->removals++;
     map_insert (&self->removals_by_key, note->hash, note);
     fifo_push (&self->removal_notes, note);
 }
@@ -119,6 +121,8 @@ void notes_forget (tasks_t *self, size_t attempts, size_t removals)
     for (size_t i = 0; i < removals; i++) {
         removal_note_t *note = fifo_pop (&self->removal_notes);
         map_remove (&self->removals_by_key, note->hash, note);
+        note->space->removals--;
+        space_release (self, note->space);
         free (note);
     }
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/tasks/journal.h"
+#include "core/tasks/makers.h"
 #include "core/tasks/space.h"
 #include "core/tasks/tasks.h"
 
@@ -24,6 +25,8 @@ void tasks_init (tasks_t *self, base_t *base, history_t *history)
 {
     *self = (tasks_t){.base = base, .history = history, .open = {.no = 1}};
     slab_init (&self->slab);
+    list_init (&self->idle_spaces);
+    list_init (&self->makers);
     list_init (&self->rows_unwritten);
     tasks_reset (self);
 }
@@ -33,6 +36,7 @@ void tasks_reset (tasks_t *self)
     journal_clear (self);
     clear_tasks (self);
     spaces_clear (self);
+    makers_clear (self);
     list_init (&self->delayed);
     list_init (&self->delays_to_judge);
     list_init (&self->lazy);

@@ -27,32 +27,47 @@ space_t *space_make (tasks_t *self, const char *name)
         return space;
     space = memory_zero (1, sizeof (*space));
     space->hash = secrets_hash (&self->base->secrets, name, strlen (name));
-    space->no = ++self->spaces_made;
     strncpy (space->name, name, TMQ_NAME_LENGTH_MAX);
-    event_log_init (&space->log, space->name);
+    event_log_init (&space->log, space->name, self->history->floor_seq);
     map_insert (&self->spaces, space->hash, space);
     return space;
 }
 
 /* One that has a history stays: its sequence must go on. */
+static bool is_needed (const space_t *space)
+{
+    return space->links > 0 || space->queues > 0 || space->workers > 0 || space->removals > 0 ||
+           event_log_is_used (&space->log);
+}
+
 void space_release (tasks_t *self, space_t *space)
 {
-    if (space->links > 0 || space->queues > 0 || space->workers > 0 || space->log.last_seq > 0)
-        return;
-    map_remove (&self->spaces, space->hash, space);
-    event_log_clear (&space->log);
-    free (space);
+    if (!is_needed (space) && !node_is_linked (&space->idle))
+        list_push_back (&self->idle_spaces, &space->idle);
+}
+
+void spaces_free_idle (tasks_t *self)
+{
+    for (node_t *node = list_pop_front (&self->idle_spaces); node != NULL;
+         node = list_pop_front (&self->idle_spaces)) {
+        space_t *space = LIST_ITEM (node, space_t, idle);
+        if (is_needed (space))
+            continue;
+        map_remove (&self->spaces, space->hash, space);
+        event_log_clear (&space->log);
+        free (space);
+    }
 }
 
 /* Queues. */
 
 queue_t *queue_make (tasks_t *self, space_t *space, const char *name)
 {
-    uint8_t key[sizeof (space->no) + TMQ_NAME_LENGTH_MAX];
+    uint8_t key[sizeof (space->hash) + TMQ_NAME_LENGTH_MAX];
     size_t length = strnlen (name, TMQ_NAME_LENGTH_MAX);
-    memcpy (key, &space->no, sizeof (space->no));
-    memcpy (key + sizeof (space->no), name, length);
-    uint32_t hash = secrets_hash (&self->base->secrets, key, sizeof (space->no) + length);
+    memcpy (key, &space->hash, sizeof (space->hash));
+    memcpy (key + sizeof (space->hash), name, length);
+    uint32_t hash = secrets_hash (&self->base->secrets, key, sizeof (space->hash) + length);
     size_t cursor = MAP_START;
     queue_t *queue = NULL;
     while ((queue = map_next (&self->queues, hash, &cursor)) != NULL)
@@ -102,4 +117,5 @@ void spaces_clear (tasks_t *self)
         free (space);
     }
     map_free (&self->spaces);
+    list_init (&self->idle_spaces);
 }

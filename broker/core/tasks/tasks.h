@@ -24,11 +24,12 @@
 /* A namespace. */
 struct space {
     event_log_t log;
-    uint32_t hash;
-    uint32_t no; /* stands for the name in keys of tables */
+    uint32_t hash; /* of its name alone, in other keys too: the same when it comes back */
     uint32_t links;
     uint32_t queues;
     uint32_t workers;
+    uint32_t removals; /* notes of them */
+    node_t idle;       /* in the list of those that nobody may need */
     char name[TMQ_NAME_LENGTH_MAX + 1];
 };
 
@@ -122,7 +123,8 @@ typedef struct tasks {
     map_t by_id;  /* live tasks, by namespace and id */
     map_t by_key; /* … by namespace, owner and dedup key */
     map_t workers;
-    uint32_t spaces_made;
+    node_t idle_spaces;
+    node_t makers; /* makers.c */
     int64_t last_number;
     absent_t absent;
     size_t ready;  /* gauges: tasks in the order of their queues, … */
