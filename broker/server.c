@@ -529,6 +529,7 @@ static void deliver (server_t *self)
         self->busy = true;
     }
     self->busy = self->busy || engine_has_output (self->engine);
+    read_ahead (self); /* a replay that found nothing wants its next page now */
 }
 
 /* Once a second; between commits more often, but then it can only become full. */
