@@ -59,6 +59,22 @@ static void live (rig_t *rig, int64_t ms)
 
 /* Terms. */
 
+static void a_lease_is_late_when_it_has_run_out_unjudged (void **state)
+{
+    rig_t *rig = *state;
+    claimed (rig, true);
+    live (rig, 29000);
+    assert_int_equal (rig_task (rig, 0, 1)->phase, TMQ_PHASE_LEASED);
+    rig->heard_ms = rig->now.mono_ms; /* a flood: what arrives from now on waits to be read */
+    live (rig, 3000);
+    const Taskmq__Task *task = rig_task (rig, 0, 1);
+    assert_int_equal (task->status, TMQ_STATUS_WORKING);
+    assert_int_equal (task->phase, TMQ_PHASE_LATE);
+    rig->heard_ms = 0;
+    live (rig, 100);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
+}
+
 static void a_lease_that_is_not_renewed_is_lost_and_counts (void **state)
 {
     rig_t *rig = *state;
@@ -353,7 +369,7 @@ static void a_lost_connection_gives_back_after_the_grace (void **state)
     engine_peer_gone (rig->engine, rig->peers[1].id, rig->now);
     rig_advance (rig, 4000);
     heartbeat (rig, 0);
-    assert_int_equal (rig_task (rig, 0, 1)->phase, TMQ_PHASE_LATE);
+    assert_int_equal (rig_task (rig, 0, 1)->phase, TMQ_PHASE_LEASED);
     rig_advance (rig, 1500);
     assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
     uint64_t get = rig_get (rig, 1, 1);
@@ -362,6 +378,30 @@ static void a_lost_connection_gives_back_after_the_grace (void **state)
 }
 
 /* What it said last is answered in vain, before or after the hint that it is gone. */
+static void a_second_hello_without_a_register_gives_back_after_the_grace (void **state)
+{
+    rig_t *rig = *state;
+    claimed (rig, false);
+    rig_link (rig, 1, "default");
+    live (rig, 4000);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_WORKING);
+    engine_peer_gone (rig->engine, rig->peers[1].id, rig->now);
+    live (rig, 1500);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
+}
+
+static void a_second_hello_with_a_register_keeps_the_leases (void **state)
+{
+    rig_t *rig = *state;
+    const Taskmq__Assignment *assignment = claimed (rig, true);
+    rig_link (rig, 1, "default");
+    live (rig, 4000);
+    rig_register_with (rig, 1, WORKER, "q", 1, assignment);
+    live (rig, 20000);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_WORKING);
+    assert_int_equal (rig_task (rig, 0, 1)->attempt, 1);
+}
+
 static void an_answer_in_vain_does_not_hide_the_lost_connection (void **state)
 {
     rig_t *rig = *state;
@@ -548,6 +588,55 @@ static void a_long_absence_interrupts_when_asked_to (void **state)
     rig_free (rig);
 }
 
+/* A lease that is renewed for so long; then the broker is away for so long. */
+static const Taskmq__Task *after_an_absence (rig_t *rig, int64_t renewed_ms, int64_t silent_ms,
+                                             int64_t away_ms)
+{
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.lease_ms = 3600 * 1000;
+    rig_submit_spec (rig, 0, 1, &spec, "p");
+    rig_register (rig, 1, WORKER, "q", 1);
+    rig_settle (rig);
+    const Taskmq__Assignment *assignment = rig_assignment (rig, 1, 0)->assignment;
+    rig_started (rig, 1, assignment);
+    for (int64_t ms = 0; ms < renewed_ms; ms += 10000) {
+        live (rig, 10000);
+        rig_renew (rig, 1, WORKER, assignment);
+    }
+    live (rig, silent_ms);
+    rig_submit (rig, 0, 2, "other", ""); /* somebody else stores something */
+    live (rig, 6000);                    /* and what may wait is stored */
+    int64_t newest_ms = rig->now.wall_ms;
+    rig->now.wall_ms += away_ms;
+    rig_restart_at (rig, newest_ms);
+    rig_link (rig, 0, "default");
+    return rig_task (rig, 0, 1);
+}
+
+static void who_renewed_before_an_absence_is_spared (void **state)
+{
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.recover_max_age_ms = 60000;
+    rig_t *rig = rig_new_with (&config);
+    (void) state;
+    assert_int_equal (after_an_absence (rig, 300000, 0, 30000)->status, TMQ_STATUS_WORKING);
+    rig_free (rig);
+}
+
+static void who_was_silent_before_an_absence_is_interrupted (void **state)
+{
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.recover_max_age_ms = 60000;
+    rig_t *rig = rig_new_with (&config);
+    (void) state;
+    const Taskmq__Task *task = after_an_absence (rig, 30000, 100000, 1000);
+    assert_int_equal (task->status, TMQ_STATUS_FAILED);
+    assert_int_equal (task->error->code, TMQ_TASK_ERROR_INTERRUPTED);
+    rig_free (rig);
+}
+
 static void a_stopping_broker_changes_nothing_any_more (void **state)
 {
     rig_t *rig = *state;
@@ -568,6 +657,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST (a_lease_that_is_not_renewed_is_lost_and_counts),
+        TEST (a_lease_is_late_when_it_has_run_out_unjudged),
         TEST (a_renewed_lease_goes_on),
         TEST (a_lost_lease_is_stale_for_its_worker),
         TEST (lost_leases_use_attempts_up),
@@ -586,6 +676,8 @@ int main (void)
         TEST (a_goodbye_gives_back_at_once),
         TEST (a_worker_that_leaves_gives_back_at_once),
         TEST (a_lost_connection_gives_back_after_the_grace),
+        TEST (a_second_hello_without_a_register_gives_back_after_the_grace),
+        TEST (a_second_hello_with_a_register_keeps_the_leases),
         TEST (an_answer_in_vain_does_not_hide_the_lost_connection),
         TEST (any_message_ends_the_suspicion),
         TEST (a_silent_worker_gets_nothing_new_and_keeps_its_lease),
@@ -597,6 +689,8 @@ int main (void)
         TEST (queued_tasks_keep_their_order_over_a_restart),
         TEST (what_was_not_durable_never_was),
         TEST (a_stopping_broker_changes_nothing_any_more),
+        cmocka_unit_test (who_renewed_before_an_absence_is_spared),
+        cmocka_unit_test (who_was_silent_before_an_absence_is_interrupted),
         cmocka_unit_test (a_long_absence_interrupts_when_asked_to),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -41,7 +41,6 @@ clocks_step_t clocks_boot (clocks_t *self, int64_t newest_ms, now_t now)
     self->mono_ms = self->heard_ms = now.mono_ms;
     if (self->wall_ms == 0)
         self->wall_ms = newest_ms;
-    self->away_ms = now.wall_ms - self->wall_ms;
     if (self->wall_ms == 0)
         self->wall_ms = now.wall_ms;
     return step (self, now.wall_ms, 0);

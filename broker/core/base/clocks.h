@@ -37,7 +37,6 @@ typedef struct clocks {
     int64_t mono_ms;
     int64_t wall_ms;
     int64_t leap_ms;       /* of wall time that expiry does not count yet */
-    int64_t away_ms;       /* wall time between the newest stored time and this start */
     int64_t hold_until_ms; /* mono; the leap counts from then on */
     int64_t heard_ms; /* mono; what had arrived by then has been applied: silence is judged by it */
     int64_t paused_ms;  /* so much of mono the broker stood still and heard nobody */

@@ -59,6 +59,7 @@ void input_end (engine_t *self)
 void engine_round (engine_t *self)
 {
     self->base.round = self->base.config.round;
+    self->base.submits_refused = false;
 }
 
 static bool round_is_over (const engine_t *self)
@@ -247,6 +248,9 @@ static void fire (engine_t *self, alarm_t *alarm)
     case ALARM_WAIT: wait_drop (&self->requests, LIST_ITEM (alarm, wait_t, alarm)); break;
     case ALARM_READ: job_drop (&self->reads, LIST_ITEM (alarm, read_job_t, alarm)); break;
     case ALARM_LINK: parting_alarm (&self->requests, LIST_ITEM (alarm, link_t, alarm)); break;
+    case ALARM_WORKER:
+        parting_worker_alarm (&self->requests, LIST_ITEM (alarm, worker_t, alarm));
+        break;
     case ALARM_STREAM:
         stream_alarm (&self->streams, LIST_ITEM (alarm, subscription_t, alarm));
         break;

@@ -4,6 +4,7 @@
 
 /* Start and restart: what the store knows comes in, live leases get a fresh term (S13). */
 #include "core/engine/rooms.h"
+#include "core/requests/report.h"
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
 #include "core/tasks/journal.h"
@@ -84,8 +85,10 @@ static void fresh_term (engine_t *self, task_t *task)
     int64_t term_ms =
         task->lease_ms < TMQ_RECOVERY_LEASE_MS_MIN ? TMQ_RECOVERY_LEASE_MS_MIN : task->lease_ms;
     const engine_config_t *config = &self->base.config;
-    bool too_long =
-        config->recover_max_age_ms > 0 && self->base.clocks.away_ms > config->recover_max_age_ms;
+    /* A renewal leaves a mark only when the last one is a quarter of that age old. */
+    int64_t silent_ms = self->base.clocks.wall_ms - task->updated_at;
+    bool too_long = config->recover_max_age_ms > 0 &&
+                    silent_ms > config->recover_max_age_ms + report_mark_ms (config);
     if (config->planted_bug == ENGINE_BUG_NO_FRESH_TERM) {
         task->started = false;
         attempt_lose (&self->tasks, task, "planted");

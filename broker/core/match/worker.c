@@ -60,6 +60,7 @@ void worker_detach (match_t *self, worker_t *worker)
     if (worker->link != NULL)
         worker->link->workers_count--;
     list_remove (&worker->of_link);
+    alarm_disarm (&worker->alarm);
     worker->link = NULL;
     worker->capacity = 0;
     set_waiting (self, worker, false);

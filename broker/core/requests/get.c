@@ -14,14 +14,14 @@
 
 /* Answers. */
 
-static tmq_phase_t task_phase (const task_t *task)
+static tmq_phase_t task_phase (const requests_t *self, const task_t *task)
 {
     if (task->status == TMQ_STATUS_QUEUED)
         return task->scheduled ? TMQ_PHASE_SCHEDULED : TMQ_PHASE_READY;
     if (task->status != TMQ_STATUS_WORKING)
         return TMQ_PHASE_NONE;
-    const link_t *link = task->detail->holder->link;
-    bool late = link == NULL || link->silent || link->gone_due_ms != 0;
+    /* It has run out, but a renewal may still be unread. */
+    bool late = task->detail->lease_due_ms <= clocks_awake_ms (&self->base->clocks);
     return late ? TMQ_PHASE_LATE : TMQ_PHASE_LEASED;
 }
 
@@ -44,7 +44,7 @@ void get_answer (call_t *call, const found_t *found, buf_t *body)
     record_t view;
     task_texts_t texts;
     task_view (found->task, &view, &texts);
-    answer_record (call, &view, task_phase (found->task), body);
+    answer_record (call, &view, task_phase (call->requests, found->task), body);
 }
 
 void get_answer_wrong_status (call_t *call, const char *what, tmq_status_t status)
@@ -59,7 +59,7 @@ bool get_find (call_t *call, const ProtobufCBinaryData *id, found_t *out)
     *out = find_id (call->requests->reads, call->link->space, id->data);
     if (out->task != NULL || out->record != NULL)
         return true;
-    reply_code (call, out->gone, NULL);
+    reply_gone (call, out);
     return false;
 }
 

@@ -13,6 +13,29 @@
 #include "core/tasks/lease.h"
 #include "core/tasks/space.h"
 
+/* It may register again on a newer link, for as long as one whose connection ended. */
+static void await_worker (requests_t *self, worker_t *worker)
+{
+    if (self->base->config.planted_bug == ENGINE_BUG_HINT_FORGOTTEN)
+        return;
+    const clocks_t *clocks = &self->base->clocks;
+    worker->gone_due_ms = clocks_awake_ms (clocks) + self->base->config.gone_grace_ms;
+    wheel_arm (&self->base->fine, &worker->alarm,
+               clocks_awake_due_ms (clocks, worker->gone_due_ms));
+}
+
+void parting_worker_alarm (requests_t *self, worker_t *worker)
+{
+    const clocks_t *clocks = &self->base->clocks;
+    int64_t due_ms = clocks_awake_due_ms (clocks, worker->gone_due_ms);
+    if (due_ms > clocks->heard_ms) { /* its registration may be unread */
+        wheel_arm (&self->base->fine, &worker->alarm, clocks_look_again_ms (clocks, due_ms));
+        return;
+    }
+    worker_drop_leases (self->match, worker, WORKER_LOSES, "the worker did not register again");
+    worker_release (self->tasks, worker);
+}
+
 static void close_workers (requests_t *self, link_t *link, bool goodbye)
 {
     for (node_t *node = list_first (&link->workers); node != NULL;
@@ -21,6 +44,8 @@ static void close_workers (requests_t *self, link_t *link, bool goodbye)
         worker_detach (self->match, worker);
         if (goodbye)
             worker_drop_leases (self->match, worker, WORKER_RETURNS, "the worker said goodbye");
+        else
+            await_worker (self, worker);
         worker_release (self->tasks, worker);
     }
 }

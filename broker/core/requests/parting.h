@@ -15,6 +15,8 @@ void parting_end (requests_t *self, link_t *link, bool goodbye);
 void parting_close (requests_t *self, link_t *link);
 /* An answer to it could not leave: what it asks next is told NO_LINK. May free it. */
 void parting_lose (requests_t *self, link_t *link);
+/* The end of the grace of a worker whose link ended otherwise. May free it. */
+void parting_worker_alarm (requests_t *self, worker_t *worker);
 /* Silence, or the end of the grace. May free it. */
 void parting_alarm (requests_t *self, link_t *link);
 

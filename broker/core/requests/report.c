@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/reads/find.h"
 #include "core/requests/answer.h"
 #include "core/requests/report.h"
 #include "core/tasks/change.h"
@@ -27,6 +28,22 @@ void report_started (requests_t *self, task_t *task)
     journal_touch_lazily (self->tasks, task);
 }
 
+int64_t report_mark_ms (const engine_config_t *config)
+{
+    return config->recover_max_age_ms / 4;
+}
+
+/* A start after a while asks when each lease was heard of last. */
+static void mark_alive (requests_t *self, task_t *task)
+{
+    const engine_config_t *config = &self->base->config;
+    int64_t now_ms = self->base->clocks.wall_ms;
+    if (config->recover_max_age_ms == 0 || now_ms - task->updated_at < report_mark_ms (config))
+        return;
+    task->updated_at = now_ms;
+    journal_touch_lazily (self->tasks, task);
+}
+
 tmq_code_t report_refresh (requests_t *self, const space_t *space, const worker_t *worker,
                            const Taskmq__Lease *lease, task_t **out)
 {
@@ -36,6 +53,7 @@ tmq_code_t report_refresh (requests_t *self, const space_t *space, const worker_
         return TMQ_STALE_LEASE;
     *out = task;
     lease_arm (self->tasks, task, task->lease_ms);
+    mark_alive (self, task);
     return task->status == TMQ_STATUS_CANCELLED ? TMQ_CANCELLED : TMQ_OK;
 }
 
@@ -44,10 +62,10 @@ tmq_code_t report_refresh (requests_t *self, const space_t *space, const worker_
 static task_t *reported (call_t *call, const Taskmq__Lease *lease)
 {
     requests_t *self = call->requests;
-    task_t *task = task_find (self->tasks, call->link->space, lease->task_id.data);
+    found_t found = find_id (self->reads, call->link->space, lease->task_id.data);
+    task_t *task = found.task;
     if (!lease_is_current (self->tasks, task, lease)) {
-        self->base->counts.stale_leases++;
-        reply_code (call, TMQ_STALE_LEASE, NULL);
+        reply_stale (call, &found, lease);
         return NULL;
     }
     if (task->status != TMQ_STATUS_WORKING) {

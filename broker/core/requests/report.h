@@ -12,6 +12,8 @@
  * NULL when it is not held. */
 tmq_code_t report_refresh (requests_t *self, const space_t *space, const worker_t *worker,
                            const Taskmq__Lease *lease, task_t **out);
+/* How old the stored sign of life of a lease may become before a renewal leaves another one. */
+int64_t report_mark_ms (const engine_config_t *config);
 /* The worker has begun with it. */
 void report_started (requests_t *self, task_t *task);
 

@@ -81,6 +81,7 @@ worker_t *worker_make (tasks_t *self, space_t *space, const uint8_t *id)
     worker->hash = task_hash (self, space, id);
     worker->space = space;
     space->workers++;
+    worker->alarm.kind = ALARM_WORKER;
     list_init (&worker->leases);
     list_init (&worker->dropped);
     map_insert (&self->workers, worker->hash, worker);
@@ -94,6 +95,7 @@ void worker_release (tasks_t *self, worker_t *worker)
     assert (worker->seats_count == 0);
     list_remove (&worker->changed);
     list_remove (&worker->owing);
+    alarm_disarm (&worker->alarm);
     map_remove (&self->workers, worker->hash, worker);
     names_drop (&self->base->names, worker->name);
     names_drop (&self->base->names, worker->identity);
