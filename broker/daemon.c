@@ -138,6 +138,11 @@ static exits_t open_store (daemon_t *self)
                            LOG_NUMBER ("tasks", self->boot.tasks),
                            LOG_NUMBER ("epoch", self->boot.epoch),
                            LOG_NUMBER ("recovered_batches", self->boot.recovered_batches)));
+    if (self->boot.journal_cut)
+        log_write (LOG_LEVEL_WARNING, "COMMITS-LOST",
+                   "the newest commits before this start are lost: they were not synced to the disk"
+                   " (--synchronous normal)",
+                   NULL);
     if (self->config.synchronous_normal)
         log_write (LOG_LEVEL_WARNING, "SYNCHRONOUS-NORMAL",
                    "commits are not synced to the disk: a loss of power may lose work that was"

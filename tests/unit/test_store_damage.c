@@ -341,12 +341,13 @@ static void the_export_goes_on_behind_damage (void **state)
 
 /* The write-ahead log of the journal. */
 
-enum { BATCHES = 6 };
+enum { BATCHES = 6, HEADER = 32, FRAME = 24 + 16384 };
 
 /* Commits one task a batch, and ends as by a kill: they stand in the log alone. */
-static fixture_t *killed (void)
+static fixture_t *killed (bool synchronous_normal)
 {
     fixture_t *f = fixture_new ("sqlite");
+    f->options.synchronous_normal = synchronous_normal;
     f->options.dirty_ms_max = 1000000;
     pid_t child = fork ();
     if (child == 0) {
@@ -369,6 +370,15 @@ static void flip (int fd, off_t at, unsigned bit)
     assert_int_equal (pwrite (fd, &byte, 1, at), 1);
 }
 
+static int log_open (const fixture_t *f)
+{
+    char path[160];
+    snprintf (path, sizeof (path), "%s/journal.db-wal", f->directory);
+    int fd = open (path, O_RDWR | O_CLOEXEC);
+    assert_true (fd >= 0);
+    return fd;
+}
+
 /* How many tasks a start finds; -1: it refuses. */
 static int tasks_after_start (fixture_t *f)
 {
@@ -386,7 +396,6 @@ static int tasks_after_start (fixture_t *f)
 static void a_flipped_bit_in_the_log_is_not_its_end (void **state)
 {
     (void) state;
-    enum { HEADER = 32, FRAME = 24 + 16384 };
     static const off_t PLACES[] = {
         0,                  /* magic number */
         16,                 /* salt */
@@ -400,14 +409,11 @@ static void a_flipped_bit_in_the_log_is_not_its_end (void **state)
         HEADER + 2 * FRAME + 24,
     };
     for (size_t i = 0; i < sizeof (PLACES) / sizeof (PLACES[0]); i++) {
-        char path[160];
         store_audit_t report;
-        fixture_t *f = killed ();
+        fixture_t *f = killed (false);
         assert_int_equal (audit (f, &report), 0);
         assert_int_equal (report.batches, BATCHES);
-        snprintf (path, sizeof (path), "%s/journal.db-wal", f->directory);
-        int fd = open (path, O_RDWR | O_CLOEXEC);
-        assert_true (fd >= 0);
+        int fd = log_open (f);
         flip (fd, PLACES[i], i % 8);
         assert_true (audit (f, &report) > 0);
         assert_int_equal (tasks_after_start (f), -1);
@@ -417,6 +423,49 @@ static void a_flipped_bit_in_the_log_is_not_its_end (void **state)
         assert_int_equal (tasks_after_start (f), BATCHES);
         finish (f);
     }
+}
+
+/* What --synchronous normal leaves of a log after a loss of power: any of its frames may miss. */
+static void a_log_without_syncs_ends_where_one_is_missing (void **state)
+{
+    (void) state;
+    store_audit_t report;
+    fixture_t *f = killed (true);
+    int fd = log_open (f);
+    flip (fd, HEADER + 2 * FRAME + 5000, 0);
+    close (fd);
+    assert_int_equal (audit (f, &report), 0);
+    f->options.synchronous_normal = false; /* whatever this start is asked for */
+    assert_in_range (tasks_after_start (f), 1, BATCHES - 1);
+    assert_true (f->boot.journal_cut);
+    assert_in_range (tasks_after_start (f), 1, BATCHES - 1);
+    assert_false (f->boot.journal_cut);
+    finish (f);
+}
+
+/* A commit that failed for lack of space leaves frames, of which the next overwrites the first; a
+ * loss of power in that one is no damage. */
+static void frames_of_failed_commits_prove_nothing (void **state)
+{
+    (void) state;
+    static uint8_t frames[2 * FRAME];
+    uint8_t salts[8];
+    fixture_t *f = killed (false);
+    int fd = log_open (f);
+    assert_int_equal (pread (fd, salts, sizeof (salts), 16), sizeof (salts));
+    assert_int_equal (pread (fd, frames, sizeof (frames), HEADER), sizeof (frames));
+    off_t end = HEADER;
+    uint8_t found[8];
+    while (pread (fd, found, sizeof (found), end + 8) == (ssize_t) sizeof (found) &&
+           memcmp (found, salts, sizeof (salts)) == 0)
+        end += FRAME;
+    assert_true (end >= HEADER + BATCHES * FRAME);
+    /* Both have the salts of the log and are commits, but neither goes on behind the other. */
+    assert_int_equal (pwrite (fd, frames + FRAME, FRAME, end), FRAME);
+    assert_int_equal (pwrite (fd, frames, FRAME, end + FRAME), FRAME);
+    close (fd);
+    assert_int_equal (tasks_after_start (f), BATCHES);
+    finish (f);
 }
 
 int main (void)
@@ -429,6 +478,8 @@ int main (void)
         cmocka_unit_test (a_list_with_a_damaged_row_fails_and_names_it),
         cmocka_unit_test (the_export_goes_on_behind_damage),
         cmocka_unit_test (a_flipped_bit_in_the_log_is_not_its_end),
+        cmocka_unit_test (a_log_without_syncs_ends_where_one_is_missing),
+        cmocka_unit_test (frames_of_failed_commits_prove_nothing),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

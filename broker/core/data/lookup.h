@@ -23,6 +23,7 @@ typedef struct boot {
     int64_t newest_ms;    /* newest stored wall time, 0 for none (S27) */
     uint64_t tasks;       /* stored tasks */
     uint64_t recovered_batches; /* that stood in the journal */
+    bool journal_cut;           /* commits that were not synced were lost with the power */
 } boot_t;
 
 /* Namespaces that the store has forgotten: without tasks and tombstones, and past the time that

@@ -198,7 +198,8 @@ static store_code_t check_file (store_audit_t *report, const char *directory, bo
                                 store_error_t *error)
 {
     check_t self = {.report = report, .file = tables ? SCHEMA_TABLES_FILE : SCHEMA_JOURNAL_FILE};
-    if (wal_scan (directory, self.file, error) != STORE_OK)
+    bool cut;
+    if (wal_scan (directory, self.file, &cut, error) != STORE_OK)
         found_error (&self, error);
     store_code_t code = schema_open_unchanged (&self.db, directory, tables, error);
     if (code == STORE_ERROR_CORRUPT) {

@@ -6,9 +6,11 @@
  * a sync that follows a failed one may report success for bytes that are lost. */
 #include "store/sqlite/journal.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bytes.h"
 #include "core/base/memory.h"
@@ -28,10 +30,10 @@ static const char SELECT_ALL[] = "SELECT batch, body FROM journal WHERE batch > 
 /* Deleting a row follows the chain of its pages. Under load 20 to 30 MiB wait to be deleted; what
  * the cache does not hold of them is read back from the files. */
 static const char CACHE[] = "PRAGMA cache_size = -32768";
-static const char GROW[] = "REPLACE INTO journal (batch, body) VALUES (0, randomblob (65536))";
 
 enum {
     FRAME_HEADER_BYTES = 24, /* of the write-ahead log, before each page */
+    GROW_BYTES = 64 * 1024,  /* written at once */
     /* Pages that a commit may need beside its body: inner ones, those of deleted rows. */
     COMMIT_SLACK_PAGES = 16,
     /* A checkpoint copies all that is not yet written back. While that is less than this part of
@@ -180,36 +182,54 @@ store_code_t journal_replay (journal_t *self, uint64_t generation, uint64_t epoc
     return code;
 }
 
-/* An fdatasync that overwrites is much cheaper than one that appends, so the log is brought to its
- * size once. These bytes mean nothing and need no sync of their own. From then on the journal alone
- * may go without syncs, where the options want it: then the newest batches may be lost, but never
- * some from the middle, because a row leaves it only when it is durable in the tables. */
-static store_code_t journal_grow (journal_t *self, store_error_t *error)
+static store_code_t journal_grow_fail (journal_t *self, sqlite3_file *log, int rc,
+                                       store_error_t *error)
 {
-    store_code_t code = sql_run (self->db, "PRAGMA synchronous = OFF", error);
-    while (code == STORE_OK && self->wal_bytes < self->options.journal_bytes)
-        code = sql_run (self->db, GROW, error);
-    store_error_t later;
-    store_code_t back = schema_set_synchronous (self->db, self->options.synchronous_normal, &later);
-    if (code == STORE_OK && back != STORE_OK)
-        *error = later;
-    return code == STORE_OK ? back : code;
+    int system = 0;
+    log->pMethods->xFileControl (log, SQLITE_FCNTL_LAST_ERRNO, &system);
+    bool full = rc == SQLITE_FULL || (rc == SQLITE_IOERR_WRITE && system == EDQUOT);
+    return store_fail (error, full ? STORE_ERROR_FULL : STORE_ERROR_IO,
+                       "%s-wal: cannot be brought to its size: %s (SQLite %d)",
+                       sqlite3_db_filename (self->db, "main"),
+                       full          ? "no space is left"
+                       : system != 0 ? strerror (system)
+                                     : sqlite3_errstr (rc),
+                       rc);
 }
 
+/* An fdatasync that overwrites is much cheaper than one that appends, so the empty log is brought
+ * to its size once. Zeroes are no frames: whatever a crash leaves of them, the log is empty. Frames
+ * that were written without a sync would look like damage after a loss of power. */
+static store_code_t journal_grow (journal_t *self, store_error_t *error)
+{
+    static const uint8_t ZEROES[GROW_BYTES];
+    sqlite3_file *log = NULL;
+    sqlite3_file_control (self->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    int rc = SQLITE_OK;
+    for (size_t at = 0; rc == SQLITE_OK && at < self->options.journal_bytes; at += GROW_BYTES)
+        rc = log->pMethods->xWrite (log, ZEROES, GROW_BYTES, (sqlite3_int64) at);
+    if (rc == SQLITE_OK)
+        rc = log->pMethods->xSync (log, SQLITE_SYNC_NORMAL);
+    return rc == SQLITE_OK ? STORE_OK : journal_grow_fail (self, log, rc, error);
+}
+
+/* Where the options want it the journal goes without syncs from then on: the newest batches may be
+ * lost, but never some from the middle, because a row leaves it only when it is durable in the
+ * tables. */
 store_code_t journal_begin (journal_t *self, uint64_t generation, uint64_t epoch,
                             store_error_t *error)
 {
+    bool unsynced = self->options.synchronous_normal;
     self->head = (journal_head_t){generation, epoch, 0};
-    store_code_t code = sql_do (self->statements[DELETE_ALL], "cannot be emptied", error);
-    if (code == STORE_OK)
-        code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_TRUNCATE, error);
-    self->wal_bytes = 0;
-    if (code == STORE_OK)
-        code = journal_grow (self, error);
+    store_code_t code = schema_mark_unsynced (self->db, unsynced, error);
     if (code == STORE_OK)
         code = sql_do (self->statements[DELETE_ALL], "cannot be emptied", error);
     if (code == STORE_OK)
-        code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_RESTART, error);
+        code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_TRUNCATE, error);
+    if (code == STORE_OK)
+        code = journal_grow (self, error);
+    if (code == STORE_OK)
+        code = schema_set_synchronous (self->db, unsynced, error);
     self->wal_bytes = 0;
     self->judge_bytes = self->options.journal_bytes;
     return code;

@@ -620,12 +620,14 @@ static store_code_t check_directory (const char *directory, store_error_t *error
 static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_error_t *error)
 {
     bool journal_created;
+    bool journal_cut;
+    bool tables_cut;
     const char *directory = self->options.directory;
     store_code_t code = check_directory (directory, error);
     if (code == STORE_OK)
-        code = wal_scan (directory, SCHEMA_JOURNAL_FILE, error);
+        code = wal_scan (directory, SCHEMA_JOURNAL_FILE, &journal_cut, error);
     if (code == STORE_OK)
-        code = wal_scan (directory, SCHEMA_TABLES_FILE, error);
+        code = wal_scan (directory, SCHEMA_TABLES_FILE, &tables_cut, error);
     if (code == STORE_OK)
         code = tables_open (&self->tables, &self->options, &self->gate, error);
     if (code == STORE_OK)
@@ -638,6 +640,7 @@ static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_erro
         code = load_open (&self->due, directory, &self->gate, error);
     if (code != STORE_OK)
         return code;
+    boot->journal_cut = journal_cut;
     files_note (&self->files, directory);
     self->load.damage = self->due.damage = &self->damage;
     reserve_take (&self->reserve);

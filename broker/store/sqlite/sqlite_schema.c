@@ -26,6 +26,7 @@ enum {
 typedef struct schema {
     const char *file;
     int application_id;
+    int other_id;      /* the file's second mark, or 0 */
     const char *first; /* PRAGMA that must come before the first access */
     int oldest;        /* version that can be read, and that the first migration makes */
     const char *const *migrations;
@@ -128,6 +129,7 @@ static const char *const JOURNAL_MIGRATIONS[] = {JOURNAL_1};
 static const schema_t JOURNAL = {
     .file = SCHEMA_JOURNAL_FILE,
     .application_id = APPLICATION_JOURNAL,
+    .other_id = SCHEMA_JOURNAL_UNSYNCED,
     /* Alone with the file, this connection needs no shared memory and no locks per commit. Bodies
      * are large: with pages of 4 KiB a batch of 100 takes a fifth more CPU, in two writes
      * a page. */
@@ -159,7 +161,8 @@ static store_code_t schema_identify (sqlite3 *db, const schema_t *schema, int64_
     if (code != STORE_OK)
         return code;
     bool empty = application_id == 0 && *version == 0 && objects == 0;
-    if (!empty && application_id != schema->application_id)
+    if (!empty && application_id != schema->application_id &&
+        (application_id == 0 || application_id != schema->other_id))
         return store_fail (error, STORE_ERROR_FOREIGN,
                            "%s: is a database of another application (id %#llx)", path,
                            (unsigned long long) application_id);
@@ -218,6 +221,18 @@ static store_code_t schema_check (sqlite3 *db, store_error_t *error)
         return store_fail (error, STORE_ERROR_CORRUPT, "%s", found.text); /* it found damage */
     *error = found;
     return code;
+}
+
+store_code_t schema_mark_unsynced (sqlite3 *db, bool unsynced, store_error_t *error)
+{
+    int64_t wanted = unsynced ? SCHEMA_JOURNAL_UNSYNCED : APPLICATION_JOURNAL;
+    int64_t found = 0;
+    char text[64];
+    store_code_t code = sql_number (db, "PRAGMA application_id", &found, error);
+    if (code != STORE_OK || found == wanted)
+        return code;
+    snprintf (text, sizeof (text), "PRAGMA application_id = %lld", (long long) wanted);
+    return sql_run (db, text, error);
 }
 
 store_code_t schema_set_synchronous (sqlite3 *db, bool normal, store_error_t *error)

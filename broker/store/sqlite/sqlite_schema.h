@@ -25,6 +25,13 @@ store_code_t schema_open_journal (sqlite3 **out, const store_options_t *options,
 store_code_t schema_open_unchanged (sqlite3 **out, const char *directory, bool tables,
                                     store_error_t *error);
 
+/* application_id of a journal that is written without syncs. */
+enum { SCHEMA_JOURNAL_UNSYNCED = 0x746d7175 }; /* "tmqu" */
+
+/* Marks a journal as one whose commits are synced, or are not. The mark stands in the file itself
+ * after the next checkpoint: before the first commit without a sync that is needed. */
+store_code_t schema_mark_unsynced (sqlite3 *db, bool unsynced, store_error_t *error);
+
 /* FULL or NORMAL; read back. */
 store_code_t schema_set_synchronous (sqlite3 *db, bool normal, store_error_t *error);
 

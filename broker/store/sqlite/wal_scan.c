@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/base/memory.h"
+#include "store/sqlite/sqlite_schema.h"
 
 enum {
     HEADER_BYTES = 32,
@@ -33,12 +33,14 @@ enum {
     FRAME_SUM = 16,
     SALTS_BYTES = 8,
     PAGE_BYTES_MIN = 512,
-    PAGE_BYTES_MAX = 65536
+    PAGE_BYTES_MAX = 65536,
+    DATABASE_APPLICATION = 68 /* in the first page of the database */
 };
 
 static const uint32_t MAGIC = 0x377f0682; /* the lowest bit: words of sums are big-endian */
 
 typedef struct scan {
+    const char *database;
     const char *path;
     int fd;
     off_t size;
@@ -138,23 +140,50 @@ static uint64_t first_unread (scan_t *self, uint64_t count, uint64_t *end)
     return index;
 }
 
-/* A frame of this log behind a commit that is not read: that commit was synced before it. */
-static bool is_followed (const scan_t *self, uint64_t index, uint64_t count)
+/* The frame was written behind one with this sum: it goes on with it. */
+static bool goes_on (const scan_t *self, uint64_t index, uint32_t first, uint32_t second)
+{
+    uint32_t sum[2] = {first, second};
+    if (!read_at (self, self->frame, self->frame_bytes, frame_at (self, index)) ||
+        !has_salts (self, self->frame))
+        return false;
+    add (self, sum, self->frame, FRAME_SUMMED);
+    add (self, sum, self->frame + FRAME_HEADER_BYTES, self->frame_bytes - FRAME_HEADER_BYTES);
+    return sum_is (sum, self->frame + FRAME_SUM);
+}
+
+/* A frame that goes on behind a commit that is not read: that commit was synced before it. Frames
+ * that only stand there prove nothing: a commit that failed leaves some, which the next overwrites
+ * in part. */
+static bool is_followed (const scan_t *self, uint64_t unread, uint64_t count)
 {
     uint8_t header[FRAME_HEADER_BYTES];
-    bool committed = false;
-    for (; index < count; index++) {
+    for (uint64_t index = unread; index + 1 < count; index++) {
         if (!read_at (self, header, sizeof (header), frame_at (self, index)) ||
-            !has_salts (self, header))
+            !has_salts (self, header) || number_of (header + FRAME_COMMIT) == 0)
             continue;
-        if (committed)
+        const uint8_t *sum = header + FRAME_SUM;
+        if (goes_on (self, index + 1, number_of (sum), number_of (sum + 4)) ||
+            (index == unread && goes_on (self, index + 1, self->sum[0], self->sum[1])))
             return true;
-        committed = number_of (header + FRAME_COMMIT) != 0;
     }
     return false;
 }
 
-static store_code_t scan_frames (scan_t *self, store_error_t *error)
+/* The mark stands in the first page, which holds it since before the first commit without a sync:
+ * a checkpoint that a crash cuts short writes the same there. */
+static bool log_is_unsynced (const scan_t *self)
+{
+    uint8_t id[4];
+    int fd = open (self->database, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    bool good = pread (fd, id, sizeof (id), DATABASE_APPLICATION) == (ssize_t) sizeof (id);
+    close (fd);
+    return good && number_of (id) == SCHEMA_JOURNAL_UNSYNCED;
+}
+
+static store_code_t scan_frames (scan_t *self, bool *cut, store_error_t *error)
 {
     uint64_t count = (uint64_t) (self->size - HEADER_BYTES) / self->frame_bytes;
     uint64_t end;
@@ -164,6 +193,9 @@ static store_code_t scan_frames (scan_t *self, store_error_t *error)
     free (self->frame);
     if (!followed)
         return STORE_OK;
+    *cut = log_is_unsynced (self);
+    if (*cut)
+        return STORE_OK;
     return store_fail (
         error, STORE_ERROR_CORRUPT,
         "%s: is damaged at byte %lld, before commits that were acknowledged: restore "
@@ -171,7 +203,7 @@ static store_code_t scan_frames (scan_t *self, store_error_t *error)
         self->path, (long long) frame_at (self, unread), (long long) frame_at (self, end));
 }
 
-static store_code_t scan_file (scan_t *self, store_error_t *error)
+static store_code_t scan_file (scan_t *self, bool *cut, store_error_t *error)
 {
     struct stat status;
     if (fstat (self->fd, &status) != 0)
@@ -189,17 +221,21 @@ static store_code_t scan_file (scan_t *self, store_error_t *error)
             "%s: its header is damaged, so that nothing of it would be read: restore "
             "a backup; \"truncate -s 0\" of this file gives its commits up",
             self->path);
-    return scan_frames (self, error);
+    return scan_frames (self, cut, error);
 }
 
-store_code_t wal_scan (const char *directory, const char *name, store_error_t *error)
+store_code_t wal_scan (const char *directory, const char *name, bool *cut, store_error_t *error)
 {
+    char database[PATH_MAX];
     char path[PATH_MAX];
+    snprintf (database, sizeof (database), "%s/%s", directory, name);
     snprintf (path, sizeof (path), "%s/%s-wal", directory, name);
-    scan_t self = {.path = path, .fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+    scan_t self = {
+        .database = database, .path = path, .fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+    *cut = false;
     if (self.fd < 0)
         return STORE_OK; /* none, or one that SQLite will say more about */
-    store_code_t code = scan_file (&self, error);
+    store_code_t code = scan_file (&self, cut, error);
     close (self.fd);
     return code;
 }
