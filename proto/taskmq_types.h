@@ -104,7 +104,7 @@ typedef enum tmq_outcome_kind {
     X (7, PURGED, "the task was removed", 0)                                                       \
     X (8, CONFLICT, "other content under the same id or key", 0)                                   \
     X (9, WRONG_STATUS, "not possible in the task's present status", 0)                            \
-    X (10, STALE_LEASE, "another attempt took over", 0)                                            \
+    X (10, STALE_LEASE, "the attempt's lease is over", 0)                                          \
     X (11, AMBIGUOUS, "several tasks end with this short id", 0)                                   \
     X (12, OVERLOADED, "the broker is overloaded", 1)                                              \
     X (13, STORE_FULL, "the broker's disk is full", 1)                                             \

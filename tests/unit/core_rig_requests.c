@@ -45,14 +45,19 @@ uint64_t rig_submit_spec (rig_t *self, size_t peer, unsigned n, Taskmq__TaskSpec
     tmq_id_t id = rig_id (n);
     Taskmq__Submit submit = TASKMQ__SUBMIT__INIT;
     Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_SUBMIT);
-    spec->task_id = bytes_of (id.bytes, sizeof (id.bytes));
+    bool own_id = spec->task_id.len > 0;
+    if (!own_id)
+        spec->task_id = bytes_of (id.bytes, sizeof (id.bytes));
     if (spec->queue[0] == '\0')
         spec->queue = (char *) "q";
     spec->payload_bytes = (uint32_t) strlen (payload);
     submit.n_tasks = 1;
     submit.tasks = &spec;
     request.submit = &submit;
-    return rig_send (self, peer, &request, payload, strlen (payload));
+    uint64_t sent = rig_send (self, peer, &request, payload, strlen (payload));
+    if (!own_id)
+        spec->task_id = (ProtobufCBinaryData){0}; /* the next one gets its own */
+    return sent;
 }
 
 uint64_t rig_submit (rig_t *self, size_t peer, unsigned n, const char *queue, const char *payload)

@@ -24,7 +24,7 @@ enum {
 };
 
 /* What the alarms are members of. */
-enum { ALARM_TASK = 1, ALARM_WAIT, ALARM_LINK, ALARM_STREAM, ALARM_READ };
+enum { ALARM_TASK = 1, ALARM_WAIT, ALARM_LINK, ALARM_STREAM, ALARM_READ, ALARM_WORKER };
 
 typedef struct base {
     engine_config_t config;
@@ -38,10 +38,11 @@ typedef struct base {
     int64_t coarse_ahead_ms; /* its clock before that of expiry: all ways back of the wall clock */
     uint64_t durable;        /* newest commit batch that is durable, … */
     uint64_t written;        /* … that is written back */
-    uint64_t kept;    /* newest that was durable before the last reset: those after it, … */
-    uint64_t refused; /* … up to this one, were not kept and will never be written */
-    bool stopping;    /* a clean stop is under way: nothing changes any more */
-    bool full;        /* the disk is full: submissions are refused */
+    uint64_t kept;        /* newest that was durable before the last reset: those after it, … */
+    uint64_t refused;     /* … up to this one, were not kept and will never be written */
+    bool stopping;        /* a clean stop is under way: nothing changes any more */
+    bool full;            /* the disk is full: submissions are refused */
+    bool submits_refused; /* in this round */
 } base_t;
 
 void base_init (base_t *self, const engine_config_t *config);

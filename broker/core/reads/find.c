@@ -14,7 +14,7 @@
 static found_t found_record (const reads_t *self, const record_t *record)
 {
     if (record_is_over (record, clocks_expiry_ms (&self->base->clocks)))
-        return (found_t){.gone = TMQ_EXPIRED};
+        return (found_t){.gone = TMQ_EXPIRED, .gone_at = record->expires_at};
     return (found_t){.record = record};
 }
 
@@ -22,12 +22,12 @@ found_t find_id (const reads_t *self, const space_t *space, const uint8_t *id)
 {
     task_t *task = task_find (self->tasks, space, id);
     if (task != NULL && task_is_over (self->tasks, task))
-        return (found_t){.gone = TMQ_EXPIRED};
+        return (found_t){.gone = TMQ_EXPIRED, .gone_at = task->expires_at};
     if (task != NULL)
         return (found_t){.task = task};
     const removal_note_t *removal = removal_note_find (self->tasks, space, id);
     if (removal != NULL)
-        return (found_t){.gone = removal->code};
+        return (found_t){.gone = removal->code, .gone_at = removal->at, .removed = true};
     const lookup_t *key = loaded_id (self, space, id, LOOKUP_ID, 0);
     if (key == NULL)
         return (found_t){.gone = TMQ_NOT_FOUND};
@@ -35,7 +35,9 @@ found_t find_id (const reads_t *self, const space_t *space, const uint8_t *id)
         return (found_t){.gone = TMQ_INTERNAL};
     if (key->record != NULL)
         return found_record (self, key->record);
-    return (found_t){.gone = key->tombstone != TMQ_OK ? key->tombstone : TMQ_NOT_FOUND};
+    if (key->tombstone == TMQ_OK)
+        return (found_t){.gone = TMQ_NOT_FOUND};
+    return (found_t){.gone = key->tombstone, .gone_at = key->tombstone_at, .removed = true};
 }
 
 buf_t *find_payload (const reads_t *self, const space_t *space, const uint8_t *id)

@@ -14,6 +14,8 @@ typedef struct found {
     /* NOT_FOUND, EXPIRED, PURGED when neither of them is set; INTERNAL: what is stored is
      * damaged */
     tmq_code_t gone;
+    int64_t gone_at; /* EXPIRED, PURGED: since when; 0: not known */
+    bool removed;    /* … and there is only its tombstone */
 } found_t;
 found_t find_id (const reads_t *self, const space_t *space, const uint8_t *id);
 found_t find_dedup (const reads_t *self, const space_t *space, const char *owner, const char *key);

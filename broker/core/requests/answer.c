@@ -4,9 +4,14 @@
 
 /* Answers to requests. */
 #include "core/requests/answer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "core/peers/outbox.h"
 #include "core/tasks/journal.h"
 #include "types.h"
+#include "units.h"
 
 /* Numbers of the fields of Reply in taskmq.proto. */
 enum { REPLY_ID = 1, REPLY_CODE = 2, REPLY_TEXT = 3, REPLY_RETRY = 4, REPLY_MORE = 5 };
@@ -47,6 +52,65 @@ void reply_code (call_t *call, tmq_code_t code, const char *text)
 {
     reply_to (call->requests, call->link, call->request->id, code, text,
               journal_batch (call->requests->tasks));
+}
+
+void limit_text (char out[LIMIT_TEXT_SIZE], const char *what, size_t limit)
+{
+    snprintf (out, LIMIT_TEXT_SIZE, "%s: %zu, as many as there may be", what, limit);
+}
+
+void reply_limit (call_t *call, const char *what, size_t limit)
+{
+    char text[LIMIT_TEXT_SIZE];
+    limit_text (text, what, limit);
+    bytes_mark_t mark;
+    reply_open (call->requests, call->request->id, TMQ_LIMIT, text, LIMIT_RETRY_MS, false, &mark);
+    reply_close (call->requests, call->link, mark, journal_batch (call->requests->tasks), NULL);
+}
+
+void gone_text (char out[GONE_TEXT_SIZE], const found_t *found)
+{
+    char at[TIME_TEXT_SIZE];
+    const char *what = NULL;
+    if (found->gone == TMQ_EXPIRED)
+        what = found->removed ? "the task was removed after its time to live, at"
+                              : "the task's time to live ended at";
+    else if (found->gone == TMQ_PURGED)
+        what = "the task was removed at";
+    if (what == NULL || found->gone_at == 0 || !time_format (at, found->gone_at))
+        snprintf (out, GONE_TEXT_SIZE, "%s", code_text ((int) found->gone));
+    else
+        snprintf (out, GONE_TEXT_SIZE, "%s %s", what, at);
+}
+
+void reply_gone (call_t *call, const found_t *found)
+{
+    char text[GONE_TEXT_SIZE];
+    gone_text (text, found);
+    reply_code (call, found->gone, text);
+}
+
+static uint32_t attempt_of (const found_t *found)
+{
+    return found->task != NULL ? found->task->attempt : found->record->attempt;
+}
+
+void reply_stale (call_t *call, const found_t *found, const Taskmq__Lease *lease)
+{
+    char text[STALE_TEXT_SIZE];
+    tmq_status_t status = found_status (found);
+    call->requests->base->counts.stale_leases++;
+    if (status == TMQ_STATUS_NONE && found->gone != TMQ_NOT_FOUND)
+        reply_gone (call, found);
+    else if (status == TMQ_STATUS_NONE)
+        reply_code (call, TMQ_STALE_LEASE, "the lease is over: there is no such task");
+    else {
+        snprintf (text, sizeof (text),
+                  "the lease of attempt %" PRIu32 " is over: the task is %s, its newest attempt is "
+                  "%" PRIu32,
+                  lease->attempt, status_text (status), attempt_of (found));
+        reply_code (call, TMQ_STALE_LEASE, text);
+    }
 }
 
 void reply_code_at_once (call_t *call, tmq_code_t code, const char *text, uint32_t retry_ms)

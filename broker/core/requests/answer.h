@@ -6,11 +6,16 @@
 #ifndef TASKMQ_CORE_ANSWER_H
 #define TASKMQ_CORE_ANSWER_H
 
+#include "core/reads/find.h"
 #include "core/requests/requests.h"
 
 enum {
     OVERLOAD_RETRY_MS = 100, /* the write-back's own interval */
-    FULL_RETRY_MS = 1000     /* a write-back without space is repeated every second (A22) */
+    FULL_RETRY_MS = 1000,    /* a write-back without space is repeated every second (A22) */
+    LIMIT_RETRY_MS = 1000,   /* tasks end, links close: nobody knows when */
+    LIMIT_TEXT_SIZE = 96,
+    GONE_TEXT_SIZE = 96,
+    STALE_TEXT_SIZE = 160
 };
 
 /* Starts the answer to a request in scratch and sends it. text NULL: the code's own. */
@@ -19,6 +24,14 @@ bytes_t *reply_open (requests_t *self, uint64_t request, tmq_code_t code, const 
 void reply_close (requests_t *self, link_t *link, bytes_mark_t mark, uint64_t batch, buf_t *body);
 void reply_code (call_t *call, tmq_code_t code, const char *text); /* waits (A7) */
 void reply_code_at_once (call_t *call, tmq_code_t code, const char *text, uint32_t retry_ms);
+/* LIMIT: of what there are as many as there may be, and how many that is. */
+void limit_text (char out[LIMIT_TEXT_SIZE], const char *what, size_t limit);
+void reply_limit (call_t *call, const char *what, size_t limit);
+/* Why the task is not there, and since when. */
+void gone_text (char out[GONE_TEXT_SIZE], const found_t *found);
+void reply_gone (call_t *call, const found_t *found);
+/* The lease is over, and what became of the task: STALE_LEASE, or the code of one that is gone. */
+void reply_stale (call_t *call, const found_t *found, const Taskmq__Lease *lease);
 void reply_to (requests_t *self, link_t *link, uint64_t request, tmq_code_t code, const char *text,
                uint64_t batch);
 

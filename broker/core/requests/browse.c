@@ -4,7 +4,6 @@
 
 /* Reads that the tables have to answer: list, count, short ids, the history of a task. */
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,11 +54,9 @@ static bool refuse_read (call_t *call)
         return false;
     const engine_config_t *config = &self->base->config;
     bool own = call->link->reads_count >= config->link_reads_max;
-    char text[96];
-    snprintf (text, sizeof (text),
-              own ? "this link has %zu reads open, as many as it may have"
-                  : "the broker has %zu reads open, as many as it may have",
-              own ? config->link_reads_max : config->reads_max);
+    char text[LIMIT_TEXT_SIZE];
+    limit_text (text, own ? "open reads of a link" : "open reads of the broker",
+                own ? config->link_reads_max : config->reads_max);
     reply_code_at_once (call, TMQ_LIMIT, text, READS_RETRY_MS);
     return true;
 }
@@ -122,7 +119,7 @@ void on_task_events (call_t *call)
     const Taskmq__TaskEvents *request = call->request->task_events;
     found_t found = find_id (self->reads, call->link->space, request->task_id.data);
     if (found.task == NULL && found.record == NULL) {
-        reply_code (call, found.gone, NULL);
+        reply_gone (call, &found);
         return;
     }
     if (refuse_read (call))

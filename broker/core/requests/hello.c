@@ -48,8 +48,9 @@ void on_hello (call_t *call)
         return;
     }
     if (!call->link->established && self->peers->established >= self->base->config.links_max) {
-        reply_code_at_once (call, TMQ_LIMIT, "the broker has as many links as it may have",
-                            FULL_RETRY_MS);
+        char text[LIMIT_TEXT_SIZE];
+        limit_text (text, "links of the broker", self->base->config.links_max);
+        reply_code_at_once (call, TMQ_LIMIT, text, LIMIT_RETRY_MS);
         return;
     }
     if (call->link->established) {

@@ -61,24 +61,15 @@ static bool row_says_repeat (const call_t *call, const found_t *found, const Tas
            memcmp (row.request_id, call->request->request_id.data, sizeof (row.request_id)) == 0;
 }
 
-static void answer_stale (call_t *call)
-{
-    call->requests->base->counts.stale_leases++;
-    reply_code (call, TMQ_STALE_LEASE, NULL);
-}
-
 /* The answer to a report that is not the current attempt's. ended: the status that the same report
  * would have led to at once, NONE when it leads back to the queue. */
 static void answer_late (call_t *call, const found_t *found, const Taskmq__Lease *lease,
                          tmq_status_t ended)
 {
     requests_t *self = call->requests;
-    if (found->task == NULL && found->record == NULL) {
-        reply_code (call, found->gone == TMQ_NOT_FOUND ? TMQ_STALE_LEASE : found->gone, NULL);
-        return;
-    }
-    if (self->base->config.planted_bug == ENGINE_BUG_REPEAT_NOT_SEEN) {
-        answer_stale (call);
+    bool there = found->task != NULL || found->record != NULL;
+    if (!there || self->base->config.planted_bug == ENGINE_BUG_REPEAT_NOT_SEEN) {
+        reply_stale (call, found, lease);
         return;
     }
     tmq_status_t status = found_status (found);
@@ -93,7 +84,7 @@ static void answer_late (call_t *call, const found_t *found, const Taskmq__Lease
                                  lease->attempt))
         reply_code (call, TMQ_INTERNAL, "the stored attempt is damaged");
     else
-        answer_stale (call);
+        reply_stale (call, found, lease);
 }
 
 static void cancel_acknowledge (call_t *call, task_t *task)
@@ -247,5 +238,8 @@ void on_cancel_ack (call_t *call)
         return;
     }
     bool repeated = attempt_of_is (&found, lease) && found_status (&found) == TMQ_STATUS_CANCELLED;
-    reply_code (call, repeated ? TMQ_OK : TMQ_STALE_LEASE, NULL);
+    if (repeated)
+        reply_code (call, TMQ_OK, NULL);
+    else
+        reply_stale (call, &found, lease);
 }

@@ -52,7 +52,7 @@ void on_register (call_t *call)
     const Taskmq__Register *request = call->request->register_;
     if (link->workers_count >= LINK_WORKERS_MAX &&
         worker_find (self->tasks, link->space, request->worker_id.data) == NULL) {
-        reply_code (call, TMQ_LIMIT, "too many workers on this link");
+        reply_limit (call, "workers on a link", LINK_WORKERS_MAX);
         return;
     }
     worker_t *worker = worker_make (self->tasks, link->space, request->worker_id.data);

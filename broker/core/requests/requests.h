@@ -39,6 +39,9 @@ typedef struct call {
     size_t body_bytes;
 } call_t;
 
+/* Every submit of this round is answered STORE_FULL or OVERLOADED, so it need not be looked up. */
+bool submits_are_refused (const requests_t *self);
+
 void on_hello (call_t *call);
 void on_goodbye (call_t *call);
 void on_heartbeat (call_t *call);

@@ -32,7 +32,7 @@ static void pack_counters (requests_t *self, bytes_t *out)
     ENGINE_COUNTER_MAP (X)
 #undef X
     const counter_t gauges[] = {
-        {"live_tasks", self->tasks->by_id.count},
+        {"live_tasks", tasks_live (self->tasks)},
         {"ready", self->tasks->ready},
         {"leases", self->tasks->leases},
         {"links", self->peers->established},

@@ -18,7 +18,7 @@
 #include "core/tasks/makers.h"
 #include "core/tasks/space.h"
 #include "core/wire/pack.h"
-#include "types.h"
+#include "ids.h"
 
 /* Numbers of the fields of SubmittedItem in taskmq.proto. */
 enum {
@@ -27,9 +27,13 @@ enum {
     ITEM_TEXT = 2,
     ITEM_TASK_ID = 3,
     ITEM_EXISTING = 4,
+    ITEM_RETRY = 5,
     ITEM_STATUS = 6,
     ITEM_BYTES_MAX = 40 /* of one without its text */
 };
+
+/* Of the time in an id before the broker's clock. */
+enum { ID_AHEAD_MS_MAX = 24 * 60 * 60 * 1000 };
 
 /* The answer to one item. */
 typedef struct answer {
@@ -38,6 +42,9 @@ typedef struct answer {
     tmq_id_t id;
     bool existing;
     tmq_status_t status;
+    int64_t gone_at; /* EXPIRED, PURGED: since when, as found_t has it */
+    bool removed;
+    size_t limit; /* LIMIT: as many as there may be of what the text names */
 } answer_t;
 
 static uint32_t or_default (uint32_t value, uint32_t otherwise)
@@ -152,6 +159,22 @@ static bool same_task (const found_t *a, const found_t *b)
     return memcmp (&x.id, &y.id, sizeof (x.id)) == 0;
 }
 
+/* An id from the far future would make the look-up of every later one necessary (absent.h). */
+static bool may_accept (const requests_t *self, const Taskmq__TaskSpec *spec, answer_t *refusal)
+{
+    tmq_id_t id;
+    memcpy (id.bytes, spec->task_id.data, sizeof (id));
+    size_t live_max = self->base->config.live_tasks_max;
+    if (id_time_ms (&id) > self->base->clocks.wall_ms + ID_AHEAD_MS_MAX)
+        *refusal = (answer_t){.code = TMQ_INVALID,
+                              .text = "task_id: its time is more than a day ahead of the broker's"};
+    else if (tasks_live (self->tasks) >= live_max)
+        *refusal = (answer_t){.code = TMQ_LIMIT, .text = "live tasks", .limit = live_max};
+    else
+        return true;
+    return false;
+}
+
 static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const uint8_t *payload)
 {
     requests_t *self = call->requests;
@@ -160,7 +183,7 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
     codec_submit_digest (digest, spec, payload, spec->payload_bytes);
     found_t by_id = find_id (self->reads, space, spec->task_id.data);
     if (!is_there (&by_id) && by_id.gone != TMQ_NOT_FOUND)
-        return (answer_t){.code = by_id.gone};
+        return (answer_t){.code = by_id.gone, .gone_at = by_id.gone_at, .removed = by_id.removed};
     found_t by_key = {.gone = TMQ_NOT_FOUND};
     if (spec->dedup_key[0] != '\0')
         by_key = find_dedup (self->reads, space, name_text (call->link->identity), spec->dedup_key);
@@ -172,8 +195,9 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
         return existing (call, &by_id, digest);
     if (is_there (&by_key) && !key_is_free (self, space, &by_key))
         return existing (call, &by_key, digest);
-    if (self->tasks->by_id.count >= self->base->config.live_tasks_max)
-        return (answer_t){.code = TMQ_LIMIT, .text = "too many live tasks"};
+    answer_t refusal;
+    if (!may_accept (self, spec, &refusal))
+        return refusal;
     if (!event_log_is_used (&space->log))
         makers_count (self->tasks, call->link->identity);
     self->tasks->open.inputs++;
@@ -191,13 +215,22 @@ static void pack_answer (bytes_t *out, const answer_t *answer, const ProtobufCBi
     bytes_mark_t mark = bytes_open (out, SUBMITTED_ITEMS);
     bytes_append_uint (out, ITEM_CODE, answer->code);
     const char *text = answer->text;
-    if (answer->code != TMQ_OK && text == NULL)
-        text = code_text ((int) answer->code);
+    char full[LIMIT_TEXT_SIZE + GONE_TEXT_SIZE];
+    if (answer->limit > 0) {
+        limit_text (full, text, answer->limit);
+        text = full;
+    } else if (answer->code != TMQ_OK && text == NULL) {
+        const found_t gone = {
+            .gone = answer->code, .gone_at = answer->gone_at, .removed = answer->removed};
+        gone_text (full, &gone);
+        text = full;
+    }
     if (text != NULL && strlen (text) < room)
         bytes_append_string (out, ITEM_TEXT, text);
     bytes_append_blob (out, ITEM_TASK_ID, named ? answer->id.bytes : asked->data,
                        named ? sizeof (answer->id) : asked->len);
     bytes_append_uint (out, ITEM_EXISTING, answer->existing);
+    bytes_append_uint (out, ITEM_RETRY, answer->code == TMQ_LIMIT ? LIMIT_RETRY_MS : 0);
     bytes_append_uint (out, ITEM_STATUS, answer->status);
     bytes_close (out, mark);
 }
@@ -228,6 +261,15 @@ static bool refuse_space (call_t *call)
     return true;
 }
 
+/* Once a submit was not looked up, no other of this round is taken: what is not known to be new must
+ * not be accepted. */
+bool submits_are_refused (const requests_t *self)
+{
+    if (self->base->full || journal_is_overloaded (self->tasks))
+        self->base->submits_refused = true;
+    return self->base->submits_refused;
+}
+
 static bool refuse_at_once (call_t *call)
 {
     requests_t *self = call->requests;
@@ -236,7 +278,7 @@ static bool refuse_at_once (call_t *call)
         reply_code_at_once (call, TMQ_STORE_FULL, NULL, FULL_RETRY_MS);
         return true;
     }
-    if (journal_is_overloaded (self->tasks)) {
+    if (submits_are_refused (self)) {
         self->base->counts.overloads++;
         reply_code_at_once (call, TMQ_OVERLOADED, NULL, OVERLOAD_RETRY_MS);
         return true;

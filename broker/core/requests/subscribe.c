@@ -90,7 +90,7 @@ void on_subscribe (call_t *call)
         return;
     }
     if (link->subscriptions_by_id.count >= TMQ_LINK_SUBSCRIPTIONS_MAX) {
-        reply_code (call, TMQ_LIMIT, "too many subscriptions on this link");
+        reply_limit (call, "subscriptions on a link", TMQ_LINK_SUBSCRIPTIONS_MAX);
         return;
     }
     if (by_cursor && !foreign && request->after_seq > newest) {

@@ -26,7 +26,7 @@ static void want_nothing (const requests_t *self, const link_t *link,
 
 WANT (want_submit)
 {
-    if (self->base->stopping)
+    if (self->base->stopping || submits_are_refused (self))
         return;
     const Taskmq__Submit *submit = request->submit;
     for (size_t i = 0; i < submit->n_tasks; i++) {
@@ -85,13 +85,23 @@ WANT (want_subscribe)
                   subscribe->filter->task_ids, keys);
 }
 
+/* Whether the task was removed: nothing else is asked of one that memory does not have. */
+#define WANT_TASK(OP)                                                                              \
+    WANT (want_##OP)                                                                               \
+    {                                                                                              \
+        (void) items;                                                                              \
+        want_id (self->reads, link->space, request->OP->lease->task_id.data, false, keys);         \
+    }
+WANT_TASK (started)
+WANT_TASK (push)
+#undef WANT_TASK
+
 #define WANT_LEASE(OP)                                                                             \
     WANT (want_##OP)                                                                               \
     {                                                                                              \
         (void) items;                                                                              \
         want_lease (self->reads, link->space, request->OP->lease, keys);                           \
     }
-WANT_LEASE (push)
 WANT_LEASE (cancel_ack)
 WANT_LEASE (complete)
 WANT_LEASE (fail)
@@ -132,7 +142,7 @@ static const request_row_t ROWS[] = {
     [OP (UNSUBSCRIBE)] = {on_unsubscribe, want_nothing, ROLE_ANYBODY, 1},
     [OP (REGISTER)] = {on_register, want_nothing, ROLE_ANYBODY, 8},
     [OP (WORKER_CREDIT)] = {on_worker_credit, want_nothing, ROLE_ANYBODY, 1},
-    [OP (STARTED)] = {on_started, want_nothing, ROLE_ANYBODY, 1},
+    [OP (STARTED)] = {on_started, want_started, ROLE_ANYBODY, 1},
     [OP (RENEW)] = {on_renew, want_nothing, ROLE_ANYBODY, 1},
     [OP (PUSH)] = {on_push, want_push, ROLE_ANYBODY, 1},
     [OP (CANCEL_ACK)] = {on_cancel_ack, want_cancel_ack, ROLE_ANYBODY, 1},

@@ -10,20 +10,23 @@
 #include "core/reads/find.h"
 #include "core/requests/answer.h"
 #include "core/requests/wait.h"
+#include "core/tasks/index.h"
 #include "core/tasks/journal.h"
-#include "types.h"
 
 /* Numbers of the fields in taskmq.proto. */
 enum { WAITED_ITEMS = 1, WAITED_TASK_ID = 1, WAITED_CODE = 2, WAITED_STATUS = 3, WAITED_TEXT = 4 };
 
-static void pack_item (bytes_t *out, const uint8_t *id, tmq_code_t code, tmq_status_t status)
+static void pack_item (bytes_t *out, const uint8_t *id, const found_t *found)
 {
     bytes_mark_t mark = bytes_open (out, WAITED_ITEMS);
     bytes_append_blob (out, WAITED_TASK_ID, id, sizeof (tmq_id_t));
-    bytes_append_uint (out, WAITED_CODE, code);
-    bytes_append_uint (out, WAITED_STATUS, status);
-    if (code != TMQ_OK)
-        bytes_append_string (out, WAITED_TEXT, code_text ((int) code));
+    bytes_append_uint (out, WAITED_CODE, found->gone);
+    bytes_append_uint (out, WAITED_STATUS, found_status (found));
+    if (found->gone != TMQ_OK) {
+        char text[GONE_TEXT_SIZE];
+        gone_text (text, found);
+        bytes_append_string (out, WAITED_TEXT, text);
+    }
     bytes_close (out, mark);
 }
 
@@ -73,7 +76,7 @@ void wait_drop (requests_t *self, wait_t *wait)
     free (wait);
 }
 
-static void answer_entry (requests_t *self, wait_entry_t *entry, const task_t *task)
+static void answer_entry (requests_t *self, wait_entry_t *entry, task_t *task)
 {
     wait_t *wait = entry->wait;
     wait->open--;
@@ -82,7 +85,7 @@ static void answer_entry (requests_t *self, wait_entry_t *entry, const task_t *t
     bytes_mark_t mark;
     bytes_t *out = reply_open (self, wait->request, TMQ_OK, NULL, 0, wait->open > 0, &mark);
     bytes_mark_t waited = bytes_open (out, TASKMQ__REPLY__BODY_WAITED);
-    pack_item (out, task->id.bytes, TMQ_OK, task->status);
+    pack_item (out, task->id.bytes, &(found_t){.task = task});
     bytes_close (out, waited);
     reply_close (self, wait->link, mark, journal_batch (self->tasks), NULL);
     if (wait->open == 0)
@@ -106,37 +109,67 @@ static bool is_open (const found_t *found)
     return found->task != NULL && !task_is_terminal (found->task);
 }
 
+/* The ids of a wait, each of them once. */
+typedef struct named {
+    const uint8_t *ids[TMQ_WAIT_IDS_MAX];
+    found_t found[TMQ_WAIT_IDS_MAX];
+    size_t count;
+    size_t open;
+} named_t;
+
+static void find_named (call_t *call, named_t *out)
+{
+    enum { SLOTS = 2048 };
+    uint16_t slots[SLOTS] = {0}; /* one more than the place in ids; 0: free */
+    const requests_t *self = call->requests;
+    const Taskmq__Wait *request = call->request->wait;
+    _Static_assert(TMQ_WAIT_IDS_MAX <= SLOTS / 2, "there is always a free slot");
+    out->count = out->open = 0;
+    for (size_t i = 0; i < request->n_task_ids; i++) {
+        const uint8_t *id = request->task_ids[i].data;
+        size_t slot = task_hash (self->tasks, call->link->space, id) % SLOTS;
+        while (slots[slot] != 0 && memcmp (out->ids[slots[slot] - 1], id, sizeof (tmq_id_t)) != 0)
+            slot = (slot + 1) % SLOTS;
+        if (slots[slot] != 0)
+            continue;
+        out->ids[out->count] = id;
+        out->found[out->count] = find_id (self->reads, call->link->space, id);
+        out->open += is_open (&out->found[out->count]);
+        slots[slot] = (uint16_t) ++out->count;
+    }
+}
+
 /* Everything that is known at once goes into the first answer. */
-static void answer_known (call_t *call, const found_t *found, size_t open)
+static void answer_known (call_t *call, const named_t *named)
 {
     requests_t *self = call->requests;
-    const Taskmq__Wait *request = call->request->wait;
-    if (open == request->n_task_ids)
+    if (named->open == named->count)
         return;
     bytes_mark_t mark;
-    bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, open > 0, &mark);
+    bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, named->open > 0, &mark);
     bytes_mark_t waited = bytes_open (out, TASKMQ__REPLY__BODY_WAITED);
-    for (size_t i = 0; i < request->n_task_ids; i++)
-        if (!is_open (&found[i]))
-            pack_item (out, request->task_ids[i].data, found[i].gone, found_status (&found[i]));
+    for (size_t i = 0; i < named->count; i++)
+        if (!is_open (&named->found[i]))
+            pack_item (out, named->ids[i], &named->found[i]);
     bytes_close (out, waited);
     reply_close (self, call->link, mark, journal_batch (self->tasks), NULL);
 }
 
-static void keep_waiting (call_t *call, const found_t *found, size_t open)
+static void keep_waiting (call_t *call, const named_t *named)
 {
     requests_t *self = call->requests;
+    size_t open = named->open;
     wait_t *wait = memory_zero (1, sizeof (*wait) + open * sizeof (wait->entries[0]));
     wait->link = call->link;
     wait->request = call->request->id;
     wait->alarm.kind = ALARM_WAIT;
     wait->open = open;
-    for (size_t i = 0; i < call->request->wait->n_task_ids; i++) {
-        if (!is_open (&found[i]))
+    for (size_t i = 0; i < named->count; i++) {
+        if (!is_open (&named->found[i]))
             continue;
         wait_entry_t *entry = &wait->entries[wait->entries_count++];
         entry->wait = wait;
-        attach (entry, found[i].task);
+        attach (entry, named->found[i].task);
     }
     list_push_back (&call->link->waits, &wait->node);
     call->link->waits_count += open;
@@ -148,18 +181,13 @@ static void keep_waiting (call_t *call, const found_t *found, size_t open)
 
 void on_wait (call_t *call)
 {
-    const Taskmq__Wait *request = call->request->wait;
-    found_t found[TMQ_WAIT_IDS_MAX];
-    size_t open = 0;
-    for (size_t i = 0; i < request->n_task_ids; i++) {
-        found[i] = find_id (call->requests->reads, call->link->space, request->task_ids[i].data);
-        open += is_open (&found[i]);
-    }
-    if (call->link->waits_count + open > TMQ_LINK_WAITS_MAX) {
-        reply_code (call, TMQ_LIMIT, "too many ids are waited for on this link");
+    named_t named;
+    find_named (call, &named);
+    if (call->link->waits_count + named.open > TMQ_LINK_WAITS_MAX) {
+        reply_limit (call, "ids waited for on a link", TMQ_LINK_WAITS_MAX);
         return;
     }
-    answer_known (call, found, open);
-    if (open > 0)
-        keep_waiting (call, found, open);
+    answer_known (call, &named);
+    if (named.open > 0)
+        keep_waiting (call, &named);
 }

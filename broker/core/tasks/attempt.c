@@ -3,6 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* The life of an attempt. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/tasks/attempt.h"
@@ -51,8 +53,9 @@ void attempt_requeue (tasks_t *self, task_t *task, task_input_t input, int64_t d
     detail_set_text (&detail->progress_message, NULL);
     detail_set_text (&detail->progress_unit, NULL);
     detail->progress_done = detail->progress_total = 0;
-    task->not_before =
-        delay_ms > 0 ? clocks_wall_ms (&self->base->clocks, task->updated_at) + delay_ms : 0;
+    int64_t now_ms = clocks_wall_ms (&self->base->clocks, task->updated_at);
+    task->not_before = delay_ms > 0 ? now_ms + delay_ms : 0;
+    change_extend_expiry (task, now_ms);
     change_apply (self, task, input, cause);
     change_place (self, task);
 }
@@ -64,9 +67,9 @@ static void end_cancelled (tasks_t *self, task_t *task, task_input_t input, cons
     change_apply (self, task, input, cause);
 }
 
-static void fail_dead (tasks_t *self, task_t *task, const uint8_t *request_id, const cause_t *cause)
+static void fail_dead (tasks_t *self, task_t *task, const char *text, const cause_t *cause)
 {
-    const char *text = task_error_text (TMQ_TASK_ERROR_LEASE_LOST);
+    const uint8_t *request_id = cause == NULL ? NULL : cause->request_id;
     task->dead = true;
     journal_add_attempt (self, task, TMQ_EVENT_FAILED, TMQ_TASK_ERROR_LEASE_LOST, text, request_id);
     detail_set_error (task->detail, TMQ_TASK_ERROR_LEASE_LOST, text, NULL);
@@ -76,7 +79,6 @@ static void fail_dead (tasks_t *self, task_t *task, const uint8_t *request_id, c
 void attempt_return (tasks_t *self, task_t *task, task_input_t input, int64_t delay_ms,
                      const cause_t *cause)
 {
-    const uint8_t *request_id = cause == NULL ? NULL : cause->request_id;
     if (task->status == TMQ_STATUS_CANCELLED) {
         end_cancelled (self, task, input, cause);
         return;
@@ -84,7 +86,13 @@ void attempt_return (tasks_t *self, task_t *task, task_input_t input, int64_t de
     self->base->counts.released++;
     task->returns++;
     if (task->returns >= TMQ_UNCOUNTED_COUNT_FROM && ++task->failures >= task->max_attempts) {
-        fail_dead (self, task, request_id, cause);
+        char text[96];
+        snprintf (text, sizeof (text),
+                  "the task came back %" PRIu32 " times in a row without an outcome",
+                  task->returns);
+        cause_t with_text = cause == NULL ? (cause_t){0} : *cause;
+        with_text.message = text;
+        fail_dead (self, task, text, &with_text);
         return;
     }
     if (task->returns >= TMQ_UNCOUNTED_BACKOFF_FROM) {
@@ -95,7 +103,7 @@ void attempt_return (tasks_t *self, task_t *task, task_input_t input, int64_t de
     }
     journal_add_attempt (self, task,
                          input == INPUT_RELEASE ? TMQ_EVENT_RELEASED : TMQ_EVENT_LEASE_LOST, 0,
-                         NULL, request_id);
+                         NULL, cause == NULL ? NULL : cause->request_id);
     attempt_requeue (self, task, input, delay_ms, cause);
 }
 
@@ -126,7 +134,7 @@ void attempt_lose (tasks_t *self, task_t *task, const char *why)
     }
     task->returns = 0;
     if (++task->failures >= task->max_attempts) {
-        fail_dead (self, task, NULL, NULL);
+        fail_dead (self, task, task_error_text (TMQ_TASK_ERROR_LEASE_LOST), NULL);
         return;
     }
     journal_add_attempt (self, task, TMQ_EVENT_LEASE_LOST, TMQ_TASK_ERROR_LEASE_LOST, why, NULL);

@@ -6,6 +6,8 @@
  * place in the ready order or on a wheel, the end of its lease, and the fact for the rooms
  * above. */
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -13,6 +15,7 @@
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/space.h"
+#include "ids.h"
 #include "types.h"
 
 static const char *actor_of (const cause_t *cause)
@@ -48,6 +51,7 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
     task->status = (uint8_t) row->to;
     count_status (task->queue, previous, -1);
     count_status (task->queue, row->to, 1);
+    self->ended += task_is_terminal (task) && previous < TMQ_STATUS_COMPLETED;
     task->version++;
     task->updated_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
     journal_touch (self, task);
@@ -165,14 +169,13 @@ void change_judge_some (tasks_t *self)
     }
 }
 
-/* S14: readable for at least the smaller of its ttl and 24 h after its end. */
-static void extend_expiry (task_t *task, int64_t finished_at)
+void change_extend_expiry (task_t *task, int64_t from_ms)
 {
     if (task->ttl_ms == 0)
         return;
     int64_t least = task->ttl_ms < TMQ_RESULT_TTL_MS_MIN ? task->ttl_ms : TMQ_RESULT_TTL_MS_MIN;
-    if (task->expires_at < finished_at + least)
-        task->expires_at = finished_at + least;
+    if (task->expires_at < from_ms + least)
+        task->expires_at = from_ms + least;
 }
 
 static void count_end (tasks_t *self, const task_t *task)
@@ -197,7 +200,7 @@ void change_finish (tasks_t *self, task_t *task, task_input_t input, const cause
     detail->finished_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
     if (cause != NULL && cause->request_id != NULL)
         memcpy (detail->request_id, cause->request_id, sizeof (detail->request_id));
-    extend_expiry (task, self->base->clocks.wall_ms);
+    change_extend_expiry (task, self->base->clocks.wall_ms);
     change_apply (self, task, input, cause);
     count_end (self, task);
 }
@@ -215,11 +218,38 @@ void change_fail (tasks_t *self, task_t *task, task_input_t input, const cause_t
     change_finish (self, task, input, &with_text);
 }
 
+/* What the last attempt failed with stays readable in the text. */
+static void expiry_text (char *out, size_t size, const detail_t *detail)
+{
+    if (detail->error_code == 0 && detail->error_message == NULL) {
+        snprintf (out, size, "the task's time to live ended before it was claimed again");
+        return;
+    }
+    snprintf (out, size,
+              "the task's time to live ended before it was claimed again; its last error: %" PRId32
+              " %s",
+              detail->error_code, detail->error_message == NULL ? "" : detail->error_message);
+    size_t length = strlen (out);
+    size_t kept = 0;
+    size_t character = 1;
+    while (kept < length && character > 0) {
+        character = utf8_character ((const uint8_t *) out + kept, length - kept);
+        kept += character;
+    }
+    out[kept] = '\0';
+}
+
 void change_expire (tasks_t *self, task_t *task)
 {
+    char again[TMQ_MESSAGE_BYTES_MAX + 1];
+    detail_t *detail = task_detail (&self->slab, task);
+    const char *text = task_error_text (TMQ_TASK_ERROR_EXPIRED);
     self->base->counts.expired++;
-    detail_set_error (task_detail (&self->slab, task), TMQ_TASK_ERROR_EXPIRED,
-                      task_error_text (TMQ_TASK_ERROR_EXPIRED), NULL);
+    if (task->attempt > 0) {
+        expiry_text (again, sizeof (again), detail);
+        text = again;
+    }
+    detail_set_error (detail, TMQ_TASK_ERROR_EXPIRED, text, NULL);
     change_fail (self, task, INPUT_EXPIRE, NULL);
 }
 

@@ -21,6 +21,9 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
 /* What changed without an event and has waited long enough, such as progress, becomes an event
  * `changed` without a message, so that whoever follows the events sees it. */
 void change_write_lazy (tasks_t *self);
+/* It does not expire before from_ms and the smaller of its ttl and 24 h: so long it can be claimed
+ * again after a return (S15), and read after its end (S14). */
+void change_extend_expiry (task_t *task, int64_t from_ms);
 /* A queued task goes to where it belongs: ready order or the wheel. */
 void change_place (tasks_t *self, task_t *task);
 void change_unplace (tasks_t *self, task_t *task);

@@ -105,7 +105,8 @@ removal_note_t *removal_note_find (const tasks_t *self, const space_t *space, co
 void removal_note_add (tasks_t *self, space_t *space, const tmq_id_t *id, tmq_code_t code)
 {
     removal_note_t *note = memory_alloc (sizeof (*note));
-    *note = (removal_note_t){task_hash (self, space, id->bytes), space, *id, code};
+    *note = (removal_note_t){task_hash (self, space, id->bytes), space, *id, code,
+                             self->base->clocks.wall_ms};
     space->removals++;
     map_insert (&self->removals_by_key, note->hash, note);
     fifo_push (&self->removal_notes, note);

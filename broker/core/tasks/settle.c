@@ -27,6 +27,7 @@ static void evict (tasks_t *self, task_t *task)
     space_t *space = queue->space;
     uint32_t hash = task_hash (self, space, task->id.bytes);
     map_remove (&self->by_id, hash, task);
+    self->ended--;
     if (self->base->config.planted_bug != ENGINE_BUG_GONE_FORGOTTEN)
         absent_left (&self->absent, hash, &task->id);
     if (task->has_dedup_key)

@@ -41,6 +41,8 @@ struct worker {
     struct link *link; /* NULL: it may come back and claim its leases */
     uint64_t serial;   /* of the newest link that it was on */
     node_t of_link;
+    alarm_t alarm;       /* the end of its grace: its link ended and it did not register again */
+    int64_t gone_due_ms; /* mono, when that is */
     name_t *name;
     name_t *identity; /* NULL after a restart, until it registers */
     struct seat *seats;
@@ -112,6 +114,7 @@ typedef struct removal_note {
     space_t *space;
     tmq_id_t id;
     tmq_code_t code;
+    int64_t at;
 } removal_note_t;
 
 typedef struct tasks {
@@ -129,6 +132,7 @@ typedef struct tasks {
     absent_t absent;
     size_t ready;  /* gauges: tasks in the order of their queues, … */
     size_t leases; /* … that are held */
+    size_t ended;  /* of those in memory, terminal ones */
 
     node_t delayed;         /* tasks that wait for not_before */
     node_t delays_to_judge; /* … of whom the wall clock moved meanwhile */
@@ -166,5 +170,10 @@ void tasks_init (tasks_t *self, base_t *base, history_t *history);
 /* Forgets every task, worker, queue and namespace; numbers go on. */
 void tasks_reset (tasks_t *self);
 void tasks_free (tasks_t *self);
+/* Tasks that have not ended: those that have wait in memory for their rows alone. */
+static inline size_t tasks_live (const tasks_t *self)
+{
+    return self->by_id.count - self->ended;
+}
 
 #endif

@@ -156,6 +156,7 @@ task_t *task_restore (tasks_t *self, const record_t *record)
     if (has_detail (record))
         restore_detail (self, task, record);
     map_insert (&self->by_id, task_hash (self, space, task->id.bytes), task);
+    self->ended += task_is_terminal (task);
     if (task->has_dedup_key)
         map_insert (&self->by_key, task_key_hash (self, space, record->owner, record->dedup_key),
                     task);
