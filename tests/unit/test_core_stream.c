@@ -372,7 +372,7 @@ static void events_that_are_gone_are_an_explicit_gap (void **state)
     assert_int_equal (seen.last, 100);
 }
 
-static void a_cursor_of_another_history_is_a_gap (void **state)
+static void a_cursor_of_another_history_gets_all_of_this_one (void **state)
 {
     rig_t *rig = *state;
     make_events (rig, 1, 5);
@@ -382,10 +382,42 @@ static void a_cursor_of_another_history_is_a_gap (void **state)
     subscribe.after_seq = 1000;
     uint64_t request = rig_subscribe_as (rig, 1, &subscribe);
     rig_settle (rig);
-    assert_int_equal (rig_reply (rig, 1, request)->reply->subscribed->generation, 77);
+    /* Who is cut off before the gap comes asks with the same cursor again. */
+    const Taskmq__Subscribed *subscribed = rig_reply (rig, 1, request)->reply->subscribed;
+    assert_int_equal (subscribed->generation, 5);
+    assert_int_equal (subscribed->seq, 1000);
     seen_t seen = seen_by (rig, 1, 7, true);
     assert_int_equal (seen.gaps, 1);
+    assert_int_equal (seen.first, 1);
     assert_int_equal (seen.last, 10);
+    assert_int_equal (seen.batches, 2); /* the replay, and that it is over */
+}
+
+static void what_was_there_is_replayed_and_what_comes_is_live (void **state)
+{
+    rig_t *rig = *state;
+    make_events (rig, 1, 5);
+    rig_submit (rig, 0, 20, "q", ""); /* in the batch of the one behind the subscribe */
+    rig_subscribe (rig, 1, 7, 0);
+    rig_submit (rig, 0, 21, "q", "");
+    rig_settle (rig);
+    make_events (rig, 30, 1);
+    uint64_t replayed = 0;
+    bool live = false;
+    for (size_t i = 0; i < rig->peers[1].count; i++) {
+        const rig_item_t *item = &rig->peers[1].items[i];
+        if (item->events == NULL)
+            continue;
+        live = live || !item->events->replay;
+        assert_true (live != item->events->replay);
+        if (item->events->replay)
+            replayed = item->events->upto;
+        for (size_t k = 0; item->list != NULL && k < item->list->n_events; k++)
+            assert_int_equal (item->list->events[k]->seq <= 11, item->events->replay);
+    }
+    assert_int_equal (replayed, 11);
+    assert_true (live);
+    assert_int_equal (seen_by (rig, 1, 7, true).last, 14);
 }
 
 static void a_cursor_beyond_the_end_is_refused (void **state)
@@ -831,7 +863,8 @@ int main (void)
         TEST (a_late_subscriber_is_served_from_the_ring),
         TEST_SMALL_RING (one_before_the_ring_is_served_from_the_tables),
         TEST_SMALL_RING (events_that_are_gone_are_an_explicit_gap),
-        TEST (a_cursor_of_another_history_is_a_gap),
+        TEST (a_cursor_of_another_history_gets_all_of_this_one),
+        TEST (what_was_there_is_replayed_and_what_comes_is_live),
         TEST (a_cursor_beyond_the_end_is_refused),
         TEST (a_slow_subscriber_costs_one_window),
         TEST_SMALL_RING (a_slow_subscriber_costs_one_window),

@@ -22,13 +22,14 @@ static void start_at (subscription_t *self, uint64_t seq)
     self->cursor = self->acked = self->sent_upto = seq;
 }
 
-/* A cursor of another history says nothing about this one: all of it is a gap. */
-static void start_anew (subscription_t *self, uint64_t newest)
+/* A cursor of another history says nothing about this one. All of it follows, behind a gap that names
+ * none of its events: what is lost may be in the other history. */
+static void start_anew (subscription_t *self)
 {
-    start_at (self, newest);
-    self->gap = newest > 0;
+    start_at (self, 0);
+    self->gap = true;
     self->gap_from = 1;
-    self->gap_to = newest;
+    self->gap_to = 0;
 }
 
 /* The tasks of a snapshot by id are looked up at once; any other snapshot is a list. */
@@ -54,11 +55,12 @@ static void take_snapshot_by_id (call_t *call, subscription_t *subscription)
     subscription->snapshot_read = true;
 }
 
-static void answer_subscribed (requests_t *self, link_t *link, uint64_t request, uint64_t seq,
-                               uint64_t batch)
+/* With the cursor before the gap, if there is one: who is cut off in between asks with it again. */
+static void answer_subscribed (requests_t *self, link_t *link, uint64_t request,
+                               uint64_t generation, uint64_t seq, uint64_t batch)
 {
     Taskmq__Subscribed subscribed = TASKMQ__SUBSCRIBED__INIT;
-    subscribed.generation = self->history->generation;
+    subscribed.generation = generation;
     subscribed.seq = seq;
     bytes_mark_t mark;
     bytes_t *out = reply_open (self, request, TMQ_OK, NULL, 0, false, &mark);
@@ -102,6 +104,7 @@ void on_subscribe (call_t *call)
                           filter_new (link->space->name, request->filter));
     subscription->snapshot_wanted = subscription->snapshot_more = request->snapshot;
     subscription->start_batch = journal_batch (self->tasks);
+    subscription->live_seq = newest;
     if (subscription->snapshot_wanted && subscription->filter->ids_count > 0)
         take_snapshot_by_id (call, subscription);
     if (request->from_now)
@@ -109,14 +112,16 @@ void on_subscribe (call_t *call)
     else if (request->since_time > 0)
         ask_for_start (call, subscription);
     else if (foreign)
-        start_anew (subscription, newest);
+        start_anew (subscription);
     else
         start_at (subscription,
                   request->after_seq == 0 ? link->space->log.base_seq : request->after_seq);
     if (subscription->start_batch == UINT64_MAX)
         return;
-    answer_subscribed (self, link, call->request->id, subscription->cursor,
-                       subscription->start_batch);
+    bool before_gap = subscription->gap;
+    answer_subscribed (
+        self, link, call->request->id, before_gap ? request->generation : self->history->generation,
+        before_gap ? request->after_seq : subscription->cursor, subscription->start_batch);
     stream_start (self->streams, subscription);
 }
 
@@ -131,7 +136,7 @@ void subscribe_started (requests_t *self, read_job_t *job)
     }
     start_at (subscription, job->read.seq);
     subscription->start_batch = 0;
-    answer_subscribed (self, job->link, job->request, job->read.seq, 0);
+    answer_subscribed (self, job->link, job->request, self->history->generation, job->read.seq, 0);
     stream_wake (self->streams, subscription);
 }
 

@@ -21,7 +21,7 @@ static void cut_block (cut_t *cut, uint64_t first_seq, uint32_t count, buf_t *li
         at += cut->hint.offset;
     uint64_t last = first_seq + count - 1;
     bool whole = cut->filter->everything && cut->count == 0 && cut->upto + 1 == first_seq &&
-                 buf_length (list) <= cut->budget &&
+                 last <= cut->stop_seq && buf_length (list) <= cut->budget &&
                  (buf_length (list) >= WHOLE_BLOCK_BYTES || last >= cut->durable_seq);
     if (whole) {
         cut->whole = buf_keep (list);

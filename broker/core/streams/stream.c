@@ -224,18 +224,30 @@ static void pack_events (streams_t *self, subscription_t *subscription, uint32_t
     alarm_disarm (&subscription->alarm);
 }
 
-/* Cuts what the window allows. Returns whether anything was considered; *list is what matched. */
+/* What is next was there before the subscription was, or before it fell back. */
+static bool is_replaying (const subscription_t *subscription)
+{
+    return !subscription->told_live && subscription->cursor < subscription->live_seq;
+}
+
+static uint64_t smaller (uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Cuts what the window allows, never both of the replay and of what came behind it. Returns whether anything was considered; *list is what matched. */
 static bool next_cut (streams_t *self, subscription_t *subscription, buf_t **list, uint32_t *count)
 {
     size_t window = TMQ_SUBSCRIPTION_WINDOW_BYTES;
+    uint64_t end_seq = is_replaying (subscription) ? subscription->live_seq : UINT64_MAX;
     cut_t cut = {.filter = subscription->filter,
                  .after_seq = subscription->cursor,
-                 .durable_seq = subscription->log->durable_seq,
+                 .durable_seq = smaller (subscription->log->durable_seq, end_seq),
                  .budget =
                      window -
                      (subscription->unacked_bytes < window ? subscription->unacked_bytes : window),
                  .alone = subscription->unacked_bytes == 0,
-                 .stop_seq = subscription->match_seq,
+                 .stop_seq = smaller (subscription->match_seq, end_seq),
                  .hint = subscription->hint,
                  .upto = subscription->cursor};
     if (ring_holds (subscription->log, subscription->cursor + 1)) {
@@ -285,6 +297,7 @@ static bool next_events (streams_t *self, subscription_t *subscription, buf_t **
         subscription->cursor = durable_seq;
     while (subscription->cursor < durable_seq) {
         uint32_t count = 0;
+        bool replay = is_replaying (subscription);
         if (!next_cut (self, subscription, body, &count)) {
             if (subscription->unacked_bytes > 0 && has_more_at_hand (subscription)) {
                 if (self->pages_held > PAGES_HELD_MAX)
@@ -300,8 +313,7 @@ static bool next_events (streams_t *self, subscription_t *subscription, buf_t **
         if (count == 0)
             continue;
         remember_sent (subscription, subscription->cursor, buf_length (*body));
-        pack_events (self, subscription, count, buf_length (*body),
-                     !subscription->told_live && subscription->cursor < durable_seq);
+        pack_events (self, subscription, count, buf_length (*body), replay);
         if (self->base->config.planted_bug == ENGINE_BUG_CURSOR_OFF_BY_ONE)
             subscription->cursor++;
         return true;
@@ -347,6 +359,7 @@ void stream_failed (streams_t *self, subscription_t *subscription)
         subscription->sent_count = 0;
         subscription->unacked_bytes = 0;
         subscription->told_live = false;
+        subscription->live_seq = subscription->log->durable_seq;
         break;
     case SENT_NOTHING: break;
     }

@@ -93,6 +93,7 @@ struct subscription {
     uint64_t cursor;      /* everything up to it was considered */
     uint64_t match_seq;   /* newest event that may match; UINT64_MAX: any may */
     hint_t hint;          /* where the first one behind the cursor stands */
+    uint64_t live_seq;    /* newest event when it began, or fell back: up to it is the replay */
     uint64_t acked;       /* … was taken by the application */
     uint64_t sent_upto;   /* newest upto that left */
     alarm_t alarm;        /* for the next empty upto */

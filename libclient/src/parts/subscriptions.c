@@ -475,6 +475,8 @@ bool core_subscriptions_gap (core_subscriptions_t *all, const Taskmq__Gap *gap)
     /* The broker may fall back to the cursor that was acknowledged: what we have is no gap. */
     if (self == NULL || (same && gap->to <= self->told))
         return true;
+    if (self->snapshot) /* that is behind it: what the snapshot has may come again from here on */
+        self->start = (cursor_t){gap->generation, gap->to};
     tmq_event_t *event = core_item_record (TMQ_ITEM_GAP, all->link->ns);
     if (event != NULL) {
         event->generation = gap->generation;
