@@ -95,7 +95,7 @@ lines ()
         'BEGIN {for (i = 1; i <= count; i++) printf "{\"queue\":\"%s\",\"data\":\"%d\"}\n", queue, i}'
 }
 lines many 2500 >many.jsonl
-run 0 taskctl --timeout 30s submit --batch many.jsonl
+run 0 taskctl submit --batch many.jsonl
 out_lines 2500
 [ "$(sort -u out | wc -l)" -eq 2500 ] || fail 'ids are repeated'
 run 0 taskctl count --queue many
@@ -107,7 +107,7 @@ out 2500
 lines silent 4500 >silent.jsonl
 mkfifo pipe
 exec 9<>pipe
-spawn silent sh -c 'exec taskctl --timeout 2s submit --batch silent.jsonl >pipe 9<&-'
+spawn silent sh -c 'exec taskctl --timeout 5s submit --batch silent.jsonl >pipe 9<&-'
 submitted ()
 {
     [ "$(taskctl count --queue silent)" -ge 2048 ]
@@ -127,7 +127,7 @@ err_has '^taskctl: the broker does not answer: lines [0-9]+ to 4500 were not sub
 answered=$(grep -c . out)
 unknown=$(grep -c 'may have been submitted' err)
 eventually taskctl ping
-there=$(taskctl --timeout 20s count --queue silent) || fail 'count'
+there=$(taskctl count --queue silent) || fail 'count'
 [ "$there" -ge "$answered" ] || fail "$answered answered, but $there are there"
 [ "$there" -le $((answered + unknown)) ] || fail "$there are there of $answered and $unknown"
 

@@ -6,8 +6,8 @@ run 3 taskctl list
 err_has '^taskctl: no broker is known'
 err_has '^hint: start .taskmqd.'
 
-# Where it is certain that nobody is there, nobody waits: these have a minute, and the test has not.
-export TASKMQ_TIMEOUT=60s
+# Where it is certain that nobody is there, nobody waits: these have a minute (lib.sh), and the test
+# has not.
 mkdir .taskmq
 run 3 taskctl list
 err "taskctl: cannot reach $room/.taskmq: no broker is running there
@@ -19,7 +19,6 @@ run 3 taskctl -o json -e ipc:///nonexistent/x list
 err '{"error":{"code":"UNREACHABLE","message":"cannot reach ipc:///nonexistent/x: there is no such socket","retriable":true,"hint":"start '\''taskmqd'\'', or look at the path","task_id":null}}'
 run 3 taskctl -e tcp://127.0.0.1:1 list
 err_has 'cannot reach tcp://127.0.0.1:1: nobody listens there$'
-unset TASKMQ_TIMEOUT
 
 # One that is starting holds its lock already: it is waited for.
 run 3 flock .taskmq/taskmq.lock taskctl --timeout 300ms list

@@ -1,7 +1,8 @@
 # shellcheck shell=sh
 # The vocabulary of the scenarios. A scenario is a POSIX sh script that sources this file, and ends
 # with 0 if everything it said was true. It runs in a fresh directory of its own; the broker and every
-# other process that it started is ended, by its id, when it ends.
+# other process that it started is ended, by its id, when it ends: also those that nobody knows any
+# more, if their working directory is still that one.
 #
 #   start_broker            taskmqd on ./.taskmq with $broker_options, answering when this returns
 #   stop_broker             SIGTERM, must end with 0            kill_broker      SIGKILL
@@ -21,7 +22,8 @@
 set -u
 export LC_ALL=C.UTF-8
 export PAGER=
-unset TASKMQ_ENDPOINT TASKMQ_NAMESPACE TASKMQ_TIMEOUT NO_COLOR CLICOLOR_FORCE COLUMNS
+export TASKMQ_TIMEOUT=60s # the machine may be busy
+unset TASKMQ_ENDPOINT TASKMQ_NAMESPACE NO_COLOR CLICOLOR_FORCE COLUMNS
 
 scenario=$(basename "$0" .sh)
 scenario_dir=$(cd "$(dirname "$0")" && pwd)
@@ -46,7 +48,17 @@ clean_up ()
         wait "$broker_pid" 2>/dev/null
     fi
     cd /
+    tries=0
+    while [ "$tries" -lt 50 ] && strays=$(stray_processes) && [ -n "$strays" ]; do
+        tries=$((tries + 1))
+        # shellcheck disable=SC2086 # a list of ids
+        kill -KILL $strays 2>/dev/null
+    done
     rm -rf "$room"
+}
+stray_processes ()
+{
+    find /proc/[0-9]*/cwd -maxdepth 0 -lname "$room*" 2>/dev/null | cut -d / -f 3
 }
 trap clean_up EXIT
 trap 'exit 1' INT TERM

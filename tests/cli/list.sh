@@ -129,7 +129,7 @@ while [ "$i" -lt 2300 ]; do
     i=$((i + 1))
     printf '{"queue":"many"}\n'
 done >many.jsonl
-run 0 taskctl --timeout 30s submit --batch many.jsonl
+run 0 taskctl submit --batch many.jsonl
 run 0 taskctl -o id list --queue many --all
 out_lines 2300
 run 0 taskctl list --queue many --all

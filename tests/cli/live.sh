@@ -54,7 +54,7 @@ err_has '^taskctl: 1 done, 2 failed, 1 given back$'
 
 # A result that comes too late is thrown away, and nobody overlooks it.
 rm gate
-submit jobs --lease 1s --backoff 1ms
+submit jobs --lease 3s --backoff 1ms
 spawn late taskctl work jobs --max-tasks 1 -- ./gated
 eventually test -e "running.$id"
 pgrep -P "$(cat late.pid)" >guard

@@ -19,7 +19,7 @@ printf '{"queue":"jobs","data":"two"}\n{"queue":"jobs","data":"three"}\n' >batch
 run 0 taskctl submit --batch batch.jsonl
 cp out ids
 # shellcheck disable=SC2046 # ids hold no spaces
-run 0 taskctl wait --for 30s $(cat ids)
+run 0 taskctl wait --for 60s $(cat ids)
 submit nobody --data x
 run 0 taskctl cancel "$id"
 run 0 taskctl -o id list --status completed

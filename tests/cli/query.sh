@@ -54,7 +54,7 @@ json result '{"a":[1]}'
 json result_type '"application/json"'
 
 submit failing --data why
-run 8 taskctl result --wait --for 20s "$id"
+run 8 taskctl result --wait --for 60s "$id"
 err_has 'failed.*: it broke: why \(code 100\)'
 run 8 taskctl -o json result "$id"
 err_has '"code":"TASK_FAILED"'
@@ -111,9 +111,9 @@ while [ "$i" -lt 3000 ]; do
     i=$((i + 1))
     printf '{"queue":"many"}\n'
 done >many.jsonl
-taskctl --timeout 60s submit --batch many.jsonl >ids || fail 'the batch was refused'
+taskctl submit --batch many.jsonl >ids || fail 'the batch was refused'
 sort -R ids >shuffled
-run 0 sh -c 'taskctl --timeout 60s -o id cancel - <shuffled'
+run 0 sh -c 'taskctl -o id cancel - <shuffled'
 cmp -s shuffled out || fail 'the answers are not in the order of the ids'
 run 2 sh -c 'printf " \n" | taskctl cancel -'
 err_has 'standard input names no ids'

@@ -79,10 +79,10 @@ run 0 env TASKMQ_NAMESPACE=other taskctl get "$other"
 
 # --wait: the result on stdout, the id on stderr, the task's end as exit code.
 spawn worker taskctl work jobs -- sh -c 'read -r line; echo "got $line"; [ "$line" = good ]'
-run 0 taskctl submit jobs --data good --wait --for 20s
+run 0 taskctl submit jobs --data good --wait --for 60s
 out 'got good'
 err_has '^[0-9a-f-]{36}$'
-run 8 taskctl submit jobs --data bad --wait --for 20s --max-attempts 1
+run 8 taskctl submit jobs --data bad --wait --for 60s --max-attempts 1
 err_has 'failed for good'
 err_has 'exit status 1 \(code 1\)'
 run 7 taskctl submit nobody --data x --wait --for 200ms

@@ -53,7 +53,7 @@ out_has "^$id  completed"
 
 # More than one message asks for: each is named once, as it ends.
 awk 'BEGIN {for (i = 0; i < 1050; i++) print "{\"queue\":\"many\"}"}' >many.jsonl
-run 0 taskctl --timeout 30s submit --batch many.jsonl
+run 0 taskctl submit --batch many.jsonl
 cp out ids
 # shellcheck disable=SC2046 # ids hold no spaces
 spawn many taskctl -v -o id wait $(cat ids)

@@ -13,7 +13,7 @@ chmod +x program
 
 done_with ()
 {
-    run 0 taskctl wait --for 20s "$id"
+    run 0 taskctl wait --for 60s "$id"
 }
 
 # Result, environment, stderr.

@@ -129,7 +129,7 @@ submit why
 eventually test -e running.1
 run 0 taskctl cancel "$id"
 stopped 1 cancel
-submit why --lease 1s --backoff 1ms
+submit why --lease 3s --backoff 1ms
 eventually test -e running.1
 signal why STOP
 spawn other taskctl work why -- ./asks_why

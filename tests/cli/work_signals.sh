@@ -93,13 +93,13 @@ eventually test -e "running.$id"
 kill_broker
 : >gate
 start_broker
-run 0 taskctl wait --for 30s "$id"
+run 0 taskctl wait --for 60s "$id"
 run 0 taskctl -o json get "$id"
 json attempt 1
 run 0 taskctl result "$id"
 out finished
 submit loyal
-run 0 taskctl wait --for 30s "$id"
+run 0 taskctl wait --for 60s "$id"
 signal loyal TERM
 ended loyal 0
 
@@ -140,11 +140,11 @@ wait
 END
 chmod +x first_hangs
 spawn frozen taskctl work taken -- ./first_hangs
-submit taken --lease 1s --backoff 1ms
+submit taken --lease 3s --backoff 1ms
 eventually test -e hanging
 signal frozen STOP
 spawn quick taskctl work taken -- ./first_hangs
-run 0 taskctl wait --for 30s "$id"
+run 0 taskctl wait --for 60s "$id"
 signal frozen CONT
 eventually test -e stopped_in_time
 signal frozen TERM

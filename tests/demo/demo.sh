@@ -119,7 +119,7 @@ start_broker ()
 {
     taskmqd --data "$work/.taskmq" >>"$work/taskmqd.log" 2>&1 &
     broker_pid=$!
-    local deadline=$((SECONDS + 20))
+    local deadline=$((SECONDS + 60))
     until [ -s "$work/.taskmq/endpoint" ]; do
         kill -0 "$broker_pid" 2>/dev/null || die 'the broker ended at its start'
         [ "$SECONDS" -lt "$deadline" ] || die 'the broker does not say where it listens'

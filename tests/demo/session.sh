@@ -12,7 +12,8 @@ columns=98 # less than 100: tables show the ends of ids only
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 export PATH="${TASKMQ_BIN:-$source_dir/build/bin}:$PATH"
 export LC_ALL=C.UTF-8 TERM=xterm-256color TZ=UTC PAGER=cat
-unset TASKMQ_ENDPOINT TASKMQ_NAMESPACE TASKMQ_TIMEOUT NO_COLOR CLICOLOR_FORCE COLUMNS
+export TASKMQ_TIMEOUT=60s # the machine may be busy
+unset TASKMQ_ENDPOINT TASKMQ_NAMESPACE NO_COLOR CLICOLOR_FORCE COLUMNS
 
 # Inside of the recording.
 

@@ -22,7 +22,7 @@ def die_with_the_test():
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def eventually(what, condition, patience_s=30):
+def eventually(what, condition, patience_s=60):
     """Waits for a condition; the value that made it true."""
     end = time.monotonic() + patience_s
     while time.monotonic() < end:
@@ -73,7 +73,7 @@ class Broker:
     def __exit__(self, kind, value, trace):
         if self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(timeout=30)
+            self.process.wait(timeout=60)
         self.log.close()
         if kind is None:
             shutil.rmtree(self.home)

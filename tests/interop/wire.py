@@ -33,7 +33,7 @@ class Refused(Exception):
 
 
 class Link:
-    PATIENCE_S = 20  # for a reply
+    PATIENCE_S = 60  # for a reply
     CHANGES = {"submit", "cancel", "push", "cancel_ack", "complete", "fail", "release"}
 
     def __init__(self, endpoint, namespace=""):

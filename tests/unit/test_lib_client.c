@@ -5,6 +5,7 @@
 /* The client object with its threads and a real socket, but without a broker: what it does when
  * nobody answers, when somebody else does, and when it is used wrongly. */
 #include "support/cmocka_all.h"
+#include "support/timing.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -80,10 +81,10 @@ static void completions_wake_the_descriptor (void **state)
     assert_int_equal (tmq_client_poll (completions, 10, &count, client, 0), TMQ_TIMEOUT);
     for (intptr_t i = 1; i <= 3; i++)
         assert_int_equal (tmq_ping_start (client, 20, (void *) i, NULL), TMQ_OK);
-    assert_int_equal (poll (&descriptor, 1, 10000), 1);
+    assert_int_equal (poll (&descriptor, 1, TIMING_PATIENCE_MS), 1);
     unsigned got = 0; /* a bit for each */
     while (got != (2 | 4 | 8)) {
-        assert_int_equal (poll (&descriptor, 1, 10000), 1);
+        assert_int_equal (poll (&descriptor, 1, TIMING_PATIENCE_MS), 1);
         assert_int_equal (tmq_client_poll (completions, 1, &count, client, 0), TMQ_OK);
         assert_int_equal (count, 1);
         assert_int_equal (completions[0]->op, TMQ_OP_PING);
@@ -166,7 +167,7 @@ static void *router_on_free_port (void *context, char endpoint[64])
 static size_t router_receive (void *router, void *routing_id, size_t size)
 {
     zmq_pollitem_t item = {router, 0, ZMQ_POLLIN, 0};
-    assert_int_equal (zmq_poll (&item, 1, 20000), 1);
+    assert_int_equal (zmq_poll (&item, 1, TIMING_PATIENCE_MS), 1);
     int bytes = zmq_recv (router, routing_id, size, 0);
     assert_in_range (bytes, 1, (int) size);
     int more = 1;
@@ -211,7 +212,7 @@ static void judge_connection (void *zap, const char *status)
     char request[8];
     size_t sizes[2];
     zmq_pollitem_t item = {zap, 0, ZMQ_POLLIN, 0};
-    assert_int_equal (zmq_poll (&item, 1, 20000), 1);
+    assert_int_equal (zmq_poll (&item, 1, TIMING_PATIENCE_MS), 1);
     sizes[0] = (size_t) zmq_recv (zap, version, sizeof version, 0);
     sizes[1] = (size_t) zmq_recv (zap, request, sizeof request, 0);
     int more = 1;
@@ -243,7 +244,7 @@ static void a_refused_authentication_is_final (void **state)
     tmq_client_t *client = client_to (endpoints, 1);
     tmq_error_t error;
     judge_connection (zap, "400");
-    assert_int_equal (tmq_client_connect (client, 20000, &error), TMQ_NOT_AUTHENTICATED);
+    assert_int_equal (tmq_client_connect (client, TIMING_PATIENCE_MS, &error), TMQ_NOT_AUTHENTICATED);
     assert_false (error.retriable);
     assert_non_null (strstr (error.text, "authentication failed"));
     assert_int_equal (tmq_ping (client, TMQ_FOREVER, &error), TMQ_NOT_AUTHENTICATED);
@@ -274,7 +275,7 @@ static void a_failed_handshake_is_tried_again (void **state)
     for (int i = 0; i < 3; i++) {
         char event[6];
         zmq_pollitem_t item = {monitor, 0, ZMQ_POLLIN, 0};
-        assert_int_equal (zmq_poll (&item, 1, 20000), 1);
+        assert_int_equal (zmq_poll (&item, 1, TIMING_PATIENCE_MS), 1);
         assert_int_equal (zmq_recv (monitor, event, sizeof event, 0), 6);
         zmq_recv (monitor, event, sizeof event, 0); /* the address */
     }
@@ -435,7 +436,7 @@ static void log_lines_are_completions (void **state)
     options.endpoints_count = 1;
     options.log = true;
     assert_int_equal (tmq_client_new (&client, &options, NULL), TMQ_OK);
-    assert_int_equal (tmq_client_poll (&completion, 1, &count, client, 20000), TMQ_OK);
+    assert_int_equal (tmq_client_poll (&completion, 1, &count, client, TIMING_PATIENCE_MS), TMQ_OK);
     assert_int_equal (completion->op, TMQ_OP_LOG);
     assert_null (completion->error);
     assert_non_null (strstr (completion->text, "cannot reach"));
@@ -655,11 +656,11 @@ static void flush_tells_what_is_open (void **state)
     assert_int_equal (count, 2);
     tmq_completion_t *completion;
     assert_int_equal (tmq_get_start (client, &id, 1, &mine, NULL), TMQ_OK);
-    assert_int_equal (tmq_client_poll (&completion, 1, &count, client, 20000), TMQ_OK);
+    assert_int_equal (tmq_client_poll (&completion, 1, &count, client, TIMING_PATIENCE_MS), TMQ_OK);
     tmq_completion_free (completion);
     assert_int_equal (tmq_get_start (client, &id, 1, &mine, NULL), TMQ_OK);
     struct pollfd ready = {tmq_client_fd (client), POLLIN, 0};
-    assert_int_equal (poll (&ready, 1, 20000), 1); /* answered, not polled */
+    assert_int_equal (poll (&ready, 1, TIMING_PATIENCE_MS), 1); /* answered, not polled */
     assert_int_equal (tmq_forget (&count, client, NULL, &mine), TMQ_OK);
     assert_int_equal (count, 1);
     assert_int_equal (tmq_client_poll (&completion, 1, &count, client, 0), TMQ_TIMEOUT);

@@ -19,7 +19,7 @@
 #include "net/router.h"
 #include "support/timing.h"
 
-enum { PATIENCE_MS = 10000, BODY_BYTES = 65536, ERROR_SIZE = ADDRESS_PATH_SIZE };
+enum { PATIENCE_MS = TIMING_PATIENCE_MS, BODY_BYTES = 65536, ERROR_SIZE = ADDRESS_PATH_SIZE };
 
 static char home[64];
 static void *context;
