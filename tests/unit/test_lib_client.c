@@ -244,7 +244,8 @@ static void a_refused_authentication_is_final (void **state)
     tmq_client_t *client = client_to (endpoints, 1);
     tmq_error_t error;
     judge_connection (zap, "400");
-    assert_int_equal (tmq_client_connect (client, TIMING_PATIENCE_MS, &error), TMQ_NOT_AUTHENTICATED);
+    assert_int_equal (tmq_client_connect (client, TIMING_PATIENCE_MS, &error),
+                      TMQ_NOT_AUTHENTICATED);
     assert_false (error.retriable);
     assert_non_null (strstr (error.text, "authentication failed"));
     assert_int_equal (tmq_ping (client, TMQ_FOREVER, &error), TMQ_NOT_AUTHENTICATED);
