@@ -556,7 +556,7 @@ static void look_at_disk (server_t *self, bool may_clear)
                    LOG_FIELDS (LOG_NUMBER ("free_bytes", stats.free_bytes)));
 }
 
-/* A leap holds what would be removed by it, so somebody should know (S27). */
+/* A leap holds what would be removed by it, so somebody should know (S20). */
 static void tell_clock (server_t *self, log_level_t level)
 {
     int64_t ms;

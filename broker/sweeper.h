@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The thread that asks the store what is due for removal (S16). The engine decides about each task.
+/* The thread that asks the store what is due for removal (S12). The engine decides about each task.
  *
  * A pass goes through everything that is due, slice by slice. A slice is on its way until the
  * removals that were decided about it stand in the tables; SWEEPER_SLICES_MAX may be on their way

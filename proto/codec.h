@@ -61,7 +61,7 @@ const Taskmq__BrokerMessage *codec_broker_message (codec_report_t *report, arena
 const Taskmq__EventList *codec_event_list (codec_report_t *report, arena_t *arena,
                                            const void *bytes, size_t length);
 
-/* The digest by which a repeated submit is told from another one (S17): BLAKE2b-256 over the
+/* The digest by which a repeated submit is told from another one (S13): BLAKE2b-256 over the
  * fields as PROTOCOL.md writes them down. */
 #define CODEC_DIGEST_BYTES 32
 void codec_submit_digest (uint8_t out[CODEC_DIGEST_BYTES], const Taskmq__TaskSpec *spec,

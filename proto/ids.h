@@ -60,7 +60,7 @@ bool hex_decode (void *out, size_t length, const char *text);
 
 /* Text. */
 
-/* [A-Za-z0-9._-]{1,64} (S18). */
+/* [A-Za-z0-9._-]{1,64} (S14). */
 bool name_is_valid (const char *text);
 /* Well-formed UTF-8 (RFC 3629: no surrogates, nothing overlong) without NUL. */
 bool utf8_is_valid (const void *bytes, size_t length);

@@ -49,7 +49,7 @@ void json_write_object_begin (json_writer_t *self);
 void json_write_object_end (json_writer_t *self);
 void json_write_array_begin (json_writer_t *self);
 void json_write_array_end (json_writer_t *self);
-/* key: printable ASCII without quote and backslash, as all of ours and all names (S18) are. Inline,
+/* key: printable ASCII without quote and backslash, as all of ours and all names (S14) are. Inline,
  * so that the length of a constant is one too: a task has forty. */
 static inline void json_write_key (json_writer_t *self, const char *key)
 {

@@ -14,7 +14,7 @@
 /* What is true of every request of a kind. */
 typedef enum request_flag {
     REQUEST_CHANGES = 1,  /* changes tasks or who works on them: refused by a broker that stops */
-    REQUEST_NEEDS_ID = 2, /* what it stores must be done once: it carries a request id (A35) */
+    REQUEST_NEEDS_ID = 2, /* what it stores must be done once: it carries a request id (A45) */
     REQUEST_LARGE = 4,    /* its reply may exceed 4 KiB */
     REQUEST_QUIET = 8     /* answered only when it is refused */
 } request_flag_t;

@@ -51,7 +51,7 @@ typedef enum tmq_phase {
 #undef X
 } tmq_phase_t;
 
-/* Kinds of event (S22). The numbers of kinds that later work brings are reserved. */
+/* Kinds of event (S18). The numbers of kinds that later work brings are reserved. */
 #define TMQ_EVENT_MAP(X)                                                                           \
     X (1, SUBMITTED, "submitted")                                                                  \
     X (2, CLAIMED, "claimed")                                                                      \
@@ -78,7 +78,7 @@ typedef enum tmq_event_kind {
 #undef X
 } tmq_event_kind_t;
 
-/* Kinds of outcome (S20). */
+/* Kinds of outcome (S16). */
 #define TMQ_OUTCOME_MAP(X)                                                                         \
     X (1, RESULT, "result")                                                                        \
     X (2, TOOL_ERROR, "tool_error")                                                                \
@@ -133,7 +133,7 @@ typedef enum tmq_code {
 #undef X
 } tmq_code_t;
 
-/* Codes of our own in a task's error (S21); a worker may not use -33001..-33099. */
+/* Codes of our own in a task's error (S17); a worker may not use -33001..-33099. */
 #define TMQ_TASK_ERROR_MAP(X)                                                                      \
     X (-33001, EXPIRED, "the task's time to live ended before it was claimed")                     \
     X (-33002, LEASE_LOST, "the worker was lost and no attempts are left")                         \
@@ -159,10 +159,10 @@ typedef enum tmq_task_error {
 enum {
     TMQ_PROTOCOL_VERSION = 1,
 
-    TMQ_NAME_LENGTH_MAX = 64, /* queues, namespaces, sessions, workers, label keys (S18) */
-    TMQ_ENVELOPE_BYTES_MAX = 64 * 1024, /* first frame: bounds protobuf's 100x allocation (A32) */
+    TMQ_NAME_LENGTH_MAX = 64, /* queues, namespaces, sessions, workers, label keys (S14) */
+    TMQ_ENVELOPE_BYTES_MAX = 64 * 1024, /* first frame: bounds protobuf's 100x allocation (A42) */
     TMQ_FRAME_BYTES_MAX = 256 * 1024,   /* second frame, so also one payload or result */
-    TMQ_SUBMIT_ITEMS_MAX = 256,         /* of one submit batch (A36) */
+    TMQ_SUBMIT_ITEMS_MAX = 256,         /* of one submit batch (A46) */
     TMQ_REQUESTS_MAX = 1024,            /* of one message */
     TMQ_LABELS_MAX = 16,
     TMQ_LABEL_BYTES_MAX = 256, /* of one label's value */
@@ -184,7 +184,7 @@ enum {
     TMQ_WORKER_QUEUES_MAX = 64,
     TMQ_LINK_SUBSCRIPTIONS_MAX = 10000,
     TMQ_LINK_WAITS_MAX = 10000,
-    TMQ_SUBSCRIPTION_WINDOW_BYTES = 32 * 1024, /* unacknowledged, per subscription (A42) */
+    TMQ_SUBSCRIPTION_WINDOW_BYTES = 32 * 1024, /* unacknowledged, per subscription (A51) */
 
     TMQ_PRIORITY_DEFAULT = 100, /* 0..255, higher first */
     TMQ_MAX_ATTEMPTS_DEFAULT = 3,
@@ -192,7 +192,7 @@ enum {
     TMQ_LEASE_MS_DEFAULT = 30 * 1000,
     TMQ_LEASE_MS_MIN = 1000,
     TMQ_LEASE_MS_MAX = 24 * 60 * 60 * 1000,
-    TMQ_RECOVERY_LEASE_MS_MIN = 30 * 1000, /* fresh term after a restart (S13) */
+    TMQ_RECOVERY_LEASE_MS_MIN = 30 * 1000, /* fresh term after a restart (S9) */
     TMQ_BACKOFF_MS_DEFAULT = 1000,
     TMQ_BACKOFF_MS_MAX = 5 * 60 * 1000,
     TMQ_BACKOFF_JITTER_PERCENT = 20,
@@ -201,14 +201,14 @@ enum {
     TMQ_UNCOUNTED_BACKOFF_FROM = 3, /* uncounted returns in a row that wait the backoff (S4) */
     TMQ_UNCOUNTED_COUNT_FROM = 10,  /* … that count as failures (S4) */
     TMQ_TTL_MS_DEFAULT = 24 * 60 * 60 * 1000,
-    TMQ_RESULT_TTL_MS_MIN = 24 * 60 * 60 * 1000, /* after the end; less if the ttl is (S14) */
+    TMQ_RESULT_TTL_MS_MIN = 24 * 60 * 60 * 1000, /* after the end; less if the ttl is (S10) */
     TMQ_POLL_INTERVAL_MS_DEFAULT = 1000,
     TMQ_REQUEST_DEADLINE_MS_DEFAULT = 5000,
     TMQ_HEARTBEAT_MS = 2000,
     TMQ_HEARTBEATS_MISSED_MAX = 3,
-    TMQ_GONE_GRACE_MS = 5000,    /* after the hint that a peer's connection ended (A39) */
-    TMQ_UPTO_INTERVAL_MS = 5000, /* an empty event batch follows at least this often (A42) */
-    TMQ_SWEEP_ITEMS_MAX = 500    /* removed in one slice (S16) */
+    TMQ_GONE_GRACE_MS = 5000,    /* after the hint that a peer's connection ended (A48) */
+    TMQ_UPTO_INTERVAL_MS = 5000, /* an empty event batch follows at least this often (A51) */
+    TMQ_SWEEP_ITEMS_MAX = 500    /* removed in one slice (S12) */
 };
 
 /* The longest ttl and delay: ten years, so that sums of times stay far from the end of int64. */

@@ -33,7 +33,7 @@ const char *code_text (int code);
 /* The same call may succeed later without a change of its arguments. */
 bool code_is_retriable (int code);
 
-/* Text of one of our own codes in a task's error (S21), or NULL for any other. */
+/* Text of one of our own codes in a task's error (S17), or NULL for any other. */
 const char *task_error_text (int32_t code);
 /* -33099..-33001: a worker may not use these. */
 bool task_error_is_reserved (int32_t code);

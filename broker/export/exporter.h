@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The thread that writes tasks.jsonl (A46): after each write-back it follows the events in order
+/* The thread that writes tasks.jsonl (A55): after each write-back it follows the events in order
  * and appends a line for every task whose newest event it meets. It lags when the disk is full or
  * slow, catches up by itself, and never holds up the broker. */
 #ifndef TASKMQ_EXPORT_EXPORTER_H

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The file tasks.jsonl as a growing list of whole lines (A46).
+/* The file tasks.jsonl as a growing list of whole lines (A55).
  *
  * A line is there wholly or not at all: what a crash or a full disk left behind of a last line is
  * cut off before anything is appended. Mode 0600. */

@@ -6,7 +6,7 @@
  *
  * libzmq unlinks whatever stands at an ipc path before it binds, be it a file or the socket of a
  * running broker, and takes no path over 107 bytes. So a path is locked by a file beside it, looked
- * at, and moved to a short place if it is too long (A45). */
+ * at, and moved to a short place if it is too long (A54). */
 #ifndef TASKMQ_NET_ADDRESS_H
 #define TASKMQ_NET_ADDRESS_H
 

@@ -21,7 +21,7 @@
 
 enum {
     FRAMES_MAX = 2,
-    /* What a frozen peer may pin in its pipe, in messages (A40). */
+    /* What a frozen peer may pin in its pipe, in messages (A49). */
     SEND_HIGH_WATER = 128,
     /* A drain takes at most 1,000 messages of all peers; a quarter of that from one keeps
      * it fed. */

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The ROUTER: messages of peers in, outputs of the engine out (A32, A39, A40).
+/* The ROUTER: messages of peers in, outputs of the engine out (A42, A48, A49).
  *
  * Nothing here blocks. What a peer does wrong costs it its own message at most. The one thread of
  * the server calls everything; libzmq's I/O thread does the rest. */

@@ -8,7 +8,7 @@
 
 #include "core/data/lookup.h"
 
-/* Live tasks are those that the engine holds in memory (A26). */
+/* Live tasks are those that the engine holds in memory (A31). */
 bool select_is_live (const record_t *record);
 bool select_wants_status (const filter_t *filter, tmq_status_t status);
 /* All conditions of the filter, the namespace included. */

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The store contract: a journalled record store, not a queue (A28). Claiming and ordering are the
+/* The store contract: a journalled record store, not a queue (A36). Claiming and ordering are the
  * engine's work. Every backend passes tests/unit/test_store_parity.c unchanged.
  *
  * Threads. store_commit is called by one thread at a time (the committer's, or the server's while
@@ -88,7 +88,7 @@ uint64_t store_written (store_t *self);
 void store_flush (store_t *self);
 
 /* Events up to this position stand in the exports, or nobody needs them: the store may forget them
- * when they are old or many (A43). Before the first call it forgets none. Any thread. */
+ * when they are old or many (A52). Before the first call it forgets none. Any thread. */
 void store_exported (store_t *self, uint64_t pos);
 
 /* Point reads on the server thread. */

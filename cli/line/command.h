@@ -78,7 +78,7 @@ typedef enum option_id {
 typedef enum option_kind {
     KIND_FLAG = 0,
     KIND_TEXT,     /* at most max bytes, if max is given */
-    KIND_NAME,     /* S18 */
+    KIND_NAME,     /* S14 */
     KIND_LABEL,    /* NAME=VALUE */
     KIND_NUMBER,   /* min..max */
     KIND_DURATION, /* min..max milliseconds */

@@ -3,7 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Exit statuses and outcomes. 0 completes, 100 fails for good, 75 (EX_TEMPFAIL) gives back,
- * anything else fails the attempt (S21: code is the exit status, or 128 + the signal). */
+ * anything else fails the attempt (S17: code is the exit status, or 128 + the signal). */
 #include "work/report.h"
 
 #include <inttypes.h>

@@ -259,7 +259,7 @@ void check_stale (world_t *world, const known_t *task, uint32_t attempt)
 {
     const record_t *record = durable_of (world, task);
     if (record != NULL && record->status == TMQ_STATUS_COMPLETED && record->attempt == attempt) {
-        sim_fail (world, "A35: attempt %u of task %u completed it and is told that it is stale",
+        sim_fail (world, "A45: attempt %u of task %u completed it and is told that it is stale",
                   attempt, index_of (task));
     }
 }
@@ -431,7 +431,7 @@ void check_event (world_t *world, const char *ns, uint64_t last, const tmq_event
     }
 }
 
-/* S13: after a restart every live lease has a fresh term. It cannot be lost before that is over,
+/* S9: after a restart every live lease has a fresh term. It cannot be lost before that is over,
  * unless its worker came back and renewed it for a shorter term, or did not name it. */
 static void check_lease_lost (world_t *world, const Taskmq__Event *event)
 {
@@ -446,12 +446,12 @@ static void check_lease_lost (world_t *world, const Taskmq__Event *event)
     /* The library says hello by itself, so nobody here knows when. */
     bool away = worker->actor == &worker_actor && worker->linked_ms < started_ms;
     if (away && last->attempt == event->attempt && last->at_ms < started_ms) {
-        sim_fail (world, "S13: attempt %u of task %u is lost %lld ms after a restart",
+        sim_fail (world, "S9: attempt %u of task %u is lost %lld ms after a restart",
                   event->attempt, index_of (task), (long long) (world->mono_ms - started_ms));
     }
 }
 
-/* A39: the hint that a connection ended gives the leases of its worker back after the grace, in
+/* A48: the hint that a connection ended gives the leases of its worker back after the grace, in
  * whatever order hint and refused outputs come. Only the newest connection counts, and only if the
  * worker knows that it is registered there: else its leases may stand with another one. */
 void check_gone (const wire_t *link)
@@ -493,7 +493,7 @@ void check_given_back (world_t *world)
         for (uint32_t k = 0; k < world->tasks_count; k++) {
             if (holds (client->gone_id, world->model->durable.rows[k].record)) {
                 sim_fail (world,
-                          "A39: worker %u is gone, its connection's end was told, and it"
+                          "A48: worker %u is gone, its connection's end was told, and it"
                           " still holds task %u",
                           i, k);
             }

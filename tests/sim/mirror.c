@@ -20,7 +20,7 @@ void mirror_take (world_t *world, mirror_t *mirror, const uint8_t id[16], uint64
     }
 }
 
-/* Its time is over, swept or not (S16). Wall time that was once stored does not go back (S27). */
+/* Its time is over, swept or not (S12). Wall time that was once stored does not go back (S20). */
 static bool is_over (const world_t *world, const record_t *record)
 {
     return record->status >= TMQ_STATUS_COMPLETED && record->expires_at > 0 &&

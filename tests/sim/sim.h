@@ -7,7 +7,7 @@
  *
  * A run has two phases. In the safety phase things break; the checker compares every answer with
  * what the store has made durable. In the liveness phase nothing breaks any more and every accepted
- * task must come to its end (I12). Then an audit reads everything back. */
+ * task must come to its end (I11). Then an audit reads everything back. */
 #ifndef TASKMQ_SIM_H
 #define TASKMQ_SIM_H
 
@@ -76,7 +76,7 @@ typedef struct wire {
     int64_t stalled_until;
     int64_t client_notices_at;
     int64_t broker_notices_at;
-    bool broker_is_told; /* the hint of A39 comes */
+    bool broker_is_told; /* the hint of A48 comes */
     bool refused;        /* the transport refused an output of the broker */
     bool registered;     /* a worker registered on it and knows that it did */
     packet_queue_t up;
@@ -362,7 +362,7 @@ void check_events (world_t *world, const char *ns, const char *queue, uint64_t l
                    const Taskmq__EventList *list);
 /* One event that the library delivered after `last`. */
 void check_event (world_t *world, const char *ns, uint64_t last, const tmq_event_t *event);
-/* A connection ended and the broker was told so (A39). */
+/* A connection ended and the broker was told so (A48). */
 void check_gone (const wire_t *link);
 /* The worker may have come back, or the broker forgot what it was told: nothing is expected. */
 void check_gone_forget (client_t *client);

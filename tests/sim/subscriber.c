@@ -194,7 +194,7 @@ static void keep (client_t *client, const Taskmq__EventBatch *batch, const uint8
     }
     uint64_t from = subscriber->arrived;
     if (list->n_events > 0 && list->events[0]->seq <= from && client->link->refused) {
-        /* The stream fell back to the newest credit that came through (A40). What is here
+        /* The stream fell back to the newest credit that came through (A49). What is here
          * already is dropped, but looked at. */
         from = list->events[0]->seq - 1;
         if (from < subscriber->first) {

@@ -199,7 +199,7 @@ static void fail_liveness (world_t *world)
     for (uint32_t i = 0; i < world->tasks_count; i++) {
         const record_t *record = world->model->durable.rows[i].record;
         if (record != NULL && record->status < TMQ_STATUS_COMPLETED) {
-            sim_fail (world, "I12: task %u in %s/%s stays in status %d, attempt %u, leased %d, %s",
+            sim_fail (world, "I11: task %u in %s/%s stays in status %d, attempt %u, leased %d, %s",
                       i, record->ns, record->queue, (int) record->status, record->attempt,
                       record->leased, world->broker.engine == NULL ? "broker down" : "");
         }
@@ -209,20 +209,20 @@ static void fail_liveness (world_t *world)
         if (client->actor == &subscriber_actor) {
             const model_log_t *log = model_log (&world->model->durable, client->ns);
             if (subscriber_upto (client) < log->events_count) {
-                sim_fail (world, "I12: subscriber %u stays at %llu of %zu", i,
+                sim_fail (world, "I11: subscriber %u stays at %llu of %zu", i,
                           (unsigned long long) subscriber_upto (client), log->events_count);
             }
         } else if (client->actor == &library_actor) {
             if (!library_at_rest (client)) {
-                sim_fail (world, "I12: library %u has open operations or not all events", i);
+                sim_fail (world, "I11: library %u has open operations or not all events", i);
             }
         } else if (client_open (client) > 0) {
-            sim_fail (world, "I12: client %u (%s, state %d) has %zu open requests, first op %d", i,
+            sim_fail (world, "I11: client %u (%s, state %d) has %zu open requests, first op %d", i,
                       client->actor->name, (int) client->status, client_open (client),
                       (int) client->pending->op);
         }
     }
-    sim_fail (world, "I12: the broker does not come to rest");
+    sim_fail (world, "I11: the broker does not come to rest");
 }
 
 static void heal (world_t *world)
@@ -285,7 +285,7 @@ static void phases (world_t *world)
         client_init (world, &auditor_actor, model_namespaces[i], "uid:0");
     }
     if (!run (world, world->mono_ms + AUDIT_MS_MAX, audited)) {
-        sim_fail (world, "I12: the audit does not come to its end");
+        sim_fail (world, "I11: the audit does not come to its end");
     }
     check_durable (world);
 }

@@ -33,7 +33,7 @@ static void wait_for_end (fact_t *fact, tmq_client_t *client, int64_t until_ms)
         return;
     }
     if (code != TMQ_OK) {
-        fail_msg ("%s: %s does not end: %s %s", fact->accepted ? "I1, I12" : "I12", fact->payload,
+        fail_msg ("%s: %s does not end: %s %s", fact->accepted ? "I1, I11" : "I11", fact->payload,
                   tmq_code_name (code), error.text);
     }
     if (fact->ended != TMQ_STATUS_NONE && fact->ended != status) {

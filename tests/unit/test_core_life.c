@@ -200,7 +200,7 @@ static void a_wrong_secret_is_stale (void **state)
     assert_int_equal (rig_status (rig, 0, SUBJECT), TMQ_STATUS_WORKING);
 }
 
-/* Repeats (A35). */
+/* Repeats (A45). */
 
 /* Repeats a report, before and after it is written back; both times the first answer comes. */
 static void repeat (rig_t *rig, unsigned which, const Taskmq__Assignment *assignment)

@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* What a refusal says: which limit, since when, what became of the task. And what is refused at all:
- * ids from the future, reports of an attempt that is over. */
+/* What a refusal says: which limit, since when, what became of the task. And what is refused at
+ * all: ids from the future, reports of an attempt that is over. */
 #include <stdio.h>
 #include <string.h>
 

@@ -58,7 +58,7 @@ static void assert_id (const ProtobufCBinaryData *bytes, unsigned n)
     assert_memory_equal (bytes->data, id.bytes, 16);
 }
 
-/* Which task it is (S17). */
+/* Which task it is (S13). */
 
 static void the_same_submit_finds_its_task (void **state)
 {
@@ -355,7 +355,7 @@ static void a_queued_task_past_its_time_fails (void **state)
     assert_int_equal (task->status, TMQ_STATUS_FAILED);
     assert_int_equal (task->error->code, TMQ_TASK_ERROR_EXPIRED);
     assert_false (task->dead);
-    assert_int_equal (task->expires_at, task->finished_at + 5000); /* S14 */
+    assert_int_equal (task->expires_at, task->finished_at + 5000); /* S10 */
     assert_int_equal (rig_reply (rig, 0, wait)->reply->waited->items[0]->status, TMQ_STATUS_FAILED);
     rig_advance (rig, 5000);
     uint64_t get = rig_get (rig, 0, 1);
@@ -466,7 +466,7 @@ static void a_key_is_free_when_its_task_is_over (void **state)
     assert_id (&item_of (rig, 0, submit)->task_id, 2);
 }
 
-/* Clocks (S27). */
+/* Clocks (S20). */
 
 static void a_wall_clock_set_back_does_not_turn_times_back (void **state)
 {

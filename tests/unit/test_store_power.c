@@ -3,9 +3,9 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* A loss of power at every moment. One run of a store is recorded, operation by operation; then
- * the disk is put together as it may be found after a crash behind the nth of them: what was synced
- * is there, of what was not synced nothing, all, single writes or sectors. Each time the store must open,
- * be whole, and hold every batch that had been acknowledged by then.
+ * the disk is put together as it may be found after a crash behind the nth of them: what was
+ * synced is there, of what was not synced nothing, all, single writes or sectors. Each time the
+ * store must open, be whole, and hold every batch that had been acknowledged by then.
  *
  * TASKMQ_SEED gives another run, TASKMQ_POINTS says how many moments are tried. */
 #include <fcntl.h>

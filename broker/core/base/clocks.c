@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The two clocks (S27). */
+/* The two clocks (S20). */
 #include "core/base/clocks.h"
 
 static clocks_step_t note (clocks_t *self, clocks_step_t news, int64_t ms)

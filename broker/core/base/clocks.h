@@ -5,7 +5,7 @@
 /* The two clocks of the engine: the monotonic one for leases, links and delays, and the wall clock
  * for what is stored. A forward leap of the wall clock is not believed for a while. One that goes
  * back a little stands still until the time has come up with it; one that goes back by more than an
- * hour was wrong before and is followed, so that a blip of the future freezes nothing (S27). Pure:
+ * hour was wrong before and is followed, so that a blip of the future freezes nothing (S20). Pure:
  * the caller says what time it is. */
 #ifndef TASKMQ_CORE_CLOCKS_H
 #define TASKMQ_CORE_CLOCKS_H

@@ -29,7 +29,7 @@ typedef struct engine_config {
     int64_t space_ms;           /* … and then one in so long, 10 min: so nobody makes all of them
                                  * before the first have gone, 37 days later */
     int64_t ttl_ms;             /* default of a task */
-    int64_t recover_max_age_ms; /* 0: off (S13) */
+    int64_t recover_max_age_ms; /* 0: off (S9) */
     uint32_t heartbeat_ms;
     uint32_t gone_grace_ms;
     size_t link_reads_max;    /* pages that one link may ask for at a time, 64 */
@@ -39,7 +39,7 @@ typedef struct engine_config {
     size_t reads_max;         /* … all links together, 4,096 */
     size_t given_reads_max;   /* with readers at a time, 4 */
     budget_t round;           /* what one round may cost */
-    unsigned planted_bug;     /* test-only: 0 in the broker; see core/planted.h */
+    unsigned planted_bug;     /* test-only: 0 in the broker; see planted.h */
 } engine_config_t;
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \

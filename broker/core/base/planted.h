@@ -10,19 +10,19 @@
 
 #define ENGINE_BUG_MAP(X)                                                                          \
     X (1, ANSWER_BEFORE_COMMIT, "outputs do not wait for their batch (A7)")                        \
-    X (2, NO_ATTEMPT_CHECK, "a report of any attempt is taken for the current one's (S12)")        \
-    X (3, CURSOR_OFF_BY_ONE, "a stream goes on one event too late after a batch (A42)")            \
+    X (2, NO_ATTEMPT_CHECK, "a report of any attempt is taken for the current one's (S8)")         \
+    X (3, CURSOR_OFF_BY_ONE, "a stream goes on one event too late after a batch (A51)")            \
     X (4, LOST_WAKE_UP, "a queue that was empty does not wake its waiting workers")                \
-    X (5, NO_DIGEST_CHECK, "other content under the same id counts as existing (S17)")             \
-    X (6, WAIT_FORGOTTEN, "a wait is not told of a cancellation (A44)")                            \
-    X (7, LEASE_NEVER_ENDS, "a lease that ran out is not noticed (S13)")                           \
-    X (8, NO_FRESH_TERM, "live leases are lost at a restart (S13)")                                \
-    X (9, CANCEL_FORGOTTEN, "a completion counts after a cancellation (S7)")                       \
+    X (5, NO_DIGEST_CHECK, "other content under the same id counts as existing (S13)")             \
+    X (6, WAIT_FORGOTTEN, "a wait is not told of a cancellation (A53)")                            \
+    X (7, LEASE_NEVER_ENDS, "a lease that ran out is not noticed (S9)")                            \
+    X (8, NO_FRESH_TERM, "live leases are lost at a restart (S9)")                                 \
+    X (9, CANCEL_FORGOTTEN, "a completion counts after a cancellation (S5)")                       \
     X (10, EVICTED_EARLY, "a task leaves memory when durable, before it is written back (A11)")    \
     X (11, ATTEMPT_REUSED, "a task that comes back keeps its attempt number (S3)")                 \
-    X (12, REPEAT_NOT_SEEN, "a repeated completion is refused as stale (A35)")                     \
-    X (13, GONE_FORGOTTEN, "an id that left memory is taken for a new one (S17)")                  \
-    X (14, HINT_FORGOTTEN, "a refused answer ends the link, and its workers' leases stay (A39)")
+    X (12, REPEAT_NOT_SEEN, "a repeated completion is refused as stale (A45)")                     \
+    X (13, GONE_FORGOTTEN, "an id that left memory is taken for a new one (S13)")                  \
+    X (14, HINT_FORGOTTEN, "a refused answer ends the link, and its workers' leases stay (A48)")
 
 enum {
     ENGINE_BUG_NONE = 0,

@@ -16,7 +16,7 @@
 #include "core/data/record.h"
 #include "core/data/row.h"
 
-/* Attempts that did not complete their task (S12). */
+/* Attempts that did not complete their task (S8). */
 
 typedef struct attempt {
     int64_t number; /* of the task */
@@ -32,7 +32,7 @@ typedef struct attempt {
     uint8_t request_id[16]; /* zero when no request ended it */
 } attempt_t;
 
-/* Removals (S16). */
+/* Removals (S12). */
 
 typedef struct removal {
     int64_t number;

@@ -57,20 +57,20 @@ typedef struct record {
     uint64_t version;  /* counts changes of this record */
     uint64_t last_seq; /* its newest event in its namespace */
 
-    /* The lease of the current attempt; it may stand beside a cancelled status (S7). */
+    /* The lease of the current attempt; it may stand beside a cancelled status (S5). */
     bool leased;
     bool lease_started;
     uint8_t secret[16];     /* of the current attempt, kept after its end to recognise repeats */
     uint8_t worker_id[16];  /* as the secret */
     const char *worker;     /* name of the worker that holds or held the current attempt */
-    uint8_t request_id[16]; /* of the request that ended the task or was pushed last (A35) */
+    uint8_t request_id[16]; /* of the request that ended the task or was pushed last (A45) */
 
     uint64_t progress_done;
     uint64_t progress_total;
     const char *progress_unit;
     const char *progress_message;
 
-    uint8_t digest[32]; /* BLAKE2b-256 of what S17 names */
+    uint8_t digest[32]; /* BLAKE2b-256 of what S13 names */
     uint32_t payload_bytes;
     buf_t *payload; /* NULL: stored earlier (or empty) */
     tmq_outcome_kind_t outcome;
@@ -98,7 +98,7 @@ record_t *record_new (const record_t *source);
 void record_free (record_t *self); /* accepts NULL */
 /* About how long it is in an answer, without bodies. */
 size_t record_wire_bytes (const record_t *self);
-/* Past its time to live a terminal task is answered like one that was removed (S16). expiry_ms: the
+/* Past its time to live a terminal task is answered like one that was removed (S12). expiry_ms: the
  * time by which expiry is judged. */
 bool record_is_over (const record_t *self, int64_t expiry_ms);
 /* The phase that a stored task shows at wall_ms; who holds its lease is not in the tables. */

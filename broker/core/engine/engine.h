@@ -45,7 +45,7 @@ void engine_free (engine_t *self);
 /* Start and restart. engine_boot, then engine_restore_row for each row that lives in memory,
  * engine_restore for each live task and engine_restore_ns for each namespace, then engine_ready.
  * engine_reset forgets everything (links too) and is followed by the same. Live leases get a fresh
- * term at engine_ready (S13). Batch numbers go on after engine_reset. */
+ * term at engine_ready (S9). Batch numbers go on after engine_reset. */
 void engine_boot (engine_t *self, const boot_t *boot, now_t now);
 void engine_restore (engine_t *self, record_t *record); /* takes the record */
 /* A row of a kind that lives in memory; borrows it. */
@@ -90,9 +90,9 @@ void engine_refuse (engine_t *self, peer_t peer, uint64_t request, tmq_code_t co
                     const char *text, uint32_t retry_after_ms);
 /* The peer has said hello, and its link stands. */
 bool engine_is_linked (const engine_t *self, peer_t peer);
-/* The hint that the peer's connection ended (A39). */
+/* The hint that the peer's connection ended (A48). */
 void engine_peer_gone (engine_t *self, peer_t peer, now_t now);
-/* The output that was fetched last was refused by the transport (A40); to be told before the next
+/* The output that was fetched last was refused by the transport (A49); to be told before the next
  * engine_output_next. */
 typedef struct output output_t;
 void engine_output_failed (engine_t *self, const output_t *output, now_t now);

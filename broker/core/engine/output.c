@@ -2,14 +2,14 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* What leaves the broker, and when (A7, A33).
+/* What leaves the broker, and when (A7, A43).
  *
  * An item is one packed field of a BrokerMessage. It is held until its batch is durable, then waits
  * in its link's list of ready items until the next message to that peer takes it along, with as
  * many others as fit. Batches of held items never fall, so one list in order of making is enough.
  *
  * A message that the transport refuses: assignments are queued again, not counted; a stream falls
- * back to its acknowledged cursor; a lost reply ends the link (A40). */
+ * back to its acknowledged cursor; a lost reply ends the link (A49). */
 #include <assert.h>
 #include <string.h>
 

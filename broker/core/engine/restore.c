@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Start and restart: what the store knows comes in, live leases get a fresh term (S13). */
+/* Start and restart: what the store knows comes in, live leases get a fresh term (S9). */
 #include "core/engine/rooms.h"
 #include "core/requests/report.h"
 #include "core/tasks/attempt.h"

@@ -42,7 +42,7 @@ static void set_waiting (match_t *self, worker_t *worker, bool waiting)
     }
 }
 
-/* Who is silent, suspected to be gone (A39) or does not take messages gets nothing new. */
+/* Who is silent, suspected to be gone (A48) or does not take messages gets nothing new. */
 static bool can_take (const worker_t *worker)
 {
     const link_t *link = worker->link;

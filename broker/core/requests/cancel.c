@@ -11,7 +11,7 @@
 #include "core/tasks/change.h"
 #include "core/tasks/journal.h"
 
-/* The worker is told at once, and again with each renewal (S7). */
+/* The worker is told at once, and again with each renewal (S5). */
 static void tell_worker (requests_t *self, const task_t *task, const char *message)
 {
     const worker_t *worker = task->detail->holder;

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* How an attempt ends: complete, fail, release (S12, S20, S21).
+/* How an attempt ends: complete, fail, release (S8, S16, S17).
  *
  * A report of the current attempt is applied. Any other may be a repeat, and gets its first answer:
  * the task's record or the attempt's row keeps the secret and the request id that ended it. What is

@@ -36,7 +36,7 @@ static void answer_register (call_t *call, worker_t *worker)
         pack_lease_state (&packed, REGISTERED_LEASES, lease->task_id.data, lease->attempt, code,
                           task == NULL ? 0 : task->lease_ms);
     }
-    /* What is not listed never reached it, or was lost by it: queued again, not counted (S10). A
+    /* What is not listed never reached it, or was lost by it: queued again, not counted (S7). A
      * worker ignores what arrives between its registration and the answer. */
     worker_drop_unlisted (self->match, worker, "the worker does not hold it any more");
     bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* submit: each item is accepted, found existing, or refused with its own code (A36, S17). */
+/* submit: each item is accepted, found existing, or refused with its own code (A46, S13). */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -142,7 +142,7 @@ static answer_t existing (call_t *call, const found_t *found, const uint8_t *dig
     return (answer_t){.id = known.id, .existing = true, .status = known.status};
 }
 
-/* A key lives as long as its task: past its time to live the task makes room (S16, S17). */
+/* A key lives as long as its task: past its time to live the task makes room (S12, S13). */
 static bool key_is_free (requests_t *self, space_t *space, const found_t *found)
 {
     if (found->record == NULL ||
@@ -261,8 +261,8 @@ static bool refuse_space (call_t *call)
     return true;
 }
 
-/* Once a submit was not looked up, no other of this round is taken: what is not known to be new must
- * not be accepted. */
+/* Once a submit was not looked up, no other of this round is taken: what is not known to be new
+ * must not be accepted. */
 bool submits_are_refused (const requests_t *self)
 {
     if (self->base->full || journal_is_overloaded (self->tasks))

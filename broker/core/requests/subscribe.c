@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The requests of subscribers: subscribe, credit, unsubscribe (A42). What they are sent stands in
+/* The requests of subscribers: subscribe, credit, unsubscribe (A51). What they are sent stands in
  * streams/. */
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +22,8 @@ static void start_at (subscription_t *self, uint64_t seq)
     self->cursor = self->acked = self->sent_upto = seq;
 }
 
-/* A cursor of another history says nothing about this one. All of it follows, behind a gap that names
- * none of its events: what is lost may be in the other history. */
+/* A cursor of another history says nothing about this one. All of it follows, behind a gap that
+ * names none of its events: what is lost may be in the other history. */
 static void start_anew (subscription_t *self)
 {
     start_at (self, 0);

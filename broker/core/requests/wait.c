@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* wait: one answer per id, when its terminal status is durable (A44). */
+/* wait: one answer per id, when its terminal status is durable (A53). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* What each subscription is sent (A42).
+/* What each subscription is sent (A51).
  *
  * A subscription is a cursor. Whenever something may have become possible for it (events are
  * durable, credit came, a page was read) it is woken: put into its link's list of streams. When its
@@ -235,7 +235,8 @@ static uint64_t smaller (uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Cuts what the window allows, never both of the replay and of what came behind it. Returns whether anything was considered; *list is what matched. */
+/* Cuts what the window allows, never both of the replay and of what came behind it. Returns
+ * whether anything was considered; *list is what matched. */
 static bool next_cut (streams_t *self, subscription_t *subscription, buf_t **list, uint32_t *count)
 {
     size_t window = TMQ_SUBSCRIPTION_WINDOW_BYTES;
@@ -346,7 +347,7 @@ bool stream_next (streams_t *self, subscription_t *subscription, buf_t **body)
     return next_events (self, subscription, body);
 }
 
-/* The transport did not take the last message: back to where the client surely is (A40). */
+/* The transport did not take the last message: back to where the client surely is (A49). */
 void stream_failed (streams_t *self, subscription_t *subscription)
 {
     switch (subscription->last) {

@@ -60,7 +60,7 @@ void attempt_requeue (tasks_t *self, task_t *task, task_input_t input, int64_t d
     change_place (self, task);
 }
 
-/* The lease beside a cancelled task ends: nothing else does (S7). */
+/* The lease beside a cancelled task ends: nothing else does (S5). */
 static void end_cancelled (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause)
 {
     lease_end (self, task);

@@ -22,7 +22,7 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
  * `changed` without a message, so that whoever follows the events sees it. */
 void change_write_lazy (tasks_t *self);
 /* It does not expire before from_ms and the smaller of its ttl and 24 h: so long it can be claimed
- * again after a return (S15), and read after its end (S14). */
+ * again after a return (S11), and read after its end (S10). */
 void change_extend_expiry (task_t *task, int64_t from_ms);
 /* A queued task goes to where it belongs: ready order or the wheel. */
 void change_place (tasks_t *self, task_t *task);
@@ -41,7 +41,7 @@ void change_expire (tasks_t *self, task_t *task);
 void change_damaged (tasks_t *self, task_t *task);
 void change_remove (tasks_t *self, space_t *space, const record_t *record);
 bool task_is_expired (const tasks_t *self, const task_t *task);
-/* Past its time to live a terminal task is answered like one that was removed (S16). */
+/* Past its time to live a terminal task is answered like one that was removed (S12). */
 bool task_is_over (const tasks_t *self, const task_t *task);
 
 #endif

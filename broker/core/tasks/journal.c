@@ -16,7 +16,7 @@
 /* What an image costs beside its bodies: the struct, its strings, the allocation. An estimate. */
 enum {
     IMAGE_BYTES = sizeof (record_t) + 256,
-    LAZY_MS = 5000 /* an uncounted change is written at the latest then (S4, S23) */
+    LAZY_MS = 5000 /* an uncounted change is written at the latest then (S4, S19) */
 };
 
 bool journal_is_empty (const tasks_t *self)

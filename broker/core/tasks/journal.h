@@ -13,7 +13,7 @@ bool journal_is_empty (const tasks_t *self);
 uint64_t journal_batch (const tasks_t *self);
 /* The task has changed: its image goes with the open batch. */
 void journal_touch (tasks_t *self, task_t *task);
-/* … but that may wait up to 5 s (S4, S23). */
+/* … but that may wait up to 5 s (S4, S19). */
 void journal_touch_lazily (tasks_t *self, task_t *task);
 void journal_add_attempt (tasks_t *self, const task_t *task, tmq_event_kind_t how,
                           int32_t error_code, const char *error_message, const uint8_t *request_id);

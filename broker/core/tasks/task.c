@@ -46,7 +46,7 @@ static const transition_t TRANSITIONS[STATUS_COUNT][INPUT_COUNT] = {
         {
             [INPUT_COMPLETE] = TO (COMPLETED, COMPLETED),
             [INPUT_FAIL_FINALLY] = TO (FAILED, FAILED),
-            [INPUT_LOSE] = TO (INPUT_REQUIRED, LEASE_LOST), /* S8 */
+            [INPUT_LOSE] = TO (INPUT_REQUIRED, LEASE_LOST),
             [INPUT_CANCEL] = TO (CANCELLED, CANCELLED),
             [INPUT_CHANGE] = TO (INPUT_REQUIRED, CHANGED),
         },
@@ -60,7 +60,7 @@ static const transition_t TRANSITIONS[STATUS_COUNT][INPUT_COUNT] = {
         },
     [TMQ_STATUS_CANCELLED] =
         {
-            /* The lease that may stand beside it (S7): the end of it is an event, not a change. */
+            /* The lease that may stand beside it (S5): the end of it is an event, not a change. */
             [INPUT_CANCEL_ACK] = TO (CANCELLED, CANCEL_ACKNOWLEDGED),
             [INPUT_RELEASE] = TO (CANCELLED, RELEASED),
             [INPUT_LOSE] = TO (CANCELLED, LEASE_LOST),

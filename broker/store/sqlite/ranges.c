@@ -18,7 +18,7 @@ const char *const RANGES_TEXTS[RANGES_STATEMENTS] = {
     [BY_SESSION] = "SELECT number, queue, status FROM task WHERE session = ?1 AND " BETWEEN,
     [BY_NUMBER] = "SELECT number, queue, status FROM task WHERE ns = ?1 AND " BETWEEN,
     [QUEUES] = "SELECT id FROM name WHERE ns = ?1 AND kind = ?2 LIMIT ?3",
-    /* Numbers and times of acceptance rise together (S27). */
+    /* Numbers and times of acceptance rise together (S20). */
     [CREATED] = "SELECT number, created_at FROM task WHERE number >= ?1 ORDER BY number LIMIT 1",
     [NEWEST] = "SELECT max (number) FROM task",
     [COUNT] = "SELECT count (*) FROM task WHERE queue = ?1 AND status = ?2 AND number < ?3 AND "

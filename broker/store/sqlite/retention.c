@@ -18,7 +18,7 @@ static const char *const TEXTS[RETENTION_STATEMENTS] = {
     [TOMBSTONES_DELETE] = "DELETE FROM tombstone WHERE age <= ?1",
 };
 
-enum { SLICE = 500 }; /* rows looked at in one transaction (S16) */
+enum { SLICE = 500 }; /* rows looked at in one transaction (S12) */
 
 typedef struct block {
     int64_t key;

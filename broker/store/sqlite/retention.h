@@ -3,7 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* What taskmq.db forgets by itself: old events, always as a prefix of their namespace and never
- * past the exporter (A43), and old tombstones. In slices, each in a transaction of the writer. */
+ * past the exporter (A52), and old tombstones. In slices, each in a transaction of the writer. */
 #ifndef TASKMQ_STORE_RETENTION_H
 #define TASKMQ_STORE_RETENTION_H
 

@@ -52,7 +52,7 @@ enum {
     ROW_STATUS_TERMINAL_MIN = TMQ_STATUS_COMPLETED /* as the schema's partial indexes say it */
 };
 
-/* Key of an event block (A31). A namespace has room for 4e12 events. */
+/* Key of an event block (A41). A namespace has room for 4e12 events. */
 #define EVENT_KEY(ns, seq) ((ns) * (INT64_C (1) << 42) + (int64_t) (seq))
 
 /* The sums of rows of other tables, as column `sum` has them. */

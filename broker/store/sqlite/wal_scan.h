@@ -15,8 +15,8 @@
  * written leaves the same, and it was not acknowledged. So is no log at all. To be called before
  * SQLite opens the file, which would cut the log there. Reads all of the log, changes nothing.
  *
- * *cut: such a place was found in a log whose commits were not synced (schema_mark_unsynced). A loss
- * of power leaves such logs, so that is STORE_OK; the commits behind it are lost. */
+ * *cut: such a place was found in a log whose commits were not synced (schema_mark_unsynced). A
+ * loss of power leaves such logs, so that is STORE_OK; the commits behind it are lost. */
 store_code_t wal_scan (const char *directory, const char *name, bool *cut, store_error_t *error);
 
 #endif

@@ -13,7 +13,7 @@ enum {
     REQUEST_GOODBYE = 11,
     REQUEST_SUBMIT = 20,
     /* A reply may be a whole frame: that many at once, so that what comes back cannot exceed what
-     * the broker may queue for a link (A40). */
+     * the broker may queue for a link (A49). */
     LARGE_OPEN_MAX = 4
 };
 

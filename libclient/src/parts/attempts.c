@@ -6,7 +6,7 @@
  *
  * Progress is best effort, the latest wins; status messages are requests that are merged when they
  * come faster than ten a second: the newest is sent, and its answer is the answer to all of them
- * (S23). What ends an attempt is a request like any other, so it survives reconnects. */
+ * (S19). What ends an attempt is a request like any other, so it survives reconnects. */
 #include "parts/attempts.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "types.h"
 
 enum {
-    PUSH_MS = 100,                   /* between two pushes of one attempt: 10 a second (S23) */
+    PUSH_MS = 100,                   /* between two pushes of one attempt: 10 a second (S19) */
     CHANGES_MAX = 2 * TMQ_CREDIT_MAX /* older ones give way */
 };
 

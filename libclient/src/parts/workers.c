@@ -6,7 +6,7 @@
  *
  * A lease is lost only when the broker says so. Silence ends nothing here: the application is
  * warned at half of what is left, and goes on; after the next registration the broker tells which
- * leases still hold (S13). What was assigned but not taken can always be given up without a word,
+ * leases still hold (S9). What was assigned but not taken can always be given up without a word,
  * because the next registration does not list it. */
 #include "parts/workers.h"
 
