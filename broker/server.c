@@ -145,13 +145,23 @@ static void restore_ns (void *context, const char *name, uint64_t last_seq)
     engine_restore_ns (context, name, last_seq);
 }
 
+static void take_forgotten (server_t *self)
+{
+    forgotten_t forgotten;
+    store_forgotten (self->options.store, &forgotten);
+    engine_forgotten (self->engine, &forgotten);
+    free (forgotten.list);
+}
+
 static store_code_t stream_in (server_t *self, store_error_t *error)
 {
     store_live_visitor_t visitor = {restore_task, restore_ns, self->engine, restore_row};
     engine_boot (self->engine, &self->boot, self->now);
     store_code_t code = store_live (self->options.store, &visitor, error);
-    if (code == STORE_OK)
+    if (code == STORE_OK) {
+        take_forgotten (self);
         engine_ready (self->engine, self->now);
+    }
     return code;
 }
 
@@ -262,6 +272,7 @@ static void take_written (server_t *self)
     uint64_t written = store_written (self->options.store);
     engine_written (self->engine, written);
     sweeper_written (self->sweeper, written);
+    take_forgotten (self);
 }
 
 static void take_slice (server_t *self)

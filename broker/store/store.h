@@ -40,7 +40,7 @@ typedef struct store_options {
     uint64_t events_bytes_max; /* 1 GiB of packed events */
     int64_t tombstones_ms_max; /* 30 d */
     uint64_t tombstones_max;   /* 1,000,000 */
-    /* Told whenever written () rose or due work appeared; called on any thread; may be NULL. */
+    /* Told whenever written () rose or a namespace was forgotten; called on any thread; may be NULL. */
     void (*notify) (void *context);
     void *notify_context;
     /* Told once, before a background thread gives up; the caller ends the process (A23). */
@@ -122,6 +122,10 @@ typedef struct store_sweep {
     bool more; /* there may be more behind the place */
 } store_sweep_t;
 store_code_t store_due (store_t *self, store_sweep_t *sweep, store_error_t *error);
+
+/* What was forgotten since the last time, to be told to the engine: after each store_live, and when
+ * notify was called. The caller frees the list. Any thread. */
+void store_forgotten (store_t *self, forgotten_t *out);
 
 typedef struct store_stats {
     uint64_t tasks; /* rows */

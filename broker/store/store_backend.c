@@ -102,6 +102,13 @@ store_code_t store_due (store_t *self, store_sweep_t *sweep, store_error_t *erro
     return code;
 }
 
+void store_forgotten (store_t *self, forgotten_t *out)
+{
+    *out = (forgotten_t){0};
+    if (self->backend->forgotten != NULL)
+        self->backend->forgotten (self, out);
+}
+
 store_code_t store_check (store_t *self, store_error_t *error)
 {
     return self->backend->check != NULL ? self->backend->check (self, error) : STORE_OK;

@@ -25,6 +25,7 @@ typedef struct store_backend {
     void (*reader_close) (store_reader_t *reader);
     store_code_t (*reader_run) (store_reader_t *reader, read_t *read, store_error_t *error);
     store_code_t (*due) (store_t *self, store_sweep_t *sweep, store_error_t *error);
+    void (*forgotten) (store_t *self, forgotten_t *out); /* NULL: nothing is ever forgotten */
     store_code_t (*check) (store_t *self, store_error_t *error); /* NULL: there are no files */
     void (*stats) (store_t *self, store_stats_t *out);
 } store_backend_t;

@@ -154,6 +154,67 @@ static void a_quiet_namespace_keeps_its_last_sequence (void **state)
     assert_int_equal (f->boot.last_pos, f->pos);
 }
 
+static void commit_events_in (fixture_t *f, const char *ns, uint64_t from, uint64_t upto)
+{
+    record_t task = test_record (2);
+    for (uint64_t seq = from; seq <= upto; seq++) {
+        batch_t *batch = fixture_batch (f);
+        f->pos++;
+        batch_add_event (batch, ns, seq, f->pos, 1, &task.id, TMQ_EVENT_CHANGED, seq - 1);
+        fixture_commit (f, batch);
+    }
+}
+
+static bool is_forgotten (fixture_t *f, const char *ns, uint64_t last_seq)
+{
+    forgotten_t forgotten;
+    store_forgotten (f->store, &forgotten);
+    bool found = false;
+    for (size_t i = 0; i < forgotten.count; i++)
+        if (strcmp (forgotten.list[i].name, ns) == 0) {
+            found = true;
+            assert_int_equal (forgotten.list[i].last_seq, last_seq);
+            assert_true (forgotten.upto_seq >= last_seq);
+        }
+    free (forgotten.list);
+    return found;
+}
+
+static void see_floor (void *context, const row_t *row)
+{
+    if (row->kind == ROW_KIND_FORGOTTEN)
+        *(uint64_t *) context = row_number (row->body);
+}
+
+static void a_namespace_of_which_nothing_is_left_goes (void **state)
+{
+    fixture_t *f = *state;
+    store_error_t error;
+    commit_events_in (f, "idle", 1, 3);
+    commit_events_in (f, "marked", 1, 1);
+    batch_t *batch = fixture_batch (f);
+    record_t removed = test_record (3);
+    removed.ns = "marked";
+    batch_add_removal (batch, &removed, TMQ_EXPIRED, INT64_C (1) << 50); /* its tombstone stays */
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    assert_int_equal (bounds_of (f, "idle").last_seq, 3); /* a reader knows its number */
+    store_exported (f->store, UINT64_MAX);
+    commit_events (f, 3);
+    NUDGE_UNTIL (f, 6000, is_forgotten (f, "idle", 3));
+    assert_int_equal (bounds_of (f, "idle").last_seq, 0);
+    assert_int_equal (bounds_of (f, "marked").last_seq, 1);
+    commit_events_in (f, "idle", 4, 5); /* it comes back, under another number */
+    fixture_settle (f);
+    assert_int_equal (bounds_of (f, "idle").first_seq, 4);
+    assert_int_equal (bounds_of (f, "idle").last_seq, 5);
+    reopen (f);
+    uint64_t floor = 0;
+    store_live_visitor_t visitor = {see_task, see_ns, &floor, see_floor};
+    assert_int_equal (store_live (f->store, &visitor, &error), STORE_OK);
+    assert_int_equal (floor, 3);
+}
+
 static void commit_removals (fixture_t *f, int64_t from, int64_t to)
 {
     fixture_submit (f, from, to);
@@ -239,6 +300,7 @@ int main (void)
         TEST (old_events_go_as_a_prefix),
         TEST (a_leap_that_is_held_makes_nothing_old),
         TEST (a_quiet_namespace_keeps_its_last_sequence),
+        TEST (a_namespace_of_which_nothing_is_left_goes),
         TEST (events_stay_until_they_are_exported),
         TEST (many_events_go_before_they_are_old),
         TEST (the_oldest_tombstones_go_first),

@@ -106,6 +106,16 @@ void row_key_text (row_key_t *self, const char *text)
     row_key_bytes (self, text, strlen (text) + 1);
 }
 
+uint64_t row_number (const buf_t *bytes)
+{
+    uint64_t number = 0;
+    if (buf_length (bytes) != sizeof (number))
+        return 0;
+    for (size_t i = 0; i < sizeof (number); i++)
+        number = number << 8 | buf_bytes (bytes)[i];
+    return number;
+}
+
 void row_key_number (row_key_t *self, uint64_t number)
 {
     uint8_t bytes[sizeof (number)];

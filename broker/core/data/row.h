@@ -21,7 +21,8 @@
  * when it is wanted. */
 #define ROW_KIND_MAP(X)                                                                            \
     X (TEST, 1, "test", TABLES, "any bytes; of the tests alone")                                   \
-    X (TEST_LIVE, 2, "test-live", LIVE, "any bytes; of the tests alone")
+    X (TEST_LIVE, 2, "test-live", LIVE, "any bytes; of the tests alone")                           \
+    X (FORGOTTEN, 3, "forgotten", LIVE, "one row: the highest sequence of forgotten namespaces")
 
 typedef enum row_kind {
     ROW_KIND_NONE = 0,
@@ -74,6 +75,8 @@ typedef struct row_key {
         {0}, 0                                                                                     \
     }
 
+/* 8 bytes as row_key_number appends them; 0 for any other length. */
+uint64_t row_number (const buf_t *bytes);
 /* What is appended must fit: names and ids have limits of their own. */
 void row_key_text (row_key_t *self, const char *text);
 void row_key_number (row_key_t *self, uint64_t number);

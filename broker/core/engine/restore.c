@@ -59,8 +59,14 @@ void engine_restore (engine_t *self, record_t *record)
 /* Who takes the rows of a kind that lives in memory (core/data/row.h), before any task is there. */
 typedef void row_load_t (engine_t *self, const row_t *row);
 
+static void load_forgotten (engine_t *self, const row_t *row)
+{
+    history_raise_floor (&self->history, row_number (row->body));
+}
+
 static row_load_t *const ROW_LOADS[ROW_KINDS_MAX] = {
     [ROW_KIND_TEST_LIVE] = NULL,
+    [ROW_KIND_FORGOTTEN] = load_forgotten,
 };
 
 void engine_restore_row (engine_t *self, const row_t *row)

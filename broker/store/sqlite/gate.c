@@ -11,6 +11,7 @@ void gate_init (gate_t *self)
     pthread_mutex_init (&self->lock, NULL);
     pthread_cond_init (&self->changed, NULL);
     self->readers = 0;
+    self->forgets = 0;
     atomic_init (&self->closed, false);
 }
 

@@ -17,6 +17,7 @@ typedef struct gate {
     pthread_cond_t changed;
     size_t readers;
     atomic_bool closed;
+    unsigned forgets; /* changes while closed: what readers remember may be wrong behind it */
 } gate_t;
 
 void gate_init (gate_t *self);

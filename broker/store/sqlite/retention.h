@@ -7,14 +7,20 @@
 #ifndef TASKMQ_STORE_RETENTION_H
 #define TASKMQ_STORE_RETENTION_H
 
+#include "core/data/lookup.h"
 #include "store/sqlite/sql.h"
 
-enum { RETENTION_STATEMENTS = 5 };
+enum {
+    RETENTION_STATEMENTS = 9,
+    RETENTION_SLICE = 500
+}; /* rows looked at in one transaction (S12) */
 
 typedef struct retention {
     sqlite3 *db;
     sqlite3_stmt *statements[RETENTION_STATEMENTS];
-    int64_t looked_pos; /* blocks up to it were looked at in this round */
+    int64_t looked_pos;                        /* blocks up to it were looked at in this round */
+    forgotten_space_t spaces[RETENTION_SLICE]; /* forgotten in this slice */
+    size_t spaces_count;
 } retention_t;
 
 typedef struct retention_limits {
@@ -33,7 +39,8 @@ typedef struct retention_totals {
 
 store_code_t retention_open (retention_t *self, sqlite3 *db, store_error_t *error);
 void retention_close (retention_t *self); /* before the connection; accepts an all-zero object */
-/* Forgets one slice. *more: another one would find something. */
+/* Forgets one slice; a namespace of which nothing is left but its newest, old events goes with them.
+ * *more: another one would find something. */
 store_code_t retention_slice (retention_t *self, const retention_limits_t *limits,
                               retention_totals_t *totals, bool *more, store_error_t *error);
 

@@ -54,6 +54,8 @@ enum {
 
 /* Key of an event block (A41). A namespace has room for 4e12 events. */
 #define EVENT_KEY(ns, seq) ((ns) * (INT64_C (1) << 42) + (int64_t) (seq))
+/* The namespace of a key. */
+#define EVENT_SPACE(key) ((key) >> 42)
 
 /* The sums of rows of other tables, as column `sum` has them. */
 uint64_t row_sum_of_body (int64_t number, int kind, const void *bytes, size_t length);

@@ -75,6 +75,8 @@ typedef struct sqlite_store {
     uint64_t commit_us;
     uint64_t tasks; /* as written */
     uint64_t tombstones;
+    forgotten_t forgotten; /* not told yet */
+    size_t forgotten_capacity;
 
     atomic_uint_fast64_t written;
     atomic_uint_fast64_t exported; /* events up to it may be forgotten */
@@ -188,6 +190,34 @@ static void publish_written (sqlite_store_t *self)
     pthread_mutex_lock (&self->lock);
 }
 
+/* Whoever finds a namespace gone from the tables finds its last sequence here. */
+static store_code_t commit_forgotten (sqlite_store_t *self, const forgotten_t *forgotten,
+                                      store_error_t *error)
+{
+    if (forgotten->count == 0)
+        return tables_commit (self->tables, error);
+    pthread_mutex_lock (&self->lock);
+    self->forgotten.upto_seq = forgotten->upto_seq;
+    pthread_mutex_unlock (&self->lock);
+    gate_close (&self->gate);
+    store_code_t code = tables_commit (self->tables, error);
+    self->gate.forgets++;
+    gate_open (&self->gate);
+    if (code != STORE_OK)
+        return code;
+    pthread_mutex_lock (&self->lock);
+    forgotten_t *all = &self->forgotten;
+    for (size_t i = 0; i < forgotten->count; i++) {
+        all->list =
+            memory_grow (all->list, &self->forgotten_capacity, all->count, sizeof (*all->list));
+        all->list[all->count++] = forgotten->list[i];
+    }
+    pthread_mutex_unlock (&self->lock);
+    if (self->options.notify != NULL)
+        self->options.notify (self->options.notify_context);
+    return STORE_OK;
+}
+
 /* Forgets one slice of what is old; times are those of the batches, so that no clock can be wrong.
  * What finds no space to be forgotten waits for the next round. */
 static store_code_t forget (sqlite_store_t *self, bool *more, store_error_t *error)
@@ -202,7 +232,7 @@ static store_code_t forget (sqlite_store_t *self, bool *more, store_error_t *err
     if (code == STORE_OK)
         code = tables_forget (self->tables, &limits, more, error);
     if (code == STORE_OK)
-        code = tables_commit (self->tables, error);
+        code = commit_forgotten (self, tables_forgotten (self->tables), error);
     if (code != STORE_OK) {
         tables_rollback (self->tables);
         *more = false;
@@ -366,6 +396,16 @@ static store_code_t sqlite_load (store_t *base, lookup_t *keys, size_t count, st
     for (size_t i = 0; code == STORE_OK && self->overlay != NULL && i < count; i++)
         overlay_correct (self->overlay, &keys[i]);
     return code;
+}
+
+static void sqlite_forgotten (store_t *base, forgotten_t *out)
+{
+    sqlite_store_t *self = (sqlite_store_t *) base;
+    pthread_mutex_lock (&self->lock);
+    *out = self->forgotten;
+    self->forgotten = (forgotten_t){.upto_seq = out->upto_seq};
+    self->forgotten_capacity = 0;
+    pthread_mutex_unlock (&self->lock);
 }
 
 /* A task whose row is not its latest state. */
@@ -579,6 +619,7 @@ static void sqlite_free (sqlite_store_t *self)
     follow_destroy (&self->followed);
     dirty_free (&self->pending);
     dirty_free (&self->writing);
+    free (self->forgotten.list);
     pthread_mutex_destroy (&self->due_lock);
     pthread_mutex_destroy (&self->lock);
     pthread_cond_destroy (&self->changed);
@@ -710,6 +751,7 @@ const store_backend_t store_backend_sqlite = {
     .reader_close = sqlite_reader_close,
     .reader_run = sqlite_reader_run,
     .due = sqlite_due,
+    .forgotten = sqlite_forgotten,
     .check = sqlite_check,
     .stats = sqlite_stats,
 };

@@ -47,7 +47,7 @@ static const char TABLES_1[] =
     " clean INTEGER NOT NULL, sum INTEGER NOT NULL) STRICT;"
 
     "CREATE TABLE namespace ("
-    " id INTEGER PRIMARY KEY CHECK (id < 2097152), name TEXT NOT NULL UNIQUE,"
+    " id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id < 2097152), name TEXT NOT NULL UNIQUE,"
     " sum INTEGER NOT NULL) STRICT;"
 
     "CREATE TABLE name (" /* kind: 1 owner, 2 queue, 3 session; a number is never given twice */
@@ -114,7 +114,7 @@ static const schema_t TABLES = {
      * more per task, for the log and the checkpoint write two headers and thrice the inner cells.
      * A file that was made with another size keeps it. */
     .first = "PRAGMA page_size = 16384; PRAGMA auto_vacuum = INCREMENTAL",
-    .oldest = 3,
+    .oldest = 4,
     .migrations = TABLES_MIGRATIONS,
     .count = sizeof (TABLES_MIGRATIONS) / sizeof (TABLES_MIGRATIONS[0]),
 };

@@ -30,6 +30,7 @@ enum statement {
     ROW_DELETE,
     QUEUE_DELETE,
     SESSION_DELETE,
+    ROW_READ,
     STATEMENTS
 };
 
@@ -78,6 +79,7 @@ static const char *const TEXTS[STATEMENTS] = {
                      " AND NOT EXISTS (SELECT 1 FROM task WHERE queue = ?1)",
     [SESSION_DELETE] = "DELETE FROM name WHERE id = ?1"
                        " AND NOT EXISTS (SELECT 1 FROM task WHERE session = ?1)",
+    [ROW_READ] = "SELECT body FROM row WHERE kind = ?1 AND key = ?2",
 };
 
 enum {
@@ -101,7 +103,8 @@ struct tables {
     size_t left_count;
     size_t left_capacity;
     number_map_t left_ids;
-    bytes_t rest;         /* of the row being written */
+    bytes_t rest; /* of the row being written */
+    forgotten_t forgotten;
     tables_meta_t stored; /* as committed */
     tables_meta_t meta;   /* with the changes of the open transaction */
     uint64_t page_bytes;
@@ -497,6 +500,7 @@ store_code_t tables_begin (tables_t *self, store_error_t *error)
 {
     self->meta = self->stored;
     self->left_count = 0;
+    self->forgotten = (forgotten_t){0};
     number_map_clear (&self->left_ids);
     names_trim (&self->names);
     return sql_do (self->statements[BEGIN], "cannot begin a write-back", error);
@@ -514,6 +518,47 @@ void tables_set_clean (tables_t *self)
     self->meta.clean = true;
 }
 
+/* The one row that tells where new namespaces begin. */
+static const char FLOOR_KEY[] = "seq";
+
+static store_code_t read_floor (tables_t *self, uint64_t *floor, store_error_t *error)
+{
+    sqlite3_stmt *statement = self->statements[ROW_READ];
+    sqlite3_bind_int (statement, 1, ROW_KIND_FORGOTTEN);
+    sqlite3_bind_blob (statement, 2, FLOOR_KEY, sizeof (FLOOR_KEY), SQLITE_STATIC);
+    int rc = sqlite3_step (statement);
+    store_code_t code = STORE_OK;
+    *floor = 0;
+    if (rc == SQLITE_ROW) {
+        buf_t *body = buf_new (sqlite3_column_blob (statement, 0),
+                               (size_t) sqlite3_column_bytes (statement, 0));
+        *floor = row_number (body);
+        buf_drop (body);
+    } else if (rc != SQLITE_DONE) {
+        code = sql_fail (self->db, "a row cannot be read", error);
+    }
+    sqlite3_reset (statement);
+    return code;
+}
+
+static store_code_t raise_floor (tables_t *self, store_error_t *error)
+{
+    forgotten_t *forgotten = &self->forgotten;
+    store_code_t code = read_floor (self, &forgotten->upto_seq, error);
+    for (size_t i = 0; i < forgotten->count; i++)
+        if (forgotten->upto_seq < forgotten->list[i].last_seq)
+            forgotten->upto_seq = forgotten->list[i].last_seq;
+    if (code != STORE_OK)
+        return code;
+    row_key_t body = ROW_KEY_INIT;
+    row_key_number (&body, forgotten->upto_seq);
+    row_t row =
+        row_make (ROW_KIND_FORGOTTEN, FLOOR_KEY, sizeof (FLOOR_KEY), body.bytes, body.length);
+    code = write_kind_row (self, &row, error);
+    row_drop (&row);
+    return code;
+}
+
 store_code_t tables_forget (tables_t *self, const retention_limits_t *limits, bool *more,
                             store_error_t *error)
 {
@@ -521,7 +566,17 @@ store_code_t tables_forget (tables_t *self, const retention_limits_t *limits, bo
     store_code_t code = retention_slice (&self->retention, limits, &totals, more, error);
     self->meta.event_bytes = totals.event_bytes;
     self->meta.tombstones = totals.tombstones;
-    return code;
+    if (code != STORE_OK || self->retention.spaces_count == 0)
+        return code;
+    self->forgotten =
+        (forgotten_t){.list = self->retention.spaces, .count = self->retention.spaces_count};
+    names_forget (&self->names);
+    return raise_floor (self, error);
+}
+
+const forgotten_t *tables_forgotten (const tables_t *self)
+{
+    return &self->forgotten;
 }
 
 static store_code_t write_meta (tables_t *self, store_error_t *error)

@@ -48,6 +48,9 @@ void tables_set_clean (tables_t *self);
 /* Forgets one slice of what is old, by retention_slice. */
 store_code_t tables_forget (tables_t *self, const retention_limits_t *limits, bool *more,
                             store_error_t *error);
+/* What the open transaction has forgotten of namespaces; the list is lent until the next one. If
+ * there are any, it is committed behind the closed gate, and what readers remember is void. */
+const forgotten_t *tables_forgotten (const tables_t *self);
 /* Durable when it returns STORE_OK. STORE_ERROR_FENCED: another start took over. */
 store_code_t tables_commit (tables_t *self, store_error_t *error);
 void tables_rollback (tables_t *self);

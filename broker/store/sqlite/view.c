@@ -68,6 +68,10 @@ void view_close (view_t *self)
 store_code_t view_begin (view_t *self, store_error_t *error)
 {
     gate_enter (self->gate);
+    if (self->forgets != self->gate->forgets) {
+        self->forgets = self->gate->forgets;
+        names_forget (&self->names);
+    }
     store_code_t code = sql_do (self->begin, "cannot be read", error);
     if (code != STORE_OK)
         gate_leave (self->gate);

@@ -24,6 +24,7 @@ typedef struct view {
     uint32_t page_us_max; /* how long a transaction lasts */
     int64_t page_end_us;
     damage_t *damage; /* where damaged rows are told; NULL: nowhere */
+    unsigned forgets; /* the gate's, when names were remembered */
 } view_t;
 
 /* Prepares texts for view->statements. */
