@@ -838,7 +838,7 @@ static void many_subscribe (many_t *self)
 }
 
 /* For thousands of requests at once. */
-enum { MANY_PATIENCE_MS = 4 * TIMING_PATIENCE_MS };
+enum { MANY_PATIENCE_MS = 2 * TIMING_PATIENCE_MS };
 
 static void many_submit (const many_t *self, tmq_client_t *client)
 {
