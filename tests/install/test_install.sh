@@ -21,7 +21,7 @@ fail ()
     exit 1
 }
 
-for component in libtaskmq0 libtaskmq-dev client; do
+for component in libtaskmq0 libtaskmq-dev client broker; do
     DESTDIR=$root cmake --install "$build" --component $component >"$scratch/log" || {
         cat "$scratch/log"
         exit 1
@@ -30,9 +30,24 @@ done
 for file in "include/taskmq.h" "include/taskmq_types.h" "$libdir/libtaskmq.so.0" \
     "$libdir/libtaskmq.so" "$libdir/libtaskmq.a" "$libdir/pkgconfig/taskmq.pc" "bin/taskctl" \
     "share/bash-completion/completions/taskctl" "share/zsh/site-functions/_taskctl" \
-    "share/fish/vendor_completions.d/taskctl.fish"; do
+    "share/fish/vendor_completions.d/taskctl.fish" "bin/taskmqd" "lib/sysusers.d/taskmqd.conf"; do
     [ -e "$root$prefix/$file" ] || fail "not installed: $file"
 done
+
+# The unit starts the program where it was put, and only knows what its broker knows.
+unit=$root$prefix/lib/systemd/system/taskmqd.service
+grep -q "^ExecStart=$prefix/bin/taskmqd " "$unit" || fail "the unit starts another program: $unit"
+cmake --install "$build" --component broker --prefix "$scratch/elsewhere" >"$scratch/log" ||
+    { cat "$scratch/log"; exit 1; }
+unit="$scratch/elsewhere/lib/systemd/system/taskmqd.service"
+grep -q "^ExecStart=$scratch/elsewhere/bin/taskmqd " "$unit" || fail "it lies elsewhere: $unit"
+sed -n 's/^RestartPreventExitStatus=//p' "$unit" | tr ' ' '\n' | while read -r code; do
+    grep -qE "^    X \($code, " "$here/../../broker/exits.h" || fail "no exit code: $code"
+done
+if command -v systemd-analyze >/dev/null; then
+    systemd-analyze --man=no verify "$unit" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
+    [ ! -s "$scratch/log" ] || { cat "$scratch/log"; fail "systemd is not content with the unit"; }
+fi
 
 # What the header declares is what leaves the library, under a version, and nothing else does.
 so=$root$prefix/$libdir/libtaskmq.so.0
