@@ -35,6 +35,7 @@ typedef struct place {
     uint32_t messages;
     uint32_t late_ends; /* reports that are still to come for earlier holders of its descriptor */
     unread_t *unread;
+    void *own;   /* the caller's */
     bool routed; /* stands in the hash table: newest holder of its routing id */
     bool refused;
     bool ended;
@@ -329,7 +330,7 @@ seen_t peers_seen (peers_t *self, const origin_t *origin, int64_t now_ms)
     /* What a dead peer sent last, or its revival under the same descriptor, which may end again. */
     if (place->ended && place->fd >= 0 && self->by_fd[place->fd] == NO_PLACE)
         self->by_fd[place->fd] = place->at;
-    return (seen_t){place->peer, place->identity, place->refused};
+    return (seen_t){place->peer, place->identity, place->refused, place->own};
 }
 
 const void *peers_route (const peers_t *self, peer_t peer, size_t *routing_id_bytes)
@@ -345,6 +346,12 @@ unread_t **peers_unread (peers_t *self, peer_t peer)
 {
     place_t *place = place_of (self, peer);
     return place != NULL ? &place->unread : NULL;
+}
+
+void **peers_own (peers_t *self, peer_t peer)
+{
+    place_t *place = place_of (self, peer);
+    return place != NULL ? &place->own : NULL;
 }
 
 static place_t *place_at (const peers_t *self, int fd)

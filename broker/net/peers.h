@@ -51,6 +51,7 @@ typedef struct seen {
     peer_t peer;
     const char *identity; /* who it is taken for, "uid:N" or "local"; valid until peers_release */
     bool refused;         /* there is no room for it: it may be told so, and nothing else */
+    void *own;            /* what stands in peers_own */
 } seen_t;
 
 /* The peer of a message that has just arrived, made if it is new. */
@@ -62,6 +63,8 @@ const void *peers_route (const peers_t *self, peer_t peer, size_t *routing_id_by
 /* Where what was sent to the peer and not read is counted: empty at first. NULL: not known. Its own
  * end is the table's. */
 unread_t **peers_unread (peers_t *self, peer_t peer);
+/* A place for what the caller has of its own for the peer, NULL at first. NULL: not known. */
+void **peers_own (peers_t *self, peer_t peer);
 /* The connection on this descriptor ended: its peer is among peers_gone_next. */
 void peers_ended (peers_t *self, int fd, int64_t now_ms);
 /* A peer whose connection ended or was taken over until then, or which had to make room; each once,

@@ -42,7 +42,12 @@ enum {
 typedef struct held {
     zmq_msg_t frames[FRAMES_MAX];
     int count;
+    size_t frames_count; /* that came */
 } held_t;
+
+struct kept {
+    held_t held;
+};
 
 typedef struct endpoint {
     char uri[ADDRESS_PATH_SIZE + 8];
@@ -244,17 +249,20 @@ static bool message_receive (router_t *self, int64_t now_ms, incoming_t *out)
     if (!socket_receive (self->socket, &routing_id, ZMQ_DONTWAIT))
         return false;
     zmq_msg_init (&scrap);
-    held_t *held = &self->held[self->held_count++];
+    held_t *held = &self->held[self->held_count];
     held->count = 0;
     memset (out, 0, sizeof (*out));
+    out->at = self->held_count++;
     origin_t origin = {zmq_msg_data (&routing_id), zmq_msg_size (&routing_id), -1, ""};
     if (zmq_msg_more (&routing_id))
         out->frames = frames_receive (self, held, &scrap, &origin);
+    held->frames_count = out->frames;
     if (is_bearable (self, &origin, out->frames)) {
         seen_t seen = peers_seen (self->peers, &origin, now_ms);
         out->peer = seen.peer;
         out->identity = seen.identity;
         out->refused = seen.refused;
+        out->own = seen.own;
         self->stats.refused_peers += seen.refused;
         message_fill (out, held);
     } else {
@@ -278,6 +286,47 @@ void router_release (router_t *self)
         held_drop (&self->held[i]);
     self->held_count = 0;
     peers_release (self->peers);
+}
+
+kept_t *router_keep (router_t *self, size_t at)
+{
+    assert (at < self->held_count);
+    held_t *held = &self->held[at];
+    kept_t *kept = memory_alloc (sizeof (*kept));
+    kept->held.count = held->count;
+    kept->held.frames_count = held->frames_count;
+    for (int frame = 0; frame < held->count; frame++) {
+        zmq_msg_init (&kept->held.frames[frame]);
+        zmq_msg_move (&kept->held.frames[frame], &held->frames[frame]);
+        zmq_msg_close (&held->frames[frame]);
+    }
+    held->count = 0;
+    return kept;
+}
+
+void router_kept (kept_t *kept, incoming_t *out)
+{
+    out->frames = kept->held.frames_count;
+    message_fill (out, &kept->held);
+}
+
+void router_drop (kept_t *kept)
+{
+    held_drop (&kept->held);
+    free (kept);
+}
+
+void **router_own (router_t *self, peer_t peer)
+{
+    return peers_own (self->peers, peer);
+}
+
+void router_refresh (router_t *self)
+{
+    int events;
+    size_t size = sizeof (events);
+    int rc = zmq_getsockopt (self->socket, ZMQ_EVENTS, &events, &size);
+    assert (rc == 0 || zmq_errno () == EINTR);
 }
 
 size_t router_turn (const router_t *self)

@@ -19,6 +19,8 @@
 
 enum {
     ROUTER_ENDPOINTS_MAX = 16,
+    /* A small message that is kept keeps the buffer that libzmq received it into. */
+    ROUTER_KEPT_BYTES = 8192,
     ROUTER_LOOK_MS = 200 /* between two calls of router_watch_bytes */
 };
 
@@ -53,12 +55,26 @@ typedef struct incoming {
     size_t envelope_bytes;
     const uint8_t *body; /* second frame, NULL if there was none */
     size_t body_bytes;
+    void *own; /* what stands in router_own */
+    size_t at; /* for router_keep */
 } incoming_t;
 
 /* The next message, false when none waits (or held_max are held). Its frames stay valid until
  * router_release, which gives back all that were received. */
 bool router_receive (router_t *self, int64_t now_ms, incoming_t *out);
 void router_release (router_t *self);
+/* Takes the frames of a message that was received and not yet released; they are not copied, but
+ * may move: router_kept says where they are. */
+typedef struct kept kept_t;
+kept_t *router_keep (router_t *self, size_t at);
+/* The frames of a message that is kept: sets these members of `out` and no other. */
+void router_kept (kept_t *kept, incoming_t *out);
+void router_drop (kept_t *kept);
+/* A place for what the caller has of its own for the peer, NULL at first. NULL: the peer is not
+ * known any more. */
+void **router_own (router_t *self, peer_t peer);
+/* Looks for connections that came to life: a socket that is read slowly does that rarely. */
+void router_refresh (router_t *self);
 
 /* Hands a message over for sending; the body is not copied. False when the transport refused it:
  * the peer is gone or takes nothing. */
