@@ -52,6 +52,14 @@
     X (DRAIN_BYTES, "limits/drain_bytes", SIZE, CONFIG_M, CONFIG_K, CONFIG_G,                      \
        "bytes taken in one round")                                                                 \
     X (DRAIN_TIME, "limits/drain_time", DURATION, 2, 1, CONFIG_S, "time of taking in one round")   \
+    X (LINE_MESSAGES, "limits/line_messages", COUNT, 64, 1, 10000,                                 \
+       "messages of one client that wait; beyond it they are answered OVERLOADED")                 \
+    X (LINE_BYTES, "limits/line_bytes", SIZE, 2 * CONFIG_M, 64 * CONFIG_K, CONFIG_G,               \
+       "the same in bytes")                                                                        \
+    X (LINES_MESSAGES, "limits/lines_messages", COUNT, 4096, 16, 1000000,                          \
+       "messages of all clients that wait; beyond it nothing more is read")                        \
+    X (LINES_BYTES, "limits/lines_bytes", SIZE, 64 * CONFIG_M, CONFIG_M, 64 * CONFIG_G,            \
+       "the same in bytes")                                                                        \
     X (EVENT_RING, "limits/event_ring", SIZE, 4 * CONFIG_M, 64 * CONFIG_K, 16 * CONFIG_G,          \
        "newest events kept in memory for subscribers")                                             \
     X (PAYLOAD_CACHE, "limits/payload_cache", SIZE, 64 * CONFIG_M, 0, 64 * CONFIG_G,               \

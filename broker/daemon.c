@@ -204,6 +204,10 @@ static exits_t open_server (daemon_t *self)
     options.drain_requests = limits[CONFIG_DRAIN_REQUESTS];
     options.drain_bytes = limits[CONFIG_DRAIN_BYTES];
     options.drain_ms = (int64_t) limits[CONFIG_DRAIN_TIME];
+    options.lines = (inbox_limits_t){.line_messages = limits[CONFIG_LINE_MESSAGES],
+                                     .line_bytes = limits[CONFIG_LINE_BYTES],
+                                     .messages = limits[CONFIG_LINES_MESSAGES],
+                                     .bytes = limits[CONFIG_LINES_BYTES]};
     options.pending_inputs_hard = limits[CONFIG_PENDING_INPUTS_HARD];
     options.pending_bytes_hard = limits[CONFIG_PENDING_BYTES_HARD];
     options.free_bytes_min = limits[CONFIG_FREE_SPACE_MIN];

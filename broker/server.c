@@ -21,26 +21,23 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "arena.h"
-#include "codec.h"
 #include "core/base/memory.h"
+#include "intake.h"
 #include "log/log.h"
 #include "store/committer.h"
 #include "store/readers_pool.h"
 #include "store/wakeup.h"
 #include "sweeper.h"
-#include "validate.h"
 
 enum {
     /* Messages in the last batch and in this one up to which the server commits by itself: at idle
      * the hand-over to the committer would cost more than it gains (A16). */
     INLINE_INPUTS_MAX = 16,
-    CLOCK_MESSAGES = 32,  /* messages of a drain between two looks at the clock */
     WAIT_MS_MAX = 1000,   /* so that a longer gap between two rounds can only be a pause (A20) */
     MAINTAIN_MS = 1000,   /* free space, forgotten peers, files that are gone */
-    FULL_LOG_MS = 60000,  /* between two lines about newcomers without room */
     DISK_MS = 100,        /* free space, while there are commits: a second may fill the reserve */
     FULL_RETRY_MS = 1000, /* from a commit without space to the next one (A22) */
+    FULL_LINES_MS = 10,   /* until it is seen whether those read whose lines are full */
     STOP_MS_MAX = 5000    /* a clean stop waits for so long, then for the commit in flight only */
 };
 
@@ -56,14 +53,6 @@ typedef enum source {
     SOURCES
 } source_t;
 
-/* A message between its arrival and its application. */
-typedef struct inbox {
-    message_t message;
-    verdicts_t verdicts;
-    size_t done; /* requests that were handled, … */
-    size_t upto; /* … or may be in this round */
-} inbox_t;
-
 /* Numbers of the server's own. */
 typedef struct server_counts {
 #define X(name, meaning, bad) uint64_t name;
@@ -77,6 +66,7 @@ struct server {
     committer_t *committer;
     readers_pool_t *readers;
     sweeper_t *sweeper;
+    intake_t *intake;
     struct pollfd sources[SOURCES];
 
     now_t now;        /* of this round */
@@ -87,11 +77,6 @@ struct server {
     uint64_t disk_batch; /* newest durable batch at the last look */
     int64_t commit_at;   /* after a commit without space: not repeated before this time */
     int64_t stop_at;     /* of a clean stop: not waited for longer */
-
-    arena_t *arena; /* of the messages of one drain */
-    inbox_t *inbox;
-    size_t inbox_count;
-    key_list_t keys;
 
     boot_t boot;            /* raised by every batch handed over, for a restart of the engine */
     size_t last_inputs;     /* of the last batch */
@@ -106,7 +91,6 @@ struct server {
     int64_t turn_ms;  /* when the turn under way began */
     size_t turn_left; /* messages to its end; 0: none is under way */
     int64_t look_at;  /* at what is under way to the socket */
-    int64_t full_log_at;
 
     bool emptied;     /* the last drain emptied the socket */
     bool watching;    /* not all that is known of connections was taken */
@@ -341,59 +325,10 @@ static void collect (server_t *self)
 
 /* Messages. */
 
-static void set_counters (server_t *self);
-
-/* The table of connections is full of others. */
-static void refuse_newcomer (server_t *self, peer_t peer, const Taskmq__ClientMessage *envelope)
+static bool reading (const server_t *self)
 {
-    char text[96];
-    self->counts.refused_messages++;
-    snprintf (text, sizeof (text), "the broker has as many connections as it may have (%zu)",
-              self->options.peers_max);
-    for (size_t i = 0; i < envelope->n_requests; i++)
-        engine_refuse (self->engine, peer, envelope->requests[i]->id, TMQ_LIMIT, text,
-                       FULL_RETRY_MS);
-    if (self->now.mono_ms < self->full_log_at)
-        return;
-    self->full_log_at = self->now.mono_ms + FULL_LOG_MS;
-    log_write (LOG_LEVEL_WARNING, "LINKS-FULL",
-               "newcomers are answered LIMIT: as many connections as limits/links allows",
-               LOG_FIELDS (LOG_NUMBER ("connections", self->options.peers_max)));
-}
-
-/* Answers what the validator refused and keeps the rest for the engine. Returns how many requests
- * that is. */
-static size_t admit (server_t *self, const incoming_t *incoming)
-{
-    inbox_t *item = &self->inbox[self->inbox_count];
-    arena_next_message (self->arena);
-    const Taskmq__ClientMessage *envelope =
-        validate_frames (&item->verdicts, self->arena, incoming->frames, incoming->envelope,
-                         incoming->envelope_bytes, incoming->body_bytes);
-    if (envelope == NULL) {
-        self->counts.refused_messages++;
-        engine_refuse (self->engine, incoming->peer, 0, item->verdicts.message.code,
-                       item->verdicts.message.text, 0);
-        return 1;
-    }
-    if (incoming->refused) {
-        refuse_newcomer (self, incoming->peer, envelope);
-        return envelope->n_requests;
-    }
-    for (size_t i = 0; i < envelope->n_requests; i++) {
-        const Taskmq__Request *request = envelope->requests[i];
-        const verdict_t *verdict = &item->verdicts.requests[i].verdict;
-        if (verdict->code != TMQ_OK)
-            engine_refuse (self->engine, incoming->peer, request->id, verdict->code, verdict->text,
-                           0);
-        else if (request->op_case == TASKMQ__REQUEST__OP_STATS)
-            set_counters (self);
-    }
-    item->message = (message_t){incoming->peer, incoming->identity,   envelope,
-                                incoming->body, incoming->body_bytes, &item->verdicts};
-    item->done = 0;
-    self->inbox_count++;
-    return envelope->n_requests;
+    return engine_pending_inputs (self->engine) < self->options.pending_inputs_hard &&
+           engine_pending_bytes (self->engine) < self->options.pending_bytes_hard;
 }
 
 static bool is_linked (void *context, peer_t peer)
@@ -402,16 +337,10 @@ static bool is_linked (void *context, peer_t peer)
     return engine_is_linked (self->engine, peer);
 }
 
-static bool reading (const server_t *self)
-{
-    return engine_pending_inputs (self->engine) < self->options.pending_inputs_hard &&
-           engine_pending_bytes (self->engine) < self->options.pending_bytes_hard;
-}
-
 /* Where everything has been taken that had arrived when the turn began. */
 static void count_turn (server_t *self, size_t messages)
 {
-    if (self->emptied) {
+    if (self->emptied || intake_turned (self->intake)) {
         self->heard_ms = self->now.mono_ms;
         self->turn_left = 0;
         return;
@@ -428,81 +357,17 @@ static void count_turn (server_t *self, size_t messages)
     self->turn_left = 0;
 }
 
-/* Takes what has arrived, within the limits of a drain. */
-static void receive (server_t *self)
-{
-    incoming_t incoming;
-    size_t bytes = 0;
-    size_t messages = 0;
-    size_t requests = 0;
-    self->emptied = false;
-    if (!reading (self)) {
-        self->counts.hard_limit++;
-        return;
-    }
-    while (messages < self->options.drain_messages && bytes < self->options.drain_bytes &&
-           requests < self->options.drain_requests) {
-        if (!router_receive (self->options.router, self->now.mono_ms, &incoming)) {
-            self->emptied = true;
-            break;
-        }
-        if (incoming.peer != 0)
-            requests += admit (self, &incoming);
-        bytes += incoming.envelope_bytes + incoming.body_bytes;
-        messages++;
-        if (messages % CLOCK_MESSAGES == 0 &&
-            clock_now ().mono_ms - self->now.mono_ms > self->options.drain_ms)
-            break;
-    }
-    count_turn (self, messages);
-    self->counts.messages += messages;
-    self->busy = self->busy || messages > 0;
-}
-
-static void load (server_t *self)
-{
-    store_error_t error = {STORE_OK, ""};
-    if (self->keys.count > 0 &&
-        store_load (self->options.store, self->keys.keys, self->keys.count, &error) != STORE_OK)
-        exits_store_failed (&error);
-    engine_loaded (self->engine, &self->keys);
-}
-
-/* Handles what a round allows of the messages at hand; false when all of them are done. */
-static bool handle_part (server_t *self)
-{
-    bool left = false;
-    for (size_t i = 0; i < self->inbox_count; i++) {
-        inbox_t *item = &self->inbox[i];
-        item->upto = engine_want (self->engine, &item->message, item->done, &self->keys);
-        left = left || item->upto < item->message.envelope->n_requests;
-    }
-    if (self->inbox_count > 0)
-        load (self);
-    for (size_t i = 0; i < self->inbox_count; i++) {
-        inbox_t *item = &self->inbox[i];
-        if (item->upto > item->done)
-            engine_message (self->engine, &item->message, item->done, item->upto, self->now);
-        item->done = item->upto;
-    }
-    return left;
-}
-
 static void drain (server_t *self)
 {
-    self->inbox_count = 0;
-    receive (self);
-    engine_round (self->engine);
-    while (handle_part (self))
-        engine_round (self->engine);
-    arena_reset (self->arena);
-    router_release (self->options.router);
-    /* Assignments whose payload is only in the tables. */
-    engine_want_payloads (self->engine, &self->keys);
-    if (self->keys.count > 0) {
-        load (self);
-        self->busy = true;
-    }
+    bool closed = !reading (self);
+    intake_round (self->intake, self->now, closed);
+    self->emptied = intake_emptied (self->intake);
+    if (closed)
+        self->counts.hard_limit++;
+    else
+        count_turn (self, intake_taken (self->intake));
+    self->counts.messages += intake_taken (self->intake);
+    self->busy = self->busy || intake_is_busy (self->intake);
 }
 
 /* The time of tasks goes on in every round. Silence is judged only with everything applied that had
@@ -512,7 +377,8 @@ static void judge (server_t *self)
 {
     peer_t peer;
     while ((peer = router_gone_next (self->options.router, self->heard_ms)) != 0) {
-        engine_peer_gone (self->engine, peer, self->now);
+        if (intake_peer_gone (self->intake, peer))
+            engine_peer_gone (self->engine, peer, self->now);
         log_write (LOG_LEVEL_DEBUG, "PEER-GONE", "a connection ended",
                    LOG_FIELDS (LOG_NUMBER ("peer", peer)));
     }
@@ -609,11 +475,14 @@ static void maintain (server_t *self)
     look_at_disk (self, true);
 }
 
-static void set_counters (server_t *self)
+static void set_counters (void *context)
 {
+    server_t *self = context;
+    intake_stats_t intake;
     router_stats_t router;
     store_stats_t store;
     exporter_stats_t exporter;
+    intake_stats (self->intake, &intake);
     router_stats (self->options.router, &router);
     store_stats (self->options.store, &store);
     exporter_stats (self->options.exporter, &exporter);
@@ -622,7 +491,11 @@ static void set_counters (server_t *self)
 #define X(name, meaning, bad) {"server_" #name, self->counts.name},
         SERVER_COUNTER_MAP (X)
 #undef X
-            {"peers", router.peers},
+            {"refused_messages", intake.refused_messages},
+        {"inbox_messages", intake.inbox_messages},
+        {"inbox_bytes", intake.inbox_bytes},
+        {"inbox_refused", intake.inbox_refused},
+        {"peers", router.peers},
         {"send_unread_full", router.unread_full},
         {"unread_bytes", router.unread_bytes},
         {"connections", router.connections},
@@ -662,6 +535,8 @@ static int wait_ms (const server_t *self)
     /* Deadlines are not judged while nothing is read; the commit in flight ends the wait. */
     if (!reading (self))
         return WAIT_MS_MAX;
+    if (intake_is_full (self->intake))
+        return FULL_LINES_MS;
     int64_t until = self->deadline < self->maintain_at ? self->deadline : self->maintain_at;
     if (self->look_at < until &&
         (router_has_connections (self->options.router) || feed_has_channels (self->options.feed)))
@@ -704,7 +579,8 @@ static bool is_finished (const server_t *self)
 {
     if (!self->stopping || !committer_idle (self->committer))
         return false;
-    bool quiet = self->emptied && !self->busy && !self->committing && self->reads == 0;
+    bool quiet = self->emptied && intake_is_idle (self->intake) && !self->busy &&
+                 !self->committing && self->reads == 0;
     if (quiet && store_written (self->options.store) < self->durable_batch) {
         store_flush (self->options.store);
         quiet = false;
@@ -745,6 +621,23 @@ static void watch_sources (server_t *self)
     self->busy = true;
 }
 
+static intake_t *make_intake (server_t *self)
+{
+    const server_options_t *options = &self->options;
+    intake_options_t intake = {.engine = self->engine,
+                               .router = options->router,
+                               .store = options->store,
+                               .drain_messages = options->drain_messages,
+                               .drain_requests = options->drain_requests,
+                               .drain_bytes = options->drain_bytes,
+                               .drain_ms = options->drain_ms,
+                               .lines = options->lines,
+                               .peers_max = options->peers_max,
+                               .stats_wanted = set_counters,
+                               .context = self};
+    return intake_new (&intake);
+}
+
 exits_t server_new (server_t **out, const server_options_t *options)
 {
     server_t *self = memory_zero (1, sizeof (*self));
@@ -754,8 +647,7 @@ exits_t server_new (server_t **out, const server_options_t *options)
     self->now = clock_now ();
     self->deadline = INT64_MAX;
     self->engine = engine_new (&options->engine);
-    self->inbox = memory_zero (options->drain_messages, sizeof (inbox_t));
-    self->arena = arena_new (CODEC_CLIENT_ARENA_BYTES);
+    self->intake = make_intake (self);
     exits_t code = exits_of_store (stream_in (self, &error));
     if (code == EXITS_OK)
         code = exits_of_store (
@@ -766,7 +658,7 @@ exits_t server_new (server_t **out, const server_options_t *options)
     }
     self->committer = committer_new (options->store);
     self->sweeper = sweeper_new (options->store);
-    if (self->arena == NULL || self->committer == NULL || self->sweeper == NULL) {
+    if (self->intake == NULL || self->committer == NULL || self->sweeper == NULL) {
         server_free (&self);
         return exits_fail (EXITS_INTERNAL, "cannot start a thread");
     }
@@ -785,9 +677,7 @@ void server_free (server_t **self_p)
     sweeper_free (&self->sweeper);
     readers_pool_free (&self->readers);
     committer_free (&self->committer);
+    intake_free (&self->intake);
     engine_free (self->engine);
-    arena_free (self->arena);
-    free (self->keys.keys);
-    free (self->inbox);
     free (self);
 }

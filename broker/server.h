@@ -9,6 +9,7 @@
 #include "core/engine/engine.h"
 #include "exits.h"
 #include "export/exporter.h"
+#include "inbox.h"
 #include "net/feed.h"
 #include "net/router.h"
 #include "store/store.h"
@@ -21,6 +22,7 @@ typedef struct server_options {
     size_t drain_requests;
     size_t drain_bytes;
     int64_t drain_ms;
+    inbox_limits_t lines;
     size_t pending_inputs_hard; /* beyond it nothing is read (A19) */
     size_t pending_bytes_hard;
     uint64_t free_bytes_min; /* below it submissions are refused (A22) */

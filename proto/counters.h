@@ -52,8 +52,6 @@
 #define SERVER_COUNTER_MAP(X)                                                                      \
     X (rounds, "rounds of the loop", "")                                                           \
     X (messages, "messages of peers taken", "")                                                    \
-    X (refused_messages, "messages refused as a whole: garbage, wrong frames, or no room",         \
-       "above 0: somebody speaks something else")                                                  \
     X (commits_inline, "batches committed by the server's own thread", "")                         \
     X (commits_failed, "batches thrown away because there was no space",                           \
        "above 0: free space where the data is")                                                    \
@@ -77,6 +75,12 @@
     X (dirty_tasks, "tasks not yet in the tables", "near 20,000: submissions are refused soon")    \
     X (payload_cache_bytes, "payloads in memory", "")                                              \
     X (ring_bytes, "events in memory", "")                                                         \
+    X (refused_messages, "messages refused as a whole: garbage, wrong frames, or no room",         \
+       "above 0: somebody speaks something else")                                                  \
+    X (inbox_messages, "messages that wait for their round", "grows: clients send without end")    \
+    X (inbox_bytes, "their bytes", "")                                                             \
+    X (inbox_refused, "messages refused because too much of their client waited",                  \
+       "grows: a client sends without waiting for answers")                                        \
     X (peers, "connections that have spoken", "")                                                  \
     X (send_unread_full, "messages not sent because a client had too much unread",                 \
        "grows: clients do not read")                                                               \

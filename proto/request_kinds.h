@@ -16,7 +16,8 @@ typedef enum request_flag {
     REQUEST_CHANGES = 1,  /* changes tasks or who works on them: refused by a broker that stops */
     REQUEST_NEEDS_ID = 2, /* what it stores must be done once: it carries a request id (A45) */
     REQUEST_LARGE = 4,    /* its reply may exceed 4 KiB */
-    REQUEST_QUIET = 8     /* answered only when it is refused */
+    REQUEST_QUIET = 8,    /* answered only when it is refused */
+    REQUEST_READS = 16    /* only its answer counts: nothing for a peer that is gone */
 } request_flag_t;
 
 /* X (OP, name, flags): TASKMQ__REQUEST__OP_<OP> is its number, name its member in Request.op. */
@@ -25,17 +26,17 @@ typedef enum request_flag {
     X (GOODBYE, goodbye, 0)                                                                        \
     X (HEARTBEAT, heartbeat, 0)                                                                    \
     X (SUBMIT, submit, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
-    X (GET, get, REQUEST_LARGE)                                                                    \
-    X (RESOLVE, resolve, 0)                                                                        \
-    X (LIST, list, REQUEST_LARGE)                                                                  \
-    X (COUNT, count, 0)                                                                            \
-    X (TASK_EVENTS, task_events, REQUEST_LARGE)                                                    \
-    X (RESULT, result, REQUEST_LARGE)                                                              \
-    X (PAYLOAD, payload, REQUEST_LARGE)                                                            \
+    X (GET, get, REQUEST_LARGE | REQUEST_READS)                                                    \
+    X (RESOLVE, resolve, REQUEST_READS)                                                            \
+    X (LIST, list, REQUEST_LARGE | REQUEST_READS)                                                  \
+    X (COUNT, count, REQUEST_READS)                                                                \
+    X (TASK_EVENTS, task_events, REQUEST_LARGE | REQUEST_READS)                                    \
+    X (RESULT, result, REQUEST_LARGE | REQUEST_READS)                                              \
+    X (PAYLOAD, payload, REQUEST_LARGE | REQUEST_READS)                                            \
     X (CANCEL, cancel, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
-    X (WAIT, wait, 0)                                                                              \
-    X (STATS, stats, REQUEST_LARGE)                                                                \
-    X (SUBSCRIBE, subscribe, 0)                                                                    \
+    X (WAIT, wait, REQUEST_READS)                                                                  \
+    X (STATS, stats, REQUEST_LARGE | REQUEST_READS)                                                \
+    X (SUBSCRIBE, subscribe, REQUEST_READS)                                                        \
     X (CREDIT, credit, REQUEST_QUIET)                                                              \
     X (UNSUBSCRIBE, unsubscribe, 0)                                                                \
     X (REGISTER, register, REQUEST_CHANGES)                                                        \

@@ -287,19 +287,56 @@ typedef struct flood {
     uint8_t packed[TMQ_ENVELOPE_BYTES_MAX];
     size_t size;
     atomic_bool stop;
+    bool deaf;
 } flood_t;
 
-/* Sends heartbeats as fast as they are taken, and throws the answers away. */
+/* Sends its message as fast as it is taken, and throws the answers away or never reads them. */
 static void *flood (void *context)
 {
     flood_t *self = context;
     char answer[1024];
     while (!atomic_load (&self->stop)) {
         zmq_send (self->raw.socket, self->packed, self->size, ZMQ_DONTWAIT);
-        while (zmq_recv (self->raw.socket, answer, sizeof (answer), ZMQ_DONTWAIT) >= 0)
+        while (!self->deaf &&
+               zmq_recv (self->raw.socket, answer, sizeof (answer), ZMQ_DONTWAIT) >= 0)
             continue;
     }
     return NULL;
+}
+
+static void flood_start (flood_t *self, pthread_t *thread, const Taskmq__Request *request)
+{
+    raw_open (&self->raw, broker.endpoint);
+    raw_hello (&self->raw);
+    self->size = pack_many (self->packed, &self->raw, request);
+    atomic_init (&self->stop, false);
+    assert_int_equal (pthread_create (thread, NULL, flood, self), 0);
+}
+
+static void flood_stop (flood_t *self, pthread_t thread)
+{
+    atomic_store (&self->stop, true);
+    pthread_join (thread, NULL);
+    raw_close (&self->raw);
+}
+
+/* Others are answered, and the time of tasks goes on. */
+static void expect_service (void)
+{
+    enum { PINGS = 20 };
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_submit_t task;
+    tmq_receipt_t receipt;
+    tmq_status_t status = TMQ_STATUS_QUEUED;
+    for (int i = 0; i < PINGS; i++)
+        assert_int_equal (tmq_ping (client, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    tmq_submit_init (&task);
+    task.queue = "none";
+    task.ttl_ms = 1000;
+    assert_int_equal (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (tmq_wait (&status, client, &receipt.id, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (status, TMQ_STATUS_FAILED); /* it expired */
+    tmq_client_free (&client);
 }
 
 /* One that never stops sending stops neither the others nor the clock. */
@@ -313,27 +350,174 @@ static void test_a_flood_stops_nobody (void **state)
     request.op_case = TASKMQ__REQUEST__OP_HEARTBEAT;
     request.heartbeat = &heartbeat;
     daemon_start (&broker);
-    raw_open (&self.raw, broker.endpoint);
-    raw_hello (&self.raw);
-    self.size = pack_many (self.packed, &self.raw, &request);
-    atomic_init (&self.stop, false);
-    assert_int_equal (pthread_create (&thread, NULL, flood, &self), 0);
+    flood_start (&self, &thread, &request);
+    expect_service ();
+    flood_stop (&self, thread);
+    daemon_stop (&broker);
+}
 
+/* … nor does one that never reads. It keeps its own line waiting. */
+static void test_a_flood_of_a_deaf_one_stops_nobody (void **state)
+{
+    (void) state;
+    static flood_t self;
+    pthread_t thread;
+    Taskmq__Stats stats = TASKMQ__STATS__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    request.op_case = TASKMQ__REQUEST__OP_STATS;
+    request.stats = &stats;
+    self.deaf = true;
+    daemon_start (&broker);
+    flood_start (&self, &thread, &request);
+    WAIT_FOR (counter ("inbox_messages") > 0, TIMING_PATIENCE_MS);
+    expect_service ();
+    flood_stop (&self, thread);
+    WAIT_FOR (counter ("inbox_messages") == 0, TIMING_PATIENCE_MS);
+    daemon_stop (&broker);
+}
+
+/* The same with requests that cost much; what does not fit into the lines is refused. */
+static void test_floods_of_reads_stop_nobody (void **state)
+{
+    (void) state;
+    enum { FLOODS = 3 };
+    static flood_t floods[FLOODS];
+    pthread_t threads[FLOODS];
+    Taskmq__Stats stats = TASKMQ__STATS__INIT;
+    Taskmq__Get get = TASKMQ__GET__INIT;
+    Taskmq__Filter filter = TASKMQ__FILTER__INIT;
+    Taskmq__List list = TASKMQ__LIST__INIT;
+    Taskmq__Request requests[FLOODS] = {TASKMQ__REQUEST__INIT, TASKMQ__REQUEST__INIT,
+                                        TASKMQ__REQUEST__INIT};
+    tmq_id_t id;
+    tmq_id_make (&id);
+    get.task_id.data = id.bytes;
+    get.task_id.len = sizeof (id.bytes);
+    list.filter = &filter;
+    list.limit = 10;
+    requests[0].op_case = TASKMQ__REQUEST__OP_STATS;
+    requests[0].stats = &stats;
+    requests[1].op_case = TASKMQ__REQUEST__OP_GET;
+    requests[1].get = &get;
+    requests[2].op_case = TASKMQ__REQUEST__OP_LIST;
+    requests[2].list = &list;
+    daemon_start (&broker);
+    submit_tasks ();
+    for (int i = 0; i < FLOODS; i++)
+        flood_start (&floods[i], &threads[i], &requests[i]);
+    WAIT_FOR (counter ("inbox_refused") > 0, TIMING_PATIENCE_MS);
+    assert_in_range (counter ("inbox_messages"), 0, FLOODS * 64 + 64);
+    expect_service ();
+    for (int i = 0; i < FLOODS; i++)
+        flood_stop (&floods[i], threads[i]);
+    daemon_stop (&broker);
+}
+
+/* Requests without fields of their own that matter here. */
+static void send_stats (raw_t *raw)
+{
+    static Taskmq__Stats stats = TASKMQ__STATS__INIT;
+    static uint8_t packed[TMQ_ENVELOPE_BYTES_MAX];
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    request.op_case = TASKMQ__REQUEST__OP_STATS;
+    request.stats = &stats;
+    size_t size = pack_many (packed, raw, &request);
+    const void *frames[] = {packed};
+    raw_send (raw, frames, &size, 1);
+}
+
+static uint64_t counter_in (const Taskmq__StatsReport *stats, const char *name)
+{
+    for (size_t i = 0; i < stats->n_counters; i++)
+        if (strcmp (stats->counters[i]->name, name) == 0)
+            return stats->counters[i]->value;
+    fail_msg ("no counter %s", name);
+    return 0;
+}
+
+/* A long message takes many rounds, in which everybody else has their turn; its answers keep the
+ * order of its requests, and so do those of the message behind it. */
+static void test_a_long_message_takes_many_rounds (void **state)
+{
+    (void) state;
+    enum { SENT = 2, ROUNDS_MIN = 20 };
+    raw_t raw;
+    daemon_start (&broker);
+    raw_open (&raw, broker.endpoint);
+    raw_hello (&raw);
+    uint64_t next = raw.next_id + 1;
+    for (int i = 0; i < SENT; i++)
+        send_stats (&raw);
+    uint64_t first = 0;
+    uint64_t last = 0;
+    while (next <= raw.next_id) {
+        Taskmq__BrokerMessage *message = raw_receive (&raw);
+        for (size_t i = 0; i < message->n_replies; i++) {
+            const Taskmq__Reply *reply = message->replies[i];
+            assert_int_equal (reply->id, next++);
+            assert_int_equal (reply->body_case, TASKMQ__REPLY__BODY_STATS);
+            last = counter_in (reply->stats, "server_rounds");
+            first = first == 0 ? last : first;
+        }
+        taskmq__broker_message__free_unpacked (message, NULL);
+    }
+    assert_true (last - first >= ROUNDS_MIN);
+    raw_close (&raw);
+    WAIT_FOR (counter ("inbox_messages") == 0, TIMING_PATIENCE_MS);
+    assert_int_equal (counter ("inbox_bytes"), 0);
+    daemon_stop (&broker);
+}
+
+static void submit_one (raw_t *raw, tmq_id_t *id)
+{
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    Taskmq__TaskSpec *specs[] = {&spec};
+    Taskmq__Submit submit = TASKMQ__SUBMIT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__Request *requests[] = {&request};
+    Taskmq__ClientMessage message = TASKMQ__CLIENT_MESSAGE__INIT;
+    uint8_t packed[1024];
+    tmq_id_make (id);
+    spec.task_id.data = id->bytes;
+    spec.task_id.len = sizeof (id->bytes);
+    spec.queue = "work";
+    submit.tasks = specs;
+    submit.n_tasks = 1;
+    request.id = ++raw->next_id;
+    request.op_case = TASKMQ__REQUEST__OP_SUBMIT;
+    request.request_id = spec.task_id;
+    request.submit = &submit;
+    message.requests = requests;
+    message.n_requests = 1;
+    message.token.data = raw->token;
+    message.token.len = sizeof (raw->token);
+    size_t size = taskmq__client_message__pack (&message, packed);
+    const void *frames[] = {packed};
+    raw_send (raw, frames, &size, 1);
+}
+
+/* What was sent counts, also when its sender left while it still waited; what was only asked is
+ * dropped. */
+static void test_the_last_words_of_one_who_waits_count (void **state)
+{
+    (void) state;
+    int linger = TIMING_PATIENCE_MS;
+    tmq_id_t id;
+    raw_t raw;
+    daemon_start (&broker);
+    raw_open (&raw, broker.endpoint);
+    zmq_setsockopt (raw.socket, ZMQ_LINGER, &linger, sizeof (linger));
+    raw_hello (&raw);
+    for (int i = 0; i < MESSAGES; i++)
+        send_stats (&raw);
+    submit_one (&raw, &id);
+    raw_close (&raw);
     tmq_client_t *client = daemon_client (&broker);
-    tmq_submit_t task;
-    tmq_receipt_t receipt;
-    tmq_status_t status = TMQ_STATUS_QUEUED;
-    tmq_submit_init (&task);
-    task.queue = "work";
-    task.ttl_ms = 1000;
-    assert_int_equal (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, NULL), TMQ_OK);
-    assert_int_equal (tmq_wait (&status, client, &receipt.id, TIMING_PATIENCE_MS, NULL), TMQ_OK);
-    assert_int_equal (status, TMQ_STATUS_FAILED); /* it expired */
+    tmq_task_t *task = NULL;
+    WAIT_FOR (tmq_get (&task, client, &id, TIMING_PATIENCE_MS, NULL) == TMQ_OK, TIMING_PATIENCE_MS);
+    tmq_task_free (task);
     tmq_client_free (&client);
-
-    atomic_store (&self.stop, true);
-    pthread_join (thread, NULL);
-    raw_close (&self.raw);
+    WAIT_FOR (counter ("inbox_messages") == 0, TIMING_PATIENCE_MS);
     daemon_stop (&broker);
 }
 
@@ -344,6 +528,10 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (a_stop_under_reads_is_clean),
         TEST (a_flood_stops_nobody),
+        TEST (floods_of_reads_stop_nobody),
+        TEST (a_flood_of_a_deaf_one_stops_nobody),
+        TEST (a_long_message_takes_many_rounds),
+        TEST (the_last_words_of_one_who_waits_count),
         TEST (clients_that_come_and_go_find_room),
         TEST (a_newcomer_without_room_is_told),
         TEST (a_routing_id_that_is_too_long_ends_the_connection),

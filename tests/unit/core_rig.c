@@ -559,8 +559,12 @@ uint64_t rig_send_judged (rig_t *self, size_t peer, Taskmq__Request *request,
     envelope.token = (ProtobufCBinaryData){sizeof (from->token), from->token};
     envelope.n_requests = 1;
     envelope.requests = &request;
-    message_t message = {from->id, from->identity, &envelope,
-                         body,     body_bytes,     items == NULL ? NULL : &verdicts};
+    message_t message = {.peer = from->id,
+                         .identity = from->identity,
+                         .envelope = &envelope,
+                         .body = body,
+                         .body_bytes = body_bytes,
+                         .verdicts = items == NULL ? NULL : &verdicts};
     key_list_t keys = {0};
     engine_round (self->engine);
     assert_int_equal (engine_want (self->engine, &message, 0, &keys), 1);

@@ -230,30 +230,58 @@ static size_t handle_round (rig_t *rig, const message_t *message, size_t from)
     return upto;
 }
 
+enum { REQUESTS = 100 };
+
+/* A message of the peer with so many of the same request; valid until the next call. */
+static message_t message_of (rig_t *rig, size_t peer, const Taskmq__Request *request)
+{
+    static Taskmq__Request requests[REQUESTS];
+    static Taskmq__Request *list[REQUESTS];
+    static Taskmq__ClientMessage envelope;
+    for (size_t i = 0; i < REQUESTS; i++) {
+        requests[i] = *request;
+        requests[i].id = 1000 + i;
+        list[i] = &requests[i];
+    }
+    rig_peer_t *from = &rig->peers[peer];
+    envelope = (Taskmq__ClientMessage) TASKMQ__CLIENT_MESSAGE__INIT;
+    envelope.token = (ProtobufCBinaryData){sizeof (from->token), from->token};
+    envelope.n_requests = REQUESTS;
+    envelope.requests = list;
+    return (message_t){.peer = from->id, .identity = from->identity, .envelope = &envelope};
+}
+
+static message_t heartbeats_of (rig_t *rig, size_t peer)
+{
+    static Taskmq__Heartbeat heartbeat;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    heartbeat = (Taskmq__Heartbeat) TASKMQ__HEARTBEAT__INIT;
+    request.op_case = TASKMQ__REQUEST__OP_HEARTBEAT;
+    request.heartbeat = &heartbeat;
+    return message_of (rig, peer, &request);
+}
+
+static message_t counts_of (rig_t *rig, size_t peer)
+{
+    static Taskmq__Count count;
+    static Taskmq__Filter filter;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    count = (Taskmq__Count) TASKMQ__COUNT__INIT;
+    filter = (Taskmq__Filter) TASKMQ__FILTER__INIT;
+    count.filter = &filter;
+    request.op_case = TASKMQ__REQUEST__OP_COUNT;
+    request.count = &count;
+    return message_of (rig, peer, &request);
+}
+
 static void a_message_is_handled_in_as_many_rounds_as_it_takes (void **state)
 {
     (void) state;
-    enum { REQUESTS = 100 };
     engine_config_t config = ENGINE_CONFIG_INIT;
     config.round.requests = 30;
     rig_t *rig = rig_new_with (&config);
     rig_link (rig, 0, "default");
-    Taskmq__Request requests[REQUESTS];
-    Taskmq__Request *list[REQUESTS];
-    Taskmq__Heartbeat heartbeat = TASKMQ__HEARTBEAT__INIT;
-    for (size_t i = 0; i < REQUESTS; i++) {
-        requests[i] = (Taskmq__Request) TASKMQ__REQUEST__INIT;
-        requests[i].id = 1000 + i;
-        requests[i].op_case = TASKMQ__REQUEST__OP_HEARTBEAT;
-        requests[i].heartbeat = &heartbeat;
-        list[i] = &requests[i];
-    }
-    rig_peer_t *from = &rig->peers[0];
-    Taskmq__ClientMessage envelope = TASKMQ__CLIENT_MESSAGE__INIT;
-    envelope.token = (ProtobufCBinaryData){sizeof (from->token), from->token};
-    envelope.n_requests = REQUESTS;
-    envelope.requests = list;
-    message_t message = {from->id, from->identity, &envelope, NULL, 0, NULL};
+    message_t message = heartbeats_of (rig, 0);
     size_t rounds = 0;
     for (size_t done = 0; done < REQUESTS; rounds++) {
         size_t upto = handle_round (rig, &message, done);
@@ -264,6 +292,70 @@ static void a_message_is_handled_in_as_many_rounds_as_it_takes (void **state)
     rig_outputs (rig);
     for (size_t i = 0; i < REQUESTS; i++)
         assert_int_equal (rig_replies (rig, 0, 1000 + i), 1);
+    rig_free (rig);
+}
+
+static void a_share_is_a_part_of_the_round (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.requests = 40;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    message_t message = heartbeats_of (rig, 0);
+    key_list_t keys = {0};
+    engine_round (rig->engine);
+    engine_share (rig->engine, 4, true);
+    assert_int_equal (engine_want (rig->engine, &message, 0, &keys), 10);
+    assert_int_equal (engine_want (rig->engine, &message, 10, &keys), 10);
+    engine_share (rig->engine, 4, true);
+    assert_int_equal (engine_want (rig->engine, &message, 10, &keys), 20);
+    engine_share (rig->engine, 4, true); /* the first half is used up … */
+    assert_int_equal (engine_want (rig->engine, &message, 20, &keys), 20);
+    assert_false (engine_round_is_over (rig->engine));
+    engine_share (rig->engine, 4, false); /* … but there is more of it */
+    assert_int_equal (engine_want (rig->engine, &message, 20, &keys), 30);
+    engine_share (rig->engine, 1, false);
+    assert_int_equal (engine_want (rig->engine, &message, 30, &keys), 40);
+    assert_true (engine_round_is_over (rig->engine));
+    engine_loaded (rig->engine, &keys);
+    rig_free (rig);
+}
+
+static void reads_of_one_who_is_gone_are_passed_over (void **state)
+{
+    rig_t *rig = *state;
+    message_t message = counts_of (rig, 0);
+    message.gone = true;
+    assert_int_equal (handle_round (rig, &message, 0), REQUESTS);
+    assert_null (engine_read_next (rig->engine));
+    message = heartbeats_of (rig, 0);
+    message.gone = true;
+    handle_round (rig, &message, 0);
+    rig_outputs (rig);
+    assert_int_equal (rig_replies (rig, 0, 1000), 1); /* the heartbeat was answered */
+}
+
+/* It is told to wait while it does not read; whoever goes on asking then loses its link. */
+static void a_peer_that_does_not_read_is_clogged (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.unsent_bytes_max = 200;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    message_t message = heartbeats_of (rig, 0);
+    rig->peers[0].refuse = true;
+    assert_false (engine_is_clogged (rig->engine, message.peer));
+    handle_round (rig, &message, 0);
+    rig_outputs (rig);
+    assert_true (engine_is_clogged (rig->engine, message.peer));
+    assert_false (engine_is_clogged (rig->engine, rig->peers[1].id));
+    for (uint64_t i = 1; i <= REQUESTS; i++)
+        engine_refuse (rig->engine, message.peer, i, TMQ_OVERLOADED, "too much", 100);
+    assert_false (engine_is_linked (rig->engine, message.peer));
+    assert_false (engine_is_clogged (rig->engine, message.peer));
     rig_free (rig);
 }
 
@@ -453,6 +545,9 @@ int main (void)
         cmocka_unit_test (a_worker_that_comes_back_has_what_was_not_given_back),
         cmocka_unit_test (a_round_judges_no_more_delays_than_it_may),
         cmocka_unit_test (a_message_is_handled_in_as_many_rounds_as_it_takes),
+        cmocka_unit_test (a_share_is_a_part_of_the_round),
+        TEST (reads_of_one_who_is_gone_are_passed_over),
+        cmocka_unit_test (a_peer_that_does_not_read_is_clogged),
         TEST (a_link_has_only_so_many_reads_open),
         cmocka_unit_test (all_links_have_only_so_many_reads_open),
         TEST (links_take_turns_to_read),

@@ -212,6 +212,22 @@ static void what_was_not_heard_is_no_silence (void **state)
     assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
 }
 
+/* A renewal may be among the messages of the worker that wait; nobody else is spared by that. */
+static void what_waits_to_be_applied_is_no_silence (void **state)
+{
+    rig_t *rig = *state;
+    claimed (rig, true);
+    for (size_t peer = 0; peer < 3; peer++)
+        engine_set_behind (rig->engine, rig->peers[peer].id, true);
+    rig_advance (rig, 40000);
+    rig_advance (rig, 40000);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_WORKING);
+    for (size_t peer = 0; peer < 3; peer++)
+        engine_set_behind (rig->engine, rig->peers[peer].id, false);
+    rig_advance (rig, 1000);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
+}
+
 /* Credit and order. */
 
 static void credit_is_absolute_and_never_exceeded (void **state)
@@ -666,6 +682,7 @@ int main (void)
         TEST (a_release_waits_its_delay),
         TEST (a_pause_of_the_broker_is_nobodys_fault),
         TEST (what_was_not_heard_is_no_silence),
+        TEST (what_waits_to_be_applied_is_no_silence),
         TEST (credit_is_absolute_and_never_exceeded),
         TEST (workers_of_a_queue_take_turns),
         TEST (a_worker_of_two_queues_takes_by_priority_then_acceptance),

@@ -33,6 +33,7 @@ typedef struct base {
     counts_t counts;
     clocks_t clocks;
     budget_t round;          /* what is left of this round's allowance */
+    budget_t floor;          /* … when the share that was begun last is used up */
     wheel_t fine;            /* mono: leases, delays, links, deadlines */
     wheel_t coarse;          /* the time of expiry: queued tasks */
     int64_t coarse_ahead_ms; /* its clock before that of expiry: all ways back of the wall clock */

@@ -67,6 +67,7 @@ typedef struct message {
     /* What the validator found; NULL: nothing. Refused requests are skipped here, the server
      * answers them by engine_refuse; refused items of a submit get their code in its answer. */
     const verdicts_t *verdicts;
+    bool gone; /* its peer is: what only reads is passed over */
 } message_t;
 
 /* Appends the keys whose records the message needs and memory does not hold. Keys point into the
@@ -76,6 +77,11 @@ typedef struct message {
  * in this round any more: the requests before it may be handled, the others wait for the next
  * round. */
 size_t engine_want (engine_t *self, const message_t *message, size_t from, key_list_t *keys);
+/* Begins a share: from here on engine_want allows at most this part of the round's allowance, and
+ * never more than what is left of it, or of its first half. A round begins with a share of all. */
+void engine_share (engine_t *self, size_t parts, bool first_half);
+/* engine_want allows nothing more in this round. */
+bool engine_round_is_over (const engine_t *self);
 /* Also appends the payloads that queued assignments wait for (tasks whose payload is only in the
  * tables). Call once per drain, after the messages. */
 void engine_want_payloads (engine_t *self, key_list_t *keys);
@@ -88,6 +94,12 @@ void engine_message (engine_t *self, const message_t *message, size_t from, size
 /* A refusal of net's or the validator's own: leaves at once, to this request of this peer. */
 void engine_refuse (engine_t *self, peer_t peer, uint64_t request, tmq_code_t code,
                     const char *text, uint32_t retry_after_ms);
+/* The transport refuses its messages, and it has left too many answers unread: nothing more should
+ * be done for it. It ends by itself: the peer reads, or its link is given up. */
+bool engine_is_clogged (const engine_t *self, peer_t peer);
+/* Messages of the peer were received and wait to be applied: its leases and its silence are not
+ * judged, because a renewal may be among them (A20). */
+void engine_set_behind (engine_t *self, peer_t peer, bool behind);
 /* The peer has said hello, and its link stands. */
 bool engine_is_linked (const engine_t *self, peer_t peer);
 /* The hint that the peer's connection ended (A48). */

@@ -28,6 +28,7 @@
 #include "core/tasks/journal.h"
 #include "core/tasks/settle.h"
 #include "core/tasks/space.h"
+#include "request_kinds.h"
 
 /* Begin and end. */
 
@@ -60,13 +61,49 @@ void engine_round (engine_t *self)
 {
     self->base.round = self->base.config.round;
     self->base.submits_refused = false;
+    engine_share (self, 1, false);
 }
 
-static bool round_is_over (const engine_t *self)
+static bool share_is_over (const engine_t *self)
+{
+    const budget_t *left = &self->base.round;
+    const budget_t *floor = &self->base.floor;
+    return left->requests <= floor->requests || left->lookups <= floor->lookups ||
+           left->bodies <= floor->bodies || left->answer_bytes == 0;
+}
+
+bool engine_round_is_over (const engine_t *self)
 {
     const budget_t *left = &self->base.round;
     return left->requests == 0 || left->lookups == 0 || left->bodies == 0 ||
            left->answer_bytes == 0;
+}
+
+/* Where an allowance stands after the share. */
+static size_t floor_of (size_t left, size_t all, size_t parts, bool first_half)
+{
+    size_t share = all / parts;
+    size_t floor = left > share ? left - share : 0;
+    return first_half && floor < all / 2 ? all / 2 : floor;
+}
+
+void engine_share (engine_t *self, size_t parts, bool first_half)
+{
+    const budget_t *all = &self->base.config.round;
+    const budget_t *left = &self->base.round;
+    budget_t *floor = &self->base.floor;
+    floor->requests = floor_of (left->requests, all->requests, parts, first_half);
+    floor->lookups = floor_of (left->lookups, all->lookups, parts, first_half);
+    floor->bodies = floor_of (left->bodies, all->bodies, parts, first_half);
+}
+
+/* Nobody is there for the answer. */
+static bool is_idle (const message_t *message, const Taskmq__Request *request)
+{
+    if (!message->gone)
+        return false;
+    const request_kind_t *kind = request_kind (request);
+    return kind != NULL && (kind->flags & REQUEST_READS) != 0;
 }
 
 static void pay_for_keys (engine_t *self, const lookup_t *keys, size_t count)
@@ -83,10 +120,12 @@ size_t engine_want (engine_t *self, const message_t *message, size_t from, key_l
     const link_t *link = link_find (&self->peers, message->peer);
     bool linked = link != NULL && link_token_is (link, envelope->token.data, envelope->token.len);
     size_t i = from;
-    for (; i < envelope->n_requests && !round_is_over (self); i++) {
+    for (; i < envelope->n_requests && !share_is_over (self); i++) {
         const Taskmq__Request *request = envelope->requests[i];
         const request_verdict_t *verdict =
             message->verdicts == NULL ? NULL : &message->verdicts->requests[i];
+        if (is_idle (message, request))
+            continue;
         budget_take (&self->base.round.requests, request_cost (request));
         if (!linked || (verdict != NULL && verdict->verdict.code != TMQ_OK))
             continue;
@@ -173,7 +212,8 @@ void engine_message (engine_t *self, const message_t *message, size_t from, size
                        message->body_bytes - offset};
         if (verdict == NULL)
             offset += body_bytes_of (request);
-        if (i < from || (verdict != NULL && verdict->verdict.code != TMQ_OK))
+        if (i < from || (verdict != NULL && verdict->verdict.code != TMQ_OK) ||
+            is_idle (message, request))
             continue;
         journal_close_full (&self->tasks);
         request_handle (&call, linked);
@@ -195,6 +235,25 @@ void engine_refuse (engine_t *self, peer_t peer, uint64_t request, tmq_code_t co
     link_t *link = link_make (&self->peers, peer);
     reply_open (&self->requests, request, code, text, retry_after_ms, false, &mark);
     reply_close (&self->requests, link, mark, 0, NULL);
+    /* One who reads nothing and goes on asking. */
+    if (link->refused_ms != 0 && link->unsent_bytes / 2 > self->base.config.unsent_bytes_max)
+        parting_lose (&self->requests, link);
+}
+
+bool engine_is_clogged (const engine_t *self, peer_t peer)
+{
+    if (list_is_empty (&self->peers.refused))
+        return false;
+    const link_t *link = link_find (&self->peers, peer);
+    return link != NULL && link->refused_ms != 0 &&
+           link->unsent_bytes > self->base.config.unsent_bytes_max;
+}
+
+void engine_set_behind (engine_t *self, peer_t peer, bool behind)
+{
+    link_t *link = link_find (&self->peers, peer);
+    if (link != NULL)
+        link->behind = behind;
 }
 
 bool engine_is_linked (const engine_t *self, peer_t peer)
@@ -220,7 +279,9 @@ static void task_alarm (engine_t *self, task_t *task)
     if (task->leased) {
         const clocks_t *clocks = &self->base.clocks;
         int64_t due_ms = clocks_awake_due_ms (clocks, task->detail->lease_due_ms);
-        bool due = due_ms <= clocks->heard_ms; /* else a renewal may be unread */
+        const worker_t *holder = task->detail->holder;
+        bool behind = holder != NULL && holder->link != NULL && holder->link->behind;
+        bool due = due_ms <= clocks->heard_ms && !behind; /* else a renewal may be unread */
         if (due && self->base.config.planted_bug == ENGINE_BUG_LEASE_NEVER_ENDS)
             return;
         if (due)

@@ -44,6 +44,7 @@ struct link {
     bool silent;   /* heartbeats were missed: no new assignments */
     bool dead;     /* out of the table; kept while items or reads refer to it */
     bool silenced; /* dead, and what is held for it is dropped too (not after a goodbye) */
+    bool behind;   /* messages of it wait to be applied */
     bool lost;     /* an answer could not leave: nothing is served before a new hello */
     bool stalled; /* the transport refused a message: no streams or assignments until it is heard */
     uint64_t serial; /* counts hellos: a worker moves to newer links only */

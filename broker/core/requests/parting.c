@@ -107,7 +107,8 @@ void parting_alarm (requests_t *self, link_t *link)
     int64_t silent_ms = link->heard_ms + link_silence_ms (self->peers);
     int64_t due_ms =
         clocks_awake_due_ms (clocks, link->gone_due_ms != 0 ? link->gone_due_ms : silent_ms);
-    if (due_ms > clocks->heard_ms) { /* it was heard since, or may have sent what is still unread */
+    /* Heard since, or it may have sent what is still unread. */
+    if (due_ms > clocks->heard_ms || link->behind) {
         wheel_arm (&self->base->fine, &link->alarm, clocks_look_again_ms (clocks, due_ms));
     } else if (link->gone_due_ms != 0) {
         for (node_t *node = list_first (&link->workers); node != NULL;
