@@ -5,6 +5,7 @@
 /* Bounds of the engine: what one batch holds, what one round may cost, and what one link may have
  * open at a time. */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core_rig.h"
@@ -510,6 +511,69 @@ static void payloads_read_ahead_are_bounded_in_bytes (void **state)
     rig_free (rig);
 }
 
+static void stats_of_many_queues_take_several_rounds (void **state)
+{
+    (void) state;
+    enum { QUEUES = 1000 };
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.queues = 300;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    for (unsigned n = 1; n <= QUEUES; n++) {
+        char queue[16];
+        snprintf (queue, sizeof (queue), "q%u", n);
+        rig_submit (rig, 0, n, queue, "");
+    }
+    rig_settle (rig);
+    uint64_t stats = rig_stats (rig, 0);
+    rig_commit (rig);
+    rig_outputs (rig);
+    assert_int_equal (rig_replies (rig, 0, stats), 1);
+    assert_true (rig_reply (rig, 0, stats)->reply->more);
+    rig_cancel (rig, 0, 999); /* its queue goes while the answer is under way */
+    for (int i = 0; i < 8; i++)
+        rig_settle (rig);
+    size_t queues = 0;
+    size_t parts = 0;
+    for (size_t i = 0; i < rig->peers[0].count; i++) {
+        const Taskmq__Reply *reply = rig->peers[0].items[i].reply;
+        if (reply == NULL || reply->id != stats)
+            continue;
+        parts++;
+        queues += reply->stats->n_queues;
+        assert_int_equal (reply->more, parts < 4);
+    }
+    assert_int_equal (parts, 4);
+    assert_in_range (queues, QUEUES - 1, QUEUES);
+    rig_free (rig);
+}
+
+static void only_so_many_stats_are_answered_at_a_time (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.queues = 1;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    for (unsigned n = 1; n <= 20; n++) {
+        char queue[16];
+        snprintf (queue, sizeof (queue), "q%u", n);
+        rig_submit (rig, 0, n, queue, "");
+    }
+    rig_settle (rig);
+    uint64_t refused = 0;
+    for (int i = 0; i < 5; i++)
+        refused = rig_stats (rig, 0);
+    rig_commit (rig);
+    rig_outputs (rig);
+    assert_int_equal (rig_code (rig, 0, refused), TMQ_LIMIT);
+    assert_true (rig_reply (rig, 0, refused)->reply->retry_after_ms > 0);
+    rig_goodbye (rig, 0); /* the others end with the link */
+    for (int i = 0; i < 3; i++)
+        rig_settle (rig);
+    rig_free (rig);
+}
+
 static void time_goes_on_while_the_socket_is_never_empty (void **state)
 {
     rig_t *rig = *state;
@@ -556,6 +620,8 @@ int main (void)
         TEST (a_read_ends_with_its_deadline),
         cmocka_unit_test (payloads_are_read_for_the_room_that_workers_have),
         cmocka_unit_test (payloads_read_ahead_are_bounded_in_bytes),
+        cmocka_unit_test (stats_of_many_queues_take_several_rounds),
+        cmocka_unit_test (only_so_many_stats_are_answered_at_a_time),
         TEST (time_goes_on_while_the_socket_is_never_empty),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

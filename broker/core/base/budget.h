@@ -19,7 +19,8 @@
     X (answer_bytes, 4194304, "bytes of answers, with their bodies")                               \
     X (alarms, 4096, "tasks, links, waits and streams whose time has come")                        \
     X (assignments, 2048, "tasks given to workers")                                                \
-    X (debts, 2048, "leases of workers that left")
+    X (debts, 2048, "leases of workers that left")                                                 \
+    X (queues, 4096, "queues looked at for stats")
 
 typedef struct budget {
 #define X(name, amount, meaning) size_t name;
@@ -28,7 +29,7 @@ typedef struct budget {
 } budget_t;
 #define BUDGET_INIT                                                                                \
     {                                                                                              \
-        2048, 4096, 16, 4194304, 4096, 2048, 2048                                                  \
+        2048, 4096, 16, 4194304, 4096, 2048, 2048, 4096                                            \
     }
 
 /* Takes so much of an allowance; it may end in debt, which is forgotten with the round. */

@@ -18,6 +18,7 @@
 #include "core/requests/answer.h"
 #include "core/requests/browse.h"
 #include "core/requests/parting.h"
+#include "core/requests/stats.h"
 #include "core/requests/subscribe.h"
 #include "core/requests/table.h"
 #include "core/requests/wait.h"
@@ -348,7 +349,8 @@ static int64_t next_expiry_ms (engine_t *self)
 /* Something waits for the next round alone. */
 static bool is_behind (const engine_t *self)
 {
-    return !list_is_empty (&self->match.owing) || !list_is_empty (&self->tasks.delays_to_judge) ||
+    return stats_are_owed (&self->requests) || !list_is_empty (&self->match.owing) ||
+           !list_is_empty (&self->tasks.delays_to_judge) ||
            (!list_is_empty (&self->tasks.changed_queues) && !self->base.stopping);
 }
 
@@ -367,6 +369,7 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     turn (self, &self->base.coarse, base_expiry_turn_ms (&self->base));
     change_judge_some (&self->tasks);
     change_write_lazy (&self->tasks);
+    stats_run (&self->requests);
     input_end (self);
     if (is_behind (self))
         return now.mono_ms;

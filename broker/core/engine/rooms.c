@@ -30,6 +30,7 @@ engine_t *engine_new (const engine_config_t *config)
                                   .reads = &self->reads,
                                   .streams = &self->streams,
                                   .match = &self->match};
+    list_init (&self->requests.stats);
     list_init (&self->left);
     list_init (&self->left_streams);
     list_init (&self->denied);

@@ -8,6 +8,7 @@
 #include "core/peers/link.h"
 #include "core/peers/outbox.h"
 #include "core/reads/jobs.h"
+#include "core/requests/stats.h"
 #include "core/requests/wait.h"
 #include "core/streams/subscription.h"
 #include "core/tasks/lease.h"
@@ -58,6 +59,7 @@ static void close_reads (requests_t *self, link_t *link)
     for (node_t *node = list_first (&link->waits); node != NULL; node = list_first (&link->waits))
         wait_drop (self, LIST_ITEM (node, wait_t, node));
     jobs_drop_link (self->reads, link);
+    stats_drop_link (self, link);
 }
 
 void parting_end (requests_t *self, link_t *link, bool goodbye)

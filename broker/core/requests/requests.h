@@ -23,7 +23,9 @@ typedef struct requests {
     reads_t *reads;
     streams_t *streams;
     match_t *match;
-    size_t waits;       /* ids that are waited for */
+    size_t waits; /* ids that are waited for */
+    node_t stats; /* requests for stats that are being answered (stats.c) */
+    size_t stats_count;
     counter_t *foreign; /* counters of server and store, for stats */
     size_t foreign_count;
 } requests_t;

@@ -8,7 +8,9 @@
 
 #include "core/base/memory.h"
 #include "core/requests/answer.h"
+#include "core/requests/stats.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/space.h"
 
 /* Numbers of the fields of StatsReport and its parts in taskmq.proto. */
 enum { STATS_COUNTERS = 1, STATS_QUEUES = 2 };
@@ -62,28 +64,102 @@ static void pack_depth (bytes_t *out, const queue_t *queue)
     bytes_close (out, mark);
 }
 
-/* So many queues that they do not fit one envelope come in several answers. */
+/* A request that is being answered, a message at a time. */
+typedef struct stats_job {
+    node_t node;    /* in the list of all of them */
+    node_t of_link; /* in the link's */
+    link_t *link;
+    uint64_t request;
+    queue_walk_t walk;
+} stats_job_t;
+
+enum {
+    STATS_MAX = 64,     /* that are being answered at a time, … */
+    STATS_LINK_MAX = 4, /* … of one link */
+    STATS_RETRY_MS = 100
+};
+
+static void job_free (requests_t *self, stats_job_t *job)
+{
+    queue_walk_end (&job->walk);
+    list_unlink (&job->node);
+    list_unlink (&job->of_link);
+    self->stats_count--;
+    free (job);
+}
+
+/* The next message of an answer, with the depths of as many queues as it takes and the round allows.
+ * It begins with what is packed already. False: it was the last one. */
+static bool answer_part (requests_t *self, stats_job_t *job, bytes_t *packed)
+{
+    size_t *left = &self->base->round.queues;
+    const queue_t *queue = NULL;
+    while (*left > 0 && packed->length <= ENVELOPE_FILL_BYTES &&
+           (queue = queue_walk_next (&job->walk)) != NULL) {
+        pack_depth (packed, queue);
+        budget_take (left, 1);
+    }
+    bool more = job->walk.next != &job->walk.space->queue_list;
+    bytes_mark_t mark;
+    bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, more, &mark);
+    bytes_append_element (out, TASKMQ__REPLY__BODY_STATS, packed->data, packed->length);
+    reply_close (self, job->link, mark, journal_batch (self->tasks), NULL);
+    return more;
+}
+
+void stats_run (requests_t *self)
+{
+    const budget_t *round = &self->base->round;
+    while (round->queues > 0 && round->answer_bytes > 0 && !list_is_empty (&self->stats)) {
+        stats_job_t *job = LIST_ITEM (list_pop_front (&self->stats), stats_job_t, node);
+        bytes_t packed = BYTES_INIT;
+        list_push_back (&self->stats, &job->node); /* the others have their turn first */
+        if (!answer_part (self, job, &packed))
+            job_free (self, job);
+        bytes_free (&packed);
+    }
+}
+
+bool stats_are_owed (const requests_t *self)
+{
+    return !list_is_empty (&self->stats);
+}
+
+void stats_drop_link (requests_t *self, link_t *link)
+{
+    for (node_t *node = list_first (&link->stats); node != NULL; node = list_first (&link->stats))
+        job_free (self, LIST_ITEM (node, stats_job_t, of_link));
+}
+
+static size_t count_of (const link_t *link)
+{
+    size_t count = 0;
+    for (const node_t *node = link->stats.next; node != &link->stats; node = node->next)
+        count++;
+    return count;
+}
+
+/* The counters, and as many queues as fit, at once; further queues come in further answers, in the
+ * rounds that follow. */
 void on_stats (call_t *call)
 {
     requests_t *self = call->requests;
-    bytes_t packed = BYTES_INIT;
-    bytes_mark_t mark;
-    pack_counters (self, &packed);
-    size_t cursor = 0;
-    for (const queue_t *queue = map_each (&self->tasks->queues, &cursor); queue != NULL;
-         queue = map_each (&self->tasks->queues, &cursor)) {
-        if (queue->space != call->link->space)
-            continue;
-        if (packed.length > ENVELOPE_FILL_BYTES) {
-            bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, true, &mark);
-            bytes_append_element (out, TASKMQ__REPLY__BODY_STATS, packed.data, packed.length);
-            reply_close (self, call->link, mark, journal_batch (self->tasks), NULL);
-            bytes_clear (&packed);
-        }
-        pack_depth (&packed, queue);
+    if (self->stats_count >= STATS_MAX || count_of (call->link) >= STATS_LINK_MAX) {
+        reply_code_at_once (call, TMQ_LIMIT,
+                            "4 requests for stats of a link, and 64 of all, are answered at a time",
+                            STATS_RETRY_MS);
+        return;
     }
-    bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
-    bytes_append_element (out, TASKMQ__REPLY__BODY_STATS, packed.data, packed.length);
-    reply_close (self, call->link, mark, journal_batch (self->tasks), NULL);
+    bytes_t packed = BYTES_INIT;
+    pack_counters (self, &packed);
+    stats_job_t *job = memory_zero (1, sizeof (*job));
+    job->link = call->link;
+    job->request = call->request->id;
+    queue_walk_begin (self->tasks, &job->walk, call->link->space);
+    list_push_back (&self->stats, &job->node);
+    list_push_back (&call->link->stats, &job->of_link);
+    self->stats_count++;
+    if (!answer_part (self, job, &packed))
+        job_free (self, job);
     bytes_free (&packed);
 }

@@ -40,6 +40,7 @@ void tasks_reset (tasks_t *self)
     list_init (&self->delayed);
     list_init (&self->delays_to_judge);
     list_init (&self->lazy);
+    list_init (&self->walks);
     list_init (&self->changed_queues);
     list_init (&self->changed_workers);
     self->facts_count = 0;

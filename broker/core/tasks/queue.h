@@ -36,6 +36,7 @@ struct queue {
     uint32_t scheduled;
     uint32_t working;
     uint32_t input_required;
+    node_t of_space;               /* in its namespace's list */
     node_t waiting;                /* seats whose workers have credit left, in turn */
     node_t changed;                /* in the list of queues to look at */
     node_t fetch;                  /* in match's list of queues that wait for payloads */

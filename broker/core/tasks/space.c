@@ -29,6 +29,7 @@ space_t *space_make (tasks_t *self, const char *name)
     space->hash = secrets_hash (&self->base->secrets, name, strlen (name));
     strncpy (space->name, name, TMQ_NAME_LENGTH_MAX);
     event_log_init (&space->log, space->name, self->history->floor_seq);
+    list_init (&space->queue_list);
     map_insert (&self->spaces, space->hash, space);
     return space;
 }
@@ -77,6 +78,7 @@ queue_t *queue_make (tasks_t *self, space_t *space, const char *name)
     queue_init (queue, space, name);
     queue->hash = hash;
     space->queues++;
+    list_push_back (&space->queue_list, &queue->of_space);
     map_insert (&self->queues, hash, queue);
     return queue;
 }
@@ -87,10 +89,38 @@ void queue_release (tasks_t *self, queue_t *queue)
         return;
     list_remove (&queue->changed);
     list_remove (&queue->fetch);
+    for (node_t *node = self->walks.next; node != &self->walks; node = node->next) {
+        queue_walk_t *walk = LIST_ITEM (node, queue_walk_t, node);
+        if (walk->next == &queue->of_space)
+            walk->next = queue->of_space.next;
+    }
+    list_unlink (&queue->of_space);
     map_remove (&self->queues, queue->hash, queue);
     queue->space->queues--;
     queue_clear (queue);
     free (queue);
+}
+
+/* Walks. */
+
+void queue_walk_begin (tasks_t *self, queue_walk_t *walk, space_t *space)
+{
+    *walk = (queue_walk_t){.space = space, .next = space->queue_list.next};
+    list_push_back (&self->walks, &walk->node);
+}
+
+queue_t *queue_walk_next (queue_walk_t *walk)
+{
+    node_t *node = walk->next;
+    if (node == &walk->space->queue_list)
+        return NULL;
+    walk->next = node->next;
+    return LIST_ITEM (node, queue_t, of_space);
+}
+
+void queue_walk_end (queue_walk_t *walk)
+{
+    list_remove (&walk->node);
 }
 
 void queue_changed (tasks_t *self, queue_t *queue)

@@ -27,6 +27,7 @@ struct space {
     uint32_t hash; /* of its name alone, in other keys too: the same when it comes back */
     uint32_t links;
     uint32_t queues;
+    node_t queue_list; /* in the order in which they were made */
     uint32_t workers;
     uint32_t removals; /* notes of them */
     node_t idle;       /* in the list of those that nobody may need */
@@ -117,6 +118,14 @@ typedef struct removal_note {
     int64_t at;
 } removal_note_t;
 
+/* A walk over the queues of a namespace that goes on over rounds. Queues that come are met, and one
+ * that goes is left out. */
+typedef struct queue_walk {
+    node_t node; /* in the list of walks under way */
+    space_t *space;
+    node_t *next;
+} queue_walk_t;
+
 typedef struct tasks {
     base_t *base;
     history_t *history;
@@ -126,6 +135,7 @@ typedef struct tasks {
     map_t by_id;  /* live tasks, by namespace and id */
     map_t by_key; /* … by namespace, owner and dedup key */
     map_t workers;
+    node_t walks; /* over queues, under way */
     node_t idle_spaces;
     node_t makers; /* makers.c */
     int64_t last_number;
