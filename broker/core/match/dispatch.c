@@ -21,7 +21,6 @@
 #include "core/wire/pack.h"
 
 enum {
-    BROKER_ASSIGNMENTS = 2,
     ASSIGNMENT_WORKER_ID = 1,
     ASSIGNMENT_NUMBER = 2,
     ASSIGNMENT_TASK_ID = 3,

@@ -21,7 +21,7 @@ bytes_t *reply_open (requests_t *self, uint64_t request, tmq_code_t code, const 
 {
     bytes_t *out = &self->peers->scratch;
     bytes_clear (out);
-    *mark = bytes_open (out, 1);
+    *mark = bytes_open (out, BROKER_REPLIES);
     bytes_append_uint (out, REPLY_ID, request);
     if (code != TMQ_OK) {
         self->base->counts.refused++;

@@ -12,6 +12,7 @@
 #include "core/requests/answer.h"
 #include "core/requests/browse.h"
 #include "core/wire/pack.h"
+#include "core/wire/page.h"
 #include "core/wire/scan.h"
 
 enum { READS_RETRY_MS = 100 }; /* a page takes a few ms */
@@ -133,34 +134,17 @@ void on_task_events (call_t *call)
     job->read.limit = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
 }
 
-/* Appends as many tasks as the envelope takes. Returns how many. */
-static size_t pack_page (requests_t *self, bytes_t *out, const read_t *read)
-{
-    size_t i = 0;
-    for (; i < read->records_count; i++) {
-        const record_t *record = read->records[i];
-        size_t before = out->length;
-        if (record_is_over (record, clocks_expiry_ms (&self->base->clocks)))
-            continue;
-        pack_task (out, 1, record, record_phase (record, self->base->clocks.wall_ms), 0);
-        if (out->length > ENVELOPE_FILL_BYTES && before > 64) {
-            out->length = before;
-            break;
-        }
-    }
-    return i;
-}
-
 static void answer_list (requests_t *self, read_job_t *job)
 {
     const read_t *read = &job->read;
     bytes_mark_t mark;
     bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, false, &mark);
     bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_PAGE);
-    size_t packed = pack_page (self, out, read);
+    size_t packed = pack_page (out, TASK_PAGE_TASKS, read->records, read->records_count, 0, NULL,
+                               &self->base->clocks);
     if (packed > 0 && (packed < read->records_count || read->more)) {
         list_cursor_t next = cursor_make (read->records[packed - 1]->number, job->filter->digest);
-        bytes_append_blob (out, 2, &next, sizeof (next));
+        bytes_append_blob (out, TASK_PAGE_NEXT, &next, sizeof (next));
     }
     bytes_close (out, page);
     reply_close (self, job->link, mark, 0, NULL);
@@ -205,8 +189,8 @@ static void answer_history (requests_t *self, read_job_t *job)
     bytes_mark_t mark;
     bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, false, &mark);
     bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_EVENT_PAGE);
-    bytes_append_element (out, 1, at, (size_t) (end - at));
-    bytes_append_uint (out, 2, before_seq);
+    bytes_append_element (out, EVENT_PAGE_LIST, at, (size_t) (end - at));
+    bytes_append_uint (out, EVENT_PAGE_BEFORE_SEQ, before_seq);
     bytes_close (out, page);
     reply_close (self, job->link, mark, 0, NULL);
 }

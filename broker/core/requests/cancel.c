@@ -23,7 +23,7 @@ static void tell_worker (requests_t *self, const task_t *task, const char *messa
     notice.attempt = task->attempt;
     notice.message = (char *) message;
     bytes_clear (&self->peers->scratch);
-    bytes_append_message (&self->peers->scratch, 3, &notice.base);
+    bytes_append_message (&self->peers->scratch, BROKER_CANCELS, &notice.base);
     outbox_add (self->peers, worker->link, ITEM_CANCEL, journal_batch (self->tasks),
                 &self->peers->scratch, NULL);
 }

@@ -9,6 +9,7 @@
 #include "core/streams/snapshot.h"
 #include "core/streams/subscription.h"
 #include "core/wire/pack.h"
+#include "core/wire/page.h"
 
 enum {
     SNAPSHOT_RECORDS = 200, /* of one read */
@@ -47,24 +48,15 @@ void snapshot_take (streams_t *self, subscription_t *subscription, read_t *read)
 static void pack_snapshot (streams_t *self, subscription_t *subscription)
 {
     bytes_t *out = &self->peers->envelope;
-    bytes_mark_t mark = bytes_open (out, SEND_SNAPSHOT);
-    bytes_append_uint (out, 1, subscription->id);
+    bytes_mark_t mark = bytes_open (out, BROKER_SNAPSHOT);
+    bytes_append_uint (out, SNAPSHOT_SUBSCRIPTION, subscription->id);
     subscription->snapshot_mark = subscription->snapshot_next;
-    while (subscription->snapshot_next < subscription->snapshot_count) {
-        const record_t *record = subscription->snapshot[subscription->snapshot_next];
-        size_t before = out->length;
-        if (filter_takes_record (subscription->filter, record) &&
-            !record_is_over (record, clocks_expiry_ms (&self->base->clocks)))
-            pack_task (out, 2, record, record_phase (record, self->base->clocks.wall_ms), 0);
-        if (out->length > ENVELOPE_FILL_BYTES && before > 64) {
-            out->length = before;
-            break;
-        }
-        subscription->snapshot_next++;
-    }
+    subscription->snapshot_next =
+        pack_page (out, SNAPSHOT_TASKS, subscription->snapshot, subscription->snapshot_count,
+                   subscription->snapshot_next, subscription->filter, &self->base->clocks);
     bool last =
         subscription->snapshot_next == subscription->snapshot_count && !subscription->snapshot_more;
-    bytes_append_uint (out, 3, last);
+    bytes_append_uint (out, SNAPSHOT_LAST, last);
     bytes_close (out, mark);
     subscription->snapshot_told = last;
     subscription->snapshot_sent++;

@@ -199,7 +199,7 @@ static void pack_gap (streams_t *self, subscription_t *subscription)
     gap.generation = self->history->generation;
     gap.from = subscription->gap_from;
     gap.to = subscription->gap_to;
-    bytes_append_message (&self->peers->envelope, SEND_GAP, &gap.base);
+    bytes_append_message (&self->peers->envelope, BROKER_GAP, &gap.base);
     self->base->counts.gaps++;
     subscription->gap = false;
     subscription->last = SENT_GAP;
@@ -216,7 +216,7 @@ static void pack_events (streams_t *self, subscription_t *subscription, uint32_t
     batch.count = count;
     batch.replay = replay;
     batch.list_bytes = (uint32_t) list_bytes;
-    bytes_append_message (&self->peers->envelope, SEND_EVENTS, &batch.base);
+    bytes_append_message (&self->peers->envelope, BROKER_EVENTS, &batch.base);
     subscription->last = SENT_EVENTS;
     subscription->sent_upto = subscription->cursor;
     subscription->told_live = !replay;
@@ -395,7 +395,7 @@ static void send_notice (streams_t *self, const subscription_t *subscription,
     notice.at = (uint64_t) self->base->clocks.wall_ms;
     notice.progress = &progress;
     bytes_clear (&self->peers->scratch);
-    bytes_append_message (&self->peers->scratch, 4, &notice.base);
+    bytes_append_message (&self->peers->scratch, BROKER_NOTICES, &notice.base);
     outbox_add (self->peers, link, ITEM_NOTICE, 0, &self->peers->scratch, NULL);
     link->notices++;
     self->base->counts.notices++;

@@ -118,9 +118,6 @@ struct subscription {
 
 enum { PAGES_HELD_MAX = 64 }; /* beyond it a page whose reader stalls is dropped and read again */
 
-/* Numbers of fields of BrokerMessage in taskmq.proto. */
-enum { SEND_EVENTS = 5, SEND_SNAPSHOT = 6, SEND_GAP = 7 };
-
 typedef struct streams {
     base_t *base;
     history_t *history;

@@ -26,6 +26,21 @@ typedef struct event {
     size_t labels_count;
     uint64_t previous_seq;
 } event_t;
+/* Numbers of fields in taskmq.proto that several rooms write: of BrokerMessage, … */
+enum {
+    BROKER_REPLIES = 1,
+    BROKER_ASSIGNMENTS = 2,
+    BROKER_CANCELS = 3,
+    BROKER_NOTICES = 4,
+    BROKER_EVENTS = 5,
+    BROKER_SNAPSHOT = 6,
+    BROKER_GAP = 7
+};
+/* … and of pages. */
+enum { TASK_PAGE_TASKS = 1, TASK_PAGE_NEXT = 2 };
+enum { EVENT_PAGE_LIST = 1, EVENT_PAGE_BEFORE_SEQ = 2 };
+enum { SNAPSHOT_SUBSCRIPTION = 1, SNAPSHOT_TASKS = 2, SNAPSHOT_LAST = 3 };
+
 /* Of an envelope of 64 KiB: room for the wrapping of one more item. */
 enum { ENVELOPE_FILL_BYTES = 60 * 1024 };
 
