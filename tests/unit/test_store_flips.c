@@ -58,19 +58,24 @@ static void submit_all (fixture_t *f)
     }
 }
 
-/* A directory as a clean stop or a kill leaves it. */
-static fixture_t *prepared (bool killed)
+/* How the store ended: cleanly; killed, all of it in the log of the journal; or killed when all of
+ * it was in that of the tables too. */
+typedef enum end { CLOSED, KILLED, KILLED_WRITTEN } end_t;
+
+static fixture_t *prepared (end_t end)
 {
     fixture_t *f = fixture_new ("sqlite");
-    if (killed)
+    if (end == KILLED)
         f->options.dirty_ms_max = 1000000;
     fflush (NULL);
     pid_t child = fork ();
     if (child == 0) {
         fixture_open (f);
         submit_all (f);
-        if (!killed)
+        if (end == CLOSED)
             fixture_close (f);
+        else if (end == KILLED_WRITTEN)
+            fixture_settle (f);
         _exit (0);
     }
     int status;
@@ -220,10 +225,10 @@ static void flip_file (fixture_t *f, const image_t images[FILES_COUNT], image_t 
                    image->name, counts[REFUSED], counts[WHOLE], counts[NAMED], counts[LOST_LAST]);
 }
 
-static void flip_all (bool killed)
+static void flip_all (end_t end)
 {
     image_t images[FILES_COUNT];
-    fixture_t *f = prepared (killed);
+    fixture_t *f = prepared (end);
     for (size_t i = 0; i < FILES_COUNT; i++)
         image_read (f, &images[i], FILES[i]);
     for (size_t i = 0; i < FILES_COUNT; i++)
@@ -237,13 +242,19 @@ static void flip_all (bool killed)
 static void a_closed_store_with_a_flipped_bit (void **state)
 {
     (void) state;
-    flip_all (false);
+    flip_all (CLOSED);
 }
 
 static void a_killed_store_with_a_flipped_bit (void **state)
 {
     (void) state;
-    flip_all (true);
+    flip_all (KILLED);
+}
+
+static void a_killed_store_with_a_flipped_bit_in_its_tables (void **state)
+{
+    (void) state;
+    flip_all (KILLED_WRITTEN);
 }
 
 int main (int argc, char **argv)
@@ -258,6 +269,7 @@ int main (int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (a_closed_store_with_a_flipped_bit),
         cmocka_unit_test (a_killed_store_with_a_flipped_bit),
+        cmocka_unit_test (a_killed_store_with_a_flipped_bit_in_its_tables),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -6,7 +6,10 @@
  * before. A log that stands beside a file is read with it. */
 #include "store/audit.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "store/sqlite/checksum.h"
@@ -194,30 +197,44 @@ static store_code_t check_tables (check_t *self, store_error_t *error)
     return code;
 }
 
-static store_code_t check_file (store_audit_t *report, const char *directory, bool tables,
-                                store_error_t *error)
+static store_code_t check_parts (check_t *self, const char *directory, bool tables,
+                                 store_error_t *error)
 {
-    check_t self = {.report = report, .file = tables ? SCHEMA_TABLES_FILE : SCHEMA_JOURNAL_FILE};
     bool cut;
-    if (wal_scan (directory, self.file, &cut, error) != STORE_OK)
-        found_error (&self, error);
-    store_code_t code = schema_open_unchanged (&self.db, directory, tables, error);
+    if (wal_scan (directory, self->file, &cut, error) != STORE_OK)
+        found_error (self, error);
+    store_code_t code = schema_open_unchanged (&self->db, directory, tables, error);
     if (code == STORE_ERROR_CORRUPT) {
-        found_error (&self, error);
+        found_error (self, error);
         return STORE_OK;
     }
     if (code != STORE_OK)
         return code;
-    each_row (&self, STRUCTURE, check_structure);
+    each_row (self, STRUCTURE, check_structure);
     if (tables)
-        code = check_tables (&self, error);
+        code = check_tables (self, error);
     else
-        each_row (&self, BATCHES, check_batch);
+        each_row (self, BATCHES, check_batch);
     if (code == STORE_ERROR_CORRUPT) {
-        found_error (&self, error);
+        found_error (self, error);
         code = STORE_OK;
     }
-    sql_close (&self.db);
+    sql_close (&self->db);
+    return code;
+}
+
+/* SQLite makes an empty log where there is none: that goes again. */
+static store_code_t check_file (store_audit_t *report, const char *directory, bool tables,
+                                store_error_t *error)
+{
+    check_t self = {.report = report, .file = tables ? SCHEMA_TABLES_FILE : SCHEMA_JOURNAL_FILE};
+    char log[PATH_MAX];
+    snprintf (log, sizeof (log), "%s/%s-wal", directory, self.file);
+    struct stat status;
+    bool had_log = stat (log, &status) == 0;
+    store_code_t code = check_parts (&self, directory, tables, error);
+    if (!had_log && stat (log, &status) == 0 && status.st_size == 0)
+        unlink (log);
     return code;
 }
 

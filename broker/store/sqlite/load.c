@@ -176,9 +176,7 @@ static store_code_t load_answers (view_t *view, lookup_t *key, store_error_t *er
 static store_code_t load_key (view_t *view, lookup_t *key, store_error_t *error)
 {
     store_code_t code = load_answers (view, key, error);
-    if (code == STORE_ERROR_CORRUPT)
-        code = error->code = STORE_ERROR_DAMAGED;
-    key->damaged = code == STORE_ERROR_DAMAGED;
+    key->damaged = code == STORE_ERROR_DAMAGED || code == STORE_ERROR_CORRUPT;
     return view_go_on (view, code, error);
 }
 
@@ -243,7 +241,10 @@ store_code_t load_due (view_t *view, const load_dirty_t *dirty, store_sweep_t *s
     } while (code == STORE_OK && sweep->more && sweep->count < sweep->limit &&
              !view_is_over (view));
     view_end (view);
-    return code;
+    if (code != STORE_OK)
+        sweep->more =
+            false; /* what stands behind the damage is kept; the next pass tells it again */
+    return view_go_on (view, code, error);
 }
 
 /* The live tasks. */

@@ -87,13 +87,12 @@ static store_code_t list_add (job_t *job, int64_t number, store_error_t *error)
     bool row;
     sqlite3_stmt *statement = view_statement (job->view, ROW_BARE);
     sqlite3_bind_int64 (statement, 1, number);
+    record_t *record = NULL;
     store_code_t code = view_step (job->view, statement, &row, error);
-    if (code != STORE_OK || !row)
-        return code; /* removed since its number was read */
-    record_t *record;
-    code = view_record (job->view, statement, false, &record, error);
-    if (code != STORE_OK)
-        return code;
+    if (code == STORE_OK && row)
+        code = view_record (job->view, statement, false, &record, error);
+    if (record == NULL)
+        return view_go_on (job->view, code, error); /* removed since, or damaged: left out */
     if (!select_matches (&read->filter, record)) {
         record_free (record); /* changed since */
     } else if (read->records_count == read->limit) {

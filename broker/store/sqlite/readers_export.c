@@ -153,8 +153,8 @@ static store_code_t next_event (export_walk_t *self, view_t *view, read_t *read,
     sqlite3_bind_blob (statement, 2, event.task_id, sizeof (tmq_id_t), SQLITE_STATIC);
     sqlite3_bind_int64 (statement, 3, (sqlite3_int64) event.seq);
     store_code_t code = view_step (view, statement, &row, error);
-    if (code != STORE_OK || !row)
-        return code; /* a newer event follows, or the task was removed */
+    if (code != STORE_OK || !row) /* a newer event follows, or the task was removed */
+        return view_go_on (view, code, error);
     return add_item (self, view, read, item, statement, error);
 }
 
@@ -202,7 +202,7 @@ static store_code_t complete (const export_walk_t *self, view_t *view, record_t 
     sqlite3_bind_int64 (statement, 2, (sqlite3_int64) record->last_seq);
     store_code_t code = view_step (view, statement, still, error);
     if (code != STORE_OK || !*still)
-        return code;
+        return view_go_on (view, code, error);
     record_t *row;
     code = view_record (view, statement, true, &row, error);
     *still = code == STORE_OK;

@@ -110,10 +110,11 @@ store_code_t view_step (view_t *self, sqlite3_stmt *statement, bool *row, store_
     return sql_fail (self->db, "cannot be read", error);
 }
 
-store_code_t view_go_on (view_t *self, store_code_t code, const store_error_t *error)
+store_code_t view_go_on (view_t *self, store_code_t code, store_error_t *error)
 {
-    if (code != STORE_ERROR_DAMAGED)
+    if (code != STORE_ERROR_DAMAGED && code != STORE_ERROR_CORRUPT)
         return code;
+    error->code = STORE_ERROR_DAMAGED;
     damage_tell (self->damage, error);
     return STORE_OK;
 }
