@@ -21,7 +21,7 @@
 enum {
     LINGER_MS = 1000,      /* for the last answers of a clean stop */
     DAMAGED_LOG_MS = 1000, /* between two lines that name what is damaged */
-    EXPORT_STOP_MS = 2000, /* for the last lines of tasks.jsonl at a clean stop */
+    EXPORT_STOP_MS = 1500, /* for the last lines of tasks.jsonl at a clean stop */
     FILES_SPARE = 64,      /* open files that are no connections: databases, their logs, sockets */
     /* What a batch takes is freed on another thread soon after. Giving it back to the system each
      * time costs page faults and a lock on all memory; so this much stays with each of malloc's

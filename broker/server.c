@@ -38,7 +38,7 @@ enum {
     DISK_MS = 100,        /* free space, while there are commits: a second may fill the reserve */
     FULL_RETRY_MS = 1000, /* from a commit without space to the next one (A22) */
     FULL_LINES_MS = 10,   /* until it is seen whether those read whose lines are full */
-    STOP_MS_MAX = 5000    /* a clean stop waits for so long, then for the commit in flight only */
+    STOP_MS_MAX = 2500    /* a clean stop waits for so long, then for the commit in flight only */
 };
 
 /* What poll looks at. */
