@@ -30,7 +30,20 @@
 #define CONFIG_LIMIT_MAP(X)                                                                        \
     X (LIVE_TASKS, "limits/live_tasks", COUNT, 1000000, 1000, 100000000,                           \
        "unfinished tasks; beyond it submissions are answered LIMIT")                               \
+    X (LIVE_BYTES, "limits/live_bytes", SIZE, 256 * CONFIG_M, CONFIG_M, 1024 * CONFIG_G,           \
+       "texts of unfinished tasks (method, meta, labels); beyond it the same")                     \
+    X (NAMESPACES, "limits/namespaces", COUNT, 10000, 1, 1000000,                                  \
+       "namespaces with a history; an identity makes a tenth at once, then one in ten minutes")    \
     X (LINKS, "limits/links", COUNT, 10000, 1, 30000, "connected clients")                         \
+    X (LINK_READS, "limits/link_reads", COUNT, 64, 1, 100000,                                      \
+       "lists, counts and histories that a client may have open; beyond it LIMIT")                 \
+    X (READS, "limits/reads", COUNT, 4096, 1, 1000000, "... all clients together")                 \
+    X (UNSENT_BYTES, "limits/unsent_bytes", SIZE, 2 * CONFIG_M, 64 * CONFIG_K, 64 * CONFIG_G,      \
+       "answers that a client does not read; beyond it for 10 s its link ends")                    \
+    X (SUBSCRIPTION_BYTES, "limits/subscription_bytes", SIZE, 256 * CONFIG_M, CONFIG_M,            \
+       64 * CONFIG_G, "subscriptions with their filters; beyond it they are answered LIMIT")       \
+    X (WORKER_BYTES, "limits/worker_bytes", SIZE, 64 * CONFIG_M, CONFIG_M, 64 * CONFIG_G,          \
+       "workers with their queues; beyond it they are answered LIMIT")                             \
     X (PENDING_INPUTS_SOFT, "limits/pending_inputs_soft", COUNT, 20000, 100, 10000000,             \
        "inputs not yet durable; beyond it submissions are answered OVERLOADED")                    \
     X (PENDING_BYTES_SOFT, "limits/pending_bytes_soft", SIZE, 16 * CONFIG_M, CONFIG_M,             \

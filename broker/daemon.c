@@ -189,7 +189,15 @@ static exits_t open_server (daemon_t *self)
     randombytes_buf (options.engine.seed, sizeof (options.engine.seed));
     options.engine.broker = "taskmqd " TASKMQ_VERSION;
     options.engine.live_tasks_max = limits[CONFIG_LIVE_TASKS];
+    options.engine.live_bytes_max = limits[CONFIG_LIVE_BYTES];
+    options.engine.spaces_max = limits[CONFIG_NAMESPACES];
+    options.engine.spaces_at_once = (limits[CONFIG_NAMESPACES] + 9) / 10;
     options.engine.links_max = limits[CONFIG_LINKS];
+    options.engine.link_reads_max = limits[CONFIG_LINK_READS];
+    options.engine.reads_max = limits[CONFIG_READS];
+    options.engine.unsent_bytes_max = limits[CONFIG_UNSENT_BYTES];
+    options.engine.stream_bytes_max = limits[CONFIG_SUBSCRIPTION_BYTES];
+    options.engine.worker_bytes_max = limits[CONFIG_WORKER_BYTES];
     options.engine.pending_inputs_soft = limits[CONFIG_PENDING_INPUTS_SOFT];
     options.engine.pending_bytes_soft = limits[CONFIG_PENDING_BYTES_SOFT];
     options.engine.dirty_tasks_soft = limits[CONFIG_DIRTY_TASKS_SOFT];

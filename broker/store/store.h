@@ -40,7 +40,7 @@ typedef struct store_options {
     uint64_t events_bytes_max; /* 1 GiB of packed events */
     int64_t tombstones_ms_max; /* 30 d */
     uint64_t tombstones_max;   /* 1,000,000 */
-    /* Told whenever written () rose or a namespace was forgotten; called on any thread; may be NULL. */
+    /* Told whenever written () rose or a namespace was forgotten; on any thread; may be NULL. */
     void (*notify) (void *context);
     void *notify_context;
     /* Told once, before a background thread gives up; the caller ends the process (A23). */

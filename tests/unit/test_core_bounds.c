@@ -220,6 +220,134 @@ static void a_round_judges_no_more_delays_than_it_may (void **state)
     rig_free (rig);
 }
 
+static rig_t *new_rig_of (const engine_config_t *config)
+{
+    rig_t *rig = rig_new_with (config);
+    rig_link (rig, 0, "default");
+    rig_use_request_id (1);
+    return rig;
+}
+
+/* Submits with 10,000 bytes of meta. Whether it was refused, with the number in the text. */
+static bool meta_is_refused (rig_t *rig, unsigned n, const char *limit)
+{
+    static char meta[10001];
+    memset (meta, 'x', sizeof (meta) - 1);
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.queue = (char *) "q";
+    spec.meta = meta;
+    uint64_t request = rig_submit_spec (rig, 0, n, &spec, "");
+    rig_settle (rig);
+    const Taskmq__SubmittedItem *item = rig_reply (rig, 0, request)->reply->submitted->items[0];
+    if (item->code == TMQ_OK)
+        return false;
+    assert_int_equal (item->code, TMQ_LIMIT);
+    assert_true (item->retry_after_ms > 0);
+    assert_non_null (strstr (item->text, limit));
+    return true;
+}
+
+static void live_tasks_have_only_so_many_bytes_of_texts (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.live_bytes_max = 25000;
+    rig_t *rig = new_rig_of (&config);
+    assert_false (meta_is_refused (rig, 1, "25000"));
+    assert_false (meta_is_refused (rig, 2, "25000"));
+    assert_true (meta_is_refused (rig, 3, "25000"));
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_true (meta_is_refused (rig, 3, "25000"));
+    rig_cancel (rig, 0, 1);
+    rig_settle (rig);
+    assert_false (meta_is_refused (rig, 3, "25000"));
+    rig_free (rig);
+}
+
+/* With the snapshots of the tasks from 1 to ids; 0: none. The code of the answer. */
+static unsigned subscribe_to (rig_t *rig, uint64_t subscription, size_t ids, size_t queues)
+{
+    enum { MOST = 64 };
+    tmq_id_t id[MOST];
+    ProtobufCBinaryData list[MOST];
+    char *names[MOST];
+    Taskmq__Filter filter = TASKMQ__FILTER__INIT;
+    Taskmq__Subscribe subscribe = TASKMQ__SUBSCRIBE__INIT;
+    for (size_t i = 0; i < ids; i++) {
+        id[i] = rig_id ((unsigned) i + 1);
+        list[i] = (ProtobufCBinaryData){sizeof (id[i].bytes), id[i].bytes};
+    }
+    for (size_t i = 0; i < queues; i++)
+        names[i] = (char *) "a-queue-with-a-name-of-some-length-so-that-it-counts";
+    filter.n_task_ids = ids;
+    filter.task_ids = list;
+    filter.n_queues = queues;
+    filter.queues = names;
+    subscribe.subscription = subscription;
+    subscribe.filter = &filter;
+    subscribe.snapshot = ids > 0;
+    uint64_t request = rig_subscribe_as (rig, 0, &subscribe);
+    rig_commit (rig);
+    rig_outputs (rig);
+    return rig_code (rig, 0, request);
+}
+
+static void subscriptions_have_only_so_many_bytes (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.stream_bytes_max = 30000;
+    rig_t *rig = new_rig_of (&config);
+    uint64_t n = 1;
+    while (subscribe_to (rig, n, 0, 64) == TMQ_OK)
+        assert_true (n++ < 10);
+    assert_true (n > 2);
+    assert_int_equal (subscribe_to (rig, n, 0, 64), TMQ_LIMIT);
+    rig_unsubscribe (rig, 0, 1); /* makes room, and what was refused took none */
+    assert_int_equal (subscribe_to (rig, n, 0, 64), TMQ_OK);
+    rig_free (rig);
+}
+
+static void snapshots_by_id_are_counted (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.stream_bytes_max = 30000;
+    rig_t *rig = new_rig_of (&config);
+    for (unsigned i = 1; i <= 3; i++)
+        assert_false (meta_is_refused (rig, i, ""));
+    assert_int_equal (subscribe_to (rig, 1, 3, 0), TMQ_LIMIT);
+    assert_int_equal (subscribe_to (rig, 1, 1, 0), TMQ_OK);
+    rig_settle (rig); /* it was sent: its bytes are free again */
+    assert_int_equal (subscribe_to (rig, 2, 2, 0), TMQ_OK);
+    rig_free (rig);
+}
+
+static void workers_have_only_so_many_bytes_of_queues (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.worker_bytes_max = 10000;
+    rig_t *rig = new_rig_of (&config);
+    unsigned worker = 100;
+    uint64_t request;
+    do {
+        request = rig_register (rig, 0, worker++, "q", 1);
+        rig_settle (rig);
+        assert_in_range (worker, 100, 200);
+    } while (rig_code (rig, 0, request) == TMQ_OK);
+    assert_int_equal (rig_code (rig, 0, request), TMQ_LIMIT);
+    request = rig_register (rig, 0, 100, "other", 1); /* one that is there may change its mind */
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, request), TMQ_OK);
+    rig_leave (rig, 0, 100);
+    request = rig_register (rig, 0, worker, "q", 1);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, request), TMQ_OK);
+    rig_free (rig);
+}
+
 /* A message of many requests; handled as far as one round goes. */
 static size_t handle_round (rig_t *rig, const message_t *message, size_t from)
 {
@@ -608,6 +736,10 @@ int main (void)
         cmocka_unit_test (a_round_loses_no_more_leases_than_it_may),
         cmocka_unit_test (a_worker_that_comes_back_has_what_was_not_given_back),
         cmocka_unit_test (a_round_judges_no_more_delays_than_it_may),
+        cmocka_unit_test (live_tasks_have_only_so_many_bytes_of_texts),
+        cmocka_unit_test (subscriptions_have_only_so_many_bytes),
+        cmocka_unit_test (snapshots_by_id_are_counted),
+        cmocka_unit_test (workers_have_only_so_many_bytes_of_queues),
         cmocka_unit_test (a_message_is_handled_in_as_many_rounds_as_it_takes),
         cmocka_unit_test (a_share_is_a_part_of_the_round),
         TEST (reads_of_one_who_is_gone_are_passed_over),

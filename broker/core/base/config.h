@@ -16,6 +16,9 @@ typedef struct engine_config {
     uint8_t seed[32]; /* random, secret: tokens, lease secrets, jitter and hash keys come from it */
     const char *broker;         /* program and version, for the welcome; must outlive the engine */
     size_t live_tasks_max;      /* 1,000,000 */
+    size_t live_bytes_max;      /* of the texts of live tasks (method, meta, labels …): 256 MiB */
+    size_t stream_bytes_max;    /* of subscriptions, their filters and snapshots by id: 256 MiB */
+    size_t worker_bytes_max;    /* of workers' places at queues, with the queues: 64 MiB */
     size_t links_max;           /* 10,000 */
     size_t pending_inputs_soft; /* not yet durable, or not yet written back (A12, A19) */
     size_t pending_bytes_soft;
@@ -43,9 +46,10 @@ typedef struct engine_config {
 } engine_config_t;
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \
-        {0}, "taskmqd", 1000000, 10000, 20000, 16u << 20, 20000, 64u << 20, 4u << 20, 100000,      \
-            64u << 20, 10000, 1000, 600000, TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS,               \
-            TMQ_GONE_GRACE_MS, 64, 2u << 20, 10000, 32u << 20, 4096, 4, BUDGET_INIT, 0             \
+        {0}, "taskmqd", 1000000, 256u << 20, 256u << 20, 64u << 20, 10000, 20000, 16u << 20,       \
+            20000, 64u << 20, 4u << 20, 100000, 64u << 20, 10000, 1000, 600000,                    \
+            TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS, TMQ_GONE_GRACE_MS, 64, 2u << 20, 10000,       \
+            32u << 20, 4096, 4, BUDGET_INIT, 0                                                     \
     }
 
 #endif

@@ -25,7 +25,8 @@ typedef struct match {
     node_t fetch;   /* queues whose head waits for its payload */
     fifo_t fetched; /* payloads that were read ahead, oldest first (fetch.c) */
     size_t fetched_bytes;
-    node_t owing; /* workers with leases that are still to be given back */
+    size_t seats_bytes; /* of workers' places at queues, with the queues */
+    node_t owing;       /* workers with leases that are still to be given back */
 } match_t;
 
 void match_init (match_t *self, base_t *base, tasks_t *tasks, links_t *peers, reads_t *reads);

@@ -13,6 +13,11 @@
 #include "core/tasks/lease.h"
 #include "core/tasks/space.h"
 
+size_t worker_seats_bytes (size_t count)
+{
+    return count * (sizeof (seat_t) + sizeof (queue_t));
+}
+
 void worker_sit (match_t *self, worker_t *worker, char *const *queues, size_t count)
 {
     seat_t *seats = memory_zero (count, sizeof (*seats));
@@ -23,6 +28,7 @@ void worker_sit (match_t *self, worker_t *worker, char *const *queues, size_t co
     }
     worker->seats = seats;
     worker->seats_count = count;
+    self->seats_bytes += worker_seats_bytes (count);
 }
 
 static void set_waiting (match_t *self, worker_t *worker, bool waiting)
@@ -68,6 +74,7 @@ void worker_detach (match_t *self, worker_t *worker)
         worker->seats[i].queue->seats--;
         queue_release (self->tasks, worker->seats[i].queue);
     }
+    self->seats_bytes -= worker_seats_bytes (worker->seats_count);
     free (worker->seats);
     worker->seats = NULL;
     worker->seats_count = 0;
@@ -164,4 +171,5 @@ void workers_clear (match_t *self)
         free (worker);
     }
     map_free (&self->tasks->workers);
+    self->seats_bytes = 0;
 }

@@ -10,6 +10,8 @@
 
 /* It serves these queues from now on. */
 void worker_sit (match_t *self, worker_t *worker, char *const *queues, size_t count);
+/* What so many places at queues take. */
+size_t worker_seats_bytes (size_t count);
 /* Takes it from its link and its queues. */
 void worker_detach (match_t *self, worker_t *worker);
 /* Puts a worker's seats into the waiting lists or takes them out, as its state asks. */

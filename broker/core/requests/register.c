@@ -50,9 +50,15 @@ void on_register (call_t *call)
     requests_t *self = call->requests;
     link_t *link = call->link;
     const Taskmq__Register *request = call->request->register_;
-    if (link->workers_count >= LINK_WORKERS_MAX &&
-        worker_find (self->tasks, link->space, request->worker_id.data) == NULL) {
+    const worker_t *known = worker_find (self->tasks, link->space, request->worker_id.data);
+    if (known == NULL && link->workers_count >= LINK_WORKERS_MAX) {
         reply_limit (call, "workers on a link", LINK_WORKERS_MAX);
+        return;
+    }
+    size_t before = known == NULL ? 0 : worker_seats_bytes (known->seats_count);
+    size_t bytes_max = self->base->config.worker_bytes_max;
+    if (self->match->seats_bytes - before + worker_seats_bytes (request->n_queues) > bytes_max) {
+        reply_limit (call, "bytes of workers' queues", bytes_max);
         return;
     }
     worker_t *worker = worker_make (self->tasks, link->space, request->worker_id.data);

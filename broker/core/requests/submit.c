@@ -52,12 +52,27 @@ static uint32_t or_default (uint32_t value, uint32_t otherwise)
     return value == 0 ? otherwise : value;
 }
 
-static void take_texts (task_t *task, const Taskmq__TaskSpec *spec)
+static void texts_of (const Taskmq__TaskSpec *spec, task_texts_t *texts)
 {
-    task_texts_t texts = {spec->method, spec->content_type, spec->dedup_key, spec->meta, {{0}}};
+    *texts = (task_texts_t){spec->method, spec->content_type, spec->dedup_key, spec->meta, {{0}}};
     for (size_t i = 0; i < spec->n_labels; i++)
-        texts.labels[i] = (label_t){spec->labels[i]->key, spec->labels[i]->value};
+        texts->labels[i] = (label_t){spec->labels[i]->key, spec->labels[i]->value};
+}
+
+static void take_texts (tasks_t *self, task_t *task, const Taskmq__TaskSpec *spec)
+{
+    task_texts_t texts;
+    texts_of (spec, &texts);
     task_set_texts (task, &texts, spec->n_labels);
+    self->texts_bytes += task->texts_bytes;
+}
+
+static bool texts_fit (const requests_t *self, const Taskmq__TaskSpec *spec)
+{
+    task_texts_t texts;
+    texts_of (spec, &texts);
+    return self->tasks->texts_bytes + task_texts_bytes (&texts, spec->n_labels) <=
+           self->base->config.live_bytes_max;
 }
 
 static void take_times (const requests_t *self, task_t *task, const Taskmq__TaskSpec *spec)
@@ -88,7 +103,7 @@ static task_t *accept_task (call_t *call, const Taskmq__TaskSpec *spec, const ui
     const char *owner = name_text (call->link->identity);
     task->owner = names_share (call->link->identity);
     task->session = names_keep (&self->base->names, spec->session);
-    take_texts (task, spec);
+    take_texts (self->tasks, task, spec);
     take_times (self, task, spec);
     memcpy (task->digest, digest, sizeof (task->digest));
     task->payload_bytes = spec->payload_bytes;
@@ -170,6 +185,10 @@ static bool may_accept (const requests_t *self, const Taskmq__TaskSpec *spec, an
                               .text = "task_id: its time is more than a day ahead of the broker's"};
     else if (tasks_live (self->tasks) >= live_max)
         *refusal = (answer_t){.code = TMQ_LIMIT, .text = "live tasks", .limit = live_max};
+    else if (!texts_fit (self, spec))
+        *refusal = (answer_t){.code = TMQ_LIMIT,
+                              .text = "bytes of live tasks' texts",
+                              .limit = self->base->config.live_bytes_max};
     else
         return true;
     return false;

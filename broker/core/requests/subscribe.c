@@ -48,8 +48,11 @@ static void take_snapshot_by_id (call_t *call, subscription_t *subscription)
             view = *found.record;
         else
             continue;
-        if (filter_takes_record (filter, &view))
-            subscription->snapshot[subscription->snapshot_count++] = record_new (&view);
+        if (!filter_takes_record (filter, &view))
+            continue;
+        subscription->snapshot[subscription->snapshot_count++] = record_new (&view);
+        subscription_count_snapshot (call->requests->streams, subscription,
+                                     sizeof (view) + record_wire_bytes (&view));
     }
     subscription->snapshot_more = false;
     subscription->snapshot_read = true;
@@ -107,6 +110,12 @@ void on_subscribe (call_t *call)
     subscription->live_seq = newest;
     if (subscription->snapshot_wanted && subscription->filter->ids_count > 0)
         take_snapshot_by_id (call, subscription);
+    size_t bytes_max = self->base->config.stream_bytes_max;
+    if (self->streams->bytes > bytes_max) {
+        subscription_free (self->streams, subscription);
+        reply_limit (call, "bytes of subscriptions and their snapshots", bytes_max);
+        return;
+    }
     if (request->from_now)
         start_at (subscription, newest);
     else if (request->since_time > 0)

@@ -104,7 +104,9 @@ struct subscription {
     read_job_t *job;     /* a read under way */
     event_block_t *page; /* blocks of the replay that were read */
     size_t page_count;
-    record_t **snapshot; /* a page of the snapshot */
+    size_t bytes;          /* of what its peer chose: counted in streams_t */
+    record_t **snapshot;   /* a page of the snapshot */
+    size_t snapshot_bytes; /* of one by id, which is not read again; else 0 */
     size_t snapshot_count;
     size_t snapshot_next;    /* first of it that has not left */
     size_t snapshot_mark;    /* … before the last message */
@@ -128,6 +130,7 @@ typedef struct streams {
     uint64_t looks;    /* of subscriptions at events, in this round of output */
     size_t pages_held; /* of replays */
     size_t count;      /* subscriptions */
+    size_t bytes;      /* … with their filters and snapshots by id */
 } streams_t;
 
 void streams_init (streams_t *self, base_t *base, history_t *history, links_t *peers,

@@ -29,6 +29,8 @@ subscription_t *subscription_find (const streams_t *self, const link_t *link, ui
 
 /* Life. */
 
+enum { WATCH_BYTES = 256 }; /* a place in a topic, and the topic: about */
+
 subscription_t *subscription_new (streams_t *self, link_t *link, event_log_t *log, uint64_t id,
                                   filter_copy_t *filter)
 {
@@ -43,6 +45,9 @@ subscription_t *subscription_new (streams_t *self, link_t *link, event_log_t *lo
     map_insert (&link->subscriptions_by_id, subscription_hash (self, id), subscription);
     interest_add (self, subscription);
     self->count++;
+    subscription->bytes =
+        sizeof (*subscription) + filter->bytes + subscription->watches_count * WATCH_BYTES;
+    self->bytes += subscription->bytes;
     return subscription;
 }
 
@@ -64,6 +69,8 @@ void subscription_drop_snapshot (streams_t *self, subscription_t *subscription)
 {
     if (subscription->snapshot != NULL) {
         self->pages_held--;
+        self->bytes -= subscription->snapshot_bytes;
+        subscription->snapshot_bytes = 0;
         for (size_t i = 0; i < subscription->snapshot_count; i++)
             record_free (subscription->snapshot[i]);
         free (subscription->snapshot);
@@ -71,6 +78,12 @@ void subscription_drop_snapshot (streams_t *self, subscription_t *subscription)
     subscription->snapshot = NULL;
     subscription->snapshot_count = subscription->snapshot_next = 0;
     subscription->snapshot_read = false;
+}
+
+void subscription_count_snapshot (streams_t *self, subscription_t *subscription, size_t bytes)
+{
+    subscription->snapshot_bytes += bytes;
+    self->bytes += bytes;
 }
 
 void subscription_free (streams_t *self, subscription_t *subscription)
@@ -84,6 +97,7 @@ void subscription_free (streams_t *self, subscription_t *subscription)
     interest_remove (subscription);
     alarm_disarm (&subscription->alarm);
     self->count--;
+    self->bytes -= subscription->bytes;
     subscription_drop_page (self, subscription);
     subscription_drop_snapshot (self, subscription);
     free (subscription->sent);

@@ -12,6 +12,8 @@
 subscription_t *subscription_new (streams_t *self, link_t *link, event_log_t *log, uint64_t id,
                                   filter_copy_t *filter);
 subscription_t *subscription_find (const streams_t *self, const link_t *link, uint64_t id);
+/* A snapshot by id has grown by so much. */
+void subscription_count_snapshot (streams_t *self, subscription_t *subscription, size_t bytes);
 void subscription_free (streams_t *self, subscription_t *subscription);
 /* Forgets the page of events, or of the snapshot, that it holds. */
 void subscription_drop_page (streams_t *self, subscription_t *subscription);

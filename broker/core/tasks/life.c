@@ -46,6 +46,7 @@ void tasks_reset (tasks_t *self)
     self->facts_count = 0;
     self->noticed_count = 0;
     self->ready = 0;
+    self->texts_bytes = 0;
     self->leases = 0;
     self->ended = 0;
 }

@@ -43,6 +43,7 @@ static void evict (tasks_t *self, task_t *task)
         names_drop (&self->base->names, task->detail->result_type);
     }
     forget_payload (self, task);
+    self->texts_bytes -= task->texts_bytes;
     task_clear (&self->slab, task);
     slab_give (&self->slab, task);
     queue->tasks--;

@@ -119,16 +119,25 @@ static char *text_put (char *at, const char *text)
     return at + room;
 }
 
-void task_set_texts (task_t *self, const task_texts_t *texts, size_t labels_count)
+size_t task_texts_bytes (const task_texts_t *texts, size_t labels_count)
 {
-    assert (self->texts == NULL && labels_count <= TMQ_LABELS_MAX);
     size_t room = strlen (texts->method) + strlen (texts->content_type) +
                   strlen (texts->dedup_key) + strlen (texts->meta);
     if (room == 0 && labels_count == 0)
-        return;
+        return 0;
     room += 4;
     for (size_t i = 0; i < labels_count; i++)
         room += strlen (texts->labels[i].key) + strlen (texts->labels[i].value) + 2;
+    return room;
+}
+
+void task_set_texts (task_t *self, const task_texts_t *texts, size_t labels_count)
+{
+    assert (self->texts == NULL && labels_count <= TMQ_LABELS_MAX);
+    size_t room = task_texts_bytes (texts, labels_count);
+    if (room == 0)
+        return;
+    self->texts_bytes = (uint32_t) room;
     self->texts = memory_alloc (room);
     self->labels_count = (uint8_t) labels_count;
     self->has_dedup_key = texts->dedup_key[0] != '\0';

@@ -104,6 +104,7 @@ typedef struct task {
     uint64_t changed; /* newest batch with a change of it */
     uint64_t version;
     uint32_t payload_bytes;
+    uint32_t texts_bytes;
     uint32_t poll_interval_ms;
     uint32_t lease_ms;
     uint32_t backoff_ms;
@@ -142,6 +143,8 @@ typedef struct task_texts {
     label_t labels[TMQ_LABELS_MAX];
 } task_texts_t;
 void task_texts (const task_t *self, task_texts_t *out);
+/* What they take when they are packed. */
+size_t task_texts_bytes (const task_texts_t *texts, size_t labels_count);
 /* Packs them; takes copies. */
 void task_set_texts (task_t *self, const task_texts_t *texts, size_t labels_count);
 /* The dedup key alone, empty when there is none. */

@@ -140,9 +140,10 @@ typedef struct tasks {
     node_t makers; /* makers.c */
     int64_t last_number;
     absent_t absent;
-    size_t ready;  /* gauges: tasks in the order of their queues, … */
-    size_t leases; /* … that are held */
-    size_t ended;  /* of those in memory, terminal ones */
+    size_t texts_bytes; /* of live tasks */
+    size_t ready;       /* gauges: tasks in the order of their queues, … */
+    size_t leases;      /* … that are held */
+    size_t ended;       /* of those in memory, terminal ones */
 
     node_t delayed;         /* tasks that wait for not_before */
     node_t delays_to_judge; /* … of whom the wall clock moved meanwhile */

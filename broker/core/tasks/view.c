@@ -131,7 +131,7 @@ static void restore_detail (tasks_t *self, task_t *task, const record_t *record)
     detail->result_type = names_keep (&self->base->names, record->result_type);
 }
 
-static void restore_texts (task_t *task, const record_t *record)
+static void restore_texts (tasks_t *self, task_t *task, const record_t *record)
 {
     assert (record->labels_count <= TMQ_LABELS_MAX);
     task_texts_t texts = {.method = record->method,
@@ -141,6 +141,7 @@ static void restore_texts (task_t *task, const record_t *record)
     for (size_t i = 0; i < record->labels_count; i++)
         texts.labels[i] = record->labels[i];
     task_set_texts (task, &texts, record->labels_count);
+    self->texts_bytes += task->texts_bytes;
 }
 
 task_t *task_restore (tasks_t *self, const record_t *record)
@@ -152,7 +153,7 @@ task_t *task_restore (tasks_t *self, const record_t *record)
     task->queue->tasks++;
     task->owner = names_keep (&self->base->names, record->owner);
     task->session = names_keep (&self->base->names, record->session);
-    restore_texts (task, record);
+    restore_texts (self, task, record);
     if (has_detail (record))
         restore_detail (self, task, record);
     map_insert (&self->by_id, task_hash (self, space, task->id.bytes), task);

@@ -66,7 +66,9 @@ filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter)
     static const Taskmq__Filter NO_FILTER = TASKMQ__FILTER__INIT;
     if (filter == NULL)
         filter = &NO_FILTER;
-    filter_copy_t *self = memory_zero (1, sizeof (*self) + room_of (filter));
+    size_t bytes = sizeof (filter_copy_t) + room_of (filter);
+    filter_copy_t *self = memory_zero (1, bytes);
+    self->bytes = bytes;
     place_t place;
     crypto_generichash_init (&place.hash, NULL, 0, sizeof (self->digest));
     crypto_generichash_update (&place.hash, (const uint8_t *) ns, strlen (ns) + 1);

@@ -22,6 +22,7 @@ typedef struct filter_copy {
     const label_t *labels;
     size_t labels_count;
     bool everything; /* no condition at all */
+    size_t bytes;    /* of the allocation */
     uint8_t digest[16];
 } filter_copy_t;
 /* A copy of a filter in one allocation, to be freed with free (). filter NULL: no condition. */

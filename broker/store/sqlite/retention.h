@@ -39,8 +39,8 @@ typedef struct retention_totals {
 
 store_code_t retention_open (retention_t *self, sqlite3 *db, store_error_t *error);
 void retention_close (retention_t *self); /* before the connection; accepts an all-zero object */
-/* Forgets one slice; a namespace of which nothing is left but its newest, old events goes with them.
- * *more: another one would find something. */
+/* Forgets one slice; a namespace of which nothing is left but its newest, old events goes with
+ * them. *more: another one would find something. */
 store_code_t retention_slice (retention_t *self, const retention_limits_t *limits,
                               retention_totals_t *totals, bool *more, store_error_t *error);
 
