@@ -20,12 +20,12 @@
 #include "validate.h"
 
 enum {
-    CLOCK_MESSAGES = 32,  /* messages of a drain between two looks at the clock */
-    FULL_LOG_MS = 60000,  /* between two lines about newcomers without room */
-    FULL_RETRY_MS = 1000, /* for newcomers without room */
-    LINE_RETRY_MS = 100,  /* for messages without room in their line */
-    SHARES = 4,           /* of a round: one message or line gets at most one in a turn */
-    TURNS_MAX = 1024      /* messages of lines that one round looks at */
+    CLOCK_MESSAGES = 32,      /* messages of a drain between two looks at the clock */
+    FULL_LOG_MS = 60000,      /* between two lines about newcomers without room */
+    NEWCOMER_RETRY_MS = 1000, /* for newcomers without room */
+    LINE_RETRY_MS = 100,      /* for messages without room in their line */
+    SHARES = 4,               /* of a round: one message or line gets at most one in a turn */
+    TURNS_MAX = 1024          /* messages of lines that one round looks at */
 };
 
 /* A message in its round. */
@@ -101,7 +101,7 @@ static void refuse_newcomer (intake_t *self, peer_t peer, const Taskmq__ClientMe
               self->options.peers_max);
     for (size_t i = 0; i < envelope->n_requests; i++)
         engine_refuse (self->options.engine, peer, envelope->requests[i]->id, TMQ_LIMIT, text,
-                       FULL_RETRY_MS);
+                       NEWCOMER_RETRY_MS);
     if (self->now.mono_ms < self->full_log_at)
         return;
     self->full_log_at = self->now.mono_ms + FULL_LOG_MS;

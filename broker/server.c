@@ -33,12 +33,11 @@ enum {
     /* Messages in the last batch and in this one up to which the server commits by itself: at idle
      * the hand-over to the committer would cost more than it gains (A16). */
     INLINE_INPUTS_MAX = 16,
-    WAIT_MS_MAX = 1000,   /* so that a longer gap between two rounds can only be a pause (A20) */
-    MAINTAIN_MS = 1000,   /* free space, forgotten peers, files that are gone */
-    DISK_MS = 100,        /* free space, while there are commits: a second may fill the reserve */
-    FULL_RETRY_MS = 1000, /* from a commit without space to the next one (A22) */
-    FULL_LINES_MS = 10,   /* until it is seen whether those read whose lines are full */
-    STOP_MS_MAX = 2500    /* a clean stop waits for so long, then for the commit in flight only */
+    WAIT_MS_MAX = 1000, /* so that a longer gap between two rounds can only be a pause (A20) */
+    MAINTAIN_MS = 1000, /* free space, forgotten peers, files that are gone */
+    DISK_MS = 100,      /* free space, while there are commits: a second may fill the reserve */
+    FULL_LINES_MS = 10, /* until it is seen whether those read whose lines are full */
+    STOP_MS_MAX = 2500  /* a clean stop waits for so long, then for the commit in flight only */
 };
 
 /* What poll looks at. */

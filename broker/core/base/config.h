@@ -12,6 +12,8 @@
 #include "core/base/budget.h"
 #include "taskmq_types.h"
 
+enum { FULL_RETRY_MS = 1000 }; /* from a write without space to the next one (A22) */
+
 typedef struct engine_config {
     uint8_t seed[32]; /* random, secret: tokens, lease secrets, jitter and hash keys come from it */
     const char *broker;         /* program and version, for the welcome; must outlive the engine */

@@ -11,7 +11,6 @@
 
 enum {
     OVERLOAD_RETRY_MS = 100, /* the write-back's own interval */
-    FULL_RETRY_MS = 1000,    /* a write-back without space is repeated every second (A22) */
     LIMIT_RETRY_MS = 1000,   /* tasks end, links close: nobody knows when */
     LIMIT_TEXT_SIZE = 96,
     GONE_TEXT_SIZE = 96,
