@@ -71,15 +71,15 @@ uint64_t event_first_since (const uint8_t *list, size_t list_bytes, int64_t sinc
 
 /* Histories. */
 
-void history_start (history_t *self, const read_t *read)
+void event_chain_start (event_chain_t *self, const read_t *read)
 {
-    *self = (history_t){.next_seq = read->last_seq,
-                        .before_seq = read->before_seq,
-                        .task_id = read->id,
-                        .limit = read->limit};
+    *self = (event_chain_t){.next_seq = read->last_seq,
+                            .before_seq = read->before_seq,
+                            .task_id = read->id,
+                            .limit = read->limit};
 }
 
-static void history_add (history_t *self, const event_view_t *event)
+static void history_add (event_chain_t *self, const event_view_t *event)
 {
     while (self->bytes_capacity - self->bytes_count < event->packed_bytes)
         self->bytes = memory_grow (self->bytes, &self->bytes_capacity, self->bytes_capacity, 1);
@@ -91,7 +91,7 @@ static void history_add (history_t *self, const event_view_t *event)
 
 /* A page says where the one before it ends. So the next reader need not walk the chain from its
  * newest event again, which would make all pages together quadratic. */
-static void history_jump (history_t *self, const event_source_t *source)
+static void history_jump (event_chain_t *self, const event_source_t *source)
 {
     const uint8_t *list;
     size_t list_bytes;
@@ -104,7 +104,7 @@ static void history_jump (history_t *self, const event_source_t *source)
         self->next_seq = seq;
 }
 
-bool history_follow (history_t *self, const event_source_t *source)
+bool event_chain_follow (event_chain_t *self, const event_source_t *source)
 {
     if (!self->begun && self->next_seq != 0)
         history_jump (self, source);
@@ -128,7 +128,7 @@ bool history_follow (history_t *self, const event_source_t *source)
     return true;
 }
 
-void history_finish (history_t *self, read_t *read)
+void event_chain_finish (event_chain_t *self, read_t *read)
 {
     read->list = buf_new_uninitialised (self->bytes_count);
     uint8_t *to = buf_mutable (read->list);

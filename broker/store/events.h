@@ -43,7 +43,7 @@ typedef struct event_source {
 
 /* Follows a task's chain of events from newest to oldest, over any number of calls, until limit
  * events before the wanted sequence are there. */
-typedef struct history {
+typedef struct event_chain {
     uint64_t next_seq;   /* the next event of the chain, 0: the chain has ended */
     uint64_t before_seq; /* only events before it, 0: all */
     tmq_id_t task_id;    /* zero: not known */
@@ -55,12 +55,12 @@ typedef struct history {
     size_t bytes_capacity;
     size_t *ends; /* where each event ends in bytes */
     size_t ends_capacity;
-} history_t;
+} event_chain_t;
 
-void history_start (history_t *self, const read_t *read);
+void event_chain_start (event_chain_t *self, const read_t *read);
 /* True when done: the limit is reached or the chain has ended. */
-bool history_follow (history_t *self, const event_source_t *source);
+bool event_chain_follow (event_chain_t *self, const event_source_t *source);
 /* Fills the read's answers and frees what the history holds. */
-void history_finish (history_t *self, read_t *read);
+void event_chain_finish (event_chain_t *self, read_t *read);
 
 #endif

@@ -467,12 +467,12 @@ static void read_history (memory_store_t *self, read_t *read)
 {
     block_finder_t finder = {self, find_ns (self, read->filter.ns)};
     event_source_t source = {find_block, NULL, &finder};
-    history_t history;
-    history_start (&history, read);
+    event_chain_t history;
+    event_chain_start (&history, read);
     if (finder.ns == NULL)
         history.next_seq = 0;
-    history_follow (&history, &source);
-    history_finish (&history, read);
+    event_chain_follow (&history, &source);
+    event_chain_finish (&history, read);
 }
 
 static void read_events (memory_store_t *self, read_t *read)

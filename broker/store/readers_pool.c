@@ -11,84 +11,47 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/fifo.h"
 #include "core/base/memory.h"
 #include "store/wakeup.h"
 
-typedef struct job {
-    struct job *next;
-    read_t *read;
-} job_t;
-
-typedef struct queue {
-    job_t *first;
-    job_t *last;
-} queue_t;
-
-typedef struct worker {
+typedef struct reader_thread {
     readers_pool_t *pool;
     store_reader_t *reader;
     pthread_t thread;
     bool running;
-} worker_t;
+} reader_thread_t;
 
 struct readers_pool {
     int fd;
-    worker_t *workers;
+    reader_thread_t *workers;
     size_t workers_count;
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
-    queue_t waiting;
-    queue_t done;
+    fifo_t waiting; /* reads, the asker's, who frees them */
+    fifo_t done;
     bool stop;
 };
 
-static void queue_push (queue_t *queue, job_t *job)
-{
-    job->next = NULL;
-    if (queue->last == NULL)
-        queue->first = job;
-    else
-        queue->last->next = job;
-    queue->last = job;
-}
-
-static job_t *queue_pop (queue_t *queue)
-{
-    job_t *job = queue->first;
-    if (job != NULL) {
-        queue->first = job->next;
-        if (queue->first == NULL)
-            queue->last = NULL;
-    }
-    return job;
-}
-
-/* The reads are the asker's, who frees them. */
-static void queue_clear (queue_t *queue)
-{
-    for (job_t *job = queue_pop (queue); job != NULL; job = queue_pop (queue))
-        free (job);
-}
-
 static void *worker_run (void *context)
 {
-    worker_t *worker = context;
+    reader_thread_t *worker = context;
     readers_pool_t *self = worker->pool;
     pthread_setname_np (pthread_self (), "reader");
     pthread_mutex_lock (&self->lock);
     while (true) {
-        while (self->waiting.first == NULL && !self->stop)
+        while (self->waiting.count == 0 && !self->stop)
             pthread_cond_wait (&self->changed, &self->lock);
         if (self->stop)
             break;
-        job_t *job = queue_pop (&self->waiting);
+        read_t *read = fifo_pop (&self->waiting);
         pthread_mutex_unlock (&self->lock);
-        (void) store_reader_run (worker->reader, job->read); /* the read carries its error */
+        (void) store_reader_run (worker->reader, read); /* the read carries its error */
         pthread_mutex_lock (&self->lock);
-        if (self->done.first == NULL)
+        if (self->done.count == 0)
             wakeup_raise (self->fd);
-        queue_push (&self->done, job);
+        fifo_push (&self->done, read);
     }
     pthread_mutex_unlock (&self->lock);
     return NULL;
@@ -96,10 +59,8 @@ static void *worker_run (void *context)
 
 void readers_pool_submit (readers_pool_t *self, read_t *read)
 {
-    job_t *job = memory_alloc (sizeof (*job));
-    job->read = read;
     pthread_mutex_lock (&self->lock);
-    queue_push (&self->waiting, job);
+    fifo_push (&self->waiting, read);
     pthread_cond_signal (&self->changed);
     pthread_mutex_unlock (&self->lock);
 }
@@ -112,21 +73,17 @@ int readers_pool_fd (const readers_pool_t *self)
 read_t *readers_pool_done (readers_pool_t *self)
 {
     pthread_mutex_lock (&self->lock);
-    job_t *job = queue_pop (&self->done);
-    if (job != NULL && self->done.first == NULL)
+    read_t *read = fifo_pop (&self->done);
+    if (read != NULL && self->done.count == 0)
         wakeup_lower (self->fd);
     pthread_mutex_unlock (&self->lock);
-    if (job == NULL)
-        return NULL;
-    read_t *read = job->read;
-    free (job);
     return read;
 }
 
 static store_code_t workers_start (readers_pool_t *self, store_t *store, store_error_t *error)
 {
     for (size_t i = 0; i < self->workers_count; i++) {
-        worker_t *worker = &self->workers[i];
+        reader_thread_t *worker = &self->workers[i];
         worker->pool = self;
         store_code_t code = store_reader_open (&worker->reader, store, error);
         if (code != STORE_OK)
@@ -180,8 +137,8 @@ void readers_pool_free (readers_pool_t **self_p)
         if (self->workers[i].reader != NULL)
             store_reader_close (&self->workers[i].reader);
     }
-    queue_clear (&self->waiting);
-    queue_clear (&self->done);
+    fifo_free (&self->waiting);
+    fifo_free (&self->done);
     free (self->workers);
     if (self->fd >= 0)
         close (self->fd);

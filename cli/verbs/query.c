@@ -22,14 +22,14 @@ enum { EVENTS_PAGE = 1000 };
 /* get. */
 
 /* All events of a task, oldest first. */
-typedef struct history {
+typedef struct history_view {
     tmq_event_list_t **pages; /* newest page first */
     size_t pages_count;
     tmq_event_t **events;
     size_t count;
-} history_t;
+} history_view_t;
 
-static void history_clear (history_t *self)
+static void history_clear (history_view_t *self)
 {
     for (size_t i = 0; i < self->pages_count; i++)
         tmq_event_list_free (self->pages[i]);
@@ -37,7 +37,8 @@ static void history_clear (history_t *self)
     free (self->events);
 }
 
-static int history_load (history_t *self, const app_t *app, const tmq_id_t *id, tmq_error_t *error)
+static int history_load (history_view_t *self, const app_t *app, const tmq_id_t *id,
+                         tmq_error_t *error)
 {
     uint64_t before_seq = 0;
     memset (self, 0, sizeof *self);
@@ -62,7 +63,7 @@ static int history_load (history_t *self, const app_t *app, const tmq_id_t *id, 
 }
 
 static void write_full (items_t *items, const tmq_task_t *task, const tmq_task_t *payload,
-                        const history_t *history)
+                        const history_view_t *history)
 {
     json_writer_t *writer = items_open (items);
     json_write_object_begin (writer);
@@ -84,7 +85,7 @@ static void write_full (items_t *items, const tmq_task_t *task, const tmq_task_t
 }
 
 static void show_full (items_t *items, const tmq_task_t *task, const tmq_task_t *payload,
-                       const history_t *history)
+                       const history_view_t *history)
 {
     const app_t *app = items->app;
     char id[37];
@@ -104,7 +105,7 @@ static int get_one (app_t *app, items_t *items, const tmq_id_t *id)
 {
     tmq_task_t *task = NULL;
     tmq_task_t *payload = NULL;
-    history_t history = {0};
+    history_view_t history = {0};
     tmq_error_t error = {0};
     char text[37];
     error.code = tmq_get (&task, app->client, id, app->timeout_ms, &error);

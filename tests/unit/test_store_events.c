@@ -54,11 +54,11 @@ static uint64_t read_page (chain_t *chain, const tmq_id_t *id, uint64_t before_s
                    .last_seq = 2 * EVENTS,
                    .before_seq = before_seq,
                    .limit = PAGE};
-    history_t history;
+    event_chain_t history;
     uint64_t seqs[PAGE];
-    history_start (&history, &read);
-    assert_true (history_follow (&history, &source));
-    history_finish (&history, &read);
+    event_chain_start (&history, &read);
+    assert_true (event_chain_follow (&history, &source));
+    event_chain_finish (&history, &read);
     assert_int_equal (list_seqs (read.list, seqs, PAGE), PAGE);
     assert_int_equal (seqs[PAGE - 1], newest_wanted);
     assert_int_equal (seqs[0], newest_wanted - 2 * (PAGE - 1));

@@ -175,7 +175,7 @@ static void check_batch (check_t *self, sqlite3_stmt *row)
 
 static store_code_t check_tables (check_t *self, store_error_t *error)
 {
-    names_t names = {0};
+    name_numbers_t names = {0};
     sqlite3_stmt *statements[ROW_STATEMENTS];
     store_code_t code = names_open (&names, self->db, false, error);
     if (code == STORE_OK)

@@ -31,19 +31,19 @@ typedef struct name_entry {
     char text[];
 } name_entry_t;
 
-store_code_t names_open (names_t *self, sqlite3 *db, bool writer, store_error_t *error)
+store_code_t names_open (name_numbers_t *self, sqlite3 *db, bool writer, store_error_t *error)
 {
-    *self = (names_t){.db = db, .writer = writer};
+    *self = (name_numbers_t){.db = db, .writer = writer};
     return sql_prepare (db, self->statements, TEXTS, writer ? NAMES_STATEMENTS : ADD_NS, error);
 }
 
-void names_close (names_t *self)
+void names_close (name_numbers_t *self)
 {
     names_forget (self);
     sql_finalize (self->statements, NAMES_STATEMENTS);
 }
 
-void names_forget (names_t *self)
+void names_forget (name_numbers_t *self)
 {
     for (size_t i = 0; i < self->entries_count; i++)
         free (self->entries[i]);
@@ -55,7 +55,7 @@ void names_forget (names_t *self)
     number_map_clear (&self->by_id);
 }
 
-void names_trim (names_t *self)
+void names_trim (name_numbers_t *self)
 {
     if (self->entries_count > ENTRIES_MAX)
         names_forget (self);
@@ -84,7 +84,7 @@ static bool entry_is (const name_entry_t *entry, name_kind_t kind, int64_t ns, c
 }
 
 /* Two texts of one hash: the second looks under the next salt. */
-static const name_entry_t *cached (const names_t *self, name_kind_t kind, int64_t ns,
+static const name_entry_t *cached (const name_numbers_t *self, name_kind_t kind, int64_t ns,
                                    const char *text)
 {
     for (uint64_t salt = 0;; salt++) {
@@ -96,7 +96,7 @@ static const name_entry_t *cached (const names_t *self, name_kind_t kind, int64_
     }
 }
 
-static const name_entry_t *remember (names_t *self, name_kind_t kind, int64_t ns, int64_t id,
+static const name_entry_t *remember (name_numbers_t *self, name_kind_t kind, int64_t ns, int64_t id,
                                      const char *text)
 {
     size_t room = strlen (text) + 1;
@@ -135,8 +135,8 @@ uint64_t names_sum (name_kind_t kind, int64_t ns, const char *text)
     return checksum_add_text (checksum_add_numbers (0, numbers, 2), text);
 }
 
-store_code_t names_find (names_t *self, name_kind_t kind, int64_t ns, const char *text, int64_t *id,
-                         store_error_t *error)
+store_code_t names_find (name_numbers_t *self, name_kind_t kind, int64_t ns, const char *text,
+                         int64_t *id, store_error_t *error)
 {
     *id = 0;
     if (text[0] == '\0')
@@ -163,8 +163,8 @@ store_code_t names_find (names_t *self, name_kind_t kind, int64_t ns, const char
     return code;
 }
 
-store_code_t names_add (names_t *self, name_kind_t kind, int64_t ns, const char *text, int64_t *id,
-                        store_error_t *error)
+store_code_t names_add (name_numbers_t *self, name_kind_t kind, int64_t ns, const char *text,
+                        int64_t *id, store_error_t *error)
 {
     store_code_t code = names_find (self, kind, ns, text, id, error);
     if (code != STORE_OK || *id != 0 || text[0] == '\0')
@@ -178,7 +178,7 @@ store_code_t names_add (names_t *self, name_kind_t kind, int64_t ns, const char 
     return code;
 }
 
-void names_removed (names_t *self, name_kind_t kind, int64_t id)
+void names_removed (name_numbers_t *self, name_kind_t kind, int64_t id)
 {
     const uint64_t *at = number_map_get (&self->by_id, id_key (kind, id));
     if (at != NULL)
@@ -195,7 +195,7 @@ static bool is_whole (sqlite3_stmt *row, name_kind_t kind)
                                            names_sum (kind, ns, sql_column_text (row, 0));
 }
 
-store_code_t names_text (names_t *self, name_kind_t kind, int64_t id, const char **text,
+store_code_t names_text (name_numbers_t *self, name_kind_t kind, int64_t id, const char **text,
                          store_error_t *error)
 {
     *text = "";

@@ -3,9 +3,9 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Names as numbers: the hot row and its indexes hold integers, two small tables the texts. Each
- * connection has a names_t of its own. A number always means the same name. Queues and sessions go
- * with their last task and may come again under another number, so only the writer, which does
- * that, remembers the numbers of their names. */
+ * connection has a name_numbers_t of its own. A number always means the same name. Queues and
+ * sessions go with their last task and may come again under another number, so only the writer,
+ * which does that, remembers the numbers of their names. */
 #ifndef TASKMQ_STORE_NAMES_H
 #define TASKMQ_STORE_NAMES_H
 
@@ -16,7 +16,7 @@ typedef enum name_kind { NAME_NAMESPACE = 0, NAME_OWNER, NAME_QUEUE, NAME_SESSIO
 
 enum { NAMES_STATEMENTS = 6 };
 
-typedef struct names {
+typedef struct name_numbers {
     sqlite3 *db;
     bool writer;
     sqlite3_stmt *statements[NAMES_STATEMENTS];
@@ -26,27 +26,27 @@ typedef struct names {
     const struct name_entry *found_last[NAME_SESSION + 1]; /* tasks in a row have the same names */
     number_map_t by_text;                                  /* hash to position + 1 in entries */
     number_map_t by_id;                                    /* kind's table and id to position + 1 */
-} names_t;
+} name_numbers_t;
 
-store_code_t names_open (names_t *self, sqlite3 *db, bool writer, store_error_t *error);
-void names_close (names_t *self); /* before the connection; accepts an all-zero object */
+store_code_t names_open (name_numbers_t *self, sqlite3 *db, bool writer, store_error_t *error);
+void names_close (name_numbers_t *self); /* before the connection; accepts an all-zero object */
 /* Forgets everything: after a rollback, which may have taken back new names. */
-void names_forget (names_t *self);
+void names_forget (name_numbers_t *self);
 
 /* The number of a name; ns is 0 for a namespace. An empty text is number 0. *id is 0 as well when
  * the name is not stored. */
-store_code_t names_find (names_t *self, name_kind_t kind, int64_t ns, const char *text, int64_t *id,
-                         store_error_t *error);
+store_code_t names_find (name_numbers_t *self, name_kind_t kind, int64_t ns, const char *text,
+                         int64_t *id, store_error_t *error);
 /* As names_find, but stores a name that is not there. For the writer, inside its transaction. */
-store_code_t names_add (names_t *self, name_kind_t kind, int64_t ns, const char *text, int64_t *id,
-                        store_error_t *error);
+store_code_t names_add (name_numbers_t *self, name_kind_t kind, int64_t ns, const char *text,
+                        int64_t *id, store_error_t *error);
 /* The writer has removed the name, a queue or session, from the table. */
-void names_removed (names_t *self, name_kind_t kind, int64_t id);
+void names_removed (name_numbers_t *self, name_kind_t kind, int64_t id);
 /* The text of a number, "" for 0. Valid until names_forget, names_close or names_trim. */
-store_code_t names_text (names_t *self, name_kind_t kind, int64_t id, const char **text,
+store_code_t names_text (name_numbers_t *self, name_kind_t kind, int64_t id, const char **text,
                          store_error_t *error);
 /* Forgets everything when it has become much. Only between two uses of texts. */
-void names_trim (names_t *self);
+void names_trim (name_numbers_t *self);
 /* Column `sum` of a name; ns is 0 for a namespace. */
 uint64_t names_sum (name_kind_t kind, int64_t ns, const char *text);
 

@@ -45,7 +45,7 @@ static const char *const TEXTS[EXPORT_FIRST - RANGES_STATEMENTS] = {
 };
 
 /* What a read keeps from page to page. */
-typedef struct job {
+typedef struct page_read {
     view_t *view;
     read_t *read;
     int64_t ns;   /* 0: not stored, so there is nothing */
@@ -54,11 +54,11 @@ typedef struct job {
     size_t capacity; /* of the array that the read fills */
     size_t bytes;    /* LIST: of its records */
     ranges_t ranges;
-    history_t history;
+    event_chain_t history;
     kind_page_t rows;
     export_walk_t *export;
     int64_t block_end; /* HISTORY: the block in BLOCK_UPTO ends before this key; 0: none */
-} job_t;
+} page_read_t;
 
 store_code_t readers_open (readers_t *self, const char *directory, gate_t *gate,
                            uint32_t page_us_max, store_error_t *error)
@@ -81,7 +81,7 @@ void readers_close (readers_t *self)
 
 /* Tasks. */
 
-static store_code_t list_add (job_t *job, int64_t number, store_error_t *error)
+static store_code_t list_add (page_read_t *job, int64_t number, store_error_t *error)
 {
     read_t *read = job->read;
     bool row;
@@ -109,7 +109,7 @@ static store_code_t list_add (job_t *job, int64_t number, store_error_t *error)
     return STORE_OK;
 }
 
-static store_code_t page_list (job_t *job, store_error_t *error)
+static store_code_t page_list (page_read_t *job, store_error_t *error)
 {
     store_code_t code = STORE_OK;
     bool over = false;
@@ -127,7 +127,7 @@ static store_code_t page_list (job_t *job, store_error_t *error)
     return code;
 }
 
-static store_code_t page_count (job_t *job, store_error_t *error)
+static store_code_t page_count (page_read_t *job, store_error_t *error)
 {
     bool over;
     store_code_t code = ranges_count (&job->ranges, &job->read->count, &over, error);
@@ -135,7 +135,7 @@ static store_code_t page_count (job_t *job, store_error_t *error)
     return code;
 }
 
-static void resolve_id (job_t *job, sqlite3_stmt *statement)
+static void resolve_id (page_read_t *job, sqlite3_stmt *statement)
 {
     tmq_id_t id;
     sql_column_bytes (statement, 0, id.bytes, sizeof (id.bytes));
@@ -143,7 +143,7 @@ static void resolve_id (job_t *job, sqlite3_stmt *statement)
         job->done = true;
 }
 
-static store_code_t resolve_newest (job_t *job, store_error_t *error)
+static store_code_t resolve_newest (page_read_t *job, store_error_t *error)
 {
     sqlite3_stmt *statement = view_statement (job->view, IDS);
     sqlite3_bind_int64 (statement, 1, job->ns);
@@ -161,7 +161,7 @@ static store_code_t resolve_newest (job_t *job, store_error_t *error)
 
 /* The newest ids in one sweep of an index, then the live tasks, however old (job->ranges
  * has them). */
-static store_code_t page_resolve (job_t *job, store_error_t *error)
+static store_code_t page_resolve (page_read_t *job, store_error_t *error)
 {
     store_code_t code = STORE_OK;
     if (!job->started)
@@ -189,7 +189,7 @@ static store_code_t page_resolve (job_t *job, store_error_t *error)
 /* Events. */
 
 /* Steps to the newest block of the namespace that begins at or before seq. */
-static store_code_t block_upto (job_t *job, uint64_t seq, sqlite3_stmt **statement, bool *row,
+static store_code_t block_upto (page_read_t *job, uint64_t seq, sqlite3_stmt **statement, bool *row,
                                 store_error_t *error)
 {
     *statement = view_statement (job->view, BLOCK_UPTO);
@@ -198,13 +198,13 @@ static store_code_t block_upto (job_t *job, uint64_t seq, sqlite3_stmt **stateme
     return view_step (job->view, *statement, row, error);
 }
 
-static uint64_t block_first_seq (const job_t *job, sqlite3_stmt *statement)
+static uint64_t block_first_seq (const page_read_t *job, sqlite3_stmt *statement)
 {
     return (uint64_t) (sqlite3_column_int64 (statement, ROW_EVENTS_KEY) - EVENT_KEY (job->ns, 0));
 }
 
 /* One after the last sequence of the block. */
-static uint64_t block_end_seq (const job_t *job, sqlite3_stmt *statement)
+static uint64_t block_end_seq (const page_read_t *job, sqlite3_stmt *statement)
 {
     return block_first_seq (job, statement) +
            (uint64_t) sqlite3_column_int64 (statement, ROW_EVENTS_COUNT);
@@ -218,7 +218,7 @@ static const uint8_t *block_list (sqlite3_stmt *statement, size_t *list_bytes)
 }
 
 typedef struct finder {
-    job_t *job;
+    page_read_t *job;
     store_code_t code;
     store_error_t *error;
 } finder_t;
@@ -226,7 +226,7 @@ typedef struct finder {
 static bool find_block (void *context, uint64_t seq, const uint8_t **list, size_t *list_bytes)
 {
     finder_t *finder = context;
-    job_t *job = finder->job;
+    page_read_t *job = finder->job;
     sqlite3_stmt *statement = job->view->statements[BLOCK_UPTO];
     /* A chain often stays in one block: the statement still stands on it. */
     bool row = job->block_end > EVENT_KEY (job->ns, seq) && block_first_seq (job, statement) <= seq;
@@ -248,16 +248,16 @@ static bool page_enough (void *context)
     return view_is_over (((finder_t *) context)->job->view);
 }
 
-static store_code_t page_history (job_t *job, store_error_t *error)
+static store_code_t page_history (page_read_t *job, store_error_t *error)
 {
     finder_t finder = {job, STORE_OK, error};
     event_source_t source = {find_block, page_enough, &finder};
     job->block_end = 0;
-    job->done = history_follow (&job->history, &source);
+    job->done = event_chain_follow (&job->history, &source);
     return finder.code;
 }
 
-static store_code_t events_bounds (job_t *job, store_error_t *error)
+static store_code_t events_bounds (page_read_t *job, store_error_t *error)
 {
     bool row;
     sqlite3_stmt *statement;
@@ -274,7 +274,7 @@ static store_code_t events_bounds (job_t *job, store_error_t *error)
     return code;
 }
 
-static void events_add (job_t *job, sqlite3_stmt *statement)
+static void events_add (page_read_t *job, sqlite3_stmt *statement)
 {
     read_t *read = job->read;
     size_t list_bytes;
@@ -291,7 +291,7 @@ static void events_add (job_t *job, sqlite3_stmt *statement)
 }
 
 /* One page: what the limit in bytes allows is read well within its time. */
-static store_code_t page_events (job_t *job, store_error_t *error)
+static store_code_t page_events (page_read_t *job, store_error_t *error)
 {
     read_t *read = job->read;
     uint64_t from = read->after_seq + 1;
@@ -330,7 +330,7 @@ static store_code_t page_events (job_t *job, store_error_t *error)
 }
 
 /* Looks by halves for the first block that was committed at or after the time. */
-static store_code_t page_since (job_t *job, store_error_t *error)
+static store_code_t page_since (page_read_t *job, store_error_t *error)
 {
     read_t *read = job->read;
     bool row;
@@ -364,14 +364,14 @@ static store_code_t page_since (job_t *job, store_error_t *error)
     return STORE_OK;
 }
 
-static store_code_t page_export (job_t *job, store_error_t *error)
+static store_code_t page_export (page_read_t *job, store_error_t *error)
 {
     return export_walk_page (job->export, job->view, job->read, &job->done, error);
 }
 
 /* Rows. */
 
-static store_code_t page_rows (job_t *job, store_error_t *error)
+static store_code_t page_rows (page_read_t *job, store_error_t *error)
 {
     job->rows.read = job->read;
     store_code_t code =
@@ -382,7 +382,7 @@ static store_code_t page_rows (job_t *job, store_error_t *error)
 
 /* Running. */
 
-typedef store_code_t page_t (job_t *job, store_error_t *error);
+typedef store_code_t page_t (page_read_t *job, store_error_t *error);
 
 static page_t *const PAGES[] = {
     [READ_LIST] = page_list,       [READ_COUNT] = page_count,   [READ_RESOLVE] = page_resolve,
@@ -394,7 +394,7 @@ static const tmq_status_t LIVE[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
                                     TMQ_STATUS_INPUT_REQUIRED};
 
 /* What the first page finds out before its work. */
-static store_code_t job_prepare (job_t *job, filter_t *live, store_error_t *error)
+static store_code_t job_prepare (page_read_t *job, filter_t *live, store_error_t *error)
 {
     read_t *read = job->read;
     if (read->kind == READ_EXPORT) {
@@ -417,7 +417,7 @@ static store_code_t job_prepare (job_t *job, filter_t *live, store_error_t *erro
                            .statuses_count = sizeof (LIVE) / sizeof (LIVE[0])};
         return ranges_open (&job->ranges, job->view, live, 0, error);
     case READ_HISTORY:
-        history_start (&job->history, read);
+        event_chain_start (&job->history, read);
         if (job->ns == 0)
             job->history.next_seq = 0;
         return STORE_OK;
@@ -428,7 +428,7 @@ static store_code_t job_prepare (job_t *job, filter_t *live, store_error_t *erro
 store_code_t readers_run (readers_t *self, read_t *read, store_error_t *error)
 {
     view_t *view = &self->view;
-    job_t job = {.view = view, .read = read, .export = &self->export};
+    page_read_t job = {.view = view, .read = read, .export = &self->export};
     filter_t live;
     store_code_t code = STORE_OK;
     names_trim (&view->names);
@@ -444,7 +444,7 @@ store_code_t readers_run (readers_t *self, read_t *read, store_error_t *error)
         view_end (view);
     }
     if (read->kind == READ_HISTORY)
-        history_finish (&job.history, read);
+        event_chain_finish (&job.history, read);
     ranges_close (&job.ranges);
     if (code == STORE_ERROR_CORRUPT && read->kind != READ_EXPORT)
         code = error->code = STORE_ERROR_DAMAGED; /* a page of the file: others can be read */

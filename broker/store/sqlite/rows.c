@@ -231,7 +231,7 @@ static store_code_t read_rest (arena_t *arena, sqlite3_stmt *row, record_t *reco
     return row_damaged (row, "the row", error);
 }
 
-static store_code_t read_names (names_t *names, sqlite3_stmt *row, record_t *record,
+static store_code_t read_names (name_numbers_t *names, sqlite3_stmt *row, record_t *record,
                                 store_error_t *error)
 {
     names_trim (names);

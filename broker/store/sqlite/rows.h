@@ -104,7 +104,7 @@ void row_bind (sqlite3_stmt *statement, const record_t *record, const row_names_
 enum { ROW_STATEMENTS = 2 };
 extern const char *const ROW_TEXTS[ROW_STATEMENTS];
 typedef struct row_reader {
-    names_t *names;
+    name_numbers_t *names;
     sqlite3_stmt **statements; /* prepared from ROW_TEXTS */
     arena_t *arena;            /* for one row; reset by row_read */
 } row_reader_t;

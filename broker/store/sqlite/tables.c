@@ -97,7 +97,7 @@ struct tables {
     sqlite3 *db;
     gate_t *gate;
     sqlite3_stmt *statements[STATEMENTS];
-    names_t names;
+    name_numbers_t names;
     retention_t retention;
     left_name_t *left; /* in the open transaction, each once */
     size_t left_count;
@@ -342,7 +342,7 @@ static store_code_t write_labels (tables_t *self, const record_t *record, store_
 static store_code_t find_names (tables_t *self, const record_t *record, row_names_t *names,
                                 store_error_t *error)
 {
-    names_t *all = &self->names;
+    name_numbers_t *all = &self->names;
     store_code_t code = names_add (all, NAME_NAMESPACE, 0, record->ns, &names->ns, error);
     if (code == STORE_OK)
         code = names_add (all, NAME_OWNER, names->ns, record->owner, &names->owner, error);

@@ -19,7 +19,7 @@ typedef struct view {
     sqlite3_stmt *row_statements[ROW_STATEMENTS];
     sqlite3_stmt *begin;
     sqlite3_stmt *commit;
-    names_t names;
+    name_numbers_t names;
     arena_t *arena;       /* for the row being read */
     uint32_t page_us_max; /* how long a transaction lasts */
     int64_t page_end_us;
