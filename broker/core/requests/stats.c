@@ -88,8 +88,8 @@ static void job_free (requests_t *self, stats_job_t *job)
     free (job);
 }
 
-/* The next message of an answer, with the depths of as many queues as it takes and the round allows.
- * It begins with what is packed already. False: it was the last one. */
+/* The next message of an answer, with the depths of as many queues as it takes and the round
+ * allows. It begins with what is packed already. False: it was the last one. */
 static bool answer_part (requests_t *self, stats_job_t *job, bytes_t *packed)
 {
     size_t *left = &self->base->round.queues;

@@ -18,8 +18,8 @@ queue_t *queue_make (tasks_t *self, space_t *space, const char *name); /* found 
 void queue_release (tasks_t *self, queue_t *queue);
 /* Somebody should look at it before the input ends: a task is ready, or a worker has room. */
 void queue_changed (tasks_t *self, queue_t *queue);
-/* A walk over the queues of a namespace, which must stay meanwhile. queue_walk_next gives NULL at the
- * end. There should be few at a time: each queue that goes looks at all of them. */
+/* A walk over the queues of a namespace, which must stay meanwhile. queue_walk_next gives NULL at
+ * the end. There should be few at a time: each queue that goes looks at all of them. */
 void queue_walk_begin (tasks_t *self, queue_walk_t *walk, space_t *space);
 queue_t *queue_walk_next (queue_walk_t *walk);
 void queue_walk_end (queue_walk_t *walk);
