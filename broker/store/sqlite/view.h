@@ -43,8 +43,8 @@ bool view_is_over (view_t *self);
 sqlite3_stmt *view_statement (view_t *self, size_t index);
 /* Steps: *row tells whether there is one. */
 store_code_t view_step (view_t *self, sqlite3_stmt *statement, bool *row, store_error_t *error);
-/* The rest of a read can go on: tells of a row, or of a page, that is damaged (in error) and returns
- * STORE_OK; any other code is returned as it is. */
+/* The rest of a read can go on: tells of a row, or of a page, that is damaged (in error) and
+ * returns STORE_OK; any other code is returned as it is. */
 store_code_t view_go_on (view_t *self, store_code_t code, store_error_t *error);
 /* As row_read. */
 store_code_t view_record (view_t *self, sqlite3_stmt *row, bool bodies, record_t **out,
