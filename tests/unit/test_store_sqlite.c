@@ -135,7 +135,7 @@ static void a_write_back_is_fenced_by_the_epoch (void **state)
 
 /* Kills. */
 
-enum { KILL_TASKS = 40, KILL_BATCHES_MAX = 100000 };
+enum { KILLS = 10, KILL_TASKS = 40, KILL_BATCHES_MAX = 100000 };
 
 /* What happens to whom in the nth batch ever is a function of the seed alone, so that the parent
  * knows what the child wrote. */
@@ -283,7 +283,7 @@ static void a_kill_loses_nothing_acknowledged (void **state)
     print_message ("TASKMQ_SEED=%llu\n", (unsigned long long) seed);
     uint64_t next = 1;
     uint64_t recovered = 0;
-    for (uint64_t round = 0; round < 20 && next < KILL_BATCHES_MAX; round++) {
+    for (uint64_t round = 0; round < KILLS && next < KILL_BATCHES_MAX; round++) {
         fixture_close (f); /* no thread is left when the child is made */
         uint64_t acknowledged = kill_once (f, seed, next, round);
         fixture_open (f);
@@ -751,7 +751,8 @@ static void the_log_is_bounded_under_readers (void **state)
         read->limit = 3000;
         readers_pool_submit (pool, read);
     }
-    for (int i = 0; i < 100; i++) {
+    /* More of them where the readers are slow: each has to come back. */
+    for (int i = 0; i < 100 || (done <= 6 && i < 1000); i++) {
         large_batch (f, &number); /* 1 MB */
         fixture_settle (f);
         store_stats (f->store, &stats);
