@@ -174,8 +174,9 @@ enum {
     TMQ_DEDUP_KEY_BYTES_MAX = 256,
     TMQ_UNIT_BYTES_MAX = 32, /* of progress */
     TMQ_OWNER_BYTES_MAX = 128,
-    TMQ_SUFFIX_LENGTH_MIN = 6,    /* hexadecimal digits of a short id */
-    TMQ_SUFFIX_TASKS_MAX = 10000, /* newest tasks among which a short id is looked up */
+    TMQ_SUFFIX_LENGTH_MIN = 6,          /* hexadecimal digits of a short id */
+    TMQ_SUFFIX_TASKS_MAX = 10000,       /* newest tasks among which a short id is looked up */
+    TMQ_SUFFIX_LIVE_TASKS_MAX = 100000, /* … and newest live ones */
     TMQ_LIST_LIMIT_DEFAULT = 50,
     TMQ_LIST_LIMIT_MAX = 1000,
     TMQ_FILTER_VALUES_MAX = 64, /* queues, statuses, tasks, … of one filter */

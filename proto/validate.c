@@ -282,15 +282,15 @@ static bool check_filter (check_t *check, const Taskmq__Filter *filter)
     return true;
 }
 
-/* A filter of list and count: what is stored cannot be asked for by id or label yet. */
+/* A filter of list and count: what is stored cannot be asked for by id. */
 static bool check_stored_filter (check_t *check, const Taskmq__Filter *filter)
 {
     if (filter == NULL)
         return true;
     if (filter->n_task_ids > 0)
         return refuse (check, TMQ_UNSUPPORTED, "task_ids: only in the filter of a subscription");
-    if (filter->n_labels > 0)
-        return refuse (check, TMQ_UNSUPPORTED, "labels: only in the filter of a subscription");
+    if (!check_labels (check, filter->labels, filter->n_labels))
+        return false;
     if (!check_range (check, "created_since", filter->created_since, 0, INT64_MAX) ||
         !check_range (check, "created_until", filter->created_until, 0, INT64_MAX))
         return false;

@@ -33,11 +33,20 @@ static bool contains (const char *const *names, size_t count, const char *name)
     return count == 0;
 }
 
+static bool has_labels (const filter_t *filter, const record_t *record)
+{
+    for (size_t i = 0; i < filter->labels_count; i++)
+        if (!record_has_label (record, &filter->labels[i]))
+            return false;
+    return true;
+}
+
 bool select_matches (const filter_t *filter, const record_t *record)
 {
     return strcmp (filter->ns, record->ns) == 0 && select_wants_status (filter, record->status) &&
            contains (filter->queues, filter->queues_count, record->queue) &&
            contains (filter->sessions, filter->sessions_count, record->session) &&
+           has_labels (filter, record) &&
            (filter->created_since == 0 || record->created_at >= filter->created_since) &&
            (filter->created_until == 0 || record->created_at < filter->created_until);
 }

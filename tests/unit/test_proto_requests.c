@@ -170,7 +170,9 @@ static void test_filters_of_list_and_count (void **state)
     label.key = text_of ("k");
     filter.labels = labels;
     filter.n_labels = 1;
-    assert_bad (&counting, TMQ_UNSUPPORTED, "labels: only in the filter of a subscription");
+    assert_good (&counting);
+    label.key = text_of ("not a name");
+    assert_bad (&counting, TMQ_INVALID, "labels.key");
 }
 
 static void test_wait (void **state)

@@ -336,6 +336,18 @@ static void live_tasks_come_in_order (void **state)
 
 /* Lists. */
 
+enum { LISTED_LABELS = 2 };
+
+/* By number % 2 and number % 7. */
+static const label_t *labels_of (int64_t number)
+{
+    static const char *const DIGITS[] = {"0", "1", "2", "3", "4", "5", "6"};
+    static label_t labels[LISTED_LABELS];
+    labels[0] = (label_t){"half", DIGITS[number % 2]};
+    labels[1] = (label_t){"day", DIGITS[number % 7]};
+    return labels;
+}
+
 /* 60 tasks: queue by number % 3, status by number % 4, session by number % 5, every tenth in
  * another namespace. */
 static void fill_lists (fixture_t *f)
@@ -351,6 +363,8 @@ static void fill_lists (fixture_t *f)
         record.session = SESSIONS[number % 5];
         record.status = STATUSES[number % 4];
         record.ns = number % 10 == 0 ? "other" : "default";
+        record.labels = labels_of (number);
+        record.labels_count = LISTED_LABELS;
         batch_add_record (batch, &record);
         fixture_commit (f, batch);
     }
@@ -372,7 +386,11 @@ static bool wanted (const filter_t *filter, int64_t number)
     bool status = filter->statuses_count == 0;
     for (size_t i = 0; i < filter->statuses_count; i++)
         status |= filter->statuses[i] == STATUSES[number % 4];
-    return queue && session && status &&
+    bool labels = true;
+    record_t labelled = {.labels = labels_of (number), .labels_count = LISTED_LABELS};
+    for (size_t i = 0; i < filter->labels_count; i++)
+        labels &= record_has_label (&labelled, &filter->labels[i]);
+    return queue && session && status && labels &&
            (number % 10 == 0) == (strcmp (filter->ns, "other") == 0) &&
            1000 + number >= filter->created_since &&
            (filter->created_until == 0 || 1000 + number < filter->created_until);
@@ -444,7 +462,8 @@ static void lists_and_counts_follow_their_filter (void **state)
     static const char *const SESSIONS[] = {"s3", "s1", "none"};
     static const tmq_status_t STATUSES[] = {TMQ_STATUS_FAILED, TMQ_STATUS_QUEUED};
     fill_lists (f);
-    for (unsigned mask = 0; mask < 64; mask++)
+    static const label_t LABELS[] = {{"half", "1"}, {"day", "3"}, {"day", "none"}};
+    for (unsigned mask = 0; mask < 256; mask++)
         for (size_t limit = 1; limit <= 100; limit = limit * 7) {
             filter_t filter = {.ns = mask & 1 ? "other" : "default"};
             filter.queues = QUEUES;
@@ -453,6 +472,8 @@ static void lists_and_counts_follow_their_filter (void **state)
             filter.sessions_count = mask & 4 ? 3 : 0;
             filter.statuses = STATUSES;
             filter.statuses_count = mask & 8 ? 2 : 0;
+            filter.labels = LABELS;
+            filter.labels_count = mask / 64;
             filter.created_since = mask & 16 ? 1010 : 0;
             filter.created_until = mask & 32 ? 1047 : 0;
             check_filter (f, &filter, limit);

@@ -87,6 +87,8 @@ typedef struct filter {
     size_t statuses_count;
     const char *const *sessions;
     size_t sessions_count;
+    const label_t *labels; /* all of them must be there */
+    size_t labels_count;
     int64_t created_since; /* half open; 0: open */
     int64_t created_until;
 } filter_t;
@@ -120,6 +122,8 @@ typedef struct read {
                               must be read from the tables; what is still in memory comes whole */
     size_t bytes_max;    /* LIST, EXPORT: may end when its records have so many
                               (record_wire_bytes, EXPORT also bodies); 0: only by limit */
+    size_t vain_max;     /* LIST: may end after so many entries that were looked at in vain; 0: no
+                              limit */
     char suffix[33];     /* RESOLVE */
     uint64_t last_seq;   /* HISTORY: the chain's start (the task's newest wanted event) */
     uint64_t after_seq;  /* EVENTS */
@@ -133,11 +137,12 @@ typedef struct read {
     char error_text[256];
     record_t **records; /* LIST */
     size_t records_count;
-    bool more;             /* LIST, EVENTS, EXPORT, ROWS: something follows */
-    uint64_t count;        /* COUNT; RESOLVE: how many match (2 stands for several) */
-    tmq_id_t id;           /* RESOLVE; HISTORY: a question, the task (zero: not known) */
-    buf_t *list;           /* HISTORY: a packed taskmq.EventList, oldest first */
-    uint64_t before_seq;   /* HISTORY: for the page before this one, 0: nothing before */
+    int64_t next_number; /* LIST: it ended early, go on below it; 0: go on behind the last record */
+    bool more;           /* LIST, EVENTS, EXPORT, ROWS: something follows */
+    uint64_t count;      /* COUNT; RESOLVE: how many match (2 stands for several) */
+    tmq_id_t id;         /* RESOLVE; HISTORY: a question, the task (zero: not known) */
+    buf_t *list;         /* HISTORY: a packed taskmq.EventList, oldest first */
+    uint64_t before_seq; /* HISTORY: for the page before this one, 0: nothing before */
     event_block_t *blocks; /* EVENTS: whole blocks, the first may begin before after_seq + 1 */
     size_t blocks_count;
     row_t *rows; /* ROWS: as many as limit and ROWS_READ_BYTES_MAX allow */

@@ -125,3 +125,12 @@ tmq_phase_t record_phase (const record_t *self, int64_t wall_ms)
         return self->not_before > wall_ms ? TMQ_PHASE_SCHEDULED : TMQ_PHASE_READY;
     return self->status == TMQ_STATUS_WORKING ? TMQ_PHASE_LEASED : TMQ_PHASE_NONE;
 }
+
+bool record_has_label (const record_t *self, const label_t *label)
+{
+    for (size_t i = 0; i < self->labels_count; i++)
+        if (strcmp (self->labels[i].key, label->key) == 0 &&
+            strcmp (self->labels[i].value, label->value) == 0)
+            return true;
+    return false;
+}

@@ -96,6 +96,7 @@ record_t *record_place (void *memory, const record_t *source, const record_room_
 /* A copy of source in one allocation, with references to its bodies. NULL strings become empty. */
 record_t *record_new (const record_t *source);
 void record_free (record_t *self); /* accepts NULL */
+bool record_has_label (const record_t *self, const label_t *label);
 /* About how long it is in an answer, without bodies. */
 size_t record_wire_bytes (const record_t *self);
 /* Past its time to live a terminal task is answered like one that was removed (S12). expiry_ms: the

@@ -15,7 +15,10 @@
 #include "core/wire/page.h"
 #include "core/wire/scan.h"
 
-enum { READS_RETRY_MS = 100 }; /* a page takes a few ms */
+enum {
+    READS_RETRY_MS = 100, /* a page takes a few ms */
+    LIST_VAIN_MAX = 20000 /* entries looked at in vain: then the page ends, with what it has */
+};
 
 /* A list cursor: the number that the next page begins below, and what it was made for. */
 typedef struct list_cursor {
@@ -95,6 +98,7 @@ void on_list (call_t *call)
     use_filter (job, filter);
     job->read.before_number = before;
     job->read.limit = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
+    job->read.vain_max = LIST_VAIN_MAX;
     job->read.bytes_max = ENVELOPE_FILL_BYTES; /* the rest of the page would be read for nothing */
 }
 
@@ -142,8 +146,13 @@ static void answer_list (requests_t *self, read_job_t *job)
     bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_PAGE);
     size_t packed = pack_page (out, TASK_PAGE_TASKS, read->records, read->records_count, 0, NULL,
                                &self->base->clocks);
-    if (packed > 0 && (packed < read->records_count || read->more)) {
-        list_cursor_t next = cursor_make (read->records[packed - 1]->number, job->filter->digest);
+    int64_t below = 0;
+    if (packed == read->records_count && read->next_number > 0)
+        below = read->next_number;
+    else if (packed > 0 && (packed < read->records_count || read->more))
+        below = read->records[packed - 1]->number;
+    if (below > 0) {
+        list_cursor_t next = cursor_make (below, job->filter->digest);
         bytes_append_blob (out, TASK_PAGE_NEXT, &next, sizeof (next));
     }
     bytes_close (out, page);

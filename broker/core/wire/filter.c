@@ -93,8 +93,8 @@ filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter)
     self->filter.sessions = put_texts (&place, filter->sessions, sessions, filter->n_sessions);
     self->filter.sessions_count = filter->n_sessions;
     put_labels (&place, labels, filter);
-    self->labels = labels;
-    self->labels_count = filter->n_labels;
+    self->filter.labels = labels;
+    self->filter.labels_count = filter->n_labels;
     self->ids = (const tmq_id_t *) place.at;
     self->ids_count = filter->n_task_ids;
     for (size_t i = 0; i < filter->n_task_ids; i++)
@@ -148,19 +148,10 @@ bool filter_takes_event (const filter_copy_t *filter, const scanned_t *event)
         !one_of (plain->sessions, plain->sessions_count, event->session, event->session_bytes) ||
         !one_of_statuses (plain, event->status) || !one_of_ids (filter, event->id))
         return false;
-    for (size_t i = 0; i < filter->labels_count; i++)
-        if (!scan_has_label (event, &filter->labels[i]))
+    for (size_t i = 0; i < plain->labels_count; i++)
+        if (!scan_has_label (event, &plain->labels[i]))
             return false;
     return true;
-}
-
-static bool record_has_label (const record_t *record, const label_t *label)
-{
-    for (size_t i = 0; i < record->labels_count; i++)
-        if (strcmp (record->labels[i].key, label->key) == 0 &&
-            strcmp (record->labels[i].value, label->value) == 0)
-            return true;
-    return false;
 }
 
 bool filter_takes_record (const filter_copy_t *filter, const record_t *record)
@@ -172,8 +163,8 @@ bool filter_takes_record (const filter_copy_t *filter, const record_t *record)
         !one_of (plain->sessions, plain->sessions_count, session, strlen (record->session)) ||
         !one_of_statuses (plain, record->status) || !one_of_ids (filter, record->id.bytes))
         return false;
-    for (size_t i = 0; i < filter->labels_count; i++)
-        if (!record_has_label (record, &filter->labels[i]))
+    for (size_t i = 0; i < plain->labels_count; i++)
+        if (!record_has_label (record, &plain->labels[i]))
             return false;
     return true;
 }

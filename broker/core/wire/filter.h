@@ -19,8 +19,6 @@ typedef struct filter_copy {
     filter_t filter;
     const tmq_id_t *ids;
     size_t ids_count;
-    const label_t *labels;
-    size_t labels_count;
     bool everything; /* no condition at all */
     size_t bytes;    /* of the allocation */
     uint8_t digest[16];

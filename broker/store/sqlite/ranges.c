@@ -4,18 +4,40 @@
 
 #include "store/sqlite/ranges.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/memory.h"
 #include "store/select.h"
 
-enum { BY_QUEUE, BY_SESSION, BY_NUMBER, QUEUES, CREATED, NEWEST, COUNT };
+enum {
+    BY_QUEUE,
+    BY_SESSION,
+    BY_LABEL,
+    BY_NUMBER,
+    QUEUES,
+    CREATED,
+    NEWEST,
+    COUNT,
+    HAS_LABEL,
+    FEW_BY_QUEUE,
+    FEW_BY_SESSION,
+    FEW_BY_LABEL
+};
 
 #define BETWEEN "number < ?3 AND number >= ?4 ORDER BY number DESC"
+#define LABELLED "label WHERE ns = ?1 AND key = ?5 AND value = ?6 AND number < ?3 AND number >= ?4"
+/* At most ?7 of what the rest of the text finds. */
+#define FEW(REST) "SELECT count (*) FROM (SELECT 1 FROM " REST " LIMIT ?7)"
 
 const char *const RANGES_TEXTS[RANGES_STATEMENTS] = {
     [BY_QUEUE] = "SELECT number FROM task WHERE queue = ?1 AND status = ?2 AND " BETWEEN,
     [BY_SESSION] = "SELECT number, queue, status FROM task WHERE session = ?1 AND " BETWEEN,
+    /* The label's own index has the order; the task is one step from there. */
+    [BY_LABEL] = "SELECT l.number, t.queue, t.status, t.session FROM label AS l"
+                 " CROSS JOIN task AS t ON t.number = l.number"
+                 " WHERE l.ns = ?1 AND l.key = ?5 AND l.value = ?6 AND l.number < ?3"
+                 " AND l.number >= ?4 ORDER BY l.number DESC",
     [BY_NUMBER] = "SELECT number, queue, status FROM task WHERE ns = ?1 AND " BETWEEN,
     [QUEUES] = "SELECT id FROM name WHERE ns = ?1 AND kind = ?2 LIMIT ?3",
     /* Numbers and times of acceptance rise together (S20). */
@@ -23,6 +45,10 @@ const char *const RANGES_TEXTS[RANGES_STATEMENTS] = {
     [NEWEST] = "SELECT max (number) FROM task",
     [COUNT] = "SELECT count (*) FROM task WHERE queue = ?1 AND status = ?2 AND number < ?3 AND "
               "number >= ?4",
+    [HAS_LABEL] = "SELECT 1 FROM label WHERE ns = ?1 AND key = ?2 AND value = ?3 AND number = ?4",
+    [FEW_BY_QUEUE] = FEW ("task WHERE queue = ?1 AND status = ?2 AND number < ?3 AND number >= ?4"),
+    [FEW_BY_SESSION] = FEW ("task WHERE session = ?1 AND number < ?3 AND number >= ?4"),
+    [FEW_BY_LABEL] = FEW (LABELLED),
 };
 
 enum {
@@ -30,7 +56,8 @@ enum {
     /* More pairs of queue and status than this are not merged: the tasks are walked by number. */
     RANGES_MAX = 512,
     ROWS_BETWEEN_LOOKS = 64, /* at the clock */
-    COUNT_NUMBERS = 16384    /* counted at once: 1 to 2 ms if all of them are in the range */
+    COUNT_NUMBERS = 16384,   /* counted at once: 1 to 2 ms if all of them are in the range */
+    FEW_MAX = 1000           /* entries counted to find out which condition has the fewest */
 };
 
 /* A statement with its key, and the numbers read ahead from it. */
@@ -38,7 +65,8 @@ typedef struct range {
     int statement;
     int64_t key; /* queue, session or namespace */
     tmq_status_t status;
-    int64_t high; /* numbers below it are still to be read */
+    const label_t *label; /* BY_LABEL */
+    int64_t high;         /* numbers below it are still to be read */
     bool exhausted;
     int64_t buffer[RANGE_BUFFER];
     size_t next;
@@ -52,6 +80,7 @@ static range_t *range_add (ranges_t *self, int statement, int64_t key, tmq_statu
     range->statement = statement;
     range->key = key;
     range->status = status;
+    range->label = NULL;
     range->high = self->high;
     range->exhausted = false;
     range->next = range->count = 0;
@@ -159,8 +188,82 @@ static store_code_t plan_sessions (ranges_t *self, store_error_t *error)
         int64_t id;
         code = names_find (&self->view->names, NAME_SESSION, self->ns, self->filter->sessions[i],
                            &id, error);
-        if (code == STORE_OK && id != 0)
-            range_add (self, BY_SESSION, id, TMQ_STATUS_NONE);
+        if (code != STORE_OK || id == 0)
+            continue;
+        assert (self->sessions_count < TMQ_FILTER_VALUES_MAX);
+        self->sessions[self->sessions_count++] = id;
+        range_add (self, BY_SESSION, id, TMQ_STATUS_NONE);
+    }
+    return code;
+}
+
+/* Which conditions are the fewest. */
+
+static sqlite3_stmt *range_bind (const ranges_t *self, const range_t *range, int which, int64_t low)
+{
+    sqlite3_stmt *statement = view_statement (self->view, (size_t) which);
+    sqlite3_bind_int64 (statement, 1, range->key);
+    if (range->statement == BY_QUEUE)
+        sqlite3_bind_int (statement, 2, (int) range->status);
+    sqlite3_bind_int64 (statement, 3, range->high);
+    sqlite3_bind_int64 (statement, 4, low);
+    if (range->label != NULL) {
+        sqlite3_bind_text (statement, 5, range->label->key, -1, SQLITE_STATIC);
+        sqlite3_bind_text (statement, 6, range->label->value, -1, SQLITE_STATIC);
+    }
+    return statement;
+}
+
+/* Adds the entries of a range to *few, as long as these are fewer than most. */
+static store_code_t count_few (const ranges_t *self, const range_t *range, int64_t most,
+                               int64_t *few, store_error_t *error)
+{
+    int which = range->statement == BY_QUEUE     ? FEW_BY_QUEUE
+                : range->statement == BY_SESSION ? FEW_BY_SESSION
+                                                 : FEW_BY_LABEL;
+    if (range->statement == BY_NUMBER || *few >= most) {
+        *few = most;
+        return STORE_OK;
+    }
+    bool row;
+    sqlite3_stmt *statement = range_bind (self, range, which, self->low);
+    sqlite3_bind_int64 (statement, 7, most - *few);
+    store_code_t code = view_step (self->view, statement, &row, error);
+    if (code == STORE_OK && row)
+        *few += sqlite3_column_int64 (statement, 0);
+    sqlite3_reset (statement);
+    return code;
+}
+
+/* Walks the entries of the rarest label instead, unless the ranges have fewer. What a walk does not
+ * have by itself is asked of each of its entries. */
+static store_code_t plan_labels (ranges_t *self, store_error_t *error)
+{
+    const filter_t *filter = self->filter;
+    bool narrow = filter->queues_count + filter->sessions_count + filter->statuses_count > 0;
+    int64_t fewest = FEW_MAX + 1; /* so many: a label is never worse than that */
+    int64_t few = 0;
+    const label_t *rarest = NULL;
+    store_code_t code = STORE_OK;
+    for (size_t i = 0; code == STORE_OK && narrow && i < self->count; i++)
+        code = count_few (self, &self->list[i], FEW_MAX, &few, error);
+    if (narrow && few < FEW_MAX)
+        fewest = few;
+    for (size_t i = 0; code == STORE_OK && i < filter->labels_count; i++) {
+        range_t range = {.statement = BY_LABEL,
+                         .key = self->ns,
+                         .label = &filter->labels[i],
+                         .high = self->high};
+        few = 0;
+        code = count_few (self, &range, fewest < FEW_MAX ? fewest : FEW_MAX, &few, error);
+        if (few < fewest) {
+            fewest = few;
+            rarest = &filter->labels[i];
+        }
+    }
+    if (code == STORE_OK && rarest != NULL) {
+        self->count = 0;
+        range_add (self, BY_LABEL, self->ns, TMQ_STATUS_NONE)->label = rarest;
     }
     return code;
 }
@@ -179,9 +282,12 @@ store_code_t ranges_open (ranges_t *self, view_t *view, const filter_t *filter,
     if (code != STORE_OK)
         return code;
     if (filter->sessions_count > 0)
-        return plan_sessions (self, error);
-    plan_queues (self);
-    return STORE_OK;
+        code = plan_sessions (self, error);
+    else
+        plan_queues (self);
+    if (code == STORE_OK && filter->labels_count > 0)
+        code = plan_labels (self, error);
+    return code;
 }
 
 void ranges_close (ranges_t *self)
@@ -192,29 +298,65 @@ void ranges_close (ranges_t *self)
 
 /* Walking. */
 
-/* A range by queue and status holds only what is wanted; in the others each row is looked at. */
-static bool is_wanted (const ranges_t *self, const range_t *range, sqlite3_stmt *row)
+static bool holds (const int64_t *ids, size_t count, int64_t id)
 {
-    if (range->statement == BY_QUEUE)
-        return true;
-    if (!select_wants_status (self->filter, (tmq_status_t) sqlite3_column_int (row, 2)))
-        return false;
-    int64_t queue = sqlite3_column_int64 (row, 1);
-    for (size_t i = 0; i < self->queues_count; i++)
-        if (self->queues[i] == queue)
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] == id)
             return true;
-    return self->filter->queues_count == 0;
+    return false;
 }
 
-static sqlite3_stmt *range_bind (const ranges_t *self, const range_t *range, int which, int64_t low)
+/* The labels that the range is not walked by. */
+static store_code_t has_labels (const ranges_t *self, const range_t *range, int64_t number,
+                                bool *has, store_error_t *error)
 {
-    sqlite3_stmt *statement = view_statement (self->view, (size_t) which);
-    sqlite3_bind_int64 (statement, 1, range->key);
+    store_code_t code = STORE_OK;
+    *has = true;
+    for (size_t i = 0; code == STORE_OK && *has && i < self->filter->labels_count; i++) {
+        const label_t *label = &self->filter->labels[i];
+        if (label == range->label)
+            continue;
+        sqlite3_stmt *statement = view_statement (self->view, HAS_LABEL);
+        sqlite3_bind_int64 (statement, 1, self->ns);
+        sqlite3_bind_text (statement, 2, label->key, -1, SQLITE_STATIC);
+        sqlite3_bind_text (statement, 3, label->value, -1, SQLITE_STATIC);
+        sqlite3_bind_int64 (statement, 4, number);
+        code = view_step (self->view, statement, has, error);
+        sqlite3_reset (statement);
+    }
+    return code;
+}
+
+/* A range by queue and status holds only what is wanted; in the others each row is looked at. */
+static bool fits (const ranges_t *self, const range_t *range, sqlite3_stmt *row)
+{
+    const filter_t *filter = self->filter;
     if (range->statement == BY_QUEUE)
-        sqlite3_bind_int (statement, 2, (int) range->status);
-    sqlite3_bind_int64 (statement, 3, range->high);
-    sqlite3_bind_int64 (statement, 4, low);
-    return statement;
+        return true;
+    if (!select_wants_status (filter, (tmq_status_t) sqlite3_column_int (row, 2)))
+        return false;
+    if (filter->queues_count > 0 &&
+        !holds (self->queues, self->queues_count, sqlite3_column_int64 (row, 1)))
+        return false;
+    return range->statement != BY_LABEL || filter->sessions_count == 0 ||
+           holds (self->sessions, self->sessions_count, sqlite3_column_int64 (row, 3));
+}
+
+static store_code_t is_wanted (ranges_t *self, const range_t *range, sqlite3_stmt *row,
+                               bool *wanted, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    *wanted = fits (self, range, row);
+    if (*wanted && self->filter->labels_count > 0)
+        code = has_labels (self, range, sqlite3_column_int64 (row, 0), wanted, error);
+    self->vain += !*wanted;
+    return code;
+}
+
+/* The caller has a limit on entries that were looked at in vain, and it is reached. */
+static bool is_weary (const ranges_t *self)
+{
+    return self->vain_max > 0 && self->vain >= self->vain_max;
 }
 
 static sqlite3_stmt *range_start (const ranges_t *self, const range_t *range)
@@ -236,10 +378,14 @@ static store_code_t range_fill (ranges_t *self, range_t *range, bool *over, stor
         range->exhausted = !row;
         if (!row)
             break;
+        bool wanted;
         range->high = sqlite3_column_int64 (statement, 0);
-        if (is_wanted (self, range, statement))
+        code = is_wanted (self, range, statement, &wanted, error);
+        if (code != STORE_OK)
+            break;
+        if (wanted)
             range->buffer[range->count++] = range->high;
-        *over = rows % ROWS_BETWEEN_LOOKS == 0 && view_is_over (self->view);
+        *over = is_weary (self) || (rows % ROWS_BETWEEN_LOOKS == 0 && view_is_over (self->view));
         if (*over)
             break;
     }
@@ -270,6 +416,22 @@ store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_err
             range->next++; /* in all of them: a task may have changed its range meanwhile */
     }
     return STORE_OK;
+}
+
+bool ranges_ended_early (const ranges_t *self, int64_t *below)
+{
+    *below = 0;
+    if (!is_weary (self))
+        return false;
+    for (size_t i = 0; i < self->count; i++) {
+        const range_t *range = &self->list[i];
+        int64_t next = range->next < range->count ? range->buffer[range->next] + 1
+                       : range->exhausted         ? 0
+                                                  : range->high;
+        if (next > *below)
+            *below = next;
+    }
+    return true;
 }
 
 /* Everything in such a range is wanted, so SQLite counts without handing out a row. */
@@ -305,9 +467,12 @@ static store_code_t count_rows (ranges_t *self, range_t *range, uint64_t *count,
         range->exhausted = !row;
         if (!row)
             break;
+        bool wanted;
         range->high = sqlite3_column_int64 (statement, 0);
-        if (is_wanted (self, range, statement))
-            (*count)++;
+        code = is_wanted (self, range, statement, &wanted, error);
+        if (code != STORE_OK)
+            return code;
+        *count += wanted;
         *over = rows % ROWS_BETWEEN_LOOKS == 0 && view_is_over (self->view);
     }
     sqlite3_reset (statement);
@@ -320,8 +485,9 @@ store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, store_er
     *over = false;
     for (size_t i = 0; code == STORE_OK && !*over && i < self->count; i++) {
         range_t *range = &self->list[i];
-        code = range->statement == BY_QUEUE ? count_by_queue (self, range, count, over, error)
-                                            : count_rows (self, range, count, over, error);
+        bool all = range->statement == BY_QUEUE && self->filter->labels_count == 0;
+        code = all ? count_by_queue (self, range, count, over, error)
+                   : count_rows (self, range, count, over, error);
     }
     return code;
 }

@@ -3,14 +3,14 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Numbers of the tasks that a filter wants, newest first, by walking indexes and never the rows of
- * all tasks: one range per queue and status, or per session. */
+ * all tasks: one range per queue and status, or per session, or the one of the rarest label. */
 #ifndef TASKMQ_STORE_RANGES_H
 #define TASKMQ_STORE_RANGES_H
 
 #include "store/sqlite/view.h"
 
 /* Statements that ranges need; they stand first in the texts of the view. */
-enum { RANGES_STATEMENTS = 7 };
+enum { RANGES_STATEMENTS = 12 };
 extern const char *const RANGES_TEXTS[RANGES_STATEMENTS];
 
 typedef struct ranges {
@@ -22,6 +22,10 @@ typedef struct ranges {
     int64_t *queues; /* of the filter or of the whole namespace */
     size_t queues_count;
     size_t queues_capacity;
+    int64_t sessions[TMQ_FILTER_VALUES_MAX]; /* of the filter */
+    size_t sessions_count;
+    size_t vain;     /* entries looked at that were not wanted */
+    size_t vain_max; /* the caller's: see ranges_ended_early; 0: no limit */
     struct range *list;
     size_t count;
     size_t capacity;
@@ -34,6 +38,9 @@ void ranges_close (ranges_t *self);
 /* The next smaller number, 0 when there is none. May be called in a later transaction than the one
  * before: it goes on below the numbers it gave. *over: the page ended first, nothing was given. */
 store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_error_t *error);
+/* *over was told because vain_max entries were not wanted. *below: everything from there on was looked
+ * at and given. */
+bool ranges_ended_early (const ranges_t *self, int64_t *below);
 /* Counts until the end or until the page is over (*over); the next call goes on. */
 store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, store_error_t *error);
 

@@ -53,6 +53,7 @@ typedef struct page_read {
     bool done;
     size_t capacity; /* of the array that the read fills */
     size_t bytes;    /* LIST: of its records */
+    size_t resolved; /* RESOLVE: live tasks that were looked at */
     ranges_t ranges;
     event_chain_t history;
     kind_page_t rows;
@@ -109,6 +110,17 @@ static store_code_t list_add (page_read_t *job, int64_t number, store_error_t *e
     return STORE_OK;
 }
 
+/* What was found so far is given, with the place to go on from. */
+static void end_early (page_read_t *job)
+{
+    int64_t below;
+    if (!ranges_ended_early (&job->ranges, &below))
+        return;
+    job->done = true;
+    job->read->more = below > 0;
+    job->read->next_number = below;
+}
+
 static store_code_t page_list (page_read_t *job, store_error_t *error)
 {
     store_code_t code = STORE_OK;
@@ -116,6 +128,8 @@ static store_code_t page_list (page_read_t *job, store_error_t *error)
     while (code == STORE_OK && !job->done && !over) {
         int64_t number;
         code = ranges_next (&job->ranges, &number, &over, error);
+        if (code == STORE_OK && over)
+            end_early (job);
         if (code != STORE_OK || over)
             break;
         if (number == 0)
@@ -173,7 +187,7 @@ static store_code_t page_resolve (page_read_t *job, store_error_t *error)
         code = ranges_next (&job->ranges, &number, &over, error);
         if (code != STORE_OK || over)
             break;
-        job->done = number == 0;
+        job->done = number == 0 || ++job->resolved > TMQ_SUFFIX_LIVE_TASKS_MAX;
         if (job->done)
             break;
         sqlite3_stmt *statement = view_statement (job->view, ID_OF);
@@ -409,7 +423,9 @@ static store_code_t job_prepare (page_read_t *job, filter_t *live, store_error_t
         return code;
     switch (read->kind) {
     case READ_LIST:
-        return ranges_open (&job->ranges, job->view, &read->filter, read->before_number, error);
+        code = ranges_open (&job->ranges, job->view, &read->filter, read->before_number, error);
+        job->ranges.vain_max = read->vain_max;
+        return code;
     case READ_COUNT: return ranges_open (&job->ranges, job->view, &read->filter, 0, error);
     case READ_RESOLVE:
         *live = (filter_t){.ns = read->filter.ns,

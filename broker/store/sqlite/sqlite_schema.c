@@ -79,8 +79,9 @@ static const char TABLES_1[] =
 
     "CREATE TABLE label ("
     " number INTEGER NOT NULL REFERENCES task ON DELETE CASCADE, position INTEGER NOT NULL,"
-    " key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (number, position))"
+    " ns INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (number, position))"
     " STRICT, WITHOUT ROWID;"
+    "CREATE INDEX label_found ON label (ns, key, value, number);"
 
     "CREATE TABLE attempt ("
     " number INTEGER NOT NULL REFERENCES task ON DELETE CASCADE, attempt INTEGER NOT NULL,"

@@ -65,7 +65,9 @@ static const char *const TEXTS[STATEMENTS] = {
     [TASK] = TASK_INSERT TASK_UPDATE,
     [TASK_DELETE] = "DELETE FROM task WHERE number = ?1 RETURNING queue, session",
     [BODY] = "REPLACE INTO body (number, kind, bytes, sum) VALUES (?1, ?2, ?3, ?4)",
-    [LABEL] = "REPLACE INTO label (number, position, key, value) VALUES (?1, ?2, ?3, ?4)",
+    /* They never change: those that are there stay as they are. */
+    [LABEL] = "INSERT INTO label (number, position, ns, key, value) VALUES (?1, ?2, ?3, ?4, ?5)"
+              " ON CONFLICT DO NOTHING",
     [ATTEMPT] = "REPLACE INTO attempt (number, attempt, worker, started_at, ended_at, how,"
                 " error_code, error_message, secret, request_id, sum)"
                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
@@ -327,13 +329,17 @@ static store_code_t write_body (tables_t *self, int64_t number, int kind, const 
 
 static store_code_t write_labels (tables_t *self, const record_t *record, store_error_t *error)
 {
+    if (record->labels_count == 0)
+        return STORE_OK;
+    int64_t ns;
+    store_code_t code = names_find (&self->names, NAME_NAMESPACE, 0, record->ns, &ns, error);
     sqlite3_stmt *statement = self->statements[LABEL];
-    store_code_t code = STORE_OK;
     for (size_t i = 0; code == STORE_OK && i < record->labels_count; i++) {
         sqlite3_bind_int64 (statement, 1, record->number);
         sqlite3_bind_int64 (statement, 2, (sqlite3_int64) i);
-        sqlite3_bind_text (statement, 3, record->labels[i].key, -1, SQLITE_STATIC);
-        sqlite3_bind_text (statement, 4, record->labels[i].value, -1, SQLITE_STATIC);
+        sqlite3_bind_int64 (statement, 3, ns);
+        sqlite3_bind_text (statement, 4, record->labels[i].key, -1, SQLITE_STATIC);
+        sqlite3_bind_text (statement, 5, record->labels[i].value, -1, SQLITE_STATIC);
         code = sql_do (statement, "a label cannot be written", error);
     }
     return code;
