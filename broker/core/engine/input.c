@@ -260,7 +260,7 @@ void engine_set_behind (engine_t *self, peer_t peer, bool behind)
 bool engine_is_linked (const engine_t *self, peer_t peer)
 {
     const link_t *link = link_find (&self->peers, peer);
-    return link != NULL && link->established && !link->lost;
+    return link != NULL && link->established && !gate_is_closed (&link->gate, GATE_LOST);
 }
 
 void engine_peer_gone (engine_t *self, peer_t peer, now_t now)
@@ -270,6 +270,7 @@ void engine_peer_gone (engine_t *self, peer_t peer, now_t now)
     if (link == NULL || !link->established)
         return;
     const clocks_t *clocks = &self->base.clocks;
+    gate_close (&link->gate, GATE_GONE);
     link->gone_due_ms = clocks_awake_ms (clocks) + self->base.config.gone_grace_ms;
     wheel_arm (&self->base.fine, &link->alarm, clocks->mono_ms + self->base.config.gone_grace_ms);
     worker_update_link (&self->match, link);

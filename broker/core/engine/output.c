@@ -147,7 +147,8 @@ static bool pack_streams (engine_t *self, link_t *link)
     size_t lists_count = 0;
     size_t bytes = 0;
     size_t streams = 0;
-    while (!link->stalled && streams < STREAMS_MAX && bytes < STREAMS_BYTES && may_look (self)) {
+    while (!gate_is_closed (&link->gate, GATE_STALLED) && streams < STREAMS_MAX &&
+           bytes < STREAMS_BYTES && may_look (self)) {
         node_t *node = list_first (&link->streams);
         subscription_t *subscription =
             node == NULL ? NULL : LIST_ITEM (node, subscription_t, stream);
@@ -195,7 +196,8 @@ static void end_round (engine_t *self)
 /* Nothing to send was found for the link; perhaps only because nothing more may be looked at. */
 static void pass_over (engine_t *self, link_t *link, bool could_look)
 {
-    if (!may_look (self) && !link->stalled && !list_is_empty (&link->streams))
+    if (!may_look (self) && !gate_is_closed (&link->gate, GATE_STALLED) &&
+        !list_is_empty (&link->streams))
         list_push_back (could_look ? &self->spent : &self->denied, &link->output);
     else
         link_free_if_idle (&self->peers, link);
@@ -273,7 +275,7 @@ void engine_output_failed (engine_t *self, const output_t *output, now_t now)
     if (link == NULL || output->tag != self->base.counts.outputs)
         return;
     self->base.counts.outputs_failed++;
-    link->stalled = true;
+    gate_close (&link->gate, GATE_STALLED);
     list_remove (&link->output); /* until it is heard, or tried again */
     if (link->refused_ms == 0)
         link->refused_ms = self->base.clocks.mono_ms;

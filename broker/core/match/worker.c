@@ -48,12 +48,10 @@ static void set_waiting (match_t *self, worker_t *worker, bool waiting)
     }
 }
 
-/* Who is silent, suspected to be gone (A48) or does not take messages gets nothing new. */
 static bool can_take (const worker_t *worker)
 {
-    const link_t *link = worker->link;
-    return link != NULL && !link->silent && !link->suspect && !link->stalled && !link->lost &&
-           link->gone_due_ms == 0 && worker->held < worker->capacity;
+    return worker->link != NULL && gate_is_open (&worker->link->gate) &&
+           worker->held < worker->capacity;
 }
 
 void worker_update (match_t *self, worker_t *worker)
@@ -153,7 +151,7 @@ void workers_follow (match_t *self)
     for (node_t *node = list_pop_front (changed); node != NULL; node = list_pop_front (changed)) {
         worker_t *worker = LIST_ITEM (node, worker_t, changed);
         if (worker->lost && worker->link != NULL) {
-            worker->link->suspect = true; /* nothing new before it is heard */
+            gate_close (&worker->link->gate, GATE_SUSPECT);
             worker_update_link (self, worker->link);
         }
         worker->lost = false;

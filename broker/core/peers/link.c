@@ -85,16 +85,16 @@ bool link_heard (links_t *self, link_t *link)
     link->heard_ms = clocks_awake_ms (clocks);
     if (!link->established)
         return false;
-    bool changed = link->silent || link->stalled || link->suspect || link->gone_due_ms != 0;
-    if (link->gone_due_ms != 0 || link->silent)
+    bool changed = gate_is_closed (&link->gate, GATE_UNHEARD);
+    if (gate_is_closed (&link->gate, GATE_GONE | GATE_SILENT))
         wheel_arm (&self->base->fine, &link->alarm, clocks->mono_ms + link_silence_ms (self));
-    link->silent = link->stalled = link->suspect = false;
-    link->gone_due_ms = 0;
+    gate_open (&link->gate, GATE_UNHEARD);
     return changed;
 }
 
 bool link_token_is (const link_t *link, const uint8_t *token, size_t length)
 {
-    return link->established && !link->lost && length == sizeof (link->token) &&
+    return link->established && !gate_is_closed (&link->gate, GATE_LOST) &&
+           length == sizeof (link->token) &&
            sodium_memcmp (token, link->token, sizeof (link->token)) == 0;
 }

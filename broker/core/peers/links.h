@@ -12,6 +12,7 @@
 
 #include "bytes.h"
 #include "core/base/base.h"
+#include "core/base/gate.h"
 #include "core/base/list.h"
 #include "core/base/map.h"
 #include "core/data/buf.h"
@@ -40,19 +41,16 @@ typedef struct item {
 struct link {
     peer_t peer;
     bool established;
-    bool suspect;  /* a lease of its workers ran out unreported: nothing new until it is heard */
-    bool silent;   /* heartbeats were missed: no new assignments */
-    bool dead;     /* out of the table; kept while items or reads refer to it */
-    bool silenced; /* dead, and what is held for it is dropped too (not after a goodbye) */
-    bool behind;   /* messages of it wait to be applied */
-    bool lost;     /* an answer could not leave: nothing is served before a new hello */
-    bool stalled; /* the transport refused a message: no streams or assignments until it is heard */
+    bool dead;       /* out of the table; kept while items or reads refer to it */
+    bool silenced;   /* dead, and what is held for it is dropped too (not after a goodbye) */
+    bool behind;     /* messages of it wait to be applied */
+    gate_t gate;     /* why its workers get nothing new, and of some reasons its streams neither */
     uint64_t serial; /* counts hellos: a worker moves to newer links only */
     uint8_t token[16];
     struct space *space;
     name_t *identity;
     int64_t heard_ms;    /* clocks_awake_ms, of its newest message */
-    int64_t gone_due_ms; /* clocks_awake_ms, end of the grace after the hint; 0: not suspected */
+    int64_t gone_due_ms; /* clocks_awake_ms, end of the grace after the hint (GATE_GONE) */
     alarm_t alarm;
     size_t references;   /* held items and reads */
     item_t *held_reply;  /* newest held item of answers, if any; further ones may join it */

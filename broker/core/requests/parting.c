@@ -95,7 +95,7 @@ void parting_lose (requests_t *self, link_t *link)
         parting_close (self, link);
         return;
     }
-    link->lost = true;
+    gate_close (&link->gate, GATE_LOST);
     close_reads (self, link);
     outbox_drop (self->peers, link);
     worker_update_link (self->match, link);
@@ -106,13 +106,13 @@ void parting_lose (requests_t *self, link_t *link)
 void parting_alarm (requests_t *self, link_t *link)
 {
     const clocks_t *clocks = &self->base->clocks;
+    bool gone = gate_is_closed (&link->gate, GATE_GONE);
     int64_t silent_ms = link->heard_ms + link_silence_ms (self->peers);
-    int64_t due_ms =
-        clocks_awake_due_ms (clocks, link->gone_due_ms != 0 ? link->gone_due_ms : silent_ms);
+    int64_t due_ms = clocks_awake_due_ms (clocks, gone ? link->gone_due_ms : silent_ms);
     /* Heard since, or it may have sent what is still unread. */
     if (due_ms > clocks->heard_ms || link->behind) {
         wheel_arm (&self->base->fine, &link->alarm, clocks_look_again_ms (clocks, due_ms));
-    } else if (link->gone_due_ms != 0) {
+    } else if (gone) {
         for (node_t *node = list_first (&link->workers); node != NULL;
              node = list_first (&link->workers)) {
             worker_t *worker = LIST_ITEM (node, worker_t, of_link);
@@ -122,7 +122,7 @@ void parting_alarm (requests_t *self, link_t *link)
         }
         parting_close (self, link);
     } else {
-        link->silent = true;
+        gate_close (&link->gate, GATE_SILENT);
         worker_update_link (self->match, link);
     }
 }

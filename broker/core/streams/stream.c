@@ -376,7 +376,8 @@ static void send_notice (streams_t *self, const subscription_t *subscription,
                          const record_t *record)
 {
     link_t *link = subscription->link;
-    if (!subscription->told_live || link->notices >= NOTICES_MAX || link->stalled ||
+    if (!subscription->told_live || link->notices >= NOTICES_MAX ||
+        gate_is_closed (&link->gate, GATE_STALLED) ||
         !filter_takes_record (subscription->filter, record))
         return;
     Taskmq__Progress progress = TASKMQ__PROGRESS__INIT;
