@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/tasks/task.h"
 #include "core_rig.h"
 #include "ids.h"
 #include "units.h"
@@ -273,6 +274,21 @@ static void a_task_that_comes_back_too_often_says_that (void **state)
                          "the task came back 10 times in a row without an outcome");
 }
 
+static void messages_that_are_repeated_in_a_row_are_stored_once (void **state)
+{
+    rig_t *rig = *state;
+    const Taskmq__Assignment *assignment = claimed (rig, 1, 0);
+    for (unsigned round = 0; round < 2; round++)
+        for (unsigned n = 1; n <= PUSHES_KEPT + 1; n++) {
+            rig_use_request_id (20 + n);
+            uint64_t push = rig_push (rig, 1, assignment, "message", 0);
+            rig_settle (rig);
+            assert_int_equal (rig_code (rig, 1, push), TMQ_OK);
+        }
+    /* submitted, claimed, the messages */
+    assert_int_equal (rig_task (rig, 0, 1)->seq, 2 + PUSHES_KEPT + 1);
+}
+
 /* The time to live of a task that came back. */
 
 static void a_task_that_comes_back_has_its_time_to_live_again (void **state)
@@ -320,6 +336,7 @@ int main (void)
         TEST (expired_says_when),
         TEST (a_stale_report_says_what_became_of_the_task),
         TEST (reports_about_a_removed_task_say_so),
+        TEST (messages_that_are_repeated_in_a_row_are_stored_once),
         TEST (a_task_that_comes_back_too_often_says_that),
         TEST (a_task_that_comes_back_has_its_time_to_live_again),
         TEST (what_expires_after_an_attempt_keeps_its_error),

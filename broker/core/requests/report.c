@@ -126,6 +126,31 @@ static void take_progress (requests_t *self, task_t *task, const Taskmq__Progres
     self->tasks->noticed[self->tasks->noticed_count++] = task;
 }
 
+static bool is_repeated (const detail_t *detail, const uint8_t *request_id)
+{
+    const size_t bytes = sizeof (detail->request_id);
+    if (memcmp (detail->request_id, request_id, bytes) == 0)
+        return true;
+    for (size_t i = 0; detail->pushed != NULL && i < PUSHES_KEPT; i++)
+        if (memcmp (detail->pushed + i * bytes, request_id, bytes) == 0)
+            return true;
+    return false;
+}
+
+/* The newest id is stored with the task; those before it are known until the broker restarts. */
+static void keep_request_id (detail_t *detail, const uint8_t *request_id)
+{
+    static const uint8_t NONE[sizeof (detail->request_id)];
+    const size_t bytes = sizeof (detail->request_id);
+    if (memcmp (detail->request_id, NONE, bytes) != 0) {
+        if (detail->pushed == NULL)
+            detail->pushed = memory_zero (PUSHES_KEPT, bytes);
+        memmove (detail->pushed + bytes, detail->pushed, (PUSHES_KEPT - 1) * bytes);
+        memcpy (detail->pushed, detail->request_id, bytes);
+    }
+    memcpy (detail->request_id, request_id, bytes);
+}
+
 void on_push (call_t *call)
 {
     requests_t *self = call->requests;
@@ -135,12 +160,12 @@ void on_push (call_t *call)
         return;
     detail_t *detail = task->detail;
     const uint8_t *request_id = call->request->request_id.data;
-    bool repeated = memcmp (detail->request_id, request_id, sizeof (detail->request_id)) == 0;
+    bool repeated = is_repeated (detail, request_id);
     report_started (self, task);
     if (push->progress != NULL && !repeated)
         take_progress (self, task, push->progress);
     if (push->status_message[0] != '\0' && !repeated) {
-        memcpy (detail->request_id, request_id, sizeof (detail->request_id));
+        keep_request_id (detail, request_id);
         detail_set_text (&detail->status_message, push->status_message);
         cause_t cause = {.actor = name_text (call->link->identity),
                          .message = push->status_message};

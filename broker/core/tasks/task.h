@@ -52,6 +52,8 @@ const transition_t *transition_find (tmq_status_t from, task_input_t input);
 typedef struct queue queue_t;
 typedef struct worker worker_t;
 
+enum { PUSHES_KEPT = 7 }; /* beside the newest: so many may be repeated after a cut */
+
 /* What a task gains when it is first touched: one that only waits to be claimed has none. */
 typedef struct detail {
     struct task *task;
@@ -66,6 +68,7 @@ typedef struct detail {
     uint8_t secret[16];
     uint8_t worker_id[16];
     uint8_t request_id[16];
+    uint8_t *pushed; /* request ids of the messages before, PUSHES_KEPT of 16 bytes; NULL: none */
     int64_t started_at;
     int64_t finished_at;
     char *status_message; /* this and the following texts: NULL for empty */
