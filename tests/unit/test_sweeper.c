@@ -13,7 +13,11 @@
 #include "support/timing.h"
 #include "trim.h"
 
-enum { TASKS = (SWEEPER_SLICES_MAX + 2) * TMQ_SWEEP_ITEMS_MAX, PASS_MS = 1000 };
+enum {
+    TASKS = (SWEEPER_SLICES_MAX + 2) * TMQ_SWEEP_ITEMS_MAX,
+    COMMIT_TASKS = 100, /* divides TASKS */
+    PASS_MS = 1000
+};
 
 typedef struct rig {
     fixture_t *fixture;
@@ -31,13 +35,15 @@ static int rig_open (void **state)
     memset (&rig, 0, sizeof (rig));
     rig.fixture = fixture_new ("memory");
     fixture_open (rig.fixture);
-    batch_t *batch = fixture_batch (rig.fixture);
-    for (int64_t number = 1; number <= TASKS; number++) {
-        record_t record = test_record (number);
-        record.status = TMQ_STATUS_COMPLETED;
-        fixture_change (rig.fixture, batch, &record, TMQ_EVENT_COMPLETED);
+    for (int64_t number = 1; number <= TASKS;) {
+        batch_t *batch = fixture_batch (rig.fixture);
+        for (int i = 0; i < COMMIT_TASKS; i++, number++) {
+            record_t record = test_record (number);
+            record.status = TMQ_STATUS_COMPLETED;
+            fixture_change (rig.fixture, batch, &record, TMQ_EVENT_COMPLETED);
+        }
+        fixture_commit (rig.fixture, batch);
     }
-    fixture_commit (rig.fixture, batch);
     fixture_settle (rig.fixture);
     rig.sweeper = sweeper_new (rig.fixture->store);
     return rig.sweeper != NULL ? 0 : -1;
