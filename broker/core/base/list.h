@@ -97,4 +97,14 @@ static inline node_t *list_pop_front (node_t *head)
     return node;
 }
 
+static inline node_t *list_pop_back (node_t *head)
+{
+    if (list_is_empty (head))
+        return NULL;
+    node_t *node = head->prev;
+    list_unlink (node);
+    assert (head->prev != node); /* said for the static analyzer */
+    return node;
+}
+
 #endif

@@ -10,8 +10,8 @@
 
 static void drop (history_t *self, ring_block_t *block)
 {
-    list_unlink (&block->in_ring);
-    list_unlink (&block->in_log);
+    list_remove (&block->in_ring);
+    list_remove (&block->in_log);
     self->ring_bytes -= buf_length (block->list);
     buf_drop (block->list);
     free (block);
@@ -20,7 +20,7 @@ static void drop (history_t *self, ring_block_t *block)
 /* Forgets the oldest block; false when there is none. */
 static bool drop_oldest (history_t *self)
 {
-    node_t *node = list_first (&self->ring);
+    node_t *node = list_pop_front (&self->ring);
     if (node == NULL)
         return false;
     drop (self, LIST_ITEM (node, ring_block_t, in_ring));
@@ -53,8 +53,9 @@ void ring_clear (history_t *self)
 
 void ring_forget (history_t *self, event_log_t *log)
 {
-    while (!list_is_empty (&log->blocks))
-        drop (self, LIST_ITEM (log->blocks.next, ring_block_t, in_log));
+    node_t *blocks = &log->blocks;
+    for (node_t *node = list_pop_front (blocks); node != NULL; node = list_pop_front (blocks))
+        drop (self, LIST_ITEM (node, ring_block_t, in_log));
 }
 
 static uint64_t block_last (const ring_block_t *block)

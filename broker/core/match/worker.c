@@ -141,7 +141,7 @@ void workers_give_back (match_t *self)
             budget_take (left, 1);
         }
         if (list_is_empty (&worker->dropped))
-            list_unlink (node);
+            list_remove (node);
     }
 }
 

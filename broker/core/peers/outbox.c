@@ -138,10 +138,8 @@ void outbox_drop (links_t *self, link_t *link)
 
 void outbox_put_back (links_t *self, link_t *link, node_t *items)
 {
-    while (!list_is_empty (items)) {
-        node_t *node = items->prev;
+    for (node_t *node = list_pop_back (items); node != NULL; node = list_pop_back (items)) {
         item_t *item = LIST_ITEM (node, item_t, node);
-        list_unlink (node);
         if (item->kind == ITEM_NOTICE) {
             outbox_free (self, item);
             continue;

@@ -93,26 +93,32 @@ void job_free (reads_t *self, read_job_t *job)
     free (job);
 }
 
-void job_drop (reads_t *self, read_job_t *job)
+/* A reader has it: it stops, and brings it back. */
+static void abandon (reads_t *self, read_job_t *job)
 {
-    if (!job->given) {
-        job_free (self, job);
-        return;
-    }
-    atomic_store (&job->read.cancelled, true); /* its reader stops, and brings it back */
+    atomic_store (&job->read.cancelled, true);
     alarm_disarm (&job->alarm);
     leave_link (self, job);
+}
+
+void job_drop (reads_t *self, read_job_t *job)
+{
+    if (job->given)
+        abandon (self, job);
+    else
+        job_free (self, job);
 }
 
 void jobs_drop_link (reads_t *self, link_t *link)
 {
     link->references++; /* the last of its reads would free it */
-    for (node_t *node = list_first (&link->reads); node != NULL; node = list_first (&link->reads))
+    node_t *reads = &link->reads;
+    for (node_t *node = list_pop_front (reads); node != NULL; node = list_pop_front (reads))
         job_free (self, LIST_ITEM (node, read_job_t, node));
     for (node_t *node = self->jobs_given.next; node != &self->jobs_given; node = node->next) {
         read_job_t *job = LIST_ITEM (node, read_job_t, node);
         if (job->link == link)
-            job_drop (self, job);
+            abandon (self, job);
     }
     link->references--;
 }
@@ -181,15 +187,16 @@ void reads_init (reads_t *self, base_t *base, tasks_t *tasks, links_t *peers)
 void reads_reset (reads_t *self)
 {
     loaded_clear (self);
-    for (node_t *node = list_first (&self->turns); node != NULL; node = list_first (&self->turns))
+    node_t *turns = &self->turns;
+    for (node_t *node = list_pop_front (turns); node != NULL; node = list_pop_front (turns))
         jobs_drop_link (self, LIST_ITEM (node, link_t, reading));
     for (node_t *node = self->jobs_given.next; node != &self->jobs_given; node = node->next)
-        job_drop (self, LIST_ITEM (node, read_job_t, node));
+        abandon (self, LIST_ITEM (node, read_job_t, node));
 }
 
 void reads_free (reads_t *self)
 {
-    for (node_t *node = list_first (&self->jobs_given); node != NULL;
-         node = list_first (&self->jobs_given))
+    node_t *given = &self->jobs_given;
+    for (node_t *node = list_pop_front (given); node != NULL; node = list_pop_front (given))
         job_free (self, LIST_ITEM (node, read_job_t, node));
 }

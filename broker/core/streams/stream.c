@@ -55,7 +55,7 @@ static void wake_started (streams_t *self)
         subscription_t *subscription = LIST_ITEM (node, subscription_t, starting);
         if (subscription->start_batch > self->base->durable)
             return;
-        list_unlink (node);
+        list_remove (node);
         stream_wake (self, subscription);
     }
 }

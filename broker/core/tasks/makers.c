@@ -25,7 +25,7 @@ static maker_t *find (const tasks_t *self, const name_t *identity)
 
 static void forget (tasks_t *self, maker_t *maker)
 {
-    list_unlink (&maker->node);
+    list_remove (&maker->node);
     names_drop (&self->base->names, maker->identity);
     free (maker);
 }
@@ -41,33 +41,32 @@ int64_t makers_wait_ms (const tasks_t *self, const name_t *identity)
     return ahead_ms > most_ms ? ahead_ms - most_ms : 0;
 }
 
-/* One whose time has passed is as one that made none. */
-static void forget_paid (tasks_t *self)
+void makers_count (tasks_t *self, name_t *identity)
 {
+    int64_t mono_ms = self->base->clocks.mono_ms;
+    maker_t *own = NULL;
     node_t *next = NULL;
     for (node_t *node = self->makers.next; node != &self->makers; node = next) {
         next = node->next;
         maker_t *maker = LIST_ITEM (node, maker_t, node);
-        if (maker->paid_ms <= self->base->clocks.mono_ms)
+        if (maker->identity == identity)
+            own = maker;
+        else if (maker->paid_ms <= mono_ms) /* it is as one that made none */
             forget (self, maker);
     }
-}
-
-void makers_count (tasks_t *self, name_t *identity)
-{
-    forget_paid (self);
-    maker_t *maker = find (self, identity);
-    if (maker == NULL) {
-        maker = memory_zero (1, sizeof (*maker));
-        maker->identity = names_share (identity);
-        maker->paid_ms = self->base->clocks.mono_ms;
-        list_push_back (&self->makers, &maker->node);
+    if (own == NULL) {
+        own = memory_zero (1, sizeof (*own));
+        own->identity = names_share (identity);
+        list_push_back (&self->makers, &own->node);
     }
-    maker->paid_ms += self->base->config.space_ms;
+    if (own->paid_ms < mono_ms)
+        own->paid_ms = mono_ms;
+    own->paid_ms += self->base->config.space_ms;
 }
 
 void makers_clear (tasks_t *self)
 {
-    while (!list_is_empty (&self->makers))
-        forget (self, LIST_ITEM (self->makers.next, maker_t, node));
+    node_t *makers = &self->makers;
+    for (node_t *node = list_pop_front (makers); node != NULL; node = list_pop_front (makers))
+        forget (self, LIST_ITEM (node, maker_t, node));
 }
