@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Tasks are found by their labels in an index, by the rarest condition, and a page that looks in vain
- * ends in time. That the right ones are found is the parity suite's. */
+/* Tasks are found by their labels in an index, by the rarest condition, and a page that looks in
+ * vain ends in time. That the right ones are found is the parity suite's. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,8 @@ typedef struct rig {
     readers_t readers;
 } rig_t;
 
-/* Each task is odd or even; number RARE is also rare, and number 2 both odd and even in other keys. */
+/* Each task is odd or even; number RARE is also rare, and number 2 both odd and even in other
+ * keys. */
 static record_t labelled (int64_t number, label_t labels[3])
 {
     record_t record = test_record (number);

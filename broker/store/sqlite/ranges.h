@@ -38,8 +38,8 @@ void ranges_close (ranges_t *self);
 /* The next smaller number, 0 when there is none. May be called in a later transaction than the one
  * before: it goes on below the numbers it gave. *over: the page ended first, nothing was given. */
 store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_error_t *error);
-/* *over was told because vain_max entries were not wanted. *below: everything from there on was looked
- * at and given. */
+/* *over was told because vain_max entries were not wanted. *below: everything from there on was
+ * looked at and given. */
 bool ranges_ended_early (const ranges_t *self, int64_t *below);
 /* Counts until the end or until the page is over (*over); the next call goes on. */
 store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, store_error_t *error);
