@@ -5,7 +5,10 @@
 /* What follows from the transitions of an input in the rooms above tasks. A follower may make
  * further changes: these are further facts, and belong to the same input. */
 #include "core/engine/rooms.h"
+#include "core/match/dispatch.h"
+#include "core/match/worker.h"
 #include "core/requests/wait.h"
+#include "core/tasks/change.h"
 
 typedef void follow_t (requests_t *self, const fact_t *fact);
 
@@ -21,4 +24,29 @@ void follow_facts (engine_t *self)
             FOLLOWERS[k](&self->requests, &fact);
     }
     tasks->facts_count = 0;
+}
+
+/* Begin and end. */
+
+void input_begin (engine_t *self, now_t now)
+{
+    int64_t before_ms = base_expiry_turn_ms (&self->base);
+    clocks_step_t step = clocks_advance (&self->base.clocks, now);
+    if (step == CLOCKS_STEADY)
+        return;
+    if (step == CLOCKS_LEAPT)
+        self->base.counts.clock_leaps++;
+    int64_t after_ms = base_expiry_turn_ms (&self->base);
+    if (step != CLOCKS_BACK)
+        change_judge_delays (&self->tasks); /* they are counted on the monotonic clock */
+    else if (after_ms < before_ms)
+        self->base.coarse_ahead_ms += before_ms - after_ms; /* a wheel turns forward alone */
+}
+
+void input_end (engine_t *self)
+{
+    workers_give_back (&self->match);
+    follow_facts (self);
+    dispatch_run (&self->match);
+    follow_facts (self); /* a task may have expired in front of its worker */
 }

@@ -31,31 +31,6 @@
 #include "core/tasks/space.h"
 #include "request_kinds.h"
 
-/* Begin and end. */
-
-void input_begin (engine_t *self, now_t now)
-{
-    int64_t before_ms = base_expiry_turn_ms (&self->base);
-    clocks_step_t step = clocks_advance (&self->base.clocks, now);
-    if (step == CLOCKS_STEADY)
-        return;
-    if (step == CLOCKS_LEAPT)
-        self->base.counts.clock_leaps++;
-    int64_t after_ms = base_expiry_turn_ms (&self->base);
-    if (step != CLOCKS_BACK)
-        change_judge_delays (&self->tasks); /* they are counted on the monotonic clock */
-    else if (after_ms < before_ms)
-        self->base.coarse_ahead_ms += before_ms - after_ms; /* a wheel turns forward alone */
-}
-
-void input_end (engine_t *self)
-{
-    workers_give_back (&self->match);
-    follow_facts (self);
-    dispatch_run (&self->match);
-    follow_facts (self); /* a task may have expired in front of its worker */
-}
-
 /* Messages. */
 
 void engine_round (engine_t *self)

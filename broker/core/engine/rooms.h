@@ -30,11 +30,10 @@ struct engine {
     node_t spent; /* … by these, which come last */
 };
 
-/* input.c: what every input begins and ends with. */
+/* follow.c: what every input begins and ends with. */
 void input_begin (engine_t *self, now_t now);
 void input_end (engine_t *self);
-
-/* follow.c: does what follows from the transitions of this input. */
+/* … and what follows from the transitions of one. */
 void follow_facts (engine_t *self);
 
 /* output.c. */
