@@ -4,10 +4,10 @@
 
 /* libtaskmq: submit long-running tasks, work on them, watch them, fetch their results.
  *
- * Shape. A client is one connection to a broker, with one I/O thread of its own that reconnects,
- * repeats what is open and renews leases. (While a single thread of the application blocks in a
- * call, it sends and receives itself instead, which saves two changes of thread.) Every operation
- * exists twice:
+ * Shape. A client is one connection to a broker. It has one I/O thread of its own, which
+ * reconnects, repeats open requests and renews leases. (While a single thread of the application
+ * blocks in a call, that thread sends and receives itself. This saves two changes of thread.) Every
+ * operation exists twice:
  *
  *     int tmq_VERB (out, client, in, timeout_ms, error)            blocks until the answer
  *     int tmq_VERB_start (client, in, timeout_ms, user, error)     returns at once; the answer is a
@@ -21,30 +21,31 @@
  *     TMQ_UNREACHABLE    the deadline passed and nothing was handed to the broker (or, for what
  *                        changes nothing: no answer came); nothing was done
  *     TMQ_UNKNOWN        the deadline passed after the request had been handed over, and no answer
- *                        came: it may have been done. Saying the same again is safe: submit with
- *                        the same id (or request id), cancel, complete, …
+ *                        came. It may have been done. The same call again is safe: a submit with
+ *                        the same id (or request id), a cancel, a complete, …
  *     TMQ_OVERLOADED     the broker refused it for lack of capacity, time and again until the
  *                        deadline; nothing was done. The library repeats it by itself until then
  *     any other code     the broker or the library refused it; nothing was done
  *
  * A start function that does not return 0 has started nothing, and gives no completion.
  *
- * Time. timeout_ms is relative, counts from the call, and is all the time the library has for
- * reconnecting and repeating; UINT32_MAX (TMQ_FOREVER) waits for ever. With 0 the calls that take
- * what is there (poll, next, changed, ready, connect) do not wait, and operations, which need an
- * answer of the broker, end with TMQ_UNREACHABLE. Times in records are milliseconds since the
- * epoch, UTC; 0 means absent. Durations are milliseconds.
+ * Time. timeout_ms counts from the call. Within it the library connects, sends and repeats.
+ * UINT32_MAX (TMQ_FOREVER) waits for ever. With 0 the calls that only take something from the
+ * client (poll, next, changed, ready, connect) do not wait. Operations need an answer of the
+ * broker; with 0 they end with TMQ_UNREACHABLE. Times in records are milliseconds since the epoch,
+ * UTC; 0 means absent. Durations are milliseconds.
  *
  * Order. The changes and waits of one client reach the broker in the order in which they were
  * started, so a wait may follow its submit at once. Reads (get, result, payload, list, count,
  * events, stats) may be carried out later than changes that were started after them: at most four
  * are open at a time, the others queue. Answers come in any order.
  *
- * Memory. What a call returns through an out-parameter belongs to the caller and is freed by the
- * function that its type names (tmq_task_free, …; they accept NULL). It is set only when the call
- * returns 0, unless said otherwise. Inputs are borrowed until the call returns; what has to live
- * longer is copied. Strings are UTF-8, NUL-terminated, never NULL in what the library returns; in
- * options NULL and "" mean "not given". Everything is bounded: see tmq_client_options_t.
+ * Memory. A call returns objects through out-parameters. They belong to the caller, and the
+ * function that is named after their type frees them (tmq_task_free, …; they accept NULL). They are
+ * set only when the call returns 0, unless said otherwise. Inputs are borrowed until the call
+ * returns, and copied if they have to live longer. Strings are UTF-8 and NUL-terminated. The
+ * library never returns a string that is NULL; in options NULL and "" mean "not given". Everything
+ * is bounded: see tmq_client_options_t.
  *
  * Threads. A client may be used from any number of threads at once; its subscriptions and workers
  * likewise. Freeing an object while another thread uses it is an error of the program. No callback
@@ -181,9 +182,9 @@ TMQ_API int tmq_client_new (tmq_client_t **out, const tmq_client_options_t *opti
 /* The same with the default options and one endpoint; uri NULL: it is looked for, as the option
  * `directory` says. */
 TMQ_API int tmq_client_open (tmq_client_t **out, const char *uri, tmq_error_t *error);
-/* Sends what is pending and says goodbye, which gives back the leases of the client's workers;
- * blocks for that at most 500 ms. Ends what is open with TMQ_CLOSED, or TMQ_UNKNOWN where it may
- * have been done; frees the client with its subscriptions, workers and unpolled completions.
+/* Sends what is pending and says goodbye, which gives back the leases of the client's workers. This
+ * blocks for at most 500 ms. Open operations end with TMQ_CLOSED, or with TMQ_UNKNOWN if they may
+ * have been done. Frees the client with its subscriptions, workers and unpolled completions.
  * No other thread may be inside of a call. *client becomes NULL. Accepts NULL. */
 TMQ_API void tmq_client_free (tmq_client_t **client);
 /* Waits until the client is connected and welcomed. Not needed before other calls.
@@ -193,8 +194,8 @@ TMQ_API void tmq_client_free (tmq_client_t **client);
 TMQ_API int tmq_client_connect (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error);
 
 /* Waits until every change that was started (submit, cancel, complete, a status message, …) has its
- * answer; reads and waits are not waited for. With completions: they are there to be polled.
- * tmq_client_free would end them with TMQ_UNKNOWN.
+ * answer. It does not wait for reads and waits. Afterwards the completions of those changes can be
+ * polled. Without it tmq_client_free would end the changes with TMQ_UNKNOWN.
  * Codes: TMQ_TIMEOUT, with the number of those that are open and the reason. */
 TMQ_API int tmq_client_flush (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error);
 
@@ -488,9 +489,10 @@ TMQ_API int tmq_count (uint64_t *out, tmq_client_t *client, const tmq_filter_t *
 TMQ_API int tmq_count_start (tmq_client_t *client, const tmq_filter_t *in, uint32_t timeout_ms,
                              void *user, tmq_error_t *error);
 
-/* Cancels a task. A cancelled one is TMQ_OK again. A queued one is cancelled for good; of a working
- * one the worker is told, and what it still brings does not count. out (the task after it, without
- * bodies) may be NULL. message (at most 1,024 bytes, kept in the event) may be NULL.
+/* Cancels a task. If it was cancelled before, that is TMQ_OK again. A queued task is cancelled for
+ * good. The worker of a working task is told, and its result does not count any more. out (the task
+ * after the cancel, without bodies) may be NULL. message (at most 1,024 bytes, kept in the event)
+ * may be NULL.
  * Codes: TMQ_WRONG_STATUS (completed or failed), TMQ_NOT_FOUND, TMQ_EXPIRED, TMQ_PURGED. */
 TMQ_API int tmq_cancel (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id,
                         const char *message, uint32_t timeout_ms, tmq_error_t *error);
@@ -634,9 +636,9 @@ TMQ_API int tmq_subscription_ready (tmq_subscription_t *subscription, uint32_t t
  * none will come any more (the broker refused the subscription or the client, TMQ_CLOSED). */
 TMQ_API int tmq_subscription_next (tmq_event_t **out, tmq_subscription_t *subscription,
                                    uint32_t timeout_ms, tmq_error_t *error);
-/* The cursor behind everything that was taken, also when nothing matched lately: store it, and go
- * on with it in another process or on another day. Text of at most 47 characters and a NUL. Does
- * not block. Codes: TMQ_TIMEOUT before the first confirmation. */
+/* The cursor behind all items that were taken. It moves on also while nothing matches. Store it,
+ * and go on with it in another process or on another day. Text of at most 47 characters and a NUL.
+ * Does not block. Codes: TMQ_TIMEOUT before the first confirmation. */
 TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscription);
 
 /* Workers. */
@@ -700,8 +702,8 @@ TMQ_API void tmq_worker_free (tmq_worker_t **worker);
  * none will come any more. */
 TMQ_API int tmq_worker_next (tmq_assignment_t **out, tmq_worker_t *worker, uint32_t timeout_ms,
                              tmq_error_t *error);
-/* Takes no more: prefetched tasks that were not taken are given back, tmq_worker_next gives
- * TMQ_CLOSED, attempts that were taken go on. Does not block. */
+/* Takes no more tasks. Prefetched tasks that were not taken are given back. tmq_worker_next gives
+ * TMQ_CLOSED. Attempts that were taken go on. Does not block. */
 TMQ_API int tmq_worker_drain (tmq_worker_t *worker, tmq_error_t *error);
 /* Number of attempts held, taken and prefetched. Does not block. */
 TMQ_API size_t tmq_worker_held (tmq_worker_t *worker);
@@ -736,9 +738,9 @@ typedef struct tmq_progress {
  * Codes: TMQ_INVALID, TMQ_TOO_LARGE, TMQ_STALE_LEASE, TMQ_NO_MEMORY. */
 TMQ_API int tmq_worker_progress (tmq_worker_t *worker, const tmq_assignment_t *of,
                                  const tmq_progress_t *progress, tmq_error_t *error);
-/* A status message (1..1,024 bytes): TMQ_OK says that it, or a newer one of the same attempt, is
- * durable. More than 10 a second are merged: the newest is sent, and its answer is the answer to
- * those that it replaced. Codes: TMQ_STALE_LEASE, TMQ_WRONG_STATUS (the task was cancelled). */
+/* A status message (1..1,024 bytes). TMQ_OK says that it is durable, or a newer one of the same
+ * attempt. Messages beyond 10 a second are merged. Only the newest of them is sent, and all of them
+ * get its answer. Codes: TMQ_STALE_LEASE, TMQ_WRONG_STATUS (the task was cancelled). */
 TMQ_API int tmq_worker_message (tmq_worker_t *worker, const tmq_assignment_t *of,
                                 const char *message, uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_worker_message_start (tmq_worker_t *worker, const tmq_assignment_t *of,
