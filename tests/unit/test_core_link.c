@@ -287,6 +287,30 @@ static void a_reset_forgets_reads_that_are_under_way (void **state)
     assert_int_equal (rig_reply (rig, 0, count)->reply->counted->count, 2);
 }
 
+/* What did not leave before the goodbye goes with it (a leak otherwise). */
+static void what_a_refused_goodbye_leaves_is_dropped (void **state)
+{
+    rig_t *rig = *state;
+    static char payload[TMQ_FRAME_BYTES_MAX / 2 + 2];
+    memset (payload, 'x', sizeof (payload) - 1);
+    rig_submit (rig, 0, 1, "q", payload);
+    rig_settle (rig);
+    rig_forget (rig, 1);
+    rig_refuse_after (rig, 1, 0);
+    for (int i = 0; i < 3; i++)
+        rig_payload (rig, 1, 1); /* a message each */
+    rig_settle (rig);
+    rig_goodbye (rig, 1);
+    rig_settle (rig);
+    rig_advance (rig, 1000);
+    size_t refused = rig->refused;
+    rig_advance (rig, 1000);
+    assert_int_equal (rig->refused, refused); /* nothing is tried again */
+    rig_heed (rig, 1);
+    rig_settle (rig);
+    assert_int_equal (rig->peers[1].count, 0);
+}
+
 /* A commit fails while what was durable before still waits for its rows. */
 static void reads_after_a_reset_wait_for_what_is_not_written (void **state)
 {
@@ -394,6 +418,7 @@ int main (void)
         TEST (a_clock_set_forward_brings_delays_along),
         TEST (a_refused_gap_is_told_again),
         TEST (a_refused_snapshot_is_sent_again),
+        TEST (what_a_refused_goodbye_leaves_is_dropped),
         TEST (a_reset_forgets_reads_that_are_under_way),
         TEST (reads_after_a_reset_wait_for_what_is_not_written),
         TEST (a_read_that_failed_is_said_so),

@@ -283,7 +283,9 @@ void engine_output_failed (engine_t *self, const output_t *output, now_t now)
         stream_failed (&self->streams, LIST_ITEM (node, subscription_t, left));
     worker_update_link (&self->match, link);
     queue_again (self, link);
-    if (!list_is_empty (&self->left) && !link->dead) {
+    if (link->dead) {
+        outbox_drop (&self->peers, link); /* nothing wakes it any more */
+    } else if (!list_is_empty (&self->left)) {
         outbox_put_back (&self->peers, link, &self->left);
         if (is_hopeless (self, link))
             give_up (self, link);
