@@ -311,6 +311,21 @@ static void what_a_refused_goodbye_leaves_is_dropped (void **state)
     assert_int_equal (rig->peers[1].count, 0);
 }
 
+/* One that never said hello has no grace, and no alarm that would end it later. */
+static void what_a_stranger_leaves_unread_is_dropped (void **state)
+{
+    rig_t *rig = *state;
+    rig_refuse_after (rig, 2, 0);
+    rig_count (rig, 2);
+    rig_settle (rig);
+    engine_peer_gone (rig->engine, rig->peers[2].id, rig->now);
+    rig_settle (rig);
+    size_t refused = rig->refused;
+    rig_advance (rig, 1000);
+    assert_true (refused > 0);
+    assert_int_equal (rig->refused, refused); /* nothing is tried again */
+}
+
 /* A commit fails while what was durable before still waits for its rows. */
 static void reads_after_a_reset_wait_for_what_is_not_written (void **state)
 {
@@ -419,6 +434,7 @@ int main (void)
         TEST (a_refused_gap_is_told_again),
         TEST (a_refused_snapshot_is_sent_again),
         TEST (what_a_refused_goodbye_leaves_is_dropped),
+        TEST (what_a_stranger_leaves_unread_is_dropped),
         TEST (a_reset_forgets_reads_that_are_under_way),
         TEST (reads_after_a_reset_wait_for_what_is_not_written),
         TEST (a_read_that_failed_is_said_so),

@@ -242,8 +242,12 @@ void engine_peer_gone (engine_t *self, peer_t peer, now_t now)
 {
     input_begin (self, now);
     link_t *link = link_find (&self->peers, peer);
-    if (link == NULL || !link->established)
+    if (link == NULL)
         return;
+    if (!link->established) { /* nobody is there for what it left unread */
+        parting_close (&self->requests, link);
+        return;
+    }
     const clocks_t *clocks = &self->base.clocks;
     gate_close (&link->gate, GATE_GONE);
     link->gone_due_ms = clocks_awake_ms (clocks) + self->base.config.gone_grace_ms;
