@@ -298,11 +298,9 @@ static void memory_exported (store_t *base, uint64_t pos)
 
 static void load_attempt (const entry_t *entry, lookup_t *key)
 {
-    for (size_t i = entry->attempts_count; i > 0 && !key->attempt_found; i--)
-        if (entry->attempts[i - 1].attempt == key->attempt) {
-            key->attempt_row = entry->attempts[i - 1];
-            key->attempt_found = true;
-        }
+    for (size_t i = entry->attempts_count; i > 0 && key->attempt_row == NULL; i--)
+        if (entry->attempts[i - 1].attempt == key->attempt)
+            key->attempt_row = attempt_new (&entry->attempts[i - 1]);
 }
 
 static void load_row (const memory_store_t *self, lookup_t *key)
@@ -316,7 +314,7 @@ static void load_one (const memory_store_t *self, lookup_t *key)
 {
     key->record = NULL;
     key->tombstone = TMQ_OK;
-    key->attempt_found = false;
+    key->attempt_row = NULL;
     if (key->kind == LOOKUP_ROW) {
         load_row (self, key);
         return;

@@ -195,7 +195,8 @@ static void correct_removal (const overlay_t *self, lookup_t *key)
             continue;
         record_free (key->record);
         key->record = NULL;
-        key->attempt_found = false;
+        free (key->attempt_row);
+        key->attempt_row = NULL;
         if (key->kind == LOOKUP_ID) {
             key->tombstone = removal->code;
             key->tombstone_at = removal->at;
@@ -210,8 +211,8 @@ static void correct_attempt (const overlay_t *self, lookup_t *key)
     for (size_t i = 0; record != NULL && i < self->attempts_count; i++)
         if (self->attempts[i].number == record->number &&
             self->attempts[i].attempt == key->attempt) {
-            key->attempt_row = self->attempts[i];
-            key->attempt_found = true;
+            free (key->attempt_row);
+            key->attempt_row = attempt_new (&self->attempts[i]);
         }
 }
 

@@ -27,7 +27,7 @@ static void load_one (const model_t *self, lookup_t *key)
 {
     key->record = NULL;
     key->tombstone = TMQ_OK;
-    key->attempt_found = false;
+    key->attempt_row = NULL;
     if (key->kind == LOOKUP_DEDUP) {
         load_dedup (self, key);
         return;
@@ -40,8 +40,8 @@ static void load_one (const model_t *self, lookup_t *key)
     if (key->kind == LOOKUP_ATTEMPT) {
         for (size_t i = 0; i < row->attempts_count; i++) {
             if (row->attempts[i].attempt == key->attempt) {
-                key->attempt_found = true;
-                key->attempt_row = row->attempts[i];
+                free (key->attempt_row);
+                key->attempt_row = attempt_new (&row->attempts[i]);
             }
         }
     } else if (row->record != NULL) {

@@ -66,8 +66,8 @@ static void load_attempt (const rig_t *self, lookup_t *key)
         for (size_t i = 0; batch != NULL && i < batch->attempts_count; i++) {
             const attempt_t *row = &batch->attempts[i];
             if (id_equal (&row->id, &key->id) && row->attempt == key->attempt) {
-                key->attempt_found = true;
-                key->attempt_row = *row;
+                free (key->attempt_row);
+                key->attempt_row = attempt_new (row);
             }
         }
     }

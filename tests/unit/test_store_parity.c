@@ -168,10 +168,10 @@ static void attempts_are_found_by_their_number (void **state)
     };
     store_error_t error;
     assert_int_equal (store_load (f->store, keys, 3, &error), STORE_OK);
-    assert_true (keys[0].attempt_found);
-    assert_false (keys[1].attempt_found);
-    assert_false (keys[2].attempt_found);
-    const attempt_t *found = &keys[0].attempt_row;
+    attempt_t *found = keys[0].attempt_row;
+    assert_non_null (found);
+    assert_null (keys[1].attempt_row);
+    assert_null (keys[2].attempt_row);
     assert_int_equal (found->number, 1);
     assert_memory_equal (found->id.bytes, record.id.bytes, 16);
     assert_int_equal (found->attempt, 2);
@@ -183,6 +183,7 @@ static void attempts_are_found_by_their_number (void **state)
     assert_string_equal (found->error_message, "no luck");
     assert_memory_equal (found->secret, attempt.secret, 16);
     assert_memory_equal (found->request_id, attempt.request_id, 16);
+    free (found);
 }
 
 /* Removal. */

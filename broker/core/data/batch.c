@@ -18,6 +18,13 @@ void event_blocks_free (event_block_t *blocks, size_t count)
     free (blocks);
 }
 
+attempt_t *attempt_new (const attempt_t *source)
+{
+    attempt_t *self = memory_alloc (sizeof (*self));
+    *self = *source;
+    return self;
+}
+
 /* A batch is freed on another thread than made it, which for thousands of single allocations costs
  * more than all the work on them. */
 typedef struct batch_room {

@@ -32,6 +32,9 @@ typedef struct attempt {
     uint8_t request_id[16]; /* zero when no request ended it */
 } attempt_t;
 
+/* A copy, to be freed with free (). */
+attempt_t *attempt_new (const attempt_t *source);
+
 /* Removals (S12). */
 
 typedef struct removal {

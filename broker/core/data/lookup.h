@@ -63,8 +63,7 @@ typedef struct lookup {
     record_t *record;     /* NULL: not in the tables; owned by the caller */
     tmq_code_t tombstone; /* EXPIRED or PURGED when only a tombstone is there, else TMQ_OK */
     int64_t tombstone_at;
-    bool attempt_found;
-    attempt_t attempt_row;
+    attempt_t *attempt_row; /* NULL: not in the tables; owned by the caller */
     bool row_found;
     buf_t *row_body; /* owned by the caller; NULL: empty, or not found */
     bool damaged;    /* what is stored is not what was written: no other answer counts */

@@ -69,11 +69,11 @@ bool find_attempt (const reads_t *self, const space_t *space, const uint8_t *id,
         return true;
     }
     const lookup_t *key = loaded_id (self, space, id, LOOKUP_ATTEMPT, attempt);
-    if (key == NULL || !key->attempt_found)
+    if (key == NULL || key->attempt_row == NULL)
         return false;
-    *out = (attempt_note_t){.number = number, .attempt = attempt, .how = key->attempt_row.how};
-    memcpy (out->secret, key->attempt_row.secret, sizeof (out->secret));
-    memcpy (out->request_id, key->attempt_row.request_id, sizeof (out->request_id));
+    *out = (attempt_note_t){.number = number, .attempt = attempt, .how = key->attempt_row->how};
+    memcpy (out->secret, key->attempt_row->secret, sizeof (out->secret));
+    memcpy (out->request_id, key->attempt_row->request_id, sizeof (out->request_id));
     return true;
 }
 

@@ -141,12 +141,14 @@ static store_code_t load_attempt (view_t *view, int64_t ns, lookup_t *key, store
     sqlite3_stmt *statement = view_statement (view, ATTEMPT);
     bind_id (statement, ns, &key->id);
     sqlite3_bind_int64 (statement, 3, key->attempt);
-    store_code_t code = view_step (view, statement, &key->attempt_found, error);
-    if (code == STORE_OK && key->attempt_found) {
-        attempt_t *found = &key->attempt_row;
-        if (!row_read_attempt (statement, found))
+    bool found = false;
+    store_code_t code = view_step (view, statement, &found, error);
+    if (code == STORE_OK && found) {
+        attempt_t attempt;
+        if (!row_read_attempt (statement, &attempt))
             code = key_damaged (view, key, "an attempt", error);
-        found->id = key->id;
+        attempt.id = key->id;
+        key->attempt_row = attempt_new (&attempt);
     }
     sqlite3_reset (statement);
     return code;
@@ -157,7 +159,8 @@ static store_code_t load_answers (view_t *view, lookup_t *key, store_error_t *er
     int64_t ns;
     key->record = NULL;
     key->tombstone = TMQ_OK;
-    key->attempt_found = key->damaged = false;
+    key->attempt_row = NULL;
+    key->damaged = false;
     if (key->kind == LOOKUP_ROW)
         return kind_rows_find (view, view_statement (view, ROW_FIND), key, error);
     store_code_t code = names_find (&view->names, NAME_NAMESPACE, 0, key->ns, &ns, error);
