@@ -702,6 +702,34 @@ static void only_so_many_stats_are_answered_at_a_time (void **state)
     rig_free (rig);
 }
 
+static void what_subscriptions_held_is_freed_in_rounds (void **state)
+{
+    (void) state;
+    enum { SUBSCRIPTIONS = 100, ROUND = 20 };
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.endings = ROUND;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    for (unsigned i = 1; i <= SUBSCRIPTIONS; i++)
+        rig_subscribe (rig, 1, i, 0);
+    rig_settle (rig);
+    rig_goodbye (rig, 1);
+    size_t rounds = 0;
+    int64_t next = rig->now.mono_ms;
+    for (; next <= rig->now.mono_ms; rounds++) {
+        engine_round (rig->engine);
+        next = engine_tick (rig->engine, rig->now, rig->now.mono_ms, 0);
+        rig_submit (rig, 0, (unsigned) rounds + 1, "q", ""); /* concerns nobody any more */
+        rig_commit (rig);
+    }
+    assert_in_range (rounds, SUBSCRIPTIONS / ROUND, SUBSCRIPTIONS);
+    size_t before = rig->peers[1].count;
+    rig_settle (rig);
+    assert_in_range (rig->peers[1].count - before, 0, 1); /* the answer to its goodbye */
+    rig_free (rig);
+}
+
 static void time_goes_on_while_the_socket_is_never_empty (void **state)
 {
     rig_t *rig = *state;
@@ -754,6 +782,7 @@ int main (void)
         cmocka_unit_test (payloads_read_ahead_are_bounded_in_bytes),
         cmocka_unit_test (stats_of_many_queues_take_several_rounds),
         cmocka_unit_test (only_so_many_stats_are_answered_at_a_time),
+        cmocka_unit_test (what_subscriptions_held_is_freed_in_rounds),
         TEST (time_goes_on_while_the_socket_is_never_empty),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -20,7 +20,8 @@
     X (alarms, 4096, "tasks, links, waits and streams whose time has come")                        \
     X (assignments, 2048, "tasks given to workers")                                                \
     X (debts, 2048, "leases of workers that left")                                                 \
-    X (queues, 4096, "queues looked at for stats")
+    X (queues, 4096, "queues looked at for stats")                                                 \
+    X (endings, 4096, "names and tasks that ended subscriptions held")
 
 typedef struct budget {
 #define X(name, amount, meaning) size_t name;
@@ -29,7 +30,7 @@ typedef struct budget {
 } budget_t;
 #define BUDGET_INIT                                                                                \
     {                                                                                              \
-        2048, 4096, 16, 4194304, 4096, 2048, 2048, 4096                                            \
+        2048, 4096, 16, 4194304, 4096, 2048, 2048, 4096, 4096                                      \
     }
 
 /* Takes so much of an allowance; it may end in debt, which is forgotten with the round. */

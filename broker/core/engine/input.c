@@ -23,6 +23,7 @@
 #include "core/requests/table.h"
 #include "core/requests/wait.h"
 #include "core/streams/stream.h"
+#include "core/streams/subscription.h"
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
 #include "core/tasks/index.h"
@@ -329,8 +330,8 @@ static int64_t next_expiry_ms (engine_t *self)
 /* Something waits for the next round alone. */
 static bool is_behind (const engine_t *self)
 {
-    return stats_are_owed (&self->requests) || !list_is_empty (&self->match.owing) ||
-           !list_is_empty (&self->tasks.delays_to_judge) ||
+    return !list_is_empty (&self->streams.ended) || stats_are_owed (&self->requests) ||
+           !list_is_empty (&self->match.owing) || !list_is_empty (&self->tasks.delays_to_judge) ||
            (!list_is_empty (&self->tasks.changed_queues) && !self->base.stopping);
 }
 
@@ -350,6 +351,7 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     change_judge_some (&self->tasks);
     change_write_lazy (&self->tasks);
     stats_run (&self->requests);
+    subscriptions_run (&self->streams);
     input_end (self);
     if (is_behind (self))
         return now.mono_ms;

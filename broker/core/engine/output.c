@@ -252,10 +252,14 @@ static void queue_again (engine_t *self, const link_t *link)
     }
 }
 
+enum { STRANGER_BYTES_MAX = 64 * 1024 }; /* of answers that one without a link leaves unread */
+
 /* It has left too many answers unread for too long. */
 static bool is_hopeless (const engine_t *self, const link_t *link)
 {
     const engine_config_t *config = &self->base.config;
+    if (!link->established) /* it is told no more than that it has no link */
+        return link->unsent_bytes > STRANGER_BYTES_MAX;
     return link->unsent_bytes > config->unsent_bytes_max &&
            self->base.clocks.mono_ms - link->refused_ms >= config->unsent_ms_max;
 }

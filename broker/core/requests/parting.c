@@ -53,9 +53,7 @@ static void close_workers (requests_t *self, link_t *link, bool goodbye)
 
 static void close_reads (requests_t *self, link_t *link)
 {
-    for (node_t *node = list_first (&link->subscriptions); node != NULL;
-         node = list_first (&link->subscriptions))
-        subscription_free (self->streams, LIST_ITEM (node, subscription_t, of_link));
+    subscriptions_drop_link (self->streams, link);
     for (node_t *node = list_first (&link->waits); node != NULL; node = list_first (&link->waits))
         wait_drop (self, LIST_ITEM (node, wait_t, node));
     jobs_drop_link (self->reads, link);

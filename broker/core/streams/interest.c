@@ -208,7 +208,8 @@ static void take_hit (subscription_t *subscription, const topic_t *topic)
 /* One that stalls costs the others this look and no more. */
 static void concern (subscription_t *subscription, node_t *concerned)
 {
-    if (!subscription->held && !node_is_linked (&subscription->concerned))
+    if (subscription->link != NULL && !subscription->held &&
+        !node_is_linked (&subscription->concerned))
         list_push_back (concerned, &subscription->concerned);
 }
 
@@ -253,7 +254,7 @@ void interest_rest (subscription_t *subscription)
 
 static void tell (subscription_t *subscription, node_t *concerned)
 {
-    if (!node_is_linked (&subscription->concerned))
+    if (subscription->link != NULL && !node_is_linked (&subscription->concerned))
         list_push_back (concerned, &subscription->concerned);
 }
 

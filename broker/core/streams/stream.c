@@ -418,11 +418,16 @@ void streams_init (streams_t *self, base_t *base, history_t *history, links_t *p
                    reads_t *reads)
 {
     *self = (streams_t){.base = base, .history = history, .peers = peers, .reads = reads};
+    list_init (&self->ended);
     streams_reset (self);
 }
 
 void streams_reset (streams_t *self)
 {
+    while (!list_is_empty (&self->ended)) {
+        self->base->round = self->base->config.round;
+        subscriptions_run (self);
+    }
     list_init (&self->starting);
     self->looks = 0;
 }

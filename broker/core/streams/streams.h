@@ -68,7 +68,7 @@ typedef enum stream_sent { SENT_NOTHING = 0, SENT_GAP, SENT_SNAPSHOT, SENT_EVENT
 
 struct subscription {
     uint64_t id;
-    link_t *link;
+    link_t *link; /* NULL: it has ended */
     event_log_t *log;
     node_t of_link;
     interest_t interest;
@@ -125,6 +125,7 @@ typedef struct streams {
     history_t *history;
     links_t *peers;
     reads_t *reads;
+    node_t ended;      /* subscriptions that are still to be freed (by of_link) */
     node_t starting;   /* subscriptions, by the batch of their start */
     uint64_t streamed; /* newest batch whose events subscribers may see */
     uint64_t looks;    /* of subscriptions at events, in this round of output */

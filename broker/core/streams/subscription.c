@@ -86,29 +86,64 @@ void subscription_count_snapshot (streams_t *self, subscription_t *subscription,
     self->bytes += bytes;
 }
 
-void subscription_free (streams_t *self, subscription_t *subscription)
+/* Frees what it holds, and takes it out of the topics. */
+static void forget (streams_t *self, subscription_t *subscription)
+{
+    interest_remove (subscription);
+    self->bytes -= subscription->bytes;
+    subscription_drop_page (self, subscription);
+    subscription_drop_snapshot (self, subscription);
+    free (subscription->sent);
+    free (subscription->filter);
+    free (subscription);
+}
+
+/* Nothing finds it any more, and nothing wakes it. */
+static void part (streams_t *self, subscription_t *subscription)
 {
     list_remove (&subscription->left);
     list_remove (&subscription->starting);
     list_remove (&subscription->stream);
     list_remove (&subscription->of_link);
+    list_remove (&subscription->of_interest);
+    alarm_disarm (&subscription->alarm);
+    subscription->link = NULL;
+    self->count--;
+    read_job_t *job = subscription->job;
+    if (job == NULL)
+        return;
+    job->filter = subscription->filter; /* the reader may still look at it */
+    job->subscription = NULL;
+    subscription->filter = NULL;
+    if (job->read.kind != READ_SINCE) /* whose request wants an answer */
+        job_drop (self->reads, job);
+}
+
+void subscription_free (streams_t *self, subscription_t *subscription)
+{
     map_remove (&subscription->link->subscriptions_by_id,
                 subscription_hash (self, subscription->id), subscription);
-    interest_remove (subscription);
-    alarm_disarm (&subscription->alarm);
-    self->count--;
-    self->bytes -= subscription->bytes;
-    subscription_drop_page (self, subscription);
-    subscription_drop_snapshot (self, subscription);
-    free (subscription->sent);
-    read_job_t *job = subscription->job;
-    if (job == NULL) {
-        free (subscription->filter);
-    } else { /* the reader may still look at the filter */
-        job->filter = subscription->filter;
-        job->subscription = NULL;
-        if (job->read.kind != READ_SINCE) /* whose request wants an answer */
-            job_drop (self->reads, job);
+    part (self, subscription);
+    forget (self, subscription);
+}
+
+void subscriptions_drop_link (streams_t *self, link_t *link)
+{
+    for (node_t *node = list_first (&link->subscriptions); node != NULL;
+         node = list_first (&link->subscriptions)) {
+        part (self, LIST_ITEM (node, subscription_t, of_link));
+        list_push_back (&self->ended, node);
     }
-    free (subscription);
+    map_free (&link->subscriptions_by_id);
+}
+
+void subscriptions_run (streams_t *self)
+{
+    size_t *left = &self->base->round.endings;
+    while (*left > 0 && !list_is_empty (&self->ended)) {
+        subscription_t *subscription =
+            LIST_ITEM (list_pop_front (&self->ended), subscription_t, of_link);
+        budget_take (left, 1 + subscription->watches_count + subscription->snapshot_count);
+        forget (self, subscription);
+    }
 }

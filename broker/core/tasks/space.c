@@ -49,15 +49,23 @@ void space_release (tasks_t *self, space_t *space)
 
 void spaces_free_idle (tasks_t *self)
 {
+    node_t later;
+    list_init (&later);
     for (node_t *node = list_pop_front (&self->idle_spaces); node != NULL;
          node = list_pop_front (&self->idle_spaces)) {
         space_t *space = LIST_ITEM (node, space_t, idle);
         if (is_needed (space))
             continue;
+        if (space->log.audience != NULL) { /* its last subscribers are being freed */
+            list_push_back (&later, node);
+            continue;
+        }
         map_remove (&self->spaces, space->hash, space);
         event_log_clear (&space->log);
         free (space);
     }
+    for (node_t *node = list_pop_front (&later); node != NULL; node = list_pop_front (&later))
+        list_push_back (&self->idle_spaces, node);
 }
 
 /* Queues. */
