@@ -56,7 +56,7 @@ done
 "$bench" --systems taskmq --only life_sync --rounds 1 --seconds 60 --directory "$work/run" \
     >"$work/out" 2>&1 &
 bench_pid=$!
-for ((i = 0; i < 1000; i++)); do
+for ((i = 0; i < 3000; i++)); do
     server_pid=$(pgrep -P "$bench_pid" -x taskmqd || :)
     [ -n "$server_pid" ] && break
     sleep 0.02
