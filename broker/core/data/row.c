@@ -118,7 +118,7 @@ uint64_t row_number (const buf_t *bytes)
 
 void row_key_number (row_key_t *self, uint64_t number)
 {
-    uint8_t bytes[sizeof (number)];
+    uint8_t bytes[sizeof (number)] = {0};
     for (size_t i = 0; i < sizeof (bytes); i++)
         bytes[i] = (uint8_t) (number >> (8 * (sizeof (bytes) - 1 - i)));
     row_key_bytes (self, bytes, sizeof (bytes));

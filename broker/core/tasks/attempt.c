@@ -90,7 +90,9 @@ void attempt_return (tasks_t *self, task_t *task, task_input_t input, int64_t de
         snprintf (text, sizeof (text),
                   "the task came back %" PRIu32 " times in a row without an outcome",
                   task->returns);
-        cause_t with_text = cause == NULL ? (cause_t){0} : *cause;
+        cause_t with_text = {0};
+        if (cause != NULL)
+            with_text = *cause;
         with_text.message = text;
         fail_dead (self, task, text, &with_text);
         return;
