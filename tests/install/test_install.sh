@@ -82,6 +82,9 @@ cc -std=c11 -o "$scratch/static" "$here/consumer.c" $(pkg-config --cflags taskmq
     $(pkg-config --static --libs taskmq | sed 's/-ltaskmq/-l:libtaskmq.a/') $TASKMQ_TEST_CFLAGS
 ! readelf -d "$scratch/static" | grep -q 'NEEDED.*libtaskmq' || fail "it is not linked statically"
 [ "$("$scratch/static")" = UNREACHABLE ] || fail "the static program went wrong"
+# taskctl finds its library without help: ld.so knows nothing of this prefix.
+env -u LD_LIBRARY_PATH "$root$prefix/bin/taskctl" --version >"$scratch/log" ||
+    fail "taskctl does not start from another prefix"
 export LD_LIBRARY_PATH="$root$prefix/$libdir"
 [ "$("$scratch/by-pkg-config")" = UNREACHABLE ] || fail "the program by pkg-config went wrong"
 
