@@ -48,7 +48,7 @@ static exits_t check_data (const char *directory)
     if (report.findings == 0)
         printf ("no damage\n");
     else
-        printf ("%" PRIu64 " findings\n", report.findings);
+        printf ("%" PRIu64 " finding%s\n", report.findings, report.findings == 1 ? "" : "s");
     return report.findings == 0 ? EXITS_OK : EXITS_DAMAGED;
 }
 
