@@ -250,6 +250,7 @@ static void a_damaged_row_is_named_and_the_others_are_read (void **state)
         if (!key.damaged)
             fail_msg ("not noticed: %s", wound->sql);
         assert_null (key.record);
+        assert_null (key.attempt_row);
         assert_told (f, wound->names);
         assert_whole (f, LIVE);
         assert_whole (f, WHOLE);

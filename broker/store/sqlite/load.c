@@ -145,10 +145,12 @@ static store_code_t load_attempt (view_t *view, int64_t ns, lookup_t *key, store
     store_code_t code = view_step (view, statement, &found, error);
     if (code == STORE_OK && found) {
         attempt_t attempt;
-        if (!row_read_attempt (statement, &attempt))
+        if (row_read_attempt (statement, &attempt)) {
+            attempt.id = key->id;
+            key->attempt_row = attempt_new (&attempt);
+        } else {
             code = key_damaged (view, key, "an attempt", error);
-        attempt.id = key->id;
-        key->attempt_row = attempt_new (&attempt);
+        }
     }
     sqlite3_reset (statement);
     return code;
