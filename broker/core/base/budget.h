@@ -28,9 +28,10 @@ typedef struct budget {
     BUDGET_MAP (X)
 #undef X
 } budget_t;
+#define BUDGET_DEFAULT(name, amount, meaning) .name = (amount),
 #define BUDGET_INIT                                                                                \
     {                                                                                              \
-        2048, 4096, 16, 4194304, 4096, 2048, 2048, 4096, 4096                                      \
+        BUDGET_MAP (BUDGET_DEFAULT)                                                                \
     }
 
 /* Takes so much of an allowance; it may end in debt, which is forgotten with the round. */

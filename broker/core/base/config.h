@@ -22,9 +22,9 @@ typedef struct engine_config {
     size_t stream_bytes_max;    /* of subscriptions, their filters and snapshots by id: 256 MiB */
     size_t worker_bytes_max;    /* of workers' places at queues, with the queues: 64 MiB */
     size_t links_max;           /* 10,000 */
-    size_t pending_inputs_soft; /* not yet durable, or not yet written back (A12, A19) */
-    size_t pending_bytes_soft;
-    size_t dirty_tasks_soft;    /* 20,000 */
+    size_t pending_inputs_soft; /* not yet durable (A19): 20,000 */
+    size_t pending_bytes_soft;  /* 16 MiB */
+    size_t dirty_tasks_soft;    /* not yet written back (A12): 50,000 */
     size_t dirty_bytes_soft;    /* 64 MiB */
     size_t ring_bytes;          /* newest events in memory, all namespaces, 4 MiB */
     size_t looks_max;           /* of subscriptions at events, between two drains: 100,000 */
@@ -37,21 +37,26 @@ typedef struct engine_config {
     int64_t recover_max_age_ms; /* 0: off (S9) */
     uint32_t heartbeat_ms;
     uint32_t gone_grace_ms;
-    size_t link_reads_max;    /* pages that one link may ask for at a time, 64 */
+    size_t link_reads_max;    /* pages that one link may ask for at a time: 64, … */
+    size_t reads_max;         /* … all links together: 4,096, … */
+    size_t given_reads_max;   /* … with readers at a time: 4 */
     size_t unsent_bytes_max;  /* of answers that a link does not take: 2 MiB … */
     int64_t unsent_ms_max;    /* … for so long: then it ends, 10 s */
     size_t fetched_bytes_max; /* payloads read ahead for waiting workers: 32 MiB */
-    size_t reads_max;         /* … all links together, 4,096 */
-    size_t given_reads_max;   /* with readers at a time, 4 */
     budget_t round;           /* what one round may cost */
     unsigned planted_bug;     /* test-only: 0 in the broker; see planted.h */
 } engine_config_t;
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \
-        {0}, "taskmqd", 1000000, 256u << 20, 256u << 20, 64u << 20, 10000, 20000, 16u << 20,       \
-            20000, 64u << 20, 4u << 20, 100000, 64u << 20, 10000, 1000, 600000,                    \
-            TMQ_TTL_MS_DEFAULT, 0, TMQ_HEARTBEAT_MS, TMQ_GONE_GRACE_MS, 64, 2u << 20, 10000,       \
-            32u << 20, 4096, 4, BUDGET_INIT, 0                                                     \
+        .broker = "taskmqd", .live_tasks_max = 1000000, .live_bytes_max = 256u << 20,              \
+        .stream_bytes_max = 256u << 20, .worker_bytes_max = 64u << 20, .links_max = 10000,         \
+        .pending_inputs_soft = 20000, .pending_bytes_soft = 16u << 20, .dirty_tasks_soft = 50000,  \
+        .dirty_bytes_soft = 64u << 20, .ring_bytes = 4u << 20, .looks_max = 100000,                \
+        .payload_cache_bytes = 64u << 20, .spaces_max = 10000, .spaces_at_once = 1000,             \
+        .space_ms = 600000, .ttl_ms = TMQ_TTL_MS_DEFAULT, .heartbeat_ms = TMQ_HEARTBEAT_MS,        \
+        .gone_grace_ms = TMQ_GONE_GRACE_MS, .link_reads_max = 64, .reads_max = 4096,               \
+        .given_reads_max = 4, .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000,                \
+        .fetched_bytes_max = 32u << 20, .round = BUDGET_INIT                                       \
     }
 
 #endif
