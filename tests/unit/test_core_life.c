@@ -464,6 +464,30 @@ static void too_many_waits_are_refused (void **state)
     assert_int_equal (rig_code (rig, 0, wait), TMQ_LIMIT);
 }
 
+static void too_many_waits_of_all_links_are_refused (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.waits_max = 2;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    rig_use_request_id (1);
+    rig_submit (rig, 0, 1, "q", "");
+    rig_settle (rig);
+    rig_wait (rig, 0, 1, 1, 0);
+    uint64_t last = rig_wait (rig, 0, 1, 1, 0);
+    uint64_t refused = rig_wait (rig, 1, 1, 1, 0);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 1, refused), TMQ_LIMIT);
+    rig_cancel (rig, 0, 1);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, last), TMQ_OK);
+    rig_wait (rig, 1, 1, 1, 0); /* they make room when they are answered */
+    rig_settle (rig);
+    rig_free (rig);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
 
 int main (void)
@@ -490,6 +514,7 @@ int main (void)
         TEST (a_wait_answers_each_id_once),
         TEST (a_wait_ends_with_its_deadline),
         TEST (too_many_waits_are_refused),
+        cmocka_unit_test (too_many_waits_of_all_links_are_refused),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -37,6 +37,7 @@ typedef struct engine_config {
     int64_t recover_max_age_ms; /* 0: off (S9) */
     uint32_t heartbeat_ms;
     uint32_t gone_grace_ms;
+    size_t waits_max;         /* ids that are waited for, all links together: 1,000,000 */
     size_t link_reads_max;    /* pages that one link may ask for at a time: 64, … */
     size_t reads_max;         /* … all links together: 4,096, … */
     size_t given_reads_max;   /* … with readers at a time: 4 */
@@ -54,9 +55,9 @@ typedef struct engine_config {
         .dirty_bytes_soft = 64u << 20, .ring_bytes = 4u << 20, .looks_max = 100000,                \
         .payload_cache_bytes = 64u << 20, .spaces_max = 10000, .spaces_at_once = 1000,             \
         .space_ms = 600000, .ttl_ms = TMQ_TTL_MS_DEFAULT, .heartbeat_ms = TMQ_HEARTBEAT_MS,        \
-        .gone_grace_ms = TMQ_GONE_GRACE_MS, .link_reads_max = 64, .reads_max = 4096,               \
-        .given_reads_max = 4, .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000,                \
-        .fetched_bytes_max = 32u << 20, .round = BUDGET_INIT                                       \
+        .gone_grace_ms = TMQ_GONE_GRACE_MS, .waits_max = 1000000, .link_reads_max = 64,            \
+        .reads_max = 4096, .given_reads_max = 4, .unsent_bytes_max = 2u << 20,                     \
+        .unsent_ms_max = 10000, .fetched_bytes_max = 32u << 20, .round = BUDGET_INIT               \
     }
 
 #endif

@@ -187,6 +187,11 @@ void on_wait (call_t *call)
         reply_limit (call, "ids waited for on a link", TMQ_LINK_WAITS_MAX);
         return;
     }
+    size_t waits_max = call->requests->base->config.waits_max;
+    if (call->requests->waits + named.open > waits_max) {
+        reply_limit (call, "ids waited for by all links", waits_max);
+        return;
+    }
     answer_known (call, &named);
     if (named.open > 0)
         keep_waiting (call, &named);
