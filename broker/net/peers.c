@@ -395,12 +395,6 @@ peer_t peers_at (const peers_t *self, int fd, uint32_t *messages)
     return place != NULL ? place->peer : 0;
 }
 
-int peers_descriptor (const peers_t *self, peer_t peer)
-{
-    const place_t *place = place_of (self, peer);
-    return place != NULL && holds_its_fd (self, place) ? place->fd : -1;
-}
-
 void peers_forget (peers_t *self, int64_t now_ms)
 {
     for (uint32_t at = 1; at <= self->places_used; at++) {

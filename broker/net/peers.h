@@ -73,8 +73,6 @@ peer_t peers_gone_next (peers_t *self, int64_t until_ms);
 /* The peer of the connection on this descriptor, and how many messages came from it (modulo 2^32);
  * 0: none has come. */
 peer_t peers_at (const peers_t *self, int fd, uint32_t *messages);
-/* The descriptor of a peer's connection; -1 when it ended, or is not known. */
-int peers_descriptor (const peers_t *self, peer_t peer);
 /* Drops peers that ended or fell silent long ago. */
 void peers_forget (peers_t *self, int64_t now_ms);
 /* Those that were not refused. */

@@ -86,8 +86,6 @@ void history_assigned (history_t *self, const tmq_assignment_t *assignment,
                        char result[CHECKER_TEXT_MAX]);
 void history_completed (history_t *self, const tmq_id_t *id, uint32_t attempt, const char *result);
 void history_event (history_t *self, size_t stream, const tmq_event_t *event);
-/* Accepted tasks that no wait or completion has seen ending. */
-size_t history_open (history_t *self);
 size_t history_accepted_count (history_t *self);
 size_t history_completed_count (history_t *self);
 /* Completed or cancelled: nothing more is to come of them. */

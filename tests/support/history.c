@@ -239,18 +239,6 @@ void history_event (history_t *self, size_t stream, const tmq_event_t *event)
 
 /* Numbers. */
 
-size_t history_open (history_t *self)
-{
-    pthread_mutex_lock (&self->mutex);
-    size_t open = 0;
-    for (size_t i = 0; i < self->count; i++) {
-        const fact_t *fact = &self->facts[i];
-        open += fact->accepted && fact->completed_by == 0 && fact->ended == TMQ_STATUS_NONE;
-    }
-    pthread_mutex_unlock (&self->mutex);
-    return open;
-}
-
 size_t history_accepted_count (history_t *self)
 {
     pthread_mutex_lock (&self->mutex);

@@ -63,16 +63,6 @@ struct proxy {
     size_t pairs_count;
 };
 
-const char *proxy_mode_text (proxy_mode_t mode)
-{
-    static const char *const texts[] = {
-#define X(number, NAME, text) [number] = text,
-        PROXY_MODE_MAP (X)
-#undef X
-    };
-    return texts[mode];
-}
-
 static struct sockaddr_in loopback (int port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons ((uint16_t) port)};
@@ -310,9 +300,4 @@ void proxy_set (proxy_t *self, proxy_mode_t mode)
 void proxy_cut (proxy_t *self, proxy_cut_t how)
 {
     atomic_store (&self->cut, (int) how + 1);
-}
-
-size_t proxy_connections (const proxy_t *self)
-{
-    return atomic_load (&self->connections);
 }

@@ -46,8 +46,5 @@ const char *proxy_endpoint (const proxy_t *self);
 /* What was held back passes when the mode allows it. */
 void proxy_set (proxy_t *self, proxy_mode_t mode);
 void proxy_cut (proxy_t *self, proxy_cut_t how);
-const char *proxy_mode_text (proxy_mode_t mode);
-/* Connections now. */
-size_t proxy_connections (const proxy_t *self);
 
 #endif

@@ -199,11 +199,6 @@ ProtobufCBinaryData rig_bytes (const tmq_id_t *id)
     return (ProtobufCBinaryData){16, (uint8_t *) (uintptr_t) id->bytes};
 }
 
-bool rig_is (const ProtobufCBinaryData *bytes, const tmq_id_t *id)
-{
-    return bytes->len == 16 && memcmp (bytes->data, id->bytes, 16) == 0;
-}
-
 void rig_submit (rig_t *rig, uint32_t number, int64_t timeout_ms)
 {
     core_request_t *request;

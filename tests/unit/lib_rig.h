@@ -58,7 +58,6 @@ void rig_no_answer (rig_t *rig);
 /* An id that can be told apart: a UUIDv7 whose end is number. */
 tmq_id_t rig_id (uint32_t number);
 ProtobufCBinaryData rig_bytes (const tmq_id_t *id);
-bool rig_is (const ProtobufCBinaryData *bytes, const tmq_id_t *id);
 
 /* A submit to queue "q", started without a waiter. */
 void rig_submit (rig_t *rig, uint32_t number, int64_t timeout_ms);

@@ -13,8 +13,7 @@
 enum {
     BATCH_MAX = 1000, /* changes in a commit batch */
     TASKS = 3500,
-    LINK_READS = 64,
-    ALL_READS = 4096
+    LINK_READS = 64
 };
 
 static int setup (void **state)

@@ -80,7 +80,6 @@ typedef struct links {
     size_t established;
     node_t held;         /* items, by batch */
     node_t outputs;      /* links that have something to send */
-    int64_t refused_ms;  /* mono: since then the transport refuses its messages; 0: it does not */
     node_t refused;      /* links whose messages the transport refused … */
     int64_t retry_at_ms; /* … that are tried again then (mono) */
     node_t spare_items;  /* places of items that left */

@@ -111,45 +111,41 @@ WANT_LEASE (release)
 
 /* The rows. What is true of a request apart from who handles it stands in request_kinds.h. */
 
-/* Who may make a request. Today everybody may make each of them. */
-typedef enum role { ROLE_ANYBODY = 0 } role_t;
-
 typedef struct request_row {
     void (*handle) (call_t *call);
     void (*want) (const requests_t *self, const link_t *link, const Taskmq__Request *request,
                   const verdict_t *items, key_list_t *keys);
-    role_t role;
-    unsigned cost; /* of a round's allowance; beside it each item of a submit or wait costs */
+    unsigned cost; /* of a round's allowance; beside it each task, id and lease in a list costs */
 } request_row_t;
 
 #define OP(NAME) TASKMQ__REQUEST__OP_##NAME
 static const request_row_t ROWS[] = {
-    [OP (GOODBYE)] = {on_goodbye, want_nothing, ROLE_ANYBODY, 1},
-    [OP (HEARTBEAT)] = {on_heartbeat, want_nothing, ROLE_ANYBODY, 1},
-    [OP (SUBMIT)] = {on_submit, want_submit, ROLE_ANYBODY, 1},
-    [OP (GET)] = {on_get, want_get, ROLE_ANYBODY, 1},
-    [OP (RESOLVE)] = {on_resolve, want_nothing, ROLE_ANYBODY, 64},
-    [OP (LIST)] = {on_list, want_nothing, ROLE_ANYBODY, 8},
-    [OP (COUNT)] = {on_count, want_nothing, ROLE_ANYBODY, 8},
-    [OP (TASK_EVENTS)] = {on_task_events, want_task_events, ROLE_ANYBODY, 8},
-    [OP (RESULT)] = {on_result, want_result, ROLE_ANYBODY, 1},
-    [OP (PAYLOAD)] = {on_payload, want_the_payload, ROLE_ANYBODY, 1},
-    [OP (CANCEL)] = {on_cancel, want_cancel, ROLE_ANYBODY, 1},
-    [OP (WAIT)] = {on_wait, want_wait, ROLE_ANYBODY, 1},
-    [OP (STATS)] = {on_stats, want_nothing, ROLE_ANYBODY, 64},
-    [OP (SUBSCRIBE)] = {on_subscribe, want_subscribe, ROLE_ANYBODY, 8},
-    [OP (CREDIT)] = {on_credit, want_nothing, ROLE_ANYBODY, 1},
-    [OP (UNSUBSCRIBE)] = {on_unsubscribe, want_nothing, ROLE_ANYBODY, 1},
-    [OP (REGISTER)] = {on_register, want_nothing, ROLE_ANYBODY, 8},
-    [OP (WORKER_CREDIT)] = {on_worker_credit, want_nothing, ROLE_ANYBODY, 1},
-    [OP (STARTED)] = {on_started, want_started, ROLE_ANYBODY, 1},
-    [OP (RENEW)] = {on_renew, want_nothing, ROLE_ANYBODY, 1},
-    [OP (PUSH)] = {on_push, want_push, ROLE_ANYBODY, 1},
-    [OP (CANCEL_ACK)] = {on_cancel_ack, want_cancel_ack, ROLE_ANYBODY, 1},
-    [OP (COMPLETE)] = {on_complete, want_complete, ROLE_ANYBODY, 1},
-    [OP (FAIL)] = {on_fail, want_fail, ROLE_ANYBODY, 1},
-    [OP (RELEASE)] = {on_release, want_release, ROLE_ANYBODY, 1},
-    [OP (LEAVE)] = {on_leave, want_nothing, ROLE_ANYBODY, 8},
+    [OP (GOODBYE)] = {on_goodbye, want_nothing, 1},
+    [OP (HEARTBEAT)] = {on_heartbeat, want_nothing, 1},
+    [OP (SUBMIT)] = {on_submit, want_submit, 1},
+    [OP (GET)] = {on_get, want_get, 1},
+    [OP (RESOLVE)] = {on_resolve, want_nothing, 64},
+    [OP (LIST)] = {on_list, want_nothing, 8},
+    [OP (COUNT)] = {on_count, want_nothing, 8},
+    [OP (TASK_EVENTS)] = {on_task_events, want_task_events, 8},
+    [OP (RESULT)] = {on_result, want_result, 1},
+    [OP (PAYLOAD)] = {on_payload, want_the_payload, 1},
+    [OP (CANCEL)] = {on_cancel, want_cancel, 1},
+    [OP (WAIT)] = {on_wait, want_wait, 1},
+    [OP (STATS)] = {on_stats, want_nothing, 64},
+    [OP (SUBSCRIBE)] = {on_subscribe, want_subscribe, 8},
+    [OP (CREDIT)] = {on_credit, want_nothing, 1},
+    [OP (UNSUBSCRIBE)] = {on_unsubscribe, want_nothing, 1},
+    [OP (REGISTER)] = {on_register, want_nothing, 8},
+    [OP (WORKER_CREDIT)] = {on_worker_credit, want_nothing, 1},
+    [OP (STARTED)] = {on_started, want_started, 1},
+    [OP (RENEW)] = {on_renew, want_nothing, 1},
+    [OP (PUSH)] = {on_push, want_push, 1},
+    [OP (CANCEL_ACK)] = {on_cancel_ack, want_cancel_ack, 1},
+    [OP (COMPLETE)] = {on_complete, want_complete, 1},
+    [OP (FAIL)] = {on_fail, want_fail, 1},
+    [OP (RELEASE)] = {on_release, want_release, 1},
+    [OP (LEAVE)] = {on_leave, want_nothing, 8},
 };
 
 static const request_row_t *row_of (const Taskmq__Request *request)
@@ -170,6 +166,8 @@ size_t request_cost (const Taskmq__Request *request)
         cost += request->wait->n_task_ids;
     else if (request->op_case == OP (RENEW))
         cost += request->renew->n_leases;
+    else if (request->op_case == OP (REGISTER))
+        cost += request->register_->n_leases;
     return cost;
 }
 
