@@ -9,7 +9,8 @@
  * many others as fit. Batches of held items never fall, so one list in order of making is enough.
  *
  * A message that the transport refuses: assignments are queued again, not counted; a stream falls
- * back to its acknowledged cursor; a lost reply ends the link (A49). */
+ * back to its acknowledged cursor; replies are tried again, until they are too many for too long
+ * (A49). */
 #include <assert.h>
 #include <string.h>
 

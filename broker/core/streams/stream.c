@@ -280,7 +280,7 @@ static bool next_empty (streams_t *self, subscription_t *subscription)
     return false;
 }
 
-/* The next event is here, in the ring or in the page: only the window can lease_hold it back. */
+/* The next event is here, in the ring or in the page: only the window can hold it back. */
 static bool has_more_at_hand (const subscription_t *subscription)
 {
     if (ring_holds (subscription->log, subscription->cursor + 1))
