@@ -15,7 +15,7 @@ subscription_t *subscription_find (const streams_t *self, const link_t *link, ui
 /* A snapshot by id has grown by so much. */
 void subscription_count_snapshot (streams_t *self, subscription_t *subscription, size_t bytes);
 void subscription_free (streams_t *self, subscription_t *subscription);
-/* All of a link's are told nothing from now on. What they hold is freed in the rounds that follow. */
+/* All of a link's are told nothing from now on. What they hold is freed in the rounds to come. */
 void subscriptions_drop_link (streams_t *self, link_t *link);
 /* Frees what ended, as far as the round allows. */
 void subscriptions_run (streams_t *self);
