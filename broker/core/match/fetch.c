@@ -60,7 +60,8 @@ static void fetch_for (match_t *self, queue_t *queue, size_t *bytes_left, key_li
 void fetch_want (match_t *self, key_list_t *keys)
 {
     size_t bytes_left = self->base->config.fetched_bytes_max / 2;
-    for (node_t *node = self->fetch.next; node != &self->fetch && bytes_left > 0; node = node->next)
+    for (node_t *node = self->fetch.next;
+         node != &self->fetch && bytes_left > 0 && self->base->round.lookups > 0; node = node->next)
         fetch_for (self, LIST_ITEM (node, queue_t, fetch), &bytes_left, keys);
 }
 

@@ -145,9 +145,11 @@ void on_stats (call_t *call)
 {
     requests_t *self = call->requests;
     if (self->stats_count >= STATS_MAX || count_of (call->link) >= STATS_LINK_MAX) {
-        reply_code_at_once (call, TMQ_LIMIT,
-                            "4 requests for stats of a link, and 64 of all, are answered at a time",
-                            STATS_RETRY_MS);
+        bool own = count_of (call->link) >= STATS_LINK_MAX;
+        char text[LIMIT_TEXT_SIZE];
+        limit_text (text, own ? "open stats of a link" : "open stats of the broker",
+                    own ? STATS_LINK_MAX : STATS_MAX);
+        reply_code_at_once (call, TMQ_LIMIT, text, STATS_RETRY_MS);
         return;
     }
     bytes_t packed = BYTES_INIT;

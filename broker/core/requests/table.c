@@ -111,41 +111,56 @@ WANT_LEASE (release)
 
 /* The rows. What is true of a request apart from who handles it stands in request_kinds.h. */
 
+/* Who may make a request. Today every link has all roles. */
+typedef enum role {
+    ROLE_LINK = 1,   /* whoever has a link */
+    ROLE_LOOK = 2,   /* reads tasks and events */
+    ROLE_SUBMIT = 4, /* makes and cancels tasks */
+    ROLE_WORK = 8    /* works on them */
+} role_t;
+
+static unsigned roles_of (const link_t *link)
+{
+    (void) link;
+    return ROLE_LINK | ROLE_LOOK | ROLE_SUBMIT | ROLE_WORK;
+}
+
 typedef struct request_row {
     void (*handle) (call_t *call);
     void (*want) (const requests_t *self, const link_t *link, const Taskmq__Request *request,
                   const verdict_t *items, key_list_t *keys);
+    role_t role;   /* that may make it */
     unsigned cost; /* of a round's allowance; beside it each task, id and lease in a list costs */
 } request_row_t;
 
 #define OP(NAME) TASKMQ__REQUEST__OP_##NAME
 static const request_row_t ROWS[] = {
-    [OP (GOODBYE)] = {on_goodbye, want_nothing, 1},
-    [OP (HEARTBEAT)] = {on_heartbeat, want_nothing, 1},
-    [OP (SUBMIT)] = {on_submit, want_submit, 1},
-    [OP (GET)] = {on_get, want_get, 1},
-    [OP (RESOLVE)] = {on_resolve, want_nothing, 64},
-    [OP (LIST)] = {on_list, want_nothing, 8},
-    [OP (COUNT)] = {on_count, want_nothing, 8},
-    [OP (TASK_EVENTS)] = {on_task_events, want_task_events, 8},
-    [OP (RESULT)] = {on_result, want_result, 1},
-    [OP (PAYLOAD)] = {on_payload, want_the_payload, 1},
-    [OP (CANCEL)] = {on_cancel, want_cancel, 1},
-    [OP (WAIT)] = {on_wait, want_wait, 1},
-    [OP (STATS)] = {on_stats, want_nothing, 64},
-    [OP (SUBSCRIBE)] = {on_subscribe, want_subscribe, 8},
-    [OP (CREDIT)] = {on_credit, want_nothing, 1},
-    [OP (UNSUBSCRIBE)] = {on_unsubscribe, want_nothing, 1},
-    [OP (REGISTER)] = {on_register, want_nothing, 8},
-    [OP (WORKER_CREDIT)] = {on_worker_credit, want_nothing, 1},
-    [OP (STARTED)] = {on_started, want_started, 1},
-    [OP (RENEW)] = {on_renew, want_nothing, 1},
-    [OP (PUSH)] = {on_push, want_push, 1},
-    [OP (CANCEL_ACK)] = {on_cancel_ack, want_cancel_ack, 1},
-    [OP (COMPLETE)] = {on_complete, want_complete, 1},
-    [OP (FAIL)] = {on_fail, want_fail, 1},
-    [OP (RELEASE)] = {on_release, want_release, 1},
-    [OP (LEAVE)] = {on_leave, want_nothing, 8},
+    [OP (GOODBYE)] = {on_goodbye, want_nothing, ROLE_LINK, 1},
+    [OP (HEARTBEAT)] = {on_heartbeat, want_nothing, ROLE_LINK, 1},
+    [OP (SUBMIT)] = {on_submit, want_submit, ROLE_SUBMIT, 1},
+    [OP (GET)] = {on_get, want_get, ROLE_LOOK, 1},
+    [OP (RESOLVE)] = {on_resolve, want_nothing, ROLE_LOOK, 64},
+    [OP (LIST)] = {on_list, want_nothing, ROLE_LOOK, 8},
+    [OP (COUNT)] = {on_count, want_nothing, ROLE_LOOK, 8},
+    [OP (TASK_EVENTS)] = {on_task_events, want_task_events, ROLE_LOOK, 8},
+    [OP (RESULT)] = {on_result, want_result, ROLE_LOOK, 1},
+    [OP (PAYLOAD)] = {on_payload, want_the_payload, ROLE_LOOK, 1},
+    [OP (CANCEL)] = {on_cancel, want_cancel, ROLE_SUBMIT, 1},
+    [OP (WAIT)] = {on_wait, want_wait, ROLE_LOOK, 1},
+    [OP (STATS)] = {on_stats, want_nothing, ROLE_LOOK, 64},
+    [OP (SUBSCRIBE)] = {on_subscribe, want_subscribe, ROLE_LOOK, 8},
+    [OP (CREDIT)] = {on_credit, want_nothing, ROLE_LOOK, 1},
+    [OP (UNSUBSCRIBE)] = {on_unsubscribe, want_nothing, ROLE_LOOK, 1},
+    [OP (REGISTER)] = {on_register, want_nothing, ROLE_WORK, 8},
+    [OP (WORKER_CREDIT)] = {on_worker_credit, want_nothing, ROLE_WORK, 1},
+    [OP (STARTED)] = {on_started, want_started, ROLE_WORK, 1},
+    [OP (RENEW)] = {on_renew, want_nothing, ROLE_WORK, 1},
+    [OP (PUSH)] = {on_push, want_push, ROLE_WORK, 1},
+    [OP (CANCEL_ACK)] = {on_cancel_ack, want_cancel_ack, ROLE_WORK, 1},
+    [OP (COMPLETE)] = {on_complete, want_complete, ROLE_WORK, 1},
+    [OP (FAIL)] = {on_fail, want_fail, ROLE_WORK, 1},
+    [OP (RELEASE)] = {on_release, want_release, ROLE_WORK, 1},
+    [OP (LEAVE)] = {on_leave, want_nothing, ROLE_WORK, 8},
 };
 
 static const request_row_t *row_of (const Taskmq__Request *request)
@@ -196,6 +211,8 @@ void request_handle (call_t *call, bool linked)
     const request_kind_t *kind = request_kind (call->request);
     if (row == NULL || kind == NULL)
         reply_code_at_once (call, TMQ_UNSUPPORTED, NULL, 0);
+    else if ((roles_of (call->link) & row->role) == 0)
+        reply_code_at_once (call, TMQ_DENIED, NULL, 0);
     else if ((kind->flags & REQUEST_CHANGES) != 0 && self->base->stopping)
         reply_code_at_once (call, TMQ_STOPPING, NULL, 0);
     else
