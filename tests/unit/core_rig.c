@@ -253,6 +253,22 @@ void rig_free (rig_t *self)
     free (self);
 }
 
+int rig_setup (void **state)
+{
+    rig_t *rig = rig_new ();
+    *state = rig;
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    rig_use_request_id (1);
+    return 0;
+}
+
+int rig_teardown (void **state)
+{
+    rig_free (*state);
+    return 0;
+}
+
 /* Batches. */
 
 void rig_take (rig_t *self)

@@ -80,6 +80,9 @@ typedef struct rig {
 rig_t *rig_new (void); /* the defaults */
 rig_t *rig_new_with (const engine_config_t *config);
 void rig_free (rig_t *self);
+/* The set-up and the end of a test for two clients of one namespace, peers 0 and 1. */
+int rig_setup (void **state);
+int rig_teardown (void **state);
 
 /* Driving. */
 

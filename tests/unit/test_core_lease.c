@@ -10,22 +10,6 @@
 
 enum { WORKER = 100 };
 
-static int setup (void **state)
-{
-    rig_t *rig = rig_new ();
-    *state = rig;
-    rig_link (rig, 0, "default");
-    rig_link (rig, 1, "default");
-    rig_use_request_id (1);
-    return 0;
-}
-
-static int teardown (void **state)
-{
-    rig_free (*state);
-    return 0;
-}
-
 static const Taskmq__Assignment *claimed (rig_t *rig, bool started)
 {
     rig_submit (rig, 0, 1, "q", "p");
@@ -435,8 +419,8 @@ static void an_answer_in_vain_does_not_hide_the_lost_connection (void **state)
         assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_WORKING);
         rig_advance (rig, 1500);
         assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_QUEUED);
-        teardown (state);
-        setup (state);
+        rig_teardown (state);
+        rig_setup (state);
         rig = *state;
     }
 }
@@ -667,7 +651,7 @@ static void a_stopping_broker_changes_nothing_any_more (void **state)
     assert_int_equal (rig_code (rig, 0, get), TMQ_OK);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
 
 int main (void)
 {

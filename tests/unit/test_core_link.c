@@ -12,22 +12,6 @@
 
 enum { WORKER = 100 };
 
-static int setup (void **state)
-{
-    rig_t *rig = rig_new ();
-    *state = rig;
-    rig_link (rig, 0, "default");
-    rig_link (rig, 1, "default");
-    rig_use_request_id (1);
-    return 0;
-}
-
-static int teardown (void **state)
-{
-    rig_free (*state);
-    return 0;
-}
-
 static uint64_t hello (rig_t *rig, size_t peer, uint32_t version)
 {
     Taskmq__Hello body = TASKMQ__HELLO__INIT;
@@ -415,7 +399,7 @@ static void many_queues_come_in_several_answers (void **state)
     assert_true (rig_replies (rig, 0, request) > 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
 
 int main (void)
 {

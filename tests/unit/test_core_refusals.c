@@ -14,22 +14,6 @@
 
 enum { WORKER = 100, DAY_MS = 24 * 60 * 60 * 1000 };
 
-static int setup (void **state)
-{
-    rig_t *rig = rig_new ();
-    *state = rig;
-    rig_link (rig, 0, "default");
-    rig_link (rig, 1, "default");
-    rig_use_request_id (1);
-    return 0;
-}
-
-static int teardown (void **state)
-{
-    rig_free (*state);
-    return 0;
-}
-
 static const char *text_of (const rig_t *rig, size_t peer, uint64_t request)
 {
     return rig_reply (rig, peer, request)->reply->text;
@@ -322,7 +306,7 @@ static void what_expires_after_an_attempt_keeps_its_error (void **state)
     assert_non_null (strstr (task->error->message, message));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
 
 int main (void)
 {

@@ -9,22 +9,6 @@
 
 #include "core_rig.h"
 
-static int setup (void **state)
-{
-    rig_t *rig = rig_new ();
-    *state = rig;
-    rig_link (rig, 0, "default");
-    rig_link (rig, 1, "default");
-    rig_use_request_id (1);
-    return 0;
-}
-
-static int teardown (void **state)
-{
-    rig_free (*state);
-    return 0;
-}
-
 static int setup_with_ring (void **state, size_t ring_bytes)
 {
     engine_config_t config = ENGINE_CONFIG_INIT;
@@ -843,8 +827,8 @@ static void stats_count (void **state)
     assert_int_equal (stats->queues[0]->ready, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
-#define TEST_SMALL_RING(name) cmocka_unit_test_setup_teardown (name, setup_small_ring, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
+#define TEST_SMALL_RING(name) cmocka_unit_test_setup_teardown (name, setup_small_ring, rig_teardown)
 
 int main (void)
 {
@@ -869,7 +853,7 @@ int main (void)
         TEST (a_slow_subscriber_costs_one_window),
         TEST_SMALL_RING (a_slow_subscriber_costs_one_window),
         cmocka_unit_test_setup_teardown (a_stalled_subscriber_is_left_alone_until_it_gives_credit,
-                                         setup_medium_ring, teardown),
+                                         setup_medium_ring, rig_teardown),
         TEST (a_refused_stream_falls_back_to_what_was_acknowledged),
         TEST_SMALL_RING (a_refused_stream_falls_back_to_what_was_acknowledged),
         TEST (filters_choose_events),

@@ -11,22 +11,6 @@
 
 enum { DAY_MS = 24 * 60 * 60 * 1000 };
 
-static int setup (void **state)
-{
-    rig_t *rig = rig_new ();
-    *state = rig;
-    rig_link (rig, 0, "default");
-    rig_link (rig, 1, "default");
-    rig_use_request_id (1);
-    return 0;
-}
-
-static int teardown (void **state)
-{
-    rig_free (*state);
-    return 0;
-}
-
 static const Taskmq__SubmittedItem *item_of (rig_t *rig, size_t peer, uint64_t request)
 {
     const rig_item_t *item = rig_reply (rig, peer, request);
@@ -613,7 +597,7 @@ static void a_start_far_ahead_holds_expiry_for_a_while (void **state)
     assert_int_equal (propose (rig, 2), 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
 
 /* A finished task whose row is damaged is neither unknown nor free to be submitted again. */
 static void what_is_damaged_is_answered_internal (void **state)
