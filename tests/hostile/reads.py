@@ -13,6 +13,8 @@ from wire import NO_LINK, uuid7
 
 LINK_READS_MAX = 64    # open reads of one link
 BROKER_READS_MAX = 4096  # of all
+LINK_WAITS_MAX = 10000   # ids that a link waits for
+WAITS_AT_ONCE = 1000     # in one message
 
 
 def finished_task(link, queue, result):
@@ -213,6 +215,35 @@ def never_reads(on):
     on.assert_growth_below(96)
 
 
+def waits_of_many_links(on):
+    """100 links wait 10,000 times each: half of them for a task that ends, and then all leave"""
+    owner = on.client()
+    ends, stays = owner.fill(2)
+    on.begin()
+    links = [on.client() for _ in range(on.amount(100, 4))]
+    asked = []
+    for number, link in enumerate(links):
+        wait = pb.Wait(task_ids=[ends if number % 2 == 0 else stays])
+        asked.append([request for _ in range(LINK_WAITS_MAX // WAITS_AT_ONCE)
+                      for request in link.message([("wait", wait)] * WAITS_AT_ONCE)])
+        link.reply_to(link.send("heartbeat", pb.Heartbeat()))
+    on.mark()
+    assert owner.request("cancel", pb.Cancel(task_id=ends)).code == OK
+    for link, requests in list(zip(links, asked))[::2]:
+        codes = link.collect(requests)
+        assert set(codes) == {OK}, codes
+    for link in links:
+        link.drop()
+    on.went_on()
+    on.until("nothing is left of the waits", lambda: waits_open(owner) <= 1)  # the bystander's
+    on.assert_growth_below(256)
+
+
+def waits_open(link):
+    counters = link.request("stats", pb.Stats()).stats.counters
+    return next(counter.value for counter in counters if counter.name == "waits")
+
+
 CASES = [gets_of_one_large_task, counts_beyond_the_limit, counts_and_leave, lists_of_everything,
          reads_of_many_links, subscriptions_with_snapshot, histories, short_ids,
-         clients_that_leave, never_reads]
+         clients_that_leave, never_reads, waits_of_many_links]

@@ -21,7 +21,8 @@
     X (assignments, 2048, "tasks given to workers")                                                \
     X (debts, 2048, "leases of workers that left")                                                 \
     X (queues, 4096, "queues looked at for stats")                                                 \
-    X (endings, 4096, "names and tasks that ended subscriptions held")
+    X (waits, 4096, "answers to those who wait for tasks that ended")                              \
+    X (endings, 4096, "what ended subscriptions and waits held: names, tasks")
 
 typedef struct budget {
 #define X(name, amount, meaning) size_t name;

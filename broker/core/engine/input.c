@@ -288,7 +288,7 @@ static void fire (engine_t *self, alarm_t *alarm)
 {
     switch (alarm->kind) {
     case ALARM_TASK: task_alarm (self, LIST_ITEM (alarm, task_t, alarm)); break;
-    case ALARM_WAIT: wait_drop (&self->requests, LIST_ITEM (alarm, wait_t, alarm)); break;
+    case ALARM_WAIT: wait_end (&self->requests, LIST_ITEM (alarm, wait_t, alarm)); break;
     case ALARM_READ: job_drop (&self->reads, LIST_ITEM (alarm, read_job_t, alarm)); break;
     case ALARM_LINK: parting_alarm (&self->requests, LIST_ITEM (alarm, link_t, alarm)); break;
     case ALARM_WORKER:
@@ -331,7 +331,8 @@ static int64_t next_expiry_ms (engine_t *self)
 static bool is_behind (const engine_t *self)
 {
     return !list_is_empty (&self->streams.ended) || stats_are_owed (&self->requests) ||
-           !list_is_empty (&self->match.owing) || !list_is_empty (&self->tasks.delays_to_judge) ||
+           waits_are_behind (&self->requests) || !list_is_empty (&self->match.owing) ||
+           !list_is_empty (&self->tasks.delays_to_judge) ||
            (!list_is_empty (&self->tasks.changed_queues) && !self->base.stopping);
 }
 
@@ -351,6 +352,7 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     change_judge_some (&self->tasks);
     change_write_lazy (&self->tasks);
     stats_run (&self->requests);
+    waits_run (&self->requests);
     subscriptions_run (&self->streams);
     input_end (self);
     if (is_behind (self))

@@ -12,6 +12,7 @@
 #include "core/base/memory.h"
 #include "core/engine/rooms.h"
 #include "core/requests/parting.h"
+#include "core/requests/wait.h"
 
 engine_t *engine_new (const engine_config_t *config)
 {
@@ -31,6 +32,7 @@ engine_t *engine_new (const engine_config_t *config)
                                   .streams = &self->streams,
                                   .match = &self->match};
     list_init (&self->requests.stats);
+    waits_init (&self->requests);
     list_init (&self->left);
     list_init (&self->left_streams);
     list_init (&self->denied);
@@ -53,6 +55,7 @@ static void clear (engine_t *self)
 {
     output_clear (self);
     close_links (self);
+    waits_reset (&self->requests);
     links_reset (&self->peers);
     reads_reset (&self->reads);
     match_reset (&self->match);

@@ -19,9 +19,10 @@
 #include "core/data/peer.h"
 #include "taskmq_types.h"
 
-/* What other rooms hang on a link is in lists of nodes here, so that it needs none of their
- * types. */
+/* What other rooms hang on a link is in lists of nodes here, or behind a pointer, so that it needs
+ * none of their types. */
 typedef struct link link_t;
+typedef struct waiter waiter_t;
 
 typedef enum item_kind { ITEM_REPLY = 1, ITEM_ASSIGNMENT, ITEM_CANCEL, ITEM_NOTICE } item_kind_t;
 
@@ -65,12 +66,11 @@ struct link {
     node_t streams; /* subscriptions that have something to send */
     node_t workers;
     size_t workers_count;
-    node_t waits;
     node_t stats;       /* requests for stats that are being answered */
     node_t reads;       /* page reads that wait for a reader, in their order */
     node_t reading;     /* in the list of links whose turn it is to read */
     size_t reads_count; /* of its requests, waiting or with readers */
-    size_t waits_count; /* ids */
+    waiter_t *waiter;   /* its waits, or NULL */
 };
 
 typedef struct links {

@@ -54,8 +54,7 @@ static void close_workers (requests_t *self, link_t *link, bool goodbye)
 static void close_reads (requests_t *self, link_t *link)
 {
     subscriptions_drop_link (self->streams, link);
-    for (node_t *node = list_first (&link->waits); node != NULL; node = list_first (&link->waits))
-        wait_drop (self, LIST_ITEM (node, wait_t, node));
+    waits_drop_link (self, link);
     jobs_drop_link (self->reads, link);
     stats_drop_link (self, link);
 }

@@ -23,8 +23,11 @@ typedef struct requests {
     reads_t *reads;
     streams_t *streams;
     match_t *match;
-    size_t waits; /* ids that are waited for */
-    node_t stats; /* requests for stats that are being answered (stats.c) */
+    size_t waits;        /* ids that are waited for */
+    node_t waits_owed;   /* tasks that ended, whose waits have no answer yet (wait.c) */
+    node_t waits_over;   /* waits that are still to be freed … */
+    node_t waiters_gone; /* … and those of links that have ended */
+    node_t stats;        /* requests for stats that are being answered (stats.c) */
     size_t stats_count;
     counter_t *foreign; /* counters of server and store, for stats */
     size_t foreign_count;

@@ -16,80 +16,123 @@
 /* Numbers of the fields in taskmq.proto. */
 enum { WAITED_ITEMS = 1, WAITED_TASK_ID = 1, WAITED_CODE = 2, WAITED_STATUS = 3, WAITED_TEXT = 4 };
 
-static void pack_item (bytes_t *out, const uint8_t *id, const found_t *found)
+static void pack_item (bytes_t *out, const uint8_t *id, tmq_status_t status, tmq_code_t code,
+                       const char *text)
 {
     bytes_mark_t mark = bytes_open (out, WAITED_ITEMS);
     bytes_append_blob (out, WAITED_TASK_ID, id, sizeof (tmq_id_t));
-    bytes_append_uint (out, WAITED_CODE, found->gone);
-    bytes_append_uint (out, WAITED_STATUS, found_status (found));
-    if (found->gone != TMQ_OK) {
-        char text[GONE_TEXT_SIZE];
-        gone_text (text, found);
-        bytes_append_string (out, WAITED_TEXT, text);
-    }
+    bytes_append_uint (out, WAITED_CODE, code);
+    bytes_append_uint (out, WAITED_STATUS, status);
+    bytes_append_string (out, WAITED_TEXT, text);
     bytes_close (out, mark);
 }
 
-static void attach (wait_entry_t *entry, task_t *task)
+static void pack_found (bytes_t *out, const uint8_t *id, const found_t *found)
 {
-    entry->task = task;
-    entry->next = task->waits;
-    entry->prev = NULL;
-    if (task->waits != NULL)
-        task->waits->prev = entry;
-    task->waits = entry;
+    char text[GONE_TEXT_SIZE] = "";
+    if (found->gone != TMQ_OK)
+        gone_text (text, found);
+    pack_item (out, id, found_status (found), found->gone, text);
+}
+
+/* A task that ended, with those who wait for it and have no answer yet. */
+typedef struct ended {
+    node_t node; /* in the list of those to be answered */
+    tmq_id_t id;
+    tmq_status_t status;
+    wait_entry_t *entries;
+} ended_t;
+
+static void attach (wait_entry_t *entry, wait_entry_t **list)
+{
+    entry->at = list;
+    entry->next = *list;
+    if (*list != NULL)
+        (*list)->at = &entry->next;
+    *list = entry;
 }
 
 static void detach (wait_entry_t *entry)
 {
-    if (entry->prev != NULL)
-        entry->prev->next = entry->next;
-    else
-        entry->task->waits = entry->next;
+    *entry->at = entry->next;
     if (entry->next != NULL)
-        entry->next->prev = entry->prev;
-    entry->task = NULL;
+        entry->next->at = entry->at;
+    entry->at = NULL;
 }
 
-/* Takes the newest one out of the task's list, or returns NULL. */
-static wait_entry_t *detach_first (task_t *task)
-{
-    wait_entry_t *entry = task->waits;
-    if (entry == NULL)
-        return NULL;
-    task->waits = entry->next;
-    if (entry->next != NULL)
-        entry->next->prev = NULL;
-    entry->task = NULL;
-    return entry;
-}
-
-void wait_drop (requests_t *self, wait_t *wait)
+static void wait_free (requests_t *self, wait_t *wait)
 {
     for (size_t i = 0; i < wait->entries_count; i++)
-        if (wait->entries[i].task != NULL)
+        if (wait->entries[i].at != NULL)
             detach (&wait->entries[i]);
-    wait->link->waits_count -= wait->open;
     self->waits -= wait->open;
+    if (wait->waiter != NULL)
+        wait->waiter->open -= wait->open;
     alarm_disarm (&wait->alarm);
     list_remove (&wait->node);
     free (wait);
 }
 
-static void answer_entry (requests_t *self, wait_entry_t *entry, task_t *task)
+void wait_end (requests_t *self, wait_t *wait)
+{
+    if (wait->waiter == NULL)
+        return;
+    wait->waiter->open -= wait->open;
+    wait->waiter = NULL;
+    list_unlink (&wait->node);
+    list_push_back (&self->waits_over, &wait->node);
+}
+
+void waits_drop_link (requests_t *self, link_t *link)
+{
+    waiter_t *waiter = link->waiter;
+    if (waiter == NULL)
+        return;
+    waiter->link = NULL;
+    link->waiter = NULL;
+    list_push_back (&self->waiters_gone, &waiter->node);
+}
+
+static void answer_entry (requests_t *self, wait_entry_t *entry, const tmq_id_t *id,
+                          tmq_status_t status)
 {
     wait_t *wait = entry->wait;
+    detach (entry);
     wait->open--;
-    wait->link->waits_count--;
     self->waits--;
+    if (wait->waiter == NULL)
+        return;
+    wait->waiter->open--;
+    if (wait->waiter->link == NULL)
+        return;
     bytes_mark_t mark;
     bytes_t *out = reply_open (self, wait->request, TMQ_OK, NULL, 0, wait->open > 0, &mark);
     bytes_mark_t waited = bytes_open (out, TASKMQ__REPLY__BODY_WAITED);
-    pack_item (out, task->id.bytes, &(found_t){.task = task});
+    pack_item (out, id->bytes, status, TMQ_OK, "");
     bytes_close (out, waited);
-    reply_close (self, wait->link, mark, journal_batch (self->tasks), NULL);
+    reply_close (self, wait->waiter->link, mark, journal_batch (self->tasks), NULL);
     if (wait->open == 0)
-        wait_drop (self, wait);
+        wait_free (self, wait);
+}
+
+/* Answers so many of those who wait at most, as far as the round allows. */
+static void answer_some (requests_t *self, wait_entry_t **entries, const tmq_id_t *id,
+                         tmq_status_t status, size_t max)
+{
+    size_t *left = &self->base->round.waits;
+    for (; *entries != NULL && *left > 0 && max > 0; max--) {
+        answer_entry (self, *entries, id, status);
+        budget_take (left, 1);
+    }
+}
+
+static void owe (requests_t *self, task_t *task)
+{
+    ended_t *ended = memory_alloc (sizeof (*ended));
+    *ended = (ended_t){.id = task->id, .status = task->status, .entries = task->waits};
+    ended->entries->at = &ended->entries;
+    task->waits = NULL;
+    list_push_back (&self->waits_owed, &ended->node);
 }
 
 void waits_follow (requests_t *self, const fact_t *fact)
@@ -97,11 +140,73 @@ void waits_follow (requests_t *self, const fact_t *fact)
     task_t *task = fact->task;
     if (task->waits == NULL || !task_is_terminal (task))
         return;
-    bool forget = task->status == TMQ_STATUS_CANCELLED &&
-                  self->base->config.planted_bug == ENGINE_BUG_WAIT_FORGOTTEN;
-    for (wait_entry_t *entry = detach_first (task); entry != NULL; entry = detach_first (task))
-        if (!forget)
-            answer_entry (self, entry, task);
+    if (task->status == TMQ_STATUS_CANCELLED &&
+        self->base->config.planted_bug == ENGINE_BUG_WAIT_FORGOTTEN) {
+        while (task->waits != NULL)
+            detach (task->waits);
+        return;
+    }
+    answer_some (self, &task->waits, &task->id, task->status, SIZE_MAX);
+    if (task->waits != NULL)
+        owe (self, task);
+}
+
+/* Frees what nobody waits for any more. */
+static void free_some (requests_t *self)
+{
+    size_t *left = &self->base->round.endings;
+    while (*left > 0) {
+        node_t *gone = list_first (&self->waiters_gone);
+        waiter_t *waiter = gone == NULL ? NULL : LIST_ITEM (gone, waiter_t, node);
+        node_t *node = list_first (&self->waits_over);
+        if (node == NULL && waiter != NULL)
+            node = list_first (&waiter->waits);
+        if (node != NULL) {
+            wait_t *wait = LIST_ITEM (node, wait_t, node);
+            budget_take (left, 1 + wait->entries_count);
+            wait_free (self, wait);
+        } else if (waiter != NULL) {
+            list_unlink (&waiter->node);
+            free (waiter);
+        } else {
+            return;
+        }
+    }
+}
+
+void waits_run (requests_t *self)
+{
+    enum { TURN = 64 }; /* answers for a task, before the others have their turn */
+    while (self->base->round.waits > 0 && !list_is_empty (&self->waits_owed)) {
+        ended_t *ended = LIST_ITEM (list_pop_front (&self->waits_owed), ended_t, node);
+        answer_some (self, &ended->entries, &ended->id, ended->status, TURN);
+        if (ended->entries != NULL)
+            list_push_back (&self->waits_owed, &ended->node);
+        else
+            free (ended);
+    }
+    free_some (self);
+}
+
+bool waits_are_behind (const requests_t *self)
+{
+    return !list_is_empty (&self->waits_owed) || !list_is_empty (&self->waits_over) ||
+           !list_is_empty (&self->waiters_gone);
+}
+
+void waits_init (requests_t *self)
+{
+    list_init (&self->waits_owed);
+    list_init (&self->waits_over);
+    list_init (&self->waiters_gone);
+}
+
+void waits_reset (requests_t *self)
+{
+    while (waits_are_behind (self)) {
+        self->base->round = self->base->config.round;
+        waits_run (self);
+    }
 }
 
 static bool is_open (const found_t *found)
@@ -150,9 +255,19 @@ static void answer_known (call_t *call, const named_t *named)
     bytes_mark_t waited = bytes_open (out, TASKMQ__REPLY__BODY_WAITED);
     for (size_t i = 0; i < named->count; i++)
         if (!is_open (&named->found[i]))
-            pack_item (out, named->ids[i], &named->found[i]);
+            pack_found (out, named->ids[i], &named->found[i]);
     bytes_close (out, waited);
     reply_close (self, call->link, mark, journal_batch (self->tasks), NULL);
+}
+
+static waiter_t *waiter_of (link_t *link)
+{
+    if (link->waiter == NULL) {
+        link->waiter = memory_zero (1, sizeof (*link->waiter));
+        link->waiter->link = link;
+        list_init (&link->waiter->waits);
+    }
+    return link->waiter;
 }
 
 static void keep_waiting (call_t *call, const named_t *named)
@@ -160,7 +275,7 @@ static void keep_waiting (call_t *call, const named_t *named)
     requests_t *self = call->requests;
     size_t open = named->open;
     wait_t *wait = memory_zero (1, sizeof (*wait) + open * sizeof (wait->entries[0]));
-    wait->link = call->link;
+    wait->waiter = waiter_of (call->link);
     wait->request = call->request->id;
     wait->alarm.kind = ALARM_WAIT;
     wait->open = open;
@@ -169,10 +284,10 @@ static void keep_waiting (call_t *call, const named_t *named)
             continue;
         wait_entry_t *entry = &wait->entries[wait->entries_count++];
         entry->wait = wait;
-        attach (entry, named->found[i].task);
+        attach (entry, &named->found[i].task->waits);
     }
-    list_push_back (&call->link->waits, &wait->node);
-    call->link->waits_count += open;
+    list_push_back (&wait->waiter->waits, &wait->node);
+    wait->waiter->open += open;
     self->waits += open;
     if (call->request->deadline_ms > 0)
         wheel_arm (&self->base->fine, &wait->alarm,
@@ -183,7 +298,8 @@ void on_wait (call_t *call)
 {
     named_t named;
     find_named (call, &named);
-    if (call->link->waits_count + named.open > TMQ_LINK_WAITS_MAX) {
+    size_t open = call->link->waiter == NULL ? 0 : call->link->waiter->open;
+    if (open + named.open > TMQ_LINK_WAITS_MAX) {
         reply_limit (call, "ids waited for on a link", TMQ_LINK_WAITS_MAX);
         return;
     }
