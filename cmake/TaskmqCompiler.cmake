@@ -12,6 +12,8 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# The path of a library in the build tree is not part of a program: two trees make the same bytes.
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
 # An assert guards against our own mistakes and stays on in every build: no NDEBUG anywhere.
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
@@ -37,3 +39,27 @@ if(sanitize_flags)
     add_compile_options(${sanitize_flags} -fno-omit-frame-pointer)
     add_link_options(${sanitize_flags})
 endif()
+
+# What a mistake in memory meets before it can be used. Compilers differ in what they know.
+include(CheckCCompilerFlag)
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES C)
+foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-protection=full
+        -ftrivial-auto-var-init=zero)
+    string(MAKE_C_IDENTIFIER "TASKMQ_HAS${flag}" known)
+    check_c_compiler_flag(${flag} ${known})
+    if(${known})
+        add_compile_options(${flag})
+    endif()
+endforeach()
+add_compile_options(-Wformat -Werror=format-security)
+# The checks of _FORTIFY_SOURCE need an optimizing compiler, and hide calls from the sanitizers.
+if(NOT sanitize_flags)
+    add_compile_options(
+        "$<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>")
+endif()
+add_link_options(-Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code)
+
+# Neither the tree's place nor that of the build is part of what is released. Later options win.
+add_compile_options(
+    "$<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.;-ffile-prefix-map=${PROJECT_BINARY_DIR}=build>")

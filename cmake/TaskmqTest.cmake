@@ -11,6 +11,7 @@
 # Every test runs in <build>/tests and finds the programs through TASKMQ_BIN (<build>/bin) and the
 # tree through TASKMQ_SOURCE. Programs named by DEPENDS are built before the test program is.
 # The default time limit is 300 seconds: more than five times what the slowest test takes under ASan.
+# A test that cannot run here, because the kernel or a program is missing, says so and exits with 77.
 # SERIAL keeps a test from running beside others.
 
 set(TASKMQ_TEST_TIMEOUT_S 300)
@@ -31,6 +32,7 @@ function(tmq_test_properties name labels timeout serial)
         ENVIRONMENT "${TASKMQ_TEST_ENVIRONMENT}"
         LABELS "${labels}"
         TIMEOUT ${timeout}
+        SKIP_RETURN_CODE 77
         RUN_SERIAL ${serial})
 endfunction()
 
