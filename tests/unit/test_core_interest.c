@@ -297,6 +297,73 @@ static int teardown (void **state)
     return 0;
 }
 
+enum { WIDE = 25, NOTICES = 10 };
+
+static rig_t *new_rig_with_notices (void)
+{
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.notices = NOTICES;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    return rig;
+}
+
+static size_t notices_of (const rig_t *rig, uint64_t subscription)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < rig->peers[0].count; i++) {
+        const Taskmq__Notice *notice = rig->peers[0].items[i].notice;
+        count += notice != NULL && (subscription == 0 || notice->subscription == subscription);
+    }
+    return count;
+}
+
+static void a_notice_reaches_so_many_and_the_others_come_first_the_next_time (void **state)
+{
+    (void) state;
+    rig_t *rig = new_rig_with_notices ();
+    for (unsigned i = 1; i <= WIDE; i++)
+        rig_subscribe (rig, 0, i, 0);
+    rig_submit (rig, 0, 1, "q", "");
+    rig_register (rig, 1, 100, "q", 1);
+    rig_settle (rig);
+    const Taskmq__Assignment *assignment = rig_assignment (rig, 1, 0)->assignment;
+    for (unsigned i = 1; i <= 3; i++) {
+        rig_use_request_id (i + 10);
+        rig_push (rig, 1, assignment, "", i);
+        rig_settle (rig);
+        assert_int_equal (notices_of (rig, 0), i * NOTICES);
+    }
+    for (unsigned i = 1; i <= WIDE; i++)
+        assert_in_range (notices_of (rig, i), 1, 2);
+    rig_free (rig);
+}
+
+static void progress_of_many_tasks_is_told_in_several_rounds (void **state)
+{
+    (void) state;
+    rig_t *rig = new_rig_with_notices ();
+    rig_subscribe (rig, 0, 1, 0);
+    for (unsigned n = 1; n <= WIDE; n++)
+        rig_submit (rig, 0, n, "q", "");
+    rig_register (rig, 1, 100, "q", WIDE);
+    rig_settle (rig);
+    for (unsigned n = 1; n <= WIDE; n++)
+        rig_push (rig, 1, rig_assignment (rig, 1, n - 1)->assignment, "", n);
+    rig_complete (rig, 1, rig_assignment (rig, 1, WIDE - 1)->assignment, "");
+    rig_commit (rig);
+    rig_write (rig); /* the last one leaves memory before it was its turn */
+    rig_outputs (rig);
+    assert_int_equal (notices_of (rig, 0), NOTICES / 2); /* a task costs one, a look another */
+    engine_round (rig->engine);
+    assert_true (engine_tick (rig->engine, rig->now, rig->now.mono_ms, 0) <= rig->now.mono_ms);
+    for (size_t i = 0; i < WIDE; i++)
+        rig_run (rig);
+    assert_int_equal (notices_of (rig, 0), WIDE - 1);
+    rig_free (rig);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
 #define TEST_SMALL_RING(name) cmocka_unit_test_setup_teardown (name, setup_small_ring, teardown)
 
@@ -310,6 +377,8 @@ int main (int argc, char **argv)
         TEST_SMALL_RING (exactly_what_matches),
         TEST_SMALL_RING (exactly_what_matches),
         TEST (what_many_are_sent_shares_messages),
+        cmocka_unit_test (a_notice_reaches_so_many_and_the_others_come_first_the_next_time),
+        cmocka_unit_test (progress_of_many_tasks_is_told_in_several_rounds),
         cmocka_unit_test (looks_of_many_are_taken_in_turns),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -22,6 +22,7 @@
     X (debts, 2048, "leases of workers that left")                                                 \
     X (queues, 4096, "queues looked at for stats")                                                 \
     X (waits, 4096, "answers to those who wait for tasks that ended")                              \
+    X (notices, 8192, "subscriptions looked at for notices of progress, and these")                \
     X (endings, 4096, "what ended subscriptions and waits held: names, tasks")
 
 typedef struct budget {

@@ -331,8 +331,8 @@ static int64_t next_expiry_ms (engine_t *self)
 static bool is_behind (const engine_t *self)
 {
     return !list_is_empty (&self->streams.ended) || stats_are_owed (&self->requests) ||
-           waits_are_behind (&self->requests) || !list_is_empty (&self->match.owing) ||
-           !list_is_empty (&self->tasks.delays_to_judge) ||
+           waits_are_behind (&self->requests) || !list_is_empty (&self->tasks.noticed) ||
+           !list_is_empty (&self->match.owing) || !list_is_empty (&self->tasks.delays_to_judge) ||
            (!list_is_empty (&self->tasks.changed_queues) && !self->base.stopping);
 }
 

@@ -301,18 +301,20 @@ void engine_output_failed (engine_t *self, const output_t *output, now_t now)
 
 void output_notices (engine_t *self)
 {
-    for (size_t i = 0; i < self->tasks.noticed_count; i++) {
-        task_t *task = self->tasks.noticed[i];
-        space_t *space = task->queue->space;
-        task->notice = false;
-        if (space->log.audience == NULL)
-            continue;
+    size_t max = self->base.config.round.notices; /* of one, so that it reaches all, or many */
+    size_t *left = &self->base.round.notices;
+    while (*left > 0 && !list_is_empty (&self->tasks.noticed)) {
+        detail_t *detail = LIST_ITEM (list_pop_front (&self->tasks.noticed), detail_t, noticed);
+        event_log_t *log = &detail->task->queue->space->log;
         record_t record;
         task_texts_t texts;
-        task_view (task, &record, &texts);
-        stream_notice (&self->streams, &space->log, &record);
+        size_t looked_at = 0;
+        if (log->audience != NULL) {
+            task_view (detail->task, &record, &texts);
+            looked_at = stream_notice (&self->streams, log, &record, max);
+        }
+        budget_take (left, 1 + looked_at);
     }
-    self->tasks.noticed_count = 0;
 }
 
 void output_clear (engine_t *self)

@@ -118,12 +118,8 @@ static void take_progress (requests_t *self, task_t *task, const Taskmq__Progres
     detail_set_text (&detail->progress_message, progress->message);
     task->updated_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
     journal_touch_lazily (self->tasks, task);
-    if (task->notice)
-        return;
-    task->notice = true;
-    self->tasks->noticed = memory_grow (self->tasks->noticed, &self->tasks->noticed_capacity,
-                                        self->tasks->noticed_count, sizeof (task_t *));
-    self->tasks->noticed[self->tasks->noticed_count++] = task;
+    if (!node_is_linked (&detail->noticed))
+        list_push_back (&self->tasks->noticed, &detail->noticed);
 }
 
 static bool is_repeated (const detail_t *detail, const uint8_t *request_id)

@@ -252,34 +252,61 @@ void interest_rest (subscription_t *subscription)
 
 /* Notices. */
 
-static void tell (subscription_t *subscription, node_t *concerned)
+/* A list of subscriptions is told of in turn: those that a notice leaves out come first the next
+ * time. */
+
+static void tell (subscription_t *subscription, node_t *concerned, size_t *left)
 {
     if (subscription->link != NULL && !node_is_linked (&subscription->concerned))
         list_push_back (concerned, &subscription->concerned);
+    (*left)--;
+}
+
+static void turn (node_t *head, node_t *node)
+{
+    list_unlink (node);
+    list_push_back (head, node);
+}
+
+static void tell_wide (audience_t *audience, node_t *concerned, size_t *left)
+{
+    const node_t *last = audience->wide.prev;
+    for (node_t *node = &audience->wide; node != last && *left > 0;) {
+        node = list_first (&audience->wide);
+        turn (&audience->wide, node);
+        tell (LIST_ITEM (node, subscription_t, of_interest), concerned, left);
+    }
 }
 
 static void tell_topic (const streams_t *self, const audience_t *audience, interest_t kind,
-                        const void *name, size_t length, node_t *concerned)
+                        const void *name, size_t length, node_t *concerned, size_t *left)
 {
-    if (audience->interested[kind] == 0)
+    if (audience->interested[kind] == 0 || *left == 0)
         return;
-    const topic_t *topic = topic_find (audience, name_hash (self, kind, name, length));
+    topic_t *topic = topic_find (audience, name_hash (self, kind, name, length));
     if (topic == NULL)
         return;
-    for (node_t *node = topic->members.next; node != &topic->members; node = node->next)
-        tell (LIST_ITEM (node, watch_t, of_topic)->subscription, concerned);
+    const node_t *last = topic->members.prev;
+    for (node_t *node = NULL; node != last && *left > 0;) {
+        node = list_first (&topic->members);
+        turn (&topic->members, node);
+        tell (LIST_ITEM (node, watch_t, of_topic)->subscription, concerned, left);
+    }
 }
 
-void interest_notice (const streams_t *self, const event_log_t *log, const record_t *record,
-                      node_t *concerned)
+size_t interest_notice (const streams_t *self, const event_log_t *log, const record_t *record,
+                        size_t max, node_t *concerned)
 {
-    const audience_t *audience = log->audience;
+    audience_t *audience = log->audience;
+    size_t left = max;
     if (audience == NULL)
-        return;
-    for (node_t *node = audience->wide.next; node != &audience->wide; node = node->next)
-        tell (LIST_ITEM (node, subscription_t, of_interest), concerned);
-    tell_topic (self, audience, INTEREST_TASKS, record->id.bytes, sizeof (record->id), concerned);
+        return 0;
+    tell_topic (self, audience, INTEREST_TASKS, record->id.bytes, sizeof (record->id), concerned,
+                &left);
     tell_topic (self, audience, INTEREST_SESSIONS, record->session, strlen (record->session),
-                concerned);
-    tell_topic (self, audience, INTEREST_QUEUES, record->queue, strlen (record->queue), concerned);
+                concerned, &left);
+    tell_topic (self, audience, INTEREST_QUEUES, record->queue, strlen (record->queue), concerned,
+                &left);
+    tell_wide (audience, concerned, &left);
+    return max - left;
 }

@@ -16,8 +16,9 @@ void interest_advance (streams_t *self, event_log_t *log, uint64_t after_seq, no
                        node_t *moved);
 /* It was told everything: the next advance, whatever it brings, starts its time for an upto. */
 void interest_rest (subscription_t *subscription);
-/* A task changed without an event: appends those whom it may concern. */
-void interest_notice (const streams_t *self, const event_log_t *log, const record_t *record,
-                      node_t *concerned);
+/* A task changed without an event: appends those whom it may concern, max of them at most; another
+ * time the others come first. Returns how many were looked at. */
+size_t interest_notice (const streams_t *self, const event_log_t *log, const record_t *record,
+                        size_t max, node_t *concerned);
 
 #endif

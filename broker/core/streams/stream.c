@@ -402,14 +402,15 @@ static void send_notice (streams_t *self, const subscription_t *subscription,
     self->base->counts.notices++;
 }
 
-void stream_notice (streams_t *self, event_log_t *log, const record_t *record)
+size_t stream_notice (streams_t *self, event_log_t *log, const record_t *record, size_t max)
 {
     node_t concerned;
     list_init (&concerned);
-    interest_notice (self, log, record, &concerned);
+    size_t looked_at = interest_notice (self, log, record, max, &concerned);
     for (node_t *node = list_pop_front (&concerned); node != NULL;
          node = list_pop_front (&concerned))
         send_notice (self, LIST_ITEM (node, subscription_t, concerned), record);
+    return looked_at;
 }
 
 /* Life. */

@@ -44,7 +44,7 @@ void tasks_reset (tasks_t *self)
     list_init (&self->changed_queues);
     list_init (&self->changed_workers);
     self->facts_count = 0;
-    self->noticed_count = 0;
+    list_init (&self->noticed);
     self->ready = 0;
     self->texts_bytes = 0;
     self->leases = 0;
@@ -61,5 +61,4 @@ void tasks_free (tasks_t *self)
     absent_free (&self->absent);
     free (self->open.tasks);
     free (self->facts);
-    free (self->noticed);
 }

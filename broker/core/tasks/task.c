@@ -231,6 +231,7 @@ detail_t *task_detail (slab_t *slab, task_t *self)
 
 static void detail_give (slab_t *slab, detail_t *detail)
 {
+    list_remove (&detail->noticed);
     free (detail->pushed);
     free (detail->status_message);
     free (detail->progress_unit);

@@ -59,6 +59,7 @@ typedef struct detail {
     struct task *task;
     node_t lazy;          /* in the engine's list of changes that may wait to be written */
     int64_t lazy_due_ms;  /* mono: but no longer than this */
+    node_t noticed;       /* in the list of those with progress to tell */
     worker_t *holder;     /* who has the lease; NULL: nobody */
     node_t held;          /* in the holder's list of leases */
     uint64_t assignment;  /* its number for the holder; 0: unknown (given before a restart) */
@@ -132,8 +133,6 @@ typedef struct task {
     bool payload_cached : 1; /* counted in the engine's cache */
     bool payload_wanted : 1; /* to be looked up before it can be assigned */
     bool result_stored : 1;
-    bool lazy : 1;    /* changed, to be written with the next change or within 5 s */
-    bool notice : 1;  /* has progress to tell */
     bool leaving : 1; /* in the list of those to be forgotten */
 } task_t;
 

@@ -172,9 +172,7 @@ typedef struct tasks {
     fact_t *facts;          /* in the order in which they were made */
     size_t facts_count;
     size_t facts_capacity;
-    task_t **noticed; /* tasks with progress to tell */
-    size_t noticed_count;
-    size_t noticed_capacity;
+    node_t noticed; /* details of tasks with progress to tell */
 } tasks_t;
 
 void tasks_init (tasks_t *self, base_t *base, history_t *history);
