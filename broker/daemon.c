@@ -22,7 +22,8 @@ enum {
     LINGER_MS = 1000,      /* for the last answers of a clean stop */
     DAMAGED_LOG_MS = 1000, /* between two lines that name what is damaged */
     EXPORT_STOP_MS = 1500, /* for the last lines of tasks.jsonl at a clean stop */
-    FILES_SPARE = 64,      /* open files that are no connections: databases, their logs, sockets */
+    STORE_NAME_SIZE = 16,
+    FILES_SPARE = 64, /* open files that are no connections: databases, their logs, sockets */
     /* What a batch takes is freed on another thread soon after. Giving it back to the system each
      * time costs page faults and a lock on all memory; so this much stays with each of malloc's
      * arenas, and only larger pieces have mappings of their own. */
@@ -61,7 +62,7 @@ static void store_damaged (void *context, const store_error_t *error)
 static exits_t raise_files (daemon_t *self)
 {
     struct rlimit files;
-    uint64_t *links = &self->config.limits[CONFIG_LINKS];
+    uint64_t *links = &self->config.numbers[CONFIG_LINKS];
     if (getrlimit (RLIMIT_NOFILE, &files) != 0)
         return EXITS_OK;
     rlim_t before = files.rlim_cur;
@@ -108,7 +109,7 @@ static exits_t prepare_process (daemon_t *self)
 static exits_t open_data (daemon_t *self)
 {
     char error[DATA_ERROR_SIZE];
-    exits_t code = data_open (&self->data, self->config.data, error);
+    exits_t code = data_open (&self->data, config_text (&self->config, CONFIG_DATA), error);
     if (code != EXITS_OK)
         return exits_fail (code, error);
     log_write (LOG_LEVEL_INFO, "DATA",
@@ -119,23 +120,24 @@ static exits_t open_data (daemon_t *self)
 
 static exits_t open_store (daemon_t *self)
 {
-    const uint64_t *limits = self->config.limits;
+    const uint64_t *limits = self->config.numbers;
+    char store[STORE_NAME_SIZE];
     store_error_t error = {STORE_OK, ""};
     store_options_t options = STORE_OPTIONS_INIT;
     options.directory = self->data.directory;
     options.dirty_tasks_max = limits[CONFIG_WRITE_BACK_TASKS];
     options.dirty_ms_max = (uint32_t) limits[CONFIG_WRITE_BACK_TIME];
     options.journal_bytes = limits[CONFIG_JOURNAL_SIZE];
-    options.synchronous_normal = self->config.synchronous_normal;
+    options.synchronous_normal = self->config.numbers[CONFIG_SYNCHRONOUS] != 0;
     options.notify = store_news;
     options.notify_context = self;
     options.failed = store_gave_up;
     options.damaged = store_damaged;
-    if (store_open (&self->store, self->config.store, &options, &self->boot, &error) != STORE_OK)
+    config_word (&self->config, CONFIG_STORE, store, sizeof (store));
+    if (store_open (&self->store, store, &options, &self->boot, &error) != STORE_OK)
         return exits_fail (exits_of_store (error.code), error.text);
     log_write (LOG_LEVEL_INFO, "STORE", "opened and recovered",
-               LOG_FIELDS (LOG_TEXT ("store", self->config.store),
-                           LOG_NUMBER ("tasks", self->boot.tasks),
+               LOG_FIELDS (LOG_TEXT ("store", store), LOG_NUMBER ("tasks", self->boot.tasks),
                            LOG_NUMBER ("epoch", self->boot.epoch),
                            LOG_NUMBER ("recovered_batches", self->boot.recovered_batches)));
     if (self->boot.journal_cut)
@@ -143,7 +145,7 @@ static exits_t open_store (daemon_t *self)
                    "the newest commits before this start are lost: they were not synced to the disk"
                    " (--synchronous normal)",
                    NULL);
-    if (self->config.synchronous_normal)
+    if (self->config.numbers[CONFIG_SYNCHRONOUS] != 0)
         log_write (LOG_LEVEL_WARNING, "SYNCHRONOUS-NORMAL",
                    "commits are not synced to the disk: a loss of power may lose work that was"
                    " acknowledged",
@@ -170,9 +172,9 @@ static exits_t open_router (daemon_t *self)
 {
     char error[ADDRESS_PATH_SIZE];
     router_options_t options = {.context = zsys_init (),
-                                .peers_max = 2 * self->config.limits[CONFIG_LINKS],
-                                .held_max = self->config.limits[CONFIG_DRAIN_MESSAGES],
-                                .mute_ms = (int64_t) self->config.limits[CONFIG_HELLO],
+                                .peers_max = 2 * self->config.numbers[CONFIG_LINKS],
+                                .held_max = self->config.numbers[CONFIG_DRAIN_MESSAGES],
+                                .mute_ms = (int64_t) self->config.numbers[CONFIG_HELLO],
                                 .linger_ms = LINGER_MS};
     randombytes_buf (options.key, sizeof (options.key));
     self->router = router_new (&options, error, sizeof (error));
@@ -184,7 +186,7 @@ static exits_t open_router (daemon_t *self)
 
 static exits_t open_server (daemon_t *self)
 {
-    const uint64_t *limits = self->config.limits;
+    const uint64_t *limits = self->config.numbers;
     server_options_t options = {.engine = ENGINE_CONFIG_INIT};
     randombytes_buf (options.engine.seed, sizeof (options.engine.seed));
     options.engine.broker = "taskmqd " TASKMQ_VERSION;
@@ -247,35 +249,39 @@ static exits_t listen_on (daemon_t *self, const char *uri, const char **endpoint
     return EXITS_OK;
 }
 
-static exits_t publish_on (daemon_t *self, const config_feed_t *wanted)
+static exits_t publish_on (daemon_t *self, const char *item)
 {
+    char ns[TMQ_NAME_LENGTH_MAX + 1];
+    const char *uri;
     char error[ADDRESS_PATH_SIZE + 256];
     address_t address;
-    if (!address_parse (&address, wanted->uri, error, sizeof (error)))
+    if (!config_split_feed (item, ns, &uri) ||
+        !address_parse (&address, uri, error, sizeof (error)))
         return exits_fail (EXITS_ADDRESS, error);
-    const char *endpoint = feed_bind (self->feed, wanted->ns, &address, error, sizeof (error));
+    const char *endpoint = feed_bind (self->feed, ns, &address, error, sizeof (error));
     if (endpoint == NULL)
         return exits_fail (EXITS_LISTEN, error);
     log_write (LOG_LEVEL_INFO, "FEED", "publishes events",
-               LOG_FIELDS (LOG_TEXT ("namespace", wanted->ns), LOG_TEXT ("endpoint", endpoint)));
+               LOG_FIELDS (LOG_TEXT ("namespace", ns), LOG_TEXT ("endpoint", endpoint)));
     return EXITS_OK;
 }
 
 static exits_t listen_everywhere (daemon_t *self)
 {
-    const config_t *config = &self->config;
+    const config_value_t *listen = &self->config.values[CONFIG_LISTEN];
+    const config_value_t *feeds = &self->config.values[CONFIG_FEED];
     const char *endpoints[ROUTER_ENDPOINTS_MAX];
     char own[DATA_PATH_SIZE + 32];
     char error[DATA_ERROR_SIZE];
     snprintf (own, sizeof (own), "ipc://%s/taskmqd.ipc", self->data.directory);
     exits_t code = listen_on (self, own, &endpoints[0]);
-    for (size_t i = 0; code == EXITS_OK && i < config->listen_count; i++)
-        code = listen_on (self, config->listen[i], &endpoints[i + 1]);
-    for (size_t i = 0; code == EXITS_OK && i < config->feeds_count; i++)
-        code = publish_on (self, &config->feeds[i]);
+    for (size_t i = 0; code == EXITS_OK && i < listen->items_count; i++)
+        code = listen_on (self, listen->items[i].text, &endpoints[i + 1]);
+    for (size_t i = 0; code == EXITS_OK && i < feeds->items_count; i++)
+        code = publish_on (self, feeds->items[i].text);
     if (code != EXITS_OK)
         return code;
-    code = data_write_endpoints (&self->data, endpoints, config->listen_count + 1, error);
+    code = data_write_endpoints (&self->data, endpoints, listen->items_count + 1, error);
     if (code != EXITS_OK)
         return exits_fail (code, error);
     log_write (LOG_LEVEL_INFO, "READY", "takes requests",

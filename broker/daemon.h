@@ -6,7 +6,7 @@
 #ifndef TASKMQ_BROKER_DAEMON_H
 #define TASKMQ_BROKER_DAEMON_H
 
-#include "config.h"
+#include "config/config.h"
 #include "data.h"
 #include "exits.h"
 #include "export/exporter.h"

@@ -58,9 +58,10 @@ static exits_t check (const config_t *config)
     char error[DATA_ERROR_SIZE];
     data_t data;
     puts ("the configuration is good");
-    if (config->data == NULL)
+    const char *directory = config_text (config, CONFIG_DATA);
+    if (directory == NULL)
         return EXITS_OK;
-    exits_t code = data_open_to_read (&data, config->data, error);
+    exits_t code = data_open_to_read (&data, directory, error);
     if (code != EXITS_OK)
         return exits_fail (code, error);
     code = check_data (data.directory);
@@ -74,14 +75,17 @@ int main (int argc, char **argv)
     char error[CONFIG_ERROR_SIZE];
     zsys_handler_set (NULL);
     config_init (&self.config);
-    if (!config_parse_arguments (&self.config, argc, argv, error))
+    if (!config_parse (&self.config, argc, argv, environ, error))
         return (int) exits_fail (EXITS_USAGE, error);
-    log_configure (self.config.log_level, self.config.log_json);
-    if (!config_check_addresses (&self.config, error, sizeof (error)))
+    log_configure ((log_level_t) self.config.numbers[CONFIG_LOG_LEVEL],
+                   self.config.numbers[CONFIG_LOG_FORMAT] != 0);
+    if (!config_check_addresses (&self.config, error))
         return (int) exits_fail (EXITS_ADDRESS, error);
     switch (self.config.action) {
     case CONFIG_HELP: config_print_help (); break;
     case CONFIG_VERSION: puts ("taskmqd " TASKMQ_VERSION); break;
+    case CONFIG_SHOW: config_show (&self.config, stdout); break;
+    case CONFIG_CHECK_CONFIG: puts ("the configuration is good"); break;
     case CONFIG_CHECK: return (int) check (&self.config);
     case CONFIG_RUN: return (int) run (&self);
     }

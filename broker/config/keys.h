@@ -1,0 +1,146 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The one table of what an operator may decide. From it come the parser, --show-config, what a
+ * reload may change, and taskmq.conf(5), which a test compares with it. A new key is one row here
+ * and one entry in the manual. */
+#ifndef TASKMQ_CONFIG_KEYS_H
+#define TASKMQ_CONFIG_KEYS_H
+
+#include "log/log.h"
+#include "net/feed.h"
+#include "net/router.h"
+#include "taskmq_types.h"
+
+#define CONFIG_K UINT64_C (1024)
+#define CONFIG_M (1024 * CONFIG_K)
+#define CONFIG_G (1024 * CONFIG_M)
+#define CONFIG_S UINT64_C (1000)
+#define CONFIG_H (3600 * CONFIG_S)
+#define CONFIG_D (24 * CONFIG_H)
+
+/* NAME, section/key, kind, when a change takes effect, default, least, most, words, meaning.
+ *
+ * COUNT, SIZE (bytes) and DURATION (ms) are numbers. SWITCH is off (0) or on (1). CHOICE is one of
+ * the words; its default is the word's place. TEXT has no default and at most `most` bytes. LIST
+ * is empty by default and has at most `most` items. For a TEXT and a LIST the words say what stands
+ * there. A key that takes effect NOW is changed by a reload, the others at the next start. */
+#define CONFIG_KEY_MAP(X)                                                                          \
+    X (DATA, "broker/data", TEXT, RESTART, 0, 1, 4000, "DIR",                                      \
+       "the data directory; without it the nearest .taskmq upward, else a new one here")           \
+    X (LISTEN, "broker/listen", LIST, RESTART, 0, 0, ROUTER_ENDPOINTS_MAX - 1, "URI",              \
+       "addresses to listen on beside the socket in the data directory")                           \
+    X (FEED, "broker/feed", LIST, RESTART, 0, 0, FEEDS_MAX, "NAMESPACE=URI",                       \
+       "events of a namespace are published there as JSON")                                        \
+    X (STORE, "broker/store", CHOICE, RESTART, 0, 0, 1, "sqlite|memory",                           \
+       "memory forgets everything at the end")                                                     \
+    X (LOG_LEVEL, "log/level", CHOICE, NOW, LOG_LEVEL_INFO, 0, LOG_LEVEL_ERROR,                    \
+       "debug|info|warning|error", "the least that is logged")                                     \
+    X (LOG_FORMAT, "log/format", CHOICE, NOW, 0, 0, 1, "text|json",                                \
+       "lines of key=value, or JSON objects")                                                      \
+    X (LIVE_TASKS, "limits/live_tasks", COUNT, NOW, 1000000, 1000, 100000000, NULL,                \
+       "unfinished tasks; beyond it submissions are answered LIMIT")                               \
+    X (LIVE_BYTES, "limits/live_bytes", SIZE, NOW, 256 * CONFIG_M, CONFIG_M, 1024 * CONFIG_G,      \
+       NULL, "texts of unfinished tasks (method, meta, labels); beyond it the same")               \
+    X (NAMESPACES, "limits/namespaces", COUNT, NOW, 10000, 1, 1000000, NULL,                       \
+       "namespaces with a history; an identity makes a tenth at once, then one in ten "            \
+       "minutes")                                                                                  \
+    X (LINKS, "limits/links", COUNT, RESTART, 10000, 1, 30000, NULL, "connected clients")          \
+    X (LINK_READS, "limits/link_reads", COUNT, NOW, 64, 1, 100000, NULL,                           \
+       "lists, counts and histories that a client may have open; beyond it LIMIT")                 \
+    X (READS, "limits/reads", COUNT, NOW, 4096, 1, 1000000, NULL, "... all clients together")      \
+    X (UNSENT_BYTES, "limits/unsent_bytes", SIZE, NOW, 2 * CONFIG_M, 64 * CONFIG_K, 64 * CONFIG_G, \
+       NULL, "answers that a client does not read; beyond it for 10 s its link ends")              \
+    X (SUBSCRIPTION_BYTES, "limits/subscription_bytes", SIZE, NOW, 256 * CONFIG_M, CONFIG_M,       \
+       64 * CONFIG_G, NULL, "subscriptions with their filters; beyond it they are answered LIMIT") \
+    X (WORKER_BYTES, "limits/worker_bytes", SIZE, NOW, 64 * CONFIG_M, CONFIG_M, 64 * CONFIG_G,     \
+       NULL, "workers with their queues; beyond it they are answered LIMIT")                       \
+    X (PENDING_INPUTS_SOFT, "limits/pending_inputs_soft", COUNT, NOW, 20000, 100, 10000000, NULL,  \
+       "inputs not yet durable; beyond it submissions are answered OVERLOADED")                    \
+    X (PENDING_BYTES_SOFT, "limits/pending_bytes_soft", SIZE, NOW, 16 * CONFIG_M, CONFIG_M,        \
+       64 * CONFIG_G, NULL, "the same in bytes")                                                   \
+    X (PENDING_INPUTS_HARD, "limits/pending_inputs_hard", COUNT, NOW, 100000, 100, 10000000, NULL, \
+       "inputs not yet durable; beyond it nothing more is read")                                   \
+    X (PENDING_BYTES_HARD, "limits/pending_bytes_hard", SIZE, NOW, 64 * CONFIG_M, CONFIG_M,        \
+       64 * CONFIG_G, NULL, "the same in bytes")                                                   \
+    X (DIRTY_TASKS_SOFT, "limits/dirty_tasks_soft", COUNT, NOW, 50000, 100, 10000000, NULL,        \
+       "tasks not yet written back; beyond it submissions are answered OVERLOADED")                \
+    X (DIRTY_BYTES_SOFT, "limits/dirty_bytes_soft", SIZE, NOW, 64 * CONFIG_M, CONFIG_M,            \
+       64 * CONFIG_G, NULL, "the same in bytes")                                                   \
+    X (FREE_SPACE_MIN, "limits/free_space_min", SIZE, NOW, 64 * CONFIG_M, 0, 1024 * CONFIG_G,      \
+       NULL, "free space of the disk; below it submissions are answered STORE_FULL")               \
+    X (DRAIN_MESSAGES, "limits/drain_messages", COUNT, RESTART, 1000, 1, 100000, NULL,             \
+       "messages taken in one round")                                                              \
+    X (DRAIN_REQUESTS, "limits/drain_requests", COUNT, RESTART, 2000, 1, 100000, NULL,             \
+       "requests taken in one round; the message that reaches it is taken whole")                  \
+    X (DRAIN_BYTES, "limits/drain_bytes", SIZE, RESTART, CONFIG_M, CONFIG_K, CONFIG_G, NULL,       \
+       "bytes taken in one round")                                                                 \
+    X (DRAIN_TIME, "limits/drain_time", DURATION, RESTART, 2, 1, CONFIG_S, NULL,                   \
+       "time of taking in one round")                                                              \
+    X (LINE_MESSAGES, "limits/line_messages", COUNT, NOW, 64, 1, 10000, NULL,                      \
+       "messages of one client that wait; beyond it they are answered OVERLOADED")                 \
+    X (LINE_BYTES, "limits/line_bytes", SIZE, NOW, 2 * CONFIG_M, 64 * CONFIG_K, CONFIG_G, NULL,    \
+       "the same in bytes")                                                                        \
+    X (LINES_MESSAGES, "limits/lines_messages", COUNT, NOW, 4096, 16, 1000000, NULL,               \
+       "messages of all clients that wait; beyond it nothing more is read")                        \
+    X (LINES_BYTES, "limits/lines_bytes", SIZE, NOW, 64 * CONFIG_M, CONFIG_M, 64 * CONFIG_G, NULL, \
+       "the same in bytes")                                                                        \
+    X (EVENT_RING, "limits/event_ring", SIZE, NOW, 4 * CONFIG_M, 64 * CONFIG_K, 16 * CONFIG_G,     \
+       NULL, "newest events kept in memory for subscribers")                                       \
+    X (PAYLOAD_CACHE, "limits/payload_cache", SIZE, NOW, 64 * CONFIG_M, 0, 64 * CONFIG_G, NULL,    \
+       "payloads of queued tasks kept in memory")                                                  \
+    X (TTL, "tasks/ttl", DURATION, NOW, TMQ_TTL_MS_DEFAULT, CONFIG_S, TMQ_TTL_MS_MAX, NULL,        \
+       "time to live of a task that does not say")                                                 \
+    X (RECOVER_MAX_AGE, "tasks/recover_max_age", DURATION, RESTART, 0, 0, TMQ_TTL_MS_MAX, NULL,    \
+       "after a restart, working tasks not renewed for longer fail; 0: they go on")                \
+    X (HEARTBEAT, "links/heartbeat", DURATION, RESTART, TMQ_HEARTBEAT_MS, 100, 60 * CONFIG_S,      \
+       NULL, "a client is silent after three of these without a message")                          \
+    X (GRACE, "links/grace", DURATION, RESTART, TMQ_GONE_GRACE_MS, 0, CONFIG_H, NULL,              \
+       "from the end of a worker's connection to the return of its tasks")                         \
+    X (HELLO, "links/hello", DURATION, RESTART, 10 * CONFIG_S, 100, CONFIG_H, NULL,                \
+       "a connection without a link for so long is closed")                                        \
+    X (SYNCHRONOUS, "store/synchronous", CHOICE, RESTART, 0, 0, 1, "full|normal",                  \
+       "normal: a loss of power may lose work that was acknowledged")                              \
+    X (WRITE_BACK_TASKS, "store/write_back_tasks", COUNT, RESTART, 20000, 1, 1000000, NULL,        \
+       "rows are written back at the latest after so many tasks")                                  \
+    X (WRITE_BACK_TIME, "store/write_back_time", DURATION, RESTART, 250, 1, 60 * CONFIG_S, NULL,   \
+       "... or after this time; fewer than 1,000 after 100 ms")                                    \
+    X (JOURNAL_SIZE, "store/journal_size", SIZE, RESTART, 16 * CONFIG_M, 0, 16 * CONFIG_G, NULL,   \
+       "the journal's write-ahead log is grown to this size at the start")                         \
+    X (READERS, "store/readers", COUNT, RESTART, 2, 1, 64, NULL,                                   \
+       "threads for lists, counts and replays")
+
+typedef enum config_kind {
+    CONFIG_KIND_COUNT,
+    CONFIG_KIND_SIZE,
+    CONFIG_KIND_DURATION,
+    CONFIG_KIND_SWITCH,
+    CONFIG_KIND_CHOICE,
+    CONFIG_KIND_TEXT,
+    CONFIG_KIND_LIST
+} config_kind_t;
+
+typedef enum config_when { CONFIG_WHEN_NOW, CONFIG_WHEN_RESTART } config_when_t;
+
+typedef enum config_key {
+#define X(NAME, key, kind, when, value, least, most, words, meaning) CONFIG_##NAME,
+    CONFIG_KEY_MAP (X)
+#undef X
+        CONFIG_KEYS
+} config_key_t;
+
+typedef struct config_rule {
+    const char *key;
+    config_kind_t kind;
+    config_when_t when;
+    uint64_t value;
+    uint64_t least;
+    uint64_t most;
+    const char *words;
+    const char *meaning;
+} config_rule_t;
+
+extern const config_rule_t config_rules[CONFIG_KEYS];
+
+#endif

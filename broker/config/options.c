@@ -1,0 +1,156 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The command line, which is the last layer. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "config/layers.h"
+#include "nearest.h"
+
+/* Options that are keys of the configuration; the others are actions and -c. */
+static const struct key_option {
+    const char *name;
+    config_key_t key;
+} key_options[] = {
+    {"data", CONFIG_DATA},
+    {"listen", CONFIG_LISTEN},
+    {"feed", CONFIG_FEED},
+    {"store", CONFIG_STORE},
+    {"synchronous", CONFIG_SYNCHRONOUS},
+    {"log-level", CONFIG_LOG_LEVEL},
+    {"log-format", CONFIG_LOG_FORMAT},
+};
+
+static const struct action_option {
+    const char *name;
+    config_action_t action;
+} action_options[] = {
+    {"check", CONFIG_CHECK},      {"check-config", CONFIG_CHECK_CONFIG},
+    {"show-config", CONFIG_SHOW}, {"version", CONFIG_VERSION},
+    {"help", CONFIG_HELP},
+};
+
+enum {
+    KEY_OPTIONS = sizeof (key_options) / sizeof (key_options[0]),
+    ACTION_OPTIONS = sizeof (action_options) / sizeof (action_options[0]),
+    OPTIONS = KEY_OPTIONS + ACTION_OPTIONS + 1,
+    FIRST_KEY = 256,
+    FIRST_ACTION = FIRST_KEY + KEY_OPTIONS
+};
+
+static void fill_options (struct option out[OPTIONS + 1])
+{
+    size_t n = 0;
+    out[n++] = (struct option){"config", required_argument, NULL, 'c'};
+    for (int i = 0; i < KEY_OPTIONS; i++)
+        out[n++] = (struct option){key_options[i].name, required_argument, NULL, FIRST_KEY + i};
+    for (int i = 0; i < ACTION_OPTIONS; i++)
+        out[n++] = (struct option){action_options[i].name, no_argument, NULL, FIRST_ACTION + i};
+    out[n] = (struct option){NULL, 0, NULL, 0};
+}
+
+static bool unknown_option (const struct option *options, const char *word, char *error)
+{
+    const char *names[OPTIONS];
+    for (size_t i = 0; i < OPTIONS; i++)
+        names[i] = options[i].name;
+    char name[64];
+    snprintf (name, sizeof (name), "%s", word + strspn (word, "-"));
+    name[strcspn (name, "=")] = '\0';
+    const char *nearest = nearest_of (name, names, OPTIONS);
+    if (nearest != NULL)
+        return config_fail (error, "unknown option %.100s; did you mean --%s?", word, nearest);
+    return config_fail (error, "unknown option %.100s; see taskmqd --help", word);
+}
+
+/* An empty value is mostly a variable of a script that was never set. Only a list is emptied so. */
+static bool set_option (config_t *self, const struct key_option *option, const char *text,
+                        char *error)
+{
+    char name[32];
+    char why[CONFIG_ERROR_SIZE];
+    snprintf (name, sizeof (name), "--%s", option->name);
+    if (text[0] == '\0' && config_rules[option->key].kind != CONFIG_KIND_LIST)
+        return config_fail (error, "%s: the value is empty", name);
+    if (config_set (self, config_rules[option->key].key, text, (config_origin_t){name, 0}, why))
+        return true;
+    return config_fail (error, "%s: %.900s", name, why);
+}
+
+static bool apply (config_t *self, int option, const char *text, char *error)
+{
+    if (option == 'c')
+        return true; /* read before all others */
+    if (option >= FIRST_KEY && option < FIRST_ACTION)
+        return set_option (self, &key_options[option - FIRST_KEY], text, error);
+    if (option >= FIRST_ACTION)
+        self->action = action_options[option - FIRST_ACTION].action;
+    else
+        self->action = CONFIG_HELP;
+    return true;
+}
+
+/* One walk over the options; files_only: only -c counts. */
+static bool walk (config_t *self, int argc, char **argv, bool files_only, char *error)
+{
+    struct option options[OPTIONS + 1];
+    int option;
+    fill_options (options);
+    opterr = 0;
+    optind = 0;
+    while ((option = getopt_long (argc, argv, ":c:h", options, NULL)) != -1) {
+        if (option == ':')
+            return config_fail (error, "option %s needs a value", argv[optind - 1]);
+        if (option == '?')
+            return unknown_option (options, argv[optind - 1], error);
+        bool good = true;
+        if (!files_only)
+            good = apply (self, option, optarg, error);
+        else if (option == 'c')
+            good = layers_files (self, optarg, error);
+        if (!good)
+            return false;
+    }
+    if (optind < argc)
+        return config_fail (error, "unexpected argument %.100s", argv[optind]);
+    return true;
+}
+
+bool config_parse (config_t *self, int argc, char **argv, char *const *environment,
+                   char error[CONFIG_ERROR_SIZE])
+{
+    return walk (self, argc, argv, true, error) && layers_environment (self, environment, error) &&
+           walk (self, argc, argv, false, error) && config_is_consistent (self, error);
+}
+
+void config_print_help (void)
+{
+    puts ("usage: taskmqd [options]\n"
+          "The broker of taskmq. Runs in the foreground and logs to stderr.\n"
+          "\n"
+          "  -c, --config FILE    configuration, see taskmq.conf(5); then FILE.d/*.conf\n"
+          "      --data DIR       data directory; default: the nearest .taskmq upward, else\n"
+          "                       a new one here\n"
+          "      --listen URI     listen here too: ipc://PATH or tcp://127.0.0.1:PORT (0:\n"
+          "                       any free one)\n"
+          "      --feed NS=URI    publish the events of namespace NS as JSON on an XPUB\n"
+          "                       socket\n"
+          "      --store NAME     sqlite (default) or memory, which forgets everything at\n"
+          "                       the end\n"
+          "      --synchronous S  full (default), or normal, with which a loss of power may\n"
+          "                       lose work that was acknowledged\n"
+          "      --log-level L    debug, info (default), warning or error\n"
+          "      --log-format F   text (default) or json\n"
+          "      --show-config    print every value of the configuration and who said so\n"
+          "      --check-config   say whether options and configuration are right, then end\n"
+          "      --check          the same, and read all of the data directory where one is\n"
+          "                       named, while no broker runs on it\n"
+          "      --version        print the version\n"
+          "  -h, --help           print this\n"
+          "\n"
+          "TASKMQD_SECTION_KEY in the environment is the key section/key.");
+}
