@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "log/log.h"
+#include "net/socket.h"
 #include "notify.h"
 #include "store/wakeup.h"
 
@@ -176,7 +177,13 @@ static exits_t open_router (daemon_t *self)
                                 .held_max = self->config.numbers[CONFIG_DRAIN_MESSAGES],
                                 .mute_ms = (int64_t) self->config.numbers[CONFIG_HELLO],
                                 .linger_ms = LINGER_MS};
+    zap_options_t zap = {.context = options.context, .silent_ms = SOCKET_HANDSHAKE_MS_MAX};
     randombytes_buf (options.key, sizeof (options.key));
+    randombytes_buf (zap.key, sizeof (zap.key));
+    /* Before the first address: a connection that finds no handler is refused. */
+    self->zap = zap_new (&zap, error, sizeof (error));
+    if (self->zap == NULL)
+        return exits_fail (EXITS_INTERNAL, error);
     self->router = router_new (&options, error, sizeof (error));
     if (self->router == NULL)
         return exits_fail (EXITS_INTERNAL, error);
@@ -227,6 +234,7 @@ static exits_t open_server (daemon_t *self)
     options.store = self->store;
     options.boot = self->boot;
     options.router = self->router;
+    options.zap = self->zap;
     options.exporter = self->exporter;
     options.feed = self->feed;
     options.written_fd = self->written_fd;
@@ -308,6 +316,7 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     server_free (&self->server);
     router_free (&self->router);
     feed_free (&self->feed);
+    zap_free (&self->zap);
     if (self->store != NULL)
         store_flush (self->store);
     exporter_free (&self->exporter);

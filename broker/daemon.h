@@ -24,6 +24,7 @@ typedef struct daemon {
     store_t *store;
     boot_t boot;
     exporter_t *exporter;
+    zap_t *zap;
     router_t *router;
     feed_t *feed;
     server_t *server;

@@ -49,6 +49,7 @@ typedef enum source {
     SOURCE_WRITTEN,
     SOURCE_SWEEPER,
     SOURCE_SIGNAL,
+    SOURCE_ZAP,
     SOURCES
 } source_t;
 
@@ -93,6 +94,7 @@ struct server {
 
     bool emptied;     /* the last drain emptied the socket */
     bool watching;    /* not all that is known of connections was taken */
+    bool asked;       /* not all who want to connect were answered */
     bool busy;        /* something was received or sent: look again before waiting */
     bool committing;  /* the last look found something to commit */
     bool sweep_open;  /* a slice was applied to the open batch */
@@ -300,6 +302,7 @@ static void take_signals (server_t *self)
             self->stopping = true;
             self->stop_at = self->now.mono_ms + STOP_MS_MAX;
             engine_stop (self->engine);
+            zap_stop (self->options.zap);
         }
     }
 }
@@ -309,7 +312,9 @@ static void collect (server_t *self)
     commit_result_t result;
     if (self->sources[SOURCE_WATCH].revents != 0 || self->watching)
         self->watching = !router_watch (self->options.router, self->now.mono_ms);
-    self->busy = self->busy || self->watching;
+    if (self->sources[SOURCE_ZAP].revents != 0 || self->asked)
+        self->asked = !zap_answer (self->options.zap, self->now.mono_ms);
+    self->busy = self->busy || self->watching || self->asked;
     if (committer_result (self->committer, &result))
         commit_done (self, &result);
     if (self->sources[SOURCE_WRITTEN].revents != 0)
@@ -479,10 +484,12 @@ static void set_counters (void *context)
     server_t *self = context;
     intake_stats_t intake;
     router_stats_t router;
+    zap_stats_t zap;
     store_stats_t store;
     exporter_stats_t exporter;
     intake_stats (self->intake, &intake);
     router_stats (self->options.router, &router);
+    zap_stats (self->options.zap, &zap);
     store_stats (self->options.store, &store);
     exporter_stats (self->options.exporter, &exporter);
     uint64_t durable_pos = self->boot.last_pos;
@@ -501,6 +508,10 @@ static void set_counters (void *context)
         {"connections_cut_mute", router.cut_mute},
         {"connections_cut_endless", router.cut_endless},
         {"peers_refused", router.refused_peers},
+        {"zap_accepted", zap.accepted},
+        {"zap_refused", zap.refused},
+        {"zap_silent", zap.silent},
+        {"unauthenticated", router.unauthenticated},
         {"accept_failed", router.accept_failed},
         {"send_failed", router.send_failed},
         {"stored_tasks", store.tasks},
@@ -614,6 +625,7 @@ static void watch_sources (server_t *self)
         [SOURCE_WRITTEN] = options->written_fd,
         [SOURCE_SWEEPER] = sweeper_fd (self->sweeper),
         [SOURCE_SIGNAL] = options->signal_fd,
+        [SOURCE_ZAP] = zap_fd (options->zap),
     };
     for (int i = 0; i < SOURCES; i++)
         self->sources[i] = (struct pollfd){fds[i], POLLIN, 0};

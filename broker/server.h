@@ -12,6 +12,7 @@
 #include "inbox.h"
 #include "net/feed.h"
 #include "net/router.h"
+#include "net/zap.h"
 #include "store/store.h"
 
 typedef struct server server_t;
@@ -32,6 +33,7 @@ typedef struct server_options {
     store_t *store;
     boot_t boot; /* as the store was opened */
     router_t *router;
+    zap_t *zap;
     const exporter_t *exporter;
     feed_t *feed;
     int written_fd; /* a wakeup that the store's notify raises */

@@ -92,6 +92,13 @@
        "above 0: strangers, or an attack")                                                         \
     X (peers_refused, "connections refused because there were too many",                           \
        "above 0: fewer clients, or more open files")                                               \
+    X (zap_accepted, "connections let in", "")                                                     \
+    X (zap_refused, "connections turned away",                                                     \
+       "a share that grows: somebody has a wrong key, or none")                                    \
+    X (zap_silent, "connections of those who tried too often, kept waiting",                       \
+       "above 0: somebody tries keys")                                                             \
+    X (unauthenticated, "messages of connections that nobody had let in",                          \
+       "above 0: a fault of ZeroMQ")                                                               \
     X (accept_failed, "connections lost for lack of descriptors",                                  \
        "above 0: raise the limit of open files")                                                   \
     X (send_failed, "messages to clients that were gone", "")                                      \

@@ -163,6 +163,11 @@ bool address_parse (address_t *out, const char *uri, char *error, size_t error_s
     return fail (error, error_size, "%s: expected ipc://PATH or tcp://HOST:PORT", uri);
 }
 
+const char *address_domain (const address_t *self)
+{
+    return self->kind == ADDRESS_IPC ? "ipc" : "loopback";
+}
+
 /* The lock beside an ipc path. */
 
 /* Somebody answers at the socket: a program that knows nothing of our lock. */

@@ -33,6 +33,9 @@ typedef struct address {
  * the temporary directory. False: `error` says what is wrong. */
 bool address_parse (address_t *out, const char *uri, char *error, size_t error_size);
 
+/* What the handler of ZAP is told of the connections to this address: "ipc" or "loopback". */
+const char *address_domain (const address_t *self);
+
 /* Takes the lock beside an ipc path and makes sure that the path is free or a dead socket. Returns
  * the lock's descriptor, to be closed when the socket is, or -1 with `error`. */
 int address_lock_ipc (const char *path, char *error, size_t error_size);

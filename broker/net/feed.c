@@ -99,6 +99,14 @@ void feed_free (feed_t **self_p)
     free (self);
 }
 
+/* The name of a namespace is short and made of plain characters. */
+static bool channel_guard (channel_t *self)
+{
+    char domain[SOCKET_DOMAIN_MAX + 1];
+    snprintf (domain, sizeof (domain), "feed/%s", self->ns);
+    return socket_guard (self->socket, domain);
+}
+
 static bool channel_bind (feed_t *self, channel_t *channel, const address_t *address, char *error,
                           size_t error_size)
 {
@@ -116,7 +124,8 @@ static bool channel_bind (feed_t *self, channel_t *channel, const address_t *add
         socket_limit (channel->socket, SUBSCRIPTION_BYTES_MAX);
         channel->monitor = monitor_open (self->context, channel->socket);
     }
-    if (channel->monitor != NULL && zmq_bind (channel->socket, address->uri) == 0 &&
+    if (channel->monitor != NULL && channel_guard (channel) &&
+        zmq_bind (channel->socket, address->uri) == 0 &&
         zmq_getsockopt (channel->socket, ZMQ_LAST_ENDPOINT, channel->uri, &size) == 0)
         return true;
     snprintf (error, error_size, "cannot publish on %s: %s", address->uri,

@@ -9,7 +9,6 @@
 
 #include <assert.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,8 +40,7 @@ typedef struct place {
     bool ended;
     bool end_seen; /* the end of its connection was reported */
     uint8_t routing_id_bytes;
-    char *address; /* with the routing id behind identity */
-    uint8_t *routing_id;
+    uint8_t *routing_id; /* behind identity */
     char identity[];
 } place_t;
 
@@ -183,29 +181,15 @@ static void place_end (peers_t *self, place_t *place, int64_t now_ms)
     gone_append (self, place->peer, now_ms);
 }
 
-/* On ipc the kernel vouches for the uid in "localhost:uid:gid:pid"; an IP address holds no name. */
-static int identity_of (const char *address, char *out, size_t size)
-{
-    unsigned uid, gid, pid;
-    if (sscanf (address, "localhost:%u:%u:%u", &uid, &gid, &pid) == 3)
-        return snprintf (out, size, "uid:%u", uid);
-    return snprintf (out, size, "local");
-}
-
 static place_t *place_new (const origin_t *origin)
 {
-    char identity[32];
-    size_t identity_size = (size_t) identity_of (origin->address, identity, sizeof (identity)) + 1;
-    size_t address_size = strlen (origin->address) + 1;
+    size_t identity_size = strlen (origin->user) + 1;
     assert (origin->routing_id_bytes <= PEERS_ROUTING_ID_BYTES_MAX);
-    place_t *place =
-        memory_alloc (sizeof (*place) + identity_size + address_size + origin->routing_id_bytes);
+    place_t *place = memory_alloc (sizeof (*place) + identity_size + origin->routing_id_bytes);
     *place = (place_t){.fd = origin->fd,
                        .routing_id_bytes = (uint8_t) origin->routing_id_bytes,
-                       .address = place->identity + identity_size,
-                       .routing_id = (uint8_t *) place->identity + identity_size + address_size};
-    memcpy (place->identity, identity, identity_size);
-    memcpy (place->address, origin->address, address_size);
+                       .routing_id = (uint8_t *) place->identity + identity_size};
+    memcpy (place->identity, origin->user, identity_size);
     memcpy (place->routing_id, origin->routing_id, origin->routing_id_bytes);
     return place;
 }
@@ -312,8 +296,7 @@ seen_t peers_seen (peers_t *self, const origin_t *origin, int64_t now_ms)
 {
     uint32_t hash = hash_of (self, origin->routing_id, origin->routing_id_bytes);
     place_t *place = place_find (self, hash, origin);
-    if (place != NULL &&
-        (place->fd != origin->fd || strcmp (place->address, origin->address) != 0)) {
+    if (place != NULL && (place->fd != origin->fd || strcmp (place->identity, origin->user) != 0)) {
         /* Another connection under the same routing id: what goes out to the old one would
          * reach the new one. It stays only because its identity may be in use. */
         map_remove (&self->by_routing_id, hash, place);

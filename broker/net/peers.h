@@ -6,7 +6,7 @@
  *
  * A ROUTER knows its peers by routing ids, which peers may choose and which come again after a
  * reconnection. The rest of the broker knows them by numbers that are never used twice. A number
- * stands for one connection: the same routing id on another descriptor or from another address is
+ * stands for one connection: the same routing id on another descriptor or of another user is
  * another peer, so nobody inherits a link.
  *
  * The table is bounded. When it is full the one that ended longest ago makes room, then one that
@@ -44,12 +44,12 @@ typedef struct origin {
     const void *routing_id;
     size_t routing_id_bytes; /* 1..PEERS_ROUTING_ID_BYTES_MAX */
     int fd;                  /* descriptor of the connection, -1 if unknown */
-    const char *address; /* as the transport says: "localhost:uid:gid:pid" for ipc, else an IP */
+    const char *user;        /* whom the handler of ZAP let in */
 } origin_t;
 
 typedef struct seen {
     peer_t peer;
-    const char *identity; /* who it is taken for, "uid:N" or "local"; valid until peers_release */
+    const char *identity; /* the user; valid until peers_release */
     bool refused;         /* there is no room for it: it may be told so, and nothing else */
     void *own;            /* what stands in peers_own */
 } seen_t;

@@ -165,7 +165,8 @@ const char *router_bind (router_t *self, const address_t *address, char *error, 
             return NULL;
     }
     socket_set (self->socket, ZMQ_IPV6, address->ipv6);
-    if (zmq_bind (self->socket, address->uri) != 0) {
+    if (!socket_guard (self->socket, address_domain (address)) ||
+        zmq_bind (self->socket, address->uri) != 0) {
         snprintf (error, error_size, "cannot listen on %s: %s", address->uri,
                   zmq_strerror (zmq_errno ()));
         if (lock >= 0)
@@ -201,10 +202,8 @@ static size_t frames_receive (router_t *self, held_t *held, zmq_msg_t *scrap, or
         assert (received);
         count++;
     } while (zmq_msg_more (frame));
-    /* Of the properties only Peer-Address is the transport's own word: without a mechanism that
-     * authenticates, a client may send any User-Id it likes. */
-    const char *address = zmq_msg_gets (frame, "Peer-Address");
-    origin->address = address != NULL ? address : "";
+    /* The word of our handler of ZAP; what the peer itself claims to be does not come through. */
+    origin->user = zmq_msg_gets (frame, "User-Id");
     origin->fd = zmq_msg_get (frame, ZMQ_SRCFD);
     return count;
 }
@@ -227,14 +226,16 @@ static void message_fill (incoming_t *out, held_t *held)
     }
 }
 
-/* False for a routing id that nobody can be known by, and for one who sends no messages but heaps
- * of frames: its connection ends. */
+/* False for one whom nobody let in, for a routing id that nobody can be known by, and for one who
+ * sends no messages but heaps of frames: its connection ends. */
 static bool is_bearable (router_t *self, const origin_t *origin, size_t frames)
 {
+    bool unknown = origin->user == NULL || origin->user[0] == '\0';
     bool long_id = origin->routing_id_bytes > PEERS_ROUTING_ID_BYTES_MAX;
     self->stats.refused_peers += long_id;
     self->stats.cut_endless += frames > FRAMES_CUT;
-    if (!long_id && frames <= FRAMES_CUT)
+    self->stats.unauthenticated += unknown;
+    if (!unknown && !long_id && frames <= FRAMES_CUT)
         return true;
     door_cut (self->door, origin->fd);
     return false;
@@ -253,7 +254,7 @@ static bool message_receive (router_t *self, int64_t now_ms, incoming_t *out)
     held->count = 0;
     memset (out, 0, sizeof (*out));
     out->at = self->held_count++;
-    origin_t origin = {zmq_msg_data (&routing_id), zmq_msg_size (&routing_id), -1, ""};
+    origin_t origin = {zmq_msg_data (&routing_id), zmq_msg_size (&routing_id), -1, NULL};
     if (zmq_msg_more (&routing_id))
         out->frames = frames_receive (self, held, &scrap, &origin);
     held->frames_count = out->frames;
@@ -460,23 +461,14 @@ bool router_send (router_t *self, const output_t *output)
 
 /* Descriptors and ends. */
 
-static int descriptor (void *socket)
-{
-    int fd;
-    size_t size = sizeof (fd);
-    int rc = zmq_getsockopt (socket, ZMQ_FD, &fd, &size);
-    assert (rc == 0);
-    return fd;
-}
-
 int router_fd (const router_t *self)
 {
-    return descriptor (self->socket);
+    return socket_fd (self->socket);
 }
 
 int router_watch_fd (const router_t *self)
 {
-    return descriptor (self->monitor);
+    return socket_fd (self->monitor);
 }
 
 bool router_watch (router_t *self, int64_t now_ms)

@@ -109,13 +109,14 @@ typedef struct router_stats {
     uint64_t
         refused_peers;    /* messages of peers for whom there was no room, or with too long an id */
     uint64_t send_failed; /* outputs that the transport refused */
-    uint64_t accept_failed; /* connections that could not be accepted: no descriptors left */
-    uint64_t peers;         /* now */
-    uint64_t unread_full;   /* … because it had too much unread */
-    uint64_t unread_bytes;  /* now: given to ZeroMQ and not yet sent; only what is large */
-    uint64_t connections;   /* now */
-    uint64_t cut_mute;      /* connections cut because they did not say hello */
-    uint64_t cut_endless;   /* … because of a message without an end, or of too many frames */
+    uint64_t accept_failed;   /* connections that could not be accepted: no descriptors left */
+    uint64_t peers;           /* now */
+    uint64_t unread_full;     /* … because it had too much unread */
+    uint64_t unread_bytes;    /* now: given to ZeroMQ and not yet sent; only what is large */
+    uint64_t connections;     /* now */
+    uint64_t cut_mute;        /* connections cut because they did not say hello */
+    uint64_t unauthenticated; /* messages of connections that nobody let in; they were cut */
+    uint64_t cut_endless;     /* … because of a message without an end, or of too many frames */
 } router_stats_t;
 void router_stats (const router_t *self, router_stats_t *out);
 

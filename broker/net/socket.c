@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
+    ZAP_ENFORCE_DOMAIN = 93, /* stands among the drafts of zmq.h, and in every libzmq since 4.3.1 */
     BACKLOG = 1024,          /* connections that wait for accept: a crowd that comes back at once */
-    HANDSHAKE_MS_MAX = 5000, /* from accept to the end of ZeroMQ's own handshake */
     KEEPALIVE_IDLE_S = 30,
     KEEPALIVE_INTERVAL_S = 10,
     KEEPALIVE_COUNT = 3
@@ -24,10 +24,34 @@ void socket_set (void *socket, int option, int value)
     assert (rc == 0);
 }
 
+int socket_fd (void *socket)
+{
+    int fd;
+    size_t size = sizeof (fd);
+    int rc = zmq_getsockopt (socket, ZMQ_FD, &fd, &size);
+    assert (rc == 0);
+    return fd;
+}
+
+bool socket_guard (void *socket, const char *domain)
+{
+    char read[SOCKET_DOMAIN_MAX + 1];
+    size_t read_size = sizeof (read);
+    int enforced = 0;
+    size_t enforced_size = sizeof (enforced);
+    size_t length = strlen (domain);
+    return length > 0 && length <= SOCKET_DOMAIN_MAX &&
+           zmq_setsockopt (socket, ZMQ_ZAP_DOMAIN, domain, length) == 0 &&
+           zmq_setsockopt (socket, ZAP_ENFORCE_DOMAIN, &(int){1}, sizeof (int)) == 0 &&
+           zmq_getsockopt (socket, ZMQ_ZAP_DOMAIN, read, &read_size) == 0 &&
+           zmq_getsockopt (socket, ZAP_ENFORCE_DOMAIN, &enforced, &enforced_size) == 0 &&
+           strcmp (read, domain) == 0 && enforced == 1;
+}
+
 void socket_limit (void *socket, int64_t frame_bytes)
 {
     socket_set (socket, ZMQ_BACKLOG, BACKLOG);
-    socket_set (socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS_MAX);
+    socket_set (socket, ZMQ_HANDSHAKE_IVL, SOCKET_HANDSHAKE_MS_MAX);
     socket_set (socket, ZMQ_TCP_KEEPALIVE, 1);
     socket_set (socket, ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_IDLE_S);
     socket_set (socket, ZMQ_TCP_KEEPALIVE_INTVL, KEEPALIVE_INTERVAL_S);

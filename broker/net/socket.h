@@ -10,8 +10,18 @@
 #include <stdint.h>
 #include <zmq.h>
 
+enum {
+    SOCKET_HANDSHAKE_MS_MAX = 5000, /* from accept to the end of ZeroMQ's own handshake */
+    SOCKET_DOMAIN_MAX = 80
+};
+
 /* An option that cannot be refused, of a socket that is ours. */
 void socket_set (void *socket, int option, int value);
+/* For poll; the edge counts. */
+int socket_fd (void *socket);
+/* Whoever connects to what is bound from now on is let in by ZAP (zap.h), which is told the domain,
+ * or not at all. False when ZeroMQ did not take it: then nothing may be bound. */
+bool socket_guard (void *socket, const char *domain);
 /* Bounds of what a stranger may cause before anything of it is read. frame_bytes: the longest
  * frame; a longer one ends its connection. Before the first bind. */
 void socket_limit (void *socket, int64_t frame_bytes);

@@ -17,25 +17,33 @@
 #include <zmq.h>
 
 #include "net/router.h"
+#include "net/zap.h"
 #include "support/timing.h"
 
 enum { PATIENCE_MS = TIMING_PATIENCE_MS, BODY_BYTES = 65536, ERROR_SIZE = ADDRESS_PATH_SIZE };
 
 static char home[64];
 static void *context;
+static zap_t *zap;
 
 static int make_home (void **state)
 {
     (void) state;
     snprintf (home, sizeof (home), "/tmp/taskmq-test-XXXXXX");
     context = zmq_ctx_new ();
-    return mkdtemp (home) != NULL && context != NULL ? 0 : -1;
+    if (mkdtemp (home) == NULL || context == NULL)
+        return -1;
+    char error[ERROR_SIZE];
+    zap_options_t options = {.context = context, .silent_ms = PATIENCE_MS};
+    zap = zap_new (&options, error, sizeof (error));
+    return zap != NULL ? 0 : -1;
 }
 
 static int remove_home (void **state)
 {
     (void) state;
     char command[128];
+    zap_free (&zap);
     zmq_ctx_term (context);
     snprintf (command, sizeof (command), "rm -r %s", home);
     return system (command) == 0 ? 0 : -1;
@@ -207,6 +215,7 @@ static void receive (router_t *router, incoming_t *out)
     for (int left = PATIENCE_MS; !router_receive (router, 1, out); left -= 10) {
         if (left <= 0)
             fail_msg ("no message came");
+        zap_answer (zap, 1);
         poll (&fd, 1, 10);
     }
 }

@@ -1,0 +1,74 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Who comes in: the handler that ZeroMQ asks for every connection, by its protocol ZAP (RFC 27).
+ *
+ * It must be there before the first address is listened on, and in the same context of ZeroMQ:
+ * without it everybody is refused on sockets that net/socket.h has guarded. It answers in the
+ * server's loop, so a loop that stands still delays newcomers only. What it does not answer, ZeroMQ
+ * ends after the time of a handshake. One thread. */
+#ifndef TASKMQ_NET_ZAP_H
+#define TASKMQ_NET_ZAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    ZAP_REQUESTS_MAX = 256, /* answered in one round */
+    ZAP_FRAMES_MAX = 8,     /* of a request, without the routing id */
+    ZAP_DOMAIN_MAX = 80,
+    ZAP_ADDRESS_MAX = 80,
+    ZAP_KEY_BYTES = 32,
+    /* Refusals of one address before it is kept waiting, and how many come back in a second. */
+    ZAP_REFUSALS_BURST = 10,
+    ZAP_REFUSALS_PER_SECOND = 1,
+    ZAP_ADDRESSES_MAX = 4096, /* remembered; an IPv6 network of 64 bits is one */
+    ZAP_SILENT_MAX = 256      /* kept waiting at a time; beyond it they are refused at once */
+};
+
+typedef struct zap zap_t;
+
+typedef struct zap_options {
+    void *context;     /* of ZeroMQ; the broker has one */
+    int64_t silent_ms; /* how long ZeroMQ waits for an answer: the time of a handshake */
+    uint8_t key[16];   /* secret, for the table of addresses */
+} zap_options_t;
+
+/* NULL: `error` says why. */
+zap_t *zap_new (const zap_options_t *options, char *error, size_t error_size);
+void zap_free (zap_t **self); /* accepts a NULL object */
+
+/* For poll: readable when there may be requests; poll only when zap_answer said true. */
+int zap_fd (const zap_t *self);
+/* Answers the requests that wait; false when there are more of them. */
+bool zap_answer (zap_t *self, int64_t now_ms);
+/* From now on everybody is told to come again later. */
+void zap_stop (zap_t *self);
+
+/* What a connection says of itself, as ZeroMQ tells it. */
+typedef enum zap_mechanism { ZAP_NULL = 1, ZAP_CURVE } zap_mechanism_t;
+typedef struct zap_request {
+    char domain[ZAP_DOMAIN_MAX + 1]; /* of the address that it connected to, see address.h */
+    char address[ZAP_ADDRESS_MAX + 1];
+    zap_mechanism_t mechanism;
+    uint8_t key[ZAP_KEY_BYTES]; /* with ZAP_CURVE: it has the secret of it */
+    bool has_uid;               /* on ipc the kernel vouches for it */
+    uint32_t uid;
+} zap_request_t;
+typedef struct zap_frame {
+    const void *bytes;
+    size_t length;
+} zap_frame_t;
+/* Reads the frames of a request from the empty one on; false when it is none. Pure. */
+bool zap_parse (const zap_frame_t *frames, size_t count, zap_request_t *out);
+
+typedef struct zap_stats {
+    uint64_t accepted;
+    uint64_t refused; /* for good, and those told to come again */
+    uint64_t silent;  /* kept waiting */
+} zap_stats_t;
+void zap_stats (const zap_t *self, zap_stats_t *out);
+
+#endif

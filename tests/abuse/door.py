@@ -1,0 +1,136 @@
+# This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+# If a copy of the MPL was not distributed with this file, You can obtain one at
+# https://mozilla.org/MPL/2.0/.
+
+"""Who tries to come in, and how."""
+
+import os
+import socket
+import struct
+
+import taskmq_pb2 as pb
+from links import GREETING, HELLO, bare_connection, read_exactly
+from stage import PATIENCE_S
+
+DEALER = 5
+BOTH_DOORS = {"options": ("--listen", "tcp://127.0.0.1:0")}
+
+
+def hello_bytes():
+    return pb.ClientMessage(requests=[pb.Request(id=1, hello=HELLO)]).SerializeToString()
+
+
+def frame(body, flags=0):
+    if len(body) > 255:
+        return bytes([flags | 2]) + struct.pack(">Q", len(body)) + body
+    return bytes([flags, len(body)]) + body
+
+
+def read_to_the_end(connection):
+    """All that the broker still says before it ends this connection, as it must."""
+    connection.settimeout(PATIENCE_S)
+    data = b""
+    try:
+        while part := connection.recv(65536):
+            data += part
+    except ConnectionResetError:
+        pass
+    return data
+
+
+def say(connection, data):
+    """Sends; that the other side has gone is seen by reading."""
+    try:
+        connection.sendall(data)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+
+
+def assert_ended(connection, what):
+    answer = read_to_the_end(connection)
+    assert b"taskmqd" not in answer, f"{what} got a welcome: {answer}"
+    connection.close()
+
+
+def old_versions(on):
+    """Peers of ZMTP 1 and 2, on ipc and tcp: they have no mechanism, so nobody let them in"""
+    on.begin()
+    signature_2 = b"\xff" + bytes(7) + b"\x01\x7f" + b"\x01" + bytes([DEALER])
+    hello_1 = bytes([len(hello_bytes()) + 1, 0]) + hello_bytes()
+    for endpoint in on.broker.endpoints:
+        for name, greeting, rest in (
+                ("ZMTP 1", b"\x01\x00", hello_1),
+                ("ZMTP 2", signature_2, frame(b"") + frame(hello_bytes()))):
+            connection = bare_connection(endpoint)
+            say(connection, greeting)
+            connection.recv(10)  # its own greeting, or the end
+            say(connection, rest)
+            assert_ended(connection, f"{name} on {endpoint}")
+    on.went_on()
+
+
+old_versions.broker = BOTH_DOORS
+
+
+def other_mechanisms(on):
+    """PLAIN, CURVE, GSSAPI and none of all at doors that speak without keys, and garbage"""
+    on.begin()
+    for endpoint in on.broker.endpoints:
+        for mechanism in (b"PLAIN", b"CURVE", b"GSSAPI", b"", b"\xff" * 20):
+            connection = bare_connection(endpoint)
+            say(connection, GREETING[:12] + mechanism.ljust(20, b"\0") + bytes(32))
+            say(connection, frame(b"\x05HELLO\x01a\x01b", 4))
+            assert_ended(connection, f"{mechanism} on {endpoint}")
+        for garbage in (b"GET / HTTP/1.1\r\n\r\n" * 10, b"\xff" * 200, os.urandom(4096)):
+            connection = bare_connection(endpoint)
+            say(connection, garbage)
+            connection.shutdown(socket.SHUT_WR)
+            assert_ended(connection, f"garbage on {endpoint}")
+    on.went_on()
+
+
+other_mechanisms.broker = BOTH_DOORS
+
+
+def property_of(name, value):
+    return bytes([len(name)]) + name + struct.pack(">I", len(value)) + value
+
+
+def open_with(endpoint, properties):
+    """A connection whose READY has these properties beside the type of its socket."""
+    connection = bare_connection(endpoint)
+    connection.settimeout(PATIENCE_S)
+    connection.sendall(GREETING)
+    read_exactly(connection, len(GREETING))
+    ready = b"\x05READY" + property_of(b"Socket-Type", b"DEALER")
+    ready += b"".join(property_of(name, value) for name, value in properties)
+    connection.sendall(frame(ready, 4))
+    read_exactly(connection, read_exactly(connection, 2)[1])
+    return connection
+
+
+def read_message(connection):
+    """One message of one short or long frame."""
+    flags, length = read_exactly(connection, 2)
+    if flags & 2:
+        length = struct.unpack(">Q", bytes([length]) + read_exactly(connection, 7))[0]
+    return pb.BrokerMessage.FromString(read_exactly(connection, length))
+
+
+def forged_properties(on):
+    """A peer that calls itself somebody else in its greeting: it stays who it is"""
+    on.begin()
+    for endpoint in on.broker.endpoints:
+        connection = open_with(endpoint, [(b"User-Id", b"uid:4711"), (b"user-id", b"uid:4711"),
+                                          (b"Peer-Address", b"localhost:4711:4711:1")])
+        connection.sendall(frame(hello_bytes()))
+        welcome = read_message(connection).replies[0].welcome
+        wanted = f"uid:{os.getuid()}" if endpoint.startswith("ipc") else "local"
+        assert welcome.identity == wanted, welcome
+        connection.close()
+    on.went_on()
+
+
+forged_properties.broker = BOTH_DOORS
+
+CASES = [old_versions, other_mechanisms, forged_properties]
