@@ -48,7 +48,17 @@ typedef enum request_flag {
     X (COMPLETE, complete, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                     \
     X (FAIL, fail, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                             \
     X (RELEASE, release, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                       \
-    X (LEAVE, leave, REQUEST_CHANGES)
+    X (LEAVE, leave, REQUEST_CHANGES)                                                              \
+    X (ENROLL, enroll, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
+    X (KEY_LIST, key_list, REQUEST_LARGE | REQUEST_READS)                                          \
+    X (KEY_TRUST, key_trust, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                   \
+    X (KEY_REVOKE, key_revoke, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                 \
+    X (INVITE, invite, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
+    X (INVITE_LIST, invite_list, REQUEST_LARGE | REQUEST_READS)                                    \
+    X (INVITE_REVOKE, invite_revoke, REQUEST_CHANGES | REQUEST_NEEDS_ID)                           \
+    X (SERVER_KEY_ROTATE, server_key_rotate, REQUEST_CHANGES | REQUEST_NEEDS_ID)                   \
+    X (RELOAD, reload, 0)                                                                          \
+    X (ACCESS_READ, access_read, REQUEST_LARGE | REQUEST_READS)
 
 typedef struct request_kind {
     const char *name; /* for logs, counters and texts; of static storage */

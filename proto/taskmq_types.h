@@ -185,6 +185,13 @@ enum {
     TMQ_WORKER_QUEUES_MAX = 64,
     TMQ_LINK_SUBSCRIPTIONS_MAX = 10000,
     TMQ_LINK_WAITS_MAX = 10000,
+
+    TMQ_KEY_BYTES = 32,         /* of a public or a secret key (X25519) */
+    TMQ_GRANTS_MAX = 16,        /* of one principal */
+    TMQ_GRANT_BYTES_MAX = 160,  /* "observer(NAMESPACE/QUEUE)" */
+    TMQ_INVITE_USES_MAX = 1000, /* of one invitation */
+    TMQ_INVITE_MS_MIN = 1000,
+    TMQ_INVITE_MS_DEFAULT = 60 * 60 * 1000,
     TMQ_SUBSCRIPTION_WINDOW_BYTES = 32 * 1024, /* unacknowledged, per subscription (A51) */
 
     TMQ_PRIORITY_DEFAULT = 100, /* 0..255, higher first */
@@ -214,6 +221,8 @@ enum {
 
 /* The longest ttl and delay: ten years, so that sums of times stay far from the end of int64. */
 #define TMQ_TTL_MS_MAX INT64_C (315576000000)
+#define TMQ_INVITE_MS_MAX INT64_C (2592000000)  /* 30 d */
+#define TMQ_ROTATE_MS_MAX INT64_C (31536000000) /* 365 d, until a new key of the broker counts */
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,7 @@
 #include "validate.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -452,6 +453,92 @@ static bool check_leave (check_t *check, const Taskmq__Request *request)
     return check_16_bytes (check, "worker_id", &request->leave->worker_id);
 }
 
+/* Who may use the broker. */
+
+static bool check_key (check_t *check, const ProtobufCBinaryData *key)
+{
+    return key->len == TMQ_KEY_BYTES ||
+           refuse (check, TMQ_INVALID, "public_key: must be %d bytes, not %zu", TMQ_KEY_BYTES,
+                   key->len);
+}
+
+/* They become words of a line in the access file, whose parser judges what they mean. */
+static bool check_grants (check_t *check, char *const *grants, size_t count)
+{
+    if (!check_count (check, "grants", count, 1, TMQ_GRANTS_MAX))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!check_text (check, "grants", grants[i], TMQ_GRANT_BYTES_MAX))
+            return false;
+        size_t length = strlen (grants[i]);
+        size_t good = 0;
+        while (good < length && grants[i][good] > ' ' && grants[i][good] <= '~' &&
+               grants[i][good] != '#')
+            good++;
+        if (length == 0 || good < length)
+            return refuse (check, TMQ_INVALID, "grants: a word like worker(default/render)");
+    }
+    return true;
+}
+
+/* A name in which one %h may stand. */
+static bool check_name_to_fill (check_t *check, const char *member, const char *name)
+{
+    char filled[TMQ_NAME_LENGTH_MAX + 2];
+    const char *place = strstr (name, "%h");
+    if (place == NULL)
+        return check_name (check, member, name);
+    int length = snprintf (filled, sizeof filled, "%.*sh%s", (int) (place - name), name, place + 2);
+    return (length > 0 && (size_t) length < sizeof filled && name_is_valid (filled)) ||
+           refuse (check, TMQ_INVALID, "%s: must match [A-Za-z0-9._-]{1,%d}, with at most one %%h",
+                   member, TMQ_NAME_LENGTH_MAX);
+}
+
+static bool check_enroll (check_t *check, const Taskmq__Request *request)
+{
+    return check_key (check, &request->enroll->public_key) &&
+           check_name_or_empty (check, "host", request->enroll->host);
+}
+
+static bool check_key_trust (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__KeyTrust *trust = request->key_trust;
+    return check_name (check, "name", trust->name) && check_key (check, &trust->public_key) &&
+           check_grants (check, trust->grants, trust->n_grants) &&
+           check_range (check, "until", trust->until, 0, INT64_MAX);
+}
+
+static bool check_key_revoke (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__KeyRevoke *revoke = request->key_revoke;
+    if ((*revoke->name == '\0') == (revoke->public_key.len == 0))
+        return refuse (check, TMQ_INVALID, "name or public_key: one must be given");
+    return *revoke->name != '\0' ? check_name (check, "name", revoke->name)
+                                 : check_key (check, &revoke->public_key);
+}
+
+static bool check_invite (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Invite *invite = request->invite;
+    if (!check_key (check, &invite->public_key) ||
+        !check_name_to_fill (check, "name", invite->name) ||
+        !check_grants (check, invite->grants, invite->n_grants) ||
+        !check_range (check, "uses", invite->uses, 0, TMQ_INVITE_USES_MAX))
+        return false;
+    return invite->lasts_ms == 0 ||
+           check_range (check, "lasts_ms", invite->lasts_ms, TMQ_INVITE_MS_MIN, TMQ_INVITE_MS_MAX);
+}
+
+static bool check_invite_revoke (check_t *check, const Taskmq__Request *request)
+{
+    return check_name (check, "invitation", request->invite_revoke->invitation);
+}
+
+static bool check_rotate (check_t *check, const Taskmq__Request *request)
+{
+    return check_range (check, "in_ms", request->server_key_rotate->in_ms, 0, TMQ_ROTATE_MS_MAX);
+}
+
 /* The table. */
 
 typedef bool (*check_kind_t) (check_t *check, const Taskmq__Request *request);
@@ -486,6 +573,16 @@ static const check_kind_t checks[] = {
     [OP (FAIL)] = check_fail,
     [OP (RELEASE)] = check_release,
     [OP (LEAVE)] = check_leave,
+    [OP (ENROLL)] = check_enroll,
+    [OP (KEY_LIST)] = check_nothing,
+    [OP (KEY_TRUST)] = check_key_trust,
+    [OP (KEY_REVOKE)] = check_key_revoke,
+    [OP (INVITE)] = check_invite,
+    [OP (INVITE_LIST)] = check_nothing,
+    [OP (INVITE_REVOKE)] = check_invite_revoke,
+    [OP (SERVER_KEY_ROTATE)] = check_rotate,
+    [OP (RELOAD)] = check_nothing,
+    [OP (ACCESS_READ)] = check_nothing,
 };
 #undef OP
 
