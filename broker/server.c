@@ -48,6 +48,7 @@ typedef enum source {
     SOURCE_READERS,
     SOURCE_WRITTEN,
     SOURCE_SWEEPER,
+    SOURCE_ERRANDS,
     SOURCE_SIGNAL,
     SOURCE_ZAP,
     SOURCES
@@ -66,6 +67,7 @@ struct server {
     committer_t *committer;
     readers_pool_t *readers;
     sweeper_t *sweeper;
+    errands_t *errands;
     intake_t *intake;
     struct pollfd sources[SOURCES];
 
@@ -81,6 +83,7 @@ struct server {
     boot_t boot;            /* raised by every batch handed over, for a restart of the engine */
     size_t last_inputs;     /* of the last batch */
     size_t reads;           /* with the readers */
+    size_t errands_given;   /* under way */
     uint64_t durable_batch; /* newest */
     size_t sweep_removed;   /* of the slice in the open batch */
     server_counts_t counts;
@@ -290,6 +293,18 @@ static void take_reads (server_t *self)
     }
 }
 
+static void take_errands (server_t *self)
+{
+    errand_t *errand;
+    while ((errand = errands_done (self->errands)) != NULL) {
+        self->errands_given--;
+        if (errand->context != NULL)
+            engine_errand_done (self->engine, errand, self->now);
+        else
+            errand_free (errand);
+    }
+}
+
 static void take_signals (server_t *self)
 {
     struct signalfd_siginfo info;
@@ -323,6 +338,8 @@ static void collect (server_t *self)
         take_reads (self);
     if (self->sources[SOURCE_SWEEPER].revents != 0)
         take_slice (self);
+    if (self->sources[SOURCE_ERRANDS].revents != 0)
+        take_errands (self);
     if (self->sources[SOURCE_SIGNAL].revents != 0)
         take_signals (self);
 }
@@ -399,6 +416,19 @@ static void read_ahead (server_t *self)
     }
     if (engine_wants_flush (self->engine))
         store_flush (self->options.store);
+}
+
+static void run_errand (server_t *self, errand_t *errand)
+{
+    self->errands_given++;
+    errands_submit (self->errands, errand);
+}
+
+static void run_errands (server_t *self)
+{
+    errand_t *errand;
+    while ((errand = engine_errand_next (self->engine)) != NULL)
+        run_errand (self, errand);
 }
 
 static void deliver (server_t *self)
@@ -590,7 +620,7 @@ static bool is_finished (const server_t *self)
     if (!self->stopping || !committer_idle (self->committer))
         return false;
     bool quiet = self->emptied && intake_is_idle (self->intake) && !self->busy &&
-                 !self->committing && self->reads == 0;
+                 !self->committing && self->reads == 0 && self->errands_given == 0;
     if (quiet && store_written (self->options.store) < self->durable_batch) {
         store_flush (self->options.store);
         quiet = false;
@@ -606,6 +636,7 @@ void server_run (server_t *self)
         drain (self);
         judge (self);
         read_ahead (self);
+        run_errands (self);
         commit (self);
         deliver (self);
         maintain (self);
@@ -624,6 +655,7 @@ static void watch_sources (server_t *self)
         [SOURCE_READERS] = readers_pool_fd (self->readers),
         [SOURCE_WRITTEN] = options->written_fd,
         [SOURCE_SWEEPER] = sweeper_fd (self->sweeper),
+        [SOURCE_ERRANDS] = errands_fd (self->errands),
         [SOURCE_SIGNAL] = options->signal_fd,
         [SOURCE_ZAP] = zap_fd (options->zap),
     };
@@ -669,7 +701,9 @@ exits_t server_new (server_t **out, const server_options_t *options)
     }
     self->committer = committer_new (options->store);
     self->sweeper = sweeper_new (options->store);
-    if (self->intake == NULL || self->committer == NULL || self->sweeper == NULL) {
+    self->errands = errands_new (options->runners, options->runners_count);
+    if (self->intake == NULL || self->committer == NULL || self->sweeper == NULL ||
+        self->errands == NULL) {
         server_free (&self);
         return exits_fail (EXITS_INTERNAL, "cannot start a thread");
     }
@@ -685,6 +719,7 @@ void server_free (server_t **self_p)
     if (self == NULL)
         return;
     *self_p = NULL;
+    errands_free (&self->errands);
     sweeper_free (&self->sweeper);
     readers_pool_free (&self->readers);
     committer_free (&self->committer);

@@ -7,6 +7,7 @@
 #define TASKMQ_BROKER_SERVER_H
 
 #include "core/engine/engine.h"
+#include "errands.h"
 #include "exits.h"
 #include "export/exporter.h"
 #include "inbox.h"
@@ -28,7 +29,9 @@ typedef struct server_options {
     size_t pending_bytes_hard;
     uint64_t free_bytes_min; /* below it submissions are refused (A22) */
     size_t readers;
-    size_t peers_max; /* of the router */
+    size_t peers_max;               /* of the router */
+    const errand_runner_t *runners; /* of the requests that need a file; copied */
+    size_t runners_count;
     /* All borrowed, to outlive the server. */
     store_t *store;
     boot_t boot; /* as the store was opened */

@@ -32,6 +32,7 @@
 #include "core/base/clocks.h"
 #include "core/base/config.h"
 #include "core/base/counts.h"
+#include "core/data/errand.h"
 #include "core/data/lookup.h"
 #include "core/data/peer.h"
 #include "taskmq.pb-c.h"
@@ -125,6 +126,8 @@ size_t engine_due (engine_t *self, record_t **records, size_t count, now_t now);
 void engine_forgotten (engine_t *self, const forgotten_t *forgotten);
 /* A read that engine_read_next gave away, with its answers; takes it. */
 void engine_read_done (engine_t *self, read_t *read, now_t now);
+/* An errand that engine_errand_next gave away, with its answer; takes it. */
+void engine_errand_done (engine_t *self, errand_t *errand, now_t now);
 /* While full, submissions are answered STORE_FULL (A22). */
 void engine_set_full (engine_t *self, bool full);
 /* From now on every change is refused with STOPPING (clean stop). */
@@ -158,6 +161,9 @@ bool engine_has_output (const engine_t *self);
 read_t *engine_read_next (engine_t *self);
 /* Some read waits for a write-back: the server calls store_flush. */
 bool engine_wants_flush (const engine_t *self);
+
+/* Work to be done off the loop, or NULL. Belongs to the caller until engine_errand_done. */
+errand_t *engine_errand_next (engine_t *self);
 
 /* What is pending, for the hard limit of A19. */
 size_t engine_pending_inputs (const engine_t *self);

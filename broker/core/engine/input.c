@@ -17,6 +17,7 @@
 #include "core/reads/loaded.h"
 #include "core/requests/answer.h"
 #include "core/requests/browse.h"
+#include "core/requests/errands.h"
 #include "core/requests/parting.h"
 #include "core/requests/stats.h"
 #include "core/requests/subscribe.h"
@@ -439,7 +440,18 @@ void engine_read_done (engine_t *self, read_t *read, now_t now)
     job_free (&self->reads, job);
 }
 
+void engine_errand_done (engine_t *self, errand_t *errand, now_t now)
+{
+    input_begin (self, now);
+    errand_answer (&self->requests, errand);
+}
+
 /* Effects. */
+
+errand_t *engine_errand_next (engine_t *self)
+{
+    return errand_jobs_next (&self->requests);
+}
 
 clocks_step_t engine_clock_news (engine_t *self, int64_t *ms)
 {

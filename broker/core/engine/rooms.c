@@ -11,6 +11,7 @@
 
 #include "core/base/memory.h"
 #include "core/engine/rooms.h"
+#include "core/requests/errands.h"
 #include "core/requests/parting.h"
 #include "core/requests/wait.h"
 
@@ -33,6 +34,8 @@ engine_t *engine_new (const engine_config_t *config)
                                   .match = &self->match};
     list_init (&self->requests.stats);
     waits_init (&self->requests);
+    list_init (&self->requests.errands);
+    list_init (&self->requests.errands_given);
     list_init (&self->left);
     list_init (&self->left_streams);
     list_init (&self->denied);
@@ -70,6 +73,7 @@ void engine_free (engine_t *self)
     if (self == NULL)
         return;
     clear (self);
+    errand_jobs_free (&self->requests);
     reads_free (&self->reads);
     links_free (&self->peers);
     tasks_free (&self->tasks);

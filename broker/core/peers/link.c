@@ -41,6 +41,7 @@ link_t *link_make (links_t *self, peer_t peer)
     list_init (&link->streams);
     list_init (&link->workers);
     list_init (&link->stats);
+    list_init (&link->errands);
     list_init (&link->reads);
     map_insert (&self->by_peer, peer_hash (self, peer), link);
     return link;

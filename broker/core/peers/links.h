@@ -67,6 +67,7 @@ struct link {
     node_t workers;
     size_t workers_count;
     node_t stats;       /* requests for stats that are being answered */
+    node_t errands;     /* requests that need a file */
     node_t reads;       /* page reads that wait for a reader, in their order */
     node_t reading;     /* in the list of links whose turn it is to read */
     size_t reads_count; /* of its requests, waiting or with readers */

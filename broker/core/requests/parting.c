@@ -8,6 +8,7 @@
 #include "core/peers/link.h"
 #include "core/peers/outbox.h"
 #include "core/reads/jobs.h"
+#include "core/requests/errands.h"
 #include "core/requests/stats.h"
 #include "core/requests/wait.h"
 #include "core/streams/subscription.h"
@@ -57,6 +58,7 @@ static void close_reads (requests_t *self, link_t *link)
     waits_drop_link (self, link);
     jobs_drop_link (self->reads, link);
     stats_drop_link (self, link);
+    errand_jobs_drop_link (self, link);
 }
 
 void parting_end (requests_t *self, link_t *link, bool goodbye)

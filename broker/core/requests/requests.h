@@ -29,6 +29,9 @@ typedef struct requests {
     node_t waiters_gone; /* … and those of links that have ended */
     node_t stats;        /* requests for stats that are being answered (stats.c) */
     size_t stats_count;
+    node_t errands; /* requests that need a file (errands.c): to be given to the server, … */
+    node_t errands_given; /* … and with it */
+    size_t errands_count;
     counter_t *foreign; /* counters of server and store, for stats */
     size_t foreign_count;
 } requests_t;

@@ -6,6 +6,7 @@
 #include "core/requests/table.h"
 
 #include "core/requests/answer.h"
+#include "core/requests/errands.h"
 #include "request_kinds.h"
 
 /* What the tables are asked before it is handled: one function beside each handler. */
@@ -113,16 +114,18 @@ WANT_LEASE (release)
 
 /* Who may make a request. Today every link has all roles. */
 typedef enum role {
-    ROLE_LINK = 1,   /* whoever has a link */
-    ROLE_LOOK = 2,   /* reads tasks and events */
-    ROLE_SUBMIT = 4, /* makes and cancels tasks */
-    ROLE_WORK = 8    /* works on them */
+    ROLE_LINK = 1,    /* whoever has a link */
+    ROLE_LOOK = 2,    /* reads tasks and events */
+    ROLE_SUBMIT = 4,  /* makes and cancels tasks */
+    ROLE_WORK = 8,    /* works on them */
+    ROLE_ENROLL = 16, /* brings a key */
+    ROLE_OPERATE = 32 /* decides who may use the broker */
 } role_t;
 
 static unsigned roles_of (const link_t *link)
 {
     (void) link;
-    return ROLE_LINK | ROLE_LOOK | ROLE_SUBMIT | ROLE_WORK;
+    return ROLE_LINK | ROLE_LOOK | ROLE_SUBMIT | ROLE_WORK | ROLE_ENROLL | ROLE_OPERATE;
 }
 
 typedef struct request_row {
@@ -161,6 +164,16 @@ static const request_row_t ROWS[] = {
     [OP (FAIL)] = {on_fail, want_fail, ROLE_WORK, 1},
     [OP (RELEASE)] = {on_release, want_release, ROLE_WORK, 1},
     [OP (LEAVE)] = {on_leave, want_nothing, ROLE_WORK, 8},
+    [OP (ENROLL)] = {on_errand, want_nothing, ROLE_ENROLL, 64},
+    [OP (KEY_LIST)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
+    [OP (KEY_TRUST)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
+    [OP (KEY_REVOKE)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
+    [OP (INVITE)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
+    [OP (INVITE_LIST)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
+    [OP (INVITE_REVOKE)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
+    [OP (SERVER_KEY_ROTATE)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
+    [OP (RELOAD)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
+    [OP (ACCESS_READ)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
 };
 
 static const request_row_t *row_of (const Taskmq__Request *request)

@@ -1,0 +1,47 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Work that the engine asks the server to do off its loop: a request whose answer needs a file.
+ * Plain data, so that the core knows of the answer without knowing a file. */
+#ifndef TASKMQ_CORE_DATA_ERRAND_H
+#define TASKMQ_CORE_DATA_ERRAND_H
+
+#include <stdint.h>
+
+#include "core/data/buf.h"
+#include "core/data/peer.h"
+#include "taskmq_types.h"
+
+enum { ERRAND_TEXT_SIZE = 512 };
+
+typedef struct errand {
+    /* The question, filled in by the engine. */
+    uint32_t op;    /* its member of Request.op */
+    peer_t peer;    /* who asks */
+    char *identity; /* … and what net takes it for */
+    buf_t *request; /* the packed Request */
+    /* Filled in by the server on its way: the address of the peer, or empty. */
+    char address[64];
+    /* The answer. code OK goes with a member of Reply.body, another code with a text. */
+    tmq_code_t code;
+    char text[ERRAND_TEXT_SIZE]; /* empty: the code's own */
+    uint32_t retry_after_ms;
+    uint32_t member; /* number of the member; 0: the answer has no body */
+    buf_t *fields;   /* its contents, packed; NULL: all members have their defaults */
+    buf_t *body;     /* second frame, or NULL */
+    void *context;   /* the engine's own; NULL: an errand of the server itself */
+} errand_t;
+
+/* One of the server itself; those of clients come from the engine. Aborts when memory is
+ * exhausted. */
+errand_t *errand_new (uint32_t op);
+/* Not for those of the engine: they go back by engine_errand_done. Accepts NULL. */
+void errand_free (errand_t *self);
+/* What it holds, not itself. */
+void errand_clear (errand_t *self);
+/* The answer is this code with a text. */
+__attribute__ ((format (printf, 3, 4))) void errand_refuse (errand_t *self, tmq_code_t code,
+                                                            const char *format, ...);
+
+#endif

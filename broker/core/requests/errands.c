@@ -1,0 +1,127 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Errands. One that was given away comes back, also when its link has ended meanwhile: what it did
+ * is done. */
+#include "core/requests/errands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/requests/answer.h"
+
+enum {
+    ERRANDS_MAX = 64,     /* that wait or are under way, … */
+    ERRANDS_LINK_MAX = 4, /* … of one link */
+    ERRANDS_RETRY_MS = 200
+};
+
+typedef struct errand_job {
+    errand_t errand; /* first */
+    node_t node;     /* of those that wait, or of those given away */
+    node_t of_link;  /* unlinked: the link has ended */
+    link_t *link;
+    uint64_t request;
+    bool given; /* to the server */
+} errand_job_t;
+
+static size_t count_of (const link_t *link)
+{
+    size_t count = 0;
+    for (const node_t *node = link->errands.next; node != &link->errands; node = node->next)
+        count++;
+    return count;
+}
+
+static buf_t *pack_request (const Taskmq__Request *request)
+{
+    size_t bytes = taskmq__request__get_packed_size (request);
+    buf_t *packed = buf_new_uninitialised (bytes);
+    taskmq__request__pack (request, buf_mutable (packed));
+    return packed;
+}
+
+void on_errand (call_t *call)
+{
+    requests_t *self = call->requests;
+    char text[LIMIT_TEXT_SIZE];
+    if (count_of (call->link) >= ERRANDS_LINK_MAX) {
+        limit_text (text, "open requests of a link that need a file", ERRANDS_LINK_MAX);
+        reply_code_at_once (call, TMQ_LIMIT, text, ERRANDS_RETRY_MS);
+        return;
+    }
+    if (self->errands_count >= ERRANDS_MAX) {
+        limit_text (text, "open requests that need a file", ERRANDS_MAX);
+        reply_code_at_once (call, TMQ_OVERLOADED, text, ERRANDS_RETRY_MS);
+        return;
+    }
+    errand_job_t *job = memory_zero (1, sizeof (*job));
+    job->errand.op = (uint32_t) call->request->op_case;
+    job->errand.peer = call->link->peer;
+    job->errand.identity = memory_text (name_text (call->link->identity));
+    job->errand.request = pack_request (call->request);
+    job->errand.context = job;
+    job->link = call->link;
+    job->request = call->request->id;
+    list_push_back (&self->errands, &job->node);
+    list_push_back (&call->link->errands, &job->of_link);
+    self->errands_count++;
+}
+
+errand_t *errand_jobs_next (requests_t *self)
+{
+    node_t *node = list_pop_front (&self->errands);
+    if (node == NULL)
+        return NULL;
+    list_push_back (&self->errands_given, node);
+    errand_job_t *job = LIST_ITEM (node, errand_job_t, node);
+    job->given = true;
+    return &job->errand;
+}
+
+static void job_free (requests_t *self, errand_job_t *job)
+{
+    list_unlink (&job->node);
+    list_remove (&job->of_link);
+    self->errands_count--;
+    errand_clear (&job->errand);
+    free (job);
+}
+
+void errand_answer (requests_t *self, errand_t *errand)
+{
+    errand_job_t *job = errand->context;
+    if (job->link != NULL) {
+        bool good = errand->code == TMQ_OK;
+        const char *text = errand->text[0] != '\0' ? errand->text : NULL;
+        bytes_mark_t mark;
+        bytes_t *out = reply_open (self, job->request, errand->code, text, errand->retry_after_ms,
+                                   false, &mark);
+        if (good && errand->member != 0)
+            bytes_append_element (out, errand->member, buf_bytes (errand->fields),
+                                  buf_length (errand->fields));
+        reply_close (self, job->link, mark, 0, good ? errand->body : NULL); /* rests on no batch */
+    }
+    job_free (self, job);
+}
+
+void errand_jobs_drop_link (requests_t *self, link_t *link)
+{
+    for (node_t *node = list_pop_front (&link->errands); node != NULL;
+         node = list_pop_front (&link->errands)) {
+        errand_job_t *job = LIST_ITEM (node, errand_job_t, of_link);
+        job->link = NULL;
+        if (!job->given) /* it may have been cut because it has no right any more */
+            job_free (self, job);
+    }
+}
+
+void errand_jobs_free (requests_t *self)
+{
+    node_t *lists[] = {&self->errands, &self->errands_given};
+    for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
+        for (node_t *node = list_first (lists[i]); node != NULL; node = list_first (lists[i]))
+            job_free (self, LIST_ITEM (node, errand_job_t, node));
+}
