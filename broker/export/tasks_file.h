@@ -2,10 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The file tasks.jsonl as a growing list of whole lines (A55).
- *
- * A line is there wholly or not at all: what a crash or a full disk left behind of a last line is
- * cut off before anything is appended. Mode 0600. */
+/* The file tasks.jsonl as a growing list of whole lines (A55). */
 #ifndef TASKMQ_EXPORT_TASKS_FILE_H
 #define TASKMQ_EXPORT_TASKS_FILE_H
 
@@ -13,11 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "export/line_file.h"
 #include "taskmq_types.h"
 
 typedef struct tasks_file tasks_file_t;
 
-enum { TASKS_FILE_ERROR_SIZE = 512 };
+enum { TASKS_FILE_ERROR_SIZE = LINE_FILE_ERROR_SIZE };
 
 /* What the last line says; pos 0: the file is empty. */
 typedef struct tasks_file_end {

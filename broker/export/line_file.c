@@ -1,0 +1,165 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Failure: an append that fails half way is cut off at once or, if even that fails, before the next
+ * append; the caller repeats. Nothing is ever removed or overwritten: a file that is not ours is
+ * renamed. */
+#include "export/line_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/memory.h"
+
+enum { TAIL_BYTES = 64 * 1024 };
+
+__attribute__ ((format (printf, 2, 3))) static bool fail (char *error, const char *format, ...)
+{
+    va_list arguments;
+    va_start (arguments, format);
+    vsnprintf (error, LINE_FILE_ERROR_SIZE, format, arguments);
+    va_end (arguments);
+    return false;
+}
+
+static bool open_file (line_file_t *self, char *error)
+{
+    struct stat info;
+    self->fd = open (self->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (self->fd < 0)
+        return fail (error, "cannot open %s: %s", self->path, strerror (errno));
+    if (fstat (self->fd, &info) != 0 || fchmod (self->fd, 0600) != 0)
+        return fail (error, "cannot use %s: %s", self->path, strerror (errno));
+    if (!S_ISREG (info.st_mode))
+        return fail (error, "%s is not a file", self->path);
+    self->length = info.st_size;
+    return true;
+}
+
+bool line_file_open (line_file_t *out, const char *path, char error[LINE_FILE_ERROR_SIZE])
+{
+    *out = (line_file_t){memory_text (path), -1, 0, false};
+    return open_file (out, error);
+}
+
+void line_file_close (line_file_t *self)
+{
+    if (self->fd >= 0)
+        close (self->fd);
+    free (self->path);
+    *self = (line_file_t){NULL, -1, 0, false};
+}
+
+/* Looks backward for the newest newline before end: its offset, -1 if there is none, -2 if the file
+ * cannot be read. */
+static off_t newline_before (int fd, off_t end)
+{
+    static const off_t unreadable = -2;
+    char tail[TAIL_BYTES];
+    while (end > 0) {
+        off_t from = end > TAIL_BYTES ? end - TAIL_BYTES : 0;
+        ssize_t got = pread (fd, tail, (size_t) (end - from), from);
+        if (got != end - from)
+            return unreadable;
+        const char *newline = memrchr (tail, '\n', (size_t) got);
+        if (newline != NULL)
+            return from + (newline - tail);
+        end = from;
+    }
+    return -1;
+}
+
+bool line_file_cut (line_file_t *self, char error[LINE_FILE_ERROR_SIZE])
+{
+    if (ftruncate (self->fd, self->length) != 0)
+        return fail (error, "cannot cut %s: %s", self->path, strerror (errno));
+    self->overhang = false;
+    return true;
+}
+
+bool line_file_read_last (line_file_t *self, char **line, size_t *length, off_t *torn,
+                          char error[LINE_FILE_ERROR_SIZE])
+{
+    *line = NULL;
+    *length = 0;
+    off_t last = newline_before (self->fd, self->length);
+    off_t before = last > 0 ? newline_before (self->fd, last) : -1;
+    if (last < -1 || before < -1)
+        return fail (error, "cannot read %s: %s", self->path, strerror (errno));
+    *torn = self->length - (last + 1);
+    self->length = last + 1;
+    self->overhang = *torn > 0;
+    if (last < 0)
+        return true;
+    *length = (size_t) (last - before - 1);
+    *line = memory_alloc (*length + 1);
+    (*line)[*length] = '\0';
+    if (pread (self->fd, *line, *length, before + 1) == (ssize_t) *length)
+        return true;
+    free (*line);
+    *line = NULL;
+    return fail (error, "cannot read %s: %s", self->path, strerror (errno));
+}
+
+/* The first name that nothing has yet: PATH.ENDING, PATH.ENDING.2, … */
+static void free_name (const line_file_t *self, const char *ending, char *out, size_t size)
+{
+    struct stat info;
+    snprintf (out, size, "%s.%s", self->path, ending);
+    for (unsigned n = 2; lstat (out, &info) == 0; n++)
+        snprintf (out, size, "%s.%s.%u", self->path, ending, n);
+}
+
+bool line_file_set_aside (line_file_t *self, const char *ending, char error[LINE_FILE_ERROR_SIZE])
+{
+    char aside[4096 + 32];
+    free_name (self, ending, aside, sizeof (aside));
+    if (rename (self->path, aside) != 0 && errno != ENOENT)
+        return fail (error, "cannot rename %s: %s", self->path, strerror (errno));
+    close (self->fd);
+    self->overhang = false;
+    return open_file (self, error);
+}
+
+bool line_file_append (line_file_t *self, const void *lines, size_t length,
+                       char error[LINE_FILE_ERROR_SIZE])
+{
+    if (self->overhang && !line_file_cut (self, error))
+        return false;
+    size_t done = 0;
+    while (done < length) {
+        ssize_t written = pwrite (self->fd, (const char *) lines + done, length - done,
+                                  self->length + (off_t) done);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            fail (error, "cannot write %s: %s", self->path, strerror (errno));
+            char ignored[LINE_FILE_ERROR_SIZE];
+            self->overhang = true;
+            line_file_cut (self, ignored);
+            return false;
+        }
+        done += (size_t) written;
+    }
+    self->length += (off_t) length;
+    return true;
+}
+
+bool line_file_is_changed (const line_file_t *self)
+{
+    struct stat ours;
+    struct stat theirs;
+    if (fstat (self->fd, &ours) != 0)
+        return false; /* nothing is known; the next append says why */
+    if (stat (self->path, &theirs) != 0 || ours.st_ino != theirs.st_ino ||
+        ours.st_dev != theirs.st_dev)
+        return true;
+    return self->overhang ? ours.st_size < self->length : ours.st_size != self->length;
+}

@@ -1,0 +1,46 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A growing file of whole lines, mode 0600.
+ *
+ * A line is there wholly or not at all: what a crash or a full disk left behind of a last line is
+ * cut off before anything is appended. */
+#ifndef TASKMQ_EXPORT_LINE_FILE_H
+#define TASKMQ_EXPORT_LINE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { LINE_FILE_ERROR_SIZE = 512 };
+
+typedef struct line_file {
+    char *path;
+    int fd;        /* -1: closed */
+    off_t length;  /* of the whole lines */
+    bool overhang; /* a failed append may have left bytes behind them */
+} line_file_t;
+
+/* Opens the file or makes it; what is in it counts as whole lines until line_file_read_last. The
+ * object is to be closed in every case. */
+bool line_file_open (line_file_t *out, const char *path, char error[LINE_FILE_ERROR_SIZE]);
+void line_file_close (line_file_t *self);
+/* Reads the last whole line, without its newline: *line belongs to the caller, NULL if there is
+ * none. *torn: bytes that stand behind it; they count no more and go with the next
+ * line_file_cut or line_file_append. */
+bool line_file_read_last (line_file_t *self, char **line, size_t *length, off_t *torn,
+                          char error[LINE_FILE_ERROR_SIZE]);
+/* Cuts off what stands behind the whole lines. */
+bool line_file_cut (line_file_t *self, char error[LINE_FILE_ERROR_SIZE]);
+/* Appends whole lines: all of them or, with `error`, none. May be repeated. */
+bool line_file_append (line_file_t *self, const void *lines, size_t length,
+                       char error[LINE_FILE_ERROR_SIZE]);
+/* Renames the file to its name with this ending, or with .2 and so on behind it if that is taken,
+ * and begins it anew. */
+bool line_file_set_aside (line_file_t *self, const char *ending, char error[LINE_FILE_ERROR_SIZE]);
+/* Somebody removed the file, put another one in its place, or changed its length: what is appended
+ * would be lost to readers, or lines are missing. */
+bool line_file_is_changed (const line_file_t *self);
+
+#endif
