@@ -7,6 +7,7 @@
 #include "daemon.h"
 
 #include <czmq.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <sodium.h>
 #include <stdatomic.h>
@@ -154,6 +155,29 @@ static exits_t open_store (daemon_t *self)
     return EXITS_OK;
 }
 
+static exits_t open_audit (daemon_t *self)
+{
+    char error[AUDIT_ERROR_SIZE];
+    char detail[128];
+    const uint64_t *numbers = self->config.numbers;
+    audit_options_t options = {.directory = self->data.directory,
+                               .generation = self->boot.generation,
+                               .epoch = self->boot.epoch,
+                               .keep_bytes = numbers[CONFIG_AUDIT_KEEP],
+                               .keep_ms = (int64_t) (numbers[CONFIG_AUDIT_DAYS] * CONFIG_D)};
+    if (numbers[CONFIG_AUDIT_FILE] == 0)
+        return EXITS_OK;
+    self->audit = audit_new (&options, error);
+    if (self->audit == NULL)
+        return exits_fail (EXITS_DATA, error);
+    snprintf (detail, sizeof (detail), "version %s, epoch %" PRIu64 ", pid %d", TASKMQ_VERSION,
+              self->boot.epoch, (int) getpid ());
+    audit_note (self->audit, &(audit_line_t){.kind = AUDIT_BROKER_STARTED,
+                                             .object = self->data.directory,
+                                             .detail = detail});
+    return EXITS_OK;
+}
+
 static exits_t open_exporter (daemon_t *self)
 {
     char path[DATA_PATH_SIZE];
@@ -236,6 +260,7 @@ static exits_t open_server (daemon_t *self)
     options.router = self->router;
     options.zap = self->zap;
     options.exporter = self->exporter;
+    options.audit = self->audit;
     options.feed = self->feed;
     options.written_fd = self->written_fd;
     options.signal_fd = self->signal_fd;
@@ -254,6 +279,7 @@ static exits_t listen_on (daemon_t *self, const char *uri, const char **endpoint
         return exits_fail (EXITS_LISTEN, error);
     log_write (LOG_LEVEL_INFO, "LISTEN", address.moved ? "listens on a shorter path" : "listens",
                LOG_FIELDS (LOG_TEXT ("endpoint", *endpoint)));
+    audit_note (self->audit, &(audit_line_t){.kind = AUDIT_LISTEN, .object = *endpoint});
     return EXITS_OK;
 }
 
@@ -301,9 +327,9 @@ static exits_t listen_everywhere (daemon_t *self)
 
 exits_t daemon_start (daemon_t *self)
 {
-    static exits_t (*const steps[]) (daemon_t *) = {prepare_process,  open_data,   open_store,
-                                                    open_exporter,    open_router, open_server,
-                                                    listen_everywhere};
+    static exits_t (*const steps[]) (daemon_t *) = {prepare_process, open_data,        open_store,
+                                                    open_audit,      open_exporter,    open_router,
+                                                    open_server,     listen_everywhere};
     exits_t code = EXITS_OK;
     for (size_t i = 0; code == EXITS_OK && i < sizeof (steps) / sizeof (steps[0]); i++)
         code = steps[i](self);
@@ -320,6 +346,10 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     if (self->store != NULL)
         store_flush (self->store);
     exporter_free (&self->exporter);
+    audit_note (self->audit, &(audit_line_t){.kind = AUDIT_BROKER_STOPPED,
+                                             .outcome = code == EXITS_OK ? NULL : exits_id (code),
+                                             .detail = exits_meaning (code)});
+    audit_free (&self->audit);
     if (self->store != NULL && store_check (self->store, &error) != STORE_OK && code == EXITS_OK)
         code = exits_fail (exits_of_store (error.code), error.text);
     if (self->store != NULL && store_close (&self->store, &error) != STORE_OK && code == EXITS_OK)

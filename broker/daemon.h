@@ -6,6 +6,7 @@
 #ifndef TASKMQ_BROKER_DAEMON_H
 #define TASKMQ_BROKER_DAEMON_H
 
+#include "audit/audit.h"
 #include "config/config.h"
 #include "data.h"
 #include "exits.h"
@@ -23,6 +24,7 @@ typedef struct daemon {
     int export_fd;
     store_t *store;
     boot_t boot;
+    audit_t *audit; /* NULL: none is kept */
     exporter_t *exporter;
     zap_t *zap;
     router_t *router;

@@ -517,11 +517,13 @@ static void set_counters (void *context)
     zap_stats_t zap;
     store_stats_t store;
     exporter_stats_t exporter;
+    audit_stats_t audit;
     intake_stats (self->intake, &intake);
     router_stats (self->options.router, &router);
     zap_stats (self->options.zap, &zap);
     store_stats (self->options.store, &store);
     exporter_stats (self->options.exporter, &exporter);
+    audit_stats (self->options.audit, &audit);
     uint64_t durable_pos = self->boot.last_pos;
     const counter_t counters[] = {
 #define X(name, meaning, bad) {"server_" #name, self->counts.name},
@@ -560,6 +562,9 @@ static void set_counters (void *context)
         {"store_full", self->full},
         {"export_lines", exporter.lines},
         {"export_errors", exporter.errors},
+        {"audit_lines", audit.lines},
+        {"audit_lost", audit.lost},
+        {"audit_errors", audit.errors},
         {"feed_published", feed_published (self->options.feed)},
         {"export_lag", durable_pos > exporter.pos ? durable_pos - exporter.pos : 0},
     };

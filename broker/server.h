@@ -6,6 +6,7 @@
 #ifndef TASKMQ_BROKER_SERVER_H
 #define TASKMQ_BROKER_SERVER_H
 
+#include "audit/audit.h"
 #include "core/engine/engine.h"
 #include "errands.h"
 #include "exits.h"
@@ -38,6 +39,7 @@ typedef struct server_options {
     router_t *router;
     zap_t *zap;
     const exporter_t *exporter;
+    audit_t *audit; /* may be NULL */
     feed_t *feed;
     int written_fd; /* a wakeup that the store's notify raises */
     int signal_fd;  /* signalfd: SIGTERM and SIGINT stop, SIGHUP is noted */

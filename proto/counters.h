@@ -124,6 +124,10 @@
        "above 0: free space where the data is")                                                    \
     X (export_lines, "lines written to tasks.jsonl", "")                                           \
     X (export_errors, "failed writes of tasks.jsonl", "above 0: free space where the data is")     \
+    X (audit_lines, "lines written to audit.jsonl", "")                                            \
+    X (audit_lost, "lines that did not get into audit.jsonl",                                      \
+       "above 0: free space where the data is")                                                    \
+    X (audit_errors, "failed writes of audit.jsonl", "above 0: free space where the data is")      \
     X (feed_published, "events published by --feed", "")                                           \
     X (export_lag, "events not yet in tasks.jsonl", "grows: the disk is too slow")
 

@@ -109,7 +109,13 @@
     X (JOURNAL_SIZE, "store/journal_size", SIZE, RESTART, 16 * CONFIG_M, 0, 16 * CONFIG_G, NULL,   \
        "the journal's write-ahead log is grown to this size at the start")                         \
     X (READERS, "store/readers", COUNT, RESTART, 2, 1, 64, NULL,                                   \
-       "threads for lists, counts and replays")
+       "threads for lists, counts and replays")                                                    \
+    X (AUDIT_FILE, "audit/file", SWITCH, RESTART, 1, 0, 1, NULL,                                   \
+       "keeps audit.jsonl, the record of who did what to the broker")                              \
+    X (AUDIT_KEEP, "audit/keep", SIZE, RESTART, 64 * CONFIG_M, 64 * CONFIG_K, 64 * CONFIG_G, NULL, \
+       "the record begins a new file at this size, and each day")                                  \
+    X (AUDIT_DAYS, "audit/days", COUNT, RESTART, 90, 1, 36500, NULL,                               \
+       "a file of the record is removed so many days after its last line")
 
 typedef enum config_kind {
     CONFIG_KIND_COUNT,

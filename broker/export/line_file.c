@@ -117,15 +117,50 @@ static void free_name (const line_file_t *self, const char *ending, char *out, s
         snprintf (out, size, "%s.%s.%u", self->path, ending, n);
 }
 
-bool line_file_set_aside (line_file_t *self, const char *ending, char error[LINE_FILE_ERROR_SIZE])
+/* Renames the file and opens another one in its place. */
+static bool move_away (line_file_t *self, const char *to, char *error)
 {
-    char aside[4096 + 32];
-    free_name (self, ending, aside, sizeof (aside));
-    if (rename (self->path, aside) != 0 && errno != ENOENT)
+    if (rename (self->path, to) != 0 && errno != ENOENT)
         return fail (error, "cannot rename %s: %s", self->path, strerror (errno));
     close (self->fd);
     self->overhang = false;
     return open_file (self, error);
+}
+
+bool line_file_set_aside (line_file_t *self, const char *ending, char error[LINE_FILE_ERROR_SIZE])
+{
+    char aside[4096 + 32];
+    free_name (self, ending, aside, sizeof (aside));
+    return move_away (self, aside, error);
+}
+
+/* A name is on the disk when its directory is. */
+static bool sync_directory (const line_file_t *self, char *error)
+{
+    char *directory = memory_text (self->path);
+    char *slash = strrchr (directory, '/');
+    if (slash != NULL)
+        *slash = '\0';
+    int fd = open (slash != NULL ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool good = fd >= 0 && fsync (fd) == 0;
+    if (!good)
+        fail (error, "cannot sync the directory of %s: %s", self->path, strerror (errno));
+    if (fd >= 0)
+        close (fd);
+    free (directory);
+    return good;
+}
+
+bool line_file_sync (const line_file_t *self, char error[LINE_FILE_ERROR_SIZE])
+{
+    return fdatasync (self->fd) == 0 ||
+           fail (error, "cannot sync %s: %s", self->path, strerror (errno));
+}
+
+bool line_file_turn (line_file_t *self, const char *to, char error[LINE_FILE_ERROR_SIZE])
+{
+    return line_file_sync (self, error) && move_away (self, to, error) &&
+           sync_directory (self, error);
 }
 
 bool line_file_append (line_file_t *self, const void *lines, size_t length,

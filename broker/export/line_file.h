@@ -39,6 +39,10 @@ bool line_file_append (line_file_t *self, const void *lines, size_t length,
 /* Renames the file to its name with this ending, or with .2 and so on behind it if that is taken,
  * and begins it anew. */
 bool line_file_set_aside (line_file_t *self, const char *ending, char error[LINE_FILE_ERROR_SIZE]);
+/* What was appended is on the disk. */
+bool line_file_sync (const line_file_t *self, char error[LINE_FILE_ERROR_SIZE]);
+/* Renames the file to this path and begins it anew; both names are on the disk then. */
+bool line_file_turn (line_file_t *self, const char *to, char error[LINE_FILE_ERROR_SIZE]);
 /* Somebody removed the file, put another one in its place, or changed its length: what is appended
  * would be lost to readers, or lines are missing. */
 bool line_file_is_changed (const line_file_t *self);

@@ -1,0 +1,391 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The record of deeds: what is noted is in the file in a chain, across stops, crashes, turns,
+ * floods and a disk that takes nothing. */
+#include "support/cmocka_all.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "audit/audit.h"
+#include "store_support.h"
+#include "support/timing.h"
+
+static char directory[64];
+static char path[128];
+static char text[4 * 1024 * 1024];
+static _Atomic int64_t wall;
+static atomic_bool disk_full;
+
+ssize_t __real_pwrite (int fd, const void *bytes, size_t length, off_t offset);
+ssize_t __wrap_pwrite (int fd, const void *bytes, size_t length, off_t offset);
+ssize_t __wrap_pwrite (int fd, const void *bytes, size_t length, off_t offset)
+{
+    if (atomic_load (&disk_full)) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return __real_pwrite (fd, bytes, length, offset);
+}
+
+static int64_t told_wall (void)
+{
+    return atomic_load (&wall);
+}
+
+static int setup (void **state)
+{
+    (void) state;
+    directory_make (directory);
+    snprintf (path, sizeof (path), "%s/audit.jsonl", directory);
+    atomic_store (&wall, INT64_C (1795000000000));
+    atomic_store (&disk_full, false);
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    (void) state;
+    directory_remove (directory);
+    return 0;
+}
+
+static audit_t *open_audit (uint64_t keep_bytes)
+{
+    char error[AUDIT_ERROR_SIZE] = "";
+    audit_options_t options = {.directory = directory,
+                               .generation = 0x1234,
+                               .epoch = 7,
+                               .keep_bytes = keep_bytes,
+                               .keep_ms = INT64_C (90) * 86400000,
+                               .wall_ms = told_wall};
+    audit_t *audit = audit_new (&options, error);
+    if (audit == NULL)
+        fail_msg ("%s", error);
+    return audit;
+}
+
+static void deed (audit_t *audit, const char *object)
+{
+    assert_true (audit_note_synced (
+        audit, &(audit_line_t){.kind = AUDIT_LISTEN, .actor = "ops", .object = object}));
+}
+
+static size_t read_file (const char *name)
+{
+    FILE *file = fopen (name, "r");
+    assert_non_null (file);
+    size_t length = fread (text, 1, sizeof (text) - 1, file);
+    text[length] = '\0';
+    fclose (file);
+    return length;
+}
+
+/* Goes on with the check over the file's whole lines. */
+static void check_file (chain_check_t *check, const char *name)
+{
+    read_file (name);
+    for (char *line = text, *end; (end = strchr (line, '\n')) != NULL; line = end + 1)
+        chain_check_line (check, line, (size_t) (end - line));
+}
+
+static void assert_chain (uint64_t lines)
+{
+    chain_check_t check = {0};
+    check_file (&check, path);
+    chain_check_end (&check);
+    assert_int_equal (check.fault, CHAIN_GOOD);
+    assert_int_equal (check.head.n, lines);
+}
+
+static size_t count_of (const char *what)
+{
+    size_t count = 0;
+    for (const char *at = text; (at = strstr (at, what)) != NULL; at++)
+        count++;
+    return count;
+}
+
+static void lines_form (void **state)
+{
+    (void) state;
+    audit_t *audit = open_audit (1 << 20);
+    assert_true (audit_note_synced (audit, &(audit_line_t){.kind = AUDIT_LISTEN,
+                                                           .actor = "ops",
+                                                           .from = "10.0.0.7",
+                                                           .object = "a \"quoted\"\nname",
+                                                           .ns = "default",
+                                                           .outcome = "refused",
+                                                           .detail = "why"}));
+    /* On the disk by now, without a stop. */
+    read_file (path);
+    assert_non_null (strstr (text, "{\"n\":1,\"at\":\"2026-11-18T11:06:40.000Z\",\"kind\":\"audit."
+                                   "begun\",\"actor\":null,\"from\":null,\"object\":null,"
+                                   "\"ns\":null,\"outcome\":\"ok\",\"detail\":\"generation "
+                                   "0000000000001234, epoch 7\",\"prev\":\"000000"));
+    assert_non_null (strstr (text, "\"kind\":\"listen\",\"actor\":\"ops\",\"from\":\"10.0.0.7\","
+                                   "\"object\":\"a \\\"quoted\\\"\\nname\",\"ns\":\"default\","
+                                   "\"outcome\":\"refused\",\"detail\":\"why\",\"prev\":"));
+    struct stat info;
+    assert_int_equal (stat (path, &info), 0);
+    assert_int_equal (info.st_mode & 0777, 0600);
+    audit_stats_t stats;
+    audit_stats (audit, &stats);
+    assert_int_equal (stats.lines, 2);
+    assert_int_equal (stats.head.n, 2);
+    audit_free (&audit);
+    assert_chain (2);
+}
+
+/* A text that fills its line altogether still makes a line. */
+static void long_texts (void **state)
+{
+    (void) state;
+    audit_t *audit = open_audit (1 << 20);
+    char *longest = malloc (10000);
+    memset (longest, '\x01', 9999);
+    longest[9999] = '\0';
+    audit_note (
+        audit, &(audit_line_t){AUDIT_LISTEN, longest, longest, longest, longest, longest, longest});
+    free (longest);
+    audit_free (&audit);
+    assert_chain (2);
+}
+
+static void goes_on (void **state)
+{
+    (void) state;
+    for (int i = 0; i < 3; i++) {
+        audit_t *audit = open_audit (1 << 20);
+        deed (audit, "x");
+        audit_free (&audit);
+    }
+    assert_chain (4);
+}
+
+static void put (const char *name, const char *what, const char *mode)
+{
+    FILE *file = fopen (name, mode);
+    assert_non_null (file);
+    fputs (what, file);
+    fclose (file);
+}
+
+/* What a crash left of a line is cut off, and that is told. */
+static void torn (void **state)
+{
+    (void) state;
+    audit_t *audit = open_audit (1 << 20);
+    deed (audit, "x");
+    audit_free (&audit);
+    put (path, "{\"n\":3,\"at\":\"20", "a");
+    audit = open_audit (1 << 20);
+    audit_free (&audit);
+    assert_chain (3);
+    assert_non_null (strstr (text, "\"kind\":\"audit.torn\""));
+    assert_non_null (strstr (text, "15 bytes"));
+}
+
+/* A whole last line that is none of the chain's is damage, and is kept. */
+static void damaged (void **state)
+{
+    (void) state;
+    char aside[160];
+    audit_t *audit = open_audit (1 << 20);
+    deed (audit, "x");
+    audit_free (&audit);
+    put (path, "something else\n", "a");
+    audit = open_audit (1 << 20);
+    audit_free (&audit);
+    snprintf (aside, sizeof (aside), "%s.damaged", path);
+    read_file (aside);
+    assert_non_null (strstr (text, "something else"));
+    assert_chain (1);
+    assert_non_null (strstr (text, "set aside"));
+}
+
+static void turned_path_of (char out[160], unsigned number)
+{
+    snprintf (out, 160, "%s/audit-%04u.jsonl", directory, number);
+}
+
+/* At its size, and at midnight; the chain goes over all files. */
+static void turns (void **state)
+{
+    (void) state;
+    char name[160];
+    audit_t *audit = open_audit (4096);
+    for (int i = 0; i < 40; i++)
+        deed (audit, "the same deed again and again");
+    atomic_fetch_add (&wall, 86400000);
+    deed (audit, "tomorrow");
+    audit_stats_t stats;
+    audit_stats (audit, &stats);
+    assert_true (stats.files >= 3);
+    audit_free (&audit);
+    read_file (path);
+    assert_int_equal (count_of ("\n"), 2);
+    assert_non_null (strstr (text, "\"kind\":\"audit.turned\""));
+    chain_check_t check = {0};
+    for (unsigned number = 1; number <= stats.files; number++) {
+        turned_path_of (name, number);
+        check_file (&check, name);
+    }
+    check_file (&check, path);
+    chain_check_end (&check);
+    assert_int_equal (check.fault, CHAIN_GOOD);
+    assert_int_equal (check.head.n, stats.head.n);
+}
+
+/* A crash between the two names of a turn. */
+static void turned_by_half (void **state)
+{
+    (void) state;
+    char name[160];
+    audit_t *audit = open_audit (1 << 20);
+    deed (audit, "x");
+    audit_free (&audit);
+    turned_path_of (name, 3);
+    assert_int_equal (rename (path, name), 0);
+    audit = open_audit (1 << 20);
+    deed (audit, "y");
+    audit_free (&audit);
+    chain_check_t check = {0};
+    check_file (&check, name);
+    check_file (&check, path);
+    chain_check_end (&check);
+    assert_int_equal (check.fault, CHAIN_GOOD);
+    assert_int_equal (check.head.n, 3);
+}
+
+/* A clock that leaps by years takes two files, not all of them. */
+static void old_go (void **state)
+{
+    (void) state;
+    char name[160];
+    for (unsigned number = 1; number <= 5; number++) {
+        turned_path_of (name, number);
+        put (name, "old\n", "w");
+    }
+    atomic_store (&wall, INT64_C (4000000000000));
+    audit_t *audit = open_audit (1 << 20);
+    audit_stats_t stats;
+    audit_stats (audit, &stats);
+    assert_int_equal (stats.files, 3);
+    audit_free (&audit);
+    turned_path_of (name, 2);
+    assert_int_not_equal (access (name, F_OK), 0);
+    turned_path_of (name, 3);
+    assert_int_equal (access (name, F_OK), 0);
+}
+
+/* Of a flood the first ten lines of each source are written, and how many there were. */
+static void sampled (void **state)
+{
+    (void) state;
+    audit_t *audit = open_audit (1 << 20);
+    for (int i = 0; i < 1000; i++) {
+        audit_note (audit, &(audit_line_t){.kind = AUDIT_DENIED, .from = "10.0.0.7"});
+        if (i < 5)
+            audit_note (audit, &(audit_line_t){.kind = AUDIT_DENIED, .from = "10.0.0.8"});
+    }
+    audit_free (&audit);
+    assert_chain (17);
+    assert_int_equal (count_of ("\"from\":\"10.0.0.7\""), 11);
+    assert_int_equal (count_of ("\"from\":\"10.0.0.8\""), 5);
+    assert_int_equal (count_of ("990 more in this minute"), 1);
+}
+
+/* More sources than there is room for are counted together. */
+static void many_sources (void **state)
+{
+    (void) state;
+    char source[32];
+    audit_t *audit = open_audit (1 << 20);
+    for (int i = 0; i < 2000; i++) {
+        snprintf (source, sizeof (source), "10.0.%d.%d", i / 250, i % 250);
+        audit_note (audit, &(audit_line_t){.kind = AUDIT_DENIED, .from = source});
+    }
+    audit_free (&audit);
+    assert_chain (1 + 256 + 10 + 1);
+    assert_int_equal (count_of ("\"from\":\"others\""), 1);
+    assert_int_equal (count_of ("1734 more in this minute"), 1);
+}
+
+/* While the disk takes nothing nobody is held up but who asked to be; the hole is told. */
+static void disk_is_full (void **state)
+{
+    (void) state;
+    audit_t *audit = open_audit (64 << 20);
+    deed (audit, "before");
+    atomic_store (&disk_full, true);
+    audit_line_t line = {.kind = AUDIT_LISTEN, .object = "meanwhile"};
+    assert_false (audit_note_synced (audit, &line));
+    for (int i = 0; i < 20000; i++)
+        audit_note (audit, &line);
+    audit_stats_t stats;
+    audit_stats (audit, &stats);
+    assert_true (stats.lost > 0);
+    assert_true (stats.errors > 0);
+    atomic_store (&disk_full, false);
+    uint64_t tries = 0;
+    line.object = "after";
+    WAIT_FOR ((tries++, audit_note_synced (audit, &line)), TIMING_PATIENCE_MS);
+    audit_stats (audit, &stats);
+    audit_free (&audit);
+    assert_chain (stats.head.n);
+    uint64_t lost = 0;
+    const char *gap = text;
+    while ((gap = strstr (gap, "\"outcome\":\"lost\",\"detail\":\"")) != NULL) {
+        gap += strlen ("\"outcome\":\"lost\",\"detail\":\"");
+        lost += strtoull (gap, NULL, 10);
+    }
+    assert_int_equal (lost, stats.lost);
+    assert_int_equal (count_of ("\"object\":\"meanwhile\"") + count_of ("\"object\":\"after\""),
+                      20001 + tries - lost);
+}
+
+/* Somebody takes the file away: the chain goes on, and what is missing shows. */
+static void taken_away (void **state)
+{
+    (void) state;
+    audit_t *audit = open_audit (1 << 20);
+    deed (audit, "x");
+    assert_int_equal (unlink (path), 0);
+    deed (audit, "y");
+    audit_free (&audit);
+    read_file (path);
+    assert_non_null (strstr (text, "{\"n\":3,"));
+    assert_non_null (strstr (text, "\"kind\":\"audit.gap\""));
+    assert_non_null (strstr (text, "\"object\":\"y\""));
+}
+
+static void none_kept (void **state)
+{
+    (void) state;
+    audit_stats_t stats;
+    audit_t *none = NULL;
+    audit_note (NULL, &(audit_line_t){.kind = AUDIT_LISTEN});
+    assert_true (audit_note_synced (NULL, &(audit_line_t){.kind = AUDIT_LISTEN}));
+    audit_stats (NULL, &stats);
+    audit_free (&none);
+}
+
+int main (void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST (lines_form), TEST (long_texts),   TEST (goes_on),        TEST (torn),
+        TEST (damaged),    TEST (turns),        TEST (turned_by_half), TEST (old_go),
+        TEST (sampled),    TEST (many_sources), TEST (disk_is_full),   TEST (taken_away),
+        TEST (none_kept),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
