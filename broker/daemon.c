@@ -18,6 +18,7 @@
 #include "log/log.h"
 #include "net/socket.h"
 #include "notify.h"
+#include "reach.h"
 #include "store/wakeup.h"
 
 enum {
@@ -117,6 +118,13 @@ static exits_t open_data (daemon_t *self)
     log_write (LOG_LEVEL_INFO, "DATA",
                self->data.made ? "made the data directory" : "data directory",
                LOG_FIELDS (LOG_TEXT ("path", self->data.directory)));
+    return EXITS_OK;
+}
+
+/* Before the first thread: only those that start later are held too. */
+static exits_t confine (daemon_t *self)
+{
+    reach_confine (&self->config, &self->data);
     return EXITS_OK;
 }
 
@@ -307,7 +315,7 @@ static exits_t listen_everywhere (daemon_t *self)
     const char *endpoints[ROUTER_ENDPOINTS_MAX];
     char own[DATA_PATH_SIZE + 32];
     char error[DATA_ERROR_SIZE];
-    snprintf (own, sizeof (own), "ipc://%s/taskmqd.ipc", self->data.directory);
+    snprintf (own, sizeof (own), "ipc://%s/" DATA_SOCKET_NAME, self->data.directory);
     exits_t code = listen_on (self, own, &endpoints[0]);
     for (size_t i = 0; code == EXITS_OK && i < listen->items_count; i++)
         code = listen_on (self, listen->items[i].text, &endpoints[i + 1]);
@@ -327,9 +335,9 @@ static exits_t listen_everywhere (daemon_t *self)
 
 exits_t daemon_start (daemon_t *self)
 {
-    static exits_t (*const steps[]) (daemon_t *) = {prepare_process, open_data,        open_store,
-                                                    open_audit,      open_exporter,    open_router,
-                                                    open_server,     listen_everywhere};
+    static exits_t (*const steps[]) (daemon_t *) = {
+        prepare_process, open_data,   confine,     open_store,       open_audit,
+        open_exporter,   open_router, open_server, listen_everywhere};
     exits_t code = EXITS_OK;
     for (size_t i = 0; code == EXITS_OK && i < sizeof (steps) / sizeof (steps[0]); i++)
         code = steps[i](self);

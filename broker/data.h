@@ -14,6 +14,7 @@
 enum { DATA_PATH_SIZE = 4096, DATA_ERROR_SIZE = DATA_PATH_SIZE + 256 };
 
 #define DATA_DIRECTORY_NAME ".taskmq"
+#define DATA_SOCKET_NAME "taskmqd.ipc"
 
 typedef struct data {
     char directory[DATA_PATH_SIZE]; /* absolute, without symbolic links */

@@ -48,8 +48,12 @@ typedef struct config_value {
     config_origin_t origin;
 } config_value_t;
 
+enum { CONFIG_NAMED_MAX = 8 };
+
 typedef struct config {
     config_action_t action;
+    const char *named[CONFIG_NAMED_MAX]; /* the files of -c; borrowed from the command line */
+    size_t named_count;
     uint64_t numbers[CONFIG_KEYS]; /* COUNT, SIZE, DURATION, SWITCH; of a CHOICE its place */
     config_value_t values[CONFIG_KEYS];
     char **sources; /* each is named once */

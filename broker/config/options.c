@@ -94,6 +94,14 @@ static bool apply (config_t *self, int option, const char *text, char *error)
     return true;
 }
 
+static bool take_file (config_t *self, const char *file, char *error)
+{
+    if (self->named_count == CONFIG_NAMED_MAX)
+        return config_fail (error, "more than %d files by -c", CONFIG_NAMED_MAX);
+    self->named[self->named_count++] = file;
+    return layers_files (self, file, error);
+}
+
 /* One walk over the options; files_only: only -c counts. */
 static bool walk (config_t *self, int argc, char **argv, bool files_only, char *error)
 {
@@ -111,7 +119,7 @@ static bool walk (config_t *self, int argc, char **argv, bool files_only, char *
         if (!files_only)
             good = apply (self, option, optarg, error);
         else if (option == 'c')
-            good = layers_files (self, optarg, error);
+            good = take_file (self, optarg, error);
         if (!good)
             return false;
     }
