@@ -19,6 +19,7 @@
 #include "net/socket.h"
 #include "notify.h"
 #include "reach.h"
+#include "settings.h"
 #include "store/wakeup.h"
 
 enum {
@@ -65,7 +66,8 @@ static void store_damaged (void *context, const store_error_t *error)
 static exits_t raise_files (daemon_t *self)
 {
     struct rlimit files;
-    uint64_t *links = &self->config.numbers[CONFIG_LINKS];
+    uint64_t *links = &self->links;
+    *links = self->config.numbers[CONFIG_LINKS];
     if (getrlimit (RLIMIT_NOFILE, &files) != 0)
         return EXITS_OK;
     rlim_t before = files.rlim_cur;
@@ -205,7 +207,7 @@ static exits_t open_router (daemon_t *self)
 {
     char error[ADDRESS_PATH_SIZE];
     router_options_t options = {.context = zsys_init (),
-                                .peers_max = 2 * self->config.numbers[CONFIG_LINKS],
+                                .peers_max = 2 * self->links,
                                 .held_max = self->config.numbers[CONFIG_DRAIN_MESSAGES],
                                 .mute_ms = (int64_t) self->config.numbers[CONFIG_HELLO],
                                 .linger_ms = LINGER_MS};
@@ -225,54 +227,22 @@ static exits_t open_router (daemon_t *self)
 
 static exits_t open_server (daemon_t *self)
 {
-    const uint64_t *limits = self->config.numbers;
-    server_options_t options = {.engine = ENGINE_CONFIG_INIT};
-    randombytes_buf (options.engine.seed, sizeof (options.engine.seed));
-    options.engine.broker = "taskmqd " TASKMQ_VERSION;
-    options.engine.live_tasks_max = limits[CONFIG_LIVE_TASKS];
-    options.engine.live_bytes_max = limits[CONFIG_LIVE_BYTES];
-    options.engine.spaces_max = limits[CONFIG_NAMESPACES];
-    options.engine.spaces_at_once = (limits[CONFIG_NAMESPACES] + 9) / 10;
-    options.engine.links_max = limits[CONFIG_LINKS];
-    options.engine.link_reads_max = limits[CONFIG_LINK_READS];
-    options.engine.reads_max = limits[CONFIG_READS];
-    options.engine.unsent_bytes_max = limits[CONFIG_UNSENT_BYTES];
-    options.engine.stream_bytes_max = limits[CONFIG_SUBSCRIPTION_BYTES];
-    options.engine.worker_bytes_max = limits[CONFIG_WORKER_BYTES];
-    options.engine.pending_inputs_soft = limits[CONFIG_PENDING_INPUTS_SOFT];
-    options.engine.pending_bytes_soft = limits[CONFIG_PENDING_BYTES_SOFT];
-    options.engine.dirty_tasks_soft = limits[CONFIG_DIRTY_TASKS_SOFT];
-    options.engine.dirty_bytes_soft = limits[CONFIG_DIRTY_BYTES_SOFT];
-    options.engine.ring_bytes = limits[CONFIG_EVENT_RING];
-    options.engine.payload_cache_bytes = limits[CONFIG_PAYLOAD_CACHE];
-    options.engine.ttl_ms = (int64_t) limits[CONFIG_TTL];
-    options.engine.recover_max_age_ms = (int64_t) limits[CONFIG_RECOVER_MAX_AGE];
-    options.engine.heartbeat_ms = (uint32_t) limits[CONFIG_HEARTBEAT];
-    options.engine.gone_grace_ms = (uint32_t) limits[CONFIG_GRACE];
-    options.drain_messages = limits[CONFIG_DRAIN_MESSAGES];
-    options.drain_requests = limits[CONFIG_DRAIN_REQUESTS];
-    options.drain_bytes = limits[CONFIG_DRAIN_BYTES];
-    options.drain_ms = (int64_t) limits[CONFIG_DRAIN_TIME];
-    options.lines = (inbox_limits_t){.line_messages = limits[CONFIG_LINE_MESSAGES],
-                                     .line_bytes = limits[CONFIG_LINE_BYTES],
-                                     .messages = limits[CONFIG_LINES_MESSAGES],
-                                     .bytes = limits[CONFIG_LINES_BYTES]};
-    options.pending_inputs_hard = limits[CONFIG_PENDING_INPUTS_HARD];
-    options.pending_bytes_hard = limits[CONFIG_PENDING_BYTES_HARD];
-    options.free_bytes_min = limits[CONFIG_FREE_SPACE_MIN];
-    options.readers = limits[CONFIG_READERS];
-    options.engine.given_reads_max = 2 * limits[CONFIG_READERS]; /* one waits while one is read */
-    options.peers_max = 2 * limits[CONFIG_LINKS];
-    options.store = self->store;
-    options.boot = self->boot;
-    options.router = self->router;
-    options.zap = self->zap;
-    options.exporter = self->exporter;
-    options.audit = self->audit;
-    options.feed = self->feed;
-    options.written_fd = self->written_fd;
-    options.signal_fd = self->signal_fd;
-    return server_new (&self->server, &options);
+    server_options_t *options = &self->options;
+    options->engine = (engine_config_t) ENGINE_CONFIG_INIT;
+    randombytes_buf (options->engine.seed, sizeof (options->engine.seed));
+    settings_fill (options, &self->config, self->links);
+    options->store = self->store;
+    options->boot = self->boot;
+    options->router = self->router;
+    options->zap = self->zap;
+    options->exporter = self->exporter;
+    options->audit = self->audit;
+    options->feed = self->feed;
+    options->written_fd = self->written_fd;
+    options->signal_fd = self->signal_fd;
+    options->reload = self->reload;
+    options->reload_context = self;
+    return server_new (&self->server, options);
 }
 
 /* One address: the data directory's own socket is the first. */

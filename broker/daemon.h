@@ -17,7 +17,11 @@
 
 /* Everything that is opened in the order of the fields. */
 typedef struct daemon {
+    int argc; /* of main, for a reload */
+    char **argv;
+    reload_t *reload; /* gets this object */
     config_t config;
+    uint64_t links; /* limits/links, or as many as there are open files for */
     data_t data;
     int signal_fd;
     int written_fd; /* the server's and the exporter's news of write-backs */
@@ -29,6 +33,7 @@ typedef struct daemon {
     zap_t *zap;
     router_t *router;
     feed_t *feed;
+    server_options_t options; /* of the server, as the last reload left them */
     server_t *server;
 } daemon_t;
 #define DAEMON_INIT                                                                                \

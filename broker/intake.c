@@ -77,6 +77,12 @@ intake_t *intake_new (const intake_options_t *options)
     return self;
 }
 
+void intake_configure (intake_t *self, const inbox_limits_t *lines)
+{
+    self->options.lines = *lines;
+    self->inbox.limits = *lines;
+}
+
 void intake_free (intake_t **self_p)
 {
     intake_t *self = *self_p;

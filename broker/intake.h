@@ -37,6 +37,8 @@ typedef struct intake_options {
 
 /* NULL: out of memory. */
 intake_t *intake_new (const intake_options_t *options);
+/* Other limits of lines; what waits already stays. */
+void intake_configure (intake_t *self, const inbox_limits_t *lines);
 void intake_free (intake_t **self); /* accepts a NULL object */
 
 /* One round: takes what has arrived, within the limits, unless `closed`; applies what the engine's

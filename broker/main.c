@@ -9,6 +9,7 @@
 #include "daemon.h"
 #include "log/log.h"
 #include "notify.h"
+#include "reload.h"
 #include "store/audit.h"
 
 static exits_t run (daemon_t *self)
@@ -73,6 +74,9 @@ int main (int argc, char **argv)
 {
     static daemon_t self = DAEMON_INIT;
     char error[CONFIG_ERROR_SIZE];
+    self.argc = argc;
+    self.argv = argv;
+    self.reload = reload;
     zsys_handler_set (NULL);
     config_init (&self.config);
     if (!config_parse (&self.config, argc, argv, environ, error))

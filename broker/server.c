@@ -309,8 +309,9 @@ static void take_signals (server_t *self)
 {
     struct signalfd_siginfo info;
     while (read (self->options.signal_fd, &info, sizeof (info)) == (ssize_t) sizeof (info)) {
+        char text[RELOAD_TEXT_SIZE];
         if (info.ssi_signo == SIGHUP) {
-            log_write (LOG_LEVEL_INFO, "HANGUP", "SIGHUP: nothing can be reloaded yet", NULL);
+            self->options.reload (self->options.reload_context, text);
         } else if (!self->stopping) {
             log_write (LOG_LEVEL_INFO, "STOPPING", "takes nothing new",
                        LOG_FIELDS (LOG_NUMBER ("signal", info.ssi_signo)));
@@ -716,6 +717,17 @@ exits_t server_new (server_t **out, const server_options_t *options)
     watch_sources (self);
     *out = self;
     return EXITS_OK;
+}
+
+void server_configure (server_t *self, const server_options_t *options)
+{
+    self->options.lines = options->lines;
+    self->options.pending_inputs_hard = options->pending_inputs_hard;
+    self->options.pending_bytes_hard = options->pending_bytes_hard;
+    self->options.free_bytes_min = options->free_bytes_min;
+    engine_configure (self->engine, &options->engine);
+    intake_configure (self->intake, &options->lines);
+    self->busy = true; /* what was refused may be possible now */
 }
 
 void server_free (server_t **self_p)

@@ -19,6 +19,11 @@
 
 typedef struct server server_t;
 
+/* Reads the configuration again, on the loop's thread. `text` says what was done or, if it is
+ * false, what is wrong. */
+enum { RELOAD_TEXT_SIZE = 1024 };
+typedef bool reload_t (void *context, char text[RELOAD_TEXT_SIZE]);
+
 typedef struct server_options {
     engine_config_t engine;
     size_t drain_messages;
@@ -42,12 +47,17 @@ typedef struct server_options {
     audit_t *audit; /* may be NULL */
     feed_t *feed;
     int written_fd; /* a wakeup that the store's notify raises */
-    int signal_fd;  /* signalfd: SIGTERM and SIGINT stop, SIGHUP is noted */
+    int signal_fd;  /* signalfd: SIGTERM and SIGINT stop, SIGHUP reloads */
+    reload_t *reload;
+    void *reload_context;
 } server_options_t;
 
 /* Streams the live tasks in and starts the committer, the readers and the sweeper. EXITS_OK, else
  * the line has been logged. */
 exits_t server_new (server_t **out, const server_options_t *options);
+/* Other limits for the running server; of the options only those that settings_fill sets are looked
+ * at. What only a start can change has to be as it was. */
+void server_configure (server_t *self, const server_options_t *options);
 void server_free (server_t **self); /* accepts a NULL object */
 /* Until a signal: then nothing new is taken, everything taken is committed and answered. */
 void server_run (server_t *self);

@@ -287,6 +287,19 @@ const char *config_word (const config_t *self, config_key_t key, char *out, size
     return config_format (out, out_size, key, self->numbers[key]);
 }
 
+void config_move (config_t *self, config_t *from, config_key_t key)
+{
+    clear (self, key);
+    config_value_t *value = &self->values[key];
+    *value = from->values[key];
+    self->numbers[key] = from->numbers[key];
+    value->origin = keep_origin (self, value->origin);
+    for (size_t i = 0; i < value->items_count; i++)
+        value->items[i].origin = keep_origin (self, value->items[i].origin);
+    from->values[key] = (config_value_t){0};
+    from->numbers[key] = config_rules[key].value;
+}
+
 static bool same_text (const char *one, const char *other)
 {
     return one == NULL || other == NULL ? one == other : strcmp (one, other) == 0;

@@ -94,6 +94,8 @@ bool config_same (const config_t *self, const config_t *other, config_key_t key)
 bool config_split_feed (const char *item, char ns[TMQ_NAME_LENGTH_MAX + 1], const char **uri);
 /* Every address is one that can be listened on, as far as that can be known without doing it. */
 bool config_check_addresses (const config_t *self, char error[CONFIG_ERROR_SIZE]);
+/* Takes a key's value over, with its origin; `from` has the default afterwards. */
+void config_move (config_t *self, config_t *from, config_key_t key);
 /* Bounds that hold between keys. */
 bool config_is_consistent (const config_t *self, char error[CONFIG_ERROR_SIZE]);
 

@@ -101,13 +101,29 @@ static bool set_key (config_t *self, const char *section, zconfig_t *item, place
             fail_at (place, error, error));
 }
 
+/* Also of a section without keys: it may be a key that was not indented. */
+static bool check_section (const char *name, place_t place, char *error)
+{
+    size_t length = strlen (name);
+    for (size_t i = 0; i < CONFIG_KEYS; i++) {
+        if (strncmp (config_rules[i].key, name, length) == 0 && config_rules[i].key[length] == '/')
+            return true;
+    }
+    char why[CONFIG_ERROR_SIZE];
+    config_fail (why, "%.100s is no section of the configuration", name);
+    return fail_at (place, why, error);
+}
+
 /* The n-th line of the scan is the n-th node of the tree. */
 static bool take_tree (config_t *self, const char *file, zconfig_t *root, const scan_t *scan,
                        char *error)
 {
     size_t n = 0;
     for (zconfig_t *at = zconfig_child (root); at != NULL; at = zconfig_next (at)) {
-        bool good = n < scan->count && scan->lines[n++].depth == 0;
+        bool good = n < scan->count && scan->lines[n].depth == 0;
+        if (good && !check_section (zconfig_name (at), (place_t){file, scan->lines[n].line}, error))
+            return false;
+        n++;
         for (zconfig_t *item = zconfig_child (at); good && item != NULL;
              item = zconfig_next (item)) {
             if (n == scan->count || scan->lines[n].depth != 1)

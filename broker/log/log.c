@@ -6,6 +6,7 @@
  * plain word, because texts of peers may stand in it. */
 #include "log/log.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,9 +15,15 @@
 #include "units.h"
 
 static struct {
-    log_level_t least;
-    bool json;
+    atomic_int least;
+    atomic_bool json;
 } settings = {LOG_LEVEL_INFO, false};
+
+/* A line under way keeps the form that it began in. */
+typedef struct line {
+    json_writer_t writer;
+    bool json;
+} line_t;
 
 static const char *const level_texts[] = {"debug", "info", "warning", "error"};
 
@@ -31,44 +38,44 @@ static bool is_plain (const char *text)
     return true;
 }
 
-static void write_key (json_writer_t *line, const char *key)
+static void write_key (line_t *line, const char *key)
 {
-    if (settings.json) {
-        json_write_key (line, key);
+    if (line->json) {
+        json_write_key (&line->writer, key);
         return;
     }
-    if (line->out->length > 0)
-        bytes_append_byte (line->out, ' ');
-    bytes_append_text (line->out, key);
-    bytes_append_byte (line->out, '=');
-    line->comma = false;
+    if (line->writer.out->length > 0)
+        bytes_append_byte (line->writer.out, ' ');
+    bytes_append_text (line->writer.out, key);
+    bytes_append_byte (line->writer.out, '=');
+    line->writer.comma = false;
 }
 
-static void write_text (json_writer_t *line, const char *key, const char *text)
+static void write_text (line_t *line, const char *key, const char *text)
 {
     write_key (line, key);
-    if (settings.json || !is_plain (text))
-        json_write_string (line, text, strlen (text));
+    if (line->json || !is_plain (text))
+        json_write_string (&line->writer, text, strlen (text));
     else
-        bytes_append_text (line->out, text);
+        bytes_append_text (line->writer.out, text);
 }
 
-static void write_time (json_writer_t *line)
+static void write_time (line_t *line)
 {
     struct timespec now;
     char text[TIME_TEXT_SIZE] = "";
     clock_gettime (CLOCK_REALTIME, &now);
     time_format (text, (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000);
-    if (settings.json)
+    if (line->json)
         write_text (line, "at", text);
     else
-        bytes_append_text (line->out, text);
+        bytes_append_text (line->writer.out, text);
 }
 
 void log_configure (log_level_t least, bool json)
 {
-    settings.least = least;
-    settings.json = json;
+    atomic_store (&settings.least, (int) least);
+    atomic_store (&settings.json, json);
 }
 
 bool log_level_parse (log_level_t *out, const char *text)
@@ -84,12 +91,12 @@ bool log_level_parse (log_level_t *out, const char *text)
 
 void log_write (log_level_t level, const char *id, const char *message, const log_field_t *fields)
 {
-    if (level < settings.least)
+    if ((int) level < atomic_load (&settings.least))
         return;
     bytes_t bytes = BYTES_INIT;
-    json_writer_t line = {&bytes, false};
-    if (settings.json)
-        json_write_object_begin (&line);
+    line_t line = {{&bytes, false}, atomic_load (&settings.json)};
+    if (line.json)
+        json_write_object_begin (&line.writer);
     write_time (&line);
     write_text (&line, "level", level_texts[level]);
     write_text (&line, "id", id);
@@ -99,11 +106,11 @@ void log_write (log_level_t level, const char *id, const char *message, const lo
             write_text (&line, fields->key, fields->text);
         } else {
             write_key (&line, fields->key);
-            json_write_int (&line, fields->number);
+            json_write_int (&line.writer, fields->number);
         }
     }
-    if (settings.json)
-        json_write_object_end (&line);
+    if (line.json)
+        json_write_object_end (&line.writer);
     bytes_append_byte (&bytes, '\n');
     if (!bytes.failed) {
         ssize_t written = write (STDERR_FILENO, bytes.data, bytes.length);

@@ -39,7 +39,7 @@ typedef struct log_field {
     }
 #define LOG_FIELDS(...) ((const log_field_t[]){__VA_ARGS__, {NULL, NULL, 0}})
 
-/* Before any other thread runs. Until then: info and text. */
+/* Until then: info and text. Any thread; a line that is being written is not touched. */
 void log_configure (log_level_t least, bool json);
 /* "debug", "info", "warning", "error"; false for anything else. */
 bool log_level_parse (log_level_t *out, const char *text);

@@ -41,6 +41,9 @@
 typedef struct engine engine_t;
 
 engine_t *engine_new (const engine_config_t *config);
+/* Other limits and defaults for the running engine, from the next input on; what is beyond a new
+ * limit already stays. The seed has been used and is not looked at again. */
+void engine_configure (engine_t *self, const engine_config_t *config);
 void engine_free (engine_t *self);
 
 /* Start and restart. engine_boot, then engine_restore_row for each row that lives in memory,

@@ -43,6 +43,11 @@ engine_t *engine_new (const engine_config_t *config)
     return self;
 }
 
+void engine_configure (engine_t *self, const engine_config_t *config)
+{
+    self->base.config = *config;
+}
+
 static void close_links (engine_t *self)
 {
     while (self->peers.by_peer.count > 0) { /* a walk misses those that moved as others went */
