@@ -8,8 +8,8 @@
  *
  * n counts from 1. prev is BLAKE2b-256 over the 32 bytes of the prev of the line before and the
  * bytes of that line, without its newline; of line 1 it is zero. So a line that was changed,
- * removed or moved does not fit the next one. The last lines of a chain are held by nothing in it: the hash
- * behind them, the head, has to be known from somewhere else.
+ * removed or moved does not fit the next one. The last lines of a chain are held by nothing in it:
+ * the hash behind them, the head, has to be known from somewhere else.
  *
  * Pure: bytes in, bytes out. */
 #ifndef TASKMQ_PROTO_CHAIN_H

@@ -103,6 +103,35 @@ void store_reader_close (store_reader_t **self);
 /* Runs one job in one or more read transactions of at most 20 ms each (A18). */
 store_code_t store_reader_run (store_reader_t *self, read_t *read);
 
+/* Copies. */
+
+/* A copy of all that was durable when it was asked for, made while the store goes on. */
+typedef struct store_backup {
+    const char *path; /* of the new file, which must not be there */
+    /* Asked at each step, on the store's thread: false ends it. May be NULL. */
+    bool (*goes_on) (void *context);
+    void *context;
+    /* answers: what the copy holds */
+    uint64_t generation;
+    uint64_t epoch;
+    uint64_t batch;    /* the newest, of that epoch */
+    int64_t newest_ms; /* its time */
+    uint64_t tasks;
+    uint64_t steps;
+    int64_t step_us_max; /* the longest that the copy held up a write-back */
+} store_backup_t;
+
+/* Waits until the copy is made and synced; any thread but those of commits and reads. One at a
+ * time: a second is STORE_ERROR_BUSY. STORE_ERROR_FULL: there was no space, and the copy gave its
+ * own back at once. After any error there is no file. The store itself goes on in every case.
+ * STORE_ERROR_FOREIGN: this backend keeps nothing that could be copied. */
+store_code_t store_backup (store_t *self, store_backup_t *backup, store_error_t *error);
+
+/* Makes a copy in this directory ready to be opened there by store_open: looks whether it is ours
+ * and whole, and gives it a history of its own, so that cursors of the old one find a gap (A50).
+ * The answers of *found are filled with what it held; nobody else may use the directory. */
+store_code_t store_adopt (const char *directory, store_backup_t *found, store_error_t *error);
+
 /* Removal, numbers. */
 
 /* Any error: the files are no longer those that were opened, and what is committed now would be

@@ -86,6 +86,14 @@ store_code_t store_reader_run (store_reader_t *self, read_t *read)
     return code;
 }
 
+store_code_t store_backup (store_t *self, store_backup_t *backup, store_error_t *error)
+{
+    if (self->backend->backup == NULL)
+        return store_fail (error, STORE_ERROR_FOREIGN,
+                           "store %s keeps nothing that could be copied", self->backend->uri);
+    return self->backend->backup (self, backup, error);
+}
+
 store_code_t store_due (store_t *self, store_sweep_t *sweep, store_error_t *error)
 {
     sweep->records = NULL;

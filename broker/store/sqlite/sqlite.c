@@ -10,6 +10,7 @@
  * to the server, which ends the process: the journal still has everything. */
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/base/memory.h"
 #include "ids.h"
@@ -78,6 +80,12 @@ typedef struct sqlite_store {
     forgotten_t forgotten; /* not told yet */
     size_t forgotten_capacity;
 
+    store_backup_t *backup;     /* asked for; NULL: none */
+    store_error_t backup_error; /* how it ended */
+    pthread_cond_t backed_up;
+    copy_t copy; /* of the store thread */
+
+    atomic_bool no_space; /* for a commit: a copy gives its space back */
     atomic_uint_fast64_t written;
     atomic_uint_fast64_t exported; /* events up to it may be forgotten */
 } sqlite_store_t;
@@ -147,6 +155,40 @@ static int64_t write_due_ms (const sqlite_store_t *self, int64_t last_ms)
     return due;
 }
 
+/* Ends the copy, with its file if it failed. The lock is held before and after, not meanwhile. */
+static void end_backup (sqlite_store_t *self, store_code_t code, const store_error_t *error)
+{
+    store_backup_t *backup = self->backup;
+    if (backup == NULL)
+        return;
+    pthread_mutex_unlock (&self->lock);
+    backup->steps = self->copy.steps;
+    backup->step_us_max = self->copy.step_us_max;
+    copy_end (&self->copy);
+    self->copy = (copy_t){0};
+    if (code != STORE_OK)
+        unlink (backup->path);
+    const tables_meta_t *meta = tables_meta (self->tables);
+    backup->generation = meta->generation;
+    backup->epoch = meta->epoch;
+    backup->batch = meta->written_batch;
+    backup->newest_ms = meta->newest_ms;
+    backup->tasks = meta->tasks;
+    pthread_mutex_lock (&self->lock);
+    self->backup_error = (store_error_t){STORE_OK, ""};
+    if (code != STORE_OK)
+        self->backup_error = *error;
+    self->backup = NULL;
+    pthread_cond_broadcast (&self->backed_up);
+}
+
+static void give_backup_up (sqlite_store_t *self, store_code_t code, const char *why)
+{
+    store_error_t error;
+    store_fail (&error, code, "%s", why);
+    end_backup (self, code, &error);
+}
+
 /* Writes self->writing, however long it takes; the lock is held before and after, not meanwhile. */
 static store_code_t write_pending (sqlite_store_t *self, store_error_t *error)
 {
@@ -163,6 +205,8 @@ static store_code_t write_pending (sqlite_store_t *self, store_error_t *error)
             reserve_release (&self->reserve);
         pthread_mutex_lock (&self->lock);
         self->stalled = code == STORE_ERROR_FULL;
+        if (self->stalled)
+            give_backup_up (self, STORE_ERROR_FULL, "no space: the copy gave its own back");
         if (!self->stalled || self->stop)
             break;
         for (int64_t until = now_ms () + STALL_MS; now_ms () < until && !self->stop;)
@@ -261,6 +305,38 @@ static store_code_t forget_sometimes (sqlite_store_t *self, forgetting_t *forget
     return code;
 }
 
+/* One step of the copy. Before the last one everything that waits is written, so that the copy has
+ * what was durable when it was asked for. The lock is held before and after, not meanwhile. An
+ * error is one of the store's own. */
+static store_code_t copy_some (sqlite_store_t *self, int64_t *last_ms, store_error_t *error)
+{
+    store_backup_t *backup = self->backup;
+    store_error_t why;
+    if (copy_is_nearly_done (&self->copy) && self->pending.count > 0) {
+        *last_ms = now_ms ();
+        store_code_t code = write_pending (self, error);
+        if (code != STORE_OK)
+            return code;
+        publish_written (self);
+        if (self->backup == NULL)
+            return STORE_OK;
+    }
+    pthread_mutex_unlock (&self->lock);
+    store_code_t copied = STORE_OK;
+    if (self->copy.db == NULL)
+        copied = tables_copy (self->tables, &self->copy, backup->path, &why);
+    if (copied == STORE_OK && atomic_load (&self->no_space))
+        copied = store_fail (&why, STORE_ERROR_FULL, "no space: the copy gave its own back");
+    if (copied == STORE_OK && backup->goes_on != NULL && !backup->goes_on (backup->context))
+        copied = store_fail (&why, STORE_ERROR_BUSY, "the copy was given up");
+    if (copied == STORE_OK)
+        copied = copy_step (&self->copy, &why);
+    pthread_mutex_lock (&self->lock);
+    if (copied != STORE_OK || self->copy.done)
+        end_backup (self, copied, &why);
+    return STORE_OK;
+}
+
 /* Nothing is pending: empties the journal after a while, and sleeps. */
 static store_code_t rest (sqlite_store_t *self, store_error_t *error)
 {
@@ -291,6 +367,11 @@ static void *store_run (void *context)
     pthread_setname_np (pthread_self (), "store");
     pthread_mutex_lock (&self->lock);
     while (code == STORE_OK) {
+        bool is_due = self->pending.count > 0 && now_ms () >= write_due_ms (self, last_ms);
+        if (self->backup != NULL && !self->stop && !is_due) {
+            code = copy_some (self, &last_ms, &error);
+            continue;
+        }
         if (self->pending.count == 0) {
             if (self->stop)
                 break;
@@ -310,6 +391,7 @@ static void *store_run (void *context)
         publish_written (self);
         code = forget_sometimes (self, &forgetting, &error);
     }
+    give_backup_up (self, STORE_ERROR_BUSY, "the copy was given up: the store ends");
     if (code != STORE_OK)
         self->broken = error;
     bool tell = code != STORE_OK && !self->stop && self->options.failed != NULL;
@@ -342,8 +424,10 @@ static store_code_t sqlite_commit (store_t *base, batch_t *const *batches, size_
     if (code != STORE_OK) {
         for (size_t i = 0; i < count; i++)
             batch_free (batches[i]);
-        if (code == STORE_ERROR_FULL)
+        if (code == STORE_ERROR_FULL) {
+            atomic_store (&self->no_space, true);
             reserve_release (&self->reserve);
+        }
         return code;
     }
     pthread_mutex_lock (&self->lock);
@@ -505,6 +589,42 @@ static store_code_t sqlite_reader_run (store_reader_t *base, read_t *read, store
     return readers_run (readers, read, error);
 }
 
+static store_code_t sync_path (const char *path, store_error_t *error)
+{
+    int fd = open (path, O_RDONLY | O_CLOEXEC);
+    store_code_t code = STORE_OK;
+    if (fd < 0 || fsync (fd) != 0)
+        code = store_fail (error, errno == ENOSPC ? STORE_ERROR_FULL : STORE_ERROR_IO,
+                           "%s: cannot be synced: %s", path, strerror (errno));
+    if (fd >= 0)
+        close (fd);
+    return code;
+}
+
+static store_code_t sqlite_backup (store_t *base, store_backup_t *backup, store_error_t *error)
+{
+    sqlite_store_t *self = (sqlite_store_t *) base;
+    pthread_mutex_lock (&self->lock);
+    bool busy = self->backup != NULL || self->stop || self->broken.code != STORE_OK;
+    if (!busy) {
+        atomic_store (&self->no_space, false);
+        self->backup = backup;
+        pthread_cond_signal (&self->changed);
+        while (self->backup == backup)
+            pthread_cond_wait (&self->backed_up, &self->lock);
+        *error = self->backup_error;
+    }
+    pthread_mutex_unlock (&self->lock);
+    if (busy)
+        return store_fail (error, STORE_ERROR_BUSY, "another copy is being made");
+    store_code_t code = error->code;
+    if (code == STORE_OK)
+        code = sync_path (backup->path, error);
+    if (code != STORE_OK)
+        unlink (backup->path);
+    return code;
+}
+
 static store_code_t sqlite_check (store_t *base, store_error_t *error)
 {
     sqlite_store_t *self = (sqlite_store_t *) base;
@@ -623,6 +743,7 @@ static void sqlite_free (sqlite_store_t *self)
     pthread_mutex_destroy (&self->due_lock);
     pthread_mutex_destroy (&self->lock);
     pthread_cond_destroy (&self->changed);
+    pthread_cond_destroy (&self->backed_up);
     free ((char *) self->options.directory);
     free (self);
 }
@@ -640,6 +761,7 @@ static sqlite_store_t *sqlite_new (const store_options_t *options)
     reserve_init (&self->reserve, self->options.directory);
     pthread_mutex_init (&self->due_lock, NULL);
     pthread_mutex_init (&self->lock, NULL);
+    pthread_cond_init (&self->backed_up, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init (&monotonic);
     pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
@@ -750,6 +872,7 @@ const store_backend_t store_backend_sqlite = {
     .reader_open = sqlite_reader_open,
     .reader_close = sqlite_reader_close,
     .reader_run = sqlite_reader_run,
+    .backup = sqlite_backup,
     .due = sqlite_due,
     .forgotten = sqlite_forgotten,
     .check = sqlite_check,

@@ -623,6 +623,32 @@ void tables_rollback (tables_t *self)
     names_forget (&self->names);
 }
 
+store_code_t tables_quick_check (tables_t *self, store_error_t *error)
+{
+    store_error_t found;
+    store_code_t code = sql_pragma (self->db, "PRAGMA quick_check (1)", "ok", &found);
+    if (code == STORE_OK)
+        return STORE_OK;
+    return store_fail (error, STORE_ERROR_CORRUPT, "%s", found.text);
+}
+
+store_code_t tables_begin_history (tables_t *self, store_error_t *error)
+{
+    int64_t generation = 0;
+    store_code_t code = sql_number (
+        self->db,
+        "UPDATE meta SET generation = random () & 0x7fffffffffffffff | 1 RETURNING generation",
+        &generation, error);
+    self->meta.generation = (uint64_t) generation;
+    self->meta.clean = true;
+    return code;
+}
+
+store_code_t tables_copy (tables_t *self, copy_t *out, const char *path, store_error_t *error)
+{
+    return copy_begin (out, self->db, path, error);
+}
+
 /* The log. */
 
 store_code_t tables_checkpoint_all (tables_t *self, store_error_t *error)

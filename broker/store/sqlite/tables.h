@@ -8,6 +8,7 @@
 #define TASKMQ_STORE_TABLES_H
 
 #include "store/dirty.h"
+#include "store/sqlite/copy.h"
 #include "store/sqlite/gate.h"
 #include "store/sqlite/retention.h"
 #include "store/sqlite/sql.h"
@@ -54,6 +55,14 @@ const forgotten_t *tables_forgotten (const tables_t *self);
 /* Durable when it returns STORE_OK. STORE_ERROR_FENCED: another start took over. */
 store_code_t tables_commit (tables_t *self, store_error_t *error);
 void tables_rollback (tables_t *self);
+
+/* Looks at the structure of the whole file. */
+store_code_t tables_quick_check (tables_t *self, store_error_t *error);
+/* In the open transaction: another generation, and as if closed with an empty journal. */
+store_code_t tables_begin_history (tables_t *self, store_error_t *error);
+
+/* Begins a copy (copy.h) of what is committed, and of what will be until it is done. */
+store_code_t tables_copy (tables_t *self, copy_t *out, const char *path, store_error_t *error);
 
 /* Brings the log into the file and empties it; nobody else may have it open. */
 store_code_t tables_checkpoint_all (tables_t *self, store_error_t *error);
