@@ -19,6 +19,7 @@ set(TASKMQ_TEST_TIMEOUT_S 300)
 set(TASKMQ_TEST_ENVIRONMENT
     "TASKMQ_BIN=${PROJECT_BINARY_DIR}/bin"
     "TASKMQ_SOURCE=${PROJECT_SOURCE_DIR}"
+    "XDG_CONFIG_HOME=${PROJECT_BINARY_DIR}/tests/config"
     "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:strict_string_checks=1"
     "LSAN_OPTIONS=print_suppressions=0:suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp"
     "UBSAN_OPTIONS=print_stacktrace=1"

@@ -126,25 +126,12 @@ int key_file_read (key_secret_t *out, const char *path, char error[KEY_FILE_ERRO
 
 /* Writing. */
 
-static int write_text (int fd, const key_secret_t *secret)
+static bool write_all (int fd, const char *text, size_t length)
 {
-    char public_text[KEY_TEXT_SIZE], secret_text[KEY_TEXT_SIZE], made[32], text[512];
-    key_public_t public_key;
-    struct tm now;
-    const time_t seconds = time (NULL);
-    gmtime_r (&seconds, &now);
-    strftime (made, sizeof made, "%Y-%m-%dT%H:%M:%SZ", &now);
-    key_public_of (&public_key, secret);
-    key_text_public (public_text, &public_key);
-    key_text_secret (secret_text, secret);
-    const int length = snprintf (text, sizeof text, "# made %s\n# public key %s\n%s\n", made,
-                                 public_text, secret_text);
-    const ssize_t written = write (fd, text, (size_t) length);
-    sodium_memzero (secret_text, sizeof secret_text);
-    sodium_memzero (text, sizeof text);
-    if (written >= 0 && written != length)
+    const ssize_t written = write (fd, text, length);
+    if (written >= 0 && (size_t) written != length)
         errno = ENOSPC;
-    return written == length && fsync (fd) == 0 ? 0 : -1;
+    return written >= 0 && (size_t) written == length && fsync (fd) == 0;
 }
 
 static int sync_directory (const char *path)
@@ -159,8 +146,8 @@ static int sync_directory (const char *path)
     return result;
 }
 
-int key_file_write (const char *path, const key_secret_t *secret, bool replace,
-                    char error[KEY_FILE_ERROR_SIZE])
+int secret_file_write (const char *path, const char *text, size_t length, bool replace,
+                       char error[KEY_FILE_ERROR_SIZE])
 {
     char other[PATH_MAX];
     if (snprintf (other, sizeof other, "%s.XXXXXX", path) >= (int) sizeof other) {
@@ -171,12 +158,32 @@ int key_file_write (const char *path, const key_secret_t *secret, bool replace,
     if (fd < 0)
         return refuse_system (error, path);
     int code = 0;
-    if (write_text (fd, secret) != 0 ||
+    if (!write_all (fd, text, length) ||
         (replace ? rename (other, path) : link (other, path)) != 0 || sync_directory (path) != 0)
         code = refuse_system (error, path);
     close (fd);
     unlink (other); /* already renamed: nothing is there */
     if (code == EEXIST)
         return refuse (error, code, "%s is there already, and stays", path);
+    return code;
+}
+
+int key_file_write (const char *path, const key_secret_t *secret, bool replace,
+                    char error[KEY_FILE_ERROR_SIZE])
+{
+    char public_text[KEY_TEXT_SIZE], secret_text[KEY_TEXT_SIZE], made[32], text[512];
+    key_public_t public_key;
+    struct tm now;
+    const time_t seconds = time (NULL);
+    gmtime_r (&seconds, &now);
+    strftime (made, sizeof made, "%Y-%m-%dT%H:%M:%SZ", &now);
+    key_public_of (&public_key, secret);
+    key_text_public (public_text, &public_key);
+    key_text_secret (secret_text, secret);
+    const int length = snprintf (text, sizeof text, "# made %s\n# public key %s\n%s\n", made,
+                                 public_text, secret_text);
+    const int code = secret_file_write (path, text, (size_t) length, replace, error);
+    sodium_memzero (secret_text, sizeof secret_text);
+    sodium_memzero (text, sizeof text);
     return code;
 }

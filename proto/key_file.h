@@ -23,10 +23,14 @@ enum { KEY_FILE_ERROR_SIZE = 512 };
 /* Opens a file that nobody else may read, for reading; the caller closes *fd. */
 int secret_file_open (int *fd, const char *path, char error[KEY_FILE_ERROR_SIZE]);
 
+/* Writes the file whole or not at all, with mode 0600, and syncs it with its directory. Unless
+ * replace is set, a file of that name stays and is EEXIST. */
+int secret_file_write (const char *path, const char *text, size_t length, bool replace,
+                       char error[KEY_FILE_ERROR_SIZE]);
+
 /* The caller wipes *out. */
 int key_file_read (key_secret_t *out, const char *path, char error[KEY_FILE_ERROR_SIZE]);
-/* Writes the file whole or not at all, and syncs it with its directory. Unless replace is set, a
- * file of that name stays and is EEXIST. */
+/* As secret_file_write. */
 int key_file_write (const char *path, const key_secret_t *secret, bool replace,
                     char error[KEY_FILE_ERROR_SIZE]);
 

@@ -133,7 +133,9 @@ typedef struct tmq_client tmq_client_t;
 typedef struct tmq_client_options {
     size_t size;                  /* sizeof (tmq_client_options_t); set by the initialiser */
     const char *const *endpoints; /* ZeroMQ URIs (tcp://HOST:PORT, ipc://PATH), at most 64, tried in
-                                     turn; copied. NULL: see directory */
+                                     turn; copied. Behind tcp may stand "?server_key=tmqpk_…", or
+                                     "?insecure", which allows another machine without encryption.
+                                     NULL: see directory */
     size_t endpoints_count;
     const char *ns;             /* namespace; NULL: "default" */
     const char *name;           /* program, at most 64 bytes, for the broker's log */
@@ -150,25 +152,46 @@ typedef struct tmq_client_options {
     void *owned;                /* of tmq_client_options_set; leave it alone */
     const char
         *directory; /* of a broker (its --data), in which its endpoints are read, anew for each
-                              connection. NULL without endpoints: what the environment variable
-                              TASKMQ_ENDPOINT names, else the nearest .taskmq directory from the
-                              working directory upward, as taskctl looks for it */
+                              connection. NULL without endpoints: those of the profile; else what
+                              the environment variable TASKMQ_ENDPOINT names, else TASKMQ_PROFILE;
+                              else the nearest .taskmq directory from the working directory upward
+                              that is the user's own; else the user's default profile; else
+                              ipc:///run/taskmq/taskmqd.ipc */
     bool link;      /* also deliver TMQ_OP_LINK completions */
     bool fail_fast; /* until the first welcome: what needs the broker ends with TMQ_UNREACHABLE as
                        soon as it is certain that none is there (no socket, nobody listens, no
                        broker runs for the directory, permission denied), not only at its
                        deadline. One that is starting is waited for */
+    const char *server_key; /* the broker's public key (tmqpk_…), for tcp endpoints that do not name
+                               theirs. NULL: TASKMQ_SERVER_KEY, else the profile's. Another machine
+                               is not connected to without it */
+    const char *key_file;   /* file with our secret key, read anew for each connection. NULL:
+                               TASKMQ_KEY or TASKMQ_KEY_FILE, else the profile's, else
+                               ~/.config/taskmq/keys/default.key if it is there */
+    const char *key;        /* our secret key itself (tmqsk_…); instead of key_file */
+    const char *profile;    /* name of a saved connection (or a path with a slash), for what is not
+                               given here. When the broker announces that its key will change, the
+                               new one is written there, if we may */
 } tmq_client_options_t;
 /* Fills in the defaults. */
 TMQ_API void tmq_client_options_init (tmq_client_options_t *options);
 /* Sets one option by its key, as a configuration file may name it; taskctl's options of the same
  * meaning have the same names. Keys: "endpoint" (adds one), "namespace", "name",
- * "directory", "outbox_requests_max", "outbox_bytes_max", "completions_max", "reconnect_ms_min",
- * "reconnect_ms_max" (numbers from 1), "log", "link", "fail_fast" ("true" or "false").
+ * "directory", "server_key", "key_file", "key", "profile", "outbox_requests_max",
+ * "outbox_bytes_max", "completions_max", "reconnect_ms_min", "reconnect_ms_max" (numbers from 1),
+ * "log", "link", "fail_fast" ("true" or "false").
  * TMQ_INVALID with a text for an unknown key or a bad value, which changes nothing. Values are
  * copied, and kept by options until tmq_client_options_clear. */
 TMQ_API int tmq_client_options_set (tmq_client_options_t *options, const char *key,
                                     const char *value, tmq_error_t *error);
+/* Sets what a saved connection says: NAME is the file profiles/NAME.conf in ~/.config/taskmq (or
+ * $XDG_CONFIG_HOME/taskmq), a text with a slash a path. Such a file has a line "key = value" for
+ * each option, with the keys of tmq_client_options_set; lines with # are comments. The same is done
+ * by tmq_client_new for the option `profile`, but there for what is not given otherwise.
+ * TMQ_NOT_FOUND if there is no such file; TMQ_INVALID, with the file and the line, for what cannot
+ * be read, and for a file that others may write (or read, when it holds a key). */
+TMQ_API int tmq_client_options_load (tmq_client_options_t *options, const char *name,
+                                     tmq_error_t *error);
 /* Frees what tmq_client_options_set has copied, and initialises again. Not needed for options that
  * were set through the members only. Accepts NULL. */
 TMQ_API void tmq_client_options_clear (tmq_client_options_t *options);
@@ -176,6 +199,7 @@ TMQ_API void tmq_client_options_clear (tmq_client_options_t *options);
 /* Makes a client and starts its I/O thread, which connects, and reconnects for ever. Does not wait
  * for the connection: operations may be started at once. Copies options.
  * Codes: TMQ_INVALID (an option, named in the text; an endpoint that is no URI is one),
+ * TMQ_NOT_AUTHENTICATED (a key is missing or cannot be used; the text says what to do),
  * TMQ_UNREACHABLE (no endpoint is given, and none is found), TMQ_NO_MEMORY, TMQ_SYSTEM. */
 TMQ_API int tmq_client_new (tmq_client_t **out, const tmq_client_options_t *options,
                             tmq_error_t *error);
@@ -210,6 +234,25 @@ typedef struct tmq_broker_info {
 } tmq_broker_info_t;
 /* Does not block. TMQ_OK, TMQ_INVALID, TMQ_FORKED. */
 TMQ_API int tmq_client_info (tmq_broker_info_t *out, tmq_client_t *client);
+
+/* Who we are for the broker, and how we came to it. Later versions append members. */
+typedef struct tmq_whoami {
+    size_t size;                             /* sizeof (tmq_whoami_t); set it before the call */
+    char identity[TMQ_OWNER_BYTES_MAX + 1];  /* the owner of what we submit */
+    char ns[TMQ_NAME_LENGTH_MAX + 1];        /* the namespace */
+    char principal[TMQ_NAME_LENGTH_MAX + 1]; /* whose rights we have, by the broker's access file;
+                                                empty without one */
+    char roles[1024];    /* what we may do, as the access file writes it; may be cut */
+    uint64_t key_until;  /* when our key ends; 0: it does not */
+    char key[65];        /* our public key (tmqpk_…); empty on a connection without keys */
+    char server_key[65]; /* the broker's, likewise */
+    char endpoint[256];
+    char told_by[256]; /* who named the endpoint: "the caller", "TASKMQ_ENDPOINT", "profile prod",
+                          a directory */
+} tmq_whoami_t;
+/* As the newest welcome said; empty before the first one. Does not block. TMQ_OK, TMQ_INVALID,
+ * TMQ_FORKED. */
+TMQ_API int tmq_client_whoami (tmq_whoami_t *out, tmq_client_t *client);
 
 /* The client's own counters since its start. */
 typedef struct tmq_client_counter_values {

@@ -338,6 +338,16 @@ void core_info (const core_t *self, tmq_broker_info_t *out, size_t *endpoint)
     *endpoint = self->link.info_endpoint;
 }
 
+const char *core_namespace (const core_t *self)
+{
+    return self->link.ns;
+}
+
+const core_rights_t *core_rights (const core_t *self)
+{
+    return &self->link.rights;
+}
+
 void core_counters (const core_t *self, tmq_client_counters_t *out)
 {
     *out = self->requests.counters;

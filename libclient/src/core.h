@@ -26,6 +26,7 @@
 
 #include "base/answers.h"
 #include "base/config.h"
+#include "base/rights.h"
 #include "codec/encode.h"
 #include "link/messages.h"
 #include "parts/subscriptions.h"
@@ -94,6 +95,10 @@ void core_link_needed (core_t *self, int64_t now_ms);
 uint64_t core_link_changes (const core_t *self);
 /* What the last welcome said; the endpoint's text is the driver's to fill. */
 void core_info (const core_t *self, tmq_broker_info_t *out, size_t *endpoint);
+/* The namespace of the link. */
+const char *core_namespace (const core_t *self);
+/* What it said about who we are. Until the next welcome. */
+const core_rights_t *core_rights (const core_t *self);
 void core_counters (const core_t *self, tmq_client_counters_t *out);
 /* Says goodbye: the next message ends the link, and no new one is wanted. */
 void core_goodbye (core_t *self);

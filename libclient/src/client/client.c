@@ -201,11 +201,13 @@ void client_object_remove (client_object_t *object)
 
 static core_t *make_core (const tmq_client_options_t *options, const places_t *places)
 {
-    const char *const directory[] = {places->directory};
+    const char *uris[PLACES_MAX] = {places->directory};
     bool found = places->directory != NULL;
+    for (size_t i = 0; i < places->count; i++)
+        uris[i] = places->list[i].uri;
     core_config_t config = {.ns = options->ns,
                             .name = options->name != NULL ? options->name : "libtaskmq",
-                            .endpoints = found ? directory : (const char *const *) places->uris,
+                            .endpoints = uris,
                             .endpoints_count = found ? 1 : places->count,
                             .requests_max = options->outbox_requests_max,
                             .request_bytes_max = options->outbox_bytes_max,
@@ -240,6 +242,7 @@ static void client_destroy (tmq_client_t *client)
     if (client->transport.wake_fd >= 0)
         close (client->transport.wake_fd);
     places_free (&client->places);
+    keyring_close (&client->keys);
     pthread_cond_destroy (&client->link_changed);
     pthread_cond_destroy (&client->answered);
     pthread_cond_destroy (&client->settled);
@@ -260,21 +263,37 @@ static int start_thread (tmq_client_t *client)
     return failed;
 }
 
+/* Where the broker is, and with which keys. A profile may also name the namespace, kept in ns. */
+static int find_broker (tmq_client_t *client, tmq_client_options_t *options,
+                        char ns[TMQ_NAME_LENGTH_MAX + 1], tmq_error_t *error)
+{
+    int code = places_find (&client->places, options, error);
+    if (code != TMQ_OK)
+        return code;
+    code = keyring_open (&client->keys, &client->places, options, error);
+    if (code == TMQ_OK && (options->ns == NULL || options->ns[0] == '\0')) {
+        snprintf (ns, TMQ_NAME_LENGTH_MAX + 1, "%s", client->keys.ns);
+        options->ns = ns;
+    }
+    if (code != TMQ_OK)
+        places_free (&client->places);
+    return code;
+}
+
 int tmq_client_new (tmq_client_t **out, const tmq_client_options_t *in, tmq_error_t *error)
 {
     tmq_client_options_t options;
-    places_t places;
+    char ns[TMQ_NAME_LENGTH_MAX + 1];
+    tmq_client_t *client = calloc (1, sizeof *client);
+    if (client == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
     int code = options_client (&options, in, error);
     if (code == TMQ_OK)
-        code = places_find (&places, &options, error);
-    if (code != TMQ_OK)
+        code = find_broker (client, &options, ns, error);
+    if (code != TMQ_OK) {
+        free (client);
         return code;
-    tmq_client_t *client = calloc (1, sizeof *client);
-    if (client == NULL) {
-        places_free (&places);
-        return core_error (error, TMQ_NO_MEMORY, NULL);
     }
-    client->places = places;
     client->pid = getpid ();
     pthread_mutex_init (&client->lock, NULL);
     bool conds = client_cond_init (&client->link_changed) == TMQ_OK &&
@@ -408,8 +427,37 @@ int tmq_client_info (tmq_broker_info_t *out, tmq_client_t *client)
     core_info (client->core, out, &endpoint);
     if (out->generation != 0)
         snprintf (out->endpoint, sizeof out->endpoint, "%s",
-                  client->places.directory != NULL ? client->uri : client->places.uris[endpoint]);
+                  client->places.directory != NULL ? client->uri
+                                                   : client->places.list[endpoint].uri);
     client_leave (client);
+    return TMQ_OK;
+}
+
+int tmq_client_whoami (tmq_whoami_t *out, tmq_client_t *client)
+{
+    tmq_whoami_t who = {.size = sizeof who};
+    tmq_broker_info_t info;
+    size_t endpoint;
+    if (out == NULL || out->size < sizeof out->size)
+        return TMQ_INVALID;
+    const size_t size = out->size;
+    int code = client_enter (client, NULL);
+    if (code != TMQ_OK)
+        return code;
+    const core_rights_t *rights = core_rights (client->core);
+    core_info (client->core, &info, &endpoint);
+    snprintf (who.identity, sizeof who.identity, "%s", info.identity);
+    snprintf (who.principal, sizeof who.principal, "%s", rights->principal);
+    snprintf (who.roles, sizeof who.roles, "%s", rights->roles);
+    who.key_until = rights->key_until;
+    snprintf (who.ns, sizeof who.ns, "%s", core_namespace (client->core));
+    snprintf (who.key, sizeof who.key, "%s", client->own_text);
+    snprintf (who.server_key, sizeof who.server_key, "%s", client->server_text);
+    snprintf (who.endpoint, sizeof who.endpoint, "%s", client->uri);
+    snprintf (who.told_by, sizeof who.told_by, "%s", client->places.told_by);
+    client_leave (client);
+    memcpy (out, &who, size < sizeof who ? size : sizeof who);
+    out->size = size;
     return TMQ_OK;
 }
 

@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "client/keyring.h"
 #include "client/places.h"
 #include "client/transport.h"
 #include "core.h"
@@ -68,7 +69,14 @@ struct tmq_client {
     bool drained;          /* … the socket was empty when it was last read */
     int64_t ticked_ms;     /* … when deadlines were last judged */
     places_t places;
+    keyring_t keys;            /* the driving thread's */
+    bool by_curve;             /* … whether the newest connection is, and by which keys … */
+    key_public_t used_own;     /* … of ours … */
+    key_public_t used_server;  /* … and of the broker */
+    uint64_t welcomed_changes; /* … what the core said when the keyring last heard of it */
     char uri[PLACES_URI_BYTES_MAX + 1]; /* that the newest connection was made to */
+    char own_text[KEY_TEXT_SIZE];       /* the keys of that connection, for people */
+    char server_text[KEY_TEXT_SIZE];
 };
 
 /* deliver.c. */

@@ -26,6 +26,8 @@
  *          thread at once instead of the pause
  *
  * Only who has set `driven` touches the transport, so it needs no lock. */
+#include <sodium.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/client.h"
@@ -82,39 +84,135 @@ static void fail_absent (tmq_client_t *client, uint64_t connection, const absenc
     pthread_mutex_unlock (&client->lock);
 }
 
+/* Remembers what the new connection is made with. */
+static void note_connection (tmq_client_t *client, const place_t *place, const curve_t *curve)
+{
+    char own[KEY_TEXT_SIZE] = "", server[KEY_TEXT_SIZE] = "";
+    client->by_curve = curve != NULL;
+    if (curve != NULL) {
+        client->used_own = curve->own;
+        client->used_server = curve->server;
+        key_text_public (own, &curve->own);
+        key_text_public (server, &curve->server);
+    }
+    pthread_mutex_lock (&client->lock);
+    memcpy (client->uri, place->uri, sizeof client->uri);
+    memcpy (client->own_text, own, sizeof own);
+    memcpy (client->server_text, server, sizeof server);
+    pthread_mutex_unlock (&client->lock);
+}
+
+static bool make_connection (tmq_client_t *client, core_wanted_t wanted, absence_t *why)
+{
+    curve_t curve;
+    place_t place = {.uri = ""};
+    bool by_curve = false;
+    if (wanted.connection != 0 &&
+        (!places_uri (&client->places, wanted.endpoint, wanted.connection, &place, why) ||
+         !keyring_use (&client->keys, &place, &curve, &by_curve, why)))
+        return false;
+    note_connection (client, &place, by_curve ? &curve : NULL);
+    const bool made = transport_connect (&client->transport, wanted.connection, place.uri,
+                                         by_curve ? &curve : NULL, why->text, sizeof why->text);
+    if (by_curve)
+        sodium_memzero (&curve, sizeof curve);
+    return made;
+}
+
 /* Makes the connection the one that the core wants. */
 static void follow (tmq_client_t *client)
 {
     absence_t why = {.certain = false};
-    char uri[sizeof client->uri] = "";
     pthread_mutex_lock (&client->lock);
     core_wanted_t wanted = core_link_wanted (client->core);
     pthread_mutex_unlock (&client->lock);
-    if (wanted.connection == client->transport.connection)
-        return;
-    if (wanted.connection != 0 &&
-        !places_uri (&client->places, wanted.endpoint, wanted.connection, uri, &why)) {
-        fail_absent (client, wanted.connection, &why);
-        return;
-    }
-    pthread_mutex_lock (&client->lock);
-    memcpy (client->uri, uri, sizeof uri);
-    pthread_mutex_unlock (&client->lock);
-    if (!transport_connect (&client->transport, wanted.connection, uri, 0, why.text,
-                            sizeof why.text))
+    if (wanted.connection != client->transport.connection &&
+        !make_connection (client, wanted, &why))
         fail_absent (client, wanted.connection, &why);
 }
 
-/* The connection ended; if it never was one, it is looked why. */
-static void ended (tmq_client_t *client, int code, const char *text)
+/* Tells the keyring of a new welcome. */
+static void follow_welcome (tmq_client_t *client)
+{
+    bool final;
+    core_rights_t rights;
+    pthread_mutex_lock (&client->lock);
+    const uint64_t changes = core_link_changes (client->core);
+    const bool is_new = changes != client->welcomed_changes;
+    const bool is_up = is_new && core_link_state (client->core, NULL, &final) == TMQ_OK;
+    if (is_up)
+        rights = *core_rights (client->core);
+    client->welcomed_changes = changes;
+    pthread_mutex_unlock (&client->lock);
+    if (is_up && client->by_curve)
+        keyring_welcome (&client->keys, &client->used_server, &rights);
+}
+
+/* The broker refuses our key, for good: unless it is no longer ours. */
+static void refused (tmq_client_t *client)
+{
+    char text[256], key[KEY_TEXT_SIZE];
+    if (!client->by_curve) {
+        fail (client, TMQ_NOT_AUTHENTICATED,
+              "the broker does not let you in: its access file has no line for you");
+        return;
+    }
+    if (keyring_changed (&client->keys, &client->used_own)) {
+        fail (client, TMQ_UNREACHABLE, "the broker does not accept the key that was ours");
+        return;
+    }
+    key_text_public (key, &client->used_own);
+    snprintf (text, sizeof text, "the broker does not accept the key %s: taskctl key trust NAME %s",
+              key, key);
+    fail (client, TMQ_NOT_AUTHENTICATED, text);
+}
+
+static void silence (tmq_client_t *client)
+{
+    absence_t why = {.certain = keyring_silence (&client->keys)};
+    snprintf (why.text, sizeof why.text, "%s",
+              !why.certain       ? "closed during the handshake"
+              : client->by_curve ? "closed during the handshake: server_key is not this broker's, "
+                                   "or it is turning newcomers away"
+                                 : "closed during the handshake: it is turning newcomers away, or "
+                                   "it is no broker");
+    fail_absent (client, client->transport.connection, &why);
+}
+
+static void mismatch (tmq_client_t *client)
+{
+    absence_t why = {.certain = true};
+    snprintf (why.text, sizeof why.text, "%s",
+              client->by_curve ? "the broker speaks without keys" : "the broker wants a key");
+    snprintf (why.hint, sizeof why.hint, "%s",
+              client->by_curve ? "leave server_key out" : "taskctl join, or server_key");
+    fail_absent (client, client->transport.connection, &why);
+}
+
+/* The connection could not be made; it is looked why. */
+static void nobody (tmq_client_t *client)
 {
     absence_t why;
-    if (code != TMQ_UNREACHABLE || client->transport.met) {
-        fail (client, code, text);
+    if (client->transport.met) {
+        fail (client, TMQ_UNREACHABLE, "no connection");
         return;
     }
     places_look (&client->places, client->uri, &why);
     fail_absent (client, client->transport.connection, &why);
+}
+
+static void ended (tmq_client_t *client, transport_end_t end)
+{
+    switch (end) {
+    case TRANSPORT_GOES_ON: break;
+    case TRANSPORT_NOBODY: nobody (client); break;
+    case TRANSPORT_CLOSED: fail (client, TMQ_UNREACHABLE, "the connection ended"); break;
+    case TRANSPORT_SILENCE: silence (client); break;
+    case TRANSPORT_REFUSED: refused (client); break;
+    case TRANSPORT_LATER: fail (client, TMQ_UNREACHABLE, "the broker takes nobody now"); break;
+    case TRANSPORT_MECHANISM: mismatch (client); break;
+    case TRANSPORT_NO_PROTOCOL: fail (client, TMQ_UNREACHABLE, "the handshake failed"); break;
+    }
 }
 
 static bool copy_frame (zmq_msg_t *frame, const void *data, size_t size)
@@ -228,16 +326,14 @@ static void tick (tmq_client_t *client)
 /* Only for the thread that drives; not locked. */
 static void turn (tmq_client_t *client, int64_t deadline_ms)
 {
-    char text[256] = "";
     gather (client);
     while (send_one (client)) {
     }
     if (client->drained)
         rest (client, deadline_ms);
     client->drained = receive (client);
-    int code = client->drained ? transport_watch (&client->transport, text, sizeof text) : 0;
-    if (code != 0)
-        ended (client, code, text);
+    if (client->drained)
+        ended (client, transport_watch (&client->transport));
     tick (client);
 }
 
@@ -306,6 +402,7 @@ void *client_io_main (void *argument)
     while (take_over (client)) {
         client->driven = true;
         pthread_mutex_unlock (&client->lock);
+        follow_welcome (client);
         follow (client);
         turn (client, CORE_NEVER);
         pthread_mutex_lock (&client->lock);
@@ -314,6 +411,6 @@ void *client_io_main (void *argument)
     core_close (client->core);
     client_flush (client);
     pthread_mutex_unlock (&client->lock);
-    transport_connect (&client->transport, 0, NULL, 0, text, sizeof text);
+    transport_connect (&client->transport, 0, NULL, NULL, text, sizeof text);
     return NULL;
 }

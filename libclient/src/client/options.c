@@ -6,6 +6,9 @@
 #include "client/options.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +18,7 @@
 #include "base/errors.h"
 #include "client/places.h"
 #include "ids.h"
+#include "profile.h"
 #include "types.h"
 
 enum {
@@ -135,7 +139,8 @@ static int set_text (tmq_client_options_t *options, const char **field, const ch
 
 static int add_endpoint (tmq_client_options_t *options, const char *value, tmq_error_t *error)
 {
-    int code = places_check (value, error);
+    place_t place;
+    int code = places_parse (&place, value, error);
     if (code != TMQ_OK)
         return code;
     const char *text = owned_text (options, value);
@@ -193,6 +198,21 @@ static int set_number (tmq_client_options_t *options, const char *key, const cha
     return core_error (error, TMQ_INVALID, "'%s' is not an option of a client", key);
 }
 
+static const char **text_of (tmq_client_options_t *options, const char *key)
+{
+    const struct {
+        const char *key;
+        const char **text;
+    } texts[] = {{"namespace", &options->ns},        {"name", &options->name},
+                 {"directory", &options->directory}, {"server_key", &options->server_key},
+                 {"key_file", &options->key_file},   {"key", &options->key},
+                 {"profile", &options->profile}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strcmp (key, texts[i].key) == 0)
+            return texts[i].text;
+    return NULL;
+}
+
 int tmq_client_options_set (tmq_client_options_t *options, const char *key, const char *value,
                             tmq_error_t *error)
 {
@@ -200,12 +220,9 @@ int tmq_client_options_set (tmq_client_options_t *options, const char *key, cons
         return core_error (error, TMQ_INVALID, "options, key and value must not be NULL");
     if (strcmp (key, "endpoint") == 0)
         return add_endpoint (options, value, error);
-    if (strcmp (key, "namespace") == 0)
-        return set_text (options, &options->ns, value, error);
-    if (strcmp (key, "name") == 0)
-        return set_text (options, &options->name, value, error);
-    if (strcmp (key, "directory") == 0)
-        return set_text (options, &options->directory, value, error);
+    const char **text = text_of (options, key);
+    if (text != NULL)
+        return set_text (options, text, value, error);
     bool *flag = strcmp (key, "log") == 0         ? &options->log
                  : strcmp (key, "link") == 0      ? &options->link
                  : strcmp (key, "fail_fast") == 0 ? &options->fail_fast
@@ -218,13 +235,58 @@ int tmq_client_options_set (tmq_client_options_t *options, const char *key, cons
     return TMQ_OK;
 }
 
+/* One line of a profile. What only the profile itself has is passed over. */
+static int load_line (tmq_client_options_t *options, const profile_line_t *line, const char *path,
+                      tmq_error_t *error)
+{
+    tmq_error_t why = {0};
+    char file[2 * PATH_MAX];
+    const char *value = line->value;
+    if (strcmp (line->key, "next_server_key") == 0)
+        return TMQ_OK;
+    if (strcmp (line->key, "key_file") == 0 && value[0] != '/') {
+        snprintf (file, sizeof file, "%.*s/%s", (int) (strrchr (path, '/') - path), path, value);
+        value = file;
+    }
+    const int code = strcmp (line->key, "profile") == 0
+                         ? core_error (&why, TMQ_INVALID, "a profile names no other one")
+                         : tmq_client_options_set (options, line->key, value, &why);
+    return code == TMQ_OK
+               ? TMQ_OK
+               : core_error (error, code, "%.200s:%zu: %.250s", path, line->number, why.text);
+}
+
+int tmq_client_options_load (tmq_client_options_t *options, const char *name, tmq_error_t *error)
+{
+    char path[PATH_MAX], reason[PROFILE_ERROR_SIZE];
+    if (options == NULL || name == NULL)
+        return core_error (error, TMQ_INVALID, "options and name must not be NULL");
+    profile_t *profile = malloc (sizeof *profile);
+    if (profile == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    profile->count = 0;
+    int failed = profile_path (path, name, reason);
+    if (failed == 0)
+        failed = profile_read (profile, path, reason);
+    int code = failed == 0 ? TMQ_OK
+                           : core_error (error, failed == ENOENT ? TMQ_NOT_FOUND : TMQ_INVALID,
+                                         "%s", reason);
+    for (size_t i = 0; i < profile->count && code == TMQ_OK; i++)
+        code = load_line (options, &profile->lines[i], path, error);
+    profile_clear (profile);
+    free (profile);
+    return code == TMQ_OK ? tmq_client_options_set (options, "profile", path, error) : code;
+}
+
 void tmq_client_options_clear (tmq_client_options_t *options)
 {
     if (options == NULL)
         return;
     owned_t *owned = options->owned;
-    for (size_t i = 0; owned != NULL && i < owned->count; i++)
+    for (size_t i = 0; owned != NULL && i < owned->count; i++) {
+        sodium_memzero (owned->texts[i], strlen (owned->texts[i])); /* one may be a key */
         free (owned->texts[i]);
+    }
     if (owned != NULL) {
         free (owned->texts);
         free (owned->endpoints);

@@ -4,6 +4,7 @@
 
 #include "client/places.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/errors.h"
+#include "profile.h"
 #include "trust.h"
 
 enum {
@@ -26,6 +28,9 @@ enum {
     IPC_PATH_MAX = sizeof ((struct sockaddr_un *) 0)->sun_path - 1,
     TCP_WAIT_MS = 100
 };
+
+/* Where the broker of the whole machine listens, if there is one. */
+#define MACHINE_SOCKET "/run/taskmq/taskmqd.ipc"
 
 static const char white[] = " \t\r\n";
 
@@ -67,11 +72,50 @@ static bool is_tcp (const char *uri)
     return *end == '\0' && number >= 1 && number <= 65535;
 }
 
-int places_check (const char *uri, tmq_error_t *error)
+/* What stands behind the '?'. */
+static int parse_query (place_t *out, const char *query, tmq_error_t *error)
 {
-    if (uri == NULL || strlen (uri) > PLACES_URI_BYTES_MAX)
-        return core_error (error, TMQ_INVALID, "endpoint: a URI of at most %d bytes",
-                           PLACES_URI_BYTES_MAX);
+    static const char key[] = "server_key=";
+    char reason[KEY_ERROR_SIZE];
+    if (strcmp (query, "insecure") == 0) {
+        out->insecure = true;
+        return TMQ_OK;
+    }
+    if (strncmp (query, key, strlen (key)) != 0)
+        return core_error (
+            error, TMQ_INVALID,
+            "endpoint: behind '?' stands server_key=tmqpk_… or insecure, not '%.40s'", query);
+    out->has_server_key = key_parse_public (&out->server_key, query + strlen (key), reason);
+    if (!out->has_server_key)
+        return core_error (error, TMQ_INVALID, "endpoint: server_key: %s", reason);
+    return TMQ_OK;
+}
+
+/* 127.x.x.x, ::1 or localhost. */
+static bool is_loopback (const char *uri)
+{
+    char host[PLACES_URI_BYTES_MAX + 1];
+    const char *port;
+    struct in_addr address;
+    if (!split_tcp (uri, host, &port))
+        return false;
+    if (strcmp (host, "localhost") == 0 || strcmp (host, "::1") == 0)
+        return true;
+    return inet_pton (AF_INET, host, &address) == 1 && ntohl (address.s_addr) >> 24 == 127;
+}
+
+bool places_is_tcp (const place_t *place)
+{
+    return strncmp (place->uri, "tcp://", 6) == 0;
+}
+
+bool places_is_far (const place_t *place)
+{
+    return places_is_tcp (place) && !is_loopback (place->uri);
+}
+
+static int check_uri (const char *uri, tmq_error_t *error)
+{
     const char *path = path_of (uri);
     if (path != NULL && strlen (path) > IPC_PATH_MAX)
         return core_error (error, TMQ_INVALID,
@@ -83,23 +127,34 @@ int places_check (const char *uri, tmq_error_t *error)
     return TMQ_OK;
 }
 
+int places_parse (place_t *out, const char *uri, tmq_error_t *error)
+{
+    memset (out, 0, sizeof *out);
+    const char *query = uri != NULL && path_of (uri) == NULL ? strchr (uri, '?') : NULL;
+    const size_t length = uri == NULL ? 0 : query != NULL ? (size_t) (query - uri) : strlen (uri);
+    if (uri == NULL || length > PLACES_URI_BYTES_MAX)
+        return core_error (error, TMQ_INVALID, "endpoint: a URI of at most %d bytes",
+                           PLACES_URI_BYTES_MAX);
+    memcpy (out->uri, uri, length);
+    const int code = check_uri (out->uri, error);
+    return code == TMQ_OK && query != NULL ? parse_query (out, query + 1, error) : code;
+}
+
 /* Finding. */
 
 static int add (places_t *self, const char *uri, tmq_error_t *error)
 {
-    int code = places_check (uri, error);
+    place_t place;
+    int code = places_parse (&place, uri, error);
     if (code != TMQ_OK)
         return code;
     if (self->count == PLACES_MAX)
         return core_error (error, TMQ_INVALID, "endpoint: at most %d", PLACES_MAX);
-    char **uris = realloc (self->uris, (self->count + 1) * sizeof *uris);
-    if (uris == NULL)
+    place_t *list = realloc (self->list, (self->count + 1) * sizeof *list);
+    if (list == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
-    self->uris = uris;
-    uris[self->count] = strdup (uri);
-    if (uris[self->count] == NULL)
-        return core_error (error, TMQ_NO_MEMORY, NULL);
-    self->count++;
+    self->list = list;
+    list[self->count++] = place;
     return TMQ_OK;
 }
 
@@ -125,18 +180,36 @@ static char *absolute (const char *path)
     return out;
 }
 
-/* The nearest .taskmq from the working directory upward, or NULL. */
-static char *nearest (void)
+/* Why a .taskmq on the way was not taken. */
+static void ignore (char reason[160], const char *path, const struct stat *status, trust_t trust)
+{
+    if (trust == TRUST_FOREIGN)
+        snprintf (reason, 160,
+                  "ignored %s: it belongs to uid %ld, not to you; if you mean it say -e", path,
+                  (long) status->st_uid);
+    else
+        snprintf (reason, 160, "ignored %s: others may write in it; chmod go-w %s", path, path);
+}
+
+/* The nearest .taskmq from the working directory upward, or NULL. One that anybody may have planted
+ * is passed over; the first of them is told in ignored. */
+static char *nearest (char ignored[160])
 {
     static const char name[] = "/.taskmq";
     struct stat status;
     char here[PATH_MAX + sizeof name];
+    ignored[0] = '\0';
     if (getcwd (here, PATH_MAX) == NULL)
         return NULL;
     for (size_t length = strcmp (here, "/") == 0 ? 0 : strlen (here);;) {
         memcpy (here + length, name, sizeof name);
-        if (stat (here, &status) == 0 && S_ISDIR (status.st_mode))
-            return strdup (here);
+        if (stat (here, &status) == 0 && S_ISDIR (status.st_mode)) {
+            const trust_t trust = trust_directory (&status, false);
+            if (trust == TRUST_GOOD)
+                return strdup (here);
+            if (ignored[0] == '\0')
+                ignore (ignored, here, &status, trust);
+        }
         if (length == 0)
             return NULL;
         do
@@ -145,41 +218,126 @@ static char *nearest (void)
     }
 }
 
-static int find_nearest (places_t *out, tmq_error_t *error)
+/* The first that knows a place says where. */
+
+static int use_endpoints (places_t *out, const tmq_client_options_t *options, tmq_error_t *error)
 {
-    out->directory = nearest ();
-    if (out->directory != NULL)
-        return TMQ_OK;
-    int code = core_error (error, TMQ_UNREACHABLE,
-                           "no broker is known: no endpoint, no TASKMQ_ENDPOINT, no .taskmq "
-                           "directory here or above");
-    if (error != NULL)
-        snprintf (error->hint, sizeof error->hint,
-                  "start 'taskmqd' in the project's directory, or name an endpoint");
+    int code = TMQ_OK;
+    snprintf (out->told_by, sizeof out->told_by, "the caller");
+    for (size_t i = 0; i < options->endpoints_count && code == TMQ_OK; i++)
+        code = add (out, options->endpoints[i], error);
     return code;
+}
+
+static int use_directory (places_t *out, const char *directory, tmq_error_t *error)
+{
+    out->named = true;
+    out->directory = absolute (directory);
+    if (out->directory == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    snprintf (out->told_by, sizeof out->told_by, "%s", out->directory);
+    return TMQ_OK;
+}
+
+/* The endpoints of a profile, if it has some. */
+static int use_profile (places_t *out, const char *name, tmq_error_t *error)
+{
+    char reason[PROFILE_ERROR_SIZE];
+    profile_t *profile = malloc (sizeof *profile);
+    if (profile == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    int code = TMQ_OK;
+    if (profile_path (out->profile, name, reason) != 0 ||
+        profile_read (profile, out->profile, reason) != 0) {
+        profile->count = 0;
+        code = core_error (error, TMQ_INVALID, "%s", reason);
+    }
+    const char *directory = profile_value (profile, "directory");
+    for (size_t i = 0; i < profile->count && code == TMQ_OK; i++)
+        if (strcmp (profile->lines[i].key, "endpoint") == 0)
+            code = add (out, profile->lines[i].value, error);
+    if (code == TMQ_OK && out->count == 0 && directory != NULL)
+        code = use_directory (out, directory, error);
+    out->of_profile = out->count > 0;
+    snprintf (out->told_by, sizeof out->told_by, "profile %.200s", name);
+    profile_clear (profile);
+    free (profile);
+    return code;
+}
+
+static int use_environment (places_t *out, const char *environment, tmq_error_t *error)
+{
+    char *text = strdup (environment);
+    if (text == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    const int code = add_words (out, text, error);
+    free (text);
+    snprintf (out->told_by, sizeof out->told_by, "TASKMQ_ENDPOINT");
+    return code;
+}
+
+static bool is_found (const places_t *self)
+{
+    return self->count > 0 || self->directory != NULL;
+}
+
+static int nothing_found (const char *ignored, tmq_error_t *error)
+{
+    int code = core_error (error, TMQ_UNREACHABLE,
+                           "no broker is known: no endpoint, no TASKMQ_ENDPOINT, no profile, no "
+                           ".taskmq directory here or above");
+    if (error != NULL)
+        snprintf (error->hint, sizeof error->hint, "%s",
+                  ignored[0] != '\0'
+                      ? ignored
+                      : "start 'taskmqd' in the project's directory, or name an endpoint");
+    return code;
+}
+
+/* Nobody said anything: what is usual. */
+static int find_usual (places_t *out, tmq_error_t *error)
+{
+    char ignored[160], name[PROFILE_NAME_SIZE];
+    out->directory = nearest (ignored);
+    if (out->directory != NULL) {
+        snprintf (out->told_by, sizeof out->told_by, "%s", out->directory);
+        return TMQ_OK;
+    }
+    int code = TMQ_OK;
+    if (profile_chosen (name))
+        code = use_profile (out, name, error);
+    if (code == TMQ_OK && !is_found (out) && access (MACHINE_SOCKET, F_OK) == 0) {
+        snprintf (out->told_by, sizeof out->told_by, "the machine's broker");
+        code = add (out, "ipc://" MACHINE_SOCKET, error);
+    }
+    return code == TMQ_OK && !is_found (out) ? nothing_found (ignored, error) : code;
 }
 
 int places_find (places_t *out, const tmq_client_options_t *options, tmq_error_t *error)
 {
     const char *environment = getenv ("TASKMQ_ENDPOINT");
+    const char *profile = getenv ("TASKMQ_PROFILE");
+    const bool named = options->profile != NULL && options->profile[0] != '\0';
     int code = TMQ_OK;
     memset (out, 0, sizeof *out);
-    if (options->endpoints_count > 0) {
-        for (size_t i = 0; i < options->endpoints_count && code == TMQ_OK; i++)
-            code = add (out, options->endpoints[i], error);
-    } else if (options->directory != NULL && options->directory[0] != '\0') {
-        out->named = true;
-        out->directory = absolute (options->directory);
-        if (out->directory == NULL)
-            code = core_error (error, TMQ_NO_MEMORY, NULL);
-    } else {
-        char *text = environment != NULL ? strdup (environment) : NULL;
-        if (text != NULL)
-            code = add_words (out, text, error);
-        free (text);
-        if (code == TMQ_OK && out->count == 0)
-            code = find_nearest (out, error);
+    if (named)
+        code = use_profile (out, options->profile, error);
+    if (code == TMQ_OK && options->endpoints_count > 0) {
+        out->count = 0; /* only the rest is the profile's */
+        out->of_profile = false;
+        code = use_endpoints (out, options, error);
+    } else if (code == TMQ_OK && options->directory != NULL && options->directory[0] != '\0') {
+        free (out->directory);
+        out->count = 0;
+        out->of_profile = false;
+        code = use_directory (out, options->directory, error);
     }
+    if (code == TMQ_OK && !is_found (out) && environment != NULL)
+        code = use_environment (out, environment, error);
+    if (code == TMQ_OK && !named && profile != NULL && profile[0] != '\0' && !is_found (out))
+        code = use_profile (out, profile, error);
+    if (code == TMQ_OK && !is_found (out))
+        code = find_usual (out, error);
     if (code != TMQ_OK)
         places_free (out);
     return code;
@@ -187,9 +345,7 @@ int places_find (places_t *out, const tmq_client_options_t *options, tmq_error_t
 
 void places_free (places_t *self)
 {
-    for (size_t i = 0; i < self->count; i++)
-        free (self->uris[i]);
-    free (self->uris);
+    free (self->list);
     free (self->directory);
     memset (self, 0, sizeof *self);
 }
@@ -276,20 +432,19 @@ static bool read_file (const places_t *self, char text[FILE_BYTES_MAX], absence_
     return false;
 }
 
-bool places_uri (const places_t *self, size_t index, uint64_t attempt,
-                 char out[PLACES_URI_BYTES_MAX + 1], absence_t *why)
+bool places_uri (const places_t *self, size_t index, uint64_t attempt, place_t *out, absence_t *why)
 {
     char text[FILE_BYTES_MAX];
     places_t found = {0};
     if (self->directory == NULL) {
-        snprintf (out, PLACES_URI_BYTES_MAX + 1, "%s", self->uris[index]);
+        *out = self->list[index];
         return true;
     }
     if (!is_trusted (self, why) || !read_file (self, text, why))
         return false;
     bool good = add_words (&found, text, NULL) == TMQ_OK;
     if (good)
-        snprintf (out, PLACES_URI_BYTES_MAX + 1, "%s", found.uris[attempt % found.count]);
+        *out = found.list[attempt % found.count];
     else
         absent (why, false, "its file 'endpoint' holds something else", "");
     places_free (&found);

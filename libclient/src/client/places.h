@@ -9,33 +9,50 @@
 #ifndef TASKMQ_CLIENT_PLACES_H
 #define TASKMQ_CLIENT_PLACES_H
 
+#include "keys.h"
 #include "taskmq.h"
 
 enum { PLACES_MAX = 64, PLACES_URI_BYTES_MAX = 255 };
 
+/* An endpoint as ZeroMQ takes it, and what stood behind its '?'. */
+typedef struct place {
+    char uri[PLACES_URI_BYTES_MAX + 1];
+    bool has_server_key;
+    key_public_t server_key;
+    bool insecure; /* to another machine without encryption, because somebody said so */
+} place_t;
+
 typedef struct places {
-    char **uris;
+    place_t *list;
     size_t count;
-    char *directory; /* of the broker, absolute; NULL: uris are used */
-    bool named;      /* the directory was named, not found */
+    char *directory;    /* of the broker, absolute; NULL: the list is used */
+    bool named;         /* the directory was named, not found */
+    char told_by[256];  /* who said where, for people */
+    char profile[4096]; /* the file that says the rest; empty: none */
+    bool of_profile;    /* the endpoints are the profile's, and its server_key is theirs */
 } places_t;
 
 /* Why there is no connection. */
 typedef struct absence {
     bool certain; /* nobody is there; else it may be worth waiting */
-    char text[160];
+    char text[320];
     char hint[160];
 } absence_t;
 
-/* TMQ_INVALID with a text, unless uri is one of those that a client may connect to. */
-int places_check (const char *uri, tmq_error_t *error);
-/* From the options, else from the environment, else from the nearest .taskmq upward. */
+/* Reads "tcp://HOST:PORT" or "ipc://PATH", with "?server_key=tmqpk_…" or "?insecure" behind.
+ * TMQ_INVALID with a text, unless it is one of those that a client may connect to. */
+int places_parse (place_t *out, const char *uri, tmq_error_t *error);
+/* True if a key can be used there, and (for another machine) if it must. */
+bool places_is_tcp (const place_t *place);
+bool places_is_far (const place_t *place);
+/* From the options, else from the environment, else from the nearest .taskmq upward, else from the
+ * user's default profile, else the socket of the machine's broker. */
 int places_find (places_t *out, const tmq_client_options_t *options, tmq_error_t *error);
 void places_free (places_t *self);
-/* The endpoint for a connection; false with the reason if there is none. index: of uris. attempt
- * counts connections. */
-bool places_uri (const places_t *self, size_t index, uint64_t attempt,
-                 char out[PLACES_URI_BYTES_MAX + 1], absence_t *why);
+/* The endpoint for a connection; false with the reason if there is none. index: of the list.
+ * attempt counts connections. */
+bool places_uri (const places_t *self, size_t index, uint64_t attempt, place_t *out,
+                 absence_t *why);
 /* Looks why a connection could not be made. May wait for 100 ms. */
 void places_look (const places_t *self, const char *uri, absence_t *why);
 

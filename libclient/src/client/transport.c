@@ -28,15 +28,14 @@ enum {
     ZAP_TEMPORARY = 300 /* the broker cannot tell now; 400 and 500 are its last word */
 };
 
-static void transport_close (transport_t *self, int linger_ms)
+static void transport_close (transport_t *self)
 {
     if (self->socket == NULL)
         return;
     zmq_socket_monitor (self->socket, NULL, 0);
     if (self->monitor != NULL)
         zmq_close (self->monitor);
-    zmq_setsockopt (self->socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
-    zmq_close (self->socket);
+    zmq_close (self->socket); /* LINGER is 0 */
     self->socket = NULL;
     self->monitor = NULL;
     self->connection = 0;
@@ -65,6 +64,15 @@ static bool socket_options (void *socket)
            zmq_setsockopt (socket, ZMQ_MAXMSGSIZE, &frame_max, sizeof frame_max) == 0;
 }
 
+/* libzmq keeps copies of its own. */
+static bool use_keys (void *socket, const curve_t *curve)
+{
+    return curve == NULL ||
+           (zmq_setsockopt (socket, ZMQ_CURVE_SERVERKEY, curve->server.bytes, KEY_BYTES) == 0 &&
+            zmq_setsockopt (socket, ZMQ_CURVE_PUBLICKEY, curve->own.bytes, KEY_BYTES) == 0 &&
+            zmq_setsockopt (socket, ZMQ_CURVE_SECRETKEY, curve->secret.bytes, KEY_BYTES) == 0);
+}
+
 /* The monitor is there before the connection is begun, so that nothing is missed. */
 static bool watch (transport_t *self)
 {
@@ -83,21 +91,21 @@ static bool descriptor (void *socket, int *fd)
     return zmq_getsockopt (socket, ZMQ_FD, fd, &size) == 0;
 }
 
-bool transport_connect (transport_t *self, uint64_t connection, const char *endpoint, int linger_ms,
-                        char *text, size_t text_size)
+bool transport_connect (transport_t *self, uint64_t connection, const char *endpoint,
+                        const curve_t *curve, char *text, size_t text_size)
 {
-    transport_close (self, linger_ms);
+    transport_close (self);
     if (connection == 0)
         return true;
     self->socket = zmq_socket (self->context, ZMQ_DEALER);
     self->connection = connection;
     self->monitor_news = true;
-    if (self->socket != NULL && socket_options (self->socket) && watch (self) &&
-        descriptor (self->socket, &self->socket_fd) &&
+    if (self->socket != NULL && socket_options (self->socket) && use_keys (self->socket, curve) &&
+        watch (self) && descriptor (self->socket, &self->socket_fd) &&
         descriptor (self->monitor, &self->monitor_fd) && zmq_connect (self->socket, endpoint) == 0)
         return true;
     snprintf (text, text_size, "%s", zmq_strerror (zmq_errno ()));
-    transport_close (self, 0);
+    transport_close (self);
     return false;
 }
 
@@ -193,19 +201,19 @@ static bool is_nobody (uint16_t event)
     return event == ZMQ_EVENT_CLOSED || event == ZMQ_EVENT_CONNECT_RETRIED;
 }
 
-static int end_of (uint16_t event, uint32_t value, char *text, size_t text_size)
+static transport_end_t end_of (uint16_t event, uint32_t value)
 {
-    const char *what = "the connection ended";
-    int code = TMQ_UNREACHABLE;
     if (is_nobody (event))
-        what = "no connection";
-    else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH && value != ZAP_TEMPORARY) {
-        code = TMQ_NOT_AUTHENTICATED;
-        what = "authentication failed";
-    } else if (event != ZMQ_EVENT_DISCONNECTED)
-        what = "the handshake failed";
-    snprintf (text, text_size, "%s", what);
-    return code;
+        return TRANSPORT_NOBODY;
+    switch (event) {
+    case ZMQ_EVENT_DISCONNECTED: return TRANSPORT_CLOSED;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL: return TRANSPORT_SILENCE;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+        return value == ZAP_TEMPORARY ? TRANSPORT_LATER : TRANSPORT_REFUSED;
+    default:
+        return value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH ? TRANSPORT_MECHANISM
+                                                                   : TRANSPORT_NO_PROTOCOL;
+    }
 }
 
 /* One event of the monitor: two frames, the first with its number (16 bits) and a value (32). */
@@ -224,7 +232,7 @@ static bool next_event (transport_t *self, uint16_t *event, uint32_t *value)
     return got;
 }
 
-int transport_watch (transport_t *self, char *text, size_t text_size)
+transport_end_t transport_watch (transport_t *self)
 {
     uint16_t event;
     uint32_t value;
@@ -235,10 +243,10 @@ int transport_watch (transport_t *self, char *text, size_t text_size)
         }
         self->met = self->met || !is_nobody (event);
         if (event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
-            return end_of (event, value, text, text_size);
+            return end_of (event, value);
         self->ready = true;
     }
-    return 0;
+    return TRANSPORT_GOES_ON;
 }
 
 static void clear_wake (int fd)

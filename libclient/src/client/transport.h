@@ -15,6 +15,27 @@
 #include <stdint.h>
 #include <zmq.h>
 
+#include "keys.h"
+
+/* What a connection by CURVE needs. */
+typedef struct curve {
+    key_public_t server;
+    key_public_t own;
+    key_secret_t secret;
+} curve_t;
+
+/* How a connection came to its end. */
+typedef enum transport_end {
+    TRANSPORT_GOES_ON = 0,
+    TRANSPORT_NOBODY,     /* it could not be made */
+    TRANSPORT_CLOSED,     /* the peer went away */
+    TRANSPORT_SILENCE,    /* … in the middle of the handshake, without a word */
+    TRANSPORT_REFUSED,    /* the peer does not accept our key */
+    TRANSPORT_LATER,      /* … or not now */
+    TRANSPORT_MECHANISM,  /* one side wants keys, the other none */
+    TRANSPORT_NO_PROTOCOL /* what came is no handshake of ours */
+} transport_end_t;
+
 typedef struct transport {
     void *context;
     void *socket; /* NULL: no connection */
@@ -36,9 +57,9 @@ typedef struct transport_message {
 } transport_message_t;
 
 /* Closes the present connection and, unless connection is 0, makes a new one. False with a text if
- * it could not be made. linger_ms: how long the old one may still send. */
-bool transport_connect (transport_t *self, uint64_t connection, const char *endpoint, int linger_ms,
-                        char *text, size_t text_size);
+ * it could not be made. curve: NULL for a connection without keys. */
+bool transport_connect (transport_t *self, uint64_t connection, const char *endpoint,
+                        const curve_t *curve, char *text, size_t text_size);
 /* Takes a message if there is one: 1, 0, or -1 for a message that cannot be the broker's. */
 int transport_receive (transport_t *self, transport_message_t *out);
 void transport_message_close (transport_message_t *message);
@@ -46,8 +67,8 @@ void transport_message_close (transport_message_t *message);
 bool transport_writable (transport_t *self);
 /* Takes both frames; body may be NULL. Only when writable. */
 bool transport_send (transport_t *self, zmq_msg_t *envelope, zmq_msg_t *body);
-/* Looks at what the monitor has seen. The end of the connection: a code and a text; else 0. */
-int transport_watch (transport_t *self, char *text, size_t text_size);
+/* Looks at what the monitor has seen. */
+transport_end_t transport_watch (transport_t *self);
 /* Waits until something happens, at most timeout_ms (-1: for ever). */
 void transport_wait (transport_t *self, bool for_output, long timeout_ms);
 /* Waits for another thread only, at most timeout_ns (under a second). */

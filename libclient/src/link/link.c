@@ -202,6 +202,16 @@ void core_link_again (core_link_t *self)
     core_link_say_hello (self);
 }
 
+static void take_rights (core_rights_t *self, const Taskmq__Welcome *in)
+{
+    snprintf (self->principal, sizeof self->principal, "%s", in->principal);
+    snprintf (self->roles, sizeof self->roles, "%s", in->roles);
+    self->key_until = in->key_until;
+    self->has_next = in->next_server_key.len == sizeof self->next.bytes;
+    if (self->has_next)
+        memcpy (self->next.bytes, in->next_server_key.data, sizeof self->next.bytes);
+}
+
 static bool welcome (core_link_t *self, const Taskmq__Welcome *in)
 {
     if (in->token.len != sizeof self->token || in->version != TMQ_PROTOCOL_VERSION)
@@ -212,6 +222,7 @@ static bool welcome (core_link_t *self, const Taskmq__Welcome *in)
     self->info.seq = in->seq;
     snprintf (self->info.identity, sizeof self->info.identity, "%s", in->identity);
     snprintf (self->info.broker, sizeof self->info.broker, "%s", in->broker);
+    take_rights (&self->rights, in);
     if (in->namespace_[0] != '\0')
         snprintf (self->ns, sizeof self->ns, "%s", in->namespace_);
     self->info_endpoint = self->endpoint;

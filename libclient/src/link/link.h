@@ -13,6 +13,7 @@
 
 #include "base/answers.h"
 #include "base/config.h"
+#include "base/rights.h"
 #include "taskmq.pb-c.h"
 
 typedef enum core_link_stage {
@@ -53,6 +54,7 @@ typedef struct core_link {
     int64_t heard_ms; /* when the newest message came */
     uint8_t token[16];
     tmq_broker_info_t info;
+    core_rights_t rights;
     size_t info_endpoint;
     uint32_t heartbeat_ms;
     int code; /* why there is no link, TMQ_OK when there is one */

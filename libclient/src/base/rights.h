@@ -1,0 +1,23 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the broker's welcome says about who we are. */
+#ifndef TASKMQ_CLIENT_RIGHTS_H
+#define TASKMQ_CLIENT_RIGHTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "keys.h"
+#include "taskmq_types.h"
+
+typedef struct core_rights {
+    char principal[TMQ_NAME_LENGTH_MAX + 1];
+    char roles[1024];
+    uint64_t key_until; /* when our key ends; 0: it does not */
+    bool has_next;      /* the broker will have another key: … */
+    key_public_t next;  /* … this one */
+} core_rights_t;
+
+#endif
