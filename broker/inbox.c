@@ -146,9 +146,9 @@ line_t *inbox_first (const inbox_t *self)
     return node != NULL ? LIST_ITEM (node, line_t, node) : NULL;
 }
 
-line_t *inbox_spent (const inbox_t *self)
+line_t *inbox_spent (inbox_t *self)
 {
-    node_t *node = list_first (&self->spent);
+    node_t *node = list_pop_front (&self->spent);
     return node != NULL ? LIST_ITEM (node, line_t, node) : NULL;
 }
 

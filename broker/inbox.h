@@ -99,8 +99,8 @@ void inbox_forget (inbox_t *self);
 
 /* The line whose turn it is, NULL without lines. */
 line_t *inbox_first (const inbox_t *self);
-/* A line that has become empty, NULL for none. */
-line_t *inbox_spent (const inbox_t *self);
+/* The next line that has become empty, which is the caller's to close; NULL for none. */
+line_t *inbox_spent (inbox_t *self);
 /* It had its turn: to the end. */
 void inbox_rotate (inbox_t *self, line_t *line);
 

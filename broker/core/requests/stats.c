@@ -83,7 +83,7 @@ static void job_free (requests_t *self, stats_job_t *job)
 {
     queue_walk_end (&job->walk);
     list_unlink (&job->node);
-    list_unlink (&job->of_link);
+    list_remove (&job->of_link);
     self->stats_count--;
     free (job);
 }
@@ -127,7 +127,8 @@ bool stats_are_owed (const requests_t *self)
 
 void stats_drop_link (requests_t *self, link_t *link)
 {
-    for (node_t *node = list_first (&link->stats); node != NULL; node = list_first (&link->stats))
+    node_t *jobs = &link->stats;
+    for (node_t *node = list_pop_front (jobs); node != NULL; node = list_pop_front (jobs))
         job_free (self, LIST_ITEM (node, stats_job_t, of_link));
 }
 

@@ -28,8 +28,8 @@ static const char *const TEXTS[RETENTION_STATEMENTS] = {
     /* Tombstones are numbered as they came, so the oldest have the smallest numbers. */
     [TOMBSTONES_OLDEST] = "SELECT age, at FROM tombstone ORDER BY age LIMIT ?1",
     [TOMBSTONES_DELETE] = "DELETE FROM tombstone WHERE age <= ?1",
-    [SPACE_NEEDED] = "SELECT 1 WHERE EXISTS (SELECT 1 FROM task WHERE ns = ?1)"
-                     " OR EXISTS (SELECT 1 FROM tombstone WHERE ns = ?1)",
+    [SPACE_NEEDED] = ("SELECT 1 WHERE EXISTS (SELECT 1 FROM task WHERE ns = ?1)"
+                      " OR EXISTS (SELECT 1 FROM tombstone WHERE ns = ?1)"),
     [SPACE_NAME] = "SELECT name FROM namespace WHERE id = ?1",
     [SPACE_NAMES_DELETE] = "DELETE FROM name WHERE ns = ?1",
     [SPACE_DELETE] = "DELETE FROM namespace WHERE id = ?1",

@@ -442,7 +442,7 @@ bool places_uri (const places_t *self, size_t index, uint64_t attempt, place_t *
     }
     if (!is_trusted (self, why) || !read_file (self, text, why))
         return false;
-    bool good = add_words (&found, text, NULL) == TMQ_OK;
+    bool good = add_words (&found, text, NULL) == TMQ_OK && found.count > 0;
     if (good)
         *out = found.list[attempt % found.count];
     else

@@ -385,8 +385,9 @@ void core_waits_reply (core_waits_t *self, core_request_t *request, const Taskmq
 
 void core_waits_ended (core_waits_t *self, core_request_t *request)
 {
-    while (request->waits != NULL) {
-        core_wait_t *wait = request->waits;
+    core_wait_t *next;
+    for (core_wait_t *wait = request->waits; wait != NULL; wait = next) {
+        next = wait->next_asked;
         self->looked++;
         asked_remove (self, wait);
         if (wait->waiters != NULL)
