@@ -163,6 +163,11 @@ static const option_spec_t work_options[] = {
     {OPT_MAX_TASKS, "max-tasks", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "end after N tasks"},
     END_OF_OPTIONS};
 
+static const option_spec_t stats_options[] = {
+    {OPT_PROMETHEUS, "prometheus", 0, KIND_FLAG, 0, 0, NULL,
+     "in the text format of Prometheus, for its textfile collector"},
+    END_OF_OPTIONS};
+
 #define WORK_TEXT                                                                                  \
     "The payload is the program's stdin, its stdout the result; stderr passes\n"                   \
     "through. Exit 0 completes the task, 100 fails it for good, 75 gives it back\n"                \
@@ -312,13 +317,14 @@ static const command_t commands[] = {
      .run = run_work},
     {.name = "stats",
      .group = "look at the broker",
-     .operands = "",
+     .operands = "[--prometheus]",
      .summary = "numbers of the broker and its queues",
      .text = "With -v each counter is explained: what it means, and which value is bad.",
      .examples = "taskctl stats\n"
                  "taskctl stats -v\n"
-                 "taskctl -o json stats",
-     .options = no_options,
+                 "taskctl -o json stats\n"
+                 "taskctl stats --prometheus >taskmq.prom",
+     .options = stats_options,
      .no_ids = true,
      .pages = true,
      .run = run_stats},

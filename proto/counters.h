@@ -59,33 +59,16 @@
        "grows: the disk is slower than the load")                                                  \
     X (pauses, "pauses of the loop longer than a heartbeat",                                       \
        "grows: the machine is overloaded, or sleeps")                                              \
-    X (pause_ms, "their total length", "")
+    X (pause_ms, "milliseconds of these pauses", "")
 
-/* What the other rooms of the broker count, or have at the moment. */
-#define GAUGE_MAP(X)                                                                               \
-    X (live_tasks, "tasks in memory: those that have not ended", "")                               \
-    X (ready, "tasks that a worker could take now", "grows: more workers are needed")              \
-    X (leases, "tasks that workers hold", "")                                                      \
-    X (links, "clients connected", "")                                                             \
-    X (workers, "workers registered", "0 while tasks are ready")                                   \
-    X (subscriptions, "watchers", "")                                                              \
-    X (waits, "tasks that somebody waits for", "")                                                 \
-    X (pending_inputs, "changes not yet on disk", "near 20,000: submissions are refused soon")     \
-    X (pending_bytes, "their bytes", "")                                                           \
-    X (dirty_tasks, "tasks not yet in the tables", "near 20,000: submissions are refused soon")    \
-    X (payload_cache_bytes, "payloads in memory", "")                                              \
-    X (ring_bytes, "events in memory", "")                                                         \
+/* What the other rooms of the broker have counted since its start. */
+#define ROOM_COUNTER_MAP(X)                                                                        \
     X (refused_messages, "messages refused as a whole: garbage, wrong frames, or no room",         \
        "above 0: somebody speaks something else")                                                  \
-    X (inbox_messages, "messages that wait for their round", "grows: clients send without end")    \
-    X (inbox_bytes, "their bytes", "")                                                             \
     X (inbox_refused, "messages refused because too much of their client waited",                  \
        "grows: a client sends without waiting for answers")                                        \
-    X (peers, "connections that have spoken", "")                                                  \
     X (send_unread_full, "messages not sent because a client had too much unread",                 \
        "grows: clients do not read")                                                               \
-    X (unread_bytes, "bytes sent that clients have not read", "grows: clients do not read")        \
-    X (connections, "connections to the endpoints", "")                                            \
     X (connections_cut_mute, "connections cut because nothing came",                               \
        "grows: strangers, or a broken network")                                                    \
     X (connections_cut_endless, "connections cut within a message without an end",                 \
@@ -102,6 +85,37 @@
     X (accept_failed, "connections lost for lack of descriptors",                                  \
        "above 0: raise the limit of open files")                                                   \
     X (send_failed, "messages to clients that were gone", "")                                      \
+    X (commits, "batches committed", "")                                                           \
+    X (commit_us, "microseconds spent in commits", "over 100,000 a commit: the disk is too slow")  \
+    X (store_damaged, "rows whose checksum does not fit",                                          \
+       "above 0: the disk is failing, restore a backup")                                           \
+    X (export_lines, "lines written to tasks.jsonl", "")                                           \
+    X (export_errors, "failed writes of tasks.jsonl", "above 0: free space where the data is")     \
+    X (audit_lines, "lines written to audit.jsonl", "")                                            \
+    X (audit_lost, "lines that did not get into audit.jsonl",                                      \
+       "above 0: free space where the data is")                                                    \
+    X (audit_errors, "failed writes of audit.jsonl", "above 0: free space where the data is")      \
+    X (feed_published, "events published by --feed", "")
+
+/* What there is at the moment. */
+#define GAUGE_MAP(X)                                                                               \
+    X (live_tasks, "tasks in memory: those that have not ended", "")                               \
+    X (ready, "tasks that a worker could take now", "grows: more workers are needed")              \
+    X (leases, "tasks that workers hold", "")                                                      \
+    X (links, "clients connected", "")                                                             \
+    X (workers, "workers registered", "0 while tasks are ready")                                   \
+    X (subscriptions, "watchers", "")                                                              \
+    X (waits, "tasks that somebody waits for", "")                                                 \
+    X (pending_inputs, "changes not yet on disk", "near 20,000: submissions are refused soon")     \
+    X (pending_bytes, "bytes of the changes not yet on disk", "")                                  \
+    X (dirty_tasks, "tasks not yet in the tables", "near 20,000: submissions are refused soon")    \
+    X (payload_cache_bytes, "payloads in memory", "")                                              \
+    X (ring_bytes, "events in memory", "")                                                         \
+    X (inbox_messages, "messages that wait for their round", "grows: clients send without end")    \
+    X (inbox_bytes, "bytes of the messages that wait", "")                                         \
+    X (peers, "connections that have spoken", "")                                                  \
+    X (unread_bytes, "bytes sent that clients have not read", "grows: clients do not read")        \
+    X (connections, "connections to the endpoints", "")                                            \
     X (stored_tasks, "tasks in the tables", "")                                                    \
     X (tombstones, "removed tasks that are remembered", "")                                        \
     X (database_bytes, "size of taskmq.db", "near the space there is")                             \
@@ -109,26 +123,16 @@
     X (journal_bytes, "size of the journal with its log",                                          \
        "grows for minutes: the disk is too slow")                                                  \
     X (free_bytes, "space left where the data is", "under 256M: submissions are refused soon")     \
-    X (commits, "batches committed", "")                                                           \
-    X (commit_us, "microseconds spent in commits", "over 100,000 a commit: the disk is too slow")  \
     X (store_dirty_tasks, "tasks that wait to be written back",                                    \
        "near 20,000: submissions are refused soon")                                                \
-    X (store_dirty_bytes, "their bytes", "near 64M: submissions are refused soon")                 \
-    X (store_damaged, "rows whose checksum does not fit",                                          \
-       "above 0: the disk is failing, restore a backup")                                           \
+    X (store_dirty_bytes, "bytes of the tasks that wait for it",                                   \
+       "near 64M: submissions are refused soon")                                                   \
     X (write_back_stalled, "1 while the tables cannot be written",                                 \
        "above 0: free space where the data is")                                                    \
     X (synchronous_normal, "1 with --synchronous normal",                                          \
        "above 0: a loss of power may lose work")                                                   \
     X (store_full, "1 while submissions are refused for lack of space",                            \
        "above 0: free space where the data is")                                                    \
-    X (export_lines, "lines written to tasks.jsonl", "")                                           \
-    X (export_errors, "failed writes of tasks.jsonl", "above 0: free space where the data is")     \
-    X (audit_lines, "lines written to audit.jsonl", "")                                            \
-    X (audit_lost, "lines that did not get into audit.jsonl",                                      \
-       "above 0: free space where the data is")                                                    \
-    X (audit_errors, "failed writes of audit.jsonl", "above 0: free space where the data is")      \
-    X (feed_published, "events published by --feed", "")                                           \
     X (export_lag, "events not yet in tasks.jsonl", "grows: the disk is too slow")
 
 #endif

@@ -62,6 +62,7 @@ typedef enum option_id {
     OPT_PAYLOAD_FILE,
     OPT_POLL_INTERVAL,
     OPT_PRIORITY,
+    OPT_PROMETHEUS,
     OPT_QUEUE,
     OPT_RELEASE_DELAY,
     OPT_RESULT_TYPE,

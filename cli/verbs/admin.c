@@ -8,12 +8,13 @@
 #include <time.h>
 
 #include "base/exit.h"
-#include "counters.h"
 #include "link/connect.h"
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/show.h"
 #include "screen/table.h"
+#include "verbs/explain.h"
+#include "verbs/prometheus.h"
 #include "verbs/verbs.h"
 
 static uint64_t mono_us (void)
@@ -127,33 +128,6 @@ static void show_queues (const app_t *app, const tmq_stats_t *stats)
     table_end (table);
 }
 
-/* What a counter means. */
-typedef struct explanation {
-    const char *name;
-    const char *meaning;
-    const char *bad; /* "": no value is bad by itself */
-} explanation_t;
-
-static const explanation_t explanations[] = {
-#define X(name, meaning, bad) {#name, meaning, bad},
-    ENGINE_COUNTER_MAP (X) GAUGE_MAP (X)
-#undef X
-#define X(name, meaning, bad) {"server_" #name, meaning, bad},
-        SERVER_COUNTER_MAP (X)
-#undef X
-};
-
-/* A newer broker may count what this taskctl has never heard of. */
-static const explanation_t *explain (const char *name)
-{
-    static const explanation_t unknown = {"", "not known to this taskctl", ""};
-    for (size_t i = 0; i < sizeof explanations / sizeof *explanations; i++) {
-        if (strcmp (explanations[i].name, name) == 0)
-            return &explanations[i];
-    }
-    return &unknown;
-}
-
 /* Words behind the column where the line stands; on a terminal they go on below, at that column. */
 static void put_words (const char *text, size_t indent)
 {
@@ -214,31 +188,45 @@ static void show_counters (const app_t *app, const tmq_stats_t *stats)
                 zeros, paint_end (app));
 }
 
-int run_stats (app_t *app)
+static void show_stats (const app_t *app, const tmq_stats_t *stats)
 {
-    tmq_error_t error = {0};
-    tmq_stats_t *stats;
     items_t items;
-    const int code = app_connect (app);
-    if (code)
-        return code;
-    error.code = tmq_stats (&stats, app->client, app->timeout_ms, &error);
-    if (error.code != TMQ_OK)
-        return library_error (app, &error, NULL);
     if (app_wants_json (app)) {
         items_begin (&items, app, true);
         write_stats (&items, stats);
         items_end (&items, NULL);
-    } else {
-        if (stats->queues_count) {
-            show_queues (app, stats);
-            fputc ('\n', stdout);
-        }
-        if (app->verbose)
-            explain_counters (app, stats);
-        else
-            show_counters (app, stats);
+        return;
     }
+    if (stats->queues_count) {
+        show_queues (app, stats);
+        fputc ('\n', stdout);
+    }
+    if (app->verbose)
+        explain_counters (app, stats);
+    else
+        show_counters (app, stats);
+}
+
+int run_stats (app_t *app)
+{
+    tmq_error_t error = {0};
+    tmq_stats_t *stats;
+    tmq_broker_info_t info;
+    const bool metrics = args_has (&app->args, OPT_PROMETHEUS);
+    if (metrics && args_has (&app->args, OPT_OUTPUT))
+        return usage_error (app, NULL, "--prometheus is a format of its own: leave out --output");
+    const int code = app_connect (app);
+    if (code)
+        return code;
+    error.code = tmq_stats (&stats, app->client, app->timeout_ms, &error);
+    if (error.code == TMQ_OK)
+        error.code = tmq_client_info (&info, app->client);
+    if (error.code != TMQ_OK)
+        return library_error (app, &error, NULL);
+    if (metrics)
+        prometheus_print (app, stats, info.broker);
+    else
+        show_stats (app, stats);
     tmq_stats_free (stats);
     return EXIT_OK;
 }

@@ -1,0 +1,90 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "verbs/prometheus.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "verbs/explain.h"
+
+/* In HELP a backslash and the end of a line are escaped, in the value of a label the quote too. */
+static void put_escaped (const char *text, bool label)
+{
+    for (; *text; text++) {
+        if (*text == '\n')
+            fputs ("\\n", stdout);
+        else if (*text == '\\' || (label && *text == '"'))
+            printf ("\\%c", *text);
+        else
+            putchar (*text);
+    }
+}
+
+static void put_head (const char *name, const char *suffix, const char *type, const char *help)
+{
+    printf ("# HELP taskmq_%s%s ", name, suffix);
+    put_escaped (help, false);
+    printf ("\n# TYPE taskmq_%s%s %s\n", name, suffix, type);
+}
+
+static void put_label (const char *before, const char *name, const char *value)
+{
+    printf ("%s%s=\"", before, name);
+    put_escaped (value, true);
+    putchar ('"');
+}
+
+/* Of a broker that somebody else made a name may be anything. */
+static bool is_metric (const char *name)
+{
+    return *name &&
+           strspn (name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+               strlen (name);
+}
+
+static void put_counter (const tmq_counter_t *counter)
+{
+    static const char *const types[] = {"untyped", "counter", "gauge"};
+    const explanation_t *known = explain (counter->name);
+    const char *suffix = known->kind == COUNTER_TOTAL ? "_total" : "";
+    if (!is_metric (counter->name))
+        return;
+    put_head (counter->name, suffix, types[known->kind], known->meaning);
+    printf ("taskmq_%s%s %" PRIu64 "\n", counter->name, suffix, counter->value);
+}
+
+static void put_depth (const app_t *app, const char *queue, const char *state, uint64_t value)
+{
+    fputs ("taskmq_queue_tasks{", stdout);
+    put_label ("", "namespace", app->ns);
+    put_label (",", "queue", queue);
+    put_label (",", "state", state);
+    printf ("} %" PRIu64 "\n", value);
+}
+
+static void put_depths (const app_t *app, const tmq_stats_t *stats)
+{
+    if (stats->queues_count == 0)
+        return;
+    put_head ("queue_tasks", "", "gauge", "tasks of a queue that have not ended, by state");
+    for (size_t i = 0; i < stats->queues_count; i++) {
+        const tmq_queue_depth_t *queue = &stats->queues[i];
+        put_depth (app, queue->queue, "ready", queue->ready);
+        put_depth (app, queue->queue, "scheduled", queue->scheduled);
+        put_depth (app, queue->queue, "working", queue->working);
+        put_depth (app, queue->queue, "input_required", queue->input_required);
+    }
+}
+
+void prometheus_print (const app_t *app, const tmq_stats_t *stats, const char *broker)
+{
+    put_head ("broker_info", "", "gauge", "1, with the program that answered");
+    put_label ("taskmq_broker_info{", "broker", broker);
+    puts ("} 1");
+    for (size_t i = 0; i < stats->counters_count; i++)
+        put_counter (&stats->counters[i]);
+    put_depths (app, stats);
+}
