@@ -15,9 +15,9 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 
+#include "doors.h"
 #include "log/log.h"
 #include "net/socket.h"
-#include "notify.h"
 #include "reach.h"
 #include "settings.h"
 #include "store/wakeup.h"
@@ -210,7 +210,8 @@ static exits_t open_router (daemon_t *self)
                                 .peers_max = 2 * self->links,
                                 .held_max = self->config.numbers[CONFIG_DRAIN_MESSAGES],
                                 .mute_ms = (int64_t) self->config.numbers[CONFIG_HELLO],
-                                .linger_ms = LINGER_MS};
+                                .linger_ms = LINGER_MS,
+                                .guard = doors_guard (self)};
     zap_options_t zap = {.context = options.context, .silent_ms = SOCKET_HANDSHAKE_MS_MAX};
     randombytes_buf (options.key, sizeof (options.key));
     randombytes_buf (zap.key, sizeof (zap.key));
@@ -245,69 +246,11 @@ static exits_t open_server (daemon_t *self)
     return server_new (&self->server, options);
 }
 
-/* One address: the data directory's own socket is the first. */
-static exits_t listen_on (daemon_t *self, const char *uri, const char **endpoint)
-{
-    char error[ADDRESS_PATH_SIZE + 256];
-    address_t address;
-    if (!address_parse (&address, uri, error, sizeof (error)))
-        return exits_fail (EXITS_ADDRESS, error);
-    *endpoint = router_bind (self->router, &address, error, sizeof (error));
-    if (*endpoint == NULL)
-        return exits_fail (EXITS_LISTEN, error);
-    log_write (LOG_LEVEL_INFO, "LISTEN", address.moved ? "listens on a shorter path" : "listens",
-               LOG_FIELDS (LOG_TEXT ("endpoint", *endpoint)));
-    audit_note (self->audit, &(audit_line_t){.kind = AUDIT_LISTEN, .object = *endpoint});
-    return EXITS_OK;
-}
-
-static exits_t publish_on (daemon_t *self, const char *item)
-{
-    char ns[TMQ_NAME_LENGTH_MAX + 1];
-    const char *uri;
-    char error[ADDRESS_PATH_SIZE + 256];
-    address_t address;
-    if (!config_split_feed (item, ns, &uri) ||
-        !address_parse (&address, uri, error, sizeof (error)))
-        return exits_fail (EXITS_ADDRESS, error);
-    const char *endpoint = feed_bind (self->feed, ns, &address, error, sizeof (error));
-    if (endpoint == NULL)
-        return exits_fail (EXITS_LISTEN, error);
-    log_write (LOG_LEVEL_INFO, "FEED", "publishes events",
-               LOG_FIELDS (LOG_TEXT ("namespace", ns), LOG_TEXT ("endpoint", endpoint)));
-    return EXITS_OK;
-}
-
-static exits_t listen_everywhere (daemon_t *self)
-{
-    const config_value_t *listen = &self->config.values[CONFIG_LISTEN];
-    const config_value_t *feeds = &self->config.values[CONFIG_FEED];
-    const char *endpoints[ROUTER_ENDPOINTS_MAX];
-    char own[DATA_PATH_SIZE + 32];
-    char error[DATA_ERROR_SIZE];
-    snprintf (own, sizeof (own), "ipc://%s/" DATA_SOCKET_NAME, self->data.directory);
-    exits_t code = listen_on (self, own, &endpoints[0]);
-    for (size_t i = 0; code == EXITS_OK && i < listen->items_count; i++)
-        code = listen_on (self, listen->items[i].text, &endpoints[i + 1]);
-    for (size_t i = 0; code == EXITS_OK && i < feeds->items_count; i++)
-        code = publish_on (self, feeds->items[i].text);
-    if (code != EXITS_OK)
-        return code;
-    code = data_write_endpoints (&self->data, endpoints, listen->items_count + 1, error);
-    if (code != EXITS_OK)
-        return exits_fail (code, error);
-    log_write (LOG_LEVEL_INFO, "READY", "takes requests",
-               LOG_FIELDS (LOG_TEXT ("endpoint", endpoints[0]),
-                           LOG_TEXT ("version", TASKMQ_VERSION), LOG_NUMBER ("pid", getpid ())));
-    notify_supervisor ("READY=1");
-    return EXITS_OK;
-}
-
 exits_t daemon_start (daemon_t *self)
 {
     static exits_t (*const steps[]) (daemon_t *) = {
-        prepare_process, open_data,   confine,     open_store,       open_audit,
-        open_exporter,   open_router, open_server, listen_everywhere};
+        prepare_process, open_data, confine,     open_store,  open_audit,
+        open_exporter,   doors_key, open_router, open_server, doors_open};
     exits_t code = EXITS_OK;
     for (size_t i = 0; code == EXITS_OK && i < sizeof (steps) / sizeof (steps[0]); i++)
         code = steps[i](self);
@@ -333,6 +276,7 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     if (self->store != NULL && store_close (&self->store, &error) != STORE_OK && code == EXITS_OK)
         code = exits_fail (exits_of_store (error.code), error.text);
     zsys_shutdown ();
+    sodium_memzero (&self->server_key, sizeof (self->server_key));
     data_close (&self->data);
     config_free (&self->config);
     return code;

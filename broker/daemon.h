@@ -30,6 +30,10 @@ typedef struct daemon {
     boot_t boot;
     audit_t *audit; /* NULL: none is kept */
     exporter_t *exporter;
+    key_secret_t server_key; /* if has_server_key */
+    key_public_t server_public;
+    bool has_server_key;
+    const char *networks[CONFIG_NETWORKS_MAX]; /* that may connect by tcp */
     zap_t *zap;
     router_t *router;
     feed_t *feed;

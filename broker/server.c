@@ -329,7 +329,7 @@ static void collect (server_t *self)
     if (self->sources[SOURCE_WATCH].revents != 0 || self->watching)
         self->watching = !router_watch (self->options.router, self->now.mono_ms);
     if (self->sources[SOURCE_ZAP].revents != 0 || self->asked)
-        self->asked = !zap_answer (self->options.zap, self->now.mono_ms);
+        self->asked = !zap_answer (self->options.zap, self->now);
     self->busy = self->busy || self->watching || self->asked;
     if (committer_result (self->committer, &result))
         commit_done (self, &result);

@@ -230,6 +230,10 @@ static bool add_item (config_t *self, config_key_t key, const char *text, config
         snprintf (why, UNITS_ERROR_SIZE, "must be NAMESPACE=URI");
         return false;
     }
+    if (key == CONFIG_ALLOW_FROM && !address_is_network (text)) {
+        snprintf (why, UNITS_ERROR_SIZE, "must be an address or a network like 10.0.0.0/8");
+        return false;
+    }
     value->items = memory_resize (value->items, value->items_count + 1, sizeof (config_item_t));
     value->items[value->items_count++] = (config_item_t){memory_text (text), origin};
     return true;
@@ -319,22 +323,32 @@ bool config_same (const config_t *self, const config_t *other, config_key_t key)
     return true;
 }
 
+static bool check_address (const config_item_t *item, config_key_t key, char error[])
+{
+    address_t address;
+    char why[CONFIG_ERROR_SIZE / 2];
+    char from[CONFIG_ORIGIN_SIZE];
+    char ns[TMQ_NAME_LENGTH_MAX + 1];
+    const char *uri = item->text;
+    bool good;
+    if (key == CONFIG_FEED)
+        config_split_feed (uri, ns, &uri);
+    if (key == CONFIG_INSECURE_LISTEN)
+        good = address_parse_plain (&address, uri, why, sizeof (why));
+    else
+        good = address_parse (&address, uri, why, sizeof (why));
+    return good ||
+           config_fail (error, "%.400s: %s", config_format_origin (from, item->origin), why);
+}
+
 bool config_check_addresses (const config_t *self, char error[CONFIG_ERROR_SIZE])
 {
-    static const config_key_t keys[] = {CONFIG_LISTEN, CONFIG_FEED};
+    static const config_key_t keys[] = {CONFIG_LISTEN, CONFIG_INSECURE_LISTEN, CONFIG_FEED};
     for (size_t k = 0; k < sizeof (keys) / sizeof (keys[0]); k++) {
         const config_value_t *value = &self->values[keys[k]];
         for (size_t i = 0; i < value->items_count; i++) {
-            address_t address;
-            char why[CONFIG_ERROR_SIZE / 2];
-            char from[CONFIG_ORIGIN_SIZE];
-            char ns[TMQ_NAME_LENGTH_MAX + 1];
-            const char *uri = value->items[i].text;
-            if (keys[k] == CONFIG_FEED)
-                config_split_feed (uri, ns, &uri);
-            if (!address_parse (&address, uri, why, sizeof (why)))
-                return config_fail (error, "%.400s: %s",
-                                    config_format_origin (from, value->items[i].origin), why);
+            if (!check_address (&value->items[i], keys[k], error))
+                return false;
         }
     }
     return true;

@@ -13,6 +13,8 @@
 #include "net/router.h"
 #include "taskmq_types.h"
 
+enum { CONFIG_NETWORKS_MAX = 64 };
+
 #define CONFIG_K UINT64_C (1024)
 #define CONFIG_M (1024 * CONFIG_K)
 #define CONFIG_G (1024 * CONFIG_M)
@@ -31,6 +33,11 @@
        "the data directory; without it the nearest .taskmq upward, else a new one here")           \
     X (LISTEN, "broker/listen", LIST, RESTART, 0, 0, ROUTER_ENDPOINTS_MAX - 1, "URI",              \
        "addresses to listen on beside the socket in the data directory")                           \
+    X (INSECURE_LISTEN, "broker/insecure_listen", LIST, RESTART, 0, 0, ROUTER_ENDPOINTS_MAX - 1,   \
+       "URI", "tcp addresses that ask for no key and encrypt nothing, wherever they are")          \
+    X (ALLOW_FROM, "broker/allow_from", LIST, RESTART, 0, 0, CONFIG_NETWORKS_MAX, "NETWORK",       \
+       "networks from which tcp connections are taken; others are closed before a byte is "        \
+       "read; without any: all")                                                                   \
     X (FEED, "broker/feed", LIST, RESTART, 0, 0, FEEDS_MAX, "NAMESPACE=URI",                       \
        "events of a namespace are published there as JSON")                                        \
     X (STORE, "broker/store", CHOICE, RESTART, 0, 0, 1, "sqlite|memory",                           \

@@ -18,6 +18,7 @@ static const struct key_option {
 } key_options[] = {
     {"data", CONFIG_DATA},
     {"listen", CONFIG_LISTEN},
+    {"insecure-listen", CONFIG_INSECURE_LISTEN},
     {"feed", CONFIG_FEED},
     {"store", CONFIG_STORE},
     {"synchronous", CONFIG_SYNCHRONOUS},
@@ -143,8 +144,11 @@ void config_print_help (void)
           "  -c, --config FILE    configuration, see taskmq.conf(5); then FILE.d/*.conf\n"
           "      --data DIR       data directory; default: the nearest .taskmq upward, else\n"
           "                       a new one here\n"
-          "      --listen URI     listen here too: ipc://PATH or tcp://127.0.0.1:PORT (0:\n"
-          "                       any free one)\n"
+          "      --listen URI     listen here too: ipc://PATH or tcp://ADDRESS:PORT (*: all\n"
+          "                       addresses, 0: any free port). Other machines need a key;\n"
+          "                       ?curve behind the port asks this one for it too\n"
+          "      --insecure-listen URI\n"
+          "                       listen on tcp here without keys and encryption\n"
           "      --feed NS=URI    publish the events of namespace NS as JSON on an XPUB\n"
           "                       socket\n"
           "      --store NAME     sqlite (default) or memory, which forgets everything at\n"

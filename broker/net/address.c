@@ -38,47 +38,70 @@ __attribute__ ((format (printf, 3, 4))) static bool fail (char *error, size_t si
 
 /* tcp. */
 
-static bool host_is_loopback (const char *host, bool *ipv6)
+/* What stands for a host; false when it is no address. */
+static bool parse_host (address_t *out, char host[HOST_SIZE], bool *loopback)
 {
     struct in_addr v4;
     struct in6_addr v6;
-    *ipv6 = false;
-    if (inet_pton (AF_INET, host, &v4) == 1)
-        return (ntohl (v4.s_addr) >> 24) == 127;
-    if (inet_pton (AF_INET6, host, &v6) == 1) {
-        *ipv6 = true;
-        return IN6_IS_ADDR_LOOPBACK (&v6);
+    if (strcmp (host, "localhost") == 0)
+        snprintf (host, HOST_SIZE, "127.0.0.1");
+    if (strcmp (host, "*") == 0)
+        snprintf (host, HOST_SIZE, "0.0.0.0");
+    if (inet_pton (AF_INET, host, &v4) == 1) {
+        *loopback = (ntohl (v4.s_addr) >> 24) == 127;
+        out->any = v4.s_addr == htonl (INADDR_ANY);
+        return true;
     }
-    return false;
+    if (inet_pton (AF_INET6, host, &v6) != 1)
+        return false;
+    out->ipv6 = true;
+    *loopback = IN6_IS_ADDR_LOOPBACK (&v6);
+    out->any = IN6_IS_ADDR_UNSPECIFIED (&v6);
+    return true;
+}
+
+/* "HOST:PORT", the host perhaps in brackets. */
+static bool split_tcp (const char *rest, size_t length, char host[HOST_SIZE], unsigned long *port)
+{
+    const char *colon = memrchr (rest, ':', length);
+    const char *begin = rest;
+    char *end;
+    if (colon == NULL || colon[1] < '0' || colon[1] > '9')
+        return false;
+    *port = strtoul (colon + 1, &end, 10);
+    if (end != rest + length || *port > 65535)
+        return false;
+    size_t host_length = (size_t) (colon - rest);
+    if (host_length >= 2 && rest[0] == '[' && rest[host_length - 1] == ']') {
+        begin++;
+        host_length -= 2;
+    }
+    if (host_length == 0 || host_length >= HOST_SIZE)
+        return false;
+    memcpy (host, begin, host_length);
+    host[host_length] = '\0';
+    return true;
 }
 
 static bool parse_tcp (address_t *out, const char *rest, char *error, size_t size)
 {
-    const char *colon = strrchr (rest, ':');
-    char *end;
-    unsigned long port = colon != NULL ? strtoul (colon + 1, &end, 10) : 0;
-    if (colon == NULL || colon[1] < '0' || colon[1] > '9' || *end != '\0' || port > 65535)
-        return fail (error, size, "tcp://%s: expected tcp://HOST:PORT", rest);
-
-    const char *begin = rest;
-    size_t length = (size_t) (colon - rest);
-    if (length >= 2 && rest[0] == '[' && rest[length - 1] == ']') {
-        begin++;
-        length -= 2;
-    }
+    static const char curve[] = "?curve";
     char host[HOST_SIZE];
-    if (length == 0 || length >= sizeof (host))
-        return fail (error, size, "tcp://%s: the host is not an address", rest);
-    memcpy (host, begin, length);
-    host[length] = '\0';
-    if (strcmp (host, "localhost") == 0)
-        snprintf (host, sizeof (host), "127.0.0.1");
-    if (!host_is_loopback (host, &out->ipv6))
+    unsigned long port;
+    bool loopback = false;
+    size_t length = strcspn (rest, "?");
+    out->curve = strcmp (rest + length, curve) == 0;
+    if (rest[length] != '\0' && !out->curve)
+        return fail (error, size, "tcp://%s: behind the port only ?curve is possible", rest);
+    if (!split_tcp (rest, length, host, &port))
+        return fail (error, size, "tcp://%s: expected tcp://HOST:PORT", rest);
+    if (!parse_host (out, host, &loopback))
         return fail (error, size,
-                     "tcp://%s: only loopback addresses (127.0.0.1, [::1]) are possible: other "
-                     "machines could connect without a key, and keys are not built yet",
+                     "tcp://%s: the host must be an address of this machine (10.0.0.5, [::1], * "
+                     "for all), not a name",
                      rest);
     out->kind = ADDRESS_TCP;
+    out->curve = out->curve || !loopback;
     snprintf (out->uri, sizeof (out->uri), out->ipv6 ? "tcp://[%s]:%lu" : "tcp://%s:%lu", host,
               port);
     return true;
@@ -163,9 +186,61 @@ bool address_parse (address_t *out, const char *uri, char *error, size_t error_s
     return fail (error, error_size, "%s: expected ipc://PATH or tcp://HOST:PORT", uri);
 }
 
+bool address_parse_plain (address_t *out, const char *uri, char *error, size_t error_size)
+{
+    if (!address_parse (out, uri, error, error_size))
+        return false;
+    if (out->kind != ADDRESS_TCP || strchr (uri, '?') != NULL)
+        return fail (error, error_size, "%s: expected tcp://HOST:PORT", uri);
+    out->curve = false;
+    out->plain = true;
+    return true;
+}
+
 const char *address_domain (const address_t *self)
 {
-    return self->kind == ADDRESS_IPC ? "ipc" : "loopback";
+    if (self->kind == ADDRESS_IPC)
+        return "ipc";
+    return self->curve ? "curve" : self->plain ? "plain" : "loopback";
+}
+
+bool address_is_network (const char *text)
+{
+    char host[HOST_SIZE];
+    uint8_t bytes[sizeof (struct in6_addr)];
+    char *end;
+    size_t length = strcspn (text, "/");
+    if (length >= sizeof (host))
+        return false;
+    memcpy (host, text, length);
+    host[length] = '\0';
+    bool ipv6 = inet_pton (AF_INET6, host, bytes) == 1;
+    if (!ipv6 && inet_pton (AF_INET, host, bytes) != 1)
+        return false;
+    if (text[length] == '\0')
+        return true;
+    unsigned long bits = strtoul (text + length + 1, &end, 10);
+    return text[length + 1] >= '0' && text[length + 1] <= '9' && *end == '\0' &&
+           bits <= (ipv6 ? 128 : 32);
+}
+
+void address_host (const address_t *self, char *out, size_t out_size)
+{
+    const char *begin = self->uri + strlen ("tcp://") + self->ipv6;
+    size_t length = (size_t) (strrchr (self->uri, ':') - begin) - self->ipv6;
+    snprintf (out, out_size, "%.*s", (int) length, begin);
+}
+
+void address_reach (const char *endpoint, char *out, size_t out_size)
+{
+    static const char any_v4[] = "tcp://0.0.0.0:";
+    static const char any_v6[] = "tcp://[::]:";
+    if (strncmp (endpoint, any_v4, strlen (any_v4)) == 0)
+        snprintf (out, out_size, "tcp://127.0.0.1:%s", endpoint + strlen (any_v4));
+    else if (strncmp (endpoint, any_v6, strlen (any_v6)) == 0)
+        snprintf (out, out_size, "tcp://[::1]:%s", endpoint + strlen (any_v6));
+    else
+        snprintf (out, out_size, "%s", endpoint);
 }
 
 /* The lock beside an ipc path. */

@@ -37,7 +37,7 @@ typedef struct channel {
     buf_t **held;         /* lists of events under way to the disk, oldest first */
     size_t held_count;
     size_t held_capacity;
-    char uri[ADDRESS_PATH_SIZE + 8];
+    char uri[ADDRESS_URI_SIZE];
 } channel_t;
 
 struct feed {
@@ -99,52 +99,57 @@ void feed_free (feed_t **self_p)
     free (self);
 }
 
-/* The name of a namespace is short and made of plain characters. */
-static bool channel_guard (channel_t *self)
+static bool channel_open (feed_t *self, channel_t *channel, const address_t *address,
+                          listen_error_t *error)
 {
-    char domain[SOCKET_DOMAIN_MAX + 1];
-    snprintf (domain, sizeof (domain), "feed/%s", self->ns);
-    return socket_guard (self->socket, domain);
-}
-
-static bool channel_bind (feed_t *self, channel_t *channel, const address_t *address, char *error,
-                          size_t error_size)
-{
+    error->open = false;
     if (address->kind == ADDRESS_IPC) {
-        channel->lock = address_lock_ipc (address->uri + strlen ("ipc://"), error, error_size);
+        channel->lock =
+            address_lock_ipc (address->uri + strlen ("ipc://"), error->text, sizeof (error->text));
         if (channel->lock < 0)
             return false;
     }
-    size_t size = sizeof (channel->uri);
     channel->socket = zmq_socket (self->context, ZMQ_XPUB);
     if (channel->socket != NULL) {
         socket_set (channel->socket, ZMQ_SNDHWM, SEND_MESSAGES_MAX);
         socket_set (channel->socket, ZMQ_LINGER, self->linger_ms);
-        socket_set (channel->socket, ZMQ_IPV6, address->ipv6);
         socket_limit (channel->socket, SUBSCRIPTION_BYTES_MAX);
         channel->monitor = monitor_open (self->context, channel->socket);
     }
-    if (channel->monitor != NULL && channel_guard (channel) &&
-        zmq_bind (channel->socket, address->uri) == 0 &&
-        zmq_getsockopt (channel->socket, ZMQ_LAST_ENDPOINT, channel->uri, &size) == 0)
+    if (channel->monitor != NULL)
         return true;
-    snprintf (error, error_size, "cannot publish on %s: %s", address->uri,
+    snprintf (error->text, sizeof (error->text), "cannot publish on %s: %s", address->uri,
               zmq_strerror (zmq_errno ()));
     return false;
 }
 
-const char *feed_bind (feed_t *self, const char *ns, const address_t *address, char *error,
-                       size_t error_size)
+static bool channel_bind (channel_t *self, const address_t *address, const guard_t *guard,
+                          listen_error_t *error)
+{
+    char domain[SOCKET_DOMAIN_MAX + 1];
+    size_t size = sizeof (self->uri);
+    snprintf (domain, sizeof (domain), "feed/%s", self->ns);
+    if (!listen_bind (self->socket, address, domain, guard, error))
+        return false;
+    int rc = zmq_getsockopt (self->socket, ZMQ_LAST_ENDPOINT, self->uri, &size);
+    assert (rc == 0);
+    return true;
+}
+
+const char *feed_bind (feed_t *self, const char *ns, const address_t *address, const guard_t *guard,
+                       listen_error_t *error)
 {
     if (self->channels_count == FEEDS_MAX) {
-        snprintf (error, error_size, "more than %d feeds", FEEDS_MAX);
+        error->open = false;
+        snprintf (error->text, sizeof (error->text), "more than %d feeds", FEEDS_MAX);
         return NULL;
     }
     channel_t *channel = memory_zero (1, sizeof (*channel));
     channel->lock = -1;
     assert (strlen (ns) < sizeof (channel->ns));
     memcpy (channel->ns, ns, strlen (ns) + 1);
-    if (!channel_bind (self, channel, address, error, error_size)) {
+    if (!channel_open (self, channel, address, error) ||
+        !channel_bind (channel, address, guard, error)) {
         channel_free (channel);
         return NULL;
     }

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "core/data/batch.h"
-#include "net/address.h"
+#include "net/listen.h"
 
 enum { FEEDS_MAX = 16 };
 
@@ -28,8 +28,8 @@ void feed_free (feed_t **self); /* accepts a NULL object */
 
 /* Publishes the events of a namespace on one more address. Returns the endpoint to connect to (with
  * the real port), valid as long as the feed, or NULL with `error`. At most FEEDS_MAX. */
-const char *feed_bind (feed_t *self, const char *ns, const address_t *address, char *error,
-                       size_t error_size);
+const char *feed_bind (feed_t *self, const char *ns, const address_t *address, const guard_t *guard,
+                       listen_error_t *error);
 
 /* Keeps the events of a batch that is being committed, beside those of the batches before it. */
 void feed_hold (feed_t *self, const batch_t *batch);

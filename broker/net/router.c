@@ -50,7 +50,7 @@ struct kept {
 };
 
 typedef struct endpoint {
-    char uri[ADDRESS_PATH_SIZE + 8];
+    char uri[ADDRESS_URI_SIZE];
     int lock; /* beside an ipc path, else -1 */
 } endpoint_t;
 
@@ -60,6 +60,7 @@ struct router {
     peers_t *peers;
     unread_t *unread; /* of all peers */
     door_t *door;
+    guard_t guard;
     bool (*is_linked) (void *context, peer_t peer); /* during router_maintain */
     void *is_linked_context;
     held_t *held; /* never moves: small messages live inside zmq_msg_t */
@@ -90,6 +91,7 @@ router_t *router_new (const router_options_t *options, char *error, size_t error
     self->peers = peers_new (options->peers_max, options->key);
     self->unread = unread_new (NULL);
     self->door = door_new (options->mute_ms);
+    self->guard = options->guard;
     /* libzmq numbers peers from rand () on and never seeds it. A peer that knows the next number
      * may claim it as its routing id, and then an assertion of libzmq ends the process. */
     srandom (randombytes_random ());
@@ -152,23 +154,22 @@ void router_free (router_t **self_p)
     free (self);
 }
 
-const char *router_bind (router_t *self, const address_t *address, char *error, size_t error_size)
+const char *router_bind (router_t *self, const address_t *address, listen_error_t *error)
 {
+    int lock = -1;
+    error->open = false;
     if (self->endpoints_count == ROUTER_ENDPOINTS_MAX) {
-        snprintf (error, error_size, "more than %d addresses", ROUTER_ENDPOINTS_MAX);
+        snprintf (error->text, sizeof (error->text), "more than %d addresses",
+                  ROUTER_ENDPOINTS_MAX);
         return NULL;
     }
-    int lock = -1;
     if (address->kind == ADDRESS_IPC) {
-        lock = address_lock_ipc (address->uri + strlen ("ipc://"), error, error_size);
+        lock =
+            address_lock_ipc (address->uri + strlen ("ipc://"), error->text, sizeof (error->text));
         if (lock < 0)
             return NULL;
     }
-    socket_set (self->socket, ZMQ_IPV6, address->ipv6);
-    if (!socket_guard (self->socket, address_domain (address)) ||
-        zmq_bind (self->socket, address->uri) != 0) {
-        snprintf (error, error_size, "cannot listen on %s: %s", address->uri,
-                  zmq_strerror (zmq_errno ()));
+    if (!listen_bind (self->socket, address, address_domain (address), &self->guard, error)) {
         if (lock >= 0)
             close (lock);
         return NULL;

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "core/engine/engine.h"
-#include "net/address.h"
+#include "net/listen.h"
 #include "net/peers.h"
 
 enum {
@@ -32,6 +32,7 @@ typedef struct router_options {
     size_t held_max;              /* messages received and not yet released */
     int64_t mute_ms;              /* how long a connection may be without a link */
     int linger_ms;                /* how long router_free may go on sending */
+    guard_t guard;                /* of the addresses */
     uint8_t key[PEERS_KEY_BYTES]; /* secret, for the table of peers */
 } router_options_t;
 
@@ -42,7 +43,7 @@ void router_free (router_t **self);
 
 /* Listens on one more address. Returns the endpoint that clients connect to (with the real port),
  * valid as long as the router, or NULL with `error`. */
-const char *router_bind (router_t *self, const address_t *address, char *error, size_t error_size);
+const char *router_bind (router_t *self, const address_t *address, listen_error_t *error);
 
 /* A message of a peer. How many frames are good is the validator's to judge; only the first two are
  * kept. */

@@ -33,7 +33,19 @@ int socket_fd (void *socket)
     return fd;
 }
 
-bool socket_guard (void *socket, const char *domain)
+/* libzmq takes the mechanism from whichever option of one was set last. */
+static bool set_mechanism (void *socket, const key_secret_t *key)
+{
+    int mechanism = -1;
+    size_t size = sizeof (mechanism);
+    return (key == NULL ||
+            zmq_setsockopt (socket, ZMQ_CURVE_SECRETKEY, key->bytes, sizeof (key->bytes)) == 0) &&
+           zmq_setsockopt (socket, ZMQ_CURVE_SERVER, &(int){key != NULL}, sizeof (int)) == 0 &&
+           zmq_getsockopt (socket, ZMQ_MECHANISM, &mechanism, &size) == 0 &&
+           mechanism == (key != NULL ? ZMQ_CURVE : ZMQ_NULL);
+}
+
+bool socket_guard (void *socket, const char *domain, const key_secret_t *key)
 {
     char read[SOCKET_DOMAIN_MAX + 1];
     size_t read_size = sizeof (read);
@@ -45,7 +57,12 @@ bool socket_guard (void *socket, const char *domain)
            zmq_setsockopt (socket, ZAP_ENFORCE_DOMAIN, &(int){1}, sizeof (int)) == 0 &&
            zmq_getsockopt (socket, ZMQ_ZAP_DOMAIN, read, &read_size) == 0 &&
            zmq_getsockopt (socket, ZAP_ENFORCE_DOMAIN, &enforced, &enforced_size) == 0 &&
-           strcmp (read, domain) == 0 && enforced == 1;
+           strcmp (read, domain) == 0 && enforced == 1 && set_mechanism (socket, key);
+}
+
+bool socket_allow (void *socket, const char *network)
+{
+    return zmq_setsockopt (socket, ZMQ_TCP_ACCEPT_FILTER, network, strlen (network)) == 0;
 }
 
 void socket_limit (void *socket, int64_t frame_bytes)
@@ -87,13 +104,11 @@ bool monitor_receive (void *monitor, uint16_t *event, uint32_t *value)
     return true;
 }
 
-void *monitor_open (void *context, void *socket)
+static void *open_events (void *context, void *socket, int events)
 {
     char address[64];
     snprintf (address, sizeof (address), "inproc://taskmqd-monitor-%p", socket);
-    if (zmq_socket_monitor (socket, address,
-                            ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_ACCEPT_FAILED |
-                                ZMQ_EVENT_CLOSED) != 0)
+    if (zmq_socket_monitor (socket, address, events) != 0)
         return NULL;
     void *monitor = zmq_socket (context, ZMQ_PAIR);
     if (monitor == NULL)
@@ -105,4 +120,19 @@ void *monitor_open (void *context, void *socket)
         return monitor;
     zmq_close (monitor);
     return NULL;
+}
+
+void *monitor_open (void *context, void *socket)
+{
+    return open_events (context, socket,
+                        ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_ACCEPT_FAILED |
+                            ZMQ_EVENT_CLOSED);
+}
+
+void *handshakes_open (void *context, void *socket)
+{
+    return open_events (context, socket,
+                        ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
+                            ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                            ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL);
 }

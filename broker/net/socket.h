@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <zmq.h>
 
+#include "keys.h"
+
 enum {
     SOCKET_HANDSHAKE_MS_MAX = 5000, /* from accept to the end of ZeroMQ's own handshake */
     SOCKET_DOMAIN_MAX = 80
@@ -20,8 +22,11 @@ void socket_set (void *socket, int option, int value);
 /* For poll; the edge counts. */
 int socket_fd (void *socket);
 /* Whoever connects to what is bound from now on is let in by ZAP (zap.h), which is told the domain,
- * or not at all. False when ZeroMQ did not take it: then nothing may be bound. */
-bool socket_guard (void *socket, const char *domain);
+ * or not at all. key: they must know its public half, and prove a key of their own; NULL: no
+ * mechanism. All of it is read back. False when ZeroMQ did not take it: then nothing may be bound. */
+bool socket_guard (void *socket, const char *domain, const key_secret_t *key);
+/* One network more from which tcp connections are taken; as long as there is none, from all. */
+bool socket_allow (void *socket, const char *network);
 /* Bounds of what a stranger may cause before anything of it is read. frame_bytes: the longest
  * frame; a longer one ends its connection. Before the first bind. */
 void socket_limit (void *socket, int64_t frame_bytes);
@@ -32,6 +37,8 @@ bool socket_receive (void *socket, zmq_msg_t *frame, int flags);
  * closed listeners. NULL when it cannot be had. Ended by zmq_socket_monitor (socket, NULL, 0) and
  * zmq_close. */
 void *monitor_open (void *context, void *socket);
+/* The same for what became of a client's handshakes. */
+void *handshakes_open (void *context, void *socket);
 /* The next event and its value, in most cases a descriptor; false when none waits. */
 bool monitor_receive (void *monitor, uint16_t *event, uint32_t *value);
 

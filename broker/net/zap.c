@@ -12,6 +12,7 @@
 #include <string.h>
 #include <zmq.h>
 
+#include "core/access/access.h"
 #include "core/base/memory.h"
 #include "net/buckets.h"
 #include "net/socket.h"
@@ -28,7 +29,10 @@ enum {
     FRAME_KEY = FRAMES_NULL,
     FRAMES_CURVE
 };
-enum { IDENTITY_SIZE = ZAP_ADDRESS_MAX + 16, NETWORK_BYTES_V6 = 8 };
+enum { NETWORK_BYTES_V6 = 8 };
+
+/* What the address of a peer on ipc begins with; its uid follows. */
+#define LOCAL "localhost:"
 
 static_assert ((int) FRAMES_CURVE == (int) ZAP_FRAMES_MAX, "frames of a request");
 
@@ -41,12 +45,15 @@ typedef struct verdict {
 
 struct zap {
     void *socket;
-    buckets_t *refusals; /* by address */
+    policy_t *policy;
+    buckets_t *refusals; /* by network */
+    buckets_t *connects; /* by identity */
     int64_t silent_ms;
     int64_t silent_until[ZAP_SILENT_MAX]; /* a ring of those that are kept waiting */
     size_t silent_first;
     size_t silent_count;
     bool stopping;
+    bool probing;
     zap_stats_t stats;
 };
 
@@ -55,15 +62,19 @@ zap_t *zap_new (const zap_options_t *options, char *error, size_t error_size)
     zap_t *self = memory_zero (1, sizeof (*self));
     buckets_options_t refusals = {
         ZAP_ADDRESSES_MAX, ZAP_REFUSALS_BURST, ZAP_REFUSALS_PER_SECOND, {0}};
+    buckets_options_t connects = {
+        ZAP_PRINCIPALS_MAX, ZAP_CONNECTS_BURST, ZAP_CONNECTS_PER_SECOND, {0}};
     memcpy (refusals.key, options->key, sizeof (refusals.key));
+    memcpy (connects.key, options->key, sizeof (connects.key));
     self->refusals = buckets_new (&refusals);
+    self->connects = buckets_new (&connects);
     self->silent_ms = options->silent_ms;
     self->socket = zmq_socket (options->context, ZMQ_ROUTER);
     if (self->socket != NULL) {
         socket_set (self->socket, ZMQ_LINGER, 0);
         if (zmq_bind (self->socket, "inproc://zeromq.zap.01") == 0) {
             /* A socket wakes its reader only after the reader found it empty once. */
-            (void) zap_answer (self, 0);
+            (void) zap_answer (self, (now_t){0, 0});
             return self;
         }
     }
@@ -81,7 +92,9 @@ void zap_free (zap_t **self_p)
     *self_p = NULL;
     if (self->socket != NULL)
         zmq_close (self->socket);
+    policy_drop (self->policy);
     buckets_free (&self->refusals);
+    buckets_free (&self->connects);
     free (self);
 }
 
@@ -93,6 +106,23 @@ int zap_fd (const zap_t *self)
 void zap_stop (zap_t *self)
 {
     self->stopping = true;
+}
+
+void zap_policy (zap_t *self, policy_t *policy)
+{
+    policy_t *before = self->policy;
+    self->policy = policy_keep (policy);
+    policy_drop (before);
+}
+
+bool zap_lists_keys (const zap_t *self)
+{
+    return self->policy != NULL && policy_has_keys (self->policy);
+}
+
+void zap_probing (zap_t *self, bool on)
+{
+    self->probing = on;
 }
 
 /* Requests. */
@@ -117,16 +147,6 @@ static bool take_text (char *out, size_t most, const zap_frame_t *frame)
     return true;
 }
 
-/* "localhost:uid:gid:pid": what the kernel says of the other end of a local socket. */
-static void take_uid (zap_request_t *out)
-{
-    unsigned uid, gid, pid;
-    int end = 0;
-    out->has_uid = sscanf (out->address, "localhost:%u:%u:%u%n", &uid, &gid, &pid, &end) == 3 &&
-                   out->address[end] == '\0';
-    out->uid = out->has_uid ? uid : 0;
-}
-
 bool zap_parse (const zap_frame_t *frames, size_t count, zap_request_t *out)
 {
     memset (out, 0, sizeof (*out));
@@ -135,51 +155,75 @@ bool zap_parse (const zap_frame_t *frames, size_t count, zap_request_t *out)
         !take_text (out->domain, ZAP_DOMAIN_MAX, &frames[FRAME_DOMAIN]) ||
         !take_text (out->address, ZAP_ADDRESS_MAX, &frames[FRAME_ADDRESS]))
         return false;
-    take_uid (out);
     if (is_text (&frames[FRAME_MECHANISM], "NULL") && count == FRAMES_NULL) {
         out->mechanism = ZAP_NULL;
         return true;
     }
     if (!is_text (&frames[FRAME_MECHANISM], "CURVE") || count != FRAMES_CURVE ||
-        frames[FRAME_KEY].length != ZAP_KEY_BYTES)
+        frames[FRAME_KEY].length != KEY_BYTES)
         return false;
     out->mechanism = ZAP_CURVE;
-    memcpy (out->key, frames[FRAME_KEY].bytes, ZAP_KEY_BYTES);
+    memcpy (out->key.bytes, frames[FRAME_KEY].bytes, KEY_BYTES);
     return true;
 }
 
 /* Judgement. */
 
-/* Whom the door lets in: everybody who may reach a local socket or a loopback address. */
-static void judge (const zap_request_t *request, verdict_t *out)
+static void judge (zap_t *self, const zap_request_t *request, now_t now, verdict_t *out)
 {
-    out->status = ACCEPTED;
-    if (strcmp (request->domain, "ipc") == 0 && request->has_uid)
-        snprintf (out->identity, sizeof (out->identity), "uid:%u", request->uid);
-    else if (strcmp (request->domain, "loopback") == 0 && request->mechanism == ZAP_NULL)
-        snprintf (out->identity, sizeof (out->identity), "local");
-    else if (strncmp (request->domain, "feed/", strlen ("feed/")) == 0)
-        snprintf (out->identity, sizeof (out->identity), "feed");
-    else
-        out->status = REFUSED;
+    knock_t knock = {.domain = request->domain,
+                     .key = request->mechanism == ZAP_CURVE ? &request->key : NULL,
+                     .address = request->address,
+                     .now_ms = now.wall_ms};
+    entry_t entry;
+    access_door (self->policy, &knock, &entry);
+    out->status = entry.status == ACCEPTED ? ACCEPTED : REFUSED;
+    memcpy (out->identity, entry.identity, sizeof (out->identity));
+}
+
+/* Who owns the broker's files can do worse than to connect often. */
+static bool is_rated (const zap_t *self, const zap_request_t *request)
+{
+    char *end;
+    unsigned long uid;
+    if (self->policy == NULL)
+        return false;
+    if (strncmp (request->address, LOCAL, strlen (LOCAL)) != 0)
+        return true;
+    uid = strtoul (request->address + strlen (LOCAL), &end, 10);
+    return uid >= UINT32_MAX || !policy_is_own_uid (self->policy, (uint32_t) uid);
+}
+
+static bool connects_too_often (zap_t *self, const zap_request_t *request, const verdict_t *verdict,
+                                now_t now)
+{
+    return is_rated (self, request) && !buckets_take (self->connects, verdict->identity,
+                                                      strlen (verdict->identity), now.mono_ms);
 }
 
 /* One who tries keys: after a few refusals it waits as long as ZeroMQ lets it. */
 
+/* An address, of IPv6 its network. On ipc all are one: who gets there has passed the permissions of
+ * the path. */
 static size_t network_of (const zap_request_t *request, uint8_t out[NETWORK_BYTES_V6])
 {
+    char address[ZAP_ADDRESS_MAX + 1];
     struct in_addr v4;
     struct in6_addr v6;
-    if (inet_pton (AF_INET, request->address, &v4) == 1) {
+    memcpy (address, request->address, sizeof (address));
+    address[strcspn (address, "%")] = '\0'; /* of a link-local one: through which interface */
+    memset (out, 0, NETWORK_BYTES_V6);
+    if (inet_pton (AF_INET, address, &v4) == 1) {
         memcpy (out, &v4, sizeof (v4));
         return sizeof (v4);
     }
-    if (inet_pton (AF_INET6, request->address, &v6) == 1) {
-        memcpy (out, &v6, NETWORK_BYTES_V6);
-        return NETWORK_BYTES_V6;
+    if (inet_pton (AF_INET6, address, &v6) != 1)
+        return 0;
+    if (IN6_IS_ADDR_V4MAPPED (&v6)) {
+        memcpy (out, &v6.s6_addr[12], sizeof (v4));
+        return sizeof (v4);
     }
-    memset (out, 0, NETWORK_BYTES_V6);
-    memcpy (out, &request->uid, sizeof (request->uid));
+    memcpy (out, &v6, NETWORK_BYTES_V6);
     return NETWORK_BYTES_V6;
 }
 
@@ -197,22 +241,26 @@ static bool keep_waiting (zap_t *self, int64_t now_ms)
     return true;
 }
 
-static void slow_down (zap_t *self, const zap_request_t *request, int64_t now_ms, verdict_t *out)
+static void slow_down (zap_t *self, const zap_request_t *request, now_t now, verdict_t *out)
 {
     uint8_t network[NETWORK_BYTES_V6];
     size_t bytes = network_of (request, network);
-    if (!buckets_take (self->refusals, network, bytes, now_ms) && keep_waiting (self, now_ms))
+    if (!self->probing && !buckets_take (self->refusals, network, bytes, now.mono_ms) &&
+        keep_waiting (self, now.mono_ms))
         out->status = SILENT;
 }
 
-static void decide (zap_t *self, const zap_request_t *request, int64_t now_ms, verdict_t *out)
+static void decide (zap_t *self, const zap_request_t *request, now_t now, verdict_t *out)
 {
-    memset (out, 0, sizeof (*out));
-    judge (request, out);
-    if (out->status == ACCEPTED && self->stopping)
+    judge (self, request, now, out);
+    if (out->status == REFUSED) {
+        slow_down (self, request, now, out);
+    } else if (self->stopping) {
         out->status = LATER;
-    if (out->status == REFUSED)
-        slow_down (self, request, now_ms, out);
+    } else if (connects_too_often (self, request, out, now)) {
+        out->status = LATER;
+        self->stats.rated++;
+    }
     self->stats.accepted += out->status == ACCEPTED;
     self->stats.silent += out->status == SILENT;
     self->stats.refused += out->status == LATER || out->status == REFUSED;
@@ -239,7 +287,7 @@ static void answer (zap_t *self, zmq_msg_t *routing_id, const zap_frame_t *id,
     (void) zmq_send (self->socket, id->bytes, id->length, ZMQ_SNDMORE);
     send_text (self, status, true);
     send_text (self, accepted ? "OK" : texts[(int) verdict->status / 100 - 3], true);
-    send_text (self, verdict->identity, true);
+    send_text (self, accepted ? verdict->identity : "", true);
     send_text (self, "", false); /* no properties */
 }
 
@@ -260,7 +308,7 @@ static size_t receive_frames (zap_t *self, zmq_msg_t messages[ZAP_FRAMES_MAX])
     return count;
 }
 
-static bool answer_one (zap_t *self, int64_t now_ms)
+static bool answer_one (zap_t *self, now_t now)
 {
     zmq_msg_t routing_id;
     zmq_msg_t messages[ZAP_FRAMES_MAX];
@@ -276,7 +324,7 @@ static bool answer_one (zap_t *self, int64_t now_ms)
     zap_request_t request;
     verdict_t verdict = {ODD, ""};
     if (count <= ZAP_FRAMES_MAX && zap_parse (frames, count, &request))
-        decide (self, &request, now_ms, &verdict);
+        decide (self, &request, now, &verdict);
     self->stats.refused += verdict.status == ODD;
     if (verdict.status != SILENT)
         answer (self, &routing_id, &frames[FRAME_ID], &verdict);
@@ -286,10 +334,10 @@ static bool answer_one (zap_t *self, int64_t now_ms)
     return true;
 }
 
-bool zap_answer (zap_t *self, int64_t now_ms)
+bool zap_answer (zap_t *self, now_t now)
 {
     for (int i = 0; i < ZAP_REQUESTS_MAX; i++)
-        if (!answer_one (self, now_ms))
+        if (!answer_one (self, now))
             return true;
     return false;
 }

@@ -15,12 +15,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/access/policy.h"
+#include "core/base/clocks.h"
+
 enum {
     ZAP_REQUESTS_MAX = 256, /* answered in one round */
     ZAP_FRAMES_MAX = 8,     /* of a request, without the routing id */
     ZAP_DOMAIN_MAX = 80,
     ZAP_ADDRESS_MAX = 80,
-    ZAP_KEY_BYTES = 32,
+    /* Connections of one principal; beyond them it is told to come again later. Not of the
+     * broker's own user and root, and not without an access file. */
+    ZAP_CONNECTS_BURST = 64,
+    ZAP_CONNECTS_PER_SECOND = 5,
+    ZAP_PRINCIPALS_MAX = 16384, /* remembered */
     /* Refusals of one address before it is kept waiting, and how many come back in a second. */
     ZAP_REFUSALS_BURST = 10,
     ZAP_REFUSALS_PER_SECOND = 1,
@@ -33,7 +40,7 @@ typedef struct zap zap_t;
 typedef struct zap_options {
     void *context;     /* of ZeroMQ; the broker has one */
     int64_t silent_ms; /* how long ZeroMQ waits for an answer: the time of a handshake */
-    uint8_t key[16];   /* secret, for the table of addresses */
+    uint8_t key[16];   /* secret, for the tables */
 } zap_options_t;
 
 /* NULL: `error` says why. */
@@ -43,7 +50,14 @@ void zap_free (zap_t **self); /* accepts a NULL object */
 /* For poll: readable when there may be requests; poll only when zap_answer said true. */
 int zap_fd (const zap_t *self);
 /* Answers the requests that wait; false when there are more of them. */
-bool zap_answer (zap_t *self, int64_t now_ms);
+bool zap_answer (zap_t *self, now_t now);
+/* Who may come in from now on: kept; NULL: everybody who reaches ipc or loopback. Those who are in
+ * stay: see router_recheck. */
+void zap_policy (zap_t *self, policy_t *policy);
+/* The policy lists keys. */
+bool zap_lists_keys (const zap_t *self);
+/* While our own look at the doors goes on nobody is kept waiting. */
+void zap_probing (zap_t *self, bool on);
 /* From now on everybody is told to come again later. */
 void zap_stop (zap_t *self);
 
@@ -53,9 +67,7 @@ typedef struct zap_request {
     char domain[ZAP_DOMAIN_MAX + 1]; /* of the address that it connected to, see address.h */
     char address[ZAP_ADDRESS_MAX + 1];
     zap_mechanism_t mechanism;
-    uint8_t key[ZAP_KEY_BYTES]; /* with ZAP_CURVE: it has the secret of it */
-    bool has_uid;               /* on ipc the kernel vouches for it */
-    uint32_t uid;
+    key_public_t key; /* with ZAP_CURVE: it has the secret of it */
 } zap_request_t;
 typedef struct zap_frame {
     const void *bytes;
@@ -68,6 +80,7 @@ typedef struct zap_stats {
     uint64_t accepted;
     uint64_t refused; /* for good, and those told to come again */
     uint64_t silent;  /* kept waiting */
+    uint64_t rated;   /* of the refused: their principal connects too often */
 } zap_stats_t;
 void zap_stats (const zap_t *self, zap_stats_t *out);
 

@@ -49,15 +49,6 @@ static int remove_home (void **state)
     return system (command) == 0 ? 0 : -1;
 }
 
-static void assert_address (const char *uri, const char *wanted)
-{
-    address_t address;
-    char error[ERROR_SIZE] = "";
-    if (!address_parse (&address, uri, error, sizeof (error)))
-        fail_msg ("%s: %s", uri, error);
-    assert_string_equal (address.uri, wanted);
-}
-
 static void assert_no_address (const char *uri, const char *reason)
 {
     address_t address;
@@ -67,27 +58,81 @@ static void assert_no_address (const char *uri, const char *reason)
         fail_msg ("%s gave: %s", uri, error);
 }
 
-static void test_loopback_addresses_only (void **state)
+static void assert_domain (const char *uri, const char *wanted_uri, const char *domain)
+{
+    address_t address;
+    char error[ERROR_SIZE] = "";
+    if (!address_parse (&address, uri, error, sizeof (error)))
+        fail_msg ("%s: %s", uri, error);
+    assert_string_equal (address.uri, wanted_uri);
+    assert_string_equal (address_domain (&address), domain);
+    assert_int_equal (address.curve, strcmp (domain, "curve") == 0);
+}
+
+/* Without a key comes in who is on this machine, and nobody else. */
+static void test_addresses_say_who_needs_a_key (void **state)
 {
     (void) state;
-    assert_address ("tcp://127.0.0.1:7070", "tcp://127.0.0.1:7070");
-    assert_address ("tcp://127.1.2.3:0", "tcp://127.1.2.3:0");
-    assert_address ("tcp://localhost:1", "tcp://127.0.0.1:1");
-    assert_address ("tcp://[::1]:65535", "tcp://[::1]:65535");
-    assert_no_address ("tcp://0.0.0.0:7070", "only loopback");
-    assert_no_address ("tcp://*:7070", "only loopback");
-    assert_no_address ("tcp://[::]:7070", "tcp://[::]:7070: only loopback");
-    assert_no_address ("tcp://192.168.1.1:7070", "only loopback");
-    assert_no_address ("tcp://example.org:7070", "only loopback");
+    assert_domain ("tcp://127.0.0.1:7070", "tcp://127.0.0.1:7070", "loopback");
+    assert_domain ("tcp://127.1.2.3:0", "tcp://127.1.2.3:0", "loopback");
+    assert_domain ("tcp://localhost:1", "tcp://127.0.0.1:1", "loopback");
+    assert_domain ("tcp://[::1]:65535", "tcp://[::1]:65535", "loopback");
+    assert_domain ("tcp://127.0.0.1:1?curve", "tcp://127.0.0.1:1", "curve");
+    assert_domain ("tcp://[::1]:1?curve", "tcp://[::1]:1", "curve");
+    assert_domain ("tcp://0.0.0.0:7070", "tcp://0.0.0.0:7070", "curve");
+    assert_domain ("tcp://*:7070", "tcp://0.0.0.0:7070", "curve");
+    assert_domain ("tcp://[::]:7070", "tcp://[::]:7070", "curve");
+    assert_domain ("tcp://192.168.1.1:7070?curve", "tcp://192.168.1.1:7070", "curve");
+    assert_domain ("tcp://[::ffff:127.0.0.1]:1", "tcp://[::ffff:127.0.0.1]:1", "curve");
+    assert_domain ("ipc:///tmp/x", "ipc:///tmp/x", "ipc");
+    assert_no_address ("tcp://example.org:7070", "not a name");
     assert_no_address ("tcp://127.0.0.1", "tcp://HOST:PORT");
     assert_no_address ("tcp://127.0.0.1:", "tcp://HOST:PORT");
     assert_no_address ("tcp://127.0.0.1:65536", "tcp://HOST:PORT");
     assert_no_address ("tcp://127.0.0.1:7 7", "tcp://HOST:PORT");
+    assert_no_address ("tcp://127.0.0.1:1?plain", "only ?curve");
+    assert_no_address ("tcp://127.0.0.1:1?curve&x", "only ?curve");
+    assert_no_address ("tcp://127.0.0.1:?curve", "tcp://HOST:PORT");
     assert_no_address ("udp://127.0.0.1:7070", "ipc://PATH or tcp://");
     assert_no_address ("", "ipc://PATH or tcp://");
     assert_no_address ("ipc://", "path of a socket");
     assert_no_address ("ipc:///tmp/", "path of a socket");
     assert_no_address ("ipc://@hidden", "abstract");
+}
+
+static void test_addresses_without_keys_are_asked_for (void **state)
+{
+    (void) state;
+    address_t address;
+    char error[ERROR_SIZE];
+    char text[ERROR_SIZE];
+    assert_true (address_parse_plain (&address, "tcp://10.0.0.5:1", error, sizeof (error)));
+    assert_string_equal (address_domain (&address), "plain");
+    assert_false (address.curve);
+    assert_true (address_parse_plain (&address, "tcp://*:1", error, sizeof (error)));
+    assert_true (address.any);
+    assert_false (address_parse_plain (&address, "tcp://*:1?curve", error, sizeof (error)));
+    assert_false (address_parse_plain (&address, "ipc:///tmp/x", error, sizeof (error)));
+
+    assert_true (address_is_network ("10.0.0.0/8"));
+    assert_true (address_is_network ("10.0.0.7"));
+    assert_true (address_is_network ("fd00::/64"));
+    assert_false (address_is_network ("10.0.0.0/33"));
+    assert_false (address_is_network ("10.0.0.0/"));
+    assert_false (address_is_network ("10.0.0.0/8x"));
+    assert_false (address_is_network ("office"));
+    address_reach ("tcp://0.0.0.0:7", text, sizeof (text));
+    assert_string_equal (text, "tcp://127.0.0.1:7");
+    address_reach ("tcp://[::]:7", text, sizeof (text));
+    assert_string_equal (text, "tcp://[::1]:7");
+    address_reach ("tcp://10.0.0.5:7", text, sizeof (text));
+    assert_string_equal (text, "tcp://10.0.0.5:7");
+    assert_true (address_parse (&address, "tcp://[fd00::5]:7", error, sizeof (error)));
+    address_host (&address, text, sizeof (text));
+    assert_string_equal (text, "fd00::5");
+    assert_true (address_parse (&address, "tcp://10.0.0.5:7", error, sizeof (error)));
+    address_host (&address, text, sizeof (text));
+    assert_string_equal (text, "10.0.0.5");
 }
 
 static void test_relative_ipc_paths_become_absolute (void **state)
@@ -175,12 +220,12 @@ typedef struct fixture {
 static const char *listen_on (router_t *router, const char *uri)
 {
     address_t address;
-    char error[ERROR_SIZE] = "";
+    listen_error_t error = {false, ""};
     const char *endpoint = NULL;
-    if (address_parse (&address, uri, error, sizeof (error)))
-        endpoint = router_bind (router, &address, error, sizeof (error));
+    if (address_parse (&address, uri, error.text, sizeof (error.text)))
+        endpoint = router_bind (router, &address, &error);
     if (endpoint == NULL)
-        fail_msg ("%s: %s", uri, error);
+        fail_msg ("%s: %s", uri, error.text);
     return endpoint;
 }
 
@@ -215,7 +260,7 @@ static void receive (router_t *router, incoming_t *out)
     for (int left = PATIENCE_MS; !router_receive (router, 1, out); left -= 10) {
         if (left <= 0)
             fail_msg ("no message came");
-        zap_answer (zap, 1);
+        zap_answer (zap, (now_t){1, 1});
         poll (&fd, 1, 10);
     }
 }
@@ -463,12 +508,18 @@ static void test_a_second_router_on_the_path_is_refused (void **state)
     fixture_open (&fixture);
     router_options_t options = {.context = context, .peers_max = 100, .held_max = 8};
     router_t *second = router_new (&options, error, sizeof (error));
+    listen_error_t why;
     assert_true (address_parse (&address, fixture.ipc, error, sizeof (error)));
-    assert_null (router_bind (second, &address, error, sizeof (error)));
-    assert_non_null (strstr (error, "another broker listens"));
+    assert_null (router_bind (second, &address, &why));
+    assert_non_null (strstr (why.text, "another broker listens"));
     assert_true (address_parse (&address, fixture.tcp, error, sizeof (error)));
-    assert_null (router_bind (second, &address, error, sizeof (error)));
-    assert_non_null (strstr (error, "in use"));
+    assert_null (router_bind (second, &address, &why));
+    assert_non_null (strstr (why.text, "in use"));
+    assert_false (why.open);
+    /* Without a key of the broker nobody could be asked for one. */
+    assert_true (address_parse (&address, "tcp://127.0.0.1:0?curve", error, sizeof (error)));
+    assert_null (router_bind (second, &address, &why));
+    assert_true (why.open);
     router_free (&second);
     router_free (&fixture.router);
 }
@@ -476,7 +527,8 @@ static void test_a_second_router_on_the_path_is_refused (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_loopback_addresses_only),
+        cmocka_unit_test (test_addresses_say_who_needs_a_key),
+        cmocka_unit_test (test_addresses_without_keys_are_asked_for),
         cmocka_unit_test (test_relative_ipc_paths_become_absolute),
         cmocka_unit_test (test_a_long_ipc_path_moves_to_a_private_directory),
         cmocka_unit_test (test_an_ipc_path_is_taken_only_when_it_is_free),

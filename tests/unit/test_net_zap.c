@@ -15,7 +15,7 @@
 
 enum { SILENT_MS = 5000, ANSWER_MS = 1000 };
 
-static const uint8_t a_key[ZAP_KEY_BYTES + 1] = {7};
+static const uint8_t a_key[KEY_BYTES + 1] = {7};
 
 /* Buckets. */
 
@@ -82,7 +82,7 @@ static request_t curve_request (const char *domain, const char *address)
 {
     request_t request = null_request (domain, address);
     request.frames[6] = text ("CURVE");
-    request.frames[7] = (zap_frame_t){a_key, ZAP_KEY_BYTES};
+    request.frames[7] = (zap_frame_t){a_key, KEY_BYTES};
     request.count = 8;
     return request;
 }
@@ -100,13 +100,11 @@ static void test_requests_are_read (void **state)
     assert_true (parse (&request, &out));
     assert_string_equal (out.domain, "ipc");
     assert_int_equal (out.mechanism, ZAP_NULL);
-    assert_true (out.has_uid);
-    assert_int_equal (out.uid, 1000);
+    assert_string_equal (out.address, "localhost:1000:100:42");
     request = curve_request ("curve", "10.0.0.9");
     assert_true (parse (&request, &out));
     assert_int_equal (out.mechanism, ZAP_CURVE);
-    assert_memory_equal (out.key, a_key, ZAP_KEY_BYTES);
-    assert_false (out.has_uid);
+    assert_memory_equal (out.key.bytes, a_key, KEY_BYTES);
 }
 
 static void test_odd_requests_are_none (void **state)
@@ -132,9 +130,6 @@ static void test_odd_requests_are_none (void **state)
         request.frames[odd[i].at] = odd[i].frame;
         assert_false (parse (&request, &out));
     }
-    request_t plain = null_request ("ipc", "localhost:1000:100:42x");
-    assert_true (parse (&plain, &out));
-    assert_false (out.has_uid);
 }
 
 /* Answers. */
@@ -172,7 +167,7 @@ static int ask (fixture_t *self, const request_t *request, int64_t now_ms, char 
     for (size_t i = 0; i < request->count; i++)
         zmq_send (self->asker, request->frames[i].bytes, request->frames[i].length,
                   i + 1 < request->count ? ZMQ_SNDMORE : 0);
-    assert_true (zap_answer (self->zap, now_ms));
+    assert_true (zap_answer (self->zap, (now_t){now_ms, now_ms}));
     char frame[128];
     int status = 0;
     for (int i = 0; i < 7; i++) {
@@ -200,10 +195,13 @@ static void test_who_is_let_in (void **state)
     request_t loopback = null_request ("loopback", "127.0.0.1");
     assert_int_equal (ask (&fixture, &loopback, 0, identity), 200);
     assert_string_equal (identity, "local");
-    request_t nameless = null_request ("ipc", "127.0.0.1");
-    assert_int_equal (ask (&fixture, &nameless, 0, identity), 400);
-    request_t elsewhere = null_request ("", "127.0.0.1");
-    assert_int_equal (ask (&fixture, &elsewhere, 0, identity), 400);
+    request_t plain = null_request ("plain", "10.0.0.7");
+    assert_int_equal (ask (&fixture, &plain, 0, identity), 200);
+    assert_string_equal (identity, "addr:10.0.0.7");
+    request_t keyless = null_request ("curve", "10.0.0.7");
+    assert_int_equal (ask (&fixture, &keyless, 0, identity), 400);
+    request_t nobody = null_request ("ipc", "localhost:x");
+    assert_int_equal (ask (&fixture, &nobody, 0, identity), 400);
     request_t unknown = curve_request ("curve", "10.0.0.9");
     assert_int_equal (ask (&fixture, &unknown, 0, identity), 400);
     assert_string_equal (identity, "");
@@ -214,7 +212,7 @@ static void test_who_is_let_in (void **state)
     assert_int_equal (ask (&fixture, &ipc, 0, identity), 300);
     zap_stats_t stats;
     zap_stats (fixture.zap, &stats);
-    assert_int_equal (stats.accepted, 2);
+    assert_int_equal (stats.accepted, 3);
     assert_int_equal (stats.refused, 5);
     fixture_close (&fixture);
 }
@@ -247,6 +245,80 @@ static void test_who_tries_often_has_to_wait (void **state)
     fixture_close (&fixture);
 }
 
+static policy_t *policy_of (const char *text)
+{
+    policy_error_t error;
+    policy_names_t names = {.own_uid = 7};
+    policy_t *policy = policy_parse (text, strlen (text), &names, &error);
+    if (policy == NULL)
+        fail_msg ("%s", error.text);
+    return policy;
+}
+
+static void test_a_policy_says_who_comes_in (void **state)
+{
+    (void) state;
+    fixture_t fixture;
+    char identity[128];
+    char text[256];
+    char key[KEY_TEXT_SIZE];
+    key_public_t public_key;
+    memcpy (public_key.bytes, a_key, KEY_BYTES);
+    key_text_public (key, &public_key);
+    snprintf (text, sizeof (text), "ci key:%s client(build) until=2001-01-01\n", key);
+    policy_t *ended = policy_of (text);
+    snprintf (text, sizeof (text), "ci key:%s client(build)\nsee uid:1000 observer(build)\n", key);
+    policy_t *policy = policy_of (text);
+    fixture_open (&fixture);
+    request_t curve = curve_request ("curve", "10.0.0.9");
+    assert_int_equal (ask (&fixture, &curve, 0, identity), 400);
+    zap_policy (fixture.zap, policy);
+    policy_drop (policy);
+    assert_int_equal (ask (&fixture, &curve, 0, identity), 200);
+    assert_string_equal (identity, "ci");
+    /* The feed of a namespace is for those who may observe all of it. */
+    request_t feed = curve_request ("feed/build", "10.0.0.9");
+    assert_int_equal (ask (&fixture, &feed, 0, identity), 400);
+    request_t seer = null_request ("feed/build", "localhost:1000:1:1");
+    assert_int_equal (ask (&fixture, &seer, 0, identity), 200);
+    seer = null_request ("feed/other", "localhost:1000:1:1");
+    assert_int_equal (ask (&fixture, &seer, 0, identity), 400);
+    zap_policy (fixture.zap, ended);
+    policy_drop (ended);
+    assert_int_equal (ask (&fixture, &curve, INT64_C (1) << 41, identity), 400);
+    fixture_close (&fixture);
+}
+
+static void test_who_connects_often_comes_again_later (void **state)
+{
+    (void) state;
+    fixture_t fixture;
+    char identity[128];
+    fixture_open (&fixture);
+    policy_t *policy = policy_of ("a uid:1000 client(x)\n");
+    request_t often = null_request ("ipc", "localhost:1000:1:1");
+    request_t other = null_request ("ipc", "localhost:1001:1:1");
+    request_t own = null_request ("ipc", "localhost:7:1:1");
+    /* Without a policy everybody may do everything; nobody is counted. */
+    for (int i = 0; i < 2 * ZAP_CONNECTS_BURST; i++)
+        assert_int_equal (ask (&fixture, &often, 0, identity), 200);
+    zap_policy (fixture.zap, policy);
+    policy_drop (policy);
+    for (int i = 0; i < ZAP_CONNECTS_BURST; i++)
+        assert_int_equal (ask (&fixture, &often, 0, identity), 200);
+    assert_int_equal (ask (&fixture, &often, 0, identity), 300);
+    assert_int_equal (ask (&fixture, &other, 0, identity), 200);
+    for (int i = 0; i < 2 * ZAP_CONNECTS_BURST; i++)
+        assert_int_equal (ask (&fixture, &own, 0, identity), 200);
+    for (int i = 0; i < ZAP_CONNECTS_PER_SECOND; i++)
+        assert_int_equal (ask (&fixture, &often, 1000, identity), 200);
+    assert_int_equal (ask (&fixture, &often, 1000, identity), 300);
+    zap_stats_t stats;
+    zap_stats (fixture.zap, &stats);
+    assert_int_equal (stats.rated, 2);
+    fixture_close (&fixture);
+}
+
 static void test_networks_of_ipv6_are_one_address (void **state)
 {
     (void) state;
@@ -263,6 +335,15 @@ static void test_networks_of_ipv6_are_one_address (void **state)
     assert_int_equal (ask (&fixture, &same, 0, identity), 0);
     request_t other = curve_request ("curve", "2001:db8:0:1::1");
     assert_int_equal (ask (&fixture, &other, 0, identity), 400);
+    /* On a listener of both families an address of IPv4 is still one. */
+    for (int i = 0; i < ZAP_REFUSALS_BURST; i++) {
+        char address[64];
+        snprintf (address, sizeof (address), "::ffff:10.0.0.%d", i + 1);
+        request_t guess = curve_request ("curve", address);
+        assert_int_equal (ask (&fixture, &guess, 0, identity), 400);
+    }
+    request_t mapped = curve_request ("curve", "::ffff:10.0.1.1");
+    assert_int_equal (ask (&fixture, &mapped, 0, identity), 400);
     fixture_close (&fixture);
 }
 
@@ -275,6 +356,8 @@ int main (void)
         cmocka_unit_test (test_odd_requests_are_none),
         cmocka_unit_test (test_who_is_let_in),
         cmocka_unit_test (test_who_tries_often_has_to_wait),
+        cmocka_unit_test (test_a_policy_says_who_comes_in),
+        cmocka_unit_test (test_who_connects_often_comes_again_later),
         cmocka_unit_test (test_networks_of_ipv6_are_one_address),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,0 +1,206 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Failure: an address that cannot be listened on, or cannot be guarded, ends the start. */
+#include "doors.h"
+
+#include <czmq.h>
+
+#include "log/log.h"
+#include "net/probe.h"
+#include "notify.h"
+#include "server_key.h"
+
+/* What clients read in the file `endpoint`. */
+typedef struct endpoint_text {
+    char text[ADDRESS_URI_SIZE + 128];
+} endpoint_text_t;
+
+static bool wants_key (const daemon_t *self)
+{
+    char error[ADDRESS_ERROR_SIZE];
+    char ns[TMQ_NAME_LENGTH_MAX + 1];
+    address_t address;
+    const config_value_t *listen = &self->config.values[CONFIG_LISTEN];
+    const config_value_t *feeds = &self->config.values[CONFIG_FEED];
+    for (size_t i = 0; i < listen->items_count; i++)
+        if (address_parse (&address, listen->items[i].text, error, sizeof (error)) && address.curve)
+            return true;
+    for (size_t i = 0; i < feeds->items_count; i++) {
+        const char *uri;
+        if (config_split_feed (feeds->items[i].text, ns, &uri) &&
+            address_parse (&address, uri, error, sizeof (error)) && address.curve)
+            return true;
+    }
+    return false;
+}
+
+exits_t doors_key (daemon_t *self)
+{
+    char error[SERVER_KEY_ERROR_SIZE];
+    bool made = false;
+    if (!wants_key (self))
+        return EXITS_OK;
+    exits_t code = server_key_open (&self->server_key, &made, &self->data, error);
+    if (code != EXITS_OK)
+        return exits_fail (code, error);
+    char text[KEY_TEXT_SIZE];
+    self->has_server_key = true;
+    key_public_of (&self->server_public, &self->server_key);
+    key_text_public (text, &self->server_public);
+    log_write (LOG_LEVEL_INFO, "SERVER-KEY", made ? "made a key for this broker" : "has a key",
+               LOG_FIELDS (LOG_TEXT ("public", text)));
+    return EXITS_OK;
+}
+
+guard_t doors_guard (daemon_t *self)
+{
+    const config_value_t *networks = &self->config.values[CONFIG_ALLOW_FROM];
+    for (size_t i = 0; i < networks->items_count; i++)
+        self->networks[i] = networks->items[i].text;
+    return (guard_t){.server_key = self->has_server_key ? &self->server_key : NULL,
+                     .networks = self->networks,
+                     .networks_count = networks->items_count};
+}
+
+static exits_t cannot_listen (const listen_error_t *error)
+{
+    return exits_fail (error->open ? EXITS_KEYS : EXITS_LISTEN, error->text);
+}
+
+/* Nobody may find a door open that should be shut. */
+static exits_t look_at_door (daemon_t *self, const char *endpoint, bool feed)
+{
+    char error[ADDRESS_ERROR_SIZE];
+    if (probe_door (zsys_init (), self->zap, endpoint, feed, &self->server_public, error,
+                    sizeof (error)))
+        return EXITS_OK;
+    log_write (LOG_LEVEL_ERROR, "DOOR-OPEN", error, LOG_FIELDS (LOG_TEXT ("endpoint", endpoint)));
+    return exits_fail (EXITS_KEYS, error);
+}
+
+/* What clients read: with the key that they have to know. */
+static void name_endpoint (const daemon_t *self, const address_t *address, const char *endpoint,
+                           endpoint_text_t *out)
+{
+    char key[KEY_TEXT_SIZE];
+    snprintf (out->text, sizeof (out->text), "%s", endpoint);
+    if (!address->curve)
+        return;
+    key_text_public (key, &self->server_public);
+    snprintf (out->text, sizeof (out->text), "%s?server_key=%s", endpoint, key);
+}
+
+static void tell_listening (const address_t *address, const char *endpoint)
+{
+    log_write (LOG_LEVEL_INFO, "LISTEN", address->moved ? "listens on a shorter path" : "listens",
+               LOG_FIELDS (LOG_TEXT ("endpoint", endpoint),
+                           LOG_TEXT ("domain", address_domain (address))));
+    if (address->plain)
+        log_write (LOG_LEVEL_WARNING, "INSECURE",
+                   "whoever reaches this address is let in, and everything can be read on the way",
+                   LOG_FIELDS (LOG_TEXT ("endpoint", endpoint)));
+    else if (address->kind == ADDRESS_TCP && !address->curve)
+        log_write (LOG_LEVEL_WARNING, "LOOPBACK-OPEN",
+                   "every user of this machine is let in at this address",
+                   LOG_FIELDS (LOG_TEXT ("endpoint", endpoint)));
+}
+
+/* One address: the data directory's own socket is the first. */
+static exits_t listen_on (daemon_t *self, const address_t *address, endpoint_text_t *out)
+{
+    listen_error_t error;
+    const char *endpoint = router_bind (self->router, address, &error);
+    if (endpoint == NULL)
+        return cannot_listen (&error);
+    name_endpoint (self, address, endpoint, out);
+    tell_listening (address, endpoint);
+    return address->curve ? look_at_door (self, endpoint, false) : EXITS_OK;
+}
+
+static exits_t listen_on_all (daemon_t *self, config_key_t key, endpoint_text_t *out)
+{
+    const config_value_t *value = &self->config.values[key];
+    exits_t code = EXITS_OK;
+    for (size_t i = 0; code == EXITS_OK && i < value->items_count; i++) {
+        char error[ADDRESS_ERROR_SIZE];
+        address_t address;
+        bool good =
+            key == CONFIG_INSECURE_LISTEN
+                ? address_parse_plain (&address, value->items[i].text, error, sizeof (error))
+                : address_parse (&address, value->items[i].text, error, sizeof (error));
+        code = good ? listen_on (self, &address, &out[i]) : exits_fail (EXITS_ADDRESS, error);
+    }
+    return code;
+}
+
+static exits_t publish_on (daemon_t *self, const char *item)
+{
+    char ns[TMQ_NAME_LENGTH_MAX + 1];
+    const char *uri;
+    char text[ADDRESS_ERROR_SIZE];
+    address_t address;
+    listen_error_t error;
+    guard_t guard = doors_guard (self);
+    if (!config_split_feed (item, ns, &uri) || !address_parse (&address, uri, text, sizeof (text)))
+        return exits_fail (EXITS_ADDRESS, text);
+    const char *endpoint = feed_bind (self->feed, ns, &address, &guard, &error);
+    if (endpoint == NULL)
+        return cannot_listen (&error);
+    log_write (LOG_LEVEL_INFO, "FEED", "publishes events",
+               LOG_FIELDS (LOG_TEXT ("namespace", ns), LOG_TEXT ("endpoint", endpoint)));
+    return address.curve ? look_at_door (self, endpoint, true) : EXITS_OK;
+}
+
+static exits_t listen_on_own (daemon_t *self, endpoint_text_t *out)
+{
+    char uri[DATA_PATH_SIZE + 32];
+    char error[ADDRESS_ERROR_SIZE];
+    address_t address;
+    snprintf (uri, sizeof (uri), "ipc://%s/taskmqd.ipc", self->data.directory);
+    if (!address_parse (&address, uri, error, sizeof (error)))
+        return exits_fail (EXITS_ADDRESS, error);
+    return listen_on (self, &address, out);
+}
+
+/* Where keys are asked for, an address without them would be a way around. */
+static exits_t check_insecure (const daemon_t *self)
+{
+    if (self->config.values[CONFIG_INSECURE_LISTEN].items_count == 0 || !zap_lists_keys (self->zap))
+        return EXITS_OK;
+    return exits_fail (EXITS_KEYS, "--insecure-listen beside an access file that lists keys: "
+                                   "leave one of them out");
+}
+
+/* All of them are asked for; the router says when they are too many. */
+exits_t doors_open (daemon_t *self)
+{
+    static endpoint_text_t endpoints[2 * ROUTER_ENDPOINTS_MAX];
+    const char *uris[2 * ROUTER_ENDPOINTS_MAX];
+    const config_value_t *feeds = &self->config.values[CONFIG_FEED];
+    size_t open = self->config.values[CONFIG_LISTEN].items_count + 1;
+    size_t count = open + self->config.values[CONFIG_INSECURE_LISTEN].items_count;
+    char error[DATA_ERROR_SIZE];
+    exits_t code = check_insecure (self);
+    if (code == EXITS_OK)
+        code = listen_on_own (self, &endpoints[0]);
+    if (code == EXITS_OK)
+        code = listen_on_all (self, CONFIG_LISTEN, &endpoints[1]);
+    if (code == EXITS_OK)
+        code = listen_on_all (self, CONFIG_INSECURE_LISTEN, &endpoints[open]);
+    for (size_t i = 0; code == EXITS_OK && i < feeds->items_count; i++)
+        code = publish_on (self, feeds->items[i].text);
+    if (code != EXITS_OK)
+        return code;
+    for (size_t i = 0; i < count; i++)
+        uris[i] = endpoints[i].text;
+    code = data_write_endpoints (&self->data, uris, count, error);
+    if (code != EXITS_OK)
+        return exits_fail (code, error);
+    log_write (LOG_LEVEL_INFO, "READY", "takes requests",
+               LOG_FIELDS (LOG_TEXT ("endpoint", uris[0]), LOG_TEXT ("version", TASKMQ_VERSION),
+                           LOG_NUMBER ("pid", getpid ())));
+    notify_supervisor ("READY=1");
+    return EXITS_OK;
+}

@@ -1,0 +1,32 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Listening, with everything that a connection is judged by set before its listener exists. */
+#ifndef TASKMQ_NET_LISTEN_H
+#define TASKMQ_NET_LISTEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "keys.h"
+#include "net/address.h"
+
+/* Who may come near. All borrowed. */
+typedef struct guard {
+    const key_secret_t *server_key; /* NULL: no address can ask for a key */
+    const char *const *networks;    /* from which tcp connections are taken; none: from all */
+    size_t networks_count;
+} guard_t;
+
+/* Why an address is not listened on. */
+typedef struct listen_error {
+    bool open; /* it cannot be guarded: everybody could come in */
+    char text[ADDRESS_ERROR_SIZE];
+} listen_error_t;
+
+/* Binds the socket; connections are asked about under this domain. False with an error. */
+bool listen_bind (void *socket, const address_t *address, const char *domain, const guard_t *guard,
+                  listen_error_t *error);
+
+#endif

@@ -1,0 +1,25 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The broker's own key: DIR/server.key, which only its user may read. */
+#ifndef TASKMQ_BROKER_SERVER_KEY_H
+#define TASKMQ_BROKER_SERVER_KEY_H
+
+#include "data.h"
+#include "keys.h"
+
+enum {
+    SERVER_KEY_BYTES_MAX = 4096, /* of the file */
+    SERVER_KEY_ERROR_SIZE = DATA_ERROR_SIZE
+};
+
+/* Reads the key, or makes one where the file is missing; *made says so. EXITS_OK, EXITS_KEYS with a
+ * sentence that shows no secret, or EXITS_DATA. The caller wipes the key. */
+exits_t server_key_open (key_secret_t *out, bool *made, const data_t *data,
+                         char error[SERVER_KEY_ERROR_SIZE]);
+/* Replaces the file by this key, atomically and durably. */
+exits_t server_key_write (const key_secret_t *key, const data_t *data,
+                          char error[SERVER_KEY_ERROR_SIZE]);
+
+#endif
