@@ -120,7 +120,7 @@ static void test_a_mistake_changes_nothing (void **state)
         const char *reason;
     } mistakes[] = {
         {"limits\n    free_space_min = 1024G\n    lniks = 5\n", ":3: limits/lniks is no key"},
-        {"limits\n    free_space_min = 1024G\nbroker\n    listen = tcp://0.0.0.0:1\n", ":4: "},
+        {"limits\n    free_space_min = 1024G\nbroker\n    listen = tcp://example.org:1\n", ":4: "},
         {"limits\n    free_space_min = 10", ":2: limits/free_space_min = 10: "},
         {"limits\n\tfree_space_min = 1024G\n", ":2: a tab in column 1"},
     };

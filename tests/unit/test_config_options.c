@@ -250,9 +250,16 @@ static void test_addresses_are_judged_before_the_start (void **state)
     ASSERT_GOOD (&config, "--listen", "tcp://127.0.0.1:0", "--listen", "tcp://[::1]:0");
     assert_true (config_check_addresses (&config, error));
     config_free (&config);
-    ASSERT_GOOD (&config, "--listen", "tcp://127.0.0.1:0", "--listen", "tcp://*:0");
+    ASSERT_GOOD (&config, "--listen", "tcp://127.0.0.1:0", "--listen", "tcp://example.org:0");
     assert_false (config_check_addresses (&config, error));
-    assert_non_null (strstr (error, "only loopback"));
+    assert_non_null (strstr (error, "not a name"));
+    config_free (&config);
+    ASSERT_GOOD (&config, "--listen", "tcp://*:0", "--insecure-listen", "tcp://10.0.0.5:1");
+    assert_true (config_check_addresses (&config, error));
+    config_free (&config);
+    ASSERT_GOOD (&config, "--insecure-listen", "ipc:///tmp/x");
+    assert_false (config_check_addresses (&config, error));
+    assert_non_null (strstr (error, "--insecure-listen"));
     config_free (&config);
 }
 
