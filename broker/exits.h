@@ -18,7 +18,7 @@
     X (4, RUNNING, "DATA-LOCKED", "another broker runs on the data directory")                     \
     X (5, LISTEN, "LISTEN-FAILED",                                                                 \
        "an address cannot be listened on: in use, or not possible here")                           \
-    X (6, ADDRESS, "LISTEN-REFUSED", "an address is not a valid URI")                               \
+    X (6, ADDRESS, "LISTEN-REFUSED", "an address is not a valid URI")                              \
     X (7, FOREIGN, "STORE-FOREIGN", "the database belongs to another application")                 \
     X (8, NEWER, "STORE-NEWER", "the database was written by a newer version")                     \
     X (9, CORRUPT, "STORE-CORRUPT", "the database is damaged")                                     \

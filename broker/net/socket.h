@@ -23,7 +23,8 @@ void socket_set (void *socket, int option, int value);
 int socket_fd (void *socket);
 /* Whoever connects to what is bound from now on is let in by ZAP (zap.h), which is told the domain,
  * or not at all. key: they must know its public half, and prove a key of their own; NULL: no
- * mechanism. All of it is read back. False when ZeroMQ did not take it: then nothing may be bound. */
+ * mechanism. All of it is read back. False when ZeroMQ did not take it: then nothing may be
+ * bound. */
 bool socket_guard (void *socket, const char *domain, const key_secret_t *key);
 /* One network more from which tcp connections are taken; as long as there is none, from all. */
 bool socket_allow (void *socket, const char *network);
