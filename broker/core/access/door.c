@@ -27,7 +27,8 @@ static void admit (entry_t *out, const principal_t *listed, const char *otherwis
         refuse (out, "its time has ended");
         return;
     }
-    if (listed->is_invitation && listed->uses == 0) {
+    /* One that was used may come back: for the same answer, or to be told who used it. */
+    if (listed->is_invitation && listed->uses == 0 && listed->used == NULL) {
         refuse (out, "the invitation was used");
         return;
     }

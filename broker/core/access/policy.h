@@ -86,6 +86,7 @@ typedef struct principal {
     int64_t until_ms; /* its end, since the epoch; 0: none */
     uint32_t uses;    /* of an invitation: how often it is still good */
     const char *as;   /* … for a principal of this name, in which %h is its host */
+    const char *used; /* … by whom it was used last, ADDRESS@TIME; NULL: by nobody */
 } principal_t;
 
 typedef struct policy policy_t;

@@ -326,6 +326,19 @@ static bool take_as (parser_t *self, const char *value)
     return true;
 }
 
+/* By whom and when, as the broker writes it. */
+static bool take_used (parser_t *self, const char *value)
+{
+    int64_t at_ms;
+    char why[UNITS_ERROR_SIZE];
+    const char *at = strchr (value, '@');
+    if (at == NULL || at == value || !time_parse (&at_ms, at + 1, why))
+        return fail (self, "used=%.80s: must be ADDRESS@TIME, as 10.0.0.9@2026-11-22T06:12:00Z",
+                     value);
+    self->principal->used = keep (self->policy, value, strlen (value));
+    return true;
+}
+
 static bool take_owns (parser_t *self, char *value)
 {
     principal_t *principal = self->principal;
@@ -344,11 +357,12 @@ static bool take_owns (parser_t *self, char *value)
 
 static bool parse_option (parser_t *self, char *word)
 {
-    static const char *const OPTIONS[] = {"until", "uses", "as", "owns"};
+    static const char *const OPTIONS[] = {"until", "uses", "as", "used", "owns"};
     char *equals = strchr (word, '=');
     *equals = '\0';
     char *value = equals + 1;
-    bool of_invitation = strcmp (word, "uses") == 0 || strcmp (word, "as") == 0;
+    bool of_invitation =
+        strcmp (word, "uses") == 0 || strcmp (word, "as") == 0 || strcmp (word, "used") == 0;
     if (of_invitation && !self->principal->is_invitation)
         return fail (self, "%s= belongs to invitations only", word);
     if (strcmp (word, "until") == 0)
@@ -357,6 +371,8 @@ static bool parse_option (parser_t *self, char *word)
         return take_uses (self, value);
     if (strcmp (word, "as") == 0)
         return take_as (self, value);
+    if (strcmp (word, "used") == 0)
+        return take_used (self, value);
     if (strcmp (word, "owns") == 0)
         return take_owns (self, value);
     return fail_near (self, word, "option", OPTIONS, sizeof (OPTIONS) / sizeof (OPTIONS[0]));
@@ -389,7 +405,7 @@ static void keep_rights (parser_t *self, char *const *words, size_t count, char 
     size_t same = 0;
     for (size_t i = 0; i < count; i++)
         if (strncmp (words[i], "until=", 6) != 0 && strncmp (words[i], "uses=", 5) != 0 &&
-            strncmp (words[i], "as=", 3) != 0)
+            strncmp (words[i], "as=", 3) != 0 && strncmp (words[i], "used=", 5) != 0)
             same += (size_t) sprintf (scratch + same, "%s%s", same == 0 ? "" : " ", words[i]);
     self->principal->same = keep (self->policy, scratch, same);
 }

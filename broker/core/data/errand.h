@@ -7,6 +7,7 @@
 #ifndef TASKMQ_CORE_DATA_ERRAND_H
 #define TASKMQ_CORE_DATA_ERRAND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/data/buf.h"
@@ -21,6 +22,7 @@ typedef struct errand {
     peer_t peer;    /* who asks */
     char *identity; /* … and what net takes it for */
     buf_t *request; /* the packed Request */
+    bool owns;      /* the name that it is about owns live tasks */
     /* Filled in by the server on its way: the address of the peer, or empty. */
     char address[64];
     /* The answer. code OK goes with a member of Reply.body, another code with a text. */

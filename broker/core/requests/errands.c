@@ -11,6 +11,7 @@
 
 #include "core/base/memory.h"
 #include "core/requests/answer.h"
+#include "core/tasks/index.h"
 
 enum {
     ERRANDS_MAX = 64,     /* that wait or are under way, … */
@@ -43,6 +44,16 @@ static buf_t *pack_request (const Taskmq__Request *request)
     return packed;
 }
 
+/* Whoever gets a name gets what it owns. */
+static bool owns_tasks (const call_t *call)
+{
+    const Taskmq__Request *request = call->request;
+    if (request->op_case == TASKMQ__REQUEST__OP_KEY_TRUST)
+        return task_owner_has_some (call->requests->tasks, request->key_trust->name);
+    return request->op_case == TASKMQ__REQUEST__OP_INVITE &&
+           task_owner_has_some (call->requests->tasks, request->invite->name);
+}
+
 void on_errand (call_t *call)
 {
     requests_t *self = call->requests;
@@ -62,6 +73,7 @@ void on_errand (call_t *call)
     job->errand.peer = call->link->peer;
     job->errand.identity = memory_text (name_text (call->link->identity));
     job->errand.request = pack_request (call->request);
+    job->errand.owns = owns_tasks (call);
     job->errand.context = job;
     job->link = call->link;
     job->request = call->request->id;

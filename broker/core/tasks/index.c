@@ -127,3 +127,15 @@ void notes_forget (tasks_t *self, size_t attempts, size_t removals)
         free (note);
     }
 }
+
+bool task_owner_has_some (tasks_t *self, const char *owner)
+{
+    bool found = false;
+    size_t cursor = 0;
+    name_t *name = names_keep (&self->base->names, owner);
+    const task_t *task = name->count == 1 ? NULL : map_each (&self->by_id, &cursor);
+    for (; task != NULL && !found; task = map_each (&self->by_id, &cursor))
+        found = task->owner == name;
+    names_drop (&self->base->names, name);
+    return found;
+}

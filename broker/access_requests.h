@@ -1,0 +1,39 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What clients ask about keys, invitations and the access file: the runners of these errands. */
+#ifndef TASKMQ_BROKER_ACCESS_REQUESTS_H
+#define TASKMQ_BROKER_ACCESS_REQUESTS_H
+
+#include <pthread.h>
+
+#include "access_file.h"
+#include "errands.h"
+#include "keys.h"
+
+enum {
+    ACCESS_RUNNERS = 9,
+    ACCESS_KEYS_MAX = 2,           /* of a principal: the present one, and the one that follows */
+    ACCESS_INVITATIONS_MAX = 1000, /* that count, or say who used them */
+    ACCESS_PAGE_BYTES = 32 * 1024
+};
+
+typedef struct access_requests {
+    access_file_t *file; /* borrowed */
+    /* Wall clock, NULL for the system's. */
+    int64_t (*now_ms) (void);
+
+    pthread_mutex_t lock; /* guards what follows: where those who join connect */
+    bool has_key;
+    key_public_t key;
+    char address[JOIN_PLACE_BYTES_MAX + 1];
+} access_requests_t;
+
+void access_requests_init (access_requests_t *self, access_file_t *file);
+void access_requests_free (access_requests_t *self);
+/* The broker's key, and HOST:PORT of its first listener with CURVE (empty: not known). */
+void access_requests_listen (access_requests_t *self, const key_public_t *key, const char *address);
+void access_requests_runners (access_requests_t *self, errand_runner_t out[ACCESS_RUNNERS]);
+
+#endif
