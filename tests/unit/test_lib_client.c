@@ -58,7 +58,7 @@ static void nobody_there_is_unreachable (void **state)
     tmq_submit_init (&task);
     task.queue = "q";
     tmq_id_make (&id);
-    assert_int_equal (tmq_client_connect (client, 100, &error), TMQ_UNREACHABLE);
+    assert_int_equal (tmq_client_connect (client, 2000, &error), TMQ_UNREACHABLE);
     assert_non_null (strstr (error.text, "taskmq-test.ipc"));
     assert_int_equal (tmq_submit (&receipt, client, &task, 100, &error), TMQ_UNREACHABLE);
     assert_int_equal (receipt.code, TMQ_UNREACHABLE);

@@ -8,6 +8,7 @@
 
 #include "core/base/memory.h"
 #include "store/row_list.h"
+#include "store/sqlite/readers.h"
 #include "store_support.h"
 
 static buf_t *bytes_of (const char *text)
@@ -159,6 +160,27 @@ static void a_page_of_large_rows_ends_early (void **state)
     assert_keys (f, NULL, NULL, 100, "a b c d e f g h i ");
 }
 
+/* Each transaction of a reader ends as early as it may, and still goes on. */
+static void a_reader_without_time_comes_to_the_end (void **state)
+{
+    fixture_t *f = *state;
+    for (char key[] = "a"; key[0] <= 'e'; key[0]++)
+        put (f, ROW_KIND_TEST, key, key);
+    fixture_settle (f);
+    store_error_t error = {STORE_OK, ""};
+    readers_t readers;
+    gate_t gate;
+    gate_init (&gate);
+    assert_int_equal (readers_open (&readers, f->directory, &gate, 0, &error), STORE_OK);
+    read_t read = {.kind = READ_ROWS, .row_kind = ROW_KIND_TEST, .limit = 100};
+    assert_int_equal (readers_run (&readers, &read, &error), STORE_OK);
+    assert_int_equal (read.rows_count, 5);
+    assert_false (read.more);
+    read_clear (&read);
+    readers_close (&readers);
+    gate_destroy (&gate);
+}
+
 static void see_row (void *context, const row_t *row)
 {
     char *text = context;
@@ -280,6 +302,7 @@ int main (void)
         ON_ALL (the_largest_row_is_kept),
         ON_ALL (rows_are_read_in_order),
         ON_ALL (a_page_of_large_rows_ends_early),
+        ON (a_reader_without_time_comes_to_the_end, "sqlite"),
         ON_ALL (live_rows_are_handed_over),
         ON (rows_outlive_the_broker, "sqlite"),
         cmocka_unit_test (a_list_keeps_the_last_change_of_a_key),

@@ -89,6 +89,7 @@ store_code_t kind_rows_page (view_t *view, sqlite3_stmt *statement, kind_page_t 
     const read_t *read = page->read;
     const buf_t *before = key_before (read);
     bool from_prefix = before == NULL || compare_keys (before, read->prefix) < 0;
+    size_t count = read->rows_count;
     store_code_t code = STORE_OK;
     bind_key (statement, read->row_kind, from_prefix ? read->prefix : before);
     do {
@@ -97,7 +98,9 @@ store_code_t kind_rows_page (view_t *view, sqlite3_stmt *statement, kind_page_t 
         page->done = !row;
         if (row)
             code = take_row (statement, page, error);
-    } while (code == STORE_OK && !page->done && !view_is_over (view));
+        /* The first one may be that before: only what comes behind it is a step. */
+    } while (code == STORE_OK && !page->done &&
+             (read->rows_count == count || !view_is_over (view)));
     sqlite3_reset (statement);
     return code;
 }
