@@ -30,6 +30,9 @@
        "a share that grows: leases are too short")                                                 \
     X (requests, "requests taken", "")                                                             \
     X (refused, "requests answered with an error", "a share that grows: a client is wrong")        \
+    X (denied, "requests that the access file does not allow",                                     \
+       "a share that grows: a client is wrong, or tries doors")                                    \
+    X (links_revoked, "links ended because their rights changed or their time ended", "")          \
     X (overloads, "submissions refused because too much was pending",                              \
        "above 0: the disk is slower than the load")                                                \
     X (full, "submissions refused because the disk was full",                                      \

@@ -175,7 +175,7 @@ static void judge (zap_t *self, const zap_request_t *request, now_t now, verdict
                      .key = request->mechanism == ZAP_CURVE ? &request->key : NULL,
                      .address = request->address,
                      .now_ms = now.wall_ms};
-    entry_t entry;
+    admission_t entry;
     access_door (self->policy, &knock, &entry);
     out->status = entry.status == ACCEPTED ? ACCEPTED : REFUSED;
     memcpy (out->identity, entry.identity, sizeof (out->identity));

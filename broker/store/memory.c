@@ -23,9 +23,8 @@ typedef struct entry {
     int64_t number;
     tmq_id_t id;
     char *ns;
-    record_t *record; /* with bodies; NULL: removed */
-    tmq_code_t tombstone;
-    int64_t tombstone_at;
+    record_t *record;  /* with bodies; NULL: removed */
+    removal_t removal; /* its texts are the entry's */
     attempt_t *attempts;
     size_t attempts_count;
     size_t attempts_capacity;
@@ -216,8 +215,10 @@ static void apply_removal (memory_store_t *self, const removal_t *removal)
     free (entry->attempts);
     entry->attempts = NULL;
     entry->attempts_count = entry->attempts_capacity = 0;
-    entry->tombstone = removal->code;
-    entry->tombstone_at = removal->at;
+    entry->removal = *removal;
+    entry->removal.ns = NULL;
+    entry->removal.owner = memory_text (removal->owner);
+    entry->removal.queue = memory_text (removal->queue);
     self->stats.tasks--;
     self->stats.tombstones++;
 }
@@ -326,8 +327,7 @@ static void load_one (const memory_store_t *self, lookup_t *key)
     if (key->kind == LOOKUP_ATTEMPT) {
         load_attempt (entry, key);
     } else if (entry->record == NULL) {
-        key->tombstone = entry->tombstone;
-        key->tombstone_at = entry->tombstone_at;
+        lookup_take_tombstone (key, &entry->removal);
     } else {
         key->record = key->bodies ? record_new (entry->record) : select_copy_bare (entry->record);
     }
@@ -422,6 +422,8 @@ static void read_resolve (const memory_store_t *self, read_t *read)
         if (record == NULL || strcmp (record->ns, read->filter.ns) != 0)
             continue;
         if (seen++ >= TMQ_SUFFIX_TASKS_MAX && !select_is_live (record))
+            continue;
+        if (!filter_sees (&read->filter, record->queue, record->owner))
             continue;
         if (id_ends_with (&record->id, read->suffix) && !select_resolved (read, &record->id))
             break;
@@ -626,6 +628,7 @@ static store_code_t memory_close (store_t *base, store_error_t *error)
         entry_t *entry = self->entries[i];
         record_free (entry->record);
         free (entry->attempts);
+        removal_clear (&entry->removal);
         free (entry->ns);
         free (entry);
     }

@@ -40,7 +40,10 @@ static void add_removal (overlay_t *self, const removal_t *removal)
     self->removals = memory_grow (self->removals, &self->removals_capacity, self->removals_count,
                                   sizeof (removal_t));
     self->removals[self->removals_count] = *removal;
-    self->removals[self->removals_count++].ns = memory_text (removal->ns);
+    removal_t *copy = &self->removals[self->removals_count++];
+    copy->ns = memory_text (removal->ns);
+    copy->owner = memory_text (removal->owner);
+    copy->queue = memory_text (removal->queue);
 }
 
 static void add_block (overlay_t *self, const event_block_t *block)
@@ -102,7 +105,7 @@ void overlay_free (overlay_t *self)
         record_free (self->records[i]);
     free (self->records);
     for (size_t i = 0; i < self->removals_count; i++)
-        free ((char *) self->removals[i].ns);
+        removal_clear (&self->removals[i]);
     free (self->removals);
     free (self->attempts);
     row_list_free (&self->rows);
@@ -197,10 +200,8 @@ static void correct_removal (const overlay_t *self, lookup_t *key)
         key->record = NULL;
         free (key->attempt_row);
         key->attempt_row = NULL;
-        if (key->kind == LOOKUP_ID) {
-            key->tombstone = removal->code;
-            key->tombstone_at = removal->at;
-        }
+        if (key->kind == LOOKUP_ID)
+            lookup_take_tombstone (key, removal);
         return;
     }
 }

@@ -48,7 +48,8 @@ bool select_matches (const filter_t *filter, const record_t *record)
            contains (filter->sessions, filter->sessions_count, record->session) &&
            has_labels (filter, record) &&
            (filter->created_since == 0 || record->created_at >= filter->created_since) &&
-           (filter->created_until == 0 || record->created_at < filter->created_until);
+           (filter->created_until == 0 || record->created_at < filter->created_until) &&
+           filter_sees (filter, record->queue, record->owner);
 }
 
 bool select_resolved (read_t *read, const tmq_id_t *id)

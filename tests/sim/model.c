@@ -145,6 +145,8 @@ static void apply_removal (model_t *self, model_side_t *side, const removal_t *r
     row->attempts_count = 0;
     row->tombstone = removal->code;
     row->tombstone_at = removal->at;
+    snprintf (row->owner, sizeof row->owner, "%s", removal->owner);
+    snprintf (row->queue, sizeof row->queue, "%s", removal->queue);
 }
 
 static void apply_block (model_t *self, model_side_t *side, const event_block_t *block)

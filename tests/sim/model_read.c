@@ -49,8 +49,10 @@ static void load_one (const model_t *self, lookup_t *key)
             key->record = model_copy (row->record, key->bodies);
         }
     } else if (row->tombstone != TMQ_OK) {
-        key->tombstone = row->tombstone;
-        key->tombstone_at = row->tombstone_at;
+        lookup_take_tombstone (key, &(removal_t){.code = row->tombstone,
+                                                 .at = row->tombstone_at,
+                                                 .owner = row->owner,
+                                                 .queue = row->queue});
     }
 }
 
@@ -93,7 +95,8 @@ static bool filter_matches (const filter_t *filter, const record_t *record)
     }
     return queue && status && session && strcmp (filter->ns, record->ns) == 0 &&
            (filter->created_since == 0 || record->created_at >= filter->created_since) &&
-           (filter->created_until == 0 || record->created_at < filter->created_until);
+           (filter->created_until == 0 || record->created_at < filter->created_until) &&
+           filter_sees (filter, record->queue, record->owner);
 }
 
 static int newest_first (const void *a, const void *b)
@@ -134,7 +137,8 @@ static void read_resolve (const model_t *self, read_t *read)
     for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
         const record_t *record = self->tables.rows[i].record;
         if (record != NULL && strcmp (record->ns, read->filter.ns) == 0 &&
-            id_ends_with (&record->id, read->suffix) && read->count < 2) {
+            id_ends_with (&record->id, read->suffix) && read->count < 2 &&
+            filter_sees (&read->filter, record->queue, record->owner)) {
             read->id = record->id;
             read->count++;
         }

@@ -19,8 +19,7 @@ static void apply_batch (rig_t *self, const batch_t *batch)
         int64_t number = batch->removals[i].number;
         record_free (self->rows[number]);
         self->rows[number] = NULL;
-        self->tombstones[number] = batch->removals[i].code;
-        self->removed[number] = batch->removals[i].id;
+        self->tombstones[number] = &batch->removals[i]; /* batches are kept to the end */
     }
     for (size_t i = 0; i < batch->records_count; i++) {
         const record_t *record = batch->records[i];
@@ -89,8 +88,8 @@ static void load_key (rig_t *self, lookup_t *key)
         key->record = record_new (&copy);
     }
     for (size_t i = 1; i < self->rows_end && key->kind == LOOKUP_ID; i++)
-        if (self->tombstones[i] != TMQ_OK && id_equal (&self->removed[i], &key->id))
-            key->tombstone = self->tombstones[i];
+        if (self->tombstones[i] != NULL && id_equal (&self->tombstones[i]->id, &key->id))
+            lookup_take_tombstone (key, self->tombstones[i]);
 }
 
 static void load (rig_t *self, key_list_t *keys)
@@ -109,7 +108,8 @@ static bool takes (const filter_t *filter, const record_t *row)
     bool status = filter->statuses_count == 0;
     for (size_t i = 0; i < filter->statuses_count; i++)
         status = status || filter->statuses[i] == row->status;
-    return queue && status && strcmp (filter->ns, row->ns) == 0;
+    return queue && status && strcmp (filter->ns, row->ns) == 0 &&
+           filter_sees (filter, row->queue, row->owner);
 }
 
 static void read_list (const rig_t *self, read_t *read)
@@ -135,7 +135,8 @@ static void read_list (const rig_t *self, read_t *read)
 static void read_resolve (const rig_t *self, read_t *read)
 {
     for (size_t i = 1; i < self->rows_end; i++) {
-        if (self->rows[i] != NULL && id_ends_with (&self->rows[i]->id, read->suffix)) {
+        if (self->rows[i] != NULL && id_ends_with (&self->rows[i]->id, read->suffix) &&
+            filter_sees (&read->filter, self->rows[i]->queue, self->rows[i]->owner)) {
             read->id = self->rows[i]->id;
             read->count++;
         }

@@ -58,8 +58,7 @@ typedef struct rig {
     uint64_t durable;
     uint64_t written;
     record_t *rows[RIG_TABLE_MAX]; /* by acceptance number */
-    tmq_code_t tombstones[RIG_TABLE_MAX];
-    tmq_id_t removed[RIG_TABLE_MAX];
+    const removal_t *tombstones[RIG_TABLE_MAX];
     size_t rows_end;    /* one more than the highest number */
     bool damaged;       /* every row is */
     size_t events_from; /* events before this sequence are no longer kept */

@@ -46,6 +46,7 @@
     X (FLAG, leased, NULL)                                                                         \
     X (FLAG, lease_started, NULL)                                                                  \
     X (RAW, secret, NULL)                                                                          \
+    X (TEXT, holder, NULL)                                                                         \
     X (RAW, worker_id, NULL)                                                                       \
     X (TEXT, worker, "worker")                                                                     \
     X (RAW, request_id, NULL)                                                                      \

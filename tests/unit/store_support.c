@@ -57,6 +57,7 @@ record_t test_record (int64_t number)
         .max_attempts = 3,
         .version = 1,
         .worker = "",
+        .holder = "",
         .progress_unit = "",
         .progress_message = "",
         .result_type = "",
@@ -94,8 +95,13 @@ void batch_add_removal (batch_t *batch, const record_t *record, tmq_code_t code,
 {
     batch->removals =
         memory_resize (batch->removals, batch->removals_count + 1, sizeof (removal_t));
-    batch->removals[batch->removals_count++] =
-        (removal_t){record->number, record->id, memory_text (record->ns), code, at};
+    batch->removals[batch->removals_count++] = (removal_t){record->number,
+                                                           record->id,
+                                                           memory_text (record->ns),
+                                                           code,
+                                                           at,
+                                                           memory_text (record->owner),
+                                                           memory_text (record->queue)};
 }
 
 void batch_add_row (batch_t *batch, row_kind_t kind, const char *key, const char *body)

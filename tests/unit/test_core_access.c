@@ -394,10 +394,10 @@ static void test_the_text_is_edited (void **state)
 
 /* The door. */
 
-static entry_t knock (const policy_t *policy, const char *domain, const char *address, int key,
-                      int64_t now_ms)
+static admission_t knock (const policy_t *policy, const char *domain, const char *address, int key,
+                          int64_t now_ms)
 {
-    entry_t entry;
+    admission_t entry;
     key_public_t public_key = key_of ((unsigned) key);
     access_door (policy,
                  &(knock_t){.domain = domain,
@@ -408,7 +408,7 @@ static entry_t knock (const policy_t *policy, const char *domain, const char *ad
     return entry;
 }
 
-static void assert_entry (entry_t entry, const char *identity)
+static void assert_entry (admission_t entry, const char *identity)
 {
     assert_int_equal (entry.status, identity == NULL ? 400 : 200);
     if (identity != NULL)
@@ -432,7 +432,7 @@ static void test_who_comes_in (void **state)
     assert_entry (knock (policy, "curve", "10.0.0.8", 1, 0), "ci");
     assert_entry (knock (policy, "curve", "10.0.0.8", 0, 0), NULL);
     assert_entry (knock (policy, "curve", "10.0.0.8", 9, 0), NULL);
-    entry_t render = knock (policy, "curve", "10.0.0.8", 2, 0);
+    admission_t render = knock (policy, "curve", "10.0.0.8", 2, 0);
     assert_entry (render, "render-7");
     assert_true (render.until_ms == INT64_C (1814313600000));
     assert_entry (knock (policy, "curve", "10.0.0.8", 2, INT64_C (1814313599999)), "render-7");

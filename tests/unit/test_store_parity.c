@@ -33,6 +33,7 @@ static record_t full_record (int64_t number)
     memset (record.request_id, 0xef, sizeof (record.request_id));
     record.status = TMQ_STATUS_WORKING;
     record.worker = "w-1";
+    record.holder = "render-7";
     record.progress_done = 5;
     record.progress_total = 9;
     record.progress_unit = "files";
@@ -212,6 +213,8 @@ static void a_removed_task_leaves_a_tombstone (void **state)
         assert_null (key.record);
         assert_int_equal (key.tombstone, TMQ_PURGED);
         assert_int_equal (key.tombstone_at, 4321);
+        assert_string_equal (key.tombstone_owner, record.owner);
+        assert_string_equal (key.tombstone_queue, record.queue);
     }
     store_stats (f->store, &stats);
     assert_int_equal (stats.tasks, 0);

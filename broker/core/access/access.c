@@ -73,14 +73,6 @@ static void ask_queue (access_t *self, const char *queue)
     strncpy (self->queue, queue, sizeof (self->queue) - 1);
 }
 
-static bool is_own (const principal_t *self, const char *identity)
-{
-    bool own = strcmp (self->name, identity) == 0;
-    for (size_t i = 0; i < self->owns_count && !own; i++)
-        own = strcmp (self->owns[i], identity) == 0;
-    return own;
-}
-
 bool access_queue (access_t *self, const char *queue, unsigned rights)
 {
     ask_queue (self, queue);
@@ -93,8 +85,8 @@ bool access_sees_task (access_t *self, const char *queue, const char *owner, con
     ask_queue (self, queue);
     if ((self->in_queue & rights) != 0)
         return true;
-    if ((self->in_queue_own & rights) != 0 && is_own (self->principal, owner))
+    if ((self->in_queue_own & rights) != 0 && principal_is (self->principal, owner))
         return true;
     return (self->in_queue & RIGHT_WORK) != 0 && (rights & (RIGHT_READ | RIGHT_BODY)) != 0 &&
-           holder != NULL && is_own (self->principal, holder);
+           holder != NULL && principal_is (self->principal, holder);
 }

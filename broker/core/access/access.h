@@ -21,17 +21,17 @@ typedef struct knock {
     int64_t now_ms;          /* wall clock */
 } knock_t;
 
-typedef struct entry {
+typedef struct admission {
     unsigned status;              /* ZAP's: 200 comes in, 400 does not */
     char identity[IDENTITY_SIZE]; /* 200: who it is, "uid:1000", "local", "addr:10.0.0.7", the name
                                    * of a principal, or "invite:" and the name of its line */
     int64_t until_ms;             /* 200: when that ends; 0: never */
     const char *why;              /* 400: for the log; static */
-} entry_t;
+} admission_t;
 
 /* After a new policy each live connection is to be asked for again: who is not the same any more,
  * or is refused, has to be cut. */
-void access_door (const policy_t *policy, const knock_t *knock, entry_t *out);
+void access_door (const policy_t *policy, const knock_t *knock, admission_t *out);
 
 /* What a link may do in its namespace. Made of zeros it may do nothing. */
 typedef struct access {

@@ -10,15 +10,16 @@
 
 #include "core/access/access.h"
 
-static void refuse (entry_t *out, const char *why)
+static void refuse (admission_t *out, const char *why)
 {
-    *out = (entry_t){.status = 400, .why = why};
+    *out = (admission_t){.status = 400, .why = why};
 }
 
 /* listed NULL: somebody without a line. */
-static void admit (entry_t *out, const principal_t *listed, const char *otherwise, int64_t now_ms)
+static void admit (admission_t *out, const principal_t *listed, const char *otherwise,
+                   int64_t now_ms)
 {
-    *out = (entry_t){.status = 200};
+    *out = (admission_t){.status = 200};
     if (listed == NULL) {
         snprintf (out->identity, sizeof (out->identity), "%s", otherwise);
         return;
@@ -46,7 +47,8 @@ static bool is_operator (const principal_t *principal)
 }
 
 /* On ipc: the kernel vouches for the uid. */
-static void admit_user (const policy_t *policy, const char *address, int64_t now_ms, entry_t *out)
+static void admit_user (const policy_t *policy, const char *address, int64_t now_ms,
+                        admission_t *out)
 {
     char *end;
     const char *digits = address + strlen ("localhost:");
@@ -64,7 +66,7 @@ static void admit_user (const policy_t *policy, const char *address, int64_t now
     admit (out, listed, identity, now_ms);
 }
 
-static void admit_caller (const policy_t *policy, const knock_t *knock, entry_t *out)
+static void admit_caller (const policy_t *policy, const knock_t *knock, admission_t *out)
 {
     char identity[IDENTITY_SIZE];
     const principal_t *listed = NULL;
@@ -87,7 +89,7 @@ static void admit_caller (const policy_t *policy, const knock_t *knock, entry_t 
     }
 }
 
-void access_door (const policy_t *policy, const knock_t *knock, entry_t *out)
+void access_door (const policy_t *policy, const knock_t *knock, admission_t *out)
 {
     static const char FEED[] = "feed/";
     admit_caller (policy, knock, out);

@@ -128,6 +128,9 @@ int64_t policy_next_end_ms (const policy_t *self, int64_t now_ms);
 /* Some line lists a key. */
 bool policy_has_keys (const policy_t *self);
 
+/* identity is its name, or stands in its owns=. */
+bool principal_is (const principal_t *self, const char *identity);
+
 const char *role_name (role_t role);
 unsigned role_rights (role_t role);
 

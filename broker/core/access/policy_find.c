@@ -174,6 +174,14 @@ bool policy_is_own_uid (const policy_t *self, uint32_t uid)
     return uid == 0 || (self->has_own_uid && uid == self->own_uid);
 }
 
+bool principal_is (const principal_t *self, const char *identity)
+{
+    bool own = strcmp (self->name, identity) == 0;
+    for (size_t i = 0; i < self->owns_count && !own; i++)
+        own = strcmp (self->owns[i], identity) == 0;
+    return own;
+}
+
 bool policy_has_keys (const policy_t *self)
 {
     return self->keys_count > 0;

@@ -78,6 +78,13 @@ static void batch_records_free (batch_t *self)
     }
 }
 
+void removal_clear (removal_t *self)
+{
+    free ((char *) self->ns);
+    free ((char *) self->owner);
+    free ((char *) self->queue);
+}
+
 void batch_free (batch_t *self)
 {
     if (self == NULL)
@@ -85,7 +92,7 @@ void batch_free (batch_t *self)
     batch_records_free (self);
     free (self->attempts);
     for (size_t i = 0; i < self->removals_count; i++)
-        free ((char *) self->removals[i].ns);
+        removal_clear (&self->removals[i]);
     free (self->removals);
     event_blocks_free (self->blocks, self->blocks_count);
     rows_free (self->rows, self->rows_count);

@@ -43,7 +43,11 @@ typedef struct removal {
     const char *ns;  /* owned by the batch's names, see batch_t */
     tmq_code_t code; /* EXPIRED or PURGED: what the tombstone answers */
     int64_t at;
+    const char *owner; /* as ns: who may know of it */
+    const char *queue;
 } removal_t;
+/* Frees its texts, where they are allocations of their own. */
+void removal_clear (removal_t *self);
 
 /* Events. */
 

@@ -5,6 +5,7 @@
 /* The answers of reads. */
 #include "core/data/lookup.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static void records_free (record_t **records, size_t count)
@@ -36,4 +37,12 @@ void read_clear (read_t *read)
     read->items_count = 0;
     read->release = NULL;
     read->held = NULL;
+}
+
+void lookup_take_tombstone (lookup_t *key, const removal_t *removal)
+{
+    key->tombstone = removal->code;
+    key->tombstone_at = removal->at;
+    snprintf (key->tombstone_owner, sizeof (key->tombstone_owner), "%s", removal->owner);
+    snprintf (key->tombstone_queue, sizeof (key->tombstone_queue), "%s", removal->queue);
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/access/access.h"
 #include "core/data/batch.h"
 
 /* What a freshly opened store knows. */
@@ -63,11 +64,16 @@ typedef struct lookup {
     record_t *record;     /* NULL: not in the tables; owned by the caller */
     tmq_code_t tombstone; /* EXPIRED or PURGED when only a tombstone is there, else TMQ_OK */
     int64_t tombstone_at;
+    char tombstone_owner[IDENTITY_SIZE]; /* who may know of it */
+    char tombstone_queue[TMQ_NAME_LENGTH_MAX + 1];
     attempt_t *attempt_row; /* NULL: not in the tables; owned by the caller */
     bool row_found;
     buf_t *row_body; /* owned by the caller; NULL: empty, or not found */
     bool damaged;    /* what is stored is not what was written: no other answer counts */
 } lookup_t;
+
+/* The answer is a tombstone of this kind. */
+void lookup_take_tombstone (lookup_t *key, const removal_t *removal);
 
 /* Keys to be looked up. They may point into what asked for them. */
 typedef struct key_list {
@@ -90,7 +96,14 @@ typedef struct filter {
     size_t labels_count;
     int64_t created_since; /* half open; 0: open */
     int64_t created_until;
+    access_t *scope; /* what the asker sees; NULL: everything in the namespace */
 } filter_t;
+/* The asker sees tasks of this queue and owner. Not thread-safe: a scope is of one reader. */
+static inline bool filter_sees (const filter_t *filter, const char *queue, const char *owner)
+{
+    return filter->scope == NULL ||
+           access_sees (filter->scope, queue, owner, NULL, RIGHT_READ | RIGHT_OBSERVE);
+}
 
 typedef enum read_kind {
     READ_LIST = 1, /* records without bodies, newest first */
@@ -115,7 +128,8 @@ enum { ROWS_READ_BYTES_MAX = 4 * 1024 * 1024 }; /* of keys and bodies in a page 
 typedef struct read {
     read_kind_t kind;
     /* questions */
-    filter_t filter;       /* LIST, COUNT; of the others only ns */
+    filter_t filter;       /* LIST, COUNT; of the others ns, of RESOLVE also scope */
+    access_t scope;        /* what filter.scope points to, if it is set */
     int64_t before_number; /* LIST: only smaller numbers; 0: from the newest */
     size_t limit;        /* LIST, HISTORY, ROWS: items; EVENTS: bytes of blocks; EXPORT: items that
                               must be read from the tables; what is still in memory comes whole */

@@ -22,6 +22,7 @@ static const size_t STRINGS[] = {
     offsetof (record_t, dedup_key),
     offsetof (record_t, meta),
     offsetof (record_t, worker),
+    offsetof (record_t, holder),
     offsetof (record_t, status_message),
     offsetof (record_t, progress_unit),
     offsetof (record_t, progress_message),

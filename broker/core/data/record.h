@@ -62,6 +62,7 @@ typedef struct record {
     bool lease_started;
     uint8_t secret[16];     /* of the current attempt, kept after its end to recognise repeats */
     uint8_t worker_id[16];  /* as the secret */
+    const char *holder;     /* as the secret: who the broker took that worker for */
     const char *worker;     /* name of the worker that holds or held the current attempt */
     uint8_t request_id[16]; /* of the request that ended the task or was pushed last (A45) */
 
@@ -83,7 +84,7 @@ typedef struct record {
 } record_t;
 
 /* What a copy of a record takes, for those who have a place for it. */
-enum { RECORD_STRINGS = 15 };
+enum { RECORD_STRINGS = 16 };
 typedef struct record_room {
     size_t total;                   /* bytes, aligned as a record */
     size_t strings[RECORD_STRINGS]; /* with their NUL; 0: empty */

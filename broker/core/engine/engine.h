@@ -131,6 +131,11 @@ void engine_forgotten (engine_t *self, const forgotten_t *forgotten);
 void engine_read_done (engine_t *self, read_t *read, now_t now);
 /* An errand that engine_errand_next gave away, with its answer; takes it. */
 void engine_errand_done (engine_t *self, errand_t *errand, now_t now);
+/* From now on this is who may do what; NULL: everybody everything. Keeps it. Links whose rights are
+ * other ones now are closed and told NO_LINK, and what waits for a commit to leave for them is
+ * dropped; leases of a principal that is gone return, not counted. The others notice nothing. To be
+ * called at any time, also before the first link; a reset leaves it. */
+void engine_access (engine_t *self, policy_t *policy, now_t now);
 /* While full, submissions are answered STORE_FULL (A22). */
 void engine_set_full (engine_t *self, bool full);
 /* From now on every change is refused with STOPPING (clean stop). */

@@ -19,6 +19,7 @@
 #include "core/requests/browse.h"
 #include "core/requests/errands.h"
 #include "core/requests/parting.h"
+#include "core/requests/policy.h"
 #include "core/requests/stats.h"
 #include "core/requests/subscribe.h"
 #include "core/requests/table.h"
@@ -34,6 +35,13 @@
 #include "request_kinds.h"
 
 /* Messages. */
+
+void engine_access (engine_t *self, policy_t *policy, now_t now)
+{
+    input_begin (self, now);
+    policy_take (&self->requests, policy);
+    input_end (self);
+}
 
 void engine_round (engine_t *self)
 {
@@ -187,7 +195,8 @@ void engine_message (engine_t *self, const message_t *message, size_t from, size
                        request,
                        verdict == NULL ? NULL : verdict->items,
                        body + offset,
-                       message->body_bytes - offset};
+                       message->body_bytes - offset,
+                       false};
         if (verdict == NULL)
             offset += body_bytes_of (request);
         if (i < from || (verdict != NULL && verdict->verdict.code != TMQ_OK) ||
@@ -343,6 +352,7 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
         self->base.clocks.paused_ms += paused_ms;
     input_begin (self, now);
     self->base.clocks.heard_ms = heard_ms;
+    policy_judge_ends (&self->requests);
     output_notices (self);
     outbox_retry (&self->peers);
     loaded_clear (&self->reads);
@@ -362,10 +372,13 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     int64_t expiry = next_expiry_ms (self);
     int64_t lazy = journal_lazy_due_ms (&self->tasks);
     int64_t retry = outbox_retry_at_ms (&self->peers);
+    int64_t judgement = policy_next_judgement_ms (&self->requests);
     if (expiry < next)
         next = expiry;
     if (retry < next)
         next = retry;
+    if (judgement < next)
+        next = judgement;
     return lazy < next ? lazy : next;
 }
 

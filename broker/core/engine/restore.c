@@ -43,6 +43,8 @@ static void restore_place (engine_t *self, task_t *task, const record_t *record)
         worker_t *worker = worker_make (&self->tasks, task->queue->space, record->worker_id);
         if (worker->name == NULL)
             worker->name = names_keep (&self->base.names, record->worker);
+        if (worker->identity == NULL)
+            worker->identity = names_keep (&self->base.names, record->holder);
         lease_hold (&self->tasks, worker, task);
         lease_arm (&self->tasks, task, task->lease_ms);
     }

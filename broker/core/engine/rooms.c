@@ -31,7 +31,8 @@ engine_t *engine_new (const engine_config_t *config)
                                   .peers = &self->peers,
                                   .reads = &self->reads,
                                   .streams = &self->streams,
-                                  .match = &self->match};
+                                  .match = &self->match,
+                                  .next_end_ms = INT64_MAX};
     list_init (&self->requests.stats);
     waits_init (&self->requests);
     list_init (&self->requests.errands);
@@ -84,6 +85,7 @@ void engine_free (engine_t *self)
     tasks_free (&self->tasks);
     base_free (&self->base);
     free (self->requests.foreign);
+    policy_drop (self->requests.policy);
     free (self);
 }
 

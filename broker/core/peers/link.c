@@ -98,3 +98,9 @@ bool link_token_is (const link_t *link, const uint8_t *token, size_t length)
            length == sizeof (link->token) &&
            sodium_memcmp (token, link->token, sizeof (link->token)) == 0;
 }
+
+bool link_is (const link_t *link, const char *identity)
+{
+    return strcmp (name_text (link->identity), identity) == 0 ||
+           (link->access.principal != NULL && principal_is (link->access.principal, identity));
+}

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "bytes.h"
+#include "core/access/access.h"
 #include "core/base/base.h"
 #include "core/base/gate.h"
 #include "core/base/list.h"
@@ -50,6 +51,7 @@ struct link {
     uint8_t token[16];
     struct space *space;
     name_t *identity;
+    access_t access;     /* what it may do in its namespace */
     int64_t heard_ms;    /* clocks_awake_ms, of its newest message */
     int64_t gone_due_ms; /* clocks_awake_ms, end of the grace after the hint (GATE_GONE) */
     alarm_t alarm;

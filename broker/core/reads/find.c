@@ -13,22 +13,32 @@
 
 static found_t found_record (const reads_t *self, const record_t *record)
 {
-    if (record_is_over (record, clocks_expiry_ms (&self->base->clocks)))
-        return (found_t){.gone = TMQ_EXPIRED, .gone_at = record->expires_at};
-    return (found_t){.record = record};
+    found_t found = {.owner = record->owner, .queue = record->queue};
+    if (record_is_over (record, clocks_expiry_ms (&self->base->clocks))) {
+        found.gone = TMQ_EXPIRED;
+        found.gone_at = record->expires_at;
+    } else {
+        found.record = record;
+    }
+    return found;
 }
 
-found_t find_id (const reads_t *self, const space_t *space, const uint8_t *id)
+static found_t found_task (const reads_t *self, task_t *task)
 {
-    task_t *task = task_find (self->tasks, space, id);
-    if (task != NULL && task_is_over (self->tasks, task))
-        return (found_t){.gone = TMQ_EXPIRED, .gone_at = task->expires_at};
-    if (task != NULL)
-        return (found_t){.task = task};
-    const removal_note_t *removal = removal_note_find (self->tasks, space, id);
-    if (removal != NULL)
-        return (found_t){.gone = removal->code, .gone_at = removal->at, .removed = true};
-    const lookup_t *key = loaded_id (self, space, id, LOOKUP_ID, 0);
+    found_t found = {.owner = name_text (task->owner), .queue = task->queue->name};
+    if (task_is_over (self->tasks, task)) {
+        found.gone = TMQ_EXPIRED;
+        found.gone_at = task->expires_at;
+        return found;
+    }
+    found.task = task;
+    if (task->leased)
+        found.holder = name_text (task->detail->identity);
+    return found;
+}
+
+static found_t found_loaded (const reads_t *self, const lookup_t *key)
+{
     if (key == NULL)
         return (found_t){.gone = TMQ_NOT_FOUND};
     if (key->damaged)
@@ -37,7 +47,57 @@ found_t find_id (const reads_t *self, const space_t *space, const uint8_t *id)
         return found_record (self, key->record);
     if (key->tombstone == TMQ_OK)
         return (found_t){.gone = TMQ_NOT_FOUND};
-    return (found_t){.gone = key->tombstone, .gone_at = key->tombstone_at, .removed = true};
+    return (found_t){.gone = key->tombstone,
+                     .gone_at = key->tombstone_at,
+                     .removed = true,
+                     .owner = key->tombstone_owner,
+                     .queue = key->tombstone_queue};
+}
+
+found_t find_unjudged (const reads_t *self, const space_t *space, const uint8_t *id)
+{
+    task_t *task = task_find (self->tasks, space, id);
+    if (task != NULL)
+        return found_task (self, task);
+    const removal_note_t *removal = removal_note_find (self->tasks, space, id);
+    if (removal != NULL)
+        return (found_t){.gone = removal->code,
+                         .gone_at = removal->at,
+                         .removed = true,
+                         .owner = name_text (removal->owner),
+                         .queue = name_text (removal->queue)};
+    return found_loaded (self, loaded_id (self, space, id, LOOKUP_ID, 0));
+}
+
+static bool has_right (link_t *link, const found_t *found, unsigned rights)
+{
+    access_t *access = &link->access;
+    if ((access->everywhere & rights) != 0)
+        return true;
+    return found->owner != NULL && found->queue != NULL &&
+           access_sees (access, found->queue, found->owner, found->holder, rights);
+}
+
+bool found_is_seen (link_t *link, const found_t *found)
+{
+    return has_right (link, found, RIGHT_READ | RIGHT_OBSERVE);
+}
+
+found_t find_id (const reads_t *self, link_t *link, const uint8_t *id, unsigned rights)
+{
+    found_t found = find_unjudged (self, link->space, id);
+    if (found.gone == TMQ_NOT_FOUND || has_right (link, &found, rights))
+        return found;
+    return (found_t){.gone = found_is_seen (link, &found) ? TMQ_DENIED : TMQ_NOT_FOUND};
+}
+
+found_t find_id_for_long (const reads_t *self, link_t *link, const uint8_t *id, unsigned rights)
+{
+    found_t found = find_id (self, link, id, rights);
+    found.holder = NULL;
+    if (found.task == NULL || has_right (link, &found, rights))
+        return found;
+    return (found_t){.gone = TMQ_NOT_FOUND};
 }
 
 buf_t *find_payload (const reads_t *self, const space_t *space, const uint8_t *id)

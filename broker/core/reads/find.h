@@ -14,10 +14,22 @@ typedef struct found {
     /* NOT_FOUND, EXPIRED, PURGED when neither of them is set; INTERNAL: what is stored is
      * damaged */
     tmq_code_t gone;
+    const char *owner; /* who may know of it; NULL: not known */
+    const char *queue;
+    const char *holder;
     int64_t gone_at; /* EXPIRED, PURGED: since when; 0: not known */
     bool removed;    /* … and there is only its tombstone */
 } found_t;
-found_t find_id (const reads_t *self, const space_t *space, const uint8_t *id);
+/* The only way from an id to a task. One that the link has none of the rights over is NOT_FOUND, as
+ * if it did not exist; DENIED if the link sees that it does. */
+found_t find_id (const reads_t *self, link_t *link, const uint8_t *id, unsigned rights);
+/* … as long as nobody's lease is what lets it be seen: a lease ends. */
+found_t find_id_for_long (const reads_t *self, link_t *link, const uint8_t *id, unsigned rights);
+/* … whoever asks: for who shows that it knows more than the id, a lease's secret; and for the
+ * collision of ids. What is found must not be shown to others. */
+found_t find_unjudged (const reads_t *self, const space_t *space, const uint8_t *id);
+/* The link sees the task, or what is left of it. */
+bool found_is_seen (link_t *link, const found_t *found);
 found_t find_dedup (const reads_t *self, const space_t *space, const char *owner, const char *key);
 tmq_status_t found_status (const found_t *found); /* NONE when it is gone */
 /* What is known of a former attempt: its row, in memory or in the tables; false: nothing. */

@@ -89,7 +89,8 @@ void job_free (reads_t *self, read_job_t *job)
     if (job->given)
         self->given--;
     leave_link (self, job);
-    free (job->filter);
+    filter_free (job->filter);
+    access_clear (&job->read.scope);
     free (job);
 }
 

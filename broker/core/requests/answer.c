@@ -100,6 +100,10 @@ void reply_stale (call_t *call, const found_t *found, const Taskmq__Lease *lease
     char text[STALE_TEXT_SIZE];
     tmq_status_t status = found_status (found);
     call->requests->base->counts.stale_leases++;
+    if (!found_is_seen (call->link, found)) { /* nor whether it exists */
+        reply_code (call, TMQ_STALE_LEASE, "the lease is over");
+        return;
+    }
     if (status == TMQ_STATUS_NONE && found->gone != TMQ_NOT_FOUND)
         reply_gone (call, found);
     else if (status == TMQ_STATUS_NONE)

@@ -14,6 +14,7 @@
 #include "core/wire/pack.h"
 #include "core/wire/page.h"
 #include "core/wire/scan.h"
+#include "ids.h"
 
 enum {
     READS_RETRY_MS = 100, /* a page takes a few ms */
@@ -72,11 +73,12 @@ static read_job_t *request_job (call_t *call, read_kind_t kind)
                             call->request->deadline_ms);
 }
 
-static void use_filter (read_job_t *job, filter_copy_t *filter)
+static void use_filter (const call_t *call, read_job_t *job, filter_copy_t *filter)
 {
     job->filter = filter;
     job->read.filter = filter->filter;
     job->read.filter.ns = job->ns;
+    filter_scope (&job->read, &call->link->access);
 }
 
 void on_list (call_t *call)
@@ -84,18 +86,19 @@ void on_list (call_t *call)
     const Taskmq__List *request = call->request->list;
     if (refuse_read (call))
         return;
-    filter_copy_t *filter = filter_new (call->link->space->name, request->filter);
+    filter_copy_t *filter =
+        filter_new (call->link->space->name, request->filter, &call->link->access);
     int64_t before = 0;
     if (request->cursor.len > 0) {
         before = cursor_number (&request->cursor, filter->digest);
         if (before <= 0) {
-            free (filter);
+            filter_free (filter);
             reply_code (call, TMQ_BAD_CURSOR, NULL);
             return;
         }
     }
     read_job_t *job = request_job (call, READ_LIST);
-    use_filter (job, filter);
+    use_filter (call, job, filter);
     job->read.before_number = before;
     job->read.limit = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
     job->read.vain_max = LIST_VAIN_MAX;
@@ -106,8 +109,9 @@ void on_count (call_t *call)
 {
     if (refuse_read (call))
         return;
-    filter_copy_t *filter = filter_new (call->link->space->name, call->request->count->filter);
-    use_filter (request_job (call, READ_COUNT), filter);
+    filter_copy_t *filter =
+        filter_new (call->link->space->name, call->request->count->filter, &call->link->access);
+    use_filter (call, request_job (call, READ_COUNT), filter);
 }
 
 void on_resolve (call_t *call)
@@ -115,6 +119,7 @@ void on_resolve (call_t *call)
     if (refuse_read (call))
         return;
     read_job_t *job = request_job (call, READ_RESOLVE);
+    filter_scope (&job->read, &call->link->access);
     strncpy (job->read.suffix, call->request->resolve->suffix, sizeof (job->read.suffix) - 1);
 }
 
@@ -122,7 +127,8 @@ void on_task_events (call_t *call)
 {
     requests_t *self = call->requests;
     const Taskmq__TaskEvents *request = call->request->task_events;
-    found_t found = find_id (self->reads, call->link->space, request->task_id.data);
+    found_t found =
+        find_id (self->reads, call->link, request->task_id.data, RIGHT_READ | RIGHT_OBSERVE);
     if (found.task == NULL && found.record == NULL) {
         reply_gone (call, &found);
         return;
@@ -145,7 +151,7 @@ static void answer_list (requests_t *self, read_job_t *job)
     bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, false, &mark);
     bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_PAGE);
     size_t packed = pack_page (out, TASK_PAGE_TASKS, read->records, read->records_count, 0, NULL,
-                               &self->base->clocks);
+                               &job->link->access, &self->base->clocks);
     int64_t below = 0;
     if (packed == read->records_count && read->next_number > 0)
         below = read->next_number;
@@ -169,8 +175,27 @@ static void answer_count (requests_t *self, read_job_t *job)
     reply_close (self, job->link, mark, 0, NULL);
 }
 
+/* What a link's workers hold they see, whoever owns it: leases are known in memory alone. */
+static void resolve_held (read_job_t *job)
+{
+    const link_t *link = job->link;
+    if (job->read.filter.scope == NULL || !access_may (&link->access, RIGHT_WORK))
+        return;
+    for (node_t *at = link->workers.next; at != &link->workers; at = at->next) {
+        const worker_t *worker = LIST_ITEM (at, const worker_t, of_link);
+        for (node_t *node = worker->leases.next; node != &worker->leases; node = node->next) {
+            const tmq_id_t *id = &LIST_ITEM (node, const detail_t, held)->task->id;
+            if (!id_ends_with (id, job->read.suffix) || id_equal (id, &job->read.id))
+                continue;
+            job->read.id = *id;
+            job->read.count++;
+        }
+    }
+}
+
 static void answer_resolve (requests_t *self, read_job_t *job)
 {
+    resolve_held (job);
     if (job->read.count != 1) {
         reply_to (self, job->link, job->request,
                   job->read.count == 0 ? TMQ_NOT_FOUND : TMQ_AMBIGUOUS, NULL, 0);

@@ -49,7 +49,7 @@ static void cancel_task (call_t *call, task_t *task)
 void on_cancel (call_t *call)
 {
     found_t found;
-    if (!get_find (call, &call->request->cancel->task_id, &found))
+    if (!get_find (call, &call->request->cancel->task_id, RIGHT_CANCEL, &found))
         return;
     tmq_status_t status = found_status (&found);
     if (status == TMQ_STATUS_COMPLETED || status == TMQ_STATUS_FAILED) {

@@ -30,7 +30,10 @@ static void answer_record (call_t *call, const record_t *record, tmq_phase_t pha
     requests_t *self = call->requests;
     bytes_mark_t mark;
     bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
-    pack_task (out, TASKMQ__REPLY__BODY_TASK, record, phase, (uint32_t) buf_length (body));
+    bool bare = !call->bodies;
+    if (bare)
+        body = NULL;
+    pack_task (out, TASKMQ__REPLY__BODY_TASK, record, phase, bare, (uint32_t) buf_length (body));
     reply_close (self, call->link, mark, journal_batch (self->tasks), body);
 }
 
@@ -54,11 +57,14 @@ void get_answer_wrong_status (call_t *call, const char *what, tmq_status_t statu
     reply_code (call, TMQ_WRONG_STATUS, text);
 }
 
-bool get_find (call_t *call, const ProtobufCBinaryData *id, found_t *out)
+bool get_find (call_t *call, const ProtobufCBinaryData *id, unsigned rights, found_t *out)
 {
-    *out = find_id (call->requests->reads, call->link->space, id->data);
-    if (out->task != NULL || out->record != NULL)
+    *out = find_id (call->requests->reads, call->link, id->data, rights);
+    if (out->task != NULL || out->record != NULL) {
+        call->bodies =
+            access_sees (&call->link->access, out->queue, out->owner, out->holder, RIGHT_BODY);
         return true;
+    }
     reply_gone (call, out);
     return false;
 }
@@ -75,14 +81,14 @@ static buf_t *result_of (const found_t *found)
 void on_get (call_t *call)
 {
     found_t found;
-    if (get_find (call, &call->request->get->task_id, &found))
+    if (get_find (call, &call->request->get->task_id, RIGHT_READ | RIGHT_OBSERVE, &found))
         get_answer (call, &found, result_of (&found));
 }
 
 void on_result (call_t *call)
 {
     found_t found;
-    if (!get_find (call, &call->request->result->task_id, &found))
+    if (!get_find (call, &call->request->result->task_id, RIGHT_BODY, &found))
         return;
     tmq_status_t status = found_status (&found);
     if (!status_is_terminal (status))
@@ -95,7 +101,7 @@ void on_payload (call_t *call)
 {
     const ProtobufCBinaryData *id = &call->request->payload->task_id;
     found_t found;
-    if (!get_find (call, id, &found))
+    if (!get_find (call, id, RIGHT_BODY, &found))
         return;
     bool live = found.task != NULL;
     uint32_t bytes = live ? found.task->payload_bytes : found.record->payload_bytes;

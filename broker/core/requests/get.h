@@ -9,8 +9,9 @@
 #include "core/reads/find.h"
 #include "core/requests/requests.h"
 
-/* Finds the task of a request; false when the request was answered. */
-bool get_find (call_t *call, const ProtobufCBinaryData *id, found_t *out);
+/* Finds the task of a request that needs one of the rights over it; false when the request was
+ * answered. */
+bool get_find (call_t *call, const ProtobufCBinaryData *id, unsigned rights, found_t *out);
 /* Answers with the task as it is, and a body or NULL. */
 void get_answer (call_t *call, const found_t *found, buf_t *body);
 /* Answers WRONG_STATUS: what, and the status that the task has. */

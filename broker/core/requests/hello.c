@@ -3,6 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* hello and welcome, heartbeats, goodbye. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/peers/link.h"
@@ -53,14 +54,24 @@ void on_hello (call_t *call)
         reply_code_at_once (call, TMQ_LIMIT, text, LIMIT_RETRY_MS);
         return;
     }
+    const char *name = hello->namespace_[0] == '\0' ? "default" : hello->namespace_;
+    access_t access;
+    if (!access_link (&access, self->policy, call->identity, name, self->base->clocks.wall_ms)) {
+        char text[TMQ_NAME_LENGTH_MAX + 64];
+        snprintf (text, sizeof (text), "no access to namespace %s", name);
+        access_clear (&access);
+        self->base->counts.denied++;
+        reply_code_at_once (call, TMQ_DENIED, text, 0);
+        return;
+    }
     if (call->link->established) {
         peer_t peer = call->link->peer;
         parting_close (self, call->link);
         call->link = link_make (self->peers, peer);
     }
     link_t *link = call->link;
-    const char *name = hello->namespace_[0] == '\0' ? "default" : hello->namespace_;
     link->established = true;
+    link->access = access;
     self->peers->established++;
     link->space = space_make (self->tasks, name);
     link->space->links++;

@@ -12,6 +12,7 @@
 
 #include "core/reads/find.h"
 #include "core/requests/answer.h"
+#include "core/requests/report.h"
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
 #include "core/tasks/journal.h"
@@ -42,10 +43,15 @@ static bool same_secret (const attempt_note_t *note, const Taskmq__Lease *lease)
            sodium_memcmp (note->secret, lease->secret.data, sizeof (note->secret)) == 0;
 }
 
-static bool attempt_of_is (const found_t *found, const Taskmq__Lease *lease)
+/* … and this link had it. */
+static bool attempt_of_is (const call_t *call, const found_t *found, const Taskmq__Lease *lease)
 {
     attempt_note_t newest;
-    return newest_attempt (found, &newest) && same_secret (&newest, lease);
+    const char *holder = found->record != NULL ? found->record->holder : "";
+    if (found->task != NULL && found->task->detail != NULL)
+        holder = name_text (found->task->detail->identity);
+    return newest_attempt (found, &newest) && same_secret (&newest, lease) &&
+           report_is_of (call->link, holder);
 }
 
 /* The attempt's own row says that this very request ended it. */
@@ -73,14 +79,15 @@ static void answer_late (call_t *call, const found_t *found, const Taskmq__Lease
         return;
     }
     tmq_status_t status = found_status (found);
-    bool own = attempt_of_is (found, lease);
+    bool own = attempt_of_is (call, found, lease);
     if (own && status == TMQ_STATUS_CANCELLED)
         reply_code (call, TMQ_WRONG_STATUS, "the task was cancelled");
     else if (own && status == TMQ_STATUS_COMPLETED && ended == TMQ_STATUS_COMPLETED)
         reply_code (call, TMQ_OK, NULL);
     else if (ended != TMQ_STATUS_COMPLETED && row_says_repeat (call, found, lease))
         reply_code (call, TMQ_OK, NULL);
-    else if (attempt_is_damaged (self->reads, call->link->space, lease->task_id.data,
+    else if (found_is_seen (call->link, found) &&
+             attempt_is_damaged (self->reads, call->link->space, lease->task_id.data,
                                  lease->attempt))
         reply_code (call, TMQ_INTERNAL, "the stored attempt is damaged");
     else
@@ -100,11 +107,13 @@ static void cancel_acknowledge (call_t *call, task_t *task)
 static task_t *begin (call_t *call, const Taskmq__Lease *lease, tmq_status_t ended)
 {
     requests_t *self = call->requests;
-    found_t found = find_id (self->reads, call->link->space, lease->task_id.data);
+    found_t found = find_unjudged (self->reads, call->link->space, lease->task_id.data);
     if (!lease_is_current (self->tasks, found.task, lease)) {
         answer_late (call, &found, lease, ended);
         return NULL;
     }
+    if (report_is_denied (call, found.task))
+        return NULL;
     if (found.task->status == TMQ_STATUS_CANCELLED &&
         self->base->config.planted_bug == ENGINE_BUG_CANCEL_FORGOTTEN)
         found.task->status = TMQ_STATUS_WORKING;
@@ -226,9 +235,11 @@ void on_cancel_ack (call_t *call)
 {
     requests_t *self = call->requests;
     const Taskmq__Lease *lease = call->request->cancel_ack->lease;
-    found_t found = find_id (self->reads, call->link->space, lease->task_id.data);
+    found_t found = find_unjudged (self->reads, call->link->space, lease->task_id.data);
     task_t *task = found.task;
     if (lease_is_current (self->tasks, task, lease)) {
+        if (report_is_denied (call, task))
+            return;
         if (task->status != TMQ_STATUS_CANCELLED) {
             reply_code (call, TMQ_WRONG_STATUS, "the task is not cancelled");
             return;
@@ -237,7 +248,8 @@ void on_cancel_ack (call_t *call)
         reply_code (call, TMQ_OK, NULL);
         return;
     }
-    bool repeated = attempt_of_is (&found, lease) && found_status (&found) == TMQ_STATUS_CANCELLED;
+    bool repeated =
+        attempt_of_is (call, &found, lease) && found_status (&found) == TMQ_STATUS_CANCELLED;
     if (repeated)
         reply_code (call, TMQ_OK, NULL);
     else

@@ -15,6 +15,8 @@
 #include "core/tasks/lease.h"
 #include "core/tasks/space.h"
 
+static const char REVOKED[] = "the worker's access was revoked";
+
 /* It may register again on a newer link, for as long as one whose connection ended. */
 static void await_worker (requests_t *self, worker_t *worker)
 {
@@ -75,6 +77,7 @@ void parting_end (requests_t *self, link_t *link, bool goodbye)
     self->peers->established--;
     names_drop (&self->base->names, link->identity);
     link->identity = NULL;
+    access_clear (&link->access);
     link->space->links--;
     space_release (self->tasks, link->space);
     link->space = NULL;
@@ -84,6 +87,24 @@ void parting_close (requests_t *self, link_t *link)
 {
     parting_end (self, link, false);
     link_free_if_idle (self->peers, link);
+}
+
+void parting_revoke (requests_t *self, link_t *link)
+{
+    for (node_t *node = list_first (&link->workers); node != NULL;
+         node = list_first (&link->workers)) {
+        worker_t *worker = LIST_ITEM (node, worker_t, of_link);
+        worker_detach (self->match, worker);
+        worker_drop_leases (self->match, worker, WORKER_RETURNS, REVOKED);
+        worker_release (self->tasks, worker);
+    }
+    parting_close (self, link);
+}
+
+void parting_revoke_worker (requests_t *self, worker_t *worker)
+{
+    worker_drop_leases (self->match, worker, WORKER_RETURNS, REVOKED);
+    worker_release (self->tasks, worker);
 }
 
 /* The workers stay with it: the hint that their connection ended may have come already or come

@@ -13,6 +13,11 @@
 void parting_end (requests_t *self, link_t *link, bool goodbye);
 /* Ends a link without a goodbye. May free it. */
 void parting_close (requests_t *self, link_t *link);
+/* … because its principal may do nothing any more: leases are given back at once, not counted. May
+ * free it. */
+void parting_revoke (requests_t *self, link_t *link);
+/* … the same for a worker without a link. May free it. */
+void parting_revoke_worker (requests_t *self, worker_t *worker);
 /* An answer to it could not leave: what it asks next is told NO_LINK. May free it. */
 void parting_lose (requests_t *self, link_t *link);
 /* The end of the grace of a worker whose link ended otherwise. May free it. */

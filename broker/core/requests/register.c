@@ -3,10 +3,12 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* A worker comes, says how much it can take, and leaves. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/match/worker.h"
+#include "core/peers/link.h"
 #include "core/requests/answer.h"
 #include "core/requests/report.h"
 #include "core/tasks/attempt.h"
@@ -28,7 +30,7 @@ static void answer_register (call_t *call, worker_t *worker)
     for (size_t i = 0; i < request->n_leases; i++) {
         const Taskmq__Lease *lease = request->leases[i];
         task_t *task = NULL;
-        tmq_code_t code = report_refresh (self, worker->space, worker, lease, &task);
+        tmq_code_t code = report_refresh (self, call->link, worker, lease, &task);
         if (task != NULL)
             task->detail->listed = true;
         if (task != NULL && lease->started)
@@ -45,11 +47,38 @@ static void answer_register (call_t *call, worker_t *worker)
     bytes_free (&packed);
 }
 
+/* One that works on a queue sees what comes out of it. */
+static bool deny_queue (call_t *call)
+{
+    const Taskmq__Register *request = call->request->register_;
+    char text[TMQ_NAME_LENGTH_MAX + 64];
+    for (size_t i = 0; i < request->n_queues; i++) {
+        if (access_queue (&call->link->access, request->queues[i], RIGHT_WORK))
+            continue;
+        snprintf (text, sizeof (text), "no right to work on queue %s", request->queues[i]);
+        call->requests->base->counts.denied++;
+        reply_code (call, TMQ_DENIED, text);
+        return true;
+    }
+    return false;
+}
+
+/* After a restart the leases say whose the worker is. Without a policy whoever has them then may go
+ * on with them. */
+static bool may_take_over (const link_t *link, const worker_t *worker)
+{
+    bool restored = worker->serial == 0;
+    return worker->identity == NULL || link_is (link, name_text (worker->identity)) ||
+           (restored && link->access.policy == NULL);
+}
+
 void on_register (call_t *call)
 {
     requests_t *self = call->requests;
     link_t *link = call->link;
     const Taskmq__Register *request = call->request->register_;
+    if (deny_queue (call))
+        return;
     const worker_t *known = worker_find (self->tasks, link->space, request->worker_id.data);
     if (known == NULL && link->workers_count >= LINK_WORKERS_MAX) {
         reply_limit (call, "workers on a link", LINK_WORKERS_MAX);
@@ -62,7 +91,8 @@ void on_register (call_t *call)
         return;
     }
     worker_t *worker = worker_make (self->tasks, link->space, request->worker_id.data);
-    if (worker->identity != NULL && worker->identity != link->identity) {
+    if (!may_take_over (link, worker)) {
+        self->base->counts.denied++;
         reply_code (call, TMQ_DENIED, "the worker's id belongs to somebody else");
         return;
     }
@@ -76,8 +106,8 @@ void on_register (call_t *call)
     worker->serial = link->serial;
     list_push_back (&link->workers, &worker->of_link);
     link->workers_count++;
-    if (worker->identity == NULL)
-        worker->identity = names_keep (&self->base->names, name_text (link->identity));
+    names_drop (&self->base->names, worker->identity);
+    worker->identity = names_share (link->identity);
     names_drop (&self->base->names, worker->name);
     worker->name = names_keep (&self->base->names, request->name);
     worker_sit (self->match, worker, request->queues, request->n_queues);

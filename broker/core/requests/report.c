@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/peers/link.h"
 #include "core/reads/find.h"
 #include "core/requests/answer.h"
 #include "core/requests/report.h"
@@ -44,12 +45,27 @@ static void mark_alive (requests_t *self, task_t *task)
     journal_touch_lazily (self->tasks, task);
 }
 
-tmq_code_t report_refresh (requests_t *self, const space_t *space, const worker_t *worker,
+bool report_is_of (const link_t *link, const char *holder)
+{
+    return link->access.policy == NULL || link_is (link, holder);
+}
+
+bool report_is_denied (call_t *call, const task_t *task)
+{
+    if (report_is_of (call->link, name_text (task->detail->identity)))
+        return false;
+    call->requests->base->counts.denied++;
+    reply_code (call, TMQ_DENIED, "the lease is somebody else's");
+    return true;
+}
+
+tmq_code_t report_refresh (requests_t *self, const link_t *link, const worker_t *worker,
                            const Taskmq__Lease *lease, task_t **out)
 {
-    task_t *task = task_find (self->tasks, space, lease->task_id.data);
+    task_t *task = task_find (self->tasks, link->space, lease->task_id.data);
     *out = NULL;
-    if (!lease_is_current (self->tasks, task, lease) || task->detail->holder != worker)
+    if (!lease_is_current (self->tasks, task, lease) || task->detail->holder != worker ||
+        !report_is_of (link, name_text (task->detail->identity)))
         return TMQ_STALE_LEASE;
     *out = task;
     lease_arm (self->tasks, task, task->lease_ms);
@@ -62,12 +78,14 @@ tmq_code_t report_refresh (requests_t *self, const space_t *space, const worker_
 static task_t *reported (call_t *call, const Taskmq__Lease *lease)
 {
     requests_t *self = call->requests;
-    found_t found = find_id (self->reads, call->link->space, lease->task_id.data);
+    found_t found = find_unjudged (self->reads, call->link->space, lease->task_id.data);
     task_t *task = found.task;
     if (!lease_is_current (self->tasks, task, lease)) {
         reply_stale (call, &found, lease);
         return NULL;
     }
+    if (report_is_denied (call, task))
+        return NULL;
     if (task->status != TMQ_STATUS_WORKING) {
         reply_code (call, TMQ_WRONG_STATUS, "the task was cancelled");
         return NULL;
@@ -95,7 +113,7 @@ void on_renew (call_t *call)
     for (size_t i = 0; i < request->n_leases; i++) {
         const Taskmq__Lease *lease = request->leases[i];
         task_t *task = NULL;
-        tmq_code_t code = report_refresh (self, call->link->space, worker, lease, &task);
+        tmq_code_t code = report_refresh (self, call->link, worker, lease, &task);
         if (code != TMQ_OK)
             batch = journal_batch (self->tasks);
         if (task != NULL && lease->started && code == TMQ_OK)

@@ -34,6 +34,8 @@ typedef struct requests {
     size_t errands_count;
     counter_t *foreign; /* counters of server and store, for stats */
     size_t foreign_count;
+    policy_t *policy;    /* kept; NULL: everybody may do everything */
+    int64_t next_end_ms; /* wall: when the next principal's time ends */
 } requests_t;
 
 /* One request while it is handled. */
@@ -45,6 +47,7 @@ typedef struct call {
     const verdict_t *items; /* of a submit, may be NULL */
     const uint8_t *body;    /* from the request's first body on */
     size_t body_bytes;
+    bool bodies; /* the link may see them, of the task that get_find found */
 } call_t;
 
 /* Every submit of this round is answered STORE_FULL or OVERLOADED, so it need not be looked up. */

@@ -73,6 +73,8 @@ typedef struct stats_job {
     queue_walk_t walk;
 } stats_job_t;
 
+enum { QUEUE_RIGHTS = RIGHT_SUBMIT | RIGHT_READ | RIGHT_WORK | RIGHT_OBSERVE };
+
 enum {
     STATS_MAX = 64,     /* that are being answered at a time, … */
     STATS_LINK_MAX = 4, /* … of one link */
@@ -96,7 +98,8 @@ static bool answer_part (requests_t *self, stats_job_t *job, bytes_t *packed)
     const queue_t *queue = NULL;
     while (*left > 0 && packed->length <= ENVELOPE_FILL_BYTES &&
            (queue = queue_walk_next (&job->walk)) != NULL) {
-        pack_depth (packed, queue);
+        if (access_queue (&job->link->access, queue->name, QUEUE_RIGHTS))
+            pack_depth (packed, queue);
         budget_take (left, 1);
     }
     bool more = job->walk.next != &job->walk.space->queue_list;
@@ -154,7 +157,8 @@ void on_stats (call_t *call)
         return;
     }
     bytes_t packed = BYTES_INIT;
-    pack_counters (self, &packed);
+    if (access_may (&call->link->access, RIGHT_OBSERVE))
+        pack_counters (self, &packed);
     stats_job_t *job = memory_zero (1, sizeof (*job));
     job->link = call->link;
     job->request = call->request->id;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "codec.h"
+#include "core/peers/link.h"
 #include "core/reads/find.h"
 #include "core/requests/answer.h"
 #include "core/tasks/change.h"
@@ -144,12 +145,15 @@ static bool is_there (const found_t *found)
     return found->task != NULL || found->record != NULL;
 }
 
+/* Who holds a random id knows it already, and is told no more. */
+static const answer_t IN_USE = {.code = TMQ_CONFLICT, .text = "the id or key is in use"};
+
 static answer_t existing (call_t *call, const found_t *found, const uint8_t *digest)
 {
     requests_t *self = call->requests;
     known_t known = known_of (found);
-    if (strcmp (known.owner, name_text (call->link->identity)) != 0)
-        return (answer_t){.code = TMQ_CONFLICT, .text = "the id or key is in use"};
+    if (!link_is (call->link, known.owner))
+        return IN_USE;
     if (memcmp (known.digest, digest, CODEC_DIGEST_BYTES) != 0 &&
         self->base->config.planted_bug != ENGINE_BUG_NO_DIGEST_CHECK)
         return (answer_t){.code = TMQ_CONFLICT, .id = known.id};
@@ -199,8 +203,12 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
     requests_t *self = call->requests;
     space_t *space = call->link->space;
     uint8_t digest[CODEC_DIGEST_BYTES];
+    if (!access_queue (&call->link->access, spec->queue, RIGHT_SUBMIT))
+        return (answer_t){.code = TMQ_DENIED, .text = "no right to submit to this queue"};
     codec_submit_digest (digest, spec, payload, spec->payload_bytes);
-    found_t by_id = find_id (self->reads, space, spec->task_id.data);
+    found_t by_id = find_unjudged (self->reads, space, spec->task_id.data);
+    if (!is_there (&by_id) && by_id.gone != TMQ_NOT_FOUND && !found_is_seen (call->link, &by_id))
+        return IN_USE;
     if (!is_there (&by_id) && by_id.gone != TMQ_NOT_FOUND)
         return (answer_t){.code = by_id.gone, .gone_at = by_id.gone_at, .removed = by_id.removed};
     found_t by_key = {.gone = TMQ_NOT_FOUND};

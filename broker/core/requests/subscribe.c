@@ -35,11 +35,12 @@ static void start_anew (subscription_t *self)
 /* The tasks of a snapshot by id are looked up at once; any other snapshot is a list. */
 static void take_snapshot_by_id (call_t *call, subscription_t *subscription)
 {
-    const filter_copy_t *filter = subscription->filter;
+    filter_copy_t *filter = subscription->filter;
     subscription->snapshot = memory_alloc (filter->ids_count * sizeof (record_t *));
     call->requests->streams->pages_held++;
     for (size_t i = 0; i < filter->ids_count; i++) {
-        found_t found = find_id (call->requests->reads, call->link->space, filter->ids[i].bytes);
+        found_t found = find_id (call->requests->reads, call->link, filter->ids[i].bytes,
+                                 RIGHT_READ | RIGHT_OBSERVE);
         record_t view;
         task_texts_t texts;
         if (found.task != NULL)
@@ -104,7 +105,7 @@ void on_subscribe (call_t *call)
     }
     subscription_t *subscription =
         subscription_new (self->streams, link, &link->space->log, request->subscription,
-                          filter_new (link->space->name, request->filter));
+                          filter_new (link->space->name, request->filter, &link->access));
     subscription->snapshot_wanted = subscription->snapshot_more = request->snapshot;
     subscription->start_batch = journal_batch (self->tasks);
     subscription->live_seq = newest;

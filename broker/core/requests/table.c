@@ -5,6 +5,8 @@
 /* The table of requests. */
 #include "core/requests/table.h"
 
+#include <stdio.h>
+
 #include "core/requests/answer.h"
 #include "core/requests/errands.h"
 #include "request_kinds.h"
@@ -112,69 +114,67 @@ WANT_LEASE (release)
 
 /* The rows. What is true of a request apart from who handles it stands in request_kinds.h. */
 
-/* Who may make a request. Today every link has all roles. */
-typedef enum role {
-    ROLE_LINK = 1,    /* whoever has a link */
-    ROLE_LOOK = 2,    /* reads tasks and events */
-    ROLE_SUBMIT = 4,  /* makes and cancels tasks */
-    ROLE_WORK = 8,    /* works on them */
-    ROLE_ENROLL = 16, /* brings a key */
-    ROLE_OPERATE = 32 /* decides who may use the broker */
-} role_t;
-
-static unsigned roles_of (const link_t *link)
-{
-    (void) link;
-    return ROLE_LINK | ROLE_LOOK | ROLE_SUBMIT | ROLE_WORK | ROLE_ENROLL | ROLE_OPERATE;
-}
-
 typedef struct request_row {
     void (*handle) (call_t *call);
     void (*want) (const requests_t *self, const link_t *link, const Taskmq__Request *request,
                   const verdict_t *items, key_list_t *keys);
-    role_t role;   /* that may make it */
-    unsigned cost; /* of a round's allowance; beside it each task, id and lease in a list costs */
+    unsigned rights; /* the link must have one of them somewhere in its namespace */
+    unsigned cost;   /* of a round's allowance; beside it each task, id and lease in a list costs */
 } request_row_t;
+
+/* X (OP, handle, want, rights, cost). Over which tasks and queues a right is had is judged where
+ * they are found (reads/find.h) and by the handlers. */
+enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
+#define REQUEST_ROW_MAP(X)                                                                         \
+    X (GOODBYE, on_goodbye, want_nothing, RIGHT_LINK, 1)                                           \
+    X (HEARTBEAT, on_heartbeat, want_nothing, RIGHT_LINK, 1)                                       \
+    X (SUBMIT, on_submit, want_submit, RIGHT_SUBMIT, 1)                                            \
+    X (GET, on_get, want_get, SEES | RIGHT_WORK, 1)                                                \
+    X (RESOLVE, on_resolve, want_nothing, SEES | RIGHT_WORK, 64)                                   \
+    X (LIST, on_list, want_nothing, SEES, 8)                                                       \
+    X (COUNT, on_count, want_nothing, SEES, 8)                                                     \
+    X (TASK_EVENTS, on_task_events, want_task_events, SEES | RIGHT_WORK, 8)                        \
+    X (RESULT, on_result, want_result, RIGHT_BODY | RIGHT_WORK, 1)                                 \
+    X (PAYLOAD, on_payload, want_the_payload, RIGHT_BODY | RIGHT_WORK, 1)                          \
+    X (CANCEL, on_cancel, want_cancel, RIGHT_CANCEL | RIGHT_READ, 1)                               \
+    X (WAIT, on_wait, want_wait, SEES | RIGHT_WORK, 1)                                             \
+    X (STATS, on_stats, want_nothing, RIGHT_LINK, 64)                                              \
+    X (SUBSCRIBE, on_subscribe, want_subscribe, SEES, 8)                                           \
+    X (CREDIT, on_credit, want_nothing, RIGHT_LINK, 1)                                             \
+    X (UNSUBSCRIBE, on_unsubscribe, want_nothing, RIGHT_LINK, 1)                                   \
+    X (REGISTER, on_register, want_nothing, RIGHT_WORK, 8)                                         \
+    X (WORKER_CREDIT, on_worker_credit, want_nothing, RIGHT_WORK, 1)                               \
+    X (STARTED, on_started, want_started, RIGHT_WORK, 1)                                           \
+    X (RENEW, on_renew, want_nothing, RIGHT_WORK, 1)                                               \
+    X (PUSH, on_push, want_push, RIGHT_WORK, 1)                                                    \
+    X (CANCEL_ACK, on_cancel_ack, want_cancel_ack, RIGHT_WORK, 1)                                  \
+    X (COMPLETE, on_complete, want_complete, RIGHT_WORK, 1)                                        \
+    X (FAIL, on_fail, want_fail, RIGHT_WORK, 1)                                                    \
+    X (RELEASE, on_release, want_release, RIGHT_WORK, 1)                                           \
+    X (LEAVE, on_leave, want_nothing, RIGHT_WORK, 8)                                               \
+    X (ENROLL, on_errand, want_nothing, RIGHT_ENROLL, 64)                                          \
+    X (KEY_LIST, on_errand, want_nothing, RIGHT_OPERATE, 64)                                       \
+    X (KEY_TRUST, on_errand, want_nothing, RIGHT_OPERATE, 64)                                      \
+    X (KEY_REVOKE, on_errand, want_nothing, RIGHT_OPERATE, 64)                                     \
+    X (INVITE, on_errand, want_nothing, RIGHT_OPERATE, 64)                                         \
+    X (INVITE_LIST, on_errand, want_nothing, RIGHT_OPERATE, 64)                                    \
+    X (INVITE_REVOKE, on_errand, want_nothing, RIGHT_OPERATE, 64)                                  \
+    X (SERVER_KEY_ROTATE, on_errand, want_nothing, RIGHT_OPERATE, 64)                              \
+    X (RELOAD, on_errand, want_nothing, RIGHT_OPERATE, 64)                                         \
+    X (ACCESS_READ, on_errand, want_nothing, RIGHT_OPERATE, 64)
 
 #define OP(NAME) TASKMQ__REQUEST__OP_##NAME
 static const request_row_t ROWS[] = {
-    [OP (GOODBYE)] = {on_goodbye, want_nothing, ROLE_LINK, 1},
-    [OP (HEARTBEAT)] = {on_heartbeat, want_nothing, ROLE_LINK, 1},
-    [OP (SUBMIT)] = {on_submit, want_submit, ROLE_SUBMIT, 1},
-    [OP (GET)] = {on_get, want_get, ROLE_LOOK, 1},
-    [OP (RESOLVE)] = {on_resolve, want_nothing, ROLE_LOOK, 64},
-    [OP (LIST)] = {on_list, want_nothing, ROLE_LOOK, 8},
-    [OP (COUNT)] = {on_count, want_nothing, ROLE_LOOK, 8},
-    [OP (TASK_EVENTS)] = {on_task_events, want_task_events, ROLE_LOOK, 8},
-    [OP (RESULT)] = {on_result, want_result, ROLE_LOOK, 1},
-    [OP (PAYLOAD)] = {on_payload, want_the_payload, ROLE_LOOK, 1},
-    [OP (CANCEL)] = {on_cancel, want_cancel, ROLE_SUBMIT, 1},
-    [OP (WAIT)] = {on_wait, want_wait, ROLE_LOOK, 1},
-    [OP (STATS)] = {on_stats, want_nothing, ROLE_LOOK, 64},
-    [OP (SUBSCRIBE)] = {on_subscribe, want_subscribe, ROLE_LOOK, 8},
-    [OP (CREDIT)] = {on_credit, want_nothing, ROLE_LOOK, 1},
-    [OP (UNSUBSCRIBE)] = {on_unsubscribe, want_nothing, ROLE_LOOK, 1},
-    [OP (REGISTER)] = {on_register, want_nothing, ROLE_WORK, 8},
-    [OP (WORKER_CREDIT)] = {on_worker_credit, want_nothing, ROLE_WORK, 1},
-    [OP (STARTED)] = {on_started, want_started, ROLE_WORK, 1},
-    [OP (RENEW)] = {on_renew, want_nothing, ROLE_WORK, 1},
-    [OP (PUSH)] = {on_push, want_push, ROLE_WORK, 1},
-    [OP (CANCEL_ACK)] = {on_cancel_ack, want_cancel_ack, ROLE_WORK, 1},
-    [OP (COMPLETE)] = {on_complete, want_complete, ROLE_WORK, 1},
-    [OP (FAIL)] = {on_fail, want_fail, ROLE_WORK, 1},
-    [OP (RELEASE)] = {on_release, want_release, ROLE_WORK, 1},
-    [OP (LEAVE)] = {on_leave, want_nothing, ROLE_WORK, 8},
-    [OP (ENROLL)] = {on_errand, want_nothing, ROLE_ENROLL, 64},
-    [OP (KEY_LIST)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
-    [OP (KEY_TRUST)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
-    [OP (KEY_REVOKE)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
-    [OP (INVITE)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
-    [OP (INVITE_LIST)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
-    [OP (INVITE_REVOKE)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
-    [OP (SERVER_KEY_ROTATE)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
-    [OP (RELOAD)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
-    [OP (ACCESS_READ)] = {on_errand, want_nothing, ROLE_OPERATE, 64},
+#define X(OPERATION, handle, want, rights, cost) [OP (OPERATION)] = {handle, want, rights, cost},
+    REQUEST_ROW_MAP (X)
+#undef X
 };
+
+/* A request that anybody may make would be one that nobody thought about. */
+#define X(OPERATION, handle, want, rights, cost)                                                   \
+    _Static_assert((rights) != 0, #OPERATION " needs a right");
+REQUEST_ROW_MAP (X)
+#undef X
 
 static const request_row_t *row_of (const Taskmq__Request *request)
 {
@@ -203,8 +203,20 @@ void request_want (requests_t *self, const link_t *link, const Taskmq__Request *
                    const verdict_t *items, key_list_t *keys)
 {
     const request_row_t *row = row_of (request);
-    if (row != NULL)
+    if (row != NULL && access_may (&link->access, row->rights))
         row->want (self, link, request, items, keys);
+}
+
+static void reply_denied (call_t *call, unsigned rights)
+{
+    char text[64];
+    const char *what = (rights & RIGHT_WORK) != 0 && (rights & SEES) == 0 ? "work on tasks"
+                       : (rights & RIGHT_SUBMIT) != 0                     ? "submit tasks"
+                       : (rights & SEES) != 0                             ? "read tasks"
+                                                                          : "do this";
+    call->requests->base->counts.denied++;
+    snprintf (text, sizeof (text), "no right to %s in this namespace", what);
+    reply_code_at_once (call, TMQ_DENIED, text, 0);
 }
 
 void request_handle (call_t *call, bool linked)
@@ -224,8 +236,8 @@ void request_handle (call_t *call, bool linked)
     const request_kind_t *kind = request_kind (call->request);
     if (row == NULL || kind == NULL)
         reply_code_at_once (call, TMQ_UNSUPPORTED, NULL, 0);
-    else if ((roles_of (call->link) & row->role) == 0)
-        reply_code_at_once (call, TMQ_DENIED, NULL, 0);
+    else if (!access_may (&call->link->access, row->rights))
+        reply_denied (call, row->rights);
     else if ((kind->flags & REQUEST_CHANGES) != 0 && self->base->stopping)
         reply_code_at_once (call, TMQ_STOPPING, NULL, 0);
     else

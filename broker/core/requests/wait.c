@@ -238,7 +238,8 @@ static void find_named (call_t *call, named_t *out)
         if (slots[slot] != 0)
             continue;
         out->ids[out->count] = id;
-        out->found[out->count] = find_id (self->reads, call->link->space, id);
+        out->found[out->count] =
+            find_id_for_long (self->reads, call->link, id, RIGHT_READ | RIGHT_OBSERVE);
         out->open += is_open (&out->found[out->count]);
         slots[slot] = (uint16_t) ++out->count;
     }

@@ -10,7 +10,7 @@
 
 /* What one message shall carry. */
 typedef struct cut {
-    const filter_copy_t *filter;
+    filter_copy_t *filter;
     uint64_t after_seq;
     uint64_t durable_seq;
     size_t budget;     /* bytes */

@@ -22,6 +22,7 @@ static void ask_for_snapshot (streams_t *self, subscription_t *subscription)
                                       READ_LIST, subscription->start_batch, subscription);
     job->read.filter = subscription->filter->filter;
     job->read.filter.ns = job->ns;
+    filter_scope (&job->read, &subscription->link->access);
     job->read.before_number = subscription->snapshot_before;
     job->read.limit = SNAPSHOT_RECORDS;
     job->read.bytes_max = ENVELOPE_FILL_BYTES; /* the rest would wait in memory for credit */
@@ -53,7 +54,8 @@ static void pack_snapshot (streams_t *self, subscription_t *subscription)
     subscription->snapshot_mark = subscription->snapshot_next;
     subscription->snapshot_next =
         pack_page (out, SNAPSHOT_TASKS, subscription->snapshot, subscription->snapshot_count,
-                   subscription->snapshot_next, subscription->filter, &self->base->clocks);
+                   subscription->snapshot_next, subscription->filter, &subscription->link->access,
+                   &self->base->clocks);
     bool last =
         subscription->snapshot_next == subscription->snapshot_count && !subscription->snapshot_more;
     bytes_append_uint (out, SNAPSHOT_LAST, last);

@@ -94,7 +94,7 @@ static void forget (streams_t *self, subscription_t *subscription)
     subscription_drop_page (self, subscription);
     subscription_drop_snapshot (self, subscription);
     free (subscription->sent);
-    free (subscription->filter);
+    filter_free (subscription->filter);
     free (subscription);
 }
 

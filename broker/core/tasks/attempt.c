@@ -25,6 +25,8 @@ void attempt_give (tasks_t *self, worker_t *worker, task_t *task)
     memcpy (detail->worker_id, worker->id, sizeof (detail->worker_id));
     names_drop (&self->base->names, detail->worker);
     detail->worker = names_share (worker->name);
+    names_drop (&self->base->names, detail->identity);
+    detail->identity = names_share (worker->identity);
     lease_hold (self, worker, task);
     lease_arm (self, task, task->lease_ms);
     cause_t cause = {.actor = name_text (worker->identity)};

@@ -70,7 +70,8 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
                      .message = message_of (cause),
                      .labels = texts.labels,
                      .labels_count = task->labels_count,
-                     .previous_seq = task->last_seq};
+                     .previous_seq = task->last_seq,
+                     .owner = name_text (task->owner)};
     history_add (self->history, &task->queue->space->log, &event);
     task->last_seq = event.seq;
     note_fact (self, task, input, previous);
@@ -279,8 +280,9 @@ void change_remove (tasks_t *self, space_t *space, const record_t *record)
                      .message = "",
                      .labels = record->labels,
                      .labels_count = record->labels_count,
-                     .previous_seq = record->last_seq};
-    journal_add_removal (self, space, record->number, &record->id, TMQ_EXPIRED);
+                     .previous_seq = record->last_seq,
+                     .owner = record->owner};
+    journal_add_removal (self, space, record, TMQ_EXPIRED);
     history_add (self->history, &space->log, &event);
     self->base->counts.removed++;
 }

@@ -102,11 +102,16 @@ removal_note_t *removal_note_find (const tasks_t *self, const space_t *space, co
     return note;
 }
 
-void removal_note_add (tasks_t *self, space_t *space, const tmq_id_t *id, tmq_code_t code)
+void removal_note_add (tasks_t *self, space_t *space, const record_t *record, tmq_code_t code)
 {
     removal_note_t *note = memory_alloc (sizeof (*note));
-    *note = (removal_note_t){task_hash (self, space, id->bytes), space, *id, code,
-                             self->base->clocks.wall_ms};
+    *note = (removal_note_t){.hash = task_hash (self, space, record->id.bytes),
+                             .space = space,
+                             .id = record->id,
+                             .code = code,
+                             .at = self->base->clocks.wall_ms,
+                             .owner = names_keep (&self->base->names, record->owner),
+                             .queue = names_keep (&self->base->names, record->queue)};
     space->removals++;
     map_insert (&self->removals_by_key, note->hash, note);
     fifo_push (&self->removal_notes, note);
@@ -123,6 +128,8 @@ void notes_forget (tasks_t *self, size_t attempts, size_t removals)
         removal_note_t *note = fifo_pop (&self->removal_notes);
         map_remove (&self->removals_by_key, note->hash, note);
         note->space->removals--;
+        names_drop (&self->base->names, note->owner);
+        names_drop (&self->base->names, note->queue);
         space_release (self, note->space);
         free (note);
     }

@@ -96,16 +96,20 @@ void journal_add_attempt (tasks_t *self, const task_t *task, tmq_event_kind_t ho
     attempt_note_add (self, row);
 }
 
-void journal_add_removal (tasks_t *self, space_t *space, int64_t number, const tmq_id_t *id,
-                          tmq_code_t code)
+void journal_add_removal (tasks_t *self, space_t *space, const record_t *record, tmq_code_t code)
 {
     open_batch_t *open = &self->open;
     open->removals = memory_grow (open->removals, &open->removals_capacity, open->removals_count,
                                   sizeof (*open->removals));
-    open->removals[open->removals_count++] =
-        (removal_t){number, *id, memory_text (space->name), code, self->base->clocks.wall_ms};
-    open->bytes += sizeof (removal_t) + TMQ_NAME_LENGTH_MAX;
-    removal_note_add (self, space, id, code);
+    open->removals[open->removals_count++] = (removal_t){.number = record->number,
+                                                         .id = record->id,
+                                                         .ns = memory_text (space->name),
+                                                         .code = code,
+                                                         .at = self->base->clocks.wall_ms,
+                                                         .owner = memory_text (record->owner),
+                                                         .queue = memory_text (record->queue)};
+    open->bytes += sizeof (removal_t) + 3 * TMQ_NAME_LENGTH_MAX;
+    removal_note_add (self, space, record, code);
 }
 
 /* The image that is stored: bodies only when the tables do not have them yet. */
@@ -230,7 +234,7 @@ void journal_clear (tasks_t *self)
     free (open->tasks);
     free (open->attempts);
     for (size_t i = 0; i < open->removals_count; i++)
-        free ((char *) open->removals[i].ns);
+        removal_clear (&open->removals[i]);
     free (open->removals);
     rows_clear (self);
     *open = (open_batch_t){.no = open->no};

@@ -40,6 +40,7 @@ static void evict (tasks_t *self, task_t *task)
     if (task->detail != NULL) {
         list_remove (&task->detail->lazy);
         names_drop (&self->base->names, task->detail->worker);
+        names_drop (&self->base->names, task->detail->identity);
         names_drop (&self->base->names, task->detail->result_type);
     }
     forget_payload (self, task);

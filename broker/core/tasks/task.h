@@ -65,6 +65,7 @@ typedef struct detail {
     uint64_t assignment;  /* its number for the holder; 0: unknown (given before a restart) */
     int64_t lease_due_ms; /* clocks_awake_ms */
     name_t *worker;       /* name of the worker of the current attempt */
+    name_t *identity;     /* … and who the broker took it for */
     name_t *result_type;  /* a content type: few different ones */
     uint8_t secret[16];
     uint8_t worker_id[16];

@@ -116,6 +116,8 @@ typedef struct removal_note {
     tmq_id_t id;
     tmq_code_t code;
     int64_t at;
+    name_t *owner; /* who may know of it */
+    name_t *queue;
 } removal_note_t;
 
 /* A walk over the queues of a namespace that goes on over rounds. Queues that come are met, and one

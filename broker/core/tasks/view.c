@@ -21,6 +21,7 @@ static void view_detail (const detail_t *detail, record_t *out)
     out->started_at = detail->started_at;
     out->finished_at = detail->finished_at;
     out->worker = name_text (detail->worker);
+    out->holder = name_text (detail->identity);
     memcpy (out->secret, detail->secret, sizeof (out->secret));
     memcpy (out->worker_id, detail->worker_id, sizeof (out->worker_id));
     memcpy (out->request_id, detail->request_id, sizeof (out->request_id));
@@ -115,6 +116,7 @@ static void restore_detail (tasks_t *self, task_t *task, const record_t *record)
 {
     detail_t *detail = task_detail (&self->slab, task);
     detail->worker = names_keep (&self->base->names, record->worker);
+    detail->identity = names_keep (&self->base->names, record->holder);
     memcpy (detail->secret, record->secret, sizeof (detail->secret));
     memcpy (detail->worker_id, record->worker_id, sizeof (detail->worker_id));
     memcpy (detail->request_id, record->request_id, sizeof (detail->request_id));

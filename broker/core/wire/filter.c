@@ -61,7 +61,39 @@ static void put_labels (place_t *place, label_t *labels, const Taskmq__Filter *f
     }
 }
 
-filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter)
+enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
+
+/* Two scopes are the same when their principals' rights are: their bytes may be shared. */
+static void take_scope (filter_copy_t *self, place_t *place, const access_t *access)
+{
+    self->scoped = (access->everywhere & SEES) == 0;
+    if (!self->scoped)
+        return;
+    access_copy (&self->access, access);
+    const principal_t *principal = access->principal;
+    const char *parts[] = {principal == NULL ? "" : principal->name,
+                           principal == NULL ? "" : principal->same};
+    for (size_t i = 0; i < 2; i++)
+        crypto_generichash_update (&place->hash, (const uint8_t *) parts[i], strlen (parts[i]) + 1);
+}
+
+void filter_scope (read_t *read, const access_t *access)
+{
+    if ((access->everywhere & SEES) != 0)
+        return;
+    access_copy (&read->scope, access);
+    read->filter.scope = &read->scope;
+}
+
+void filter_free (filter_copy_t *self)
+{
+    if (self == NULL)
+        return;
+    access_clear (&self->access);
+    free (self);
+}
+
+filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter, const access_t *access)
 {
     static const Taskmq__Filter NO_FILTER = TASKMQ__FILTER__INIT;
     if (filter == NULL)
@@ -103,10 +135,11 @@ filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter)
                                sizeof (filter->created_since));
     crypto_generichash_update (&place.hash, (const uint8_t *) &filter->created_until,
                                sizeof (filter->created_until));
+    take_scope (self, &place, access);
     crypto_generichash_final (&place.hash, self->digest, sizeof (self->digest));
-    self->everything = filter->n_queues + filter->n_sessions + filter->n_statuses +
-                           filter->n_labels + filter->n_task_ids ==
-                       0;
+    size_t conditions = filter->n_queues + filter->n_sessions + filter->n_statuses +
+                        filter->n_labels + filter->n_task_ids;
+    self->everything = conditions == 0 && !self->scoped;
     return self;
 }
 
@@ -139,14 +172,32 @@ static bool one_of_ids (const filter_copy_t *filter, const uint8_t *id)
     return filter->ids_count == 0;
 }
 
-bool filter_takes_event (const filter_copy_t *filter, const scanned_t *event)
+/* Events of before owners stood in them are for those who see the whole namespace. */
+static bool sees_event (filter_copy_t *filter, const scanned_t *event)
+{
+    char queue[TMQ_NAME_LENGTH_MAX + 1];
+    char owner[IDENTITY_SIZE];
+    if (!filter->scoped)
+        return true;
+    if (event->queue_bytes >= sizeof (queue) || event->owner_bytes >= sizeof (owner))
+        return false;
+    if (event->queue_bytes > 0)
+        memcpy (queue, event->queue, event->queue_bytes);
+    if (event->owner_bytes > 0)
+        memcpy (owner, event->owner, event->owner_bytes);
+    queue[event->queue_bytes] = owner[event->owner_bytes] = '\0';
+    return access_sees (&filter->access, queue, owner, NULL, SEES);
+}
+
+bool filter_takes_event (filter_copy_t *filter, const scanned_t *event)
 {
     const filter_t *plain = &filter->filter;
     if (filter->everything)
         return true;
     if (!one_of (plain->queues, plain->queues_count, event->queue, event->queue_bytes) ||
         !one_of (plain->sessions, plain->sessions_count, event->session, event->session_bytes) ||
-        !one_of_statuses (plain, event->status) || !one_of_ids (filter, event->id))
+        !one_of_statuses (plain, event->status) || !one_of_ids (filter, event->id) ||
+        !sees_event (filter, event))
         return false;
     for (size_t i = 0; i < plain->labels_count; i++)
         if (!scan_has_label (event, &plain->labels[i]))
@@ -154,7 +205,7 @@ bool filter_takes_event (const filter_copy_t *filter, const scanned_t *event)
     return true;
 }
 
-bool filter_takes_record (const filter_copy_t *filter, const record_t *record)
+bool filter_takes_record (filter_copy_t *filter, const record_t *record)
 {
     const filter_t *plain = &filter->filter;
     const uint8_t *queue = (const uint8_t *) record->queue;
@@ -162,6 +213,8 @@ bool filter_takes_record (const filter_copy_t *filter, const record_t *record)
     if (!one_of (plain->queues, plain->queues_count, queue, strlen (record->queue)) ||
         !one_of (plain->sessions, plain->sessions_count, session, strlen (record->session)) ||
         !one_of_statuses (plain, record->status) || !one_of_ids (filter, record->id.bytes))
+        return false;
+    if (filter->scoped && !access_sees (&filter->access, record->queue, record->owner, NULL, SEES))
         return false;
     for (size_t i = 0; i < plain->labels_count; i++)
         if (!record_has_label (record, &plain->labels[i]))

@@ -21,11 +21,16 @@ typedef struct filter_copy {
     size_t ids_count;
     bool everything; /* no condition at all */
     size_t bytes;    /* of the allocation */
+    bool scoped;     /* not all of the namespace is seen: access says what is */
+    access_t access;
     uint8_t digest[16];
 } filter_copy_t;
-/* A copy of a filter in one allocation, to be freed with free (). filter NULL: no condition. */
-filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter);
-bool filter_takes_event (const filter_copy_t *filter, const scanned_t *event);
-bool filter_takes_record (const filter_copy_t *filter, const record_t *record);
+/* A copy of a filter, as far as access lets see. filter NULL: no condition. */
+filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter, const access_t *access);
+void filter_free (filter_copy_t *self); /* accepts NULL */
+bool filter_takes_event (filter_copy_t *filter, const scanned_t *event);
+bool filter_takes_record (filter_copy_t *filter, const record_t *record);
+/* Lets a read see what access sees. */
+void filter_scope (read_t *read, const access_t *access);
 
 #endif

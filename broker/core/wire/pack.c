@@ -22,7 +22,8 @@ enum {
     EVENT_ACTOR = 11,
     EVENT_MESSAGE = 12,
     EVENT_LABELS = 14,
-    EVENT_PREVIOUS_SEQ = 15
+    EVENT_PREVIOUS_SEQ = 15,
+    EVENT_OWNER = 16
 };
 
 enum { LABEL_KEY = 1, LABEL_VALUE = 2 };
@@ -98,6 +99,7 @@ void pack_event (bytes_t *out, const event_t *event)
     bytes_append_string (out, EVENT_MESSAGE, event->message);
     pack_labels (out, EVENT_LABELS, event->labels, event->labels_count);
     bytes_append_uint (out, EVENT_PREVIOUS_SEQ, event->previous_seq);
+    bytes_append_string (out, EVENT_OWNER, event->owner);
     bytes_close (out, mark);
 }
 
@@ -114,7 +116,7 @@ static void pack_progress (bytes_t *out, uint32_t field, const record_t *record)
     bytes_close (out, mark);
 }
 
-static void pack_outcome (bytes_t *out, const record_t *record)
+static void pack_outcome (bytes_t *out, const record_t *record, bool bare)
 {
     bytes_append_uint (out, TASK_RESULT_BYTES, record->result_bytes);
     bytes_append_string (out, TASK_RESULT_TYPE, record->result_type);
@@ -125,11 +127,12 @@ static void pack_outcome (bytes_t *out, const record_t *record)
     bytes_mark_t mark = bytes_open (out, TASK_ERROR);
     bytes_append_sint (out, ERROR_CODE, record->error_code);
     bytes_append_string (out, ERROR_MESSAGE, record->error_message);
-    bytes_append_string (out, ERROR_DATA, record->error_data);
+    if (!bare)
+        bytes_append_string (out, ERROR_DATA, record->error_data);
     bytes_close (out, mark);
 }
 
-void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_t phase,
+void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_t phase, bool bare,
                 uint32_t body_bytes)
 {
     bytes_mark_t mark = bytes_open (out, field);
@@ -156,9 +159,10 @@ void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_
     bytes_append_string (out, TASK_WORKER, record->worker);
     pack_progress (out, TASK_PROGRESS, record);
     pack_labels (out, TASK_LABELS, record->labels, record->labels_count);
-    bytes_append_string (out, TASK_META, record->meta);
+    if (!bare)
+        bytes_append_string (out, TASK_META, record->meta);
     bytes_append_uint (out, TASK_PAYLOAD_BYTES, record->payload_bytes);
-    pack_outcome (out, record);
+    pack_outcome (out, record, bare);
     bytes_append_uint (out, TASK_DEAD, record->dead);
     bytes_append_uint (out, TASK_VERSION, record->version);
     bytes_append_uint (out, TASK_NOT_BEFORE, (uint64_t) record->not_before);

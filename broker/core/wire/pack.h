@@ -25,6 +25,7 @@ typedef struct event {
     const label_t *labels;
     size_t labels_count;
     uint64_t previous_seq;
+    const char *owner; /* of the task: who may see the event is judged by it */
 } event_t;
 /* Numbers of fields in taskmq.proto that several rooms write: of BrokerMessage, … */
 enum {
@@ -46,7 +47,8 @@ enum { ENVELOPE_FILL_BYTES = 60 * 1024 };
 
 void pack_event (bytes_t *out, const event_t *event); /* one element of an EventList */
 /* The rest is packed as field of an enclosing message. */
-void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_t phase,
+/* bare: without what RIGHT_BODY is needed for. */
+void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_t phase, bool bare,
                 uint32_t body_bytes);
 void pack_labels (bytes_t *out, uint32_t field, const label_t *labels, size_t count);
 void pack_lease_state (bytes_t *out, uint32_t field, const uint8_t *id, uint32_t attempt,

@@ -11,7 +11,7 @@
 enum { HEAD_BYTES_MAX = 64 };
 
 size_t pack_page (bytes_t *out, uint32_t field, record_t *const *records, size_t count,
-                  size_t first, const filter_copy_t *filter, const clocks_t *clocks)
+                  size_t first, filter_copy_t *filter, access_t *access, const clocks_t *clocks)
 {
     int64_t expiry_ms = clocks_expiry_ms (clocks);
     size_t i = first;
@@ -20,7 +20,8 @@ size_t pack_page (bytes_t *out, uint32_t field, record_t *const *records, size_t
             record_is_over (records[i], expiry_ms))
             continue;
         size_t before = out->length;
-        pack_task (out, field, records[i], record_phase (records[i], clocks->wall_ms), 0);
+        bool bare = !access_sees (access, records[i]->queue, records[i]->owner, NULL, RIGHT_BODY);
+        pack_task (out, field, records[i], record_phase (records[i], clocks->wall_ms), bare, 0);
         if (out->length > ENVELOPE_FILL_BYTES && before > HEAD_BYTES_MAX) {
             out->length = before;
             break;

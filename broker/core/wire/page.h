@@ -11,9 +11,10 @@
 #include "core/wire/filter.h"
 
 /* Appends records from number `first` on as elements of `field`, as many as an envelope takes,
- * without those that are over or that the filter (NULL: none) does not take. Returns the number of
+ * without those that are over or that the filter (NULL: none) does not take, and bare where access
+ * says so. Returns the number of
  * the first one that is left. */
 size_t pack_page (bytes_t *out, uint32_t field, record_t *const *records, size_t count,
-                  size_t first, const filter_copy_t *filter, const clocks_t *clocks);
+                  size_t first, filter_copy_t *filter, access_t *access, const clocks_t *clocks);
 
 #endif

@@ -19,6 +19,7 @@ enum {
     EVENT_STATUS = 7,
     EVENT_LABELS = 14,
     EVENT_PREVIOUS_SEQ = 15,
+    EVENT_OWNER = 16,
     LABEL_KEY = 1,
     LABEL_VALUE = 2
 };
@@ -37,6 +38,10 @@ static void take_field (scanned_t *out, const wire_field_t *field)
     case EVENT_SESSION:
         out->session = field->bytes;
         out->session_bytes = field->length;
+        break;
+    case EVENT_OWNER:
+        out->owner = field->bytes;
+        out->owner_bytes = field->length;
         break;
     default: break;
     }

@@ -27,6 +27,8 @@ typedef struct scanned {
     size_t queue_bytes;
     const uint8_t *session;
     size_t session_bytes;
+    const uint8_t *owner;
+    size_t owner_bytes;
 } scanned_t;
 /* The event at *at, which moves behind it; false at the end, or where the bytes are damaged. */
 bool scan_event (const uint8_t **at, const uint8_t *end, scanned_t *out);

@@ -29,7 +29,8 @@ static const char NAMES[] = "SELECT id, 0, 0, name, sum FROM namespace"
                             " UNION ALL SELECT id, ns, kind, name, sum FROM name";
 static const char TASKS[] = "SELECT " ROW_COLUMNS " FROM task ORDER BY number";
 static const char ATTEMPTS[] = "SELECT " ROW_ATTEMPT_COLUMNS " FROM attempt";
-static const char TOMBSTONES[] = "SELECT ns, id, number, code, at, sum FROM tombstone";
+static const char TOMBSTONES[] =
+    "SELECT ns, id, number, code, at, sum, owner, queue FROM tombstone";
 static const char EVENTS[] = "SELECT " ROW_EVENTS_COLUMNS " FROM event ORDER BY key";
 static const char KIND_ROWS[] = "SELECT kind, key, body, sum FROM row";
 static const char BATCHES[] = "SELECT batch, body FROM journal WHERE batch > 0";
@@ -138,7 +139,9 @@ static void check_tombstone (check_t *self, sqlite3_stmt *row)
 {
     removal_t removal = {.number = sqlite3_column_int64 (row, 2),
                          .code = (tmq_code_t) sqlite3_column_int (row, 3),
-                         .at = sqlite3_column_int64 (row, 4)};
+                         .at = sqlite3_column_int64 (row, 4),
+                         .owner = sql_column_text (row, 6),
+                         .queue = sql_column_text (row, 7)};
     sql_column_bytes (row, 1, removal.id.bytes, sizeof (removal.id.bytes));
     if (row_sum_of_tombstone (&removal, sqlite3_column_int64 (row, 0)) != sum_in (row, 5))
         found (self, "damaged: the tombstone of task number", removal.number);

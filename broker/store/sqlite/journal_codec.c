@@ -84,6 +84,7 @@ enum {
     RECORD_ERROR_CODE = 49,
     RECORD_ERROR_MESSAGE = 50,
     RECORD_ERROR_DATA = 51,
+    RECORD_HOLDER = 52,
 
     ATTEMPT_NUMBER = 1,
     ATTEMPT_ID = 2,
@@ -102,6 +103,8 @@ enum {
     REMOVAL_NS = 3,
     REMOVAL_CODE = 4,
     REMOVAL_AT = 5,
+    REMOVAL_OWNER = 6,
+    REMOVAL_QUEUE = 7,
 
     BLOCK_NS = 1,
     BLOCK_FIRST_SEQ = 2,
@@ -215,6 +218,7 @@ void journal_pack_rest (bytes_t *body, const record_t *record)
     bytes_append_sint (body, RECORD_ERROR_CODE, record->error_code);
     bytes_append_string (body, RECORD_ERROR_MESSAGE, record->error_message);
     bytes_append_string (body, RECORD_ERROR_DATA, record->error_data);
+    bytes_append_string (body, RECORD_HOLDER, record->holder);
 }
 
 static void append_record (bytes_t *body, const record_t *record)
@@ -250,6 +254,8 @@ static void append_removal (bytes_t *body, const removal_t *removal)
     bytes_append_string (body, REMOVAL_NS, removal->ns);
     bytes_append_uint (body, REMOVAL_CODE, removal->code);
     append_number (body, REMOVAL_AT, removal->at);
+    bytes_append_string (body, REMOVAL_OWNER, removal->owner);
+    bytes_append_string (body, REMOVAL_QUEUE, removal->queue);
     bytes_close (body, mark);
 }
 
@@ -376,6 +382,7 @@ static void unpack_rest (record_t *to, const Journal__Record *from)
     to->error_code = from->error_code;
     to->error_message = from->error_message;
     to->error_data = from->error_data;
+    to->holder = from->holder;
 }
 
 bool journal_unpack_rest (record_t *to, arena_t *arena, const uint8_t *bytes, size_t length)
@@ -430,6 +437,8 @@ static void unpack_removal (removal_t *to, const Journal__Removal *from)
     to->ns = memory_text (from->ns);
     to->code = (tmq_code_t) from->code;
     to->at = (int64_t) from->at;
+    to->owner = memory_text (from->owner);
+    to->queue = memory_text (from->queue);
 }
 
 static void unpack_block (event_block_t *to, const Journal__Block *from)

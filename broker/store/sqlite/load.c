@@ -39,7 +39,8 @@ static const char *const TEXTS[STATEMENTS] = {
     [BY_ID_BARE] = "SELECT " ROW_COLUMNS_BARE WHERE_ID,
     [BY_KEY] = "SELECT " ROW_COLUMNS WHERE_KEY,
     [BY_KEY_BARE] = "SELECT " ROW_COLUMNS_BARE WHERE_KEY,
-    [TOMBSTONE] = "SELECT code, at, number, sum FROM tombstone WHERE ns = ?1 AND id = ?2",
+    [TOMBSTONE] =
+        "SELECT code, at, number, sum, owner, queue FROM tombstone WHERE ns = ?1 AND id = ?2",
     [ATTEMPT] =
         "SELECT " ROW_ATTEMPT_COLUMNS " FROM task JOIN attempt ON attempt.number = task.number"
         " WHERE task.ns = ?1 AND task.id = ?2 AND attempt.attempt = ?3",
@@ -103,9 +104,10 @@ static store_code_t load_tombstone (view_t *view, int64_t ns, lookup_t *key, sto
         removal_t removal = {.number = sqlite3_column_int64 (statement, 2),
                              .id = key->id,
                              .code = (tmq_code_t) sqlite3_column_int (statement, 0),
-                             .at = sqlite3_column_int64 (statement, 1)};
-        key->tombstone = removal.code;
-        key->tombstone_at = removal.at;
+                             .at = sqlite3_column_int64 (statement, 1),
+                             .owner = sql_column_text (statement, 4),
+                             .queue = sql_column_text (statement, 5)};
+        lookup_take_tombstone (key, &removal);
         if ((uint64_t) sqlite3_column_int64 (statement, 3) != row_sum_of_tombstone (&removal, ns))
             code = key_damaged (view, key, "the tombstone", error);
     }

@@ -22,7 +22,8 @@ enum {
     HAS_LABEL,
     FEW_BY_QUEUE,
     FEW_BY_SESSION,
-    FEW_BY_LABEL
+    FEW_BY_LABEL,
+    WHOSE
 };
 
 #define BETWEEN "number < ?3 AND number >= ?4 ORDER BY number DESC"
@@ -49,6 +50,7 @@ const char *const RANGES_TEXTS[RANGES_STATEMENTS] = {
     [FEW_BY_QUEUE] = FEW ("task WHERE queue = ?1 AND status = ?2 AND number < ?3 AND number >= ?4"),
     [FEW_BY_SESSION] = FEW ("task WHERE session = ?1 AND number < ?3 AND number >= ?4"),
     [FEW_BY_LABEL] = FEW (LABELLED),
+    [WHOSE] = "SELECT queue, owner FROM task WHERE number = ?1",
 };
 
 enum {
@@ -342,6 +344,29 @@ static bool fits (const ranges_t *self, const range_t *range, sqlite3_stmt *row)
            holds (self->sessions, self->sessions_count, sqlite3_column_int64 (row, 3));
 }
 
+store_code_t ranges_see (const ranges_t *self, int64_t number, bool *seen, store_error_t *error)
+{
+    bool row;
+    const char *queue = "";
+    const char *owner = "";
+    *seen = self->filter->scope == NULL;
+    if (*seen)
+        return STORE_OK;
+    sqlite3_stmt *statement = view_statement (self->view, WHOSE);
+    sqlite3_bind_int64 (statement, 1, number);
+    store_code_t code = view_step (self->view, statement, &row, error);
+    if (code == STORE_OK && row) {
+        name_numbers_t *names = &self->view->names;
+        code = names_text (names, NAME_QUEUE, sqlite3_column_int64 (statement, 0), &queue, error);
+        if (code == STORE_OK)
+            code =
+                names_text (names, NAME_OWNER, sqlite3_column_int64 (statement, 1), &owner, error);
+        *seen = code == STORE_OK && filter_sees (self->filter, queue, owner);
+    }
+    sqlite3_reset (statement);
+    return code;
+}
+
 static store_code_t is_wanted (ranges_t *self, const range_t *range, sqlite3_stmt *row,
                                bool *wanted, store_error_t *error)
 {
@@ -349,6 +374,8 @@ static store_code_t is_wanted (ranges_t *self, const range_t *range, sqlite3_stm
     *wanted = fits (self, range, row);
     if (*wanted && self->filter->labels_count > 0)
         code = has_labels (self, range, sqlite3_column_int64 (row, 0), wanted, error);
+    if (*wanted && code == STORE_OK)
+        code = ranges_see (self, sqlite3_column_int64 (row, 0), wanted, error);
     self->vain += !*wanted;
     return code;
 }
@@ -485,7 +512,8 @@ store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, store_er
     *over = false;
     for (size_t i = 0; code == STORE_OK && !*over && i < self->count; i++) {
         range_t *range = &self->list[i];
-        bool all = range->statement == BY_QUEUE && self->filter->labels_count == 0;
+        bool all = range->statement == BY_QUEUE && self->filter->labels_count == 0 &&
+                   self->filter->scope == NULL;
         code = all ? count_by_queue (self, range, count, over, error)
                    : count_rows (self, range, count, over, error);
     }

@@ -10,7 +10,7 @@
 #include "store/sqlite/view.h"
 
 /* Statements that ranges need; they stand first in the texts of the view. */
-enum { RANGES_STATEMENTS = 12 };
+enum { RANGES_STATEMENTS = 13 };
 extern const char *const RANGES_TEXTS[RANGES_STATEMENTS];
 
 typedef struct ranges {
@@ -41,6 +41,8 @@ store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_err
 /* *over was told because vain_max entries were not wanted. *below: everything from there on was
  * looked at and given. */
 bool ranges_ended_early (const ranges_t *self, int64_t *below);
+/* The filter's scope sees the task of this number. */
+store_code_t ranges_see (const ranges_t *self, int64_t number, bool *seen, store_error_t *error);
 /* Counts until the end or until the page is over (*over); the next call goes on. */
 store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, store_error_t *error);
 

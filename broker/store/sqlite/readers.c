@@ -34,8 +34,9 @@ enum statement {
 static const char *const TEXTS[EXPORT_FIRST - RANGES_STATEMENTS] = {
     [ROW_BARE - RANGES_STATEMENTS] = "SELECT " ROW_COLUMNS_BARE " FROM task WHERE number = ?1",
     /* Ids are made in the order of time, so the index alone has the newest. */
-    [IDS - RANGES_STATEMENTS] = "SELECT id FROM task WHERE ns = ?1 ORDER BY id DESC LIMIT ?2",
-    [ID_OF - RANGES_STATEMENTS] = "SELECT id FROM task WHERE number = ?1",
+    [IDS - RANGES_STATEMENTS] =
+        "SELECT id, number FROM task WHERE ns = ?1 ORDER BY id DESC LIMIT ?2",
+    [ID_OF - RANGES_STATEMENTS] = "SELECT id, number FROM task WHERE number = ?1",
     [BLOCK_UPTO - RANGES_STATEMENTS] =
         BLOCK_COLUMNS "WHERE key >= ?1 AND key <= ?2 ORDER BY key DESC LIMIT 1",
     [BLOCKS_FROM - RANGES_STATEMENTS] = BLOCK_COLUMNS "WHERE key >= ?1 AND key < ?2 ORDER BY key",
@@ -149,12 +150,18 @@ static store_code_t page_count (page_read_t *job, store_error_t *error)
     return code;
 }
 
-static void resolve_id (page_read_t *job, sqlite3_stmt *statement)
+static store_code_t resolve_id (page_read_t *job, sqlite3_stmt *statement, store_error_t *error)
 {
     tmq_id_t id;
+    bool seen;
     sql_column_bytes (statement, 0, id.bytes, sizeof (id.bytes));
-    if (id_ends_with (&id, job->read->suffix) && !select_resolved (job->read, &id))
+    if (!id_ends_with (&id, job->read->suffix))
+        return STORE_OK;
+    store_code_t code =
+        ranges_see (&job->ranges, sqlite3_column_int64 (statement, 1), &seen, error);
+    if (code == STORE_OK && seen && !select_resolved (job->read, &id))
         job->done = true;
+    return code;
 }
 
 static store_code_t resolve_newest (page_read_t *job, store_error_t *error)
@@ -167,7 +174,7 @@ static store_code_t resolve_newest (page_read_t *job, store_error_t *error)
     while (code == STORE_OK && row && !job->done) {
         code = view_step (job->view, statement, &row, error);
         if (code == STORE_OK && row)
-            resolve_id (job, statement);
+            code = resolve_id (job, statement, error);
     }
     sqlite3_reset (statement);
     return code;
@@ -194,7 +201,7 @@ static store_code_t page_resolve (page_read_t *job, store_error_t *error)
         sqlite3_bind_int64 (statement, 1, number);
         code = view_step (job->view, statement, &row, error);
         if (code == STORE_OK && row)
-            resolve_id (job, statement);
+            code = resolve_id (job, statement, error);
         over = view_is_over (job->view);
     }
     return code;
@@ -429,6 +436,7 @@ static store_code_t job_prepare (page_read_t *job, filter_t *live, store_error_t
     case READ_COUNT: return ranges_open (&job->ranges, job->view, &read->filter, 0, error);
     case READ_RESOLVE:
         *live = (filter_t){.ns = read->filter.ns,
+                           .scope = read->filter.scope,
                            .statuses = LIVE,
                            .statuses_count = sizeof (LIVE) / sizeof (LIVE[0])};
         return ranges_open (&job->ranges, job->view, live, 0, error);

@@ -42,7 +42,8 @@ uint64_t row_sum_of_tombstone (const removal_t *removal, int64_t ns)
 {
     const int64_t numbers[] = {ns, removal->number, removal->code, removal->at};
     uint64_t sum = checksum_add_numbers (0, numbers, sizeof (numbers) / sizeof (numbers[0]));
-    return checksum_add (sum, removal->id.bytes, sizeof (removal->id.bytes));
+    sum = checksum_add (sum, removal->id.bytes, sizeof (removal->id.bytes));
+    return checksum_add_text (checksum_add_text (sum, removal->owner), removal->queue);
 }
 
 uint64_t row_sum_of_events (int64_t key, int64_t pos, int64_t count, int64_t at,

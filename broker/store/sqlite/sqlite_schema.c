@@ -92,7 +92,8 @@ static const char TABLES_1[] =
 
     "CREATE TABLE tombstone (" /* age orders the removals, so that the oldest can be forgotten */
     " age INTEGER PRIMARY KEY, ns INTEGER NOT NULL, id BLOB NOT NULL, number INTEGER NOT NULL,"
-    " code INTEGER NOT NULL, at INTEGER NOT NULL, sum INTEGER NOT NULL, UNIQUE (ns, id)) STRICT;"
+    " code INTEGER NOT NULL, at INTEGER NOT NULL, sum INTEGER NOT NULL, owner TEXT NOT NULL,"
+    " queue TEXT NOT NULL, UNIQUE (ns, id)) STRICT;" /* as texts: its queue may be gone */
 
     "CREATE TABLE event (" /* key: namespace << 42 | first sequence; list: taskmq.EventList */
     " key INTEGER PRIMARY KEY, pos INTEGER NOT NULL, count INTEGER NOT NULL,"
@@ -115,7 +116,7 @@ static const schema_t TABLES = {
      * more per task, for the log and the checkpoint write two headers and thrice the inner cells.
      * A file that was made with another size keeps it. */
     .first = "PRAGMA page_size = 16384; PRAGMA auto_vacuum = INCREMENTAL",
-    .oldest = 4,
+    .oldest = 5,
     .migrations = TABLES_MIGRATIONS,
     .count = sizeof (TABLES_MIGRATIONS) / sizeof (TABLES_MIGRATIONS[0]),
 };

@@ -71,8 +71,8 @@ static const char *const TEXTS[STATEMENTS] = {
     [ATTEMPT] = "REPLACE INTO attempt (number, attempt, worker, started_at, ended_at, how,"
                 " error_code, error_message, secret, request_id, sum)"
                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-    [TOMBSTONE] = "INSERT INTO tombstone (ns, id, number, code, at, sum)"
-                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+    [TOMBSTONE] = "INSERT INTO tombstone (ns, id, number, code, at, sum, owner, queue)"
+                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
                   " ON CONFLICT DO NOTHING",
     [EVENTS] = "INSERT INTO event (key, pos, count, at, list, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     [ROW_WRITE] = "REPLACE INTO row (kind, key, body, sum) VALUES (?1, ?2, ?3, ?4)",
@@ -307,6 +307,8 @@ static store_code_t write_removal (tables_t *self, const removal_t *removal, sto
     sqlite3_bind_int (statement, 4, (int) removal->code);
     sqlite3_bind_int64 (statement, 5, removal->at);
     sqlite3_bind_int64 (statement, 6, (sqlite3_int64) row_sum_of_tombstone (removal, ns));
+    sqlite3_bind_text (statement, 7, removal->owner, -1, SQLITE_STATIC);
+    sqlite3_bind_text (statement, 8, removal->queue, -1, SQLITE_STATIC);
     code = sql_do (statement, "a tombstone cannot be written", error);
     if (code == STORE_OK && sqlite3_changes (self->db) > 0)
         self->meta.tombstones++;
