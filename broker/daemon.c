@@ -212,6 +212,7 @@ static exits_t open_router (daemon_t *self)
                                 .mute_ms = (int64_t) self->config.numbers[CONFIG_HELLO],
                                 .linger_ms = LINGER_MS,
                                 .guard = doors_guard (self)};
+
     zap_options_t zap = {.context = options.context, .silent_ms = SOCKET_HANDSHAKE_MS_MAX};
     randombytes_buf (options.key, sizeof (options.key));
     randombytes_buf (zap.key, sizeof (zap.key));
@@ -219,6 +220,7 @@ static exits_t open_router (daemon_t *self)
     self->zap = zap_new (&zap, error, sizeof (error));
     if (self->zap == NULL)
         return exits_fail (EXITS_INTERNAL, error);
+    options.zap = self->zap;
     self->router = router_new (&options, error, sizeof (error));
     if (self->router == NULL)
         return exits_fail (EXITS_INTERNAL, error);

@@ -330,6 +330,8 @@ static void collect (server_t *self)
         self->watching = !router_watch (self->options.router, self->now.mono_ms);
     if (self->sources[SOURCE_ZAP].revents != 0 || self->asked)
         self->asked = !zap_answer (self->options.zap, self->now);
+    if (zap_wants_recheck (self->options.zap, self->now))
+        router_recheck (self->options.router);
     self->busy = self->busy || self->watching || self->asked;
     if (committer_result (self->committer, &result))
         commit_done (self, &result);
@@ -545,6 +547,7 @@ static void set_counters (void *context)
         {"zap_refused", zap.refused},
         {"zap_silent", zap.silent},
         {"unauthenticated", router.unauthenticated},
+        {"connections_cut_revoked", router.cut_revoked},
         {"accept_failed", router.accept_failed},
         {"send_failed", router.send_failed},
         {"stored_tasks", store.tasks},

@@ -72,6 +72,7 @@
        "grows: a client sends without waiting for answers")                                        \
     X (send_unread_full, "messages not sent because a client had too much unread",                 \
        "grows: clients do not read")                                                               \
+    X (connections_cut_revoked, "connections cut because the access file changed", "")             \
     X (connections_cut_mute, "connections cut because nothing came",                               \
        "grows: strangers, or a broken network")                                                    \
     X (connections_cut_endless, "connections cut within a message without an end",                 \

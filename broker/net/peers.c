@@ -35,6 +35,7 @@ typedef struct place {
     uint32_t late_ends; /* reports that are still to come for earlier holders of its descriptor */
     unread_t *unread;
     void *own;   /* the caller's */
+    char *knock; /* how it came in */
     bool routed; /* stands in the hash table: newest holder of its routing id */
     bool refused;
     bool ended;
@@ -160,8 +161,11 @@ static void place_forget (peers_t *self, place_t *place)
 void peers_release (peers_t *self)
 {
     for (node_t *node = list_pop_front (&self->forgotten); node != NULL;
-         node = list_pop_front (&self->forgotten))
-        free (LIST_ITEM (node, place_t, node));
+         node = list_pop_front (&self->forgotten)) {
+        place_t *place = LIST_ITEM (node, place_t, node);
+        free (place->knock);
+        free (place);
+    }
 }
 
 static void gone_append (peers_t *self, peer_t peer, int64_t now_ms)
@@ -304,7 +308,8 @@ seen_t peers_seen (peers_t *self, const origin_t *origin, int64_t now_ms)
         place_end (self, place, now_ms);
         place = NULL;
     }
-    if (place == NULL)
+    bool is_new = place == NULL;
+    if (is_new)
         place = place_add (self, origin, hash, now_ms);
     else if (place->refused)
         try_again (self, place, now_ms);
@@ -313,7 +318,7 @@ seen_t peers_seen (peers_t *self, const origin_t *origin, int64_t now_ms)
     /* What a dead peer sent last, or its revival under the same descriptor, which may end again. */
     if (place->ended && place->fd >= 0 && self->by_fd[place->fd] == NO_PLACE)
         self->by_fd[place->fd] = place->at;
-    return (seen_t){place->peer, place->identity, place->refused, place->own};
+    return (seen_t){place->peer, place->identity, is_new, place->refused, place->own};
 }
 
 const void *peers_route (const peers_t *self, peer_t peer, size_t *routing_id_bytes)
@@ -329,6 +334,27 @@ unread_t **peers_unread (peers_t *self, peer_t peer)
 {
     place_t *place = place_of (self, peer);
     return place != NULL ? &place->unread : NULL;
+}
+
+void peers_set_knock (peers_t *self, peer_t peer, const char *knock)
+{
+    place_t *place = place_of (self, peer);
+    if (place == NULL || knock == NULL)
+        return;
+    free (place->knock);
+    place->knock = memory_text (knock);
+}
+
+bool peers_each (const peers_t *self, uint32_t *cursor, peers_item_t *out)
+{
+    while (*cursor < self->places_used) {
+        const place_t *place = self->places[++*cursor];
+        if (place == NULL || place->ended || place->fd < 0)
+            continue;
+        *out = (peers_item_t){place->fd, place->identity, place->knock};
+        return true;
+    }
+    return false;
 }
 
 void **peers_own (peers_t *self, peer_t peer)

@@ -50,6 +50,7 @@ typedef struct origin {
 typedef struct seen {
     peer_t peer;
     const char *identity; /* the user; valid until peers_release */
+    bool is_new;          /* this is its first message */
     bool refused;         /* there is no room for it: it may be told so, and nothing else */
     void *own;            /* what stands in peers_own */
 } seen_t;
@@ -63,6 +64,15 @@ const void *peers_route (const peers_t *self, peer_t peer, size_t *routing_id_by
 /* Where what was sent to the peer and not read is counted: empty at first. NULL: not known. Its own
  * end is the table's. */
 unread_t **peers_unread (peers_t *self, peer_t peer);
+/* How the peer came in, for a later look; kept with it. */
+void peers_set_knock (peers_t *self, peer_t peer, const char *knock);
+/* A peer whose connection lives; false behind the last. cursor: 0 at first. */
+typedef struct peers_item {
+    int fd;
+    const char *identity;
+    const char *knock; /* NULL: not set */
+} peers_item_t;
+bool peers_each (const peers_t *self, uint32_t *cursor, peers_item_t *out);
 /* A place for what the caller has of its own for the peer, NULL at first. NULL: not known. */
 void **peers_own (peers_t *self, peer_t peer);
 /* The connection on this descriptor ended: its peer is among peers_gone_next. */

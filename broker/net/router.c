@@ -60,6 +60,7 @@ struct router {
     peers_t *peers;
     unread_t *unread; /* of all peers */
     door_t *door;
+    const zap_t *zap;
     guard_t guard;
     bool (*is_linked) (void *context, peer_t peer); /* during router_maintain */
     void *is_linked_context;
@@ -92,6 +93,7 @@ router_t *router_new (const router_options_t *options, char *error, size_t error
     self->unread = unread_new (NULL);
     self->door = door_new (options->mute_ms);
     self->guard = options->guard;
+    self->zap = options->zap;
     /* libzmq numbers peers from rand () on and never seeds it. A peer that knows the next number
      * may claim it as its routing id, and then an assertion of libzmq ends the process. */
     srandom (randombytes_random ());
@@ -242,6 +244,40 @@ static bool is_bearable (router_t *self, const origin_t *origin, size_t frames)
     return false;
 }
 
+static zmq_msg_t *last_frame (held_t *held, size_t frames, zmq_msg_t *scrap)
+{
+    return frames > FRAMES_MAX || held->count == 0 ? scrap : &held->frames[held->count - 1];
+}
+
+/* The first message of a peer. False, and cut: the policy has changed since its handshake. */
+static bool greet (router_t *self, peer_t peer, const char *identity, int fd, zmq_msg_t *last)
+{
+    const char *knock = zmq_msg_gets (last, ZAP_KNOCK);
+    peers_set_knock (self->peers, peer, knock);
+    if (self->zap == NULL || zap_is_current (self->zap, knock, identity))
+        return true;
+    self->stats.cut_revoked++;
+    door_cut (self->door, fd);
+    return false;
+}
+
+/* False when the message is nobody's. */
+static bool find_peer (router_t *self, const origin_t *origin, zmq_msg_t *last, int64_t now_ms,
+                       incoming_t *out)
+{
+    if (!is_bearable (self, origin, out->frames))
+        return false;
+    seen_t seen = peers_seen (self->peers, origin, now_ms);
+    if (seen.is_new && !greet (self, seen.peer, seen.identity, origin->fd, last))
+        return false;
+    out->peer = seen.peer;
+    out->identity = seen.identity;
+    out->refused = seen.refused;
+    out->own = seen.own;
+    self->stats.refused_peers += seen.refused;
+    return true;
+}
+
 /* One message; false when none waits. out->peer is 0 when there is nobody to answer. */
 static bool message_receive (router_t *self, int64_t now_ms, incoming_t *out)
 {
@@ -259,13 +295,7 @@ static bool message_receive (router_t *self, int64_t now_ms, incoming_t *out)
     if (zmq_msg_more (&routing_id))
         out->frames = frames_receive (self, held, &scrap, &origin);
     held->frames_count = out->frames;
-    if (is_bearable (self, &origin, out->frames)) {
-        seen_t seen = peers_seen (self->peers, &origin, now_ms);
-        out->peer = seen.peer;
-        out->identity = seen.identity;
-        out->refused = seen.refused;
-        out->own = seen.own;
-        self->stats.refused_peers += seen.refused;
+    if (find_peer (self, &origin, last_frame (held, out->frames, &scrap), now_ms, out)) {
         message_fill (out, held);
     } else {
         held_drop (held);
@@ -534,6 +564,32 @@ void router_maintain (router_t *self, int64_t now_ms, int64_t heard_ms,
     door_view_t view = {self, messages_at, is_linked_at};
     door_cut_mute (self->door, heard_ms, &view);
     peers_forget (self->peers, now_ms);
+}
+
+void router_recheck (router_t *self)
+{
+    uint32_t cursor = 0;
+    peers_item_t item;
+    while (self->zap != NULL && peers_each (self->peers, &cursor, &item)) {
+        if (zap_is_current (self->zap, item.knock, item.identity))
+            continue;
+        self->stats.cut_revoked++;
+        door_cut (self->door, item.fd);
+    }
+}
+
+size_t router_cut_identity (router_t *self, const char *identity)
+{
+    uint32_t cursor = 0;
+    size_t count = 0;
+    peers_item_t item;
+    while (peers_each (self->peers, &cursor, &item)) {
+        if (strcmp (item.identity, identity) != 0)
+            continue;
+        count++;
+        door_cut (self->door, item.fd);
+    }
+    return count;
 }
 
 void router_stats (const router_t *self, router_stats_t *out)

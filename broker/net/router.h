@@ -16,6 +16,7 @@
 #include "core/engine/engine.h"
 #include "net/listen.h"
 #include "net/peers.h"
+#include "net/zap.h"
 
 enum {
     ROUTER_ENDPOINTS_MAX = 16,
@@ -27,12 +28,13 @@ enum {
 typedef struct router router_t;
 
 typedef struct router_options {
-    void *context;                /* of ZeroMQ; the broker has one */
-    size_t peers_max;             /* connections that are told apart at the same time */
-    size_t held_max;              /* messages received and not yet released */
-    int64_t mute_ms;              /* how long a connection may be without a link */
-    int linger_ms;                /* how long router_free may go on sending */
-    guard_t guard;                /* of the addresses */
+    void *context;    /* of ZeroMQ; the broker has one */
+    size_t peers_max; /* connections that are told apart at the same time */
+    size_t held_max;  /* messages received and not yet released */
+    int64_t mute_ms;  /* how long a connection may be without a link */
+    int linger_ms;    /* how long router_free may go on sending */
+    const zap_t *zap; /* borrowed: who let the peers in; NULL: they are never asked about */
+    guard_t guard;    /* of the addresses */
     uint8_t key[PEERS_KEY_BYTES]; /* secret, for the table of peers */
 } router_options_t;
 
@@ -104,6 +106,12 @@ bool router_has_connections (const router_t *self);
 void router_maintain (router_t *self, int64_t now_ms, int64_t heard_ms,
                       bool (*is_linked) (void *context, peer_t peer), void *context);
 
+/* Asks again for everybody who is in, and cuts those whom the policy would not let in any more, or
+ * lets in as somebody else. */
+void router_recheck (router_t *self);
+/* Cuts all connections of an identity. Returns how many there were. */
+size_t router_cut_identity (router_t *self, const char *identity);
+
 typedef struct router_stats {
     uint64_t received;
     uint64_t sent;
@@ -115,6 +123,7 @@ typedef struct router_stats {
     uint64_t unread_full;     /* … because it had too much unread */
     uint64_t unread_bytes;    /* now: given to ZeroMQ and not yet sent; only what is large */
     uint64_t connections;     /* now */
+    uint64_t cut_revoked;     /* connections cut because the policy does not let them in any more */
     uint64_t cut_mute;        /* connections cut because they did not say hello */
     uint64_t unauthenticated; /* messages of connections that nobody let in; they were cut */
     uint64_t cut_endless;     /* … because of a message without an end, or of too many frames */

@@ -14,6 +14,7 @@
 
 #include "core/access/access.h"
 #include "core/base/memory.h"
+#include "ids.h"
 #include "net/buckets.h"
 #include "net/socket.h"
 
@@ -52,6 +53,9 @@ struct zap {
     int64_t silent_until[ZAP_SILENT_MAX]; /* a ring of those that are kept waiting */
     size_t silent_first;
     size_t silent_count;
+    now_t now;           /* of the last look */
+    int64_t next_end_ms; /* of a principal, wall clock */
+    bool changed;        /* the policy, since zap_wants_recheck said so */
     bool stopping;
     bool probing;
     zap_stats_t stats;
@@ -69,6 +73,7 @@ zap_t *zap_new (const zap_options_t *options, char *error, size_t error_size)
     self->refusals = buckets_new (&refusals);
     self->connects = buckets_new (&connects);
     self->silent_ms = options->silent_ms;
+    self->next_end_ms = INT64_MAX;
     self->socket = zmq_socket (options->context, ZMQ_ROUTER);
     if (self->socket != NULL) {
         socket_set (self->socket, ZMQ_LINGER, 0);
@@ -113,6 +118,18 @@ void zap_policy (zap_t *self, policy_t *policy)
     policy_t *before = self->policy;
     self->policy = policy_keep (policy);
     policy_drop (before);
+    self->changed = true;
+}
+
+bool zap_wants_recheck (zap_t *self, now_t now)
+{
+    self->now = now;
+    if (!self->changed && now.wall_ms < self->next_end_ms)
+        return false;
+    self->changed = false;
+    self->next_end_ms =
+        self->policy != NULL ? policy_next_end_ms (self->policy, now.wall_ms) : INT64_MAX;
+    return true;
 }
 
 bool zap_lists_keys (const zap_t *self)
@@ -169,7 +186,7 @@ bool zap_parse (const zap_frame_t *frames, size_t count, zap_request_t *out)
 
 /* Judgement. */
 
-static void judge (zap_t *self, const zap_request_t *request, now_t now, verdict_t *out)
+static void judge (const zap_t *self, const zap_request_t *request, now_t now, verdict_t *out)
 {
     knock_t knock = {.domain = request->domain,
                      .key = request->mechanism == ZAP_CURVE ? &request->key : NULL,
@@ -179,6 +196,38 @@ static void judge (zap_t *self, const zap_request_t *request, now_t now, verdict
     access_door (self->policy, &knock, &entry);
     out->status = entry.status == ACCEPTED ? ACCEPTED : REFUSED;
     memcpy (out->identity, entry.identity, sizeof (out->identity));
+}
+
+/* "DOMAIN KEY ADDRESS", the key in hexadecimal digits or "-". */
+
+enum { HEX_SIZE = 2 * KEY_BYTES + 1, KNOCK_SIZE = ZAP_DOMAIN_MAX + HEX_SIZE + ZAP_ADDRESS_MAX + 3 };
+
+static int write_knock (char out[KNOCK_SIZE], const zap_request_t *request)
+{
+    char key[HEX_SIZE] = "-";
+    if (request->mechanism == ZAP_CURVE)
+        hex_encode (key, request->key.bytes, KEY_BYTES);
+    return snprintf (out, KNOCK_SIZE, "%s %s %s", request->domain, key, request->address);
+}
+
+static bool read_knock (zap_request_t *out, const char *knock)
+{
+    char key[HEX_SIZE];
+    static_assert (ZAP_DOMAIN_MAX == 80 && ZAP_ADDRESS_MAX == 80 && HEX_SIZE == 65, "widths");
+    if (sscanf (knock, "%80s %64s %80s", out->domain, key, out->address) != 3)
+        return false;
+    out->mechanism = strcmp (key, "-") == 0 ? ZAP_NULL : ZAP_CURVE;
+    return out->mechanism == ZAP_NULL || hex_decode (out->key.bytes, KEY_BYTES, key);
+}
+
+bool zap_is_current (const zap_t *self, const char *knock, const char *identity)
+{
+    zap_request_t request;
+    verdict_t verdict;
+    if (knock == NULL || !read_knock (&request, knock))
+        return false;
+    judge (self, &request, self->now, &verdict);
+    return verdict.status == ACCEPTED && strcmp (verdict.identity, identity) == 0;
 }
 
 /* Who owns the broker's files can do worse than to connect often. */
@@ -274,9 +323,25 @@ static void send_text (zap_t *self, const char *text, bool more)
     (void) zmq_send (self->socket, text, strlen (text), more ? ZMQ_SNDMORE : 0);
 }
 
-static void answer (zap_t *self, zmq_msg_t *routing_id, const zap_frame_t *id,
-                    const verdict_t *verdict)
+/* The one property: its name behind one byte of length, its value behind four. */
+static size_t write_properties (uint8_t out[sizeof (ZAP_KNOCK) + KNOCK_SIZE + 4],
+                                const zap_request_t *request)
 {
+    char knock[KNOCK_SIZE];
+    size_t name_bytes = strlen (ZAP_KNOCK);
+    uint32_t length = (uint32_t) write_knock (knock, request);
+    uint32_t wire = htonl (length);
+    out[0] = (uint8_t) name_bytes;
+    memcpy (out + 1, ZAP_KNOCK, name_bytes);
+    memcpy (out + 1 + name_bytes, &wire, sizeof (wire));
+    memcpy (out + 1 + name_bytes + sizeof (wire), knock, length);
+    return 1 + name_bytes + sizeof (wire) + length;
+}
+
+static void answer (zap_t *self, zmq_msg_t *routing_id, const zap_frame_t *id,
+                    const zap_request_t *request, const verdict_t *verdict)
+{
+    uint8_t properties[sizeof (ZAP_KNOCK) + KNOCK_SIZE + 4];
     static const char *const texts[] = {"later", "refused", "odd"};
     bool accepted = verdict->status == ACCEPTED;
     char status[8];
@@ -288,7 +353,8 @@ static void answer (zap_t *self, zmq_msg_t *routing_id, const zap_frame_t *id,
     send_text (self, status, true);
     send_text (self, accepted ? "OK" : texts[(int) verdict->status / 100 - 3], true);
     send_text (self, accepted ? verdict->identity : "", true);
-    send_text (self, "", false); /* no properties */
+    (void) zmq_send (self->socket, properties,
+                     accepted ? write_properties (properties, request) : 0, 0);
 }
 
 /* The frames behind the routing id; how many there were. Only the first ones are kept. */
@@ -327,7 +393,7 @@ static bool answer_one (zap_t *self, now_t now)
         decide (self, &request, now, &verdict);
     self->stats.refused += verdict.status == ODD;
     if (verdict.status != SILENT)
-        answer (self, &routing_id, &frames[FRAME_ID], &verdict);
+        answer (self, &routing_id, &frames[FRAME_ID], &request, &verdict);
     for (size_t i = 0; i < ZAP_FRAMES_MAX; i++)
         zmq_msg_close (&messages[i]);
     zmq_msg_close (&routing_id);
@@ -336,6 +402,7 @@ static bool answer_one (zap_t *self, now_t now)
 
 bool zap_answer (zap_t *self, now_t now)
 {
+    self->now = now;
     for (int i = 0; i < ZAP_REQUESTS_MAX; i++)
         if (!answer_one (self, now))
             return true;

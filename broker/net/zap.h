@@ -35,6 +35,9 @@ enum {
     ZAP_SILENT_MAX = 256      /* kept waiting at a time; beyond it they are refused at once */
 };
 
+/* A property of each message beside User-Id: how its connection came in. */
+#define ZAP_KNOCK "Knock"
+
 typedef struct zap zap_t;
 
 typedef struct zap_options {
@@ -51,9 +54,14 @@ void zap_free (zap_t **self); /* accepts a NULL object */
 int zap_fd (const zap_t *self);
 /* Answers the requests that wait; false when there are more of them. */
 bool zap_answer (zap_t *self, now_t now);
-/* Who may come in from now on: kept; NULL: everybody who reaches ipc or loopback. Those who are in
- * stay: see router_recheck. */
+/* Who may come in from now on: kept; NULL: everybody who reaches ipc or loopback. */
 void zap_policy (zap_t *self, policy_t *policy);
+/* Those who are in have to be asked about again (router_recheck): the policy has changed, or the
+ * time of one of its principals has ended. True once for each such event. */
+bool zap_wants_recheck (zap_t *self, now_t now);
+/* knock: the property ZAP_KNOCK of a message. Whoever came in by it would still come in, and as the
+ * same. */
+bool zap_is_current (const zap_t *self, const char *knock, const char *identity);
 /* The policy lists keys. */
 bool zap_lists_keys (const zap_t *self);
 /* While our own look at the doors goes on nobody is kept waiting. */

@@ -233,7 +233,7 @@ static void fixture_open (fixture_t *self)
 {
     char uri[96];
     char error[ERROR_SIZE] = "";
-    router_options_t options = {.context = context, .peers_max = 100, .held_max = 8};
+    router_options_t options = {.context = context, .peers_max = 100, .held_max = 8, .zap = zap};
     self->router = router_new (&options, error, sizeof (error));
     assert_non_null (self->router);
     snprintf (uri, sizeof (uri), "ipc://%s/router.ipc", home);
@@ -499,6 +499,114 @@ static void test_the_end_of_a_connection_is_noticed (void **state)
     router_free (&fixture.router);
 }
 
+/* Our uid under this name; as root or not, it may do everything. */
+static void set_policy (const char *name)
+{
+    char text[64];
+    policy_error_t error;
+    policy_names_t names = {.own_uid = 0};
+    snprintf (text, sizeof (text), "%s uid:%u operator\n", name, (unsigned) getuid ());
+    policy_t *policy = policy_parse (text, strlen (text), &names, &error);
+    assert_non_null (policy);
+    zap_policy (zap, policy);
+    policy_drop (policy);
+}
+
+static void test_who_is_somebody_else_now_is_cut (void **state)
+{
+    (void) state;
+    fixture_t fixture;
+    incoming_t incoming;
+    now_t now = {1, 1};
+    router_stats_t stats;
+    set_policy ("first");
+    fixture_open (&fixture);
+    void *dealer = dealer_open (fixture.ipc);
+    send_text (dealer, "hello");
+    receive (fixture.router, &incoming);
+    assert_string_equal (incoming.identity, "first");
+    assert_true (zap_wants_recheck (zap, now));
+    assert_false (zap_wants_recheck (zap, now));
+    router_watch (fixture.router, 1);
+    router_recheck (fixture.router);
+    router_stats (fixture.router, &stats);
+    assert_int_equal (stats.cut_revoked, 0);
+
+    set_policy ("second");
+    assert_true (zap_wants_recheck (zap, now));
+    router_recheck (fixture.router);
+    router_stats (fixture.router, &stats);
+    assert_int_equal (stats.cut_revoked, 1);
+    assert_int_equal (wait_gone (fixture.router), incoming.peer);
+    router_release (fixture.router);
+    zap_policy (zap, NULL);
+    zmq_close (dealer);
+    router_free (&fixture.router);
+}
+
+/* It came in before the policy changed, and speaks after that. */
+static void test_a_late_first_message_is_nobodys (void **state)
+{
+    (void) state;
+    fixture_t fixture;
+    incoming_t incoming;
+    router_stats_t stats;
+    zap_stats_t asked;
+    zap_stats (zap, &asked);
+    uint64_t before = asked.accepted;
+    fixture_open (&fixture);
+    void *dealer = dealer_open (fixture.ipc);
+    WAIT_FOR ((zap_answer (zap, (now_t){1, 1}), zap_stats (zap, &asked), asked.accepted > before),
+              PATIENCE_MS);
+    set_policy ("other");
+    send_text (dealer, "hello");
+    receive (fixture.router, &incoming);
+    assert_int_equal (incoming.peer, 0);
+    router_stats (fixture.router, &stats);
+    assert_int_equal (stats.cut_revoked, 1);
+    router_release (fixture.router);
+    zap_policy (zap, NULL);
+    zmq_close (dealer);
+    router_free (&fixture.router);
+}
+
+static void test_all_connections_of_an_identity_are_cut (void **state)
+{
+    (void) state;
+    enum { CONNECTIONS = 3 };
+    fixture_t fixture;
+    incoming_t incoming;
+    char own[32];
+    snprintf (own, sizeof (own), "uid:%u", (unsigned) getuid ());
+    fixture_open (&fixture);
+    void *other = dealer_open (fixture.tcp);
+    send_text (other, "hello");
+    receive (fixture.router, &incoming);
+    peer_t bystander = incoming.peer;
+    void *dealers[CONNECTIONS];
+    for (int i = 0; i < CONNECTIONS; i++) {
+        dealers[i] = dealer_open (fixture.ipc);
+        send_text (dealers[i], "hello");
+        receive (fixture.router, &incoming);
+    }
+    router_watch (fixture.router, 1);
+    assert_int_equal (router_cut_identity (fixture.router, "nobody"), 0);
+    assert_int_equal (router_cut_identity (fixture.router, own), CONNECTIONS);
+    for (int i = 0; i < CONNECTIONS; i++)
+        assert_int_not_equal (wait_gone (fixture.router), bystander);
+    send_text (other, "still here");
+    do {
+        router_release (fixture.router);
+        receive (fixture.router, &incoming);
+    } while (incoming.envelope_bytes != strlen ("still here"));
+    assert_int_equal (incoming.peer, bystander);
+    router_release (fixture.router);
+    for (int i = 0; i < CONNECTIONS; i++)
+        zmq_close (dealers[i]);
+    zmq_close (other);
+    router_free (&fixture.router);
+}
+
 static void test_a_second_router_on_the_path_is_refused (void **state)
 {
     (void) state;
@@ -540,6 +648,9 @@ int main (void)
         cmocka_unit_test (test_outputs_reach_their_peer),
         cmocka_unit_test (test_a_peer_that_takes_nothing_is_refused),
         cmocka_unit_test (test_the_end_of_a_connection_is_noticed),
+        cmocka_unit_test (test_who_is_somebody_else_now_is_cut),
+        cmocka_unit_test (test_a_late_first_message_is_nobodys),
+        cmocka_unit_test (test_all_connections_of_an_identity_are_cut),
         cmocka_unit_test (test_a_second_router_on_the_path_is_refused),
     };
     return cmocka_run_group_tests (tests, make_home, remove_home);
