@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backup/restore.h"
 #include "trust.h"
 
 enum { LOCK_TRIES = 20, LOCK_PAUSE_NS = 10 * 1000 * 1000 };
@@ -132,6 +133,18 @@ static void write_ignore (const data_t *self)
     close (fd);
 }
 
+/* What a restore that was interrupted left is no broker's: it has to be done again. */
+static exits_t check_restored (const data_t *self, char *error)
+{
+    char path[PATH_MAX];
+    if (!data_path (self, RESTORE_SCRATCH, path, sizeof (path)) || access (path, F_OK) != 0)
+        return EXITS_OK;
+    return fail (error, EXITS_DATA,
+                 "a restore into %s did not come to its end: do it again (--restore FILE), or "
+                 "remove %s to begin with what is there",
+                 self->directory, path);
+}
+
 exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE])
 {
     char path[DATA_PATH_SIZE];
@@ -156,6 +169,8 @@ exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE])
     exits_t code = check_trust (real, asked != NULL, error);
     if (code == EXITS_OK)
         code = lock (out, error);
+    if (code == EXITS_OK)
+        code = check_restored (out, error);
     if (code == EXITS_OK)
         write_ignore (out);
     else

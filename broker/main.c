@@ -5,12 +5,16 @@
 /* taskmqd: the command line, then start, loop and stop of the broker. */
 #include <czmq.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 
+#include "audit/audit.h"
+#include "backup/restore.h"
 #include "daemon.h"
 #include "log/log.h"
 #include "notify.h"
 #include "reload.h"
 #include "store/audit.h"
+#include "units.h"
 
 static exits_t run (daemon_t *self)
 {
@@ -70,6 +74,55 @@ static exits_t check (const config_t *config)
     return code;
 }
 
+/* A line of the record of deeds in the new directory. */
+static void note_restored (const char *directory, const restore_report_t *report,
+                           const char *detail)
+{
+    char error[AUDIT_ERROR_SIZE];
+    audit_options_t options = {.directory = directory,
+                               .generation = report->generation,
+                               .epoch = report->manifest.epoch,
+                               .keep_bytes = UINT64_MAX,
+                               .keep_ms = INT64_MAX};
+    audit_t *audit = audit_new (&options, error);
+    if (audit == NULL)
+        log_write (LOG_LEVEL_WARNING, "AUDIT-STALLED", "the restore could not be noted",
+                   LOG_FIELDS (LOG_TEXT ("error", error)));
+    audit_note (audit, &(audit_line_t){.kind = AUDIT_RESTORED, .detail = detail});
+    audit_free (&audit);
+}
+
+static exits_t restore (const config_t *config)
+{
+    char made[TIME_TEXT_SIZE] = "";
+    char newest[TIME_TEXT_SIZE] = "";
+    char detail[256];
+    store_error_t error;
+    restore_report_t report;
+    const char *directory = config_text (config, CONFIG_DATA);
+    if (directory == NULL)
+        return exits_fail (EXITS_USAGE, "--restore needs --data DIR, a directory that is empty or "
+                                        "missing");
+    umask (077);
+    store_code_t code = restore_run (config->restore, directory, &report, &error);
+    if (code != STORE_OK)
+        return exits_fail (code == STORE_ERROR_FOREIGN ? EXITS_DATA : exits_of_store (code),
+                           error.text);
+    time_format (made, report.manifest.made_ms);
+    time_format (newest, report.manifest.newest_ms);
+    snprintf (detail, sizeof (detail),
+              "backup of %s, version %s, batch %" PRIu64 " of epoch %" PRIu64 " at %s", made,
+              report.manifest.version, report.manifest.batch, report.manifest.epoch, newest);
+    note_restored (directory, &report, detail);
+    log_write (LOG_LEVEL_INFO, "RESTORED",
+               "the directory is as the backup was: what was acknowledged later is lost, and "
+               "subscribers are told of a gap",
+               LOG_FIELDS (LOG_TEXT ("path", directory), LOG_TEXT ("made", made),
+                           LOG_NUMBER ("batch", report.manifest.batch), LOG_TEXT ("newest", newest),
+                           LOG_NUMBER ("tasks", report.manifest.tasks)));
+    return EXITS_OK;
+}
+
 int main (int argc, char **argv)
 {
     static daemon_t self = DAEMON_INIT;
@@ -91,6 +144,7 @@ int main (int argc, char **argv)
     case CONFIG_SHOW: config_show (&self.config, stdout); break;
     case CONFIG_CHECK_CONFIG: puts ("the configuration is good"); break;
     case CONFIG_CHECK: return (int) check (&self.config);
+    case CONFIG_RESTORE: return (int) restore (&self.config);
     case CONFIG_RUN: return (int) run (&self);
     }
     config_free (&self.config);

@@ -25,6 +25,7 @@ typedef enum config_action {
     CONFIG_RUN = 1,
     CONFIG_CHECK,
     CONFIG_CHECK_CONFIG,
+    CONFIG_RESTORE,
     CONFIG_SHOW,
     CONFIG_VERSION,
     CONFIG_HELP
@@ -52,6 +53,7 @@ enum { CONFIG_NAMED_MAX = 8 };
 
 typedef struct config {
     config_action_t action;
+    const char *restore;                 /* file of RESTORE; lent by the command line */
     const char *named[CONFIG_NAMED_MAX]; /* the files of -c; borrowed from the command line */
     size_t named_count;
     uint64_t numbers[CONFIG_KEYS]; /* COUNT, SIZE, DURATION, SWITCH; of a CHOICE its place */

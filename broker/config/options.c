@@ -38,7 +38,7 @@ static const struct action_option {
 enum {
     KEY_OPTIONS = sizeof (key_options) / sizeof (key_options[0]),
     ACTION_OPTIONS = sizeof (action_options) / sizeof (action_options[0]),
-    OPTIONS = KEY_OPTIONS + ACTION_OPTIONS + 1,
+    OPTIONS = KEY_OPTIONS + ACTION_OPTIONS + 2,
     FIRST_KEY = 256,
     FIRST_ACTION = FIRST_KEY + KEY_OPTIONS
 };
@@ -47,6 +47,7 @@ static void fill_options (struct option out[OPTIONS + 1])
 {
     size_t n = 0;
     out[n++] = (struct option){"config", required_argument, NULL, 'c'};
+    out[n++] = (struct option){"restore", required_argument, NULL, 'r'};
     for (int i = 0; i < KEY_OPTIONS; i++)
         out[n++] = (struct option){key_options[i].name, required_argument, NULL, FIRST_KEY + i};
     for (int i = 0; i < ACTION_OPTIONS; i++)
@@ -86,6 +87,11 @@ static bool apply (config_t *self, int option, const char *text, char *error)
 {
     if (option == 'c')
         return true; /* read before all others */
+    if (option == 'r') {
+        self->action = CONFIG_RESTORE;
+        self->restore = text;
+        return true;
+    }
     if (option >= FIRST_KEY && option < FIRST_ACTION)
         return set_option (self, &key_options[option - FIRST_KEY], text, error);
     if (option >= FIRST_ACTION)
@@ -161,6 +167,8 @@ void config_print_help (void)
           "      --check-config   say whether options and configuration are right, then end\n"
           "      --check          the same, and read all of the data directory where one is\n"
           "                       named, while no broker runs on it\n"
+          "      --restore FILE   make the data directory, which must be named by --data and\n"
+          "                       empty or missing, of a backup, then end\n"
           "      --version        print the version\n"
           "  -h, --help           print this\n"
           "\n"

@@ -129,8 +129,12 @@ store_code_t store_backup (store_t *self, store_backup_t *backup, store_error_t 
 
 /* Makes a copy in this directory ready to be opened there by store_open: looks whether it is ours
  * and whole, and gives it a history of its own, so that cursors of the old one find a gap (A50).
- * The answers of *found are filled with what it held; nobody else may use the directory. */
-store_code_t store_adopt (const char *directory, store_backup_t *found, store_error_t *error);
+ * The answers of *found are filled with what it held, *generation with that of the new history;
+ * nobody else may use the directory. */
+store_code_t store_adopt (const char *directory, store_backup_t *found, uint64_t *generation,
+                          store_error_t *error);
+/* Looks at the structure of a copy in this directory, and changes nothing. */
+store_code_t store_look (const char *directory, store_error_t *error);
 
 /* Removal, numbers. */
 

@@ -77,6 +77,7 @@ static void has_newest (void **state)
     fixture_t *fixture = *state;
     store_backup_t made;
     store_backup_t found;
+    uint64_t generation;
     store_error_t error;
     fixture_submit (fixture, 1, 10);
     assert_int_equal (backup (fixture, &made, &error), STORE_OK);
@@ -84,12 +85,13 @@ static void has_newest (void **state)
     assert_int_equal (made.tasks, 10);
     assert_int_equal (made.generation, fixture->boot.generation);
 
-    assert_int_equal (store_adopt (place, &found, &error), STORE_OK);
+    assert_int_equal (store_adopt (place, &found, &generation, &error), STORE_OK);
     assert_int_equal (found.batch, made.batch);
     assert_int_equal (found.tasks, 10);
     assert_int_equal (found.generation, made.generation);
     fixture_t *copy = open_copy (place);
     assert_int_not_equal (copy->boot.generation, made.generation);
+    assert_int_equal (copy->boot.generation, generation);
     assert_int_equal (copy->boot.tasks, 10);
     assert_int_equal (copy->boot.last_pos, fixture->pos);
     for (int64_t number = 1; number <= 10; number++)
@@ -123,6 +125,7 @@ static void under_load (void **state)
     pthread_t thread;
     store_backup_t made;
     store_backup_t found;
+    uint64_t generation;
     store_error_t error;
     for (int64_t from = 1; from <= TASKS; from += COMMIT)
         fixture_submit (fixture, from, from + COMMIT - 1);
@@ -135,7 +138,7 @@ static void under_load (void **state)
     pthread_join (thread, NULL);
     assert_true (made.steps > 2);
 
-    assert_int_equal (store_adopt (place, &found, &error), STORE_OK);
+    assert_int_equal (store_adopt (place, &found, &generation, &error), STORE_OK);
     assert_int_equal (found.batch, made.batch);
     assert_true (found.tasks >= TASKS);
     fixture_t *copy = open_copy (place);
@@ -223,10 +226,11 @@ static void adopts_only_whole (void **state)
     store_error_t error;
     store_backup_t made;
     store_backup_t found;
-    assert_int_equal (store_adopt (place, &found, &error), STORE_ERROR_CORRUPT);
+    uint64_t generation;
+    assert_int_equal (store_adopt (place, &found, &generation, &error), STORE_ERROR_CORRUPT);
     put ("this is no database, but a text that is long enough to be looked at as a header of one."
          "this is no database, but a text that is long enough to be looked at as a header of one.");
-    assert_int_not_equal (store_adopt (place, &found, &error), STORE_OK);
+    assert_int_not_equal (store_adopt (place, &found, &generation, &error), STORE_OK);
     unlink (path);
 
     fixture_submit (fixture, 1, 2000);
@@ -237,7 +241,7 @@ static void adopts_only_whole (void **state)
     off_t half = lseek (fd, 0, SEEK_END) / 2 / 16384 * 16384;
     assert_int_equal (pwrite (fd, noise, sizeof (noise), half), sizeof (noise));
     close (fd);
-    assert_int_equal (store_adopt (place, &found, &error), STORE_ERROR_CORRUPT);
+    assert_int_equal (store_adopt (place, &found, &generation, &error), STORE_ERROR_CORRUPT);
 }
 
 int main (void)

@@ -33,7 +33,19 @@ static store_code_t begin_history (tables_t *tables, store_error_t *error)
     return tables_checkpoint_all (tables, error);
 }
 
-store_code_t store_adopt (const char *directory, store_backup_t *found, store_error_t *error)
+store_code_t store_look (const char *directory, store_error_t *error)
+{
+    sqlite3 *db;
+    store_code_t code = schema_open_unchanged (&db, directory, true, error);
+    if (code != STORE_OK)
+        return code;
+    code = sql_pragma (db, "PRAGMA quick_check (1)", "ok", error);
+    sql_close (&db);
+    return code;
+}
+
+store_code_t store_adopt (const char *directory, store_backup_t *found, uint64_t *generation,
+                          store_error_t *error)
 {
     char path[PATH_MAX];
     gate_t gate;
@@ -50,6 +62,7 @@ store_code_t store_adopt (const char *directory, store_backup_t *found, store_er
     if (code == STORE_OK) {
         tell (found, tables_meta (tables));
         code = begin_history (tables, error);
+        *generation = tables_meta (tables)->generation;
     }
     tables_free (&tables);
     gate_destroy (&gate);

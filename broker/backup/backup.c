@@ -1,0 +1,378 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "backup/backup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backup/tar.h"
+#include "core/base/memory.h"
+#include "units.h"
+
+#define SCRATCH BACKUP_DIRECTORY "/.tmp"
+#define ENDING ".tar"
+enum {
+    CHUNK_BYTES = 256 * 1024,
+    SYNC_BYTES = 8 * 1024 * 1024, /* so that a sync of it all does not hold up a commit for long */
+    STAMP_LENGTH = 19             /* 20261122T150405.123Z */
+};
+
+/* A tar file that grows. */
+typedef struct archive {
+    const backup_options_t *options;
+    manifest_t *manifest;
+    int fd;
+    uint64_t length;
+    uint64_t synced;
+} archive_t;
+
+static int64_t wall_ms (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_REALTIME, &now);
+    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static store_code_t fail_system (store_error_t *error, const char *path, const char *what)
+{
+    store_code_t code = errno == ENOSPC || errno == EDQUOT ? STORE_ERROR_FULL : STORE_ERROR_IO;
+    return store_fail (error, code, "%s: %s: %s", path, what, strerror (errno));
+}
+
+static void path_of (char *out, const char *directory, const char *name)
+{
+    snprintf (out, BACKUP_PATH_SIZE, "%s/%s", directory, name);
+}
+
+/* Files of the scratch directory and those that SQLite may put beside a database. */
+void backup_clean (const char *directory)
+{
+    static const char *const left[] = {SCRATCH "/taskmq.db", SCRATCH "/taskmq.db-wal",
+                                       SCRATCH "/taskmq.db-shm", SCRATCH "/backup.tar"};
+    char path[BACKUP_PATH_SIZE];
+    for (size_t i = 0; i < sizeof (left) / sizeof (left[0]); i++) {
+        path_of (path, directory, left[i]);
+        unlink (path);
+    }
+    path_of (path, directory, SCRATCH);
+    rmdir (path);
+}
+
+static store_code_t make_directories (const char *directory, store_error_t *error)
+{
+    static const char *const names[] = {BACKUP_DIRECTORY, SCRATCH};
+    char path[BACKUP_PATH_SIZE];
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
+        path_of (path, directory, names[i]);
+        if (mkdir (path, 0700) != 0 && errno != EEXIST)
+            return fail_system (error, path, "cannot be made");
+    }
+    return STORE_OK;
+}
+
+/* The copy and the archive of it stand side by side for a moment. */
+static store_code_t look_for_space (const backup_options_t *options, store_error_t *error)
+{
+    store_stats_t stats;
+    char wanted[UNITS_TEXT_SIZE];
+    char free_bytes[UNITS_TEXT_SIZE];
+    store_stats (options->store, &stats);
+    uint64_t needed = 2 * (stats.database_bytes + stats.wal_bytes) + options->free_bytes_min;
+    if (stats.free_bytes >= needed)
+        return STORE_OK;
+    return store_fail (error, STORE_ERROR_FULL,
+                       "a backup needs %s of free space where the data is, and %s are free",
+                       size_format (wanted, needed), size_format (free_bytes, stats.free_bytes));
+}
+
+static store_code_t copy_tables (const backup_options_t *options, backup_made_t *out,
+                                 store_error_t *error)
+{
+    char path[BACKUP_PATH_SIZE];
+    path_of (path, options->directory, SCRATCH "/taskmq.db");
+    store_backup_t copy = {.path = path, .goes_on = options->goes_on, .context = options->context};
+    store_code_t code = store_backup (options->store, &copy, error);
+    if (code != STORE_OK)
+        return code;
+    out->steps = copy.steps;
+    out->step_us_max = copy.step_us_max;
+    out->manifest.generation = copy.generation;
+    out->manifest.epoch = copy.epoch;
+    out->manifest.batch = copy.batch;
+    out->manifest.newest_ms = copy.newest_ms;
+    out->manifest.tasks = copy.tasks;
+    path_of (path, options->directory, SCRATCH);
+    return store_look (path, error);
+}
+
+/* The archive. */
+
+static store_code_t put (archive_t *self, const void *bytes, size_t length, store_error_t *error)
+{
+    for (size_t done = 0; done < length;) {
+        ssize_t wrote = write (self->fd, (const char *) bytes + done, length - done);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote <= 0)
+            return fail_system (error, "the backup", "cannot be written");
+        done += (size_t) wrote;
+    }
+    self->length += length;
+    if (self->length - self->synced >= SYNC_BYTES) {
+        if (fdatasync (self->fd) != 0)
+            return fail_system (error, "the backup", "cannot be synced");
+        self->synced = self->length;
+    }
+    return STORE_OK;
+}
+
+static store_code_t put_head (archive_t *self, const char *name, uint64_t bytes,
+                              store_error_t *error)
+{
+    uint8_t block[TAR_BLOCK_BYTES];
+    tar_member_t member = {.bytes = bytes};
+    snprintf (member.name, sizeof (member.name), "%s", name);
+    tar_write (block, &member, self->manifest->made_ms / 1000);
+    return put (self, block, sizeof (block), error);
+}
+
+static store_code_t put_rest (archive_t *self, uint64_t bytes, store_error_t *error)
+{
+    static const uint8_t zeroes[TAR_BLOCK_BYTES];
+    return put (self, zeroes, tar_rest (bytes), error);
+}
+
+static store_code_t put_bytes (archive_t *self, int fd, const char *path, manifest_part_t *part,
+                               store_error_t *error)
+{
+    crypto_generichash_state hash;
+    store_code_t code = STORE_OK;
+    char *chunk = memory_alloc (CHUNK_BYTES);
+    uint64_t left = part->bytes;
+    crypto_generichash_init (&hash, NULL, 0, MANIFEST_HASH_BYTES);
+    while (code == STORE_OK && left > 0) {
+        ssize_t got = read (fd, chunk, left < CHUNK_BYTES ? (size_t) left : CHUNK_BYTES);
+        if (got <= 0)
+            code = fail_system (error, path, got < 0 ? "cannot be read" : "became shorter");
+        else if (self->options->goes_on != NULL && !self->options->goes_on (self->options->context))
+            code = store_fail (error, STORE_ERROR_BUSY, "the backup was given up");
+        if (code != STORE_OK)
+            break;
+        crypto_generichash_update (&hash, (const unsigned char *) chunk, (size_t) got);
+        code = put (self, chunk, (size_t) got, error);
+        left -= (uint64_t) got;
+    }
+    crypto_generichash_final (&hash, part->hash, MANIFEST_HASH_BYTES);
+    free (chunk);
+    return code;
+}
+
+/* One file as a part; one that need not be there may be missing. */
+static store_code_t put_part (archive_t *self, manifest_part_name_t name, const char *path,
+                              bool needed, store_error_t *error)
+{
+    manifest_part_t *part = &self->manifest->parts[name];
+    struct stat info;
+    int fd = path != NULL ? open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    if (fd < 0 && !needed && (path == NULL || errno == ENOENT))
+        return STORE_OK;
+    if (fd < 0)
+        return fail_system (error, path, "cannot be read");
+    store_code_t code = STORE_OK;
+    if (fstat (fd, &info) != 0 || !S_ISREG (info.st_mode) ||
+        (uint64_t) info.st_size > manifest_bytes_max (name))
+        code =
+            store_fail (error, STORE_ERROR_IO, "%s: is no file, or too large for a backup", path);
+    *part = (manifest_part_t){.there = true, .bytes = (uint64_t) info.st_size};
+    if (code == STORE_OK)
+        code = put_head (self, manifest_file (name), part->bytes, error);
+    if (code == STORE_OK)
+        code = put_bytes (self, fd, path, part, error);
+    if (code == STORE_OK)
+        code = put_rest (self, part->bytes, error);
+    close (fd);
+    return code;
+}
+
+static store_code_t put_manifest (archive_t *self, store_error_t *error)
+{
+    static const uint8_t zeroes[2 * TAR_BLOCK_BYTES];
+    char text[MANIFEST_BYTES_MAX];
+    size_t length = manifest_write (self->manifest, text);
+    store_code_t code = put_head (self, MANIFEST_NAME, length, error);
+    if (code == STORE_OK)
+        code = put (self, text, length, error);
+    if (code == STORE_OK)
+        code = put_rest (self, length, error);
+    if (code == STORE_OK)
+        code = put (self, zeroes, sizeof (zeroes), error);
+    return code;
+}
+
+static store_code_t pack (const backup_options_t *options, backup_made_t *out, store_error_t *error)
+{
+    char path[BACKUP_PATH_SIZE];
+    archive_t archive = {.options = options, .manifest = &out->manifest};
+    path_of (path, options->directory, SCRATCH "/backup.tar");
+    archive.fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (archive.fd < 0)
+        return fail_system (error, path, "cannot be made");
+    path_of (path, options->directory, SCRATCH "/taskmq.db");
+    store_code_t code = put_part (&archive, PART_TABLES, path, true, error);
+    if (code == STORE_OK)
+        code = put_part (&archive, PART_ACCESS, options->access, false, error);
+    if (code == STORE_OK)
+        code = put_part (&archive, PART_SERVER_KEY, options->server_key, false, error);
+    if (code == STORE_OK)
+        code = put_manifest (&archive, error);
+    if (code == STORE_OK && fsync (archive.fd) != 0)
+        code = fail_system (error, "the backup", "cannot be synced");
+    out->bytes = archive.length;
+    close (archive.fd);
+    return code;
+}
+
+/* The name. */
+
+static store_code_t sync_directory (const char *path, store_error_t *error)
+{
+    int fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    store_code_t code = STORE_OK;
+    if (fd < 0 || fsync (fd) != 0)
+        code = fail_system (error, path, "cannot be synced");
+    if (fd >= 0)
+        close (fd);
+    return code;
+}
+
+/* 2026-11-22T15:04:05.123Z without what a file name had better not have. */
+static void make_name (char out[BACKUP_NAME_SIZE], int64_t made_ms, const char *id)
+{
+    char text[TIME_TEXT_SIZE] = "";
+    char stamp[TIME_TEXT_SIZE];
+    size_t length = 0;
+    time_format (text, made_ms);
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at != '-' && *at != ':')
+            stamp[length++] = *at;
+    }
+    stamp[length] = '\0';
+    snprintf (out, BACKUP_NAME_SIZE, "%s-%.32s" ENDING, stamp, id);
+}
+
+static store_code_t give_name (const backup_options_t *options, backup_made_t *out,
+                               store_error_t *error)
+{
+    char from[BACKUP_PATH_SIZE];
+    char to[BACKUP_PATH_SIZE + BACKUP_NAME_SIZE];
+    char directory[BACKUP_PATH_SIZE];
+    make_name (out->name, out->manifest.made_ms, options->id);
+    path_of (directory, options->directory, BACKUP_DIRECTORY);
+    path_of (from, options->directory, SCRATCH "/backup.tar");
+    snprintf (to, sizeof (to), "%s/%s", directory, out->name);
+    if (rename (from, to) != 0)
+        return fail_system (error, to, "cannot be made");
+    return sync_directory (directory, error);
+}
+
+static bool is_backup (const char *name)
+{
+    size_t length = strlen (name);
+    return length > STAMP_LENGTH + sizeof (ENDING) && length < BACKUP_NAME_SIZE &&
+           strspn (name, "0123456789TZ.-abcdefghijklmnopqrstuvwxyz") == length &&
+           strcmp (name + length - (sizeof (ENDING) - 1), ENDING) == 0 && name[8] == 'T';
+}
+
+static int only_backups (const struct dirent *entry)
+{
+    return is_backup (entry->d_name);
+}
+
+/* Names begin with their time, so the order of the names is that of the times. */
+static void remove_old (const backup_options_t *options)
+{
+    char directory[BACKUP_PATH_SIZE];
+    struct dirent **list = NULL;
+    path_of (directory, options->directory, BACKUP_DIRECTORY);
+    int count = scandir (directory, &list, only_backups, alphasort);
+    for (int i = 0; i < count; i++) {
+        char path[BACKUP_PATH_SIZE + 256];
+        snprintf (path, sizeof (path), "%s/%s", directory, list[i]->d_name);
+        if ((size_t) (count - i) > options->keep)
+            unlink (path);
+        free (list[i]);
+    }
+    free (list);
+}
+
+store_code_t backup_make (const backup_options_t *options, backup_made_t *out, store_error_t *error)
+{
+    *out = (backup_made_t){.manifest = {.made_ms = wall_ms ()}};
+    snprintf (out->manifest.version, sizeof (out->manifest.version), "%s", TASKMQ_VERSION);
+    backup_clean (options->directory);
+    store_code_t code = look_for_space (options, error);
+    if (code == STORE_OK)
+        code = make_directories (options->directory, error);
+    if (code == STORE_OK)
+        code = copy_tables (options, out, error);
+    if (code == STORE_OK)
+        code = pack (options, out, error);
+    if (code == STORE_OK)
+        code = give_name (options, out, error);
+    if (code == STORE_OK)
+        remove_old (options);
+    backup_clean (options->directory);
+    return code;
+}
+
+/* Reading. */
+
+bool backup_find (const char *directory, const char *id, char name[BACKUP_NAME_SIZE],
+                  uint64_t *bytes)
+{
+    char path[BACKUP_PATH_SIZE];
+    char ending[BACKUP_NAME_SIZE];
+    struct dirent **list = NULL;
+    bool found = false;
+    path_of (path, directory, BACKUP_DIRECTORY);
+    snprintf (ending, sizeof (ending), "-%.32s" ENDING, id);
+    int count = scandir (path, &list, only_backups, alphasort);
+    for (int i = 0; i < count; i++) {
+        const char *dash = strchr (list[i]->d_name, '-');
+        char file[BACKUP_PATH_SIZE + 256];
+        struct stat info;
+        snprintf (file, sizeof (file), "%s/%s", path, list[i]->d_name);
+        if (dash != NULL && strcmp (dash, ending) == 0 && stat (file, &info) == 0) {
+            snprintf (name, BACKUP_NAME_SIZE, "%.63s", list[i]->d_name);
+            *bytes = (uint64_t) info.st_size;
+            found = true;
+        }
+        free (list[i]);
+    }
+    free (list);
+    return found;
+}
+
+int64_t backup_read (const char *directory, const char *name, uint64_t offset, void *out,
+                     size_t size, store_error_t *error)
+{
+    char path[BACKUP_PATH_SIZE + BACKUP_NAME_SIZE];
+    snprintf (path, sizeof (path), "%s/" BACKUP_DIRECTORY "/%s", directory, name);
+    int fd = is_backup (name) ? open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    ssize_t got = fd >= 0 ? pread (fd, out, size, (off_t) offset) : -1;
+    if (got < 0)
+        fail_system (error, path, "cannot be read");
+    if (fd >= 0)
+        close (fd);
+    return got;
+}

@@ -1,0 +1,301 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "backup/restore.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backup/tar.h"
+#include "core/base/memory.h"
+
+enum { PATH_SIZE = 4096 + 128, CHUNK_BYTES = 256 * 1024 };
+
+typedef struct restore {
+    const char *file;
+    const char *directory;
+    char scratch[PATH_SIZE];
+    int fd;         /* of the file */
+    int scratch_fd; /* of the scratch directory, locked: one restore at a time */
+    bool made;      /* the directory was made */
+    bool crashed;   /* it has what a crash left of another restore */
+    bool moving;
+    manifest_part_t found[PARTS]; /* as they stand in the archive */
+    char *text;                   /* of the manifest */
+    size_t text_length;
+} restore_t;
+
+static store_code_t refuse (const restore_t *self, const char *why, store_error_t *error)
+{
+    return store_fail (error, STORE_ERROR_FOREIGN, "%s: %s", self->file, why);
+}
+
+static store_code_t fail_system (store_error_t *error, const char *path, const char *what)
+{
+    store_code_t code = errno == ENOSPC || errno == EDQUOT ? STORE_ERROR_FULL
+                        : errno == EIO                     ? STORE_ERROR_IO
+                                                           : STORE_ERROR_ACCESS;
+    return store_fail (error, code, "%s: %s: %s", path, what, strerror (errno));
+}
+
+/* The directory. */
+
+/* Names of a restore that a crash ended belong to us as long as the scratch directory is there. */
+static bool may_stand (const char *name, bool crashed)
+{
+    return strcmp (name, ".") == 0 || strcmp (name, "..") == 0 ||
+           strcmp (name, "lost+found") == 0 || strcmp (name, RESTORE_SCRATCH) == 0 ||
+           (crashed && manifest_find (name) != PARTS);
+}
+
+static store_code_t look_at_directory (restore_t *self, store_error_t *error)
+{
+    struct stat info;
+    self->crashed = lstat (self->scratch, &info) == 0;
+    DIR *entries = opendir (self->directory);
+    if (entries == NULL && errno != ENOENT)
+        return fail_system (error, self->directory, "cannot be used");
+    if (entries == NULL) {
+        self->made = mkdir (self->directory, 0700) == 0;
+        return self->made ? STORE_OK : fail_system (error, self->directory, "cannot be made");
+    }
+    store_code_t code = STORE_OK;
+    for (const struct dirent *entry; (entry = readdir (entries)) != NULL;) {
+        if (!may_stand (entry->d_name, self->crashed))
+            code = store_fail (error, STORE_ERROR_FOREIGN,
+                               "%s: is not empty (%s): a restore needs an empty directory",
+                               self->directory, entry->d_name);
+    }
+    closedir (entries);
+    return code;
+}
+
+static void empty_scratch (const restore_t *self)
+{
+    static const char *const beside[] = {"taskmq.db-wal", "taskmq.db-shm"};
+    for (int part = 0; part < PARTS; part++)
+        unlinkat (self->scratch_fd, manifest_file ((manifest_part_name_t) part), 0);
+    for (size_t i = 0; i < sizeof (beside) / sizeof (beside[0]); i++)
+        unlinkat (self->scratch_fd, beside[i], 0);
+}
+
+static store_code_t make_scratch (restore_t *self, store_error_t *error)
+{
+    if (mkdir (self->scratch, 0700) != 0 && errno != EEXIST)
+        return fail_system (error, self->scratch, "cannot be made");
+    self->scratch_fd = open (self->scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (self->scratch_fd < 0)
+        return fail_system (error, self->scratch, "cannot be used");
+    if (flock (self->scratch_fd, LOCK_EX | LOCK_NB) != 0)
+        return store_fail (error, STORE_ERROR_BUSY, "%s: another restore is under way",
+                           self->directory);
+    empty_scratch (self);
+    return STORE_OK;
+}
+
+/* The archive. */
+
+/* Exactly so many bytes. */
+static store_code_t get (const restore_t *self, void *out, size_t length, store_error_t *error)
+{
+    for (size_t done = 0; done < length;) {
+        ssize_t got = read (self->fd, (char *) out + done, length - done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail_system (error, self->file, "cannot be read");
+        if (got == 0)
+            return store_fail (error, STORE_ERROR_CORRUPT, "%s: is cut off", self->file);
+        done += (size_t) got;
+    }
+    return STORE_OK;
+}
+
+static store_code_t put (int fd, const char *path, const void *bytes, size_t length,
+                         store_error_t *error)
+{
+    for (size_t done = 0; done < length;) {
+        ssize_t wrote = write (fd, (const char *) bytes + done, length - done);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote <= 0)
+            return fail_system (error, path, "cannot be written");
+        done += (size_t) wrote;
+    }
+    return STORE_OK;
+}
+
+static store_code_t copy_part (restore_t *self, int fd, manifest_part_t *part, store_error_t *error)
+{
+    crypto_generichash_state hash;
+    store_code_t code = STORE_OK;
+    char *chunk = memory_alloc (CHUNK_BYTES);
+    crypto_generichash_init (&hash, NULL, 0, MANIFEST_HASH_BYTES);
+    for (uint64_t left = part->bytes; code == STORE_OK && left > 0;) {
+        size_t length = left < CHUNK_BYTES ? (size_t) left : CHUNK_BYTES;
+        code = get (self, chunk, length, error);
+        if (code == STORE_OK)
+            code = put (fd, self->directory, chunk, length, error);
+        crypto_generichash_update (&hash, (const unsigned char *) chunk, length);
+        left -= length;
+    }
+    crypto_generichash_final (&hash, part->hash, MANIFEST_HASH_BYTES);
+    free (chunk);
+    return code;
+}
+
+static store_code_t take_part (restore_t *self, const tar_member_t *member, store_error_t *error)
+{
+    manifest_part_name_t name = manifest_find (member->name);
+    if (name == PARTS || self->found[name].there || member->bytes > manifest_bytes_max (name))
+        return refuse (self, "holds a file that no backup has", error);
+    manifest_part_t *part = &self->found[name];
+    *part = (manifest_part_t){.there = true, .bytes = member->bytes};
+    int fd = openat (self->scratch_fd, manifest_file (name),
+                     O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return fail_system (error, self->scratch, "cannot be written");
+    store_code_t code = copy_part (self, fd, part, error);
+    if (code == STORE_OK && fsync (fd) != 0)
+        code = fail_system (error, self->scratch, "cannot be synced");
+    close (fd);
+    return code;
+}
+
+static store_code_t take_manifest (restore_t *self, const tar_member_t *member,
+                                   store_error_t *error)
+{
+    if (self->text != NULL || member->bytes > MANIFEST_BYTES_MAX)
+        return refuse (self, "holds a file that no backup has", error);
+    self->text_length = (size_t) member->bytes;
+    self->text = memory_alloc (self->text_length);
+    return get (self, self->text, self->text_length, error);
+}
+
+static store_code_t take_member (restore_t *self, const tar_member_t *member, store_error_t *error)
+{
+    char rest[TAR_BLOCK_BYTES];
+    store_code_t code = strcmp (member->name, MANIFEST_NAME) == 0
+                            ? take_manifest (self, member, error)
+                            : take_part (self, member, error);
+    return code == STORE_OK ? get (self, rest, tar_rest (member->bytes), error) : code;
+}
+
+static store_code_t unpack (restore_t *self, store_error_t *error)
+{
+    uint8_t block[TAR_BLOCK_BYTES];
+    tar_member_t member;
+    const char *why;
+    while (true) {
+        store_code_t code = get (self, block, sizeof (block), error);
+        if (code != STORE_OK)
+            return code;
+        switch (tar_read (block, &member, &why)) {
+        case TAR_REFUSED: return refuse (self, why, error);
+        case TAR_END: return STORE_OK;
+        case TAR_MEMBER: code = take_member (self, &member, error);
+        }
+        if (code != STORE_OK)
+            return code;
+    }
+}
+
+static store_code_t compare (restore_t *self, manifest_t *manifest, store_error_t *error)
+{
+    if (self->text == NULL || !manifest_read (manifest, self->text, self->text_length))
+        return refuse (self, "is no backup of taskmqd, or one of a newer version", error);
+    for (int i = 0; i < PARTS; i++) {
+        const manifest_part_t *said = &manifest->parts[i];
+        const manifest_part_t *found = &self->found[i];
+        if (said->there != found->there || said->bytes != found->bytes ||
+            memcmp (said->hash, found->hash, MANIFEST_HASH_BYTES) != 0)
+            return store_fail (error, STORE_ERROR_CORRUPT, "%s: %s is not what was backed up",
+                               self->file, manifest_file ((manifest_part_name_t) i));
+    }
+    return STORE_OK;
+}
+
+/* Moving. */
+
+static store_code_t sync_directory (const char *path, store_error_t *error)
+{
+    int fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    store_code_t code = STORE_OK;
+    if (fd < 0 || fsync (fd) != 0)
+        code = fail_system (error, path, "cannot be synced");
+    if (fd >= 0)
+        close (fd);
+    return code;
+}
+
+/* The tables last: without them nobody takes the directory for a whole one, and with them the
+ * access file has to be there. */
+static store_code_t move (restore_t *self, store_error_t *error)
+{
+    self->moving = true;
+    for (int i = PARTS - 1; i >= 0; i--) {
+        const char *name = manifest_file ((manifest_part_name_t) i);
+        char to[PATH_SIZE];
+        snprintf (to, sizeof (to), "%s/%s", self->directory, name);
+        if (!self->found[i].there && self->crashed)
+            unlink (to);
+        if (!self->found[i].there)
+            continue;
+        if (renameat (self->scratch_fd, name, AT_FDCWD, to) != 0)
+            return fail_system (error, to, "cannot be made");
+    }
+    store_code_t code = sync_directory (self->directory, error);
+    if (code != STORE_OK)
+        return code;
+    if (rmdir (self->scratch) != 0)
+        return fail_system (error, self->scratch, "cannot be removed");
+    return sync_directory (self->directory, error);
+}
+
+static store_code_t restore (restore_t *self, restore_report_t *out, store_error_t *error)
+{
+    store_backup_t found = {.path = NULL};
+    self->fd = open (self->file, O_RDONLY | O_CLOEXEC);
+    if (self->fd < 0)
+        return fail_system (error, self->file, "cannot be read");
+    store_code_t code = look_at_directory (self, error);
+    if (code == STORE_OK)
+        code = make_scratch (self, error);
+    if (code == STORE_OK)
+        code = unpack (self, error);
+    if (code == STORE_OK)
+        code = compare (self, &out->manifest, error);
+    if (code == STORE_OK)
+        code = store_adopt (self->scratch, &found, &out->generation, error);
+    return code == STORE_OK ? move (self, error) : code;
+}
+
+store_code_t restore_run (const char *file, const char *directory, restore_report_t *out,
+                          store_error_t *error)
+{
+    restore_t self = {.file = file, .directory = directory, .fd = -1, .scratch_fd = -1};
+    *out = (restore_report_t){.generation = 0};
+    snprintf (self.scratch, sizeof (self.scratch), "%s/" RESTORE_SCRATCH, directory);
+    store_code_t code = restore (&self, out, error);
+    if (code != STORE_OK && code != STORE_ERROR_BUSY && self.scratch_fd >= 0 && !self.moving) {
+        empty_scratch (&self);
+        rmdir (self.scratch);
+    }
+    if (code != STORE_OK && self.made && !self.moving)
+        rmdir (directory);
+    if (self.scratch_fd >= 0)
+        close (self.scratch_fd);
+    if (self.fd >= 0)
+        close (self.fd);
+    free (self.text);
+    return code;
+}

@@ -1,0 +1,30 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Makes a data directory of a backup.
+ *
+ * All of it happens below DIR/.restoring until everything is known to be whole; only then do the
+ * files move to their places, the tables last. What is refused leaves the directory as it was, and
+ * what a crash leaves is known by DIR/.restoring: no broker starts on it, and a restore begins
+ * again. No name is taken from the archive but those that a backup may hold. */
+#ifndef TASKMQ_BACKUP_RESTORE_H
+#define TASKMQ_BACKUP_RESTORE_H
+
+#include "backup/manifest.h"
+#include "store/store.h"
+
+#define RESTORE_SCRATCH ".restoring"
+
+typedef struct restore_report {
+    manifest_t manifest;
+    uint64_t generation; /* the new one */
+} restore_report_t;
+
+/* directory: must be empty or missing; then it is made. STORE_ERROR_FOREIGN: the file is no backup
+ * of ours, or the directory is not empty; …_CORRUPT: the backup is damaged; …_NEWER: made by a
+ * newer version. */
+store_code_t restore_run (const char *file, const char *directory, restore_report_t *out,
+                          store_error_t *error);
+
+#endif
