@@ -203,6 +203,20 @@ static exits_t open_exporter (daemon_t *self)
     return self->exporter != NULL ? EXITS_OK : exits_fail (EXITS_DATA, error);
 }
 
+static exits_t open_access (daemon_t *self)
+{
+    char path[DATA_PATH_SIZE];
+    char error[ACCESS_FILE_ERROR_SIZE];
+    const char *named = config_text (&self->config, CONFIG_ACCESS);
+    data_path (&self->data, "access", path, sizeof (path));
+    self->access = access_file_new (named != NULL ? named : path, error);
+    if (self->access == NULL)
+        return exits_fail (EXITS_KEYS, error);
+    access_requests_init (&self->requests, self->access);
+    access_requests_runners (&self->requests, self->runners);
+    return EXITS_OK;
+}
+
 static exits_t open_router (daemon_t *self)
 {
     char error[ADDRESS_PATH_SIZE];
@@ -240,6 +254,9 @@ static exits_t open_server (daemon_t *self)
     options->zap = self->zap;
     options->exporter = self->exporter;
     options->audit = self->audit;
+    options->access = self->access;
+    options->runners = self->runners;
+    options->runners_count = ACCESS_RUNNERS;
     options->feed = self->feed;
     options->written_fd = self->written_fd;
     options->signal_fd = self->signal_fd;
@@ -251,8 +268,8 @@ static exits_t open_server (daemon_t *self)
 exits_t daemon_start (daemon_t *self)
 {
     static exits_t (*const steps[]) (daemon_t *) = {
-        prepare_process, open_data, confine,     open_store,  open_audit,
-        open_exporter,   doors_key, open_router, open_server, doors_open};
+        prepare_process, open_data, confine,     open_store,  open_audit, open_exporter,
+        open_access,     doors_key, open_router, open_server, doors_open};
     exits_t code = EXITS_OK;
     for (size_t i = 0; code == EXITS_OK && i < sizeof (steps) / sizeof (steps[0]); i++)
         code = steps[i](self);
@@ -266,6 +283,9 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     router_free (&self->router);
     feed_free (&self->feed);
     zap_free (&self->zap);
+    if (self->access != NULL)
+        access_requests_free (&self->requests);
+    access_file_free (&self->access);
     if (self->store != NULL)
         store_flush (self->store);
     exporter_free (&self->exporter);

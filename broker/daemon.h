@@ -6,6 +6,7 @@
 #ifndef TASKMQ_BROKER_DAEMON_H
 #define TASKMQ_BROKER_DAEMON_H
 
+#include "access_requests.h"
 #include "audit/audit.h"
 #include "config/config.h"
 #include "data.h"
@@ -30,9 +31,13 @@ typedef struct daemon {
     boot_t boot;
     audit_t *audit; /* NULL: none is kept */
     exporter_t *exporter;
+    access_file_t *access;
+    access_requests_t requests; /* about keys and the access file; if access */
+    errand_runner_t runners[ACCESS_RUNNERS];
     key_secret_t server_key; /* if has_server_key */
     key_public_t server_public;
     bool has_server_key;
+    bool joiners_told;                         /* an address for invitations is known */
     const char *networks[CONFIG_NETWORKS_MAX]; /* that may connect by tcp */
     zap_t *zap;
     router_t *router;

@@ -6,6 +6,7 @@
 #include "doors.h"
 
 #include <czmq.h>
+#include <limits.h>
 
 #include "log/log.h"
 #include "net/probe.h"
@@ -107,6 +108,24 @@ static void tell_listening (const address_t *address, const char *endpoint)
                    LOG_FIELDS (LOG_TEXT ("endpoint", endpoint)));
 }
 
+/* Invitations name the first address with keys that another machine can reach. */
+static void tell_joiners (daemon_t *self, const char *endpoint)
+{
+    char host[HOST_NAME_MAX + 1] = "localhost";
+    char place[JOIN_PLACE_BYTES_MAX + 1];
+    const char *at = endpoint + strlen ("tcp://");
+    const char *colon = strrchr (at, ':');
+    bool everywhere = strncmp (at, "0.0.0.0:", 8) == 0 || strncmp (at, "[::]:", 5) == 0;
+    if (self->joiners_told || colon == NULL)
+        return;
+    self->joiners_told = true;
+    if (everywhere && gethostname (host, sizeof (host) - 1) == 0)
+        snprintf (place, sizeof (place), "%s%.16s", host, colon);
+    else
+        snprintf (place, sizeof (place), "%.250s", at);
+    access_requests_listen (&self->requests, &self->server_public, place);
+}
+
 /* One address: the data directory's own socket is the first. */
 static exits_t listen_on (daemon_t *self, const address_t *address, endpoint_text_t *out)
 {
@@ -115,6 +134,8 @@ static exits_t listen_on (daemon_t *self, const address_t *address, endpoint_tex
     if (endpoint == NULL)
         return cannot_listen (&error);
     name_endpoint (self, address, endpoint, out);
+    if (address->curve)
+        tell_joiners (self, endpoint);
     tell_listening (address, endpoint);
     return address->curve ? look_at_door (self, endpoint, false) : EXITS_OK;
 }

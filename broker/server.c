@@ -64,6 +64,7 @@ typedef struct server_counts {
 struct server {
     server_options_t options;
     engine_t *engine;
+    int64_t access_at; /* the next look at the access file */
     committer_t *committer;
     readers_pool_t *readers;
     sweeper_t *sweeper;
@@ -293,16 +294,34 @@ static void take_reads (server_t *self)
     }
 }
 
+/* A new access file: the engine and the door judge by it before anything else is done. */
+static void take_policy (server_t *self)
+{
+    policy_t *policy;
+    if (!access_file_take (self->options.access, &policy))
+        return;
+    zap_policy (self->options.zap, policy);
+    engine_access (self->engine, policy, self->now);
+    policy_drop (policy);
+}
+
 static void take_errands (server_t *self)
 {
     errand_t *errand;
     while ((errand = errands_done (self->errands)) != NULL) {
         self->errands_given--;
+        take_policy (self);
         if (errand->context != NULL)
             engine_errand_done (self->engine, errand, self->now);
         else
             errand_free (errand);
     }
+}
+
+static void run_errand (server_t *self, errand_t *errand)
+{
+    self->errands_given++;
+    errands_submit (self->errands, errand);
 }
 
 static void take_signals (server_t *self)
@@ -312,6 +331,7 @@ static void take_signals (server_t *self)
         char text[RELOAD_TEXT_SIZE];
         if (info.ssi_signo == SIGHUP) {
             self->options.reload (self->options.reload_context, text);
+            run_errand (self, errand_new (TASKMQ__REQUEST__OP_RELOAD));
         } else if (!self->stopping) {
             log_write (LOG_LEVEL_INFO, "STOPPING", "takes nothing new",
                        LOG_FIELDS (LOG_NUMBER ("signal", info.ssi_signo)));
@@ -421,17 +441,14 @@ static void read_ahead (server_t *self)
         store_flush (self->options.store);
 }
 
-static void run_errand (server_t *self, errand_t *errand)
-{
-    self->errands_given++;
-    errands_submit (self->errands, errand);
-}
-
 static void run_errands (server_t *self)
 {
     errand_t *errand;
-    while ((errand = engine_errand_next (self->engine)) != NULL)
+    while ((errand = engine_errand_next (self->engine)) != NULL) {
+        router_address (self->options.router, errand->peer, errand->address,
+                        sizeof (errand->address));
         run_errand (self, errand);
+    }
 }
 
 static void deliver (server_t *self)
@@ -494,8 +511,17 @@ static void look_at_files (const server_t *self)
         exits_store_failed (&error);
 }
 
+static void look_at_access (server_t *self)
+{
+    self->access_at = self->now.mono_ms + ACCESS_FILE_LOOK_MS;
+    if (!self->stopping && access_file_changed (self->options.access))
+        run_errand (self, errand_new (TASKMQ__REQUEST__OP_RELOAD));
+}
+
 static void maintain (server_t *self)
 {
+    if (self->now.mono_ms >= self->access_at)
+        look_at_access (self);
     if (self->now.mono_ms >= self->look_at) {
         self->look_at = self->now.mono_ms + ROUTER_LOOK_MS;
         router_watch_bytes (self->options.router, reading (self));
@@ -564,6 +590,7 @@ static void set_counters (void *context)
         {"write_back_stalled", store.write_back_stalled},
         {"synchronous_normal", store.synchronous_normal},
         {"store_full", self->full},
+        {"access_stale", access_file_is_stale (self->options.access)},
         {"export_lines", exporter.lines},
         {"export_errors", exporter.errors},
         {"audit_lines", audit.lines},
@@ -587,6 +614,8 @@ static int wait_ms (const server_t *self)
     if (intake_is_full (self->intake))
         return FULL_LINES_MS;
     int64_t until = self->deadline < self->maintain_at ? self->deadline : self->maintain_at;
+    if (self->access_at < until)
+        until = self->access_at;
     if (self->look_at < until &&
         (router_has_connections (self->options.router) || feed_has_channels (self->options.feed)))
         until = self->look_at;
@@ -716,6 +745,7 @@ exits_t server_new (server_t **out, const server_options_t *options)
         server_free (&self);
         return exits_fail (EXITS_INTERNAL, "cannot start a thread");
     }
+    take_policy (self);
     tell_clock (self, LOG_LEVEL_INFO); /* the broker may have been down for long */
     watch_sources (self);
     *out = self;

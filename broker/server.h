@@ -6,6 +6,7 @@
 #ifndef TASKMQ_BROKER_SERVER_H
 #define TASKMQ_BROKER_SERVER_H
 
+#include "access_file.h"
 #include "audit/audit.h"
 #include "core/engine/engine.h"
 #include "errands.h"
@@ -44,6 +45,7 @@ typedef struct server_options {
     router_t *router;
     zap_t *zap;
     const exporter_t *exporter;
+    access_file_t *access;
     audit_t *audit; /* may be NULL */
     feed_t *feed;
     int written_fd; /* a wakeup that the store's notify raises */

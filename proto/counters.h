@@ -135,6 +135,8 @@
        "above 0: free space where the data is")                                                    \
     X (synchronous_normal, "1 with --synchronous normal",                                          \
        "above 0: a loss of power may lose work")                                                   \
+    X (access_stale, "1 while the access file cannot be used and an older state of it counts",     \
+       "1: the log says which line is wrong")                                                      \
     X (store_full, "1 while submissions are refused for lack of space",                            \
        "above 0: free space where the data is")                                                    \
     X (export_lag, "events not yet in tasks.jsonl", "grows: the disk is too slow")

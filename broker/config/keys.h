@@ -31,6 +31,9 @@ enum { CONFIG_NETWORKS_MAX = 64 };
 #define CONFIG_KEY_MAP(X)                                                                          \
     X (DATA, "broker/data", TEXT, RESTART, 0, 1, 4000, "DIR",                                      \
        "the data directory; without it the nearest .taskmq upward, else a new one here")           \
+    X (ACCESS, "broker/access", TEXT, RESTART, 0, 1, 4000, "FILE",                                 \
+       "who may use the broker; without it the file access in the data directory, if there is "    \
+       "one")                                                                                      \
     X (LISTEN, "broker/listen", LIST, RESTART, 0, 0, ROUTER_ENDPOINTS_MAX - 1, "URI",              \
        "addresses to listen on beside the socket in the data directory")                           \
     X (INSECURE_LISTEN, "broker/insecure_listen", LIST, RESTART, 0, 0, ROUTER_ENDPOINTS_MAX - 1,   \

@@ -357,6 +357,12 @@ bool peers_each (const peers_t *self, uint32_t *cursor, peers_item_t *out)
     return false;
 }
 
+int peers_fd (const peers_t *self, peer_t peer)
+{
+    const place_t *place = place_of (self, peer);
+    return place != NULL && !place->ended ? place->fd : -1;
+}
+
 void **peers_own (peers_t *self, peer_t peer)
 {
     place_t *place = place_of (self, peer);

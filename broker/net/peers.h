@@ -75,6 +75,8 @@ typedef struct peers_item {
 bool peers_each (const peers_t *self, uint32_t *cursor, peers_item_t *out);
 /* A place for what the caller has of its own for the peer, NULL at first. NULL: not known. */
 void **peers_own (peers_t *self, peer_t peer);
+/* The descriptor of its connection; -1: not known, or it has ended. */
+int peers_fd (const peers_t *self, peer_t peer);
 /* The connection on this descriptor ended: its peer is among peers_gone_next. */
 void peers_ended (peers_t *self, int fd, int64_t now_ms);
 /* A peer whose connection ended or was taken over until then, or which had to make room; each once,

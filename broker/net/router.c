@@ -8,10 +8,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <netdb.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -346,6 +348,19 @@ void router_drop (kept_t *kept)
 {
     held_drop (&kept->held);
     free (kept);
+}
+
+void router_address (const router_t *self, peer_t peer, char *out, size_t out_size)
+{
+    struct sockaddr_storage address;
+    socklen_t length = sizeof (address);
+    int fd = peers_fd (self->peers, peer);
+    out[0] = '\0';
+    if (fd >= 0 && getpeername (fd, (struct sockaddr *) &address, &length) == 0 &&
+        address.ss_family != AF_UNIX &&
+        getnameinfo ((struct sockaddr *) &address, length, out, (socklen_t) out_size, NULL, 0,
+                     NI_NUMERICHOST) != 0)
+        out[0] = '\0';
 }
 
 void **router_own (router_t *self, peer_t peer)

@@ -76,6 +76,8 @@ void router_drop (kept_t *kept);
 /* A place for what the caller has of its own for the peer, NULL at first. NULL: the peer is not
  * known any more. */
 void **router_own (router_t *self, peer_t peer);
+/* The IP address that the peer connects from; empty on ipc and of a peer that is gone. */
+void router_address (const router_t *self, peer_t peer, char *out, size_t out_size);
 /* Looks for connections that came to life: a socket that is read slowly does that rarely. */
 void router_refresh (router_t *self);
 

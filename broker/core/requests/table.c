@@ -152,7 +152,7 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (FAIL, on_fail, want_fail, RIGHT_WORK, 1)                                                    \
     X (RELEASE, on_release, want_release, RIGHT_WORK, 1)                                           \
     X (LEAVE, on_leave, want_nothing, RIGHT_WORK, 8)                                               \
-    X (ENROLL, on_errand, want_nothing, RIGHT_ENROLL, 64)                                          \
+    X (ENROLL, on_errand, want_nothing, RIGHT_ENROLL | RIGHT_LINK, 64)                             \
     X (KEY_LIST, on_errand, want_nothing, RIGHT_OPERATE, 64)                                       \
     X (KEY_TRUST, on_errand, want_nothing, RIGHT_OPERATE, 64)                                      \
     X (KEY_REVOKE, on_errand, want_nothing, RIGHT_OPERATE, 64)                                     \
