@@ -27,7 +27,6 @@ enum {
     DAMAGED_LOG_MS = 1000, /* between two lines that name what is damaged */
     EXPORT_STOP_MS = 1500, /* for the last lines of tasks.jsonl at a clean stop */
     STORE_NAME_SIZE = 16,
-    FILES_SPARE = 64, /* open files that are no connections: databases, their logs, sockets */
     /* What a batch takes is freed on another thread soon after. Giving it back to the system each
      * time costs page faults and a lock on all memory; so this much stays with each of malloc's
      * arenas, and only larger pieces have mappings of their own. */
@@ -74,9 +73,9 @@ static exits_t raise_files (daemon_t *self)
     files.rlim_cur = files.rlim_max;
     if (setrlimit (RLIMIT_NOFILE, &files) != 0)
         files.rlim_cur = before;
-    if (files.rlim_cur <= FILES_SPARE)
+    if (files.rlim_cur <= DAEMON_FILES_SPARE)
         return exits_fail (EXITS_INTERNAL, "too few open files are allowed: raise ulimit -Hn");
-    uint64_t room = files.rlim_cur - FILES_SPARE;
+    uint64_t room = files.rlim_cur - DAEMON_FILES_SPARE;
     if (*links <= room)
         return EXITS_OK;
     log_write (LOG_LEVEL_WARNING, "FILES",
@@ -84,7 +83,7 @@ static exits_t raise_files (daemon_t *self)
                "(ulimit -Hn), or lower limits/links",
                LOG_FIELDS (LOG_NUMBER ("links", room), LOG_NUMBER ("wanted", *links),
                            LOG_NUMBER ("files", files.rlim_cur),
-                           LOG_NUMBER ("spare", FILES_SPARE)));
+                           LOG_NUMBER ("spare", DAEMON_FILES_SPARE)));
     *links = room;
     return EXITS_OK;
 }

@@ -16,6 +16,9 @@
 #include "net/router.h"
 #include "server.h"
 
+/* Open files that are no connections: databases, their logs, sockets. */
+enum { DAEMON_FILES_SPARE = 64 };
+
 /* Everything that is opened in the order of the fields. */
 typedef struct daemon {
     int argc; /* of main, for a reload */

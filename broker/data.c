@@ -145,19 +145,21 @@ static exits_t check_restored (const data_t *self, char *error)
                  self->directory, path);
 }
 
-exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE])
+/* The directory's path as it was asked for or found. */
+static exits_t name (data_t *out, const char *asked, char path[DATA_PATH_SIZE], char *error)
 {
-    char path[DATA_PATH_SIZE];
     memset (out, 0, sizeof (*out));
     out->lock = -1;
-    if (asked != NULL && snprintf (path, sizeof (path), "%s", asked) >= (int) sizeof (path))
+    if (asked != NULL && snprintf (path, DATA_PATH_SIZE, "%s", asked) >= DATA_PATH_SIZE)
         return fail (error, EXITS_DATA, "the path of the data directory is too long");
     if (asked == NULL && !find (path))
         return fail (error, EXITS_DATA, "cannot name the working directory: %s", strerror (errno));
+    return EXITS_OK;
+}
 
-    out->made = mkdir (path, 0700) == 0;
-    if (!out->made && errno != EEXIST)
-        return fail (error, EXITS_DATA, "cannot make %s: %s", path, strerror (errno));
+/* One that is there and can be used. */
+static exits_t judge (data_t *out, const char *path, bool named, char *error)
+{
     char real[PATH_MAX];
     if (realpath (path, real) == NULL)
         return fail (error, EXITS_DATA, "cannot find %s: %s", path, strerror (errno));
@@ -166,7 +168,19 @@ exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE])
     if (access (real, R_OK | W_OK | X_OK) != 0)
         return fail (error, EXITS_DATA, "cannot use %s: %s", path, strerror (errno));
     memcpy (out->directory, real, strlen (real) + 1);
-    exits_t code = check_trust (real, asked != NULL, error);
+    return check_trust (real, named, error);
+}
+
+exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE])
+{
+    char path[DATA_PATH_SIZE];
+    exits_t code = name (out, asked, path, error);
+    if (code != EXITS_OK)
+        return code;
+    out->made = mkdir (path, 0700) == 0;
+    if (!out->made && errno != EEXIST)
+        return fail (error, EXITS_DATA, "cannot make %s: %s", path, strerror (errno));
+    code = judge (out, path, asked != NULL, error);
     if (code == EXITS_OK)
         code = lock (out, error);
     if (code == EXITS_OK)
@@ -176,6 +190,39 @@ exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE])
     else
         data_close (out);
     return code;
+}
+
+/* The directory in which this path stands. */
+static void above (char out[DATA_PATH_SIZE], const char *path)
+{
+    snprintf (out, DATA_PATH_SIZE, "%s", path);
+    for (size_t length = strlen (out); length > 1 && out[length - 1] == '/';)
+        out[--length] = '\0';
+    char *slash = strrchr (out, '/');
+    if (slash == NULL)
+        snprintf (out, DATA_PATH_SIZE, ".");
+    else
+        slash[slash == out ? 1 : 0] = '\0';
+}
+
+exits_t data_look (data_t *out, char where[DATA_PATH_SIZE], const char *asked,
+                   char error[DATA_ERROR_SIZE])
+{
+    char path[DATA_PATH_SIZE];
+    exits_t code = name (out, asked, path, error);
+    if (code != EXITS_OK)
+        return code;
+    memcpy (where, path, DATA_PATH_SIZE);
+    out->made = access (path, F_OK) != 0 && errno == ENOENT;
+    if (!out->made) {
+        code = judge (out, path, asked != NULL, error);
+        return code == EXITS_OK ? check_restored (out, error) : code;
+    }
+    above (where, path);
+    if (access (where, W_OK | X_OK) != 0)
+        return fail (error, EXITS_DATA, "cannot make %s: %s", path, strerror (errno));
+    memcpy (out->directory, path, DATA_PATH_SIZE);
+    return EXITS_OK;
 }
 
 exits_t data_open_to_read (data_t *out, const char *asked, char error[DATA_ERROR_SIZE])

@@ -30,6 +30,10 @@ exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE]);
 /* The directory asked for, locked as by data_open but only to be read: it must be there, and
  * nothing in it is made or changed. */
 exits_t data_open_to_read (data_t *out, const char *asked, char error[DATA_ERROR_SIZE]);
+/* What data_open would use, without making, locking or changing anything. One that is not there yet
+ * is `made`, and could be. where: what there is of it, itself or the directory above. */
+exits_t data_look (data_t *out, char where[DATA_PATH_SIZE], const char *asked,
+                   char error[DATA_ERROR_SIZE]);
 void data_close (data_t *self);
 
 /* The path of a file in the directory; false if it is too long. */

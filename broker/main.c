@@ -9,11 +9,11 @@
 
 #include "audit/audit.h"
 #include "backup/restore.h"
+#include "check.h"
 #include "daemon.h"
 #include "log/log.h"
 #include "notify.h"
 #include "reload.h"
-#include "store/audit.h"
 #include "units.h"
 
 static exits_t run (daemon_t *self)
@@ -26,51 +26,6 @@ static exits_t run (daemon_t *self)
     code = daemon_stop (self, code);
     if (code == EXITS_OK)
         log_write (LOG_LEVEL_INFO, exits_id (code), exits_meaning (code), NULL);
-    return code;
-}
-
-enum { FINDINGS_SHOWN_MAX = 100 };
-
-static void show_finding (void *context, const char *text)
-{
-    uint64_t *shown = context;
-    if ((*shown)++ < FINDINGS_SHOWN_MAX)
-        printf ("%s\n", text);
-}
-
-static exits_t check_data (const char *directory)
-{
-    uint64_t shown = 0;
-    store_audit_t report = {.found = show_finding, .context = &shown};
-    store_error_t error = {STORE_OK, ""};
-    if (store_audit (&report, directory, &error) != STORE_OK)
-        return exits_fail (exits_of_store (error.code), error.text);
-    if (report.findings > FINDINGS_SHOWN_MAX)
-        printf ("... and %" PRIu64 " more\n", report.findings - FINDINGS_SHOWN_MAX);
-    printf ("read %" PRIu64 " tasks, %" PRIu64 " blocks of events and %" PRIu64
-            " commits that wait: ",
-            report.tasks, report.blocks, report.batches);
-    if (report.findings == 0)
-        printf ("no damage\n");
-    else
-        printf ("%" PRIu64 " finding%s\n", report.findings, report.findings == 1 ? "" : "s");
-    return report.findings == 0 ? EXITS_OK : EXITS_DAMAGED;
-}
-
-/* Of the directory only when it is named: a configuration can be checked beside a broker. */
-static exits_t check (const config_t *config)
-{
-    char error[DATA_ERROR_SIZE];
-    data_t data;
-    puts ("the configuration is good");
-    const char *directory = config_text (config, CONFIG_DATA);
-    if (directory == NULL)
-        return EXITS_OK;
-    exits_t code = data_open_to_read (&data, directory, error);
-    if (code != EXITS_OK)
-        return exits_fail (code, error);
-    code = check_data (data.directory);
-    data_close (&data);
     return code;
 }
 
@@ -136,14 +91,14 @@ int main (int argc, char **argv)
         return (int) exits_fail (EXITS_USAGE, error);
     log_configure ((log_level_t) self.config.numbers[CONFIG_LOG_LEVEL],
                    self.config.numbers[CONFIG_LOG_FORMAT] != 0);
-    if (!config_check_addresses (&self.config, error))
+    if (self.config.action != CONFIG_CHECK_CONFIG && !config_check_addresses (&self.config, error))
         return (int) exits_fail (EXITS_ADDRESS, error);
     switch (self.config.action) {
     case CONFIG_HELP: config_print_help (); break;
     case CONFIG_VERSION: puts ("taskmqd " TASKMQ_VERSION); break;
     case CONFIG_SHOW: config_show (&self.config, stdout); break;
-    case CONFIG_CHECK_CONFIG: puts ("the configuration is good"); break;
-    case CONFIG_CHECK: return (int) check (&self.config);
+    case CONFIG_CHECK_CONFIG: return (int) check_config (&self.config);
+    case CONFIG_CHECK: return (int) check_data (&self.config);
     case CONFIG_RESTORE: return (int) restore (&self.config);
     case CONFIG_RUN: return (int) run (&self);
     }

@@ -8,8 +8,8 @@
 
 #include "line/app.h"
 
-/* On stdout. A counter is taskmq_NAME_total, a state taskmq_NAME; both have HELP from their meaning.
- * The depths of the namespace's queues have labels. */
+/* On stdout. A counter is taskmq_NAME_total, a state taskmq_NAME; both have HELP from their
+ * meaning. The depths of the namespace's queues have labels. */
 void prometheus_print (const app_t *app, const tmq_stats_t *stats, const char *broker);
 
 #endif

@@ -1,0 +1,152 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+
+#include "daemon.h"
+#include "data.h"
+#include "store/audit.h"
+#include "units.h"
+
+/* The data. */
+
+enum { FINDINGS_SHOWN_MAX = 100 };
+
+static void show_finding (void *context, const char *text)
+{
+    uint64_t *shown = context;
+    if ((*shown)++ < FINDINGS_SHOWN_MAX)
+        printf ("%s\n", text);
+}
+
+static exits_t read_directory (const char *directory)
+{
+    uint64_t shown = 0;
+    store_audit_t report = {.found = show_finding, .context = &shown};
+    store_error_t error = {STORE_OK, ""};
+    if (store_audit (&report, directory, &error) != STORE_OK)
+        return exits_fail (exits_of_store (error.code), error.text);
+    if (report.findings > FINDINGS_SHOWN_MAX)
+        printf ("... and %" PRIu64 " more\n", report.findings - FINDINGS_SHOWN_MAX);
+    printf ("read %" PRIu64 " tasks, %" PRIu64 " blocks of events and %" PRIu64
+            " commits that wait: ",
+            report.tasks, report.blocks, report.batches);
+    if (report.findings == 0)
+        printf ("no damage\n");
+    else
+        printf ("%" PRIu64 " finding%s\n", report.findings, report.findings == 1 ? "" : "s");
+    return report.findings == 0 ? EXITS_OK : EXITS_DAMAGED;
+}
+
+exits_t check_data (const config_t *config)
+{
+    char error[DATA_ERROR_SIZE];
+    data_t data;
+    puts ("the configuration is good");
+    const char *directory = config_text (config, CONFIG_DATA);
+    if (directory == NULL)
+        return EXITS_OK;
+    exits_t code = data_open_to_read (&data, directory, error);
+    if (code != EXITS_OK)
+        return exits_fail (code, error);
+    code = read_directory (data.directory);
+    data_close (&data);
+    return code;
+}
+
+/* The configuration. */
+
+__attribute__ ((format (printf, 3, 4))) static void say (const char *verdict, const char *what,
+                                                         const char *format, ...)
+{
+    va_list arguments;
+    printf ("%-8s %-13s ", verdict, what);
+    va_start (arguments, format);
+    vprintf (format, arguments);
+    va_end (arguments);
+    putchar ('\n');
+}
+
+static exits_t judge_addresses (const config_t *config)
+{
+    char error[CONFIG_ERROR_SIZE];
+    if (!config_check_addresses (config, error)) {
+        say ("wrong", "addresses", "%s", error);
+        return EXITS_ADDRESS;
+    }
+    say ("ok", "addresses", "%zu beside the directory's own socket, %zu feeds",
+         config->values[CONFIG_LISTEN].items_count, config->values[CONFIG_FEED].items_count);
+    return EXITS_OK;
+}
+
+static void judge_space (const config_t *config, const char *directory)
+{
+    struct statvfs disk;
+    char space[UNITS_TEXT_SIZE];
+    char least[UNITS_TEXT_SIZE];
+    if (statvfs (directory, &disk) != 0)
+        return;
+    uint64_t bytes = (uint64_t) disk.f_bavail * disk.f_frsize;
+    uint64_t limit = config->numbers[CONFIG_FREE_SPACE_MIN];
+    if (bytes < limit)
+        say ("warning", "space", "%s free, limits/free_space_min is %s: submissions are refused",
+             size_format (space, bytes), size_format (least, limit));
+    else
+        say ("ok", "space", "%s free", size_format (space, bytes));
+}
+
+static exits_t judge_directory (const config_t *config)
+{
+    char error[DATA_ERROR_SIZE];
+    data_t data;
+    char where[DATA_PATH_SIZE];
+    exits_t code = data_look (&data, where, config_text (config, CONFIG_DATA), error);
+    if (code != EXITS_OK) {
+        say ("wrong", "directory", "%s", error);
+        return code;
+    }
+    say ("ok", "directory", "%s%s", data.directory, data.made ? " (a start will make it)" : "");
+    judge_space (config, where);
+    return EXITS_OK;
+}
+
+/* The broker raises its own limit to the hard one. Asked for the service by another user, it may be
+ * another one there. */
+static exits_t judge_files (const config_t *config)
+{
+    struct rlimit files;
+    uint64_t links = config->numbers[CONFIG_LINKS];
+    if (getrlimit (RLIMIT_NOFILE, &files) != 0)
+        return EXITS_OK;
+    if (files.rlim_max < links + DAEMON_FILES_SPARE)
+        say ("warning", "files",
+             "%" PRIu64 " may be open here (ulimit -Hn), limits/links = %" PRIu64 " needs %" PRIu64
+             ": fewer clients will be taken",
+             (uint64_t) files.rlim_max, links, links + DAEMON_FILES_SPARE);
+    else
+        say ("ok", "files", "enough for limits/links = %" PRIu64, links);
+    return EXITS_OK;
+}
+
+exits_t check_config (const config_t *config)
+{
+    static exits_t (*const judges[]) (const config_t *) = {judge_addresses, judge_directory,
+                                                           judge_files};
+    exits_t first = EXITS_OK;
+    say ("ok", "configuration", "%zu sources beside the defaults", config->sources_count);
+    for (size_t i = 0; i < sizeof (judges) / sizeof (judges[0]); i++) {
+        exits_t code = judges[i](config);
+        if (first == EXITS_OK)
+            first = code;
+    }
+    if (first == EXITS_OK)
+        puts ("the configuration is good");
+    return first;
+}

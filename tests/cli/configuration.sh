@@ -1,0 +1,96 @@
+# shellcheck shell=sh
+# taskmqd's configuration as a person meets it: what is wrong is said with its place and its exit code,
+# what is shown is what holds, and nothing is made by asking.
+. "$(dirname "$0")/lib.sh"
+
+# It is right, or what is wrong with it.
+run 0 taskmqd --check-config
+out_has '^ok +directory +.*/\.taskmq \(a start will make it\)$'
+out_has '^ok +space +'
+out_has '^the configuration is good$'
+[ ! -e .taskmq ] || fail 'it was made'
+
+mkdir shared
+chmod 0777 shared
+run 3 taskmqd --check-config --data shared
+out_has '^wrong +directory +others may write in .*: chmod go-w'
+chmod 0755 shared
+run 0 taskmqd --check-config --data shared
+: >file
+run 3 taskmqd --check-config --data file
+out_has 'is not a directory'
+run 3 taskmqd --check-config --data file/below/it
+run 6 taskmqd --check-config --listen nonsense://x
+out_has '^wrong +addresses +--listen: '
+run 0 sh -c 'ulimit -n 200; exec taskmqd --check-config'
+out_has '^warning +files +200 may be open here .*, limits/links = 10000 needs'
+
+printf 'limits\n    free_space_min = 1024G\n' >conf
+run 0 taskmqd --check-config -c conf
+out_has '^warning +space +'
+
+# Beside a running broker.
+start_broker
+run 0 taskmqd --check-config
+run 4 taskmqd --check --data .taskmq
+stop_broker
+run 0 taskmqd --check --data .taskmq
+
+# Where a value comes from.
+mkdir conf.d
+printf 'limits\n    reads = 5000\n' >conf.d/10.conf
+run 0 env TASKMQD_LIMITS_LINKS=20 taskmqd -c conf --log-level error --show-config
+out_has '^    free_space_min = 1024G +# conf:2$'
+out_has '^    reads = 5000 +# conf\.d/10\.conf:2$'
+out_has '^    links = 20 +# TASKMQD_LIMITS_LINKS$'
+out_has '^    level = error +# --log-level$'
+out_has '^    ttl = 1d +# default$'
+cp out again
+run 0 taskmqd -c again --show-config
+out_has '^    links = 20 +# again:[0-9]+$'
+
+# A mistake: exit 2, and the place.
+mistake ()
+{
+    # shellcheck disable=SC2059 # a format, for its \n
+    printf "$2" >wrong
+    run 2 taskmqd --data none -c wrong --check-config
+    err_has "id=USAGE msg=\"?wrong:$1"
+}
+mistake '1: ' 'limits\000'
+mistake '2: a tab in column 1' 'limits\n\tlinks = 5\n'
+mistake '2: links has no value: = is missing' 'limits\n    links\n'
+mistake '2: limits/lnks is no key .*did you mean limits/links\?' 'limits\n    lnks = 5\n'
+mistake '2: a control byte \(0x00\)' 'limits\n    links = 5\0005\n'
+mistake '2: too deep' "limits\n$(printf '%80s' '')links = 5\n"
+mistake '3: the quote .* is not closed' 'broker\n    store = memory\n    data = "/srv/tas'
+mistake '3: limits/links stands in line 2 already' 'limits\n    links = 5\n    links = 6\n'
+mistake '2: limits/links = 10M: must be a whole number' 'limits\n    links = 10M\n'
+mistake '2: tasks/ttl = 5: .*unit' 'tasks\n    ttl = 5\n'
+
+head -c 10485760 /dev/zero >wrong
+run 2 taskmqd -c wrong --check-config
+err_has 'wrong is no configuration: it has more than 262144 bytes'
+run 2 taskmqd -c conf.d --check-config
+err_has 'cannot read conf\.d: it is a directory'
+run 2 taskmqd -c missing --check-config
+err_has 'cannot read missing: No such file'
+mkdir conf.d/20.conf
+run 2 taskmqd -c conf --check-config
+err_has 'cannot read conf\.d/20\.conf: it is a directory'
+rmdir conf.d/20.conf
+if [ "$(id -u)" != 0 ]; then
+    chmod 000 conf.d/10.conf
+    run 2 taskmqd -c conf --check-config
+    err_has 'cannot read conf\.d/10\.conf: Permission denied'
+    chmod 600 conf.d/10.conf
+fi
+ln -s nowhere conf.d/30.conf
+run 2 taskmqd -c conf --check-config
+err_has 'cannot read conf\.d/30\.conf: No such file'
+rm conf.d/30.conf
+run 2 env TASKMQD_LIMIT_LINKS=5 taskmqd --check-config
+err_has 'TASKMQD_LIMIT_LINKS in the environment is no key .*did you mean TASKMQD_LIMITS_LINKS\?'
+printf 'limits\n    pending_bytes_soft = 32M\n' >conf
+run 2 env TASKMQD_LIMITS_PENDING_BYTES_HARD=16M taskmqd -c conf --check-config
+err_has 'limits/pending_bytes_soft \(conf:2\) is above .*_hard \(TASKMQD_LIMITS_PENDING_BYTES_HARD\)'
