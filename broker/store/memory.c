@@ -387,15 +387,33 @@ static store_code_t memory_due (store_t *base, store_sweep_t *sweep, store_error
 
 /* Reads in pages. */
 
+/* The entries that a list or a count is about are those in front of this place. */
+static size_t entries_before (const memory_store_t *self, const read_t *read)
+{
+    return read->before_number > 0 ? entries_from (self, read->before_number) : self->entries_count;
+}
+
+/* So many were looked at: the read ends, and goes on with the entry in front of this place. */
+static bool looked_enough (const memory_store_t *self, read_t *read, size_t place, size_t looks)
+{
+    if (read->vain_max == 0 || looks < read->vain_max || place == 0)
+        return false;
+    read->more = true;
+    read->next_number = self->entries[place]->number;
+    return true;
+}
+
 static void read_list (const memory_store_t *self, read_t *read)
 {
     size_t capacity = 0;
-    size_t i =
-        read->before_number > 0 ? entries_from (self, read->before_number) : self->entries_count;
-    for (; i > 0; i--) {
+    size_t looks = 0;
+    for (size_t i = entries_before (self, read); i > 0; i--) {
         const record_t *record = self->entries[i - 1]->record;
-        if (record == NULL || !select_matches (&read->filter, record))
+        if (record == NULL || !select_matches (&read->filter, record)) {
+            if (looked_enough (self, read, i - 1, ++looks))
+                break;
             continue;
+        }
         if (read->records_count == read->limit) {
             read->more = true;
             break;
@@ -408,10 +426,15 @@ static void read_list (const memory_store_t *self, read_t *read)
 
 static void read_count (const memory_store_t *self, read_t *read)
 {
-    for (size_t i = 0; i < self->entries_count; i++)
-        if (self->entries[i]->record != NULL &&
-            select_matches (&read->filter, self->entries[i]->record))
-            read->count++;
+    size_t looks = 0;
+    read->next_number = 0;
+    read->more = false;
+    for (size_t i = entries_before (self, read); i > 0; i--) {
+        const record_t *record = self->entries[i - 1]->record;
+        read->count += record != NULL && select_matches (&read->filter, record);
+        if (looked_enough (self, read, i - 1, ++looks))
+            break;
+    }
 }
 
 static void read_resolve (const memory_store_t *self, read_t *read)

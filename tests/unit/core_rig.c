@@ -112,15 +112,31 @@ static bool takes (const filter_t *filter, const record_t *row)
            filter_sees (filter, row->queue, row->owner);
 }
 
+/* It may end after so many looks. */
+static bool looked_enough (read_t *read, int64_t number, size_t looks)
+{
+    if (looks < read->vain_max || number == 1)
+        return false;
+    read->more = true;
+    read->next_number = number;
+    return true;
+}
+
 static void read_list (const rig_t *self, read_t *read)
 {
     int64_t from = read->before_number == 0 ? (int64_t) self->rows_end : read->before_number;
+    size_t looks = 0;
+    read->more = false;
+    read->next_number = 0;
     for (int64_t i = from - 1; i > 0; i--) {
-        if (self->rows[i] == NULL || !takes (&read->filter, self->rows[i]))
+        bool wanted = self->rows[i] != NULL && takes (&read->filter, self->rows[i]);
+        looks += !wanted || read->kind == READ_COUNT;
+        if (!wanted || read->kind == READ_COUNT) {
+            read->count += wanted;
+            if (looked_enough (read, i, looks))
+                return;
             continue;
-        read->count++;
-        if (read->kind == READ_COUNT)
-            continue;
+        }
         if (read->records_count == read->limit) {
             read->more = true;
             return;

@@ -400,16 +400,33 @@ static bool wanted (const filter_t *filter, int64_t number)
            (filter->created_until == 0 || 1000 + number < filter->created_until);
 }
 
+/* Counts in as many turns as it takes. */
+static uint64_t count_in_turns (fixture_t *f, const filter_t *filter, size_t vain_max)
+{
+    read_t read = {.kind = READ_COUNT, .filter = *filter, .vain_max = vain_max};
+    do {
+        int64_t before = read.before_number;
+        fixture_read (f, &read);
+        assert_true (!read.more ||
+                     (read.next_number > 0 && (before == 0 || read.next_number < before)));
+        read.before_number = read.next_number;
+    } while (read.more);
+    return read.count;
+}
+
 /* Reads all pages and the count, and compares with a plain walk over all numbers. */
-static void check_filter (fixture_t *f, const filter_t *filter, size_t limit)
+static void check_filter (fixture_t *f, const filter_t *filter, size_t limit, size_t vain_max)
 {
     int64_t before = 0;
     int64_t expected = 61;
     size_t total = 0;
     bool more = true;
     while (more) {
-        read_t read = {
-            .kind = READ_LIST, .filter = *filter, .limit = limit, .before_number = before};
+        read_t read = {.kind = READ_LIST,
+                       .filter = *filter,
+                       .limit = limit,
+                       .before_number = before,
+                       .vain_max = vain_max};
         fixture_read (f, &read);
         for (size_t i = 0; i < read.records_count; i++) {
             do
@@ -419,18 +436,17 @@ static void check_filter (fixture_t *f, const filter_t *filter, size_t limit)
         }
         total += read.records_count;
         more = read.more;
-        assert_true (!more || read.records_count == limit);
+        assert_true (!more || read.records_count == limit || read.next_number > 0);
         if (more)
-            before = read.records[read.records_count - 1]->number;
+            before = read.next_number > 0 ? read.next_number
+                                          : read.records[read.records_count - 1]->number;
         read_clear (&read);
     }
     do
         expected--;
     while (expected > 0 && !wanted (filter, expected));
     assert_true (expected <= 0); /* nothing that is wanted was left out */
-    read_t count = {.kind = READ_COUNT, .filter = *filter};
-    fixture_read (f, &count);
-    assert_int_equal (count.count, total);
+    assert_int_equal (count_in_turns (f, filter, vain_max), total);
 }
 
 /* Pages that end by their length are shorter, never empty, and leave nothing out. */
@@ -480,7 +496,7 @@ static void lists_and_counts_follow_their_filter (void **state)
             filter.labels_count = mask / 64;
             filter.created_since = mask & 16 ? 1010 : 0;
             filter.created_until = mask & 32 ? 1047 : 0;
-            check_filter (f, &filter, limit);
+            check_filter (f, &filter, limit, mask % 3 * 4);
         }
     check_filter_by_bytes (f);
     filter_t nowhere = {.ns = "nowhere"};

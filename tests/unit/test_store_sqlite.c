@@ -716,6 +716,31 @@ static void a_large_queue_is_counted_whole (void **state)
     assert_int_equal (queued.count, 40000);
 }
 
+/* A turn of a count ends after a slice of numbers, whether much was found or nothing. */
+static void a_count_ends_its_turn (void **state)
+{
+    fixture_t *f = *state;
+    for (int64_t first = 1; first < 40000; first += 1000)
+        fixture_submit (f, first, first + 999);
+    fixture_settle (f);
+    static const char *const SESSION = "none of these";
+    static const label_t LABEL = {"day", "none"};
+    const filter_t filters[] = {{.ns = "default"},
+                                {.ns = "default", .sessions = &SESSION, .sessions_count = 1},
+                                {.ns = "default", .labels = &LABEL, .labels_count = 1}};
+    for (size_t i = 0; i < sizeof (filters) / sizeof (filters[0]); i++) {
+        read_t count = {.kind = READ_COUNT, .filter = filters[i], .vain_max = 1};
+        int turns = 0;
+        do {
+            fixture_read (f, &count);
+            count.before_number = count.next_number;
+            turns++;
+        } while (count.more);
+        assert_int_equal (count.count, i == 0 ? 40000 : 0);
+        assert_int_equal (turns, i == 1 ? 1 : 3); /* nobody knows the session */
+    }
+}
+
 /* What would not fit the answer is not read. */
 static void a_page_ends_when_it_is_long_enough (void **state)
 {
@@ -971,6 +996,7 @@ int main (void)
         TEST (a_journal_belongs_to_its_tables),
         TEST (a_journal_that_was_replayed_is_not_replayed_again),
         TEST (a_large_queue_is_counted_whole),
+        TEST (a_count_ends_its_turn),
         TEST (a_page_ends_when_it_is_long_enough),
         TEST (the_log_is_bounded_under_readers),
         TEST (the_pool_leaves_its_jobs_to_their_owner),

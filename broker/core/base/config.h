@@ -41,6 +41,7 @@ typedef struct engine_config {
     size_t link_reads_max;    /* pages that one link may ask for at a time: 64, … */
     size_t reads_max;         /* … all links together: 4,096, … */
     size_t given_reads_max;   /* … with readers at a time: 4 */
+    size_t read_looks_max;    /* entries that a page, or the turn of a count, looks at: 20,000 */
     size_t unsent_bytes_max;  /* of answers that a link does not take: 2 MiB … */
     int64_t unsent_ms_max;    /* … for so long: then it ends, 10 s */
     size_t fetched_bytes_max; /* payloads read ahead for waiting workers: 32 MiB */
@@ -56,8 +57,9 @@ typedef struct engine_config {
         .payload_cache_bytes = 64u << 20, .spaces_max = 10000, .spaces_at_once = 1000,             \
         .space_ms = 600000, .ttl_ms = TMQ_TTL_MS_DEFAULT, .heartbeat_ms = TMQ_HEARTBEAT_MS,        \
         .gone_grace_ms = TMQ_GONE_GRACE_MS, .waits_max = 1000000, .link_reads_max = 64,            \
-        .reads_max = 4096, .given_reads_max = 4, .unsent_bytes_max = 2u << 20,                     \
-        .unsent_ms_max = 10000, .fetched_bytes_max = 32u << 20, .round = BUDGET_INIT               \
+        .reads_max = 4096, .given_reads_max = 4, .read_looks_max = 20000,                          \
+        .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000, .fetched_bytes_max = 32u << 20,      \
+        .round = BUDGET_INIT                                                                       \
     }
 
 #endif

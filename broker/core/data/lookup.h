@@ -130,13 +130,13 @@ typedef struct read {
     /* questions */
     filter_t filter;       /* LIST, COUNT; of the others ns, of RESOLVE also scope */
     access_t scope;        /* what filter.scope points to, if it is set */
-    int64_t before_number; /* LIST: only smaller numbers; 0: from the newest */
+    int64_t before_number; /* LIST, COUNT: only smaller numbers; 0: from the newest */
     size_t limit;        /* LIST, HISTORY, ROWS: items; EVENTS: bytes of blocks; EXPORT: items that
                               must be read from the tables; what is still in memory comes whole */
     size_t bytes_max;    /* LIST, EXPORT: may end when its records have so many
                               (record_wire_bytes, EXPORT also bodies); 0: only by limit */
-    size_t vain_max;     /* LIST: may end after so many entries that were looked at in vain; 0: no
-                              limit */
+    size_t vain_max;     /* LIST: may end after so many entries that were looked at in vain, COUNT:
+                              after so many that were looked at; 0: no limit */
     char suffix[33];     /* RESOLVE */
     uint64_t last_seq;   /* HISTORY: the chain's start (the task's newest wanted event) */
     uint64_t after_seq;  /* EVENTS */
@@ -150,12 +150,14 @@ typedef struct read {
     char error_text[256];
     record_t **records; /* LIST */
     size_t records_count;
-    int64_t next_number; /* LIST: it ended early, go on below it; 0: go on behind the last record */
-    bool more;           /* LIST, EVENTS, EXPORT, ROWS: something follows */
-    uint64_t count;      /* COUNT; RESOLVE: how many match (2 stands for several) */
-    tmq_id_t id;         /* RESOLVE; HISTORY: a question, the task (zero: not known) */
-    buf_t *list;         /* HISTORY: a packed taskmq.EventList, oldest first */
-    uint64_t before_seq; /* HISTORY: for the page before this one, 0: nothing before */
+    int64_t
+        next_number; /* LIST, COUNT: it ended early, go on below it; 0: it did not (a LIST goes on
+                            behind its last record) */
+    bool more;       /* LIST, COUNT, EVENTS, EXPORT, ROWS: something follows */
+    uint64_t count;  /* COUNT: is added to; RESOLVE: how many match (2 stands for several) */
+    tmq_id_t id;     /* RESOLVE; HISTORY: a question, the task (zero: not known) */
+    buf_t *list;     /* HISTORY: a packed taskmq.EventList, oldest first */
+    uint64_t before_seq;   /* HISTORY: for the page before this one, 0: nothing before */
     event_block_t *blocks; /* EVENTS: whole blocks, the first may begin before after_seq + 1 */
     size_t blocks_count;
     row_t *rows; /* ROWS: as many as limit and ROWS_READ_BYTES_MAX allow */

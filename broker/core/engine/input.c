@@ -444,6 +444,10 @@ void engine_read_done (engine_t *self, read_t *read, now_t now)
 {
     input_begin (self, now);
     read_job_t *job = (read_job_t *) (void *) read;
+    if (read->kind == READ_COUNT && read->more && read->error == 0 && job->link != NULL) {
+        job_again (&self->reads, job);
+        return;
+    }
     if (job->subscription != NULL && read->kind == READ_SINCE)
         subscribe_started (&self->requests, job);
     else if (job->subscription != NULL)

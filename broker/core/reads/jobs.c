@@ -64,6 +64,15 @@ read_job_t *job_for_request (reads_t *self, link_t *link, const char *ns, read_k
     return job;
 }
 
+void job_again (reads_t *self, read_job_t *job)
+{
+    list_unlink (&job->node);
+    job->given = false;
+    self->given--;
+    job->read.before_number = job->read.next_number;
+    line_up (self, job);
+}
+
 /* Nobody waits for it any more. */
 static void leave_link (reads_t *self, read_job_t *job)
 {

@@ -24,6 +24,8 @@ void job_drop (reads_t *self, read_job_t *job);
 void jobs_drop_link (reads_t *self, link_t *link); /* … all of a link's */
 /* The next one to be done, or NULL. It belongs to the caller until it is done. */
 read_t *jobs_next (reads_t *self);
+/* It is not finished: it goes on when the others had their turn. Not when nobody waits for it. */
+void job_again (reads_t *self, read_job_t *job);
 bool jobs_want_flush (const reads_t *self);
 
 #endif

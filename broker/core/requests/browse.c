@@ -17,8 +17,7 @@
 #include "ids.h"
 
 enum {
-    READS_RETRY_MS = 100, /* a page takes a few ms */
-    LIST_VAIN_MAX = 20000 /* entries looked at in vain: then the page ends, with what it has */
+    READS_RETRY_MS = 100 /* a page takes a few ms */
 };
 
 /* A list cursor: the number that the next page begins below, and what it was made for. */
@@ -101,7 +100,7 @@ void on_list (call_t *call)
     use_filter (call, job, filter);
     job->read.before_number = before;
     job->read.limit = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
-    job->read.vain_max = LIST_VAIN_MAX;
+    job->read.vain_max = call->requests->base->config.read_looks_max;
     job->read.bytes_max = ENVELOPE_FILL_BYTES; /* the rest of the page would be read for nothing */
 }
 
@@ -111,7 +110,9 @@ void on_count (call_t *call)
         return;
     filter_copy_t *filter =
         filter_new (call->link->space->name, call->request->count->filter, &call->link->access);
-    use_filter (call, request_job (call, READ_COUNT), filter);
+    read_job_t *job = request_job (call, READ_COUNT);
+    use_filter (call, job, filter);
+    job->read.vain_max = call->requests->base->config.read_looks_max;
 }
 
 void on_resolve (call_t *call)

@@ -25,6 +25,7 @@ static void ask_for_snapshot (streams_t *self, subscription_t *subscription)
     filter_scope (&job->read, &subscription->link->access);
     job->read.before_number = subscription->snapshot_before;
     job->read.limit = SNAPSHOT_RECORDS;
+    job->read.vain_max = self->base->config.read_looks_max;
     job->read.bytes_max = ENVELOPE_FILL_BYTES; /* the rest would wait in memory for credit */
     subscription->job = job;
 }
@@ -39,7 +40,9 @@ void snapshot_take (streams_t *self, subscription_t *subscription, read_t *read)
     read->records_count = 0;
     if (subscription->snapshot != NULL)
         self->pages_held++;
-    if (subscription->snapshot != NULL && subscription->snapshot_count > 0)
+    if (read->next_number > 0) /* it looked long enough: the others have their turn */
+        subscription->snapshot_before = read->next_number;
+    else if (subscription->snapshot != NULL && subscription->snapshot_count > 0)
         subscription->snapshot_before =
             subscription->snapshot[subscription->snapshot_count - 1]->number;
     else

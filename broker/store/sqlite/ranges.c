@@ -17,7 +17,7 @@ enum {
     BY_NUMBER,
     QUEUES,
     CREATED,
-    NEWEST,
+    BOUNDS,
     COUNT,
     HAS_LABEL,
     FEW_BY_QUEUE,
@@ -43,7 +43,7 @@ const char *const RANGES_TEXTS[RANGES_STATEMENTS] = {
     [QUEUES] = "SELECT id FROM name WHERE ns = ?1 AND kind = ?2 LIMIT ?3",
     /* Numbers and times of acceptance rise together (S20). */
     [CREATED] = "SELECT number, created_at FROM task WHERE number >= ?1 ORDER BY number LIMIT 1",
-    [NEWEST] = "SELECT max (number) FROM task",
+    [BOUNDS] = "SELECT (SELECT min (number) FROM task), (SELECT max (number) FROM task)",
     [COUNT] = "SELECT count (*) FROM task WHERE queue = ?1 AND status = ?2 AND number < ?3 AND "
               "number >= ?4",
     [HAS_LABEL] = "SELECT 1 FROM label WHERE ns = ?1 AND key = ?2 AND value = ?3 AND number = ?4",
@@ -59,6 +59,7 @@ enum {
     RANGES_MAX = 512,
     ROWS_BETWEEN_LOOKS = 64, /* at the clock */
     COUNT_NUMBERS = 16384,   /* counted at once: 1 to 2 ms if all of them are in the range */
+    ROWS_COUNTED = 8,        /* by SQLite, in the time that it takes to look at one here */
     FEW_MAX = 1000           /* entries counted to find out which condition has the fewest */
 };
 
@@ -70,6 +71,7 @@ typedef struct range {
     const label_t *label; /* BY_LABEL */
     int64_t high;         /* numbers below it are still to be read */
     bool exhausted;
+    size_t vain; /* entries looked at that were not wanted */
     int64_t buffer[RANGE_BUFFER];
     size_t next;
     size_t count;
@@ -85,7 +87,7 @@ static range_t *range_add (ranges_t *self, int statement, int64_t key, tmq_statu
     range->label = NULL;
     range->high = self->high;
     range->exhausted = false;
-    range->next = range->count = 0;
+    range->next = range->count = range->vain = 0;
     return range;
 }
 
@@ -129,7 +131,7 @@ static store_code_t find_queues (ranges_t *self, store_error_t *error)
 static store_code_t number_since (ranges_t *self, int64_t since_ms, int64_t *number,
                                   store_error_t *error)
 {
-    int64_t low = 1;
+    int64_t low = self->low;
     int64_t high = self->high;
     store_code_t code = STORE_OK;
     while (code == STORE_OK && low < high) {
@@ -153,12 +155,15 @@ static store_code_t number_since (ranges_t *self, int64_t since_ms, int64_t *num
 static store_code_t find_bounds (ranges_t *self, int64_t before_number, store_error_t *error)
 {
     bool row;
-    sqlite3_stmt *statement = view_statement (self->view, NEWEST);
+    sqlite3_stmt *statement = view_statement (self->view, BOUNDS);
     store_code_t code = view_step (self->view, statement, &row, error);
-    self->low = 1;
-    self->high = code == STORE_OK && row ? sqlite3_column_int64 (statement, 0) + 1 : 1;
+    self->low = self->high = 1;
+    if (code == STORE_OK && row && sqlite3_column_type (statement, 0) != SQLITE_NULL) {
+        self->low = sqlite3_column_int64 (statement, 0);
+        self->high = sqlite3_column_int64 (statement, 1) + 1;
+    }
     sqlite3_reset (statement);
-    int64_t since = 1;
+    int64_t since = self->low;
     int64_t until = self->high;
     if (code == STORE_OK && self->filter->created_since > 0)
         code = number_since (self, self->filter->created_since, &since, error);
@@ -367,8 +372,8 @@ store_code_t ranges_see (const ranges_t *self, int64_t number, bool *seen, store
     return code;
 }
 
-static store_code_t is_wanted (ranges_t *self, const range_t *range, sqlite3_stmt *row,
-                               bool *wanted, store_error_t *error)
+static store_code_t is_wanted (ranges_t *self, range_t *range, sqlite3_stmt *row, bool *wanted,
+                               store_error_t *error)
 {
     store_code_t code = STORE_OK;
     *wanted = fits (self, range, row);
@@ -376,57 +381,70 @@ static store_code_t is_wanted (ranges_t *self, const range_t *range, sqlite3_stm
         code = has_labels (self, range, sqlite3_column_int64 (row, 0), wanted, error);
     if (*wanted && code == STORE_OK)
         code = ranges_see (self, sqlite3_column_int64 (row, 0), wanted, error);
-    self->vain += !*wanted;
+    range->vain += !*wanted;
     return code;
 }
 
-/* The caller has a limit on entries that were looked at in vain, and it is reached. */
-static bool is_weary (const ranges_t *self)
+/* Each range has its share of the caller's limit, so that a page gets on in all of them. */
+static bool is_weary (const ranges_t *self, const range_t *range)
 {
-    return self->vain_max > 0 && self->vain >= self->vain_max;
+    size_t share = self->vain_max / self->count;
+    return self->vain_max > 0 && range->vain >= (share > 0 ? share : 1);
 }
 
-static sqlite3_stmt *range_start (const ranges_t *self, const range_t *range)
-{
-    return range_bind (self, range, range->statement, self->low);
-}
+/* Looks at the rows of a range from `low` on, until `take` has enough, the range ends (then it is
+ * exhausted) or the page is over. */
+typedef bool take_t (range_t *range, void *context); /* one that is wanted, at range->high */
 
-/* Reads on until there is something in the buffer, the range ends or the page is over. */
-static store_code_t range_fill (ranges_t *self, range_t *range, bool *over, store_error_t *error)
+static store_code_t range_walk (ranges_t *self, range_t *range, int64_t low, take_t *take,
+                                void *context, bool *over, store_error_t *error)
 {
-    sqlite3_stmt *statement = range_start (self, range);
+    sqlite3_stmt *statement = range_bind (self, range, range->statement, low);
     store_code_t code = STORE_OK;
-    range->next = range->count = 0;
-    for (size_t rows = 1; range->count < RANGE_BUFFER; rows++) {
+    bool enough = false;
+    for (size_t rows = 1; code == STORE_OK && !enough && !*over; rows++) {
         bool row;
+        bool wanted = false;
         code = view_step (self->view, statement, &row, error);
         if (code != STORE_OK)
             break;
         range->exhausted = !row;
         if (!row)
             break;
-        bool wanted;
         range->high = sqlite3_column_int64 (statement, 0);
         code = is_wanted (self, range, statement, &wanted, error);
-        if (code != STORE_OK)
-            break;
-        if (wanted)
-            range->buffer[range->count++] = range->high;
-        *over = is_weary (self) || (rows % ROWS_BETWEEN_LOOKS == 0 && view_is_over (self->view));
-        if (*over)
-            break;
+        if (code == STORE_OK && wanted)
+            enough = take (range, context);
+        enough = enough || (self->lists && is_weary (self, range));
+        *over = rows % ROWS_BETWEEN_LOOKS == 0 && view_is_over (self->view);
     }
     sqlite3_reset (statement);
     return code;
 }
 
+static bool keep_number (range_t *range, void *context)
+{
+    (void) context;
+    range->buffer[range->count++] = range->high;
+    return range->count == RANGE_BUFFER;
+}
+
+/* Reads on until there is something in the buffer, the range ends or the page is over. */
+static store_code_t range_fill (ranges_t *self, range_t *range, bool *over, store_error_t *error)
+{
+    range->next = range->count = 0;
+    return range_walk (self, range, self->low, keep_number, NULL, over, error);
+}
+
 store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_error_t *error)
 {
+    int64_t unknown = 0; /* what is below it, in a range that looked long enough */
     *number = 0;
     *over = false;
     for (size_t i = 0; i < self->count; i++) {
         range_t *range = &self->list[i];
-        while (range->next == range->count && !range->exhausted && !*over) {
+        while (range->next == range->count && !range->exhausted && !is_weary (self, range) &&
+               !*over) {
             store_code_t code = range_fill (self, range, over, error);
             if (code != STORE_OK)
                 return code;
@@ -436,6 +454,13 @@ store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_err
         *over = false;
         if (range->next < range->count && range->buffer[range->next] > *number)
             *number = range->buffer[range->next];
+        if (range->next == range->count && !range->exhausted && range->high > unknown)
+            unknown = range->high;
+    }
+    if (unknown > *number) {
+        *number = 0;
+        *over = self->ended_early = true;
+        return STORE_OK;
     }
     for (size_t i = 0; i < self->count; i++) {
         range_t *range = &self->list[i];
@@ -448,7 +473,7 @@ store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_err
 bool ranges_ended_early (const ranges_t *self, int64_t *below)
 {
     *below = 0;
-    if (!is_weary (self))
+    if (!self->ended_early)
         return false;
     for (size_t i = 0; i < self->count; i++) {
         const range_t *range = &self->list[i];
@@ -461,61 +486,81 @@ bool ranges_ended_early (const ranges_t *self, int64_t *below)
     return true;
 }
 
-/* Everything in such a range is wanted, so SQLite counts without handing out a row. */
-static store_code_t count_by_queue (ranges_t *self, range_t *range, uint64_t *count, bool *over,
-                                    store_error_t *error)
+/* Counting. */
+
+static bool count_one (range_t *range, void *context)
 {
-    while (!range->exhausted && !*over) {
-        int64_t low = range->high - COUNT_NUMBERS;
-        low = low > self->low ? low : self->low;
-        bool row;
-        sqlite3_stmt *statement = range_bind (self, range, COUNT, low);
-        store_code_t code = view_step (self->view, statement, &row, error);
-        if (code != STORE_OK)
-            return code;
-        *count += (uint64_t) sqlite3_column_int64 (statement, 0);
-        sqlite3_reset (statement);
-        range->high = low;
-        range->exhausted = low <= self->low;
-        *over = !range->exhausted && view_is_over (self->view);
-    }
+    (void) range;
+    ++*(uint64_t *) context;
+    return false;
+}
+
+/* Everything in such a range is wanted, so SQLite counts without handing out a row. */
+static store_code_t count_all (ranges_t *self, range_t *range, uint64_t *count,
+                               store_error_t *error)
+{
+    bool row;
+    sqlite3_stmt *statement = range_bind (self, range, COUNT, self->slice_low);
+    store_code_t code = view_step (self->view, statement, &row, error);
+    if (code != STORE_OK)
+        return code;
+    uint64_t counted = (uint64_t) sqlite3_column_int64 (statement, 0);
+    sqlite3_reset (statement);
+    *count += counted;
+    self->looks += 1 + counted / ROWS_COUNTED;
+    range->high = self->slice_low;
     return STORE_OK;
 }
 
 static store_code_t count_rows (ranges_t *self, range_t *range, uint64_t *count, bool *over,
                                 store_error_t *error)
 {
-    sqlite3_stmt *statement = range_start (self, range);
-    for (size_t rows = 1; !range->exhausted && !*over; rows++) {
-        bool row;
-        store_code_t code = view_step (self->view, statement, &row, error);
-        if (code != STORE_OK)
-            return code;
-        range->exhausted = !row;
-        if (!row)
-            break;
-        bool wanted;
-        range->high = sqlite3_column_int64 (statement, 0);
-        code = is_wanted (self, range, statement, &wanted, error);
-        if (code != STORE_OK)
-            return code;
-        *count += wanted;
-        *over = rows % ROWS_BETWEEN_LOOKS == 0 && view_is_over (self->view);
-    }
-    sqlite3_reset (statement);
-    return STORE_OK;
+    uint64_t counted = *count;
+    size_t vain = range->vain;
+    store_code_t code = range_walk (self, range, self->slice_low, count_one, count, over, error);
+    self->looks += 1 + *count - counted + range->vain - vain;
+    if (range->exhausted)
+        range->high = self->slice_low;
+    return code;
 }
 
-store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, store_error_t *error)
+/* What is left of the slice in all ranges. */
+static store_code_t count_slice (ranges_t *self, uint64_t *count, bool *over, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    for (; code == STORE_OK && self->counting < self->count; self->counting++) {
+        range_t *range = &self->list[self->counting];
+        bool all = range->statement == BY_QUEUE && self->filter->labels_count == 0 &&
+                   self->filter->scope == NULL;
+        code = all ? count_all (self, range, count, error)
+                   : count_rows (self, range, count, over, error);
+        if (code == STORE_OK && range->high > self->slice_low)
+            break;
+    }
+    return code;
+}
+
+/* Numbers are counted in slices, each in all ranges: so there is one place to go on from. */
+store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, int64_t *below,
+                           store_error_t *error)
 {
     store_code_t code = STORE_OK;
     *over = false;
-    for (size_t i = 0; code == STORE_OK && !*over && i < self->count; i++) {
-        range_t *range = &self->list[i];
-        bool all = range->statement == BY_QUEUE && self->filter->labels_count == 0 &&
-                   self->filter->scope == NULL;
-        code = all ? count_by_queue (self, range, count, over, error)
-                   : count_rows (self, range, count, over, error);
+    *below = 0;
+    while (code == STORE_OK && !*over && *below == 0 && self->count > 0 && self->high > self->low) {
+        if (self->slice_low == 0)
+            self->slice_low =
+                self->high - COUNT_NUMBERS > self->low ? self->high - COUNT_NUMBERS : self->low;
+        code = count_slice (self, count, over, error);
+        if (code != STORE_OK || self->counting < self->count)
+            break;
+        self->high = self->slice_low;
+        self->slice_low = 0;
+        self->counting = 0;
+        if (self->high > self->low) {
+            *over = view_is_over (self->view);
+            *below = self->vain_max > 0 && self->looks >= self->vain_max ? self->high : 0;
+        }
     }
     return code;
 }

@@ -24,8 +24,12 @@ typedef struct ranges {
     size_t queues_capacity;
     int64_t sessions[TMQ_FILTER_VALUES_MAX]; /* of the filter */
     size_t sessions_count;
-    size_t vain;     /* entries looked at that were not wanted */
-    size_t vain_max; /* the caller's: see ranges_ended_early; 0: no limit */
+    bool lists;        /* it is walked by ranges_next */
+    bool ended_early;  /* … and looked at too many in vain to go on */
+    size_t looks;      /* of a count, at entries */
+    size_t vain_max;   /* the caller's: see ranges_ended_early; 0: no limit */
+    int64_t slice_low; /* of a count: the numbers from here to high are being counted … */
+    size_t counting;   /* … and this range is next */
     struct range *list;
     size_t count;
     size_t capacity;
@@ -39,11 +43,13 @@ void ranges_close (ranges_t *self);
  * before: it goes on below the numbers it gave. *over: the page ended first, nothing was given. */
 store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_error_t *error);
 /* *over was told because vain_max entries were not wanted. *below: everything from there on was
- * looked at and given. */
+ * looked at and given. It is always less than where the walk began. */
 bool ranges_ended_early (const ranges_t *self, int64_t *below);
 /* The filter's scope sees the task of this number. */
 store_code_t ranges_see (const ranges_t *self, int64_t number, bool *seen, store_error_t *error);
-/* Counts until the end or until the page is over (*over); the next call goes on. */
-store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, store_error_t *error);
+/* Adds to *count until the end, until the page is over (*over; the next call goes on), or until
+ * vain_max entries were looked at: then *below is where to go on, else 0. */
+store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, int64_t *below,
+                           store_error_t *error);
 
 #endif

@@ -145,8 +145,10 @@ static store_code_t page_list (page_read_t *job, store_error_t *error)
 static store_code_t page_count (page_read_t *job, store_error_t *error)
 {
     bool over;
-    store_code_t code = ranges_count (&job->ranges, &job->read->count, &over, error);
-    job->done = !over;
+    read_t *read = job->read;
+    store_code_t code = ranges_count (&job->ranges, &read->count, &over, &read->next_number, error);
+    read->more = read->next_number > 0;
+    job->done = !over || read->more;
     return code;
 }
 
@@ -430,10 +432,11 @@ static store_code_t job_prepare (page_read_t *job, filter_t *live, store_error_t
         return code;
     switch (read->kind) {
     case READ_LIST:
+    case READ_COUNT:
         code = ranges_open (&job->ranges, job->view, &read->filter, read->before_number, error);
+        job->ranges.lists = read->kind == READ_LIST;
         job->ranges.vain_max = read->vain_max;
         return code;
-    case READ_COUNT: return ranges_open (&job->ranges, job->view, &read->filter, 0, error);
     case READ_RESOLVE:
         *live = (filter_t){.ns = read->filter.ns,
                            .scope = read->filter.scope,
