@@ -68,6 +68,8 @@ static inline void json_write_key (json_writer_t *self, const char *key)
     self->out->length += (size_t) (at - room);
     self->comma = false;
 }
+/* A key that came from elsewhere, with any text. */
+void json_write_foreign_key (json_writer_t *self, const char *key);
 void json_write_null (json_writer_t *self);
 void json_write_bool (json_writer_t *self, bool value);
 void json_write_uint (json_writer_t *self, uint64_t value);

@@ -95,7 +95,7 @@ static void member_labels (json_writer_t *writer, const label_view_t *labels, si
     json_write_key (writer, "labels");
     json_write_object_begin (writer);
     for (size_t i = 0; i < count; i++) {
-        json_write_key (writer, labels[i].key);
+        json_write_foreign_key (writer, labels[i].key);
         json_write_string (writer, labels[i].value, strlen (labels[i].value));
     }
     json_write_object_end (writer);

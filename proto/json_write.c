@@ -178,6 +178,13 @@ void json_write_string (json_writer_t *self, const void *text, size_t length)
     bytes_append_byte (self->out, '"');
 }
 
+void json_write_foreign_key (json_writer_t *self, const char *key)
+{
+    json_write_string (self, key, strlen (key));
+    bytes_append_byte (self->out, ':');
+    self->comma = false;
+}
+
 void json_write_plain (json_writer_t *self, const char *text, size_t length)
 {
     begin_value (self);

@@ -88,8 +88,10 @@ static void write_stats (items_t *items, const tmq_stats_t *stats)
     json_write_object_begin (writer);
     json_write_key (writer, "counters");
     json_write_object_begin (writer);
-    for (size_t i = 0; i < stats->counters_count; i++)
-        write_uint (writer, stats->counters[i].name, stats->counters[i].value);
+    for (size_t i = 0; i < stats->counters_count; i++) {
+        json_write_foreign_key (writer, stats->counters[i].name);
+        json_write_uint (writer, stats->counters[i].value);
+    }
     json_write_object_end (writer);
     json_write_key (writer, "queues");
     json_write_array_begin (writer);

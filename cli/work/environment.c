@@ -62,7 +62,7 @@ static void put_labels (variables_t *self, const tmq_assignment_t *task)
     json_writer_t writer = {&bytes, false};
     json_write_object_begin (&writer);
     for (size_t i = 0; i < task->labels_count; i++) {
-        json_write_key (&writer, task->labels[i].key);
+        json_write_foreign_key (&writer, task->labels[i].key);
         json_write_string (&writer, task->labels[i].value, strlen (task->labels[i].value));
         put_label (self, &task->labels[i]);
     }

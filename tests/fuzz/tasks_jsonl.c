@@ -1,0 +1,60 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Tasks as JSON lines, whatever their texts and bodies are: one line, valid, nothing in it that
+ * acts on a terminal. Two bytes of length and a broker's message; the rest is payload and result. */
+#include "codec.h"
+#include "fuzz.h"
+#include "json.h"
+
+static void write_task (const task_view_t *task, bool exported)
+{
+    bytes_t out = BYTES_INIT;
+    json_writer_t writer = {&out, false};
+    task_extras_t extras = {.payload = true,
+                            .exported = exported,
+                            .body_bytes_max = exported ? JSON_EXPORT_BODY_BYTES_MAX : 0};
+    json_write_task (&writer, task, &extras);
+    HOLDS (!out.failed && json_text_is_object (out.data, out.length));
+    for (size_t i = 0; i < out.length; i++)
+        HOLDS (out.data[i] >= ' ' && out.data[i] != 0x7f);
+    bytes_free (&out);
+}
+
+static void show (const Taskmq__Task *task, const uint8_t *body, size_t size, arena_t *arena)
+{
+    task_view_t view;
+    if (!task_view_from_wire (&view, task, arena))
+        return;
+    view.payload = body;
+    view.payload_bytes = size;
+    view.result = body;
+    view.result_bytes = size;
+    /* As the broker's store has them: the validator let nothing else pass. */
+    if (view.meta != NULL && !json_text_is_object (view.meta, strlen (view.meta)))
+        view.meta = NULL;
+    if (view.error_data != NULL && !json_text_is_valid (view.error_data, strlen (view.error_data)))
+        view.error_data = NULL;
+    write_task (&view, false);
+    write_task (&view, true);
+}
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+    static arena_t *arena;
+    const uint8_t *piece;
+    size_t piece_size;
+    codec_report_t report;
+    if (arena == NULL)
+        arena = arena_new (CODEC_BROKER_ARENA_BYTES);
+    if (!fuzz_piece (&data, &size, &piece, &piece_size))
+        return 0;
+    arena_reset (arena);
+    const Taskmq__BrokerMessage *message = codec_broker_message (&report, arena, piece, piece_size);
+    for (size_t i = 0; message != NULL && i < message->n_replies; i++) {
+        if (message->replies[i]->body_case == TASKMQ__REPLY__BODY_TASK)
+            show (message->replies[i]->task, data, size, arena);
+    }
+    return 0;
+}
