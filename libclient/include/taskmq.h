@@ -293,7 +293,18 @@ typedef enum tmq_op {
     TMQ_OP_SUBSCRIPTION_READY, /* tmq_subscription_next has something; drain it with timeout 0 */
     TMQ_OP_WORKER_READY,       /* tmq_worker_next has something; drain it with timeout 0 */
     TMQ_OP_LOG,                /* text is a line of the log */
-    TMQ_OP_LINK                /* the connection came or went; `link` says which */
+    TMQ_OP_LINK,               /* the connection came or went; `link` says which */
+    /* About keys and the access file: of blocking calls only, so no completion has them. */
+    TMQ_OP_ENROLL,
+    TMQ_OP_KEY_LIST,
+    TMQ_OP_KEY_TRUST,
+    TMQ_OP_KEY_REVOKE,
+    TMQ_OP_INVITE,
+    TMQ_OP_INVITE_LIST,
+    TMQ_OP_INVITE_REVOKE,
+    TMQ_OP_SERVER_KEY_ROTATE,
+    TMQ_OP_RELOAD,
+    TMQ_OP_ACCESS_READ
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -309,6 +320,7 @@ typedef struct tmq_task tmq_task_t;
 typedef struct tmq_task_list tmq_task_list_t;
 typedef struct tmq_event_list tmq_event_list_t;
 typedef struct tmq_stats_report tmq_stats_t;
+typedef struct tmq_access_report tmq_access_t;
 
 /* The answer to what a _start function began, or news. Which pointers are set follows from op (and
  * only when code is 0, except receipts, which always tell about every task); they belong to the
@@ -329,6 +341,7 @@ typedef struct tmq_completion {
     uint64_t count;           /* COUNT */
     tmq_link_state_t link;    /* LINK: the newest state; what was in between may be left out */
     char *text;               /* LOG */
+    tmq_access_t *access;     /* of blocking calls about keys */
 } tmq_completion_t;
 
 /* A descriptor that is readable (level-triggered) exactly while completions are queued. Only poll
@@ -836,6 +849,107 @@ TMQ_API int tmq_worker_cancelled (tmq_worker_t *worker, const tmq_assignment_t *
                                   uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_worker_cancelled_start (tmq_worker_t *worker, const tmq_assignment_t *of,
                                         uint32_t timeout_ms, void *user, tmq_error_t *error);
+
+/* Who may use the broker. */
+
+/* A line of the broker's access file: a principal, or an invitation to become one. All texts belong
+ * to the report. */
+typedef struct tmq_principal {
+    const char *name;        /* of an invitation: of who joins; %h stands for the machine's name */
+    const char *invitation;  /* its id; NULL: this is no invitation */
+    const char *const *keys; /* public ones, tmqpk_… */
+    size_t keys_count;
+    const char *const *others; /* "uid:1000", "group:taskmq", "addr:10.0.0.7", "local" */
+    size_t others_count;
+    const char *const *grants; /* "worker(default/render*)", "operator" */
+    size_t grants_count;
+    uint64_t until;      /* its end, in ms since the epoch; 0: none */
+    uint32_t uses;       /* of an invitation: how often it is still good */
+    const char *used_by; /* … the address that used it last; empty: none has */
+    uint64_t used_at;    /* … and when */
+    uint32_t line;       /* of the file */
+} tmq_principal_t;
+
+/* The answer to a request of this section; which members it has is said there. Those that it does
+ * not have are zero. Later versions append members. */
+struct tmq_access_report {
+    const tmq_principal_t *principals;
+    size_t principals_count;
+    uint32_t next;    /* offset of what follows, 0: nothing does */
+    const char *text; /* what somebody has to know, or a part of the file */
+    size_t text_bytes;
+    const char *path;       /* of the access file, on the broker's machine */
+    const char *join;       /* the line for who joins, tmqjoin_…: a secret */
+    const char *server_key; /* the broker's key, tmqpk_… */
+    const char *next_server_key;
+    uint64_t at;    /* when that one counts, in ms since the epoch */
+    uint32_t count; /* of keys, or of principals */
+    bool made;      /* the access file was made by this */
+    bool changed;
+};
+/* Wipes and frees it. Accepts NULL. */
+TMQ_API void tmq_access_free (tmq_access_t *report);
+
+/* The functions of this section wait for the answer, which comes after the access file is written
+ * and the change counts. Each may be repeated after TMQ_UNKNOWN. *out is to be freed; it is not
+ * touched unless the code is 0. All but tmq_enroll are for operators.
+ * Codes of all: TMQ_DENIED (not an operator, or the broker may not write the file), TMQ_INVALID,
+ * TMQ_LIMIT, TMQ_OVERLOADED, TMQ_STORE_FULL, TMQ_INTERNAL, and those of any request. */
+
+/* Brings a public key of our own. On the link of an invitation, it becomes the key of whom the
+ * invitation is for: host fills %h in the name (NULL: none). On the link of a key, the same
+ * principal has both keys from then on; with `alone`, which is asked for on a link of the new key,
+ * the other one ends. Gives one principal: the name, its grants and its end.
+ * TMQ_DENIED: the invitation was used, and by whom, or has ended; TMQ_CONFLICT: the key or the name
+ * is somebody else's. */
+TMQ_API int tmq_enroll (tmq_access_t **out, tmq_client_t *client, const char *public_key,
+                        const char *host, bool alone, uint32_t timeout_ms, tmq_error_t *error);
+
+/* Principals from number offset on, in the order of the file; `next` for the following page. */
+TMQ_API int tmq_key_list (tmq_access_t **out, tmq_client_t *client, uint32_t offset,
+                          uint32_t timeout_ms, tmq_error_t *error);
+
+/* Whom to trust, or to invite. Zeroed memory, then filled in. Borrowed during the call. */
+typedef struct tmq_trust {
+    const char *name;
+    const char *public_key; /* tmq_key_trust: tmqpk_…; tmq_invite: unused */
+    const char *const *grants;
+    size_t grants_count; /* 1..16 */
+    uint64_t until;      /* tmq_key_trust: in ms since the epoch; 0: no end */
+    bool inherit;        /* tmq_key_trust: the name may own tasks already */
+    uint32_t uses;       /* tmq_invite: 1..1000; 0: 1. More than one needs %h in the name */
+    uint64_t lasts_ms;   /* tmq_invite: 1 s .. 30 d; 0: 1 h */
+    const char *address; /* tmq_invite: HOST:PORT for who joins; NULL: what the broker says */
+} tmq_trust_t;
+/* Gives a name this key and these grants. `made` and `text`: the access file was made, and who
+ * loses access by that. TMQ_CONFLICT: the key is somebody else's, or the name owns tasks. */
+TMQ_API int tmq_key_trust (tmq_access_t **out, tmq_client_t *client, const tmq_trust_t *in,
+                           uint32_t timeout_ms, tmq_error_t *error);
+/* Ends a name, or (name NULL) one key. Its links end at once, and what its workers held goes back,
+ * not counted. `count` keys ended; principals: the name, if it is gone. TMQ_NOT_FOUND. */
+TMQ_API int tmq_key_revoke (tmq_access_t **out, tmq_client_t *client, const char *name,
+                            const char *public_key, uint32_t timeout_ms, tmq_error_t *error);
+/* Makes an invitation. `join` is the line for who joins, one principal has its id and its end;
+ * `made` and `text` as for tmq_key_trust. The secret in the line is made here and never travels.
+ * TMQ_CONFLICT: the name is taken; TMQ_UNSUPPORTED: the broker listens on no address with keys. */
+TMQ_API int tmq_invite (tmq_access_t **out, tmq_client_t *client, const tmq_trust_t *in,
+                        uint32_t timeout_ms, tmq_error_t *error);
+/* Invitations from number offset on, also those that were used up. */
+TMQ_API int tmq_invite_list (tmq_access_t **out, tmq_client_t *client, uint32_t offset,
+                             uint32_t timeout_ms, tmq_error_t *error);
+/* Takes one back by its id; `count` is 0 if it was gone. */
+TMQ_API int tmq_invite_revoke (tmq_access_t **out, tmq_client_t *client, const char *invitation,
+                               uint32_t timeout_ms, tmq_error_t *error);
+/* The broker gets a new key in in_ms, or now (0). `server_key`, `next_server_key` and `at`. */
+TMQ_API int tmq_server_key_rotate (tmq_access_t **out, tmq_client_t *client, uint64_t in_ms,
+                                   uint32_t timeout_ms, tmq_error_t *error);
+/* Reads the access file now. `count` principals; `changed`. TMQ_INVALID: the line that is wrong. */
+TMQ_API int tmq_reload (tmq_access_t **out, tmq_client_t *client, uint32_t timeout_ms,
+                        tmq_error_t *error);
+/* The access file from byte offset on: `text` (not NUL-terminated within), `path`, `next`.
+ * TMQ_NOT_FOUND: there is none. */
+TMQ_API int tmq_access_read (tmq_access_t **out, tmq_client_t *client, uint32_t offset,
+                             uint32_t timeout_ms, tmq_error_t *error);
 
 /* The loop that most workers want. */
 

@@ -4,6 +4,7 @@
 
 #include "base/answers.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,17 @@ void tmq_stats_free (tmq_stats_t *stats)
     free (stats);
 }
 
+void tmq_access_free (tmq_access_t *report)
+{
+    if (report == NULL)
+        return;
+    /* It is what an arena begins with, whose place stands behind it. */
+    core_access_t *self = (core_access_t *) (void *) report;
+    if (self->join != NULL)
+        sodium_memzero (self->join, strlen (self->join));
+    arena_free (self->arena);
+}
+
 static void completion_clear (tmq_completion_t *completion)
 {
     free (completion->error);
@@ -97,6 +109,7 @@ static void completion_clear (tmq_completion_t *completion)
     tmq_task_list_free (completion->list);
     tmq_event_list_free (completion->events);
     tmq_stats_free (completion->stats);
+    tmq_access_free (completion->access);
     memset (completion, 0, sizeof *completion);
 }
 

@@ -9,6 +9,7 @@
 #ifndef TASKMQ_CLIENT_ANSWERS_H
 #define TASKMQ_CLIENT_ANSWERS_H
 
+#include "arena.h"
 #include "taskmq.h"
 
 #define CORE_NEVER INT64_MAX
@@ -32,6 +33,13 @@ typedef struct core_answers {
     core_answer_t *first;
     core_answer_t *last;
 } core_answers_t;
+
+/* What stands behind a report about keys: it is freed with the arena that it lies in. */
+typedef struct core_access {
+    tmq_access_t report; /* first */
+    arena_t *arena;
+    char *join; /* the secret of it, to be wiped; NULL: none */
+} core_access_t;
 
 void core_answers_push (core_answers_t *self, core_answer_t *answer);
 /* The next one; NULL for none. It is the caller's. */

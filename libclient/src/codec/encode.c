@@ -462,3 +462,15 @@ int core_request_plain (core_request_t **out, tmq_op_t op, tmq_error_t *error)
     bytes_close (&request->fields, core_request_begin (request));
     return finish (out, request, error);
 }
+
+int core_request_message (core_request_t **out, tmq_op_t op, const ProtobufCMessage *message,
+                          tmq_error_t *error)
+{
+    core_request_t *request = core_request_new (op);
+    if (request == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    bytes_mark_t mark = core_request_begin (request);
+    bytes_append_packed (&request->fields, message);
+    bytes_close (&request->fields, mark);
+    return finish (out, request, error);
+}

@@ -24,6 +24,9 @@ int core_request_events (core_request_t **out, const tmq_id_t *id, uint64_t befo
                          uint32_t limit, tmq_error_t *error);
 int core_request_cancel (core_request_t **out, const tmq_id_t *id, const char *message,
                          tmq_error_t *error);
+/* Its fields are those of a message. */
+int core_request_message (core_request_t **out, tmq_op_t op, const ProtobufCMessage *message,
+                          tmq_error_t *error);
 /* op: TMQ_OP_STATS or TMQ_OP_PING. */
 int core_request_plain (core_request_t **out, tmq_op_t op, tmq_error_t *error);
 

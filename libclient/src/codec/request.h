@@ -58,6 +58,16 @@ typedef enum core_op {
     X (TMQ_OP_FAIL, FAIL)                                                                          \
     X (TMQ_OP_RELEASE, RELEASE)                                                                    \
     X (TMQ_OP_CANCELLED, CANCEL_ACK)                                                               \
+    X (TMQ_OP_ENROLL, ENROLL)                                                                      \
+    X (TMQ_OP_KEY_LIST, KEY_LIST)                                                                  \
+    X (TMQ_OP_KEY_TRUST, KEY_TRUST)                                                                \
+    X (TMQ_OP_KEY_REVOKE, KEY_REVOKE)                                                              \
+    X (TMQ_OP_INVITE, INVITE)                                                                      \
+    X (TMQ_OP_INVITE_LIST, INVITE_LIST)                                                            \
+    X (TMQ_OP_INVITE_REVOKE, INVITE_REVOKE)                                                        \
+    X (TMQ_OP_SERVER_KEY_ROTATE, SERVER_KEY_ROTATE)                                                \
+    X (TMQ_OP_RELOAD, RELOAD)                                                                      \
+    X (TMQ_OP_ACCESS_READ, ACCESS_READ)                                                            \
     X (CORE_OP_HELLO, HELLO)                                                                       \
     X (CORE_OP_HEARTBEAT, HEARTBEAT)                                                               \
     X (CORE_OP_GOODBYE, GOODBYE)                                                                   \

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codec/access.h"
 #include "codec/records.h"
 #include "ids.h"
 #include "types.h"
@@ -192,6 +193,17 @@ bool core_reply_stats (core_requests_t *self, core_request_t *request, const Tas
         return false;
     completion->stats = core_stats_record (reply->stats);
     return end_made (self, request, completion->stats);
+}
+
+bool core_reply_access (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                        const uint8_t *body)
+{
+    (void) body;
+    tmq_completion_t *completion = &request->answer.completion;
+    if (!core_reply_is_about_access (reply))
+        return false;
+    completion->access = core_access_record (reply);
+    return end_made (self, request, completion->access);
 }
 
 bool core_reply_done (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
