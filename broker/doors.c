@@ -8,6 +8,7 @@
 #include <czmq.h>
 #include <limits.h>
 
+#include "confine.h"
 #include "log/log.h"
 #include "net/probe.h"
 #include "notify.h"
@@ -43,6 +44,8 @@ exits_t doors_key (daemon_t *self)
     bool made = false;
     if (!wants_key (self))
         return EXITS_OK;
+    if (self->config.numbers[CONFIG_CORE_DUMPS] == 0 && !confine_memory ())
+        return exits_fail (EXITS_INTERNAL, "cannot keep the key out of core dumps");
     exits_t code = server_key_open (&self->server_key, &made, &self->data, error);
     if (code != EXITS_OK)
         return exits_fail (code, error);

@@ -43,6 +43,9 @@ enum { CONFIG_NETWORKS_MAX = 64 };
        "read; without any: all")                                                                   \
     X (FEED, "broker/feed", LIST, RESTART, 0, 0, FEEDS_MAX, "NAMESPACE=URI",                       \
        "events of a namespace are published there as JSON")                                        \
+    X (CORE_DUMPS, "broker/core_dumps", SWITCH, RESTART, 0, 0, 1, NULL,                            \
+       "a broker that has a key of its own may leave its memory on the disk when it crashes, key " \
+       "and all")                                                                                  \
     X (STORE, "broker/store", CHOICE, RESTART, 0, 0, 1, "sqlite|memory",                           \
        "memory forgets everything at the end")                                                     \
     X (LOG_LEVEL, "log/level", CHOICE, NOW, LOG_LEVEL_INFO, 0, LOG_LEVEL_ERROR,                    \

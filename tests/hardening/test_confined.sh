@@ -29,6 +29,27 @@ run 0 taskctl -e "ipc://$room/other/second.ipc" ping
 grep -q 'id=CONFINED .*landlock=[0-9]* filter=1' broker.err || fail 'it does not say how far'
 stop_broker
 
+# What has a key leaves no core, unless it is asked to.
+ulimit -c unlimited 2>/dev/null || :
+core_limit ()
+{
+    sed -n 's/^Max core file size *//p' "/proc/$broker_pid/limits"
+}
+before=$(ulimit -c)
+broker_options="--listen tcp://127.0.0.1:0?curve"
+start_broker
+core_limit | grep -q '^0  *0 ' || fail "it may leave a core: $(core_limit)"
+run 0 taskctl -e "ipc://$room/.taskmq/taskmqd.ipc" ping
+stop_broker
+if [ "$before" = unlimited ]; then
+    export TASKMQD_BROKER_CORE_DUMPS=on
+    start_broker
+    core_limit | grep -q '^unlimited ' || fail "it may leave no core: $(core_limit)"
+    stop_broker
+    unset TASKMQD_BROKER_CORE_DUMPS
+fi
+broker_options=
+
 cat >taskmqd <<END
 #!/bin/sh
 exec "$no_landlock" "$TASKMQ_BIN/taskmqd" "\$@"
