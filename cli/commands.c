@@ -22,9 +22,16 @@
 static const option_spec_t global_options[] = {
     {OPT_ENDPOINT, "endpoint", 'e', KIND_TEXT, 0, 0, "URI",
      "where the broker listens; several are tried in turn (TASKMQ_ENDPOINT)"},
+    {OPT_PROFILE, "profile", 0, KIND_TEXT, 0, 0, "NAME",
+     "a saved connection, see 'taskctl help profile' (TASKMQ_PROFILE)"},
+    {OPT_SERVER_KEY, "server-key", 0, KIND_TEXT, 0, 0, "KEY",
+     "the broker's public key, tmqpk_... (TASKMQ_SERVER_KEY)"},
+    {OPT_KEY_FILE, "key-file", 0, KIND_TEXT, 0, 0, "FILE",
+     "your secret key (TASKMQ_KEY_FILE, or TASKMQ_KEY for the key itself)"},
     {OPT_NAMESPACE, "namespace", 'n', KIND_NAME, 0, 0, "NAME",
      "default: default (TASKMQ_NAMESPACE)"},
-    {OPT_OUTPUT, "output", 'o', KIND_FORMAT, 0, 0, "FORMAT", "table, wide, json, jsonl or id"},
+    {OPT_OUTPUT, "output", 'o', KIND_FORMAT, 0, 0, "FORMAT",
+     "table, wide, json, jsonl or id (TASKMQ_OUTPUT)"},
     {OPT_TIMEOUT, "timeout", 0, KIND_DURATION, 1, WAIT_MAX, "DURATION",
      "for one request; default 5s (TASKMQ_TIMEOUT)"},
     {OPT_COLOR, "color", 0, KIND_COLOR, 0, 0, "WHEN", "auto, always or never"},
@@ -86,6 +93,20 @@ static const option_spec_t get_options[] = {
     END_OF_OPTIONS};
 
 static const option_spec_t no_options[] = {END_OF_OPTIONS};
+
+#define Z85_OPTION                                                                                 \
+    {                                                                                              \
+        OPT_Z85, "z85", 0, KIND_FLAG, 0, 0, NULL, "in ZeroMQ's own form, for other clients"        \
+    }
+
+static const option_spec_t key_options[] = {
+    {OPT_SECRET, "secret", 0, KIND_FLAG, 0, 0, NULL,
+     "show: also the secret key, on a terminal only"},
+    {OPT_YES, "yes", 'y', KIND_FLAG, 0, 0, NULL, "show --secret: also into a file or a pipe"},
+    Z85_OPTION,
+    END_OF_OPTIONS};
+
+static const option_spec_t server_key_options[] = {Z85_OPTION, END_OF_OPTIONS};
 
 static const option_spec_t result_options[] = {
     {OPT_WAIT, "wait", 0, KIND_FLAG, 0, 0, NULL, "wait for the end of the task"},
@@ -336,6 +357,58 @@ static const command_t commands[] = {
      .options = no_options,
      .no_ids = true,
      .run = run_ping},
+    {.name = "whoami",
+     .group = "keys and connections",
+     .operands = "",
+     .summary = "who you are for the broker, and what you may do",
+     .examples = "taskctl whoami\n"
+                 "taskctl -o json whoami",
+     .options = no_options,
+     .no_ids = true,
+     .run = run_whoami},
+    {.name = "key",
+     .group = "keys and connections",
+     .operands = "new [NAME]\nshow [NAME] [--secret]\nimport FILE [NAME]",
+     .summary = "your own key, by which a broker on another machine knows you",
+     .text = "A key is kept as ~/.config/taskmq/keys/NAME.key. Without NAME it is default, the\n"
+             "one that is used where no other is said. import takes tmqsk_..., Z85, or a\n"
+             "certificate of CZMQ.",
+     .examples = "taskctl key new\n"
+                 "taskctl key show --z85",
+     .options = key_options,
+     .operand = OPERAND_VERB,
+     .verbs = key_verbs,
+     .operands_max = -1,
+     .no_ids = true,
+     .run = run_verb},
+    {.name = "server-key",
+     .group = "keys and connections",
+     .operands = "show",
+     .summary = "the broker's public key, by which clients know it",
+     .examples = "taskctl server-key show",
+     .options = server_key_options,
+     .operand = OPERAND_VERB,
+     .verbs = server_key_verbs,
+     .operands_max = -1,
+     .no_ids = true,
+     .run = run_verb},
+    {.name = "profile",
+     .group = "keys and connections",
+     .operands = "add NAME -e URI [--server-key KEY] [--key-file FILE]\n"
+                 "list\nuse NAME\nshow [NAME]\nremove NAME\ntest [NAME]",
+     .summary = "saved connections",
+     .text = "A profile is the file ~/.config/taskmq/profiles/NAME.conf. --profile takes it for\n"
+             "one command. What 'profile use' chose counts where no .taskmq directory is here\n"
+             "or above.",
+     .examples = "taskctl profile add farm -e tcp://broker.example:5560 --server-key tmqpk_...\n"
+                 "taskctl profile use farm\n"
+                 "taskctl --profile farm list",
+     .options = no_options,
+     .operand = OPERAND_VERB,
+     .verbs = profile_verbs,
+     .operands_max = -1,
+     .no_ids = true,
+     .run = run_verb},
     {.name = "help",
      .group = "get help",
      .operands = "[COMMAND]",

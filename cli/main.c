@@ -53,22 +53,37 @@ static int settle_namespace (app_t *app)
 {
     const char *environment = getenv ("TASKMQ_NAMESPACE");
     app->ns = args_text (&app->args, OPT_NAMESPACE);
-    if (!app->ns)
-        app->ns = environment && *environment ? environment : "default";
-    if (!name_is_valid (app->ns))
+    if (!app->ns && environment && *environment)
+        app->ns = environment;
+    if (app->ns && !name_is_valid (app->ns))
         return usage_error (app, NULL, "TASKMQ_NAMESPACE '%.80s' is not a name", app->ns);
+    return 0;
+}
+
+static int settle_output (app_t *app)
+{
+    static const option_spec_t spec = {.name = "output", .kind = KIND_FORMAT};
+    const char *text = getenv ("TASKMQ_OUTPUT");
+    char why[160];
+    uint64_t format = FORMAT_TABLE;
+    if (!args_has (&app->args, OPT_OUTPUT) && text && *text &&
+        !value_parse (&format, &spec, text, why, sizeof why))
+        return usage_error (app, NULL, "TASKMQ_OUTPUT '%.80s' %s", text, why);
+    app->format = (format_t) args_number (&app->args, OPT_OUTPUT, format);
     return 0;
 }
 
 static int settle (app_t *app)
 {
     const args_t *args = &app->args;
-    app->format = (format_t) args_number (args, OPT_OUTPUT, FORMAT_TABLE);
     app->quiet = args_has (args, OPT_QUIET);
     app->verbose = args_has (args, OPT_VERBOSE);
     app->color = wants_color (args);
     app->utf8 = strcmp (nl_langinfo (CODESET), "UTF-8") == 0;
-    const int code = settle_namespace (app);
+    app->profile = args_text (args, OPT_PROFILE);
+    int code = settle_output (app);
+    if (!code)
+        code = settle_namespace (app);
     return code ? code : settle_timeout (app);
 }
 
@@ -89,7 +104,7 @@ static int run (app_t *app, pid_t *pager)
         help_print (args->grammar, NULL);
         return EXIT_USAGE;
     }
-    if (app->format == FORMAT_ID && args->command->no_ids)
+    if (app->format == FORMAT_ID && args->command->no_ids && args_has (args, OPT_OUTPUT))
         return usage_error (app, NULL, "%s prints no ids: -o id means nothing here",
                             args->command->name);
     if (args_has (args, OPT_REQUEST_ID) && args->command->run != run_submit)

@@ -24,9 +24,12 @@ typedef struct app {
     bool utf8;       /* what the locale can show */
     bool tells_link; /* asked for before app_connect: the connection is told of (link/state.h) */
     uint32_t timeout_ms;
-    const char *ns;             /* namespace */
+    const char *ns;             /* namespace; NULL: that of the profile, until app_connect */
+    const char *profile;        /* NULL: none was named */
+    char *ns_told;              /* what ns points at behind app_connect */
     tmq_client_t *client;       /* NULL until app_connect */
     struct status_line *status; /* NULL: there is none; see screen/status.h */
+    char *key_file;             /* of the connection; NULL: none */
     char *endpoint; /* where the broker was found, URIs with spaces between; as client */
 } app_t;
 

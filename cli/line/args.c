@@ -177,6 +177,47 @@ static void take_mistake (args_t *args, const parser_t *parser, int value, char 
     }
 }
 
+static void blame_verb (args_t *args, const char *text)
+{
+    const char *names[16];
+    size_t count = 0;
+    const command_t *command = args->command;
+    for (const verb_t *verb = command->verbs; verb->name; verb++) {
+        assert (count < sizeof names / sizeof *names);
+        names[count++] = verb->name;
+    }
+    const char *nearest = nearest_of (text, names, count);
+    if (!blame (args, "unknown command '%s %s'", command->name, text))
+        return;
+    if (nearest)
+        snprintf (args->problem.hint, sizeof args->problem.hint, "did you mean '%s %s'?",
+                  command->name, nearest);
+    else
+        hint_help (args);
+}
+
+/* The operands behind the verb. */
+static void check_verb (args_t *args)
+{
+    const char *text = args->operands_count ? args->operands[0] : "";
+    const verb_t *verb = verb_find (args->command, text);
+    const int count = (int) args->operands_count - 1;
+    bool wrong = true;
+    if (count < 0)
+        wrong = blame (args, "%s needs one of its commands", args->command->name);
+    else if (!verb)
+        blame_verb (args, text);
+    else if (count < verb->operands_min)
+        wrong = blame (args, "%s %s needs %s", args->command->name, text, verb->operands);
+    else if (verb->operands_max >= 0 && count > verb->operands_max)
+        wrong = blame (args, "%s %s takes no further argument '%s'", args->command->name, text,
+                       args->operands[verb->operands_max + 1]);
+    else
+        return;
+    if (wrong && !args->problem.hint[0])
+        hint_help (args);
+}
+
 static void check_operands (args_t *args)
 {
     const command_t *command = args->command;
@@ -184,6 +225,10 @@ static void check_operands (args_t *args)
     bool wrong = true;
     if (!command)
         return;
+    if (command->verbs && !args->rest) {
+        check_verb (args);
+        return;
+    }
     if (args->rest && !command->takes_rest)
         wrong = blame (args, "%s takes nothing behind '--'", command->name);
     else if (count < command->operands_min)
@@ -310,6 +355,15 @@ const command_t *command_find (const grammar_t *grammar, const char *name)
     for (const command_t *c = grammar->commands; c->name; c++) {
         if (strcmp (name, c->name) == 0 || (c->alias && strcmp (name, c->alias) == 0))
             return c;
+    }
+    return NULL;
+}
+
+const verb_t *verb_find (const command_t *command, const char *name)
+{
+    for (const verb_t *verb = command->verbs; verb && verb->name; verb++) {
+        if (strcmp (name, verb->name) == 0)
+            return verb;
     }
     return NULL;
 }

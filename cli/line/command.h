@@ -30,6 +30,9 @@ typedef enum option_id {
     OPT_QUIET,
     OPT_VERBOSE,
     OPT_REQUEST_ID,
+    OPT_PROFILE,
+    OPT_SERVER_KEY,
+    OPT_KEY_FILE,
     OPT_VERSION,
     OPT_HELP,
     /* of commands */
@@ -66,6 +69,7 @@ typedef enum option_id {
     OPT_QUEUE,
     OPT_RELEASE_DELAY,
     OPT_RESULT_TYPE,
+    OPT_SECRET,
     OPT_SESSION,
     OPT_SINCE,
     OPT_SNAPSHOT,
@@ -73,7 +77,8 @@ typedef enum option_id {
     OPT_TTL,
     OPT_UNTIL,
     OPT_WAIT,
-    OPT_YES
+    OPT_YES,
+    OPT_Z85
 } option_id_t;
 
 typedef enum option_kind {
@@ -108,8 +113,18 @@ typedef enum operand_kind {
     OPERAND_ID,
     OPERAND_QUEUE,
     OPERAND_COMMAND,
-    OPERAND_SHELL
+    OPERAND_SHELL,
+    OPERAND_VERB /* one of `verbs`, and what that takes */
 } operand_kind_t;
+
+/* The second word of a command. */
+typedef struct verb {
+    const char *name;
+    const char *operands; /* for the mistakes: "[NAME]" */
+    int operands_min;     /* behind it */
+    int operands_max;
+    int (*run) (struct app *app); /* operands[0] is the name of the verb */
+} verb_t;
 
 typedef struct command {
     const char *name;
@@ -121,6 +136,7 @@ typedef struct command {
     const char *examples; /* a line each */
     const option_spec_t *options;
     operand_kind_t operand;
+    const struct verb *verbs; /* "key new", "key show", …; behind the last one without a name */
     int operands_min;
     int operands_max;             /* -1: any number */
     bool no_ids;                  /* it prints none, so -o id means nothing */
@@ -178,6 +194,8 @@ const option_value_t *args_nth (const args_t *args, option_id_t id, size_t i);
 
 /* NULL: there is no such command. */
 const command_t *command_find (const grammar_t *grammar, const char *name);
+/* NULL: the command has no such verb. */
+const verb_t *verb_find (const command_t *command, const char *name);
 /* The nearest spelling among the commands, NULL if none is near. */
 const char *command_nearest (const grammar_t *grammar, const char *name);
 

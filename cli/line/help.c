@@ -83,8 +83,8 @@ static void print_overview (const grammar_t *grammar)
     puts ("\n"
           "An ID is the full id of a task, or its ending of at least 6 characters.\n"
           "Durations carry their unit: 500ms, 30s, 5m, 1h30m, 1d.\n"
-          "The broker is found by -e, by TASKMQ_ENDPOINT, or by the nearest .taskmq\n"
-          "directory here or above.\n"
+          "The broker is found by -e, --profile, TASKMQ_ENDPOINT or TASKMQ_PROFILE, by the\n"
+          "nearest .taskmq directory of yours here or above, or by the default profile.\n"
           "\n"
           "exit codes:\n"
           "  0 ok   1 other failure   2 usage   3 broker unreachable, nothing happened\n"
@@ -132,5 +132,6 @@ void help_print (const grammar_t *grammar, const command_t *command)
         printf ("  %.*s\n", (int) length, line);
         line += length;
     }
-    puts ("\nglobal options: -e -n -o --timeout --color --no-pager -q -v -h (taskctl help)");
+    puts ("\nglobal options: -e --profile --server-key --key-file -n -o --timeout --color\n"
+          "                --no-pager -q -v -h (taskctl help)");
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "screen/output.h"
+#include "units.h"
 
 enum { LOOK_AGAIN_MS = 50 };
 
@@ -32,8 +33,27 @@ static char *given_endpoints (const app_t *app, const char ***uris, size_t *coun
     return text;
 }
 
-static void tell_connection (const app_t *app, const tmq_broker_info_t *info)
+enum { KEY_WARNING_MS = 7 * 24 * 60 * 60 * 1000 };
+
+/* A key that ends soon is changed while it is still good. */
+static void tell_key_end (const app_t *app, const tmq_whoami_t *who)
 {
+    char left[UNITS_TEXT_SIZE];
+    const uint64_t now_ms = wall_ms ();
+    if (who->key_until == 0 || who->key_until > now_ms + KEY_WARNING_MS)
+        return;
+    note (app, "taskctl: your key ends %s: taskctl key rotate",
+          time_format_relative (left, (int64_t) who->key_until, (int64_t) now_ms));
+}
+
+static void tell_connection (const app_t *app, const tmq_broker_info_t *info,
+                             const tmq_whoami_t *who)
+{
+    detail (app, "%s is where %s says", info->endpoint, who->told_by);
+    if (who->key[0])
+        detail (app, "with the key %s%s%s%s", who->key, who->key_file[0] ? " (" : "", who->key_file,
+                who->key_file[0] ? ")" : "");
+    tell_key_end (app, who);
     detail (app,
             "connected to %s as %s: %s, generation %" PRIu64 ", epoch %" PRIu64 ", event %" PRIu64,
             info->endpoint, info->identity, info->broker, info->generation, info->epoch, info->seq);
@@ -50,6 +70,9 @@ static int start_client (app_t *app, const char *const *uris, size_t count, uint
     options.endpoints_count = count;
     options.ns = app->ns;
     options.name = "taskctl";
+    options.profile = app->profile;
+    options.server_key = args_text (&app->args, OPT_SERVER_KEY);
+    options.key_file = args_text (&app->args, OPT_KEY_FILE);
     options.fail_fast = deadline_ms == 0;
     options.link = app->tells_link;
     int code = tmq_client_new (&app->client, &options, error);
@@ -66,21 +89,26 @@ static int connect_until (app_t *app, uint64_t deadline_ms)
     size_t count;
     tmq_error_t error = {0};
     tmq_broker_info_t info;
+    tmq_whoami_t who = {.size = sizeof who};
     char *given = given_endpoints (app, &uris, &count);
     error.code = start_client (app, uris, count, deadline_ms, &error);
     free (uris);
     if (error.code == TMQ_OK)
         error.code = tmq_client_info (&info, app->client);
+    if (error.code == TMQ_OK)
+        error.code = tmq_client_whoami (&who, app->client);
     if (error.code != TMQ_OK) {
         free (given);
         return library_error (app, &error, NULL);
     }
     if (!*given) {
         free (given);
-        given = must_copy (info.endpoint);
+        given = must_copy (who.endpoint);
     }
     app->endpoint = given;
-    tell_connection (app, &info);
+    app->key_file = who.key_file[0] ? must_copy (who.key_file) : NULL;
+    app->ns = app->ns_told = must_copy (who.ns);
+    tell_connection (app, &info, &who);
     return 0;
 }
 
@@ -98,5 +126,7 @@ void app_disconnect (app_t *app)
 {
     tmq_client_free (&app->client);
     free (app->endpoint);
-    app->endpoint = NULL;
+    free (app->key_file);
+    free (app->ns_told);
+    app->endpoint = app->key_file = app->ns_told = NULL;
 }

@@ -16,6 +16,7 @@
 #include "link/connect.h"
 #include "screen/output.h"
 #include "screen/tasks.h"
+#include "verbs/saved.h"
 #include "verbs/verbs.h"
 
 enum { LIVE_TASKS = 200, TIMEOUT_MS = 1000, ID_FROM = 24 };
@@ -27,7 +28,8 @@ typedef struct typed {
     const option_spec_t *option; /* whose value the last word is; NULL: none */
     const char *before;          /* of the word: "--label=", which candidates repeat */
     size_t before_length;
-    const char *word; /* the part that is completed */
+    const char *word;   /* the part that is completed */
+    const verb_t *verb; /* of the command; NULL: not typed yet, or it has none */
 } typed_t;
 
 /* Candidates. */
@@ -49,6 +51,15 @@ static void offer_options (const typed_t *self, const option_spec_t *options)
         snprintf (name, sizeof name, "--%s", options->name);
         offer (self, name, options->help);
     }
+}
+
+static void offer_profiles (const typed_t *self)
+{
+    size_t count;
+    char **names = saved_names (&count);
+    for (size_t i = 0; i < count; i++)
+        offer (self, names[i], NULL);
+    saved_free (names, count);
 }
 
 static void offer_commands (const typed_t *self)
@@ -173,6 +184,7 @@ static void offer_values (const typed_t *self)
     case OPT_LABEL: offer_labels (self); return;
     case OPT_SESSION: offer_sessions (self); return;
     case OPT_COLUMNS: offer_columns (self); return;
+    case OPT_PROFILE: offer_profiles (self); return;
     default: break;
     }
     if (self->option->kind == KIND_FORMAT)
@@ -183,6 +195,14 @@ static void offer_values (const typed_t *self)
         offer_statuses (self);
 }
 
+static void offer_verbs (const typed_t *self)
+{
+    for (const verb_t *verb = self->command->verbs; !self->verb && verb->name; verb++)
+        offer (self, verb->name, NULL);
+    if (self->verb && strcmp (self->command->name, "profile") == 0 && self->verb->operands_max > 0)
+        offer_profiles (self);
+}
+
 static void offer_operands (const typed_t *self)
 {
     static const char *const shells[] = {"bash", "zsh", "fish", NULL};
@@ -191,6 +211,7 @@ static void offer_operands (const typed_t *self)
     case OPERAND_QUEUE: offer_queues (self); break;
     case OPERAND_COMMAND: offer_commands (self); break;
     case OPERAND_SHELL: offer_words (self, shells); break;
+    case OPERAND_VERB: offer_verbs (self); break;
     case OPERAND_NONE: break;
     }
 }
@@ -225,6 +246,8 @@ static void take_value (typed_t *self, const option_spec_t *option, const char *
         setenv ("TASKMQ_ENDPOINT", value, 1);
     else if (option->id == OPT_NAMESPACE)
         self->app->ns = value;
+    else if (option->id == OPT_PROFILE)
+        self->app->profile = value;
 }
 
 /* A word that is complete. */
@@ -243,6 +266,8 @@ static void take_word (typed_t *self, const char *word)
         self->option = option;
     else if (!option && word[0] != '-' && !self->command)
         self->command = command_find (self->app->args.grammar, word);
+    else if (!option && word[0] != '-' && !self->verb)
+        self->verb = verb_find (self->command, word);
 }
 
 int run_complete (app_t *app)

@@ -19,6 +19,14 @@ int run_watch (app_t *app);
 int run_cancel (app_t *app);
 int run_stats (app_t *app);
 int run_ping (app_t *app);
+int run_whoami (app_t *app);
+/* What whoami prints, of a client that is connected. */
+int show_whoami (app_t *app);
+/* Runs the verb that the line names. */
+int run_verb (app_t *app);
+extern const verb_t key_verbs[];
+extern const verb_t server_key_verbs[];
+extern const verb_t profile_verbs[];
 int run_help (app_t *app);
 int run_completion (app_t *app);
 int run_complete (app_t *app);

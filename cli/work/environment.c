@@ -18,6 +18,9 @@ static const char *const own_names[] = {
     "TASKMQ_TASK_ID=",  "TASKMQ_ATTEMPT=",      "TASKMQ_QUEUE=",    "TASKMQ_SESSION=",
     "TASKMQ_METHOD=",   "TASKMQ_FD=",           "TASKMQ_LABELS=",   "TASKMQ_META=",
     "TASKMQ_ENDPOINT=", "TASKMQ_PAYLOAD_FILE=", "TASKMQ_NAMESPACE="};
+/* Secrets of the worker, which are none of the program's business. */
+static const char *const secret_names[] = {"TASKMQ_KEY=", "TASKMQ_JOIN="};
+static const char key_file_name[] = "TASKMQ_KEY_FILE";
 static const char label_prefix[] = "TASKMQ_LABEL_";
 
 typedef struct variables {
@@ -89,13 +92,23 @@ static void put_task (variables_t *self, const tmq_assignment_t *task)
     put_labels (self, task);
 }
 
-static bool is_own (const char *variable)
+static bool is_one_of (const char *variable, const char *const *names, size_t count)
 {
-    for (size_t i = 0; i < sizeof own_names / sizeof *own_names; i++) {
-        if (strncmp (variable, own_names[i], strlen (own_names[i])) == 0)
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp (variable, names[i], strlen (names[i])) == 0)
             return true;
     }
-    return strncmp (variable, label_prefix, strlen (label_prefix)) == 0;
+    return false;
+}
+
+static bool is_kept_back (const variables_t *self, const char *variable)
+{
+    const size_t length = sizeof key_file_name - 1;
+    return is_one_of (variable, own_names, sizeof own_names / sizeof *own_names) ||
+           is_one_of (variable, secret_names, sizeof secret_names / sizeof *secret_names) ||
+           strncmp (variable, label_prefix, strlen (label_prefix)) == 0 ||
+           (strncmp (variable, key_file_name, length) == 0 && variable[length] == '=' &&
+            has (self, key_file_name));
 }
 
 char **environment_make (const job_plan_t *plan, const work_job_t *job)
@@ -107,10 +120,12 @@ char **environment_make (const job_plan_t *plan, const work_job_t *job)
     put (&self, "TASKMQ_FD", number);
     put (&self, "TASKMQ_ENDPOINT", plan->endpoint);
     put (&self, "TASKMQ_NAMESPACE", plan->ns);
+    if (plan->key_file)
+        put (&self, key_file_name, plan->key_file);
     if (job->payload_path)
         put (&self, "TASKMQ_PAYLOAD_FILE", job->payload_path);
     for (char **inherited = environ; *inherited; inherited++) {
-        if (is_own (*inherited))
+        if (is_kept_back (&self, *inherited))
             continue;
         self.all = must_grow (self.all, self.count + 2, sizeof *self.all);
         self.all[self.count++] = must_copy (*inherited);

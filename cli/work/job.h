@@ -45,7 +45,8 @@ typedef struct job_plan {
     bool names_lines;     /* of stderr: several tasks write at a time */
     const char *endpoint; /* the broker's and the namespace, for commands of the program */
     const char *ns;
-    struct rlimit files; /* the limit we were started with */
+    const char *key_file; /* of the worker, for the same; NULL: none */
+    struct rlimit files;  /* the limit we were started with */
 } job_plan_t;
 
 typedef struct job {

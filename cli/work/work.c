@@ -496,6 +496,7 @@ static int run_worker (work_t *self)
         return code;
     self->plan.endpoint = app->endpoint;
     self->plan.ns = app->ns;
+    self->plan.key_file = app->key_file;
     if (!catch_signals (self))
         return code_error (app, TMQ_SYSTEM, NULL, "signalfd: %s", strerror (errno));
     if ((code = start_worker (self)))

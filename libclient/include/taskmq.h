@@ -245,9 +245,10 @@ typedef struct tmq_whoami {
     char roles[1024];    /* what we may do, as the access file writes it; may be cut */
     uint64_t key_until;  /* when our key ends; 0: it does not */
     char key[65];        /* our public key (tmqpk_…); empty on a connection without keys */
-    char server_key[65]; /* the broker's, likewise */
-    char endpoint[256];
-    char told_by[256]; /* who named the endpoint: "the caller", "TASKMQ_ENDPOINT", "profile prod",
+    char server_key[65]; /* the broker's; empty if it has none */
+    char endpoint[352];  /* as another client takes it: with the broker's key, if it has one */
+    char key_file[4096]; /* that our key was read from; empty if it was not */
+    char told_by[256];   /* who named the endpoint: "the caller", "TASKMQ_ENDPOINT", "profile prod",
                           a directory */
 } tmq_whoami_t;
 /* As the newest welcome said; empty before the first one. Does not block. TMQ_OK, TMQ_INVALID,

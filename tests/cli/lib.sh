@@ -23,13 +23,16 @@ set -u
 export LC_ALL=C.UTF-8
 export PAGER=
 export TASKMQ_TIMEOUT=60s # the machine may be busy
-unset TASKMQ_ENDPOINT TASKMQ_NAMESPACE NO_COLOR CLICOLOR_FORCE COLUMNS
+unset TASKMQ_ENDPOINT TASKMQ_NAMESPACE TASKMQ_PROFILE TASKMQ_OUTPUT NO_COLOR CLICOLOR_FORCE COLUMNS
+
+unset TASKMQ_SERVER_KEY TASKMQ_KEY_FILE TASKMQ_KEY TASKMQ_JOIN
 
 scenario=$(basename "$0" .sh)
 scenario_dir=$(cd "$(dirname "$0")" && pwd)
 PATH="$TASKMQ_BIN:$PATH"
 room=$(mktemp -d "${TMPDIR:-/tmp}/taskmq-$scenario.XXXXXX") || exit 1
 cd "$room" || exit 1
+export XDG_CONFIG_HOME="$room/config"
 last_command=
 
 broker_pid=

@@ -113,7 +113,7 @@ out_has '^taskctl [0-9]+\.[0-9]+\.[0-9]+$'
 # Every command of the overview has a help with examples, and no line is wider than a terminal.
 run 0 taskctl --help
 out_lacks '^.{81}'
-sed -n '/^global options:/,$d; s/^  \([a-z]*\).*/\1/p' out >names
+sed -n '/^global options:/,$d; s/^  \([a-z][a-z-]*\).*/\1/p' out >names
 [ "$(wc -l <names)" -gt 10 ] || fail 'too few commands'
 while IFS= read -r name; do
     run 0 taskctl help "$name"

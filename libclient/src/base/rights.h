@@ -15,9 +15,11 @@
 typedef struct core_rights {
     char principal[TMQ_NAME_LENGTH_MAX + 1];
     char roles[1024];
-    uint64_t key_until; /* when our key ends; 0: it does not */
-    bool has_next;      /* the broker will have another key: … */
-    key_public_t next;  /* … this one */
+    uint64_t key_until;  /* when our key ends; 0: it does not */
+    bool has_server;     /* the broker has a key, … */
+    key_public_t server; /* … this one, … */
+    bool has_next;       /* … and will have another one: … */
+    key_public_t next;   /* … this */
 } core_rights_t;
 
 #endif

@@ -452,8 +452,17 @@ int tmq_client_whoami (tmq_whoami_t *out, tmq_client_t *client)
     who.key_until = rights->key_until;
     snprintf (who.ns, sizeof who.ns, "%s", core_namespace (client->core));
     snprintf (who.key, sizeof who.key, "%s", client->own_text);
-    snprintf (who.server_key, sizeof who.server_key, "%s", client->server_text);
-    snprintf (who.endpoint, sizeof who.endpoint, "%s", client->uri);
+    snprintf (who.endpoint, sizeof who.endpoint, "%s%s%s", client->uri,
+              client->used_insecure    ? "?insecure"
+              : client->server_text[0] ? "?server_key="
+                                       : "",
+              client->server_text);
+    if (who.key[0] != '\0' && client->keys.file != NULL)
+        snprintf (who.key_file, sizeof who.key_file, "%s", client->keys.file);
+    if (rights->has_server)
+        key_text_public (who.server_key, &rights->server);
+    else
+        snprintf (who.server_key, sizeof who.server_key, "%s", client->server_text);
     snprintf (who.told_by, sizeof who.told_by, "%s", client->places.told_by);
     client_leave (client);
     memcpy (out, &who, size < sizeof who ? size : sizeof who);

@@ -70,6 +70,7 @@ struct tmq_client {
     int64_t ticked_ms;     /* … when deadlines were last judged */
     places_t places;
     keyring_t keys;            /* the driving thread's */
+    bool used_insecure;        /* … the newest connection is to another machine, in clear … */
     bool by_curve;             /* … whether the newest connection is, and by which keys … */
     key_public_t used_own;     /* … of ours … */
     key_public_t used_server;  /* … and of the broker */

@@ -97,6 +97,7 @@ static void note_connection (tmq_client_t *client, const place_t *place, const c
     }
     pthread_mutex_lock (&client->lock);
     memcpy (client->uri, place->uri, sizeof client->uri);
+    client->used_insecure = place->insecure;
     memcpy (client->own_text, own, sizeof own);
     memcpy (client->server_text, server, sizeof server);
     pthread_mutex_unlock (&client->lock);

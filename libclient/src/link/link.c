@@ -202,14 +202,21 @@ void core_link_again (core_link_t *self)
     core_link_say_hello (self);
 }
 
+static bool take_key (key_public_t *out, const ProtobufCBinaryData *in)
+{
+    if (in->len != sizeof out->bytes)
+        return false;
+    memcpy (out->bytes, in->data, sizeof out->bytes);
+    return true;
+}
+
 static void take_rights (core_rights_t *self, const Taskmq__Welcome *in)
 {
     snprintf (self->principal, sizeof self->principal, "%s", in->principal);
     snprintf (self->roles, sizeof self->roles, "%s", in->roles);
     self->key_until = in->key_until;
-    self->has_next = in->next_server_key.len == sizeof self->next.bytes;
-    if (self->has_next)
-        memcpy (self->next.bytes, in->next_server_key.data, sizeof self->next.bytes);
+    self->has_server = take_key (&self->server, &in->server_key);
+    self->has_next = take_key (&self->next, &in->next_server_key);
 }
 
 static bool welcome (core_link_t *self, const Taskmq__Welcome *in)
