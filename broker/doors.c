@@ -7,6 +7,7 @@
 
 #include <czmq.h>
 #include <limits.h>
+#include <sys/stat.h>
 
 #include "confine.h"
 #include "log/log.h"
@@ -129,13 +130,32 @@ static void tell_joiners (daemon_t *self, const char *endpoint)
     access_requests_listen (&self->requests, &self->server_public, place);
 }
 
+/* A socket beside that of the data directory is for other users, too, once there is a file that says
+ * what they may. It was made for this user alone, so there is no moment at which it is open too
+ * far. What the file said counts also when it is gone. */
+static exits_t open_to_users (const char *endpoint)
+{
+    enum { EVERY_USER = 0666 };
+    char error[ADDRESS_ERROR_SIZE];
+    const char *path = endpoint + strlen ("ipc://");
+    if (chmod (path, EVERY_USER) == 0)
+        return EXITS_OK;
+    snprintf (error, sizeof (error), "cannot open %s to other users: %s", path, strerror (errno));
+    return exits_fail (EXITS_LISTEN, error);
+}
+
 /* One address: the data directory's own socket is the first. */
-static exits_t listen_on (daemon_t *self, const address_t *address, endpoint_text_t *out)
+static exits_t listen_on (daemon_t *self, const address_t *address, endpoint_text_t *out, bool own)
 {
     listen_error_t error;
     const char *endpoint = router_bind (self->router, address, &error);
     if (endpoint == NULL)
         return cannot_listen (&error);
+    if (address->kind == ADDRESS_IPC && !own && access_file_policy (self->access) != NULL) {
+        exits_t code = open_to_users (endpoint);
+        if (code != EXITS_OK)
+            return code;
+    }
     name_endpoint (self, address, endpoint, out);
     if (address->curve)
         tell_joiners (self, endpoint);
@@ -154,7 +174,8 @@ static exits_t listen_on_all (daemon_t *self, config_key_t key, endpoint_text_t 
             key == CONFIG_INSECURE_LISTEN
                 ? address_parse_plain (&address, value->items[i].text, error, sizeof (error))
                 : address_parse (&address, value->items[i].text, error, sizeof (error));
-        code = good ? listen_on (self, &address, &out[i]) : exits_fail (EXITS_ADDRESS, error);
+        code =
+            good ? listen_on (self, &address, &out[i], false) : exits_fail (EXITS_ADDRESS, error);
     }
     return code;
 }
@@ -185,7 +206,7 @@ static exits_t listen_on_own (daemon_t *self, endpoint_text_t *out)
     snprintf (uri, sizeof (uri), "ipc://%s/taskmqd.ipc", self->data.directory);
     if (!address_parse (&address, uri, error, sizeof (error)))
         return exits_fail (EXITS_ADDRESS, error);
-    return listen_on (self, &address, out);
+    return listen_on (self, &address, out, true);
 }
 
 /* Where keys are asked for, an address without them would be a way around. */
