@@ -42,7 +42,7 @@ static size_t distance (const char *a, const char *b)
 const char *nearest_of (const char *word, const char *const *candidates, size_t count)
 {
     const char *nearest = NULL;
-    size_t best = least (EDITS_MAX + 1, strlen (word));
+    size_t best = least (EDITS_MAX, (strlen (word) + 1) / 3) + 1;
     for (size_t i = 0; i < count; i++) {
         size_t edits = distance (word, candidates[i]);
         if (edits < best) {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* The candidate with the fewest edits (letters added, dropped, changed or swapped) from word, or
- * NULL when none is near: at most two edits, and fewer than word has letters. */
+ * NULL when none is near: one edit in a word of two to four letters, two in a longer one. */
 const char *nearest_of (const char *word, const char *const *candidates, size_t count);
 
 #endif

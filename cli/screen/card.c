@@ -231,8 +231,6 @@ void show_card (const app_t *app, const tmq_task_t *task, const tmq_task_t *payl
     if (events_count == 0)
         return;
     printf ("  %sevents%s\n", paint_dim (app), paint_end (app));
-    for (size_t i = 0; i < events_count; i++) {
-        fputs ("    ", stdout);
-        show_event (app, events[i], false, false);
-    }
+    for (size_t i = 0; i < events_count; i++)
+        show_history_event (app, events[i]);
 }

@@ -18,6 +18,8 @@ enum {
     CLOCK_FROM = 11,       /* where the time of day begins in a local time */
     LAST_GROUP = 24,       /* where the last group of an id's text begins */
     FULL_ID_COLUMNS = 100, /* of a terminal that shows full ids in tables */
+    HISTORY_INDENT = 4,
+    CLOCK_COLUMNS = 12,
     MS_PER_SECOND = 1000,
     MS_PER_MINUTE = 60 * 1000,
     MS_PER_HOUR = 60 * 60 * 1000
@@ -131,30 +133,33 @@ static bool moves (const tmq_event_t *event)
 /* True if print_event_what will print something. */
 static bool says_more (const tmq_event_t *event)
 {
-    return moves (event) || event->attempt || *event->worker || event->has_progress ||
-           *event->message;
+    return moves (event) || event->attempt || *event->worker || event->has_progress;
 }
 
-static void print_event_what (const app_t *app, const tmq_event_t *event)
+static void print_event_what (const app_t *app, FILE *out, const tmq_event_t *event)
 {
     char text[TMQ_MESSAGE_BYTES_MAX + 128];
     const char *arrow = app->utf8 ? "→" : "->";
     if (moves (event))
-        printf ("  %s %s %s%s%s", tmq_status_text (event->previous), arrow,
-                paint_status (app, event->status), tmq_status_text (event->status),
-                paint_end (app));
+        fprintf (out, "  %s %s %s%s%s", tmq_status_text (event->previous), arrow,
+                 paint_status (app, event->status), tmq_status_text (event->status),
+                 paint_end (app));
     if (event->attempt)
-        printf ("  attempt %" PRIu32, event->attempt);
+        fprintf (out, "  attempt %" PRIu32, event->attempt);
     if (*event->worker) {
-        fputs ("  by ", stdout);
-        print_text (app, stdout, event->worker);
+        fputs ("  by ", out);
+        print_text (app, out, event->worker);
     }
     if (event->has_progress) {
         progress_text (text, sizeof text, event->progress_done, event->progress_total,
                        event->progress_unit, event->progress_message);
-        fputs ("  ", stdout);
-        print_text (app, stdout, text);
+        fputs ("  ", out);
+        print_text (app, out, text);
     }
+}
+
+static void print_message (const app_t *app, const tmq_event_t *event)
+{
     if (*event->message) {
         fputs ("  ", stdout);
         print_text (app, stdout, event->message);
@@ -190,7 +195,7 @@ static void show_gap (const app_t *app, const tmq_event_t *event, bool other_his
     printf ("%s\n", paint_end (app));
 }
 
-void show_event (const app_t *app, const tmq_event_t *event, bool with_task, bool other_history)
+void show_event (const app_t *app, const tmq_event_t *event, bool other_history)
 {
     char id[37];
     if (event->item == TMQ_ITEM_GAP) {
@@ -204,13 +209,73 @@ void show_event (const app_t *app, const tmq_event_t *event, bool with_task, boo
         print_clock (app, event->at);
         const char *kind =
             event->item == TMQ_ITEM_NOTICE ? "progress" : tmq_event_kind_text (event->kind);
-        if (with_task)
-            printf ("  %-14s  %s  %s", kind, id + id_from (), event->queue);
-        else
-            printf (says_more (event) ? "  %-14s" : "  %s", kind);
-        print_event_what (app, event);
+        printf ("  %-14s  %s  %s", kind, id + id_from (), event->queue);
+        print_event_what (app, stdout, event);
+        print_message (app, event);
     }
     fputc ('\n', stdout);
+}
+
+/* A history. */
+
+/* The columns that a text takes; escape sequences take none. */
+static size_t columns_of (const char *text, size_t length)
+{
+    size_t columns = 0;
+    bool escape = false;
+    for (size_t i = 0; i < length; i++) {
+        escape = escape || text[i] == '\033';
+        if (!escape)
+            columns += ((unsigned char) text[i] & 0xc0) != 0x80; /* else a character goes on */
+        escape = escape && text[i] != 'm';
+    }
+    return columns;
+}
+
+/* Between words, in lines of their own that begin at the indent. */
+static void print_below (const char *text, size_t indent, size_t columns)
+{
+    size_t column = 0;
+    while (*text) {
+        const size_t length = strcspn (text, " ");
+        const size_t width = columns_of (text, length);
+        if (column == 0 || column + 1 + width > columns) {
+            printf ("\n%*s", (int) indent, "");
+            column = indent;
+        } else {
+            putchar (' ');
+            column++;
+        }
+        fwrite (text, 1, length, stdout);
+        column += width;
+        text += length + strspn (text + length, " ");
+    }
+}
+
+void show_history_event (const app_t *app, const tmq_event_t *event)
+{
+    char *head = NULL;
+    size_t head_bytes;
+    FILE *out = open_memstream (&head, &head_bytes);
+    const char *kind = tmq_event_kind_text (event->kind);
+    if (!out)
+        return;
+    fprintf (out, says_more (event) || *event->message ? "  %-14s" : "  %s", kind);
+    print_event_what (app, out, event);
+    fclose (out);
+    char *message = safe_text (app, event->message);
+    const size_t columns = terminal_columns ();
+    const size_t taken = HISTORY_INDENT + CLOCK_COLUMNS + columns_of (head, head_bytes);
+    printf ("%*s", HISTORY_INDENT, "");
+    print_clock (app, event->at);
+    fputs (head, stdout);
+    if (*message && columns && taken + 2 + columns_of (message, strlen (message)) > columns)
+        print_below (message, HISTORY_INDENT + CLOCK_COLUMNS + 2, columns);
+    else if (*message)
+        printf ("  %s", message);
+    putchar ('\n');
+    free (message);
+    free (head);
 }
 
 void show_ending (const app_t *app, const tmq_task_t *task)

@@ -36,9 +36,10 @@ const char *progress_text (char *out, size_t size, uint64_t done, uint64_t total
  * events may be NULL. */
 void show_card (const app_t *app, const tmq_task_t *task, const tmq_task_t *payload,
                 tmq_event_t *const *events, size_t events_count);
-/* One line of a live view, with the task's id and queue or without. other_history: as of
- * items_add_event. */
-void show_event (const app_t *app, const tmq_event_t *event, bool with_task, bool other_history);
+/* One line of a live view. other_history: as of items_add_event. */
+void show_event (const app_t *app, const tmq_event_t *event, bool other_history);
+/* An event of a task's card. A message that is too long for the line stands below it. */
+void show_history_event (const app_t *app, const tmq_event_t *event);
 /* One line about a task that has ended. */
 void show_ending (const app_t *app, const tmq_task_t *task);
 /* What went wrong with a failed or cancelled task, on stderr. Returns EXIT_TASK. */

@@ -240,6 +240,8 @@ int run_wait (app_t *app)
     self.lost = tally.failed && tally.code == EXIT_NOT_FOUND;
     self.code = tally.failed ? tally.code : 0;
     self.total = count;
+    if (count == 0 && app->args.operands_count == 0)
+        note (app, "no task matches, so there is nothing to wait for");
     items_begin (&self.items, app, false);
     status_begin (&status, app);
     show_bar (&self);

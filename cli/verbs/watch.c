@@ -138,7 +138,7 @@ static void put_event (watching_t *self, const tmq_event_t *event)
         tmq_id_format (event->task ? &event->task->id : &event->task_id, id);
         puts (id);
     } else {
-        show_event (app, event, true, other_history);
+        show_event (app, event, other_history);
     }
     fflush (stdout);
 }

@@ -92,6 +92,17 @@ out_lacks '^.{81}'
 out_has '^overloads +[0-9]+  submissions refused because too much$'
 out_has '^ {41}was pending; bad: above 0: '
 
+# A long message of an event stands below it, in the column of what happened.
+long='the frame could not be rendered because the disk of the machine is full again'
+submit narrow --max-attempts 1
+run 0 taskctl work narrow --drain -- sh -c "echo '$long' >&2; exit 1"
+on_terminal 80 "taskctl get --events $id"
+out_has '^ {4}.*failed .*by [^ ]*$'
+out_has '^ {18}the frame could not be rendered because the disk of the$'
+out_has '^ {18}machine is full again$'
+run 0 taskctl get --events "$id"
+out_has "  $long\$"
+
 # Long output goes through a pager, which knows the width and the colours of the terminal.
 cat >pager <<'END'
 #!/bin/sh

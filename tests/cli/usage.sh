@@ -15,6 +15,14 @@ run 2 taskctl submit q --tll 5m
 err 'taskctl: unknown option '\''--tll'\''
 hint: did you mean --ttl?'
 
+# What is far off is not meant.
+run 2 taskctl gut
+err_has 'did you mean '\''get'\''\?'
+run 2 taskctl xyz
+err_lacks 'did you mean'
+run 2 taskctl list --tab
+err_lacks 'did you mean'
+
 # An option that is not built yet is unknown, and so is the beginning of one.
 run 2 taskctl submit q --delay 5m
 err_has "unknown option '--delay'"

@@ -39,6 +39,15 @@ run 0 taskctl cancel "$id"
 run 8 taskctl wait "$id"
 out_has "^$id  cancelled"
 
+# Conditions that match nothing are no reason to fail, and none to be silent.
+run 0 taskctl wait --queue nowhere
+out_lines 0
+err_has '^no task matches, so there is nothing to wait for$'
+run 0 taskctl -o json wait --queue nowhere
+err_has 'no task matches'
+run 0 taskctl -q wait --queue nowhere
+err_lacks .
+
 # It outlives the broker: a wait that began before a crash ends after it.
 submit later --data 0
 spawn waiter taskctl -v wait "$id"

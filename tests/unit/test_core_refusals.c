@@ -69,6 +69,28 @@ static void a_wait_for_too_many_says_how_many_may_be (void **state)
     assert_non_null (strstr (text_of (rig, 0, wait), "10000"));
 }
 
+/* However the workers came there. */
+static void a_link_has_only_so_many_workers (void **state)
+{
+    enum { WORKERS = 1000 };
+    rig_t *rig = *state;
+    uint64_t last = 0;
+    rig_link (rig, 2, "default");
+    rig_register (rig, 1, WORKERS + 1, "q", 1);
+    for (unsigned n = 1; n <= WORKERS; n++)
+        last = rig_register (rig, 2, n, "q", 1);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 2, last), TMQ_OK);
+    uint64_t another = rig_register (rig, 2, WORKERS + 2, "q", 1);
+    uint64_t moved = rig_register (rig, 2, WORKERS + 1, "q", 1);
+    uint64_t again = rig_register (rig, 2, WORKERS, "q", 1);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 2, another), TMQ_LIMIT);
+    assert_int_equal (rig_code (rig, 2, moved), TMQ_LIMIT);
+    assert_true (rig_reply (rig, 2, moved)->reply->retry_after_ms > 0);
+    assert_int_equal (rig_code (rig, 2, again), TMQ_OK);
+}
+
 static void a_task_that_ended_makes_room_at_once (void **state)
 {
     engine_config_t config = ENGINE_CONFIG_INIT;
@@ -313,6 +335,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (a_limit_says_its_number_and_when_to_come_back),
         TEST (a_wait_for_too_many_says_how_many_may_be),
+        TEST (a_link_has_only_so_many_workers),
         cmocka_unit_test (a_task_that_ended_makes_room_at_once),
         cmocka_unit_test (a_submit_that_is_refused_is_not_looked_up),
         TEST (an_id_from_the_far_future_is_refused),

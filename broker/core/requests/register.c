@@ -80,7 +80,8 @@ void on_register (call_t *call)
     if (deny_queue (call))
         return;
     const worker_t *known = worker_find (self->tasks, link->space, request->worker_id.data);
-    if (known == NULL && link->workers_count >= LINK_WORKERS_MAX) {
+    bool comes = known == NULL || known->link != link;
+    if (comes && link->workers_count >= LINK_WORKERS_MAX) {
         reply_limit (call, "workers on a link", LINK_WORKERS_MAX);
         return;
     }
