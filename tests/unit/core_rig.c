@@ -19,7 +19,11 @@ static void apply_batch (rig_t *self, const batch_t *batch)
         int64_t number = batch->removals[i].number;
         record_free (self->rows[number]);
         self->rows[number] = NULL;
-        self->tombstones[number] = &batch->removals[i]; /* batches are kept to the end */
+        removal_t *tombstone = &self->tombstones[number];
+        *tombstone = batch->removals[i];
+        tombstone->ns = memory_text (tombstone->ns);
+        tombstone->owner = memory_text (tombstone->owner);
+        tombstone->queue = memory_text (tombstone->queue);
     }
     for (size_t i = 0; i < batch->records_count; i++) {
         const record_t *record = batch->records[i];
@@ -88,8 +92,9 @@ static void load_key (rig_t *self, lookup_t *key)
         key->record = record_new (&copy);
     }
     for (size_t i = 1; i < self->rows_end && key->kind == LOOKUP_ID; i++)
-        if (self->tombstones[i] != NULL && id_equal (&self->tombstones[i]->id, &key->id))
-            lookup_take_tombstone (key, self->tombstones[i]);
+        if (self->tombstones[i].code != TMQ_OK && id_equal (&self->tombstones[i].id, &key->id) &&
+            strcmp (self->tombstones[i].ns, key->ns) == 0)
+            lookup_take_tombstone (key, &self->tombstones[i]);
 }
 
 static void load (rig_t *self, key_list_t *keys)
@@ -152,6 +157,7 @@ static void read_resolve (const rig_t *self, read_t *read)
 {
     for (size_t i = 1; i < self->rows_end; i++) {
         if (self->rows[i] != NULL && id_ends_with (&self->rows[i]->id, read->suffix) &&
+            strcmp (self->rows[i]->ns, read->filter.ns) == 0 &&
             filter_sees (&read->filter, self->rows[i]->queue, self->rows[i]->owner)) {
             read->id = self->rows[i]->id;
             read->count++;
@@ -255,7 +261,9 @@ void rig_free (rig_t *self)
     for (size_t i = 0; i < RIG_TABLE_MAX; i++) {
         batch_free (self->batches[i]);
         record_free (self->rows[i]);
+        removal_clear (&self->tombstones[i]);
     }
+    policy_drop (self->policy);
     for (size_t i = 0; i < self->kept_count; i++)
         taskmq__broker_message__free_unpacked (self->kept[i], NULL);
     for (size_t i = 0; i < self->lists_count; i++)
@@ -549,6 +557,7 @@ void rig_restart_at (rig_t *self, int64_t newest_ms)
             self->boot.last_number = (int64_t) i;
     if (self->rows_end > 1)
         self->boot.newest_id_ms = RIG_IDS_MADE_MS;
+    engine_access (self->engine, self->policy, self->now);
     engine_boot (self->engine, &self->boot, self->now);
     fill (self);
 }
@@ -581,6 +590,56 @@ uint64_t rig_send (rig_t *self, size_t peer, Taskmq__Request *request, const voi
     return rig_send_judged (self, peer, request, NULL, body, body_bytes);
 }
 
+void rig_access (rig_t *self, const char *text)
+{
+    policy_error_t error;
+    policy_t *policy = text == NULL ? NULL : policy_parse (text, strlen (text), NULL, &error);
+    if (text != NULL && policy == NULL)
+        fail_msg ("line %u: %s", error.line, error.text);
+    engine_access (self->engine, policy, self->now);
+    policy_drop (self->policy);
+    self->policy = policy;
+}
+
+void rig_gather (rig_t *self)
+{
+    self->gathers = true;
+    self->gathered = memory_alloc (TMQ_REQUESTS_MAX * sizeof (*self->gathered));
+}
+
+static void gather (rig_t *self, const Taskmq__Request *request, size_t body_bytes)
+{
+    assert_true (body_bytes == 0 && self->gathered_count < TMQ_REQUESTS_MAX);
+    size_t bytes = taskmq__request__get_packed_size (request);
+    uint8_t *packed = memory_alloc (bytes);
+    taskmq__request__pack (request, packed);
+    self->gathered[self->gathered_count++] = taskmq__request__unpack (NULL, bytes, packed);
+    free (packed);
+}
+
+void rig_send_gathered (rig_t *self, size_t peer)
+{
+    rig_peer_t *from = &self->peers[peer];
+    Taskmq__ClientMessage envelope = TASKMQ__CLIENT_MESSAGE__INIT;
+    envelope.token = (ProtobufCBinaryData){sizeof (from->token), from->token};
+    envelope.n_requests = self->gathered_count;
+    envelope.requests = self->gathered;
+    message_t message = {.peer = from->id, .identity = from->identity, .envelope = &envelope};
+    for (size_t at = 0, upto = 0; at < self->gathered_count; at = upto) {
+        key_list_t keys = {0};
+        engine_round (self->engine);
+        upto = engine_want (self->engine, &message, at, &keys);
+        load (self, &keys);
+        engine_message (self->engine, &message, at, upto, self->now);
+    }
+    for (size_t i = 0; i < self->gathered_count; i++)
+        taskmq__request__free_unpacked (self->gathered[i], NULL);
+    free (self->gathered);
+    self->gathered = NULL;
+    self->gathered_count = 0;
+    self->gathers = false;
+}
+
 uint64_t rig_send_judged (rig_t *self, size_t peer, Taskmq__Request *request,
                           const verdict_t *items, const void *body, size_t body_bytes)
 {
@@ -588,6 +647,10 @@ uint64_t rig_send_judged (rig_t *self, size_t peer, Taskmq__Request *request,
     verdicts_t verdicts = {{TMQ_OK, NULL}, &judged, 1, 0};
     rig_peer_t *from = &self->peers[peer];
     request->id = from->next_request++;
+    if (self->gathers) {
+        gather (self, request, body_bytes);
+        return request->id;
+    }
     Taskmq__ClientMessage envelope = TASKMQ__CLIENT_MESSAGE__INIT;
     envelope.token = (ProtobufCBinaryData){sizeof (from->token), from->token};
     envelope.n_requests = 1;

@@ -57,8 +57,13 @@ typedef struct rig {
     uint64_t committed;
     uint64_t durable;
     uint64_t written;
-    record_t *rows[RIG_TABLE_MAX]; /* by acceptance number */
-    const removal_t *tombstones[RIG_TABLE_MAX];
+    record_t *rows[RIG_TABLE_MAX];       /* by acceptance number */
+    removal_t tombstones[RIG_TABLE_MAX]; /* code 0: none */
+    /* requests that wait for rig_send_gathered; NULL: each leaves at once */
+    Taskmq__Request **gathered;
+    size_t gathered_count;
+    bool gathers;
+    policy_t *policy;
     size_t rows_end;    /* one more than the highest number */
     bool damaged;       /* every row is */
     size_t events_from; /* events before this sequence are no longer kept */
@@ -122,6 +127,12 @@ uint64_t rig_send (rig_t *self, size_t peer, Taskmq__Request *request, const voi
 /* … a submit whose items the validator has judged. */
 uint64_t rig_send_judged (rig_t *self, size_t peer, Taskmq__Request *request,
                           const verdict_t *items, const void *body, size_t body_bytes);
+/* From now on requests wait, until rig_send_gathered sends them as one message of the peer. Only
+ * for requests without bodies. */
+void rig_gather (rig_t *self);
+void rig_send_gathered (rig_t *self, size_t peer);
+/* A new policy, from the text of an access file; NULL: none. Restarts keep it. */
+void rig_access (rig_t *self, const char *text);
 /* The transport takes so many messages for the peer, then none until rig_heed. */
 void rig_refuse_after (rig_t *self, size_t peer, size_t messages);
 void rig_heed (rig_t *self, size_t peer);

@@ -38,9 +38,12 @@
 
 void engine_access (engine_t *self, policy_t *policy, now_t now)
 {
-    input_begin (self, now);
+    bool booted = self->history.epoch != 0; /* before, the clocks do not run, and nobody is there */
+    if (booted)
+        input_begin (self, now);
     policy_take (&self->requests, policy);
-    input_end (self);
+    if (booted)
+        input_end (self);
 }
 
 void engine_round (engine_t *self)
