@@ -574,6 +574,7 @@ static void set_counters (void *context)
         {"zap_silent", zap.silent},
         {"unauthenticated", router.unauthenticated},
         {"connections_cut_revoked", router.cut_revoked},
+        {"connections_cut_claimed", router.cut_claimed},
         {"accept_failed", router.accept_failed},
         {"send_failed", router.send_failed},
         {"stored_tasks", store.tasks},

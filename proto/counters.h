@@ -72,6 +72,8 @@
        "grows: a client sends without waiting for answers")                                        \
     X (send_unread_full, "messages not sent because a client had too much unread",                 \
        "grows: clients do not read")                                                               \
+    X (connections_cut_claimed, "connections cut because they chose their routing id",             \
+       "above 0: strangers, or a client that is wrong")                                            \
     X (connections_cut_revoked, "connections cut because the access file changed", "")             \
     X (connections_cut_mute, "connections cut because nothing came",                               \
        "grows: strangers, or a broken network")                                                    \

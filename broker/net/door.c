@@ -132,6 +132,17 @@ void door_cut_mute (door_t *self, int64_t heard_ms, const door_view_t *view)
     }
 }
 
+size_t door_cut_unheard (door_t *self, const door_view_t *view)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < self->capacity; i++) {
+        connection_t *connection = &self->connections[i];
+        if (connection->open && !connection->cut && view->messages (view->context, (int) i) == 0)
+            count += cut (connection, (int) i);
+    }
+    return count;
+}
+
 /* Messages without an end. */
 
 static bool memory_grew (door_t *self)

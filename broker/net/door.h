@@ -46,6 +46,8 @@ void door_cut (door_t *self, int fd);
 
 /* Cuts those that have no link for too long. heard_ms: what had arrived by then has been taken. */
 void door_cut_mute (door_t *self, int64_t heard_ms, const door_view_t *view);
+/* Cuts all from whom no message has come. Returns how many. */
+size_t door_cut_unheard (door_t *self, const door_view_t *view);
 /* Cuts those that send a message without an end. It looks at them only when memory has grown; on
  * ipc the system counts no bytes, so there nobody is cut. reading: messages are being taken. */
 void door_cut_endless (door_t *self, bool reading, const door_view_t *view);

@@ -18,7 +18,9 @@
 #include <zmq.h>
 
 #include "core/base/memory.h"
+#include "log/log.h"
 #include "net/door.h"
+#include "net/numbers.h"
 #include "net/socket.h"
 
 enum {
@@ -56,12 +58,23 @@ typedef struct endpoint {
     int lock; /* beside an ipc path, else -1 */
 } endpoint_t;
 
+typedef struct unsure {
+    peer_t peer;
+    uint8_t id[NUMBERS_ID_BYTES];
+} unsure_t;
+
 struct router {
     void *socket;
     void *monitor;
     peers_t *peers;
     unread_t *unread; /* of all peers */
     door_t *door;
+    numbers_t *numbers;
+    unsure_t *unsure; /* peers whose numbers are newer than what is known */
+    size_t unsure_count;
+    size_t unsure_asked; /* the first ones: the question under way decides on them */
+    size_t unsure_capacity;
+    bool newcomers; /* since the last question for the next number */
     const zap_t *zap;
     guard_t guard;
     bool (*is_linked) (void *context, peer_t peer); /* during router_maintain */
@@ -103,8 +116,9 @@ router_t *router_new (const router_options_t *options, char *error, size_t error
     if (self->socket != NULL) {
         configure (self->socket, options->linger_ms);
         self->monitor = monitor_open (options->context, self->socket);
+        self->numbers = numbers_new (options->context, self->socket);
     }
-    if (self->monitor != NULL) {
+    if (self->monitor != NULL && self->numbers != NULL) {
         /* A pipe of libzmq wakes its reader only after the reader found it empty once. */
         (void) router_watch (self, 0);
         return self;
@@ -137,6 +151,8 @@ void router_free (router_t **self_p)
         return;
     *self_p = NULL;
     router_release (self);
+    numbers_free (&self->numbers);
+    free (self->unsure);
     if (self->monitor != NULL) {
         unbind (self);
         zmq_socket_monitor (self->socket, NULL, 0);
@@ -231,16 +247,17 @@ static void message_fill (incoming_t *out, held_t *held)
     }
 }
 
-/* False for one whom nobody let in, for a routing id that nobody can be known by, and for one who
- * sends no messages but heaps of frames: its connection ends. */
-static bool is_bearable (router_t *self, const origin_t *origin, size_t frames)
+/* False for one whom nobody let in, for one that chose its routing id, and for one who sends no
+ * messages but heaps of frames: its connection ends. */
+static bool is_bearable (router_t *self, const origin_t *origin, size_t frames,
+                         numbers_verdict_t number)
 {
     bool unknown = origin->user == NULL || origin->user[0] == '\0';
-    bool long_id = origin->routing_id_bytes > PEERS_ROUTING_ID_BYTES_MAX;
-    self->stats.refused_peers += long_id;
+    bool claimed = number == NUMBERS_CLAIMED;
+    self->stats.cut_claimed += claimed;
     self->stats.cut_endless += frames > FRAMES_CUT;
     self->stats.unauthenticated += unknown;
-    if (!unknown && !long_id && frames <= FRAMES_CUT)
+    if (!unknown && !claimed && frames <= FRAMES_CUT)
         return true;
     door_cut (self->door, origin->fd);
     return false;
@@ -263,13 +280,27 @@ static bool greet (router_t *self, peer_t peer, const char *identity, int fd, zm
     return false;
 }
 
+/* To be judged when the next number is known. */
+static void doubt (router_t *self, peer_t peer, const origin_t *origin)
+{
+    self->unsure = memory_grow (self->unsure, &self->unsure_capacity, self->unsure_count,
+                                sizeof (*self->unsure));
+    unsure_t *unsure = &self->unsure[self->unsure_count++];
+    unsure->peer = peer;
+    memcpy (unsure->id, origin->routing_id, NUMBERS_ID_BYTES);
+}
+
 /* False when the message is nobody's. */
 static bool find_peer (router_t *self, const origin_t *origin, zmq_msg_t *last, int64_t now_ms,
                        incoming_t *out)
 {
-    if (!is_bearable (self, origin, out->frames))
+    numbers_verdict_t number =
+        numbers_judge (self->numbers, origin->routing_id, origin->routing_id_bytes);
+    if (!is_bearable (self, origin, out->frames, number))
         return false;
     seen_t seen = peers_seen (self->peers, origin, now_ms);
+    if (seen.is_new && number == NUMBERS_UNSURE)
+        doubt (self, seen.peer, origin);
     if (seen.is_new && !greet (self, seen.peer, seen.identity, origin->fd, last))
         return false;
     out->peer = seen.peer;
@@ -278,6 +309,74 @@ static bool find_peer (router_t *self, const origin_t *origin, zmq_msg_t *last, 
     out->own = seen.own;
     self->stats.refused_peers += seen.refused;
     return true;
+}
+
+static bool is_answer (router_t *self, const origin_t *origin, held_t *held)
+{
+    return origin->user == NULL && origin->fd < 0 && held->count == 1 &&
+           numbers_answered (self->numbers, origin->routing_id, origin->routing_id_bytes,
+                             zmq_msg_data (&held->frames[0]), zmq_msg_size (&held->frames[0]));
+}
+
+static uint32_t messages_at (void *context, int fd)
+{
+    const router_t *self = context;
+    uint32_t messages;
+    peers_at (self->peers, fd, &messages);
+    return messages;
+}
+
+static bool is_linked_at (void *context, int fd)
+{
+    const router_t *self = context;
+    uint32_t messages;
+    peer_t peer = peers_at (self->peers, fd, &messages);
+    return peer != 0 && self->is_linked (self->is_linked_context, peer);
+}
+
+/* Somebody has a number that the next newcomers will get, which would end the process. Who has said
+ * something is known by it; who has not, has to go with all who have said nothing. */
+static void end_squatter (router_t *self, const uint8_t id[NUMBERS_ID_BYTES])
+{
+    door_view_t view = {self, messages_at, is_linked_at};
+    int fd = peers_fd_of (self->peers, id, NUMBERS_ID_BYTES);
+    size_t cut = 1;
+    if (fd >= 0)
+        door_cut (self->door, fd);
+    else
+        cut = door_cut_unheard (self->door, &view);
+    self->stats.cut_claimed += cut;
+    log_write (LOG_LEVEL_WARNING, "DOOR-SQUAT",
+               "a connection has taken a number that newcomers will get: it was cut",
+               LOG_FIELDS (LOG_NUMBER ("connections", cut)));
+}
+
+static void ask_for_number (router_t *self)
+{
+    if (numbers_ask (self->numbers))
+        self->unsure_asked = self->unsure_count;
+}
+
+/* Our own question came back: all numbers are known that ZeroMQ had given when it was asked. Whoever
+ * had another one by then chose it. */
+static void judge_numbers (router_t *self)
+{
+    uint8_t id[NUMBERS_ID_BYTES];
+    for (size_t i = 0; i < self->unsure_asked; i++) {
+        const unsure_t *unsure = &self->unsure[i];
+        if (numbers_is_given (self->numbers, unsure->id))
+            continue;
+        self->stats.cut_claimed++;
+        door_cut (self->door, peers_fd (self->peers, unsure->peer));
+    }
+    self->unsure_count -= self->unsure_asked;
+    memmove (self->unsure, self->unsure + self->unsure_asked,
+             self->unsure_count * sizeof (*self->unsure));
+    self->unsure_asked = 0;
+    if (numbers_squatted (self->numbers, id))
+        end_squatter (self, id);
+    if (numbers_suspects (self->numbers))
+        ask_for_number (self);
 }
 
 /* One message; false when none waits. out->peer is 0 when there is nobody to answer. */
@@ -297,7 +396,11 @@ static bool message_receive (router_t *self, int64_t now_ms, incoming_t *out)
     if (zmq_msg_more (&routing_id))
         out->frames = frames_receive (self, held, &scrap, &origin);
     held->frames_count = out->frames;
-    if (find_peer (self, &origin, last_frame (held, out->frames, &scrap), now_ms, out)) {
+    if (is_answer (self, &origin, held)) {
+        judge_numbers (self);
+        held_drop (held);
+        self->held_count--;
+    } else if (find_peer (self, &origin, last_frame (held, out->frames, &scrap), now_ms, out)) {
         message_fill (out, held);
     } else {
         held_drop (held);
@@ -526,6 +629,7 @@ bool router_watch (router_t *self, int64_t now_ms)
             return true;
         if (event == ZMQ_EVENT_ACCEPTED) {
             door_opened (self->door, (int) value, now_ms);
+            self->newcomers = true;
         } else if (event == ZMQ_EVENT_DISCONNECTED) {
             door_closed (self->door, (int) value);
             peers_ended (self->peers, (int) value, now_ms);
@@ -541,26 +645,14 @@ peer_t router_gone_next (router_t *self, int64_t heard_ms)
     return peers_gone_next (self->peers, heard_ms);
 }
 
-static uint32_t messages_at (void *context, int fd)
-{
-    const router_t *self = context;
-    uint32_t messages;
-    peers_at (self->peers, fd, &messages);
-    return messages;
-}
-
-static bool is_linked_at (void *context, int fd)
-{
-    const router_t *self = context;
-    uint32_t messages;
-    peer_t peer = peers_at (self->peers, fd, &messages);
-    return peer != 0 && self->is_linked (self->is_linked_context, peer);
-}
-
 void router_watch_bytes (router_t *self, bool reading)
 {
     door_view_t view = {self, messages_at, is_linked_at};
     door_cut_endless (self->door, reading, &view);
+    /* Between two questions so many newcomers cannot come as numbers are tried ahead (A58). */
+    if (self->newcomers || self->unsure_count > 0)
+        ask_for_number (self);
+    self->newcomers = false;
 }
 
 bool router_has_connections (const router_t *self)

@@ -125,6 +125,7 @@ typedef struct router_stats {
     uint64_t unread_full;     /* … because it had too much unread */
     uint64_t unread_bytes;    /* now: given to ZeroMQ and not yet sent; only what is large */
     uint64_t connections;     /* now */
+    uint64_t cut_claimed;     /* connections cut because they chose their routing id */
     uint64_t cut_revoked;     /* connections cut because the policy does not let them in any more */
     uint64_t cut_mute;        /* connections cut because they did not say hello */
     uint64_t unauthenticated; /* messages of connections that nobody let in; they were cut */

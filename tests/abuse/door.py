@@ -9,8 +9,8 @@ import socket
 import struct
 
 import taskmq_pb2 as pb
-from links import GREETING, HELLO, bare_connection, read_exactly
-from stage import PATIENCE_S
+from links import GREETING, HELLO, bare_client, bare_connection, read_exactly, say_hello
+from stage import OK, PATIENCE_S
 
 DEALER = 5
 BOTH_DOORS = {"options": ("--listen", "tcp://127.0.0.1:0")}
@@ -140,4 +140,25 @@ def forged_properties(on):
 
 forged_properties.broker = BOTH_DOORS
 
-CASES = [old_versions, other_mechanisms, forged_properties]
+def claimed_ids(on):
+    """Routing ids of their own: a name, 255 bytes, numbers as ZeroMQ gives them. All that speak are cut"""
+    on.begin()
+    ids = [b"name", b"x" * 255, b"\0", b"\0abc", b"\0abcde", b"\1abcd"]
+    ids += [b"\0" + struct.pack(">I", number)
+            for number in range(0, 1 << 32, (1 << 32) // on.amount(500, 50))]
+    for endpoint in on.broker.endpoints:
+        held = []
+        for claim in ids:
+            connection = open_with(endpoint, [(b"Identity", claim)])
+            say(connection, frame(hello_bytes()))
+            held.append(connection)
+        for connection in held:
+            read_to_the_end(connection)
+            connection.close()
+    on.went_on()
+    assert say_hello(bare_client(on.endpoint)) == OK
+
+
+claimed_ids.broker = BOTH_DOORS
+
+CASES = [old_versions, other_mechanisms, forged_properties, claimed_ids]

@@ -607,6 +607,52 @@ static void test_all_connections_of_an_identity_are_cut (void **state)
     router_free (&fixture.router);
 }
 
+/* It would be in the way of whoever gets it from ZeroMQ. */
+static void test_who_chooses_its_routing_id_is_cut (void **state)
+{
+    (void) state;
+    static const struct {
+        const char *id;
+        size_t bytes;
+    } chosen[] = {{"name", 4}, {"\0abcd", 5}, {"\1abcd", 5}, {"\0", 1}};
+    fixture_t fixture;
+    incoming_t incoming;
+    router_stats_t stats;
+    fixture_open (&fixture);
+    void *honest = dealer_open (fixture.ipc);
+    send_text (honest, "hello");
+    receive (fixture.router, &incoming);
+    for (size_t i = 0; i < sizeof (chosen) / sizeof (chosen[0]); i++) {
+        void *dealer = zmq_socket (context, ZMQ_DEALER);
+        int none = 0;
+        zmq_setsockopt (dealer, ZMQ_LINGER, &none, sizeof (none));
+        zmq_setsockopt (dealer, ZMQ_ROUTING_ID, chosen[i].id, chosen[i].bytes);
+        assert_int_equal (zmq_connect (dealer, fixture.ipc), 0);
+        send_text (dealer, "hello");
+        router_stats_t before;
+        router_stats (fixture.router, &before);
+        stats = before;
+        for (int64_t until = timing_ms () + PATIENCE_MS; stats.cut_claimed == before.cut_claimed;) {
+            assert_true (timing_ms () < until);
+            zap_answer (zap, (now_t){1, 1});
+            router_watch (fixture.router, 1);
+            if (router_receive (fixture.router, 1, &incoming))
+                router_release (fixture.router);
+            router_watch_bytes (fixture.router, true);
+            router_stats (fixture.router, &stats);
+        }
+        zmq_close (dealer);
+    }
+    send_text (honest, "still here");
+    do {
+        router_release (fixture.router);
+        receive (fixture.router, &incoming);
+    } while (incoming.envelope_bytes != strlen ("still here"));
+    router_release (fixture.router);
+    zmq_close (honest);
+    router_free (&fixture.router);
+}
+
 static void test_a_second_router_on_the_path_is_refused (void **state)
 {
     (void) state;
@@ -651,6 +697,7 @@ int main (void)
         cmocka_unit_test (test_who_is_somebody_else_now_is_cut),
         cmocka_unit_test (test_a_late_first_message_is_nobodys),
         cmocka_unit_test (test_all_connections_of_an_identity_are_cut),
+        cmocka_unit_test (test_who_chooses_its_routing_id_is_cut),
         cmocka_unit_test (test_a_second_router_on_the_path_is_refused),
     };
     return cmocka_run_group_tests (tests, make_home, remove_home);
