@@ -410,12 +410,6 @@ peer_t peers_at (const peers_t *self, int fd, uint32_t *messages)
     return place != NULL ? place->peer : 0;
 }
 
-int peers_fd (const peers_t *self, peer_t peer)
-{
-    const place_t *place = place_of (self, peer);
-    return place != NULL && !place->ended ? place->fd : -1;
-}
-
 int peers_fd_of (const peers_t *self, const void *routing_id, size_t bytes)
 {
     origin_t origin = {.routing_id = routing_id, .routing_id_bytes = bytes};

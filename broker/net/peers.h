@@ -85,8 +85,6 @@ peer_t peers_gone_next (peers_t *self, int64_t until_ms);
 /* The peer of the connection on this descriptor, and how many messages came from it (modulo 2^32);
  * 0: none has come. */
 peer_t peers_at (const peers_t *self, int fd, uint32_t *messages);
-/* The descriptor of a peer's connection; -1: it is not known, or has ended. */
-int peers_fd (const peers_t *self, peer_t peer);
 /* The descriptor of the peer with this routing id; -1: none. */
 int peers_fd_of (const peers_t *self, const void *routing_id, size_t bytes);
 /* Drops peers that ended or fell silent long ago. */
