@@ -58,9 +58,17 @@ static void submit_all (fixture_t *f)
     }
 }
 
-/* How the store ended: cleanly; killed, all of it in the log of the journal; or killed when all of
- * it was in that of the tables too. */
-typedef enum end { CLOSED, KILLED, KILLED_WRITTEN } end_t;
+/* How the store ended: cleanly; killed, all of it in the log of the journal; killed when all of it
+ * was in that of the tables too; or there alone. */
+typedef enum end { CLOSED, KILLED, KILLED_WRITTEN, KILLED_GIVEN_UP } end_t;
+
+/* With this commit the journal gives up what the tables have. */
+static void commit_one_more (fixture_t *f)
+{
+    batch_t *batch = fixture_batch (f);
+    batch_add_row (batch, ROW_KIND_TEST, "key", "value");
+    fixture_commit (f, batch);
+}
 
 static fixture_t *prepared (end_t end)
 {
@@ -74,8 +82,10 @@ static fixture_t *prepared (end_t end)
         submit_all (f);
         if (end == CLOSED)
             fixture_close (f);
-        else if (end == KILLED_WRITTEN)
+        else if (end != KILLED)
             fixture_settle (f);
+        if (end == KILLED_GIVEN_UP)
+            commit_one_more (f);
         _exit (0);
     }
     int status;
@@ -257,6 +267,37 @@ static void a_killed_store_with_a_flipped_bit_in_its_tables (void **state)
     flip_all (KILLED_WRITTEN);
 }
 
+static void a_killed_store_with_a_flipped_bit_in_what_only_its_tables_have (void **state)
+{
+    (void) state;
+    flip_all (KILLED_GIVEN_UP);
+}
+
+/* Opens what a kill has left without one of its files. */
+static void assert_refused_without (end_t end, const char *name, const char *text)
+{
+    fixture_t *f = prepared (end);
+    store_error_t error = {STORE_OK, ""};
+    char path[160];
+    snprintf (path, sizeof (path), "%s/taskmq.db-shm", f->directory);
+    unlink (path);
+    snprintf (path, sizeof (path), "%s/%s", f->directory, name);
+    assert_int_equal (unlink (path), 0);
+    assert_int_equal (store_open (&f->store, "sqlite", &f->options, &f->boot, &error),
+                      STORE_ERROR_CORRUPT);
+    if (strstr (error.text, text) == NULL)
+        fail_msg ("%s", error.text);
+    void *state = f;
+    fixture_teardown (&state);
+}
+
+static void a_killed_store_without_one_of_its_logs (void **state)
+{
+    (void) state;
+    assert_refused_without (KILLED, "journal.db-wal", "journal.db-wal is missing");
+    assert_refused_without (KILLED_GIVEN_UP, "taskmq.db-wal", "taskmq.db lacks its newest part");
+}
+
 int main (int argc, char **argv)
 {
     for (int i = 1; i + 1 < argc; i += 2) {
@@ -270,6 +311,8 @@ int main (int argc, char **argv)
         cmocka_unit_test (a_closed_store_with_a_flipped_bit),
         cmocka_unit_test (a_killed_store_with_a_flipped_bit),
         cmocka_unit_test (a_killed_store_with_a_flipped_bit_in_its_tables),
+        cmocka_unit_test (a_killed_store_with_a_flipped_bit_in_what_only_its_tables_have),
+        cmocka_unit_test (a_killed_store_without_one_of_its_logs),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -81,7 +81,8 @@ static void a_closed_store_is_whole_and_its_journal_empty (void **state)
     fixture_commit (f, batch);
     boot_t first = f->boot;
     fixture_close (f);
-    assert_int_equal (ask_sql (f, "journal.db", "SELECT count (*) FROM journal"), 0);
+    assert_int_equal (ask_sql (f, "journal.db", "SELECT count (*) FROM journal WHERE batch > 0"),
+                      0);
     assert_int_equal (ask_sql (f, "taskmq.db", "SELECT count (*) FROM task"), 51);
     assert_int_equal (ask_sql (f, "taskmq.db",
                                "SELECT count (*) FROM pragma_integrity_check"
@@ -622,13 +623,23 @@ static void leave_unclean (fixture_t *f, int64_t from, int64_t to)
     assert_true (WIFEXITED (status) && WEXITSTATUS (status) == 0);
 }
 
+/* Changes the journal of a killed store, and moves its log into it, as every program does that
+ * looks at it. The empty log says that this was meant. */
+static void change_journal (fixture_t *f, const char *text)
+{
+    char path[160];
+    run_sql (f, "journal.db", text);
+    path_of (f, "journal.db-wal", path);
+    fclose (fopen (path, "w"));
+}
+
 static void a_journal_belongs_to_its_tables (void **state)
 {
     fixture_t *f = *state;
     char path[160];
     fixture_close (f);
     leave_unclean (f, 1, 5);
-    run_sql (f, "journal.db", "PRAGMA wal_checkpoint (TRUNCATE)");
+    change_journal (f, "PRAGMA wal_checkpoint (TRUNCATE)");
     copy_file (f, "journal.db", "good.db");
 
     path_of (f, "journal.db", path);
@@ -637,15 +648,15 @@ static void a_journal_belongs_to_its_tables (void **state)
     unlink (path);
 
     copy_file (f, "good.db", "journal.db");
-    run_sql (f, "journal.db", "DELETE FROM journal WHERE batch = 3");
+    change_journal (f, "DELETE FROM journal WHERE batch = 3");
     assert_open_fails (f, STORE_ERROR_CORRUPT, "batch 4 has lost the one before it");
 
     copy_file (f, "good.db", "journal.db");
-    run_sql (f, "journal.db", "UPDATE journal SET body = zeroblob (length (body)) WHERE batch = 2");
+    change_journal (f, "UPDATE journal SET body = zeroblob (length (body)) WHERE batch = 2");
     assert_open_fails (f, STORE_ERROR_CORRUPT, "batch 2 is damaged");
 
     copy_file (f, "good.db", "journal.db");
-    run_sql (f, "journal.db", "UPDATE journal SET batch = 9 WHERE batch = 5");
+    change_journal (f, "UPDATE journal SET batch = 9 WHERE batch = 5");
     assert_open_fails (f, STORE_ERROR_CORRUPT, "wrong place");
 
     copy_file (f, "good.db", "journal.db");
@@ -665,7 +676,7 @@ static void a_journal_that_was_replayed_is_not_replayed_again (void **state)
     store_error_t error;
     fixture_close (f);
     leave_unclean (f, 1, 5);
-    run_sql (f, "journal.db", "PRAGMA wal_checkpoint (TRUNCATE)");
+    change_journal (f, "PRAGMA wal_checkpoint (TRUNCATE)");
     copy_file (f, "journal.db", "good.db");
     fixture_open (f);
     assert_int_equal (f->boot.recovered_batches, 5);
@@ -838,7 +849,7 @@ static void the_journal_is_emptied_at_rest (void **state)
     /* The rest checkpoints: journal.db then has the pages, which a copy can show to be free. */
     path_of (f, "journal.db", path);
     WAIT_FOR ((copy_file (f, "journal.db", "copy.db"),
-               ask_sql (f, "copy.db", "SELECT count (*) FROM journal") == 0),
+               ask_sql (f, "copy.db", "SELECT count (*) FROM journal WHERE batch > 0") == 0),
               TIMING_PATIENCE_MS);
 }
 

@@ -7,25 +7,31 @@
 #include "store/sqlite/journal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bytes.h"
 #include "core/base/memory.h"
+#include "store/sqlite/checksum.h"
 #include "store/sqlite/journal_codec.h"
 #include "store/sqlite/sqlite_schema.h"
 
-enum statement { BEGIN, COMMIT, INSERT, DELETE, DELETE_ALL, STATEMENTS };
+enum statement { BEGIN, COMMIT, INSERT, DELETE, DELETE_ALL, MARK, STATEMENTS };
 
 static const char *const TEXTS[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
     [INSERT] = "INSERT INTO journal (batch, body) VALUES (?1, ?2)",
-    [DELETE] = "DELETE FROM journal WHERE batch <= ?1",
+    [DELETE] = "DELETE FROM journal WHERE batch > 0 AND batch <= ?1",
     [DELETE_ALL] = "DELETE FROM journal",
+    [MARK] = "INSERT OR REPLACE INTO journal (batch, body) VALUES (-1, ?1)",
 };
+static const char SELECT_MARK[] = "SELECT body FROM journal WHERE batch = -1";
 static const char SELECT_ALL[] = "SELECT batch, body FROM journal WHERE batch > 0 ORDER BY batch";
 /* Deleting a row follows the chain of its pages. Under load 20 to 30 MiB wait to be deleted; what
  * the cache does not hold of them is read back from the files. */
@@ -43,8 +49,19 @@ enum {
     LOADED_TIMES = 8
 };
 
+/* What the journal has given up, in a row of its own beside the batches: those of this history and
+ * epoch up to `written`. Whoever lost them later is told from who never had them. */
+typedef struct mark {
+    uint64_t generation;
+    uint64_t epoch;
+    uint64_t written;
+} mark_t;
+
+enum { MARK_NUMBERS = 3, MARK_BYTES = MARK_NUMBERS * 8 + CHECKSUM_BYTES };
+
 struct journal {
     store_options_t options;
+    bool had_log;         /* when it was opened */
     bytes_t body;         /* what is being committed; of the committing thread */
     pthread_mutex_t lock; /* guards what follows: the connection is handed over with it */
     sqlite3 *db;
@@ -69,12 +86,28 @@ static int journal_wal_hook (void *context, sqlite3 *db, const char *name, int f
     return SQLITE_OK;
 }
 
+/* Whether the write-ahead log is there. A start brings it to its size before the first batch, and
+ * only a clean stop removes it. */
+static bool has_log (const store_options_t *options)
+{
+    char path[PATH_MAX];
+    int length =
+        snprintf (path, sizeof (path), "%s/" SCHEMA_JOURNAL_FILE "-wal", options->directory);
+    return length > 0 && (size_t) length < sizeof (path) && access (path, F_OK) == 0;
+}
+
+static void log_persists (journal_t *self, int persists)
+{
+    sqlite3_file_control (self->db, "main", SQLITE_FCNTL_PERSIST_WAL, &persists);
+}
+
 store_code_t journal_open (journal_t **out, const store_options_t *options, bool *created,
                            store_error_t *error)
 {
     journal_t *self = memory_zero (1, sizeof (*self));
     self->options = *options;
     pthread_mutex_init (&self->lock, NULL);
+    self->had_log = has_log (options);
     store_code_t code = schema_open_journal (&self->db, options, created, error);
     int64_t page_bytes = 0;
     if (code == STORE_OK)
@@ -86,6 +119,8 @@ store_code_t journal_open (journal_t **out, const store_options_t *options, bool
         code = sql_prepare (self->db, self->statements, TEXTS, STATEMENTS, error);
     if (code == STORE_OK) {
         sqlite3_wal_hook (self->db, journal_wal_hook, self);
+        log_persists (self, self->had_log &&
+                                !*created); /* a start that is refused leaves what it found */
         *out = self;
     } else {
         journal_free (&self);
@@ -104,6 +139,88 @@ void journal_free (journal_t **self_p)
     bytes_free (&self->body);
     pthread_mutex_destroy (&self->lock);
     free (self);
+}
+
+void journal_let_go (journal_t *self)
+{
+    log_persists (self, 0);
+}
+
+/* The mark. */
+
+static void mark_pack (uint8_t to[MARK_BYTES], const mark_t *mark)
+{
+    const int64_t numbers[MARK_NUMBERS] = {(int64_t) mark->generation, (int64_t) mark->epoch,
+                                           (int64_t) mark->written};
+    for (size_t i = 0; i < MARK_NUMBERS; i++)
+        checksum_put (to + i * 8, (uint64_t) numbers[i]);
+    checksum_put (to + (size_t) MARK_NUMBERS * 8, checksum_add_numbers (0, numbers, MARK_NUMBERS));
+}
+
+static bool mark_unpack (mark_t *out, const uint8_t *from, size_t bytes)
+{
+    if (bytes != MARK_BYTES)
+        return false;
+    *out = (mark_t){checksum_get (from), checksum_get (from + 8), checksum_get (from + 16)};
+    uint8_t again[MARK_BYTES];
+    mark_pack (again, out);
+    return memcmp (from, again, sizeof (again)) == 0;
+}
+
+/* *found: a journal that has not begun yet has none. */
+static store_code_t mark_read (journal_t *self, mark_t *out, bool *found, store_error_t *error)
+{
+    sqlite3_stmt *statement;
+    const char *text = SELECT_MARK;
+    store_code_t code = sql_prepare (self->db, &statement, &text, 1, error);
+    if (code != STORE_OK)
+        return code;
+    int rc = sqlite3_step (statement);
+    *found = rc == SQLITE_ROW;
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        code = sql_fail (self->db, "cannot be read", error);
+    else if (*found && !mark_unpack (out, sqlite3_column_blob (statement, 0),
+                                     (size_t) sqlite3_column_bytes (statement, 0)))
+        code = store_fail (error, STORE_ERROR_CORRUPT, "%s: its mark is damaged",
+                           sqlite3_db_filename (self->db, "main"));
+    sqlite3_finalize (statement);
+    return code;
+}
+
+static store_code_t mark_write (journal_t *self, uint64_t written, store_error_t *error)
+{
+    uint8_t bytes[MARK_BYTES];
+    mark_pack (bytes, &(mark_t){self->head.generation, self->head.epoch, written});
+    store_code_t code =
+        sql_bind_blob (self->statements[MARK], 1, bytes, sizeof (bytes), "cannot be marked", error);
+    return code == STORE_OK ? sql_do (self->statements[MARK], "cannot be marked", error) : code;
+}
+
+store_code_t journal_judge (journal_t *self, uint64_t generation, uint64_t epoch, uint64_t written,
+                            bool clean, store_error_t *error)
+{
+    mark_t mark;
+    bool found;
+    store_code_t code = mark_read (self, &mark, &found, error);
+    if (code != STORE_OK || !found)
+        return code;
+    const char *file = sqlite3_db_filename (self->db, "main");
+    if (mark.generation != generation)
+        return store_fail (error, STORE_ERROR_CORRUPT, "%s: belongs to another " SCHEMA_TABLES_FILE,
+                           file);
+    if (mark.epoch > epoch || (mark.epoch == epoch && mark.written > written))
+        return store_fail (error, STORE_ERROR_CORRUPT,
+                           "%s/" SCHEMA_TABLES_FILE " lacks its newest part: it ends at batch %llu,"
+                           " but had all up to %llu; its log is damaged or gone",
+                           self->options.directory, (unsigned long long) written,
+                           (unsigned long long) mark.written);
+    if (mark.epoch == epoch && !clean && !self->had_log)
+        return store_fail (error, STORE_ERROR_CORRUPT,
+                           "%s-wal is missing: the broker was killed, and its newest commits were"
+                           " there; put it back, or make an empty one if another program has moved"
+                           " it into journal.db",
+                           file);
+    return STORE_OK;
 }
 
 /* Recovery. */
@@ -229,7 +346,12 @@ store_code_t journal_begin (journal_t *self, uint64_t generation, uint64_t epoch
     if (code == STORE_OK)
         code = journal_grow (self, error);
     if (code == STORE_OK)
+        code = mark_write (self, 0, error);
+    if (code == STORE_OK) /* so that it stands in the file, whatever becomes of the log */
+        code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_RESTART, error);
+    if (code == STORE_OK)
         code = schema_set_synchronous (self->db, unsynced, error);
+    log_persists (self, 1);
     self->wal_bytes = 0;
     self->judge_bytes = self->options.journal_bytes;
     return code;
@@ -243,7 +365,8 @@ static store_code_t journal_delete (journal_t *self, uint64_t upto, store_error_
     if (upto <= atomic_load (&self->deleted))
         return STORE_OK;
     sqlite3_bind_int64 (self->statements[DELETE], 1, (sqlite3_int64) upto);
-    return sql_do (self->statements[DELETE], "rows cannot be deleted", error);
+    store_code_t code = sql_do (self->statements[DELETE], "rows cannot be deleted", error);
+    return code == STORE_OK ? mark_write (self, upto, error) : code;
 }
 
 static store_code_t journal_checkpoint (journal_t *self, store_error_t *error)

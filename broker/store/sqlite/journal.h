@@ -17,6 +17,14 @@ store_code_t journal_open (journal_t **out, const store_options_t *options, bool
 /* Closes; what is in it stays there. Accepts NULL. */
 void journal_free (journal_t **self);
 
+/* STORE_ERROR_CORRUPT when the tables lack what the journal has given up for them, or when the
+ * journal's log is gone: SQLite would begin with what is left, without a word. clean: the tables
+ * were closed, so the journal has nothing to add. To be called once, before the replay. */
+store_code_t journal_judge (journal_t *self, uint64_t generation, uint64_t epoch, uint64_t written,
+                            bool clean, store_error_t *error);
+/* The store is closed in order: the log goes when the connection ends. Otherwise it stays, as a
+ * crash would leave it. */
+void journal_let_go (journal_t *self);
 /* Calls each for every batch that the tables of that history, epoch and written batch do not hold,
  * oldest first; the callee owns it, and a code other than STORE_OK ends the replay. */
 typedef store_code_t journal_visit_t (void *context, batch_t *batch, store_error_t *error);

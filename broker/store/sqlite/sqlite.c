@@ -694,10 +694,14 @@ static store_code_t recover (sqlite_store_t *self, bool journal_created, boot_t 
                            "%s/" SCHEMA_JOURNAL_FILE " is missing: " SCHEMA_TABLES_FILE
                            " was not closed cleanly and needs it",
                            self->options.directory);
-    store_code_t code = tables_begin (self->tables, error);
+    store_code_t code = journal_judge (self->journal, meta->generation, meta->epoch,
+                                       meta->written_batch, meta->clean, error);
     if (code == STORE_OK)
-        code = journal_replay (self->journal, meta->generation, meta->epoch, meta->written_batch,
-                               replay_batch, &replay, error);
+        code = tables_begin (self->tables, error);
+    if (code != STORE_OK)
+        return code;
+    code = journal_replay (self->journal, meta->generation, meta->epoch, meta->written_batch,
+                           replay_batch, &replay, error);
     if (code == STORE_OK) {
         tables_start_epoch (self->tables);
         code = tables_commit (self->tables, error);
@@ -841,6 +845,7 @@ static store_code_t finish (sqlite_store_t *self, store_error_t *error)
     }
     view_close (&self->load);
     view_close (&self->due);
+    journal_let_go (self->journal);
     return tables_checkpoint_all (self->tables, error);
 }
 
