@@ -562,6 +562,7 @@ static void set_counters (void *context)
         {"inbox_messages", intake.inbox_messages},
         {"inbox_bytes", intake.inbox_bytes},
         {"inbox_refused", intake.inbox_refused},
+        {"links_max", self->options.engine.links_max},
         {"peers", router.peers},
         {"send_unread_full", router.unread_full},
         {"unread_bytes", router.unread_bytes},

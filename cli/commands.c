@@ -357,6 +357,18 @@ static const command_t commands[] = {
      .options = no_options,
      .no_ids = true,
      .run = run_ping},
+    {.name = "doctor",
+     .group = "look at the broker",
+     .operands = "",
+     .summary = "what is wrong with this set-up, and what mends it",
+     .text = "It looks at the way to the broker, at who you are for it, at the clocks, at keys\n"
+             "and the broker's directory where they are here, and at the broker's numbers.\n"
+             "Exit code 1 if something is wrong; a warning is no reason.",
+     .examples = "taskctl doctor\n"
+                 "taskctl -o json doctor",
+     .options = no_options,
+     .no_ids = true,
+     .run = run_doctor},
     {.name = "whoami",
      .group = "keys and connections",
      .operands = "",

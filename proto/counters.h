@@ -109,6 +109,7 @@
     X (ready, "tasks that a worker could take now", "grows: more workers are needed")              \
     X (leases, "tasks that workers hold", "")                                                      \
     X (links, "clients connected", "")                                                             \
+    X (links_max, "clients that may be: limits/links, or what open files allow", "")               \
     X (workers, "workers registered", "0 while tasks are ready")                                   \
     X (subscriptions, "watchers", "")                                                              \
     X (waits, "tasks that somebody waits for", "")                                                 \

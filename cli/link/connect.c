@@ -83,23 +83,23 @@ static int start_client (app_t *app, const char *const *uris, size_t count, uint
     return code == TMQ_OK ? tmq_client_connect (app->client, app->timeout_ms, error) : code;
 }
 
-static int connect_until (app_t *app, uint64_t deadline_ms)
+/* A code of taskmq_types.h. */
+static int try_until (app_t *app, uint64_t deadline_ms, tmq_broker_info_t *info, tmq_error_t *error)
 {
     const char **uris;
     size_t count;
-    tmq_error_t error = {0};
-    tmq_broker_info_t info;
     tmq_whoami_t who = {.size = sizeof who};
     char *given = given_endpoints (app, &uris, &count);
-    error.code = start_client (app, uris, count, deadline_ms, &error);
+    int code = start_client (app, uris, count, deadline_ms, error);
     free (uris);
-    if (error.code == TMQ_OK)
-        error.code = tmq_client_info (&info, app->client);
-    if (error.code == TMQ_OK)
-        error.code = tmq_client_whoami (&who, app->client);
-    if (error.code != TMQ_OK) {
+    if (code == TMQ_OK)
+        code = tmq_client_info (info, app->client);
+    if (code == TMQ_OK)
+        code = tmq_client_whoami (&who, app->client);
+    if (code != TMQ_OK) {
         free (given);
-        return library_error (app, &error, NULL);
+        error->code = code;
+        return code;
     }
     if (!*given) {
         free (given);
@@ -108,8 +108,22 @@ static int connect_until (app_t *app, uint64_t deadline_ms)
     app->endpoint = given;
     app->key_file = who.key_file[0] ? must_copy (who.key_file) : NULL;
     app->ns = app->ns_told = must_copy (who.ns);
-    tell_connection (app, &info, &who);
-    return 0;
+    tell_connection (app, info, &who);
+    return TMQ_OK;
+}
+
+static int connect_until (app_t *app, uint64_t deadline_ms)
+{
+    tmq_error_t error = {0};
+    tmq_broker_info_t info;
+    return try_until (app, deadline_ms, &info, &error) == TMQ_OK
+               ? 0
+               : library_error (app, &error, NULL);
+}
+
+int app_try (app_t *app, tmq_broker_info_t *info, tmq_error_t *error)
+{
+    return try_until (app, 0, info, error);
 }
 
 int app_connect (app_t *app)

@@ -13,6 +13,8 @@
 int app_connect (app_t *app);
 /* The same, but waits in any case until --timeout: a broker may be started yet. */
 int app_connect_patiently (app_t *app);
+/* As app_connect, but says nothing: a code of taskmq_types.h, and the reason in error. */
+int app_try (app_t *app, tmq_broker_info_t *info, tmq_error_t *error);
 /* Goes away politely. */
 void app_disconnect (app_t *app);
 

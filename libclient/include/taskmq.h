@@ -250,6 +250,7 @@ typedef struct tmq_whoami {
     char key_file[4096]; /* that our key was read from; empty if it was not */
     char told_by[256];   /* who named the endpoint: "the caller", "TASKMQ_ENDPOINT", "profile prod",
                           a directory */
+    int64_t clock_ahead_ms; /* the broker's clock minus ours, as far as a round trip lets know */
 } tmq_whoami_t;
 /* As the newest welcome said; empty before the first one. Does not block. TMQ_OK, TMQ_INVALID,
  * TMQ_FORKED. */

@@ -11,6 +11,19 @@
 #include "core/requests/parting.h"
 #include "core/tasks/space.h"
 
+/* What the access file says; nothing without one. The broker's own user is not listed. */
+static void welcome_rights (Taskmq__Welcome *out, const access_t *access)
+{
+    const principal_t *principal = access->principal;
+    if (principal != NULL) {
+        out->principal = (char *) principal->name;
+        out->roles = (char *) principal->may;
+        out->key_until = (uint64_t) principal->until_ms;
+    } else if (access->policy != NULL) {
+        out->roles = (char *) role_name (ROLE_OPERATOR);
+    }
+}
+
 static void send_welcome (call_t *call)
 {
     requests_t *self = call->requests;
@@ -30,6 +43,7 @@ static void send_welcome (call_t *call)
     welcome.submit_items_max = TMQ_SUBMIT_ITEMS_MAX;
     welcome.wait_ids_max = TMQ_WAIT_IDS_MAX;
     welcome.now = (uint64_t) self->base->clocks.wall_ms;
+    welcome_rights (&welcome, &link->access);
     bytes_mark_t mark;
     bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
     bytes_append_message (out, TASKMQ__REPLY__BODY_WELCOME, &welcome.base);

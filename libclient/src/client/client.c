@@ -433,6 +433,16 @@ int tmq_client_info (tmq_broker_info_t *out, tmq_client_t *client)
     return TMQ_OK;
 }
 
+static int64_t clock_ahead_ms (const core_rights_t *rights)
+{
+    struct timespec wall;
+    if (rights->clock_ms == 0)
+        return 0;
+    clock_gettime (CLOCK_REALTIME, &wall);
+    return rights->clock_ms + client_now_ms () - rights->clock_at -
+           ((int64_t) wall.tv_sec * 1000 + wall.tv_nsec / 1000000);
+}
+
 int tmq_client_whoami (tmq_whoami_t *out, tmq_client_t *client)
 {
     tmq_whoami_t who = {.size = sizeof who};
@@ -450,6 +460,7 @@ int tmq_client_whoami (tmq_whoami_t *out, tmq_client_t *client)
     snprintf (who.principal, sizeof who.principal, "%s", rights->principal);
     snprintf (who.roles, sizeof who.roles, "%s", rights->roles);
     who.key_until = rights->key_until;
+    who.clock_ahead_ms = clock_ahead_ms (rights);
     snprintf (who.ns, sizeof who.ns, "%s", core_namespace (client->core));
     snprintf (who.key, sizeof who.key, "%s", client->own_text);
     snprintf (who.endpoint, sizeof who.endpoint, "%s%s%s", client->uri,

@@ -210,11 +210,13 @@ static bool take_key (key_public_t *out, const ProtobufCBinaryData *in)
     return true;
 }
 
-static void take_rights (core_rights_t *self, const Taskmq__Welcome *in)
+static void take_rights (core_rights_t *self, const Taskmq__Welcome *in, int64_t now_ms)
 {
     snprintf (self->principal, sizeof self->principal, "%s", in->principal);
     snprintf (self->roles, sizeof self->roles, "%s", in->roles);
     self->key_until = in->key_until;
+    self->clock_ms = (int64_t) in->now;
+    self->clock_at = now_ms;
     self->has_server = take_key (&self->server, &in->server_key);
     self->has_next = take_key (&self->next, &in->next_server_key);
 }
@@ -229,7 +231,7 @@ static bool welcome (core_link_t *self, const Taskmq__Welcome *in)
     self->info.seq = in->seq;
     snprintf (self->info.identity, sizeof self->info.identity, "%s", in->identity);
     snprintf (self->info.broker, sizeof self->info.broker, "%s", in->broker);
-    take_rights (&self->rights, in);
+    take_rights (&self->rights, in, self->now_ms);
     if (in->namespace_[0] != '\0')
         snprintf (self->ns, sizeof self->ns, "%s", in->namespace_);
     self->info_endpoint = self->endpoint;

@@ -1,0 +1,391 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* taskctl doctor: what is wrong with this set-up, from here and as far as the broker tells. Each
+ * finding has the command that mends it. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/exit.h"
+#include "chain.h"
+#include "link/connect.h"
+#include "screen/items.h"
+#include "screen/output.h"
+#include "screen/table.h"
+#include "units.h"
+#include "verbs/verbs.h"
+
+enum {
+    SKEW_MS_MAX = 5000,
+    KEY_WARN_MS = 7 * 24 * 3600 * 1000,
+    PATH_BYTES = 4096,
+    TEXT_BYTES = 1400
+};
+
+typedef enum verdict { VERDICT_OK, VERDICT_WARNING, VERDICT_WRONG } verdict_t;
+static const char *const verdict_texts[] = {"ok", "warning", "wrong"};
+
+typedef struct doctor {
+    app_t *app;
+    items_t items;
+    size_t counts[VERDICT_WRONG + 1];
+    tmq_broker_info_t info;
+    tmq_whoami_t who;
+    char directory[PATH_BYTES]; /* of the broker, if it is on this machine; "" else */
+} doctor_t;
+
+static void write_finding (doctor_t *self, verdict_t verdict, const char *about, const char *text,
+                           const char *mend)
+{
+    const struct {
+        const char *key;
+        const char *value;
+    } members[] = {
+        {"about", about}, {"verdict", verdict_texts[verdict]}, {"text", text}, {"mend", mend}};
+    json_writer_t *writer = items_open (&self->items);
+    json_write_object_begin (writer);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        json_write_key (writer, members[i].key);
+        if (members[i].value)
+            json_write_text (writer, members[i].value);
+        else
+            json_write_null (writer);
+    }
+    json_write_object_end (writer);
+    items_close (&self->items);
+}
+
+static void show_finding (doctor_t *self, verdict_t verdict, const char *about, const char *text,
+                          const char *mend)
+{
+    const app_t *app = self->app;
+    const char *paint = verdict == VERDICT_OK        ? ""
+                        : verdict == VERDICT_WARNING ? paint_bold (app)
+                                                     : paint_status (app, TMQ_STATUS_FAILED);
+    printf ("%s%-8s%s %-9s ", paint, verdict_texts[verdict], *paint ? paint_end (app) : "", about);
+    print_text (app, stdout, text);
+    putchar ('\n');
+    if (mend)
+        printf ("%18s -> %s\n", "", mend);
+}
+
+/* mend: the command that mends it; NULL: there is nothing to mend. */
+__attribute__ ((format (printf, 5, 6))) static void find (doctor_t *self, verdict_t verdict,
+                                                          const char *about, const char *mend,
+                                                          const char *format, ...)
+{
+    char text[TEXT_BYTES];
+    va_list arguments;
+    va_start (arguments, format);
+    vsnprintf (text, sizeof text, format, arguments);
+    va_end (arguments);
+    self->counts[verdict]++;
+    if (app_wants_json (self->app))
+        write_finding (self, verdict, about, text, mend);
+    else
+        show_finding (self, verdict, about, text, mend);
+}
+
+/* The connection. */
+
+static bool reach (doctor_t *self)
+{
+    tmq_error_t error = {0};
+    const int code = app_try (self->app, &self->info, &error);
+    self->who = (tmq_whoami_t){.size = sizeof self->who};
+    if (self->app->client)
+        tmq_client_whoami (&self->who, self->app->client);
+    if (*self->who.endpoint || *self->who.told_by)
+        find (self, VERDICT_OK, "endpoint", NULL, "%s%ssaid by %s", self->who.endpoint,
+              *self->who.endpoint ? ", " : "", self->who.told_by);
+    if (code == TMQ_OK) {
+        find (self, VERDICT_OK, "reach", NULL, "%s answers", self->info.broker);
+        return true;
+    }
+    find (self, VERDICT_WRONG, "reach", *error.hint ? error.hint : NULL, "%s",
+          *error.text ? error.text : tmq_code_text (code));
+    return false;
+}
+
+static void judge_identity (doctor_t *self)
+{
+    const tmq_whoami_t *who = &self->who;
+    if (!*who->principal && !*who->roles)
+        find (self, VERDICT_OK, "identity", NULL,
+              "%s in namespace %s; no access file: whoever comes this way may do everything",
+              who->identity, who->ns);
+    else
+        find (self, VERDICT_OK, "identity", NULL, "%s in namespace %s, with %s", who->identity,
+              who->ns, *who->roles ? who->roles : "no rights");
+}
+
+static void judge_version (doctor_t *self)
+{
+    char own[32];
+    const char *version = strrchr (self->info.broker, ' ');
+    snprintf (own, sizeof own, "%d.%d.%d", TMQ_VERSION_MAJOR, TMQ_VERSION_MINOR, TMQ_VERSION_PATCH);
+    if (version && strcmp (version + 1, own) == 0)
+        find (self, VERDICT_OK, "version", NULL, "%s here and there", own);
+    else
+        find (self, VERDICT_WARNING, "version", "install the same version on both sides",
+              "taskctl %s, %s", own, self->info.broker);
+}
+
+static void judge_clock (doctor_t *self)
+{
+    char text[UNITS_TEXT_SIZE];
+    const int64_t ahead = self->who.clock_ahead_ms;
+    duration_format (text, llabs (ahead) / 100 * 100);
+    if (llabs (ahead) > SKEW_MS_MAX)
+        find (self, VERDICT_WARNING, "clock", "timedatectl set-ntp true",
+              "the broker's clock is %s %s this one: times to live are judged by it", text,
+              ahead > 0 ? "ahead of" : "behind");
+    else
+        find (self, VERDICT_OK, "clock", NULL, "within %s of the broker's",
+              duration_format (text, SKEW_MS_MAX));
+}
+
+static void judge_key_end (doctor_t *self)
+{
+    char text[TIME_TEXT_SIZE] = "";
+    struct timespec now;
+    const int64_t until = (int64_t) self->who.key_until;
+    clock_gettime (CLOCK_REALTIME, &now);
+    const int64_t left = until - ((int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    if (!*self->who.key)
+        return;
+    time_format (text, until);
+    if (until && left < KEY_WARN_MS)
+        find (self, VERDICT_WARNING, "key", "taskctl key rotate", "%s ends at %s", self->who.key,
+              text);
+    else
+        find (self, VERDICT_OK, "key", NULL, "%s %s%s", self->who.key,
+              until ? "until " : "without an end", text);
+}
+
+/* This machine. */
+
+/* The file of the key that is used or, where none is, that would be. */
+static bool own_key_file (const doctor_t *self, char out[PATH_BYTES])
+{
+    const char *file = *self->who.key_file ? self->who.key_file : getenv ("TASKMQ_KEY_FILE");
+    const char *home = getenv ("HOME");
+    const char *config = getenv ("XDG_CONFIG_HOME");
+    static const char standard[] = "taskmq/keys/default.key";
+    if (file && *file)
+        return snprintf (out, PATH_BYTES, "%s", file) < PATH_BYTES;
+    if (config && *config)
+        return snprintf (out, PATH_BYTES, "%s/%s", config, standard) < PATH_BYTES;
+    return home && snprintf (out, PATH_BYTES, "%s/.config/%s", home, standard) < PATH_BYTES;
+}
+
+static void judge_key_file (doctor_t *self)
+{
+    char path[PATH_BYTES];
+    char mend[PATH_BYTES + 16];
+    struct stat info;
+    if (!own_key_file (self, path) || stat (path, &info) != 0)
+        return;
+    snprintf (mend, sizeof mend, "chmod 600 %s", path);
+    if (info.st_mode & 077)
+        find (self, VERDICT_WRONG, "key file", mend, "%s may be read by others (mode %04o)", path,
+              (unsigned) info.st_mode & 07777);
+    else
+        find (self, VERDICT_OK, "key file", NULL, "%s, for its owner alone", path);
+}
+
+/* That in which the endpoint was found, or in which its socket lies. */
+static void find_directory (doctor_t *self)
+{
+    static const char ipc[] = "ipc://";
+    char file[PATH_BYTES + 16];
+    const char *uri = self->who.endpoint;
+    const bool is_socket = strncmp (uri, ipc, strlen (ipc)) == 0;
+    snprintf (self->directory, sizeof self->directory, "%s",
+              is_socket ? uri + strlen (ipc) : self->who.told_by);
+    char *slash = strrchr (self->directory, '/');
+    if (is_socket && slash)
+        *slash = '\0';
+    snprintf (file, sizeof file, "%s/taskmq.lock", self->directory);
+    if (*self->directory != '/' || access (file, F_OK) != 0)
+        self->directory[0] = '\0';
+}
+
+static void judge_directory (doctor_t *self)
+{
+    char mend[PATH_BYTES + 16];
+    struct stat info;
+    if (!*self->directory || stat (self->directory, &info) != 0)
+        return;
+    const unsigned mode = (unsigned) info.st_mode & 07777;
+    snprintf (mend, sizeof mend, "chmod 700 %s", self->directory);
+    if (mode & 022)
+        find (self, VERDICT_WRONG, "directory", mend, "others may write in %s (mode %04o)",
+              self->directory, mode);
+    else if (mode & 055)
+        find (self, VERDICT_WARNING, "directory", mend, "others may look into %s (mode %04o)",
+              self->directory, mode);
+    else
+        find (self, VERDICT_OK, "directory", NULL, "%s, of uid %ld, mode %04o", self->directory,
+              (long) info.st_uid, mode);
+}
+
+/* The record of deeds: its newest file. */
+static void judge_audit (doctor_t *self)
+{
+    char path[PATH_BYTES + 16];
+    char *line = NULL;
+    size_t size = 0;
+    chain_check_t check = {0};
+    snprintf (path, sizeof path, "%s/audit.jsonl", self->directory);
+    FILE *file = *self->directory ? fopen (path, "re") : NULL;
+    if (!file)
+        return;
+    for (ssize_t length; (length = getline (&line, &size, file)) > 0;) {
+        if (line[length - 1] != '\n')
+            break; /* it is being written */
+        chain_check_line (&check, line, (size_t) length - 1);
+    }
+    chain_check_end (&check);
+    free (line);
+    fclose (file);
+    if (check.fault != CHAIN_GOOD)
+        find (self, VERDICT_WRONG, "audit", "taskctl audit verify",
+              "%s is not what was written, from line %" PRIu64 " on", path, check.fault_n);
+    else
+        find (self, VERDICT_OK, "audit", NULL, "%s holds together, %" PRIu64 " lines", path,
+              check.place);
+}
+
+/* What the broker knows. */
+
+static const struct rule {
+    const char *counter;
+    uint64_t most; /* that is good */
+    verdict_t verdict;
+    const char *about;
+    const char *text;
+    const char *mend;
+} rules[] = {
+    {"store_full", 0, VERDICT_WRONG, "space", "submissions are refused: the disk is full",
+     "df -h; free space where the data is"},
+    {"write_back_stalled", 0, VERDICT_WRONG, "space", "the tables cannot be written",
+     "df -h; free space where the data is"},
+    {"store_damaged", 0, VERDICT_WRONG, "data", "rows were found damaged",
+     "stop the broker, then taskmqd --check --data DIR"},
+    {"access_stale", 0, VERDICT_WRONG, "access",
+     "the access file cannot be used, an older one counts",
+     "journalctl -u taskmqd | grep ACCESS; mend the file"},
+    {"synchronous_normal", 0, VERDICT_WARNING, "data",
+     "runs with --synchronous normal: a loss of power may lose work",
+     "remove store/synchronous from the configuration"},
+    {"wal_bytes", 512 << 20, VERDICT_WARNING, "wal", "the log of the tables is long",
+     "look at the disk: iostat -x 1"},
+    {"export_lag", 100000, VERDICT_WARNING, "export", "tasks.jsonl is behind",
+     "look at the disk, and at EXPORT-STALLED in the log"},
+    {"export_errors", 0, VERDICT_WARNING, "export", "tasks.jsonl could not be written",
+     "journalctl -u taskmqd | grep EXPORT"},
+    {"audit_lost", 0, VERDICT_WRONG, "audit", "lines of audit.jsonl were lost",
+     "df -h; journalctl -u taskmqd | grep AUDIT"},
+    {"accept_failed", 0, VERDICT_WARNING, "files", "connections were lost for lack of open files",
+     "raise LimitNOFILE (systemctl edit taskmqd), or lower limits/links"},
+    {"peers_refused", 0, VERDICT_WARNING, "files", "connections were refused: there were too many",
+     "raise limits/links, or look for clients that are never freed"},
+    {"clock_leaps", 0, VERDICT_WARNING, "clock", "the broker's clock has leapt",
+     "timedatectl; set the broker's clock right"},
+    {"overloads", 0, VERDICT_WARNING, "load", "submissions were refused: the disk is too slow",
+     "look at commit_us and commits of taskctl stats -v"},
+};
+
+static uint64_t value_of (const tmq_stats_t *stats, const char *name, uint64_t absent)
+{
+    for (size_t i = 0; i < stats->counters_count; i++) {
+        if (strcmp (stats->counters[i].name, name) == 0)
+            return stats->counters[i].value;
+    }
+    return absent;
+}
+
+static void judge_space (doctor_t *self, const tmq_stats_t *stats)
+{
+    const uint64_t little = 640 << 20;
+    char text[UNITS_TEXT_SIZE];
+    const uint64_t free_bytes = value_of (stats, "free_bytes", UINT64_MAX);
+    if (free_bytes == UINT64_MAX)
+        return;
+    size_format (text, free_bytes);
+    if (free_bytes < little)
+        find (self, VERDICT_WARNING, "space", "free space where the data is",
+              "%s free: submissions are refused below limits/free_space_min", text);
+    else
+        find (self, VERDICT_OK, "space", NULL, "%s free where the data is", text);
+}
+
+static void judge_work (doctor_t *self, const tmq_stats_t *stats)
+{
+    const uint64_t ready = value_of (stats, "ready", 0);
+    const uint64_t links = value_of (stats, "links", 0);
+    const uint64_t links_max = value_of (stats, "links_max", 0);
+    if (ready && !value_of (stats, "workers", 1))
+        find (self, VERDICT_WARNING, "workers", "taskctl work QUEUE -- COMMAND",
+              "%" PRIu64 " tasks wait, and nobody works", ready);
+    if (links_max && links * 10 >= links_max * 9)
+        find (self, VERDICT_WARNING, "links", "raise limits/links and LimitNOFILE",
+              "%" PRIu64 " of %" PRIu64 " clients are connected", links, links_max);
+}
+
+static void judge_broker (doctor_t *self)
+{
+    tmq_error_t error = {0};
+    tmq_stats_t *stats;
+    const int code = tmq_stats (&stats, self->app->client, self->app->timeout_ms, &error);
+    if (code == TMQ_DENIED) {
+        find (self, VERDICT_OK, "broker", NULL, "its numbers are for others: %s", error.text);
+        return;
+    }
+    if (code != TMQ_OK) {
+        find (self, VERDICT_WRONG, "broker", *error.hint ? error.hint : NULL, "%s", error.text);
+        return;
+    }
+    const size_t before = self->counts[VERDICT_WARNING] + self->counts[VERDICT_WRONG];
+    judge_space (self, stats);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const uint64_t value = value_of (stats, rules[i].counter, 0);
+        if (value > rules[i].most)
+            find (self, rules[i].verdict, rules[i].about, rules[i].mend, "%s (%s = %" PRIu64 ")",
+                  rules[i].text, rules[i].counter, value);
+    }
+    judge_work (self, stats);
+    if (self->counts[VERDICT_WARNING] + self->counts[VERDICT_WRONG] == before)
+        find (self, VERDICT_OK, "broker", NULL, "none of its numbers is bad");
+    tmq_stats_free (stats);
+}
+
+int run_doctor (app_t *app)
+{
+    doctor_t self = {.app = app};
+    if (app_wants_json (app))
+        items_begin (&self.items, app, false);
+    const bool reached = reach (&self);
+    judge_key_file (&self);
+    find_directory (&self);
+    judge_directory (&self);
+    judge_audit (&self);
+    if (reached) {
+        judge_identity (&self);
+        judge_version (&self);
+        judge_clock (&self);
+        judge_key_end (&self);
+        judge_broker (&self);
+    }
+    if (app_wants_json (app))
+        items_end (&self.items, NULL);
+    return self.counts[VERDICT_WRONG] ? EXIT_OTHER : EXIT_OK;
+}

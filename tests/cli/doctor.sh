@@ -1,0 +1,91 @@
+# shellcheck shell=sh
+# doctor: each state that is wrong is named, with what mends it, and only that.
+. "$(dirname "$0")/lib.sh"
+export HOME="$room"
+unset XDG_CONFIG_HOME
+
+# The last run says so, and this is what mends it.
+says ()
+{
+    out_has "^$1 +$2 +$3"
+    [ -z "${4-}" ] || grep -A 1 -E "^$1 +$2 +$3" out | grep -qE -- "-> $4" || fail "no: $4"
+}
+
+run 1 taskctl doctor
+says wrong reach 'cannot reach|no broker' ''
+start_broker
+run 0 taskctl doctor
+says ok endpoint "ipc://$room/\.taskmq/taskmqd\.ipc, said by $room/\.taskmq$"
+says ok reach 'taskmqd [0-9.]+ answers$'
+says ok identity "uid:$(id -u) in namespace default; no access file"
+says ok version '[0-9.]+ here and there$'
+says ok clock 'within 5s'
+says ok directory "$room/\.taskmq, of uid $(id -u), mode 0700$"
+says ok audit '.* holds together, [1-9]'
+says ok space '.* free'
+says ok broker 'none of its numbers is bad$'
+out_lacks '^(warning|wrong)'
+run 0 taskctl -e "ipc://$room/.taskmq/taskmqd.ipc" doctor
+says ok endpoint 'ipc://.*, said by the caller$'
+run 0 taskctl -o json doctor
+grep -q '"about":"clock","verdict":"ok","text":"[^"]*","mend":null}' out || fail 'no such JSON'
+
+# The clocks differ.
+run 0 env LD_PRELOAD="$TASKMQ_TEST_WALL" TASKMQ_WALL_S=3600 ASAN_OPTIONS=verify_asan_link_order=0 \
+    taskctl doctor
+says warning clock "the broker's clock is .* behind this one" 'timedatectl'
+run 0 env LD_PRELOAD="$TASKMQ_TEST_WALL" TASKMQ_WALL_S=-60 ASAN_OPTIONS=verify_asan_link_order=0 \
+    taskctl doctor
+says warning clock "the broker's clock is .* ahead of this one" 'timedatectl'
+
+# Files that others may read or write.
+chmod 0755 .taskmq
+run 0 taskctl doctor
+says warning directory 'others may look into' "chmod 700 $room/\.taskmq$"
+chmod 0777 .taskmq
+run 1 taskctl -e "ipc://$room/.taskmq/taskmqd.ipc" doctor
+says wrong directory 'others may write in' "chmod 700 $room/\.taskmq$"
+chmod 0700 .taskmq
+mkdir -p .config/taskmq/keys
+echo 'not a key' >.config/taskmq/keys/default.key
+chmod 0644 .config/taskmq/keys/default.key
+run 1 taskctl doctor
+says wrong 'key file' '.* may be read by others \(mode 0644\)' 'chmod 600'
+rm -r .config
+
+# Nobody works.
+run 0 taskctl submit q
+run 0 taskctl doctor
+says warning workers '1 tasks wait, and nobody works$' 'taskctl work'
+
+# The record was changed.
+cp .taskmq/audit.jsonl kept
+sed '1s/"kind":"/&x/' kept >.taskmq/audit.jsonl
+run 1 taskctl doctor
+says wrong audit '.* is not what was written, from line 1 on' 'taskctl audit verify'
+cp kept .taskmq/audit.jsonl
+
+# The access file cannot be used any more.
+printf 'me uid:%s operator\n' "$(id -u)" >.taskmq/access
+chmod 600 .taskmq/access
+has_access () { taskctl doctor | grep -qE '^ok +identity +me in namespace default, with operator'; }
+eventually has_access
+echo 'nonsense' >.taskmq/access
+is_stale () { taskctl doctor | grep -qE '^wrong +access +the access file cannot be used'; }
+eventually is_stale
+run 1 taskctl doctor
+rm .taskmq/access
+stop_broker
+
+# What the broker knows.
+run 1 taskctl doctor
+says wrong reach '.*' 'taskmqd'
+export TASKMQD_LIMITS_FREE_SPACE_MIN=1024G TASKMQD_STORE_SYNCHRONOUS=normal TASKMQD_LIMITS_LINKS=1
+start_broker
+is_full () { taskctl doctor | grep -qE '^wrong +space +submissions are refused'; }
+eventually is_full
+run 1 taskctl doctor
+says wrong space 'submissions are refused.*store_full = 1' 'df -h'
+says warning data 'runs with --synchronous normal' 'remove store/synchronous'
+says warning links '1 of 1 clients'
+stop_broker
