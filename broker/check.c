@@ -5,13 +5,17 @@
 #include "check.h"
 
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <time.h>
 
+#include "access_file.h"
 #include "daemon.h"
 #include "data.h"
+#include "server_key.h"
 #include "store/audit.h"
 #include "units.h"
 
@@ -102,6 +106,59 @@ static void judge_space (const config_t *config, const char *directory)
         say ("ok", "space", "%s free", size_format (space, bytes));
 }
 
+static exits_t judge_key (const data_t *data)
+{
+    char error[SERVER_KEY_ERROR_SIZE];
+    char text[KEY_TEXT_SIZE];
+    key_secret_t secret;
+    key_public_t public_key;
+    bool there;
+    exits_t code = server_key_read (&secret, &there, data, error);
+    if (code != EXITS_OK) {
+        say ("wrong", "server key", "%s", error);
+    } else if (there) {
+        key_public_of (&public_key, &secret);
+        key_text_public (text, &public_key);
+        say ("ok", "server key", "%s", text);
+    }
+    sodium_memzero (&secret, sizeof (secret));
+    return code;
+}
+
+/* Lines that have ended; they let nobody in, and somebody may wonder. */
+static size_t count_ended (const policy_t *policy)
+{
+    size_t ended = 0;
+    int64_t now_ms = (int64_t) time (NULL) * 1000;
+    for (size_t i = 0; i < policy_count (policy); i++) {
+        const principal_t *principal = policy_at (policy, i);
+        ended += principal->until_ms != 0 && principal->until_ms <= now_ms;
+    }
+    return ended;
+}
+
+static exits_t judge_access (const config_t *config, const data_t *data)
+{
+    char error[ACCESS_FILE_ERROR_SIZE];
+    char path[DATA_PATH_SIZE];
+    const char *named = config_text (config, CONFIG_ACCESS);
+    data_path (data, "access", path, sizeof (path));
+    access_file_t *file = access_file_new (named != NULL ? named : path, error);
+    if (file == NULL) {
+        say ("wrong", "access", "%s", error);
+        return EXITS_KEYS;
+    }
+    const policy_t *policy = access_file_policy (file);
+    size_t ended = policy != NULL ? count_ended (policy) : 0;
+    if (policy == NULL)
+        say ("ok", "access", "no access file: who reaches the broker on this machine may do all");
+    else
+        say (ended > 0 ? "warning" : "ok", "access", "%zu lines, of which %zu have ended",
+             policy_count (policy), ended);
+    access_file_free (&file);
+    return EXITS_OK;
+}
+
 static exits_t judge_directory (const config_t *config)
 {
     char error[DATA_ERROR_SIZE];
@@ -114,7 +171,10 @@ static exits_t judge_directory (const config_t *config)
     }
     say ("ok", "directory", "%s%s", data.directory, data.made ? " (a start will make it)" : "");
     judge_space (config, where);
-    return EXITS_OK;
+    if (!data.made)
+        code = judge_key (&data);
+    exits_t access = judge_access (config, &data);
+    return code == EXITS_OK ? access : code;
 }
 
 /* The broker raises its own limit to the hard one. Asked for the service by another user, it may be

@@ -138,24 +138,34 @@ exits_t server_key_write (const key_secret_t *key, const data_t *data,
     return EXITS_OK;
 }
 
-exits_t server_key_open (key_secret_t *out, bool *made, const data_t *data,
+exits_t server_key_read (key_secret_t *out, bool *there, const data_t *data,
                          char error[SERVER_KEY_ERROR_SIZE])
 {
     char path[DATA_PATH_SIZE];
-    *made = false;
+    *there = false;
     if (!data_path (data, FILE_NAME, path, sizeof (path)))
         return fail (error, EXITS_DATA, "the path of %s is too long", data->directory);
     int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd >= 0) {
-        exits_t code = read_key (out, fd, path, error);
-        close (fd);
-        return code;
-    }
-    if (errno != ENOENT)
+    if (fd < 0 && errno == ENOENT)
+        return EXITS_OK;
+    if (fd < 0)
         return fail (error, EXITS_KEYS, "cannot open %s: %s", path,
                      errno == ELOOP ? "it is a link" : strerror (errno));
+    exits_t code = read_key (out, fd, path, error);
+    close (fd);
+    *there = code == EXITS_OK;
+    return code;
+}
+
+exits_t server_key_open (key_secret_t *out, bool *made, const data_t *data,
+                         char error[SERVER_KEY_ERROR_SIZE])
+{
+    bool there;
+    exits_t code = server_key_read (out, &there, data, error);
+    *made = code == EXITS_OK && !there;
+    if (!*made)
+        return code;
     key_public_t public_key;
-    *made = true;
     key_make (&public_key, out);
     return server_key_write (out, data, error);
 }

@@ -29,6 +29,28 @@ printf 'limits\n    free_space_min = 1024G\n' >conf
 run 0 taskmqd --check-config -c conf
 out_has '^warning +space +'
 
+# Keys and the access file, which only its user may touch.
+mkdir -m 700 kept
+printf 'me uid:%s operator\nold uid:4242 client(default) until=2020-01-01\n' "$(id -u)" >kept/access
+chmod 600 kept/access
+run 0 taskmqd --check-config --data kept
+out_has '^warning +access +2 lines, of which 1 have ended$'
+chmod 666 kept/access
+run 14 taskmqd --check-config --data kept
+out_has '^wrong +access +.*kept/access'
+chmod 600 kept/access
+printf 'me uid:0 oprator\n' >kept/access
+run 14 taskmqd --check-config --data kept
+out_has '^wrong +access +.*kept/access:1: .*operator'
+rm kept/access
+: >kept/server.key
+chmod 644 kept/server.key
+run 14 taskmqd --check-config --data kept
+out_has '^wrong +server key +.*server\.key .*chmod 600'
+rm kept/server.key
+run 0 taskmqd --check-config --data kept
+out_has '^ok +access +no access file'
+
 # Beside a running broker.
 start_broker
 run 0 taskmqd --check-config
