@@ -409,9 +409,9 @@ static const command_t commands[] = {
      .operands = "add NAME -e URI [--server-key KEY] [--key-file FILE]\n"
                  "list\nuse NAME\nshow [NAME]\nremove NAME\ntest [NAME]",
      .summary = "saved connections",
-     .text = "A profile is the file ~/.config/taskmq/profiles/NAME.conf. --profile takes it for\n"
-             "one command. What 'profile use' chose counts where no .taskmq directory is here\n"
-             "or above.",
+     .text = "A profile is the file ~/.config/taskmq/profiles/NAME.conf. --profile takes it\n"
+             "for one command. What 'profile use' chose counts where no .taskmq directory is\n"
+             "here or above.",
      .examples = "taskctl profile add farm -e tcp://broker.example:5560 --server-key tmqpk_...\n"
                  "taskctl profile use farm\n"
                  "taskctl --profile farm list",
