@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs/TROUBLESHOOTING.md has a section for each id that taskmqd logs, with the exit code where the id
+# docs/RUNBOOK.md has a section for each id that taskmqd logs, with the exit code where the id
 # ends it, and no section for anything else.
 set -eu
 
@@ -21,8 +21,24 @@ sort -u "$scratch/source" >"$scratch/wanted"
 grep -cE '^### .*: exit' "$scratch/wanted" | grep -qx "$(grep -cE '^    X \([0-9]+,' broker/exits.h)"
 [ "$(grep -vc ': exit' "$scratch/wanted")" -gt 15 ]
 
-grep '^### ' docs/TROUBLESHOOTING.md | sort >"$scratch/there"
+grep '^### ' docs/RUNBOOK.md | sort >"$scratch/there"
 diff "$scratch/wanted" "$scratch/there" || {
-    echo 'docs/TROUBLESHOOTING.md has no section for what is on the left, or one too many (right)'
+    echo 'docs/RUNBOOK.md has no section for what is on the left, or one too many (right)'
+    exit 1
+}
+
+# Whoever meets a line that is no good news wants to know what is lost.
+awk '
+function check () { if (name != "" && bad && !said) { print name; wrong = 1 } }
+/^##/ {
+    check ()
+    name = sub (/^### /, "") ? $0 : ""
+    bad = name ~ /: exit [1-9]/
+    said = 0
+}
+/^\*[^*]*(warning|error)/ { bad = 1 }
+/^\*Lost:\* [a-z]/ { said = 1 }
+END { check (); exit wrong }' docs/RUNBOOK.md || {
+    echo 'these sections of docs/RUNBOOK.md do not say "*Lost:* ..."'
     exit 1
 }
