@@ -88,6 +88,7 @@ static void broker_start (world_t *world)
     broker->sweep_ms = world->mono_ms + SWEEP_EVERY_MS;
     sim_log (world, "broker starts, epoch %llu", (unsigned long long) boot.epoch);
     restore (world, &boot);
+    engine_access (broker->engine, world->policy, now_of (world));
 }
 
 /* The reads themselves belong to the engine, which frees what it gave away. */
@@ -380,6 +381,9 @@ static bool send_round (world_t *world)
             return false;
         }
         wire_t *link = wire_find (world, output.peer);
+        if (link != NULL) {
+            prowler_judge (world, link->client, &output);
+        }
         if (link == NULL || !wire_send_down (link, &output)) {
             engine_output_failed (broker->engine, &output, now_of (world));
             broker->tick_wanted = true;

@@ -284,6 +284,11 @@ static void answered (client_t *client, const Taskmq__Reply *reply, const uint8_
         *at = pending->next;
     }
     if (pending->op == TASKMQ__REQUEST__OP_HELLO) {
+        if (reply->code == TMQ_DENIED && client->actor == &prowler_actor) {
+            pending_free (pending);
+            client_reconnect (client); /* its principal may have rights again */
+            return;
+        }
         if (reply->code != TMQ_OK || reply->welcome == NULL) {
             sim_fail (client->world, "client %u: hello is refused: %u %s", client->index,
                       reply->code, reply->text);

@@ -20,7 +20,8 @@ typedef struct model_row {
     record_t *record; /* NULL: none, or removed */
     tmq_code_t tombstone;
     int64_t tombstone_at;
-    char owner[80]; /* of the tombstone */
+    char ns[80]; /* of the tombstone, … */
+    char owner[80];
     char queue[80];
     attempt_t *attempts;
     size_t attempts_count;

@@ -48,7 +48,7 @@ static void load_one (const model_t *self, lookup_t *key)
         if (strcmp (row->record->ns, key->ns) == 0) {
             key->record = model_copy (row->record, key->bodies);
         }
-    } else if (row->tombstone != TMQ_OK) {
+    } else if (row->tombstone != TMQ_OK && strcmp (row->ns, key->ns) == 0) {
         lookup_take_tombstone (key, &(removal_t){.code = row->tombstone,
                                                  .at = row->tombstone_at,
                                                  .owner = row->owner,

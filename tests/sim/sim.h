@@ -222,6 +222,16 @@ typedef struct known {
     size_t assigned_count;
 } known_t;
 
+/* What a prowler's line in the policy grants: role and queue, as prowler.c numbers them. */
+enum { PROWLERS = 3, GRANTS_MAX = 2 };
+typedef struct rights {
+    uint32_t count; /* 0: it has no line */
+    struct {
+        uint32_t role;
+        uint32_t queue;
+    } grants[GRANTS_MAX];
+} rights_t;
+
 struct world {
     sim_options_t options;
     rng_t rng;
@@ -239,6 +249,8 @@ struct world {
     uint32_t clients_count;
     known_t tasks[MODEL_TASKS_MAX];
     uint32_t tasks_count;
+    rights_t rights[PROWLERS];
+    policy_t *policy; /* that says so */
     uint64_t steps;
     uint64_t completions;
 };
@@ -323,6 +335,7 @@ extern const actor_t worker_actor;
 extern const actor_t subscriber_actor;
 extern const actor_t auditor_actor;
 extern const actor_t library_actor;
+extern const actor_t prowler_actor;
 /* A new task of the client's namespace and owner; one that was submitted before, or NULL. */
 known_t *submitter_draw_task (client_t *client);
 known_t *submitter_draw_known (client_t *client);
@@ -336,6 +349,14 @@ void subscriber_check (client_t *client);
 void library_check (client_t *client);
 /* Where a subscriber stands. */
 uint64_t subscriber_upto (const client_t *client);
+
+/* prowler.c. */
+
+const char *prowler_name (uint32_t number);
+/* A new policy, by chance, or of all prowlers. */
+void prowlers_swap (world_t *world, bool all);
+/* What leaves for a client: I12. */
+void prowler_judge (world_t *world, const client_t *client, const output_t *output);
 
 /* checker.c. */
 

@@ -98,6 +98,7 @@ bool sim_fault (world_t *world, uint32_t per_mille)
 static void every_second (world_t *world)
 {
     network_faults (world);
+    prowlers_swap (world, false);
     check_given_back (world);
     for (uint32_t i = 0; i < world->clients_count; i++) {
         client_t *client = &world->clients[i];
@@ -167,6 +168,10 @@ static void populate (world_t *world)
     for (uint32_t i = 0; i < options->subscribers; i++) {
         client_init (world, &subscriber_actor, model_namespaces[i == 1], identities[1]);
     }
+    for (uint32_t i = 0; i < PROWLERS; i++) {
+        client_init (world, &prowler_actor, model_namespaces[0], prowler_name (i));
+    }
+    prowlers_swap (world, true);
     for (uint32_t i = 0; i < options->libraries; i++) {
         client_init (world, &library_actor, model_namespaces[0], identities[i % 2]);
     }
@@ -216,7 +221,7 @@ static void fail_liveness (world_t *world)
             if (!library_at_rest (client)) {
                 sim_fail (world, "I11: library %u has open operations or not all events", i);
             }
-        } else if (client_open (client) > 0) {
+        } else if (client->actor != &prowler_actor && client_open (client) > 0) {
             sim_fail (world, "I11: client %u (%s, state %d) has %zu open requests, first op %d", i,
                       client->actor->name, (int) client->status, client_open (client),
                       (int) client->pending->op);
@@ -310,6 +315,7 @@ bool sim_run (const sim_options_t *options, char *failure, size_t failure_size,
     }
     network_free (world);
     model_free (world->model);
+    policy_drop (world->policy);
     for (uint32_t i = 0; i < world->tasks_count; i++) {
         free (world->tasks[i].assigned);
     }

@@ -22,7 +22,10 @@
     X (11, ATTEMPT_REUSED, "a task that comes back keeps its attempt number (S3)")                 \
     X (12, REPEAT_NOT_SEEN, "a repeated completion is refused as stale (A45)")                     \
     X (13, GONE_FORGOTTEN, "an id that left memory is taken for a new one (S13)")                  \
-    X (14, HINT_FORGOTTEN, "a refused answer ends the link, and its workers' leases stay (A48)")
+    X (14, HINT_FORGOTTEN, "a refused answer ends the link, and its workers' leases stay (A48)")   \
+    X (15, WAIT_UNJUDGED, "a wait tells of tasks that its link does not see")                      \
+    X (16, REPLAY_UNJUDGED, "a replay tells of tasks that its link does not see")                  \
+    X (17, OLD_POLICY, "links keep the rights they had before a new policy")
 
 enum {
     ENGINE_BUG_NONE = 0,

@@ -222,6 +222,14 @@ typedef struct named {
     size_t open;
 } named_t;
 
+static found_t find_waited (const call_t *call, const uint8_t *id)
+{
+    const requests_t *self = call->requests;
+    if (self->base->config.planted_bug == ENGINE_BUG_WAIT_UNJUDGED)
+        return find_unjudged (self->reads, call->link->space, id);
+    return find_id_for_long (self->reads, call->link, id, RIGHT_READ | RIGHT_OBSERVE);
+}
+
 static void find_named (call_t *call, named_t *out)
 {
     enum { SLOTS = 2048 };
@@ -238,8 +246,7 @@ static void find_named (call_t *call, named_t *out)
         if (slots[slot] != 0)
             continue;
         out->ids[out->count] = id;
-        out->found[out->count] =
-            find_id_for_long (self->reads, call->link, id, RIGHT_READ | RIGHT_OBSERVE);
+        out->found[out->count] = find_waited (call, id);
         out->open += is_open (&out->found[out->count]);
         slots[slot] = (uint16_t) ++out->count;
     }

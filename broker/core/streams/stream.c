@@ -251,6 +251,9 @@ static bool next_cut (streams_t *self, subscription_t *subscription, buf_t **lis
                  .stop_seq = smaller (subscription->match_seq, end_seq),
                  .hint = subscription->hint,
                  .upto = subscription->cursor};
+    if (self->base->config.planted_bug == ENGINE_BUG_REPLAY_UNJUDGED)
+        subscription->filter->scoped =
+            subscription->filter->access.policy != NULL && !is_replaying (subscription);
     if (ring_holds (subscription->log, subscription->cursor + 1)) {
         subscription_drop_page (self, subscription);
         *list = cut_from_ring (subscription->log, &cut);
