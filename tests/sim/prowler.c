@@ -3,8 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* A client that asks for everything, whatever its principal may see, while the policy changes at
- * random times. Each message is judged when it leaves the broker, by a rule of the simulation's own:
- * no byte of it may stem from a task that the policy of that moment does not show (I12). */
+ * random times. Each message is judged when it leaves the broker, by a rule of the simulation's
+ * own: no byte of it may stem from a task that the policy of that moment does not show (I12). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
