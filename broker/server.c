@@ -441,13 +441,25 @@ static void read_ahead (server_t *self)
         store_flush (self->options.store);
 }
 
+/* What SIGHUP does: the configuration here and now, then the access file as an errand. */
+static bool reload (server_t *self, errand_t *errand)
+{
+    char text[RELOAD_TEXT_SIZE];
+    if (self->options.reload (self->options.reload_context, text))
+        return true;
+    errand_refuse (errand, TMQ_INVALID, "%s", text);
+    engine_errand_done (self->engine, errand, self->now);
+    return false;
+}
+
 static void run_errands (server_t *self)
 {
     errand_t *errand;
     while ((errand = engine_errand_next (self->engine)) != NULL) {
         router_address (self->options.router, errand->peer, errand->address,
                         sizeof (errand->address));
-        run_errand (self, errand);
+        if (errand->op != TASKMQ__REQUEST__OP_RELOAD || reload (self, errand))
+            run_errand (self, errand);
     }
 }
 

@@ -945,7 +945,8 @@ TMQ_API int tmq_invite_revoke (tmq_access_t **out, tmq_client_t *client, const c
 /* The broker gets a new key in in_ms, or now (0). `server_key`, `next_server_key` and `at`. */
 TMQ_API int tmq_server_key_rotate (tmq_access_t **out, tmq_client_t *client, uint64_t in_ms,
                                    uint32_t timeout_ms, tmq_error_t *error);
-/* Reads the access file now. `count` principals; `changed`. TMQ_INVALID: the line that is wrong. */
+/* The broker reads its configuration and the access file now. `count` principals; `changed`: the
+ * access file has. TMQ_INVALID: the file and the line that is wrong, and nothing of it counts. */
 TMQ_API int tmq_reload (tmq_access_t **out, tmq_client_t *client, uint32_t timeout_ms,
                         tmq_error_t *error);
 /* The access file from byte offset on: `text` (not NUL-terminated within), `path`, `next`.

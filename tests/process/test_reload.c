@@ -140,6 +140,28 @@ static void test_a_mistake_changes_nothing (void **state)
     daemon_destroy (&broker);
 }
 
+/* The same by a request, of whoever may operate the broker. */
+static void test_a_client_may_ask_for_it (void **state)
+{
+    (void) state;
+    daemon_t broker;
+    tmq_access_t *access = NULL;
+    tmq_error_t error = {0};
+    start (&broker, "");
+    tmq_client_t *client = daemon_client (&broker);
+    write_config ("limits\n    link_reads = 5\n");
+    assert_int_equal (tmq_reload (&access, client, TIMING_PATIENCE_MS, &error), TMQ_OK);
+    tmq_access_free (access);
+    assert_true (daemon_logged (&broker, "msg=\"takes effect\" key=limits/link_reads"));
+    write_config ("limits\n    link_reads = five\n");
+    assert_int_equal (tmq_reload (&access, client, TIMING_PATIENCE_MS, &error), TMQ_INVALID);
+    if (strstr (error.text, ":2: limits/link_reads = five: ") == NULL)
+        fail_msg ("said %s", error.text);
+    tmq_client_free (&client);
+    daemon_stop (&broker);
+    daemon_destroy (&broker);
+}
+
 /* The next datagram of the broker to the service manager. */
 static void expect_state (int fd, const char *wanted)
 {
@@ -187,6 +209,7 @@ int main (void)
         cmocka_unit_test (test_a_limit_changes_and_comes_back),
         cmocka_unit_test (test_what_needs_a_start_is_named_and_left),
         cmocka_unit_test (test_a_mistake_changes_nothing),
+        cmocka_unit_test (test_a_client_may_ask_for_it),
         cmocka_unit_test (test_the_service_manager_is_told),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
