@@ -86,7 +86,7 @@ static bool set_option (config_t *self, const struct key_option *option, const c
 static bool apply (config_t *self, int option, const char *text, char *error)
 {
     if (option == 'c')
-        return true; /* read before all others */
+        return true;
     if (option == 'r') {
         self->action = CONFIG_RESTORE;
         self->restore = text;
@@ -101,16 +101,33 @@ static bool apply (config_t *self, int option, const char *text, char *error)
     return true;
 }
 
-static bool take_file (config_t *self, const char *file, char *error)
+/* Files are read before everything else of the line. */
+static bool take_file (config_t *self, int option, const char *file, char *error)
 {
+    if (option != 'c')
+        return true;
     if (self->named_count == CONFIG_NAMED_MAX)
         return config_fail (error, "more than %d files by -c", CONFIG_NAMED_MAX);
     self->named[self->named_count++] = file;
     return layers_files (self, file, error);
 }
 
-/* One walk over the options; files_only: only -c counts. */
-static bool walk (config_t *self, int argc, char **argv, bool files_only, char *error)
+/* What is only asked about is answered whatever stands in files and environment. */
+static bool take_question (config_t *self, int option, const char *text, char *error)
+{
+    (void) text;
+    (void) error;
+    if (option == 'h')
+        self->action = CONFIG_HELP;
+    else if (option >= FIRST_ACTION)
+        self->action = action_options[option - FIRST_ACTION].action;
+    return true;
+}
+
+typedef bool take_t (config_t *self, int option, const char *text, char *error);
+
+/* One walk over the options. */
+static bool walk (config_t *self, int argc, char **argv, take_t *take, char *error)
 {
     struct option options[OPTIONS + 1];
     int option;
@@ -122,12 +139,7 @@ static bool walk (config_t *self, int argc, char **argv, bool files_only, char *
             return config_fail (error, "option %s needs a value", argv[optind - 1]);
         if (option == '?')
             return unknown_option (options, argv[optind - 1], error);
-        bool good = true;
-        if (!files_only)
-            good = apply (self, option, optarg, error);
-        else if (option == 'c')
-            good = take_file (self, optarg, error);
-        if (!good)
+        if (!take (self, option, optarg, error))
             return false;
     }
     if (optind < argc)
@@ -138,8 +150,13 @@ static bool walk (config_t *self, int argc, char **argv, bool files_only, char *
 bool config_parse (config_t *self, int argc, char **argv, char *const *environment,
                    char error[CONFIG_ERROR_SIZE])
 {
-    return walk (self, argc, argv, true, error) && layers_environment (self, environment, error) &&
-           walk (self, argc, argv, false, error) && config_is_consistent (self, error);
+    if (!walk (self, argc, argv, take_question, error))
+        return false;
+    if (self->action == CONFIG_HELP || self->action == CONFIG_VERSION)
+        return true;
+    return walk (self, argc, argv, take_file, error) &&
+           layers_environment (self, environment, error) && walk (self, argc, argv, apply, error) &&
+           config_is_consistent (self, error);
 }
 
 void config_print_help (void)

@@ -335,6 +335,14 @@ static void test_a_mistyped_variable_is_named (void **state)
     assert_bad_variable ("TASKMQD_LIMITS_LINSK=5", "did you mean TASKMQD_LIMITS_LINKS?");
     assert_bad_variable ("TASKMQD_SOMETHING=5", "TASKMQD_SOMETHING in the environment is no key");
     assert_bad_variable ("TASKMQD_LIMITS_LINKS=many", "TASKMQD_LIMITS_LINKS: limits/links = many");
+    config_t config;
+    char *variables[] = {"TASKMQD_SOMETHING=5", NULL};
+    environment = variables;
+    bool good = parse (&config, "-c", "/nowhere", "--help", NULL);
+    environment = no_environment;
+    assert_true (good);
+    assert_int_equal (config.action, CONFIG_HELP);
+    config_free (&config);
     assert_bad_variable ("TASKMQD_OPTIONS2=x", "TASKMQD_OPTIONS2 in the environment");
 }
 
