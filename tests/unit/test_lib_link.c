@@ -1,0 +1,390 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The link of the library's core: it comes, goes, and is told of. */
+#include "lib_rig.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void hello_comes_first_and_alone (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new (NULL);
+    rig_submit (rig, 1, 5000);
+    rig_welcome (rig);
+    const Taskmq__Request *request = rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    assert_int_equal (rig->message->token.len, 16);
+    assert_int_equal (rig->message->token.data[3], rig->token);
+    assert_int_equal (request->request_id.len, 16);
+    assert_in_range (request->deadline_ms, 1, 5000);
+    assert_int_equal (rig->body_bytes, 3);
+    rig_free (rig);
+}
+
+static void what_is_pending_leaves_in_one_message (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    for (uint32_t i = 0; i < 1000; i++)
+        rig_submit (rig, i, 5000);
+    size_t messages = 0;
+    size_t requests = 0;
+    while (rig_take (rig)) {
+        messages++;
+        requests += rig->message->n_requests;
+    }
+    assert_int_equal (requests, 1000);
+    assert_in_range (messages, 1, 2);
+    rig_free (rig);
+}
+
+static void a_lost_link_repeats_with_the_same_request_id (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    uint8_t first[16];
+    rig_submit (rig, 1, 5000);
+    const Taskmq__Request *request = rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    memcpy (first, request->request_id.data, 16);
+    rig_cut (rig);
+    assert_int_equal (core_link_wanted (rig->core).connection, 0);
+    rig_pass (rig, 200);
+    assert_int_equal (core_link_wanted (rig->core).connection, 2);
+    rig->token = 8;
+    rig_welcome (rig);
+    request = rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    assert_memory_equal (request->request_id.data, first, 16);
+    assert_int_equal (rig->message->token.data[0], 8);
+    assert_in_range (request->deadline_ms, 1, 4900);
+    tmq_id_t id = rig_id (1);
+    rig_accept (rig, request->id, &id);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT, TMQ_OK);
+    assert_memory_equal (answer->completion.receipts[0].id.bytes, id.bytes, 16);
+    core_answer_free (answer);
+    tmq_client_counters_t counters;
+    core_counters (rig->core, &counters);
+    assert_int_equal (counters.resent, 1);
+    assert_int_equal (counters.outbox_requests, 0);
+    assert_int_equal (counters.outbox_bytes, 0);
+    rig_free (rig);
+}
+
+static void the_configuration_is_copied (void **state)
+{
+    (void) state;
+    char ns[] = "films";
+    char name[] = "studio";
+    core_config_t config = rig_config ();
+    config.ns = ns;
+    config.name = name;
+    rig_t *rig = rig_new (&config);
+    memset (ns, 'x', sizeof ns - 1);
+    memset (name, 'x', sizeof name - 1);
+    const Taskmq__Hello *hello = rig_request (rig, TASKMQ__REQUEST__OP_HELLO)->hello;
+    assert_string_equal (hello->namespace_, "films");
+    assert_string_equal (hello->client, "studio");
+    rig_free (rig);
+}
+
+static void no_link_says_hello_on_the_same_connection (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    uint64_t connection = core_link_wanted (rig->core).connection;
+    rig_submit (rig, 1, 5000);
+    uint64_t number = rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT)->id;
+    rig_refuse (rig, number, TMQ_NO_LINK, 0);
+    rig_refuse (rig, number, TMQ_NO_LINK, 0); /* the same said again changes nothing */
+    rig_no_answer (rig);
+    assert_int_equal (core_link_wanted (rig->core).connection, connection);
+    rig_welcome (rig);
+    rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    rig_free (rig);
+}
+
+static void silence_of_three_heartbeats_is_death (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    uint64_t connection = core_link_wanted (rig->core).connection;
+    for (int i = 0; i < 10; i++) { /* an answered heartbeat every two seconds keeps it up */
+        rig_pass (rig, TMQ_HEARTBEAT_MS);
+        while (rig_take (rig))
+            rig_ok (rig, rig->message->requests[0]->id);
+    }
+    assert_int_equal (core_link_wanted (rig->core).connection, connection);
+    rig_pass (rig, TMQ_HEARTBEAT_MS);
+    const Taskmq__Request *last = rig_take (rig) ? rig->message->requests[0] : NULL;
+    assert_non_null (last);
+    rig->now_ms += 700; /* the last word does not come in step with the heartbeats */
+    rig_ok (rig, last->id);
+    int64_t silent_ms = 0;
+    while (core_link_wanted (rig->core).connection == connection && silent_ms < 60000) {
+        rig_pass (rig, 100);
+        silent_ms += 100;
+        while (rig_take (rig)) {
+        }
+    }
+    assert_in_range (silent_ms, 3 * TMQ_HEARTBEAT_MS, 3 * TMQ_HEARTBEAT_MS + 100);
+    rig_free (rig);
+}
+
+static void a_pause_of_the_process_is_not_silence (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    uint64_t connection = core_link_wanted (rig->core).connection;
+    rig->now_ms += 40000; /* stopped and continued: one tick, whatever the clock says */
+    core_tick (rig->core, rig->now_ms);
+    assert_int_equal (core_link_wanted (rig->core).connection, connection);
+    assert_int_equal (rig_request (rig, TASKMQ__REQUEST__OP_HEARTBEAT)->op_case,
+                      TASKMQ__REQUEST__OP_HEARTBEAT);
+    rig_free (rig);
+}
+
+static void pauses_grow_and_endpoints_take_turns (void **state)
+{
+    (void) state;
+    static const char *const endpoints[] = {"tcp://127.0.0.1:1", "tcp://127.0.0.1:2"};
+    core_config_t config = rig_config ();
+    config.endpoints = endpoints;
+    config.endpoints_count = 2;
+    rig_t *rig = rig_new (&config);
+    int64_t previous_ms = 0;
+    size_t alike = 0;
+    for (size_t i = 0; i < 30; i++) {
+        assert_int_equal (core_link_wanted (rig->core).endpoint, i % 2);
+        rig_cut (rig);
+        int64_t pause_ms = core_next_due (rig->core) - rig->now_ms;
+        assert_in_range (pause_ms, 100, 5000);
+        if (i < 2)
+            assert_in_range (pause_ms, 100, 125);
+        if (i >= 12) { /* 100 ms were doubled six times: the longest, still with jitter */
+            assert_in_range (pause_ms, 3750, 5000);
+            alike += pause_ms == previous_ms ? 1 : 0;
+        }
+        previous_ms = pause_ms;
+        rig_pass (rig, pause_ms);
+    }
+    assert_in_range (alike, 0, 2);
+    rig_free (rig);
+}
+
+static void a_connection_that_takes_nothing_is_given_up (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new (NULL);
+    rig_pass (rig, 2000);
+    assert_int_equal (core_link_wanted (rig->core).connection, 0);
+    rig_pass (rig, 200);
+    assert_true (rig_take (rig)); /* a hello that nobody answers */
+    uint64_t connection = core_link_wanted (rig->core).connection;
+    rig_pass (rig, 3 * TMQ_HEARTBEAT_MS + 1);
+    assert_int_not_equal (core_link_wanted (rig->core).connection, connection);
+    rig_free (rig);
+}
+
+static void authentication_errors_are_final (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new (NULL);
+    rig_submit (rig, 1, 5000);
+    core_link_failed (rig->core, 1, TMQ_NOT_AUTHENTICATED, "authentication failed", rig->now_ms);
+    rig_answered (rig, TMQ_OP_SUBMIT, TMQ_NOT_AUTHENTICATED);
+    tmq_error_t error;
+    bool final = false;
+    assert_int_equal (core_link_state (rig->core, &error, &final), TMQ_NOT_AUTHENTICATED);
+    assert_true (final);
+    assert_non_null (strstr (error.text, "tcp://127.0.0.1:1"));
+    rig_pass (rig, 60000);
+    assert_int_equal (core_link_wanted (rig->core).connection, 0);
+    rig_free (rig);
+}
+
+static void a_refused_hello_is_final_or_not (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new (NULL);
+    rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_HELLO)->id, TMQ_STOPPING, 0);
+    rig_pass (rig, 500);
+    rig_submit (rig, 1, 5000);
+    rig_refuse (rig, rig_request (rig, TASKMQ__REQUEST__OP_HELLO)->id, TMQ_UNSUPPORTED, 0);
+    rig_answered (rig, TMQ_OP_SUBMIT, TMQ_UNSUPPORTED);
+    rig_free (rig);
+}
+
+static void smaller_limits_are_unsupported (void **state)
+{
+    (void) state;
+    static uint8_t token[16] = {1};
+    rig_t *rig = rig_new (NULL);
+    rig_submit (rig, 1, 5000);
+    Taskmq__Welcome welcome = TASKMQ__WELCOME__INIT;
+    welcome.version = TMQ_PROTOCOL_VERSION;
+    welcome.token = (ProtobufCBinaryData){16, token};
+    welcome.frame_bytes_max = TMQ_FRAME_BYTES_MAX / 2;
+    Taskmq__Reply reply = TASKMQ__REPLY__INIT;
+    reply.id = rig_request (rig, TASKMQ__REQUEST__OP_HELLO)->id;
+    reply.body_case = TASKMQ__REPLY__BODY_WELCOME;
+    reply.welcome = &welcome;
+    rig_reply (rig, &reply, NULL, 0);
+    rig_answered (rig, TMQ_OP_SUBMIT, TMQ_UNSUPPORTED);
+    assert_false (rig_take (rig));
+    rig_free (rig);
+}
+
+static void garbage_ends_the_link_not_the_request (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    rig_submit (rig, 1, 5000);
+    rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    core_receive (rig->core, "\xff\xff\xff", 3, NULL, 0, rig->now_ms);
+    assert_int_equal (core_link_wanted (rig->core).connection, 0);
+    rig_no_answer (rig);
+    rig_pass (rig, 200);
+    rig_welcome (rig);
+    rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    rig_free (rig);
+}
+
+static void goodbye_is_the_last_word (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    rig_submit (rig, 1, 5000);
+    core_goodbye (rig->core);
+    assert_true (rig_take (rig));
+    assert_int_equal (rig->message->n_requests, 2);
+    assert_int_equal (rig->message->requests[0]->op_case, TASKMQ__REQUEST__OP_SUBMIT);
+    assert_int_equal (rig->message->requests[1]->op_case, TASKMQ__REQUEST__OP_GOODBYE);
+    assert_false (core_goodbye_done (rig->core));
+    rig_ok (rig, rig->message->requests[1]->id);
+    assert_true (core_goodbye_done (rig->core));
+    rig_answered (rig, TMQ_OP_SUBMIT, TMQ_UNKNOWN); /* it was handed over, and nobody answered */
+    rig_free (rig);
+}
+
+/* As completions. */
+
+static void assert_link (rig_t *rig, tmq_link_state_t state, int code, const char *text)
+{
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_LINK, code);
+    answer->queued = false; /* as when it is polled */
+    assert_int_equal (answer->completion.link, state);
+    if (text != NULL)
+        assert_non_null (strstr (answer->completion.error->text, text));
+    core_answer_free (answer);
+    rig_no_answer (rig);
+}
+
+static void until_wanted (rig_t *rig)
+{
+    while (core_link_wanted (rig->core).connection == 0)
+        rig_pass (rig, 10);
+}
+
+static void the_link_tells_when_it_comes_and_goes (void **state)
+{
+    (void) state;
+    core_config_t config = rig_config ();
+    config.link = true;
+    rig_t *rig = rig_new (&config);
+    rig_no_answer (rig);
+    rig_cut (rig); /* never there */
+    assert_link (rig, TMQ_LINK_LOST, TMQ_UNREACHABLE, "the connection ended");
+    until_wanted (rig);
+    rig_cut (rig);
+    rig_no_answer (rig); /* nothing new */
+    until_wanted (rig);
+    rig_welcome (rig);
+    assert_link (rig, TMQ_LINK_UP, TMQ_OK, NULL);
+    rig_cut (rig);
+    until_wanted (rig);
+    rig_welcome (rig);
+    assert_link (rig, TMQ_LINK_BACK, TMQ_OK, NULL); /* only the newest, if nobody looked */
+    rig_cut (rig);
+    assert_link (rig, TMQ_LINK_LOST, TMQ_UNREACHABLE, NULL);
+    until_wanted (rig);
+    core_link_failed (rig->core, core_link_wanted (rig->core).connection, TMQ_NOT_AUTHENTICATED,
+                      "who are you", rig->now_ms);
+    assert_link (rig, TMQ_LINK_REFUSED, TMQ_NOT_AUTHENTICATED, "who are you");
+    rig_free (rig);
+}
+
+static void nobody_there (rig_t *rig)
+{
+    core_link_absent_at (rig->core, core_link_wanted (rig->core).connection, "nobody listens there",
+                         "start it", rig->now_ms);
+}
+
+static void fail_fast_ends_what_nobody_can_serve (void **state)
+{
+    (void) state;
+    static const char *const endpoints[] = {"tcp://127.0.0.1:1", "tcp://127.0.0.1:2"};
+    core_config_t config = rig_config ();
+    config.fail_fast = true;
+    config.endpoints = endpoints;
+    config.endpoints_count = 2;
+    rig_t *rig = rig_new (&config);
+    rig_submit (rig, 1, CORE_NEVER);
+    nobody_there (rig);
+    rig_no_answer (rig); /* the other endpoint is tried, without a pause */
+    core_tick (rig->core, rig->now_ms);
+    assert_int_equal (core_link_wanted (rig->core).endpoint, 1);
+    nobody_there (rig);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_SUBMIT, TMQ_UNREACHABLE);
+    assert_non_null (strstr (answer->completion.error->text, "nobody listens there"));
+    assert_string_equal (answer->completion.error->hint, "start it");
+    core_answer_free (answer);
+    rig_submit (rig, 2, CORE_NEVER); /* tries again, at once */
+    core_tick (rig->core, rig->now_ms);
+    rig_welcome (rig);
+    rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    rig_cut (rig); /* it was there once: from here on it is waited for */
+    until_wanted (rig);
+    nobody_there (rig);
+    until_wanted (rig);
+    nobody_there (rig);
+    rig_no_answer (rig);
+    rig_free (rig);
+}
+
+static void without_fail_fast_it_is_waited (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new (NULL);
+    rig_submit (rig, 1, CORE_NEVER);
+    nobody_there (rig);
+    rig_no_answer (rig);
+    until_wanted (rig);
+    rig_welcome (rig);
+    rig_request (rig, TASKMQ__REQUEST__OP_SUBMIT);
+    rig_free (rig);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (hello_comes_first_and_alone),
+        cmocka_unit_test (what_is_pending_leaves_in_one_message),
+        cmocka_unit_test (a_lost_link_repeats_with_the_same_request_id),
+        cmocka_unit_test (the_configuration_is_copied),
+        cmocka_unit_test (no_link_says_hello_on_the_same_connection),
+        cmocka_unit_test (silence_of_three_heartbeats_is_death),
+        cmocka_unit_test (a_pause_of_the_process_is_not_silence),
+        cmocka_unit_test (pauses_grow_and_endpoints_take_turns),
+        cmocka_unit_test (a_connection_that_takes_nothing_is_given_up),
+        cmocka_unit_test (authentication_errors_are_final),
+        cmocka_unit_test (a_refused_hello_is_final_or_not),
+        cmocka_unit_test (smaller_limits_are_unsupported),
+        cmocka_unit_test (garbage_ends_the_link_not_the_request),
+        cmocka_unit_test (goodbye_is_the_last_word),
+        cmocka_unit_test (the_link_tells_when_it_comes_and_goes),
+        cmocka_unit_test (fail_fast_ends_what_nobody_can_serve),
+        cmocka_unit_test (without_fail_fast_it_is_waited),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
