@@ -216,6 +216,20 @@ static exits_t open_access (daemon_t *self)
     return EXITS_OK;
 }
 
+static exits_t open_records (daemon_t *self)
+{
+    const uint64_t *numbers = self->config.numbers;
+    records_options_t options = {.store = self->store,
+                                 .audit = self->audit,
+                                 .directory = self->data.directory,
+                                 .access = access_file_path (self->access),
+                                 .free_bytes_min = numbers[CONFIG_FREE_SPACE_MIN],
+                                 .keep = (size_t) numbers[CONFIG_BACKUP_KEEP]};
+    self->records = records_new (&options);
+    records_runners (self->records, self->runners + ACCESS_RUNNERS);
+    return EXITS_OK;
+}
+
 static exits_t open_router (daemon_t *self)
 {
     char error[ADDRESS_PATH_SIZE];
@@ -255,7 +269,7 @@ static exits_t open_server (daemon_t *self)
     options->audit = self->audit;
     options->access = self->access;
     options->runners = self->runners;
-    options->runners_count = ACCESS_RUNNERS;
+    options->runners_count = ACCESS_RUNNERS + RECORDS_RUNNERS;
     options->feed = self->feed;
     options->written_fd = self->written_fd;
     options->signal_fd = self->signal_fd;
@@ -267,8 +281,8 @@ static exits_t open_server (daemon_t *self)
 exits_t daemon_start (daemon_t *self)
 {
     static exits_t (*const steps[]) (daemon_t *) = {
-        prepare_process, open_data, confine,     open_store,  open_audit, open_exporter,
-        open_access,     doors_key, open_router, open_server, doors_open};
+        prepare_process, open_data,    confine,   open_store,  open_audit,  open_exporter,
+        open_access,     open_records, doors_key, open_router, open_server, doors_open};
     exits_t code = EXITS_OK;
     for (size_t i = 0; code == EXITS_OK && i < sizeof (steps) / sizeof (steps[0]); i++)
         code = steps[i](self);
@@ -282,6 +296,7 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     router_free (&self->router);
     feed_free (&self->feed);
     zap_free (&self->zap);
+    records_free (&self->records);
     if (self->access != NULL)
         access_requests_free (&self->requests);
     access_file_free (&self->access);

@@ -14,6 +14,7 @@
 #include "export/exporter.h"
 #include "net/feed.h"
 #include "net/router.h"
+#include "records.h"
 #include "server.h"
 
 /* Open files that are no connections: databases, their logs, sockets. */
@@ -36,7 +37,8 @@ typedef struct daemon {
     exporter_t *exporter;
     access_file_t *access;
     access_requests_t requests; /* about keys and the access file; if access */
-    errand_runner_t runners[ACCESS_RUNNERS];
+    records_t *records;
+    errand_runner_t runners[ACCESS_RUNNERS + RECORDS_RUNNERS];
     key_secret_t server_key; /* if has_server_key */
     key_public_t server_public;
     bool has_server_key;

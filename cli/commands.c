@@ -189,6 +189,23 @@ static const option_spec_t stats_options[] = {
      "in the text format of Prometheus, for its textfile collector"},
     END_OF_OPTIONS};
 
+static const option_spec_t audit_options[] = {
+    {OPT_HEAD, "head", 0, KIND_TEXT, 0, 0, "HEX",
+     "verify: a head that is known, from the broker's log"},
+    {OPT_FOLLOW, "follow", 'f', KIND_FLAG, 0, 0, NULL, "tail: go on with what is added"},
+    {OPT_KIND, "kind", 0, KIND_TEXT, 0, 64, "KIND", "tail: only such lines, as key.revoked"},
+    {OPT_ACTOR, "actor", 0, KIND_TEXT, 0, 128, "NAME", "tail: only what this one did"},
+    {OPT_SINCE, "since", 0, KIND_TEXT, 0, 0, "WHEN",
+     "tail: all lines since a time, a day, or a duration ago"},
+    {OPT_LIMIT, "limit", 0, KIND_NUMBER, 1, TMQ_AUDIT_LINES_MAX, "N",
+     "tail: the newest N lines; default 10"},
+    END_OF_OPTIONS};
+
+static const option_spec_t backup_options[] = {
+    {OPT_WITH_KEYS, "with-keys", 0, KIND_FLAG, 0, 0, NULL,
+     "the broker's secret key too: whoever has the file can pass for the broker"},
+    END_OF_OPTIONS};
+
 #define WORK_TEXT                                                                                  \
     "The payload is the program's stdin, its stdout the result; stderr passes\n"                   \
     "through. Exit 0 completes the task, 100 fails it for good, 75 gives it back\n"                \
@@ -421,6 +438,39 @@ static const command_t commands[] = {
      .operands_max = -1,
      .no_ids = true,
      .run = run_verb},
+    {.name = "audit",
+     .group = "look at the broker",
+     .operands = "verify [FILE | DIR]... [--head HEX]\nhead\n"
+                 "tail [-f] [--kind KIND] [--actor NAME] [--since WHEN] [--limit N]",
+     .summary = "the record of who did what to the broker",
+     .text = "verify reads audit.jsonl and the files before it, needs no broker, and names\n"
+             "the first line that was changed, removed or moved (exit 1). Nothing in the\n"
+             "files holds their last lines: a head that is known from the log proves that\n"
+             "all lines before it are what they were. head prints the newest number and\n"
+             "hash, tail the newest lines.",
+     .examples = "taskctl audit verify\n"
+                 "taskctl audit verify /backup/audit*.jsonl --head 00b5dded312f...\n"
+                 "taskctl audit tail -f --kind denied",
+     .options = audit_options,
+     .operand = OPERAND_VERB,
+     .verbs = audit_verbs,
+     .operands_max = -1,
+     .no_ids = true,
+     .run = run_verb},
+    {.name = "backup",
+     .group = "look at the broker",
+     .operands = "FILE [--with-keys]",
+     .summary = "a copy of all tasks, while the broker goes on",
+     .text = "The file has everything that was acknowledged before. taskmqd --restore makes\n"
+             "a data directory of it. It holds all payloads and results: keep it as you\n"
+             "keep them. The broker keeps its newest ones in DIR/backups.",
+     .examples = "taskctl backup taskmq-$(date +%F).tar\n"
+                 "taskmqd --restore taskmq-2026-11-22.tar --data /srv/taskmq",
+     .options = backup_options,
+     .operands_min = 1,
+     .operands_max = 1,
+     .no_ids = true,
+     .run = run_backup},
     {.name = "help",
      .group = "get help",
      .operands = "[COMMAND]",

@@ -58,7 +58,10 @@ typedef enum request_flag {
     X (INVITE_REVOKE, invite_revoke, REQUEST_CHANGES | REQUEST_NEEDS_ID)                           \
     X (SERVER_KEY_ROTATE, server_key_rotate, REQUEST_CHANGES | REQUEST_NEEDS_ID)                   \
     X (RELOAD, reload, 0)                                                                          \
-    X (ACCESS_READ, access_read, REQUEST_LARGE | REQUEST_READS)
+    X (ACCESS_READ, access_read, REQUEST_LARGE | REQUEST_READS)                                    \
+    X (AUDIT, audit, REQUEST_LARGE | REQUEST_READS)                                                \
+    X (AUDIT_HEAD, audit_head, REQUEST_READS)                                                      \
+    X (BACKUP, backup, REQUEST_LARGE | REQUEST_READS)
 
 typedef struct request_kind {
     const char *name; /* for logs, counters and texts; of static storage */

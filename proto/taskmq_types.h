@@ -186,6 +186,10 @@ enum {
     TMQ_LINK_SUBSCRIPTIONS_MAX = 10000,
     TMQ_LINK_WAITS_MAX = 10000,
 
+    TMQ_AUDIT_LINES_DEFAULT = 100, /* of the record of deeds, in one answer */
+    TMQ_AUDIT_LINES_MAX = 1000,
+    TMQ_PART_BYTES_MAX = 192 * 1024, /* of a file, in one answer */
+
     TMQ_KEY_BYTES = 32,         /* of a public or a secret key (X25519) */
     TMQ_GRANTS_MAX = 16,        /* of one principal */
     TMQ_GRANT_BYTES_MAX = 160,  /* "observer(NAMESPACE/QUEUE)" */

@@ -539,6 +539,24 @@ static bool check_rotate (check_t *check, const Taskmq__Request *request)
     return check_range (check, "in_ms", request->server_key_rotate->in_ms, 0, TMQ_ROTATE_MS_MAX);
 }
 
+static bool check_audit (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Audit *audit = request->audit;
+    if (audit->file != 0 && audit->since != 0)
+        return refuse (check, TMQ_INVALID, "since: only without a file");
+    return check_name_or_empty (check, "kind", audit->kind) &&
+           check_text (check, "actor", audit->actor, TMQ_OWNER_BYTES_MAX) &&
+           check_range (check, "since", audit->since, 0, INT64_MAX) &&
+           check_range (check, "offset", audit->offset, 0, INT64_MAX) &&
+           check_range (check, "limit", audit->limit, 0, TMQ_AUDIT_LINES_MAX);
+}
+
+static bool check_backup (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "id", &request->backup->id) &&
+           check_range (check, "offset", request->backup->offset, 0, INT64_MAX);
+}
+
 /* The table. */
 
 typedef bool (*check_kind_t) (check_t *check, const Taskmq__Request *request);
@@ -583,6 +601,9 @@ static const check_kind_t checks[] = {
     [OP (SERVER_KEY_ROTATE)] = check_rotate,
     [OP (RELOAD)] = check_nothing,
     [OP (ACCESS_READ)] = check_nothing,
+    [OP (AUDIT)] = check_audit,
+    [OP (AUDIT_HEAD)] = check_nothing,
+    [OP (BACKUP)] = check_backup,
 };
 #undef OP
 

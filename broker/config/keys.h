@@ -128,7 +128,9 @@ enum { CONFIG_NETWORKS_MAX = 64 };
     X (AUDIT_KEEP, "audit/keep", SIZE, RESTART, 64 * CONFIG_M, 64 * CONFIG_K, 64 * CONFIG_G, NULL, \
        "the record begins a new file at this size, and each day")                                  \
     X (AUDIT_DAYS, "audit/days", COUNT, RESTART, 90, 1, 36500, NULL,                               \
-       "a file of the record is removed so many days after its last line")
+       "a file of the record is removed so many days after its last line")                         \
+    X (BACKUP_KEEP, "backup/keep", COUNT, RESTART, 3, 1, 1000, NULL,                               \
+       "so many backups stay in the data directory")
 
 typedef enum config_kind {
     CONFIG_KIND_COUNT,

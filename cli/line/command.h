@@ -36,6 +36,7 @@ typedef enum option_id {
     OPT_VERSION,
     OPT_HELP,
     /* of commands */
+    OPT_ACTOR,
     OPT_ALL,
     OPT_BACKOFF,
     OPT_BATCH,
@@ -50,9 +51,12 @@ typedef enum option_id {
     OPT_EVENTS,
     OPT_FIELDS,
     OPT_FILE,
+    OPT_FOLLOW,
     OPT_FOR,
+    OPT_HEAD,
     OPT_ID,
     OPT_JOBS,
+    OPT_KIND,
     OPT_LABEL,
     OPT_LEASE,
     OPT_LIMIT,
@@ -77,6 +81,7 @@ typedef enum option_id {
     OPT_TTL,
     OPT_UNTIL,
     OPT_WAIT,
+    OPT_WITH_KEYS,
     OPT_YES,
     OPT_Z85
 } option_id_t;

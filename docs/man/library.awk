@@ -16,6 +16,7 @@ BEGIN {
     page["Tasks."] = "tmq_tasks|read, list, cancel and await tasks"
     page["Events and subscriptions."] = "tmq_subscriptions|follow what happens"
     page["Workers."] = "tmq_workers|take tasks and end them"
+    page["The record of deeds, and backups."] = "tmq_backup|the record of deeds, and backups"
     page["Who may use the broker."] = "tmq_access|keys, invitations and the access file"
     page["The loop that most workers want."] = "tmq_run|a pool of threads that works"
     main = "libtaskmq"

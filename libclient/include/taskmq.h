@@ -306,7 +306,11 @@ typedef enum tmq_op {
     TMQ_OP_INVITE_REVOKE,
     TMQ_OP_SERVER_KEY_ROTATE,
     TMQ_OP_RELOAD,
-    TMQ_OP_ACCESS_READ
+    TMQ_OP_ACCESS_READ,
+    /* About the record of deeds and backups: the same. */
+    TMQ_OP_AUDIT,
+    TMQ_OP_AUDIT_HEAD,
+    TMQ_OP_BACKUP
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -323,6 +327,7 @@ typedef struct tmq_task_list tmq_task_list_t;
 typedef struct tmq_event_list tmq_event_list_t;
 typedef struct tmq_stats_report tmq_stats_t;
 typedef struct tmq_access_report tmq_access_t;
+typedef struct tmq_file_part tmq_part_t;
 
 /* The answer to what a _start function began, or news. Which pointers are set follows from op (and
  * only when code is 0, except receipts, which always tell about every task); they belong to the
@@ -344,6 +349,7 @@ typedef struct tmq_completion {
     tmq_link_state_t link;    /* LINK: the newest state; what was in between may be left out */
     char *text;               /* LOG */
     tmq_access_t *access;     /* of blocking calls about keys */
+    tmq_part_t *part;         /* AUDIT, AUDIT_HEAD, BACKUP */
 } tmq_completion_t;
 
 /* A descriptor that is readable (level-triggered) exactly while completions are queued. Only poll
@@ -598,6 +604,47 @@ TMQ_API int tmq_stats (tmq_stats_t **out, tmq_client_t *client, uint32_t timeout
                        tmq_error_t *error);
 TMQ_API int tmq_stats_start (tmq_client_t *client, uint32_t timeout_ms, void *user,
                              tmq_error_t *error);
+
+/* The record of deeds, and backups. */
+
+/* A part of a file. What does not apply is 0 or "". */
+struct tmq_file_part {
+    const char *bytes; /* length of them, and a NUL that is not counted */
+    size_t length;
+    uint32_t file;    /* where to go on */
+    uint64_t offset;  /* ... and behind which byte */
+    bool more;        /* there is more now; of a backup without bytes: it is being made */
+    uint64_t total;   /* of a backup: bytes of all of it, ... */
+    const char *name; /* ... and its file in the broker's data directory */
+    uint64_t n;       /* of a head: number of the newest line, ... */
+    uint8_t hash[32]; /* ... and the hash behind it */
+};
+/* Accepts NULL. */
+TMQ_API void tmq_part_free (tmq_part_t *part);
+
+/* Which lines of the record are wanted. Later versions append members. */
+typedef struct tmq_audit_query {
+    size_t size;       /* sizeof (tmq_audit_query_t); set by the initialiser */
+    uint32_t file;     /* as the page before said; 0: the newest lines, or those since `since` */
+    uint64_t offset;   /* the same */
+    const char *kind;  /* NULL: all */
+    const char *actor; /* NULL: everybody's */
+    int64_t since;     /* ms since the epoch; only with file 0; 0: not given */
+    uint32_t limit;    /* lines, at most TMQ_AUDIT_LINES_MAX; 0: TMQ_AUDIT_LINES_DEFAULT */
+} tmq_audit_query_t;
+TMQ_API void tmq_audit_query_init (tmq_audit_query_t *out);
+/* A page of lines of the record of deeds, JSON objects one a line. */
+TMQ_API int tmq_audit (tmq_part_t **out, tmq_client_t *client, const tmq_audit_query_t *in,
+                       uint32_t timeout_ms, tmq_error_t *error);
+/* Where the record stands: n and hash. */
+TMQ_API int tmq_audit_head (tmq_part_t **out, tmq_client_t *client, uint32_t timeout_ms,
+                            tmq_error_t *error);
+/* A part of the backup with this id of 16 bytes, from an offset on. The first call with an id has
+ * it made, and until it is made the answer has `more` but no bytes: to be called again soon, at
+ * least once in some seconds, or the broker gives it up. with_keys: the broker's secret key too.
+ * Codes: LIMIT (another one is being made), STORE_FULL, NOT_FOUND (it is not kept any more). */
+TMQ_API int tmq_backup (tmq_part_t **out, tmq_client_t *client, const uint8_t id[16],
+                        uint64_t offset, bool with_keys, uint32_t timeout_ms, tmq_error_t *error);
 
 /* Events and subscriptions. */
 

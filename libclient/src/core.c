@@ -111,6 +111,9 @@ static const struct op {
     [TMQ_OP_SERVER_KEY_ROTATE] = {core_reply_access, NULL},
     [TMQ_OP_RELOAD] = {core_reply_access, NULL},
     [TMQ_OP_ACCESS_READ] = {core_reply_access, NULL},
+    [TMQ_OP_AUDIT] = {core_reply_part, NULL},
+    [TMQ_OP_AUDIT_HEAD] = {core_reply_head, NULL},
+    [TMQ_OP_BACKUP] = {core_reply_part, NULL},
     [TMQ_OP_PING] = {core_reply_done, NULL},
     [TMQ_OP_PUSH] = {core_reply_done, word_ended},
     [TMQ_OP_COMPLETE] = {core_reply_done, word_ended},
@@ -424,6 +427,8 @@ static bool reply_body (const Taskmq__Reply *reply, core_bodies_t *bodies, const
     *body = NULL;
     if (reply->body_case == TASKMQ__REPLY__BODY_TASK)
         *body = core_bodies_take (bodies, reply->task->body, &good);
+    else if (core_part_of (reply) != NULL)
+        *body = core_bodies_take (bodies, core_part_of (reply)->body, &good);
     return good;
 }
 

@@ -610,9 +610,52 @@ static void test_invite (void **state)
     assert_bad (&request, TMQ_INVALID, "in_ms");
 }
 
+static void test_audit (void **state)
+{
+    (void) state;
+    Taskmq__Audit audit = TASKMQ__AUDIT__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_AUDIT);
+    request.audit = &audit;
+    assert_good (&request);
+    audit.kind = text_of ("key.revoked");
+    audit.actor = text_of ("uid:1000");
+    audit.since = 1;
+    audit.limit = TMQ_AUDIT_LINES_MAX;
+    assert_good (&request);
+    audit.limit++;
+    assert_bad (&request, TMQ_INVALID, "limit");
+    audit.limit = 0;
+    audit.file = 1;
+    assert_bad (&request, TMQ_INVALID, "since");
+    audit.since = 0;
+    audit.offset = UINT64_MAX;
+    assert_bad (&request, TMQ_INVALID, "offset");
+    audit.offset = 0;
+    audit.kind = text_of ("a b");
+    assert_bad (&request, TMQ_INVALID, "kind");
+}
+
+static void test_backup (void **state)
+{
+    (void) state;
+    uint8_t id[17] = {1};
+    Taskmq__Backup backup = TASKMQ__BACKUP__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_BACKUP);
+    request.backup = &backup;
+    assert_bad (&request, TMQ_INVALID, "id");
+    backup.id = (ProtobufCBinaryData){17, id};
+    assert_bad (&request, TMQ_INVALID, "id");
+    backup.id.len = 16;
+    assert_good (&request);
+    backup.offset = UINT64_MAX;
+    assert_bad (&request, TMQ_INVALID, "offset");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_audit),
+        cmocka_unit_test (test_backup),
         cmocka_unit_test (test_enroll),
         cmocka_unit_test (test_key_trust),
         cmocka_unit_test (test_key_revoke),

@@ -161,7 +161,10 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (INVITE_REVOKE, on_errand, want_nothing, RIGHT_OPERATE, 64)                                  \
     X (SERVER_KEY_ROTATE, on_errand, want_nothing, RIGHT_OPERATE, 64)                              \
     X (RELOAD, on_errand, want_nothing, RIGHT_OPERATE, 64)                                         \
-    X (ACCESS_READ, on_errand, want_nothing, RIGHT_OPERATE, 64)
+    X (ACCESS_READ, on_errand, want_nothing, RIGHT_OPERATE, 64)                                    \
+    X (AUDIT, on_errand, want_nothing, RIGHT_OPERATE, 64)                                          \
+    X (AUDIT_HEAD, on_errand, want_nothing, RIGHT_OPERATE, 8)                                      \
+    X (BACKUP, on_errand, want_nothing, RIGHT_OPERATE, 64)
 
 #define OP(NAME) TASKMQ__REQUEST__OP_##NAME
 static const request_row_t ROWS[] = {

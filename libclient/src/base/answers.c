@@ -100,6 +100,11 @@ void tmq_access_free (tmq_access_t *report)
     arena_free (self->arena);
 }
 
+void tmq_part_free (tmq_part_t *part)
+{
+    free (part);
+}
+
 static void completion_clear (tmq_completion_t *completion)
 {
     free (completion->error);
@@ -110,6 +115,7 @@ static void completion_clear (tmq_completion_t *completion)
     tmq_event_list_free (completion->events);
     tmq_stats_free (completion->stats);
     tmq_access_free (completion->access);
+    tmq_part_free (completion->part);
     memset (completion, 0, sizeof *completion);
 }
 

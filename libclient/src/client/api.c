@@ -347,6 +347,74 @@ int tmq_stats_start (tmq_client_t *client, uint32_t timeout_ms, void *user, tmq_
     return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }
 
+/* The record of deeds, and backups. */
+
+static int call_for_part (tmq_part_t **out, tmq_client_t *client, core_request_t *request,
+                          uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_answer_t *answer = NULL;
+    int code = client_call (&answer, client, request, timeout_ms, error);
+    if (answer == NULL)
+        return code;
+    if (code == TMQ_OK) {
+        *out = answer->completion.part;
+        answer->completion.part = NULL;
+    }
+    core_answer_free (answer);
+    return code;
+}
+
+/* protobuf-c's structs are not const. */
+static char *text_of (const char *text)
+{
+    return (char *) (uintptr_t) (text != NULL ? text : "");
+}
+
+void tmq_audit_query_init (tmq_audit_query_t *out)
+{
+    *out = (tmq_audit_query_t){.size = sizeof *out};
+}
+
+int tmq_audit (tmq_part_t **out, tmq_client_t *client, const tmq_audit_query_t *in,
+               uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    if (in == NULL || in->size != sizeof *in)
+        return core_error (error, TMQ_INVALID, "the query was not initialised");
+    if (in->limit > TMQ_AUDIT_LINES_MAX)
+        return core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_AUDIT_LINES_MAX);
+    Taskmq__Audit message = TASKMQ__AUDIT__INIT;
+    message.file = in->file;
+    message.offset = in->offset;
+    message.kind = text_of (in->kind);
+    message.actor = text_of (in->actor);
+    message.since = (uint64_t) in->since;
+    message.limit = in->limit;
+    int code = core_request_message (&request, TMQ_OP_AUDIT, &message.base, error);
+    return code == TMQ_OK ? call_for_part (out, client, request, timeout_ms, error) : code;
+}
+
+int tmq_audit_head (tmq_part_t **out, tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    int code = core_request_plain (&request, TMQ_OP_AUDIT_HEAD, error);
+    return code == TMQ_OK ? call_for_part (out, client, request, timeout_ms, error) : code;
+}
+
+int tmq_backup (tmq_part_t **out, tmq_client_t *client, const uint8_t id[16], uint64_t offset,
+                bool with_keys, uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    if (id == NULL)
+        return core_error (error, TMQ_INVALID, "the id is NULL");
+    Taskmq__Backup message = TASKMQ__BACKUP__INIT;
+    message.id = (ProtobufCBinaryData){16, (uint8_t *) (uintptr_t) id};
+    message.offset = offset;
+    message.with_keys = with_keys;
+    int code = core_request_message (&request, TMQ_OP_BACKUP, &message.base, error);
+    return code == TMQ_OK ? call_for_part (out, client, request, timeout_ms, error) : code;
+}
+
 /* Wait. */
 
 int tmq_wait (tmq_status_t *out, tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,

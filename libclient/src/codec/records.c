@@ -351,3 +351,33 @@ tmq_stats_t *core_stats_record (const Taskmq__StatsReport *in)
     out->queues_count = in->n_queues;
     return out;
 }
+
+tmq_part_t *core_part_record (const Taskmq__Part *in, const void *body)
+{
+    tail_t tail = {0};
+    tail_text (&tail, in->name);
+    tail_body (&tail, body, in->body);
+    tmq_part_t *out = calloc (1, sizeof *out + tail.used);
+    if (out == NULL)
+        return NULL;
+    tail = (tail_t){(uint8_t *) (out + 1), 0};
+    out->name = tail_text (&tail, in->name);
+    out->bytes = tail_body (&tail, body, in->body);
+    out->length = in->body;
+    out->file = in->file;
+    out->offset = in->offset;
+    out->more = in->more;
+    out->total = in->total;
+    return out;
+}
+
+tmq_part_t *core_head_record (const Taskmq__AuditAt *in)
+{
+    tmq_part_t *out = calloc (1, sizeof *out);
+    if (out == NULL)
+        return NULL;
+    out->bytes = out->name = "";
+    out->n = in->n;
+    memcpy (out->hash, in->hash.data, sizeof out->hash);
+    return out;
+}

@@ -19,6 +19,9 @@ tmq_assignment_t *core_assignment_record (const Taskmq__Assignment *in, const vo
 tmq_task_list_t *core_task_list_record (const Taskmq__TaskPage *page);
 tmq_event_list_t *core_event_list_record (const Taskmq__EventPage *page, const char *ns,
                                           uint64_t generation);
+/* body: in->body bytes. */
+tmq_part_t *core_part_record (const Taskmq__Part *in, const void *body);
+tmq_part_t *core_head_record (const Taskmq__AuditAt *in); /* a hash of 32 bytes */
 tmq_stats_t *core_stats_record (const Taskmq__StatsReport *report);
 /* Bytes that the record takes in memory. */
 size_t core_event_bytes (const tmq_event_t *event);

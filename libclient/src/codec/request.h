@@ -52,6 +52,9 @@ typedef enum core_op {
     X (TMQ_OP_EVENTS, TASK_EVENTS)                                                                 \
     X (TMQ_OP_CANCEL, CANCEL)                                                                      \
     X (TMQ_OP_STATS, STATS)                                                                        \
+    X (TMQ_OP_AUDIT, AUDIT)                                                                        \
+    X (TMQ_OP_AUDIT_HEAD, AUDIT_HEAD)                                                              \
+    X (TMQ_OP_BACKUP, BACKUP)                                                                      \
     X (TMQ_OP_PING, HEARTBEAT)                                                                     \
     X (TMQ_OP_PUSH, PUSH)                                                                          \
     X (TMQ_OP_COMPLETE, COMPLETE)                                                                  \

@@ -21,6 +21,13 @@ bool core_reply_is_for_now (uint32_t code)
     return code == TMQ_OVERLOADED || code == TMQ_STOPPING;
 }
 
+const Taskmq__Part *core_part_of (const Taskmq__Reply *reply)
+{
+    if (reply->body_case == TASKMQ__REPLY__BODY_AUDIT_PAGE)
+        return reply->audit_page;
+    return reply->body_case == TASKMQ__REPLY__BODY_BACKUP_PART ? reply->backup_part : NULL;
+}
+
 /* Submit. */
 
 static bool receipt_fill (tmq_receipt_t *receipt, const Taskmq__SubmittedItem *item)
@@ -204,6 +211,29 @@ bool core_reply_access (core_requests_t *self, core_request_t *request, const Ta
         return false;
     completion->access = core_access_record (reply);
     return end_made (self, request, completion->access);
+}
+
+bool core_reply_part (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                      const uint8_t *body)
+{
+    tmq_completion_t *completion = &request->answer.completion;
+    const Taskmq__Part *part = core_part_of (reply);
+    if (part == NULL)
+        return false;
+    completion->part = core_part_record (part, body);
+    return end_made (self, request, completion->part);
+}
+
+bool core_reply_head (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                      const uint8_t *body)
+{
+    (void) body;
+    tmq_completion_t *completion = &request->answer.completion;
+    if (reply->body_case != TASKMQ__REPLY__BODY_AUDIT_AT ||
+        reply->audit_at->hash.len != sizeof completion->part->hash)
+        return false;
+    completion->part = core_head_record (reply->audit_at);
+    return end_made (self, request, completion->part);
 }
 
 bool core_reply_done (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,

@@ -1,0 +1,34 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Requests about the record of deeds, and for backups. One backup at a time is made, on a thread of
+ * its own, so that nobody's errand waits for it; it is given up when its client does not ask for it
+ * any more. */
+#ifndef TASKMQ_BROKER_RECORDS_H
+#define TASKMQ_BROKER_RECORDS_H
+
+#include "audit/audit.h"
+#include "errands.h"
+#include "store/store.h"
+
+typedef struct records records_t;
+
+/* All borrowed. */
+typedef struct records_options {
+    store_t *store;
+    audit_t *audit;        /* NULL: none is kept */
+    const char *directory; /* of the data */
+    const char *access;    /* path of the access file */
+    uint64_t free_bytes_min;
+    size_t keep; /* backups */
+} records_options_t;
+
+enum { RECORDS_RUNNERS = 3 };
+
+records_t *records_new (const records_options_t *options);
+/* Gives a backup that is being made up. Accepts a NULL object. */
+void records_free (records_t **self);
+void records_runners (records_t *self, errand_runner_t out[RECORDS_RUNNERS]);
+
+#endif

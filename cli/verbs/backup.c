@@ -1,0 +1,142 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* taskctl backup: asks for a backup, and writes its parts into a file that is whole or not
+ * there. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/exit.h"
+#include "base/memory.h"
+#include "link/connect.h"
+#include "screen/output.h"
+#include "units.h"
+#include "verbs/verbs.h"
+
+enum { POLL_MS_MIN = 20, POLL_MS_MAX = 500 };
+
+typedef struct target {
+    const app_t *app;
+    const char *file;
+    char *part; /* the name until it is whole */
+    int fd;
+} target_t;
+
+static int target_fail (const target_t *self, const char *what)
+{
+    const int reason = errno;
+    const bool full = reason == ENOSPC || reason == EDQUOT;
+    return code_error (self->app, full ? TMQ_STORE_FULL : TMQ_INTERNAL, NULL, "cannot %s %s: %s",
+                       what, self->file, strerror (reason));
+}
+
+static int target_open (target_t *self, const app_t *app)
+{
+    const char *file = app->args.operands[0];
+    *self = (target_t){.app = app, .file = file};
+    self->part = must_alloc (strlen (file) + sizeof ".part");
+    sprintf (self->part, "%s.part", file);
+    unlink (self->part); /* of a backup that was broken off */
+    self->fd = open (self->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return self->fd >= 0 ? EXIT_OK : target_fail (self, "write");
+}
+
+static int target_put (const target_t *self, const char *bytes, size_t length)
+{
+    for (size_t done = 0; done < length;) {
+        const ssize_t wrote = write (self->fd, bytes + done, length - done);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote <= 0)
+            return target_fail (self, "write");
+        done += (size_t) wrote;
+    }
+    return EXIT_OK;
+}
+
+/* The name is on the disk when its directory is. */
+static int sync_directory (const target_t *self)
+{
+    char *directory = must_copy (self->file);
+    char *slash = strrchr (directory, '/');
+    if (slash != NULL)
+        slash[slash == directory] = '\0';
+    const int fd = open (slash != NULL ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int code = fd >= 0 && fsync (fd) == 0 ? EXIT_OK : target_fail (self, "sync");
+    if (fd >= 0)
+        close (fd);
+    free (directory);
+    return code;
+}
+
+static int target_finish (target_t *self)
+{
+    if (fsync (self->fd) != 0)
+        return target_fail (self, "sync");
+    if (rename (self->part, self->file) != 0)
+        return target_fail (self, "write");
+    return sync_directory (self);
+}
+
+static void target_close (target_t *self, bool good)
+{
+    if (self->fd >= 0)
+        close (self->fd);
+    if (!good && self->fd >= 0)
+        unlink (self->part);
+    free (self->part);
+}
+
+/* Until the broker has nothing more of it. */
+static int fetch (app_t *app, const target_t *target)
+{
+    tmq_error_t error = {0};
+    tmq_id_t id;
+    tmq_part_t *part;
+    uint64_t offset = 0;
+    int pause_ms = POLL_MS_MIN;
+    int code = EXIT_OK;
+    bool more = true;
+    tmq_id_make (&id);
+    while (code == EXIT_OK && more) {
+        error.code = tmq_backup (&part, app->client, id.bytes, offset,
+                                 args_has (&app->args, OPT_WITH_KEYS), app->timeout_ms, &error);
+        if (error.code != TMQ_OK)
+            return library_error (app, &error, NULL);
+        code = target_put (target, part->bytes, part->length);
+        more = part->more;
+        if (part->length == 0 && more) {
+            poll (NULL, 0, pause_ms);
+            pause_ms = 2 * pause_ms < POLL_MS_MAX ? 2 * pause_ms : POLL_MS_MAX;
+        } else {
+            offset = part->offset;
+        }
+        if (code == EXIT_OK && !more) {
+            char size[UNITS_TEXT_SIZE];
+            note (app, "%s in %s; the broker keeps it as %s", size_format (size, part->total),
+                  target->file, part->name);
+        }
+        tmq_part_free (part);
+    }
+    return code;
+}
+
+int run_backup (app_t *app)
+{
+    target_t target;
+    int code = app_connect (app);
+    if (code)
+        return code;
+    code = target_open (&target, app);
+    if (code == EXIT_OK)
+        code = fetch (app, &target);
+    if (code == EXIT_OK)
+        code = target_finish (&target);
+    target_close (&target, code == EXIT_OK);
+    return code;
+}
