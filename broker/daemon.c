@@ -261,6 +261,7 @@ static exits_t open_server (daemon_t *self)
     options->engine = (engine_config_t) ENGINE_CONFIG_INIT;
     randombytes_buf (options->engine.seed, sizeof (options->engine.seed));
     settings_fill (options, &self->config, self->links);
+    options->engine.server_key = self->has_server_key ? &self->server_public : NULL;
     options->store = self->store;
     options->boot = self->boot;
     options->router = self->router;

@@ -73,6 +73,7 @@ typedef struct work {
     stage_t stage;
     int exit_code;
     bool drain;            /* --drain */
+    bool by_stats;         /* … for which the broker's numbers are asked, not the tasks */
     bool counting;         /* a count is on its way */
     bool counting_left;    /* another one, for the bar */
     uint64_t left;         /* queued, by the newest of these */
@@ -245,6 +246,27 @@ static bool is_busy (const work_t *self)
     return self->jobs_count > 0 || self->reports > 0 || self->waiting;
 }
 
+/* How much is queued, as a count; to who may not read tasks the broker's numbers tell it. */
+static bool ask_queues (work_t *self, void *user)
+{
+    tmq_client_t *client = self->app->client;
+    return self->by_stats
+               ? tmq_stats_start (client, TMQ_FOREVER, user, NULL) == TMQ_OK
+               : tmq_count_start (client, &self->queued, TMQ_FOREVER, user, NULL) == TMQ_OK;
+}
+
+static uint64_t queued_in (const work_t *self, const tmq_stats_t *stats)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < stats->queues_count; i++) {
+        for (size_t q = 0; q < self->queued.queues_count; q++) {
+            if (strcmp (stats->queues[i].queue, self->queued.queues[q]) == 0)
+                sum += stats->queues[i].ready + stats->queues[i].scheduled;
+        }
+    }
+    return sum;
+}
+
 /* --drain: the queues are empty when two counts in a row say so and nothing was assigned between
  * them. After one alone an assignment made before it might still be on its way to us. */
 static void look_at_queues (work_t *self)
@@ -252,8 +274,7 @@ static void look_at_queues (work_t *self)
     if (!self->drain || self->stage != STAGE_OPEN || self->counting || is_busy (self) ||
         mono_ms () < self->look_at_ms)
         return;
-    self->counting =
-        tmq_count_start (self->app->client, &self->queued, TMQ_FOREVER, NULL, NULL) == TMQ_OK;
+    self->counting = ask_queues (self, NULL);
 }
 
 /* The same, to show how far a drain is. */
@@ -262,21 +283,24 @@ static void look_at_left (work_t *self)
     if (!self->drain || !self->app->status->possible || self->stage != STAGE_OPEN ||
         self->counting_left || mono_ms () < self->left_at_ms)
         return;
-    self->counting_left = tmq_count_start (self->app->client, &self->queued, TMQ_FOREVER,
-                                           &self->left, NULL) == TMQ_OK;
+    self->counting_left = ask_queues (self, &self->left);
 }
 
 static void take_count (work_t *self, const tmq_completion_t *answer)
 {
-    if (answer->code == TMQ_OK)
-        self->left = answer->count;
+    const bool is_stats = answer->op == TMQ_OP_STATS;
+    const bool good = answer->code == TMQ_OK;
+    const uint64_t queued = !good ? 0 : is_stats ? queued_in (self, answer->stats) : answer->count;
+    if (good)
+        self->left = queued;
+    self->by_stats = self->by_stats || answer->code == TMQ_DENIED;
     if (answer->user == &self->left) {
         self->counting_left = false;
         self->left_at_ms = mono_ms () + LEFT_MS;
         return;
     }
     self->counting = false;
-    if (answer->code != TMQ_OK || answer->count > 0) {
+    if (!good || queued > 0) {
         self->empty_seen = 0;
         self->look_at_ms = mono_ms () + LOOK_MS;
     } else if (++self->empty_seen == 2) {
@@ -323,7 +347,7 @@ static void take_answers (work_t *self)
         return;
     for (size_t i = 0; i < count; i++) {
         const tmq_completion_t *answer = answers[i];
-        if (answer->op == TMQ_OP_COUNT)
+        if (answer->op == TMQ_OP_COUNT || answer->op == TMQ_OP_STATS)
             take_count (self, answer);
         else if (report_is_answer (answer))
             self->reports -= report_take (&self->report, answer);

@@ -10,14 +10,17 @@
 #include <stdint.h>
 
 #include "core/base/budget.h"
+#include "keys.h"
 #include "taskmq_types.h"
 
 enum { FULL_RETRY_MS = 1000 }; /* from a write without space to the next one (A22) */
 
 typedef struct engine_config {
     uint8_t seed[32]; /* random, secret: tokens, lease secrets, jitter and hash keys come from it */
-    const char *broker;         /* program and version, for the welcome; must outlive the engine */
-    size_t live_tasks_max;      /* 1,000,000 */
+    const char *broker; /* program and version, for the welcome; must outlive the engine */
+    const key_public_t *server_key; /* the broker's own, for the welcome; NULL: it has none; as
+                                     * long */
+    size_t live_tasks_max;          /* 1,000,000 */
     size_t live_bytes_max;      /* of the texts of live tasks (method, meta, labels …): 256 MiB */
     size_t stream_bytes_max;    /* of subscriptions, their filters and snapshots by id: 256 MiB */
     size_t worker_bytes_max;    /* of workers' places at queues, with the queues: 64 MiB */

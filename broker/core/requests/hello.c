@@ -44,6 +44,9 @@ static void send_welcome (call_t *call)
     welcome.wait_ids_max = TMQ_WAIT_IDS_MAX;
     welcome.now = (uint64_t) self->base->clocks.wall_ms;
     welcome_rights (&welcome, &link->access);
+    const key_public_t *key = self->base->config.server_key;
+    if (key != NULL)
+        welcome.server_key = (ProtobufCBinaryData){KEY_BYTES, (uint8_t *) key->bytes};
     bytes_mark_t mark;
     bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
     bytes_append_message (out, TASKMQ__REPLY__BODY_WELCOME, &welcome.base);

@@ -69,6 +69,7 @@ struct tmq_client {
     bool drained;          /* … the socket was empty when it was last read */
     int64_t ticked_ms;     /* … when deadlines were last judged */
     places_t places;
+    uint64_t tries;            /* the driving thread's: connections since the last welcome */
     keyring_t keys;            /* the driving thread's */
     bool used_insecure;        /* … the newest connection is to another machine, in clear … */
     bool by_curve;             /* … whether the newest connection is, and by which keys … */

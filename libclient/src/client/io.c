@@ -109,7 +109,7 @@ static bool make_connection (tmq_client_t *client, core_wanted_t wanted, absence
     place_t place = {.uri = ""};
     bool by_curve = false;
     if (wanted.connection != 0 &&
-        (!places_uri (&client->places, wanted.endpoint, wanted.connection, &place, why) ||
+        (!places_uri (&client->places, wanted.endpoint, client->tries++, &place, why) ||
          !keyring_use (&client->keys, &place, &curve, &by_curve, why)))
         return false;
     note_connection (client, &place, by_curve ? &curve : NULL);
@@ -145,6 +145,8 @@ static void follow_welcome (tmq_client_t *client)
         rights = *core_rights (client->core);
     client->welcomed_changes = changes;
     pthread_mutex_unlock (&client->lock);
+    if (is_up)
+        client->tries = 0;
     if (is_up && client->by_curve)
         keyring_welcome (&client->keys, &client->used_server, &rights);
 }
@@ -168,18 +170,6 @@ static void refused (tmq_client_t *client)
     fail (client, TMQ_NOT_AUTHENTICATED, text);
 }
 
-static void silence (tmq_client_t *client)
-{
-    absence_t why = {.certain = keyring_silence (&client->keys)};
-    snprintf (why.text, sizeof why.text, "%s",
-              !why.certain       ? "closed during the handshake"
-              : client->by_curve ? "closed during the handshake: server_key is not this broker's, "
-                                   "or it is turning newcomers away"
-                                 : "closed during the handshake: it is turning newcomers away, or "
-                                   "it is no broker");
-    fail_absent (client, client->transport.connection, &why);
-}
-
 static void mismatch (tmq_client_t *client)
 {
     absence_t why = {.certain = true};
@@ -187,6 +177,26 @@ static void mismatch (tmq_client_t *client)
               client->by_curve ? "the broker speaks without keys" : "the broker wants a key");
     snprintf (why.hint, sizeof why.hint, "%s",
               client->by_curve ? "leave server_key out" : "taskctl join, or server_key");
+    fail_absent (client, client->transport.connection, &why);
+}
+
+/* Of two sides with different mechanisms the one that notices first closes; when it was the broker,
+ * all that is seen here is the end. So it is asked. */
+static void silence (tmq_client_t *client)
+{
+    char mechanism[MECHANISM_BYTES + 1];
+    absence_t why = {.certain = keyring_silence (&client->keys)};
+    if (places_mechanism (client->uri, mechanism) &&
+        strcmp (mechanism, client->by_curve ? "NULL" : "CURVE") == 0) {
+        mismatch (client);
+        return;
+    }
+    snprintf (why.text, sizeof why.text, "%s",
+              !why.certain       ? "closed during the handshake"
+              : client->by_curve ? "closed during the handshake: server_key is not this broker's, "
+                                   "or it is turning newcomers away"
+                                 : "closed during the handshake: it wants a key, or is turning "
+                                   "newcomers away, or is no broker");
     fail_absent (client, client->transport.connection, &why);
 }
 

@@ -26,7 +26,9 @@
 enum {
     FILE_BYTES_MAX = 8192, /* of a directory's file with endpoints */
     IPC_PATH_MAX = sizeof ((struct sockaddr_un *) 0)->sun_path - 1,
-    TCP_WAIT_MS = 100
+    TCP_WAIT_MS = 100,
+    GREETING_BYTES = 64, /* of ZMTP 3: signature, version, mechanism, … */
+    MECHANISM_AT = 12
 };
 
 /* Where the broker of the whole machine listens, if there is one. */
@@ -451,20 +453,29 @@ bool places_uri (const places_t *self, size_t index, uint64_t attempt, place_t *
     return good;
 }
 
-/* Connects by hand, because ZeroMQ does not tell why it could not; errno, 0 for success. */
-static int try (const struct sockaddr *address, socklen_t size)
+/* Connects by hand, because ZeroMQ does not tell why it could not; errno, 0 for success. The caller
+ * closes *fd unless it is -1. */
+static int try_open (int *fd, const struct sockaddr *address, socklen_t size)
 {
-    int fd = socket (address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
+    *fd = socket (address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (*fd < 0)
         return errno;
-    int failed = connect (fd, address, size) == 0 ? 0 : errno;
+    int failed = connect (*fd, address, size) == 0 ? 0 : errno;
     if (failed == EINPROGRESS) {
-        struct pollfd item = {fd, POLLOUT, 0};
+        struct pollfd item = {*fd, POLLOUT, 0};
         socklen_t length = sizeof failed;
         if (poll (&item, 1, TCP_WAIT_MS) > 0)
-            getsockopt (fd, SOL_SOCKET, SO_ERROR, &failed, &length);
+            getsockopt (*fd, SOL_SOCKET, SO_ERROR, &failed, &length);
     }
-    close (fd);
+    return failed;
+}
+
+static int try (const struct sockaddr *address, socklen_t size)
+{
+    int fd;
+    int failed = try_open (&fd, address, size);
+    if (fd >= 0)
+        close (fd);
     return failed;
 }
 
@@ -479,8 +490,8 @@ static int try_ipc (const char *path)
     return try ((const struct sockaddr *) &address, path[0] == '@' ? size : size + 1);
 }
 
-/* Only addresses in numbers: nobody is kept waiting by a name server. */
-static int try_tcp (const char *uri)
+/* Only addresses in numbers: nobody is kept waiting by a name server. The caller frees it. */
+static struct addrinfo *address_of (const char *uri)
 {
     char host[PLACES_URI_BYTES_MAX + 1];
     const char *port;
@@ -490,10 +501,56 @@ static int try_tcp (const char *uri)
     if (!split_tcp (uri, host, &port) ||
         getaddrinfo (strcmp (host, "localhost") == 0 ? "127.0.0.1" : host, port, &wanted, &found) !=
             0)
+        return NULL;
+    return found;
+}
+
+static int try_tcp (const char *uri)
+{
+    struct addrinfo *found = address_of (uri);
+    if (found == NULL)
         return EAGAIN;
     int failed = try (found->ai_addr, found->ai_addrlen);
     freeaddrinfo (found);
     return failed;
+}
+
+/* Reads the peer's greeting; true if it came whole in time. Ours is not finished, so the peer
+ * cannot have found anything wrong with it. */
+static bool read_greeting (int fd, uint8_t greeting[GREETING_BYTES])
+{
+    static const uint8_t signature[] = {0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3}; /* and version 3 */
+    size_t length = 0;
+    if (send (fd, signature, sizeof signature, MSG_NOSIGNAL) != (ssize_t) sizeof signature)
+        return false;
+    while (length < GREETING_BYTES) {
+        struct pollfd item = {fd, POLLIN, 0};
+        if (poll (&item, 1, TCP_WAIT_MS) <= 0)
+            return false;
+        const ssize_t got = recv (fd, greeting + length, GREETING_BYTES - length, 0);
+        if (got <= 0)
+            return false;
+        length += (size_t) got;
+    }
+    return true;
+}
+
+bool places_mechanism (const char *uri, char out[MECHANISM_BYTES + 1])
+{
+    uint8_t greeting[GREETING_BYTES];
+    int fd = -1;
+    struct addrinfo *found = address_of (uri);
+    if (found == NULL)
+        return false;
+    const bool good =
+        try_open (&fd, found->ai_addr, found->ai_addrlen) == 0 && read_greeting (fd, greeting);
+    freeaddrinfo (found);
+    if (fd >= 0)
+        close (fd);
+    if (good)
+        snprintf (out, MECHANISM_BYTES + 1, "%.*s", MECHANISM_BYTES,
+                  (const char *) greeting + MECHANISM_AT);
+    return good;
 }
 
 void places_look (const places_t *self, const char *uri, absence_t *why)

@@ -12,7 +12,7 @@
 #include "keys.h"
 #include "taskmq.h"
 
-enum { PLACES_MAX = 64, PLACES_URI_BYTES_MAX = 255 };
+enum { PLACES_MAX = 64, PLACES_URI_BYTES_MAX = 255, MECHANISM_BYTES = 20 };
 
 /* An endpoint as ZeroMQ takes it, and what stood behind its '?'. */
 typedef struct place {
@@ -50,9 +50,12 @@ bool places_is_far (const place_t *place);
 int places_find (places_t *out, const tmq_client_options_t *options, tmq_error_t *error);
 void places_free (places_t *self);
 /* The endpoint for a connection; false with the reason if there is none. index: of the list.
- * attempt counts connections. */
+ * attempt counts connections since one was good: the first that a directory tells is the best. */
 bool places_uri (const places_t *self, size_t index, uint64_t attempt, place_t *out,
                  absence_t *why);
+/* Which mechanism ("NULL", "CURVE") the peer at a tcp address speaks; false if it cannot be told.
+ * May wait for some times 100 ms. */
+bool places_mechanism (const char *uri, char out[MECHANISM_BYTES + 1]);
 /* Looks why a connection could not be made. May wait for 100 ms. */
 void places_look (const places_t *self, const char *uri, absence_t *why);
 
