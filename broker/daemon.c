@@ -17,6 +17,7 @@
 
 #include "doors.h"
 #include "log/log.h"
+#include "net/bolt.h"
 #include "net/socket.h"
 #include "reach.h"
 #include "settings.h"
@@ -60,31 +61,35 @@ static void store_damaged (void *context, const store_error_t *error)
         log_write (LOG_LEVEL_ERROR, "STORE-DAMAGED", error->text, NULL);
 }
 
-/* Every link may have a descriptor, as far as the system allows: beyond that the listeners would
- * turn in circles over a connection that they cannot accept. */
+/* Every link may have a descriptor, and so many connections that have said nothing yet, as far as
+ * the system allows. Beyond that connections are closed at once. */
 static exits_t raise_files (daemon_t *self)
 {
     struct rlimit files;
-    uint64_t *links = &self->links;
-    *links = self->config.numbers[CONFIG_LINKS];
+    uint64_t wanted = self->config.numbers[CONFIG_LINKS];
+    self->links = wanted;
+    self->mute = self->config.numbers[CONFIG_MUTE];
     if (getrlimit (RLIMIT_NOFILE, &files) != 0)
         return EXITS_OK;
     rlim_t before = files.rlim_cur;
     files.rlim_cur = files.rlim_max;
     if (setrlimit (RLIMIT_NOFILE, &files) != 0)
         files.rlim_cur = before;
-    if (files.rlim_cur <= DAEMON_FILES_SPARE)
+    if (files.rlim_cur <= 2 * DAEMON_FILES_SPARE)
         return exits_fail (EXITS_INTERNAL, "too few open files are allowed: raise ulimit -Hn");
     uint64_t room = files.rlim_cur - DAEMON_FILES_SPARE;
-    if (*links <= room)
+    bolt_set (room < INT_MAX ? (int) room : INT_MAX);
+    if (self->mute > room / 4)
+        self->mute = room / 4;
+    if (wanted <= room - self->mute)
         return EXITS_OK;
+    self->links = room - self->mute;
     log_write (LOG_LEVEL_WARNING, "FILES",
                "limits/links is lowered to what the limit of open files allows: raise that "
                "(ulimit -Hn), or lower limits/links",
-               LOG_FIELDS (LOG_NUMBER ("links", room), LOG_NUMBER ("wanted", *links),
+               LOG_FIELDS (LOG_NUMBER ("links", self->links), LOG_NUMBER ("wanted", wanted),
                            LOG_NUMBER ("files", files.rlim_cur),
-                           LOG_NUMBER ("spare", DAEMON_FILES_SPARE)));
-    *links = room;
+                           LOG_NUMBER ("spare", DAEMON_FILES_SPARE + self->mute)));
     return EXITS_OK;
 }
 
@@ -236,6 +241,7 @@ static exits_t open_router (daemon_t *self)
     router_options_t options = {.context = zsys_init (),
                                 .peers_max = 2 * self->links,
                                 .held_max = self->config.numbers[CONFIG_DRAIN_MESSAGES],
+                                .mute_max = self->mute,
                                 .mute_ms = (int64_t) self->config.numbers[CONFIG_HELLO],
                                 .linger_ms = LINGER_MS,
                                 .guard = doors_guard (self)};

@@ -27,6 +27,7 @@ typedef struct daemon {
     reload_t *reload; /* gets this object */
     config_t config;
     uint64_t links; /* limits/links, or as many as there are open files for */
+    uint64_t mute;  /* the same of limits/mute */
     data_t data;
     int signal_fd;
     int written_fd; /* the server's and the exporter's news of write-backs */

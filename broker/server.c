@@ -588,6 +588,8 @@ static void set_counters (void *context)
         {"unauthenticated", router.unauthenticated},
         {"connections_cut_revoked", router.cut_revoked},
         {"connections_cut_claimed", router.cut_claimed},
+        {"connections_cut_crowd", router.cut_crowd},
+        {"connections_mute", router.mute},
         {"accept_failed", router.accept_failed},
         {"send_failed", router.send_failed},
         {"stored_tasks", store.tasks},

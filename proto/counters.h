@@ -74,6 +74,10 @@
        "grows: clients do not read")                                                               \
     X (connections_cut_claimed, "connections cut because they chose their routing id",             \
        "above 0: strangers, or a client that is wrong")                                            \
+    X (connections_mute, "connections that have said nothing yet",                                 \
+       "near limits/mute: strangers, or a broken network")                                         \
+    X (connections_cut_crowd, "connections cut because too many had said nothing",                 \
+       "above 0: strangers; who says so is in the log")                                            \
     X (connections_cut_revoked, "connections cut because the access file changed", "")             \
     X (connections_cut_mute, "connections cut because nothing came",                               \
        "grows: strangers, or a broken network")                                                    \

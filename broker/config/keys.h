@@ -60,6 +60,9 @@ enum { CONFIG_NETWORKS_MAX = 64 };
        "namespaces with a history; an identity makes a tenth at once, then one in ten "            \
        "minutes")                                                                                  \
     X (LINKS, "limits/links", COUNT, RESTART, 10000, 1, 30000, NULL, "connected clients")          \
+    X (MUTE, "limits/mute", COUNT, RESTART, 1024, 16, 30000, NULL,                                 \
+       "connections that have said nothing; beyond it the oldest of the most crowded address "     \
+       "are cut")                                                                                  \
     X (LINK_READS, "limits/link_reads", COUNT, NOW, 64, 1, 100000, NULL,                           \
        "lists, counts and histories that a client may have open; beyond it LIMIT")                 \
     X (READS, "limits/reads", COUNT, NOW, 4096, 1, 1000000, NULL, "... all clients together")      \

@@ -24,14 +24,17 @@ enum {
 typedef struct connection {
     bool open;
     bool cut;
+    bool heard;
     uint64_t cookie;
+    uint64_t origin; /* an address, of IPv6 its network, or a user of this machine */
+    int64_t opened_ms;
     int64_t linked_ms; /* when its link was last seen, at first when it was opened */
     uint32_t messages; /* when received was kept */
     uint64_t received; /* bytes that belonged to whole messages, or a little more */
 } connection_t;
 
 struct door {
-    int64_t mute_ms;
+    door_options_t options;
     connection_t *connections; /* by descriptor */
     size_t capacity;
     int memory_fd;   /* statm of the process */
@@ -40,10 +43,10 @@ struct door {
     door_stats_t stats;
 };
 
-door_t *door_new (int64_t mute_ms)
+door_t *door_new (const door_options_t *options)
 {
     door_t *self = memory_zero (1, sizeof (*self));
-    self->mute_ms = mute_ms;
+    self->options = *options;
     self->memory_fd = open ("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     self->page_size = (uint64_t) sysconf (_SC_PAGESIZE);
     return self;
@@ -67,6 +70,33 @@ static bool cookie_of (int fd, uint64_t *cookie)
     return getsockopt (fd, SOL_SOCKET, SO_COOKIE, cookie, &size) == 0;
 }
 
+/* Who crowds the door: 0 when the system does not say. */
+static uint64_t origin_of (int fd)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+        struct sockaddr_storage storage;
+    } peer = {.any = {0}};
+    struct ucred user;
+    socklen_t size = sizeof (peer);
+    socklen_t user_size = sizeof (user);
+    uint64_t origin = 0;
+    if (getpeername (fd, &peer.any, &size) != 0)
+        return 0;
+    if (peer.any.sa_family == AF_INET)
+        return peer.v4.sin_addr.s_addr;
+    if (peer.any.sa_family != AF_INET6)
+        return getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &user, &user_size) == 0 ? user.uid : 0;
+    const uint8_t *bytes = peer.v6.sin6_addr.s6_addr;
+    if (IN6_IS_ADDR_V4MAPPED (&peer.v6.sin6_addr))
+        memcpy (&origin, bytes + 12, 4);
+    else
+        memcpy (&origin, bytes, sizeof (origin));
+    return origin;
+}
+
 void door_opened (door_t *self, int fd, int64_t now_ms)
 {
     if (fd < 0)
@@ -81,8 +111,11 @@ void door_opened (door_t *self, int fd, int64_t now_ms)
         self->capacity = capacity;
     }
     connection_t *connection = &self->connections[index];
-    self->stats.open += !connection->open;
-    *connection = (connection_t){.open = true, .linked_ms = now_ms};
+    door_closed (self, fd); /* its end was not told */
+    self->stats.open++;
+    self->stats.unheard++;
+    *connection = (connection_t){
+        .open = true, .opened_ms = now_ms, .linked_ms = now_ms, .origin = origin_of (fd)};
     connection->cut = !cookie_of (fd, &connection->cookie); /* it has ended already */
 }
 
@@ -100,6 +133,16 @@ void door_closed (door_t *self, int fd)
         return;
     connection->open = false;
     self->stats.open--;
+    self->stats.unheard -= !connection->heard;
+}
+
+void door_heard (door_t *self, int fd)
+{
+    connection_t *connection = find (self, fd);
+    if (connection == NULL || connection->heard)
+        return;
+    connection->heard = true;
+    self->stats.unheard--;
 }
 
 static bool cut (connection_t *connection, int fd)
@@ -123,7 +166,7 @@ void door_cut_mute (door_t *self, int64_t heard_ms, const door_view_t *view)
     for (size_t i = 0; i < self->capacity; i++) {
         connection_t *connection = &self->connections[i];
         if (!connection->open || connection->cut ||
-            heard_ms - connection->linked_ms < self->mute_ms)
+            heard_ms - connection->linked_ms < self->options.mute_ms)
             continue;
         if (view->is_linked (view->context, (int) i))
             connection->linked_ms = heard_ms;
@@ -141,6 +184,87 @@ size_t door_cut_unheard (door_t *self, const door_view_t *view)
             count += cut (connection, (int) i);
     }
     return count;
+}
+
+/* Too many at the door. */
+
+typedef struct waiting {
+    uint64_t origin;
+    int64_t opened_ms;
+    int fd;
+} waiting_t;
+
+static int compare_waiting (const void *one, const void *other)
+{
+    const waiting_t *a = one;
+    const waiting_t *b = other;
+    if (a->origin != b->origin)
+        return a->origin < b->origin ? -1 : 1;
+    return (a->opened_ms > b->opened_ms) - (a->opened_ms < b->opened_ms);
+}
+
+/* Those that may be cut, sorted by origin and age. */
+static waiting_t *list_waiting (const door_t *self, int64_t opened_until_ms, size_t *count)
+{
+    waiting_t *list = memory_alloc ((self->stats.unheard + 1) * sizeof (*list));
+    *count = 0;
+    for (size_t i = 0; i < self->capacity; i++) {
+        const connection_t *connection = &self->connections[i];
+        if (connection->open && !connection->heard && !connection->cut &&
+            connection->opened_ms <= opened_until_ms)
+            list[(*count)++] = (waiting_t){connection->origin, connection->opened_ms, (int) i};
+    }
+    qsort (list, *count, sizeof (*list), compare_waiting);
+    return list;
+}
+
+/* Of one origin: places in the list. */
+typedef struct queue {
+    size_t first;
+    size_t end;
+} queue_t;
+
+static size_t list_queues (queue_t *queues, const waiting_t *list, size_t count)
+{
+    size_t queues_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || list[i].origin != list[i - 1].origin)
+            queues[queues_count++] = (queue_t){i, i};
+        queues[queues_count - 1].end = i + 1;
+    }
+    return queues_count;
+}
+
+static queue_t *longest (queue_t *queues, size_t count)
+{
+    queue_t *found = &queues[0];
+    for (size_t i = 1; i < count; i++)
+        if (queues[i].end - queues[i].first > found->end - found->first)
+            found = &queues[i];
+    return found;
+}
+
+size_t door_cut_crowd (door_t *self, int64_t now_ms)
+{
+    size_t most = self->options.mute_max;
+    if (most == 0 || self->stats.unheard <= most)
+        return 0;
+    bool pressed = self->stats.unheard > 4 * most;
+    size_t count;
+    waiting_t *list = list_waiting (self, pressed ? now_ms : now_ms - DOOR_MUTE_GRACE_MS, &count);
+    queue_t *queues = memory_alloc ((count + 1) * sizeof (*queues));
+    size_t queues_count = list_queues (queues, list, count);
+    size_t excess = self->stats.unheard - most;
+    size_t done = 0;
+    for (; done < excess && done < count; done++) {
+        queue_t *queue = longest (queues, queues_count);
+        int fd = list[queue->first++].fd;
+        cut (&self->connections[fd], fd);
+    }
+    self->stats.crowd += done;
+    free (queues);
+    free (list);
+    return done;
 }
 
 /* Messages without an end. */

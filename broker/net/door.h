@@ -21,7 +21,10 @@ enum {
     DOOR_PENDING_MAX = 8 * 1024 * 1024,
     DOOR_PENDING_UNREAD_MAX = 32 * 1024 * 1024,
     DOOR_PENDING_ALL_MAX = 256 * 1024 * 1024, /* of all connections */
-    DOOR_PENDING_FAIR = 1024 * 1024           /* of one, when all are over their limit */
+    DOOR_PENDING_FAIR = 1024 * 1024,          /* of one, when all are over their limit */
+    /* A connection may say nothing for so long also when there are too many of them: a crowd that
+     * comes back is no attack. Not when three fourths of them are more than the limit. */
+    DOOR_MUTE_GRACE_MS = 500
 };
 
 typedef struct door door_t;
@@ -35,12 +38,20 @@ typedef struct door_view {
     bool (*is_linked) (void *context, int fd);
 } door_view_t;
 
-/* mute_ms: how long a connection may be without a link. */
-door_t *door_new (int64_t mute_ms);
+typedef struct door_options {
+    int64_t mute_ms; /* how long a connection may be without a link */
+    size_t mute_max; /* connections from which no message has come; 0: any number */
+} door_options_t;
+door_t *door_new (const door_options_t *options);
 void door_free (door_t **self); /* accepts a NULL object */
 
 void door_opened (door_t *self, int fd, int64_t now_ms);
 void door_closed (door_t *self, int fd);
+/* A message has come from it. */
+void door_heard (door_t *self, int fd);
+/* Cuts those that are too many without a message: the oldest of the address that has most of them.
+ * Returns how many. Call it after door_opened, and again within the grace. */
+size_t door_cut_crowd (door_t *self, int64_t now_ms);
 /* Ends the connection on this descriptor, if it is still the one that was opened. */
 void door_cut (door_t *self, int fd);
 
@@ -54,6 +65,8 @@ void door_cut_endless (door_t *self, bool reading, const door_view_t *view);
 
 typedef struct door_stats {
     uint64_t open;    /* now */
+    uint64_t unheard; /* now: no message has come from them */
+    uint64_t crowd;   /* cut because they were too many */
     uint64_t mute;    /* cut because they had no link */
     uint64_t endless; /* cut because they sent a message without an end */
 } door_stats_t;

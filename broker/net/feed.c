@@ -56,7 +56,8 @@ feed_t *feed_new (void *context, int linger_ms)
     feed_t *self = memory_zero (1, sizeof (*self));
     self->context = context;
     self->linger_ms = linger_ms;
-    self->door = door_new (INT64_MAX);
+    door_options_t door = {.mute_ms = INT64_MAX};
+    self->door = door_new (&door);
     self->arena = arena_new (CODEC_BROKER_ARENA_BYTES);
     if (self->arena == NULL)
         feed_free (&self);

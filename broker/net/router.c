@@ -29,10 +29,11 @@ enum {
     SEND_HIGH_WATER = 128,
     /* A drain takes at most 1,000 messages of all peers; a quarter of that from one keeps
      * it fed. */
-    RECEIVE_HIGH_WATER = 256,
+    RECEIVE_HIGH_WATER = 64,
     CURVE_OVERHEAD_BYTES = 33, /* counted by MAXMSGSIZE, not by us */
     UNBIND_MS_MAX = 1000,      /* the longest wait for one listener to close */
-    FRAMES_CUT = 100,  /* of a message: a mistake is told, more than this ends the connection */
+    FRAMES_CUT = 100, /* of a message: a mistake is told, more than this ends the connection */
+    CROWDED_LOG_MS = 60 * 1000,
     EVENTS_MAX = 1000, /* of connections, taken at once */
     /* A socket looks for pipes that came to life only with every hundredth message. */
     TURN_SLACK = 256,
@@ -70,7 +71,8 @@ struct router {
     unread_t *unread; /* of all peers */
     door_t *door;
     numbers_t *numbers;
-    unsure_t *unsure; /* peers whose numbers are newer than what is known */
+    unsure_t *unsure;       /* peers whose numbers are newer than what is known */
+    int64_t crowded_log_at; /* no line before */
     size_t unsure_count;
     size_t unsure_asked; /* the first ones: the question under way decides on them */
     size_t unsure_capacity;
@@ -106,7 +108,8 @@ router_t *router_new (const router_options_t *options, char *error, size_t error
     self->held = memory_zero (options->held_max, sizeof (held_t));
     self->peers = peers_new (options->peers_max, options->key);
     self->unread = unread_new (NULL);
-    self->door = door_new (options->mute_ms);
+    door_options_t door = {.mute_ms = options->mute_ms, .mute_max = options->mute_max};
+    self->door = door_new (&door);
     self->guard = options->guard;
     self->zap = options->zap;
     /* libzmq numbers peers from rand () on and never seeds it. A peer that knows the next number
@@ -299,6 +302,8 @@ static bool find_peer (router_t *self, const origin_t *origin, zmq_msg_t *last, 
     if (!is_bearable (self, origin, out->frames, number))
         return false;
     seen_t seen = peers_seen (self->peers, origin, now_ms);
+    if (seen.is_new)
+        door_heard (self->door, origin->fd);
     if (seen.is_new && number == NUMBERS_UNSURE)
         doubt (self, seen.peer, origin);
     if (seen.is_new && !greet (self, seen.peer, seen.identity, origin->fd, last))
@@ -620,24 +625,42 @@ int router_watch_fd (const router_t *self)
     return socket_fd (self->monitor);
 }
 
+static void take_event (router_t *self, uint16_t event, int fd, int64_t now_ms)
+{
+    if (event == ZMQ_EVENT_ACCEPTED) {
+        door_opened (self->door, fd, now_ms);
+        self->newcomers = true;
+    } else if (event == ZMQ_EVENT_DISCONNECTED) {
+        door_closed (self->door, fd);
+        peers_ended (self->peers, fd, now_ms);
+    } else if (event == ZMQ_EVENT_ACCEPT_FAILED) {
+        self->stats.accept_failed++;
+    }
+}
+
+static void cut_crowd (router_t *self, int64_t now_ms)
+{
+    size_t cut = door_cut_crowd (self->door, now_ms);
+    if (cut == 0 || now_ms < self->crowded_log_at)
+        return;
+    self->crowded_log_at = now_ms + CROWDED_LOG_MS;
+    log_write (LOG_LEVEL_WARNING, "DOOR-CROWDED",
+               "too many connections have said nothing; the oldest of the most crowded address "
+               "are cut",
+               LOG_FIELDS (LOG_NUMBER ("connections", cut)));
+}
+
 bool router_watch (router_t *self, int64_t now_ms)
 {
     uint16_t event;
     uint32_t value;
-    for (int i = 0; i < EVENTS_MAX; i++) {
-        if (!monitor_receive (self->monitor, &event, &value))
-            return true;
-        if (event == ZMQ_EVENT_ACCEPTED) {
-            door_opened (self->door, (int) value, now_ms);
-            self->newcomers = true;
-        } else if (event == ZMQ_EVENT_DISCONNECTED) {
-            door_closed (self->door, (int) value);
-            peers_ended (self->peers, (int) value, now_ms);
-        } else if (event == ZMQ_EVENT_ACCEPT_FAILED) {
-            self->stats.accept_failed++;
-        }
+    int taken = 0;
+    while (taken < EVENTS_MAX && monitor_receive (self->monitor, &event, &value)) {
+        take_event (self, event, (int) value, now_ms);
+        taken++;
     }
-    return false;
+    cut_crowd (self, now_ms);
+    return taken < EVENTS_MAX;
 }
 
 peer_t router_gone_next (router_t *self, int64_t heard_ms)
@@ -708,5 +731,7 @@ void router_stats (const router_t *self, router_stats_t *out)
     out->unread_bytes = unread_bytes (self->unread);
     out->connections = door.open;
     out->cut_mute = door.mute;
+    out->cut_crowd = door.crowd;
+    out->mute = door.unheard;
     out->cut_endless += door.endless;
 }

@@ -31,6 +31,7 @@ typedef struct router_options {
     void *context;    /* of ZeroMQ; the broker has one */
     size_t peers_max; /* connections that are told apart at the same time */
     size_t held_max;  /* messages received and not yet released */
+    size_t mute_max;  /* connections that have said nothing; 0: any number */
     int64_t mute_ms;  /* how long a connection may be without a link */
     int linger_ms;    /* how long router_free may go on sending */
     const zap_t *zap; /* borrowed: who let the peers in; NULL: they are never asked about */
@@ -125,6 +126,8 @@ typedef struct router_stats {
     uint64_t unread_full;     /* … because it had too much unread */
     uint64_t unread_bytes;    /* now: given to ZeroMQ and not yet sent; only what is large */
     uint64_t connections;     /* now */
+    uint64_t mute;            /* now: connections that have said nothing */
+    uint64_t cut_crowd;       /* connections cut because too many had said nothing */
     uint64_t cut_claimed;     /* connections cut because they chose their routing id */
     uint64_t cut_revoked;     /* connections cut because the policy does not let them in any more */
     uint64_t cut_mute;        /* connections cut because they did not say hello */

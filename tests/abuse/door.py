@@ -5,6 +5,7 @@
 """Who tries to come in, and how."""
 
 import os
+import resource
 import socket
 import struct
 
@@ -161,4 +162,45 @@ def claimed_ids(on):
 
 claimed_ids.broker = BOTH_DOORS
 
-CASES = [old_versions, other_mechanisms, forged_properties, claimed_ids]
+def all_at_once(on, count):
+    """So many connections over tcp that say nothing."""
+    endpoint, = (line for line in on.broker.endpoints if line.startswith("tcp://"))
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return [bare_connection(endpoint) for _ in range(count)]
+
+
+def descriptors(on):
+    """3,000 connections where 1,500 files may be open: newcomers still find room"""
+    on.begin()
+    held = all_at_once(on, on.amount(3000, 2000))
+    on.went_on()
+    assert say_hello(bare_client(on.endpoint)) == OK
+    on.went_on()
+    for connection in held:
+        connection.close()
+
+
+descriptors.broker = {"options": ("--listen", "tcp://127.0.0.1:0"), "files": 1500}
+
+
+def crowd(on):
+    """5,000 connections half open, some with a greeting: the door keeps as many as it may"""
+    on.begin()
+    held = all_at_once(on, on.amount(5000, 1000))
+    for connection in held[::2]:
+        say(connection, GREETING)
+    on.until("there is room again", lambda: on.counter("connections_mute") <= MUTE_MAX)
+    on.went_on()
+    assert say_hello(bare_client(on.endpoint)) == OK
+    on.assert_growth_below(128)
+    for connection in held:
+        connection.close()
+
+
+MUTE_MAX = 256
+crowd.broker = {"options": ("--listen", "tcp://127.0.0.1:0"),
+                "config": f"limits\n    mute = {MUTE_MAX}\n"}
+
+CASES = [old_versions, other_mechanisms, forged_properties, claimed_ids, descriptors,
+         crowd]

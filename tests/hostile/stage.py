@@ -161,10 +161,11 @@ class Bystander:
 class Stage:
     """A broker of its own for one case. percent scales the amounts of the attack."""
 
-    def __init__(self, percent=100, sanitized=False, config=None, options=()):
+    def __init__(self, percent=100, sanitized=False, config=None, options=(), files=None):
         self.percent = percent
         self.sanitized = sanitized
         self.broker = Broker(*options)
+        self.broker.files = files
         if config is not None:
             path = os.path.join(self.broker.home, "taskmqd.conf")
             with open(path, "w", encoding="ascii") as file:
@@ -208,6 +209,13 @@ class Stage:
         growth = self.growth()
         assert self.sanitized or growth < mib * MIB, \
             f"the broker grew by {growth // MIB} MiB, {mib} are allowed"
+
+    def counter(self, name):
+        """One of the broker's counters, as the command line shows them."""
+        program = os.path.join(os.environ["TASKMQ_BIN"], "taskctl")
+        done = subprocess.run([program, "-e", self.endpoint, "-o", "json", "stats"], check=True,
+                              capture_output=True, text=True, timeout=PATIENCE_S)
+        return json.loads(done.stdout)["counters"][name]
 
     # The course of a case.
 

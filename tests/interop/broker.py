@@ -6,6 +6,7 @@
 
 import ctypes
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -40,6 +41,13 @@ class Broker:
         self.data = os.path.join(self.home, ".taskmq")
         self.log = open(os.path.join(self.home, "log"), "ab")
         self.process = None
+        self.files = None  # its limit of open files
+
+    def prepare(self):
+        """In the new process, before it begins."""
+        die_with_the_test()
+        if self.files is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (self.files, self.files))
 
     def start(self):
         program = os.path.join(os.environ["TASKMQ_BIN"], "taskmqd")
@@ -49,7 +57,7 @@ class Broker:
         options = [option.format(home=self.home) for option in self.options]
         self.process = subprocess.Popen([program, "--data", self.data, *options],
                                         stderr=self.log, stdout=self.log,
-                                        preexec_fn=die_with_the_test)
+                                        preexec_fn=self.prepare)
         eventually("the broker says where it listens",
                    lambda: os.path.exists(ready) and os.path.getsize(ready) > 0)
 
