@@ -49,16 +49,23 @@ if command -v systemd-analyze >/dev/null; then
     [ ! -s "$scratch/log" ] || { cat "$scratch/log"; fail "systemd is not content with the unit"; }
 fi
 
-# What the header declares is what leaves the library, under a version, and nothing else does.
+# What the header declares is what leaves the library, and nothing else does; each name under the
+# version of its node in the map.
 so=$root$prefix/$libdir/libtaskmq.so.0
+map=$here/../../libclient/taskmq.map
 nm -D --defined-only "$so" | awk '$2 != "A" { print $3 }' | sort >"$scratch/exported"
-grep -o 'tmq_[a-z_]* (' "$root$prefix/include/taskmq.h" | sed 's/ (//' | grep -v '_t$' | sort -u |
-    sed 's/$/@@TASKMQ_0.1/' >"$scratch/named"
-cmp "$scratch/exported" "$scratch/named" || {
-    comm -3 "$scratch/exported" "$scratch/named"
+awk '/^TASKMQ_/ { node = $1 } /^ *tmq_/ { sub (/;/, "", $1); print $1 "@@" node }' "$map" |
+    sort >"$scratch/mapped"
+grep -o 'tmq_[a-z_]* (' "$root$prefix/include/taskmq.h" | sed 's/ (//' | grep -v '_t$' | sort -u >"$scratch/named"
+cmp "$scratch/exported" "$scratch/mapped" || {
+    comm -3 "$scratch/exported" "$scratch/mapped"
+    fail "exported (left) and mapped (right) differ: see libclient/taskmq.map"
+}
+sed 's/@@.*//' "$scratch/exported" | sort | cmp - "$scratch/named" || {
+    sed 's/@@.*//' "$scratch/exported" | sort | comm -3 - "$scratch/named"
     fail "exported (left) and declared (right) differ: see libclient/taskmq.map"
 }
-nm -g --defined-only "$root$prefix/$libdir/libtaskmq.a" | awk 'NF == 3 { print $3 "@@TASKMQ_0.1" }' |
+nm -g --defined-only "$root$prefix/$libdir/libtaskmq.a" | awk 'NF == 3 { print $3 }' |
     sort >"$scratch/archived"
 cmp "$scratch/archived" "$scratch/named" || {
     comm -3 "$scratch/archived" "$scratch/named"

@@ -382,7 +382,8 @@ static void check_journal_is_empty (const char *directory)
     long rows = -1;
     snprintf (path, sizeof path, "%s/journal.db", directory);
     sqlite3_open_v2 (path, &database, SQLITE_OPEN_READWRITE, NULL);
-    sqlite3_exec (database, "SELECT count(*) FROM journal WHERE batch > 0", count_rows, &rows, NULL);
+    sqlite3_exec (database, "SELECT count(*) FROM journal WHERE batch > 0", count_rows, &rows,
+                  NULL);
     sqlite3_close (database);
     if (rows != 0) {
         fail_msg ("after a clean stop %s holds %ld batches", path, rows);
