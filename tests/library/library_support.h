@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* What the tests of the library share: a broker for each test, and short ways to what most of them do.
+/* What the tests of the library share: a broker for each test, and what most of them do.
  * Every function fails the running test when it cannot do its work. */
 #ifndef TASKMQ_TESTS_LIBRARY_SUPPORT_H
 #define TASKMQ_TESTS_LIBRARY_SUPPORT_H

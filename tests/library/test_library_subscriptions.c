@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Subscriptions of the library, with a real broker: they stall, they are thousands, they miss nothing. */
+/* Subscriptions of the library with a real broker: they stall, are thousands, miss nothing. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
