@@ -130,9 +130,9 @@ static void tell_joiners (daemon_t *self, const char *endpoint)
     access_requests_listen (&self->requests, &self->server_public, place);
 }
 
-/* A socket beside that of the data directory is for other users, too, once there is a file that says
- * what they may. It was made for this user alone, so there is no moment at which it is open too
- * far. What the file said counts also when it is gone. */
+/* A socket beside that of the data directory is for other users, too, once there is a file that
+ * says what they may. It was made for this user alone, so there is no moment at which it is open
+ * too far. What the file said counts also when it is gone. */
 static exits_t open_to_users (const char *endpoint)
 {
     enum { EVERY_USER = 0666 };

@@ -3,7 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Tasks as JSON lines, whatever their texts and bodies are: one line, valid, nothing in it that
- * acts on a terminal. Two bytes of length and a broker's message; the rest is payload and result. */
+ * acts on a terminal. Two bytes of length and a message of a broker; the rest is a body. */
 #include "codec.h"
 #include "fuzz.h"
 #include "json.h"

@@ -30,11 +30,13 @@ grep -q 'id=CONFINED .*landlock=[0-9]* filter=1' broker.err || fail 'it does not
 stop_broker
 
 # What has a key leaves no core, unless it is asked to.
+# shellcheck disable=SC3045 # dash and bash have it
 ulimit -c unlimited 2>/dev/null || :
 core_limit ()
 {
     sed -n 's/^Max core file size *//p' "/proc/$broker_pid/limits"
 }
+# shellcheck disable=SC3045
 before=$(ulimit -c)
 broker_options="--listen tcp://127.0.0.1:0?curve"
 start_broker

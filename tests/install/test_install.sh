@@ -47,6 +47,11 @@ done
 if command -v systemd-analyze >/dev/null; then
     systemd-analyze --man=no verify "$unit" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
     [ ! -s "$scratch/log" ] || { cat "$scratch/log"; fail "systemd is not content with the unit"; }
+    # How much it may do: 10 is everything. An old systemd can only say it of units that run.
+    if systemd-analyze security --help 2>/dev/null | grep -q -- --offline; then
+        systemd-analyze --no-pager security --offline=true --threshold=20 "$unit" \
+            >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "the unit may do too much"; }
+    fi
 fi
 
 # What the header declares is what leaves the library, and nothing else does; each name under the
