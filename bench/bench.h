@@ -102,6 +102,7 @@ typedef struct driver {
 
 extern const driver_t taskmq_driver;
 extern const driver_t taskmq_normal_driver; /* with --synchronous normal */
+extern const driver_t taskmq_curve_driver;  /* over CURVE */
 extern const driver_t ceiling_driver;
 extern const driver_t beanstalkd_driver;
 extern const driver_t redis_driver;      /* a bare stream */

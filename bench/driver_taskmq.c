@@ -10,6 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "keys.h"
 
 enum { TAKE_MS = 100 };
 
@@ -51,6 +55,59 @@ static void start (server_t *server)
 static void start_normal (server_t *server)
 {
     start_with (server, "normal");
+}
+
+/* Behind keys: the bench is listed in an access file, and the broker writes its key into the file
+ * with its endpoints. */
+
+static void write_access (const server_t *server)
+{
+    char path[2 * BENCH_PATH_MAX], text[KEY_TEXT_SIZE];
+    key_public_t public_key;
+    key_secret_t secret;
+    key_make (&public_key, &secret);
+    key_text_public (text, &public_key);
+    snprintf (path, sizeof path, "%s/access", server->directory);
+    FILE *file = fopen (path, "w");
+    if (file == NULL || fchmod (fileno (file), 0600) != 0 ||
+        fprintf (file, "bench key:%s operator\n", text) < 0 || fclose (file) != 0)
+        die ("%s: %s", path, strerror (errno));
+    key_text_secret (text, &secret);
+    setenv ("TASKMQ_KEY", text, 1);
+}
+
+static bool read_endpoint (server_t *server)
+{
+    char path[2 * BENCH_PATH_MAX], line[BENCH_PATH_MAX];
+    bool found = false;
+    snprintf (path, sizeof path, "%s/endpoint", server->directory);
+    FILE *file = fopen (path, "r");
+    while (file != NULL && !found && fgets (line, sizeof line, file) != NULL) {
+        line[strcspn (line, "\n")] = '\0';
+        found = strncmp (line, server->address, strlen (server->address)) == 0;
+    }
+    if (file != NULL)
+        fclose (file);
+    if (found)
+        memcpy (server->address, line, sizeof line);
+    return found;
+}
+
+static void start_curve (server_t *server)
+{
+    char listen[BENCH_PATH_MAX + 8];
+    server->port = server_free_port ();
+    snprintf (server->address, sizeof server->address, "tcp://127.0.0.1:%d?", server->port);
+    snprintf (listen, sizeof listen, "%scurve", server->address);
+    write_access (server);
+    server_spawn (server,
+                  (char *[]){"taskmqd", "--data", server->directory, "--listen", listen, NULL});
+    server_wait_port (server);
+    for (int i = 0; !read_endpoint (server); i++) {
+        if (i == 1000)
+            die ("the broker names no endpoint with a key");
+        nanosleep (&(struct timespec){0, 10000000}, NULL);
+    }
 }
 
 /* Producers. */
@@ -223,6 +280,25 @@ const driver_t taskmq_normal_driver = {
     .version = "taskmqd --version",
     .available = available,
     .start = start_normal,
+    .producer_new = producer_new,
+    .producer_free = producer_free,
+    .submit = submit,
+    .submit_start = submit_start,
+    .submit_settle = submit_settle,
+    .call = call,
+    .worker_new = worker_new,
+    .worker_free = worker_free,
+    .take = take,
+    .finish = finish,
+};
+
+const driver_t taskmq_curve_driver = {
+    .system = "taskmq-curve",
+    .durability = "fsync",
+    .note = "the same over CURVE: encrypted, and by a key that the access file lists",
+    .version = "taskmqd --version",
+    .available = available,
+    .start = start_curve,
     .producer_new = producer_new,
     .producer_free = producer_free,
     .submit = submit,

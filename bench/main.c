@@ -29,6 +29,7 @@ static const double seconds_quick = 1.5;
 static const driver_t *const drivers[] = {
     &taskmq_driver,
     &taskmq_normal_driver,
+    &taskmq_curve_driver,
     &ceiling_driver,
     &beanstalkd_driver,
 #ifdef BENCH_REDIS
