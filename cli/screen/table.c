@@ -10,17 +10,25 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/memory.h"
 #include "screen/output.h"
 
-enum { COLUMNS_MAX = 32 };
+enum {
+    COLUMNS_MAX = 32,
+    SEPARATOR = 2,
+    NARROWEST = 8 /* what cutting leaves of a column at least, and its title */
+};
 
 struct table {
     const app_t *app;
     struct libscols_table *scols;
     struct libscols_line *line;
     struct libscols_column *columns[COLUMNS_MAX];
+    bool may_cut[COLUMNS_MAX];
+    size_t widths[COLUMNS_MAX];
+    size_t count;
 };
 
 /* Colours. */
@@ -99,12 +107,86 @@ table_t *table_new (const app_t *app, const column_t *columns, size_t count, boo
     scols_table_set_column_separator (self->scols, "  ");
     for (size_t i = 0; i < count; i++) {
         const int flags = columns[i].flags;
-        const int known = (flags & COLUMN_RIGHT ? SCOLS_FL_RIGHT : 0) |
-                          (flags & COLUMN_TRUNCATE ? SCOLS_FL_TRUNC : 0);
+        const int known = flags & COLUMN_RIGHT ? SCOLS_FL_RIGHT : 0;
         self->columns[i] =
             or_die (scols_table_new_column (self->scols, columns[i].title, 0, known));
+        self->may_cut[i] = flags & COLUMN_TRUNCATE;
+        self->widths[i] = headings ? strlen (columns[i].title) : 0;
     }
+    self->count = count;
     return self;
+}
+
+/* The columns that a text takes, max at most. *bytes (may be NULL): how much of it that is. */
+static size_t text_width (const char *text, size_t max, size_t *bytes)
+{
+    const char *at = text;
+    size_t width = 0;
+    mbstate_t state = {0};
+    while (*at) {
+        wchar_t letter;
+        size_t length = mbrtowc (&letter, at, MB_CUR_MAX, &state);
+        if (length == (size_t) -1 || length == (size_t) -2) /* no text of this locale: as bytes */
+            length = 1;
+        const int columns = length == 1 ? 1 : wcwidth (letter);
+        if (columns > 0 && width + (size_t) columns > max)
+            break;
+        width += columns > 0 ? (size_t) columns : 0;
+        at += length;
+    }
+    if (bytes)
+        *bytes = (size_t) (at - text);
+    return width;
+}
+
+/* Narrows the widest columns that may be cut until a row fits the terminal. */
+static void fit (size_t widths[COLUMNS_MAX], const table_t *self)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < self->count; i++) {
+        widths[i] = self->widths[i];
+        total += widths[i] + (i > 0 ? SEPARATOR : 0);
+    }
+    for (; total > terminal_columns (); total--) {
+        size_t widest = self->count;
+        for (size_t i = 0; i < self->count; i++)
+            if (self->may_cut[i] && widths[i] > NARROWEST &&
+                (widest == self->count || widths[i] > widths[widest]))
+                widest = i;
+        if (widest == self->count)
+            return;
+        widths[widest]--;
+    }
+}
+
+/* What is left out is seen: the beginning of a text may be another text. */
+static void cut_cell (const table_t *self, struct libscols_cell *cell, size_t width)
+{
+    const char *text = scols_cell_get_data (cell);
+    const char *mark = self->app->utf8 ? "…" : "..";
+    const size_t mark_width = self->app->utf8 ? 1 : 2;
+    size_t bytes;
+    char *shorter;
+    if (!text || text_width (text, SIZE_MAX, NULL) <= width)
+        return;
+    text_width (text, width - mark_width, &bytes);
+    if (asprintf (&shorter, "%.*s%s", (int) bytes, text, mark) < 0)
+        or_die (NULL);
+    scols_cell_set_data (cell, shorter);
+    free (shorter);
+}
+
+static void cut_rows (table_t *self)
+{
+    size_t widths[COLUMNS_MAX];
+    struct libscols_iter *rows = or_die (scols_new_iter (SCOLS_ITER_FORWARD));
+    struct libscols_line *row;
+    fit (widths, self);
+    while (scols_table_next_line (self->scols, rows, &row) == 0)
+        for (size_t i = 0; i < self->count; i++)
+            if (widths[i] < self->widths[i])
+                cut_cell (self, scols_line_get_column_cell (row, self->columns[i]), widths[i]);
+    scols_free_iter (rows);
 }
 
 void table_row (table_t *self)
@@ -121,7 +203,11 @@ void table_set (table_t *self, size_t column, const char *format, ...)
         or_die (NULL);
     va_end (list);
     char *safe = safe_text (self->app, text);
-    scols_line_set_column_data (self->line, self->columns[column], *safe ? safe : "-");
+    const char *shown = *safe ? safe : "-";
+    const size_t width = text_width (shown, SIZE_MAX, NULL);
+    scols_line_set_column_data (self->line, self->columns[column], shown);
+    if (width > self->widths[column])
+        self->widths[column] = width;
     free (safe);
     free (text);
 }
@@ -136,6 +222,8 @@ void table_paint (table_t *self, size_t column, tmq_status_t status)
 
 void table_end (table_t *self)
 {
+    if (terminal_columns ())
+        cut_rows (self);
     scols_print_table (self->scols);
     scols_unref_table (self->scols);
     free (self);

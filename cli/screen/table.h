@@ -22,7 +22,7 @@ const char *paint_end (const app_t *app);
 typedef enum column_flags {
     COLUMN_LEFT = 0,
     COLUMN_RIGHT = 1,
-    COLUMN_TRUNCATE = 2 /* where the terminal is too narrow */
+    COLUMN_TRUNCATE = 2 /* where the terminal is too narrow; a mark says so */
 } column_flags_t;
 
 typedef struct column {

@@ -92,6 +92,20 @@ out_lacks '^.{81}'
 out_has '^overloads +[0-9]+  submissions refused because too much$'
 out_has '^ {41}was pending; bad: above 0: '
 
+# What does not fit is cut, and marked: the beginning of one label may be another label.
+submit wide --label page=1 --method "$(printf 'a%.0s' $(seq 30))"
+submit wide --label page=17 --label film=dawn-of-the-second-day-of-the-festival
+on_terminal 80 'taskctl list --queue wide'
+out_lacks '^.{81}'
+out_has 'wide +- +page=17 film…  +now'
+out_has 'wide +a+… +page=1 +now'
+on_terminal 80 'LC_ALL=C taskctl list --queue wide'
+out_has 'wide +a+\.\. +page=1 '
+on_terminal 200 'taskctl list --queue wide'
+out_has 'wide +- +page=17 film=dawn-of-the-second-day-of-the-festival '
+run 0 taskctl list --queue wide
+out_lacks '…'
+
 # A long message of an event stands below it, in the column of what happened.
 long='the frame could not be rendered because the disk of the machine is full again'
 submit narrow --max-attempts 1
