@@ -18,6 +18,7 @@ sys.path.append(os.path.join(os.path.dirname(__file__), "..", "hostile"))
 import hostile  # the rig stands in the directory that was just named
 
 import door
+import keys
 
-hostile.gather(door)
+hostile.gather(door, keys)
 sys.exit(hostile.main())
