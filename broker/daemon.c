@@ -231,6 +231,7 @@ static exits_t open_records (daemon_t *self)
                                  .free_bytes_min = numbers[CONFIG_FREE_SPACE_MIN],
                                  .keep = (size_t) numbers[CONFIG_BACKUP_KEEP]};
     self->records = records_new (&options);
+    records_watch (self->records, self->runners, ACCESS_RUNNERS);
     records_runners (self->records, self->runners + ACCESS_RUNNERS);
     return EXITS_OK;
 }
@@ -246,7 +247,8 @@ static exits_t open_router (daemon_t *self)
                                 .linger_ms = LINGER_MS,
                                 .guard = doors_guard (self)};
 
-    zap_options_t zap = {.context = options.context, .silent_ms = SOCKET_HANDSHAKE_MS_MAX};
+    zap_options_t zap = {
+        .context = options.context, .silent_ms = SOCKET_HANDSHAKE_MS_MAX, .audit = self->audit};
     randombytes_buf (options.key, sizeof (options.key));
     randombytes_buf (zap.key, sizeof (zap.key));
     /* Before the first address: a connection that finds no handler is refused. */

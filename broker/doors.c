@@ -160,6 +160,9 @@ static exits_t listen_on (daemon_t *self, const address_t *address, endpoint_tex
     if (address->curve)
         tell_joiners (self, endpoint);
     tell_listening (address, endpoint);
+    audit_note (self->audit, &(audit_line_t){.kind = AUDIT_LISTEN,
+                                             .object = endpoint,
+                                             .detail = address_domain (address)});
     return address->curve ? look_at_door (self, endpoint, false) : EXITS_OK;
 }
 

@@ -15,8 +15,10 @@
 #include "audit/pages.h"
 #include "backup/backup.h"
 #include "core/base/memory.h"
+#include "keys.h"
 #include "log/log.h"
 #include "taskmq.pb-c.h"
+#include "types.h"
 
 enum {
     ID_BYTES_OF_BACKUP = 16,
@@ -37,8 +39,16 @@ typedef struct making {
     store_error_t error;
 } making_t;
 
+/* A runner in front of another one. */
+typedef struct watched {
+    records_t *records;
+    errand_runner_t inner;
+} watched_t;
+
 struct records {
     records_options_t options;
+    watched_t watched[RECORDS_WATCHED_MAX];
+    size_t watched_count;
     pthread_mutex_t lock; /* guards what follows */
     making_t making;
     bool stop;
@@ -260,6 +270,112 @@ static void run_backup (records_t *self, errand_t *errand, const Taskmq__Backup 
             errand->body = buf_new (chunk, (size_t) got);
     }
     free (chunk);
+}
+
+/* What others do. */
+
+static void join (char *out, size_t size, char *const *words, size_t count)
+{
+    size_t length = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < count && length < size; i++) {
+        int more = snprintf (out + length, size - length, "%s%s", i > 0 ? " " : "", words[i]);
+        length += more > 0 ? (size_t) more : 0;
+    }
+}
+
+typedef struct deed {
+    audit_line_t line;
+    char detail[AUDIT_TEXT_MAX];
+    char key[KEY_TEXT_SIZE];
+} deed_t;
+
+static void name_key (deed_t *deed, const ProtobufCBinaryData *data)
+{
+    key_public_t key;
+    memcpy (key.bytes, data->data, sizeof (key.bytes)); /* the validator knows its length */
+    key_text_public (deed->key, &key);
+}
+
+/* False: it changes nothing. */
+static bool describe (deed_t *deed, const errand_t *errand, const Taskmq__Request *request)
+{
+    audit_line_t *line = &deed->line;
+    switch (request->op_case) {
+    case TASKMQ__REQUEST__OP_ENROLL:
+        line->kind =
+            strncmp (errand->identity, "invite:", 7) == 0 ? AUDIT_INVITE_USED : AUDIT_KEY_ENROLLED;
+        name_key (deed, &request->enroll->public_key);
+        line->object = deed->key;
+        return true;
+    case TASKMQ__REQUEST__OP_KEY_TRUST:
+        line->kind = AUDIT_KEY_TRUSTED;
+        line->object = request->key_trust->name;
+        name_key (deed, &request->key_trust->public_key);
+        join (deed->detail, sizeof (deed->detail), request->key_trust->grants,
+              request->key_trust->n_grants);
+        return true;
+    case TASKMQ__REQUEST__OP_KEY_REVOKE:
+        line->kind = AUDIT_KEY_REVOKED;
+        line->object = request->key_revoke->name;
+        if (request->key_revoke->public_key.len > 0) {
+            name_key (deed, &request->key_revoke->public_key);
+            line->object = deed->key;
+        }
+        return true;
+    case TASKMQ__REQUEST__OP_INVITE:
+        line->kind = AUDIT_INVITE_MADE;
+        line->object = request->invite->name;
+        join (deed->detail, sizeof (deed->detail), request->invite->grants,
+              request->invite->n_grants);
+        return true;
+    case TASKMQ__REQUEST__OP_INVITE_REVOKE:
+        line->kind = AUDIT_INVITE_REVOKED;
+        line->object = request->invite_revoke->invitation;
+        return true;
+    case TASKMQ__REQUEST__OP_SERVER_KEY_ROTATE: line->kind = AUDIT_KEY_ROTATED; return true;
+    case TASKMQ__REQUEST__OP_RELOAD: line->kind = AUDIT_RELOADED; return true;
+    default: return false;
+    }
+}
+
+static void note_deed (const records_t *self, const errand_t *errand,
+                       const Taskmq__Request *request)
+{
+    deed_t deed = {.line = {.actor = errand->identity, .from = errand->address}};
+    if (!describe (&deed, errand, request))
+        return;
+    if (deed.line.object != NULL && deed.line.object[0] == '\0')
+        deed.line.object = NULL;
+    deed.line.detail = deed.detail;
+    if (errand->code != TMQ_OK) {
+        deed.line.outcome = "refused";
+        deed.line.detail = errand->text[0] != '\0' ? errand->text : code_text ((int) errand->code);
+    }
+    audit_note_synced (self->options.audit, &deed.line);
+}
+
+static void run_watched (void *context, errand_t *errand)
+{
+    const watched_t *watched = context;
+    watched->inner.run (watched->inner.context, errand);
+    Taskmq__Request *request = errand->request == NULL
+                                   ? NULL
+                                   : taskmq__request__unpack (NULL, buf_length (errand->request),
+                                                              buf_bytes (errand->request));
+    if (request == NULL)
+        return; /* of the server itself */
+    note_deed (watched->records, errand, request);
+    taskmq__request__free_unpacked (request, NULL);
+}
+
+void records_watch (records_t *self, errand_runner_t *runners, size_t count)
+{
+    for (size_t i = 0; i < count && self->watched_count < RECORDS_WATCHED_MAX; i++) {
+        watched_t *watched = &self->watched[self->watched_count++];
+        *watched = (watched_t){self, runners[i]};
+        runners[i] = (errand_runner_t){runners[i].op, run_watched, watched};
+    }
 }
 
 /* All. */

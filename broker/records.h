@@ -24,11 +24,13 @@ typedef struct records_options {
     size_t keep; /* backups */
 } records_options_t;
 
-enum { RECORDS_RUNNERS = 3 };
+enum { RECORDS_RUNNERS = 3, RECORDS_WATCHED_MAX = 32 };
 
 records_t *records_new (const records_options_t *options);
 /* Gives a backup that is being made up. Accepts a NULL object. */
 void records_free (records_t **self);
 void records_runners (records_t *self, errand_runner_t out[RECORDS_RUNNERS]);
+/* From now on what these runners change is noted, and on the disk before it is answered. */
+void records_watch (records_t *self, errand_runner_t *runners, size_t count);
 
 #endif

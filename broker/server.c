@@ -294,6 +294,17 @@ static void take_reads (server_t *self)
     }
 }
 
+static void note_policy (const server_t *self, const policy_t *policy)
+{
+    char detail[64] = "there is none: whoever reaches the broker is its operator";
+    if (policy != NULL)
+        snprintf (detail, sizeof (detail), "%zu principals", policy_count (policy));
+    audit_note (self->options.audit,
+                &(audit_line_t){.kind = AUDIT_ACCESS_CHANGED,
+                                .object = access_file_path (self->options.access),
+                                .detail = detail});
+}
+
 /* A new access file: the engine and the door judge by it before anything else is done. */
 static void take_policy (server_t *self)
 {
@@ -301,6 +312,7 @@ static void take_policy (server_t *self)
     if (!access_file_take (self->options.access, &policy))
         return;
     zap_policy (self->options.zap, policy);
+    note_policy (self, policy);
     engine_access (self->engine, policy, self->now);
     policy_drop (policy);
 }
@@ -463,9 +475,25 @@ static void run_errands (server_t *self)
     }
 }
 
+static void note_denials (server_t *self)
+{
+    denial_t denial;
+    char address[64];
+    while (engine_denial_next (self->engine, &denial)) {
+        router_address (self->options.router, denial.peer, address, sizeof (address));
+        audit_note (self->options.audit, &(audit_line_t){.kind = AUDIT_DENIED,
+                                                         .actor = denial.identity,
+                                                         .from = address,
+                                                         .object = denial.request,
+                                                         .ns = denial.ns,
+                                                         .outcome = "refused"});
+    }
+}
+
 static void deliver (server_t *self)
 {
     output_t output;
+    note_denials (self);
     while (engine_output_next (self->engine, &output)) {
         if (!router_send (self->options.router, &output))
             engine_output_failed (self->engine, &output, self->now);

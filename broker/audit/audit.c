@@ -29,8 +29,7 @@ enum {
     RETRY_MS = 1000, /* after a write that failed */
     HEAD_MS = 3600 * 1000,
     DAY_LENGTH = 10, /* 2026-11-21 */
-    FIRST_TEN = 10,
-    FIRST = 1
+    FIRST_TEN = 10
 };
 #define ALL UINT64_MAX
 
@@ -129,7 +128,8 @@ static void append (audit_t *self, bytes_t *out, const audit_line_t *line)
 static uint64_t note (audit_t *self, const audit_line_t *line)
 {
     const struct kind *kind = &kind_table[line->kind];
-    const char *source = line->from != NULL ? line->from : line->actor;
+    bool has_from = line->from != NULL && line->from[0] != '\0';
+    const char *source = has_from ? line->from : line->actor;
     if (kind->most != ALL &&
         !sampler_allows (&self->sampler, line->kind, source, kind->most, mono_ms ())) {
         pthread_cond_signal (&self->noted); /* it looks for the end of the minute */

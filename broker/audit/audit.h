@@ -32,7 +32,6 @@
     X (KEY_ENROLLED, "key.enrolled", ALL)                                                          \
     X (KEY_REVOKED, "key.revoked", ALL)                                                            \
     X (KEY_ROTATED, "key.rotated", ALL)                                                            \
-    X (KEY_ENDED, "key.ended", ALL)                                                                \
     X (KEY_REFUSED, "key.refused", FIRST_TEN)                                                      \
     X (INVITE_MADE, "invite.made", ALL)                                                            \
     X (INVITE_USED, "invite.used", ALL)                                                            \
@@ -41,9 +40,6 @@
     X (RELOADED, "broker.reloaded", ALL)                                                           \
     X (RESTORED, "broker.restored", ALL)                                                           \
     X (DENIED, "denied", FIRST_TEN)                                                                \
-    X (QUOTA_HIT, "quota.hit", FIRST)                                                              \
-    X (TASK_CANCELLED, "task.cancelled", ALL)                                                      \
-    X (BODY_READ, "body.read", FIRST_TEN)                                                          \
     X (BACKUP, "backup", ALL)                                                                      \
     X (AUDIT_BEGUN, "audit.begun", ALL)                                                            \
     X (AUDIT_TURNED, "audit.turned", ALL)                                                          \

@@ -42,10 +42,12 @@ typedef enum status { SILENT = 0, ACCEPTED = 200, LATER = 300, REFUSED = 400, OD
 typedef struct verdict {
     status_t status;
     char identity[IDENTITY_SIZE]; /* when accepted */
+    const char *why;              /* when refused */
 } verdict_t;
 
 struct zap {
     void *socket;
+    audit_t *audit;
     policy_t *policy;
     buckets_t *refusals; /* by network */
     buckets_t *connects; /* by identity */
@@ -72,6 +74,7 @@ zap_t *zap_new (const zap_options_t *options, char *error, size_t error_size)
     memcpy (connects.key, options->key, sizeof (connects.key));
     self->refusals = buckets_new (&refusals);
     self->connects = buckets_new (&connects);
+    self->audit = options->audit;
     self->silent_ms = options->silent_ms;
     self->next_end_ms = INT64_MAX;
     self->socket = zmq_socket (options->context, ZMQ_ROUTER);
@@ -196,6 +199,7 @@ static void judge (const zap_t *self, const zap_request_t *request, now_t now, v
     access_door (self->policy, &knock, &entry);
     out->status = entry.status == ACCEPTED ? ACCEPTED : REFUSED;
     memcpy (out->identity, entry.identity, sizeof (out->identity));
+    out->why = entry.why;
 }
 
 /* "DOMAIN KEY ADDRESS", the key in hexadecimal digits or "-". */
@@ -299,10 +303,32 @@ static void slow_down (zap_t *self, const zap_request_t *request, now_t now, ver
         out->status = SILENT;
 }
 
+/* On ipc the address is the uid: its peers differ by their pids only. */
+static void note_refused (const zap_t *self, const zap_request_t *request, const char *why)
+{
+    char from[ZAP_ADDRESS_MAX + 1];
+    char key[KEY_TEXT_SIZE] = "";
+    if (self->probing)
+        return;
+    snprintf (from, sizeof (from), "%s", request->address);
+    if (strncmp (from, LOCAL, strlen (LOCAL)) == 0)
+        snprintf (from, sizeof (from), "uid:%.*s",
+                  (int) strcspn (request->address + strlen (LOCAL), ":"),
+                  request->address + strlen (LOCAL));
+    if (request->mechanism == ZAP_CURVE)
+        key_text_public (key, &request->key);
+    audit_note (self->audit, &(audit_line_t){.kind = AUDIT_KEY_REFUSED,
+                                             .from = from,
+                                             .object = request->mechanism == ZAP_CURVE ? key : NULL,
+                                             .outcome = "refused",
+                                             .detail = why});
+}
+
 static void decide (zap_t *self, const zap_request_t *request, now_t now, verdict_t *out)
 {
     judge (self, request, now, out);
     if (out->status == REFUSED) {
+        note_refused (self, request, out->why);
         slow_down (self, request, now, out);
     } else if (self->stopping) {
         out->status = LATER;
@@ -388,7 +414,7 @@ static bool answer_one (zap_t *self, now_t now)
     for (size_t i = 0; i < ZAP_FRAMES_MAX; i++)
         frames[i] = (zap_frame_t){zmq_msg_data (&messages[i]), zmq_msg_size (&messages[i])};
     zap_request_t request;
-    verdict_t verdict = {ODD, ""};
+    verdict_t verdict = {ODD, "", NULL};
     if (count <= ZAP_FRAMES_MAX && zap_parse (frames, count, &request))
         decide (self, &request, now, &verdict);
     self->stats.refused += verdict.status == ODD;

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "audit/audit.h"
 #include "core/access/policy.h"
 #include "core/base/clocks.h"
 
@@ -44,6 +45,7 @@ typedef struct zap_options {
     void *context;     /* of ZeroMQ; the broker has one */
     int64_t silent_ms; /* how long ZeroMQ waits for an answer: the time of a handshake */
     uint8_t key[16];   /* secret, for the tables */
+    audit_t *audit;    /* borrowed; is told who was refused. NULL: nobody */
 } zap_options_t;
 
 /* NULL: `error` says why. */

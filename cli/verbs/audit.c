@@ -97,16 +97,18 @@ static int read_lines (verify_t *self, size_t index)
     char *line = NULL;
     size_t room = 0;
     self->first_place[index] = self->check.place;
+    if (file == NULL)
+        return usage_error (self->app, NULL, "cannot read %s: %s", self->files[index],
+                            strerror (errno));
     errno = 0;
-    for (ssize_t length; file != NULL && (length = getline (&line, &room, file)) > 0;) {
+    for (ssize_t length; (length = getline (&line, &room, file)) > 0;) {
         self->torn = line[length - 1] != '\n';
         if (!self->torn || index + 1 < self->count)
             chain_check_line (&self->check, line, (size_t) length - !self->torn);
     }
-    const int reason = file == NULL || ferror (file) ? errno : 0;
+    const int reason = ferror (file) ? errno : 0;
     free (line);
-    if (file != NULL)
-        fclose (file);
+    fclose (file);
     if (reason)
         return usage_error (self->app, NULL, "cannot read %s: %s", self->files[index],
                             strerror (reason));

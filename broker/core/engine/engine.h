@@ -32,6 +32,7 @@
 #include "core/base/clocks.h"
 #include "core/base/config.h"
 #include "core/base/counts.h"
+#include "core/data/denial.h"
 #include "core/data/errand.h"
 #include "core/data/lookup.h"
 #include "core/data/peer.h"
@@ -169,6 +170,9 @@ bool engine_has_output (const engine_t *self);
 read_t *engine_read_next (engine_t *self);
 /* Some read waits for a write-back: the server calls store_flush. */
 bool engine_wants_flush (const engine_t *self);
+
+/* Who was denied what, for the record of deeds; false: nobody since. */
+bool engine_denial_next (engine_t *self, denial_t *out);
 
 /* Work to be done off the loop, or NULL. Belongs to the caller until engine_errand_done. */
 errand_t *engine_errand_next (engine_t *self);

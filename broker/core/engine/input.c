@@ -468,6 +468,15 @@ void engine_errand_done (engine_t *self, errand_t *errand, now_t now)
 
 /* Effects. */
 
+bool engine_denial_next (engine_t *self, denial_t *out)
+{
+    requests_t *requests = &self->requests;
+    if (requests->denials_count == 0)
+        return false;
+    *out = requests->denials[--requests->denials_count];
+    return true;
+}
+
 errand_t *engine_errand_next (engine_t *self)
 {
     return errand_jobs_next (&self->requests);

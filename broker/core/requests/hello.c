@@ -77,7 +77,7 @@ void on_hello (call_t *call)
         char text[TMQ_NAME_LENGTH_MAX + 64];
         snprintf (text, sizeof (text), "no access to namespace %s", name);
         access_clear (&access);
-        self->base->counts.denied++;
+        deny (call);
         reply_code_at_once (call, TMQ_DENIED, text, 0);
         return;
     }

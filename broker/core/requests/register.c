@@ -56,7 +56,7 @@ static bool deny_queue (call_t *call)
         if (access_queue (&call->link->access, request->queues[i], RIGHT_WORK))
             continue;
         snprintf (text, sizeof (text), "no right to work on queue %s", request->queues[i]);
-        call->requests->base->counts.denied++;
+        deny (call);
         reply_code (call, TMQ_DENIED, text);
         return true;
     }
@@ -93,7 +93,7 @@ void on_register (call_t *call)
     }
     worker_t *worker = worker_make (self->tasks, link->space, request->worker_id.data);
     if (!may_take_over (link, worker)) {
-        self->base->counts.denied++;
+        deny (call);
         reply_code (call, TMQ_DENIED, "the worker's id belongs to somebody else");
         return;
     }

@@ -54,7 +54,7 @@ bool report_is_denied (call_t *call, const task_t *task)
 {
     if (report_is_of (call->link, name_text (task->detail->identity)))
         return false;
-    call->requests->base->counts.denied++;
+    deny (call);
     reply_code (call, TMQ_DENIED, "the lease is somebody else's");
     return true;
 }

@@ -6,6 +6,7 @@
 #ifndef TASKMQ_CORE_REQUESTS_H
 #define TASKMQ_CORE_REQUESTS_H
 
+#include "core/data/denial.h"
 #include "core/history/history.h"
 #include "core/match/match.h"
 #include "core/peers/links.h"
@@ -32,6 +33,8 @@ typedef struct requests {
     node_t errands; /* requests that need a file (errands.c): to be given to the server, … */
     node_t errands_given; /* … and with it */
     size_t errands_count;
+    denial_t denials[DENIALS_MAX];
+    size_t denials_count;
     counter_t *foreign; /* counters of server and store, for stats */
     size_t foreign_count;
     policy_t *policy;    /* kept; NULL: everybody may do everything */

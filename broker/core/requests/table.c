@@ -217,7 +217,7 @@ static void reply_denied (call_t *call, unsigned rights)
                        : (rights & RIGHT_SUBMIT) != 0                     ? "submit tasks"
                        : (rights & SEES) != 0                             ? "read tasks"
                                                                           : "do this";
-    call->requests->base->counts.denied++;
+    deny (call);
     snprintf (text, sizeof (text), "no right to %s in this namespace", what);
     reply_code_at_once (call, TMQ_DENIED, text, 0);
 }

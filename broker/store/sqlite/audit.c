@@ -40,6 +40,7 @@ typedef struct check {
     sqlite3 *db;
     const char *file;
     row_reader_t reader;
+    bool clean; /* the tables need no journal */
 } check_t;
 
 static void found (check_t *self, const char *what, int64_t number)
@@ -102,6 +103,7 @@ static void check_meta (check_t *self, sqlite3_stmt *row)
     int64_t numbers[META_NUMBERS];
     for (int i = 0; i < META_NUMBERS; i++)
         numbers[i] = sqlite3_column_int64 (row, i);
+    self->clean = numbers[9] != 0;
     bool is_new = numbers[1] == 0 && sum_in (row, META_NUMBERS) == 0;
     if (!is_new && checksum_add_numbers (0, numbers, META_NUMBERS) != sum_in (row, META_NUMBERS))
         found (self, "table meta is damaged", -1);
@@ -228,7 +230,7 @@ static store_code_t check_parts (check_t *self, const char *directory, bool tabl
 
 /* SQLite makes an empty log where there is none: that goes again. */
 static store_code_t check_file (store_audit_t *report, const char *directory, bool tables,
-                                store_error_t *error)
+                                bool *clean, store_error_t *error)
 {
     check_t self = {.report = report, .file = tables ? SCHEMA_TABLES_FILE : SCHEMA_JOURNAL_FILE};
     char log[PATH_MAX];
@@ -238,12 +240,24 @@ static store_code_t check_file (store_audit_t *report, const char *directory, bo
     store_code_t code = check_parts (&self, directory, tables, error);
     if (!had_log && stat (log, &status) == 0 && status.st_size == 0)
         unlink (log);
+    *clean = self.clean;
     return code;
+}
+
+/* As in a directory that was restored: the start makes one. */
+static bool needs_no_journal (const char *directory, bool clean)
+{
+    char path[PATH_MAX];
+    snprintf (path, sizeof (path), "%s/" SCHEMA_JOURNAL_FILE, directory);
+    return clean && access (path, F_OK) != 0;
 }
 
 store_code_t store_audit (store_audit_t *self, const char *directory, store_error_t *error)
 {
     self->findings = self->tasks = self->blocks = self->batches = 0;
-    store_code_t code = check_file (self, directory, true, error);
-    return code == STORE_OK ? check_file (self, directory, false, error) : code;
+    bool clean = false;
+    store_code_t code = check_file (self, directory, true, &clean, error);
+    if (code != STORE_OK || needs_no_journal (directory, clean))
+        return code;
+    return check_file (self, directory, false, &clean, error);
 }

@@ -1,0 +1,92 @@
+#!/bin/sh
+# audit: the record of deeds is whole across kills, and what was done to it shows.
+. "$(dirname "$0")/lib.sh"
+start_broker
+data=.taskmq
+
+# What was done stands there, and head is where it stands.
+run 0 taskctl audit tail
+out_has 'audit.begun .*generation [0-9a-f]{16}, epoch 1'
+out_has 'broker.started .*epoch 1'
+out_has 'listen .*taskmqd.ipc ok: ipc'
+run 0 taskctl -o jsonl audit tail --kind listen
+out_lines 1
+out_has '^\{"n":3,"at":"[^"]*","kind":"listen","actor":null,.*,"prev":"[0-9a-f]{64}"\}$'
+run 0 taskctl audit tail --kind listen --actor nobody
+out_lines 0
+run 0 taskctl audit tail --since 1h
+out_lines 3
+run 0 taskctl audit tail --limit 1
+out_lines 1
+run 0 taskctl audit head
+head=$(cut -d ' ' -f 2 out)
+
+# Of a kill nothing is to be seen but the next start.
+kill_broker
+printf '{"n":4,"at":"20' >>$data/audit.jsonl
+run 0 taskctl audit verify
+err_has 'half written'
+start_broker
+run 0 taskctl audit tail --kind audit.torn
+out_has '15 bytes'
+run 0 taskctl audit verify $data --head "$head"
+out_has '^lines 1 to 6 are whole$'
+err_has 'behind line 3$'
+
+# A follower sees what is added.
+spawn follower taskctl -o jsonl audit tail -f --kind backup
+run 0 taskctl backup b.tar
+eventually grep -q '"kind":"backup".*"outcome":"ok"' follower.out
+signal follower TERM
+ended follower 143
+stop_broker
+run 0 taskctl audit verify $data
+last=$(sed -n 's/^head \([0-9]*\) .*/\1/p' out)
+
+# refused WHAT: the file ./changed, which is not what it was.
+refused ()
+{
+    run 1 taskctl audit verify changed
+    out_has "$1"
+    run 1 taskctl -o json audit verify changed
+    json fault_n "$2"
+}
+sed '2s/broker.started/broker.stopped/' $data/audit.jsonl >changed
+refused '^changed:2: line 2 was changed$' 2
+sed 3d $data/audit.jsonl >changed
+refused '^changed:3: line 3 is missing here$' 3
+awk 'NR == 3 {third = $0; next} {print} NR == 4 {print third}' $data/audit.jsonl >changed
+refused '^changed:3: line 3 is not here, but at changed:4$' 3
+sed '1s/.*/x/' $data/audit.jsonl >changed
+refused '^changed:1: line 1 was changed$' 1
+# Of the end nothing in the file speaks, but a head does.
+sed "${last}d" $data/audit.jsonl >changed
+run 0 taskctl audit verify changed
+run 1 taskctl audit verify changed --head "$(taskctl audit verify $data | sed -n 's/^head [0-9]* //p')"
+out_has 'no line has this head'
+run 0 taskctl audit verify changed --head "$head"
+
+# Several files are one chain, in their order only.
+head -n 3 $data/audit.jsonl >one
+tail -n +4 $data/audit.jsonl >two
+run 0 taskctl audit verify one two
+run 1 taskctl audit verify two one
+run 0 taskctl audit verify two
+out_has '^lines 4 to '
+
+# Mistakes.
+run 2 taskctl audit verify nowhere
+run 2 taskctl audit verify --head 12 one
+run 5 taskctl audit verify .
+run 2 taskctl -o json audit tail
+(cd / && run 2 taskctl audit verify) || exit 1
+
+# Without a record there is none.
+rm -rf .taskmq
+printf 'audit\n    file = off\n' >conf
+broker_options='-c conf'
+start_broker
+run 1 taskctl audit head
+err_has 'keeps no record'
+[ ! -e $data/audit.jsonl ] || fail 'there is a record'
+stop_broker
