@@ -441,7 +441,7 @@ static const command_t commands[] = {
     {.name = "audit",
      .group = "look at the broker",
      .operands = "verify [FILE | DIR]... [--head HEX]\nhead\n"
-                 "tail [-f] [--kind KIND] [--actor NAME] [--since WHEN] [--limit N]",
+                 "tail [-f] [--kind KIND] [--actor NAME] [--since WHEN] [...]",
      .summary = "the record of who did what to the broker",
      .text = "verify reads audit.jsonl and the files before it, needs no broker, and names\n"
              "the first line that was changed, removed or moved (exit 1). Nothing in the\n"
