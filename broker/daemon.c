@@ -124,6 +124,9 @@ static exits_t open_data (daemon_t *self)
     log_write (LOG_LEVEL_INFO, "DATA",
                self->data.made ? "made the data directory" : "data directory",
                LOG_FIELDS (LOG_TEXT ("path", self->data.directory)));
+    if (self->data.ignored[0] != '\0')
+        log_write (LOG_LEVEL_WARNING, "DATA-IGNORED", "passed over a directory that may be planted",
+                   LOG_FIELDS (LOG_TEXT ("why", self->data.ignored)));
     return EXITS_OK;
 }
 

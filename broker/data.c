@@ -38,8 +38,22 @@ static bool is_directory (const char *path)
     return stat (path, &info) == 0 && S_ISDIR (info.st_mode);
 }
 
+/* One further up that anybody may have planted: it is passed over. */
+static bool is_foreign (const char *path, char ignored[DATA_ERROR_SIZE])
+{
+    struct stat info;
+    const trust_t trust = stat (path, &info) == 0 ? trust_directory (&info, false) : TRUST_GOOD;
+    if (trust == TRUST_FOREIGN && ignored[0] == '\0')
+        fail (ignored, EXITS_DATA,
+              "%s: it belongs to uid %ld, not to you; if you mean it say --data", path,
+              (long) info.st_uid);
+    if (trust == TRUST_WRITABLE && ignored[0] == '\0')
+        fail (ignored, EXITS_DATA, "%s: others may write in it; chmod go-w %s", path, path);
+    return trust != TRUST_GOOD;
+}
+
 /* The nearest one from the working directory upward, else the one to be made in it. */
-static bool find (char out[DATA_PATH_SIZE])
+static bool find (char out[DATA_PATH_SIZE], char ignored[DATA_ERROR_SIZE])
 {
     char here[DATA_PATH_SIZE - sizeof ("/" DATA_DIRECTORY_NAME)];
     if (getcwd (here, sizeof (here)) == NULL)
@@ -50,7 +64,9 @@ static bool find (char out[DATA_PATH_SIZE])
     while (true) {
         char candidate[DATA_PATH_SIZE];
         snprintf (candidate, sizeof (candidate), "%s/" DATA_DIRECTORY_NAME, above);
-        if (is_directory (candidate)) {
+        /* Of the working directory's own one data_open tells itself what is wrong with it. */
+        if (is_directory (candidate) &&
+            (strcmp (candidate, out) == 0 || !is_foreign (candidate, ignored))) {
             memcpy (out, candidate, DATA_PATH_SIZE);
             return true;
         }
@@ -152,7 +168,7 @@ static exits_t name (data_t *out, const char *asked, char path[DATA_PATH_SIZE], 
     out->lock = -1;
     if (asked != NULL && snprintf (path, DATA_PATH_SIZE, "%s", asked) >= DATA_PATH_SIZE)
         return fail (error, EXITS_DATA, "the path of the data directory is too long");
-    if (asked == NULL && !find (path))
+    if (asked == NULL && !find (path, out->ignored))
         return fail (error, EXITS_DATA, "cannot name the working directory: %s", strerror (errno));
     return EXITS_OK;
 }

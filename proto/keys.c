@@ -292,7 +292,11 @@ static bool read_certificate (uint8_t out[KEY_BYTES], const char *text, const ch
     if (at == NULL)
         return false;
     at += strlen (name);
-    at += strspn (at, " \t=\"");
+    at += strspn (at, " \t");
+    if (*at++ != '=')
+        return false;
+    at += strspn (at, " \t");
+    at += *at == '"'; /* no more: a key may begin with '=' */
     return strnlen (at, KEY_Z85_LENGTH) == KEY_Z85_LENGTH && read_z85 (out, at) &&
            strchr ("\" \t\r\n", at[KEY_Z85_LENGTH]) != NULL;
 }

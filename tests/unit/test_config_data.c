@@ -141,6 +141,27 @@ static void test_somebody_elses_directory_is_taken_only_by_name (void **state)
     assert_int_equal (chdir (home), 0);
 }
 
+/* Anybody can make /tmp/.taskmq: further up such a one is passed over, and named. */
+static void test_a_planted_directory_above_is_passed_over (void **state)
+{
+    (void) state;
+    data_t data;
+    make_directory ("above");
+    make_directory ("above/.taskmq");
+    make_directory ("above/below");
+    assert_int_equal (chmod ("above/.taskmq", 0777), 0);
+    assert_int_equal (chdir ("above/below"), 0);
+    assert_int_equal (data_open (&data, NULL, error), EXITS_OK);
+    assert_null (strstr (data.directory, "above/.taskmq")); /* one further up, or a new one */
+    assert_non_null (strstr (data.ignored, "above/.taskmq: others may write in it"));
+    data_close (&data);
+    make_directory (".taskmq");
+    assert_int_equal (data_open (&data, NULL, error), EXITS_OK);
+    assert_string_equal (data.ignored, "");
+    data_close (&data);
+    assert_int_equal (chdir (home), 0);
+}
+
 static void test_a_repository_ignores_it (void **state)
 {
     (void) state;
@@ -227,6 +248,7 @@ int main (void)
         cmocka_unit_test (test_what_is_in_the_way_is_named),
         cmocka_unit_test (test_a_directory_that_others_may_write_in_is_refused),
         cmocka_unit_test (test_somebody_elses_directory_is_taken_only_by_name),
+        cmocka_unit_test (test_a_planted_directory_above_is_passed_over),
         cmocka_unit_test (test_a_repository_ignores_it),
         cmocka_unit_test (test_no_link_is_followed_for_the_endpoints),
         cmocka_unit_test (test_endpoints_are_replaced_as_a_whole),

@@ -171,6 +171,27 @@ static void test_keys_of_zeromq_are_read (void **state)
     assert_says (error, "_secret");
 }
 
+/* '=' is a character of Z85, too. */
+static void test_a_certificate_of_any_key_is_read (void **state)
+{
+    (void) state;
+    char z85[KEY_Z85_SIZE] = "", public_z85[KEY_Z85_SIZE], text[256], error[KEY_ERROR_SIZE];
+    key_secret_t secret, imported;
+    key_public_t public_key;
+    while (z85[0] != '=') {
+        key_make (&public_key, &secret);
+        key_z85 (z85, secret.bytes);
+    }
+    key_z85 (public_z85, public_key.bytes);
+    snprintf (text, sizeof text, "curve\n    public-key = \"%s\"\n    secret-key = \"%s\"\n",
+              public_z85, z85);
+    assert_true (key_import (&imported, text, error));
+    assert_memory_equal (&imported, &secret, sizeof secret);
+    strstr (text, public_z85)[0] = public_z85[0] == '=' ? '0' : '=';
+    assert_false (key_import (&imported, text, error));
+    assert_says (error, "does not belong");
+}
+
 /* Invitations. */
 
 static void test_an_invitation_is_that_of_others (void **state)
@@ -380,6 +401,7 @@ int main (void)
         cmocka_unit_test (test_other_texts_are_refused),
         cmocka_unit_test (test_a_pair_belongs_together),
         cmocka_unit_test (test_keys_of_zeromq_are_read),
+        cmocka_unit_test (test_a_certificate_of_any_key_is_read),
         cmocka_unit_test (test_an_invitation_is_that_of_others),
         cmocka_unit_test (test_a_mistyped_invitation_is_refused),
         cmocka_unit_test (test_places),
