@@ -78,6 +78,7 @@ size_t turned_remove (turned_t *self, const char *directory, int64_t wall_ms)
         removed++;
     }
     self->count -= removed;
-    memmove (self->numbers, self->numbers + removed, self->count * sizeof (uint32_t));
+    if (self->count > 0)
+        memmove (self->numbers, self->numbers + removed, self->count * sizeof (uint32_t));
     return removed;
 }
