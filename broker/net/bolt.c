@@ -19,8 +19,8 @@ void bolt_set (int value)
     atomic_store (&limit, value);
 }
 
-/* Visible, so that they stand before those of libc for every library of the process. Their header is
- * left out: it names the address by a type that no definition can have. */
+/* Visible, so that they stand before those of libc for every library of the process. Their header
+ * is left out: it names the address by a type that no definition can have. */
 __attribute__ ((visibility ("default"))) int accept4 (int fd, void *address, void *length,
                                                       int flags);
 __attribute__ ((visibility ("default"))) int accept (int fd, void *address, void *length);

@@ -5,9 +5,10 @@
 /* The numbers that ZeroMQ gives to the peers of a ROUTER, and peers who take one of their own.
  *
  * A peer may choose its routing id. ZeroMQ gives the others a zero byte and the next number of 32
- * bits, and an assertion ends the process when somebody has that already. So a chosen id is refused,
- * and a number that is still to come is looked for: we connect to our own socket, which tells what
- * the next number is, and try whether anybody answers to those after it. One thread, the socket's. */
+ * bits, and an assertion ends the process when somebody has that already. So a chosen id is
+ * refused, and a number that is still to come is looked for: we connect to our own socket, which
+ * tells what the next number is, and try whether anybody answers to those after it. One thread,
+ * the socket's. */
 #ifndef TASKMQ_NET_NUMBERS_H
 #define TASKMQ_NET_NUMBERS_H
 
@@ -25,8 +26,8 @@ enum {
 
 typedef struct numbers numbers_t;
 
-/* router: a ROUTER with ZMQ_ROUTER_MANDATORY that nobody can connect to yet; not owned. NULL: ZeroMQ
- * refuses. */
+/* router: a ROUTER with ZMQ_ROUTER_MANDATORY that nobody can connect to yet; not owned. NULL:
+ * ZeroMQ refuses. */
 numbers_t *numbers_new (void *context, void *router);
 void numbers_free (numbers_t **self); /* accepts a NULL object; before the router is closed */
 
@@ -39,8 +40,8 @@ numbers_verdict_t numbers_judge (const numbers_t *self, const void *id, size_t b
 /* Of an id of which the judge was not sure. */
 bool numbers_is_given (const numbers_t *self, const void *id);
 
-/* Asks for the next number, unless the last question has no answer yet. True when it was asked: what
- * was given until now will be known by the answer, which is a message. */
+/* Asks for the next number, unless the last question has no answer yet. True when it was asked:
+ * what was given until now will be known by the answer, which is a message. */
 bool numbers_ask (numbers_t *self);
 /* The message of nobody with this routing id and first frame was the answer. */
 bool numbers_answered (numbers_t *self, const void *id, size_t id_bytes, const void *frame,

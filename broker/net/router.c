@@ -362,8 +362,8 @@ static void ask_for_number (router_t *self)
         self->unsure_asked = self->unsure_count;
 }
 
-/* Our own question came back: all numbers are known that ZeroMQ had given when it was asked. Whoever
- * had another one by then chose it. */
+/* Our own question came back: all numbers are known that ZeroMQ had given when it was asked.
+ * Whoever had another one by then chose it. */
 static void judge_numbers (router_t *self)
 {
     uint8_t id[NUMBERS_ID_BYTES];
