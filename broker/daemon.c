@@ -15,7 +15,6 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 
-#include "doors.h"
 #include "log/log.h"
 #include "net/bolt.h"
 #include "net/socket.h"
@@ -248,7 +247,7 @@ static exits_t open_router (daemon_t *self)
                                 .mute_max = self->mute,
                                 .mute_ms = (int64_t) self->config.numbers[CONFIG_HELLO],
                                 .linger_ms = LINGER_MS,
-                                .guard = doors_guard (self)};
+                                .guard = doors_guard (&self->doors)};
 
     zap_options_t zap = {
         .context = options.context, .silent_ms = SOCKET_HANDSHAKE_MS_MAX, .audit = self->audit};
@@ -272,7 +271,7 @@ static exits_t open_server (daemon_t *self)
     options->engine = (engine_config_t) ENGINE_CONFIG_INIT;
     randombytes_buf (options->engine.seed, sizeof (options->engine.seed));
     settings_fill (options, &self->config, self->links);
-    options->engine.server_key = self->has_server_key ? &self->server_public : NULL;
+    options->engine.server_key = self->doors.has_server_key ? &self->doors.server_public : NULL;
     options->store = self->store;
     options->boot = self->boot;
     options->router = self->router;
@@ -290,11 +289,28 @@ static exits_t open_server (daemon_t *self)
     return server_new (&self->server, options);
 }
 
+static exits_t open_key (daemon_t *self)
+{
+    self->doors.config = &self->config;
+    self->doors.data = &self->data;
+    return doors_key (&self->doors);
+}
+
+static exits_t open_doors (daemon_t *self)
+{
+    self->doors.zap = self->zap;
+    self->doors.router = self->router;
+    self->doors.feed = self->feed;
+    self->doors.access = self->access;
+    self->doors.requests = &self->requests;
+    return doors_open (&self->doors);
+}
+
 exits_t daemon_start (daemon_t *self)
 {
     static exits_t (*const steps[]) (daemon_t *) = {
-        prepare_process, open_data,    confine,   open_store,  open_audit,  open_exporter,
-        open_access,     open_records, doors_key, open_router, open_server, doors_open};
+        prepare_process, open_data,    confine,  open_store,  open_audit,  open_exporter,
+        open_access,     open_records, open_key, open_router, open_server, open_doors};
     exits_t code = EXITS_OK;
     for (size_t i = 0; code == EXITS_OK && i < sizeof (steps) / sizeof (steps[0]); i++)
         code = steps[i](self);
@@ -324,7 +340,7 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     if (self->store != NULL && store_close (&self->store, &error) != STORE_OK && code == EXITS_OK)
         code = exits_fail (exits_of_store (error.code), error.text);
     zsys_shutdown ();
-    sodium_memzero (&self->server_key, sizeof (self->server_key));
+    sodium_memzero (&self->doors.server_key, sizeof (self->doors.server_key));
     data_close (&self->data);
     config_free (&self->config);
     return code;

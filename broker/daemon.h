@@ -10,6 +10,7 @@
 #include "audit/audit.h"
 #include "config/config.h"
 #include "data.h"
+#include "doors.h"
 #include "exits.h"
 #include "export/exporter.h"
 #include "net/feed.h"
@@ -40,11 +41,7 @@ typedef struct daemon {
     access_requests_t requests; /* about keys and the access file; if access */
     records_t *records;
     errand_runner_t runners[ACCESS_RUNNERS + RECORDS_RUNNERS];
-    key_secret_t server_key; /* if has_server_key */
-    key_public_t server_public;
-    bool has_server_key;
-    bool joiners_told;                         /* an address for invitations is known */
-    const char *networks[CONFIG_NETWORKS_MAX]; /* that may connect by tcp */
+    doors_t doors;
     zap_t *zap;
     router_t *router;
     feed_t *feed;

@@ -20,13 +20,13 @@ typedef struct endpoint_text {
     char text[ADDRESS_URI_SIZE + 128];
 } endpoint_text_t;
 
-static bool wants_key (const daemon_t *self)
+static bool wants_key (const doors_t *self)
 {
     char error[ADDRESS_ERROR_SIZE];
     char ns[TMQ_NAME_LENGTH_MAX + 1];
     address_t address;
-    const config_value_t *listen = &self->config.values[CONFIG_LISTEN];
-    const config_value_t *feeds = &self->config.values[CONFIG_FEED];
+    const config_value_t *listen = &self->config->values[CONFIG_LISTEN];
+    const config_value_t *feeds = &self->config->values[CONFIG_FEED];
     for (size_t i = 0; i < listen->items_count; i++)
         if (address_parse (&address, listen->items[i].text, error, sizeof (error)) && address.curve)
             return true;
@@ -39,15 +39,15 @@ static bool wants_key (const daemon_t *self)
     return false;
 }
 
-exits_t doors_key (daemon_t *self)
+exits_t doors_key (doors_t *self)
 {
     char error[SERVER_KEY_ERROR_SIZE];
     bool made = false;
     if (!wants_key (self))
         return EXITS_OK;
-    if (self->config.numbers[CONFIG_CORE_DUMPS] == 0 && !confine_memory ())
+    if (self->config->numbers[CONFIG_CORE_DUMPS] == 0 && !confine_memory ())
         return exits_fail (EXITS_INTERNAL, "cannot keep the key out of core dumps");
-    exits_t code = server_key_open (&self->server_key, &made, &self->data, error);
+    exits_t code = server_key_open (&self->server_key, &made, self->data, error);
     if (code != EXITS_OK)
         return exits_fail (code, error);
     char text[KEY_TEXT_SIZE];
@@ -59,9 +59,9 @@ exits_t doors_key (daemon_t *self)
     return EXITS_OK;
 }
 
-guard_t doors_guard (daemon_t *self)
+guard_t doors_guard (doors_t *self)
 {
-    const config_value_t *networks = &self->config.values[CONFIG_ALLOW_FROM];
+    const config_value_t *networks = &self->config->values[CONFIG_ALLOW_FROM];
     for (size_t i = 0; i < networks->items_count; i++)
         self->networks[i] = networks->items[i].text;
     return (guard_t){.server_key = self->has_server_key ? &self->server_key : NULL,
@@ -75,7 +75,7 @@ static exits_t cannot_listen (const listen_error_t *error)
 }
 
 /* Nobody may find a door open that should be shut. */
-static exits_t look_at_door (daemon_t *self, const char *endpoint, bool feed)
+static exits_t look_at_door (doors_t *self, const char *endpoint, bool feed)
 {
     char error[ADDRESS_ERROR_SIZE];
     if (probe_door (zsys_init (), self->zap, endpoint, feed, &self->server_public, error,
@@ -86,7 +86,7 @@ static exits_t look_at_door (daemon_t *self, const char *endpoint, bool feed)
 }
 
 /* What clients read: with the key that they have to know. */
-static void name_endpoint (const daemon_t *self, const address_t *address, const char *endpoint,
+static void name_endpoint (const doors_t *self, const address_t *address, const char *endpoint,
                            endpoint_text_t *out)
 {
     char key[KEY_TEXT_SIZE];
@@ -113,7 +113,7 @@ static void tell_listening (const address_t *address, const char *endpoint)
 }
 
 /* Invitations name the first address with keys that another machine can reach. */
-static void tell_joiners (daemon_t *self, const char *endpoint)
+static void tell_joiners (doors_t *self, const char *endpoint)
 {
     char host[HOST_NAME_MAX + 1] = "localhost";
     char place[JOIN_PLACE_BYTES_MAX + 1];
@@ -127,7 +127,7 @@ static void tell_joiners (daemon_t *self, const char *endpoint)
         snprintf (place, sizeof (place), "%s%.16s", host, colon);
     else
         snprintf (place, sizeof (place), "%.250s", at);
-    access_requests_listen (&self->requests, &self->server_public, place);
+    access_requests_listen (self->requests, &self->server_public, place);
 }
 
 /* A socket beside that of the data directory is for other users, too, once there is a file that
@@ -145,7 +145,7 @@ static exits_t open_to_users (const char *endpoint)
 }
 
 /* One address: the data directory's own socket is the first. */
-static exits_t listen_on (daemon_t *self, const address_t *address, endpoint_text_t *out, bool own)
+static exits_t listen_on (doors_t *self, const address_t *address, endpoint_text_t *out, bool own)
 {
     listen_error_t error;
     const char *endpoint = router_bind (self->router, address, &error);
@@ -166,9 +166,9 @@ static exits_t listen_on (daemon_t *self, const address_t *address, endpoint_tex
     return address->curve ? look_at_door (self, endpoint, false) : EXITS_OK;
 }
 
-static exits_t listen_on_all (daemon_t *self, config_key_t key, endpoint_text_t *out)
+static exits_t listen_on_all (doors_t *self, config_key_t key, endpoint_text_t *out)
 {
-    const config_value_t *value = &self->config.values[key];
+    const config_value_t *value = &self->config->values[key];
     exits_t code = EXITS_OK;
     for (size_t i = 0; code == EXITS_OK && i < value->items_count; i++) {
         char error[ADDRESS_ERROR_SIZE];
@@ -183,7 +183,7 @@ static exits_t listen_on_all (daemon_t *self, config_key_t key, endpoint_text_t 
     return code;
 }
 
-static exits_t publish_on (daemon_t *self, const char *item)
+static exits_t publish_on (doors_t *self, const char *item)
 {
     char ns[TMQ_NAME_LENGTH_MAX + 1];
     const char *uri;
@@ -201,34 +201,35 @@ static exits_t publish_on (daemon_t *self, const char *item)
     return address.curve ? look_at_door (self, endpoint, true) : EXITS_OK;
 }
 
-static exits_t listen_on_own (daemon_t *self, endpoint_text_t *out)
+static exits_t listen_on_own (doors_t *self, endpoint_text_t *out)
 {
     char uri[DATA_PATH_SIZE + 32];
     char error[ADDRESS_ERROR_SIZE];
     address_t address;
-    snprintf (uri, sizeof (uri), "ipc://%s/taskmqd.ipc", self->data.directory);
+    snprintf (uri, sizeof (uri), "ipc://%s/taskmqd.ipc", self->data->directory);
     if (!address_parse (&address, uri, error, sizeof (error)))
         return exits_fail (EXITS_ADDRESS, error);
     return listen_on (self, &address, out, true);
 }
 
 /* Where keys are asked for, an address without them would be a way around. */
-static exits_t check_insecure (const daemon_t *self)
+static exits_t check_insecure (const doors_t *self)
 {
-    if (self->config.values[CONFIG_INSECURE_LISTEN].items_count == 0 || !zap_lists_keys (self->zap))
+    if (self->config->values[CONFIG_INSECURE_LISTEN].items_count == 0 ||
+        !zap_lists_keys (self->zap))
         return EXITS_OK;
     return exits_fail (EXITS_KEYS, "--insecure-listen beside an access file that lists keys: "
                                    "leave one of them out");
 }
 
 /* All of them are asked for; the router says when they are too many. */
-exits_t doors_open (daemon_t *self)
+exits_t doors_open (doors_t *self)
 {
     static endpoint_text_t endpoints[2 * ROUTER_ENDPOINTS_MAX];
     const char *uris[2 * ROUTER_ENDPOINTS_MAX];
-    const config_value_t *feeds = &self->config.values[CONFIG_FEED];
-    size_t open = self->config.values[CONFIG_LISTEN].items_count + 1;
-    size_t count = open + self->config.values[CONFIG_INSECURE_LISTEN].items_count;
+    const config_value_t *feeds = &self->config->values[CONFIG_FEED];
+    size_t open = self->config->values[CONFIG_LISTEN].items_count + 1;
+    size_t count = open + self->config->values[CONFIG_INSECURE_LISTEN].items_count;
     char error[DATA_ERROR_SIZE];
     exits_t code = check_insecure (self);
     if (code == EXITS_OK)
@@ -243,7 +244,7 @@ exits_t doors_open (daemon_t *self)
         return code;
     for (size_t i = 0; i < count; i++)
         uris[i] = endpoints[i].text;
-    code = data_write_endpoints (&self->data, uris, count, error);
+    code = data_write_endpoints (self->data, uris, count, error);
     if (code != EXITS_OK)
         return exits_fail (code, error);
     log_write (LOG_LEVEL_INFO, "READY", "takes requests",

@@ -6,14 +6,37 @@
 #ifndef TASKMQ_BROKER_DOORS_H
 #define TASKMQ_BROKER_DOORS_H
 
-#include "daemon.h"
+#include "access_requests.h"
+#include "config/config.h"
+#include "data.h"
+#include "exits.h"
+#include "net/feed.h"
+#include "net/router.h"
+#include "net/zap.h"
+
+typedef struct doors {
+    /* Borrowed; the last five are set before doors_open. */
+    const config_t *config;
+    const data_t *data;
+    zap_t *zap;
+    router_t *router;
+    feed_t *feed;
+    const access_file_t *access;
+    access_requests_t *requests;
+
+    key_secret_t server_key; /* if has_server_key; to be wiped at the end */
+    key_public_t server_public;
+    bool has_server_key;
+    bool joiners_told;                         /* an address for invitations is known */
+    const char *networks[CONFIG_NETWORKS_MAX]; /* that may connect by tcp */
+} doors_t;
 
 /* Reads or makes the broker's key, if an address asks for keys: only a broker that other machines
  * reach has one. */
-exits_t doors_key (daemon_t *self);
-/* Who may come near, as the configuration has it; valid as long as the daemon. */
-guard_t doors_guard (daemon_t *self);
+exits_t doors_key (doors_t *self);
+/* Who may come near, as the configuration has it; valid as long as the doors. */
+guard_t doors_guard (doors_t *self);
 /* Listens everywhere, looks whether the doors are shut, and says that the broker is ready. */
-exits_t doors_open (daemon_t *self);
+exits_t doors_open (doors_t *self);
 
 #endif
