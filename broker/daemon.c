@@ -302,6 +302,7 @@ static exits_t open_doors (daemon_t *self)
     self->doors.router = self->router;
     self->doors.feed = self->feed;
     self->doors.access = self->access;
+    self->doors.audit = self->audit;
     self->doors.requests = &self->requests;
     return doors_open (&self->doors);
 }

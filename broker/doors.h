@@ -7,6 +7,7 @@
 #define TASKMQ_BROKER_DOORS_H
 
 #include "access_requests.h"
+#include "audit/audit.h"
 #include "config/config.h"
 #include "data.h"
 #include "exits.h"
@@ -15,13 +16,14 @@
 #include "net/zap.h"
 
 typedef struct doors {
-    /* Borrowed; the last five are set before doors_open. */
+    /* Borrowed; the last six are set before doors_open. */
     const config_t *config;
     const data_t *data;
     zap_t *zap;
     router_t *router;
     feed_t *feed;
     const access_file_t *access;
+    audit_t *audit;
     access_requests_t *requests;
 
     key_secret_t server_key; /* if has_server_key; to be wiped at the end */
