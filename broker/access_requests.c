@@ -146,7 +146,7 @@ static void drop_ended (work_t *work, const policy_t *policy)
 }
 
 /* The first line of a new file: whoever makes it does not lock itself out. */
-static uint32_t make_file (work_t *work)
+static void make_file (work_t *work, const key_public_t *key)
 {
     uint32_t uid = (uint32_t) geteuid ();
     char line[TMQ_NAME_LENGTH_MAX];
@@ -157,17 +157,23 @@ static uint32_t make_file (work_t *work)
     begin_text (work, head, sizeof (head) - 1);
     snprintf (line, sizeof (line), "me uid:%" PRIu32 " operator", uid);
     put (work, "me", memory_text (line));
-    return uid;
+    work->self->has_made = true;
+    work->self->made_for = *key;
+    work->self->made_uid = uid;
 }
 
-/* Either is said only when the file was made. */
-static void say_who_is_out (char *out, size_t size, const work_t *work, uint32_t uid)
+/* The request about this key made the file: true, and text says what that means. */
+static bool has_made_file (const work_t *work, const key_public_t *key, char text[ERRAND_TEXT_SIZE])
 {
-    snprintf (out, size,
+    const access_requests_t *self = work->self;
+    if (!self->has_made || !key_public_equal (&self->made_for, key))
+        return false;
+    snprintf (text, ERRAND_TEXT_SIZE,
               "made %s: from now on only those in it come in, and on this machine uid %" PRIu32
               ", the broker's own user and root; other local users and connections to loopback "
               "without a key lose access",
-              access_file_path (work->self->file), uid);
+              access_file_path (self->file), self->made_uid);
+    return true;
 }
 
 /* enroll. */
@@ -318,12 +324,11 @@ static void do_enroll (work_t *work, const policy_t *policy)
 
 /* key_trust, key_revoke. */
 
-static void answer_trusted (work_t *work, bool made, uint32_t uid)
+static void answer_trusted (work_t *work, const key_public_t *key)
 {
     char text[ERRAND_TEXT_SIZE] = "";
     Taskmq__Trusted trusted = TASKMQ__TRUSTED__INIT;
-    if (made)
-        say_who_is_out (text, sizeof (text), work, uid);
+    bool made = has_made_file (work, key, text);
     trusted.made = made;
     trusted.text = text;
     answer (work, TASKMQ__REPLY__BODY_TRUSTED, &trusted.base);
@@ -351,7 +356,8 @@ static void do_trust (work_t *work, const policy_t *policy)
                        trust->name, named->keys_count);
     if (work->errand->code != TMQ_OK)
         return;
-    uint32_t uid = policy == NULL ? make_file (work) : 0;
+    if (policy == NULL)
+        make_file (work, &key);
     char *grants = join_grants (trust->grants, trust->n_grants);
     char *joined = named == NULL || present != NULL
                        ? NULL
@@ -364,7 +370,7 @@ static void do_trust (work_t *work, const policy_t *policy)
         put (work, trust->name, access_line_make (NULL, &line));
     else
         change_line (work, named, &line);
-    answer_trusted (work, policy == NULL, uid);
+    answer_trusted (work, &key);
     free (joined);
     free (grants);
 }
@@ -431,8 +437,8 @@ static const char *id_of (const char *name)
     return strncmp (name, INVITATION_PREFIX, length) == 0 ? name + length : name;
 }
 
-static void answer_invited (work_t *work, const char *name, int64_t until_ms, bool made,
-                            uint32_t uid)
+static void answer_invited (work_t *work, const char *name, int64_t until_ms,
+                            const key_public_t *public_key)
 {
     char text[ERRAND_TEXT_SIZE] = "";
     char address[JOIN_PLACE_BYTES_MAX + 1];
@@ -442,8 +448,7 @@ static void answer_invited (work_t *work, const char *name, int64_t until_ms, bo
     key_public_t key = self->key;
     memcpy (address, self->address, sizeof (address));
     pthread_mutex_unlock (&self->lock);
-    if (made)
-        say_who_is_out (text, sizeof (text), work, uid);
+    bool made = has_made_file (work, public_key, text);
     invited.invitation = (char *) (uintptr_t) id_of (name);
     invited.server_key = (ProtobufCBinaryData){sizeof (key.bytes), key.bytes};
     invited.address = address;
@@ -490,7 +495,7 @@ static void do_invite (work_t *work, const policy_t *policy)
     const key_public_t key = key_of (&invite->public_key);
     const principal_t *present = policy == NULL ? NULL : policy_by_key (policy, &key);
     if (present != NULL && present->is_invitation) {
-        answer_invited (work, present->name, present->until_ms, false, 0); /* a repeat */
+        answer_invited (work, present->name, present->until_ms, &key); /* a repeat */
         return;
     }
     if (present != NULL)
@@ -501,7 +506,8 @@ static void do_invite (work_t *work, const policy_t *policy)
         return;
     uint64_t lasts_ms = invite->lasts_ms == 0 ? TMQ_INVITE_MS_DEFAULT : invite->lasts_ms;
     int64_t until_ms = (work->now_ms + (int64_t) lasts_ms + 999) / 1000 * 1000;
-    uint32_t uid = policy == NULL ? make_file (work) : 0;
+    if (policy == NULL)
+        make_file (work, &key);
     char *grants = join_grants (invite->grants, invite->n_grants);
     new_invitation (name, sizeof (name), policy);
     snprintf (uses, sizeof (uses), "%" PRIu32, invite->uses == 0 ? 1 : invite->uses);
@@ -512,7 +518,7 @@ static void do_invite (work_t *work, const policy_t *policy)
                                 .uses = uses,
                                 .as = invite->name};
     put (work, name, access_line_make (NULL, &line));
-    answer_invited (work, name, until_ms, policy == NULL, uid);
+    answer_invited (work, name, until_ms, &key);
     free (grants);
 }
 

@@ -20,9 +20,13 @@ enum {
 };
 
 typedef struct access_requests {
-    access_file_t *file; /* borrowed */
-    /* Wall clock, NULL for the system's. */
-    int64_t (*now_ms) (void);
+    access_file_t *file;      /* borrowed */
+    int64_t (*now_ms) (void); /* wall clock */
+    /* Whose request made the file: the change ends the very link that it came on, so who repeats it
+     * is told as the first time. */
+    bool has_made;
+    key_public_t made_for;
+    uint32_t made_uid;
 
     pthread_mutex_t lock; /* guards what follows: where those who join connect */
     bool has_key;

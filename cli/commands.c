@@ -99,12 +99,42 @@ static const option_spec_t no_options[] = {END_OF_OPTIONS};
         OPT_Z85, "z85", 0, KIND_FLAG, 0, 0, NULL, "in ZeroMQ's own form, for other clients"        \
     }
 
+/* What somebody may do; more in cli/verbs/access.c. */
+#define GRANT_OPTIONS                                                                              \
+    {OPT_ROLE, "role",                                                                             \
+     0,        KIND_NAME,                                                                          \
+     0,        0,                                                                                  \
+     "ROLE",   "client, reader, worker, observer, admin or operator; several add up"},             \
+        {OPT_QUEUE, "queue", 0,         KIND_TEXT,                                                 \
+         0,         64,      "PATTERN", "in these queues only, as 'render*'; several add up"},     \
+    {                                                                                              \
+        OPT_GRANT, "grant", 0, KIND_TEXT, 0, 160, "GRANT",                                         \
+            "as the access file has it, as 'worker(default/render*)'"                              \
+    }
+
 static const option_spec_t key_options[] = {
     {OPT_SECRET, "secret", 0, KIND_FLAG, 0, 0, NULL,
      "show: also the secret key, on a terminal only"},
     {OPT_YES, "yes", 'y', KIND_FLAG, 0, 0, NULL, "show --secret: also into a file or a pipe"},
     Z85_OPTION,
+    GRANT_OPTIONS,
+    {OPT_UNTIL, "until", 0, KIND_TIME, 0, 0, "TIME", "trust: when the name ends, as 2027-06-30"},
+    {OPT_INHERIT, "inherit", 0, KIND_FLAG, 0, 0, NULL,
+     "trust: the name may own tasks of an earlier time"},
     END_OF_OPTIONS};
+
+static const option_spec_t invite_options[] = {
+    GRANT_OPTIONS,
+    {OPT_FOR, "for", 0, KIND_DURATION, 1000, TMQ_INVITE_MS_MAX, "DURATION",
+     "how long it is good; default 1h, at most 30d"},
+    {OPT_USES, "uses", 0, KIND_NUMBER, 1, 1000, "N", "how often it is good; default 1"},
+    {OPT_ADDRESS, "address", 0, KIND_TEXT, 0, 259, "HOST:PORT",
+     "how the other machine reaches the broker, if not as it says itself"},
+    END_OF_OPTIONS};
+
+static const option_spec_t join_options[] = {{OPT_IF_NEEDED, "if-needed", 0, KIND_FLAG, 0, 0, NULL,
+                                              "nothing, if the profile is there already"},
+                                             END_OF_OPTIONS};
 
 static const option_spec_t server_key_options[] = {Z85_OPTION, END_OF_OPTIONS};
 
@@ -395,15 +425,47 @@ static const command_t commands[] = {
      .options = no_options,
      .no_ids = true,
      .run = run_whoami},
+    {.name = "invite",
+     .group = "keys and connections",
+     .operands = "NAME --role ROLE... [options]\nlist\nrevoke ID",
+     .summary = "let another machine join, by one line to be pasted there",
+     .text = "The line on stdout is a secret until it is used. With --uses it is for several:\n"
+             "then %h in NAME stands for the name of each machine.",
+     .examples = "taskctl invite render-7 --role worker --queue 'render*'\n"
+                 "taskctl invite 'render-%h' --role worker --uses 20 --for 1d\n"
+                 "taskctl invite revoke 3f2a",
+     .options = invite_options,
+     .operand = OPERAND_NONE,
+     .operands_min = 1,
+     .operands_max = 2,
+     .no_ids = true,
+     .run = run_invite},
+    {.name = "join",
+     .group = "keys and connections",
+     .operands = "[LINE|-] [--profile NAME] [--if-needed]",
+     .summary = "take an invitation: make a key here and save the connection",
+     .text = "LINE is what 'taskctl invite' printed, - reads it from stdin. Without it, it is\n"
+             "taken from TASKMQ_JOIN or /run/secrets/taskmq_join. The profile is 'default'\n"
+             "unless --profile says another one.",
+     .examples = "taskctl join tmqjoin_af6436jfl4uodtb4...\n"
+                 "taskctl join --if-needed && exec taskctl work render -- ./render",
+     .options = join_options,
+     .operand = OPERAND_NONE,
+     .operands_max = 1,
+     .no_ids = true,
+     .run = run_join},
     {.name = "key",
      .group = "keys and connections",
-     .operands = "new [NAME]\nshow [NAME] [--secret]\nimport FILE [NAME]",
+     .operands = "new [NAME]\nshow [NAME] [--secret]\nimport FILE [NAME]\nrotate\n"
+                 "trust NAME KEY --role ROLE...\nrevoke NAME|KEY\nlist",
      .summary = "your own key, by which a broker on another machine knows you",
      .text = "A key is kept as ~/.config/taskmq/keys/NAME.key. Without NAME it is default, the\n"
              "one that is used where no other is said. import takes tmqsk_..., Z85, or a\n"
              "certificate of CZMQ.",
      .examples = "taskctl key new\n"
-                 "taskctl key show --z85",
+                 "taskctl key show --z85\n"
+                 "taskctl key trust render-7 tmqpk_... --role worker --queue 'render*'\n"
+                 "taskctl key revoke render-7",
      .options = key_options,
      .operand = OPERAND_VERB,
      .verbs = key_verbs,
@@ -421,6 +483,14 @@ static const command_t commands[] = {
      .operands_max = -1,
      .no_ids = true,
      .run = run_verb},
+    {.name = "reload",
+     .group = "keys and connections",
+     .operands = "",
+     .summary = "the broker reads its access file now",
+     .examples = "taskctl reload",
+     .options = no_options,
+     .no_ids = true,
+     .run = run_reload},
     {.name = "profile",
      .group = "keys and connections",
      .operands = "add NAME -e URI [--server-key KEY] [--key-file FILE]\n"

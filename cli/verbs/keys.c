@@ -187,10 +187,11 @@ static int key_show (app_t *app)
     return EXIT_OK;
 }
 
-const verb_t key_verbs[] = {{"new", "[NAME]", 0, 1, key_new},
-                            {"show", "[NAME]", 0, 1, key_show},
-                            {"import", "FILE", 1, 2, key_take},
-                            {.name = NULL}};
+const verb_t key_verbs[] = {
+    {"new", "[NAME]", 0, 1, key_new},       {"show", "[NAME]", 0, 1, key_show},
+    {"trust", "NAME KEY", 2, 2, key_trust}, {"revoke", "NAME or KEY", 1, 1, key_revoke},
+    {"list", "", 0, 0, key_list},           {"rotate", "", 0, 0, key_rotate},
+    {"import", "FILE", 1, 2, key_take},     {.name = NULL}};
 
 /* server-key. */
 

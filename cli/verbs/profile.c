@@ -202,7 +202,7 @@ static int profile_show (app_t *app)
 
 /* use, remove, test. */
 
-static int choose (const app_t *app, const char *name)
+int saved_choose (const app_t *app, const char *name)
 {
     char path[PATH_MAX], reason[PROFILE_ERROR_SIZE];
     if (!profile_home (path, "profile"))
@@ -223,7 +223,7 @@ static int profile_use (app_t *app)
     if (failed != 0)
         return file_error (app, failed, reason);
     profile_clear (&profile);
-    return choose (app, name);
+    return saved_choose (app, name);
 }
 
 static int profile_remove (app_t *app)
@@ -236,7 +236,7 @@ static int profile_remove (app_t *app)
         return code_error (app, errno == ENOENT ? TMQ_NOT_FOUND : TMQ_SYSTEM, NULL, "%s: %s", path,
                            strerror (errno));
     if (profile_chosen (chosen) && strcmp (chosen, operand (app, 1)) == 0)
-        return choose (app, NULL);
+        return saved_choose (app, NULL);
     return EXIT_OK;
 }
 

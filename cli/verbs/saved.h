@@ -8,8 +8,14 @@
 
 #include <stddef.h>
 
+#include "line/app.h"
+
 /* Names of the profiles in ~/.config/taskmq/profiles, sorted. saved_free frees them. */
 char **saved_names (size_t *count);
 void saved_free (char **names, size_t count);
+
+/* From now on this profile counts where nothing else says where the broker is; NULL: none does. 0
+ * or an exit code. */
+int saved_choose (const app_t *app, const char *name);
 
 #endif

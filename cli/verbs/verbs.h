@@ -25,6 +25,14 @@ int run_whoami (app_t *app);
 int show_whoami (app_t *app);
 /* Runs the verb that the line names. */
 int run_verb (app_t *app);
+int run_invite (app_t *app);
+int run_join (app_t *app);
+int run_reload (app_t *app);
+/* Of `key`, what the broker decides about (access.c). */
+int key_trust (app_t *app);
+int key_revoke (app_t *app);
+int key_list (app_t *app);
+int key_rotate (app_t *app);
 extern const verb_t key_verbs[];
 extern const verb_t server_key_verbs[];
 extern const verb_t profile_verbs[];

@@ -258,7 +258,8 @@ static void the_first_invitation_makes_the_file (void **state)
     assert_int_equal (again.code, TMQ_OK);
     assert_string_equal (((Taskmq__Invited *) (void *) again.body)->invitation,
                          invited->invitation);
-    assert_false (((Taskmq__Invited *) (void *) again.body)->made);
+    assert_true (
+        ((Taskmq__Invited *) (void *) again.body)->made); /* the first answer may be lost */
     assert_int_equal (policy_count (access_file_policy (file)), lines);
     done (&asked);
     done (&again);

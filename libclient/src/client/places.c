@@ -446,7 +446,7 @@ bool places_uri (const places_t *self, size_t index, uint64_t attempt, place_t *
         return false;
     bool good = add_words (&found, text, NULL) == TMQ_OK && found.count > 0;
     if (good)
-        *out = found.list[attempt % found.count];
+        *out = found.list[attempt > 0 ? (attempt - 1) % found.count : 0]; /* the own socket first */
     else
         absent (why, false, "its file 'endpoint' holds something else", "");
     places_free (&found);

@@ -1,0 +1,149 @@
+#!/bin/sh
+# Another machine joins, works, changes its key and is turned away. Each "machine" is a configuration
+# of its own; all of them reach the broker by loopback, with keys as from afar.
+. "$(dirname "$0")/lib.sh"
+
+on ()
+{
+    machine=$1
+    shift
+    mkdir -p "$room/$machine"
+    env XDG_CONFIG_HOME="$room/$machine" "$@"
+}
+joined="--profile default" # else the broker's directory, which is here, would come first
+
+broker_options="--listen tcp://127.0.0.1:0?curve"
+start_broker
+
+# Nobody is known yet, so the first invitation makes the access file, and says who loses access.
+[ ! -e .taskmq/access ] || fail "an access file before anybody asked for one"
+run 0 taskctl invite render-7 --role worker --queue 'render*'
+out_lines 1
+out_has '^taskctl join tmqjoin_[a-z2-7]*$'
+err_has '^once, until .*; take back: taskctl invite revoke [0-9a-f]*$'
+err_has "^made $room/.taskmq/access: .*lose access"
+line=$(sed 's/^taskctl join //' out)
+[ "$(stat -c %a .taskmq/access)" = 600 ] || fail "the mode of the access file"
+head -n 3 .taskmq/access | grep -qx "me uid:$(id -u) operator" || fail "the first line"
+
+# A line with a letter changed, and none.
+run 2 on b taskctl join "$(printf %s "$line" | tr a-y b-z)"
+out_lines 0
+run 2 on b taskctl join
+err_has 'needs the line of an invitation'
+
+# It joins, once; what is there already is not needed again.
+run 0 on b taskctl join "$line"
+out_has '^joined tcp://127.0.0.1:[0-9]* as render-7: worker of render\* in default$'
+run 6 on b taskctl join "$line"
+run 0 on b taskctl join --if-needed "$line"
+run 4 on c taskctl join "$line"
+err_has 'this invitation was used by 127.0.0.1 at 20'
+run 0 on b taskctl $joined whoami
+out_has '^identity *render-7$'
+run 0 taskctl invite list
+out_has 'render-7 .* 0 .*127.0.0.1 at '
+
+# It works, in its queues only, and does nothing else.
+id=$(taskctl submit render --data x) || fail "submit"
+spawn worker env XDG_CONFIG_HOME="$room/b" taskctl $joined work render -- cat
+run 0 taskctl wait "$id"
+run 4 on b taskctl $joined submit render --data x
+run 4 on b taskctl $joined key list
+run 4 on b taskctl $joined invite other --role operator
+
+# A new key, while it works: the worker goes on.
+old=$(sed -n 's/^# public key //p' "$room/b/taskmq/keys/default.key")
+run 0 on b taskctl $joined key rotate
+new=$(sed -n 's/^# public key //p' "$room/b/taskmq/keys/default.key")
+[ "$old" != "$new" ] || fail "the key is the same"
+run 0 taskctl key list
+out_has "$new"
+out_lacks "$old"
+id=$(taskctl submit render --data x) || fail "submit"
+run 0 taskctl wait "$id"
+
+# Revoked: the worker ends, and what it held is done by another one.
+spawn slow env XDG_CONFIG_HOME="$room/b" taskctl $joined work render-slow -- sleep 1000
+id=$(taskctl submit render-slow --data x) || fail "submit"
+works () { [ "$(status_of "$id")" = working ]; }
+eventually works
+run 0 taskctl key revoke render-7
+ended worker 4
+run 4 on b taskctl $joined ping
+err_has 'does not accept the key'
+waits () { [ "$(status_of "$id")" = queued ]; }
+eventually waits
+run 0 taskctl -o json get "$id"
+out_lacks '"failures":[1-9]'
+signal slow KILL
+run 4 on c taskctl join "$line" # it does not come back to life
+err_has 'was used by'
+
+# One that ends, and one that is taken back.
+run 0 taskctl invite brief --role worker --for 1s
+brief=$(sed 's/^taskctl join //' out)
+is_over () { ! taskctl invite list | grep -q brief; }
+eventually is_over
+run 4 on d taskctl join "$brief"
+err_has 'has ended, or was taken back'
+run 0 taskctl -o json invite back --role worker
+back=$(sed -n 's/.*"join":"\([^"]*\)".*/\1/p' out)
+run 0 taskctl invite revoke "$(sed -n 's/.*"invitation":"\([^"]*\)".*/\1/p' out)"
+run 4 on d taskctl join "$back"
+run 5 taskctl invite revoke ffff
+
+# Two at once: one of them wins.
+run 0 taskctl invite single --role worker
+single=$(sed 's/^taskctl join //' out)
+mkdir -p e f
+spawn one env XDG_CONFIG_HOME="$room/e" taskctl join "$single"
+spawn two env XDG_CONFIG_HOME="$room/f" taskctl join "$single"
+wait_both ()
+{
+    wait "$(cat one.pid)"
+    first=$?
+    wait "$(cat two.pid)"
+    second=$?
+}
+wait_both
+[ "$first $second" = "0 4" ] || [ "$first $second" = "4 0" ] || fail "both: $first $second"
+spawned=
+
+# One for many: it comes by stdin, and each gets a name of its own.
+run 2 taskctl invite 'farm' --role worker --uses 2
+run 0 taskctl invite 'farm-%h' --role worker --uses 2
+out_has '^echo tmqjoin_[a-z2-7]* | taskctl join -$'
+sed 's/^echo \([^ ]*\) .*/\1/' out >many
+run 0 on g sh -c 'taskctl join - <many'
+out_has ' as farm-'
+run 6 on h env TASKMQ_JOIN="$(cat many)" taskctl join --profile other
+err_has 'is taken' # by this very machine
+
+# Without an invitation: a key, and somebody who trusts it.
+run 0 on i taskctl key new
+public=$(cat out)
+run 2 taskctl key trust ci "$public"
+err_has 'what may it do'
+run 0 taskctl key trust ci "$public" --role client --queue 'build*'
+server=$(sed -n 's/.*\(tcp:.*\)/\1/p' .taskmq/endpoint)
+run 0 on i taskctl -e "$server" submit build-1 --data x
+run 4 on i taskctl -e "$server" submit render --data x
+run 0 taskctl key revoke "$public"
+run 4 on i taskctl -e "$server" ping
+run 5 taskctl key revoke "$public"
+
+# A file that is wrong changes nothing, and says so.
+cp .taskmq/access good
+echo 'ci uid:7 clinet(default)' >>.taskmq/access
+run 2 taskctl reload
+err_has 'access:[0-9]*: .*did you mean client'
+run 0 taskctl stats
+out_has '^access_stale *1$'
+run 2 taskctl invite x --role worker
+err_has 'mend the access file first'
+cp good .taskmq/access
+run 0 taskctl reload
+run 0 taskctl stats
+out_lacks '^access_stale *1$'
+stop_broker
