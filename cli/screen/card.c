@@ -13,7 +13,7 @@
 #include "screen/table.h"
 #include "units.h"
 
-enum { BODY_BYTES_SHOWN = 2048, BODY_LINES_SHOWN = 20, ESCAPE = 0x1b };
+enum { BODY_BYTES_SHOWN = 2048, BODY_LINES_SHOWN = 20, ESCAPE = 0x1b, FACT_COLUMN = 16 };
 
 static void put_name (const app_t *app, const char *name)
 {
@@ -25,7 +25,7 @@ static void put_fact (const app_t *app, const char *name, const char *text)
     if (!text || !*text)
         return;
     put_name (app, name);
-    print_text (app, stdout, text);
+    print_wrapped_text (app, text, FACT_COLUMN, FACT_COLUMN);
     fputc ('\n', stdout);
 }
 
@@ -201,10 +201,12 @@ static void put_course (const app_t *app, const tmq_task_t *task)
 static void put_outcome (const app_t *app, const tmq_task_t *task)
 {
     if (task->outcome == TMQ_OUTCOME_TOOL_ERROR || task->outcome == TMQ_OUTCOME_PROTOCOL_ERROR) {
+        char code[16];
+        const int length = snprintf (code, sizeof code, "%" PRId32, task->error_code);
         put_name (app, "error");
-        printf ("%s%" PRId32 "%s  ", paint_status (app, TMQ_STATUS_FAILED), task->error_code,
-                paint_end (app));
-        print_text (app, stdout, task->error_message);
+        printf ("%s%s%s  ", paint_status (app, TMQ_STATUS_FAILED), code, paint_end (app));
+        print_wrapped_text (app, task->error_message, FACT_COLUMN + (size_t) length + 2,
+                            FACT_COLUMN);
         fputc ('\n', stdout);
         put_fact (app, "error data", task->error_data);
     }

@@ -232,24 +232,32 @@ static size_t columns_of (const char *text, size_t length)
     return columns;
 }
 
-/* Between words, in lines of their own that begin at the indent. */
-static void print_below (const char *text, size_t indent, size_t columns)
+void print_wrapped_text (const app_t *app, const char *text, size_t column, size_t indent)
 {
-    size_t column = 0;
-    while (*text) {
-        const size_t length = strcspn (text, " ");
-        const size_t width = columns_of (text, length);
-        if (column == 0 || column + 1 + width > columns) {
+    char *safe = safe_text (app, text);
+    const size_t columns = terminal_columns ();
+    if (columns == 0) {
+        fputs (safe, stdout);
+        free (safe);
+        return;
+    }
+    bool space = false; /* between words of a line */
+    for (const char *at = safe; *at;) {
+        const size_t length = strcspn (at, " ");
+        const size_t width = columns_of (at, length);
+        if (column > indent && column + space + width > columns) {
             printf ("\n%*s", (int) indent, "");
             column = indent;
-        } else {
+        } else if (space) {
             putchar (' ');
             column++;
         }
-        fwrite (text, 1, length, stdout);
+        fwrite (at, 1, length, stdout);
         column += width;
-        text += length + strspn (text + length, " ");
+        at += length + strspn (at + length, " ");
+        space = true;
     }
+    free (safe);
 }
 
 void show_history_event (const app_t *app, const tmq_event_t *event)
@@ -265,14 +273,16 @@ void show_history_event (const app_t *app, const tmq_event_t *event)
     fclose (out);
     char *message = safe_text (app, event->message);
     const size_t columns = terminal_columns ();
-    const size_t taken = HISTORY_INDENT + CLOCK_COLUMNS + columns_of (head, head_bytes);
+    const size_t taken = HISTORY_INDENT + CLOCK_COLUMNS + columns_of (head, head_bytes) + 2;
     printf ("%*s", HISTORY_INDENT, "");
     print_clock (app, event->at);
     fputs (head, stdout);
-    if (*message && columns && taken + 2 + columns_of (message, strlen (message)) > columns)
-        print_below (message, HISTORY_INDENT + CLOCK_COLUMNS + 2, columns);
-    else if (*message)
-        printf ("  %s", message);
+    const bool below = columns && taken + columns_of (message, strlen (message)) > columns;
+    if (*message && !below)
+        fputs ("  ", stdout);
+    if (*message)
+        print_wrapped_text (app, event->message, below ? columns : taken,
+                            HISTORY_INDENT + CLOCK_COLUMNS + 2);
     putchar ('\n');
     free (message);
     free (head);

@@ -114,6 +114,9 @@ on_terminal 80 "taskctl get --events $id"
 out_has '^ {4}.*failed .*by [^ ]*$'
 out_has '^ {18}the frame could not be rendered because the disk of the$'
 out_has '^ {18}machine is full again$'
+out_has 'error .*the frame could not be rendered because the disk of the$'
+out_has '^ {16}machine is full again$'
+out_lacks 'again.*again'
 run 0 taskctl get --events "$id"
 out_has "  $long\$"
 
