@@ -77,6 +77,8 @@ size_t turned_remove (turned_t *self, const char *directory, int64_t wall_ms)
             break;
         removed++;
     }
+    if (removed == 0) /* there may be no list at all */
+        return 0;
     self->count -= removed;
     if (self->count > 0)
         memmove (self->numbers, self->numbers + removed, self->count * sizeof (uint32_t));
