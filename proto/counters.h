@@ -33,6 +33,8 @@
     X (denied, "requests that the access file does not allow",                                     \
        "a share that grows: a client is wrong, or tries doors")                                    \
     X (links_revoked, "links ended because their rights changed or their time ended", "")          \
+    X (quota_hits, "requests and tasks refused because of a principal's quota",                    \
+       "above 0: a client does too much, or its quota is too small")                               \
     X (overloads, "submissions refused because too much was pending",                              \
        "above 0: the disk is slower than the load")                                                \
     X (full, "submissions refused because the disk was full",                                      \

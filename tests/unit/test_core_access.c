@@ -271,6 +271,15 @@ static void test_mistakes_are_named (void **state)
         {"a uid:1 client(x) until=tomorrow", 1, "as 2027-06-30"},
         {"a uid:1 client(x) uses=2", 1, "invitations only"},
         {"a uid:1 client(x) owns=,b", 1, "owns="},
+        {"a uid:1 client(x) tasks=many", 1, "must be a number"},
+        {"a uid:1 client(x) rate=50", 1, "as 50/s"},
+        {"a uid:1 client(x) rate=0/s", 1, "as 50/s"},
+        {"a uid:1 client(x) bytes=1", 1, "bytes=1"},
+        {"a uid:1 client(x) taks=1", 1, "did you mean tasks?"},
+        {"limits * -\nlimits * - links=1", 2, "limits stand in line 1 already"},
+        {"limits uid:1 -", 1, "grant nothing"},
+        {"limits * client(x)", 1, "grant nothing"},
+        {"limits * - until=2027-01-01", 1, "is no quota"},
         {"a uid:1 client(x)\nb uid:1 client(x)", 2, "uid 1 stands in line 1 already"},
         {"a uid:1 client(x)\na uid:2 client(x)", 2, "the name a stands in line 1 already"},
         {"a local client(x)\nb local client(x)", 2, "\"local\" stands in line 1 already"},
@@ -290,6 +299,22 @@ static void test_mistakes_are_named (void **state)
         if (error.line != CASES[i].line || strstr (lower, CASES[i].says) == NULL)
             fail_msg ("%s: line %u: %s", CASES[i].text, error.line, error.text);
     }
+}
+
+static void test_quotas_are_read (void **state)
+{
+    (void) state;
+    policy_t *policy = parse ("a uid:1 client(x) rate=7/s bytes=2M\nlimits * - tasks=5 rate=9/s\n"
+                              "b uid:2 client(x)\n");
+    assert_int_equal (policy_count (policy), 2);
+    const uint64_t *a = policy_by_name (policy, "a")->quotas;
+    const uint64_t *b = policy_by_name (policy, "b")->quotas;
+    assert_int_equal (a[QUOTA_RATE], 7);
+    assert_int_equal (a[QUOTA_BYTES], 2 << 20);
+    assert_int_equal (a[QUOTA_TASKS], 5);
+    assert_int_equal (a[QUOTA_LINKS], 64);
+    assert_int_equal (b[QUOTA_RATE], 9);
+    policy_drop (policy);
 }
 
 static void expect_error (const char *text, size_t bytes, const char *says)
@@ -556,6 +581,7 @@ int main (void)
         cmocka_unit_test (test_a_file_is_read),
         cmocka_unit_test (test_a_user_by_name_comes_before_one_by_group),
         cmocka_unit_test (test_mistakes_are_named),
+        cmocka_unit_test (test_quotas_are_read),
         cmocka_unit_test (test_a_key_stands_in_one_line),
         cmocka_unit_test (test_limits_of_a_file),
         cmocka_unit_test (test_a_torn_file),

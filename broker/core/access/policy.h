@@ -8,6 +8,8 @@
  *
  *     NAME  WHO[,WHO…]  GRANT… | -  [OPTION=VALUE…]
  *
+ * A line "limits * - OPTION=VALUE…" is no principal: it has the quotas of who says none of its own.
+ *
  * A policy never changes: a new file is a new policy. It is counted, so engine, door and readers
  * may each keep the one they began with; any thread. */
 #ifndef TASKMQ_CORE_POLICY_H
@@ -55,6 +57,26 @@ typedef enum right {
     X (ADMIN, "admin", RIGHTS_ALL & ~(RIGHT_OPERATE | RIGHT_ENROLL))                               \
     X (OPERATOR, "operator", RIGHTS_ALL)
 
+/* X (NAME, option, form, default): how much a principal may have at once, or in a second. */
+#define POLICY_QUOTA_MAP(X)                                                                        \
+    X (LINKS, "links", COUNT, 64)                                                                  \
+    X (TASKS, "tasks", COUNT, 100000)                                                              \
+    X (BYTES, "bytes", SIZE, 256u << 20)                                                           \
+    X (RATE, "rate", PER_SECOND, 5000)                                                             \
+    X (BURST, "burst", COUNT, 10000)                                                               \
+    X (READS, "reads", PER_SECOND, 50)                                                             \
+    X (LEASES, "leases", COUNT, 10000)                                                             \
+    X (WORKERS, "workers", COUNT, 256)                                                             \
+    X (SUBSCRIPTIONS, "subscriptions", COUNT, 50000)                                               \
+    X (WAITS, "waits", COUNT, 50000)
+
+typedef enum quota {
+#define X(NAME, option, form, value) QUOTA_##NAME,
+    POLICY_QUOTA_MAP (X)
+#undef X
+        QUOTAS
+} quota_t;
+
 typedef enum role {
 #define X(ROLE, name, rights) ROLE_##ROLE,
     POLICY_ROLE_MAP (X)
@@ -83,6 +105,7 @@ typedef struct principal {
     const char *same; /* everything that decides what its links may do: equal or not */
     const char *owns[POLICY_OWNS_MAX]; /* identities whose tasks are its own, too */
     size_t owns_count;
+    uint64_t quotas[QUOTAS];
     int64_t until_ms; /* its end, since the epoch; 0: none */
     uint32_t uses;    /* of an invitation: how often it is still good */
     const char *as;   /* … for a principal of this name, in which %h is its host */

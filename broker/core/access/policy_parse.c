@@ -28,6 +28,7 @@ typedef struct parser {
     policy_error_t *error;
     unsigned line;
     principal_t *principal; /* of the line */
+    principal_t limits;     /* of the line of that name */
     bool nothing;           /* its grants are "-" */
 } parser_t;
 
@@ -355,9 +356,69 @@ static bool take_owns (parser_t *self, char *value)
     return true;
 }
 
+/* Quotas. */
+
+enum { QUOTA_COUNT, QUOTA_SIZE, QUOTA_PER_SECOND };
+#define NOT_SAID UINT64_MAX
+
+static const struct {
+    const char *option;
+    int form;
+    uint64_t value;
+} QUOTA_TABLE[QUOTAS] = {
+#define X(NAME, option, form, value) [QUOTA_##NAME] = {option, QUOTA_##form, value},
+    POLICY_QUOTA_MAP (X)
+#undef X
+};
+
+static bool take_quota (parser_t *self, quota_t quota, const char *value)
+{
+    uint64_t *out = &self->principal->quotas[quota];
+    char why[UNITS_ERROR_SIZE];
+    if (QUOTA_TABLE[quota].form == QUOTA_SIZE) {
+        if (!size_parse (out, value, why))
+            return fail (self, "%s=%.40s: %s", QUOTA_TABLE[quota].option, value, why);
+        return true;
+    }
+    bool rate = QUOTA_TABLE[quota].form == QUOTA_PER_SECOND;
+    char *end;
+    unsigned long long number = strtoull (value, &end, 10);
+    bool enough = number > 0 || !rate;
+    if (value[0] < '0' || value[0] > '9' || strcmp (end, rate ? "/s" : "") != 0 || !enough ||
+        number > UINT32_MAX)
+        return fail (self, "%s=%.40s: must be a number%s", QUOTA_TABLE[quota].option, value,
+                     rate ? " in a second, as 50/s" : "");
+    *out = number;
+    return true;
+}
+
+static void say_no_quota (principal_t *principal)
+{
+    for (size_t i = 0; i < QUOTAS; i++)
+        principal->quotas[i] = NOT_SAID;
+}
+
+/* Its own, else what the line `limits` says, else the defaults. */
+static void fill_quotas (parser_t *self)
+{
+    for (size_t i = 0; i < self->policy->lines_count; i++) {
+        uint64_t *quotas = self->policy->lines[i].quotas;
+        for (size_t k = 0; k < QUOTAS; k++) {
+            if (quotas[k] == NOT_SAID)
+                quotas[k] = self->limits.quotas[k];
+            if (quotas[k] == NOT_SAID)
+                quotas[k] = QUOTA_TABLE[k].value;
+        }
+    }
+}
+
+enum { OWN_OPTIONS = 5 };
+
 static bool parse_option (parser_t *self, char *word)
 {
-    static const char *const OPTIONS[] = {"until", "uses", "as", "used", "owns"};
+    const char *options[OWN_OPTIONS + QUOTAS] = {"until", "uses", "as", "used", "owns"};
+    for (size_t i = 0; i < QUOTAS; i++)
+        options[OWN_OPTIONS + i] = QUOTA_TABLE[i].option;
     char *equals = strchr (word, '=');
     *equals = '\0';
     char *value = equals + 1;
@@ -375,7 +436,10 @@ static bool parse_option (parser_t *self, char *word)
         return take_used (self, value);
     if (strcmp (word, "owns") == 0)
         return take_owns (self, value);
-    return fail_near (self, word, "option", OPTIONS, sizeof (OPTIONS) / sizeof (OPTIONS[0]));
+    for (size_t i = 0; i < QUOTAS; i++)
+        if (strcmp (word, QUOTA_TABLE[i].option) == 0)
+            return take_quota (self, (quota_t) i, value);
+    return fail_near (self, word, "option", options, OWN_OPTIONS + QUOTAS);
 }
 
 /* Lines. */
@@ -445,6 +509,41 @@ static bool parse_words (parser_t *self, char **words, size_t count, char *scrat
     return true;
 }
 
+/* "limits * - links=64": the quotas of those who have none of their own. */
+static bool parse_limits (parser_t *self, char **words, size_t count)
+{
+    if (self->limits.line != 0)
+        return fail (self, "limits stand in line %u already", self->limits.line);
+    if (count < 3 || strcmp (words[1], "*") != 0 || strcmp (words[2], "-") != 0)
+        return fail (self, "limits are for everybody and grant nothing: limits * - tasks=1000");
+    self->limits.line = self->line;
+    self->principal = &self->limits;
+    for (size_t i = 3; i < count; i++) {
+        size_t quota = 0;
+        size_t length = strcspn (words[i], "=");
+        while (quota < QUOTAS && (strlen (QUOTA_TABLE[quota].option) != length ||
+                                  memcmp (QUOTA_TABLE[quota].option, words[i], length) != 0))
+            quota++;
+        if (quota == QUOTAS || words[i][length] == '\0')
+            return fail (self, "\"%.80s\" is no quota, as tasks=1000", words[i]);
+        if (!take_quota (self, (quota_t) quota, words[i] + length + 1))
+            return false;
+    }
+    return true;
+}
+
+static bool begin_principal (parser_t *self, const char *line, size_t length)
+{
+    if (self->policy->lines_count == POLICY_PRINCIPALS_MAX)
+        return fail (self, "more than %d lines", POLICY_PRINCIPALS_MAX);
+    ADD (self->policy, lines, (principal_t){.line = self->line});
+    self->principal = &self->policy->lines[self->policy->lines_count - 1];
+    self->principal->text = keep (self->policy, line, length);
+    say_no_quota (self->principal);
+    self->nothing = false;
+    return true;
+}
+
 static bool parse_line (parser_t *self, const char *at, size_t length)
 {
     const char *comment = memchr (at, '#', length);
@@ -458,14 +557,10 @@ static bool parse_line (parser_t *self, const char *at, size_t length)
     }
     if (length == 0)
         return true;
-    if (self->policy->lines_count == POLICY_PRINCIPALS_MAX)
-        return fail (self, "more than %d lines", POLICY_PRINCIPALS_MAX);
-    ADD (self->policy, lines, (principal_t){.line = self->line});
-    self->principal = &self->policy->lines[self->policy->lines_count - 1];
-    self->principal->text = keep (self->policy, at, length);
-    self->nothing = false;
-    char *copy = memory_text (self->principal->text);
+    char *copy = memory_alloc (length + 1);
     char *scratch = memory_alloc (length + 1);
+    memcpy (copy, at, length);
+    copy[length] = '\0';
     char *words[WORDS_MAX];
     size_t count = 0;
     char *rest = NULL;
@@ -477,7 +572,11 @@ static bool parse_line (parser_t *self, const char *at, size_t length)
         else
             words[count++] = word;
     }
-    good = good && parse_words (self, words, count, scratch);
+    if (good && strcmp (words[0], "limits") == 0)
+        good = parse_limits (self, words, count);
+    else
+        good =
+            good && begin_principal (self, at, length) && parse_words (self, words, count, scratch);
     free (copy);
     free (scratch);
     return good;
@@ -547,10 +646,12 @@ policy_t *policy_parse (const char *text, size_t bytes, const policy_names_t *na
     policy->own_uid = names == NULL ? 0 : names->own_uid;
     *error = (policy_error_t){0};
     parser_t parser = {.policy = policy, .names = names, .error = error};
+    say_no_quota (&parser.limits);
     if (parse_file (&parser, text, bytes)) {
         policy_sort (policy);
         if (is_consistent (&parser)) {
             policy_drop_lesser_uids (policy);
+            fill_quotas (&parser);
             return policy;
         }
     }

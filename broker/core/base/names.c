@@ -41,6 +41,7 @@ name_t *names_keep (names_t *self, const char *text)
     }
     name = memory_alloc (sizeof (*name) + length + 1);
     name->count = 1;
+    name->account = NULL;
     name->hash = hash;
     memcpy (name->text, text, length + 1);
     map_insert (&self->map, hash, name);

@@ -15,6 +15,7 @@
 typedef struct name {
     uint32_t count;
     uint32_t hash;
+    struct account *account; /* of an identity with quotas (tasks/account.h); else NULL */
     char text[];
 } name_t;
 

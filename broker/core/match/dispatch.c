@@ -14,6 +14,7 @@
 #include "core/match/fetch.h"
 #include "core/match/worker.h"
 #include "core/peers/outbox.h"
+#include "core/tasks/account.h"
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
 #include "core/tasks/journal.h"
@@ -121,6 +122,10 @@ static void dispatch_queue (match_t *self, queue_t *queue)
     while (queue->ready > 0 && !list_is_empty (&queue->waiting) &&
            self->base->round.assignments > 0) {
         seat_t *seat = LIST_ITEM (queue->waiting.next, seat_t, node);
+        if (!account_has_lease (seat->worker)) { /* others of its principal took the last ones */
+            worker_update (self, seat->worker);
+            continue;
+        }
         task_t *task = next_for (self, seat->worker);
         if (task == NULL)
             return;

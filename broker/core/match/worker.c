@@ -8,6 +8,7 @@
 
 #include "core/base/memory.h"
 #include "core/match/worker.h"
+#include "core/tasks/account.h"
 #include "core/tasks/attempt.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
@@ -48,10 +49,10 @@ static void set_waiting (match_t *self, worker_t *worker, bool waiting)
     }
 }
 
-static bool can_take (const worker_t *worker)
+static bool can_take (worker_t *worker)
 {
     return worker->link != NULL && gate_is_open (&worker->link->gate) &&
-           worker->held < worker->capacity;
+           worker->held < worker->capacity && account_has_lease (worker);
 }
 
 void worker_update (match_t *self, worker_t *worker)

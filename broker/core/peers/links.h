@@ -51,7 +51,9 @@ struct link {
     uint8_t token[16];
     struct space *space;
     name_t *identity;
-    access_t access;     /* what it may do in its namespace */
+    access_t access;         /* what it may do in its namespace */
+    struct account *account; /* of its identity (tasks/account.h), or NULL */
+    node_t of_account;
     int64_t heard_ms;    /* clocks_awake_ms, of its newest message */
     int64_t gone_due_ms; /* clocks_awake_ms, end of the grace after the hint (GATE_GONE) */
     alarm_t alarm;

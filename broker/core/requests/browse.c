@@ -11,6 +11,7 @@
 #include "core/reads/jobs.h"
 #include "core/requests/answer.h"
 #include "core/requests/browse.h"
+#include "core/requests/quota.h"
 #include "core/wire/pack.h"
 #include "core/wire/page.h"
 #include "core/wire/scan.h"
@@ -53,9 +54,9 @@ static int64_t cursor_number (const ProtobufCBinaryData *bytes, const uint8_t di
 /* The link has as many reads open as it may have, or all links together have. */
 static bool refuse_read (call_t *call)
 {
-    const requests_t *self = call->requests;
+    requests_t *self = call->requests;
     if (jobs_have_room (self->reads, call->link))
-        return false;
+        return quota_answered (call, quota_read (self, call->link));
     const engine_config_t *config = &self->base->config;
     bool own = call->link->reads_count >= config->link_reads_max;
     char text[LIMIT_TEXT_SIZE];

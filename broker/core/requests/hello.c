@@ -9,6 +9,7 @@
 #include "core/peers/link.h"
 #include "core/requests/answer.h"
 #include "core/requests/parting.h"
+#include "core/requests/quota.h"
 #include "core/tasks/space.h"
 
 /* What the access file says; nothing without one. The broker's own user is not listed. */
@@ -53,6 +54,21 @@ static void send_welcome (call_t *call)
     reply_close (self, link, mark, 0, NULL); /* says nothing that is not durable */
 }
 
+/* One link more of the principal, unless this one takes the place of another. */
+static quota_refusal_t quota_hello (requests_t *self, const call_t *call, const access_t *access)
+{
+    name_t *identity = names_keep (&self->base->names, call->identity);
+    link_t newcomer = {.access = *access, .account = account_of (self->tasks, identity)};
+    quota_refusal_t refusal = {0};
+    if (newcomer.account != NULL && !call->link->established) {
+        quota_refresh (&newcomer);
+        refusal = quota_ask (self, &newcomer, QUOTA_LINKS);
+    }
+    account_release (self->tasks, newcomer.account);
+    names_drop (&self->base->names, identity);
+    return refusal;
+}
+
 void on_hello (call_t *call)
 {
     requests_t *self = call->requests;
@@ -81,6 +97,10 @@ void on_hello (call_t *call)
         reply_code_at_once (call, TMQ_DENIED, text, 0);
         return;
     }
+    if (quota_answered (call, quota_hello (self, call, &access))) {
+        access_clear (&access);
+        return;
+    }
     if (call->link->established) {
         peer_t peer = call->link->peer;
         parting_close (self, call->link);
@@ -93,6 +113,7 @@ void on_hello (call_t *call)
     link->space = space_make (self->tasks, name);
     link->space->links++;
     link->identity = names_keep (&self->base->names, call->identity);
+    quota_enter (self, link);
     link->heard_ms = clocks_awake_ms (&self->base->clocks);
     link->serial = ++self->peers->hellos;
     secrets_take (&self->base->secrets, link->token, sizeof (link->token));

@@ -9,6 +9,7 @@
 #include "core/peers/outbox.h"
 #include "core/reads/jobs.h"
 #include "core/requests/errands.h"
+#include "core/requests/quota.h"
 #include "core/requests/stats.h"
 #include "core/requests/wait.h"
 #include "core/streams/subscription.h"
@@ -75,6 +76,7 @@ void parting_end (requests_t *self, link_t *link, bool goodbye)
         return;
     link->established = false;
     self->peers->established--;
+    quota_leave (self, link);
     names_drop (&self->base->names, link->identity);
     link->identity = NULL;
     access_clear (&link->access);

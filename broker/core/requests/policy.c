@@ -11,6 +11,7 @@
 
 #include "core/base/memory.h"
 #include "core/requests/parting.h"
+#include "core/requests/quota.h"
 
 static bool same_rights (const access_t *a, const access_t *b)
 {
@@ -31,6 +32,7 @@ static void judge_link (requests_t *self, link_t *link)
     if (same) {
         access_clear (&link->access);
         access_copy (&link->access, &now);
+        quota_refresh (link);
     }
     access_clear (&now);
     if (same || self->base->config.planted_bug == ENGINE_BUG_OLD_POLICY)
@@ -84,14 +86,40 @@ static void judge_workers (requests_t *self)
     free (workers);
 }
 
+/* With the first policy: of everybody who is still there. */
+static void make_accounts (requests_t *self)
+{
+    size_t cursor = 0;
+    if (self->tasks->has_accounts)
+        return;
+    accounts_begin (self->tasks);
+    for (link_t *link = map_each (&self->peers->by_peer, &cursor); link != NULL;
+         link = map_each (&self->peers->by_peer, &cursor))
+        if (link->established)
+            quota_enter (self, link);
+}
+
+static void drop_accounts (requests_t *self)
+{
+    size_t cursor = 0;
+    for (link_t *link = map_each (&self->peers->by_peer, &cursor); link != NULL;
+         link = map_each (&self->peers->by_peer, &cursor))
+        link->account = NULL;
+    accounts_end (self->tasks);
+}
+
 static void judge_all (requests_t *self)
 {
     if (self->policy != NULL)
         self->next_end_ms = policy_next_end_ms (self->policy, self->base->clocks.wall_ms);
     else
         self->next_end_ms = INT64_MAX;
+    if (self->policy == NULL)
+        drop_accounts (self);
     judge_links (self);
     judge_workers (self);
+    if (self->policy != NULL)
+        make_accounts (self);
 }
 
 void policy_take (requests_t *self, policy_t *policy)

@@ -10,6 +10,7 @@
 #include "core/match/worker.h"
 #include "core/peers/link.h"
 #include "core/requests/answer.h"
+#include "core/requests/quota.h"
 #include "core/requests/report.h"
 #include "core/tasks/attempt.h"
 #include "core/tasks/journal.h"
@@ -85,6 +86,9 @@ void on_register (call_t *call)
         reply_limit (call, "workers on a link", LINK_WORKERS_MAX);
         return;
     }
+    if ((known == NULL || known->link == NULL) &&
+        quota_answered (call, quota_ask (self, link, QUOTA_WORKERS)))
+        return;
     size_t before = known == NULL ? 0 : worker_seats_bytes (known->seats_count);
     size_t bytes_max = self->base->config.worker_bytes_max;
     if (self->match->seats_bytes - before + worker_seats_bytes (request->n_queues) > bytes_max) {
@@ -107,8 +111,12 @@ void on_register (call_t *call)
     worker->serial = link->serial;
     list_push_back (&link->workers, &worker->of_link);
     link->workers_count++;
-    names_drop (&self->base->names, worker->identity);
-    worker->identity = names_share (link->identity);
+    if (worker->identity != link->identity) {
+        account_end_leases (self->tasks, worker, worker->held);
+        names_drop (&self->base->names, worker->identity);
+        worker->identity = names_share (link->identity);
+        account_add_leases (self->tasks, worker, worker->held);
+    }
     names_drop (&self->base->names, worker->name);
     worker->name = names_keep (&self->base->names, request->name);
     worker_sit (self->match, worker, request->queues, request->n_queues);

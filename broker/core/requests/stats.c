@@ -8,6 +8,7 @@
 
 #include "core/base/memory.h"
 #include "core/requests/answer.h"
+#include "core/requests/quota.h"
 #include "core/requests/stats.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/space.h"
@@ -156,6 +157,8 @@ void on_stats (call_t *call)
         reply_code_at_once (call, TMQ_LIMIT, text, STATS_RETRY_MS);
         return;
     }
+    if (quota_answered (call, quota_read (self, call->link)))
+        return;
     bytes_t packed = BYTES_INIT;
     if (access_may (&call->link->access, RIGHT_OBSERVE))
         pack_counters (self, &packed);

@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "codec.h"
+#include "core/base/memory.h"
 #include "core/peers/link.h"
 #include "core/reads/find.h"
 #include "core/requests/answer.h"
+#include "core/requests/quota.h"
 #include "core/tasks/change.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
@@ -45,7 +47,9 @@ typedef struct answer {
     tmq_status_t status;
     int64_t gone_at; /* EXPIRED, PURGED: since when, as found_t has it */
     bool removed;
-    size_t limit; /* LIMIT: as many as there may be of what the text names */
+    size_t limit;            /* LIMIT: as many as there may be of what the text names */
+    char *full;              /* the whole text, in place of text; to be freed */
+    uint32_t retry_after_ms; /* LIMIT: 0 is the usual time */
 } answer_t;
 
 static uint32_t or_default (uint32_t value, uint32_t otherwise)
@@ -118,6 +122,7 @@ static task_t *accept_task (call_t *call, const Taskmq__TaskSpec *spec, const ui
     cause_t cause = {.actor = owner};
     change_apply (self->tasks, task, INPUT_SUBMIT, &cause);
     change_place (self->tasks, task);
+    account_add_task (self->tasks, task);
     self->tasks->open.bytes += task->payload_bytes;
     self->base->counts.submitted++;
     return task;
@@ -198,6 +203,13 @@ static bool may_accept (const requests_t *self, const Taskmq__TaskSpec *spec, an
     return false;
 }
 
+static answer_t refused_by_quota (const quota_refusal_t *refusal)
+{
+    return (answer_t){.code = TMQ_LIMIT,
+                      .full = memory_text (refusal->text),
+                      .retry_after_ms = refusal->retry_after_ms};
+}
+
 static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const uint8_t *payload)
 {
     requests_t *self = call->requests;
@@ -225,6 +237,9 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
     answer_t refusal;
     if (!may_accept (self, spec, &refusal))
         return refusal;
+    quota_refusal_t over = quota_submit (self, call->link, spec->payload_bytes);
+    if (over.refused)
+        return refused_by_quota (&over);
     if (!event_log_is_used (&space->log))
         makers_count (self->tasks, call->link->identity);
     self->tasks->open.inputs++;
@@ -243,7 +258,9 @@ static void pack_answer (bytes_t *out, const answer_t *answer, const ProtobufCBi
     bytes_append_uint (out, ITEM_CODE, answer->code);
     const char *text = answer->text;
     char full[LIMIT_TEXT_SIZE + GONE_TEXT_SIZE];
-    if (answer->limit > 0) {
+    if (answer->full != NULL) {
+        text = answer->full;
+    } else if (answer->limit > 0) {
         limit_text (full, text, answer->limit);
         text = full;
     } else if (answer->code != TMQ_OK && text == NULL) {
@@ -257,7 +274,8 @@ static void pack_answer (bytes_t *out, const answer_t *answer, const ProtobufCBi
     bytes_append_blob (out, ITEM_TASK_ID, named ? answer->id.bytes : asked->data,
                        named ? sizeof (answer->id) : asked->len);
     bytes_append_uint (out, ITEM_EXISTING, answer->existing);
-    bytes_append_uint (out, ITEM_RETRY, answer->code == TMQ_LIMIT ? LIMIT_RETRY_MS : 0);
+    uint32_t retry_ms = answer->retry_after_ms > 0 ? answer->retry_after_ms : LIMIT_RETRY_MS;
+    bytes_append_uint (out, ITEM_RETRY, answer->code == TMQ_LIMIT ? retry_ms : 0);
     bytes_append_uint (out, ITEM_STATUS, answer->status);
     bytes_close (out, mark);
 }
@@ -337,6 +355,7 @@ void on_submit (call_t *call)
         size_t needed = out->length + (submit->n_tasks - i) * ITEM_BYTES_MAX;
         pack_answer (out, &answers[i], &submit->tasks[i]->task_id,
                      needed < ENVELOPE_FILL_BYTES ? ENVELOPE_FILL_BYTES - needed : 0);
+        free (answers[i].full);
     }
     bytes_close (out, submitted);
     reply_close (self, call->link, mark, journal_batch (self->tasks), NULL);

@@ -11,6 +11,7 @@
 #include "core/reads/find.h"
 #include "core/reads/jobs.h"
 #include "core/requests/answer.h"
+#include "core/requests/quota.h"
 #include "core/requests/subscribe.h"
 #include "core/streams/stream.h"
 #include "core/streams/subscription.h"
@@ -99,6 +100,8 @@ void on_subscribe (call_t *call)
         reply_limit (call, "subscriptions on a link", TMQ_LINK_SUBSCRIPTIONS_MAX);
         return;
     }
+    if (quota_answered (call, quota_ask (self, link, QUOTA_SUBSCRIPTIONS)))
+        return;
     if (by_cursor && !foreign && request->after_seq > newest) {
         reply_code (call, TMQ_BAD_CURSOR, "the cursor is beyond the newest event");
         return;

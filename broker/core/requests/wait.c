@@ -9,6 +9,7 @@
 #include "core/base/memory.h"
 #include "core/reads/find.h"
 #include "core/requests/answer.h"
+#include "core/requests/quota.h"
 #include "core/requests/wait.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
@@ -302,6 +303,20 @@ static void keep_waiting (call_t *call, const named_t *named)
                    self->base->clocks.mono_ms + call->request->deadline_ms);
 }
 
+/* Ids that are waited for on all links of the link's principal. */
+static uint64_t open_of_account (const link_t *link)
+{
+    uint64_t open = 0;
+    if (link->account == NULL)
+        return 0;
+    const node_t *links = &link->account->links;
+    for (const node_t *node = links->next; node != links; node = node->next) {
+        const waiter_t *waiter = LIST_ITEM (node, const link_t, of_account)->waiter;
+        open += waiter == NULL ? 0 : waiter->open;
+    }
+    return open;
+}
+
 void on_wait (call_t *call)
 {
     named_t named;
@@ -316,6 +331,9 @@ void on_wait (call_t *call)
         reply_limit (call, "ids waited for by all links", waits_max);
         return;
     }
+    if (quota_answered (call, quota_ask_total (call->requests, call->link, QUOTA_WAITS,
+                                               open_of_account (call->link) + named.open)))
+        return;
     answer_known (call, &named);
     if (named.open > 0)
         keep_waiting (call, &named);

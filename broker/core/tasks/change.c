@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/tasks/account.h"
 #include "core/tasks/change.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
@@ -51,7 +52,10 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
     task->status = (uint8_t) row->to;
     count_status (task->queue, previous, -1);
     count_status (task->queue, row->to, 1);
-    self->ended += task_is_terminal (task) && previous < TMQ_STATUS_COMPLETED;
+    if (task_is_terminal (task) && previous < TMQ_STATUS_COMPLETED) {
+        self->ended++;
+        account_end_task (self, task);
+    }
     task->version++;
     task->updated_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
     journal_touch (self, task);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/tasks/account.h"
 #include "core/tasks/index.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/space.h"
@@ -42,6 +43,7 @@ void lease_hold (tasks_t *self, worker_t *worker, task_t *task)
     task->detail->holder = worker;
     list_push_back (&worker->leases, &task->detail->held);
     worker->held++;
+    account_add_leases (self, worker, 1);
     task->leased = true;
     self->leases++;
 }
@@ -55,6 +57,7 @@ void lease_end (tasks_t *self, task_t *task)
     detail->holder = NULL;
     task->leased = false;
     worker->held--;
+    account_end_leases (self, worker, 1);
     self->leases--;
     alarm_disarm (&task->alarm);
     worker_changed (self, worker);
@@ -94,6 +97,7 @@ void worker_release (tasks_t *self, worker_t *worker)
         return;
     assert (worker->seats_count == 0);
     list_remove (&worker->changed);
+    list_remove (&worker->hungry);
     list_remove (&worker->owing);
     alarm_disarm (&worker->alarm);
     map_remove (&self->workers, worker->hash, worker);
@@ -103,10 +107,4 @@ void worker_release (tasks_t *self, worker_t *worker)
     space->workers--;
     free (worker);
     space_release (self, space);
-}
-
-void worker_changed (tasks_t *self, worker_t *worker)
-{
-    if (!node_is_linked (&worker->changed))
-        list_push_back (&self->changed_workers, &worker->changed);
 }

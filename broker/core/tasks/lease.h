@@ -21,7 +21,5 @@ worker_t *worker_find (const tasks_t *self, const space_t *space, const uint8_t 
 worker_t *worker_make (tasks_t *self, space_t *space, const uint8_t *id); /* found or made */
 /* Frees it when it has no link and holds nothing. Its seats must be gone. */
 void worker_release (tasks_t *self, worker_t *worker);
-/* Match looks at it before the input ends. */
-void worker_changed (tasks_t *self, worker_t *worker);
 
 #endif

@@ -5,6 +5,7 @@
 /* The room's life. */
 #include <stdlib.h>
 
+#include "core/tasks/account.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/makers.h"
 #include "core/tasks/space.h"
@@ -27,6 +28,7 @@ void tasks_init (tasks_t *self, base_t *base, history_t *history)
     slab_init (&self->slab);
     list_init (&self->idle_spaces);
     list_init (&self->makers);
+    list_init (&self->accounts);
     list_init (&self->rows_unwritten);
     tasks_reset (self);
 }
@@ -37,6 +39,7 @@ void tasks_reset (tasks_t *self)
     clear_tasks (self);
     spaces_clear (self);
     makers_clear (self);
+    accounts_reset (self);
     list_init (&self->delayed);
     list_init (&self->delays_to_judge);
     list_init (&self->lazy);

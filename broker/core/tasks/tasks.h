@@ -57,6 +57,7 @@ struct worker {
     uint32_t capacity;
     uint64_t seen;
     uint64_t assigned; /* number of its newest assignment */
+    node_t hungry;     /* in its account's list of those that may have no further lease now */
     node_t changed;    /* in the list of those that match looks at before the input ends */
     bool lost;         /* a lease of it ran out unreported, and match has not heard of it */
     bool waiting;      /* its seats stand in the queues' lists */
@@ -139,7 +140,9 @@ typedef struct tasks {
     map_t workers;
     node_t walks; /* over queues, under way */
     node_t idle_spaces;
-    node_t makers; /* makers.c */
+    node_t makers;   /* makers.c */
+    node_t accounts; /* account.c */
+    bool has_accounts;
     int64_t last_number;
     absent_t absent;
     size_t texts_bytes; /* of live tasks */
@@ -185,6 +188,13 @@ void tasks_free (tasks_t *self);
 static inline size_t tasks_live (const tasks_t *self)
 {
     return self->by_id.count - self->ended;
+}
+
+/* Match looks at it before the input ends. */
+static inline void worker_changed (tasks_t *self, worker_t *worker)
+{
+    if (!node_is_linked (&worker->changed))
+        list_push_back (&self->changed_workers, &worker->changed);
 }
 
 #endif

@@ -1,0 +1,23 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* A token bucket: so many at once, and so many in a second. */
+#ifndef TASKMQ_CORE_BUCKET_H
+#define TASKMQ_CORE_BUCKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Zeroed memory is a full one. */
+typedef struct bucket {
+    int64_t paid_us; /* mono: each token moves it by the time that one takes to come */
+} bucket_t;
+
+/* Takes a token, or says in how many ms the next one comes. 0: it is taken. rate: a second, at
+ * least 1. burst: at least 1. */
+int64_t bucket_take (bucket_t *self, uint64_t rate, uint64_t burst, int64_t mono_ms);
+/* Nothing is missing: it is as a new one. */
+bool bucket_is_full (const bucket_t *self, int64_t mono_ms);
+
+#endif

@@ -1,0 +1,135 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Quotas. What a few links have is added up when it is asked for; what a task or a lease changes is
+ * counted (tasks/account.h). */
+#include "core/requests/quota.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/requests/answer.h"
+
+enum { READS_BURST = 4 }; /* seconds of reads that may come at once */
+
+void quota_refresh (link_t *link)
+{
+    const principal_t *principal = link->access.principal;
+    if (link->account != NULL)
+        account_limit (link->account, principal == NULL ? NULL : principal->quotas);
+}
+
+void quota_enter (requests_t *self, link_t *link)
+{
+    link->account = account_of (self->tasks, link->identity);
+    if (link->account == NULL)
+        return;
+    list_push_back (&link->account->links, &link->of_account);
+    link->account->links_count++;
+    quota_refresh (link);
+}
+
+void quota_leave (requests_t *self, link_t *link)
+{
+    account_t *account = link->account;
+    if (account == NULL)
+        return;
+    list_remove (&link->of_account);
+    link->account = NULL;
+    account->links_count--;
+    account_release (self->tasks, account);
+}
+
+static uint64_t has (const account_t *account, quota_t quota)
+{
+    uint64_t sum = 0;
+    for (const node_t *node = account->links.next; node != &account->links; node = node->next) {
+        const link_t *link = LIST_ITEM (node, const link_t, of_account);
+        switch (quota) {
+        case QUOTA_LINKS: sum++; break;
+        case QUOTA_WORKERS: sum += link->workers_count; break;
+        case QUOTA_SUBSCRIPTIONS: sum += link->subscriptions_by_id.count; break;
+        default: break;
+        }
+    }
+    return sum;
+}
+
+/* Spread by a fifth, so that those who were refused together do not come back together. */
+static uint32_t spread (requests_t *self, int64_t ms)
+{
+    int64_t fifth = ms / 5;
+    int64_t spread_ms =
+        ms - fifth + (int64_t) secrets_below (&self->base->secrets, (uint64_t) (2 * fifth + 1));
+    return spread_ms < 1 ? 1 : spread_ms > UINT32_MAX ? UINT32_MAX : (uint32_t) spread_ms;
+}
+
+static quota_refusal_t refuse (requests_t *self, const account_t *account, const char *what,
+                               uint64_t limit, int64_t retry_ms)
+{
+    quota_refusal_t refusal = {.refused = true, .retry_after_ms = spread (self, retry_ms)};
+    snprintf (refusal.text, sizeof (refusal.text), "%s of %s: %" PRIu64 ", as many as it may have",
+              what, name_text (account->name), limit);
+    self->base->counts.quota_hits++;
+    return refusal;
+}
+
+quota_refusal_t quota_ask_total (requests_t *self, const link_t *link, quota_t quota,
+                                 uint64_t total)
+{
+    static const char *const WHAT[QUOTAS] = {[QUOTA_LINKS] = "links",
+                                             [QUOTA_WORKERS] = "workers",
+                                             [QUOTA_SUBSCRIPTIONS] = "subscriptions",
+                                             [QUOTA_WAITS] = "ids waited for"};
+    const account_t *account = link->account;
+    if (account == NULL || !account->limited || total <= account->quotas[quota])
+        return (quota_refusal_t){0};
+    return refuse (self, account, WHAT[quota], account->quotas[quota], LIMIT_RETRY_MS);
+}
+
+quota_refusal_t quota_ask (requests_t *self, const link_t *link, quota_t quota)
+{
+    return quota_ask_total (self, link, quota,
+                            link->account == NULL ? 0 : has (link->account, quota) + 1);
+}
+
+static quota_refusal_t take (requests_t *self, account_t *account, bucket_t *bucket, uint64_t rate,
+                             uint64_t burst, const char *what)
+{
+    int64_t wait_ms = bucket_take (bucket, rate, burst, self->base->clocks.mono_ms);
+    if (wait_ms == 0)
+        return (quota_refusal_t){0};
+    return refuse (self, account, what, rate, wait_ms);
+}
+
+quota_refusal_t quota_submit (requests_t *self, const link_t *link, size_t payload_bytes)
+{
+    account_t *account = link->account;
+    if (account == NULL || !account->limited)
+        return (quota_refusal_t){0};
+    const uint64_t *quotas = account->quotas;
+    if (account->tasks >= quotas[QUOTA_TASKS])
+        return refuse (self, account, "live tasks", quotas[QUOTA_TASKS], LIMIT_RETRY_MS);
+    if (account->bytes + payload_bytes > quotas[QUOTA_BYTES])
+        return refuse (self, account, "bytes of live tasks' payloads", quotas[QUOTA_BYTES],
+                       LIMIT_RETRY_MS);
+    return take (self, account, &account->submits, quotas[QUOTA_RATE], quotas[QUOTA_BURST],
+                 "tasks a second");
+}
+
+quota_refusal_t quota_read (requests_t *self, const link_t *link)
+{
+    account_t *account = link->account;
+    if (account == NULL || !account->limited)
+        return (quota_refusal_t){0};
+    uint64_t rate = account->quotas[QUOTA_READS];
+    return take (self, account, &account->reads, rate, READS_BURST * rate, "reads a second");
+}
+
+bool quota_answered (call_t *call, quota_refusal_t refusal)
+{
+    if (refusal.refused)
+        reply_code_at_once (call, TMQ_LIMIT, refusal.text, refusal.retry_after_ms);
+    return refusal.refused;
+}

@@ -1,0 +1,130 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Accounts: found through the name of the identity, so a task costs no look-up. */
+#include "core/tasks/account.h"
+
+#include <stdlib.h>
+
+#include "core/base/memory.h"
+
+account_t *account_of (tasks_t *self, name_t *identity)
+{
+    if (!self->has_accounts || identity == NULL)
+        return NULL;
+    if (identity->account != NULL)
+        return identity->account;
+    account_t *account = memory_zero (1, sizeof (*account));
+    account->name = names_share (identity);
+    identity->account = account;
+    list_init (&account->links);
+    list_init (&account->hungry);
+    list_push_back (&self->accounts, &account->node);
+    return account;
+}
+
+static void forget (tasks_t *self, account_t *account)
+{
+    while (list_pop_front (&account->hungry) != NULL)
+        continue;
+    while (list_pop_front (&account->links) != NULL)
+        continue;
+    list_unlink (&account->node);
+    account->name->account = NULL;
+    names_drop (&self->base->names, account->name);
+    free (account);
+}
+
+void account_release (tasks_t *self, account_t *account)
+{
+    if (account == NULL || account->links_count > 0 || account->tasks > 0 || account->leases > 0)
+        return;
+    int64_t mono_ms = self->base->clocks.mono_ms;
+    if (bucket_is_full (&account->submits, mono_ms) && bucket_is_full (&account->reads, mono_ms))
+        forget (self, account);
+}
+
+void account_limit (account_t *self, const uint64_t *quotas)
+{
+    self->limited = quotas != NULL;
+    for (size_t i = 0; i < QUOTAS; i++)
+        self->quotas[i] = quotas == NULL ? UINT64_MAX : quotas[i];
+}
+
+void account_add_task (tasks_t *self, const task_t *task)
+{
+    account_t *account = account_of (self, task->owner);
+    if (account == NULL)
+        return;
+    account->tasks++;
+    account->bytes += task->payload_bytes;
+}
+
+void account_end_task (tasks_t *self, const task_t *task)
+{
+    account_t *account = task->owner == NULL ? NULL : task->owner->account;
+    if (account == NULL)
+        return;
+    account->tasks--;
+    account->bytes -= task->payload_bytes;
+    account_release (self, account);
+}
+
+void account_add_leases (tasks_t *self, worker_t *worker, size_t count)
+{
+    account_t *account = count == 0 ? NULL : account_of (self, worker->identity);
+    if (account != NULL)
+        account->leases += count;
+}
+
+void account_end_leases (tasks_t *self, worker_t *worker, size_t count)
+{
+    account_t *account = worker->identity == NULL ? NULL : worker->identity->account;
+    if (account == NULL || count == 0)
+        return;
+    account->leases -= count;
+    /* All of them: the first one may have nothing to take. */
+    for (node_t *node = list_pop_front (&account->hungry); node != NULL;
+         node = list_pop_front (&account->hungry))
+        worker_changed (self, LIST_ITEM (node, worker_t, hungry));
+    account_release (self, account);
+}
+
+bool account_has_lease (worker_t *worker)
+{
+    account_t *account = worker->identity == NULL ? NULL : worker->identity->account;
+    list_remove (&worker->hungry);
+    if (account == NULL || !account->limited || account->leases < account->quotas[QUOTA_LEASES])
+        return true;
+    list_push_back (&account->hungry, &worker->hungry);
+    return false;
+}
+
+void accounts_begin (tasks_t *self)
+{
+    if (self->has_accounts)
+        return;
+    self->has_accounts = true;
+    size_t cursor = 0;
+    for (task_t *task = map_each (&self->by_id, &cursor); task != NULL;
+         task = map_each (&self->by_id, &cursor))
+        if (!task_is_terminal (task))
+            account_add_task (self, task);
+    cursor = 0;
+    for (worker_t *worker = map_each (&self->workers, &cursor); worker != NULL;
+         worker = map_each (&self->workers, &cursor))
+        account_add_leases (self, worker, worker->held);
+}
+
+void accounts_reset (tasks_t *self)
+{
+    while (!list_is_empty (&self->accounts))
+        forget (self, LIST_ITEM (self->accounts.next, account_t, node));
+}
+
+void accounts_end (tasks_t *self)
+{
+    accounts_reset (self);
+    self->has_accounts = false;
+}
