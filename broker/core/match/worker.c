@@ -166,6 +166,7 @@ void workers_clear (match_t *self)
     size_t cursor = 0;
     for (worker_t *worker = map_each (&self->tasks->workers, &cursor); worker != NULL;
          worker = map_each (&self->tasks->workers, &cursor)) {
+        list_remove (&worker->hungry); /* its account is freed later */
         free (worker->seats);
         free (worker);
     }
