@@ -29,7 +29,7 @@ enum {
 };
 
 /* A message in its round. */
-typedef struct item {
+typedef struct intake_item {
     message_t message;
     verdicts_t verdicts;
     size_t at;      /* of its frames in the router, for one that arrived in this round */
@@ -38,13 +38,14 @@ typedef struct item {
     size_t upto;    /* … or may be in this round */
     entry_t *entry; /* it waits in a line; NULL: not yet */
     line_t *line;   /* … in this one */
-} item_t;
+} intake_item_t;
 
 struct intake {
     intake_options_t options;
     inbox_t inbox;
     arena_t *arena; /* of the messages of one round */
-    item_t *items;  /* those that arrived, then those of lines, in the order of being handled */
+    intake_item_t
+        *items; /* those that arrived, then those of lines, in the order of being handled */
     size_t arrived;
     size_t count;
     key_list_t keys;
@@ -69,7 +70,7 @@ intake_t *intake_new (const intake_options_t *options)
 {
     intake_t *self = memory_zero (1, sizeof (*self));
     self->options = *options;
-    self->items = memory_zero (options->drain_messages + TURNS_MAX, sizeof (item_t));
+    self->items = memory_zero (options->drain_messages + TURNS_MAX, sizeof (intake_item_t));
     inbox_init (&self->inbox, &options->lines, drop_message);
     self->arena = arena_new (CODEC_CLIENT_ARENA_BYTES);
     if (self->arena == NULL)
@@ -117,7 +118,7 @@ static void refuse_newcomer (intake_t *self, peer_t peer, const Taskmq__ClientMe
 }
 
 /* The peer has too much waiting. */
-static void refuse_surplus (intake_t *self, const item_t *item)
+static void refuse_surplus (intake_t *self, const intake_item_t *item)
 {
     char text[128];
     const inbox_limits_t *limits = &self->options.lines;
@@ -139,7 +140,7 @@ static size_t bytes_of (const incoming_t *incoming)
 }
 
 /* Decodes a message; false when nothing of it may be applied, which has been answered. */
-static bool decode (intake_t *self, item_t *item, const incoming_t *incoming)
+static bool decode (intake_t *self, intake_item_t *item, const incoming_t *incoming)
 {
     arena_next_message (self->arena);
     const Taskmq__ClientMessage *envelope =
@@ -173,7 +174,7 @@ static void want_stats (intake_t *self)
 }
 
 /* Answers what the validator refused; a message that is decoded again has been through this. */
-static void judge (intake_t *self, const item_t *item, bool again)
+static void judge (intake_t *self, const intake_item_t *item, bool again)
 {
     const Taskmq__ClientMessage *envelope = item->message.envelope;
     for (size_t i = 0; i < envelope->n_requests; i++) {
@@ -199,7 +200,7 @@ static size_t join (intake_t *self, const incoming_t *incoming)
         return 1;
     }
     line->received = self->inbox.round;
-    item_t *item = &self->items[self->arrived];
+    intake_item_t *item = &self->items[self->arrived];
     if (!decode (self, item, incoming))
         return 1;
     judge (self, item, false);
@@ -212,7 +213,7 @@ static size_t admit (intake_t *self, const incoming_t *incoming)
 {
     if (incoming->own != NULL)
         return join (self, incoming);
-    item_t *item = &self->items[self->arrived];
+    intake_item_t *item = &self->items[self->arrived];
     if (!decode (self, item, incoming))
         return 1;
     if (incoming->refused) {
@@ -261,7 +262,7 @@ static void receive (intake_t *self)
 /* Planning: what of it this round may do. */
 
 /* Lets the engine take as much of a message as the share allows; false when some of it is left. */
-static bool plan (intake_t *self, item_t *item)
+static bool plan (intake_t *self, intake_item_t *item)
 {
     item->upto = engine_want (self->options.engine, &item->message, item->upto, &self->keys);
     return item->upto == item->message.envelope->n_requests;
@@ -284,7 +285,7 @@ static void set_line (const intake_t *self, peer_t peer, line_t *line)
 }
 
 /* It waits from now on; its frames are kept if it is not finished when the round is over. */
-static void park (intake_t *self, line_t *line, item_t *item)
+static void park (intake_t *self, line_t *line, intake_item_t *item)
 {
     const message_t *message = &item->message;
     if (line == NULL) {
@@ -307,7 +308,7 @@ static void plan_arrived (intake_t *self)
     engine_t *engine = self->options.engine;
     bool lines = self->inbox.lines > 0;
     for (size_t i = 0; i < self->arrived; i++) {
-        item_t *item = &self->items[i];
+        intake_item_t *item = &self->items[i];
         line_t *line = line_of (self, item->message.peer);
         engine_share (engine, SHARES, lines);
         bool waits = line != NULL || engine_is_clogged (engine, item->message.peer);
@@ -317,12 +318,12 @@ static void plan_arrived (intake_t *self)
 }
 
 /* The decoded message of an entry; NULL when it is refused as a whole. */
-static item_t *item_of (intake_t *self, line_t *line, entry_t *entry)
+static intake_item_t *item_of (intake_t *self, line_t *line, entry_t *entry)
 {
     if (entry->item != NULL)
         return entry->item;
     incoming_t incoming = {.peer = line->peer, .identity = line->identity};
-    item_t *item = &self->items[self->count];
+    intake_item_t *item = &self->items[self->count];
     router_kept (entry->message, &incoming);
     self->decoded_bytes += incoming.envelope_bytes;
     if (!decode (self, item, &incoming))
@@ -362,7 +363,7 @@ static bool take_turn (intake_t *self, line_t *line)
     engine_share (self->options.engine, SHARES, false);
     for (entry_t *entry = inbox_head (line); entry != NULL && may_decode (self);
          entry = inbox_head (line)) {
-        item_t *item = item_of (self, line, entry);
+        intake_item_t *item = item_of (self, line, entry);
         if (item != NULL && !plan (self, item))
             break;
         inbox_pop (&self->inbox, line);
@@ -397,7 +398,7 @@ static void load (intake_t *self)
 }
 
 /* What is left of a message stays in its line. */
-static void leave (intake_t *self, item_t *item)
+static void leave (intake_t *self, intake_item_t *item)
 {
     entry_t *entry = item->entry;
     if (entry->message == NULL)
@@ -412,7 +413,7 @@ static void apply (intake_t *self)
     if (self->count > 0)
         load (self);
     for (size_t i = 0; i < self->count; i++) {
-        item_t *item = &self->items[i];
+        intake_item_t *item = &self->items[i];
         if (item->upto > item->done)
             engine_message (self->options.engine, &item->message, item->done, item->upto,
                             self->now);

@@ -38,13 +38,13 @@ typedef struct lines {
     bool payloads; /* --lines: each is a payload; else it describes its task */
 } lines_t;
 
-typedef struct slice {
+typedef struct batch_slice {
     spec_t specs[SLICE_TASKS];
     tmq_submit_t submits[SLICE_TASKS];
     tmq_receipt_t receipts[SLICE_TASKS];
     size_t numbers[SLICE_TASKS]; /* of the lines */
     size_t count;
-} slice_t;
+} batch_slice_t;
 
 static const char *next_line (lines_t *lines, size_t *length)
 {
@@ -93,7 +93,7 @@ static int check_all (const app_t *app, lines_t lines, size_t *count)
     return broken ? EXIT_USAGE : 0;
 }
 
-static void fill_slice (slice_t *slice, lines_t *lines)
+static void fill_slice (batch_slice_t *slice, lines_t *lines)
 {
     size_t length;
     size_t bytes = 0;
@@ -113,7 +113,7 @@ static void fill_slice (slice_t *slice, lines_t *lines)
     }
 }
 
-static void clear_slice (slice_t *slice)
+static void clear_slice (batch_slice_t *slice)
 {
     for (size_t i = 0; i < slice->count; i++)
         spec_clear (&slice->specs[i]);
@@ -122,7 +122,7 @@ static void clear_slice (slice_t *slice)
 
 /* Submits again what the broker had no room for, while the time of one request lasts. Repeating is
  * safe: the ids are the same. */
-static void submit_again (const app_t *app, slice_t *slice, uint64_t deadline_ms)
+static void submit_again (const app_t *app, batch_slice_t *slice, uint64_t deadline_ms)
 {
     tmq_submit_t *again = must_alloc (slice->count * sizeof *again);
     tmq_receipt_t *receipts = must_alloc (slice->count * sizeof *receipts);
@@ -165,7 +165,7 @@ static void print_line (items_t *items, const tmq_receipt_t *receipt, const char
     puts (id);
 }
 
-static void tell_failure (const app_t *app, const slice_t *slice, size_t i)
+static void tell_failure (const app_t *app, const batch_slice_t *slice, size_t i)
 {
     char id[37];
     const tmq_receipt_t *receipt = &slice->receipts[i];
@@ -189,7 +189,7 @@ typedef struct batch_sum {
     bool cut_off; /* the broker does not answer any more */
 } batch_sum_t;
 
-static void print_slice (items_t *items, const slice_t *slice, batch_sum_t *sum)
+static void print_slice (items_t *items, const batch_slice_t *slice, batch_sum_t *sum)
 {
     status_hide (items->app);
     for (size_t i = 0; i < slice->count; i++) {
@@ -242,7 +242,7 @@ static void show_bar (const app_t *app, const batch_sum_t *sum, size_t total)
 static int submit_all (app_t *app, lines_t lines, size_t total)
 {
     status_line_t status;
-    slice_t *slice = must_alloc (sizeof *slice);
+    batch_slice_t *slice = must_alloc (sizeof *slice);
     batch_sum_t sum = {0};
     items_t items;
     items_begin (&items, app, false);

@@ -22,7 +22,7 @@ static uint32_t bit_of (uint32_t hash, unsigned probe)
     return line * LINE_BITS + (uint32_t) (places >> (55 - 9 * probe)) % LINE_BITS;
 }
 
-static bool has (const gone_t *gone, uint32_t hash)
+static bool has (const left_id_t *gone, uint32_t hash)
 {
     if (gone->count == 0)
         return false;
@@ -65,11 +65,11 @@ void absent_accepted (absent_t *self, const tmq_id_t *id)
 
 static void next_generation (absent_t *self)
 {
-    gone_t oldest = self->older;
+    left_id_t oldest = self->older;
     if (self->boundary_ms < oldest.newest_ms)
         self->boundary_ms = oldest.newest_ms;
     self->older = self->newer;
-    self->newer = (gone_t){.bits = oldest.bits};
+    self->newer = (left_id_t){.bits = oldest.bits};
     if (oldest.bits != NULL)
         memset (oldest.bits, 0, GONE_BITS / 8);
 }
@@ -78,7 +78,7 @@ void absent_left (absent_t *self, uint32_t hash, const tmq_id_t *id)
 {
     if (self->newer.count == GONE_IDS_MAX)
         next_generation (self);
-    gone_t *gone = &self->newer;
+    left_id_t *gone = &self->newer;
     if (gone->bits == NULL)
         gone->bits = memory_zero (GONE_BITS / 64, sizeof (*gone->bits));
     for (unsigned probe = 0; probe < GONE_PROBES; probe++) {

@@ -25,17 +25,17 @@ enum {
 };
 
 /* Ids that left memory. */
-typedef struct gone {
+typedef struct left_id {
     uint64_t *bits; /* NULL: none yet */
     size_t count;
     int64_t newest_ms; /* time at which the newest of them was made */
-} gone_t;
+} left_id_t;
 
 typedef struct absent {
     int64_t boundary_ms; /* an id made at it or before may be in the tables */
     int64_t accepted_ms; /* time of the newest id that was accepted */
-    gone_t newer;
-    gone_t older;
+    left_id_t newer;
+    left_id_t older;
 } absent_t; /* zeroed memory is one before its first boot */
 
 /* newest_id_ms: of all ids in the tables; 0: not known, nothing is surely absent. To be called at

@@ -11,12 +11,12 @@
 #include "core/wire/filter.h"
 
 /* Copies of a filter's parts are placed one after the other in its own allocation. */
-typedef struct place {
+typedef struct filter_place {
     uint8_t *at;
     crypto_generichash_state hash;
-} place_t;
+} filter_place_t;
 
-static void *put (place_t *place, const void *bytes, size_t length)
+static void *put (filter_place_t *place, const void *bytes, size_t length)
 {
     void *start = place->at;
     if (length > 0)
@@ -28,7 +28,7 @@ static void *put (place_t *place, const void *bytes, size_t length)
     return start;
 }
 
-static const char *const *put_texts (place_t *place, char *const *texts, const char **list,
+static const char *const *put_texts (filter_place_t *place, char *const *texts, const char **list,
                                      size_t count)
 {
     uint64_t number = count;
@@ -52,7 +52,7 @@ static size_t room_of (const Taskmq__Filter *filter)
     return room;
 }
 
-static void put_labels (place_t *place, label_t *labels, const Taskmq__Filter *filter)
+static void put_labels (filter_place_t *place, label_t *labels, const Taskmq__Filter *filter)
 {
     for (size_t i = 0; i < filter->n_labels; i++) {
         const Taskmq__Label *label = filter->labels[i];
@@ -64,7 +64,7 @@ static void put_labels (place_t *place, label_t *labels, const Taskmq__Filter *f
 enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
 
 /* Two scopes are the same when their principals' rights are: their bytes may be shared. */
-static void take_scope (filter_copy_t *self, place_t *place, const access_t *access)
+static void take_scope (filter_copy_t *self, filter_place_t *place, const access_t *access)
 {
     self->scoped = (access->everywhere & SEES) == 0;
     if (!self->scoped)
@@ -101,7 +101,7 @@ filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter, const a
     size_t bytes = sizeof (filter_copy_t) + room_of (filter);
     filter_copy_t *self = memory_zero (1, bytes);
     self->bytes = bytes;
-    place_t place;
+    filter_place_t place;
     crypto_generichash_init (&place.hash, NULL, 0, sizeof (self->digest));
     crypto_generichash_update (&place.hash, (const uint8_t *) ns, strlen (ns) + 1);
     /* Lists of pointers first, then what has no alignment. */

@@ -665,14 +665,14 @@ static void sqlite_stats (store_t *base, store_stats_t *out)
 
 /* Opening and closing. */
 
-typedef struct replay {
+typedef struct recovery {
     tables_t *tables;
     uint64_t batches;
-} replay_t;
+} recovery_t;
 
 static store_code_t replay_batch (void *context, batch_t *batch, store_error_t *error)
 {
-    replay_t *replay = context;
+    recovery_t *replay = context;
     dirty_t dirty = {0};
     dirty_add (&dirty, batch, 0);
     dirty_sort (&dirty);
@@ -688,7 +688,7 @@ static store_code_t recover (sqlite_store_t *self, bool journal_created, boot_t 
                              store_error_t *error)
 {
     const tables_meta_t *meta = tables_meta (self->tables);
-    replay_t replay = {self->tables, 0};
+    recovery_t replay = {self->tables, 0};
     if (journal_created && !meta->clean)
         return store_fail (error, STORE_ERROR_CORRUPT,
                            "%s/" SCHEMA_JOURNAL_FILE " is missing: " SCHEMA_TABLES_FILE

@@ -37,17 +37,17 @@ typedef enum subscription_stage {
     SUBSCRIPTION_ENDED
 } subscription_stage_t;
 
-typedef struct item {
-    struct item *next;
+typedef struct stream_item {
+    struct stream_item *next;
     tmq_event_t *event;
     size_t bytes;
-} item_t;
+} stream_item_t;
 
 /* What a snapshot said of a task that changed after the start cursor. */
-typedef struct seen {
+typedef struct seen_seq {
     core_idnode_t node; /* first */
     uint64_t seq;
-} seen_t;
+} seen_seq_t;
 
 typedef struct cursor {
     uint64_t generation;
@@ -69,8 +69,8 @@ struct core_subscription {
     uint64_t told; /* newest event that came, itself or in a gap; of the same generation */
     cursor_t taken;
     cursor_t start; /* of the snapshot */
-    item_t *first;
-    item_t *last;
+    stream_item_t *first;
+    stream_item_t *last;
     size_t buffered_bytes;
     size_t buffer_bytes_max;
     size_t notices;
@@ -109,7 +109,7 @@ static void wake (core_subscription_t *self)
 
 static bool buffer_push (core_subscription_t *self, tmq_event_t *event)
 {
-    item_t *item = event != NULL ? calloc (1, sizeof *item) : NULL;
+    stream_item_t *item = event != NULL ? calloc (1, sizeof *item) : NULL;
     if (item == NULL) {
         tmq_event_free (event);
         return false;
@@ -127,9 +127,9 @@ static bool buffer_push (core_subscription_t *self, tmq_event_t *event)
 }
 
 /* Takes the item behind `before` (NULL: the first) out of the buffer. */
-static tmq_event_t *buffer_take (core_subscription_t *self, item_t *before)
+static tmq_event_t *buffer_take (core_subscription_t *self, stream_item_t *before)
 {
-    item_t *item = before != NULL ? before->next : self->first;
+    stream_item_t *item = before != NULL ? before->next : self->first;
     if (before != NULL)
         before->next = item->next;
     else
@@ -339,7 +339,7 @@ static bool is_contained (const core_subscription_t *self, const Taskmq__Event *
     if (event->seq > self->seen_max ||
         !id_from_bytes (&id, event->task_id.data, event->task_id.len))
         return false;
-    const seen_t *seen = (const seen_t *) core_idmap_get (&self->seen, &id);
+    const seen_seq_t *seen = (const seen_seq_t *) core_idmap_get (&self->seen, &id);
     return seen != NULL && event->seq <= seen->seq;
 }
 
@@ -409,7 +409,7 @@ static bool remember (core_subscription_t *self, const Taskmq__Task *task)
 {
     if (task->seq <= self->start.seq)
         return true;
-    seen_t *seen = calloc (1, sizeof *seen);
+    seen_seq_t *seen = calloc (1, sizeof *seen);
     if (seen == NULL)
         return false;
     id_from_bytes (&seen->node.id, task->task_id.data, task->task_id.len);
@@ -494,10 +494,10 @@ bool core_subscriptions_gap (core_subscriptions_t *all, const Taskmq__Gap *gap)
 /* The latest notice of a task replaces an earlier one that was not taken yet. */
 static void notice_replace (core_subscription_t *self, const tmq_id_t *id)
 {
-    item_t *before = NULL;
-    item_t *oldest_before = NULL;
+    stream_item_t *before = NULL;
+    stream_item_t *oldest_before = NULL;
     bool any = false;
-    for (item_t *item = self->first; item != NULL; before = item, item = item->next) {
+    for (stream_item_t *item = self->first; item != NULL; before = item, item = item->next) {
         if (item->event->item != TMQ_ITEM_NOTICE)
             continue;
         if (id_equal (&item->event->task_id, id)) {
