@@ -375,8 +375,9 @@ static void judge_numbers (router_t *self)
         door_cut (self->door, peers_fd (self->peers, unsure->peer));
     }
     self->unsure_count -= self->unsure_asked;
-    memmove (self->unsure, self->unsure + self->unsure_asked,
-             self->unsure_count * sizeof (*self->unsure));
+    if (self->unsure_count > 0) /* without any there may be no memory for them */
+        memmove (self->unsure, self->unsure + self->unsure_asked,
+                 self->unsure_count * sizeof (*self->unsure));
     self->unsure_asked = 0;
     if (numbers_squatted (self->numbers, id))
         end_squatter (self, id);
