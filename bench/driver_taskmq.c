@@ -70,7 +70,10 @@ static void write_access (const server_t *server)
     snprintf (path, sizeof path, "%s/access", server->directory);
     FILE *file = fopen (path, "w");
     if (file == NULL || fchmod (fileno (file), 0600) != 0 ||
-        fprintf (file, "bench key:%s operator\n", text) < 0 || fclose (file) != 0)
+        fprintf (file,
+                 "bench key:%s operator rate=10000000/s burst=10000000 tasks=1000000 bytes=1G\n",
+                 text) < 0 ||
+        fclose (file) != 0)
         die ("%s: %s", path, strerror (errno));
     key_text_secret (text, &secret);
     setenv ("TASKMQ_KEY", text, 1);
