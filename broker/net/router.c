@@ -27,8 +27,8 @@ enum {
     FRAMES_MAX = 2,
     /* What a frozen peer may pin in its pipe, in messages (A49). */
     SEND_HIGH_WATER = 128,
-    /* A drain takes at most 1,000 messages of all peers; a quarter of that from one keeps
-     * it fed. */
+    /* Received from one peer and not taken yet: 20 MiB of the largest. More waits in the system's
+     * buffers, and in the peer. */
     RECEIVE_HIGH_WATER = 64,
     CURVE_OVERHEAD_BYTES = 33, /* counted by MAXMSGSIZE, not by us */
     UNBIND_MS_MAX = 1000,      /* the longest wait for one listener to close */
