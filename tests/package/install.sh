@@ -16,7 +16,7 @@ inside ()
     # shellcheck disable=SC2016 # for the shell inside
     unshare --mount --pid --fork --net sh -c '
         ip link set lo up 2>/dev/null
-        mount -t proc proc "$1/proc" && mount -t tmpfs tmpfs "$1/run" || exit 1
+        mount --bind "$1" "$1" && mount -t proc proc "$1/proc" && mount -t tmpfs tmpfs "$1/run" || exit 1
         mount --bind /dev "$1/dev"
         root=$1
         shift

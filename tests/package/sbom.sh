@@ -38,10 +38,10 @@ while [ -s "$scratch/new" ]; do
 done
 
 # Debian's files may be recorded with or without /usr.
-grep -vF "$build/" "$scratch/all" | while read -r library; do
-    library=$(realpath "$library")
-    dpkg-query -S "$library" 2>/dev/null || dpkg-query -S "${library#/usr}"
-done | sed 's/: .*//; s/,.*//' | sort -u >"$scratch/packages"
+grep -vF "$build/" "$scratch/all" | xargs realpath >"$scratch/real"
+sed 's,^/usr/,/,' "$scratch/real" | sort -u "$scratch/real" - >"$scratch/recorded"
+{ xargs dpkg-query -S <"$scratch/recorded" 2>/dev/null || :; } |
+    sed 's/: .*//; s/,.*//' | sort -u >"$scratch/packages"
 
 created=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%Y-%m-%dT%H:%M:%SZ)
 sum=$(for file in $made; do sha256sum <"$build/$file"; done | sha256sum | cut -c 1-32)
