@@ -10,7 +10,7 @@ on ()
     mkdir -p "$room/$machine"
     env XDG_CONFIG_HOME="$room/$machine" "$@"
 }
-joined="--profile default" # else the broker's directory, which is here, would come first
+joined=--profile=default # else the broker's directory, which is here, would come first
 
 broker_options="--listen tcp://127.0.0.1:0?curve"
 start_broker
@@ -39,22 +39,22 @@ run 6 on b taskctl join "$line"
 run 0 on b taskctl join --if-needed "$line"
 run 4 on c taskctl join "$line"
 err_has 'this invitation was used by 127.0.0.1 at 20'
-run 0 on b taskctl $joined whoami
+run 0 on b taskctl "$joined" whoami
 out_has '^identity *render-7$'
 run 0 taskctl invite list
 out_has 'render-7 .* 0 .*127.0.0.1 at '
 
 # It works, in its queues only, and does nothing else.
 id=$(taskctl submit render --data x) || fail "submit"
-spawn worker env XDG_CONFIG_HOME="$room/b" taskctl $joined work render -- cat
+spawn worker env XDG_CONFIG_HOME="$room/b" taskctl "$joined" work render -- cat
 run 0 taskctl wait "$id"
-run 4 on b taskctl $joined submit render --data x
-run 4 on b taskctl $joined key list
-run 4 on b taskctl $joined invite other --role operator
+run 4 on b taskctl "$joined" submit render --data x
+run 4 on b taskctl "$joined" key list
+run 4 on b taskctl "$joined" invite other --role operator
 
 # A new key, while it works: the worker goes on.
 old=$(sed -n 's/^# public key //p' "$room/b/taskmq/keys/default.key")
-run 0 on b taskctl $joined key rotate
+run 0 on b taskctl "$joined" key rotate
 new=$(sed -n 's/^# public key //p' "$room/b/taskmq/keys/default.key")
 [ "$old" != "$new" ] || fail "the key is the same"
 run 0 taskctl key list
@@ -64,13 +64,13 @@ id=$(taskctl submit render --data x) || fail "submit"
 run 0 taskctl wait "$id"
 
 # Revoked: the worker ends, and what it held is done by another one.
-spawn slow env XDG_CONFIG_HOME="$room/b" taskctl $joined work render-slow -- sleep 1000
+spawn slow env XDG_CONFIG_HOME="$room/b" taskctl "$joined" work render-slow -- sleep 1000
 id=$(taskctl submit render-slow --data x) || fail "submit"
 works () { [ "$(status_of "$id")" = working ]; }
 eventually works
 run 0 taskctl key revoke render-7
 ended worker 4
-run 4 on b taskctl $joined ping
+run 4 on b taskctl "$joined" ping
 err_has 'does not accept the key'
 waits () { [ "$(status_of "$id")" = queued ]; }
 eventually waits
