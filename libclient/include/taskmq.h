@@ -929,8 +929,8 @@ struct tmq_access_report {
     const char *path;       /* of the access file, on the broker's machine */
     const char *join;       /* the line for who joins, tmqjoin_…: a secret */
     const char *server_key; /* the broker's key, tmqpk_… */
-    uint32_t count; /* of keys, or of principals */
-    bool made;      /* the access file was made by this */
+    uint32_t count;         /* of keys, or of principals */
+    bool made;              /* the access file was made by this */
     bool changed;
 };
 /* Wipes and frees it. Accepts NULL. */
