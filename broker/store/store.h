@@ -121,7 +121,8 @@ typedef struct store_backup {
     int64_t step_us_max; /* the longest that the copy held up a write-back */
 } store_backup_t;
 
-/* Waits until the copy is made and synced; any thread but those of commits and reads. One at a
+/* Waits until the copy is made; any thread but those of commits and reads. It is not synced: who
+ * keeps it does that, piece by piece, for one large sync would hold up the commits. One at a
  * time: a second is STORE_ERROR_BUSY. STORE_ERROR_FULL: there was no space, and the copy gave its
  * own back at once. After any error there is no file. The store itself goes on in every case.
  * STORE_ERROR_FOREIGN: this backend keeps nothing that could be copied. */

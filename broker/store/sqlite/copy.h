@@ -27,7 +27,7 @@ store_code_t copy_begin (copy_t *out, sqlite3 *source, const char *path, store_e
 bool copy_is_nearly_done (const copy_t *self);
 /* Copies some pages; sets `done`. An error concerns the copy, not the source. */
 store_code_t copy_step (copy_t *self, store_error_t *error);
-/* Closes both; the file stays, and is not yet synced. Accepts an all-zero object. */
+/* Closes both; the file stays, and is not synced. Accepts an all-zero object. */
 void copy_end (copy_t *self);
 
 #endif

@@ -10,7 +10,6 @@
  * to the server, which ends the process: the journal still has everything. */
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -589,18 +588,6 @@ static store_code_t sqlite_reader_run (store_reader_t *base, read_t *read, store
     return readers_run (readers, read, error);
 }
 
-static store_code_t sync_path (const char *path, store_error_t *error)
-{
-    int fd = open (path, O_RDONLY | O_CLOEXEC);
-    store_code_t code = STORE_OK;
-    if (fd < 0 || fsync (fd) != 0)
-        code = store_fail (error, errno == ENOSPC ? STORE_ERROR_FULL : STORE_ERROR_IO,
-                           "%s: cannot be synced: %s", path, strerror (errno));
-    if (fd >= 0)
-        close (fd);
-    return code;
-}
-
 static store_code_t sqlite_backup (store_t *base, store_backup_t *backup, store_error_t *error)
 {
     sqlite_store_t *self = (sqlite_store_t *) base;
@@ -617,12 +604,7 @@ static store_code_t sqlite_backup (store_t *base, store_backup_t *backup, store_
     pthread_mutex_unlock (&self->lock);
     if (busy)
         return store_fail (error, STORE_ERROR_BUSY, "another copy is being made");
-    store_code_t code = error->code;
-    if (code == STORE_OK)
-        code = sync_path (backup->path, error);
-    if (code != STORE_OK)
-        unlink (backup->path);
-    return code;
+    return error->code;
 }
 
 static store_code_t sqlite_check (store_t *base, store_error_t *error)
