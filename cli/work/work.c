@@ -196,12 +196,27 @@ static void retry_waiting (work_t *self)
     tmq_assignment_free (assignment);
 }
 
+/* The broker does not take us as a worker of these queues. That the connection was refused is told by
+ * the link (take_refusal). */
+static void take_end (work_t *self, const tmq_error_t *error)
+{
+    const bool refused = error->code == TMQ_DENIED || error->code == TMQ_LIMIT ||
+                         error->code == TMQ_INVALID || error->code == TMQ_UNSUPPORTED;
+    if (!refused || self->stage != STAGE_OPEN)
+        return;
+    self->exit_code = library_error (self->app, error, NULL);
+    begin_drain (self);
+}
+
 static void take_tasks (work_t *self)
 {
     while (self->jobs_count < self->jobs_max && !self->waiting) {
         tmq_assignment_t *assignment;
-        if (tmq_worker_next (&assignment, self->worker, 0, NULL) != TMQ_OK)
+        tmq_error_t error = {0};
+        if (tmq_worker_next (&assignment, self->worker, 0, &error) != TMQ_OK) {
+            take_end (self, &error);
             return;
+        }
         self->taken++;
         self->empty_seen = 0;
         start_job (self, assignment);

@@ -51,6 +51,8 @@ run 0 taskctl wait "$id"
 run 4 on b taskctl "$joined" submit render --data x
 run 4 on b taskctl "$joined" key list
 run 4 on b taskctl "$joined" invite other --role operator
+run 4 on b taskctl "$joined" work other -- cat
+err_has 'no right to work on queue other'
 
 # A new key, while it works: the worker goes on.
 old=$(sed -n 's/^# public key //p' "$room/b/taskmq/keys/default.key")
