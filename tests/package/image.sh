@@ -1,6 +1,7 @@
 #!/bin/sh
 # image.sh ROOT LAYERS: an image, unpacked at ROOT, as it is meant to run: its root read-only, no
-# capabilities, no new privileges, user 990, a volume and /tmp. A life goes through. No secret stands in one of its layers, which lie as
+# capabilities, no new privileges, user 990, a volume and /tmp. A life goes through, with keys between
+# containers that share nothing but a network. No secret stands in one of its layers, which lie as
 # they are shipped somewhere below LAYERS. As root, with runc.
 set -eu
 
@@ -37,12 +38,12 @@ container ()
     mkdir -p "$scratch/$name/volume"
     chown 990:990 "$scratch/$name/volume"
     chmod 700 "$scratch/$name/volume"
-    python3 - "$scratch/$name" "$root" "$@" <<'END'
+    python3 - "$scratch/$name" "$root" "$scratch/secrets" "$@" <<'END'
 import json
 import os
 import sys
 
-bundle, root, *arguments = sys.argv[1:]
+bundle, root, secrets, *arguments = sys.argv[1:]
 mounts = [
     {"destination": "/proc", "type": "proc", "source": "proc"},
     {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755"]},
@@ -50,6 +51,11 @@ mounts = [
     {"destination": "/var/lib/taskmq", "type": "bind", "source": bundle + "/volume",
      "options": ["bind", "rw"]},
 ]
+secret = secrets + "/" + os.path.basename(bundle) + ".join"
+if os.path.exists(secret):
+    mounts.append({"destination": "/run", "type": "tmpfs", "source": "tmpfs"})
+    mounts.append({"destination": "/run/secrets/taskmq_join", "type": "bind", "source": secret,
+                   "options": ["bind", "ro"]})
 config = {
     "ociVersion": "1.0.2",
     "root": {"path": root, "readonly": True},
@@ -63,6 +69,7 @@ config = {
         "noNewPrivileges": True,
     },
     "mounts": mounts,
+    # The network is this machine's: its loopback stands for the one of compose.yaml.
     "linux": {"namespaces": [{"type": kind} for kind in ["pid", "ipc", "uts", "mount"]]},
 }
 with open(bundle + "/config.json", "w") as out:
@@ -93,13 +100,28 @@ eventually ()
     done
 }
 
+mkdir "$scratch/secrets"
 container broker taskmqd --data /var/lib/taskmq/.taskmq --listen 'tcp://127.0.0.1:0?curve'
 eventually 'the broker does not answer' in_container broker taskctl --timeout 3s ping
 grep -q 'id=CONFINED' "$scratch/broker.log" || fail 'it does not say how far it is confined'
 
+# A life inside; then one between containers, by invitation.
 id=$(in_container broker taskctl submit upper --data hello)
 in_container broker taskctl work upper --drain -- tr a-z A-Z
 [ "$(in_container broker taskctl result "$id")" = HELLO ] || fail 'the result is not HELLO'
+for guest in worker client; do
+    options="--role $guest"
+    [ "$guest" = client ] || options="$options --queue render"
+    # shellcheck disable=SC2086 # options are words
+    in_container broker taskctl invite "$guest" $options >"$scratch/invited"
+    grep -o 'tmqjoin_[a-z2-7]*' "$scratch/invited" >"$scratch/secrets/$guest.join"
+done
+container worker sh -c 'taskctl join --if-needed && exec taskctl work render -- tr a-z A-Z'
+container client sh -c 'taskctl join --if-needed && exec sleep infinity'
+eventually 'the client does not join' in_container client taskctl whoami
+id=$(in_container client taskctl submit render --data hello)
+in_container client taskctl wait "$id" >/dev/null
+[ "$(in_container client taskctl result "$id")" = HELLO ] || fail 'the result is not HELLO'
 
 # It writes into its volume and /tmp only, and stops cleanly as process 1.
 if in_container broker sh -c ': >/usr/file' 2>/dev/null; then
