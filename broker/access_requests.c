@@ -269,6 +269,24 @@ static void enroll_invited (work_t *work, const policy_t *policy, const principa
     }
 }
 
+/* False, and refused: clients change their own keys too often. */
+static bool may_change_own (work_t *work)
+{
+    access_requests_t *self = work->self;
+    const int64_t burst_ms = (int64_t) ACCESS_OWN_BURST * ACCESS_OWN_MS;
+    if (self->own_due_ms < work->now_ms || self->own_due_ms > work->now_ms + 2 * burst_ms)
+        self->own_due_ms = work->now_ms; /* all are allowed; or the clock went back */
+    if (self->own_due_ms + ACCESS_OWN_MS > work->now_ms + burst_ms) {
+        errand_refuse (work->errand, TMQ_LIMIT,
+                       "clients change their keys too often: %d at once, then one in %d ms",
+                       ACCESS_OWN_BURST, ACCESS_OWN_MS);
+        work->errand->retry_after_ms = ACCESS_OWN_MS;
+        return false;
+    }
+    self->own_due_ms += ACCESS_OWN_MS;
+    return true;
+}
+
 /* A second key on a link of the first; then the first one ends. */
 static void enroll_again (work_t *work, const policy_t *policy, const principal_t *principal)
 {
@@ -292,7 +310,12 @@ static void enroll_again (work_t *work, const policy_t *policy, const principal_
         changed = access_line_who (principal->text, who, NULL);
     if (work->errand->code != TMQ_OK)
         return;
-    if (changed != NULL) {
+    bool same = changed == NULL || (enroll->alone && principal->keys_count == 1);
+    if (!same && !may_change_own (work)) {
+        free (changed);
+        return;
+    }
+    if (!same) {
         line.who = changed;
         change_line (work, principal, &line);
     }

@@ -16,7 +16,11 @@ enum {
     ACCESS_RUNNERS = 9,
     ACCESS_KEYS_MAX = 2,           /* of a principal: the present one, and the one that follows */
     ACCESS_INVITATIONS_MAX = 1000, /* that count, or say who used them */
-    ACCESS_PAGE_BYTES = 32 * 1024
+    ACCESS_PAGE_BYTES = 32 * 1024,
+    /* Changes that clients make to their own keys, of all of them: so many at once, then one in so
+     * long. Each costs a sync, and a look at every link. */
+    ACCESS_OWN_BURST = 32,
+    ACCESS_OWN_MS = 500
 };
 
 typedef struct access_requests {
@@ -27,6 +31,7 @@ typedef struct access_requests {
     bool has_made;
     key_public_t made_for;
     uint32_t made_uid;
+    int64_t own_due_ms; /* when ACCESS_OWN_BURST changes are allowed at once again */
 
     pthread_mutex_t lock; /* guards what follows: where those who join connect */
     bool has_key;

@@ -352,6 +352,35 @@ static void a_key_is_replaced_without_a_gap (void **state)
     assert_true (key_public_equal (&find ("render-7")->keys[0], &public_key));
 }
 
+/* Each change costs a sync and a look at every link, so clients have a rate for it. */
+static void keys_of_ones_own_have_a_rate (void **state)
+{
+    (void) state;
+    expect_ok (trust ("render-7", 20, "worker(default)"));
+    size_t changes = 0;
+    asked_t asked = {.code = TMQ_OK};
+    Taskmq__Enroll alone = TASKMQ__ENROLL__INIT;
+    alone.alone = true;
+    while (asked.code == TMQ_OK && changes < 200) {
+        key_public_t public_key = key ((uint8_t) (30 + changes / 2 % 2));
+        alone.public_key = key_data (&public_key);
+        asked = enroll ("render-7", public_key.bytes[0], "");
+        done (&asked);
+        changes += asked.code == TMQ_OK;
+        if (asked.code != TMQ_OK)
+            break;
+        asked = ask ("render-7", TASKMQ__REQUEST__OP_ENROLL, &alone);
+        done (&asked);
+        changes += asked.code == TMQ_OK;
+    }
+    assert_int_equal (asked.code, TMQ_LIMIT);
+    assert_non_null (strstr (asked.text, "too often"));
+    assert_int_equal (changes, ACCESS_OWN_BURST);
+    clock_ms += ACCESS_OWN_MS;
+    expect_ok (enroll ("render-7", (uint8_t) (30 + changes / 2 % 2), ""));
+    expect_ok (trust ("other", 90, "worker(default)")); /* operators are not held */
+}
+
 static void who_has_no_key_enrolls_none (void **state)
 {
     (void) state;
@@ -590,6 +619,7 @@ int main (void)
         TEST (an_invitation_for_many_names_each),
         TEST (a_key_stands_for_one),
         TEST (a_key_is_replaced_without_a_gap),
+        TEST (keys_of_ones_own_have_a_rate),
         TEST (who_has_no_key_enrolls_none),
         TEST (revoking_takes_one_key_or_all),
         TEST (a_name_with_tasks_is_not_given_away),
