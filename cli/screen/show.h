@@ -36,8 +36,8 @@ const char *progress_text (char *out, size_t size, uint64_t done, uint64_t total
  * events may be NULL. */
 void show_card (const app_t *app, const tmq_task_t *task, const tmq_task_t *payload,
                 tmq_event_t *const *events, size_t events_count);
-/* Text from a task, between words in as many lines as the terminal makes of it. column: where the line
- * stands now; indent: where the following lines begin. */
+/* Text from a task, between words in as many lines as the terminal makes of it. column: where the
+ * line stands now; indent: where the following lines begin. */
 void print_wrapped_text (const app_t *app, const char *text, size_t column, size_t indent);
 /* One line of a live view. other_history: as of items_add_event. */
 void show_event (const app_t *app, const tmq_event_t *event, bool other_history);
