@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "core/engine/rooms.h"
 #include "core/match/worker.h"
 #include "core/peers/link.h"
@@ -144,7 +145,7 @@ static bool may_look (const engine_t *self)
 /* The next message of the link's subscriptions: one of them, or small batches of many, in turn. */
 static bool pack_streams (engine_t *self, link_t *link)
 {
-    buf_t *lists[STREAMS_MAX];
+    buf_t *lists[STREAMS_MAX] MEMORY_FILLED_BEFORE_READ;
     size_t lists_count = 0;
     size_t bytes = 0;
     size_t streams = 0;

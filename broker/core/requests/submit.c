@@ -337,7 +337,7 @@ void on_submit (call_t *call)
     const Taskmq__Submit *submit = call->request->submit;
     if (refuse_at_once (call))
         return;
-    answer_t answers[TMQ_SUBMIT_ITEMS_MAX];
+    answer_t answers[TMQ_SUBMIT_ITEMS_MAX] MEMORY_FILLED_BEFORE_READ;
     assert (submit->n_tasks <= TMQ_SUBMIT_ITEMS_MAX);
     const uint8_t *body = call->body;
     for (size_t i = 0; i < submit->n_tasks; i++) {

@@ -319,7 +319,7 @@ static uint64_t open_of_account (const link_t *link)
 
 void on_wait (call_t *call)
 {
-    named_t named;
+    named_t named MEMORY_FILLED_BEFORE_READ;
     find_named (call, &named);
     size_t open = call->link->waiter == NULL ? 0 : call->link->waiter->open;
     if (open + named.open > TMQ_LINK_WAITS_MAX) {
