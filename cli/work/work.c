@@ -196,8 +196,8 @@ static void retry_waiting (work_t *self)
     tmq_assignment_free (assignment);
 }
 
-/* The broker does not take us as a worker of these queues. That the connection was refused is told by
- * the link (take_refusal). */
+/* The broker does not take us as a worker of these queues. That the connection was refused is told
+ * by the link (take_refusal). */
 static void take_end (work_t *self, const tmq_error_t *error)
 {
     const bool refused = error->code == TMQ_DENIED || error->code == TMQ_LIMIT ||
