@@ -303,11 +303,14 @@ static bool read_certificate (uint8_t out[KEY_BYTES], const char *text, const ch
 
 static bool import_certificate (key_secret_t *out, const char *text, char error[KEY_ERROR_SIZE])
 {
-    key_secret_t secret;
-    key_public_t stated, real;
-    if (!read_certificate (secret.bytes, text, "secret-key"))
+    key_secret_t secret = {0};
+    key_public_t stated = {0};
+    key_public_t real;
+    if (!read_certificate (secret.bytes, text, "secret-key")) {
+        sodium_memzero (&secret, sizeof secret); /* it may hold the first half of one */
         return refuse (error, "the certificate has no secret-key: the file that ends with _secret "
                               "has it");
+    }
     key_public_of (&real, &secret);
     const bool fits =
         !read_certificate (stated.bytes, text, "public-key") || key_public_equal (&stated, &real);

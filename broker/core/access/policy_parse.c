@@ -561,7 +561,7 @@ static bool parse_line (parser_t *self, const char *at, size_t length)
     char *scratch = memory_alloc (length + 1);
     memcpy (copy, at, length);
     copy[length] = '\0';
-    char *words[WORDS_MAX];
+    char *words[WORDS_MAX] = {NULL};
     size_t count = 0;
     char *rest = NULL;
     bool good = true;
