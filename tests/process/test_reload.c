@@ -59,7 +59,7 @@ static void hang_up (daemon_t *broker, const char *id)
     WAIT_FOR (count_logged (broker, text) > before, TIMING_PATIENCE_MS);
 }
 
-static tmq_code_t submit (tmq_client_t *client)
+static int submit (tmq_client_t *client)
 {
     tmq_receipt_t receipt = {0};
     tmq_submit_t task;
