@@ -210,7 +210,7 @@ static void take_end (work_t *self, const tmq_error_t *error)
 
 static void take_tasks (work_t *self)
 {
-    while (self->jobs_count < self->jobs_max && !self->waiting) {
+    while (self->jobs_count < self->jobs_max && !self->waiting && self->stage < STAGE_GIVING_BACK) {
         tmq_assignment_t *assignment;
         tmq_error_t error = {0};
         if (tmq_worker_next (&assignment, self->worker, 0, &error) != TMQ_OK) {
@@ -323,11 +323,18 @@ static void take_count (work_t *self, const tmq_completion_t *answer)
     }
 }
 
-/* The broker wants no more of us: what runs is finished, and its outcome cannot be told. */
+/* The broker wants no more of us, and our tasks are others' now: what runs here could not tell its
+ * outcome. */
 static void take_refusal (work_t *self)
 {
     self->exit_code = exit_of_code (self->link.refused);
     begin_drain (self);
+    if (self->stage == STAGE_DRAINING)
+        self->stage = STAGE_GIVING_BACK;
+    tmq_assignment_free (self->waiting);
+    self->waiting = NULL;
+    for (size_t i = 0; i < self->jobs_count; i++)
+        job_stop (self->jobs[i], STOP_LOST, mono_ms ());
 }
 
 /* The status line. */

@@ -65,20 +65,27 @@ out_lacks "$old"
 id=$(taskctl submit render --data x) || fail "submit"
 run 0 taskctl wait "$id"
 
-# Revoked: the worker ends, and what it held is done by another one.
-spawn slow env XDG_CONFIG_HOME="$room/b" taskctl "$joined" work render-slow -- sleep 1000
+# Revoked: the worker ends, and so does its program, which is told. What it held is done by another one.
+cat >told.sh <<'END'
+trap 'read -r why <&"$TASKMQ_FD"; echo "$why" >told; exit 0' TERM
+: >begun
+while :; do sleep 0.1; done
+END
+spawn slow env XDG_CONFIG_HOME="$room/b" taskctl "$joined" work render-slow -- sh told.sh
 id=$(taskctl submit render-slow --data x) || fail "submit"
-works () { [ "$(status_of "$id")" = working ]; }
-eventually works
+eventually test -e begun
 run 0 taskctl key revoke render-7
 ended worker 4
+ended slow 4
+err_has 'does not accept the key'
+err_has '0 done, 1 lost'
+grep -qx lost told || fail "the program was told: $(cat told)"
 run 4 on b taskctl "$joined" ping
 err_has 'does not accept the key'
 waits () { [ "$(status_of "$id")" = queued ]; }
 eventually waits
 run 0 taskctl -o json get "$id"
 out_lacks '"failures":[1-9]'
-signal slow KILL
 run 4 on c taskctl join "$line" # it does not come back to life
 err_has 'was used by'
 
