@@ -159,6 +159,7 @@ typedef struct event_view {
     tmq_id_t task_id;
     const char *queue;
     const char *session;
+    const char *owner; /* of the task; NULL in a notice */
     unsigned status;   /* 0: the task was removed */
     unsigned previous; /* 0: it is new */
     uint32_t attempt;

@@ -264,6 +264,7 @@ void json_write_event (json_writer_t *self, const event_view_t *event)
     member_id (self, "task_id", &event->task_id);
     member_text (self, "queue", event->queue);
     member_text (self, "session", event->session);
+    member_text (self, "owner", event->owner);
     member_status (self, "status", event->status);
     member_status (self, "previous", event->previous);
     member_uint (self, "attempt", event->attempt);
@@ -367,6 +368,7 @@ bool event_view_from_wire (event_view_t *out, const struct Taskmq__Event *event,
         .at = (int64_t) event->at,
         .queue = event->queue,
         .session = event->session,
+        .owner = event->owner,
         .status = event->status,
         .previous = event->previous,
         .attempt = event->attempt,

@@ -160,6 +160,7 @@ static void write_numbered (json_writer_t *writer, const tmq_event_t *event, con
         .task_id = event->task_id,
         .queue = event->queue,
         .session = event->session,
+        .owner = event->owner,
         .status = event->status,
         .previous = event->previous,
         .attempt = event->attempt,

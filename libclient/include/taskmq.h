@@ -667,6 +667,7 @@ typedef struct tmq_event {
     const char *ns;
     const char *queue;
     const char *session;
+    const char *owner;     /* of the task */
     tmq_status_t status;   /* 0 for a removal */
     tmq_status_t previous; /* 0 for a new task */
     uint32_t attempt;

@@ -498,6 +498,7 @@ static void test_events (void **state)
                           .seq = 5,
                           .at = 1795295100000,
                           .queue = "hash",
+                          .owner = "ops",
                           .status = TMQ_STATUS_QUEUED,
                           .actor = "uid:0"};
     assert_true (id_parse (&event.task_id, "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"));
@@ -506,11 +507,13 @@ static void test_events (void **state)
     assert_written ("{\"kind\":\"submitted\",\"namespace\":\"default\",\"seq\":5,"
                     "\"at\":\"2026-11-21T21:05:00.000Z\","
                     "\"task_id\":\"017f22e2-79b0-7cc3-98c4-dc0c0c07398f\",\"queue\":\"hash\","
-                    "\"session\":null,\"status\":\"queued\",\"previous\":null,\"attempt\":0,"
+                    "\"session\":null,\"owner\":\"ops\",\"status\":\"queued\","
+                    "\"previous\":null,\"attempt\":0,"
                     "\"worker\":null,\"actor\":\"uid:0\",\"message\":null,\"progress\":null,"
                     "\"labels\":{}}");
     event.kind = TMQ_EVENT_NONE;
     event.seq = 0;
+    event.owner = NULL;
     event.status = TMQ_STATUS_WORKING;
     event.progress = (progress_view_t){true, 1, 2, NULL, "m"};
     writer = fresh_writer ();
@@ -518,7 +521,8 @@ static void test_events (void **state)
     assert_written ("{\"kind\":\"progress\",\"namespace\":\"default\",\"seq\":null,"
                     "\"at\":\"2026-11-21T21:05:00.000Z\","
                     "\"task_id\":\"017f22e2-79b0-7cc3-98c4-dc0c0c07398f\",\"queue\":\"hash\","
-                    "\"session\":null,\"status\":\"working\",\"previous\":null,\"attempt\":0,"
+                    "\"session\":null,\"owner\":null,\"status\":\"working\","
+                    "\"previous\":null,\"attempt\":0,"
                     "\"worker\":null,\"actor\":\"uid:0\",\"message\":null,"
                     "\"progress\":{\"done\":1,\"total\":2,\"unit\":null,\"message\":\"m\"},"
                     "\"labels\":{}}");

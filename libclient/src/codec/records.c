@@ -162,7 +162,7 @@ tmq_task_list_t *core_task_list_record (const Taskmq__TaskPage *page)
 
 /* What an event and a notice have in common, brought together before it is laid down. */
 typedef struct event_texts {
-    const char *ns, *queue, *session, *worker, *actor, *message;
+    const char *ns, *queue, *session, *owner, *worker, *actor, *message;
     Taskmq__Label *const *labels;
     size_t labels_count;
     const Taskmq__Progress *progress;
@@ -175,6 +175,7 @@ static void event_fill_texts (tmq_event_t *out, tail_t *tail, const event_texts_
     out->ns = tail_text (tail, in->ns);
     out->queue = tail_text (tail, in->queue);
     out->session = tail_text (tail, in->session);
+    out->owner = tail_text (tail, in->owner);
     out->worker = tail_text (tail, in->worker);
     out->actor = tail_text (tail, in->actor);
     out->message = tail_text (tail, in->message);
@@ -203,8 +204,9 @@ static tmq_event_t *event_new (const event_texts_t *texts)
 size_t core_event_bytes (const tmq_event_t *event)
 {
     size_t bytes = sizeof *event + event->labels_count * sizeof (tmq_label_t) +
-                   strlen (event->queue) + strlen (event->worker) + strlen (event->actor) +
-                   strlen (event->message) + strlen (event->progress_message);
+                   strlen (event->queue) + strlen (event->owner) + strlen (event->worker) +
+                   strlen (event->actor) + strlen (event->message) +
+                   strlen (event->progress_message);
     for (size_t i = 0; i < event->labels_count; i++)
         bytes += strlen (event->labels[i].key) + strlen (event->labels[i].value);
     if (event->task != NULL)
@@ -215,8 +217,8 @@ size_t core_event_bytes (const tmq_event_t *event)
 
 tmq_event_t *core_event_record (const Taskmq__Event *in, const char *ns, uint64_t generation)
 {
-    const event_texts_t texts = {ns,          in->queue,  in->session,  in->worker,  in->actor,
-                                 in->message, in->labels, in->n_labels, in->progress};
+    const event_texts_t texts = {ns,        in->queue,   in->session, in->owner,    in->worker,
+                                 in->actor, in->message, in->labels,  in->n_labels, in->progress};
     tmq_event_t *out = event_new (&texts);
     if (out == NULL)
         return NULL;
@@ -235,8 +237,8 @@ tmq_event_t *core_event_record (const Taskmq__Event *in, const char *ns, uint64_
 
 tmq_event_t *core_notice_record (const Taskmq__Notice *in, const char *ns)
 {
-    const event_texts_t texts = {ns, in->queue, in->session, in->worker,  "",
-                                 "", NULL,      0,           in->progress};
+    const event_texts_t texts = {ns, in->queue, in->session, "", in->worker,
+                                 "", "",        NULL,        0,  in->progress};
     tmq_event_t *out = event_new (&texts);
     if (out == NULL)
         return NULL;
@@ -250,7 +252,7 @@ tmq_event_t *core_notice_record (const Taskmq__Notice *in, const char *ns)
 
 tmq_event_t *core_item_record (tmq_item_kind_t kind, const char *ns)
 {
-    const event_texts_t texts = {ns, "", "", "", "", "", NULL, 0, NULL};
+    const event_texts_t texts = {ns, "", "", "", "", "", "", NULL, 0, NULL};
     tmq_event_t *out = event_new (&texts);
     if (out != NULL)
         out->item = kind;
