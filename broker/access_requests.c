@@ -799,6 +799,13 @@ void access_requests_listen (access_requests_t *self, const key_public_t *key, c
     pthread_mutex_unlock (&self->lock);
 }
 
+void access_requests_change_key (access_requests_t *self, const key_public_t *key)
+{
+    pthread_mutex_lock (&self->lock);
+    self->key = *key;
+    pthread_mutex_unlock (&self->lock);
+}
+
 void access_requests_init (access_requests_t *self, access_file_t *file)
 {
     *self = (access_requests_t){.file = file, .now_ms = system_ms};

@@ -43,6 +43,7 @@ void access_requests_init (access_requests_t *self, access_file_t *file);
 void access_requests_free (access_requests_t *self);
 /* The broker's key, and HOST:PORT of its first listener with CURVE (empty: not known). */
 void access_requests_listen (access_requests_t *self, const key_public_t *key, const char *address);
+void access_requests_change_key (access_requests_t *self, const key_public_t *key);
 void access_requests_runners (access_requests_t *self, errand_runner_t out[ACCESS_RUNNERS]);
 
 #endif

@@ -233,8 +233,9 @@ static exits_t open_records (daemon_t *self)
                                  .free_bytes_min = numbers[CONFIG_FREE_SPACE_MIN],
                                  .keep = (size_t) numbers[CONFIG_BACKUP_KEEP]};
     self->records = records_new (&options);
-    records_watch (self->records, self->runners, ACCESS_RUNNERS);
-    records_runners (self->records, self->runners + ACCESS_RUNNERS);
+    self->runners[ACCESS_RUNNERS] = key_change_runner (&self->key_change);
+    records_watch (self->records, self->runners, ACCESS_RUNNERS + 1);
+    records_runners (self->records, self->runners + ACCESS_RUNNERS + 1);
     return EXITS_OK;
 }
 
@@ -280,8 +281,10 @@ static exits_t open_server (daemon_t *self)
     options->audit = self->audit;
     options->access = self->access;
     options->runners = self->runners;
-    options->runners_count = ACCESS_RUNNERS + RECORDS_RUNNERS;
+    options->runners_count = ACCESS_RUNNERS + 1 + RECORDS_RUNNERS;
     options->feed = self->feed;
+    options->doors = &self->doors;
+    options->key_change = &self->key_change;
     options->written_fd = self->written_fd;
     options->signal_fd = self->signal_fd;
     options->reload = self->reload;
@@ -293,7 +296,12 @@ static exits_t open_key (daemon_t *self)
 {
     self->doors.config = &self->config;
     self->doors.data = &self->data;
-    return doors_key (&self->doors);
+    exits_t code = key_change_open (&self->key_change, &self->data, &self->doors);
+    self->has_key_change = true;
+    if (code == EXITS_OK)
+        code = doors_key (&self->doors);
+    key_change_begin (&self->key_change);
+    return code;
 }
 
 static exits_t open_doors (daemon_t *self)
@@ -341,6 +349,8 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     if (self->store != NULL && store_close (&self->store, &error) != STORE_OK && code == EXITS_OK)
         code = exits_fail (exits_of_store (error.code), error.text);
     zsys_shutdown ();
+    if (self->has_key_change)
+        key_change_close (&self->key_change);
     sodium_memzero (&self->doors.server_key, sizeof (self->doors.server_key));
     data_close (&self->data);
     config_free (&self->config);

@@ -40,8 +40,10 @@ typedef struct daemon {
     access_file_t *access;
     access_requests_t requests; /* about keys and the access file; if access */
     records_t *records;
-    errand_runner_t runners[ACCESS_RUNNERS + RECORDS_RUNNERS];
+    errand_runner_t runners[ACCESS_RUNNERS + 1 + RECORDS_RUNNERS];
     doors_t doors;
+    key_change_t key_change; /* if has_key_change */
+    bool has_key_change;
     zap_t *zap;
     router_t *router;
     feed_t *feed;

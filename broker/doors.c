@@ -15,10 +15,7 @@
 #include "notify.h"
 #include "server_key.h"
 
-/* What clients read in the file `endpoint`. */
-typedef struct endpoint_text {
-    char text[ADDRESS_URI_SIZE + 128];
-} endpoint_text_t;
+#define KEY_PART "?server_key="
 
 static bool wants_key (const doors_t *self)
 {
@@ -87,14 +84,14 @@ static exits_t look_at_door (doors_t *self, const char *endpoint, bool feed)
 
 /* What clients read: with the key that they have to know. */
 static void name_endpoint (const doors_t *self, const address_t *address, const char *endpoint,
-                           endpoint_text_t *out)
+                           doors_endpoint_t *out)
 {
     char key[KEY_TEXT_SIZE];
     snprintf (out->text, sizeof (out->text), "%s", endpoint);
     if (!address->curve)
         return;
     key_text_public (key, &self->server_public);
-    snprintf (out->text, sizeof (out->text), "%s?server_key=%s", endpoint, key);
+    snprintf (out->text, sizeof (out->text), "%s" KEY_PART "%s", endpoint, key);
 }
 
 static void tell_listening (const address_t *address, const char *endpoint)
@@ -145,7 +142,7 @@ static exits_t open_to_users (const char *endpoint)
 }
 
 /* One address: the data directory's own socket is the first. */
-static exits_t listen_on (doors_t *self, const address_t *address, endpoint_text_t *out, bool own)
+static exits_t listen_on (doors_t *self, const address_t *address, doors_endpoint_t *out, bool own)
 {
     listen_error_t error;
     const char *endpoint = router_bind (self->router, address, &error);
@@ -166,7 +163,7 @@ static exits_t listen_on (doors_t *self, const address_t *address, endpoint_text
     return address->curve ? look_at_door (self, endpoint, false) : EXITS_OK;
 }
 
-static exits_t listen_on_all (doors_t *self, config_key_t key, endpoint_text_t *out)
+static exits_t listen_on_all (doors_t *self, config_key_t key, doors_endpoint_t *out)
 {
     const config_value_t *value = &self->config->values[key];
     exits_t code = EXITS_OK;
@@ -201,7 +198,7 @@ static exits_t publish_on (doors_t *self, const char *item)
     return address.curve ? look_at_door (self, endpoint, true) : EXITS_OK;
 }
 
-static exits_t listen_on_own (doors_t *self, endpoint_text_t *out)
+static exits_t listen_on_own (doors_t *self, doors_endpoint_t *out)
 {
     char uri[DATA_PATH_SIZE + 32];
     char error[ADDRESS_ERROR_SIZE];
@@ -222,11 +219,18 @@ static exits_t check_insecure (const doors_t *self)
                                    "leave one of them out");
 }
 
+static exits_t write_endpoints (const doors_t *self, char error[DATA_ERROR_SIZE])
+{
+    const char *uris[DOORS_ENDPOINTS_MAX];
+    for (size_t i = 0; i < self->endpoints_count; i++)
+        uris[i] = self->endpoints[i].text;
+    return data_write_endpoints (self->data, uris, self->endpoints_count, error);
+}
+
 /* All of them are asked for; the router says when they are too many. */
 exits_t doors_open (doors_t *self)
 {
-    static endpoint_text_t endpoints[2 * ROUTER_ENDPOINTS_MAX];
-    const char *uris[2 * ROUTER_ENDPOINTS_MAX];
+    doors_endpoint_t *endpoints = self->endpoints;
     const config_value_t *feeds = &self->config->values[CONFIG_FEED];
     size_t open = self->config->values[CONFIG_LISTEN].items_count + 1;
     size_t count = open + self->config->values[CONFIG_INSECURE_LISTEN].items_count;
@@ -242,14 +246,55 @@ exits_t doors_open (doors_t *self)
         code = publish_on (self, feeds->items[i].text);
     if (code != EXITS_OK)
         return code;
-    for (size_t i = 0; i < count; i++)
-        uris[i] = endpoints[i].text;
-    code = data_write_endpoints (self->data, uris, count, error);
+    self->endpoints_count = count;
+    code = write_endpoints (self, error);
     if (code != EXITS_OK)
         return exits_fail (code, error);
     log_write (LOG_LEVEL_INFO, "READY", "takes requests",
-               LOG_FIELDS (LOG_TEXT ("endpoint", uris[0]), LOG_TEXT ("version", TASKMQ_VERSION),
-                           LOG_NUMBER ("pid", getpid ())));
+               LOG_FIELDS (LOG_TEXT ("endpoint", endpoints[0].text),
+                           LOG_TEXT ("version", TASKMQ_VERSION), LOG_NUMBER ("pid", getpid ())));
     notify_supervisor ("READY=1");
     return EXITS_OK;
+}
+
+/* What clients read goes on naming the same addresses. */
+static void rename_endpoints (doors_t *self, const char *key)
+{
+    char error[DATA_ERROR_SIZE];
+    for (size_t i = 0; i < self->endpoints_count; i++) {
+        char *part = strstr (self->endpoints[i].text, KEY_PART);
+        if (part != NULL)
+            snprintf (part + strlen (KEY_PART), KEY_TEXT_SIZE, "%s", key);
+    }
+    if (write_endpoints (self, error) != EXITS_OK)
+        log_write (LOG_LEVEL_WARNING, "ENDPOINT-OLD",
+                   "the file that names the addresses names the key that has ended",
+                   LOG_FIELDS (LOG_TEXT ("error", error)));
+}
+
+void doors_change_key (doors_t *self, const key_secret_t *key)
+{
+    char text[KEY_TEXT_SIZE];
+    self->server_key = *key;
+    key_public_of (&self->server_public, key);
+    key_text_public (text, &self->server_public);
+    access_requests_change_key (self->requests, &self->server_public);
+    rename_endpoints (self, text);
+    router_outdate (self->router);
+    feed_outdate (self->feed);
+    log_write (LOG_LEVEL_INFO, "SERVER-KEY", "has another key from now on",
+               LOG_FIELDS (LOG_TEXT ("public", text)));
+}
+
+void doors_renew (doors_t *self, int64_t now_ms)
+{
+    listen_error_t error;
+    bool good = router_renew (self->router, now_ms, &error);
+    good = feed_renew (self->feed, now_ms, &error) && good;
+    if (!good && !self->renew_failed)
+        log_write (LOG_LEVEL_ERROR, "LISTEN-LOST",
+                   "an address that was closed for a moment cannot be opened again: tried each "
+                   "second",
+                   LOG_FIELDS (LOG_TEXT ("error", error.text)));
+    self->renew_failed = !good;
 }

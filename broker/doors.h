@@ -15,6 +15,13 @@
 #include "net/router.h"
 #include "net/zap.h"
 
+enum { DOORS_ENDPOINTS_MAX = 2 * ROUTER_ENDPOINTS_MAX };
+
+/* What clients read in the file `endpoint`. */
+typedef struct doors_endpoint {
+    char text[ADDRESS_URI_SIZE + 128];
+} doors_endpoint_t;
+
 typedef struct doors {
     /* Borrowed; the last six are set before doors_open. */
     const config_t *config;
@@ -29,8 +36,11 @@ typedef struct doors {
     key_secret_t server_key; /* if has_server_key; to be wiped at the end */
     key_public_t server_public;
     bool has_server_key;
+    bool renew_failed;                         /* and it was said */
     bool joiners_told;                         /* an address for invitations is known */
     const char *networks[CONFIG_NETWORKS_MAX]; /* that may connect by tcp */
+    doors_endpoint_t endpoints[DOORS_ENDPOINTS_MAX];
+    size_t endpoints_count; /* once they are all open */
 } doors_t;
 
 /* Reads or makes the broker's key, if an address asks for keys: only a broker that other machines
@@ -40,5 +50,11 @@ exits_t doors_key (doors_t *self);
 guard_t doors_guard (doors_t *self);
 /* Listens everywhere, looks whether the doors are shut, and says that the broker is ready. */
 exits_t doors_open (doors_t *self);
+/* The broker has another key from now on: the addresses that ask for keys are opened anew with it,
+ * which ends the connections that came by them; and clients and newcomers are told. The key itself
+ * has been kept by the caller. */
+void doors_change_key (doors_t *self, const key_secret_t *key);
+/* Opens what could not be opened anew yet; call it once in a while. */
+void doors_renew (doors_t *self, int64_t now_ms);
 
 #endif

@@ -323,6 +323,7 @@ static void take_errands (server_t *self)
     while ((errand = errands_done (self->errands)) != NULL) {
         self->errands_given--;
         take_policy (self);
+        key_change_turn (self->options.key_change, self->engine, self->now);
         if (errand->context != NULL)
             engine_errand_done (self->engine, errand, self->now);
         else
@@ -355,6 +356,14 @@ static void take_signals (server_t *self)
     }
 }
 
+/* Those who are in and would not be let in any more have to go. */
+static void recheck (server_t *self)
+{
+    router_recheck (self->options.router);
+    feed_recheck (self->options.feed, self->options.zap);
+    doors_renew (self->options.doors, self->now.mono_ms);
+}
+
 static void collect (server_t *self)
 {
     commit_result_t result;
@@ -363,7 +372,7 @@ static void collect (server_t *self)
     if (self->sources[SOURCE_ZAP].revents != 0 || self->asked)
         self->asked = !zap_answer (self->options.zap, self->now);
     if (zap_wants_recheck (self->options.zap, self->now))
-        router_recheck (self->options.router);
+        recheck (self);
     self->busy = self->busy || self->watching || self->asked;
     if (committer_result (self->committer, &result))
         commit_done (self, &result);
@@ -573,6 +582,8 @@ static void maintain (server_t *self)
         return;
     self->maintain_at = self->now.mono_ms + MAINTAIN_MS;
     look_at_files (self);
+    key_change_turn (self->options.key_change, self->engine, self->now);
+    doors_renew (self->options.doors, self->now.mono_ms);
     tell_clock (self, LOG_LEVEL_WARNING);
     router_maintain (self->options.router, self->now.mono_ms, self->heard_ms, is_linked, self);
     look_at_disk (self, true);

@@ -9,10 +9,12 @@
 #include "access_file.h"
 #include "audit/audit.h"
 #include "core/engine/engine.h"
+#include "doors.h"
 #include "errands.h"
 #include "exits.h"
 #include "export/exporter.h"
 #include "inbox.h"
+#include "key_change.h"
 #include "net/feed.h"
 #include "net/router.h"
 #include "net/zap.h"
@@ -48,6 +50,8 @@ typedef struct server_options {
     access_file_t *access;
     audit_t *audit; /* may be NULL */
     feed_t *feed;
+    doors_t *doors;
+    key_change_t *key_change;
     int written_fd; /* a wakeup that the store's notify raises */
     int signal_fd;  /* signalfd: SIGTERM and SIGINT stop, SIGHUP reloads */
     reload_t *reload;

@@ -6,6 +6,8 @@
 #ifndef TASKMQ_BROKER_SERVER_KEY_H
 #define TASKMQ_BROKER_SERVER_KEY_H
 
+#include <stdint.h>
+
 #include "data.h"
 #include "keys.h"
 
@@ -24,5 +26,16 @@ exits_t server_key_read (key_secret_t *out, bool *there, const data_t *data,
 /* Replaces the file by this key, atomically and durably. */
 exits_t server_key_write (const key_secret_t *key, const data_t *data,
                           char error[SERVER_KEY_ERROR_SIZE]);
+
+/* The key that is to follow, in DIR/server.key.next, and when (wall clock). As above; of a damaged
+ * file nothing is used. */
+exits_t server_key_read_next (key_secret_t *out, int64_t *at_ms, bool *there, const data_t *data,
+                              char error[SERVER_KEY_ERROR_SIZE]);
+exits_t server_key_write_next (const key_secret_t *key, int64_t at_ms, const data_t *data,
+                               char error[SERVER_KEY_ERROR_SIZE]);
+/* The key that was to follow is the broker's own from now on. After a crash in between it can be
+ * done again. */
+exits_t server_key_use_next (const key_secret_t *key, const data_t *data,
+                             char error[SERVER_KEY_ERROR_SIZE]);
 
 #endif

@@ -136,7 +136,13 @@ static const option_spec_t join_options[] = {{OPT_IF_NEEDED, "if-needed", 0, KIN
                                               "nothing, if the profile is there already"},
                                              END_OF_OPTIONS};
 
-static const option_spec_t server_key_options[] = {Z85_OPTION, END_OF_OPTIONS};
+static const option_spec_t server_key_options[] = {
+    Z85_OPTION,
+    {OPT_IN, "in", 0, KIND_DURATION, 1000, TMQ_ROTATE_MS_MAX, "DURATION",
+     "rotate: when the next key counts, as 7d; until then clients learn it"},
+    {OPT_NOW, "now", 0, KIND_FLAG, 0, 0, NULL,
+     "rotate: at once, when the key was stolen; clients elsewhere need the new one"},
+    END_OF_OPTIONS};
 
 static const option_spec_t result_options[] = {
     {OPT_WAIT, "wait", 0, KIND_FLAG, 0, 0, NULL, "wait for the end of the task"},
@@ -474,9 +480,13 @@ static const command_t commands[] = {
      .run = run_verb},
     {.name = "server-key",
      .group = "keys and connections",
-     .operands = "show",
+     .operands = "show\nrotate --in DURATION|--now",
      .summary = "the broker's public key, by which clients know it",
-     .examples = "taskctl server-key show",
+     .text = "rotate gives the broker another key and prints it. Clients that connect before\n"
+             "its time learn it from the broker and record it in their profile; who was away\n"
+             "needs it by hand, or a new line to join. Asked again, only the time changes.",
+     .examples = "taskctl server-key show\n"
+                 "taskctl server-key rotate --in 7d",
      .options = server_key_options,
      .operand = OPERAND_VERB,
      .verbs = server_key_verbs,

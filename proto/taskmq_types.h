@@ -219,6 +219,7 @@ enum {
     TMQ_HEARTBEAT_MS = 2000,
     TMQ_HEARTBEATS_MISSED_MAX = 3,
     TMQ_GONE_GRACE_MS = 5000,    /* after the hint that a peer's connection ended (A48) */
+    TMQ_MOVE_GRACE_MS = 30000,   /* … that the broker ended itself, to be begun again */
     TMQ_UPTO_INTERVAL_MS = 5000, /* an empty event batch follows at least this often (A51) */
     TMQ_SWEEP_ITEMS_MAX = 500    /* removed in one slice (S12) */
 };

@@ -38,6 +38,11 @@ typedef struct channel {
     size_t held_count;
     size_t held_capacity;
     char uri[ADDRESS_URI_SIZE];
+    char domain[SOCKET_DOMAIN_MAX + 1];
+    address_t address; /* with the real port */
+    guard_t guard;
+    bool old;    /* to be opened anew */
+    bool closed; /* until it is */
 } channel_t;
 
 struct feed {
@@ -127,13 +132,15 @@ static bool channel_open (feed_t *self, channel_t *channel, const address_t *add
 static bool channel_bind (channel_t *self, const address_t *address, const guard_t *guard,
                           listen_error_t *error)
 {
-    char domain[SOCKET_DOMAIN_MAX + 1];
     size_t size = sizeof (self->uri);
-    snprintf (domain, sizeof (domain), "feed/%s", self->ns);
-    if (!listen_bind (self->socket, address, domain, guard, error))
+    snprintf (self->domain, sizeof (self->domain), "feed/%s", self->ns);
+    if (!listen_bind (self->socket, address, self->domain, guard, error))
         return false;
     int rc = zmq_getsockopt (self->socket, ZMQ_LAST_ENDPOINT, self->uri, &size);
     assert (rc == 0);
+    self->address = *address;
+    memcpy (self->address.uri, self->uri, sizeof (self->uri));
+    self->guard = *guard;
     return true;
 }
 
@@ -257,16 +264,62 @@ static uint32_t no_messages (void *context, int fd)
     return 0;
 }
 
+/* What its monitor tells goes to the door. */
+typedef struct watch {
+    feed_t *feed;
+    int64_t now_ms;
+} watch_t;
+
+static void take_event (void *context, uint16_t event, uint32_t value)
+{
+    const watch_t *watch = context;
+    if (event == ZMQ_EVENT_ACCEPTED)
+        door_opened (watch->feed->door, (int) value, watch->now_ms);
+    else if (event == ZMQ_EVENT_DISCONNECTED)
+        door_closed (watch->feed->door, (int) value);
+}
+
 static void channel_watch (feed_t *self, const channel_t *channel, int64_t now_ms)
 {
+    watch_t watch = {self, now_ms};
     uint16_t event;
     uint32_t value;
-    for (int i = 0; i < EVENTS_MAX && monitor_receive (channel->monitor, &event, &value); i++) {
-        if (event == ZMQ_EVENT_ACCEPTED)
-            door_opened (self->door, (int) value, now_ms);
-        else if (event == ZMQ_EVENT_DISCONNECTED)
-            door_closed (self->door, (int) value);
+    for (int i = 0; i < EVENTS_MAX && monitor_receive (channel->monitor, &event, &value); i++)
+        take_event (&watch, event, value);
+}
+
+void feed_outdate (feed_t *self)
+{
+    for (size_t i = 0; i < self->channels_count; i++)
+        self->channels[i]->old = self->channels[i]->old || self->channels[i]->address.curve;
+}
+
+void feed_recheck (feed_t *self, zap_t *zap)
+{
+    for (size_t i = 0; i < self->channels_count; i++)
+        self->channels[i]->old =
+            self->channels[i]->old || !zap_is_feed_current (zap, self->channels[i]->domain);
+    for (size_t i = 0; i < self->channels_count; i++)
+        if (self->channels[i]->old)
+            zap_forget_feed (zap, self->channels[i]->domain);
+}
+
+bool feed_renew (feed_t *self, int64_t now_ms, listen_error_t *error)
+{
+    watch_t watch = {self, now_ms};
+    bool good = true;
+    for (size_t i = 0; i < self->channels_count; i++) {
+        channel_t *channel = self->channels[i];
+        if (!channel->old)
+            continue;
+        if (!channel->closed)
+            listen_end (channel->socket, channel->monitor, channel->uri, take_event, &watch);
+        channel->closed = !listen_bind (channel->socket, &channel->address, channel->domain,
+                                        &channel->guard, error);
+        channel->old = channel->closed;
+        good = good && !channel->closed;
     }
+    return good;
 }
 
 void feed_watch (feed_t *self, int64_t now_ms)

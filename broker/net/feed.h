@@ -17,6 +17,7 @@
 
 #include "core/data/batch.h"
 #include "net/listen.h"
+#include "net/zap.h"
 
 enum { FEEDS_MAX = 16 };
 
@@ -37,6 +38,14 @@ void feed_hold (feed_t *self, const batch_t *batch);
 void feed_publish (feed_t *self);
 /* The held batches did not become durable: their events never happened. */
 void feed_drop (feed_t *self);
+
+/* The guard's key is another one: the addresses that ask for keys are opened anew by feed_renew. */
+void feed_outdate (feed_t *self);
+/* Ends the connections of the feeds where one came in who would not be let in any more: all of a
+ * feed, because nothing tells whose they are. The others are back at once. */
+void feed_recheck (feed_t *self, zap_t *zap);
+/* Opens anew what is to be. False: an address is not to be had now; to be called again. */
+bool feed_renew (feed_t *self, int64_t now_ms, listen_error_t *error);
 
 /* Cuts subscribers that send more than subscriptions; call each ROUTER_LOOK_MS while there are
  * feeds. */

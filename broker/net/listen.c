@@ -48,3 +48,17 @@ bool listen_bind (void *socket, const address_t *address, const char *domain, co
     error->open = false;
     return true;
 }
+
+void listen_end (void *socket, void *monitor, const char *uri, listen_event_t *tell, void *context)
+{
+    uint16_t event = 0;
+    uint32_t value;
+    zmq_pollitem_t item = {monitor, 0, ZMQ_POLLIN, 0};
+    bool open = zmq_unbind (socket, uri) == 0;
+    while (open && zmq_poll (&item, 1, LISTEN_END_MS) > 0)
+        while (open && monitor_receive (monitor, &event, &value)) {
+            open = event != ZMQ_EVENT_CLOSED;
+            if (open)
+                tell (context, event, value);
+        }
+}

@@ -8,9 +8,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "keys.h"
 #include "net/address.h"
+
+enum { LISTEN_END_MS = 1000 };
 
 /* Who may come near. All borrowed. */
 typedef struct guard {
@@ -24,6 +27,12 @@ typedef struct listen_error {
     bool open; /* it cannot be guarded: everybody could come in */
     char text[ADDRESS_ERROR_SIZE];
 } listen_error_t;
+
+/* What else a monitor tells meanwhile. */
+typedef void listen_event_t (void *context, uint16_t event, uint32_t value);
+/* Closes a listener, which ends every connection that came by it, and waits until its address is
+ * free again, at most LISTEN_END_MS. What was sent leaves within the linger. */
+void listen_end (void *socket, void *monitor, const char *uri, listen_event_t *tell, void *context);
 
 /* Binds the socket; connections are asked about under this domain. False with an error. */
 bool listen_bind (void *socket, const address_t *address, const char *domain, const guard_t *guard,

@@ -56,7 +56,10 @@ struct kept {
 
 typedef struct endpoint {
     char uri[ADDRESS_URI_SIZE];
-    int lock; /* beside an ipc path, else -1 */
+    address_t address; /* with the real port */
+    int lock;          /* beside an ipc path, else -1 */
+    bool old;          /* to be opened anew */
+    bool closed;       /* until it is */
 } endpoint_t;
 
 typedef struct unsure {
@@ -202,6 +205,8 @@ const char *router_bind (router_t *self, const address_t *address, listen_error_
     int rc = zmq_getsockopt (self->socket, ZMQ_LAST_ENDPOINT, endpoint->uri, &size);
     assert (rc == 0);
     endpoint->lock = lock;
+    endpoint->address = *address;
+    memcpy (endpoint->address.uri, endpoint->uri, sizeof (endpoint->uri));
     self->endpoints[self->endpoints_count++] = endpoint;
     return endpoint->uri;
 }
@@ -637,6 +642,43 @@ static void take_event (router_t *self, uint16_t event, int fd, int64_t now_ms)
     } else if (event == ZMQ_EVENT_ACCEPT_FAILED) {
         self->stats.accept_failed++;
     }
+}
+
+void router_outdate (router_t *self)
+{
+    for (size_t i = 0; i < self->endpoints_count; i++)
+        self->endpoints[i]->old = self->endpoints[i]->address.curve;
+}
+
+/* What happens while a listener closes. */
+typedef struct meanwhile {
+    router_t *router;
+    int64_t now_ms;
+} meanwhile_t;
+
+static void tell (void *context, uint16_t event, uint32_t value)
+{
+    const meanwhile_t *meanwhile = context;
+    take_event (meanwhile->router, event, (int) value, meanwhile->now_ms);
+}
+
+bool router_renew (router_t *self, int64_t now_ms, listen_error_t *error)
+{
+    meanwhile_t meanwhile = {self, now_ms};
+    bool good = true;
+    for (size_t i = 0; i < self->endpoints_count; i++) {
+        endpoint_t *endpoint = self->endpoints[i];
+        const address_t *address = &endpoint->address;
+        if (!endpoint->old)
+            continue;
+        if (!endpoint->closed)
+            listen_end (self->socket, self->monitor, endpoint->uri, tell, &meanwhile);
+        endpoint->closed =
+            !listen_bind (self->socket, address, address_domain (address), &self->guard, error);
+        endpoint->old = endpoint->closed;
+        good = good && !endpoint->closed;
+    }
+    return good;
 }
 
 static void cut_crowd (router_t *self, int64_t now_ms)

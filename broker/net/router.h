@@ -48,6 +48,12 @@ void router_free (router_t **self);
  * valid as long as the router, or NULL with `error`. */
 const char *router_bind (router_t *self, const address_t *address, listen_error_t *error);
 
+/* The guard's key is another one: the addresses that ask for keys are to be opened anew by
+ * router_renew, which ends all connections that came by them. */
+void router_outdate (router_t *self);
+/* Opens anew what is to be. False: an address is not to be had now; to be called again. */
+bool router_renew (router_t *self, int64_t now_ms, listen_error_t *error);
+
 /* A message of a peer. How many frames are good is the validator's to judge; only the first two are
  * kept. */
 typedef struct incoming {

@@ -16,6 +16,7 @@
 #include "core/base/memory.h"
 #include "ids.h"
 #include "net/buckets.h"
+#include "net/guests.h"
 #include "net/socket.h"
 
 enum {
@@ -51,6 +52,7 @@ struct zap {
     policy_t *policy;
     buckets_t *refusals; /* by network */
     buckets_t *connects; /* by identity */
+    guests_t *guests;    /* of feeds */
     int64_t silent_ms;
     int64_t silent_until[ZAP_SILENT_MAX]; /* a ring of those that are kept waiting */
     size_t silent_first;
@@ -74,6 +76,7 @@ zap_t *zap_new (const zap_options_t *options, char *error, size_t error_size)
     memcpy (connects.key, options->key, sizeof (connects.key));
     self->refusals = buckets_new (&refusals);
     self->connects = buckets_new (&connects);
+    self->guests = guests_new ();
     self->audit = options->audit;
     self->silent_ms = options->silent_ms;
     self->next_end_ms = INT64_MAX;
@@ -103,6 +106,7 @@ void zap_free (zap_t **self_p)
     policy_drop (self->policy);
     buckets_free (&self->refusals);
     buckets_free (&self->connects);
+    guests_free (&self->guests);
     free (self);
 }
 
@@ -234,6 +238,30 @@ bool zap_is_current (const zap_t *self, const char *knock, const char *identity)
     return verdict.status == ACCEPTED && strcmp (verdict.identity, identity) == 0;
 }
 
+static bool is_still_current (const void *context, const char *knock, const char *identity)
+{
+    return zap_is_current (context, knock, identity);
+}
+
+bool zap_is_feed_current (const zap_t *self, const char *domain)
+{
+    return guests_are (self->guests, domain, is_still_current, self);
+}
+
+void zap_forget_feed (zap_t *self, const char *domain)
+{
+    guests_forget (self->guests, domain);
+}
+
+static void remember (zap_t *self, const zap_request_t *request, const char *identity)
+{
+    char knock[KNOCK_SIZE];
+    if (strncmp (request->domain, "feed/", 5) != 0)
+        return;
+    write_knock (knock, request);
+    guests_add (self->guests, request->domain, knock, identity);
+}
+
 /* Who owns the broker's files can do worse than to connect often. */
 static bool is_rated (const zap_t *self, const zap_request_t *request)
 {
@@ -336,6 +364,8 @@ static void decide (zap_t *self, const zap_request_t *request, now_t now, verdic
         out->status = LATER;
         self->stats.rated++;
     }
+    if (out->status == ACCEPTED)
+        remember (self, request, out->identity);
     self->stats.accepted += out->status == ACCEPTED;
     self->stats.silent += out->status == SILENT;
     self->stats.refused += out->status == LATER || out->status == REFUSED;

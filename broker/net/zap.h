@@ -64,6 +64,10 @@ bool zap_wants_recheck (zap_t *self, now_t now);
 /* knock: the property ZAP_KNOCK of a message. Whoever came in by it would still come in, and as the
  * same. */
 bool zap_is_current (const zap_t *self, const char *knock, const char *identity);
+/* All who came in under this domain of a feed, since zap_forget_feed, still would, as the same. */
+bool zap_is_feed_current (const zap_t *self, const char *domain);
+/* Its connections have ended. */
+void zap_forget_feed (zap_t *self, const char *domain);
 /* The policy lists keys. */
 bool zap_lists_keys (const zap_t *self);
 /* While our own look at the doors goes on nobody is kept waiting. */

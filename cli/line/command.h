@@ -54,6 +54,8 @@ typedef enum option_id {
     OPT_FILE,
     OPT_FOLLOW,
     OPT_FOR,
+    OPT_IN,
+    OPT_NOW,
     OPT_HEAD,
     OPT_GRANT,
     OPT_ID,

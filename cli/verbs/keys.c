@@ -20,6 +20,7 @@
 #include "profile.h"
 #include "screen/items.h"
 #include "screen/output.h"
+#include "units.h"
 #include "verbs/verbs.h"
 
 enum { IMPORT_BYTES_MAX = 4096 };
@@ -215,4 +216,57 @@ static int server_key_show (app_t *app)
     return EXIT_OK;
 }
 
-const verb_t server_key_verbs[] = {{"show", "", 0, 0, server_key_show}, {.name = NULL}};
+static int put_server_keys (const app_t *app, const tmq_access_t *report)
+{
+    char time[TIME_TEXT_SIZE] = "";
+    items_t items;
+    time_format (time, (int64_t) report->at);
+    if (!app_wants_json (app)) {
+        puts (report->next_server_key);
+        return EXIT_OK;
+    }
+    items_begin (&items, app, true);
+    json_writer_t *writer = items_open (&items);
+    json_write_object_begin (writer);
+    json_write_key (writer, "server_key");
+    json_write_text (writer, report->server_key);
+    json_write_key (writer, "next_server_key");
+    json_write_text (writer, report->next_server_key);
+    json_write_key (writer, "at");
+    json_write_text (writer, time);
+    json_write_object_end (writer);
+    items_close (&items);
+    items_end (&items, NULL);
+    return EXIT_OK;
+}
+
+/* Without a time nobody would have learned of the next key, so there is no default. */
+static int server_key_rotate (app_t *app)
+{
+    const args_t *args = &app->args;
+    const bool now = args_has (args, OPT_NOW);
+    char time[TIME_TEXT_SIZE] = "";
+    tmq_access_t *report = NULL;
+    tmq_error_t error = {0};
+    if (now == args_has (args, OPT_IN))
+        return usage_error (app, "taskctl server-key rotate --in 7d",
+                            "say when: --in DURATION, or --now");
+    int code = app_connect (app);
+    if (code)
+        return code;
+    if (tmq_server_key_rotate (&report, app->client,
+                               now ? 0 : (uint64_t) args_number (args, OPT_IN, 0), app->timeout_ms,
+                               &error) != TMQ_OK)
+        return library_error (app, &error, NULL);
+    code = put_server_keys (app, report);
+    time_format (time, (int64_t) report->at);
+    note (app,
+          now ? "the broker has this key from now on; who did not know it needs it"
+              : "the broker will have this key from %s on; who connects until then learns it",
+          time);
+    tmq_access_free (report);
+    return code;
+}
+
+const verb_t server_key_verbs[] = {
+    {"show", "", 0, 0, server_key_show}, {"rotate", "", 0, 0, server_key_rotate}, {.name = NULL}};

@@ -304,6 +304,7 @@ typedef enum tmq_op {
     TMQ_OP_INVITE,
     TMQ_OP_INVITE_LIST,
     TMQ_OP_INVITE_REVOKE,
+    TMQ_OP_SERVER_KEY_ROTATE,
     TMQ_OP_RELOAD,
     TMQ_OP_ACCESS_READ,
     /* About the record of deeds and backups: the same. */
@@ -930,8 +931,10 @@ struct tmq_access_report {
     const char *path;       /* of the access file, on the broker's machine */
     const char *join;       /* the line for who joins, tmqjoin_…: a secret */
     const char *server_key; /* the broker's key, tmqpk_… */
-    uint32_t count;         /* of keys, or of principals */
-    bool made;              /* the access file was made by this */
+    const char *next_server_key;
+    uint64_t at;    /* when that one counts, in ms since the epoch */
+    uint32_t count; /* of keys, or of principals */
+    bool made;      /* the access file was made by this */
     bool changed;
 };
 /* Wipes and frees it. Accepts NULL. */
@@ -987,6 +990,9 @@ TMQ_API int tmq_invite_list (tmq_access_t **out, tmq_client_t *client, uint32_t 
 /* Takes one back by its id; `count` is 0 if it was gone. */
 TMQ_API int tmq_invite_revoke (tmq_access_t **out, tmq_client_t *client, const char *invitation,
                                uint32_t timeout_ms, tmq_error_t *error);
+/* The broker gets a new key in in_ms, or now (0). `server_key`, `next_server_key` and `at`. */
+TMQ_API int tmq_server_key_rotate (tmq_access_t **out, tmq_client_t *client, uint64_t in_ms,
+                                   uint32_t timeout_ms, tmq_error_t *error);
 /* The broker reads its configuration and the access file now. `count` principals; `changed`: the
  * access file has. TMQ_INVALID: the file and the line that is wrong, and nothing of it counts. */
 TMQ_API int tmq_reload (tmq_access_t **out, tmq_client_t *client, uint32_t timeout_ms,

@@ -108,6 +108,7 @@ static const struct op {
     [TMQ_OP_INVITE] = {core_reply_access, NULL},
     [TMQ_OP_INVITE_LIST] = {core_reply_access, NULL},
     [TMQ_OP_INVITE_REVOKE] = {core_reply_access, NULL},
+    [TMQ_OP_SERVER_KEY_ROTATE] = {core_reply_access, NULL},
     [TMQ_OP_RELOAD] = {core_reply_access, NULL},
     [TMQ_OP_ACCESS_READ] = {core_reply_access, NULL},
     [TMQ_OP_AUDIT] = {core_reply_part, NULL},

@@ -18,7 +18,8 @@ sys.path.append(os.path.join(os.path.dirname(__file__), "..", "hostile"))
 import hostile  # the rig stands in the directory that was just named
 
 import door
+import feeds
 import keys
 
-hostile.gather(door, keys)
+hostile.gather(door, feeds, keys)
 sys.exit(hostile.main())

@@ -20,6 +20,13 @@ void base_reset (base_t *self)
     wheel_init (&self->coarse, COARSE_MS, base_expiry_turn_ms (self));
 }
 
+int64_t base_gone_grace_ms (const base_t *self)
+{
+    int64_t usual_ms = self->config.gone_grace_ms;
+    bool moved = self->clocks.mono_ms < self->moved_until && usual_ms < TMQ_MOVE_GRACE_MS;
+    return moved ? TMQ_MOVE_GRACE_MS : usual_ms;
+}
+
 void base_arm_expiry (base_t *self, alarm_t *alarm, int64_t expires_at)
 {
     wheel_arm (&self->coarse, alarm, expires_at + self->coarse_ahead_ms);

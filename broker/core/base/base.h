@@ -17,6 +17,7 @@
 #include "core/base/planted.h"
 #include "core/base/secrets.h"
 #include "core/base/wheel.h"
+#include "keys.h"
 
 enum {
     FINE_MS = 16,    /* granularity of leases, delays and links: a turn of 65 s */
@@ -44,11 +45,16 @@ typedef struct base {
     bool stopping;        /* a clean stop is under way: nothing changes any more */
     bool full;            /* the disk is full: submissions are refused */
     bool submits_refused; /* in this round */
+    bool has_next_key;    /* the broker will have another key, for the welcome */
+    key_public_t next_key;
+    int64_t moved_until; /* mono: connections that end before did not end by themselves */
 } base_t;
 
 void base_init (base_t *self, const engine_config_t *config);
 /* Names and wheels as at the start: a reset begins with it. The clocks go on. */
 void base_reset (base_t *self);
+/* How long the workers of a connection that ends now may be away. */
+int64_t base_gone_grace_ms (const base_t *self);
 /* Arms for a time of expiry; it may fire early after a way back of the wall clock. */
 void base_arm_expiry (base_t *self, alarm_t *alarm, int64_t expires_at);
 /* The clock of the coarse wheel, which never goes back. */

@@ -41,6 +41,8 @@
 
 typedef struct engine engine_t;
 
+enum { ENGINE_MOVE_MS = 10 * 1000 };
+
 engine_t *engine_new (const engine_config_t *config);
 /* Other limits and defaults for the running engine, from the next input on; what is beyond a new
  * limit already stays. The seed has been used and is not looked at again. */
@@ -137,6 +139,12 @@ void engine_errand_done (engine_t *self, errand_t *errand, now_t now);
  * dropped; leases of a principal that is gone return, not counted. The others notice nothing. To be
  * called at any time, also before the first link; a reset leaves it. */
 void engine_access (engine_t *self, policy_t *policy, now_t now);
+/* Connections end now that come back at once: their workers have TMQ_MOVE_GRACE_MS for it. Counts
+ * for those whose end is told within ENGINE_MOVE_MS. */
+void engine_move (engine_t *self, now_t now);
+/* The key that the broker will have, for the welcome; NULL: none is planned. Links are closed and
+ * told NO_LINK, so that everybody who is connected learns of it. */
+void engine_next_key (engine_t *self, const key_public_t *next, now_t now);
 /* While full, submissions are answered STORE_FULL (A22). */
 void engine_set_full (engine_t *self, bool full);
 /* From now on every change is refused with STOPPING (clean stop). */

@@ -46,6 +46,25 @@ void engine_access (engine_t *self, policy_t *policy, now_t now)
         input_end (self);
 }
 
+void engine_move (engine_t *self, now_t now)
+{
+    self->base.moved_until = now.mono_ms + ENGINE_MOVE_MS;
+}
+
+void engine_next_key (engine_t *self, const key_public_t *next, now_t now)
+{
+    self->base.has_next_key = next != NULL;
+    if (next == NULL)
+        return;
+    self->base.next_key = *next;
+    if (self->history.epoch == 0) /* nobody is there */
+        return;
+    engine_move (self, now);
+    input_begin (self, now);
+    policy_greet_again (&self->requests);
+    input_end (self);
+}
+
 void engine_round (engine_t *self)
 {
     self->base.round = self->base.config.round;
@@ -264,8 +283,9 @@ void engine_peer_gone (engine_t *self, peer_t peer, now_t now)
     }
     const clocks_t *clocks = &self->base.clocks;
     gate_close (&link->gate, GATE_GONE);
-    link->gone_due_ms = clocks_awake_ms (clocks) + self->base.config.gone_grace_ms;
-    wheel_arm (&self->base.fine, &link->alarm, clocks->mono_ms + self->base.config.gone_grace_ms);
+    int64_t grace_ms = base_gone_grace_ms (&self->base);
+    link->gone_due_ms = clocks_awake_ms (clocks) + grace_ms;
+    wheel_arm (&self->base.fine, &link->alarm, clocks->mono_ms + grace_ms);
     worker_update_link (&self->match, link);
 }
 

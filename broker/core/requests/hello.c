@@ -48,6 +48,9 @@ static void send_welcome (call_t *call)
     const key_public_t *key = self->base->config.server_key;
     if (key != NULL)
         welcome.server_key = (ProtobufCBinaryData){KEY_BYTES, (uint8_t *) key->bytes};
+    if (self->base->has_next_key)
+        welcome.next_server_key =
+            (ProtobufCBinaryData){KEY_BYTES, (uint8_t *) self->base->next_key.bytes};
     bytes_mark_t mark;
     bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
     bytes_append_message (out, TASKMQ__REPLY__BODY_WELCOME, &welcome.base);

@@ -24,7 +24,7 @@ static void await_worker (requests_t *self, worker_t *worker)
     if (self->base->config.planted_bug == ENGINE_BUG_HINT_FORGOTTEN)
         return;
     const clocks_t *clocks = &self->base->clocks;
-    worker->gone_due_ms = clocks_awake_ms (clocks) + self->base->config.gone_grace_ms;
+    worker->gone_due_ms = clocks_awake_ms (clocks) + base_gone_grace_ms (self->base);
     wheel_arm (&self->base->fine, &worker->alarm,
                clocks_awake_due_ms (clocks, worker->gone_due_ms));
 }

@@ -44,8 +44,10 @@ static void judge_link (requests_t *self, link_t *link)
         parting_revoke (self, link);
 }
 
+typedef void visit_t (requests_t *self, link_t *link);
+
 /* In a list: a walk over the map would miss some as others go. */
-static void judge_links (requests_t *self)
+static void visit_links (requests_t *self, visit_t *visit)
 {
     size_t count = 0;
     size_t cursor = 0;
@@ -55,8 +57,13 @@ static void judge_links (requests_t *self)
         if (link->established)
             links[count++] = link;
     for (size_t i = 0; i < count; i++)
-        judge_link (self, links[i]);
+        visit (self, links[i]);
     free (links);
+}
+
+void policy_greet_again (requests_t *self)
+{
+    visit_links (self, parting_close);
 }
 
 static bool may_work (const requests_t *self, const worker_t *worker)
@@ -116,7 +123,7 @@ static void judge_all (requests_t *self)
         self->next_end_ms = INT64_MAX;
     if (self->policy == NULL)
         drop_accounts (self);
-    judge_links (self);
+    visit_links (self, judge_link);
     judge_workers (self);
     if (self->policy != NULL)
         make_accounts (self);

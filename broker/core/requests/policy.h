@@ -12,6 +12,8 @@
 void policy_take (requests_t *self, policy_t *policy);
 /* Judges them again when a principal's time has ended. */
 void policy_judge_ends (requests_t *self);
+/* Ends all links without a goodbye: who is there says hello again, and hears what is new. */
+void policy_greet_again (requests_t *self);
 /* When that will be on the monotonic clock, INT64_MAX for never. */
 int64_t policy_next_judgement_ms (const requests_t *self);
 

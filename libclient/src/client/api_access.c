@@ -186,6 +186,14 @@ int tmq_invite_revoke (tmq_access_t **out, tmq_client_t *client, const char *inv
     return call (out, client, TMQ_OP_INVITE_REVOKE, &message.base, timeout_ms, error);
 }
 
+int tmq_server_key_rotate (tmq_access_t **out, tmq_client_t *client, uint64_t in_ms,
+                           uint32_t timeout_ms, tmq_error_t *error)
+{
+    Taskmq__ServerKeyRotate message = TASKMQ__SERVER_KEY_ROTATE__INIT;
+    message.in_ms = in_ms;
+    return call (out, client, TMQ_OP_SERVER_KEY_ROTATE, &message.base, timeout_ms, error);
+}
+
 int tmq_reload (tmq_access_t **out, tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
 {
     Taskmq__Reload message = TASKMQ__RELOAD__INIT;

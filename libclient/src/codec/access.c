@@ -167,6 +167,11 @@ static void take (maker_t *maker, const Taskmq__Reply *reply)
     case TASKMQ__REPLY__BODY_REVOKED: take_revoked (maker, reply->revoked); break;
     case TASKMQ__REPLY__BODY_INVITED: take_invited (maker, reply->invited); break;
     case TASKMQ__REPLY__BODY_INVITE_PAGE: take_invitations (maker, reply->invite_page); break;
+    case TASKMQ__REPLY__BODY_SERVER_KEY:
+        report->server_key = keep_key (maker, &reply->server_key->public_key);
+        report->next_server_key = keep_key (maker, &reply->server_key->next);
+        report->at = reply->server_key->at;
+        break;
     case TASKMQ__REPLY__BODY_RELOADED:
         report->changed = reply->reloaded->changed;
         report->count = reply->reloaded->principals;

@@ -68,6 +68,7 @@ typedef enum core_op {
     X (TMQ_OP_INVITE, INVITE)                                                                      \
     X (TMQ_OP_INVITE_LIST, INVITE_LIST)                                                            \
     X (TMQ_OP_INVITE_REVOKE, INVITE_REVOKE)                                                        \
+    X (TMQ_OP_SERVER_KEY_ROTATE, SERVER_KEY_ROTATE)                                                \
     X (TMQ_OP_RELOAD, RELOAD)                                                                      \
     X (TMQ_OP_ACCESS_READ, ACCESS_READ)                                                            \
     X (CORE_OP_HELLO, HELLO)                                                                       \

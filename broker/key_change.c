@@ -1,0 +1,153 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Failure: a key that cannot be kept in its file is never announced nor used; the present one stays
+ * until it can. */
+#include "key_change.h"
+
+#include <sodium.h>
+#include <time.h>
+
+#include "bytes.h"
+#include "log/log.h"
+#include "taskmq.pb-c.h"
+
+static int64_t system_ms (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_REALTIME, &now);
+    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+exits_t key_change_open (key_change_t *self, const data_t *data, doors_t *doors)
+{
+    char error[SERVER_KEY_ERROR_SIZE];
+    *self = (key_change_t){.data = data, .doors = doors, .now_ms = system_ms};
+    pthread_mutex_init (&self->lock, NULL);
+    exits_t code = server_key_read_next (&self->next, &self->at_ms, &self->has_next, data, error);
+    if (code == EXITS_OK && self->has_next && self->at_ms <= self->now_ms ()) {
+        code = server_key_use_next (&self->next, data, error);
+        self->has_next = false;
+    }
+    if (code != EXITS_OK)
+        return exits_fail (code, error);
+    self->news = self->has_next;
+    if (self->has_next)
+        key_public_of (&self->next_public, &self->next);
+    return EXITS_OK;
+}
+
+void key_change_close (key_change_t *self)
+{
+    sodium_memzero (&self->next, sizeof (self->next));
+    pthread_mutex_destroy (&self->lock);
+}
+
+void key_change_begin (key_change_t *self)
+{
+    pthread_mutex_lock (&self->lock);
+    self->has_present = self->doors->has_server_key;
+    self->present = self->doors->server_public;
+    pthread_mutex_unlock (&self->lock);
+}
+
+/* The order. */
+
+static void answer (const key_change_t *self, errand_t *errand)
+{
+    bytes_t packed = BYTES_INIT;
+    Taskmq__ServerKey out = TASKMQ__SERVER_KEY__INIT;
+    key_public_t present = self->present;
+    key_public_t next = self->next_public;
+    out.public_key = (ProtobufCBinaryData){KEY_BYTES, present.bytes};
+    out.next = (ProtobufCBinaryData){KEY_BYTES, next.bytes};
+    out.at = (uint64_t) self->at_ms;
+    bytes_append_packed (&packed, &out.base);
+    errand->code = TMQ_OK;
+    errand->member = TASKMQ__REPLY__BODY_SERVER_KEY;
+    errand->fields = buf_new (packed.data, packed.length);
+    bytes_free (&packed);
+}
+
+/* A repeat moves only the time: who knows the next key already is not to be disappointed. */
+static void order (key_change_t *self, errand_t *errand, uint64_t in_ms)
+{
+    char error[SERVER_KEY_ERROR_SIZE];
+    key_secret_t next = self->next;
+    key_public_t next_public = self->next_public;
+    int64_t at_ms = self->now_ms () + (int64_t) in_ms;
+    if (!self->has_present) {
+        errand_refuse (errand, TMQ_NOT_FOUND,
+                       "this broker has no key: it listens on no address that asks for one");
+        return;
+    }
+    if (!self->has_next)
+        key_make (&next_public, &next);
+    if (server_key_write_next (&next, at_ms, self->data, error) == EXITS_OK) {
+        self->news = self->news || !self->has_next;
+        self->has_next = true;
+        self->next = next;
+        self->next_public = next_public;
+        self->at_ms = at_ms;
+        answer (self, errand);
+    } else {
+        errand_refuse (errand, TMQ_INTERNAL, "%.500s", error);
+    }
+    sodium_memzero (&next, sizeof (next));
+}
+
+static void run (void *context, errand_t *errand)
+{
+    key_change_t *self = context;
+    Taskmq__Request *request =
+        taskmq__request__unpack (NULL, buf_length (errand->request), buf_bytes (errand->request));
+    if (request == NULL || request->op_case != TASKMQ__REQUEST__OP_SERVER_KEY_ROTATE) {
+        errand_refuse (errand, TMQ_INTERNAL, "the request cannot be read again");
+    } else {
+        pthread_mutex_lock (&self->lock);
+        order (self, errand, request->server_key_rotate->in_ms);
+        pthread_mutex_unlock (&self->lock);
+    }
+    if (request != NULL)
+        taskmq__request__free_unpacked (request, NULL);
+}
+
+errand_runner_t key_change_runner (key_change_t *self)
+{
+    return (errand_runner_t){TASKMQ__REQUEST__OP_SERVER_KEY_ROTATE, run, self};
+}
+
+/* The change. */
+
+static void change (key_change_t *self, engine_t *engine, now_t now)
+{
+    char error[SERVER_KEY_ERROR_SIZE];
+    bool kept = server_key_use_next (&self->next, self->data, error) == EXITS_OK;
+    if (!kept && !self->failed)
+        log_write (LOG_LEVEL_ERROR, "SERVER-KEY-KEPT",
+                   "the next key cannot be written, so the present one stays: tried each second",
+                   LOG_FIELDS (LOG_TEXT ("error", error)));
+    self->failed = !kept;
+    if (!kept)
+        return;
+    engine_next_key (engine, NULL, now);
+    engine_move (engine, now);
+    doors_change_key (self->doors, &self->next);
+    self->present = self->next_public;
+    self->has_next = false;
+    sodium_memzero (&self->next, sizeof (self->next));
+}
+
+void key_change_turn (key_change_t *self, engine_t *engine, now_t now)
+{
+    if (pthread_mutex_trylock (&self->lock) != 0)
+        return; /* an order is just being written */
+    if (self->news)
+        engine_next_key (engine, &self->next_public, now);
+    self->news = false;
+    /* Without an address that asks for keys there is nobody to be told and nothing to be opened. */
+    if (self->has_present && self->has_next && self->at_ms <= now.wall_ms)
+        change (self, engine, now);
+    pthread_mutex_unlock (&self->lock);
+}
