@@ -86,7 +86,9 @@ static exits_t judge_addresses (const config_t *config)
         return EXITS_ADDRESS;
     }
     say ("ok", "addresses", "%zu beside the directory's own socket, %zu feeds",
-         config->values[CONFIG_LISTEN].items_count, config->values[CONFIG_FEED].items_count);
+         config->values[CONFIG_LISTEN].items_count +
+             config->values[CONFIG_INSECURE_LISTEN].items_count,
+         config->values[CONFIG_FEED].items_count);
     return EXITS_OK;
 }
 
@@ -151,7 +153,9 @@ static exits_t judge_access (const config_t *config, const data_t *data)
     const policy_t *policy = access_file_policy (file);
     size_t ended = policy != NULL ? count_ended (policy) : 0;
     if (policy == NULL)
-        say ("ok", "access", "no access file: who reaches the broker on this machine may do all");
+        say (named != NULL ? "warning" : "ok", "access",
+             "no access file%s%s: who reaches the broker on this machine may do all",
+             named != NULL ? " " : "", named != NULL ? named : "");
     else
         say (ended > 0 ? "warning" : "ok", "access", "%zu lines, of which %zu have ended",
              policy_count (policy), ended);

@@ -49,7 +49,11 @@ run 14 taskmqd --check-config --data kept
 out_has '^wrong +server key +.*server\.key .*chmod 600'
 rm kept/server.key
 run 0 taskmqd --check-config --data kept
-out_has '^ok +access +no access file'
+out_has '^ok +access +no access file:'
+TASKMQD_BROKER_ACCESS=aces run 0 taskmqd --check-config --data kept
+out_has '^warning +access +no access file aces:'
+run 0 taskmqd --check-config --data kept --insecure-listen tcp://127.0.0.1:5560
+out_has '^ok +addresses +1 beside'
 
 # Beside a running broker.
 start_broker

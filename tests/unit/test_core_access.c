@@ -253,6 +253,8 @@ static void test_mistakes_are_named (void **state)
         {"a uid:65534 operator", 1, "65534 is nobody"},
         {"a uid:4294967295 operator", 1, "followed by a number"},
         {"a user:bob operator", 1, "no such user"},
+        {"a addr:10.0.7 operator", 1, "\"addr:10.0.7\": must be an address"},
+        {"a addr:box operator", 1, "must be an address"},
         {"a group:bob operator", 1, "no such group"},
         {"a group:huge operator", 1, "4097 members"},
         {"a key:tmqpk_x operator", 1, "tmqpk_x"},

@@ -4,6 +4,7 @@
 
 /* The parser of the access file. A mistake names line and word, and nothing of such a file
  * counts. */
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -163,6 +164,12 @@ static bool add_place (parser_t *self, const char *word)
     return true;
 }
 
+static bool is_address (const char *text)
+{
+    struct in6_addr address; /* room for both kinds */
+    return inet_pton (AF_INET, text, &address) == 1 || inet_pton (AF_INET6, text, &address) == 1;
+}
+
 static bool parse_one_who (parser_t *self, char *word)
 {
     static const char *const KINDS[] = {"key", "invite", "uid", "user", "group", "addr", "local"};
@@ -193,7 +200,8 @@ static bool parse_one_who (parser_t *self, char *word)
     if (length == 5 && memcmp (word, "group", 5) == 0)
         return add_group (self, word, value);
     if (length == 4 && memcmp (word, "addr", 4) == 0)
-        return add_place (self, word);
+        return is_address (value) ? add_place (self, word)
+                                  : fail (self, "\"%.80s\": must be an address, as 10.0.0.7", word);
     *colon = '\0';
     return fail_near (self, word, "kind of principal", KINDS, sizeof (KINDS) / sizeof (KINDS[0]));
 }
@@ -481,7 +489,7 @@ static bool parse_words (parser_t *self, char **words, size_t count, char *scrat
     if (count < 3)
         return fail (self,
                      "%.64s: %s; a line says NAME WHO GRANT…, as ci key:tmqpk_… "
-                     "client(build)",
+                     "client(default/build*)",
                      words[0], count < 2 ? "who is it" : "what may it do");
     keep_rights (self, words + 2, count - 2, scratch);
     if (!parse_who (self, words[1]))

@@ -212,13 +212,15 @@ void request_want (requests_t *self, const link_t *link, const Taskmq__Request *
 
 static void reply_denied (call_t *call, unsigned rights)
 {
-    char text[64];
-    const char *what = (rights & RIGHT_WORK) != 0 && (rights & SEES) == 0 ? "work on tasks"
-                       : (rights & RIGHT_SUBMIT) != 0                     ? "submit tasks"
-                       : (rights & SEES) != 0                             ? "read tasks"
-                                                                          : "do this";
+    const char *text = (rights & RIGHT_OPERATE) != 0  ? "only an operator may do this"
+                       : (rights & RIGHT_CANCEL) != 0 ? "no right to cancel tasks in this namespace"
+                       : (rights & RIGHT_BODY) != 0
+                           ? "no right to payloads and results in this namespace"
+                       : (rights & RIGHT_SUBMIT) != 0 ? "no right to submit tasks in this namespace"
+                       : (rights & SEES) != 0         ? "no right to read tasks in this namespace"
+                       : (rights & RIGHT_WORK) != 0 ? "no right to work on tasks in this namespace"
+                                                    : "no right to do this in this namespace";
     deny (call);
-    snprintf (text, sizeof (text), "no right to %s in this namespace", what);
     reply_code_at_once (call, TMQ_DENIED, text, 0);
 }
 
