@@ -422,6 +422,39 @@ static const command_t commands[] = {
      .options = no_options,
      .no_ids = true,
      .run = run_doctor},
+    {.name = "audit",
+     .group = "look at the broker",
+     .operands = "verify [FILE | DIR]... [--head HEX]\nhead\n"
+                 "tail [-f] [--kind KIND] [--actor NAME] [--since WHEN] [...]",
+     .summary = "the record of who did what to the broker",
+     .text = "verify reads audit.jsonl and the files before it, needs no broker, and names\n"
+             "the first line that was changed, removed or moved (exit 1). Nothing in the\n"
+             "files holds their last lines: a head that is known from the log proves that\n"
+             "all lines before it are what they were. head prints the newest number and\n"
+             "hash, tail the newest lines.",
+     .examples = "taskctl audit verify\n"
+                 "taskctl audit verify /backup/audit*.jsonl --head 00b5dded312f...\n"
+                 "taskctl audit tail -f --kind denied",
+     .options = audit_options,
+     .operand = OPERAND_VERB,
+     .verbs = audit_verbs,
+     .operands_max = -1,
+     .no_ids = true,
+     .run = run_verb},
+    {.name = "backup",
+     .group = "look at the broker",
+     .operands = "FILE [--with-keys]",
+     .summary = "a copy of all tasks, while the broker goes on",
+     .text = "The file has everything that was acknowledged before. taskmqd --restore makes\n"
+             "a data directory of it. It holds all payloads and results: keep it as you\n"
+             "keep them. The broker keeps its newest ones in DIR/backups.",
+     .examples = "taskctl backup taskmq-$(date +%F).tar\n"
+                 "taskmqd --restore taskmq-2026-11-22.tar --data /srv/taskmq",
+     .options = backup_options,
+     .operands_min = 1,
+     .operands_max = 1,
+     .no_ids = true,
+     .run = run_backup},
     {.name = "whoami",
      .group = "keys and connections",
      .operands = "",
@@ -518,39 +551,6 @@ static const command_t commands[] = {
      .operands_max = -1,
      .no_ids = true,
      .run = run_verb},
-    {.name = "audit",
-     .group = "look at the broker",
-     .operands = "verify [FILE | DIR]... [--head HEX]\nhead\n"
-                 "tail [-f] [--kind KIND] [--actor NAME] [--since WHEN] [...]",
-     .summary = "the record of who did what to the broker",
-     .text = "verify reads audit.jsonl and the files before it, needs no broker, and names\n"
-             "the first line that was changed, removed or moved (exit 1). Nothing in the\n"
-             "files holds their last lines: a head that is known from the log proves that\n"
-             "all lines before it are what they were. head prints the newest number and\n"
-             "hash, tail the newest lines.",
-     .examples = "taskctl audit verify\n"
-                 "taskctl audit verify /backup/audit*.jsonl --head 00b5dded312f...\n"
-                 "taskctl audit tail -f --kind denied",
-     .options = audit_options,
-     .operand = OPERAND_VERB,
-     .verbs = audit_verbs,
-     .operands_max = -1,
-     .no_ids = true,
-     .run = run_verb},
-    {.name = "backup",
-     .group = "look at the broker",
-     .operands = "FILE [--with-keys]",
-     .summary = "a copy of all tasks, while the broker goes on",
-     .text = "The file has everything that was acknowledged before. taskmqd --restore makes\n"
-             "a data directory of it. It holds all payloads and results: keep it as you\n"
-             "keep them. The broker keeps its newest ones in DIR/backups.",
-     .examples = "taskctl backup taskmq-$(date +%F).tar\n"
-                 "taskmqd --restore taskmq-2026-11-22.tar --data /srv/taskmq",
-     .options = backup_options,
-     .operands_min = 1,
-     .operands_max = 1,
-     .no_ids = true,
-     .run = run_backup},
     {.name = "help",
      .group = "get help",
      .operands = "[COMMAND]",

@@ -341,18 +341,20 @@ static bool check_place (const char *place, size_t length, char error[KEY_ERROR_
 {
     const char *colon = memrchr (place, ':', length);
     if (length > JOIN_PLACE_BYTES_MAX || colon == NULL || colon == place)
-        return refuse (error, "a place is HOST:PORT, at most %d characters", JOIN_PLACE_BYTES_MAX);
+        return refuse (error, "an address is HOST:PORT, at most %d characters",
+                       JOIN_PLACE_BYTES_MAX);
     for (size_t i = 0; i < length; i++)
         if (!isalnum ((unsigned char) place[i]) &&
             (place[i] == '\0' || strchr ("._-:%[]", place[i]) == NULL))
-            return refuse (error, "a place is HOST:PORT; character %zu belongs to neither", i + 1);
+            return refuse (error, "an address is HOST:PORT; character %zu belongs to neither",
+                           i + 1);
     const size_t digits = length - (size_t) (colon + 1 - place);
     unsigned long port = 0;
     for (size_t i = 1; i <= digits && i <= 6; i++)
         port = isdigit ((unsigned char) colon[i]) ? port * 10 + (unsigned long) (colon[i] - '0')
                                                   : 65536 * 10;
     if (digits == 0 || port < 1 || port > 65535)
-        return refuse (error, "a place is HOST:PORT, with a port from 1 to 65535");
+        return refuse (error, "an address is HOST:PORT, with a port from 1 to 65535");
     return true;
 }
 

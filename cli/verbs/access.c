@@ -141,6 +141,15 @@ static void write_uint (json_writer_t *writer, const char *key, uint64_t value)
     json_write_uint (writer, value);
 }
 
+/* A conflict here is about names and keys, not about tasks. */
+int access_error (const app_t *app, const tmq_error_t *error, const char *what)
+{
+    tmq_error_t shown = *error;
+    if (error->code == TMQ_CONFLICT && !error->hint[0])
+        snprintf (shown.hint, sizeof shown.hint, "an operator sees all names: taskctl key list");
+    return library_error (app, &shown, what);
+}
+
 /* Whoever loses access by what was done should hear of it. */
 static void tell_made (const app_t *app, const tmq_access_t *report)
 {
@@ -149,6 +158,23 @@ static void tell_made (const app_t *app, const tmq_access_t *report)
 }
 
 /* invite. */
+
+/* The nearest minute; below two minutes the second. */
+static int64_t whole_units (int64_t ms)
+{
+    return ms < 120000 ? ms / 1000 * 1000 : (ms + 30000) / 60000 * 60000;
+}
+
+/* Where the line leads: the broker only guesses how others reach it. */
+static void put_place (const app_t *app, const char *text)
+{
+    join_t join;
+    char reason[KEY_ERROR_SIZE];
+    if (join_parse (&join, text, reason) && !args_has (&app->args, OPT_ADDRESS))
+        note (app, "it leads to %s; if others reach the broker elsewhere: --address HOST:PORT",
+              join.place);
+    sodium_memzero (&join, sizeof join);
+}
 
 static void put_invitation (const app_t *app, const tmq_access_t *report, uint64_t uses)
 {
@@ -172,12 +198,12 @@ static void put_invitation (const app_t *app, const tmq_access_t *report, uint64
     /* One for many must not stand where everybody on the machine can read it. */
     printf (uses > 1 ? "echo %s | taskctl join -\n" : "taskctl join %s\n", report->join);
     format_when (when, sizeof when, line->until);
-    const int64_t minutes = ((int64_t) (line->until - now_ms) + 59999) / 60000;
     char times[32] = "once";
     if (uses > 1)
         snprintf (times, sizeof times, "%" PRIu64 " times", uses);
     note (app, "%s, until %s (%s); take back: taskctl invite revoke %s", times, when,
-          duration_format (left, minutes * 60000), line->invitation);
+          duration_format (left, whole_units ((int64_t) (line->until - now_ms))), line->invitation);
+    put_place (app, report->join);
 }
 
 static int invite (app_t *app)
@@ -198,7 +224,7 @@ static int invite (app_t *app)
                                .address = args_text (&app->args, OPT_ADDRESS)};
     code = app_connect (app);
     if (!code && tmq_invite (&report, app->client, &trust, app->timeout_ms, &error) != TMQ_OK)
-        code = library_error (app, &error, NULL);
+        code = access_error (app, &error, NULL);
     grants_free (&grants);
     if (code)
         return code;
@@ -335,7 +361,7 @@ int key_trust (app_t *app)
                                .inherit = args_has (args, OPT_INHERIT)};
     code = app_connect (app);
     if (!code && tmq_key_trust (&report, app->client, &trust, app->timeout_ms, &error) != TMQ_OK)
-        code = library_error (app, &error, trust.name);
+        code = access_error (app, &error, trust.name);
     grants_free (&grants);
     if (code)
         return code;
@@ -373,10 +399,11 @@ static void put_principal (const app_t *app, items_t *items, table_t *table,
     if (line->until)
         format_when (when, sizeof when, line->until);
     if (table) {
+        const bool ended = line->until && line->until <= wall_ms ();
         table_row (table);
         table_set (table, 0, "%s", line->name);
         table_set (table, 1, "%s", grants);
-        table_set (table, 2, "%s", when);
+        table_set (table, 2, "%s%s", ended ? "ended " : "", when);
         table_set (table, 3, "%s%s%s", others, *others && *keys ? " " : "", keys);
     } else {
         json_writer_t *writer = items_open (items);
@@ -506,8 +533,11 @@ int run_reload (app_t *app)
         return code;
     if (tmq_reload (&report, app->client, app->timeout_ms, &error) != TMQ_OK)
         return library_error (app, &error, NULL);
-    note (app, "%s: %" PRIu32 " names",
-          report->changed ? "the access file has changed" : "as before", report->count);
+    if (report->count == 0)
+        note (app, "configuration read again; there is no access file");
+    else
+        note (app, "configuration read again; the access file %s: %" PRIu32 " names",
+              report->changed ? "has changed" : "is as before", report->count);
     tmq_access_free (report);
     return EXIT_OK;
 }

@@ -129,6 +129,9 @@ static int fetch (app_t *app, const target_t *target)
 int run_backup (app_t *app)
 {
     target_t target;
+    if (strcmp (app->args.operands[0], "-") == 0)
+        return usage_error (app, "taskctl help backup",
+                            "a backup is a file: what goes through a pipe may be cut off unseen");
     int code = app_connect (app);
     if (code)
         return code;

@@ -154,7 +154,7 @@ static void judge_clock (doctor_t *self)
 
 static void judge_key_end (doctor_t *self)
 {
-    char text[TIME_TEXT_SIZE] = "";
+    char text[TIME_TEXT_SIZE];
     struct timespec now;
     const int64_t until = (int64_t) self->who.key_until;
     clock_gettime (CLOCK_REALTIME, &now);
@@ -167,7 +167,7 @@ static void judge_key_end (doctor_t *self)
               text);
     else
         find (self, VERDICT_OK, "key", NULL, "%s %s%s", self->who.key,
-              until ? "until " : "without an end", text);
+              until ? "until " : "without an end", until ? text : "");
 }
 
 /* This machine. */
@@ -282,7 +282,7 @@ static const struct rule {
      "stop the broker, then taskmqd --check --data DIR"},
     {"access_stale", 0, VERDICT_WRONG, "access",
      "the access file cannot be used, an older one counts",
-     "journalctl -u taskmqd | grep ACCESS; mend the file"},
+     "taskctl reload says which line; mend it"},
     {"synchronous_normal", 0, VERDICT_WARNING, "data",
      "runs with --synchronous normal: a loss of power may lose work",
      "remove store/synchronous from the configuration"},

@@ -114,6 +114,11 @@ static int connect_as (const joining_t *self, tmq_client_t **out, const char *se
                            "the broker at %s does not know this invitation: it has ended, or was "
                            "taken back",
                            self->endpoint);
+    if (secret && error.code == TMQ_UNREACHABLE)
+        return code_error (self->app, TMQ_UNREACHABLE,
+                           "if that is not the broker's address from here, ask for a line with "
+                           "--address HOST:PORT",
+                           "%s", error.text);
     return library_error (self->app, &error, NULL);
 }
 
@@ -198,7 +203,7 @@ static int enroll (joining_t *self, const key_public_t *key, tmq_access_t **repo
     sodium_memzero (secret_text, sizeof secret_text);
     if (!code && tmq_enroll (report, client, public_text, host_name (host), false,
                              self->app->timeout_ms, &error) != TMQ_OK)
-        code = library_error (self->app, &error, NULL);
+        code = access_error (self->app, &error, NULL);
     tmq_client_free (&client);
     return code;
 }
@@ -245,6 +250,7 @@ int run_join (app_t *app)
 {
     joining_t self = {.app = app, .name = app->profile ? app->profile : "default"};
     char below[TMQ_NAME_LENGTH_MAX + 32], reason[PROFILE_ERROR_SIZE];
+    char hint[TMQ_NAME_LENGTH_MAX + 96];
     if (!name_is_valid (self.name))
         return usage_error (app, NULL, "--profile: '%.80s' is not a name", self.name);
     snprintf (below, sizeof below, "keys/%s.key", self.name);
@@ -253,8 +259,11 @@ int run_join (app_t *app)
     if (access (self.profile, F_OK) == 0) {
         if (args_has (&app->args, OPT_IF_NEEDED))
             return EXIT_OK;
-        return code_error (app, TMQ_CONFLICT, "join with --profile OTHER, or --if-needed",
-                           "there is a profile %s already", self.name);
+        snprintf (hint, sizeof hint,
+                  "to replace it: taskctl profile remove %s; to have both: "
+                  "join with --profile OTHER",
+                  self.name);
+        return code_error (app, TMQ_CONFLICT, hint, "there is a profile %s already", self.name);
     }
     int code = read_line (&self);
     if (!code)

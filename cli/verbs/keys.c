@@ -104,7 +104,7 @@ static int store (const app_t *app, const char *name, const key_secret_t *secret
     put_key (app, path, (const char *const[2]){text, NULL});
     note (app,
           "the secret key is in %s; this is the public one.\n"
-          "The broker's operator lets it in: taskctl key trust NAME %s",
+          "The broker's operator lets it in: taskctl key trust NAME %s --role ROLE",
           path, text);
     return EXIT_OK;
 }

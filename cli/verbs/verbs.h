@@ -33,6 +33,8 @@ int key_trust (app_t *app);
 int key_revoke (app_t *app);
 int key_list (app_t *app);
 int key_rotate (app_t *app);
+/* As library_error, of a request about names and keys. */
+int access_error (const app_t *app, const tmq_error_t *error, const char *what);
 extern const verb_t key_verbs[];
 extern const verb_t server_key_verbs[];
 extern const verb_t profile_verbs[];

@@ -104,6 +104,8 @@ err_has 'a path in its name'
 # The file is whole or not there.
 start_broker
 run 2 taskctl backup
+run 2 taskctl backup -
+[ ! -e - ] || fail "a file named -"
 : >there
 run 1 taskctl backup there/b.tar
 run 0 taskctl backup b5.tar

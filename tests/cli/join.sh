@@ -20,7 +20,8 @@ start_broker
 run 0 taskctl invite render-7 --role worker --queue 'render*'
 out_lines 1
 out_has '^taskctl join tmqjoin_[a-z2-7]*$'
-err_has '^once, until .*; take back: taskctl invite revoke [0-9a-f]*$'
+err_has '^once, until .* \((1h|5[0-9]m)\); take back: taskctl invite revoke [0-9a-f]*$'
+err_has '^it leads to 127\.0\.0\.1:[0-9]*; .* --address HOST:PORT$'
 err_has "^made $room/.taskmq/access: .*lose access"
 line=$(sed 's/^taskctl join //' out)
 [ "$(stat -c %a .taskmq/access)" = 600 ] || fail "the mode of the access file"
@@ -36,6 +37,9 @@ err_has 'needs the line of an invitation'
 run 0 on b taskctl join "$line"
 out_has '^joined tcp://127.0.0.1:[0-9]* as render-7: worker of render\* in default$'
 run 6 on b taskctl join "$line"
+err_has '^hint: .*taskctl profile remove default'
+run 0 on b taskctl "$joined" doctor
+out_has '^ok *key *tmqpk_[a-z2-7]* without an end$'
 run 0 on b taskctl join --if-needed "$line"
 run 4 on c taskctl join "$line"
 err_has 'this invitation was used by 127.0.0.1 at 20'
@@ -50,6 +54,7 @@ spawn worker env XDG_CONFIG_HOME="$room/b" taskctl "$joined" work render -- cat
 run 0 taskctl wait "$id"
 run 4 on b taskctl "$joined" submit render --data x
 run 4 on b taskctl "$joined" key list
+err_has '^taskctl: only an operator may do this$'
 run 4 on b taskctl "$joined" invite other --role operator
 run 4 on b taskctl "$joined" work other -- cat
 err_has 'no right to work on queue other'
@@ -119,6 +124,24 @@ wait_both
 [ "$first $second" = "0 4" ] || [ "$first $second" = "4 0" ] || fail "both: $first $second"
 spawned=
 
+# A line that leads nowhere, one that is good for seconds, and a watcher, who reads no results.
+run 2 taskctl invite lost --role worker --address 127.0.0.1
+err_has 'an address is HOST:PORT'
+run 0 taskctl invite lost --role worker --address 127.0.0.1:1 --for 30s
+err_has ' \([0-9]+s\); '
+err_lacks 'leads to'
+run 3 on l taskctl --timeout 1s join "$(sed 's/^taskctl join //' out)"
+err_has '^hint: .*ask for a line with --address HOST:PORT$'
+run 0 taskctl invite watcher --role observer
+run 0 on l sh -c "$(cat out)"
+run 4 on l taskctl "$joined" payload "$id"
+err_has 'no right to payloads and results in this namespace'
+run 4 on l taskctl "$joined" cancel "$id"
+err_has 'no right to cancel tasks in this namespace'
+run 6 taskctl invite watcher --role observer
+err_has 'the name watcher is taken'
+err_has '^hint: an operator sees all names: taskctl key list$'
+
 # One for many: it comes by stdin, and each gets a name of its own.
 run 2 taskctl invite 'farm' --role worker --uses 2
 run 0 taskctl invite 'farm-%h' --role worker --uses 2
@@ -151,6 +174,12 @@ run 0 taskctl stats
 out_has '^access_stale *1$'
 run 2 taskctl invite x --role worker
 err_has 'mend the access file first'
+cp good .taskmq/access
+echo 'late uid:7 client(default) until=2020-01-01' >>.taskmq/access
+run 0 taskctl reload
+err_has '^configuration read again; the access file has changed: [0-9]* names$'
+run 0 taskctl key list
+out_has '^late .* ended 2020-01-01 '
 cp good .taskmq/access
 run 0 taskctl reload
 run 0 taskctl stats

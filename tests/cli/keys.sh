@@ -11,7 +11,7 @@ out_lines 1
 out_has '^tmqpk_[a-z2-7]{58}$'
 public=$(cat out)
 err_has "^the secret key is in $keys/default.key;"
-err_has "taskctl key trust NAME $public\$"
+err_has "taskctl key trust NAME $public --role ROLE$"
 [ "$(stat -c %a "$keys/default.key")" = 600 ] || fail "the mode of a key file"
 [ "$(stat -c %a "$keys")" = 700 ] || fail "the mode of the directory"
 run 6 taskctl key new
