@@ -17,6 +17,7 @@
 
 #include "access_line.h"
 #include "bytes.h"
+#include "core/access/access.h"
 #include "core/base/memory.h"
 #include "taskmq.pb-c.h"
 #include "units.h"
@@ -195,20 +196,13 @@ static void answer_enrolled (work_t *work, const char *name, const principal_t *
 /* The name of who joins: that of the invitation, with the host's in place of %h. */
 static bool fill_name (work_t *work, const principal_t *invitation, char *out, size_t size)
 {
-    const char *host = work->request->enroll->host;
-    const char *place = strstr (invitation->as, "%h");
-    int length;
-    if (place == NULL) {
-        length = snprintf (out, size, "%s", invitation->as);
-    } else if (host[0] == '\0') {
+    int length = principal_join_name (invitation, work->request->enroll->host, out, size);
+    if (length == 0) {
         errand_refuse (work->errand, TMQ_INVALID, "host: the invitation's name %s needs one",
                        invitation->as);
         return false;
-    } else {
-        length = snprintf (out, size, "%.*s%s%s", (int) (place - invitation->as), invitation->as,
-                           host, place + 2);
     }
-    if (length > 0 && (size_t) length < size)
+    if ((size_t) length < size)
         return true;
     errand_refuse (work->errand, TMQ_INVALID, "host: %s with it is longer than %d characters",
                    invitation->as, TMQ_NAME_LENGTH_MAX);
@@ -259,6 +253,11 @@ static void enroll_invited (work_t *work, const policy_t *policy, const principa
     else if (policy_by_name (policy, name) != NULL)
         errand_refuse (work->errand, TMQ_CONFLICT,
                        "the name %s is taken: its key is to be revoked before another joins as it",
+                       name);
+    else if (work->errand->owns)
+        errand_refuse (work->errand, TMQ_CONFLICT,
+                       "%s owns tasks of an earlier time, which who joins would see: another name "
+                       "is needed, or an operator trusts the key",
                        name);
     else {
         const access_line_t line = {
@@ -569,6 +568,26 @@ static void do_invite_revoke (work_t *work, const policy_t *policy)
 
 /* The change that a request asks for. */
 
+/* It may have waited behind the one that took the right away: the file as it is now decides. What
+ * enroll may is judged where it is done. */
+static bool may_change (const work_t *work, const policy_t *policy)
+{
+    access_t access;
+    const char *identity = work->errand->identity;
+    const principal_t *user = NULL; /* who made the file came without a line, and has one now */
+    if (work->request->op_case == TASKMQ__REQUEST__OP_ENROLL)
+        return true;
+    if (policy != NULL && strncmp (identity, "uid:", 4) == 0) {
+        uint32_t uid = (uint32_t) strtoul (identity + 4, NULL, 10);
+        user = policy_is_own_uid (policy, uid) ? NULL : policy_by_uid (policy, uid);
+    }
+    bool may = access_link (&access, (policy_t *) (uintptr_t) policy,
+                            user == NULL ? identity : user->name, "default", work->now_ms) &&
+               access_may (&access, RIGHT_OPERATE);
+    access_clear (&access);
+    return may;
+}
+
 static char *change (void *context, const policy_t *policy, const char *text, size_t bytes,
                      size_t *out_bytes)
 {
@@ -580,6 +599,11 @@ static char *change (void *context, const policy_t *policy, const char *text, si
         [TASKMQ__REQUEST__OP_INVITE_REVOKE] = do_invite_revoke,
     };
     work_t *work = context;
+    if (!may_change (work, policy)) {
+        errand_refuse (work->errand, TMQ_DENIED, "%s is no operator any more",
+                       work->errand->identity);
+        return NULL;
+    }
     work->before = text;
     work->before_bytes = bytes;
     if (policy != NULL)

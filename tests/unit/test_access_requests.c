@@ -317,6 +317,43 @@ static void an_invitation_for_many_names_each (void **state)
     assert_non_null (find ("render-b"));
 }
 
+/* Who comes later sees nothing of who had the name before. */
+static void nobody_joins_with_the_tasks_of_another (void **state)
+{
+    (void) state;
+    const char *identity = invite (9, "render-%h", 2);
+    Taskmq__Enroll operation = TASKMQ__ENROLL__INIT;
+    key_public_t public_key = key (20);
+    operation.public_key = key_data (&public_key);
+    operation.host = text_of ("old");
+    expect (ask_owning (identity, TASKMQ__REQUEST__OP_ENROLL, &operation, true), TMQ_CONFLICT,
+            "render-old owns tasks");
+    assert_null (find ("render-old"));
+    expect_ok (enroll (identity, 20, "old"));
+    expect_ok (ask_owning (identity, TASKMQ__REQUEST__OP_ENROLL, &operation, true)); /* a repeat */
+}
+
+/* It stood behind the request that ended its rights. */
+static void who_is_no_operator_any_more_changes_nothing (void **state)
+{
+    (void) state;
+    Taskmq__KeyTrust operation = TASKMQ__KEY_TRUST__INIT;
+    key_public_t public_key = key (31);
+    char *grants[] = {text_of ("operator")};
+    operation.name = text_of ("mine");
+    operation.public_key = key_data (&public_key);
+    operation.grants = grants;
+    operation.n_grants = 1;
+    expect_ok (trust ("ops", 30, "operator"));
+    expect_ok (revoke_name ("ops"));
+    expect (ask ("ops", TASKMQ__REQUEST__OP_KEY_TRUST, &operation), TMQ_DENIED, "no operator");
+    assert_null (find ("mine"));
+    expect_ok (trust ("ops", 30, "client(default)"));
+    expect (ask ("ops", TASKMQ__REQUEST__OP_KEY_TRUST, &operation), TMQ_DENIED, "no operator");
+    expect_ok (trust ("ops", 30, "operator"));
+    expect_ok (ask ("ops", TASKMQ__REQUEST__OP_KEY_TRUST, &operation));
+}
+
 static void a_key_stands_for_one (void **state)
 {
     (void) state;
@@ -617,6 +654,8 @@ int main (void)
         TEST (an_invitation_is_used_once),
         TEST (an_invitation_ends),
         TEST (an_invitation_for_many_names_each),
+        TEST (nobody_joins_with_the_tasks_of_another),
+        TEST (who_is_no_operator_any_more_changes_nothing),
         TEST (a_key_stands_for_one),
         TEST (a_key_is_replaced_without_a_gap),
         TEST (keys_of_ones_own_have_a_rate),

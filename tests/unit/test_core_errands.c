@@ -4,6 +4,7 @@
 
 /* Requests that need a file: the engine gives them away as errands and answers when they are
  * done. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core_rig.h"
@@ -140,6 +141,44 @@ static void an_errand_outlives_its_link (void **state)
     assert_non_null (engine_errand_next (rig->engine)); /* left with the server at the end */
 }
 
+static bool join_owns (rig_t *rig, size_t peer, const char *host)
+{
+    key_public_t key = {{2}};
+    Taskmq__Enroll enroll = TASKMQ__ENROLL__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    enroll.public_key = (ProtobufCBinaryData){sizeof (key.bytes), key.bytes};
+    enroll.host = (char *) (uintptr_t) host;
+    request.op_case = TASKMQ__REQUEST__OP_ENROLL;
+    request.enroll = &enroll;
+    rig_send (rig, peer, &request, NULL, 0);
+    errand_t *errand = engine_errand_next (rig->engine);
+    assert_non_null (errand);
+    bool owns = errand->owns;
+    done (rig, errand);
+    return owns;
+}
+
+/* The name that an invitation gives may be one that had tasks, and has no line any more. */
+static void who_joins_is_told_from_who_had_the_name (void **state)
+{
+    rig_t *rig = *state;
+    char text[256];
+    char key[KEY_TEXT_SIZE];
+    const key_public_t public_key = {{1}};
+    rig->peers[2].identity = "render-old";
+    rig_link (rig, 2, "default");
+    rig_submit (rig, 2, 1, "q", "");
+    rig_settle (rig);
+    key_text_public (key, &public_key);
+    snprintf (text, sizeof (text), "invite-1 invite:%s client(*) as=render-%%h\n", key);
+    rig_access (rig, text);
+    rig->peers[3].identity = "invite:invite-1";
+    rig_link (rig, 3, "default");
+    assert_true (join_owns (rig, 3, "old"));
+    assert_false (join_owns (rig, 3, "new"));
+    assert_false (join_owns (rig, 3, ""));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
 
 int main (void)
@@ -147,7 +186,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (an_errand_becomes_the_answer), TEST (an_errand_may_be_refused),
         TEST (errands_have_limits),          TEST (all_links_together_have_a_limit),
-        TEST (an_errand_outlives_its_link),
+        TEST (an_errand_outlives_its_link),  TEST (who_joins_is_told_from_who_had_the_name),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

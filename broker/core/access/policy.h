@@ -151,6 +151,10 @@ int64_t policy_next_end_ms (const policy_t *self, int64_t now_ms);
 /* Some line lists a key. */
 bool policy_has_keys (const policy_t *self);
 
+/* The name of who joins by this invitation from this host, cut to size. Its length, as snprintf has
+ * it; 0: the name needs a host, and host is empty. */
+int principal_join_name (const principal_t *self, const char *host, char *out, size_t size);
+
 /* identity is its name, or stands in its owns=. */
 bool principal_is (const principal_t *self, const char *identity);
 

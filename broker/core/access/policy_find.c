@@ -5,6 +5,7 @@
 /* A policy's life and look-ups: sorted lists, searched by halves. */
 #include "core/access/policy.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,6 +181,16 @@ bool principal_is (const principal_t *self, const char *identity)
     for (size_t i = 0; i < self->owns_count && !own; i++)
         own = strcmp (self->owns[i], identity) == 0;
     return own;
+}
+
+int principal_join_name (const principal_t *self, const char *host, char *out, size_t size)
+{
+    const char *place = strstr (self->as, "%h");
+    if (place == NULL)
+        return snprintf (out, size, "%s", self->as);
+    if (host[0] == '\0')
+        return 0;
+    return snprintf (out, size, "%.*s%s%s", (int) (place - self->as), self->as, host, place + 2);
 }
 
 bool policy_has_keys (const policy_t *self)

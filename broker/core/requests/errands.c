@@ -44,10 +44,23 @@ static buf_t *pack_request (const Taskmq__Request *request)
     return packed;
 }
 
+static bool joins_with_tasks (const call_t *call)
+{
+    char name[TMQ_NAME_LENGTH_MAX + 1];
+    const principal_t *invitation = call->link->access.principal;
+    if (invitation == NULL || !invitation->is_invitation)
+        return false;
+    const char *host = call->request->enroll->host;
+    return principal_join_name (invitation, host, name, sizeof (name)) > 0 &&
+           task_owner_has_some (call->requests->tasks, name);
+}
+
 /* Whoever gets a name gets what it owns. */
 static bool owns_tasks (const call_t *call)
 {
     const Taskmq__Request *request = call->request;
+    if (request->op_case == TASKMQ__REQUEST__OP_ENROLL)
+        return joins_with_tasks (call);
     if (request->op_case == TASKMQ__REQUEST__OP_KEY_TRUST)
         return task_owner_has_some (call->requests->tasks, request->key_trust->name);
     return request->op_case == TASKMQ__REQUEST__OP_INVITE &&
