@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bytes.h"
+#include "core/base/memory.h"
 #include "core/match/dispatch.h"
 #include "core/match/fetch.h"
 #include "core/match/worker.h"
@@ -43,7 +44,7 @@ enum {
 static void pack_assignment (bytes_t *out, const worker_t *worker, const task_t *task)
 {
     const detail_t *detail = task->detail;
-    task_texts_t texts;
+    task_texts_t texts MEMORY_FILLED_BEFORE_READ;
     task_texts (task, &texts);
     bytes_mark_t mark = bytes_open (out, BROKER_ASSIGNMENTS);
     bytes_append_blob (out, ASSIGNMENT_WORKER_ID, worker->id, sizeof (worker->id));

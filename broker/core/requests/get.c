@@ -5,6 +5,7 @@
 /* One task by its id: get, result, payload. */
 #include <stdio.h>
 
+#include "core/base/memory.h"
 #include "core/requests/answer.h"
 #include "core/requests/get.h"
 #include "core/tasks/journal.h"
@@ -45,7 +46,7 @@ void get_answer (call_t *call, const found_t *found, buf_t *body)
         return;
     }
     record_t view;
-    task_texts_t texts;
+    task_texts_t texts MEMORY_FILLED_BEFORE_READ;
     task_view (found->task, &view, &texts);
     answer_record (call, &view, task_phase (call->requests, found->task), body);
 }

@@ -59,7 +59,7 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
     task->version++;
     task->updated_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
     journal_touch (self, task);
-    task_texts_t texts;
+    task_texts_t texts MEMORY_FILLED_BEFORE_READ;
     if (task->labels_count > 0)
         task_texts (task, &texts);
     event_t event = {.kind = row->event,

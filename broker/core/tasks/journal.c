@@ -115,8 +115,8 @@ void journal_add_removal (tasks_t *self, space_t *space, const record_t *record,
 /* The image that is stored: bodies only when the tables do not have them yet. */
 static record_t *image_of (task_t *task, batch_t *batch, size_t expected)
 {
-    record_t view;
-    task_texts_t texts;
+    record_t view MEMORY_FILLED_BEFORE_READ;
+    task_texts_t texts MEMORY_FILLED_BEFORE_READ;
     task_view (task, &view, &texts);
     if (task->payload_stored)
         view.payload = NULL;

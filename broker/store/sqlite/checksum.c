@@ -9,6 +9,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "core/base/memory.h"
+
 uint64_t checksum_add (uint64_t sum, const void *bytes, size_t length)
 {
     return XXH3_64bits_withSeed (bytes, length, sum);
@@ -21,7 +23,7 @@ uint64_t checksum_add_text (uint64_t sum, const char *text)
 
 uint64_t checksum_add_numbers (uint64_t sum, const int64_t *numbers, size_t count)
 {
-    uint64_t words[CHECKSUM_NUMBERS_MAX];
+    uint64_t words[CHECKSUM_NUMBERS_MAX] MEMORY_FILLED_BEFORE_READ;
     assert (count <= CHECKSUM_NUMBERS_MAX);
     for (size_t i = 0; i < count; i++)
         words[i] = htole64 ((uint64_t) numbers[i]);

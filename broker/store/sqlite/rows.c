@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "ids.h"
 #include "store/sqlite/checksum.h"
 #include "store/sqlite/journal_codec.h"
@@ -355,7 +356,7 @@ store_code_t row_read (const row_reader_t *reader, sqlite3_stmt *row, bool bodie
                        store_error_t *error)
 {
     record_t record = {0};
-    labels_t labels;
+    labels_t labels MEMORY_FILLED_BEFORE_READ;
     read_columns (row, &record);
     store_code_t code = read_labels (reader, row, &labels, error);
     record.labels = labels.list;
