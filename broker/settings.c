@@ -10,6 +10,8 @@ void settings_fill (server_options_t *out, const config_t *config, size_t links)
     out->engine.broker = "taskmqd " TASKMQ_VERSION;
     out->engine.live_tasks_max = limits[CONFIG_LIVE_TASKS];
     out->engine.live_bytes_max = limits[CONFIG_LIVE_BYTES];
+    out->engine.space_tasks_max = limits[CONFIG_NAMESPACE_TASKS];
+    out->engine.space_bytes_max = limits[CONFIG_NAMESPACE_BYTES];
     out->engine.spaces_max = limits[CONFIG_NAMESPACES];
     out->engine.spaces_at_once = (limits[CONFIG_NAMESPACES] + 9) / 10;
     out->engine.links_max = links;

@@ -56,6 +56,11 @@ enum { CONFIG_NETWORKS_MAX = 64 };
        "unfinished tasks; beyond it submissions are answered LIMIT")                               \
     X (LIVE_BYTES, "limits/live_bytes", SIZE, NOW, 256 * CONFIG_M, CONFIG_M, 1024 * CONFIG_G,      \
        NULL, "texts of unfinished tasks (method, meta, labels); beyond it the same")               \
+    X (NAMESPACE_TASKS, "limits/namespace_tasks", COUNT, NOW, 1000000, 1, 100000000, NULL,         \
+       "unfinished tasks of one namespace; beyond it the same")                                    \
+    X (NAMESPACE_BYTES, "limits/namespace_bytes", SIZE, NOW, 4 * CONFIG_G, CONFIG_M,               \
+       1024 * CONFIG_G, NULL,                                                                      \
+       "payloads of the unfinished tasks of one namespace; beyond it the same")                    \
     X (NAMESPACES, "limits/namespaces", COUNT, NOW, 10000, 1, 1000000, NULL,                       \
        "namespaces with a history; an identity makes a tenth at once, then one in ten "            \
        "minutes")                                                                                  \

@@ -28,11 +28,17 @@ static rig_t *stage_new (const char *options)
     return rig;
 }
 
-static const Taskmq__SubmittedItem *submit (rig_t *rig, size_t peer, unsigned n)
+static const Taskmq__SubmittedItem *submit_with (rig_t *rig, size_t peer, unsigned n,
+                                                 const char *payload)
 {
-    uint64_t request = rig_submit (rig, peer, n, "q", "12345678");
+    uint64_t request = rig_submit (rig, peer, n, "q", payload);
     rig_settle (rig);
     return rig_reply (rig, peer, request)->reply->submitted->items[0];
+}
+
+static const Taskmq__SubmittedItem *submit (rig_t *rig, size_t peer, unsigned n)
+{
+    return submit_with (rig, peer, n, "12345678");
 }
 
 static void assert_refused (const Taskmq__SubmittedItem *item, const char *says)
@@ -292,6 +298,37 @@ static void limits_are_for_everybody_else (void **state)
     rig_free (rig);
 }
 
+/* Whoever submits: a namespace leaves room for the others. */
+static void namespaces_have_only_so_many_tasks_and_bytes (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.space_tasks_max = 3;
+    config.space_bytes_max = 20;
+    rig_t *rig = rig_new_with (&config);
+    rig_use_request_id (1);
+    rig_link (rig, ME, "default");
+    assert_int_equal (submit (rig, ME, 1)->code, TMQ_OK);
+    rig_submit (rig, ME, 2, "q", "lost");
+    rig_fail_commit (rig);
+    rig_link (rig, ME, "default");
+    rig_link (rig, OTHER, "default");
+    rig_link (rig, BOSS, "elsewhere");
+    assert_int_equal (submit (rig, OTHER, 2)->code, TMQ_OK);
+    assert_refused (submit (rig, ME, 3), "payloads of the namespace's live tasks: 20");
+    assert_int_equal (submit_with (rig, ME, 4, "")->code, TMQ_OK);
+    assert_refused (submit_with (rig, OTHER, 5, ""), "live tasks of the namespace: 3");
+    assert_int_equal (submit (rig, BOSS, 6)->code, TMQ_OK);
+    rig_restart (rig);
+    rig_link (rig, ME, "default");
+    assert_refused (submit_with (rig, ME, 5, ""), "live tasks of the namespace: 3");
+    rig_cancel (rig, ME, 1);
+    rig_settle (rig);
+    assert_int_equal (submit (rig, ME, 7)->code, TMQ_OK);
+    assert_refused (submit_with (rig, ME, 5, ""), "live tasks of the namespace: 3");
+    rig_free (rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +344,7 @@ int main (void)
         cmocka_unit_test (workers_waits_and_subscriptions_are_limited),
         cmocka_unit_test (links_are_limited),
         cmocka_unit_test (limits_are_for_everybody_else),
+        cmocka_unit_test (namespaces_have_only_so_many_tasks_and_bytes),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -122,6 +122,7 @@ static task_t *accept_task (call_t *call, const Taskmq__TaskSpec *spec, const ui
     cause_t cause = {.actor = owner};
     change_apply (self->tasks, task, INPUT_SUBMIT, &cause);
     change_place (self->tasks, task);
+    space_add_task (task);
     account_add_task (self->tasks, task);
     self->tasks->open.bytes += task->payload_bytes;
     self->base->counts.submitted++;
@@ -184,11 +185,13 @@ static bool same_task (const found_t *a, const found_t *b)
 }
 
 /* An id from the far future would make the look-up of every later one necessary (absent.h). */
-static bool may_accept (const requests_t *self, const Taskmq__TaskSpec *spec, answer_t *refusal)
+static bool may_accept (const requests_t *self, const space_t *space, const Taskmq__TaskSpec *spec,
+                        answer_t *refusal)
 {
     tmq_id_t id;
     memcpy (id.bytes, spec->task_id.data, sizeof (id));
-    size_t live_max = self->base->config.live_tasks_max;
+    const engine_config_t *config = &self->base->config;
+    size_t live_max = config->live_tasks_max;
     if (id_time_ms (&id) > self->base->clocks.wall_ms + ID_AHEAD_MS_MAX)
         *refusal = (answer_t){.code = TMQ_INVALID,
                               .text = "task_id: its time is more than a day ahead of the broker's"};
@@ -197,7 +200,15 @@ static bool may_accept (const requests_t *self, const Taskmq__TaskSpec *spec, an
     else if (!texts_fit (self, spec))
         *refusal = (answer_t){.code = TMQ_LIMIT,
                               .text = "bytes of live tasks' texts",
-                              .limit = self->base->config.live_bytes_max};
+                              .limit = config->live_bytes_max};
+    else if (space->tasks >= config->space_tasks_max)
+        *refusal = (answer_t){.code = TMQ_LIMIT,
+                              .text = "live tasks of the namespace",
+                              .limit = config->space_tasks_max};
+    else if (space->bytes + spec->payload_bytes > config->space_bytes_max)
+        *refusal = (answer_t){.code = TMQ_LIMIT,
+                              .text = "bytes of payloads of the namespace's live tasks",
+                              .limit = config->space_bytes_max};
     else
         return true;
     return false;
@@ -235,7 +246,7 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
     if (is_there (&by_key) && !key_is_free (self, space, &by_key))
         return existing (call, &by_key, digest);
     answer_t refusal;
-    if (!may_accept (self, spec, &refusal))
+    if (!may_accept (self, space, spec, &refusal))
         return refusal;
     quota_refusal_t over = quota_submit (self, call->link, spec->payload_bytes);
     if (over.refused)

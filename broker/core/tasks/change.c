@@ -54,6 +54,7 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
     count_status (task->queue, row->to, 1);
     if (task_is_terminal (task) && previous < TMQ_STATUS_COMPLETED) {
         self->ended++;
+        space_end_task (task);
         account_end_task (self, task);
     }
     task->version++;

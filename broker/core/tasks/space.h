@@ -10,6 +10,17 @@
 
 space_t *space_find (const tasks_t *self, const char *name);
 space_t *space_make (tasks_t *self, const char *name); /* found or made */
+/* A live task came into its namespace, or ended. */
+static inline void space_add_task (const task_t *task)
+{
+    task->queue->space->tasks++;
+    task->queue->space->bytes += task->payload_bytes;
+}
+static inline void space_end_task (const task_t *task)
+{
+    task->queue->space->tasks--;
+    task->queue->space->bytes -= task->payload_bytes;
+}
 /* Notes it for spaces_free_idle if nobody needs it. */
 void space_release (tasks_t *self, space_t *space);
 /* Frees those that nobody needs. Not between a look-up and its use: keys point to names. */

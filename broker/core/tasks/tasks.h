@@ -30,6 +30,8 @@ struct space {
     node_t queue_list; /* in the order in which they were made */
     uint32_t workers;
     uint32_t removals; /* notes of them */
+    uint32_t tasks;    /* live ones, … */
+    uint64_t bytes;    /* … of their payloads */
     node_t idle;       /* in the list of those that nobody may need */
     char name[TMQ_NAME_LENGTH_MAX + 1];
 };

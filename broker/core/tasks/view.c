@@ -161,8 +161,10 @@ task_t *task_restore (tasks_t *self, const record_t *record)
         restore_detail (self, task, record);
     map_insert (&self->by_id, task_hash (self, space, task->id.bytes), task);
     self->ended += task_is_terminal (task);
-    if (!task_is_terminal (task))
+    if (!task_is_terminal (task)) {
+        space_add_task (task);
         account_add_task (self, task);
+    }
     if (task->has_dedup_key)
         map_insert (&self->by_key, task_key_hash (self, space, record->owner, record->dedup_key),
                     task);
