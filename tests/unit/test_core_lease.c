@@ -313,7 +313,8 @@ static void a_foreign_workers_id_is_denied (void **state)
 {
     rig_t *rig = *state;
     claimed (rig, true);
-    rig->peers[3].identity = "uid:99";
+    rig_access (rig, "other addr:10.0.0.7 operator\n");
+    rig->peers[3].identity = "other";
     rig_link (rig, 3, "default");
     uint64_t registered = rig_register (rig, 3, WORKER, "q", 1);
     rig_settle (rig);

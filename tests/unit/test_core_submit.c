@@ -88,14 +88,28 @@ static void other_content_under_the_same_id_is_a_conflict (void **state)
     rig_submit (rig, 0, 1, "q", "p");
     uint64_t payload = rig_submit (rig, 0, 1, "q", "other");
     uint64_t queue = rig_submit (rig, 0, 1, "q2", "p");
-    rig->peers[2].identity = "uid:77";
-    rig_link (rig, 2, "default");
-    uint64_t owner = rig_submit (rig, 2, 1, "q", "p");
     rig_settle (rig);
     assert_int_equal (item_of (rig, 0, payload)->code, TMQ_CONFLICT);
     assert_int_equal (item_of (rig, 0, queue)->code, TMQ_CONFLICT);
-    assert_int_equal (item_of (rig, 2, owner)->code, TMQ_CONFLICT);
-    assert_int_equal (item_of (rig, 2, owner)->status, 0); /* nothing about it */
+}
+
+/* Without an access file one user is known by several names: over ipc, over loopback. */
+static void an_id_belongs_to_its_owner_where_there_are_several (void **state)
+{
+    rig_t *rig = *state;
+    rig_submit (rig, 0, 1, "q", "p");
+    rig->peers[2].identity = "local";
+    rig_link (rig, 2, "default");
+    uint64_t again = rig_submit (rig, 2, 1, "q", "p");
+    rig_settle (rig);
+    assert_true (item_of (rig, 2, again)->existing);
+    rig_access (rig, "other addr:10.0.0.7 operator\n");
+    rig->peers[2].identity = "other";
+    rig_link (rig, 2, "default");
+    uint64_t foreign = rig_submit (rig, 2, 1, "q", "p");
+    rig_settle (rig);
+    assert_int_equal (item_of (rig, 2, foreign)->code, TMQ_CONFLICT);
+    assert_int_equal (item_of (rig, 2, foreign)->status, 0); /* nothing about it */
 }
 
 static void a_key_names_its_task (void **state)
@@ -657,6 +671,7 @@ int main (void)
         TEST (the_same_submit_finds_its_task),
         TEST (a_new_id_is_not_looked_up_and_one_that_left_is),
         TEST (other_content_under_the_same_id_is_a_conflict),
+        TEST (an_id_belongs_to_its_owner_where_there_are_several),
         TEST (a_key_names_its_task),
         TEST (keys_belong_to_owners_and_namespaces),
         TEST (an_id_and_a_key_of_different_tasks_are_a_conflict),

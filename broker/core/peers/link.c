@@ -101,6 +101,6 @@ bool link_token_is (const link_t *link, const uint8_t *token, size_t length)
 
 bool link_is (const link_t *link, const char *identity)
 {
-    return strcmp (name_text (link->identity), identity) == 0 ||
+    return link->access.policy == NULL || strcmp (name_text (link->identity), identity) == 0 ||
            (link->access.principal != NULL && principal_is (link->access.principal, identity));
 }

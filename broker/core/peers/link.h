@@ -21,7 +21,8 @@ bool link_heard (links_t *self, link_t *link);
 int64_t link_silence_ms (const links_t *self);
 /* token: what a message showed, of any length. */
 bool link_token_is (const link_t *link, const uint8_t *token, size_t length);
-/* identity is the link's own, or one that its principal also owns. */
+/* identity is the link's own, or one that its principal also owns. Without a policy it always is:
+ * there one user comes in under several names, by ipc and by loopback. */
 bool link_is (const link_t *link, const char *identity);
 
 #endif
