@@ -204,7 +204,8 @@ exits_t check_config (const config_t *config)
     static exits_t (*const judges[]) (const config_t *) = {judge_addresses, judge_directory,
                                                            judge_files};
     exits_t first = EXITS_OK;
-    say ("ok", "configuration", "%zu sources beside the defaults", config->sources_count);
+    say ("ok", "configuration", "%zu source%s beside the defaults", config->sources_count,
+         config->sources_count == 1 ? "" : "s");
     for (size_t i = 0; i < sizeof (judges) / sizeof (judges[0]); i++) {
         exits_t code = judges[i](config);
         if (first == EXITS_OK)

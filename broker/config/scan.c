@@ -76,6 +76,8 @@ static bool check_shape (at_t *at, unsigned depth, const char *text, size_t leng
     size_t name = 0;
     while (name < length && is_name (text[name]))
         name++;
+    if (name == 0 && length > 0 && text[0] == '[')
+        return wrong (at, "a section stands without brackets, its keys below it with four spaces");
     if (name == 0)
         return wrong (at, "a name must stand here: letters, digits and _");
     size_t next = name;

@@ -335,7 +335,7 @@ static void judge_work (doctor_t *self, const tmq_stats_t *stats)
     const uint64_t links_max = value_of (stats, "links_max", 0);
     if (ready && !value_of (stats, "workers", 1))
         find (self, VERDICT_WARNING, "workers", "taskctl work QUEUE -- COMMAND",
-              "%" PRIu64 " tasks wait, and nobody works", ready);
+              "%" PRIu64 " %s, and nobody works", ready, ready == 1 ? "task waits" : "tasks wait");
     if (links_max && links * 10 >= links_max * 9)
         find (self, VERDICT_WARNING, "links", "raise limits/links and LimitNOFILE",
               "%" PRIu64 " of %" PRIu64 " clients are connected", links, links_max);

@@ -103,6 +103,7 @@ static int connect_as (const joining_t *self, tmq_client_t **out, const char *se
     options.key_file = key_file;
     options.ns = self->ns[0] ? self->ns : NULL;
     options.name = "taskctl";
+    options.fail_fast = true;
     error.code = tmq_client_new (out, &options, &error);
     if (error.code == TMQ_OK)
         error.code = tmq_client_connect (*out, self->app->timeout_ms, &error);

@@ -56,7 +56,7 @@ rm -r .config
 # Nobody works.
 run 0 taskctl submit q
 run 0 taskctl doctor
-says warning workers '1 tasks wait, and nobody works$' 'taskctl work'
+says warning workers '1 task waits, and nobody works$' 'taskctl work'
 
 # The record was changed.
 cp .taskmq/audit.jsonl kept

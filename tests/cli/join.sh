@@ -130,7 +130,7 @@ err_has 'an address is HOST:PORT'
 run 0 taskctl invite lost --role worker --address 127.0.0.1:1 --for 30s
 err_has ' \([0-9]+s\); '
 err_lacks 'leads to'
-run 3 on l taskctl --timeout 1s join "$(sed 's/^taskctl join //' out)"
+run 3 on l taskctl --timeout 1h join "$(sed 's/^taskctl join //' out)"
 err_has '^hint: .*ask for a line with --address HOST:PORT$'
 run 0 taskctl invite watcher --role observer
 run 0 on l sh -c "$(cat out)"

@@ -189,6 +189,7 @@ static void test_wrong_files_are_named (void **state)
     assert_bad_file ("limits\n    = 5\n", ":2: a name must stand here");
     assert_bad_file ("limits\n        links = 5\n", ":2: too deep");
     assert_bad_file ("log\nlimtis\n", ":2: limtis is no section of the configuration");
+    assert_bad_file ("[limits]\nlinks = 5\n", ":1: a section stands without brackets");
     assert_bad_file ("limits = 5\n", ":1: limits is no section");
     assert_bad_file ("limits\n  links = 5\n", ":2: 2 spaces: a key of a section is indented by");
     assert_bad_file ("    links = 5\n", ":1: a key without a section");
