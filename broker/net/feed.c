@@ -24,6 +24,9 @@
 enum {
     SEND_MESSAGES_MAX = 10000, /* a subscriber that is further behind misses events */
     SUBSCRIPTION_BYTES_MAX = 1024,
+    /* Of new prefixes from one connection: each byte of them takes up to 40 in ZeroMQ. */
+    SUBSCRIPTIONS_BYTES_MAX = 64 * 1024,
+    FDS_FIRST = 64,
     EVENTS_MAX = 1000,                                        /* of connections, taken at once */
     TOPIC_SIZE = 3 * (TMQ_NAME_LENGTH_MAX + 1) + ID_TEXT_SIZE /* namespace, queue, status, id */
 };
@@ -32,9 +35,9 @@ typedef struct channel {
     char ns[TMQ_NAME_LENGTH_MAX + 1];
     void *socket;
     void *monitor;
-    int lock;             /* beside an ipc path; -1: none */
-    size_t subscriptions; /* different prefixes that somebody has subscribed to */
-    buf_t **held;         /* lists of events under way to the disk, oldest first */
+    int lock;     /* beside an ipc path; -1: none */
+    bool wanted;  /* somebody has subscribed since there was a connection */
+    buf_t **held; /* lists of events under way to the disk, oldest first */
     size_t held_count;
     size_t held_capacity;
     char uri[ADDRESS_URI_SIZE];
@@ -52,6 +55,8 @@ struct feed {
     arena_t *arena;
     bytes_t json;
     uint64_t published;
+    size_t *asked; /* bytes of new prefixes, by descriptor */
+    size_t asked_capacity;
     channel_t *channels[FEEDS_MAX];
     size_t channels_count;
 };
@@ -100,6 +105,7 @@ void feed_free (feed_t **self_p)
     for (size_t i = 0; i < self->channels_count; i++)
         channel_free (self->channels[i]);
     door_free (&self->door);
+    free (self->asked);
     arena_free (self->arena);
     bytes_free (&self->json);
     free (self);
@@ -180,17 +186,37 @@ void feed_hold (feed_t *self, const batch_t *batch)
     }
 }
 
-/* XPUB tells of the first subscriber of a prefix and of the end of its last one. */
-static void count_subscriptions (channel_t *self)
+/* Of the connection on this descriptor. */
+static size_t *asked_by (feed_t *self, int fd)
+{
+    size_t index = (size_t) fd;
+    if (index >= self->asked_capacity) {
+        size_t capacity = index * 2 + FDS_FIRST;
+        self->asked = memory_resize (self->asked, capacity, sizeof (*self->asked));
+        memset (self->asked + self->asked_capacity, 0,
+                (capacity - self->asked_capacity) * sizeof (*self->asked));
+        self->asked_capacity = capacity;
+    }
+    return &self->asked[index];
+}
+
+/* XPUB tells of the first subscriber of a prefix and of the end of its last one, but anybody can
+ * make it tell of an end: so ends are not counted. */
+static void take_subscriptions (feed_t *self, channel_t *channel)
 {
     zmq_msg_t message;
     zmq_msg_init (&message);
-    while (zmq_msg_recv (&message, self->socket, ZMQ_DONTWAIT) > 0) {
-        uint8_t begins = *(const uint8_t *) zmq_msg_data (&message);
-        if (begins == 1)
-            self->subscriptions++;
-        else if (begins == 0 && self->subscriptions > 0)
-            self->subscriptions--;
+    while (zmq_msg_recv (&message, channel->socket, ZMQ_DONTWAIT) > 0) {
+        int fd = zmq_msg_get (&message, ZMQ_SRCFD);
+        if (*(const uint8_t *) zmq_msg_data (&message) != 1)
+            continue;
+        channel->wanted = true;
+        if (fd < 0)
+            continue;
+        size_t *asked = asked_by (self, fd);
+        *asked += zmq_msg_size (&message);
+        if (*asked > SUBSCRIPTIONS_BYTES_MAX)
+            door_cut (self->door, fd);
     }
     zmq_msg_close (&message);
 }
@@ -236,8 +262,8 @@ static void publish_list (feed_t *self, channel_t *channel, const buf_t *packed)
 
 static void channel_publish (feed_t *self, channel_t *channel)
 {
-    count_subscriptions (channel);
-    for (size_t i = 0; channel->subscriptions > 0 && i < channel->held_count; i++)
+    take_subscriptions (self, channel);
+    for (size_t i = 0; channel->wanted && i < channel->held_count; i++)
         publish_list (self, channel, channel->held[i]);
 }
 
@@ -273,9 +299,10 @@ typedef struct watch {
 static void take_event (void *context, uint16_t event, uint32_t value)
 {
     const watch_t *watch = context;
-    if (event == ZMQ_EVENT_ACCEPTED)
+    if (event == ZMQ_EVENT_ACCEPTED && (int) value >= 0) {
         door_opened (watch->feed->door, (int) value, watch->now_ms);
-    else if (event == ZMQ_EVENT_DISCONNECTED)
+        *asked_by (watch->feed, (int) value) = 0;
+    } else if (event == ZMQ_EVENT_DISCONNECTED)
         door_closed (watch->feed->door, (int) value);
 }
 
@@ -327,6 +354,12 @@ void feed_watch (feed_t *self, int64_t now_ms)
     door_view_t view = {self, no_messages, NULL};
     for (size_t i = 0; i < self->channels_count; i++)
         channel_watch (self, self->channels[i], now_ms);
+    door_stats_t door;
+    door_stats (self->door, &door);
+    for (size_t i = 0; i < self->channels_count; i++) {
+        take_subscriptions (self, self->channels[i]);
+        self->channels[i]->wanted = self->channels[i]->wanted && door.open > 0;
+    }
     door_cut_endless (self->door, true, &view);
 }
 

@@ -6,6 +6,7 @@
 
 import json
 import os
+import socket as socket_module
 import subprocess
 
 import zmq
@@ -46,6 +47,61 @@ def receive(socket):
         topic, text = socket.recv_multipart()
         if not topic.decode().startswith(WARM):
             return topic.decode(), json.loads(text)
+
+
+def rude_subscriber(broker):
+    """A connection that speaks ZMTP by itself, and so may say what no SUB socket says."""
+    connection = socket_module.socket(socket_module.AF_UNIX)
+    connection.settimeout(PATIENCE_MS / 1000)
+    connection.connect(f"{broker.home}/feed")
+    connection.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32))
+    ready = b"\x05READY\x0bSocket-Type\x00\x00\x00\x03SUB"
+    connection.sendall(bytes([4, len(ready)]) + ready)
+    seen = b""
+    while b"Socket-Type" not in seen:  # the broker's READY: from here on it takes frames
+        data = connection.recv(4096)
+        assert data, "the broker does not take the greeting"
+        seen += data
+    return connection
+
+
+def test_ends_of_nothing(broker, context):
+    """Ends of subscriptions that never were: the others still get their events."""
+    everything = subscriber(broker, context, "default/")
+    rude = rude_subscriber(broker)
+    for _ in range(20):
+        rude.sendall(b"\x00\x06\x00never")
+    rude.sendall(b"\x00\x15\x01default/heard/queued")
+    seen = b""
+    while b"default/heard/" not in seen:  # its subscription came behind the ends
+        taskctl(broker, "submit", "heard", "--data", "x")
+        rude.settimeout(0.2)
+        try:
+            seen += rude.recv(65536)
+        except TimeoutError:
+            pass
+    rude.sendall(b"\x00\x06\x00never" * 20)
+    taskctl(broker, "submit", "ends", "--data", "x")
+    while not receive(everything)[0].startswith("default/ends/queued/"):
+        pass
+    rude.close()
+    everything.close()
+
+
+def test_endless_subscriptions(broker, context):
+    """One who subscribes to more than can be meant is cut; the others are not."""
+    everything = subscriber(broker, context, "default/")
+    rude = rude_subscriber(broker)
+    try:
+        for _ in range(200):
+            rude.sendall(b"\x02" + (1001).to_bytes(8, "big") + b"\x01" + os.urandom(1000))
+        while rude.recv(65536):
+            pass
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    taskctl(broker, "submit", "endless", "--data", "x")
+    assert receive(everything)[0].startswith("default/endless/queued/")
+    everything.close()
 
 
 def test_life(broker, context):
@@ -90,6 +146,8 @@ def main():
     context = zmq.Context()
     with Broker("--feed", "default=ipc://{home}/feed") as broker:
         test_life(broker, context)
+        test_ends_of_nothing(broker, context)
+        test_endless_subscriptions(broker, context)
         test_other_namespace_stays_apart(broker, context)
     test_bad_feeds_are_refused()
     context.destroy(linger=0)
