@@ -63,7 +63,9 @@ static void take_policy (world_t *world)
         used += (size_t) snprintf (text + used, sizeof text - used, "%s addr:10.0.0.%u%s", NAMES[i],
                                    i, owns (&world->rights[i]) ? " owns=uid:1" : "");
         used += print_grants (text + used, sizeof text - used, &world->rights[i]);
-        used += (size_t) snprintf (text + used, sizeof text - used, "\n");
+        /* The first one meets its quotas all the time. */
+        used += (size_t) snprintf (text + used, sizeof text - used, "%s\n",
+                                   i == 0 ? " links=1 reads=1/s subscriptions=1 waits=2" : "");
     }
     policy_error_t error;
     policy_drop (world->policy);
