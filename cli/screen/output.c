@@ -137,6 +137,16 @@ int library_error (const app_t *app, const tmq_error_t *error, const char *what)
                      what ? what : "", what ? ": " : "", text);
 }
 
+/* What comes from a broker stands in notes, too, so that they are escaped as a whole. */
+static void print_safe_list (const app_t *app, FILE *stream, const char *format, va_list list)
+{
+    char *text = NULL;
+    if (vasprintf (&text, format, list) < 0)
+        text = must_grow (NULL, SIZE_MAX, 2);
+    print_text (app, stream, text);
+    free (text);
+}
+
 void note (const app_t *app, const char *format, ...)
 {
     va_list list;
@@ -145,7 +155,7 @@ void note (const app_t *app, const char *format, ...)
     status_hide (app);
     fflush (stdout);
     va_start (list, format);
-    vfprintf (stderr, format, list);
+    print_safe_list (app, stderr, format, list);
     va_end (list);
     fputc ('\n', stderr);
 }
@@ -158,12 +168,20 @@ void detail (const app_t *app, const char *format, ...)
     status_hide (app);
     va_start (list, format);
     fputs ("taskctl: ", stderr);
-    vfprintf (stderr, format, list);
+    print_safe_list (app, stderr, format, list);
     va_end (list);
     fputc ('\n', stderr);
 }
 
 /* Text. */
+
+void print_safe (const app_t *app, FILE *stream, const char *format, ...)
+{
+    va_list list;
+    va_start (list, format);
+    print_safe_list (app, stream, format, list);
+    va_end (list);
+}
 
 char *safe_text (const app_t *app, const char *text)
 {

@@ -33,6 +33,9 @@ void detail (const app_t *app, const char *format, ...) __attribute__ ((format (
 /* Text from a task. Control bytes, hidden characters and what the locale cannot show become
  * \xNN. */
 void print_text (const app_t *app, FILE *stream, const char *text);
+/* The same for a text that is made of several parts. */
+void print_safe (const app_t *app, FILE *stream, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
 /* The same as a text, freed by free (). */
 char *safe_text (const app_t *app, const char *text);
 

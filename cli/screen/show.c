@@ -172,8 +172,9 @@ static void print_snapshot (const app_t *app, const tmq_task_t *task)
     char remark[TMQ_MESSAGE_BYTES_MAX + 64];
     tmq_id_format (&task->id, id);
     print_clock (app, task->updated_at);
-    printf ("  %-14s  %s  %s  %s%s%s", "is", id + id_from (), task->queue,
-            paint_status (app, task->status), tmq_status_text (task->status), paint_end (app));
+    print_safe (app, stdout, "  %-14s  %s  %s  ", "is", id + id_from (), task->queue);
+    printf ("%s%s%s", paint_status (app, task->status), tmq_status_text (task->status),
+            paint_end (app));
     task_remark (remark, sizeof remark, task);
     if (*remark) {
         fputs ("  ", stdout);
@@ -209,7 +210,7 @@ void show_event (const app_t *app, const tmq_event_t *event, bool other_history)
         print_clock (app, event->at);
         const char *kind =
             event->item == TMQ_ITEM_NOTICE ? "progress" : tmq_event_kind_text (event->kind);
-        printf ("  %-14s  %s  %s", kind, id + id_from (), event->queue);
+        print_safe (app, stdout, "  %-14s  %s  %s", kind, id + id_from (), event->queue);
         print_event_what (app, stdout, event);
         print_message (app, event);
     }
@@ -294,8 +295,9 @@ void show_ending (const app_t *app, const tmq_task_t *task)
     char took[32];
     char remark[TMQ_MESSAGE_BYTES_MAX + 64];
     tmq_id_format (&task->id, id);
-    printf ("%s  %s%-9s%s  %s", id + id_from (), paint_status (app, task->status),
-            tmq_status_text (task->status), paint_end (app), task->queue);
+    printf ("%s  %s%-9s%s  ", id + id_from (), paint_status (app, task->status),
+            tmq_status_text (task->status), paint_end (app));
+    print_text (app, stdout, task->queue);
     if (*task_took (took, task))
         printf ("  in %s", took);
     if (*task_remark (remark, sizeof remark, task)) {

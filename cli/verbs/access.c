@@ -196,7 +196,9 @@ static void put_invitation (const app_t *app, const tmq_access_t *report, uint64
         return;
     }
     /* One for many must not stand where everybody on the machine can read it. */
-    printf (uses > 1 ? "echo %s | taskctl join -\n" : "taskctl join %s\n", report->join);
+    print_safe (app, stdout, uses > 1 ? "echo %s | taskctl join -" : "taskctl join %s",
+                report->join);
+    putchar ('\n');
     format_when (when, sizeof when, line->until);
     char times[32] = "once";
     if (uses > 1)

@@ -42,8 +42,8 @@ static void put_ping (const app_t *app, const tmq_broker_info_t *info, uint64_t 
 {
     items_t items;
     if (!app_wants_json (app)) {
-        printf ("%s at %s answers in %" PRIu64 ".%03" PRIu64 " ms\n", info->broker, info->endpoint,
-                us / 1000, us % 1000);
+        print_safe (app, stdout, "%s at %s", info->broker, info->endpoint);
+        printf (" answers in %" PRIu64 ".%03" PRIu64 " ms\n", us / 1000, us % 1000);
         return;
     }
     items_begin (&items, app, true);
@@ -160,9 +160,9 @@ static void explain_counters (const app_t *app, const tmq_stats_t *stats)
         const tmq_counter_t *counter = &stats->counters[i];
         const explanation_t *known = explain (counter->name);
         const bool is_bad = counter->value && strncmp (known->bad, "above 0", 7) == 0;
-        printf ("%-*s %s%*" PRIu64 "%s  ", NAME_COLUMNS, counter->name,
-                is_bad ? paint_status (app, TMQ_STATUS_FAILED) : "", VALUE_COLUMNS, counter->value,
-                is_bad ? paint_end (app) : "");
+        print_safe (app, stdout, "%-*s ", NAME_COLUMNS, counter->name);
+        printf ("%s%*" PRIu64 "%s  ", is_bad ? paint_status (app, TMQ_STATUS_FAILED) : "",
+                VALUE_COLUMNS, counter->value, is_bad ? paint_end (app) : "");
         snprintf (text, sizeof text, "%s%s%s", known->meaning, *known->bad ? "; bad: " : "",
                   known->bad);
         put_words (text, NAME_COLUMNS + 1 + VALUE_COLUMNS + 2);

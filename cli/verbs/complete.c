@@ -34,13 +34,25 @@ typedef struct typed {
 
 /* Candidates. */
 
+/* A shell puts a candidate into the line as it is: nothing in it may act on the terminal, or there. */
+static bool is_plain (const typed_t *self, const char *candidate)
+{
+    char *safe = safe_text (self->app, candidate);
+    const bool plain =
+        strcmp (safe, candidate) == 0 && strpbrk (candidate, " \t\\'\"$`;&|<>()") == NULL;
+    free (safe);
+    return plain;
+}
+
 static void offer (const typed_t *self, const char *candidate, const char *remark)
 {
-    if (strncmp (candidate, self->word, strlen (self->word)) != 0)
+    if (strncmp (candidate, self->word, strlen (self->word)) != 0 || !is_plain (self, candidate))
         return;
     printf ("%.*s%s", (int) self->before_length, self->before, candidate);
-    if (remark && *remark)
-        printf ("\t%s", remark);
+    if (remark && *remark) {
+        putchar ('\t');
+        print_text (self->app, stdout, remark);
+    }
     putchar ('\n');
 }
 
@@ -156,8 +168,7 @@ static void offer_labels (const typed_t *self)
         const tmq_task_t *task = page->tasks[i];
         for (size_t l = 0; l < task->labels_count; l++) {
             snprintf (label, sizeof label, "%s=%s", task->labels[l].key, task->labels[l].value);
-            if (strpbrk (label, " \t\n\\'\"$`") == NULL)
-                offer (self, label, NULL);
+            offer (self, label, NULL);
         }
     }
     tmq_task_list_free (page);

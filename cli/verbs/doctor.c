@@ -72,8 +72,10 @@ static void show_finding (doctor_t *self, verdict_t verdict, const char *about, 
     printf ("%s%-8s%s %-9s ", paint, verdict_texts[verdict], *paint ? paint_end (app) : "", about);
     print_text (app, stdout, text);
     putchar ('\n');
-    if (mend)
-        printf ("%18s -> %s\n", "", mend);
+    if (mend) {
+        print_safe (app, stdout, "%18s -> %s", "", mend);
+        putchar ('\n');
+    }
 }
 
 /* mend: the command that mends it; NULL: there is nothing to mend. */

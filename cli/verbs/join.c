@@ -175,16 +175,16 @@ static void find_namespace (joining_t *self, const tmq_principal_t *line)
 }
 
 /* "worker of render* in default", for each grant. */
-static void put_grants (const tmq_principal_t *line)
+static void put_grants (const app_t *app, const tmq_principal_t *line)
 {
     for (size_t i = 0; i < line->grants_count; i++) {
         const char *grant = line->grants[i], *inside = strchr (grant, '(');
         const char *queue = inside ? strchr (inside, '/') : NULL;
-        printf ("%s%.*s", i ? ", " : ": ", (int) strcspn (grant, "("), grant);
+        print_safe (app, stdout, "%s%.*s", i ? ", " : ": ", (int) strcspn (grant, "("), grant);
         if (queue)
-            printf (" of %.*s", (int) strcspn (queue + 1, ")"), queue + 1);
+            print_safe (app, stdout, " of %.*s", (int) strcspn (queue + 1, ")"), queue + 1);
         if (inside)
-            printf (" in %.*s", (int) strcspn (inside + 1, "/)"), inside + 1);
+            print_safe (app, stdout, " in %.*s", (int) strcspn (inside + 1, "/)"), inside + 1);
     }
     putchar ('\n');
 }
@@ -239,8 +239,9 @@ static int join (joining_t *self)
     if (!code)
         code = save (self);
     if (!code) {
-        printf ("joined %s as %s", self->endpoint, report->principals[0].name);
-        put_grants (report->principals);
+        print_safe (self->app, stdout, "joined %s as %s", self->endpoint,
+                    report->principals[0].name);
+        put_grants (self->app, report->principals);
     }
     tmq_client_free (&client);
     tmq_access_free (report);

@@ -102,10 +102,8 @@ static int store (const app_t *app, const char *name, const key_secret_t *secret
     key_public_of (&public_key, secret);
     key_text_public (text, &public_key);
     put_key (app, path, (const char *const[2]){text, NULL});
-    note (app,
-          "the secret key is in %s; this is the public one.\n"
-          "The broker's operator lets it in: taskctl key trust NAME %s --role ROLE",
-          path, text);
+    note (app, "the secret key is in %s; this is the public one.", path);
+    note (app, "The broker's operator lets it in: taskctl key trust NAME %s --role ROLE", text);
     return EXIT_OK;
 }
 

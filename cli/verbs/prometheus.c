@@ -6,8 +6,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "screen/output.h"
 #include "verbs/explain.h"
 
 /* In HELP a backslash and the end of a line are escaped, in the value of a label the quote too. */
@@ -30,11 +32,14 @@ static void put_head (const char *name, const char *suffix, const char *type, co
     printf ("\n# TYPE taskmq_%s%s %s\n", name, suffix, type);
 }
 
-static void put_label (const char *before, const char *name, const char *value)
+/* A value comes from the broker: in a terminal it does no more than in any other view. */
+static void put_label (const app_t *app, const char *before, const char *name, const char *value)
 {
+    char *safe = safe_text (app, value);
     printf ("%s%s=\"", before, name);
-    put_escaped (value, true);
+    put_escaped (safe, true);
     putchar ('"');
+    free (safe);
 }
 
 /* Of a broker that somebody else made a name may be anything. */
@@ -59,9 +64,9 @@ static void put_counter (const tmq_counter_t *counter)
 static void put_depth (const app_t *app, const char *queue, const char *state, uint64_t value)
 {
     fputs ("taskmq_queue_tasks{", stdout);
-    put_label ("", "namespace", app->ns);
-    put_label (",", "queue", queue);
-    put_label (",", "state", state);
+    put_label (app, "", "namespace", app->ns);
+    put_label (app, ",", "queue", queue);
+    put_label (app, ",", "state", state);
     printf ("} %" PRIu64 "\n", value);
 }
 
@@ -82,7 +87,7 @@ static void put_depths (const app_t *app, const tmq_stats_t *stats)
 void prometheus_print (const app_t *app, const tmq_stats_t *stats, const char *broker)
 {
     put_head ("broker_info", "", "gauge", "1, with the program that answered");
-    put_label ("taskmq_broker_info{", "broker", broker);
+    put_label (app, "taskmq_broker_info{", "broker", broker);
     puts ("} 1");
     for (size_t i = 0; i < stats->counters_count; i++)
         put_counter (&stats->counters[i]);
