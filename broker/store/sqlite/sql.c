@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/memory.h"
 
@@ -84,6 +85,13 @@ static void sql_begin (void)
     sqlite3_config (SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
+/* Whoever can put a link there could have us write to a file of somebody else. */
+static bool is_link (const char *path)
+{
+    struct stat status;
+    return lstat (path, &status) == 0 && S_ISLNK (status.st_mode);
+}
+
 store_code_t sql_open (sqlite3 **out, const char *directory, const char *name, bool writer,
                        store_error_t *error)
 {
@@ -96,7 +104,10 @@ store_code_t sql_open (sqlite3 **out, const char *directory, const char *name, b
                 (writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
     sqlite3 *db = NULL;
     store_code_t code = STORE_OK;
-    if (sqlite3_open_v2 (path, &db, flags, NULL) != SQLITE_OK)
+    if (is_link (path))
+        code = store_fail (error, STORE_ERROR_ACCESS,
+                           "%s is a symbolic link, and none is followed here", path);
+    else if (sqlite3_open_v2 (path, &db, flags, NULL) != SQLITE_OK)
         code = store_fail (error, STORE_ERROR_ACCESS, "%s: cannot be opened: %s", path,
                            db == NULL ? "no memory" : strerror (sqlite3_system_errno (db)));
     else if (writer && sqlite3_db_readonly (db, "main") != 0)
