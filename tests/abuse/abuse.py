@@ -19,7 +19,9 @@ import hostile  # the rig stands in the directory that was just named
 
 import door
 import feeds
+import grants
 import keys
+import liar
 
-hostile.gather(door, feeds, keys)
+hostile.gather(door, feeds, grants, keys, liar)
 sys.exit(hostile.main())
