@@ -34,7 +34,7 @@ typedef struct typed {
 
 /* Candidates. */
 
-/* A shell puts a candidate into the line as it is: nothing in it may act on the terminal, or there. */
+/* A shell puts a candidate into the line as it is: in neither shell nor terminal may it act. */
 static bool is_plain (const typed_t *self, const char *candidate)
 {
     char *safe = safe_text (self->app, candidate);

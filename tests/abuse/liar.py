@@ -134,7 +134,7 @@ def lying_broker(on):
                   ["-o", "wide", "stats"], ["stats", "--prometheus"], ["get", task],
                   ["-o", "wide", "list"], ["list", "--columns", "id,queue,owner,worker"],
                   ["get", task, "--events"], ["watch", "--count", "1", "--for", "20s"],
-                  ["watch", "--snapshot", "--count", "1", "--for", "20s"], ["key", "list"], ["cancel", task],
+                  ["watch", "--snapshot", "--for", "2s"], ["key", "list"], ["cancel", task],
                   ["invite", "new", "--role", "worker"], ["invite", "list"], ["submit", "q"],
                   ["audit", "head"], ["reload"], ["complete", "--", "list", "--queue", ""],
                   ["complete", "--", "list", "--label", ""], ["complete", "--", "get", ""]):
