@@ -473,7 +473,7 @@ static bool check_grants (check_t *check, char *const *grants, size_t count)
         size_t length = strlen (grants[i]);
         size_t good = 0;
         while (good < length && grants[i][good] > ' ' && grants[i][good] <= '~' &&
-               grants[i][good] != '#')
+               grants[i][good] != '#' && grants[i][good] != '=')
             good++;
         if (length == 0 || good < length)
             return refuse (check, TMQ_INVALID, "grants: a word like worker(default/render)");

@@ -377,6 +377,37 @@ static void test_meta_of_a_task (void **state)
     }
 }
 
+/* A grant becomes a word of a line: it must not become an option of it. */
+static void test_grants_are_words (void **state)
+{
+    (void) state;
+    static const struct {
+        const char *grant;
+        tmq_code_t code;
+    } cases[] = {{"worker(default/render*)", TMQ_OK},
+                 {"-", TMQ_OK},
+                 {"owns=uid:0", TMQ_INVALID},
+                 {"client(a) operator", TMQ_INVALID},
+                 {"client(a)#", TMQ_INVALID},
+                 {"client(a)\nx", TMQ_INVALID},
+                 {"", TMQ_INVALID}};
+    static uint8_t key[TMQ_KEY_BYTES];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Taskmq__KeyTrust trust = TASKMQ__KEY_TRUST__INIT;
+        Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_KEY_TRUST);
+        Taskmq__Request *requests[] = {&request};
+        char *grants[] = {text_of (cases[i].grant)};
+        verdicts_t verdicts;
+        trust.name = text_of ("ci");
+        trust.public_key = (ProtobufCBinaryData){sizeof key, key};
+        trust.grants = grants;
+        trust.n_grants = 1;
+        request.key_trust = &trust;
+        assert_non_null (judge_many (&verdicts, requests, 1, 0));
+        assert_int_equal (verdicts.requests[0].verdict.code, cases[i].code);
+    }
+}
+
 static void test_number_of_tasks (void **state)
 {
     (void) state;
@@ -602,6 +633,7 @@ int main (void)
         cmocka_unit_test (test_numbers_of_a_task),
         cmocka_unit_test (test_labels_of_a_task),
         cmocka_unit_test (test_meta_of_a_task),
+        cmocka_unit_test (test_grants_are_words),
         cmocka_unit_test (test_number_of_tasks),
         cmocka_unit_test (test_bad_items_beside_good_ones),
         cmocka_unit_test (test_nul_in_a_name),
