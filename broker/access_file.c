@@ -18,10 +18,14 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/memory.h"
 #include "log/log.h"
+
+/* For the lock of the directory: whoever holds it for longer does not hold up all errands. */
+enum { LOCK_TRIES = 40, LOCK_PAUSE_NS = 50 * 1000 * 1000, LOCK_RETRY_MS = 1000 };
 
 /* What tells one state of the file from another. */
 typedef struct state {
@@ -276,10 +280,14 @@ static void refuse_system (errand_t *errand, const access_file_t *self, int code
         errand_refuse (errand, TMQ_DENIED,
                        "the access file is managed elsewhere: the broker may not write %s (%s)",
                        self->path, strerror (code));
+    else if (code == EWOULDBLOCK)
+        errand_refuse (errand, TMQ_OVERLOADED, "another program holds the lock of %s",
+                       self->directory);
     else if (code == ENOSPC || code == EDQUOT)
         errand_refuse (errand, TMQ_STORE_FULL, "no space to write %s", self->path);
     else
         errand_refuse (errand, TMQ_INTERNAL, "cannot write %s: %s", self->path, strerror (code));
+    errand->retry_after_ms = code == EWOULDBLOCK ? LOCK_RETRY_MS : 0;
 }
 
 static bool write_all (int fd, const char *text, size_t bytes)
@@ -303,7 +311,7 @@ static void take_after (int fd, const access_file_t *self)
         (void) fchmod (fd, info.st_mode & 0755);
 }
 
-/* 0, or errno; the file is then as it was. */
+/* 0, or errno; the file is then as it was, or the new one whose name may be lost with the power. */
 static int replace (const access_file_t *self, int directory, const char *text, size_t bytes,
                     state_t *state)
 {
@@ -360,12 +368,25 @@ static void change_locked (access_file_t *self, int directory, access_change_t *
     free (text);
 }
 
+/* 0, or errno: EWOULDBLOCK when another program goes on holding it. */
+static int lock (int directory)
+{
+    const struct timespec pause = {0, LOCK_PAUSE_NS};
+    for (int i = 1; flock (directory, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno != EWOULDBLOCK || i == LOCK_TRIES)
+            return errno;
+        nanosleep (&pause, NULL);
+    }
+    return 0;
+}
+
 void access_file_change (access_file_t *self, access_change_t *change, void *context,
                          errand_t *errand)
 {
     int directory = open (self->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory < 0 || flock (directory, LOCK_EX) != 0)
-        refuse_system (errand, self, errno);
+    int code = directory < 0 ? errno : lock (directory);
+    if (code != 0)
+        refuse_system (errand, self, code);
     else
         change_locked (self, directory, change, context, errand);
     if (directory >= 0)

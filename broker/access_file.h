@@ -53,7 +53,8 @@ char *access_file_text (access_file_t *self, size_t *bytes, char error[ACCESS_FI
 typedef char *access_change_t (void *context, const policy_t *policy, const char *text,
                                size_t bytes, size_t *out_bytes);
 /* Changes the file: reads it once more under a lock of its directory, writes the new text beside
- * it, syncs, renames. The errand is refused if that cannot be; then nothing was changed. */
+ * it, syncs, renames. The errand is refused if that cannot be, or if somebody holds the lock for
+ * two seconds; then nothing was changed, unless the last sync, that of the directory, failed. */
 void access_file_change (access_file_t *self, access_change_t *change, void *context,
                          errand_t *errand);
 
