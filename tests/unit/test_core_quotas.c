@@ -221,6 +221,26 @@ static void leases_are_limited_for_workers_that_wait (void **state)
     rig_free (rig);
 }
 
+/* A higher limit is enough: no lease has to end before. */
+static void a_higher_limit_wakes_workers (void **state)
+{
+    (void) state;
+    static const char LINES[] = "me uid:1 client(*) worker(*)\nother uid:2 client(*) worker(*)\n";
+    char text[256];
+    rig_t *rig = stage_new ("");
+    snprintf (text, sizeof (text), "limits * - leases=0\n%s", LINES);
+    rig_access (rig, text);
+    rig_register (rig, ME, 50, "q", 5);
+    submit (rig, BOSS, 1);
+    submit (rig, BOSS, 2);
+    assert_int_equal (rig_assignments (rig, ME), 0);
+    snprintf (text, sizeof (text), "limits * - leases=1\n%s", LINES);
+    rig_access (rig, text);
+    rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, ME), 1);
+    rig_free (rig);
+}
+
 static void workers_waits_and_subscriptions_are_limited (void **state)
 {
     (void) state;
@@ -341,6 +361,7 @@ int main (void)
         cmocka_unit_test (reads_have_a_rate),
         cmocka_unit_test (leases_are_limited),
         cmocka_unit_test (leases_are_limited_for_workers_that_wait),
+        cmocka_unit_test (a_higher_limit_wakes_workers),
         cmocka_unit_test (workers_waits_and_subscriptions_are_limited),
         cmocka_unit_test (links_are_limited),
         cmocka_unit_test (limits_are_for_everybody_else),

@@ -64,7 +64,7 @@ static quota_refusal_t quota_hello (requests_t *self, const call_t *call, const 
     link_t newcomer = {.access = *access, .account = account_of (self->tasks, identity)};
     quota_refusal_t refusal = {0};
     if (newcomer.account != NULL && !call->link->established) {
-        quota_refresh (&newcomer);
+        quota_refresh (self, &newcomer);
         refusal = quota_ask (self, &newcomer, QUOTA_LINKS);
     }
     account_release (self->tasks, newcomer.account);

@@ -32,7 +32,7 @@ static void judge_link (requests_t *self, link_t *link)
     if (same) {
         access_clear (&link->access);
         access_copy (&link->access, &now);
-        quota_refresh (link);
+        quota_refresh (self, link);
     }
     access_clear (&now);
     if (same || self->base->config.planted_bug == ENGINE_BUG_OLD_POLICY)

@@ -13,11 +13,11 @@
 
 enum { READS_BURST = 4 }; /* seconds of reads that may come at once */
 
-void quota_refresh (link_t *link)
+void quota_refresh (requests_t *self, link_t *link)
 {
     const principal_t *principal = link->access.principal;
     if (link->account != NULL)
-        account_limit (link->account, principal == NULL ? NULL : principal->quotas);
+        account_limit (self->tasks, link->account, principal == NULL ? NULL : principal->quotas);
 }
 
 void quota_enter (requests_t *self, link_t *link)
@@ -27,7 +27,7 @@ void quota_enter (requests_t *self, link_t *link)
         return;
     list_push_back (&link->account->links, &link->of_account);
     link->account->links_count++;
-    quota_refresh (link);
+    quota_refresh (self, link);
 }
 
 void quota_leave (requests_t *self, link_t *link)
@@ -90,8 +90,9 @@ quota_refusal_t quota_ask_total (requests_t *self, const link_t *link, quota_t q
 
 quota_refusal_t quota_ask (requests_t *self, const link_t *link, quota_t quota)
 {
-    return quota_ask_total (self, link, quota,
-                            link->account == NULL ? 0 : has (link->account, quota) + 1);
+    const account_t *account = link->account;
+    bool limited = account != NULL && account->limited; /* else it may have many links */
+    return quota_ask_total (self, link, quota, limited ? has (account, quota) + 1 : 0);
 }
 
 static quota_refusal_t take (requests_t *self, account_t *account, bucket_t *bucket, uint64_t rate,

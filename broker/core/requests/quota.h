@@ -13,7 +13,7 @@
 void quota_enter (requests_t *self, link_t *link);
 void quota_leave (requests_t *self, link_t *link);
 /* The quotas that hold now for the link's principal. */
-void quota_refresh (link_t *link);
+void quota_refresh (requests_t *self, link_t *link);
 /* Why the account may not have `more` in addition, or no further request of its kind now. */
 typedef struct quota_refusal {
     bool refused;

@@ -45,11 +45,21 @@ void account_release (tasks_t *self, account_t *account)
         forget (self, account);
 }
 
-void account_limit (account_t *self, const uint64_t *quotas)
+/* All of them: the first one may have nothing to take. */
+static void wake_hungry (tasks_t *self, account_t *account)
 {
-    self->limited = quotas != NULL;
+    for (node_t *node = list_pop_front (&account->hungry); node != NULL;
+         node = list_pop_front (&account->hungry))
+        worker_changed (self, LIST_ITEM (node, worker_t, hungry));
+}
+
+void account_limit (tasks_t *self, account_t *account, const uint64_t *quotas)
+{
+    account->limited = quotas != NULL;
     for (size_t i = 0; i < QUOTAS; i++)
-        self->quotas[i] = quotas == NULL ? UINT64_MAX : quotas[i];
+        account->quotas[i] = quotas == NULL ? UINT64_MAX : quotas[i];
+    if (account->leases < account->quotas[QUOTA_LEASES])
+        wake_hungry (self, account);
 }
 
 void account_add_task (tasks_t *self, const task_t *task)
@@ -84,10 +94,7 @@ void account_end_leases (tasks_t *self, worker_t *worker, size_t count)
     if (account == NULL || count == 0)
         return;
     account->leases -= count;
-    /* All of them: the first one may have nothing to take. */
-    for (node_t *node = list_pop_front (&account->hungry); node != NULL;
-         node = list_pop_front (&account->hungry))
-        worker_changed (self, LIST_ITEM (node, worker_t, hungry));
+    wake_hungry (self, account);
     account_release (self, account);
 }
 

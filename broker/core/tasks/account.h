@@ -36,8 +36,8 @@ void accounts_reset (tasks_t *self);
 account_t *account_of (tasks_t *self, name_t *identity);
 /* It may go if it has nothing. Accepts NULL. */
 void account_release (tasks_t *self, account_t *account);
-/* quotas NULL: unlimited. */
-void account_limit (account_t *self, const uint64_t *quotas);
+/* quotas NULL: unlimited. Workers that wait for a lease are looked at when there is one more. */
+void account_limit (tasks_t *self, account_t *account, const uint64_t *quotas);
 /* A live task came, or ended. */
 void account_add_task (tasks_t *self, const task_t *task);
 void account_end_task (tasks_t *self, const task_t *task);
