@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -476,6 +477,17 @@ static void a_name_with_tasks_is_not_given_away (void **state)
     expect_ok (ask_owning ("uid:7", TASKMQ__REQUEST__OP_KEY_TRUST, &operation, true));
 }
 
+/* Somebody who does not give the lock back holds up this request, and not the broker. */
+static void a_lock_that_others_hold_is_not_waited_for_without_end (void **state)
+{
+    (void) state;
+    int other = open (directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal (flock (other, LOCK_EX | LOCK_NB), 0);
+    expect (trust ("ci", 20, "client(build)"), TMQ_OVERLOADED, "holds the lock");
+    close (other);
+    expect_ok (trust ("ci", 20, "client(build)"));
+}
+
 static void comments_and_order_stay (void **state)
 {
     (void) state;
@@ -662,6 +674,7 @@ int main (void)
         TEST (who_has_no_key_enrolls_none),
         TEST (revoking_takes_one_key_or_all),
         TEST (a_name_with_tasks_is_not_given_away),
+        TEST (a_lock_that_others_hold_is_not_waited_for_without_end),
         TEST (comments_and_order_stay),
         TEST (a_bad_file_changes_nothing),
         TEST (a_file_of_others_is_refused),

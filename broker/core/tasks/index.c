@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/tasks/account.h"
 #include "core/tasks/index.h"
 #include "core/tasks/space.h"
 
@@ -140,7 +141,10 @@ bool task_owner_has_some (tasks_t *self, const char *owner)
     bool found = false;
     size_t cursor = 0;
     name_t *name = names_keep (&self->base->names, owner);
-    const task_t *task = name->count == 1 ? NULL : map_each (&self->by_id, &cursor);
+    bool known = name->count > 1;
+    const task_t *task = known && !self->has_accounts ? map_each (&self->by_id, &cursor) : NULL;
+    if (known && self->has_accounts)
+        found = name->account != NULL && name->account->tasks > 0;
     for (; task != NULL && !found; task = map_each (&self->by_id, &cursor))
         found = task->owner == name;
     names_drop (&self->base->names, name);

@@ -22,8 +22,8 @@ removal_note_t *removal_note_find (const tasks_t *self, const space_t *space, co
 void removal_note_add (tasks_t *self, space_t *space, const record_t *record, tmq_code_t code);
 /* Forgets so many of each, the oldest first. */
 void notes_forget (tasks_t *self, size_t attempts, size_t removals);
-/* Some live task is of this owner. Looks at all of them if the name is known at all: for what
- * operators do now and then. */
+/* Some live task is of this owner. Without accounts it looks at all of them if the name is known at
+ * all: for what operators do now and then. */
 bool task_owner_has_some (tasks_t *self, const char *owner);
 
 #endif
