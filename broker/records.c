@@ -269,6 +269,7 @@ static void run_backup (records_t *self, errand_t *errand, const Taskmq__Backup 
         if (got > 0)
             errand->body = buf_new (chunk, (size_t) got);
     }
+    sodium_memzero (chunk, TMQ_PART_BYTES_MAX); /* it may hold the broker's key */
     free (chunk);
 }
 

@@ -173,6 +173,7 @@ static store_code_t put_bytes (archive_t *self, int fd, const char *path, manife
         left -= (uint64_t) got;
     }
     crypto_generichash_final (&hash, part->hash, MANIFEST_HASH_BYTES);
+    sodium_memzero (chunk, CHUNK_BYTES); /* it may hold the broker's key */
     free (chunk);
     return code;
 }

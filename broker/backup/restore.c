@@ -149,6 +149,7 @@ static store_code_t copy_part (restore_t *self, int fd, manifest_part_t *part, s
         left -= length;
     }
     crypto_generichash_final (&hash, part->hash, MANIFEST_HASH_BYTES);
+    sodium_memzero (chunk, CHUNK_BYTES); /* it may hold the broker's key */
     free (chunk);
     return code;
 }

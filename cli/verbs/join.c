@@ -127,7 +127,7 @@ static int connect_as (const joining_t *self, tmq_client_t **out, const char *se
 static int own_key (const joining_t *self, key_public_t *out)
 {
     char reason[KEY_FILE_ERROR_SIZE];
-    key_secret_t secret;
+    key_secret_t secret = {0};
     int failed = key_file_read (&secret, self->key_file, reason);
     if (failed == ENOENT) {
         key_make (out, &secret);
