@@ -16,11 +16,17 @@
 
 enum { LOOK_MS = 10, REFUSED = 400 };
 
-static int64_t mono_ms (void)
+static int64_t clock_ms (clockid_t clock)
 {
     struct timespec now;
-    clock_gettime (CLOCK_MONOTONIC, &now);
+    clock_gettime (clock, &now);
     return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Others may come while we look, so both clocks have to be right. */
+static now_t clocks_now (void)
+{
+    return (now_t){clock_ms (CLOCK_MONOTONIC), clock_ms (CLOCK_REALTIME)};
 }
 
 static bool set_keys (void *socket, const key_public_t *server)
@@ -38,11 +44,11 @@ static bool set_keys (void *socket, const key_public_t *server)
 /* What the handshake came to; 0: nothing in time. */
 static uint16_t wait_end (void *monitor, zap_t *zap, uint32_t *value)
 {
-    int64_t until = mono_ms () + PROBE_MS_MAX;
+    int64_t until = clocks_now ().mono_ms + PROBE_MS_MAX;
     zmq_pollitem_t item = {monitor, 0, ZMQ_POLLIN, 0};
     uint16_t event;
-    while (mono_ms () < until) {
-        zap_answer (zap, (now_t){mono_ms (), 0});
+    for (now_t now = clocks_now (); now.mono_ms < until; now = clocks_now ()) {
+        zap_answer (zap, now);
         (void) zmq_poll (&item, 1, LOOK_MS);
         if (monitor_receive (monitor, &event, value))
             return event;
