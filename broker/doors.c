@@ -203,7 +203,7 @@ static exits_t listen_on_own (doors_t *self, doors_endpoint_t *out)
     char uri[DATA_PATH_SIZE + 32];
     char error[ADDRESS_ERROR_SIZE];
     address_t address;
-    snprintf (uri, sizeof (uri), "ipc://%s/taskmqd.ipc", self->data->directory);
+    snprintf (uri, sizeof (uri), "ipc://%s/" DATA_SOCKET_NAME, self->data->directory);
     if (!address_parse (&address, uri, error, sizeof (error)))
         return exits_fail (EXITS_ADDRESS, error);
     return listen_on (self, &address, out, true);

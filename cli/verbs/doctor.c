@@ -5,6 +5,7 @@
 /* taskctl doctor: what is wrong with this set-up, from here and as far as the broker tells. Each
  * finding has the command that mends it. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "base/exit.h"
 #include "chain.h"
 #include "link/connect.h"
+#include "profile.h"
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/table.h"
@@ -175,23 +177,18 @@ static void judge_key_end (doctor_t *self)
 /* This machine. */
 
 /* The file of the key that is used or, where none is, that would be. */
-static bool own_key_file (const doctor_t *self, char out[PATH_BYTES])
+static bool own_key_file (const doctor_t *self, char out[PATH_MAX])
 {
     const char *file = *self->who.key_file ? self->who.key_file : getenv ("TASKMQ_KEY_FILE");
-    const char *home = getenv ("HOME");
-    const char *config = getenv ("XDG_CONFIG_HOME");
-    static const char standard[] = "taskmq/keys/default.key";
     if (file && *file)
-        return snprintf (out, PATH_BYTES, "%s", file) < PATH_BYTES;
-    if (config && *config)
-        return snprintf (out, PATH_BYTES, "%s/%s", config, standard) < PATH_BYTES;
-    return home && snprintf (out, PATH_BYTES, "%s/.config/%s", home, standard) < PATH_BYTES;
+        return snprintf (out, PATH_MAX, "%s", file) < PATH_MAX;
+    return profile_home (out, "keys/default.key");
 }
 
 static void judge_key_file (doctor_t *self)
 {
-    char path[PATH_BYTES];
-    char mend[PATH_BYTES + 16];
+    char path[PATH_MAX];
+    char mend[PATH_MAX + 16];
     struct stat info;
     if (!own_key_file (self, path) || stat (path, &info) != 0)
         return;
