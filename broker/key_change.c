@@ -73,15 +73,15 @@ static void answer (const key_change_t *self, errand_t *errand)
 /* A repeat moves only the time: who knows the next key already is not to be disappointed. */
 static void order (key_change_t *self, errand_t *errand, uint64_t in_ms)
 {
-    char error[SERVER_KEY_ERROR_SIZE];
-    key_secret_t next = self->next;
-    key_public_t next_public = self->next_public;
-    int64_t at_ms = self->now_ms () + (int64_t) in_ms;
     if (!self->has_present) {
         errand_refuse (errand, TMQ_NOT_FOUND,
                        "this broker has no key: it listens on no address that asks for one");
         return;
     }
+    char error[SERVER_KEY_ERROR_SIZE];
+    key_secret_t next = self->next;
+    key_public_t next_public = self->next_public;
+    int64_t at_ms = self->now_ms () + (int64_t) in_ms;
     if (!self->has_next)
         key_make (&next_public, &next);
     if (server_key_write_next (&next, at_ms, self->data, error) == EXITS_OK) {
