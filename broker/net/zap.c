@@ -253,12 +253,19 @@ void zap_forget_feed (zap_t *self, const char *domain)
     guests_forget (self->guests, domain);
 }
 
+/* A guest on ipc is its user: one who connects again and again has another pid each time. */
 static void remember (zap_t *self, const zap_request_t *request, const char *identity)
 {
     char knock[KNOCK_SIZE];
+    zap_request_t guest = *request;
     if (strncmp (request->domain, "feed/", 5) != 0)
         return;
-    write_knock (knock, request);
+    if (strncmp (guest.address, LOCAL, strlen (LOCAL)) == 0) {
+        char *behind_uid = strchr (guest.address + strlen (LOCAL), ':');
+        if (behind_uid != NULL)
+            behind_uid[1] = '\0';
+    }
+    write_knock (knock, &guest);
     guests_add (self->guests, request->domain, knock, identity);
 }
 

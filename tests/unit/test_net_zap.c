@@ -11,6 +11,7 @@
 #include <zmq.h>
 
 #include "net/buckets.h"
+#include "net/guests.h"
 #include "net/zap.h"
 
 enum { SILENT_MS = 5000, ANSWER_MS = 1000 };
@@ -289,6 +290,27 @@ static void test_a_policy_says_who_comes_in (void **state)
     fixture_close (&fixture);
 }
 
+/* A subscriber on ipc that starts often has another pid each time, and stays one. */
+static void test_a_user_is_one_guest_of_a_feed (void **state)
+{
+    (void) state;
+    fixture_t fixture;
+    char identity[128];
+    fixture_open (&fixture);
+    for (int i = 0; i < 2 * GUESTS_MAX; i++) {
+        char address[64];
+        snprintf (address, sizeof (address), "localhost:1000:1:%d", i + 1);
+        request_t request = null_request ("feed/build", address);
+        assert_int_equal (ask (&fixture, &request, 0, identity), 200);
+    }
+    assert_true (zap_is_feed_current (fixture.zap, "feed/build"));
+    policy_t *policy = policy_of ("other uid:5 reader(*)\nsee uid:1000 client(*)\n");
+    zap_policy (fixture.zap, policy);
+    policy_drop (policy);
+    assert_false (zap_is_feed_current (fixture.zap, "feed/build"));
+    fixture_close (&fixture);
+}
+
 static void test_who_connects_often_comes_again_later (void **state)
 {
     (void) state;
@@ -357,6 +379,7 @@ int main (void)
         cmocka_unit_test (test_who_is_let_in),
         cmocka_unit_test (test_who_tries_often_has_to_wait),
         cmocka_unit_test (test_a_policy_says_who_comes_in),
+        cmocka_unit_test (test_a_user_is_one_guest_of_a_feed),
         cmocka_unit_test (test_who_connects_often_comes_again_later),
         cmocka_unit_test (test_networks_of_ipv6_are_one_address),
     };
