@@ -43,8 +43,10 @@ static bool read_file (const char *file, char **text, size_t *bytes, char *error
 {
     struct stat info;
     int fd = open (file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return config_fail (error, "cannot read %.400s: %s", file, strerror (errno));
+    if (fd < 0) {
+        config_fail (error, "cannot read %.400s: %s", file, strerror (errno));
+        return false;
+    }
     bool good = fstat (fd, &info) == 0 && (S_ISREG (info.st_mode) || S_ISCHR (info.st_mode));
     if (!good)
         config_fail (error, "cannot read %.400s: it is %s", file,

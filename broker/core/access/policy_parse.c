@@ -5,6 +5,7 @@
 /* The parser of the access file. A mistake names line and word, and nothing of such a file
  * counts. */
 #include <arpa/inet.h>
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -580,6 +581,7 @@ static bool parse_line (parser_t *self, const char *at, size_t length)
         else
             words[count++] = word;
     }
+    assert (count > 0); /* something is left when spaces are cut off, and no character is a NUL */
     if (good && strcmp (words[0], "limits") == 0)
         good = parse_limits (self, words, count);
     else
