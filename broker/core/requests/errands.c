@@ -108,7 +108,7 @@ errand_t *errand_jobs_next (requests_t *self)
 
 static void job_free (requests_t *self, errand_job_t *job)
 {
-    list_unlink (&job->node);
+    list_remove (&job->node);
     list_remove (&job->of_link);
     self->errands_count--;
     errand_clear (&job->errand);
@@ -147,6 +147,7 @@ void errand_jobs_free (requests_t *self)
 {
     node_t *lists[] = {&self->errands, &self->errands_given};
     for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
-        for (node_t *node = list_first (lists[i]); node != NULL; node = list_first (lists[i]))
+        for (node_t *node = list_pop_front (lists[i]); node != NULL;
+             node = list_pop_front (lists[i]))
             job_free (self, LIST_ITEM (node, errand_job_t, node));
 }

@@ -3,6 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* wait: one answer per id, when its terminal status is durable (A53). */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,7 @@ static void attach (wait_entry_t *entry, wait_entry_t **list)
 
 static void detach (wait_entry_t *entry)
 {
+    assert (entry->at != NULL); /* said for the static analyzer */
     *entry->at = entry->next;
     if (entry->next != NULL)
         entry->next->at = entry->at;
@@ -167,7 +169,7 @@ static void free_some (requests_t *self)
             budget_take (left, 1 + wait->entries_count);
             wait_free (self, wait);
         } else if (waiter != NULL) {
-            list_unlink (&waiter->node);
+            list_pop_front (&self->waiters_gone);
             free (waiter);
         } else {
             return;

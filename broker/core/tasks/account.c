@@ -30,7 +30,7 @@ static void forget (tasks_t *self, account_t *account)
         continue;
     while (list_pop_front (&account->links) != NULL)
         continue;
-    list_unlink (&account->node);
+    list_remove (&account->node);
     account->name->account = NULL;
     names_drop (&self->base->names, account->name);
     free (account);
@@ -126,8 +126,9 @@ void accounts_begin (tasks_t *self)
 
 void accounts_reset (tasks_t *self)
 {
-    while (!list_is_empty (&self->accounts))
-        forget (self, LIST_ITEM (self->accounts.next, account_t, node));
+    for (node_t *node = list_pop_front (&self->accounts); node != NULL;
+         node = list_pop_front (&self->accounts))
+        forget (self, LIST_ITEM (node, account_t, node));
 }
 
 void accounts_end (tasks_t *self)
