@@ -161,16 +161,15 @@ static void free_some (requests_t *self)
     while (*left > 0) {
         node_t *gone = list_first (&self->waiters_gone);
         waiter_t *waiter = gone == NULL ? NULL : LIST_ITEM (gone, waiter_t, node);
-        node_t *node = list_first (&self->waits_over);
+        node_t *node = list_pop_front (&self->waits_over);
         if (node == NULL && waiter != NULL)
-            node = list_first (&waiter->waits);
+            node = list_pop_front (&waiter->waits);
         if (node != NULL) {
             wait_t *wait = LIST_ITEM (node, wait_t, node);
             budget_take (left, 1 + wait->entries_count);
             wait_free (self, wait);
         } else if (waiter != NULL) {
-            list_pop_front (&self->waiters_gone);
-            free (waiter);
+            free (LIST_ITEM (list_pop_front (&self->waiters_gone), waiter_t, node));
         } else {
             return;
         }
