@@ -466,7 +466,7 @@ void router_drop (kept_t *kept)
 
 void router_address (const router_t *self, peer_t peer, char *out, size_t out_size)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = {0};
     socklen_t length = sizeof (address);
     int fd = peers_fd (self->peers, peer);
     out[0] = '\0';

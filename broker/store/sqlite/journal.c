@@ -199,8 +199,8 @@ static store_code_t mark_write (journal_t *self, uint64_t written, store_error_t
 store_code_t journal_judge (journal_t *self, uint64_t generation, uint64_t epoch, uint64_t written,
                             bool clean, store_error_t *error)
 {
-    mark_t mark;
-    bool found;
+    mark_t mark = {0};
+    bool found = false;
     store_code_t code = mark_read (self, &mark, &found, error);
     if (code != STORE_OK || !found)
         return code;
