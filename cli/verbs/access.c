@@ -103,11 +103,13 @@ static char *join_texts (const char *const *texts, size_t count)
     for (size_t i = 0; i < count; i++)
         length += strlen (texts[i]) + 1;
     char *out = must_alloc (length);
-    *out = '\0';
+    char *end = out;
     for (size_t i = 0; i < count; i++) {
-        strcat (out, i ? " " : "");
-        strcat (out, texts[i]);
+        if (i > 0)
+            *end++ = ' ';
+        end = stpcpy (end, texts[i]);
     }
+    *end = '\0';
     return out;
 }
 
