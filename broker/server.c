@@ -24,6 +24,7 @@
 #include "core/base/memory.h"
 #include "intake.h"
 #include "log/log.h"
+#include "notes.h"
 #include "store/committer.h"
 #include "store/readers_pool.h"
 #include "store/wakeup.h"
@@ -70,6 +71,7 @@ struct server {
     sweeper_t *sweeper;
     errands_t *errands;
     intake_t *intake;
+    notes_t notes; /* for the record of deeds */
     struct pollfd sources[SOURCES];
 
     now_t now;        /* of this round */
@@ -121,17 +123,23 @@ static now_t clock_now (void)
 
 static void restore_task (void *context, record_t *record)
 {
-    engine_restore (context, record);
+    const server_t *self = context;
+    engine_restore (self->engine, record);
 }
 
 static void restore_row (void *context, const row_t *row)
 {
-    engine_restore_row (context, row);
+    server_t *self = context;
+    if (row->kind == ROW_KIND_AUDIT_HEAD)
+        notes_restore (&self->notes, row);
+    else
+        engine_restore_row (self->engine, row);
 }
 
 static void restore_ns (void *context, const char *name, uint64_t last_seq)
 {
-    engine_restore_ns (context, name, last_seq);
+    const server_t *self = context;
+    engine_restore_ns (self->engine, name, last_seq);
 }
 
 static void take_forgotten (server_t *self)
@@ -144,7 +152,7 @@ static void take_forgotten (server_t *self)
 
 static store_code_t stream_in (server_t *self, store_error_t *error)
 {
-    store_live_visitor_t visitor = {restore_task, restore_ns, self->engine, restore_row};
+    store_live_visitor_t visitor = {restore_task, restore_ns, self, restore_row};
     engine_boot (self->engine, &self->boot, self->now);
     store_code_t code = store_live (self->options.store, &visitor, error);
     if (code == STORE_OK) {
@@ -294,17 +302,6 @@ static void take_reads (server_t *self)
     }
 }
 
-static void note_policy (const server_t *self, const policy_t *policy)
-{
-    char detail[64] = "there is none: whoever reaches the broker is its operator";
-    if (policy != NULL)
-        snprintf (detail, sizeof (detail), "%zu principals", policy_count (policy));
-    audit_note (self->options.audit,
-                &(audit_line_t){.kind = AUDIT_ACCESS_CHANGED,
-                                .object = access_file_path (self->options.access),
-                                .detail = detail});
-}
-
 /* A new access file: the engine and the door judge by it before anything else is done. */
 static void take_policy (server_t *self)
 {
@@ -312,9 +309,17 @@ static void take_policy (server_t *self)
     if (!access_file_take (self->options.access, &policy))
         return;
     zap_policy (self->options.zap, policy);
-    note_policy (self, policy);
+    notes_policy (&self->notes, policy, self->now.wall_ms);
     engine_access (self->engine, policy, self->now);
     policy_drop (policy);
+}
+
+/* Where the record of deeds stands goes into the store. */
+static void keep_head (server_t *self, bool at_once)
+{
+    row_t row;
+    if (notes_head (&self->notes, self->now.mono_ms, at_once, &row))
+        engine_keep_row (self->engine, row, self->now);
 }
 
 static void take_errands (server_t *self)
@@ -350,6 +355,7 @@ static void take_signals (server_t *self)
                        LOG_FIELDS (LOG_NUMBER ("signal", info.ssi_signo)));
             self->stopping = true;
             self->stop_at = self->now.mono_ms + STOP_MS_MAX;
+            keep_head (self, true);
             engine_stop (self->engine);
             zap_stop (self->options.zap);
         }
@@ -484,25 +490,21 @@ static void run_errands (server_t *self)
     }
 }
 
-static void note_denials (server_t *self)
+static void note_deeds (server_t *self)
 {
-    denial_t denial;
+    deed_t deed;
     char address[64];
-    while (engine_denial_next (self->engine, &denial)) {
-        router_address (self->options.router, denial.peer, address, sizeof (address));
-        audit_note (self->options.audit, &(audit_line_t){.kind = AUDIT_DENIED,
-                                                         .actor = denial.identity,
-                                                         .from = address,
-                                                         .object = denial.request,
-                                                         .ns = denial.ns,
-                                                         .outcome = "refused"});
+    while (engine_deed_next (self->engine, &deed)) {
+        router_address (self->options.router, deed.peer, address, sizeof (address));
+        notes_deed (&self->notes, &deed, address);
     }
+    notes_ends (&self->notes, self->now.wall_ms);
 }
 
 static void deliver (server_t *self)
 {
     output_t output;
-    note_denials (self);
+    note_deeds (self);
     while (engine_output_next (self->engine, &output)) {
         if (!router_send (self->options.router, &output))
             engine_output_failed (self->engine, &output, self->now);
@@ -584,6 +586,7 @@ static void maintain (server_t *self)
     look_at_files (self);
     key_change_turn (self->options.key_change, self->engine, self->now);
     doors_renew (self->options.doors, self->now.mono_ms);
+    keep_head (self, false);
     tell_clock (self, LOG_LEVEL_WARNING);
     router_maintain (self->options.router, self->now.mono_ms, self->heard_ms, is_linked, self);
     look_at_disk (self, true);
@@ -782,6 +785,8 @@ exits_t server_new (server_t **out, const server_options_t *options)
     self->boot = options->boot;
     self->now = clock_now ();
     self->deadline = INT64_MAX;
+    notes_init (&self->notes, options->audit, access_file_path (options->access),
+                options->boot.generation);
     self->engine = engine_new (&options->engine);
     self->intake = make_intake (self);
     exits_t code = exits_of_store (stream_in (self, &error));
@@ -801,6 +806,8 @@ exits_t server_new (server_t **out, const server_options_t *options)
         return exits_fail (EXITS_INTERNAL, "cannot start a thread");
     }
     take_policy (self);
+    notes_expect (&self->notes);
+    self->notes.begun = true;          /* with a file or without */
     tell_clock (self, LOG_LEVEL_INFO); /* the broker may have been down for long */
     watch_sources (self);
     *out = self;
@@ -830,5 +837,6 @@ void server_free (server_t **self_p)
     committer_free (&self->committer);
     intake_free (&self->intake);
     engine_free (self->engine);
+    notes_free (&self->notes);
     free (self);
 }

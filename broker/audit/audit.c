@@ -29,7 +29,8 @@ enum {
     RETRY_MS = 1000, /* after a write that failed */
     HEAD_MS = 3600 * 1000,
     DAY_LENGTH = 10, /* 2026-11-21 */
-    FIRST_TEN = 10
+    FIRST_TEN = 10,
+    FIRST_OF_ACTOR = 1
 };
 #define ALL UINT64_MAX
 
@@ -128,7 +129,7 @@ static void append (audit_t *self, bytes_t *out, const audit_line_t *line)
 static uint64_t note (audit_t *self, const audit_line_t *line)
 {
     const struct kind *kind = &kind_table[line->kind];
-    bool has_from = line->from != NULL && line->from[0] != '\0';
+    bool has_from = kind->most != FIRST_OF_ACTOR && line->from != NULL && line->from[0] != '\0';
     const char *source = has_from ? line->from : line->actor;
     if (kind->most != ALL &&
         !sampler_allows (&self->sampler, line->kind, source, kind->most, mono_ms ())) {
@@ -178,6 +179,57 @@ void audit_stats (audit_t *self, audit_stats_t *out)
     pthread_mutex_unlock (&self->lock);
 }
 
+/* What was known before. */
+
+static void check_file (chain_check_t *check, const char *path)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    FILE *file = fopen (path, "re");
+    while (file != NULL && (length = getline (&line, &capacity, file)) > 0)
+        if (line[length - 1] == '\n') /* the thread may be writing the last one */
+            chain_check_line (check, line, (size_t) length - 1);
+    free (line);
+    if (file != NULL)
+        fclose (file);
+}
+
+/* The head is told at each turn, so that it is in the newest file or at the end of the one before;
+ * a crash may come between. */
+static bool holds (const audit_t *self, const chain_head_t *head)
+{
+    char path[AUDIT_PATH_SIZE];
+    turned_t turned;
+    chain_check_t check = {.known = head->hash};
+    snprintf (path, sizeof (path), "%s/" AUDIT_FILE, self->directory);
+    check_file (&check, path);
+    turned_read (&turned, self->directory);
+    for (size_t i = turned.count; check.known_n != head->n && i > 0 && turned.count - i < 2; i--) {
+        turned_path (path, sizeof (path), self->directory, turned.numbers[i - 1]);
+        check = (chain_check_t){.known = head->hash};
+        check_file (&check, path);
+    }
+    turned_free (&turned);
+    return check.known_n == head->n;
+}
+
+bool audit_expect (audit_t *self, const chain_head_t *head)
+{
+    char detail[128];
+    if (self == NULL || head->n == 0 || holds (self, head))
+        return true;
+    snprintf (detail, sizeof (detail), "line %" PRIu64 " is not there, or not what it was",
+              head->n);
+    log_write (LOG_LEVEL_ERROR, "AUDIT-MISSING",
+               "the record is not the one that was kept before this start: lines were removed or "
+               "changed",
+               LOG_FIELDS (LOG_NUMBER ("n", head->n)));
+    audit_note (self,
+                &(audit_line_t){.kind = AUDIT_AUDIT_GAP, .outcome = "missing", .detail = detail});
+    return false;
+}
+
 /* Lines that tell of others that are not there. The lock is held. */
 
 static void note_left_out (audit_t *self)
@@ -191,8 +243,11 @@ static void note_left_out (audit_t *self)
             continue;
         }
         snprintf (detail, sizeof (detail), "%" PRIu64 " more in this minute", row.count);
+        const char *source = row.source[0] != '\0' ? row.source : "others";
+        bool is_actor = kind_table[row.kind].most == FIRST_OF_ACTOR;
         audit_line_t line = {.kind = (audit_kind_t) row.kind,
-                             .from = row.source[0] != '\0' ? row.source : "others",
+                             .actor = is_actor ? source : NULL,
+                             .from = is_actor ? NULL : source,
                              .outcome = "counted",
                              .detail = detail};
         append (self, &self->queue, &line);
@@ -293,6 +348,9 @@ static bool turn (audit_t *self, char *error)
     turned->numbers =
         memory_grow (turned->numbers, &turned->capacity, turned->count, sizeof (uint32_t));
     turned->numbers[turned->count++] = number;
+    pthread_mutex_lock (&self->lock);
+    self->stats.turns++;
+    pthread_mutex_unlock (&self->lock);
     today (self, self->day);
     add_own (self, AUDIT_AUDIT_TURNED, strrchr (path, '/') + 1, NULL, NULL);
     tell_head (self);

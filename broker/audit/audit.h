@@ -23,7 +23,8 @@
 #include "chain.h"
 
 /* X (NAME, name in the file, what of it is written): ALL, or only the first of a minute and a
- * source (`from`, else `actor`), then one line with the number of the others. */
+ * source (`from`, else `actor`; for FIRST_OF_ACTOR the actor alone), then one line with the number
+ * of the others. */
 #define AUDIT_KIND_MAP(X)                                                                          \
     X (BROKER_STARTED, "broker.started", ALL)                                                      \
     X (BROKER_STOPPED, "broker.stopped", ALL)                                                      \
@@ -32,6 +33,7 @@
     X (KEY_ENROLLED, "key.enrolled", ALL)                                                          \
     X (KEY_REVOKED, "key.revoked", ALL)                                                            \
     X (KEY_ROTATED, "key.rotated", ALL)                                                            \
+    X (KEY_ENDED, "key.ended", ALL)                                                                \
     X (KEY_REFUSED, "key.refused", FIRST_TEN)                                                      \
     X (INVITE_MADE, "invite.made", ALL)                                                            \
     X (INVITE_USED, "invite.used", ALL)                                                            \
@@ -40,6 +42,9 @@
     X (RELOADED, "broker.reloaded", ALL)                                                           \
     X (RESTORED, "broker.restored", ALL)                                                           \
     X (DENIED, "denied", FIRST_TEN)                                                                \
+    X (QUOTA_HIT, "quota.hit", FIRST_OF_ACTOR)                                                     \
+    X (TASK_READ, "task.read", FIRST_TEN)                                                          \
+    X (TASK_CANCELLED, "task.cancelled", ALL)                                                      \
     X (BACKUP, "backup", ALL)                                                                      \
     X (AUDIT_BEGUN, "audit.begun", ALL)                                                            \
     X (AUDIT_TURNED, "audit.turned", ALL)                                                          \
@@ -96,8 +101,13 @@ typedef struct audit_stats {
     uint64_t lost;   /* did not fit into the queue while nothing could be written */
     uint64_t errors; /* writes that failed */
     uint64_t files;  /* turned ones that are kept */
+    uint64_t turns;  /* of the file since the start */
     chain_head_t head;
 } audit_stats_t;
+/* A head that was known before: false if no line of the newest files has it, so that some are not
+ * there, or not what they were; the log and a line say so. n 0 is none. Reads the files; before the
+ * record is long, at the start. */
+bool audit_expect (audit_t *self, const chain_head_t *head);
 /* Any thread. */
 void audit_stats (audit_t *self, audit_stats_t *out);
 

@@ -378,14 +378,86 @@ static void none_kept (void **state)
     audit_free (&none);
 }
 
+static chain_head_t head_of (audit_t *audit)
+{
+    audit_stats_t stats;
+    audit_stats (audit, &stats);
+    return stats.head;
+}
+
+static void a_head_that_was_known_is_found (void **state)
+{
+    (void) state;
+    static const chain_head_t none = {0};
+    audit_t *audit = open_audit (1 << 20);
+    deed (audit, "first");
+    chain_head_t head = head_of (audit);
+    deed (audit, "second");
+    assert_true (audit_expect (audit, &none));
+    assert_true (audit_expect (audit, &head));
+    audit_free (&audit);
+    audit = open_audit (64); /* each line turns the file */
+    deed (audit, "third");
+    assert_true (audit_expect (audit, &head));
+    chain_head_t other = head;
+    other.hash[0] ^= 1;
+    assert_false (audit_expect (audit, &other));
+    audit_free (&audit);
+}
+
+static void a_record_that_was_removed_as_a_whole_is_missed (void **state)
+{
+    (void) state;
+    audit_t *audit = open_audit (1 << 20);
+    deed (audit, "first");
+    deed (audit, "second");
+    chain_head_t head = head_of (audit);
+    audit_free (&audit);
+    unlink (path);
+    audit = open_audit (1 << 20);
+    assert_false (audit_expect (audit, &head));
+    audit_free (&audit);
+    read_file (path);
+    assert_int_equal (count_of ("\"outcome\":\"missing\""), 1);
+    assert_non_null (strstr (text, "line 3 is not there"));
+}
+
+static void a_quota_is_told_once_a_minute_and_principal (void **state)
+{
+    (void) state;
+    static const char *const ACTORS[] = {"a", "b", "a", "a"};
+    audit_t *audit = open_audit (1 << 20);
+    for (size_t i = 0; i < 4; i++)
+        audit_note (audit, &(audit_line_t){.kind = AUDIT_QUOTA_HIT,
+                                           .actor = ACTORS[i],
+                                           .from = i == 2 ? "10.0.0.1" : "10.0.0.2"});
+    audit_free (&audit);
+    read_file (path);
+    assert_int_equal (count_of ("\"kind\":\"quota.hit\""), 3);
+    assert_int_equal (count_of ("\"actor\":\"a\",\"from\":null"), 1);
+    assert_non_null (strstr (text, "2 more in this minute"));
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST (lines_form), TEST (long_texts),   TEST (goes_on),        TEST (torn),
-        TEST (damaged),    TEST (turns),        TEST (turned_by_half), TEST (old_go),
-        TEST (sampled),    TEST (many_sources), TEST (disk_is_full),   TEST (taken_away),
+        TEST (lines_form),
+        TEST (long_texts),
+        TEST (goes_on),
+        TEST (torn),
+        TEST (damaged),
+        TEST (turns),
+        TEST (turned_by_half),
+        TEST (old_go),
+        TEST (sampled),
+        TEST (many_sources),
+        TEST (disk_is_full),
+        TEST (taken_away),
         TEST (none_kept),
+        TEST (a_head_that_was_known_is_found),
+        TEST (a_record_that_was_removed_as_a_whole_is_missed),
+        TEST (a_quota_is_told_once_a_minute_and_principal),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

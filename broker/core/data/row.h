@@ -22,7 +22,8 @@
 #define ROW_KIND_MAP(X)                                                                            \
     X (TEST, 1, "test", TABLES, "any bytes; of the tests alone")                                   \
     X (TEST_LIVE, 2, "test-live", LIVE, "any bytes; of the tests alone")                           \
-    X (FORGOTTEN, 3, "forgotten", LIVE, "one row: the highest sequence of forgotten namespaces")
+    X (FORGOTTEN, 3, "forgotten", LIVE, "one row: the highest sequence of forgotten namespaces")   \
+    X (AUDIT_HEAD, 4, "audit-head", LIVE, "one row: where the record of deeds stood")
 
 typedef enum row_kind {
     ROW_KIND_NONE = 0,

@@ -32,7 +32,7 @@
 #include "core/base/clocks.h"
 #include "core/base/config.h"
 #include "core/base/counts.h"
-#include "core/data/denial.h"
+#include "core/data/deed.h"
 #include "core/data/errand.h"
 #include "core/data/lookup.h"
 #include "core/data/peer.h"
@@ -179,8 +179,11 @@ read_t *engine_read_next (engine_t *self);
 /* Some read waits for a write-back: the server calls store_flush. */
 bool engine_wants_flush (const engine_t *self);
 
-/* Who was denied what, for the record of deeds; false: nobody since. */
-bool engine_denial_next (engine_t *self, denial_t *out);
+/* Who did or was denied what, for the record of deeds; false: nobody since. */
+bool engine_deed_next (engine_t *self, deed_t *out);
+
+/* Keeps a row of the server's own, which the engine knows nothing of, with the next commit. */
+void engine_keep_row (engine_t *self, row_t row, now_t now);
 
 /* Work to be done off the loop, or NULL. Belongs to the caller until engine_errand_done. */
 errand_t *engine_errand_next (engine_t *self);

@@ -17,6 +17,7 @@
 #include "core/reads/loaded.h"
 #include "core/requests/answer.h"
 #include "core/requests/browse.h"
+#include "core/requests/deeds.h"
 #include "core/requests/errands.h"
 #include "core/requests/parting.h"
 #include "core/requests/policy.h"
@@ -30,6 +31,7 @@
 #include "core/tasks/change.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/rows.h"
 #include "core/tasks/settle.h"
 #include "core/tasks/space.h"
 #include "request_kinds.h"
@@ -488,13 +490,17 @@ void engine_errand_done (engine_t *self, errand_t *errand, now_t now)
 
 /* Effects. */
 
-bool engine_denial_next (engine_t *self, denial_t *out)
+void engine_keep_row (engine_t *self, row_t row, now_t now)
 {
-    requests_t *requests = &self->requests;
-    if (requests->denials_count == 0)
-        return false;
-    *out = requests->denials[--requests->denials_count];
-    return true;
+    input_begin (self, now);
+    rows_put (&self->tasks, row);
+    journal_close_full (&self->tasks);
+    input_end (self);
+}
+
+bool engine_deed_next (engine_t *self, deed_t *out)
+{
+    return deeds_next (&self->requests, out);
 }
 
 errand_t *engine_errand_next (engine_t *self)

@@ -60,20 +60,6 @@ void limit_text (char out[LIMIT_TEXT_SIZE], const char *what, size_t limit)
     snprintf (out, LIMIT_TEXT_SIZE, "%s: %zu, as many as there may be", what, limit);
 }
 
-void deny (call_t *call)
-{
-    requests_t *self = call->requests;
-    const link_t *link = call->link;
-    self->base->counts.denied++;
-    if (self->denials_count == DENIALS_MAX)
-        return;
-    denial_t *denial = &self->denials[self->denials_count++];
-    *denial = (denial_t){.peer = link->peer, .request = request_kind (call->request)->name};
-    snprintf (denial->identity, sizeof (denial->identity), "%s", call->identity);
-    if (link->established)
-        snprintf (denial->ns, sizeof (denial->ns), "%s", link->space->name);
-}
-
 void reply_limit (call_t *call, const char *what, size_t limit)
 {
     char text[LIMIT_TEXT_SIZE];

@@ -25,8 +25,6 @@ void reply_code (call_t *call, tmq_code_t code, const char *text); /* waits (A7)
 void reply_code_at_once (call_t *call, tmq_code_t code, const char *text, uint32_t retry_ms);
 /* LIMIT: of what there are as many as there may be, and how many that is. */
 void limit_text (char out[LIMIT_TEXT_SIZE], const char *what, size_t limit);
-/* Counts it and keeps it for the record of deeds: the answer is DENIED. */
-void deny (call_t *call);
 void reply_limit (call_t *call, const char *what, size_t limit);
 /* Why the task is not there, and since when. */
 void gone_text (char out[GONE_TEXT_SIZE], const found_t *found);

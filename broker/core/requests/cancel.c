@@ -7,6 +7,7 @@
 
 #include "core/peers/outbox.h"
 #include "core/requests/answer.h"
+#include "core/requests/deeds.h"
 #include "core/requests/get.h"
 #include "core/tasks/change.h"
 #include "core/tasks/journal.h"
@@ -56,7 +57,9 @@ void on_cancel (call_t *call)
         get_answer_wrong_status (call, "it cannot be cancelled", status);
         return;
     }
-    if (status != TMQ_STATUS_CANCELLED)
+    if (status != TMQ_STATUS_CANCELLED) {
+        deeds_task (call, DEED_CANCEL, &found);
         cancel_task (call, found.task);
+    }
     get_answer (call, &found, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "core/base/memory.h"
 #include "core/requests/answer.h"
+#include "core/requests/deeds.h"
 #include "core/requests/get.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/view.h"
@@ -40,6 +41,8 @@ static void answer_record (call_t *call, const record_t *record, tmq_phase_t pha
 
 void get_answer (call_t *call, const found_t *found, buf_t *body)
 {
+    if (body != NULL && call->bodies)
+        deeds_task (call, DEED_READ, found);
     if (found->record != NULL) {
         tmq_phase_t phase = record_phase (found->record, call->requests->base->clocks.wall_ms);
         answer_record (call, found->record, phase, body);

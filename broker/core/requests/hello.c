@@ -8,6 +8,7 @@
 
 #include "core/peers/link.h"
 #include "core/requests/answer.h"
+#include "core/requests/deeds.h"
 #include "core/requests/parting.h"
 #include "core/requests/quota.h"
 #include "core/tasks/space.h"
@@ -61,7 +62,8 @@ static void send_welcome (call_t *call)
 static quota_refusal_t quota_hello (requests_t *self, const call_t *call, const access_t *access)
 {
     name_t *identity = names_keep (&self->base->names, call->identity);
-    link_t newcomer = {.access = *access, .account = account_of (self->tasks, identity)};
+    link_t newcomer = {
+        .peer = call->link->peer, .access = *access, .account = account_of (self->tasks, identity)};
     quota_refusal_t refusal = {0};
     if (newcomer.account != NULL && !call->link->established) {
         quota_refresh (self, &newcomer);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "core/requests/answer.h"
+#include "core/requests/deeds.h"
 
 enum { READS_BURST = 4 }; /* seconds of reads that may come at once */
 
@@ -65,13 +66,15 @@ static uint32_t spread (requests_t *self, int64_t ms)
     return spread_ms < 1 ? 1 : spread_ms > UINT32_MAX ? UINT32_MAX : (uint32_t) spread_ms;
 }
 
-static quota_refusal_t refuse (requests_t *self, const account_t *account, const char *what,
+static quota_refusal_t refuse (requests_t *self, const link_t *link, const char *what,
                                uint64_t limit, int64_t retry_ms)
 {
+    const char *name = name_text (link->account->name);
     quota_refusal_t refusal = {.refused = true, .retry_after_ms = spread (self, retry_ms)};
     snprintf (refusal.text, sizeof (refusal.text), "%s of %s: %" PRIu64 ", as many as it may have",
-              what, name_text (account->name), limit);
+              what, name, limit);
     self->base->counts.quota_hits++;
+    deeds_quota (self, link, name, refusal.text);
     return refusal;
 }
 
@@ -85,7 +88,7 @@ quota_refusal_t quota_ask_total (requests_t *self, const link_t *link, quota_t q
     const account_t *account = link->account;
     if (account == NULL || !account->limited || total <= account->quotas[quota])
         return (quota_refusal_t){0};
-    return refuse (self, account, WHAT[quota], account->quotas[quota], LIMIT_RETRY_MS);
+    return refuse (self, link, WHAT[quota], account->quotas[quota], LIMIT_RETRY_MS);
 }
 
 quota_refusal_t quota_ask (requests_t *self, const link_t *link, quota_t quota)
@@ -95,13 +98,13 @@ quota_refusal_t quota_ask (requests_t *self, const link_t *link, quota_t quota)
     return quota_ask_total (self, link, quota, limited ? has (account, quota) + 1 : 0);
 }
 
-static quota_refusal_t take (requests_t *self, account_t *account, bucket_t *bucket, uint64_t rate,
+static quota_refusal_t take (requests_t *self, const link_t *link, bucket_t *bucket, uint64_t rate,
                              uint64_t burst, const char *what)
 {
     int64_t wait_ms = bucket_take (bucket, rate, burst, self->base->clocks.mono_ms);
     if (wait_ms == 0)
         return (quota_refusal_t){0};
-    return refuse (self, account, what, rate, wait_ms);
+    return refuse (self, link, what, rate, wait_ms);
 }
 
 quota_refusal_t quota_submit (requests_t *self, const link_t *link, size_t payload_bytes)
@@ -111,11 +114,11 @@ quota_refusal_t quota_submit (requests_t *self, const link_t *link, size_t paylo
         return (quota_refusal_t){0};
     const uint64_t *quotas = account->quotas;
     if (account->tasks >= quotas[QUOTA_TASKS])
-        return refuse (self, account, "live tasks", quotas[QUOTA_TASKS], LIMIT_RETRY_MS);
+        return refuse (self, link, "live tasks", quotas[QUOTA_TASKS], LIMIT_RETRY_MS);
     if (account->bytes + payload_bytes > quotas[QUOTA_BYTES])
-        return refuse (self, account, "bytes of live tasks' payloads", quotas[QUOTA_BYTES],
+        return refuse (self, link, "bytes of live tasks' payloads", quotas[QUOTA_BYTES],
                        LIMIT_RETRY_MS);
-    return take (self, account, &account->submits, quotas[QUOTA_RATE], quotas[QUOTA_BURST],
+    return take (self, link, &account->submits, quotas[QUOTA_RATE], quotas[QUOTA_BURST],
                  "tasks a second");
 }
 
@@ -125,7 +128,7 @@ quota_refusal_t quota_read (requests_t *self, const link_t *link)
     if (account == NULL || !account->limited)
         return (quota_refusal_t){0};
     uint64_t rate = account->quotas[QUOTA_READS];
-    return take (self, account, &account->reads, rate, READS_BURST * rate, "reads a second");
+    return take (self, link, &account->reads, rate, READS_BURST * rate, "reads a second");
 }
 
 bool quota_answered (call_t *call, quota_refusal_t refusal)

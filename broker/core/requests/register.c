@@ -10,6 +10,7 @@
 #include "core/match/worker.h"
 #include "core/peers/link.h"
 #include "core/requests/answer.h"
+#include "core/requests/deeds.h"
 #include "core/requests/quota.h"
 #include "core/requests/report.h"
 #include "core/tasks/attempt.h"

@@ -10,6 +10,7 @@
 #include "core/peers/link.h"
 #include "core/reads/find.h"
 #include "core/requests/answer.h"
+#include "core/requests/deeds.h"
 #include "core/requests/report.h"
 #include "core/tasks/change.h"
 #include "core/tasks/index.h"

@@ -6,7 +6,7 @@
 #ifndef TASKMQ_CORE_REQUESTS_H
 #define TASKMQ_CORE_REQUESTS_H
 
-#include "core/data/denial.h"
+#include "core/data/deed.h"
 #include "core/history/history.h"
 #include "core/match/match.h"
 #include "core/peers/links.h"
@@ -33,9 +33,11 @@ typedef struct requests {
     node_t errands; /* requests that need a file (errands.c): to be given to the server, … */
     node_t errands_given; /* … and with it */
     size_t errands_count;
-    denial_t denials[DENIALS_MAX];
-    size_t denials_count;
-    counter_t *foreign; /* counters of server and store, for stats */
+    deed_t deeds[DEEDS_MAX]; /* for the record (deeds.c) */
+    size_t deeds_count;
+    size_t deeds_told;   /* of them */
+    uint64_t deeds_left; /* cancellations that found no place */
+    counter_t *foreign;  /* counters of server and store, for stats */
     size_t foreign_count;
     policy_t *policy;    /* kept; NULL: everybody may do everything */
     int64_t next_end_ms; /* wall: when the next principal's time ends */

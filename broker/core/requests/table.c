@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "core/requests/answer.h"
+#include "core/requests/deeds.h"
 #include "core/requests/errands.h"
 #include "request_kinds.h"
 

@@ -1,0 +1,33 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What somebody did, or may not do: for the record of deeds. */
+#ifndef TASKMQ_CORE_DATA_DEED_H
+#define TASKMQ_CORE_DATA_DEED_H
+
+#include "core/data/peer.h"
+#include "taskmq_types.h"
+
+/* Waiting to be told, in one round. What is sampled anyway has the first places only, and no more
+ * is told of it; of cancellations beyond the last place the number is. */
+enum { DEEDS_MAX = 64, DEEDS_SAMPLED_MAX = 16, DEED_TEXT_SIZE = 160 };
+
+typedef enum deed_kind {
+    DEED_DENIED, /* asked for what it may not have */
+    DEED_QUOTA,  /* … for more than it may have at once */
+    DEED_READ,   /* an admin or operator read what a task of somebody else carries */
+    DEED_CANCEL  /* … ended it */
+} deed_kind_t;
+
+typedef struct deed {
+    deed_kind_t kind;
+    peer_t peer;
+    char identity[TMQ_OWNER_BYTES_MAX + 1];
+    char ns[TMQ_NAME_LENGTH_MAX + 1]; /* empty: the peer has no link */
+    const char *request;              /* its name; static; NULL: what `text` says */
+    tmq_id_t task;                    /* zero: none */
+    char text[DEED_TEXT_SIZE];        /* the task's owner, or the quota; may be empty */
+} deed_t;
+
+#endif

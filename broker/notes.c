@@ -1,0 +1,201 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "notes.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ids.h"
+
+enum {
+    ROOM_FOR_COUNT = 32,
+    HEAD_MS = 3600 * 1000, /* as often as the log says it */
+    HEAD_ROW_BYTES = 2 * 8 + CHAIN_HASH_BYTES
+};
+static const uint8_t HEAD_KEY[] = {0};
+
+void notes_init (notes_t *self, audit_t *audit, const char *path, uint64_t generation)
+{
+    *self =
+        (notes_t){.audit = audit, .path = path, .next_end_ms = INT64_MAX, .generation = generation};
+}
+
+void notes_free (notes_t *self)
+{
+    policy_drop (self->policy);
+    self->policy = NULL;
+}
+
+/* The access file. */
+
+typedef struct text {
+    char *out;
+    size_t size;
+    size_t length;
+    size_t left; /* lines that did not fit */
+} text_t;
+
+static void add (text_t *text, const char *form, ...) __attribute__ ((format (printf, 2, 3)));
+static void add (text_t *text, const char *form, ...)
+{
+    char line[AUDIT_TEXT_MAX];
+    va_list values;
+    va_start (values, form);
+    int length = vsnprintf (line, sizeof (line), form, values);
+    va_end (values);
+    bool fits = length >= 0 && (size_t) length < sizeof (line) &&
+                text->length + (size_t) length + ROOM_FOR_COUNT < text->size;
+    if (!fits) {
+        text->left++;
+        return;
+    }
+    text->length += (size_t) snprintf (text->out + text->length, text->size - text->length, "%s%s",
+                                       text->length > 0 ? "; " : "", line);
+}
+
+static const principal_t *find (const policy_t *policy, const char *name)
+{
+    return policy != NULL ? policy_by_name (policy, name) : NULL;
+}
+
+void notes_difference (char *out, size_t size, const policy_t *before, const policy_t *after)
+{
+    text_t text = {.out = out, .size = size};
+    out[0] = '\0';
+    for (size_t i = 0; after != NULL && i < policy_count (after); i++) {
+        const principal_t *line = policy_at (after, i);
+        const principal_t *old = find (before, line->name);
+        if (old == NULL)
+            add (&text, "added %s", line->text);
+        else if (strcmp (old->text, line->text) != 0)
+            add (&text, "changed %s to %s", old->text, line->text);
+    }
+    for (size_t i = 0; before != NULL && i < policy_count (before); i++) {
+        const principal_t *line = policy_at (before, i);
+        if (find (after, line->name) == NULL)
+            add (&text, "removed %s", line->text);
+    }
+    if (text.left > 0)
+        snprintf (out + text.length, size - text.length, "%s%zu more lines",
+                  text.length > 0 ? "; " : "", text.left);
+    else if (text.length == 0)
+        snprintf (out, size, "no principal");
+}
+
+void notes_policy (notes_t *self, policy_t *policy, int64_t wall_ms)
+{
+    char detail[AUDIT_TEXT_MAX];
+    if (policy == NULL)
+        snprintf (detail, sizeof (detail),
+                  "there is none: whoever reaches the broker is its operator");
+    else if (!self->begun)
+        snprintf (detail, sizeof (detail), "%zu principals at the start", policy_count (policy));
+    else
+        notes_difference (detail, sizeof (detail), self->policy, policy);
+    audit_note (
+        self->audit,
+        &(audit_line_t){.kind = AUDIT_ACCESS_CHANGED, .object = self->path, .detail = detail});
+    policy_t *before = self->policy;
+    self->policy = policy_keep (policy);
+    policy_drop (before);
+    self->begun = true;
+    self->looked_ms = wall_ms;
+    self->next_end_ms = policy != NULL ? policy_next_end_ms (policy, wall_ms) : INT64_MAX;
+}
+
+void notes_ends (notes_t *self, int64_t wall_ms)
+{
+    if (wall_ms < self->next_end_ms)
+        return;
+    for (size_t i = 0; i < policy_count (self->policy); i++) {
+        const principal_t *line = policy_at (self->policy, i);
+        if (line->until_ms <= self->looked_ms || line->until_ms > wall_ms)
+            continue;
+        audit_note (self->audit,
+                    &(audit_line_t){.kind = AUDIT_KEY_ENDED,
+                                    .object = line->name,
+                                    .detail = line->is_invitation ? "an invitation" : NULL});
+    }
+    self->looked_ms = wall_ms;
+    self->next_end_ms = policy_next_end_ms (self->policy, wall_ms);
+}
+
+/* Requests. */
+
+void notes_deed (notes_t *self, const deed_t *deed, const char *address)
+{
+    static const audit_kind_t KINDS[] = {[DEED_DENIED] = AUDIT_DENIED,
+                                         [DEED_QUOTA] = AUDIT_QUOTA_HIT,
+                                         [DEED_READ] = AUDIT_TASK_READ,
+                                         [DEED_CANCEL] = AUDIT_TASK_CANCELLED};
+    char task[ID_TEXT_SIZE];
+    char detail[DEED_TEXT_SIZE + 64] = "";
+    audit_line_t line = {.kind = KINDS[deed->kind],
+                         .actor = deed->identity,
+                         .from = address,
+                         .object = deed->request,
+                         .ns = deed->ns,
+                         .detail = detail};
+    if (deed->kind == DEED_DENIED || deed->kind == DEED_QUOTA)
+        line.outcome = "refused";
+    if (!id_is_zero (&deed->task)) {
+        id_format (&deed->task, task);
+        line.object = task;
+        snprintf (detail, sizeof (detail), "%s of a task of %s", deed->request, deed->text);
+    } else {
+        snprintf (detail, sizeof (detail), "%s", deed->text);
+        if (deed->kind == DEED_CANCEL)
+            line.outcome = "counted";
+    }
+    audit_note (self->audit, &line);
+}
+
+/* The head in the store. */
+
+static uint64_t number_at (const uint8_t *bytes)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < 8; i++)
+        number = number << 8 | bytes[i];
+    return number;
+}
+
+void notes_restore (notes_t *self, const row_t *row)
+{
+    const uint8_t *bytes = buf_bytes (row->body);
+    if (buf_length (row->body) != HEAD_ROW_BYTES || number_at (bytes) != self->generation)
+        return;
+    self->kept.n = number_at (bytes + 8);
+    memcpy (self->kept.hash, bytes + 16, CHAIN_HASH_BYTES);
+}
+
+void notes_expect (notes_t *self)
+{
+    audit_expect (self->audit, &self->kept);
+}
+
+bool notes_head (notes_t *self, int64_t mono_ms, bool at_once, row_t *out)
+{
+    audit_stats_t stats;
+    row_key_t body = ROW_KEY_INIT;
+    if (self->audit == NULL)
+        return false;
+    audit_stats (self->audit, &stats);
+    if (!at_once && mono_ms < self->keep_at && stats.turns == self->turns)
+        return false;
+    self->keep_at = mono_ms + HEAD_MS;
+    self->turns = stats.turns;
+    if (stats.head.n == self->kept.n &&
+        memcmp (stats.head.hash, self->kept.hash, CHAIN_HASH_BYTES) == 0)
+        return false;
+    self->kept = stats.head;
+    row_key_number (&body, self->generation);
+    row_key_number (&body, self->kept.n);
+    row_key_bytes (&body, self->kept.hash, CHAIN_HASH_BYTES);
+    *out = row_make (ROW_KIND_AUDIT_HEAD, HEAD_KEY, sizeof (HEAD_KEY), body.bytes, body.length);
+    return true;
+}
