@@ -266,6 +266,11 @@ static exits_t open_router (daemon_t *self)
     return self->feed != NULL ? EXITS_OK : exits_fail (EXITS_INTERNAL, "out of memory");
 }
 
+static void peer_gone (void *context, peer_t peer)
+{
+    records_gone (context, peer);
+}
+
 static exits_t open_server (daemon_t *self)
 {
     server_options_t *options = &self->options;
@@ -289,6 +294,8 @@ static exits_t open_server (daemon_t *self)
     options->signal_fd = self->signal_fd;
     options->reload = self->reload;
     options->reload_context = self;
+    options->gone = peer_gone;
+    options->gone_context = self->records;
     return server_new (&self->server, options);
 }
 

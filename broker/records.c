@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <sodium.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,9 @@
 enum {
     ID_BYTES_OF_BACKUP = 16,
     ID_TEXT_SIZE = 2 * ID_BYTES_OF_BACKUP + 1,
-    ASKED_MS_MAX = 10000, /* without a word of the client a backup is given up */
-    BUSY_RETRY_MS = 1000,
+    ASKED_MS_MAX = 10000, /* without a word of the client a backup is given up, … */
+    GONE_MS = 300,        /* … and so long after its connection ended: it may come back */
+    BUSY_RETRY_MS = 250,
     PATH_SIZE = 4096 + 64
 };
 
@@ -49,7 +51,9 @@ struct records {
     records_options_t options;
     watched_t watched[RECORDS_WATCHED_MAX];
     size_t watched_count;
-    pthread_mutex_t lock; /* guards what follows */
+    _Atomic peer_t asker; /* of the backup that is being made; 0: there is none, or it is gone … */
+    _Atomic int64_t gone_ms; /* … since then */
+    pthread_mutex_t lock;    /* guards what follows */
     making_t making;
     bool stop;
     bool has_thread; /* to be joined */
@@ -113,11 +117,22 @@ static void run_head (records_t *self, errand_t *errand)
 
 /* Backups. */
 
+void records_gone (records_t *self, peer_t peer)
+{
+    peer_t asker = peer;
+    if (atomic_load (&self->asker) != peer)
+        return;
+    atomic_store (&self->gone_ms, mono_ms ());
+    atomic_compare_exchange_strong (&self->asker, &asker, 0);
+}
+
 static bool goes_on (void *context)
 {
     records_t *self = context;
     pthread_mutex_lock (&self->lock);
-    bool good = !self->stop && mono_ms () - self->making.asked_ms < ASKED_MS_MAX;
+    bool gone =
+        atomic_load (&self->asker) == 0 && mono_ms () - atomic_load (&self->gone_ms) > GONE_MS;
+    bool good = !self->stop && !gone && mono_ms () - self->making.asked_ms < ASKED_MS_MAX;
     pthread_mutex_unlock (&self->lock);
     return good;
 }
@@ -192,6 +207,7 @@ static bool begin (records_t *self, errand_t *errand, const char *id, bool with_
     snprintf (making->id, sizeof (making->id), "%s", id);
     snprintf (making->actor, sizeof (making->actor), "%s", errand->identity);
     snprintf (making->from, sizeof (making->from), "%s", errand->address);
+    atomic_store (&self->asker, errand->peer);
     self->has_thread = pthread_create (&self->thread, NULL, make, self) == 0;
     if (!self->has_thread)
         *making = (making_t){.under_way = false};
@@ -223,6 +239,7 @@ static bool is_being_made (records_t *self, errand_t *errand, const char *id,
         errand->retry_after_ms = BUSY_RETRY_MS;
     } else if (making->under_way) {
         making->asked_ms = mono_ms ();
+        atomic_store (&self->asker, errand->peer);
         answer (errand, TASKMQ__REPLY__BODY_BACKUP_PART, &part.base);
     } else if (same && making->error.code != STORE_OK) {
         refuse_failed (errand, &making->error);

@@ -30,6 +30,9 @@ records_t *records_new (const records_options_t *options);
 /* Gives a backup that is being made up. Accepts a NULL object. */
 void records_free (records_t **self);
 void records_runners (records_t *self, errand_runner_t out[RECORDS_RUNNERS]);
+/* The connection ended: its backup is given up unless it is asked for by another one soon. Never
+ * waits; any thread. */
+void records_gone (records_t *self, peer_t peer);
 /* From now on what these runners change is noted, and on the disk before it is answered. */
 void records_watch (records_t *self, errand_runner_t *runners, size_t count);
 

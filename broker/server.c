@@ -450,6 +450,7 @@ static void judge (server_t *self)
     while ((peer = router_gone_next (self->options.router, self->heard_ms)) != 0) {
         if (intake_peer_gone (self->intake, peer))
             engine_peer_gone (self->engine, peer, self->now);
+        self->options.gone (self->options.gone_context, peer);
         log_write (LOG_LEVEL_DEBUG, "PEER-GONE", "a connection ended",
                    LOG_FIELDS (LOG_NUMBER ("peer", peer)));
     }

@@ -56,6 +56,8 @@ typedef struct server_options {
     int signal_fd;  /* signalfd: SIGTERM and SIGINT stop, SIGHUP reloads */
     reload_t *reload;
     void *reload_context;
+    void (*gone) (void *context, peer_t peer); /* told of each connection that ended */
+    void *gone_context;
 } server_options_t;
 
 /* Streams the live tasks in and starts the committer, the readers and the sweeper. EXITS_OK, else
