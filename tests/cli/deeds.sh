@@ -86,8 +86,8 @@ stop_broker
 start_broker
 [ "$(grep -c 'id=AUDIT-MISSING' broker.err)" -eq 1 ] || fail 'it is said again'
 stop_broker
-head -n 3 .taskmq/audit.jsonl >cut
-cp cut .taskmq/audit.jsonl
+head -n 3 .taskmq/audit.jsonl >shorter
+cp shorter .taskmq/audit.jsonl
 start_broker
 [ "$(grep -c 'id=AUDIT-MISSING' broker.err)" -eq 2 ] || fail 'lines that were cut off are not missed'
 stop_broker
