@@ -28,7 +28,8 @@ tell 0 on w sh -c 'taskctl join - <join.secret'
 tell 4 on x sh -c 'taskctl join - <join.secret'
 on w taskctl key show --secret --yes | sed -n 2p >key.secret
 grep -o 'tmqsk_[a-z2-7]*' .taskmq/server.key >server.secret
-[ -s key.secret ] && [ -s server.secret ] || fail 'there are no secrets'
+[ -s key.secret ] || fail 'there is no secret of a key'
+[ -s server.secret ] || fail 'there is no secret of the broker'
 
 # A worker has its key in its environment; what it runs has not, and nobody sees it in a list.
 id=$(taskctl submit q --data x) || fail submit
