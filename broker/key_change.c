@@ -7,6 +7,7 @@
 #include "key_change.h"
 
 #include <sodium.h>
+#include <string.h>
 #include <time.h>
 
 #include "bytes.h"
@@ -70,7 +71,17 @@ static void answer (const key_change_t *self, errand_t *errand)
     bytes_free (&packed);
 }
 
-/* A repeat moves only the time: who knows the next key already is not to be disappointed. */
+/* The change may cut the very link that the answer would leave by: then the same order comes again,
+ * which must not be another change. */
+static bool is_repeat (key_change_t *self, const ProtobufCBinaryData *id)
+{
+    if (id->len != sizeof (self->last_order))
+        return false;
+    return self->has_last_order && memcmp (self->last_order, id->data, id->len) == 0;
+}
+
+/* Another order moves only the time: who knows the next key already is not to be disappointed. What
+ * is to be done at once is not announced: nobody could hear it in time. */
 static void order (key_change_t *self, errand_t *errand, uint64_t in_ms)
 {
     if (!self->has_present) {
@@ -85,7 +96,7 @@ static void order (key_change_t *self, errand_t *errand, uint64_t in_ms)
     if (!self->has_next)
         key_make (&next_public, &next);
     if (server_key_write_next (&next, at_ms, self->data, error) == EXITS_OK) {
-        self->news = self->news || !self->has_next;
+        self->news = self->news || (!self->has_next && in_ms > 0);
         self->has_next = true;
         self->next = next;
         self->next_public = next_public;
@@ -106,7 +117,14 @@ static void run (void *context, errand_t *errand)
         errand_refuse (errand, TMQ_INTERNAL, "the request cannot be read again");
     } else {
         pthread_mutex_lock (&self->lock);
-        order (self, errand, request->server_key_rotate->in_ms);
+        if (is_repeat (self, &request->request_id))
+            answer (self, errand);
+        else
+            order (self, errand, request->server_key_rotate->in_ms);
+        if (errand->code == TMQ_OK && request->request_id.len == sizeof (self->last_order)) {
+            self->has_last_order = true;
+            memcpy (self->last_order, request->request_id.data, sizeof (self->last_order));
+        }
         pthread_mutex_unlock (&self->lock);
     }
     if (request != NULL)

@@ -29,6 +29,8 @@ typedef struct key_change {
     key_public_t present; /* as the engine was told last; if has_present */
     bool has_present;
     int64_t at_ms; /* wall clock */
+    bool has_last_order;
+    uint8_t last_order[16]; /* request_id of the newest one */
 } key_change_t;
 
 /* Reads what was ordered; what is due becomes the broker's key. Before doors_key. */
