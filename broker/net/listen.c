@@ -5,15 +5,36 @@
 #include "net/listen.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <zmq.h>
 
 #include "net/socket.h"
+
+enum { NETWORK_SIZE = 64 }; /* ::ffff:255.255.255.255/128, and more */
 
 static bool refuse (listen_error_t *error, bool open, const char *why, const address_t *address)
 {
     error->open = open;
     snprintf (error->text, sizeof (error->text), "cannot listen on %s: %s", address->uri, why);
     return false;
+}
+
+/* A socket of IPv6 sees addresses of IPv4 as ::ffff:a.b.c.d, and would take the length of a network
+ * for that of theirs: 10.0.0.0/8 would be all of them. One of IPv4 alone takes no others. */
+static bool allow (void *socket, const address_t *address, const char *network)
+{
+    enum { MAPPED_BITS = 96, IPV4_BITS = 32 };
+    char mapped[NETWORK_SIZE];
+    const char *slash = strchr (network, '/');
+    int length = slash != NULL ? (int) (slash - network) : (int) strlen (network);
+    if (strchr (network, ':') != NULL)
+        return !address->ipv6 || socket_allow (socket, network);
+    if (!address->ipv6)
+        return socket_allow (socket, network);
+    snprintf (mapped, sizeof (mapped), "::ffff:%.*s/%d", length, network,
+              MAPPED_BITS + (slash != NULL ? atoi (slash + 1) : IPV4_BITS));
+    return socket_allow (socket, mapped);
 }
 
 /* The machine itself may always connect: the look whether the door is shut comes from there. */
@@ -23,13 +44,13 @@ static bool allow_networks (void *socket, const address_t *address, const guard_
     if (guard->networks_count == 0 || address->kind != ADDRESS_TCP)
         return true;
     bool good = zmq_setsockopt (socket, ZMQ_TCP_ACCEPT_FILTER, NULL, 0) == 0 &&
-                socket_allow (socket, "127.0.0.0/8") && socket_allow (socket, "::1/128");
+                allow (socket, address, "127.0.0.0/8") && allow (socket, address, "::1/128");
     for (size_t i = 0; good && i < guard->networks_count; i++)
-        good = socket_allow (socket, guard->networks[i]);
+        good = allow (socket, address, guard->networks[i]);
     if (!good || address->any)
         return good;
     address_host (address, host, sizeof (host));
-    return socket_allow (socket, host);
+    return allow (socket, address, host);
 }
 
 bool listen_bind (void *socket, const address_t *address, const char *domain, const guard_t *guard,

@@ -41,16 +41,21 @@ static bool set_keys (void *socket, const key_public_t *server)
     return set;
 }
 
-/* What the handshake came to; 0: nothing in time. */
+/* What the handshake came to; 0: nothing in time. A handshake that takes too long ends without an
+ * answer, and ZeroMQ begins another one. */
 static uint16_t wait_end (void *monitor, zap_t *zap, uint32_t *value)
 {
     int64_t until = clocks_now ().mono_ms + PROBE_MS_MAX;
     zmq_pollitem_t item = {monitor, 0, ZMQ_POLLIN, 0};
     uint16_t event;
+    int ends = 0;
     for (now_t now = clocks_now (); now.mono_ms < until; now = clocks_now ()) {
         zap_answer (zap, now);
         (void) zmq_poll (&item, 1, LOOK_MS);
-        if (monitor_receive (monitor, &event, value))
+        if (!monitor_receive (monitor, &event, value))
+            continue;
+        ends++;
+        if (event != ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL || ends == PROBE_ENDS_MAX)
             return event;
     }
     return 0;

@@ -12,8 +12,12 @@
 #include "keys.h"
 #include "net/zap.h"
 
-/* The longest wait for the answer. Only a door that answers nothing at all takes so long. */
-enum { PROBE_MS_MAX = 10000 };
+enum {
+    /* The longest wait for the answer: several handshakes, so that a machine that stood still
+     * during one is not taken for an open door. Only a door that answers nothing takes so long. */
+    PROBE_MS_MAX = 20000,
+    PROBE_ENDS_MAX = 3 /* connections that end without an answer */
+};
 
 /* Connects with a key that nobody knows. True when our own handler has refused it; otherwise
  * `error` says what happened instead. endpoint: as router_bind returned it, or feed_bind for a

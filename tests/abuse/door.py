@@ -6,6 +6,7 @@
 
 import os
 import resource
+import select
 import socket
 import struct
 
@@ -202,5 +203,35 @@ MUTE_MAX = 256
 crowd.broker = {"options": ("--listen", "tcp://127.0.0.1:0"),
                 "config": f"limits\n    mute = {MUTE_MAX}\n"}
 
+
+def trickle(on):
+    """Handshakes of one byte now and then, without an end: a byte does not renew the time they have"""
+    on.begin()
+    slow = [bare_connection(endpoint) for endpoint in on.broker.endpoints]
+    for connection in slow:
+        say(connection, GREETING + bytes([0x04, 250]))  # a command that never comes to its end
+
+    def all_ended():
+        for connection in slow:
+            say(connection, b"x")
+        readable, _, _ = select.select(slow, [], [], 0.3)
+        for connection in readable:
+            if ended_by_now(connection):
+                slow.remove(connection)
+        return not slow
+    on.until("the slow ones are cut", all_ended)
+    on.went_on()
+
+
+def ended_by_now(connection):
+    try:
+        return connection.recv(4096) == b""
+    except ConnectionResetError:
+        return True
+
+
+trickle.broker = BOTH_DOORS
+
+
 CASES = [old_versions, other_mechanisms, forged_properties, claimed_ids, descriptors,
-         crowd]
+         crowd, trickle]

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "keys.h"
 #include "support/daemon.h"
 #include "support/timing.h"
 
@@ -118,6 +119,32 @@ static void test_a_broker_that_asks_for_no_keys_has_none (void **state)
     assert_true (daemon_logged (&broker, "id=LOOPBACK-OPEN"));
 }
 
+/* Where keys are asked for, an address without them would be a way around. */
+static void test_an_address_without_keys_beside_listed_keys_is_refused (void **state)
+{
+    (void) state;
+    char path[PATH_SIZE];
+    char text[256];
+    char public_text[KEY_TEXT_SIZE];
+    key_public_t public_key;
+    key_secret_t secret;
+    key_make (&public_key, &secret);
+    key_text_public (public_text, &public_key);
+    broker.arguments[0] = "--insecure-listen";
+    broker.arguments[1] = "tcp://127.0.0.1:0";
+    daemon_start (&broker);
+    daemon_stop (&broker);
+    assert_true (daemon_logged (&broker, "id=INSECURE"));
+    snprintf (path, sizeof path, "%s/access", broker.data);
+    snprintf (text, sizeof text, "ci key:%s client(*)\n", public_text);
+    FILE *file = fopen (path, "w");
+    assert_non_null (file);
+    fputs (text, file);
+    assert_int_equal (fclose (file), 0);
+    assert_int_equal (chmod (path, 0600), 0);
+    expect_refusal ("--insecure-listen beside an access file that lists keys");
+}
+
 static void test_a_key_that_cannot_be_trusted_is_refused (void **state)
 {
     (void) state;
@@ -162,6 +189,7 @@ int main (void)
         TEST (an_open_door_ends_the_start),
         TEST (the_key_is_made_once_and_for_its_user_alone),
         TEST (a_broker_that_asks_for_no_keys_has_none),
+        TEST (an_address_without_keys_beside_listed_keys_is_refused),
         TEST (a_key_that_cannot_be_trusted_is_refused),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
