@@ -64,6 +64,16 @@ static size_t put_property (uint8_t *out, const char *name, const void *value, s
     return 1 + name_length + sizeof (size) + length;
 }
 
+/* The other side's READY: before it nothing else may be sent (RFC 23). None comes from one that ends
+ * the connection instead. */
+static void await_ready (int fd)
+{
+    uint8_t head[2];
+    uint8_t body[SHORT_MAX];
+    if (recv (fd, head, sizeof (head), MSG_WAITALL) == sizeof (head))
+        recv (fd, body, head[1], MSG_WAITALL);
+}
+
 static void shake_hands (int fd, const char *type, const void *routing_id, size_t routing_id_bytes)
 {
     static const char ready[] = "\5READY";
@@ -79,6 +89,7 @@ static void shake_hands (int fd, const char *type, const void *routing_id, size_
     length += put_property (command + length, "Identity", routing_id, routing_id_bytes);
     assert_true (write_frame (fd, FLAG_COMMAND, command, length));
     free (command);
+    await_ready (fd);
 }
 
 int zmtp_open (const char *endpoint, const char *type, const void *routing_id,
