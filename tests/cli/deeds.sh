@@ -12,6 +12,7 @@ on ()
 joined=--profile=default # else the broker's directory, which is here, would come first
 
 # noted KIND RE: soon some line of this kind says it.
+# shellcheck disable=SC2317 # eventually calls it
 says () { taskctl audit tail --kind "$1" --limit 100 | grep -Eq -- "$2"; }
 noted () { eventually says "$1" "$2"; }
 

@@ -64,8 +64,8 @@ static size_t put_property (uint8_t *out, const char *name, const void *value, s
     return 1 + name_length + sizeof (size) + length;
 }
 
-/* The other side's READY: before it nothing else may be sent (RFC 23). None comes from one that ends
- * the connection instead. */
+/* The other side's READY: before it nothing else may be sent (RFC 23). None comes from one that
+ * ends the connection instead. */
 static void await_ready (int fd)
 {
     uint8_t head[2];
