@@ -454,7 +454,8 @@ static void test_a_peer_that_takes_nothing_is_refused (void **state)
     assert_in_range (sent, UNREAD_BYTES_MAX / BODY_BYTES, 2 * UNREAD_BYTES_MAX / BODY_BYTES);
     router_stats (fixture.router, &stats);
     assert_int_equal (stats.unread_full, 1);
-    assert_in_range (stats.unread_bytes, UNREAD_BYTES_MAX, UNREAD_BYTES_MAX + BODY_BYTES);
+    /* The system may have taken some more since. */
+    assert_in_range (stats.unread_bytes, UNREAD_BYTES_MAX / 2, UNREAD_BYTES_MAX + BODY_BYTES);
     buf_drop (body);
     zmq_close (dealer);
     WAIT_FOR (unread (fixture.router) == 0, PATIENCE_MS);
