@@ -568,24 +568,29 @@ static void do_invite_revoke (work_t *work, const policy_t *policy)
 
 /* The change that a request asks for. */
 
-/* It may have waited behind the one that took the right away: the file as it is now decides. What
- * enroll may is judged where it is done. */
-static bool may_change (const work_t *work, const policy_t *policy)
+/* What enroll may is judged where it is done; all the others are for operators. */
+static bool may_ask (const errand_t *errand, const policy_t *policy, int64_t now_ms)
 {
     access_t access;
-    const char *identity = work->errand->identity;
+    const char *identity = errand->identity;
     const principal_t *user = NULL; /* who made the file came without a line, and has one now */
-    if (work->request->op_case == TASKMQ__REQUEST__OP_ENROLL)
+    if (errand->op == TASKMQ__REQUEST__OP_ENROLL)
         return true;
     if (policy != NULL && strncmp (identity, "uid:", 4) == 0) {
         uint32_t uid = (uint32_t) strtoul (identity + 4, NULL, 10);
         user = policy_is_own_uid (policy, uid) ? NULL : policy_by_uid (policy, uid);
     }
     bool may = access_link (&access, (policy_t *) (uintptr_t) policy,
-                            user == NULL ? identity : user->name, "default", work->now_ms) &&
+                            user == NULL ? identity : user->name, "default", now_ms) &&
                access_may (&access, RIGHT_OPERATE);
     access_clear (&access);
     return may;
+}
+
+bool access_requests_may (void *context, const errand_t *errand)
+{
+    const access_requests_t *self = context;
+    return may_ask (errand, access_file_policy (self->file), self->now_ms ());
 }
 
 static char *change (void *context, const policy_t *policy, const char *text, size_t bytes,
@@ -599,7 +604,8 @@ static char *change (void *context, const policy_t *policy, const char *text, si
         [TASKMQ__REQUEST__OP_INVITE_REVOKE] = do_invite_revoke,
     };
     work_t *work = context;
-    if (!may_change (work, policy)) {
+    /* The file may have been edited since the policy that counts was read from it. */
+    if (!may_ask (work->errand, policy, work->now_ms)) {
         errand_refuse (work->errand, TMQ_DENIED, "%s is no operator any more",
                        work->errand->identity);
         return NULL;

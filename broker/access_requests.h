@@ -44,6 +44,9 @@ void access_requests_free (access_requests_t *self);
 /* The broker's key, and HOST:PORT of its first listener with CURVE (empty: not known). */
 void access_requests_listen (access_requests_t *self, const key_public_t *key, const char *address);
 void access_requests_change_key (access_requests_t *self, const key_public_t *key);
+/* Whether who asks has the right by the policy that counts now. context: this object. The errands'
+ * thread. */
+bool access_requests_may (void *context, const errand_t *errand);
 void access_requests_runners (access_requests_t *self, errand_runner_t out[ACCESS_RUNNERS]);
 
 #endif

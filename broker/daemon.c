@@ -286,6 +286,7 @@ static exits_t open_server (daemon_t *self)
     options->audit = self->audit;
     options->access = self->access;
     options->runners = self->runners;
+    options->judge = (errand_judge_t){access_requests_may, &self->requests};
     options->runners_count = ACCESS_RUNNERS + 1 + RECORDS_RUNNERS;
     options->feed = self->feed;
     options->doors = &self->doors;

@@ -18,6 +18,7 @@
 struct errands {
     errand_runner_t *runners;
     size_t runners_count;
+    errand_judge_t judge;
     pthread_t thread;
     bool running;
     int fd;
@@ -31,6 +32,12 @@ struct errands {
 
 static void run (const errands_t *self, errand_t *errand)
 {
+    bool of_client = errand->context != NULL;
+    if (of_client && self->judge.may != NULL && !self->judge.may (self->judge.context, errand)) {
+        errand_refuse (errand, TMQ_DENIED, "%s has lost the right to ask for this",
+                       errand->identity);
+        return;
+    }
     for (size_t i = 0; i < self->runners_count; i++) {
         if (self->runners[i].op != errand->op)
             continue;
@@ -97,13 +104,14 @@ int errands_fd (const errands_t *self)
     return self->fd;
 }
 
-errands_t *errands_new (const errand_runner_t *runners, size_t count)
+errands_t *errands_new (const errand_runner_t *runners, size_t count, errand_judge_t judge)
 {
     errands_t *self = memory_zero (1, sizeof (*self));
     self->runners = memory_alloc (count * sizeof (*runners));
     if (count > 0)
         memcpy (self->runners, runners, count * sizeof (*runners));
     self->runners_count = count;
+    self->judge = judge;
     pthread_mutex_init (&self->lock, NULL);
     pthread_cond_init (&self->changed, NULL);
     self->fd = wakeup_new ();

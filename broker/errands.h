@@ -7,6 +7,7 @@
 #ifndef TASKMQ_BROKER_ERRANDS_H
 #define TASKMQ_BROKER_ERRANDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/data/errand.h"
@@ -22,11 +23,19 @@ typedef struct errand_runner {
     void *context; /* borrowed */
 } errand_runner_t;
 
+/* Whether who asked may still do so: it may have lost the right while its errand waited. Called on
+ * the errands' thread before each errand of a client; NULL: everybody may. */
+typedef struct errand_judge {
+    bool (*may) (void *context, const errand_t *errand);
+    void *context; /* borrowed */
+} errand_judge_t;
+
 enum { ERRANDS_QUEUE_MAX = 128, ERRANDS_OVERLOAD_MS = 200 };
 
-/* Copies the table. An errand of a kind that is not in it is answered UNSUPPORTED. NULL: no thread
+/* Copies the table. An errand of a kind that is not in it is answered UNSUPPORTED, one of somebody
+ * who may not ask for it any more DENIED. NULL: no thread
  * or no descriptor can be had. */
-errands_t *errands_new (const errand_runner_t *runners, size_t count);
+errands_t *errands_new (const errand_runner_t *runners, size_t count, errand_judge_t judge);
 /* Waits for the one under way and forgets the others, which belong to those who brought them.
  * Accepts a NULL object. */
 void errands_free (errands_t **self);

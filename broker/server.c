@@ -800,7 +800,7 @@ exits_t server_new (server_t **out, const server_options_t *options)
     }
     self->committer = committer_new (options->store);
     self->sweeper = sweeper_new (options->store);
-    self->errands = errands_new (options->runners, options->runners_count);
+    self->errands = errands_new (options->runners, options->runners_count, options->judge);
     if (self->intake == NULL || self->committer == NULL || self->sweeper == NULL ||
         self->errands == NULL) {
         server_free (&self);

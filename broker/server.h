@@ -41,6 +41,7 @@ typedef struct server_options {
     size_t peers_max;               /* of the router */
     const errand_runner_t *runners; /* of the requests that need a file; copied */
     size_t runners_count;
+    errand_judge_t judge; /* of who may still ask for them */
     /* All borrowed, to outlive the server. */
     store_t *store;
     boot_t boot; /* as the store was opened */

@@ -355,6 +355,19 @@ static void who_is_no_operator_any_more_changes_nothing (void **state)
     expect_ok (ask ("ops", TASKMQ__REQUEST__OP_KEY_TRUST, &operation));
 }
 
+/* The same of requests that change no line: the broker's key, a backup. */
+static void who_is_no_operator_any_more_asks_for_nothing (void **state)
+{
+    (void) state;
+    errand_t errand = {.op = TASKMQ__REQUEST__OP_SERVER_KEY_ROTATE, .identity = text_of ("ops")};
+    expect_ok (trust ("ops", 30, "operator"));
+    assert_true (access_requests_may (&requests, &errand));
+    expect_ok (revoke_name ("ops"));
+    assert_false (access_requests_may (&requests, &errand));
+    errand.op = TASKMQ__REQUEST__OP_ENROLL; /* judged where it is done */
+    assert_true (access_requests_may (&requests, &errand));
+}
+
 static void a_key_stands_for_one (void **state)
 {
     (void) state;
@@ -668,6 +681,7 @@ int main (void)
         TEST (an_invitation_for_many_names_each),
         TEST (nobody_joins_with_the_tasks_of_another),
         TEST (who_is_no_operator_any_more_changes_nothing),
+        TEST (who_is_no_operator_any_more_asks_for_nothing),
         TEST (a_key_stands_for_one),
         TEST (a_key_is_replaced_without_a_gap),
         TEST (keys_of_ones_own_have_a_rate),

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "errands.h"
 #include "support/cmocka_all.h"
@@ -50,12 +51,14 @@ static errand_t *next (errands_t *errands)
     return errand;
 }
 
+static const errand_judge_t EVERYBODY = {NULL, NULL};
+
 static void errands_come_back_in_their_order (void **state)
 {
     (void) state;
     gate_t gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, true, 0};
     const errand_runner_t runner = {KNOWN, pass, &gate};
-    errands_t *errands = errands_new (&runner, 1);
+    errands_t *errands = errands_new (&runner, 1, EVERYBODY);
     assert_non_null (errands);
     assert_null (errands_done (errands));
     for (int i = 0; i < 50; i++)
@@ -80,7 +83,7 @@ static void the_line_has_an_end (void **state)
     (void) state;
     gate_t gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0};
     const errand_runner_t runner = {KNOWN, pass, &gate};
-    errands_t *errands = errands_new (&runner, 1);
+    errands_t *errands = errands_new (&runner, 1, EVERYBODY);
     const int sent = ERRANDS_QUEUE_MAX + 10;
     for (int i = 0; i < sent; i++)
         errands_submit (errands, errand_new (KNOWN));
@@ -96,11 +99,46 @@ static void the_line_has_an_end (void **state)
     errands_free (&errands);
 }
 
+static bool is_ops (void *context, const errand_t *errand)
+{
+    (void) context;
+    return strcmp (errand->identity, "ops") == 0;
+}
+
+static errand_t asked_by (const char *identity)
+{
+    static int client;
+    return (errand_t){.op = KNOWN, .identity = (char *) (uintptr_t) identity, .context = &client};
+}
+
+static void who_lost_the_right_is_refused (void **state)
+{
+    (void) state;
+    gate_t gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, true, 0};
+    const errand_runner_t runner = {KNOWN, pass, &gate};
+    errands_t *errands = errands_new (&runner, 1, (errand_judge_t){is_ops, NULL});
+    errand_t ops = asked_by ("ops");
+    errand_t other = asked_by ("other");
+    errand_t *own = errand_new (KNOWN); /* nobody asked: it is the server's */
+    errands_submit (errands, &other);
+    errands_submit (errands, &ops);
+    errands_submit (errands, own);
+    assert_ptr_equal (next (errands), &other);
+    assert_int_equal (other.code, TMQ_DENIED);
+    assert_ptr_equal (next (errands), &ops);
+    assert_int_equal (ops.retry_after_ms, 1); /* the runner was here */
+    assert_ptr_equal (next (errands), own);
+    assert_int_equal (gate.runs, 2);
+    errand_free (own);
+    errands_free (&errands);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (errands_come_back_in_their_order),
         cmocka_unit_test (the_line_has_an_end),
+        cmocka_unit_test (who_lost_the_right_is_refused),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
