@@ -128,12 +128,6 @@ bool buckets_take (buckets_t *self, const void *name, size_t bytes, int64_t now_
     return true;
 }
 
-bool buckets_has (const buckets_t *self, const void *name, size_t bytes, int64_t now_ms)
-{
-    const bucket_t *bucket = find (self, hash_of (self, name, bytes), name, bytes);
-    return bucket == NULL || left_ms (self, bucket, now_ms) >= self->one_ms;
-}
-
 size_t buckets_count (const buckets_t *self)
 {
     return self->count;

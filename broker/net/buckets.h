@@ -29,8 +29,6 @@ void buckets_free (buckets_t **self); /* accepts a NULL object */
 
 /* Takes one out of the bucket of this name; false when it is empty. */
 bool buckets_take (buckets_t *self, const void *name, size_t bytes, int64_t now_ms);
-/* There is one left; takes nothing and makes no bucket. */
-bool buckets_has (const buckets_t *self, const void *name, size_t bytes, int64_t now_ms);
 size_t buckets_count (const buckets_t *self);
 
 #endif

@@ -751,20 +751,6 @@ void router_recheck (router_t *self)
     }
 }
 
-size_t router_cut_identity (router_t *self, const char *identity)
-{
-    uint32_t cursor = 0;
-    size_t count = 0;
-    peers_item_t item;
-    while (peers_each (self->peers, &cursor, &item)) {
-        if (strcmp (item.identity, identity) != 0)
-            continue;
-        count++;
-        door_cut (self->door, item.fd);
-    }
-    return count;
-}
-
 void router_stats (const router_t *self, router_stats_t *out)
 {
     door_stats_t door;

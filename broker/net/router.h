@@ -118,8 +118,6 @@ void router_maintain (router_t *self, int64_t now_ms, int64_t heard_ms,
 /* Asks again for everybody who is in, and cuts those whom the policy would not let in any more, or
  * lets in as somebody else. */
 void router_recheck (router_t *self);
-/* Cuts all connections of an identity. Returns how many there were. */
-size_t router_cut_identity (router_t *self, const char *identity);
 
 typedef struct router_stats {
     uint64_t received;

@@ -9,7 +9,6 @@ import hashlib
 import os
 import socket
 import threading
-import time
 
 import zmq
 from links import GREETING, HELLO, say_hello
@@ -127,7 +126,7 @@ def guessed_keys(on):
                 peer.curve_publickey, peer.curve_secretkey = zmq.curve_keypair()
                 peer.connect(endpoint)
                 peers.append(peer)
-            time.sleep(0.05)  # between two batches, so that the machine has room for others
+            over.wait(0.05)  # between two batches, so that the machine has room for others
             for peer in peers:
                 peer.close()
         context.term()

@@ -571,43 +571,6 @@ static void test_a_late_first_message_is_nobodys (void **state)
     router_free (&fixture.router);
 }
 
-static void test_all_connections_of_an_identity_are_cut (void **state)
-{
-    (void) state;
-    enum { CONNECTIONS = 3 };
-    fixture_t fixture;
-    incoming_t incoming;
-    char own[32];
-    snprintf (own, sizeof (own), "uid:%u", (unsigned) getuid ());
-    fixture_open (&fixture);
-    void *other = dealer_open (fixture.tcp);
-    send_text (other, "hello");
-    receive (fixture.router, &incoming);
-    peer_t bystander = incoming.peer;
-    void *dealers[CONNECTIONS];
-    for (int i = 0; i < CONNECTIONS; i++) {
-        dealers[i] = dealer_open (fixture.ipc);
-        send_text (dealers[i], "hello");
-        receive (fixture.router, &incoming);
-    }
-    router_watch (fixture.router, 1);
-    assert_int_equal (router_cut_identity (fixture.router, "nobody"), 0);
-    assert_int_equal (router_cut_identity (fixture.router, own), CONNECTIONS);
-    for (int i = 0; i < CONNECTIONS; i++)
-        assert_int_not_equal (wait_gone (fixture.router), bystander);
-    send_text (other, "still here");
-    do {
-        router_release (fixture.router);
-        receive (fixture.router, &incoming);
-    } while (incoming.envelope_bytes != strlen ("still here"));
-    assert_int_equal (incoming.peer, bystander);
-    router_release (fixture.router);
-    for (int i = 0; i < CONNECTIONS; i++)
-        zmq_close (dealers[i]);
-    zmq_close (other);
-    router_free (&fixture.router);
-}
-
 /* It would be in the way of whoever gets it from ZeroMQ. */
 static void test_who_chooses_its_routing_id_is_cut (void **state)
 {
@@ -697,7 +660,6 @@ int main (void)
         cmocka_unit_test (test_the_end_of_a_connection_is_noticed),
         cmocka_unit_test (test_who_is_somebody_else_now_is_cut),
         cmocka_unit_test (test_a_late_first_message_is_nobodys),
-        cmocka_unit_test (test_all_connections_of_an_identity_are_cut),
         cmocka_unit_test (test_who_chooses_its_routing_id_is_cut),
         cmocka_unit_test (test_a_second_router_on_the_path_is_refused),
     };
