@@ -843,6 +843,22 @@ static void a_lease_belongs_to_its_holder (void **state)
     rig_free (rig);
 }
 
+/* A worker whose grants were narrowed to other queues loses what it holds: others get it. */
+static void a_lease_needs_the_right_in_its_queue (void **state)
+{
+    (void) state;
+    rig_t *rig = stage_new (&ROLE_CASES[2]);
+    set_policy (rig, "worker", "worker(default/other)");
+    rig_link (rig, ME, "default");
+    uint64_t back = rig_register_with (rig, ME, MY_WORKER, "other", 1, lease_of (rig, HELD));
+    uint64_t complete = rig_complete (rig, ME, lease_of (rig, HELD), "r");
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, ME, back), TMQ_OK);
+    assert_int_equal (rig_code (rig, ME, complete), TMQ_STALE_LEASE);
+    assert_int_equal (rig_status (rig, ELSE, HELD), TMQ_STATUS_QUEUED);
+    rig_free (rig);
+}
+
 /* A principal's time ends: its links with it, within the tick. */
 static void a_principal_has_an_end (void **state)
 {
@@ -881,6 +897,7 @@ int main (void)
         cmocka_unit_test (a_revoked_link_gets_nothing_more),
         cmocka_unit_test (leases_of_a_revoked_worker_return),
         cmocka_unit_test (a_lease_belongs_to_its_holder),
+        cmocka_unit_test (a_lease_needs_the_right_in_its_queue),
         cmocka_unit_test (a_principal_has_an_end),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

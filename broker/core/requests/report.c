@@ -51,22 +51,30 @@ bool report_is_of (const link_t *link, const char *holder)
     return link->access.policy == NULL || link_is (link, holder);
 }
 
+/* Who has the lease may also lose the right to work in its queue. */
+static bool may_report (link_t *link, const task_t *task)
+{
+    return link->access.policy == NULL ||
+           (report_is_of (link, name_text (task->detail->identity)) &&
+            access_queue (&link->access, task->queue->name, RIGHT_WORK));
+}
+
 bool report_is_denied (call_t *call, const task_t *task)
 {
-    if (report_is_of (call->link, name_text (task->detail->identity)))
+    if (may_report (call->link, task))
         return false;
     deny (call);
     reply_code (call, TMQ_DENIED, "the lease is somebody else's");
     return true;
 }
 
-tmq_code_t report_refresh (requests_t *self, const link_t *link, const worker_t *worker,
+tmq_code_t report_refresh (requests_t *self, link_t *link, const worker_t *worker,
                            const Taskmq__Lease *lease, task_t **out)
 {
     task_t *task = task_find (self->tasks, link->space, lease->task_id.data);
     *out = NULL;
     if (!lease_is_current (self->tasks, task, lease) || task->detail->holder != worker ||
-        !report_is_of (link, name_text (task->detail->identity)))
+        !may_report (link, task))
         return TMQ_STALE_LEASE;
     *out = task;
     lease_arm (self->tasks, task, task->lease_ms);

@@ -10,12 +10,12 @@
 
 /* The state of a listed or renewed lease; one that is held gets a fresh term. *out: its task, or
  * NULL when it is not held. */
-tmq_code_t report_refresh (requests_t *self, const link_t *link, const worker_t *worker,
+tmq_code_t report_refresh (requests_t *self, link_t *link, const worker_t *worker,
                            const Taskmq__Lease *lease, task_t **out);
 /* The lease was given to the link's principal: beside its secret that is what a report needs.
  * Without a policy the secret is enough. */
 bool report_is_of (const link_t *link, const char *holder);
-/* … and answers when it was not. task: leased. */
+/* … and it may still work in the task's queue; answers when not. task: leased. */
 bool report_is_denied (call_t *call, const task_t *task);
 /* How old the stored sign of life of a lease may become before a renewal leaves another one. */
 int64_t report_mark_ms (const engine_config_t *config);
