@@ -1,11 +1,11 @@
-# The manual pages of libtaskmq, made from the comments of its public header: libtaskmq(3) from the
-# comment at its head, and one page for each section.
+# The manual pages of libtaskmq, made from the comments of its public headers: libtaskmq(3) from the
+# comment at the head of the first one, and one page for each section.
 #
-# usage: awk -v directory=OUT -v version=0.1.0 -v date=2026-01-31 -f library.awk taskmq.h
+# usage: awk -v directory=OUT -v version=0.1.0 -v date=2026-01-31 -f library.awk taskmq.h taskmq_*.h
 #
 # A comment in the first column that is one short line with an empty line behind it begins a
 # section. Any other says what the declarations behind it are. A section without a name here is an
-# error, so that none is forgotten.
+# error, so that none is forgotten. CMakeLists.txt reads the names of the pages from here.
 
 BEGIN {
     page["Version, names."] = "tmq_names|names, codes, version"
@@ -95,7 +95,11 @@ function end_comment()
     if (!head) {
         head = 1 # the licence
         texts = 0
-    } else if (pages == 0) {
+    } else if (started) {
+        return
+    } else if (pages > 0) {
+        texts = 0 # the head of a part says nothing that belongs into a page
+    } else {
         begin(main, "client and worker library of the taskmq broker")
         sub(/^libtaskmq: /, "", text[1])
         prose(text, texts)
@@ -103,8 +107,15 @@ function end_comment()
     }
 }
 
-/^#ifndef TASKMQ_H/ { started = 1 }
-/^#(if|endif|else|include|ifdef|define TMQ_API|define TASKMQ_H|ifndef)/ || /^extern "C"/ { next }
+FNR == 1 {
+    flush_item()
+    head = started = section = 0
+}
+/^#ifndef TASKMQ[A-Z_]*_H/ { started = 1 }
+/^#ifdef __cplusplus/ { other_language = 1 }
+/^#endif/ { other_language = 0 }
+/^#include/ { section = texts = 0 }
+other_language || /^#(if|endif|else|include|ifdef|define TMQ_API|define TASKMQ[A-Z_]*_H|ifndef)/ { next }
 inside {
     last = sub(/ *\*\/$/, "")
     add_text($0)
@@ -137,8 +148,7 @@ $0 == "" && section && texts == 1 {
 started {
     section = 0
     sub(/^TMQ_API /, "")
-    if ($0 != "}" || codes > 0)
-        code[++codes] = $0
+    code[++codes] = $0
 }
 
 END {

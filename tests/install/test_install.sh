@@ -27,7 +27,7 @@ for component in libtaskmq0 libtaskmq-dev client broker; do
         exit 1
     }
 done
-for file in "include/taskmq.h" "include/taskmq_types.h" "$libdir/libtaskmq.so.0" \
+for file in "include/taskmq.h" "include/taskmq_admin.h" "include/taskmq_types.h" "$libdir/libtaskmq.so.0" \
     "$libdir/libtaskmq.so" "$libdir/libtaskmq.a" "$libdir/pkgconfig/taskmq.pc" "bin/taskctl" \
     "share/bash-completion/completions/taskctl" "share/zsh/site-functions/_taskctl" \
     "share/fish/vendor_completions.d/taskctl.fish" "bin/taskmqd" "lib/sysusers.d/taskmqd.conf"; do
@@ -54,14 +54,15 @@ if command -v systemd-analyze >/dev/null; then
     fi
 fi
 
-# What the header declares is what leaves the library, and nothing else does; each name under the
+# What the header declares, with its parts, is what leaves the library, and nothing else does; each name under the
 # version of its node in the map.
 so=$root$prefix/$libdir/libtaskmq.so.0
 map=$here/../../libclient/taskmq.map
 nm -D --defined-only "$so" | awk '$2 != "A" { print $3 }' | sort >"$scratch/exported"
 awk '/^TASKMQ_/ { node = $1 } /^ *tmq_/ { sub (/;/, "", $1); print $1 "@@" node }' "$map" |
     sort >"$scratch/mapped"
-grep -o 'tmq_[a-z_]* (' "$root$prefix/include/taskmq.h" | sed 's/ (//' | grep -v '_t$' | sort -u >"$scratch/named"
+cc -E -P "$root$prefix/include/taskmq.h" | grep -o 'tmq_[a-z_]* (' | sed 's/ (//' | grep -v '_t$' |
+    sort -u >"$scratch/named"
 cmp "$scratch/exported" "$scratch/mapped" || {
     comm -3 "$scratch/exported" "$scratch/mapped"
     fail "exported (left) and mapped (right) differ: see libclient/taskmq.map"

@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The public header needs nothing before it and says nothing that a strict compiler minds: this
- * file is compiled as C11 and as C++17. */
+/* The public header, with its parts, needs nothing before it and says nothing that a strict
+ * compiler minds: this file is compiled as C11 and as C++17. */
 #include "taskmq.h"
 
 int main (void)
