@@ -41,19 +41,17 @@ enum {
     STOP_MS_MAX = 2500  /* a clean stop waits for so long, then for the commit in flight only */
 };
 
-/* What poll looks at. */
-typedef enum source {
-    SOURCE_ROUTER,
-    SOURCE_WATCH,
-    SOURCE_COMMITTER,
-    SOURCE_READERS,
-    SOURCE_WRITTEN,
-    SOURCE_SWEEPER,
-    SOURCE_ERRANDS,
-    SOURCE_SIGNAL,
-    SOURCE_ZAP,
-    SOURCES
+/* Something that wakes the loop. */
+typedef struct source {
+    int fd;
+    /* Once it is readable. True: not everything was taken, so the next round does not wait for it.
+     * NULL: the socket, which the round drains in its own way. */
+    bool (*take) (server_t *self);
+    bool unfinished;
 } source_t;
+
+/* The first two have names, because they are not always wanted. */
+enum { SOURCE_SOCKET, SOURCE_SLICE, SOURCES_MAX = 16 };
 
 /* Numbers of the server's own. */
 typedef struct server_counts {
@@ -72,7 +70,9 @@ struct server {
     errands_t *errands;
     intake_t *intake;
     notes_t notes; /* for the record of deeds */
-    struct pollfd sources[SOURCES];
+    source_t sources[SOURCES_MAX];
+    struct pollfd polled[SOURCES_MAX]; /* as sources */
+    size_t sources_count;
 
     now_t now;        /* of this round */
     int64_t pause_ms; /* of the loop, not yet told to the engine */
@@ -99,8 +99,6 @@ struct server {
     int64_t look_at;  /* at what is under way to the socket */
 
     bool emptied;     /* the last drain emptied the socket */
-    bool watching;    /* not all that is known of connections was taken */
-    bool asked;       /* not all who want to connect were answered */
     bool busy;        /* something was received or sent: look again before waiting */
     bool committing;  /* the last look found something to commit */
     bool sweep_open;  /* a slice was applied to the open batch */
@@ -263,29 +261,39 @@ static void commit (server_t *self)
 
 /* What other threads finished. */
 
-static void take_written (server_t *self)
+static bool take_commit (server_t *self)
+{
+    commit_result_t result;
+    if (committer_result (self->committer, &result))
+        commit_done (self, &result);
+    return false;
+}
+
+static bool take_written (server_t *self)
 {
     wakeup_lower (self->options.written_fd);
     uint64_t written = store_written (self->options.store);
     engine_written (self->engine, written);
     sweeper_written (self->sweeper, written);
     take_forgotten (self);
+    return false;
 }
 
-static void take_slice (server_t *self)
+static bool take_slice (server_t *self)
 {
     record_t **records;
     size_t count;
     if (!sweeper_take (self->sweeper, &records, &count))
-        return;
+        return false;
     self->sweep_removed = engine_due (self->engine, records, count, self->now);
     free (records);
     self->sweep_open = self->sweep_removed > 0;
     if (!self->sweep_open)
         sweeper_decided (self->sweeper, 0, 0);
+    return false;
 }
 
-static void take_reads (server_t *self)
+static bool take_reads (server_t *self)
 {
     read_t *read;
     while ((read = readers_pool_done (self->readers)) != NULL) {
@@ -300,6 +308,7 @@ static void take_reads (server_t *self)
         }
         engine_read_done (self->engine, read, self->now);
     }
+    return false;
 }
 
 /* A new access file: the engine and the door judge by it before anything else is done. */
@@ -322,7 +331,7 @@ static void keep_head (server_t *self, bool at_once)
         engine_keep_row (self->engine, row, self->now);
 }
 
-static void take_errands (server_t *self)
+static bool take_errands (server_t *self)
 {
     errand_t *errand;
     while ((errand = errands_done (self->errands)) != NULL) {
@@ -334,6 +343,7 @@ static void take_errands (server_t *self)
         else
             errand_free (errand);
     }
+    return false;
 }
 
 static void run_errand (server_t *self, errand_t *errand)
@@ -342,7 +352,7 @@ static void run_errand (server_t *self, errand_t *errand)
     errands_submit (self->errands, errand);
 }
 
-static void take_signals (server_t *self)
+static bool take_signals (server_t *self)
 {
     struct signalfd_siginfo info;
     while (read (self->options.signal_fd, &info, sizeof (info)) == (ssize_t) sizeof (info)) {
@@ -360,6 +370,19 @@ static void take_signals (server_t *self)
             zap_stop (self->options.zap);
         }
     }
+    return false;
+}
+
+/* Who came and went. */
+static bool take_connections (server_t *self)
+{
+    return !router_watch (self->options.router, self->now.mono_ms);
+}
+
+/* Who wants to come in. */
+static bool take_knocks (server_t *self)
+{
+    return !zap_answer (self->options.zap, self->now);
 }
 
 /* Those who are in and would not be let in any more have to go. */
@@ -372,26 +395,16 @@ static void recheck (server_t *self)
 
 static void collect (server_t *self)
 {
-    commit_result_t result;
-    if (self->sources[SOURCE_WATCH].revents != 0 || self->watching)
-        self->watching = !router_watch (self->options.router, self->now.mono_ms);
-    if (self->sources[SOURCE_ZAP].revents != 0 || self->asked)
-        self->asked = !zap_answer (self->options.zap, self->now);
+    for (size_t i = 0; i < self->sources_count; i++) {
+        source_t *source = &self->sources[i];
+        bool ready = self->polled[i].revents != 0 || source->unfinished;
+        if (!ready || source->take == NULL)
+            continue;
+        source->unfinished = source->take (self);
+        self->busy = self->busy || source->unfinished;
+    }
     if (zap_wants_recheck (self->options.zap, self->now))
         recheck (self);
-    self->busy = self->busy || self->watching || self->asked;
-    if (committer_result (self->committer, &result))
-        commit_done (self, &result);
-    if (self->sources[SOURCE_WRITTEN].revents != 0)
-        take_written (self);
-    if (self->sources[SOURCE_READERS].revents != 0)
-        take_reads (self);
-    if (self->sources[SOURCE_SWEEPER].revents != 0)
-        take_slice (self);
-    if (self->sources[SOURCE_ERRANDS].revents != 0)
-        take_errands (self);
-    if (self->sources[SOURCE_SIGNAL].revents != 0)
-        take_signals (self);
 }
 
 /* Messages. */
@@ -686,13 +699,13 @@ static int wait_ms (const server_t *self)
 
 static void wait_sources (server_t *self)
 {
-    self->sources[SOURCE_ROUTER].events = reading (self) ? POLLIN : 0;
+    self->polled[SOURCE_SOCKET].events = reading (self) ? POLLIN : 0;
     /* One slice in each batch: what is removed must not hold up what is asked. */
-    self->sources[SOURCE_SWEEPER].events = self->sweep_open ? 0 : POLLIN;
-    int ready = poll (self->sources, SOURCES, wait_ms (self));
+    self->polled[SOURCE_SLICE].events = self->sweep_open ? 0 : POLLIN;
+    int ready = poll (self->polled, self->sources_count, wait_ms (self));
     assert (ready >= 0 || errno == EINTR);
-    for (int i = 0; ready <= 0 && i < SOURCES; i++)
-        self->sources[i].revents = 0;
+    for (size_t i = 0; ready <= 0 && i < self->sources_count; i++)
+        self->polled[i].revents = 0;
     self->busy = false;
 
     /* A round ends with a wait of at most WAIT_MS_MAX; a longer gap was a pause: a slow commit, a
@@ -742,22 +755,26 @@ void server_run (server_t *self)
 
 /* Life. */
 
+/* In the order in which a round takes from them. */
 static void watch_sources (server_t *self)
 {
     const server_options_t *options = &self->options;
-    int fds[SOURCES] = {
-        [SOURCE_ROUTER] = router_fd (options->router),
-        [SOURCE_WATCH] = router_watch_fd (options->router),
-        [SOURCE_COMMITTER] = committer_fd (self->committer),
-        [SOURCE_READERS] = readers_pool_fd (self->readers),
-        [SOURCE_WRITTEN] = options->written_fd,
-        [SOURCE_SWEEPER] = sweeper_fd (self->sweeper),
-        [SOURCE_ERRANDS] = errands_fd (self->errands),
-        [SOURCE_SIGNAL] = options->signal_fd,
-        [SOURCE_ZAP] = zap_fd (options->zap),
+    const source_t sources[] = {
+        [SOURCE_SOCKET] = {.fd = router_fd (options->router)},
+        [SOURCE_SLICE] = {sweeper_fd (self->sweeper), take_slice, false},
+        {router_watch_fd (options->router), take_connections, false},
+        {zap_fd (options->zap), take_knocks, false},
+        {committer_fd (self->committer), take_commit, false},
+        {options->written_fd, take_written, false},
+        {readers_pool_fd (self->readers), take_reads, false},
+        {errands_fd (self->errands), take_errands, false},
+        {options->signal_fd, take_signals, false},
     };
-    for (int i = 0; i < SOURCES; i++)
-        self->sources[i] = (struct pollfd){fds[i], POLLIN, 0};
+    static_assert (sizeof (sources) <= sizeof (self->sources), "a place for each");
+    memcpy (self->sources, sources, sizeof (sources));
+    self->sources_count = sizeof (sources) / sizeof (sources[0]);
+    for (size_t i = 0; i < self->sources_count; i++)
+        self->polled[i] = (struct pollfd){sources[i].fd, POLLIN, 0};
     self->busy = true;
 }
 
