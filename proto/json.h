@@ -128,6 +128,9 @@ typedef struct task_view {
     int64_t finished_at;
     int64_t expires_at; /* 0: never */
     int64_t ttl_ms;     /* 0: never */
+    int64_t not_before;
+    int64_t start_by;
+    int64_t max_runtime_ms;
     uint32_t poll_interval_ms;
     uint32_t attempt;
     uint32_t failures;
@@ -137,6 +140,7 @@ typedef struct task_view {
     const label_view_t *labels;
     size_t labels_count;
     const char *meta; /* JSON text */
+    const char *trace;
     uint64_t payload_bytes;
     const void *payload; /* payload_bytes bytes; NULL: not loaded */
     unsigned outcome;    /* 0: none */
@@ -204,6 +208,9 @@ void json_write_gap (json_writer_t *self, const gap_view_t *gap);
 
 struct Taskmq__Task;
 struct Taskmq__Event;
+struct Taskmq__Extra;
+/* Fills in what of a task's extra is shown; borrows from it. */
+void task_view_extra (task_view_t *out, const struct Taskmq__Extra *extra);
 /* Fill a view from a message on the wire, from which it borrows. The array of labels is laid into
  * arena: false when that is full, or when an id is not 16 bytes long. The bodies stay unset. */
 bool task_view_from_wire (task_view_t *out, const struct Taskmq__Task *task, arena_t *arena);

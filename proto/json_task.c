@@ -156,6 +156,10 @@ static void write_course (json_writer_t *writer, const task_view_t *task)
     member_time (writer, "finished_at", task->finished_at);
     member_time (writer, "expires_at", task->expires_at);
     member_uint_if (writer, "ttl_ms", task->ttl_ms > 0, (uint64_t) task->ttl_ms);
+    member_time (writer, "not_before", task->not_before);
+    member_time (writer, "start_by", task->start_by);
+    member_uint_if (writer, "max_runtime_ms", task->max_runtime_ms > 0,
+                    (uint64_t) task->max_runtime_ms);
     member_uint (writer, "poll_interval_ms", task->poll_interval_ms);
     member_uint (writer, "attempt", task->attempt);
     member_uint (writer, "failures", task->failures);
@@ -187,6 +191,7 @@ static void write_contents (json_writer_t *writer, const task_view_t *task, bool
     bool has_result = task_has_result (task);
     member_labels (writer, task->labels, task->labels_count);
     member_json (writer, "meta", task->meta);
+    member_text (writer, "trace", task->trace);
     json_write_key (writer, "depends_on");
     json_write_array_begin (writer);
     json_write_array_end (writer);
@@ -314,6 +319,13 @@ static progress_view_t progress_from_wire (const Taskmq__Progress *progress)
                              progress->message};
 }
 
+void task_view_extra (task_view_t *out, const struct Taskmq__Extra *extra)
+{
+    out->start_by = (int64_t) extra->start_by;
+    out->max_runtime_ms = (int64_t) extra->max_runtime_ms;
+    out->trace = extra->trace;
+}
+
 bool task_view_from_wire (task_view_t *out, const struct Taskmq__Task *task, arena_t *arena)
 {
     *out = (task_view_t){
@@ -333,6 +345,7 @@ bool task_view_from_wire (task_view_t *out, const struct Taskmq__Task *task, are
         .finished_at = (int64_t) task->finished_at,
         .expires_at = (int64_t) task->expires_at,
         .ttl_ms = (int64_t) task->ttl_ms,
+        .not_before = (int64_t) task->not_before,
         .poll_interval_ms = task->poll_interval_ms,
         .attempt = task->attempt,
         .failures = task->failures,
@@ -349,6 +362,8 @@ bool task_view_from_wire (task_view_t *out, const struct Taskmq__Task *task, are
         .version = task->version,
         .seq = task->seq,
     };
+    if (task->extra != NULL)
+        task_view_extra (out, task->extra);
     if (task->error != NULL) {
         out->error_code = task->error->code;
         out->error_message = task->error->message;

@@ -172,7 +172,9 @@ enum {
     TMQ_METHOD_BYTES_MAX = 256,
     TMQ_CONTENT_TYPE_BYTES_MAX = 256,
     TMQ_DEDUP_KEY_BYTES_MAX = 256,
-    TMQ_UNIT_BYTES_MAX = 32, /* of progress */
+    TMQ_TRACE_BYTES_MAX = 512,
+    TMQ_EXTRA_BYTES_MAX = 8 * 1024, /* what few tasks have, packed */
+    TMQ_UNIT_BYTES_MAX = 32,        /* of progress */
     TMQ_OWNER_BYTES_MAX = 128,
     TMQ_SUFFIX_LENGTH_MIN = 6,          /* hexadecimal digits of a short id */
     TMQ_SUFFIX_TASKS_MAX = 10000,       /* newest tasks among which a short id is looked up */

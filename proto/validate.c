@@ -194,6 +194,31 @@ static bool check_task_times (check_t *check, const Taskmq__TaskSpec *task)
            check_range (check, "lease_ms", task->lease_ms, TMQ_LEASE_MS_MIN, TMQ_LEASE_MS_MAX);
 }
 
+/* A trace goes into environments and headers. */
+static bool check_trace (check_t *check, const char *trace)
+{
+    if (!check_text (check, "extra.trace", trace, TMQ_TRACE_BYTES_MAX))
+        return false;
+    for (const char *at = trace; *at != '\0'; at++)
+        if (*at < ' ' || *at > '~')
+            return refuse (check, TMQ_INVALID, "extra.trace: must be printable ASCII");
+    return true;
+}
+
+/* What a submitter may say of a task's extra. */
+static bool check_extra (check_t *check, const Taskmq__Extra *extra)
+{
+    if (extra == NULL)
+        return true;
+    size_t bytes = taskmq__extra__get_packed_size (extra);
+    if (bytes > TMQ_EXTRA_BYTES_MAX)
+        return refuse (check, TMQ_TOO_LARGE, "extra: %zu bytes, at most %d", bytes,
+                       TMQ_EXTRA_BYTES_MAX);
+    return check_range (check, "extra.start_by", extra->start_by, 0, INT64_MAX) &&
+           check_range (check, "extra.max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
+           check_trace (check, extra->trace);
+}
+
 static bool check_task (check_t *check, const Taskmq__TaskSpec *task)
 {
     tmq_id_t id;
@@ -208,7 +233,8 @@ static bool check_task (check_t *check, const Taskmq__TaskSpec *task)
            check_range (check, "priority_plus_1", task->priority_plus_1, 0, 256) &&
            check_range (check, "max_attempts", task->max_attempts, 0, TMQ_MAX_ATTEMPTS_MAX) &&
            check_task_times (check, task) && check_labels (check, task->labels, task->n_labels) &&
-           check_json (check, "meta", task->meta, TMQ_META_BYTES_MAX, true);
+           check_json (check, "meta", task->meta, TMQ_META_BYTES_MAX, true) &&
+           check_extra (check, task->extra);
 }
 
 /* True if flaw is one of that item of the request that is checked. */

@@ -88,14 +88,15 @@ static bool write_lines (exporter_t *self, uint64_t upto_pos)
 static void render (exporter_t *self, const export_item_t *item, int64_t wall_ms)
 {
     task_view_t view;
-    label_view_t labels[TMQ_LABELS_MAX];
-    record_view (&view, labels, item->record, wall_ms);
+    record_view_room_t room MEMORY_FILLED_BEFORE_READ;
+    record_view (&view, &room, item->record, wall_ms);
     task_extras_t extras = {.exported = true,
                             .payload = true,
                             .pos = item->pos,
                             .body_bytes_max = JSON_EXPORT_BODY_BYTES_MAX};
     json_writer_t writer = {&self->lines, false};
     json_write_task (&writer, &view, &extras);
+    record_view_clear (&room);
     json_write_newline (&writer);
     if (self->lines.failed)
         abort (); /* out of memory, as everywhere in the broker */

@@ -27,10 +27,11 @@ static void view_times (task_view_t *out, const record_t *record)
     out->finished_at = record->finished_at;
     out->expires_at = record->expires_at;
     out->ttl_ms = record->ttl_ms;
+    out->not_before = record->not_before;
     out->poll_interval_ms = record->poll_interval_ms;
 }
 
-void record_view (task_view_t *out, label_view_t labels[TMQ_LABELS_MAX], const record_t *record,
+void record_view (task_view_t *out, record_view_room_t *room, const record_t *record,
                   int64_t wall_ms)
 {
     memset (out, 0, sizeof (*out));
@@ -55,10 +56,10 @@ void record_view (task_view_t *out, label_view_t labels[TMQ_LABELS_MAX], const r
                                           record->progress_message[0] != '\0',
                                       record->progress_done, record->progress_total,
                                       record->progress_unit, record->progress_message};
-    out->labels = labels;
+    out->labels = room->labels;
     out->labels_count = record->labels_count;
     for (size_t i = 0; i < record->labels_count; i++)
-        labels[i] = (label_view_t){record->labels[i].key, record->labels[i].value};
+        room->labels[i] = (label_view_t){record->labels[i].key, record->labels[i].value};
     out->meta = record->meta;
     view_bodies (out, record);
     out->error_code = record->error_code;
@@ -67,4 +68,12 @@ void record_view (task_view_t *out, label_view_t labels[TMQ_LABELS_MAX], const r
     out->dead = record->dead;
     out->version = record->version;
     out->seq = record->last_seq;
+    room->extra = record->extra == NULL ? NULL : extra_new (record->extra);
+    if (room->extra != NULL)
+        task_view_extra (out, room->extra->fields);
+}
+
+void record_view_clear (record_view_room_t *room)
+{
+    extra_free (room->extra);
 }

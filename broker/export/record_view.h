@@ -7,11 +7,19 @@
 #define TASKMQ_EXPORT_RECORD_VIEW_H
 
 #include "core/data/batch.h"
+#include "core/data/extra.h"
 #include "json.h"
 
-/* Borrows from the record; labels is the caller's room for the view's labels. wall_ms decides
- * whether a queued task is ready or scheduled. */
-void record_view (task_view_t *out, label_view_t labels[TMQ_LABELS_MAX], const record_t *record,
+/* What a view borrows from, beside its record. */
+typedef struct record_view_room {
+    label_view_t labels[TMQ_LABELS_MAX];
+    extra_t *extra;
+} record_view_room_t;
+
+/* room: to be cleared when the view is not needed any more. wall_ms decides whether a queued task
+ * is ready or scheduled. */
+void record_view (task_view_t *out, record_view_room_t *room, const record_t *record,
                   int64_t wall_ms);
+void record_view_clear (record_view_room_t *room);
 
 #endif

@@ -400,6 +400,10 @@ typedef struct tmq_submission {
     uint32_t backoff_ms;       /* before the second attempt, then doubled; 0: 1 s */
     uint32_t lease_ms;         /* 1 s..24 h without a sign of life of the worker; 0: 30 s */
     bool ttl_never;            /* no end of life; then ttl_ms is 0 */
+    uint64_t start_by;         /* ms since the epoch: still queued then, it fails; 0: no end */
+    uint64_t max_runtime_ms;   /* of an attempt, from its start; 0: none */
+    const char *trace;         /* at most 512 bytes of printable ASCII, given to the worker: a W3C
+                                  traceparent, perhaps a space and a tracestate */
 } tmq_submit_t;
 /* Fills in the defaults; queue is left to be set. */
 TMQ_API void tmq_submit_init (tmq_submit_t *submit);
@@ -480,6 +484,9 @@ struct tmq_task {
                          that is not counted */
     size_t body_bytes;
     uint32_t failures; /* attempts that failed, of max_attempts; attempt counts the others too */
+    uint64_t start_by; /* as tmq_submit_t has it, and the next two */
+    uint64_t max_runtime_ms;
+    const char *trace;
 };
 /* Accepts NULL. */
 TMQ_API void tmq_task_free (tmq_task_t *task);

@@ -45,6 +45,8 @@ typedef struct tmq_assignment {
     uint64_t created_at;
     const void *payload;
     size_t payload_bytes;
+    uint64_t max_runtime_ms; /* of this attempt, from its start; 0: none */
+    const char *trace;
 } tmq_assignment_t;
 /* Accepts NULL. */
 TMQ_API void tmq_assignment_free (tmq_assignment_t *assignment);

@@ -28,7 +28,8 @@ class Submit(c.Structure):
                 ("dedup_key", c.c_char_p), ("meta", c.c_char_p), ("labels", c.c_void_p),
                 ("labels_count", c.c_size_t), ("ttl_ms", c.c_uint64), ("priority", c.c_int),
                 ("poll_interval_ms", c.c_uint32), ("max_attempts", c.c_uint32),
-                ("backoff_ms", c.c_uint32), ("lease_ms", c.c_uint32), ("ttl_never", c.c_bool)]
+                ("backoff_ms", c.c_uint32), ("lease_ms", c.c_uint32), ("ttl_never", c.c_bool),
+                ("appended", c.c_uint64 * 64)]  # room for what the initialiser knows beside it
 
 
 class Receipt(c.Structure):

@@ -50,7 +50,8 @@ static bool same_field (const record_t *a, const record_t *b, const record_field
     case RECORD_TEXT:
         return strcmp (record_field_text (a, field), record_field_text (b, field)) == 0;
     case RECORD_RAW: return memcmp (from, to, field->size) == 0;
-    case RECORD_BODY: return same_body (*(buf_t *const *) from, *(buf_t *const *) to);
+    case RECORD_BODY:
+    case RECORD_PACKED: return same_body (*(buf_t *const *) from, *(buf_t *const *) to);
     default: return record_field_number (a, field) == record_field_number (b, field);
     }
 }

@@ -10,8 +10,8 @@
 #include "core/data/record.h"
 
 /* X (FORM, field, wire): the field of record_t. wire: its place in taskmq.Task, NULL where clients
- * do not see it. The forms: NUMBER and FLAG, TEXT, RAW bytes of fixed length, BODY. Labels have no
- * row; they are looked at with the others. */
+ * do not see it. The forms: NUMBER and FLAG, TEXT, RAW bytes of fixed length, BODY, and PACKED,
+ * which the extra is. Labels have no row; they are looked at with the others. */
 #define RECORD_FIELD_MAP(X)                                                                        \
     X (NUMBER, number, NULL)                                                                       \
     X (RAW, id, "task_id")                                                                         \
@@ -63,14 +63,16 @@
     X (TEXT, result_type, "result_type")                                                           \
     X (NUMBER, error_code, "error.code")                                                           \
     X (TEXT, error_message, "error.message")                                                       \
-    X (TEXT, error_data, "error.data")
+    X (TEXT, error_data, "error.data")                                                             \
+    X (PACKED, extra, "extra")
 
 typedef enum record_form {
     RECORD_NUMBER,
     RECORD_FLAG,
     RECORD_TEXT,
     RECORD_RAW,
-    RECORD_BODY
+    RECORD_BODY,
+    RECORD_PACKED
 } record_form_t;
 
 typedef struct record_field {

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/engine/rooms.h"
+#include "core/tasks/extras.h"
+#include "core/tasks/journal.h"
 #include "core_rig.h"
 
 enum { DAY_MS = 24 * 60 * 60 * 1000 };
@@ -219,6 +222,73 @@ static void the_texts_of_many_refusals_do_not_burst_the_envelope (void **state)
     assert_int_equal (answer->n_items, ITEMS);
     assert_string_equal (answer->items[0]->text, text);
     assert_int_equal (answer->items[ITEMS - 1]->code, TMQ_INVALID);
+}
+
+static void assert_extra (const Taskmq__Extra *extra)
+{
+    assert_non_null (extra);
+    assert_int_equal (extra->start_by, 1900000000000);
+    assert_int_equal (extra->max_runtime_ms, 60000);
+    assert_string_equal (extra->trace, "00-ab-cd-01");
+}
+
+static void what_few_tasks_have_is_kept (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    extra.start_by = 1900000000000;
+    extra.max_runtime_ms = 60000;
+    extra.trace = (char *) "00-ab-cd-01";
+    spec.extra = &extra;
+    size_t counted = rig->engine->tasks.texts_bytes;
+    rig_submit_spec (rig, 0, 1, &spec, "p");
+    rig_submit (rig, 0, 2, "q", "p");
+    rig_run (rig);
+    assert_true (rig->engine->tasks.texts_bytes > counted);
+    assert_extra (rig_task (rig, 0, 1)->extra);
+    assert_null (rig_task (rig, 0, 2)->extra);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_extra (rig_task (rig, 0, 1)->extra);
+    rig_register (rig, 0, 1, "q", 2);
+    rig_run (rig);
+    assert_extra (rig_assignment (rig, 0, 0)->assignment->extra);
+    assert_null (rig_assignment (rig, 0, 1)->assignment->extra);
+    rig_cancel (rig, 0, 1);
+    rig_settle (rig);
+    assert_extra (rig_task (rig, 0, 1)->extra);
+}
+
+static void what_is_changed_of_an_extra_is_stored (void **state)
+{
+    rig_t *rig = *state;
+    rig_submit (rig, 0, 1, "q", "p");
+    rig_settle (rig);
+    tasks_t *tasks = &rig->engine->tasks;
+    size_t cursor = 0;
+    task_t *task = map_each (&tasks->by_id, &cursor);
+    size_t counted = tasks->texts_bytes;
+    assert_int_equal (extras_of (task)->max_runtime_ms, 0);
+    extra_set_text (&extras_edit (task)->trace, "one");
+    extra_set_text (&extras_edit (task)->trace, "two");
+    extras_changed (tasks, task);
+    assert_true (extras_room (task) < TMQ_EXTRA_BYTES_MAX);
+    journal_touch (tasks, task);
+    rig_run (rig);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_string_equal (rig_task (rig, 0, 1)->extra->trace, "two");
+    tasks = &rig->engine->tasks;
+    cursor = 0;
+    task = map_each (&tasks->by_id, &cursor);
+    extra_set_text (&extras_edit (task)->trace, NULL);
+    extras_changed (tasks, task);
+    journal_touch (tasks, task);
+    rig_settle (rig);
+    assert_null (rig_task (rig, 0, 1)->extra);
+    extras_drop (tasks, task);
+    assert_int_equal (tasks->texts_bytes, counted);
 }
 
 static void a_task_keeps_what_it_was_given (void **state)
@@ -678,6 +748,8 @@ int main (void)
         TEST (each_item_of_a_batch_has_its_own_answer),
         TEST (the_texts_of_many_refusals_do_not_burst_the_envelope),
         TEST (a_task_keeps_what_it_was_given),
+        TEST (what_few_tasks_have_is_kept),
+        TEST (what_is_changed_of_an_extra_is_stored),
         cmocka_unit_test (too_many_live_tasks_are_refused),
         cmocka_unit_test (overload_refuses_submits_and_takes_the_rest),
         TEST (a_full_disk_refuses_submits),

@@ -71,6 +71,10 @@ static void assign (rig_t *rig, uint64_t number, uint32_t task)
     assignment.secret = (ProtobufCBinaryData){16, secret};
     assignment.lease_ms = LEASE_MS;
     assignment.payload_bytes = 4;
+    Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+    extra.max_runtime_ms = 60000 + task;
+    extra.trace = (char *) "00-1";
+    assignment.extra = &extra;
     Taskmq__BrokerMessage message = TASKMQ__BROKER_MESSAGE__INIT;
     message.n_assignments = 1;
     message.assignments = assignments;
@@ -83,6 +87,8 @@ static tmq_assignment_t *take (core_worker_t *worker, uint32_t task)
     tmq_id_t id = rig_id (task);
     assert_int_equal (core_worker_next (&assignment, worker, NULL), TMQ_OK);
     assert_memory_equal (assignment->task_id.bytes, id.bytes, 16);
+    assert_int_equal (assignment->max_runtime_ms, 60000 + task);
+    assert_string_equal (assignment->trace, "00-1");
     return assignment;
 }
 

@@ -368,8 +368,10 @@ static void assert_task (const task_view_t *task, const task_extras_t *extras, c
     "\"content_type\":null,\"created_at\":\"2026-11-21T21:05:00.000Z\","                           \
     "\"updated_at\":\"2026-11-21T21:05:00.000Z\",\"started_at\":null,\"finished_at\":null,"        \
     "\"expires_at\":\"2026-11-22T21:05:00.000Z\",\"ttl_ms\":86400000,"                             \
-    "\"poll_interval_ms\":1000,\"attempt\":0,\"failures\":0,\"max_attempts\":3,\"worker\":null,"   \
-    "\"progress\":null,\"labels\":{},\"meta\":null,\"depends_on\":[],\"payload_bytes\":4,"
+    "\"not_before\":null,\"start_by\":null,\"max_runtime_ms\":null,\"poll_interval_ms\":1000,"     \
+    "\"attempt\":0,\"failures\":0,\"max_attempts\":3,\"worker\":null,"                             \
+    "\"progress\":null,\"labels\":{},\"meta\":null,\"trace\":null,\"depends_on\":[],"              \
+    "\"payload_bytes\":4,"
 #define TASK_TAIL                                                                                  \
     "\"result_type\":null,\"result_bytes\":null,\"error\":null,\"dead\":false,\"version\":1"
 #define PLAIN_TASK TASK_HEAD "\"result\":null," TASK_TAIL
@@ -403,6 +405,9 @@ static void test_every_key_of_a_finished_task (void **state)
     task.method = "tools/call";
     task.content_type = "text/plain";
     task.started_at = task.finished_at = 1795295101001;
+    task.not_before = task.start_by = 1795295101001;
+    task.max_runtime_ms = 60000;
+    task.trace = "00-1";
     task.expires_at = task.ttl_ms = 0;
     task.attempt = 3;
     task.worker = "w-1";
@@ -427,10 +432,13 @@ static void test_every_key_of_a_finished_task (void **state)
         "\"method\":\"tools/call\",\"content_type\":\"text/plain\","
         "\"created_at\":\"2026-11-21T21:05:00.000Z\",\"updated_at\":\"2026-11-21T21:05:00.000Z\","
         "\"started_at\":\"2026-11-21T21:05:01.001Z\",\"finished_at\":\"2026-11-21T21:05:01.001Z\","
-        "\"expires_at\":null,\"ttl_ms\":null,\"poll_interval_ms\":1000,\"attempt\":3,"
+        "\"expires_at\":null,\"ttl_ms\":null,\"not_before\":\"2026-11-21T21:05:01.001Z\","
+        "\"start_by\":\"2026-11-21T21:05:01.001Z\",\"max_runtime_ms\":60000,"
+        "\"poll_interval_ms\":1000,\"attempt\":3,"
         "\"failures\":0,\"max_attempts\":3,\"worker\":\"w-1\","
         "\"progress\":{\"done\":5,\"total\":null,\"unit\":\"files\",\"message\":null},"
-        "\"labels\":{\"team\":\"a\\\"b\",\"empty\":\"\"},\"meta\":{\"k\":[]},\"depends_on\":[],"
+        "\"labels\":{\"team\":\"a\\\"b\",\"empty\":\"\"},\"meta\":{\"k\":[]},"
+        "\"trace\":\"00-1\",\"depends_on\":[],"
         "\"payload_bytes\":4,\"result\":{},\"result_type\":\"application/json\","
         "\"result_bytes\":2,\"error\":{\"code\":-7,\"message\":\"broken\",\"data\":[1,2]},"
         "\"dead\":true,\"version\":9}");

@@ -377,6 +377,29 @@ static void test_meta_of_a_task (void **state)
     }
 }
 
+static void test_extra_of_a_task (void **state)
+{
+    (void) state;
+    Taskmq__TaskSpec task = good_task ();
+    Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+    task.extra = &extra;
+    assert_good_task (task);
+    extra.start_by = INT64_MAX;
+    extra.max_runtime_ms = TMQ_TTL_MS_MAX;
+    extra.trace = repeated ('~', TMQ_TRACE_BYTES_MAX);
+    assert_good_task (task);
+    extra.trace = repeated ('~', TMQ_TRACE_BYTES_MAX + 1);
+    assert_bad_task (task, TMQ_TOO_LARGE, "extra.trace: 513 bytes, at most 512");
+    extra.trace = text_of ("a\tb");
+    assert_bad_task (task, TMQ_INVALID, "extra.trace: must be printable ASCII");
+    extra.trace = text_of ("");
+    extra.max_runtime_ms++;
+    assert_bad_task (task, TMQ_INVALID, "extra.max_runtime_ms: must be in 0..");
+    extra.max_runtime_ms = 0;
+    extra.start_by++;
+    assert_bad_task (task, TMQ_INVALID, "extra.start_by: must be in 0..");
+}
+
 /* A grant becomes a word of a line: it must not become an option of it. */
 static void test_grants_are_words (void **state)
 {
@@ -633,6 +656,7 @@ int main (void)
         cmocka_unit_test (test_numbers_of_a_task),
         cmocka_unit_test (test_labels_of_a_task),
         cmocka_unit_test (test_meta_of_a_task),
+        cmocka_unit_test (test_extra_of_a_task),
         cmocka_unit_test (test_grants_are_words),
         cmocka_unit_test (test_number_of_tasks),
         cmocka_unit_test (test_bad_items_beside_good_ones),

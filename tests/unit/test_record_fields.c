@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/data/extra.h"
 #include "core/engine/engine.h"
 #include "core/engine/rooms.h"
 #include "core/tasks/view.h"
@@ -39,6 +40,16 @@ static void set_number (record_t *record, const record_field_t *field, int64_t v
         *(int32_t *) place = (int32_t) value;
 }
 
+/* Every member of an extra, each with a value of its own. */
+static buf_t *packed_extra (void)
+{
+    Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+    extra.start_by = 201;
+    extra.max_runtime_ms = 202;
+    extra.trace = (char *) "the.trace";
+    return extra_pack (&extra);
+}
+
 static void set_field (full_t *self, size_t index)
 {
     const record_field_t *field = &record_fields[index];
@@ -54,6 +65,7 @@ static void set_field (full_t *self, size_t index)
         snprintf (text, TEXT_BYTES, "bytes of the %s", field->name);
         *(buf_t **) place = buf_new (text, strlen (text));
         break;
+    case RECORD_PACKED: *(buf_t **) place = packed_extra (); break;
     default: set_number (&self->record, field, 100 + (int64_t) index); break;
     }
 }
@@ -91,6 +103,7 @@ static int teardown (void **state)
     full_t *self = *state;
     buf_drop (self->record.payload);
     buf_drop (self->record.result);
+    buf_drop (self->record.extra);
     free (self);
     return 0;
 }
@@ -203,6 +216,15 @@ static const ProtobufCFieldDescriptor *find_member (const ProtobufCMessage **mes
     return find_member (message, dot + 1);
 }
 
+static bool same_extra (const record_t *record, const Taskmq__Extra *extra)
+{
+    buf_t *packed = extra_pack (extra);
+    bool same = buf_length (packed) == buf_length (record->extra) &&
+                memcmp (buf_bytes (packed), buf_bytes (record->extra), buf_length (packed)) == 0;
+    buf_drop (packed);
+    return same;
+}
+
 static bool same_on_wire (const record_t *record, const record_field_t *field,
                           const ProtobufCMessage *message)
 {
@@ -210,6 +232,7 @@ static bool same_on_wire (const record_t *record, const record_field_t *field,
     const void *place = (const char *) message + member->offset;
     const ProtobufCBinaryData *bytes = place;
     switch (member->type) {
+    case PROTOBUF_C_TYPE_MESSAGE: return same_extra (record, *(Taskmq__Extra *const *) place);
     case PROTOBUF_C_TYPE_STRING:
         return strcmp (*(const char *const *) place, record_field_text (record, field)) == 0;
     case PROTOBUF_C_TYPE_BYTES:

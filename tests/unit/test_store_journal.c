@@ -54,6 +54,7 @@ static batch_t *full_batch (void)
     batch_add_record (batch, &record);
     buf_drop (record.payload);
     buf_drop (record.result);
+    buf_drop (record.extra);
     record_t plain = test_record (1);
     batch_add_record (batch, &plain);
     batch_add_event (batch, "default", 7, 70, 1, &plain.id, TMQ_EVENT_CLAIMED, 3);

@@ -47,6 +47,7 @@ static void a_record_comes_back_as_it_was (void **state)
     record_t record = full_record (1);
     record.payload = buf_new ("do it", 5);
     record.payload_bytes = 5;
+    record.extra = buf_new ("what few have", 13);
     batch_t *batch = fixture_batch (f);
     fixture_change (f, batch, &record, TMQ_EVENT_CLAIMED);
     fixture_commit (f, batch);
@@ -58,6 +59,7 @@ static void a_record_comes_back_as_it_was (void **state)
     tmq_id_t unknown = test_id (2);
     assert_null (fixture_load (f, "default", &unknown));
     buf_drop (record.payload);
+    buf_drop (record.extra);
 }
 
 static void bodies_are_given_once_and_kept (void **state)

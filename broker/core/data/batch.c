@@ -69,6 +69,7 @@ static void batch_records_free (batch_t *self)
         }
         buf_drop (self->records[i]->payload);
         buf_drop (self->records[i]->result);
+        buf_drop (self->records[i]->extra);
     }
     free (self->records);
     while (self->rooms != NULL) {

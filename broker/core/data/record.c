@@ -63,7 +63,7 @@ size_t record_wire_bytes (const record_t *self)
     enum { NUMBERS_BYTES = 100 }; /* id, times and what else every task has */
     record_room_t room;
     record_measure (self, &room);
-    return NUMBERS_BYTES + room.total - sizeof (record_t);
+    return NUMBERS_BYTES + room.total - sizeof (record_t) + buf_length (self->extra);
 }
 
 /* Copies text to *end, moves *end behind it and returns where the copy stands. */
@@ -95,6 +95,7 @@ record_t *record_place (void *memory, const record_t *source, const record_room_
     self->labels = labels;
     self->payload = buf_keep (source->payload);
     self->result = buf_keep (source->result);
+    self->extra = buf_keep (source->extra);
     return self;
 }
 
@@ -111,6 +112,7 @@ void record_free (record_t *self)
         return;
     buf_drop (self->payload);
     buf_drop (self->result);
+    buf_drop (self->extra);
     free (self);
 }
 

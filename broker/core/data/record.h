@@ -81,6 +81,7 @@ typedef struct record {
     int32_t error_code;
     const char *error_message;
     const char *error_data;
+    buf_t *extra; /* a packed taskmq.Extra (extra.h), in every image; NULL: none */
 } record_t;
 
 /* What a copy of a record takes, for those who have a place for it. */
@@ -94,7 +95,8 @@ void record_measure (const record_t *source, record_room_t *out);
  * record_free. */
 record_t *record_place (void *memory, const record_t *source, const record_room_t *room);
 
-/* A copy of source in one allocation, with references to its bodies. NULL strings become empty. */
+/* A copy of source in one allocation, with references to its bodies and its extra. NULL strings
+ * become empty. */
 record_t *record_new (const record_t *source);
 void record_free (record_t *self); /* accepts NULL */
 bool record_has_label (const record_t *self, const label_t *label);

@@ -38,7 +38,8 @@ enum {
     ASSIGNMENT_LABELS = 13,
     ASSIGNMENT_META = 14,
     ASSIGNMENT_CREATED_AT = 15,
-    ASSIGNMENT_PRIORITY = 16
+    ASSIGNMENT_PRIORITY = 16,
+    ASSIGNMENT_EXTRA = 17
 };
 
 static void pack_assignment (bytes_t *out, const worker_t *worker, const task_t *task)
@@ -63,6 +64,8 @@ static void pack_assignment (bytes_t *out, const worker_t *worker, const task_t 
     bytes_append_string (out, ASSIGNMENT_META, texts.meta);
     bytes_append_uint (out, ASSIGNMENT_CREATED_AT, (uint64_t) task->created_at);
     bytes_append_uint (out, ASSIGNMENT_PRIORITY, task->priority);
+    const buf_t *extra = extra_packed (task->extra);
+    bytes_append_blob (out, ASSIGNMENT_EXTRA, buf_bytes (extra), buf_length (extra));
     bytes_close (out, mark);
 }
 

@@ -16,6 +16,7 @@
 #include "core/requests/answer.h"
 #include "core/requests/quota.h"
 #include "core/tasks/change.h"
+#include "core/tasks/extras.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/makers.h"
@@ -76,8 +77,16 @@ static bool texts_fit (const requests_t *self, const Taskmq__TaskSpec *spec)
 {
     task_texts_t texts;
     texts_of (spec, &texts);
-    return self->tasks->texts_bytes + task_texts_bytes (&texts, spec->n_labels) <=
+    return self->tasks->texts_bytes + task_texts_bytes (&texts, spec->n_labels) +
+               extra_bytes_of (spec->extra) <=
            self->base->config.live_bytes_max;
+}
+
+static void take_extra (tasks_t *self, task_t *task, const Taskmq__TaskSpec *spec)
+{
+    buf_t *packed = extra_pack (spec->extra);
+    extras_take (self, task, packed);
+    buf_drop (packed);
 }
 
 static void take_times (const requests_t *self, task_t *task, const Taskmq__TaskSpec *spec)
@@ -109,6 +118,7 @@ static task_t *accept_task (call_t *call, const Taskmq__TaskSpec *spec, const ui
     task->owner = names_share (call->link->identity);
     task->session = names_keep (&self->base->names, spec->session);
     take_texts (self->tasks, task, spec);
+    take_extra (self->tasks, task, spec);
     take_times (self, task, spec);
     memcpy (task->digest, digest, sizeof (task->digest));
     task->payload_bytes = spec->payload_bytes;
@@ -124,7 +134,7 @@ static task_t *accept_task (call_t *call, const Taskmq__TaskSpec *spec, const ui
     change_place (self->tasks, task);
     space_add_task (task);
     account_add_task (self->tasks, task);
-    self->tasks->open.bytes += task->payload_bytes;
+    self->tasks->open.bytes += task->payload_bytes + buf_length (extra_packed (task->extra));
     self->base->counts.submitted++;
     return task;
 }

@@ -124,7 +124,8 @@ static record_t *image_of (task_t *task, batch_t *batch, size_t expected)
         view.result = NULL;
     task->payload_stored = true;
     task->result_stored = task->result_stored || view.result != NULL;
-    batch->bytes += IMAGE_BYTES + buf_length (view.payload) + buf_length (view.result);
+    batch->bytes += IMAGE_BYTES + buf_length (view.payload) + buf_length (view.result) +
+                    buf_length (view.extra);
     return batch_record_new (batch, &view, expected);
 }
 

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/tasks/extras.h"
 #include "core/tasks/index.h"
 #include "core/tasks/rows.h"
 #include "core/tasks/settle.h"
@@ -45,6 +46,7 @@ static void evict (tasks_t *self, task_t *task)
     }
     forget_payload (self, task);
     self->texts_bytes -= task->texts_bytes;
+    extras_drop (self, task);
     task_clear (&self->slab, task);
     slab_give (&self->slab, task);
     queue->tasks--;

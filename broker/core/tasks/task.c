@@ -253,6 +253,8 @@ void task_clear (slab_t *slab, task_t *self)
     self->texts = NULL;
     buf_drop (self->payload);
     self->payload = NULL;
+    extra_free (self->extra);
+    self->extra = NULL;
     if (self->detail != NULL)
         detail_give (slab, self->detail);
     self->detail = NULL;

@@ -18,6 +18,7 @@
 #include "core/base/names.h"
 #include "core/base/wheel.h"
 #include "core/data/batch.h"
+#include "core/data/extra.h"
 
 /* The state machine. */
 
@@ -98,6 +99,7 @@ typedef struct task {
     name_t *session;
     char *texts; /* packed: method, content type, dedup key, meta, labels; NULL: all empty */
     buf_t *payload;
+    extra_t *extra; /* what few tasks have (extras.h); NULL: none of it */
     detail_t *detail;
     struct wait_entry *waits; /* who waits for its end */
     int64_t created_at;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/tasks/account.h"
+#include "core/tasks/extras.h"
 #include "core/tasks/index.h"
 #include "core/tasks/space.h"
 #include "core/tasks/view.h"
@@ -75,7 +76,8 @@ void task_view (const task_t *task, record_t *out, task_texts_t *texts)
                       .leased = task->leased,
                       .lease_started = task->started,
                       .payload_bytes = task->payload_bytes,
-                      .payload = task->payload};
+                      .payload = task->payload,
+                      .extra = extra_packed (task->extra)};
     memcpy (out->digest, task->digest, sizeof (out->digest));
     view_detail (task->detail == NULL ? &NOTHING : task->detail, out);
 }
@@ -157,6 +159,7 @@ task_t *task_restore (tasks_t *self, const record_t *record)
     task->owner = names_keep (&self->base->names, record->owner);
     task->session = names_keep (&self->base->names, record->session);
     restore_texts (self, task, record);
+    extras_take (self, task, record->extra);
     if (has_detail (record))
         restore_detail (self, task, record);
     map_insert (&self->by_id, task_hash (self, space, task->id.bytes), task);

@@ -67,7 +67,8 @@ enum {
     TASK_NOT_BEFORE = 32,
     TASK_SEQ = 33,
     TASK_BODY = 34,
-    TASK_FAILURES = 35
+    TASK_FAILURES = 35,
+    TASK_EXTRA = 36
 };
 
 enum { LEASE_STATE_TASK_ID = 1, LEASE_STATE_ATTEMPT = 2, LEASE_STATE_CODE = 3, LEASE_STATE_MS = 4 };
@@ -169,6 +170,7 @@ void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_
     bytes_append_uint (out, TASK_SEQ, record->last_seq);
     bytes_append_uint (out, TASK_BODY, body_bytes);
     bytes_append_uint (out, TASK_FAILURES, record->failures);
+    bytes_append_blob (out, TASK_EXTRA, buf_bytes (record->extra), buf_length (record->extra));
     bytes_close (out, mark);
 }
 

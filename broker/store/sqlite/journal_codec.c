@@ -85,6 +85,7 @@ enum {
     RECORD_ERROR_MESSAGE = 50,
     RECORD_ERROR_DATA = 51,
     RECORD_HOLDER = 52,
+    RECORD_EXTRA = 53,
 
     ATTEMPT_NUMBER = 1,
     ATTEMPT_ID = 2,
@@ -219,6 +220,7 @@ void journal_pack_rest (bytes_t *body, const record_t *record)
     bytes_append_string (body, RECORD_ERROR_MESSAGE, record->error_message);
     bytes_append_string (body, RECORD_ERROR_DATA, record->error_data);
     bytes_append_string (body, RECORD_HOLDER, record->holder);
+    append_body (body, RECORD_EXTRA, record->extra);
 }
 
 static void append_record (bytes_t *body, const record_t *record)
@@ -383,6 +385,7 @@ static void unpack_rest (record_t *to, const Journal__Record *from)
     to->error_message = from->error_message;
     to->error_data = from->error_data;
     to->holder = from->holder;
+    to->extra = body_from (&from->extra);
 }
 
 bool journal_unpack_rest (record_t *to, arena_t *arena, const uint8_t *bytes, size_t length)
@@ -404,6 +407,7 @@ static record_t *unpack_record (const Journal__Record *from)
     record_t *copy = record_new (&record);
     buf_drop (record.payload);
     buf_drop (record.result);
+    buf_drop (record.extra);
     free (labels);
     return copy;
 }

@@ -375,5 +375,6 @@ store_code_t row_read (const row_reader_t *reader, sqlite3_stmt *row, bool bodie
         code = row_damaged (row, "a part", error); /* its name or a page: the others can be read */
     buf_drop (record.payload);
     buf_drop (record.result);
+    buf_drop (record.extra);
     return code;
 }

@@ -35,8 +35,12 @@ enum {
     SPEC_BACKOFF_MS = 13,
     SPEC_LEASE_MS = 14,
     SPEC_LABELS = 15,
-    SPEC_META = 16
+    SPEC_META = 16,
+    SPEC_EXTRA = 17
 };
+
+/* … and of Extra. */
+enum { EXTRA_START_BY = 1, EXTRA_MAX_RUNTIME_MS = 2, EXTRA_TRACE = 3 };
 
 /* Checks. */
 
@@ -82,7 +86,8 @@ static int check_submit (const tmq_submit_t *in, tmq_error_t *error)
     } texts[] = {{in->method, "method", TMQ_METHOD_BYTES_MAX},
                  {in->content_type, "content_type", TMQ_CONTENT_TYPE_BYTES_MAX},
                  {in->dedup_key, "dedup_key", TMQ_DEDUP_KEY_BYTES_MAX},
-                 {in->meta, "meta", TMQ_META_BYTES_MAX}};
+                 {in->meta, "meta", TMQ_META_BYTES_MAX},
+                 {in->trace, "trace", TMQ_TRACE_BYTES_MAX}};
     int code = core_check_name (in->queue, "queue", true, error);
     if (code == TMQ_OK)
         code = core_check_name (in->session, "session", false, error);
@@ -170,6 +175,18 @@ void core_encode_filter (bytes_t *out, uint32_t field, const tmq_filter_t *filte
     bytes_close (out, mark);
 }
 
+/* Of a task that has nothing of it no byte is sent. */
+static void encode_extra (bytes_t *out, const tmq_submit_t *in)
+{
+    bytes_t extra = BYTES_INIT;
+    bytes_append_uint (&extra, EXTRA_START_BY, in->start_by);
+    bytes_append_uint (&extra, EXTRA_MAX_RUNTIME_MS, in->max_runtime_ms);
+    bytes_append_string (&extra, EXTRA_TRACE, in->trace);
+    bytes_append_blob (out, SPEC_EXTRA, extra.data, extra.length);
+    out->failed |= extra.failed;
+    bytes_free (&extra);
+}
+
 static void encode_spec (bytes_t *out, const tmq_submit_t *in, const tmq_id_t *id)
 {
     bytes_append_blob (out, SPEC_TASK_ID, id->bytes, ID_BYTES);
@@ -188,6 +205,7 @@ static void encode_spec (bytes_t *out, const tmq_submit_t *in, const tmq_id_t *i
     bytes_append_uint (out, SPEC_LEASE_MS, in->lease_ms);
     encode_labels (out, SPEC_LABELS, in->labels, in->labels_count);
     bytes_append_string (out, SPEC_META, in->meta);
+    encode_extra (out, in);
 }
 
 /* Requests. */

@@ -88,6 +88,7 @@ static void task_fill_texts (tmq_task_t *out, tail_t *tail, const Taskmq__Task *
     out->result_type = tail_text (tail, in->result_type);
     out->error_message = tail_text (tail, error != NULL ? error->message : "");
     out->error_data = tail_text (tail, error != NULL ? error->data : "");
+    out->trace = tail_text (tail, in->extra != NULL ? in->extra->trace : "");
 }
 
 static void task_fill_numbers (tmq_task_t *out, const Taskmq__Task *in)
@@ -116,6 +117,10 @@ static void task_fill_numbers (tmq_task_t *out, const Taskmq__Task *in)
     out->dead = in->dead;
     out->version = in->version;
     out->seq = in->seq;
+    if (in->extra != NULL) {
+        out->start_by = in->extra->start_by;
+        out->max_runtime_ms = in->extra->max_runtime_ms;
+    }
 }
 
 tmq_task_t *core_task_record (const Taskmq__Task *in, const void *body, size_t body_bytes)
@@ -292,6 +297,7 @@ static void assignment_fill (tmq_assignment_t *out, tail_t *tail, const Taskmq__
     out->method = tail_text (tail, in->method);
     out->content_type = tail_text (tail, in->content_type);
     out->meta = tail_text (tail, in->meta);
+    out->trace = tail_text (tail, in->extra != NULL ? in->extra->trace : "");
     out->payload = tail_body (tail, payload, in->payload_bytes);
 }
 
@@ -312,6 +318,7 @@ tmq_assignment_t *core_assignment_record (const Taskmq__Assignment *in, const vo
     out->priority = (uint8_t) in->priority;
     out->created_at = in->created_at;
     out->payload_bytes = in->payload_bytes;
+    out->max_runtime_ms = in->extra != NULL ? in->extra->max_runtime_ms : 0;
     return out;
 }
 

@@ -1,0 +1,82 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What few tasks have. protobuf-c packs and unpacks it: the tasks that have it are few. */
+#include "core/data/extra.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/base/memory.h"
+
+/* protobuf-c takes memory that ends for a message that is wrong. */
+static void *take (void *unused, size_t size)
+{
+    (void) unused;
+    return memory_alloc (size);
+}
+
+static void give (void *unused, void *memory)
+{
+    (void) unused;
+    free (memory);
+}
+
+static ProtobufCAllocator MEMORY = {take, give, NULL};
+
+buf_t *extra_pack (const Taskmq__Extra *fields)
+{
+    size_t length = fields == NULL ? 0 : taskmq__extra__get_packed_size (fields);
+    if (length == 0)
+        return NULL;
+    buf_t *packed = buf_new_uninitialised (length);
+    taskmq__extra__pack (fields, buf_mutable (packed));
+    return packed;
+}
+
+/* Packed, and its members each for itself: with what an allocation costs, about twice as much. */
+size_t extra_bytes_of (const Taskmq__Extra *fields)
+{
+    if (fields == NULL)
+        return 0;
+    return sizeof (extra_t) + sizeof (Taskmq__Extra) + 3 * taskmq__extra__get_packed_size (fields);
+}
+
+extra_t *extra_new (buf_t *packed)
+{
+    extra_t *self = memory_zero (1, sizeof (*self));
+    self->fields = taskmq__extra__unpack (&MEMORY, buf_length (packed), buf_bytes (packed));
+    assert (self->fields != NULL); /* we packed it, and the store compares its checksum */
+    self->packed = buf_keep (packed);
+    return self;
+}
+
+void extra_free (extra_t *self)
+{
+    if (self == NULL)
+        return;
+    taskmq__extra__free_unpacked (self->fields, &MEMORY);
+    buf_drop (self->packed);
+    free (self);
+}
+
+buf_t *extra_packed (extra_t *self)
+{
+    if (self == NULL)
+        return NULL;
+    if (self->changed) {
+        buf_drop (self->packed);
+        self->packed = extra_pack (self->fields);
+        self->changed = false;
+    }
+    return self->packed;
+}
+
+void extra_set_text (char **place, const char *text)
+{
+    if (*place != (char *) protobuf_c_empty_string)
+        free (*place);
+    bool none = text == NULL || text[0] == '\0';
+    *place = none ? (char *) protobuf_c_empty_string : memory_text (text);
+}

@@ -1,0 +1,38 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What few tasks have: taskmq.Extra, kept beside a task and stored packed. A new member of that
+ * message is journalled, stored, restored and sent without a line of code.
+ *
+ * A packed one is never changed, so records share it. */
+#ifndef TASKMQ_CORE_EXTRA_H
+#define TASKMQ_CORE_EXTRA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/data/buf.h"
+#include "taskmq.pb-c.h"
+
+typedef struct extra {
+    Taskmq__Extra *fields; /* never NULL; what it points to is its own (extra_set_text) */
+    buf_t *packed;         /* the same; NULL: empty, or not packed since a change */
+    bool changed;          /* fields are newer than packed */
+    size_t counted;        /* bytes that the owner has counted for it */
+} extra_t;
+
+/* The bytes of a message, without what is unknown in it. NULL: there is nothing in it. */
+buf_t *extra_pack (const Taskmq__Extra *fields);
+/* What one with these fields takes in memory, about; 0 for NULL. */
+size_t extra_bytes_of (const Taskmq__Extra *fields);
+
+/* packed: what extra_pack made, or NULL; a reference is taken. */
+extra_t *extra_new (buf_t *packed);
+void extra_free (extra_t *self); /* accepts NULL */
+/* Borrowed, until the next change. NULL for NULL, and when nothing is in it. */
+buf_t *extra_packed (extra_t *self);
+/* Sets a text of the fields to a copy; NULL or empty: none. */
+void extra_set_text (char **place, const char *text);
+
+#endif
