@@ -10,7 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "bytes.h"
 #include "log/log.h"
 #include "taskmq.pb-c.h"
 
@@ -57,18 +56,13 @@ void key_change_begin (key_change_t *self)
 
 static void answer (const key_change_t *self, errand_t *errand)
 {
-    bytes_t packed = BYTES_INIT;
     Taskmq__ServerKey out = TASKMQ__SERVER_KEY__INIT;
     key_public_t present = self->present;
     key_public_t next = self->next_public;
     out.public_key = (ProtobufCBinaryData){KEY_BYTES, present.bytes};
     out.next = (ProtobufCBinaryData){KEY_BYTES, next.bytes};
     out.at = (uint64_t) self->at_ms;
-    bytes_append_packed (&packed, &out.base);
-    errand->code = TMQ_OK;
-    errand->member = TASKMQ__REPLY__BODY_SERVER_KEY;
-    errand->fields = buf_new (packed.data, packed.length);
-    bytes_free (&packed);
+    errand_reply (errand, TASKMQ__REPLY__BODY_SERVER_KEY, &out.base);
 }
 
 /* The change may cut the very link that the answer would leave by: then the same order comes again,

@@ -67,16 +67,6 @@ static int64_t mono_ms (void)
     return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void answer (errand_t *errand, uint32_t member, const ProtobufCMessage *message)
-{
-    bytes_t packed = BYTES_INIT;
-    bytes_append_packed (&packed, message);
-    errand->code = TMQ_OK;
-    errand->member = member;
-    errand->fields = buf_new (packed.data, packed.length);
-    bytes_free (&packed);
-}
-
 /* The record of deeds. */
 
 static void run_page (records_t *self, errand_t *errand, const Taskmq__Audit *asked)
@@ -98,7 +88,7 @@ static void run_page (records_t *self, errand_t *errand, const Taskmq__Audit *as
         part.file = page.file;
         part.offset = page.offset;
         part.more = page.more;
-        answer (errand, TASKMQ__REPLY__BODY_AUDIT_PAGE, &part.base);
+        errand_reply (errand, TASKMQ__REPLY__BODY_AUDIT_PAGE, &part.base);
         if (page.lines.length > 0)
             errand->body = buf_new (page.lines.data, page.lines.length);
     }
@@ -112,7 +102,7 @@ static void run_head (records_t *self, errand_t *errand)
     audit_stats (self->options.audit, &stats);
     at.n = stats.head.n;
     at.hash = (ProtobufCBinaryData){CHAIN_HASH_BYTES, stats.head.hash};
-    answer (errand, TASKMQ__REPLY__BODY_AUDIT_AT, &at.base);
+    errand_reply (errand, TASKMQ__REPLY__BODY_AUDIT_AT, &at.base);
 }
 
 /* Backups. */
@@ -240,7 +230,7 @@ static bool is_being_made (records_t *self, errand_t *errand, const char *id,
     } else if (making->under_way) {
         making->asked_ms = mono_ms ();
         atomic_store (&self->asker, errand->peer);
-        answer (errand, TASKMQ__REPLY__BODY_BACKUP_PART, &part.base);
+        errand_reply (errand, TASKMQ__REPLY__BODY_BACKUP_PART, &part.base);
     } else if (same && making->error.code != STORE_OK) {
         refuse_failed (errand, &making->error);
         making->id[0] = '\0'; /* who asks again begins again */
@@ -251,7 +241,7 @@ static bool is_being_made (records_t *self, errand_t *errand, const char *id,
     } else if (!begin (self, errand, id, asked->with_keys)) {
         errand_refuse (errand, TMQ_INTERNAL, "cannot start a thread");
     } else {
-        answer (errand, TASKMQ__REPLY__BODY_BACKUP_PART, &part.base);
+        errand_reply (errand, TASKMQ__REPLY__BODY_BACKUP_PART, &part.base);
     }
     pthread_mutex_unlock (&self->lock);
     return answered;
@@ -282,7 +272,7 @@ static void run_backup (records_t *self, errand_t *errand, const Taskmq__Backup 
         part.more = part.offset < bytes;
         part.total = bytes;
         part.name = path;
-        answer (errand, TASKMQ__REPLY__BODY_BACKUP_PART, &part.base);
+        errand_reply (errand, TASKMQ__REPLY__BODY_BACKUP_PART, &part.base);
         if (got > 0)
             errand->body = buf_new (chunk, (size_t) got);
     }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bytes.h"
 #include "core/base/memory.h"
 
 errand_t *errand_new (uint32_t op)
@@ -40,4 +41,15 @@ void errand_refuse (errand_t *self, tmq_code_t code, const char *format, ...)
     vsnprintf (self->text, sizeof (self->text), format, arguments);
     va_end (arguments);
     self->code = code;
+}
+
+void errand_reply (errand_t *self, uint32_t member, const ProtobufCMessage *message)
+{
+    bytes_t packed = BYTES_INIT;
+    bytes_append_packed (&packed, message);
+    self->code = TMQ_OK;
+    self->member = member;
+    buf_drop (self->fields);
+    self->fields = buf_new (packed.data, packed.length);
+    bytes_free (&packed);
 }

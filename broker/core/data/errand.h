@@ -7,6 +7,7 @@
 #ifndef TASKMQ_CORE_DATA_ERRAND_H
 #define TASKMQ_CORE_DATA_ERRAND_H
 
+#include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,5 +46,7 @@ void errand_clear (errand_t *self);
 /* The answer is this code with a text. */
 __attribute__ ((format (printf, 3, 4))) void errand_refuse (errand_t *self, tmq_code_t code,
                                                             const char *format, ...);
+/* The answer is OK with this member of Reply.body. */
+void errand_reply (errand_t *self, uint32_t member, const ProtobufCMessage *message);
 
 #endif
