@@ -57,13 +57,14 @@ typedef enum right {
     X (ADMIN, "admin", RIGHTS_ALL & ~(RIGHT_OPERATE | RIGHT_ENROLL))                               \
     X (OPERATOR, "operator", RIGHTS_ALL)
 
-/* X (NAME, option, form, default): how much a principal may have at once, or in a second. */
+/* X (NAME, option, form, default): how much a principal may have at once, or in a second. A COUNT
+ * may be 0, an AMOUNT not. */
 #define POLICY_QUOTA_MAP(X)                                                                        \
     X (LINKS, "links", COUNT, 64)                                                                  \
     X (TASKS, "tasks", COUNT, 100000)                                                              \
     X (BYTES, "bytes", SIZE, 256u << 20)                                                           \
     X (RATE, "rate", PER_SECOND, 5000)                                                             \
-    X (BURST, "burst", COUNT, 10000)                                                               \
+    X (BURST, "burst", AMOUNT, 10000)                                                              \
     X (READS, "reads", PER_SECOND, 50)                                                             \
     X (LEASES, "leases", COUNT, 10000)                                                             \
     X (WORKERS, "workers", COUNT, 256)                                                             \

@@ -32,6 +32,7 @@ typedef struct parser {
     principal_t *principal; /* of the line */
     principal_t limits;     /* of the line of that name */
     bool nothing;           /* its grants are "-" */
+    uint32_t options;       /* that the line has named, a bit each: own_option_t, then quotas */
 } parser_t;
 
 __attribute__ ((format (printf, 2, 3))) static bool fail (parser_t *self, const char *format, ...)
@@ -367,7 +368,7 @@ static bool take_owns (parser_t *self, char *value)
 
 /* Quotas. */
 
-enum { QUOTA_COUNT, QUOTA_SIZE, QUOTA_PER_SECOND };
+enum { QUOTA_COUNT, QUOTA_AMOUNT, QUOTA_SIZE, QUOTA_PER_SECOND };
 #define NOT_SAID UINT64_MAX
 
 static const struct {
@@ -392,11 +393,13 @@ static bool take_quota (parser_t *self, quota_t quota, const char *value)
     bool rate = QUOTA_TABLE[quota].form == QUOTA_PER_SECOND;
     char *end;
     unsigned long long number = strtoull (value, &end, 10);
-    bool enough = number > 0 || !rate;
+    bool enough = number > 0 || QUOTA_TABLE[quota].form == QUOTA_COUNT;
     if (value[0] < '0' || value[0] > '9' || strcmp (end, rate ? "/s" : "") != 0 || !enough ||
         number > UINT32_MAX)
         return fail (self, "%s=%.40s: must be a number%s", QUOTA_TABLE[quota].option, value,
-                     rate ? " in a second, as 50/s" : "");
+                     rate      ? " in a second, as 50/s"
+                     : !enough ? " of at least 1"
+                               : "");
     *out = number;
     return true;
 }
@@ -421,34 +424,48 @@ static void fill_quotas (parser_t *self)
     }
 }
 
-enum { OWN_OPTIONS = 5 };
+typedef enum own_option { UNTIL, USES, AS, USED, OWNS, OWN_OPTIONS } own_option_t;
+
+/* The last one would win, and nobody would see it. */
+static bool is_first (parser_t *self, size_t option, const char *name)
+{
+    if ((self->options & 1u << option) != 0)
+        return fail (self, "%s= stands twice in this line", name);
+    self->options |= 1u << option;
+    return true;
+}
+
+static bool take_own (parser_t *self, own_option_t option, char *value)
+{
+    switch (option) {
+    case UNTIL: return take_until (self, value);
+    case USES: return take_uses (self, value);
+    case AS: return take_as (self, value);
+    case USED: return take_used (self, value);
+    default: return take_owns (self, value);
+    }
+}
 
 static bool parse_option (parser_t *self, char *word)
 {
     const char *options[OWN_OPTIONS + QUOTAS] = {"until", "uses", "as", "used", "owns"};
     for (size_t i = 0; i < QUOTAS; i++)
         options[OWN_OPTIONS + i] = QUOTA_TABLE[i].option;
+    size_t option = 0;
     char *equals = strchr (word, '=');
     *equals = '\0';
     char *value = equals + 1;
-    bool of_invitation =
-        strcmp (word, "uses") == 0 || strcmp (word, "as") == 0 || strcmp (word, "used") == 0;
+    while (option < OWN_OPTIONS + QUOTAS && strcmp (word, options[option]) != 0)
+        option++;
+    if (option == OWN_OPTIONS + QUOTAS)
+        return fail_near (self, word, "option", options, OWN_OPTIONS + QUOTAS);
+    bool of_invitation = option == USES || option == AS || option == USED;
     if (of_invitation && !self->principal->is_invitation)
         return fail (self, "%s= belongs to invitations only", word);
-    if (strcmp (word, "until") == 0)
-        return take_until (self, value);
-    if (strcmp (word, "uses") == 0)
-        return take_uses (self, value);
-    if (strcmp (word, "as") == 0)
-        return take_as (self, value);
-    if (strcmp (word, "used") == 0)
-        return take_used (self, value);
-    if (strcmp (word, "owns") == 0)
-        return take_owns (self, value);
-    for (size_t i = 0; i < QUOTAS; i++)
-        if (strcmp (word, QUOTA_TABLE[i].option) == 0)
-            return take_quota (self, (quota_t) i, value);
-    return fail_near (self, word, "option", options, OWN_OPTIONS + QUOTAS);
+    if (!is_first (self, option, word))
+        return false;
+    return option < OWN_OPTIONS ? take_own (self, (own_option_t) option, value)
+                                : take_quota (self, (quota_t) (option - OWN_OPTIONS), value);
 }
 
 /* Lines. */
@@ -526,6 +543,7 @@ static bool parse_limits (parser_t *self, char **words, size_t count)
     if (count < 3 || strcmp (words[1], "*") != 0 || strcmp (words[2], "-") != 0)
         return fail (self, "limits are for everybody and grant nothing: limits * - tasks=1000");
     self->limits.line = self->line;
+    self->options = 0;
     self->principal = &self->limits;
     for (size_t i = 3; i < count; i++) {
         size_t quota = 0;
@@ -535,7 +553,8 @@ static bool parse_limits (parser_t *self, char **words, size_t count)
             quota++;
         if (quota == QUOTAS || words[i][length] == '\0')
             return fail (self, "\"%.80s\" is no quota, as tasks=1000", words[i]);
-        if (!take_quota (self, (quota_t) quota, words[i] + length + 1))
+        if (!is_first (self, OWN_OPTIONS + quota, QUOTA_TABLE[quota].option) ||
+            !take_quota (self, (quota_t) quota, words[i] + length + 1))
             return false;
     }
     return true;
@@ -550,6 +569,7 @@ static bool begin_principal (parser_t *self, const char *line, size_t length)
     self->principal->text = keep (self->policy, line, length);
     say_no_quota (self->principal);
     self->nothing = false;
+    self->options = 0;
     return true;
 }
 
