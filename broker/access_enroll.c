@@ -77,7 +77,7 @@ static void enroll_invited (access_work_t *work, const policy_t *policy,
         return;
     }
     if (present != NULL)
-        errand_refuse (work->errand, TMQ_CONFLICT, "this key stands for %s already", present->name);
+        errand_refuse (work->errand, TMQ_CONFLICT, "this key stands for somebody else already");
     else if (invitation->until_ms != 0 && invitation->until_ms <= work->now_ms)
         errand_refuse (work->errand, TMQ_DENIED, "this invitation has ended");
     else if (invitation->uses == 0)
@@ -100,22 +100,45 @@ static void enroll_invited (access_work_t *work, const policy_t *policy,
     }
 }
 
-/* False, and refused: clients change their own keys too often. */
-static bool may_change_own (access_work_t *work)
+/* The place of a principal, or one whose owner is allowed everything again; NULL: all are taken. */
+static access_own_t *own_place (access_requests_t *self, const char *name, int64_t now_ms)
 {
-    access_requests_t *self = work->self;
     const int64_t burst_ms = (int64_t) ACCESS_OWN_BURST * ACCESS_OWN_MS;
-    if (self->own_due_ms < work->now_ms || self->own_due_ms > work->now_ms + 2 * burst_ms)
-        self->own_due_ms = work->now_ms; /* all are allowed; or the clock went back */
-    if (self->own_due_ms + ACCESS_OWN_MS > work->now_ms + burst_ms) {
-        errand_refuse (work->errand, TMQ_LIMIT,
-                       "clients change their keys too often: %d at once, then one in %d ms",
-                       ACCESS_OWN_BURST, ACCESS_OWN_MS);
-        work->errand->retry_after_ms = ACCESS_OWN_MS;
-        return false;
+    access_own_t *free_one = NULL;
+    for (size_t i = 0; i < ACCESS_OWN_MAX; i++) {
+        access_own_t *own = &self->own[i];
+        bool over = own->due_ms < now_ms || own->due_ms > now_ms + 2 * burst_ms;
+        if (strcmp (own->name, name) == 0 && !over)
+            return own;
+        if (over) /* or the clock went back */
+            free_one = own;
     }
-    self->own_due_ms += ACCESS_OWN_MS;
-    return true;
+    if (free_one == NULL)
+        return NULL;
+    *free_one = (access_own_t){.due_ms = now_ms};
+    snprintf (free_one->name, sizeof (free_one->name), "%s", name);
+    return free_one;
+}
+
+/* False, and refused: it changes its own keys too often. */
+static bool may_change_own (access_work_t *work, const principal_t *principal)
+{
+    const int64_t burst_ms = (int64_t) ACCESS_OWN_BURST * ACCESS_OWN_MS;
+    access_own_t *own = own_place (work->self, principal->name, work->now_ms);
+    work->errand->retry_after_ms = ACCESS_OWN_MS;
+    if (own == NULL)
+        errand_refuse (work->errand, TMQ_OVERLOADED,
+                       "more than %d clients change their keys at the same time", ACCESS_OWN_MAX);
+    else if (own->due_ms + ACCESS_OWN_MS > work->now_ms + burst_ms)
+        errand_refuse (work->errand, TMQ_LIMIT,
+                       "%s changes its keys too often: %d times at once, then once in %d ms",
+                       principal->name, ACCESS_OWN_BURST, ACCESS_OWN_MS);
+    else {
+        work->errand->retry_after_ms = 0;
+        own->due_ms += ACCESS_OWN_MS;
+        return true;
+    }
+    return false;
 }
 
 /* A second key on a link of the first; then the first one ends. */
@@ -142,7 +165,7 @@ static void enroll_again (access_work_t *work, const policy_t *policy, const pri
     if (work->errand->code != TMQ_OK)
         return;
     bool same = changed == NULL || (enroll->alone && principal->keys_count == 1);
-    if (!same && !may_change_own (work)) {
+    if (!same && !may_change_own (work, principal)) {
         free (changed);
         return;
     }

@@ -31,12 +31,25 @@ static void drop_ended (access_work_t *work, const policy_t *policy)
     }
 }
 
-/* What enroll may is judged where it is done; all the others are for operators. */
+/* Who came in by a key still has it: of a name with two, one may be revoked. */
+static bool has_its_key (const errand_t *errand, const policy_t *policy)
+{
+    if (!errand->has_key || policy == NULL)
+        return true;
+    const char *identity = errand->identity;
+    bool invited = strncmp (identity, "invite:", 7) == 0;
+    const principal_t *principal = policy_by_key (policy, &errand->key);
+    return principal != NULL && strcmp (principal->name, invited ? identity + 7 : identity) == 0;
+}
+
+/* What else enroll may is judged where it is done; all the others are for operators. */
 static bool may_ask (const errand_t *errand, const policy_t *policy, int64_t now_ms)
 {
     access_t access;
     const char *identity = errand->identity;
     const principal_t *user = NULL; /* who made the file came without a line, and has one now */
+    if (!has_its_key (errand, policy))
+        return false;
     if (errand->op == TASKMQ__REQUEST__OP_ENROLL)
         return true;
     if (policy != NULL && strncmp (identity, "uid:", 4) == 0) {
@@ -69,7 +82,9 @@ static char *change (void *context, const policy_t *policy, const char *text, si
     access_work_t *work = context;
     /* The file may have been edited since the policy that counts was read from it. */
     if (!may_ask (work->errand, policy, work->now_ms)) {
-        errand_refuse (work->errand, TMQ_DENIED, "%s is no operator any more",
+        errand_refuse (work->errand, TMQ_DENIED,
+                       has_its_key (work->errand, policy) ? "%s is no operator any more"
+                                                          : "the key of %s was revoked",
                        work->errand->identity);
         return NULL;
     }

@@ -21,11 +21,18 @@ enum {
     ACCESS_KEYS_MAX = 2,           /* of a principal: the present one, and the one that follows */
     ACCESS_INVITATIONS_MAX = 1000, /* that count, or say who used them */
     ACCESS_PAGE_BYTES = 32 * 1024,
-    /* Changes that clients make to their own keys, of all of them: so many at once, then one in so
-     * long. Each costs a sync, and a look at every link. */
-    ACCESS_OWN_BURST = 32,
-    ACCESS_OWN_MS = 500
+    /* Changes that a client makes to its own keys: so many at once, then one in so long. Each costs
+     * a sync, and a look at every link. */
+    ACCESS_OWN_BURST = 8,
+    ACCESS_OWN_MS = 2000,
+    ACCESS_OWN_MAX = 256 /* principals that change theirs at the same time */
 };
+
+/* When a principal may change its keys ACCESS_OWN_BURST times at once again. */
+typedef struct access_own {
+    char name[TMQ_NAME_LENGTH_MAX + 1];
+    int64_t due_ms;
+} access_own_t;
 
 typedef struct access_requests {
     access_file_t *file;      /* borrowed */
@@ -35,7 +42,7 @@ typedef struct access_requests {
     bool has_made;
     key_public_t made_for;
     uint32_t made_uid;
-    int64_t own_due_ms; /* when ACCESS_OWN_BURST changes are allowed at once again */
+    access_own_t own[ACCESS_OWN_MAX];
 
     pthread_mutex_t lock; /* guards what follows: where those who join connect */
     bool has_key;

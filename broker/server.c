@@ -499,6 +499,7 @@ static void run_errands (server_t *self)
     while ((errand = engine_errand_next (self->engine)) != NULL) {
         router_address (self->options.router, errand->peer, errand->address,
                         sizeof (errand->address));
+        errand->has_key = router_key (self->options.router, errand->peer, &errand->key);
         if (errand->op != TASKMQ__REQUEST__OP_RELOAD || reload (self, errand))
             run_errand (self, errand);
     }

@@ -345,6 +345,12 @@ void peers_set_knock (peers_t *self, peer_t peer, const char *knock)
     place->knock = memory_text (knock);
 }
 
+const char *peers_knock (peers_t *self, peer_t peer)
+{
+    const place_t *place = place_of (self, peer);
+    return place != NULL ? place->knock : NULL;
+}
+
 bool peers_each (const peers_t *self, uint32_t *cursor, peers_item_t *out)
 {
     while (*cursor < self->places_used) {

@@ -66,6 +66,7 @@ const void *peers_route (const peers_t *self, peer_t peer, size_t *routing_id_by
 unread_t **peers_unread (peers_t *self, peer_t peer);
 /* How the peer came in, for a later look; kept with it. */
 void peers_set_knock (peers_t *self, peer_t peer, const char *knock);
+const char *peers_knock (peers_t *self, peer_t peer); /* NULL: not set, or the peer is not known */
 /* A peer whose connection lives; false behind the last. cursor: 0 at first. */
 typedef struct peers_item {
     int fd;

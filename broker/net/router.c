@@ -477,6 +477,11 @@ void router_address (const router_t *self, peer_t peer, char *out, size_t out_si
         out[0] = '\0';
 }
 
+bool router_key (router_t *self, peer_t peer, key_public_t *out)
+{
+    return zap_knock_key (peers_knock (self->peers, peer), out);
+}
+
 void **router_own (router_t *self, peer_t peer)
 {
     return peers_own (self->peers, peer);

@@ -85,6 +85,8 @@ void router_drop (kept_t *kept);
 void **router_own (router_t *self, peer_t peer);
 /* The IP address that the peer connects from; empty on ipc and of a peer that is gone. */
 void router_address (const router_t *self, peer_t peer, char *out, size_t out_size);
+/* The key that the peer came in by; false: by none, or the peer is not known any more. */
+bool router_key (router_t *self, peer_t peer, key_public_t *out);
 /* Looks for connections that came to life: a socket that is read slowly does that rarely. */
 void router_refresh (router_t *self);
 

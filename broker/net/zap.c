@@ -238,6 +238,15 @@ bool zap_is_current (const zap_t *self, const char *knock, const char *identity)
     return verdict.status == ACCEPTED && strcmp (verdict.identity, identity) == 0;
 }
 
+bool zap_knock_key (const char *knock, key_public_t *out)
+{
+    zap_request_t request;
+    if (knock == NULL || !read_knock (&request, knock) || request.mechanism != ZAP_CURVE)
+        return false;
+    *out = request.key;
+    return true;
+}
+
 static bool is_still_current (const void *context, const char *knock, const char *identity)
 {
     return zap_is_current (context, knock, identity);

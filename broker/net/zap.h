@@ -64,6 +64,8 @@ bool zap_wants_recheck (zap_t *self, now_t now);
 /* knock: the property ZAP_KNOCK of a message. Whoever came in by it would still come in, and as the
  * same. */
 bool zap_is_current (const zap_t *self, const char *knock, const char *identity);
+/* The key that it came in by; false: by none. Accepts NULL. Pure. */
+bool zap_knock_key (const char *knock, key_public_t *out);
 /* All who came in under this domain of a feed, since zap_forget_feed, still would, as the same. */
 bool zap_is_feed_current (const zap_t *self, const char *domain);
 /* Its connections have ended. */

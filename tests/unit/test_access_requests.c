@@ -23,6 +23,7 @@ static char directory[48];
 static int64_t clock_ms;
 static access_file_t *file;
 static access_requests_t requests;
+static const key_public_t *came_by; /* whoever asks next; NULL: by none */
 static errand_runner_t runners[ACCESS_RUNNERS];
 
 static int64_t now_ms (void)
@@ -40,6 +41,7 @@ static int setup (void **state)
         return -1;
     snprintf (path, sizeof (path), "%s/access", directory);
     clock_ms = INT64_C (1800000000000);
+    came_by = NULL;
     file = access_file_new (path, error);
     if (file == NULL)
         return -1;
@@ -106,6 +108,9 @@ static asked_t ask_owning (const char *identity, Taskmq__Request__OpCase op, voi
     errand_t *errand = errand_new ((uint32_t) op);
     errand->identity = strdup (identity);
     errand->owns = owns;
+    errand->has_key = came_by != NULL;
+    if (came_by != NULL)
+        errand->key = *came_by;
     snprintf (errand->address, sizeof (errand->address), "10.0.0.9");
     size_t bytes = taskmq__request__get_packed_size (&request);
     errand->request = buf_new_uninitialised (bytes);
@@ -355,6 +360,28 @@ static void who_is_no_operator_any_more_changes_nothing (void **state)
     expect_ok (ask ("ops", TASKMQ__REQUEST__OP_KEY_TRUST, &operation));
 }
 
+/* One of its two keys was revoked while its request waited: what came by that one is refused. */
+static void who_came_by_a_revoked_key_changes_nothing (void **state)
+{
+    (void) state;
+    Taskmq__Enroll operation = TASKMQ__ENROLL__INIT;
+    Taskmq__KeyRevoke revoke = TASKMQ__KEY_REVOKE__INIT;
+    key_public_t lost = key (21);
+    key_public_t third = key (22);
+    operation.public_key = key_data (&third);
+    revoke.name = text_of ("");
+    revoke.public_key = key_data (&lost);
+    expect_ok (trust ("render-7", 20, "worker(default)"));
+    expect_ok (enroll ("render-7", 21, ""));
+    expect_ok (ask ("uid:7", TASKMQ__REQUEST__OP_KEY_REVOKE, &revoke));
+    came_by = &lost;
+    expect (ask ("render-7", TASKMQ__REQUEST__OP_ENROLL, &operation), TMQ_DENIED, "was revoked");
+    key_public_t kept = key (20);
+    came_by = &kept;
+    expect_ok (ask ("render-7", TASKMQ__REQUEST__OP_ENROLL, &operation));
+    assert_int_equal (find ("render-7")->keys_count, 2);
+}
+
 /* The same of requests that change no line: the broker's key, a backup. */
 static void who_is_no_operator_any_more_asks_for_nothing (void **state)
 {
@@ -374,7 +401,9 @@ static void a_key_stands_for_one (void **state)
     expect_ok (trust ("render-7", 20, "worker(default)"));
     expect (trust ("other", 20, "worker(default)"), TMQ_CONFLICT, "stands for render-7");
     const char *identity = invite (9, "render-8", 0);
-    expect (enroll (identity, 20, ""), TMQ_CONFLICT, "stands for render-7");
+    asked_t asked = enroll (identity, 20, "");
+    assert_null (strstr (asked.text, "render-7")); /* who joins learns nobody's name */
+    expect (asked, TMQ_CONFLICT, "stands for somebody else");
     expect (enroll (identity, 9, ""), TMQ_CONFLICT, "stands for"); /* the invitation's own */
     key_public_t public_key = key (10);
     Taskmq__Invite operation = invitation (&public_key, "render-7");
@@ -427,6 +456,8 @@ static void keys_of_ones_own_have_a_rate (void **state)
     assert_int_equal (asked.code, TMQ_LIMIT);
     assert_non_null (strstr (asked.text, "too often"));
     assert_int_equal (changes, ACCESS_OWN_BURST);
+    expect_ok (trust ("render-8", 80, "worker(default)"));
+    expect_ok (enroll ("render-8", 81, "")); /* its rate is its own */
     clock_ms += ACCESS_OWN_MS;
     expect_ok (enroll ("render-7", (uint8_t) (30 + changes / 2 % 2), ""));
     expect_ok (trust ("other", 90, "worker(default)")); /* operators are not held */
@@ -682,6 +713,7 @@ int main (void)
         TEST (nobody_joins_with_the_tasks_of_another),
         TEST (who_is_no_operator_any_more_changes_nothing),
         TEST (who_is_no_operator_any_more_asks_for_nothing),
+        TEST (who_came_by_a_revoked_key_changes_nothing),
         TEST (a_key_stands_for_one),
         TEST (a_key_is_replaced_without_a_gap),
         TEST (keys_of_ones_own_have_a_rate),

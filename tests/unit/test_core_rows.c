@@ -9,6 +9,7 @@
 #include "core/reads/find.h"
 #include "core/reads/loaded.h"
 #include "core/reads/want.h"
+#include "core/tasks/index.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/rows.h"
 #include "core/tasks/settle.h"
@@ -160,15 +161,21 @@ static void a_reset_forgets_them (void **state)
     assert_found (rig, "b", NULL);
 }
 
+static void nobody_without_a_name_owns_tasks (void **state)
+{
+    rig_t *rig = *state;
+    assert_false (task_owner_has_some (&rig->tasks, ""));
+    assert_false (task_owner_has_some (&rig->tasks, NULL));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
 
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST (a_changed_row_goes_with_the_batch),
-        TEST (the_newest_change_is_found),
-        TEST (what_memory_does_not_know_is_looked_up),
-        TEST (a_reset_forgets_them),
+        TEST (a_changed_row_goes_with_the_batch),      TEST (the_newest_change_is_found),
+        TEST (what_memory_does_not_know_is_looked_up), TEST (a_reset_forgets_them),
+        TEST (nobody_without_a_name_owns_tasks),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -107,6 +107,20 @@ static void test_requests_are_read (void **state)
     assert_memory_equal (out.key.bytes, a_key, KEY_BYTES);
 }
 
+static void test_a_knock_tells_its_key (void **state)
+{
+    (void) state;
+    char knock[200];
+    key_public_t key;
+    snprintf (knock, sizeof (knock), "curve %s01 10.0.0.7",
+              "00000000000000000000000000000000000000000000000000000000000000");
+    assert_true (zap_knock_key (knock, &key));
+    assert_int_equal (key.bytes[KEY_BYTES - 1], 1);
+    assert_false (zap_knock_key ("ipc - localhost:1000:100:42", &key));
+    assert_false (zap_knock_key ("curve", &key));
+    assert_false (zap_knock_key (NULL, &key));
+}
+
 static void test_odd_requests_are_none (void **state)
 {
     (void) state;
@@ -374,6 +388,7 @@ int main (void)
         cmocka_unit_test (test_a_bucket_fills_again),
         cmocka_unit_test (test_the_name_used_longest_ago_is_forgotten),
         cmocka_unit_test (test_requests_are_read),
+        cmocka_unit_test (test_a_knock_tells_its_key),
         cmocka_unit_test (test_odd_requests_are_none),
         cmocka_unit_test (test_who_is_let_in),
         cmocka_unit_test (test_who_tries_often_has_to_wait),

@@ -13,6 +13,7 @@
 
 #include "core/data/buf.h"
 #include "core/data/peer.h"
+#include "keys.h"
 #include "taskmq_types.h"
 
 enum { ERRAND_TEXT_SIZE = 512 };
@@ -24,8 +25,10 @@ typedef struct errand {
     char *identity; /* … and what net takes it for */
     buf_t *request; /* the packed Request */
     bool owns;      /* the name that it is about owns live tasks */
-    /* Filled in by the server on its way: the address of the peer, or empty. */
+    /* Filled in by the server on its way: the address of the peer, or empty, … */
     char address[64];
+    bool has_key; /* … and the key that it came in by */
+    key_public_t key;
     /* The answer. code OK goes with a member of Reply.body, another code with a text. */
     tmq_code_t code;
     char text[ERRAND_TEXT_SIZE]; /* empty: the code's own */

@@ -141,7 +141,7 @@ bool task_owner_has_some (tasks_t *self, const char *owner)
     bool found = false;
     size_t cursor = 0;
     name_t *name = names_keep (&self->base->names, owner);
-    bool known = name->count > 1;
+    bool known = name != NULL && name->count > 1;
     const task_t *task = known && !self->has_accounts ? map_each (&self->by_id, &cursor) : NULL;
     if (known && self->has_accounts)
         found = name->account != NULL && name->account->tasks > 0;
