@@ -198,12 +198,16 @@ static exits_t open_exporter (daemon_t *self)
 {
     char path[DATA_PATH_SIZE];
     char error[TASKS_FILE_ERROR_SIZE];
+    const uint64_t *numbers = self->config.numbers;
     data_path (&self->data, "tasks.jsonl", path, sizeof (path));
     exporter_options_t options = {.store = self->store,
                                   .path = path,
                                   .last_pos = self->boot.last_pos,
                                   .wake_fd = self->export_fd,
                                   .stop_ms = EXPORT_STOP_MS,
+                                  .compact = {.bytes = numbers[CONFIG_EXPORT_COMPACT],
+                                              .forget_ms = numbers[CONFIG_EXPORT_FORGET],
+                                              .free_bytes_min = numbers[CONFIG_FREE_SPACE_MIN]},
                                   .failed = exits_store_failed};
     self->exporter = exporter_new (&options, error);
     return self->exporter != NULL ? EXITS_OK : exits_fail (EXITS_DATA, error);

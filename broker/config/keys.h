@@ -137,6 +137,11 @@ enum { CONFIG_NETWORKS_MAX = 64 };
        "the record begins a new file at this size, and each day")                                  \
     X (AUDIT_DAYS, "audit/days", COUNT, RESTART, 90, 1, 36500, NULL,                               \
        "a file of the record is removed so many days after its last line")                         \
+    X (EXPORT_COMPACT, "export/compact", SIZE, RESTART, 16 * CONFIG_M, 64 * CONFIG_K,              \
+       1024 * CONFIG_G, NULL,                                                                      \
+       "tasks.jsonl is made smaller when it is larger and more than half of it is over")           \
+    X (EXPORT_FORGET, "export/forget", DURATION, RESTART, CONFIG_H, CONFIG_S, 30 * CONFIG_D, NULL, \
+       "... and so long after the last time, so that removed tasks leave it; 1 MiB/s at most")     \
     X (BACKUP_KEEP, "backup/keep", COUNT, RESTART, 3, 1, 1000, NULL,                               \
        "so many backups stay in the data directory")
 

@@ -2,7 +2,10 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Failure: a write that fails is repeated once a second from the same position, so the file is
+/* The file is made smaller in steps (compaction.h), each after a look at the events, so it lags by
+ * one step at most.
+ *
+ * Failure: a write that fails is repeated once a second from the same position, so the file is
  * complete as soon as it can be written again; a read of the database that fails is final. */
 #include "export/exporter.h"
 
@@ -16,6 +19,7 @@
 
 #include "bytes.h"
 #include "core/base/memory.h"
+#include "export/compactor.h"
 #include "export/record_view.h"
 #include "log/log.h"
 #include "store/wakeup.h"
@@ -25,7 +29,8 @@ enum {
     PAGE_BYTES = 4 * 1024 * 1024, /* a page ends when its tasks have so many bytes */
     WRITE_BYTES = 256 * 1024,     /* lines are written when they are so many bytes together */
     RETRY_MS = 1000,              /* after a write that failed */
-    LOOK_MS = 1000                /* between two looks at the file while nothing happens */
+    LOOK_MS = 1000,               /* between two looks at the file while nothing happens */
+    STEP_MS = 20                  /* between two steps of making the file smaller */
 };
 
 struct exporter {
@@ -38,6 +43,7 @@ struct exporter {
     uint64_t after_pos;     /* up to here everything is written */
     tasks_file_end_t check; /* the last line found at start, to be compared with the database */
     bool failing;           /* the last write failed; said once */
+    compactor_t compactor;
     atomic_bool stop;
     _Atomic int64_t stop_at; /* monotonic; once stop is set */
     _Atomic uint64_t stat_pos;
@@ -74,6 +80,7 @@ static bool write_lines (exporter_t *self, uint64_t upto_pos)
         atomic_store (&self->stat_pos, upto_pos);
         store_exported (self->options.store, upto_pos);
         atomic_fetch_add (&self->stat_lines, self->lines_count);
+        compactor_wrote (&self->compactor, self->lines_count);
         if (self->failing)
             log_write (LOG_LEVEL_INFO, "EXPORT-GOES-ON", "tasks.jsonl can be written again", NULL);
         self->failing = false;
@@ -138,6 +145,7 @@ static bool begin_anew (exporter_t *self, const char *why)
         return false;
     }
     log_write (LOG_LEVEL_WARNING, "EXPORT-ANEW", why, NULL);
+    compactor_begin_anew (&self->compactor);
     self->after_pos = 0;
     self->check.pos = 0;
     return true;
@@ -205,12 +213,14 @@ static bool follow (exporter_t *self)
 }
 
 /* Waits for news, and looks after the file meanwhile. A failed try is repeated. */
-static void wait_news (exporter_t *self, bool good)
+static void wait_news (exporter_t *self, bool good, bool busy)
 {
     struct pollfd wake = {self->options.wake_fd, POLLIN, 0};
+    int look_ms = busy ? STEP_MS : LOOK_MS;
     /* A stop that came since the last look has raised the wakeup after it was lowered. */
-    while (poll (&wake, 1, good ? LOOK_MS : RETRY_MS) == 0) {
-        if (!good || tasks_file_is_changed (self->file))
+    while (poll (&wake, 1, good ? look_ms : RETRY_MS) == 0) {
+        if (!good || busy || tasks_file_is_changed (self->file) ||
+            compactor_is_due (&self->compactor, self->after_pos))
             break;
     }
 }
@@ -221,8 +231,11 @@ static void *exporter_run (void *context)
     pthread_setname_np (pthread_self (), "exporter");
     while (!atomic_load (&self->stop)) {
         wakeup_lower (self->options.wake_fd);
-        wait_news (self, follow (self));
+        bool good = follow (self);
+        bool busy = good && compactor_step (&self->compactor, self->reader, self->after_pos);
+        wait_news (self, good, busy);
     }
+    compactor_stop (&self->compactor);
     follow (self);
     return NULL;
 }
@@ -231,6 +244,7 @@ static void *exporter_run (void *context)
 
 static void release (exporter_t *self)
 {
+    compactor_stop (&self->compactor);
     tasks_file_close (&self->file);
     if (self->reader != NULL)
         store_reader_close (&self->reader);
@@ -254,6 +268,7 @@ exporter_t *exporter_new (const exporter_options_t *options, char error[TASKS_FI
         log_write (LOG_LEVEL_WARNING, "EXPORT-ANEW",
                    "tasks.jsonl belongs to another database: set aside, begun anew", NULL);
     self->after_pos = self->check.pos;
+    compactor_init (&self->compactor, &self->options.compact, options->store, self->file);
     atomic_store (&self->stat_pos, self->after_pos);
     if (store_reader_open (&self->reader, options->store, &store_error) != STORE_OK) {
         snprintf (error, TASKS_FILE_ERROR_SIZE, "%s", store_error.text);
@@ -292,4 +307,5 @@ void exporter_stats (const exporter_t *self, exporter_stats_t *out)
     out->pos = atomic_load (&self->stat_pos);
     out->lines = atomic_load (&self->stat_lines);
     out->errors = atomic_load (&self->stat_errors);
+    out->compactions = atomic_load (&self->compactor.done);
 }

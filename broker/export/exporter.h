@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "export/compactor.h"
 #include "export/tasks_file.h"
 #include "store/store.h"
 
@@ -22,6 +23,7 @@ typedef struct exporter_options {
     uint64_t last_pos; /* newest event of the database at the start */
     int wake_fd;       /* a wakeup that the store's notify raises */
     uint32_t stop_ms;  /* at the end it follows for so long; the next start does the rest */
+    compactor_options_t compact;
     /* A read that failed for good: the process ends. Called on the exporter's thread. */
     void (*failed) (const store_error_t *error);
 } exporter_options_t;
@@ -34,9 +36,10 @@ void exporter_stop (exporter_t *self);
 void exporter_free (exporter_t **self);
 
 typedef struct exporter_stats {
-    uint64_t pos;    /* every event up to it stands in the file */
-    uint64_t lines;  /* written since the start */
-    uint64_t errors; /* writes that failed and were repeated */
+    uint64_t pos;         /* every event up to it stands in the file */
+    uint64_t lines;       /* written since the start */
+    uint64_t errors;      /* writes that failed and were repeated */
+    uint64_t compactions; /* since the start */
 } exporter_stats_t;
 void exporter_stats (const exporter_t *self, exporter_stats_t *out); /* any thread */
 

@@ -3,8 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Failure: an append that fails half way is cut off at once or, if even that fails, before the next
- * append; the caller repeats. Nothing is ever removed or overwritten: a file that is not ours is
- * renamed. */
+ * append; the caller repeats. Nothing is removed or overwritten but by a file that takes its place:
+ * one that is not ours is renamed. */
 #include "export/line_file.h"
 
 #include <errno.h>
@@ -161,6 +161,31 @@ bool line_file_turn (line_file_t *self, const char *to, char error[LINE_FILE_ERR
 {
     return line_file_sync (self, error) && move_away (self, to, error) &&
            sync_directory (self, error);
+}
+
+bool line_file_read (const line_file_t *self, off_t from, void *out, size_t length,
+                     char error[LINE_FILE_ERROR_SIZE])
+{
+    ssize_t got = pread (self->fd, out, length, from);
+    if (got == (ssize_t) length)
+        return true;
+    return fail (error, "cannot read %s: %s", self->path,
+                 got < 0 ? strerror (errno) : "it ends too early");
+}
+
+bool line_file_replace (line_file_t *self, line_file_t *by, char error[LINE_FILE_ERROR_SIZE])
+{
+    if (!line_file_sync (by, error))
+        return false;
+    if (rename (by->path, self->path) != 0)
+        return fail (error, "cannot rename %s: %s", by->path, strerror (errno));
+    close (self->fd);
+    self->fd = by->fd;
+    self->length = by->length;
+    self->overhang = false;
+    by->fd = -1;
+    line_file_close (by);
+    return sync_directory (self, error);
 }
 
 bool line_file_append (line_file_t *self, const void *lines, size_t length,

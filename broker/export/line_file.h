@@ -39,6 +39,12 @@ bool line_file_append (line_file_t *self, const void *lines, size_t length,
 /* Renames the file to its name with this ending, or with .2 and so on behind it if that is taken,
  * and begins it anew. */
 bool line_file_set_aside (line_file_t *self, const char *ending, char error[LINE_FILE_ERROR_SIZE]);
+/* Reads `length` bytes from an offset within the whole lines. */
+bool line_file_read (const line_file_t *self, off_t from, void *out, size_t length,
+                     char error[LINE_FILE_ERROR_SIZE]);
+/* The file becomes another one that lies beside it, which is closed then: both are under one name
+ * at each moment, and what `by` has is on the disk before it takes the name. */
+bool line_file_replace (line_file_t *self, line_file_t *by, char error[LINE_FILE_ERROR_SIZE]);
 /* What was appended is on the disk. */
 bool line_file_sync (const line_file_t *self, char error[LINE_FILE_ERROR_SIZE]);
 /* Renames the file to this path and begins it anew; both names are on the disk then. */

@@ -5,6 +5,7 @@
 #include "export/tasks_file.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,14 +18,16 @@ struct tasks_file {
     line_file_t lines;
 };
 
-/* The members of a line that say where it stands; false if it is none of ours. */
-static bool line_parse (const char *line, size_t length, tasks_file_end_t *end)
+bool tasks_line_parse (const char *line, size_t length, tasks_line_t *out)
 {
     json_t *object = json_loadb (line, length, 0, NULL);
     json_int_t pos = json_integer_value (json_object_get (object, "pos"));
     const char *id = json_string_value (json_object_get (object, "task_id"));
-    bool ours = pos > 0 && id != NULL && id_parse (&end->id, id);
-    end->pos = ours ? (uint64_t) pos : 0;
+    const char *ns = json_string_value (json_object_get (object, "namespace"));
+    bool ours = pos > 0 && id != NULL && id_parse (&out->id, id);
+    out->pos = ours ? (uint64_t) pos : 0;
+    out->seq = (uint64_t) json_integer_value (json_object_get (object, "seq"));
+    snprintf (out->ns, sizeof (out->ns), "%s", ns == NULL ? "" : ns);
     json_decref (object);
     return ours;
 }
@@ -46,7 +49,10 @@ static bool read_end (tasks_file_t *self, tasks_file_end_t *end, bool *foreign, 
         return *foreign || torn == 0 || line_file_cut (&self->lines, error);
     }
     bool good = torn == 0 || line_file_cut (&self->lines, error);
-    *foreign = good && !line_parse (line, length, end);
+    tasks_line_t last = {0};
+    *foreign = good && !tasks_line_parse (line, length, &last);
+    end->pos = last.pos;
+    end->id = last.id;
     free (line);
     return good;
 }
@@ -91,4 +97,9 @@ bool tasks_file_append (tasks_file_t *self, const void *lines, size_t length,
 bool tasks_file_is_changed (const tasks_file_t *self)
 {
     return line_file_is_changed (&self->lines);
+}
+
+line_file_t *tasks_file_lines (tasks_file_t *self)
+{
+    return &self->lines;
 }

@@ -23,6 +23,16 @@ typedef struct tasks_file_end {
     tmq_id_t id;
 } tasks_file_end_t;
 
+/* What a line says of its place. */
+typedef struct tasks_line {
+    uint64_t pos;
+    uint64_t seq;
+    tmq_id_t id;
+    char ns[TMQ_NAME_LENGTH_MAX + 1];
+} tasks_line_t;
+/* One line without its newline; false if it is none of ours. */
+bool tasks_line_parse (const char *line, size_t length, tasks_line_t *out);
+
 /* Opens the file or makes it, cuts off a torn last line, and reads the last whole one. A file whose
  * last line is none of ours, or lies beyond last_pos, the newest event of the database, belongs to
  * another history: it is set aside and begun anew (*set_aside). NULL with `error` if the file
@@ -39,5 +49,7 @@ bool tasks_file_append (tasks_file_t *self, const void *lines, size_t length,
 /* Somebody removed the file, put another one in its place, or changed its length: what is appended
  * would be lost to readers, or lines are missing. */
 bool tasks_file_is_changed (const tasks_file_t *self);
+/* The file beneath, for who makes it smaller. */
+line_file_t *tasks_file_lines (tasks_file_t *self);
 
 #endif

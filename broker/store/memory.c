@@ -599,6 +599,16 @@ static void read_rows (const memory_store_t *self, read_t *read)
     }
 }
 
+static void read_standing (const memory_store_t *self, read_t *read)
+{
+    for (size_t i = 0; i < read->standing_count; i++) {
+        standing_t *standing = &read->standing[i];
+        const entry_t *entry = find_id (self, standing->ns, &standing->id);
+        standing->stands =
+            entry != NULL && entry->record != NULL && entry->record->last_seq == standing->seq;
+    }
+}
+
 static store_code_t memory_reader_run (store_reader_t *reader, read_t *read, store_error_t *error)
 {
     (void) error;
@@ -613,6 +623,7 @@ static store_code_t memory_reader_run (store_reader_t *reader, read_t *read, sto
     case READ_EXPORT: read_export (self, read); break;
     case READ_SINCE: read_since (self, read); break;
     case READ_ROWS: read_rows (self, read); break;
+    case READ_STANDING: read_standing (self, read); break;
     }
     pthread_mutex_unlock (&self->lock);
     return STORE_OK;

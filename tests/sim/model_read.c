@@ -220,7 +220,8 @@ void model_read (const model_t *self, read_t *read)
     case READ_EVENTS: read_events (log, read); break;
     case READ_HISTORY: read_history (log, read); break;
     case READ_SINCE: read_since (log, read); break;
-    case READ_EXPORT: break; /* the exporter's alone; the engine never asks for it */
-    case READ_ROWS: break;   /* no kind is read from the tables yet */
+    case READ_EXPORT:
+    case READ_STANDING: break; /* the exporter's alone; the engine never asks for them */
+    case READ_ROWS: break;     /* no kind is read from the tables yet */
     }
 }

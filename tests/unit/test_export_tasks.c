@@ -52,6 +52,7 @@ typedef struct rig {
     char aside[96];
     int wake_fd;
     uint32_t stop_ms;
+    compactor_options_t compact;
     exporter_t *exporter;
 } rig_t;
 
@@ -73,6 +74,7 @@ static void rig_open (rig_t *self, const char *uri)
     snprintf (self->aside, sizeof (self->aside), "%s.foreign", self->path);
     self->exporter = NULL;
     self->stop_ms = TIMING_PATIENCE_MS;
+    self->compact = (compactor_options_t){UINT64_MAX, UINT64_MAX, 0};
     self->wake_fd = wakeup_new ();
     self->fixture = fixture_new (uri);
     self->fixture->options.notify = raise_wakeup;
@@ -88,6 +90,7 @@ static void rig_export (rig_t *self)
                                   .last_pos = self->fixture->pos,
                                   .wake_fd = self->wake_fd,
                                   .stop_ms = self->stop_ms,
+                                  .compact = self->compact,
                                   .failed = must_not_fail};
     self->exporter = exporter_new (&options, error);
     if (self->exporter == NULL)
@@ -440,6 +443,175 @@ static void test_a_full_disk_tears_no_line (void **state)
     rig_close (&rig);
 }
 
+/* Making the file smaller. */
+
+static void wait_compacted (rig_t *rig, uint64_t times)
+{
+    exporter_stats_t stats;
+    WAIT_FOR ((exporter_stats (rig->exporter, &stats), stats.compactions >= times),
+              TIMING_PATIENCE_MS);
+}
+
+/* One line for each of tasks 1..count, the first one with this seq, and rising positions. */
+static void assert_a_line_each (const rig_t *rig, size_t count, json_int_t first_seq)
+{
+    char id[ID_TEXT_SIZE];
+    char first[ID_TEXT_SIZE];
+    json_int_t pos = 0;
+    tmq_id_t task = test_id (1);
+    id_format (&task, first);
+    WAIT_FOR (has_lines (rig->path, count), TIMING_PATIENCE_MS);
+    for (size_t i = 0; i < count; i++) {
+        json_t *line = line_at (rig->path, i);
+        snprintf (id, sizeof (id), "%s", text_of (line, "task_id"));
+        assert_true (number_of (line, "pos") > pos);
+        pos = number_of (line, "pos");
+        if (strcmp (id, first) == 0)
+            assert_int_equal (number_of (line, "seq"), first_seq);
+        json_decref (line);
+    }
+}
+
+/* Writes `lines` further lines of task 1; its newest sequence is returned. */
+static json_int_t change_first (rig_t *rig, record_t *record, size_t lines)
+{
+    for (size_t i = 0; i < lines; i++) {
+        commit_change (rig, record, TMQ_EVENT_CHANGED);
+        rig_settle (rig);
+    }
+    return (json_int_t) record->last_seq;
+}
+
+static void test_a_file_that_is_mostly_over_is_made_smaller (void **state)
+{
+    rig_t rig;
+    char new[96];
+    rig_open (&rig, *state);
+    snprintf (new, sizeof (new), "%s.new", rig.path);
+    file_write (new, "what a crash left\n");
+    rig.compact.bytes = 1000;
+    rig_export (&rig);
+    fixture_submit (rig.fixture, 1, 4);
+    rig_settle (&rig);
+    record_t record = test_record (1);
+    record.last_seq = 1;
+    json_int_t seq = change_first (&rig, &record, 6);
+    wait_compacted (&rig, 1);
+    assert_a_line_each (&rig, 4, seq);
+    assert_int_not_equal (access (new, F_OK), 0);
+    assert_int_not_equal (access (rig.aside, F_OK), 0);
+
+    /* It goes on in the new file, now and after a stop, whose lines were counted again. */
+    fixture_submit (rig.fixture, 5, 5);
+    rig_settle (&rig);
+    assert_a_line_each (&rig, 5, seq);
+    exporter_free (&rig.exporter);
+    rig_export (&rig);
+    seq = change_first (&rig, &record, 7);
+    wait_compacted (&rig, 1);
+    assert_a_line_each (&rig, 5, seq);
+    rig_close (&rig);
+}
+
+static void test_what_was_removed_leaves_the_file (void **state)
+{
+    rig_t rig;
+    rig_open (&rig, *state);
+    rig.compact.forget_ms = 1;
+    fixture_submit (rig.fixture, 1, 2);
+    rig_export (&rig);
+    rig_settle (&rig);
+    wait_compacted (&rig, 1);
+    assert_true (has_lines (rig.path, 2)); /* both are there yet */
+    record_t record = test_record (2);
+    batch_t *batch = fixture_batch (rig.fixture);
+    batch_add_removal (batch, &record, TMQ_EXPIRED, 1000);
+    batch_add_event (batch, "default", ++rig.fixture->seq, ++rig.fixture->pos, 1000, &record.id,
+                     TMQ_EVENT_EXPIRED, 2);
+    fixture_commit (rig.fixture, batch);
+    rig_settle (&rig);
+    WAIT_FOR (has_lines (rig.path, 1), TIMING_PATIENCE_MS);
+    assert_a_line_each (&rig, 1, 1);
+    /* A start does not know what the file has. */
+    exporter_free (&rig.exporter);
+    rig_export (&rig);
+    wait_compacted (&rig, 1);
+    assert_a_line_each (&rig, 1, 1);
+    rig_close (&rig);
+}
+
+/* What is written while the smaller file is made is not lost: several steps lie between. */
+static void test_the_old_file_goes_on_meanwhile (void **state)
+{
+    enum { TASKS = 40, PAYLOAD = 60000, MORE = 30 };
+    rig_t rig;
+    rig_open (&rig, *state);
+    buf_t *payload = buf_new_uninitialised (PAYLOAD);
+    memset (buf_mutable (payload), 'x', PAYLOAD);
+    rig.compact.forget_ms = 1;
+    for (int64_t number = 1; number <= TASKS; number++) {
+        record_t record = test_record (number);
+        record.payload = payload;
+        record.payload_bytes = PAYLOAD;
+        commit_change (&rig, &record, TMQ_EVENT_SUBMITTED);
+    }
+    fixture_settle (rig.fixture);
+    rig_export (&rig);
+    record_t first = test_record (1);
+    first.last_seq = 1;
+    exporter_stats_t stats = {0};
+    json_int_t seq = 1;
+    for (int i = 0; i < MORE || stats.compactions == 0; i++) {
+        commit_change (&rig, &first, TMQ_EVENT_CHANGED);
+        seq = (json_int_t) first.last_seq;
+        fixture_settle (rig.fixture);
+        exporter_stats (rig.exporter, &stats);
+    }
+    rig_settle (&rig);
+    /* The last line of each task is its state; what was over by the last compaction is gone. */
+    size_t lines = 0;
+    file_read (rig.path);
+    for (const char *at = text; (at = strchr (at, '\n')) != NULL; at++)
+        lines++;
+    assert_true (lines >= TASKS);
+    json_t *last = line_at (rig.path, lines - 1);
+    assert_int_equal (number_of (last, "seq"), seq);
+    json_decref (last);
+    buf_drop (payload);
+    rig_close (&rig);
+}
+
+static void test_a_full_disk_keeps_the_old_file (void **state)
+{
+    rig_t rig;
+    struct rlimit before;
+    char new[96];
+    rig_open (&rig, *state);
+    snprintf (new, sizeof (new), "%s.new", rig.path);
+    rig_export (&rig);
+    fixture_submit (rig.fixture, 1, 50);
+    rig_settle (&rig);
+    exporter_free (&rig.exporter);
+    size_t length = file_read (rig.path);
+    getrlimit (RLIMIT_FSIZE, &before);
+    struct rlimit limit = before;
+    limit.rlim_cur = 10000;
+    setrlimit (RLIMIT_FSIZE, &limit);
+    file_write (new, "seen when it is gone\n");
+    rig.compact.forget_ms = 1;
+    rig_export (&rig);
+    WAIT_FOR (access (new, F_OK) != 0, TIMING_PATIENCE_MS);
+    setrlimit (RLIMIT_FSIZE, &before);
+    exporter_stats_t stats;
+    exporter_stats (rig.exporter, &stats);
+    assert_int_equal (stats.compactions, 0);
+    assert_int_equal (file_read (rig.path), length);
+    fixture_submit (rig.fixture, 51, 51);
+    rig_settle (&rig);
+    assert_true (has_lines (rig.path, 51));
+    rig_close (&rig);
+}
+
 static int ignore_file_limit (void **state)
 {
     (void) state;
@@ -468,9 +640,14 @@ int main (void)
         BOTH (test_a_file_cut_by_hand_is_begun_anew),
         BOTH (test_a_stop_leaves_a_backlog_to_the_next_start),
         BOTH (test_large_bodies_are_named_by_their_hash),
+        BOTH (test_a_file_that_is_mostly_over_is_made_smaller),
+        BOTH (test_what_was_removed_leaves_the_file),
+        BOTH (test_the_old_file_goes_on_meanwhile),
         /* The limit would stop SQLite's own files too. */
         {"test_a_full_disk_tears_no_line (memory)", test_a_full_disk_tears_no_line, NULL, NULL,
          memory},
+        {"test_a_full_disk_keeps_the_old_file (memory)", test_a_full_disk_keeps_the_old_file, NULL,
+         NULL, memory},
     };
     return cmocka_run_group_tests (tests, ignore_file_limit, NULL);
 }

@@ -703,6 +703,25 @@ static void the_export_has_the_last_state_of_each_task (void **state)
     assert_int_equal (nothing.upto_pos, f->pos);
 }
 
+static void it_is_told_which_events_are_the_newest (void **state)
+{
+    fixture_t *f = *state;
+    fill_events (f);
+    record_t record = test_record (1);
+    record_t *stored = fixture_load (f, "default", &record.id);
+    assert_non_null (stored);
+    standing_t standing[] = {{"default", record.id, stored->last_seq, false},
+                             {"default", record.id, stored->last_seq - 1, true},
+                             {"other", record.id, stored->last_seq, true},
+                             {"default", test_id (999), 1, true}};
+    read_t read = {.kind = READ_STANDING, .standing = standing, .standing_count = 4};
+    fixture_read (f, &read);
+    assert_true (standing[0].stands);
+    for (size_t i = 1; i < 4; i++)
+        assert_false (standing[i].stands);
+    record_free (stored);
+}
+
 #define ON(test, uri)                                                                              \
     {                                                                                              \
 #test " (" uri ")", test, fixture_setup, fixture_teardown, (void *) uri                    \
@@ -728,6 +747,7 @@ int main (void)
         ON_ALL (events_follow_a_cursor),
         ON_ALL (a_time_becomes_a_cursor),
         ON_ALL (the_export_has_the_last_state_of_each_task),
+        ON_ALL (it_is_told_which_events_are_the_newest),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

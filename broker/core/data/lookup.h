@@ -113,8 +113,17 @@ typedef enum read_kind {
     READ_EVENTS,  /* event blocks of a namespace after a sequence */
     READ_EXPORT,  /* newest events of their tasks after a position, with whole records */
     READ_SINCE,   /* sequence before the first event at or after a time */
-    READ_ROWS     /* rows of a kind whose keys begin with a prefix, in their order */
+    READ_ROWS,    /* rows of a kind whose keys begin with a prefix, in their order */
+    READ_STANDING /* whether events are still their tasks' newest */
 } read_kind_t;
+
+/* A task, and an event that was its newest once. */
+typedef struct standing {
+    char ns[TMQ_NAME_LENGTH_MAX + 1];
+    tmq_id_t id;
+    uint64_t seq;
+    bool stands; /* the answer: it still is, or the row is damaged, so that nobody knows */
+} standing_t;
 
 /* One exported line: an event that is its task's newest, and the task as it is stored. */
 typedef struct export_item {
@@ -131,20 +140,22 @@ typedef struct read {
     filter_t filter;       /* LIST, COUNT; of the others ns, of RESOLVE also scope */
     access_t scope;        /* what filter.scope points to, if it is set */
     int64_t before_number; /* LIST, COUNT: only smaller numbers; 0: from the newest */
-    size_t limit;        /* LIST, HISTORY, ROWS: items; EVENTS: bytes of blocks; EXPORT: items that
+    size_t limit;         /* LIST, HISTORY, ROWS: items; EVENTS: bytes of blocks; EXPORT: items that
                               must be read from the tables; what is still in memory comes whole */
-    size_t bytes_max;    /* LIST, EXPORT: may end when its records have so many
+    size_t bytes_max;     /* LIST, EXPORT: may end when its records have so many
                               (record_wire_bytes, EXPORT also bodies); 0: only by limit */
-    size_t vain_max;     /* LIST: may end after so many entries that were looked at in vain, COUNT:
+    size_t vain_max;      /* LIST: may end after so many entries that were looked at in vain, COUNT:
                               after so many that were looked at; 0: no limit */
-    char suffix[33];     /* RESOLVE */
-    uint64_t last_seq;   /* HISTORY: the chain's start (the task's newest wanted event) */
-    uint64_t after_seq;  /* EVENTS */
-    uint64_t after_pos;  /* EXPORT */
-    int64_t since_ms;    /* SINCE */
-    row_kind_t row_kind; /* ROWS */
-    const buf_t *prefix; /* ROWS: NULL is every key; the asker's */
-    const buf_t *after;  /* ROWS: only keys behind it; NULL: from the first; the asker's */
+    char suffix[33];      /* RESOLVE */
+    uint64_t last_seq;    /* HISTORY: the chain's start (the task's newest wanted event) */
+    uint64_t after_seq;   /* EVENTS */
+    uint64_t after_pos;   /* EXPORT */
+    int64_t since_ms;     /* SINCE */
+    row_kind_t row_kind;  /* ROWS */
+    const buf_t *prefix;  /* ROWS: NULL is every key; the asker's */
+    const buf_t *after;   /* ROWS: only keys behind it; NULL: from the first; the asker's */
+    standing_t *standing; /* STANDING: the asker's, with the answers */
+    size_t standing_count;
     /* answers, owned by the job */
     int error; /* 0, or the store's code; then the answers are empty */
     char error_text[256];

@@ -25,6 +25,7 @@ enum statement {
     BLOCKS_FROM,
     BLOCK_FIRST,
     ROWS_FROM,
+    NEWEST_OF,
     EXPORT_FIRST,
     STATEMENTS = EXPORT_FIRST + EXPORT_STATEMENTS
 };
@@ -43,6 +44,7 @@ static const char *const TEXTS[EXPORT_FIRST - RANGES_STATEMENTS] = {
     [BLOCK_FIRST - RANGES_STATEMENTS] =
         "SELECT key FROM event WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT 1",
     [ROWS_FROM - RANGES_STATEMENTS] = KIND_ROWS_FROM,
+    [NEWEST_OF - RANGES_STATEMENTS] = "SELECT last_event FROM task WHERE ns = ?1 AND id = ?2",
 };
 
 /* What a read keeps from page to page. */
@@ -55,6 +57,7 @@ typedef struct page_read {
     size_t capacity; /* of the array that the read fills */
     size_t bytes;    /* LIST: of its records */
     size_t resolved; /* RESOLVE: live tasks that were looked at */
+    size_t judged;   /* STANDING: so many have their answer */
     ranges_t ranges;
     event_chain_t history;
     kind_page_t rows;
@@ -403,6 +406,38 @@ static store_code_t page_rows (page_read_t *job, store_error_t *error)
     return code;
 }
 
+/* Standing. */
+
+static store_code_t judge_standing (page_read_t *job, standing_t *standing, store_error_t *error)
+{
+    bool row = false;
+    int64_t ns;
+    store_code_t code = names_find (&job->view->names, NAME_NAMESPACE, 0, standing->ns, &ns, error);
+    standing->stands = false;
+    if (code != STORE_OK || ns == 0)
+        return code;
+    sqlite3_stmt *statement = view_statement (job->view, NEWEST_OF);
+    sqlite3_bind_int64 (statement, 1, ns);
+    sqlite3_bind_blob (statement, 2, standing->id.bytes, sizeof (tmq_id_t), SQLITE_STATIC);
+    code = view_step (job->view, statement, &row, error);
+    if (code == STORE_OK && row)
+        standing->stands = (uint64_t) sqlite3_column_int64 (statement, 0) == standing->seq;
+    else if (code != STORE_OK)
+        standing->stands = true;
+    sqlite3_reset (statement);
+    return view_go_on (job->view, code, error);
+}
+
+static store_code_t page_standing (page_read_t *job, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    read_t *read = job->read;
+    while (code == STORE_OK && job->judged < read->standing_count && !view_is_over (job->view))
+        code = judge_standing (job, &read->standing[job->judged++], error);
+    job->done = job->judged == read->standing_count;
+    return code;
+}
+
 /* Running. */
 
 typedef store_code_t page_t (page_read_t *job, store_error_t *error);
@@ -410,7 +445,7 @@ typedef store_code_t page_t (page_read_t *job, store_error_t *error);
 static page_t *const PAGES[] = {
     [READ_LIST] = page_list,       [READ_COUNT] = page_count,   [READ_RESOLVE] = page_resolve,
     [READ_HISTORY] = page_history, [READ_EVENTS] = page_events, [READ_EXPORT] = page_export,
-    [READ_SINCE] = page_since,     [READ_ROWS] = page_rows,
+    [READ_SINCE] = page_since,     [READ_ROWS] = page_rows,     [READ_STANDING] = page_standing,
 };
 
 static const tmq_status_t LIVE[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
@@ -424,8 +459,8 @@ static store_code_t job_prepare (page_read_t *job, filter_t *live, store_error_t
         export_walk_begin (job->export, read->after_pos);
         return STORE_OK;
     }
-    if (read->kind == READ_ROWS)
-        return STORE_OK; /* their keys say whose they are */
+    if (read->kind == READ_ROWS || read->kind == READ_STANDING)
+        return STORE_OK; /* what is asked for says whose it is */
     store_code_t code =
         names_find (&job->view->names, NAME_NAMESPACE, 0, read->filter.ns, &job->ns, error);
     if (code != STORE_OK)
