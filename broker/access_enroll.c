@@ -101,21 +101,20 @@ static void enroll_invited (access_work_t *work, const policy_t *policy,
 }
 
 /* The place of a principal, or one whose owner is allowed everything again; NULL: all are taken. */
-static access_own_t *own_place (access_requests_t *self, const char *name, int64_t now_ms)
+static access_own_t *own_place (access_requests_t *self, const char *name, int64_t mono_ms)
 {
-    const int64_t burst_ms = (int64_t) ACCESS_OWN_BURST * ACCESS_OWN_MS;
     access_own_t *free_one = NULL;
     for (size_t i = 0; i < ACCESS_OWN_MAX; i++) {
         access_own_t *own = &self->own[i];
-        bool over = own->due_ms < now_ms || own->due_ms > now_ms + 2 * burst_ms;
-        if (strcmp (own->name, name) == 0 && !over)
+        bool full = bucket_is_full (&own->bucket, mono_ms);
+        if (strcmp (own->name, name) == 0 && !full)
             return own;
-        if (over) /* or the clock went back */
+        if (full)
             free_one = own;
     }
     if (free_one == NULL)
         return NULL;
-    *free_one = (access_own_t){.due_ms = now_ms};
+    *free_one = (access_own_t){0};
     snprintf (free_one->name, sizeof (free_one->name), "%s", name);
     return free_one;
 }
@@ -123,21 +122,21 @@ static access_own_t *own_place (access_requests_t *self, const char *name, int64
 /* False, and refused: it changes its own keys too often. */
 static bool may_change_own (access_work_t *work, const principal_t *principal)
 {
-    const int64_t burst_ms = (int64_t) ACCESS_OWN_BURST * ACCESS_OWN_MS;
-    access_own_t *own = own_place (work->self, principal->name, work->now_ms);
-    work->errand->retry_after_ms = ACCESS_OWN_MS;
+    int64_t mono_ms = work->self->mono_ms ();
+    access_own_t *own = own_place (work->self, principal->name, mono_ms);
+    int64_t wait_ms = 1000 / ACCESS_OWN_PER_SECOND;
+    if (own != NULL)
+        wait_ms = bucket_take (&own->bucket, ACCESS_OWN_PER_SECOND, ACCESS_OWN_BURST, mono_ms);
+    if (wait_ms == 0)
+        return true;
     if (own == NULL)
         errand_refuse (work->errand, TMQ_OVERLOADED,
                        "more than %d clients change their keys at the same time", ACCESS_OWN_MAX);
-    else if (own->due_ms + ACCESS_OWN_MS > work->now_ms + burst_ms)
+    else
         errand_refuse (work->errand, TMQ_LIMIT,
-                       "%s changes its keys too often: %d times at once, then once in %d ms",
-                       principal->name, ACCESS_OWN_BURST, ACCESS_OWN_MS);
-    else {
-        work->errand->retry_after_ms = 0;
-        own->due_ms += ACCESS_OWN_MS;
-        return true;
-    }
+                       "%s changes its keys too often: %d times at once, then %d in a second",
+                       principal->name, ACCESS_OWN_BURST, ACCESS_OWN_PER_SECOND);
+    work->errand->retry_after_ms = (uint32_t) wait_ms;
     return false;
 }
 

@@ -14,11 +14,21 @@
 
 #include "core/access/access.h"
 
-static int64_t system_ms (void)
+static int64_t clock_ms (clockid_t clock)
 {
     struct timespec now;
-    clock_gettime (CLOCK_REALTIME, &now);
+    clock_gettime (clock, &now);
     return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t system_ms (void)
+{
+    return clock_ms (CLOCK_REALTIME);
+}
+
+static int64_t steady_ms (void)
+{
+    return clock_ms (CLOCK_MONOTONIC);
 }
 
 /* Invitations whose time is over go when the file is written anyway. */
@@ -197,7 +207,7 @@ void access_requests_change_key (access_requests_t *self, const key_public_t *ke
 
 void access_requests_init (access_requests_t *self, access_file_t *file)
 {
-    *self = (access_requests_t){.file = file, .now_ms = system_ms};
+    *self = (access_requests_t){.file = file, .now_ms = system_ms, .mono_ms = steady_ms};
     pthread_mutex_init (&self->lock, NULL);
 }
 

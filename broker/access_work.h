@@ -13,6 +13,7 @@
 #include "access_file.h"
 #include "access_line.h"
 #include "core/access/policy.h"
+#include "core/base/bucket.h"
 #include "keys.h"
 #include "taskmq.pb-c.h"
 #include "units.h"
@@ -21,22 +22,23 @@ enum {
     ACCESS_KEYS_MAX = 2,           /* of a principal: the present one, and the one that follows */
     ACCESS_INVITATIONS_MAX = 1000, /* that count, or say who used them */
     ACCESS_PAGE_BYTES = 32 * 1024,
-    /* Changes that a client makes to its own keys: so many at once, then one in so long. Each costs
-     * a sync, and a look at every link. */
+    /* Changes that a client makes to its own keys: so many at once, then so many in a second. Each
+     * costs a sync, and a look at every link. */
     ACCESS_OWN_BURST = 8,
-    ACCESS_OWN_MS = 2000,
+    ACCESS_OWN_PER_SECOND = 1,
     ACCESS_OWN_MAX = 256 /* principals that change theirs at the same time */
 };
 
-/* When a principal may change its keys ACCESS_OWN_BURST times at once again. */
+/* How often a principal may still change its own keys. */
 typedef struct access_own {
     char name[TMQ_NAME_LENGTH_MAX + 1];
-    int64_t due_ms;
+    bucket_t bucket;
 } access_own_t;
 
 typedef struct access_requests {
-    access_file_t *file;      /* borrowed */
-    int64_t (*now_ms) (void); /* wall clock */
+    access_file_t *file;       /* borrowed */
+    int64_t (*now_ms) (void);  /* wall clock */
+    int64_t (*mono_ms) (void); /* monotonic */
     /* Whose request made the file: the change ends the very link that it came on, so who repeats it
      * is told as the first time. */
     bool has_made;

@@ -47,7 +47,7 @@ static int setup (void **state)
         return -1;
     key_public_t key = {{1, 2, 3}};
     access_requests_init (&requests, file);
-    requests.now_ms = now_ms;
+    requests.now_ms = requests.mono_ms = now_ms;
     access_requests_listen (&requests, &key, "broker.example:5560");
     access_requests_runners (&requests, runners);
     return 0;
@@ -458,7 +458,7 @@ static void keys_of_ones_own_have_a_rate (void **state)
     assert_int_equal (changes, ACCESS_OWN_BURST);
     expect_ok (trust ("render-8", 80, "worker(default)"));
     expect_ok (enroll ("render-8", 81, "")); /* its rate is its own */
-    clock_ms += ACCESS_OWN_MS;
+    clock_ms += 1000 / ACCESS_OWN_PER_SECOND;
     expect_ok (enroll ("render-7", (uint8_t) (30 + changes / 2 % 2), ""));
     expect_ok (trust ("other", 90, "worker(default)")); /* operators are not held */
 }
