@@ -2,32 +2,24 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Two queues and a thread between them. What a runner finds wrong is in the errand's answer. */
+/* One thread behind a handover. What a runner finds wrong is in the errand's answer. */
 #include "errands.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "core/base/fifo.h"
 #include "core/base/memory.h"
-#include "store/wakeup.h"
+#include "store/handover.h"
 
 struct errands {
     errand_runner_t *runners;
     size_t runners_count;
     errand_judge_t judge;
+    handover_t *handover;
     pthread_t thread;
     bool running;
-    int fd;
-
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t changed;
-    fifo_t waiting;
-    fifo_t done;
-    bool stop;
 };
 
 static void run (const errands_t *self, errand_t *errand)
@@ -47,61 +39,37 @@ static void run (const errands_t *self, errand_t *errand)
     errand->code = TMQ_UNSUPPORTED;
 }
 
-static void bring_back (errands_t *self, errand_t *errand)
-{
-    if (self->done.count == 0)
-        wakeup_raise (self->fd);
-    fifo_push (&self->done, errand);
-}
-
 static void *thread_run (void *context)
 {
     errands_t *self = context;
+    errand_t *errand;
     pthread_setname_np (pthread_self (), "errands");
-    pthread_mutex_lock (&self->lock);
-    while (true) {
-        while (self->waiting.count == 0 && !self->stop)
-            pthread_cond_wait (&self->changed, &self->lock);
-        if (self->stop)
-            break;
-        errand_t *errand = fifo_pop (&self->waiting);
-        pthread_mutex_unlock (&self->lock);
+    while ((errand = handover_next (self->handover)) != NULL) {
         run (self, errand);
-        pthread_mutex_lock (&self->lock);
-        bring_back (self, errand);
+        handover_finish (self->handover, errand);
     }
-    pthread_mutex_unlock (&self->lock);
     return NULL;
 }
 
 void errands_submit (errands_t *self, errand_t *errand)
 {
-    pthread_mutex_lock (&self->lock);
-    if (self->waiting.count >= ERRANDS_QUEUE_MAX) {
-        errand_refuse (errand, TMQ_OVERLOADED, "%d requests that need a file wait",
-                       ERRANDS_QUEUE_MAX);
-        errand->retry_after_ms = ERRANDS_OVERLOAD_MS;
-        bring_back (self, errand);
-    } else {
-        fifo_push (&self->waiting, errand);
-        pthread_cond_signal (&self->changed);
+    if (handover_waiting (self->handover) < ERRANDS_QUEUE_MAX) {
+        handover_submit (self->handover, errand);
+        return;
     }
-    pthread_mutex_unlock (&self->lock);
+    errand_refuse (errand, TMQ_OVERLOADED, "%d requests that need a file wait", ERRANDS_QUEUE_MAX);
+    errand->retry_after_ms = ERRANDS_OVERLOAD_MS;
+    handover_finish (self->handover, errand);
 }
 
 errand_t *errands_done (errands_t *self)
 {
-    pthread_mutex_lock (&self->lock);
-    errand_t *errand = fifo_pop (&self->done);
-    if (errand != NULL && self->done.count == 0)
-        wakeup_lower (self->fd);
-    pthread_mutex_unlock (&self->lock);
-    return errand;
+    return handover_done (self->handover);
 }
 
 int errands_fd (const errands_t *self)
 {
-    return self->fd;
+    return handover_fd (self->handover);
 }
 
 errands_t *errands_new (const errand_runner_t *runners, size_t count, errand_judge_t judge)
@@ -112,10 +80,9 @@ errands_t *errands_new (const errand_runner_t *runners, size_t count, errand_jud
         memcpy (self->runners, runners, count * sizeof (*runners));
     self->runners_count = count;
     self->judge = judge;
-    pthread_mutex_init (&self->lock, NULL);
-    pthread_cond_init (&self->changed, NULL);
-    self->fd = wakeup_new ();
-    self->running = self->fd >= 0 && pthread_create (&self->thread, NULL, thread_run, self) == 0;
+    self->handover = handover_new ();
+    self->running =
+        self->handover != NULL && pthread_create (&self->thread, NULL, thread_run, self) == 0;
     if (!self->running)
         errands_free (&self);
     return self;
@@ -127,18 +94,11 @@ void errands_free (errands_t **self_p)
     if (self == NULL)
         return;
     *self_p = NULL;
-    pthread_mutex_lock (&self->lock);
-    self->stop = true;
-    pthread_cond_signal (&self->changed);
-    pthread_mutex_unlock (&self->lock);
-    if (self->running)
+    if (self->running) {
+        handover_stop (self->handover);
         pthread_join (self->thread, NULL);
-    fifo_free (&self->waiting);
-    fifo_free (&self->done);
-    if (self->fd >= 0)
-        close (self->fd);
-    pthread_cond_destroy (&self->changed);
-    pthread_mutex_destroy (&self->lock);
+    }
+    handover_free (&self->handover);
     free (self->runners);
     free (self);
 }

@@ -33,14 +33,13 @@ typedef struct errand_judge {
 enum { ERRANDS_QUEUE_MAX = 128, ERRANDS_OVERLOAD_MS = 200 };
 
 /* Copies the table. An errand of a kind that is not in it is answered UNSUPPORTED, one of somebody
- * who may not ask for it any more DENIED. NULL: no thread
- * or no descriptor can be had. */
+ * who may not ask for it any more DENIED. NULL: no thread or no descriptor can be had. */
 errands_t *errands_new (const errand_runner_t *runners, size_t count, errand_judge_t judge);
 /* Waits for the one under way and forgets the others, which belong to those who brought them.
  * Accepts a NULL object. */
 void errands_free (errands_t **self);
 
-/* It comes back by errands_done; beyond ERRANDS_QUEUE_MAX with OVERLOADED. Any thread. */
+/* It comes back by errands_done; beyond ERRANDS_QUEUE_MAX with OVERLOADED. One thread submits. */
 void errands_submit (errands_t *self, errand_t *errand);
 errand_t *errands_done (errands_t *self); /* or NULL */
 int errands_fd (const errands_t *self);   /* readable while something is done */

@@ -2,18 +2,16 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Reader threads behind two queues. A read that fails comes back with its error; the asker
+/* Reader threads behind a handover. A read that fails comes back with its error; the asker
  * decides what follows. */
 #include "store/readers_pool.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "core/base/fifo.h"
 #include "core/base/memory.h"
-#include "store/wakeup.h"
+#include "store/handover.h"
 
 typedef struct reader_thread {
     readers_pool_t *pool;
@@ -23,61 +21,37 @@ typedef struct reader_thread {
 } reader_thread_t;
 
 struct readers_pool {
-    int fd;
+    handover_t *handover; /* of reads, the asker's, who frees them */
     reader_thread_t *workers;
     size_t workers_count;
-
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t changed;
-    fifo_t waiting; /* reads, the asker's, who frees them */
-    fifo_t done;
-    bool stop;
 };
 
 static void *worker_run (void *context)
 {
     reader_thread_t *worker = context;
-    readers_pool_t *self = worker->pool;
+    handover_t *handover = worker->pool->handover;
+    read_t *read;
     pthread_setname_np (pthread_self (), "reader");
-    pthread_mutex_lock (&self->lock);
-    while (true) {
-        while (self->waiting.count == 0 && !self->stop)
-            pthread_cond_wait (&self->changed, &self->lock);
-        if (self->stop)
-            break;
-        read_t *read = fifo_pop (&self->waiting);
-        pthread_mutex_unlock (&self->lock);
+    while ((read = handover_next (handover)) != NULL) {
         (void) store_reader_run (worker->reader, read); /* the read carries its error */
-        pthread_mutex_lock (&self->lock);
-        if (self->done.count == 0)
-            wakeup_raise (self->fd);
-        fifo_push (&self->done, read);
+        handover_finish (handover, read);
     }
-    pthread_mutex_unlock (&self->lock);
     return NULL;
 }
 
 void readers_pool_submit (readers_pool_t *self, read_t *read)
 {
-    pthread_mutex_lock (&self->lock);
-    fifo_push (&self->waiting, read);
-    pthread_cond_signal (&self->changed);
-    pthread_mutex_unlock (&self->lock);
+    handover_submit (self->handover, read);
 }
 
 int readers_pool_fd (const readers_pool_t *self)
 {
-    return self->fd;
+    return handover_fd (self->handover);
 }
 
 read_t *readers_pool_done (readers_pool_t *self)
 {
-    pthread_mutex_lock (&self->lock);
-    read_t *read = fifo_pop (&self->done);
-    if (read != NULL && self->done.count == 0)
-        wakeup_lower (self->fd);
-    pthread_mutex_unlock (&self->lock);
-    return read;
+    return handover_done (self->handover);
 }
 
 static store_code_t workers_start (readers_pool_t *self, store_t *store, store_error_t *error)
@@ -102,13 +76,11 @@ store_code_t readers_pool_new (readers_pool_t **out, store_t *store, size_t thre
                                store_error_t *error)
 {
     readers_pool_t *self = memory_zero (1, sizeof (*self));
-    pthread_mutex_init (&self->lock, NULL);
-    pthread_cond_init (&self->changed, NULL);
     self->workers = memory_zero (threads, sizeof (*self->workers));
     self->workers_count = threads;
-    self->fd = wakeup_new ();
+    self->handover = handover_new ();
     store_code_t code;
-    if (self->fd < 0) {
+    if (self->handover == NULL) {
         code = error->code = STORE_ERROR_IO;
         snprintf (error->text, sizeof (error->text), "no descriptor is left for the readers");
     } else {
@@ -127,22 +99,15 @@ void readers_pool_free (readers_pool_t **self_p)
     if (self == NULL)
         return;
     *self_p = NULL;
-    pthread_mutex_lock (&self->lock);
-    self->stop = true;
-    pthread_cond_broadcast (&self->changed);
-    pthread_mutex_unlock (&self->lock);
+    if (self->handover != NULL)
+        handover_stop (self->handover);
     for (size_t i = 0; i < self->workers_count; i++) {
         if (self->workers[i].running)
             pthread_join (self->workers[i].thread, NULL);
         if (self->workers[i].reader != NULL)
             store_reader_close (&self->workers[i].reader);
     }
-    fifo_free (&self->waiting);
-    fifo_free (&self->done);
     free (self->workers);
-    if (self->fd >= 0)
-        close (self->fd);
-    pthread_cond_destroy (&self->changed);
-    pthread_mutex_destroy (&self->lock);
+    handover_free (&self->handover);
     free (self);
 }
