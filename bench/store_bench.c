@@ -171,8 +171,11 @@ static batch_t *make_batch (bench_t *bench, size_t lives)
         submit_and_claim (bench, batch);
     batch->blocks = memory_zero (1, sizeof (event_block_t));
     batch->blocks_count = 1;
-    batch->blocks[0] = (event_block_t){memory_text ("default"), first_seq, first_seq,
+    batch->blocks[0] = (event_block_t){memory_text ("default"),
+                                       first_seq,
+                                       first_seq,
                                        (uint32_t) (bench->seq - first_seq + 1),
+                                       false,
                                        buf_new (bench->list.data, bench->list.length)};
     batch->bytes += bench->list.length;
     batch->inputs = batch->records_count;

@@ -200,6 +200,8 @@ static const option_spec_t watch_options[] = {
     {OPT_SINCE, "since", 0, KIND_TEXT, 0, 0, "WHERE",
      "from a cursor (GEN-SEQ or SEQ; 0 is the beginning), a time, or 90m for 90 minutes ago"},
     {OPT_SNAPSHOT, "snapshot", 0, KIND_FLAG, 0, 0, NULL, "first the present state of all of them"},
+    {OPT_SUBJECT, "subject", 0, KIND_SUBJECT, 0, 0, "SUBJECT",
+     "what the events are about: task (the default), value, ...; may be repeated"},
     {OPT_UNTIL, "until", 0, KIND_STATUS, 0, 0, "STATUS",
      "end when every task named has it or has ended"},
     {OPT_COUNT, "count", 0, KIND_NUMBER, 1, UINT64_MAX, "N", "end after N events"},

@@ -161,6 +161,9 @@ typedef struct event_view {
     uint64_t seq; /* 0: a notice */
     int64_t at;
     tmq_id_t task_id;
+    unsigned subject; /* 0: a task; else it has a name and no task_id */
+    const char *name;
+    uint64_t number; /* of an item */
     const char *queue;
     const char *session;
     const char *owner; /* of the task; NULL in a notice */

@@ -266,7 +266,13 @@ void json_write_event (json_writer_t *self, const event_view_t *event)
     member_text (self, "namespace", event->ns);
     member_uint_if (self, "seq", event->seq != 0, event->seq);
     member_time (self, "at", event->at);
-    member_id (self, "task_id", &event->task_id);
+    if (event->subject == TMQ_SUBJECT_NONE) {
+        member_id (self, "task_id", &event->task_id);
+    } else {
+        member_text (self, "subject", subject_text (event->subject));
+        member_text (self, "name", event->name);
+        member_uint_if (self, "number", event->subject == TMQ_SUBJECT_ITEM, event->number);
+    }
     member_text (self, "queue", event->queue);
     member_text (self, "session", event->session);
     member_text (self, "owner", event->owner);
@@ -392,7 +398,11 @@ bool event_view_from_wire (event_view_t *out, const struct Taskmq__Event *event,
         .message = event->message,
         .progress = progress_from_wire (event->progress),
         .labels_count = event->n_labels,
+        .subject = event->subject,
+        .name = event->name,
+        .number = event->number,
     };
-    return id_from_bytes (&out->task_id, event->task_id.data, event->task_id.len) &&
+    return (event->subject != TMQ_SUBJECT_NONE ||
+            id_from_bytes (&out->task_id, event->task_id.data, event->task_id.len)) &&
            labels_from_wire (&out->labels, event->labels, event->n_labels, arena);
 }

@@ -69,7 +69,8 @@ typedef enum tmq_phase {
     X (14, ADOPTED, "adopted")                                                                     \
     X (15, CHANGED, "changed")                                                                     \
     X (16, EXPIRED, "expired")                                                                     \
-    X (17, PURGED, "purged")
+    X (17, PURGED, "purged")                                                                       \
+    X (19, REMOVED, "removed")
 
 typedef enum tmq_event_kind {
     TMQ_EVENT_NONE = 0,
@@ -77,6 +78,23 @@ typedef enum tmq_event_kind {
     TMQ_EVENT_MAP (X)
 #undef X
 } tmq_event_kind_t;
+
+/* What an event is about (S18). */
+#define TMQ_SUBJECT_MAP(X)                                                                         \
+    X (1, TASK, "task")                                                                            \
+    X (2, QUEUE, "queue")                                                                          \
+    X (3, SESSION, "session")                                                                      \
+    X (4, SCHEDULE, "schedule")                                                                    \
+    X (5, WORKER, "worker")                                                                        \
+    X (6, VALUE, "value")                                                                          \
+    X (7, ITEM, "item")
+
+typedef enum tmq_subject {
+    TMQ_SUBJECT_NONE = 0,
+#define X(number, NAME, text) TMQ_SUBJECT_##NAME = number,
+    TMQ_SUBJECT_MAP (X)
+#undef X
+} tmq_subject_t;
 
 /* Kinds of outcome (S16). */
 #define TMQ_OUTCOME_MAP(X)                                                                         \
@@ -174,6 +192,7 @@ enum {
     TMQ_DEDUP_KEY_BYTES_MAX = 256,
     TMQ_TRACE_BYTES_MAX = 512,
     TMQ_EXTRA_BYTES_MAX = 8 * 1024, /* what few tasks have, packed */
+    TMQ_ENTRY_NAME_BYTES_MAX = 256, /* of what an event that is of no task is about */
     TMQ_UNIT_BYTES_MAX = 32,        /* of progress */
     TMQ_OWNER_BYTES_MAX = 128,
     TMQ_SUFFIX_LENGTH_MIN = 6,          /* hexadecimal digits of a short id */

@@ -73,6 +73,17 @@ const char *event_kind_text (unsigned kind)
     }
 }
 
+const char *subject_text (unsigned subject)
+{
+    switch (subject) {
+#define X(number, NAME, text)                                                                      \
+    case number: return text;
+        TMQ_SUBJECT_MAP (X)
+#undef X
+    default: return "?";
+    }
+}
+
 tmq_event_kind_t event_kind_from_text (const char *text)
 {
 #define X(number, NAME, kind_name)                                                                 \

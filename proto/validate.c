@@ -316,6 +316,9 @@ static bool check_stored_filter (check_t *check, const Taskmq__Filter *filter)
         return true;
     if (filter->n_task_ids > 0)
         return refuse (check, TMQ_UNSUPPORTED, "task_ids: only in the filter of a subscription");
+    if (filter->n_subjects > 0 || filter->name_prefix[0] != '\0')
+        return refuse (check, TMQ_UNSUPPORTED,
+                       "subjects, name_prefix: only in the filter of a subscription");
     if (!check_labels (check, filter->labels, filter->n_labels))
         return false;
     if (!check_range (check, "created_since", filter->created_since, 0, INT64_MAX) ||
@@ -361,13 +364,26 @@ static bool check_subscription (check_t *check, uint64_t subscription)
     return subscription != 0 || refuse (check, TMQ_INVALID, "subscription: must not be 0");
 }
 
+static bool check_subjects (check_t *check, const Taskmq__Filter *filter)
+{
+    if (!check_count (check, "subjects", filter->n_subjects, 0, TMQ_FILTER_VALUES_MAX) ||
+        !check_text (check, "name_prefix", filter->name_prefix, TMQ_ENTRY_NAME_BYTES_MAX))
+        return false;
+    for (size_t i = 0; i < filter->n_subjects; i++) {
+        if (strcmp (subject_text (filter->subjects[i]), "?") == 0)
+            return refuse (check, TMQ_INVALID, "subjects: %u is no subject", filter->subjects[i]);
+    }
+    return true;
+}
+
 static bool check_live_filter (check_t *check, const Taskmq__Filter *filter)
 {
     if (filter == NULL)
         return true;
     if (filter->created_since != 0 || filter->created_until != 0)
         return refuse (check, TMQ_INVALID, "created_since, created_until: not in a subscription");
-    return check_count (check, "task_ids", filter->n_task_ids, 0, TMQ_FILTER_VALUES_MAX) &&
+    return check_subjects (check, filter) &&
+           check_count (check, "task_ids", filter->n_task_ids, 0, TMQ_FILTER_VALUES_MAX) &&
            check_ids (check, "task_ids", filter->task_ids, filter->n_task_ids) &&
            check_labels (check, filter->labels, filter->n_labels) && check_filter (check, filter);
 }

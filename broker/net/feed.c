@@ -236,6 +236,8 @@ static size_t write_topic (char topic[TOPIC_SIZE], const event_view_t *event)
 static void publish_event (feed_t *self, channel_t *channel, const Taskmq__Event *wire)
 {
     event_view_t event;
+    if (wire->subject != TMQ_SUBJECT_NONE) /* a topic has a task's id */
+        return;
     if (!event_view_from_wire (&event, wire, channel->ns, self->arena))
         return;
     bytes_clear (&self->json);

@@ -13,7 +13,14 @@
 #include "wire.h"
 
 /* Numbers of fields in proto/taskmq.proto. */
-enum { LIST_EVENTS = 1, EVENT_SEQ = 1, EVENT_AT = 2, EVENT_TASK_ID = 4, EVENT_PREVIOUS_SEQ = 15 };
+enum {
+    LIST_EVENTS = 1,
+    EVENT_SEQ = 1,
+    EVENT_AT = 2,
+    EVENT_TASK_ID = 4,
+    EVENT_PREVIOUS_SEQ = 15,
+    EVENT_SUBJECT = 17
+};
 
 event_walk_t event_walk (const uint8_t *list, size_t list_bytes)
 {
@@ -43,6 +50,7 @@ bool event_walk_next (event_walk_t *walk, event_view_t *event)
         case EVENT_SEQ: event->seq = field.value; break;
         case EVENT_AT: event->at = (int64_t) field.value; break;
         case EVENT_PREVIOUS_SEQ: event->previous_seq = field.value; break;
+        case EVENT_SUBJECT: event->subject = field.value; break;
         case EVENT_TASK_ID: event->task_id = field.length == 16 ? field.bytes : NULL; break;
         default: break;
         }
@@ -55,6 +63,16 @@ bool event_find (const uint8_t *list, size_t list_bytes, uint64_t seq, event_vie
     event_walk_t walk = event_walk (list, list_bytes);
     while (event_walk_next (&walk, event))
         if (event->seq == seq)
+            return true;
+    return false;
+}
+
+bool event_list_is_mixed (const buf_t *list)
+{
+    event_walk_t walk = event_walk (buf_bytes (list), buf_length (list));
+    event_view_t event;
+    while (event_walk_next (&walk, &event))
+        if (event.subject != 0)
             return true;
     return false;
 }

@@ -16,6 +16,7 @@ typedef struct event_view {
     uint64_t seq;
     int64_t at;
     uint64_t previous_seq;
+    uint64_t subject;       /* 0: a task */
     const uint8_t *task_id; /* 16 bytes, or NULL */
 } event_view_t;
 
@@ -30,6 +31,8 @@ event_walk_t event_walk (const uint8_t *list, size_t list_bytes);
 bool event_walk_next (event_walk_t *walk, event_view_t *event);
 /* Finds one event of a list by its sequence. */
 bool event_find (const uint8_t *list, size_t list_bytes, uint64_t seq, event_view_t *event);
+/* Some of its events are of no task. */
+bool event_list_is_mixed (const buf_t *list);
 /* Sequence of the first event at or after since_ms, 0 if there is none in the list. */
 uint64_t event_first_since (const uint8_t *list, size_t list_bytes, int64_t since_ms);
 

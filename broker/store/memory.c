@@ -514,6 +514,7 @@ static void read_events (memory_store_t *self, read_t *read)
         *copy = *block;
         copy->ns = memory_text (block->ns);
         copy->list = buf_keep (block->list);
+        copy->mixed = event_list_is_mixed (block->list);
         bytes += buf_length (block->list);
     }
     read->more = at < ns->blocks_count;

@@ -85,6 +85,7 @@ typedef enum option_id {
     OPT_SINCE,
     OPT_SNAPSHOT,
     OPT_STATUS,
+    OPT_SUBJECT,
     OPT_TTL,
     OPT_UNTIL,
     OPT_USES,
@@ -104,6 +105,7 @@ typedef enum option_kind {
     KIND_TIME,     /* as value_time reads it; the number is ms since the epoch */
     KIND_STATUS,   /* the number is a tmq_status_t */
     KIND_STATUSES, /* several with commas; the number has bit 1 << tmq_status_t for each */
+    KIND_SUBJECT,  /* the number is a tmq_subject_t */
     KIND_FORMAT,   /* the number is a format_t */
     KIND_COLOR,    /* the number is a color_when_t */
     KIND_REQUEST   /* 32 hexadecimal digits */

@@ -48,6 +48,14 @@ static bool parse_statuses (uint64_t *mask, const char *text)
     }
 }
 
+static bool parse_subject (uint64_t *number, const char *text)
+{
+    for (*number = TMQ_SUBJECT_TASK; *number <= TMQ_SUBJECT_ITEM; (*number)++)
+        if (strcmp (tmq_subject_text ((tmq_subject_t) *number), text) == 0)
+            return true;
+    return false;
+}
+
 static bool parse_word (uint64_t *number, const char *const *words, size_t count, const char *text)
 {
     for (size_t i = 0; i < count; i++) {
@@ -195,6 +203,9 @@ bool value_parse (uint64_t *number, const option_spec_t *spec, const char *text,
                   "must be queued, working, input_required, completed, failed, cancelled, or "
                   "several of them with commas");
         return parse_statuses (number, text);
+    case KIND_SUBJECT:
+        snprintf (why, why_size, "must be task, queue, session, schedule, worker, value or item");
+        return parse_subject (number, text);
     case KIND_FORMAT:
         snprintf (why, why_size, "must be table, wide, json, jsonl or id");
         return parse_word (number, formats, sizeof formats / sizeof *formats, text);

@@ -174,6 +174,9 @@ static void write_numbered (json_writer_t *writer, const tmq_event_t *event, con
         .labels = labels,
         .labels_count = event->labels_count,
         .cursor = cursor,
+        .subject = event->subject == TMQ_SUBJECT_TASK ? TMQ_SUBJECT_NONE : event->subject,
+        .name = event->name,
+        .number = event->number,
     };
     if (event->has_progress)
         view.progress = (progress_view_t){true, event->progress_done, event->progress_total,

@@ -196,6 +196,19 @@ static void show_gap (const app_t *app, const tmq_event_t *event, bool other_his
     printf ("%s\n", paint_end (app));
 }
 
+/* What is no task. */
+static void print_entry (const app_t *app, const char *kind, const tmq_event_t *event)
+{
+    print_safe (app, stdout, "  %-14s  %s %s", kind, tmq_subject_text (event->subject),
+                event->name);
+    if (event->number != 0)
+        printf (" %" PRIu64, event->number);
+    if (*event->session)
+        print_safe (app, stdout, "  session %s", event->session);
+    if (*event->actor)
+        print_safe (app, stdout, "  by %s", event->actor);
+}
+
 void show_event (const app_t *app, const tmq_event_t *event, bool other_history)
 {
     char id[37];
@@ -210,7 +223,10 @@ void show_event (const app_t *app, const tmq_event_t *event, bool other_history)
         print_clock (app, event->at);
         const char *kind =
             event->item == TMQ_ITEM_NOTICE ? "progress" : tmq_event_kind_text (event->kind);
-        print_safe (app, stdout, "  %-14s  %s  %s", kind, id + id_from (), event->queue);
+        if (event->subject > TMQ_SUBJECT_TASK)
+            print_entry (app, kind, event);
+        else
+            print_safe (app, stdout, "  %-14s  %s  %s", kind, id + id_from (), event->queue);
         print_event_what (app, stdout, event);
         print_message (app, event);
     }

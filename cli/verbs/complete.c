@@ -190,6 +190,11 @@ static void offer_values (const typed_t *self)
 {
     static const char *const formats[] = {"table", "wide", "json", "jsonl", "id", NULL};
     static const char *const colors[] = {"auto", "always", "never", NULL};
+    static const char *const subjects[] = {
+#define X(number, NAME, text) text,
+        TMQ_SUBJECT_MAP (X)
+#undef X
+            NULL};
     switch (self->option->id) {
     case OPT_QUEUE: offer_queues (self); return;
     case OPT_LABEL: offer_labels (self); return;
@@ -202,6 +207,8 @@ static void offer_values (const typed_t *self)
         offer_words (self, formats);
     else if (self->option->kind == KIND_COLOR)
         offer_words (self, colors);
+    else if (self->option->kind == KIND_SUBJECT)
+        offer_words (self, subjects);
     else if (self->option->kind == KIND_STATUS || self->option->kind == KIND_STATUSES)
         offer_statuses (self);
 }

@@ -43,8 +43,10 @@ typedef struct watching {
     int signals;
     uint64_t deadline_ms; /* 0: none */
     uint64_t left;        /* events of --count; UINT64_MAX: no limit */
-    tmq_status_t until;   /* TMQ_STATUS_NONE: not asked for */
-    uint64_t generation;  /* of the history that is followed; 0: not known yet */
+    tmq_subject_t subjects[TMQ_FILTER_VALUES_MAX];
+    size_t subjects_count;
+    tmq_status_t until;  /* TMQ_STATUS_NONE: not asked for */
+    uint64_t generation; /* of the history that is followed; 0: not known yet */
     target_t *targets;
     size_t targets_count;
     bool failed;  /* a target ended otherwise than --until says */
@@ -135,8 +137,12 @@ static void put_event (watching_t *self, const tmq_event_t *event)
         return;
     }
     if (app->format == FORMAT_ID) {
-        tmq_id_format (event->task ? &event->task->id : &event->task_id, id);
-        puts (id);
+        if (event->subject > TMQ_SUBJECT_TASK) {
+            print_safe (app, stdout, "%s\n", event->name);
+        } else {
+            tmq_id_format (event->task ? &event->task->id : &event->task_id, id);
+            puts (id);
+        }
     } else {
         show_event (app, event, other_history);
     }
@@ -148,7 +154,8 @@ static void take_event (watching_t *self, const tmq_event_t *event)
     switch (event->item) {
     case TMQ_ITEM_EVENT:
         put_event (self, event);
-        take_status (self, &event->task_id, event->status, event->status == TMQ_STATUS_NONE);
+        if (event->subject == TMQ_SUBJECT_TASK)
+            take_status (self, &event->task_id, event->status, event->status == TMQ_STATUS_NONE);
         self->left -= self->left != UINT64_MAX;
         self->done = self->done || self->left == 0;
         break;
@@ -345,6 +352,8 @@ static int watch (watching_t *self, const task_filter_t *filter)
     options.filter.task_ids = ids;
     options.filter.task_ids_count = count;
     options.snapshot = args_has (&app->args, OPT_SNAPSHOT);
+    options.subjects = self->subjects;
+    options.subjects_count = self->subjects_count;
     options.notify = true;
     code = subscribe (self, &options);
     free (ids);
@@ -363,6 +372,20 @@ static int watch (watching_t *self, const task_filter_t *filter)
     if (tmq_subscription_cursor (cursor, self->subscription) == TMQ_OK)
         note (self->app, "cursor: %s", cursor);
     return self->code;
+}
+
+static int take_subjects (watching_t *self, const app_t *app)
+{
+    for (size_t i = 0; i < app->args.values_count; i++) {
+        const option_value_t *value = &app->args.values[i];
+        if (value->spec->id != OPT_SUBJECT)
+            continue;
+        if (self->subjects_count == TMQ_FILTER_VALUES_MAX)
+            return usage_error (app, NULL, "--subject is given more than %d times",
+                                TMQ_FILTER_VALUES_MAX);
+        self->subjects[self->subjects_count++] = (tmq_subject_t) value->number;
+    }
+    return 0;
 }
 
 static int deadline_error (const watching_t *self)
@@ -411,7 +434,7 @@ int run_watch (app_t *app)
         .until = (tmq_status_t) args_number (&app->args, OPT_UNTIL, TMQ_STATUS_NONE),
     };
     int code = check_options (app);
-    if (code || !app_operands_are_ids (app, &code) ||
+    if (code || (code = take_subjects (&self, app)) || !app_operands_are_ids (app, &code) ||
         (code = filter_from_args (&filter, app, false)))
         return code;
     code = watch (&self, &filter);

@@ -104,6 +104,8 @@ TMQ_API const char *tmq_status_text (tmq_status_t status);
 TMQ_API bool tmq_status_terminal (tmq_status_t status);
 /* "attempt_failed". Static strings; unknown numbers give "?". */
 TMQ_API const char *tmq_event_kind_text (tmq_event_kind_t kind);
+/* "task", "value"; "?" for any other number. */
+TMQ_API const char *tmq_subject_text (tmq_subject_t subject);
 
 /* What went wrong, in a struct of the caller. Filled by every call that gets one, also on success
  * (code 0). */
@@ -651,7 +653,10 @@ typedef struct tmq_event {
     const tmq_task_t *task; /* of TMQ_ITEM_SNAPSHOT, freed with the event */
     uint64_t gap_from;
     uint64_t gap_to;
-    char cursor[48]; /* to go on behind this item: text GEN-SEQ */
+    char cursor[48];       /* to go on behind this item: text GEN-SEQ */
+    tmq_subject_t subject; /* what the event is about: TMQ_SUBJECT_TASK, or what has no task_id … */
+    const char *name;      /* … but a name: of a value its key, … */
+    uint64_t number;       /* … of an item */
 } tmq_event_t;
 /* Frees the item with its task. Accepts NULL. */
 TMQ_API void tmq_event_free (tmq_event_t *event);
@@ -683,6 +688,9 @@ typedef struct tmq_subscription_options {
     size_t buffer_bytes_max; /* not yet taken by the application; default 1 MiB */
     bool notify;             /* deliver TMQ_OP_SUBSCRIPTION_READY completions */
     void *user;
+    const tmq_subject_t *subjects; /* what the events are to be about; none: tasks only */
+    size_t subjects_count;
+    const char *name_prefix; /* of other subjects: what their names begin with; NULL: any */
 } tmq_subscription_options_t;
 /* Fills in the defaults. */
 TMQ_API void tmq_subscription_options_init (tmq_subscription_options_t *options);

@@ -33,7 +33,7 @@ static void judge_events (filter_copy_t *filter, const uint8_t *at, const uint8_
         HOLDS (at > before && at <= end);
         before = at;
         bool taken = filter_takes_event (filter, &event);
-        HOLDS (taken || !filter->everything || filter->scoped);
+        HOLDS (taken || event.subject != 0 || !filter->everything || filter->scoped);
         for (size_t i = 0; i < filter->filter.labels_count; i++)
             scan_has_label (&event, &filter->filter.labels[i]);
     }

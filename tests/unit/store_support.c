@@ -119,7 +119,7 @@ static event_block_t *batch_block (batch_t *batch, const char *ns, uint64_t seq,
             return &batch->blocks[i];
     batch->blocks = memory_resize (batch->blocks, batch->blocks_count + 1, sizeof (event_block_t));
     event_block_t *block = &batch->blocks[batch->blocks_count++];
-    *block = (event_block_t){memory_text (ns), seq, pos, 0, buf_new ("", 0)};
+    *block = (event_block_t){memory_text (ns), seq, pos, 0, false, buf_new ("", 0)};
     return block;
 }
 

@@ -42,6 +42,9 @@ static void test_every_kind_has_a_text (void **state)
 #define X(number, NAME, text) assert_string_equal (phase_text (number), text);
     TMQ_PHASE_MAP (X)
 #undef X
+#define X(number, NAME, text) assert_string_equal (subject_text (number), text);
+    TMQ_SUBJECT_MAP (X)
+#undef X
 #define X(number, NAME, text) assert_string_equal (outcome_kind_text (number), text);
     TMQ_OUTCOME_MAP (X)
 #undef X
@@ -131,6 +134,7 @@ static void test_document_shows_the_numbers (void **state)
 #define X(number, NAME, text) assert_row (document, number, "`" text "`");
     TMQ_PHASE_MAP (X)
     TMQ_EVENT_MAP (X)
+    TMQ_SUBJECT_MAP (X)
     TMQ_OUTCOME_MAP (X)
 #undef X
 #define X(number, NAME, text) assert_row (document, number, #NAME " | " text);

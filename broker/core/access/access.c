@@ -79,6 +79,12 @@ bool access_queue (access_t *self, const char *queue, unsigned rights)
     return ((self->everywhere | self->in_queue | self->in_queue_own) & rights) != 0;
 }
 
+bool access_sees_entry (const access_t *self, const char *owner, unsigned rights)
+{
+    return (self->everywhere & rights) != 0 ||
+           ((self->rights & rights) != 0 && principal_is (self->principal, owner));
+}
+
 bool access_sees_task (access_t *self, const char *queue, const char *owner, const char *holder,
                        unsigned rights)
 {

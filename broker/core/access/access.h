@@ -72,6 +72,9 @@ static inline bool access_sees (access_t *self, const char *queue, const char *o
     return (self->everywhere & rights) != 0 ||
            access_sees_task (self, queue, owner, holder, rights);
 }
+/* … over what stands in a namespace beside its queues and belongs to this owner: all of it only
+ * with a grant for every queue. */
+bool access_sees_entry (const access_t *self, const char *owner, unsigned rights);
 /* It has one of the rights in this queue, for some owner. */
 bool access_queue (access_t *self, const char *queue, unsigned rights);
 

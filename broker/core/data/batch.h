@@ -52,12 +52,14 @@ void removal_clear (removal_t *self);
 /* Events. */
 
 /* The events of one commit batch and one namespace: a packed taskmq.EventList, so it is at the
- * same time what is stored and the second frame of a message to a subscriber without filters. */
+ * same time what is stored and the second frame of a message to a subscriber without filters, who
+ * is told of tasks only. */
 typedef struct event_block {
     const char *ns;
     uint64_t first_seq; /* gapless: the last one is first_seq + count - 1 */
     uint64_t first_pos; /* broker-wide event number of the first one */
     uint32_t count;
+    bool mixed; /* some are of no task; not stored: who reads a block finds out */
     buf_t *list;
 } event_block_t;
 /* Frees an array of blocks, with their names, which are allocations of their own. */

@@ -85,6 +85,7 @@ void history_add (history_t *self, event_log_t *log, event_t *event)
     event->at = self->base->clocks.wall_ms;
     if (log->open_count++ == 0)
         list_push_back (&self->opened, &log->opened);
+    log->open_mixed = log->open_mixed || event->subject != TMQ_SUBJECT_NONE;
     pack_event (&log->open, event);
     self->base->counts.events++;
 }
@@ -102,11 +103,13 @@ void history_close (history_t *self, batch_t *batch)
                                  .first_seq = log->last_seq - log->open_count + 1,
                                  .first_pos = self->last_pos + 1,
                                  .count = log->open_count,
+                                 .mixed = log->open_mixed,
                                  .list = buf_new (log->open.data, log->open.length)};
         self->last_pos += block->count;
         batch->bytes += log->open.length;
-        ring_add (self, log, batch->no, block->first_seq, block->count, block->list);
+        ring_add (self, log, batch->no, block);
         bytes_clear (&log->open);
         log->open_count = 0;
+        log->open_mixed = false;
     }
 }

@@ -25,6 +25,7 @@ typedef struct event_log {
     node_t opened;        /* in the list of those with events in the open batch */
     bytes_t open;         /* packed EventList of the open batch */
     uint32_t open_count;
+    bool open_mixed;           /* some of them are of no task */
     node_t blocks;             /* the ring's, oldest first */
     struct audience *audience; /* who listens (streams/); NULL: nobody */
 } event_log_t;

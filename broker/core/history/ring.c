@@ -27,18 +27,18 @@ static bool drop_oldest (history_t *self)
     return true;
 }
 
-void ring_add (history_t *self, event_log_t *log, uint64_t batch, uint64_t first_seq,
-               uint32_t count, buf_t *list)
+void ring_add (history_t *self, event_log_t *log, uint64_t batch, const event_block_t *from)
 {
     ring_block_t *block = memory_zero (1, sizeof (*block));
     *block = (ring_block_t){.log = log,
                             .batch = batch,
-                            .first_seq = first_seq,
-                            .count = count,
-                            .list = buf_keep (list)};
+                            .first_seq = from->first_seq,
+                            .count = from->count,
+                            .mixed = from->mixed,
+                            .list = buf_keep (from->list)};
     list_push_back (&log->blocks, &block->in_log);
     list_push_back (&self->ring, &block->in_ring);
-    self->ring_bytes += buf_length (list);
+    self->ring_bytes += buf_length (from->list);
     /* What is not durable yet stays: its subscribers are still to come. */
     while (self->ring_bytes > self->base->config.ring_bytes &&
            LIST_ITEM (self->ring.next, ring_block_t, in_ring)->batch <= self->base->durable)

@@ -16,11 +16,11 @@ typedef struct ring_block {
     uint64_t batch;
     uint64_t first_seq;
     uint32_t count;
+    bool mixed; /* as that of the block */
     buf_t *list;
 } ring_block_t;
 
-void ring_add (history_t *self, event_log_t *log, uint64_t batch, uint64_t first_seq,
-               uint32_t count, buf_t *list);
+void ring_add (history_t *self, event_log_t *log, uint64_t batch, const event_block_t *from);
 void ring_clear (history_t *self);
 void ring_forget (history_t *self, event_log_t *log); /* its blocks */
 uint64_t ring_first_seq (const event_log_t *log);     /* 0: nothing is in memory */

@@ -13,15 +13,16 @@
 enum { WHOLE_BLOCK_BYTES = 4096 }; /* from here on a block is worth a message without a copy */
 
 /* Walks one block from the cursor on. */
-static void cut_block (cut_t *cut, uint64_t first_seq, uint32_t count, buf_t *list)
+static void cut_block (cut_t *cut, uint64_t first_seq, uint32_t count, bool mixed, buf_t *list)
 {
     const uint8_t *at = buf_bytes (list);
     const uint8_t *end = at + buf_length (list);
     if (cut->hint.first_seq == first_seq)
         at += cut->hint.offset;
     uint64_t last = first_seq + count - 1;
-    bool whole = cut->filter->everything && cut->count == 0 && cut->upto + 1 == first_seq &&
-                 last <= cut->stop_seq && buf_length (list) <= cut->budget &&
+    bool whole = cut->filter->everything && !mixed && cut->count == 0 &&
+                 cut->upto + 1 == first_seq && last <= cut->stop_seq &&
+                 buf_length (list) <= cut->budget &&
                  (buf_length (list) >= WHOLE_BLOCK_BYTES || last >= cut->durable_seq);
     if (whole) {
         cut->whole = buf_keep (list);
@@ -56,7 +57,7 @@ static void cut_ring (const event_log_t *log, ring_block_t *block, cut_t *cut)
         block = LIST_ITEM (node, ring_block_t, in_log);
         if (block->first_seq > cut->durable_seq)
             break;
-        cut_block (cut, block->first_seq, block->count, block->list);
+        cut_block (cut, block->first_seq, block->count, block->mixed, block->list);
     }
 }
 
@@ -117,6 +118,6 @@ buf_t *cut_from_page (const event_block_t *page, size_t count, cut_t *cut)
 {
     for (size_t i = 0; i < count && !cut->full; i++)
         if (page[i].first_seq + page[i].count - 1 > cut->upto)
-            cut_block (cut, page[i].first_seq, page[i].count, page[i].list);
+            cut_block (cut, page[i].first_seq, page[i].count, page[i].mixed, page[i].list);
     return cut_list (cut);
 }

@@ -10,6 +10,8 @@
 #include "core/base/memory.h"
 #include "core/wire/filter.h"
 
+#define SUBJECT_BIT(subject) (1u << (subject))
+
 /* Copies of a filter's parts are placed one after the other in its own allocation. */
 typedef struct filter_place {
     uint8_t *at;
@@ -41,7 +43,8 @@ static const char *const *put_texts (filter_place_t *place, char *const *texts, 
 static size_t room_of (const Taskmq__Filter *filter)
 {
     size_t room = (filter->n_queues + filter->n_sessions) * sizeof (char *) +
-                  filter->n_labels * sizeof (label_t) + filter->n_statuses * sizeof (tmq_status_t) +
+                  strlen (filter->name_prefix) + 1 + filter->n_labels * sizeof (label_t) +
+                  filter->n_statuses * sizeof (tmq_status_t) +
                   filter->n_task_ids * sizeof (tmq_id_t);
     for (size_t i = 0; i < filter->n_queues; i++)
         room += strlen (filter->queues[i]) + 1;
@@ -59,6 +62,19 @@ static void put_labels (filter_place_t *place, label_t *labels, const Taskmq__Fi
         labels[i].key = put (place, label->key, strlen (label->key) + 1);
         labels[i].value = put (place, label->value, strlen (label->value) + 1);
     }
+}
+
+/* What is asked of things that are no tasks, and digested only where it is asked. */
+static void put_subjects (filter_copy_t *self, filter_place_t *place, const Taskmq__Filter *filter)
+{
+    self->subjects = filter->n_subjects == 0 ? SUBJECT_BIT (TMQ_SUBJECT_TASK) : 0;
+    for (size_t i = 0; i < filter->n_subjects; i++)
+        self->subjects |= SUBJECT_BIT (filter->subjects[i]);
+    if (filter->n_subjects > 0)
+        crypto_generichash_update (&place->hash, (const uint8_t *) &self->subjects,
+                                   sizeof (self->subjects));
+    if (filter->name_prefix[0] != '\0')
+        self->name_prefix = put (place, filter->name_prefix, strlen (filter->name_prefix) + 1);
 }
 
 enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
@@ -135,10 +151,11 @@ filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter, const a
                                sizeof (filter->created_since));
     crypto_generichash_update (&place.hash, (const uint8_t *) &filter->created_until,
                                sizeof (filter->created_until));
+    put_subjects (self, &place, filter);
     take_scope (self, &place, access);
     crypto_generichash_final (&place.hash, self->digest, sizeof (self->digest));
     size_t conditions = filter->n_queues + filter->n_sessions + filter->n_statuses +
-                        filter->n_labels + filter->n_task_ids;
+                        filter->n_labels + filter->n_task_ids + filter->n_subjects;
     self->everything = conditions == 0 && !self->scoped;
     return self;
 }
@@ -186,14 +203,28 @@ static bool sees_event (filter_copy_t *filter, const scanned_t *event)
     if (event->owner_bytes > 0)
         memcpy (owner, event->owner, event->owner_bytes);
     queue[event->queue_bytes] = owner[event->owner_bytes] = '\0';
+    if (event->subject != 0 && event->queue_bytes == 0)
+        return access_sees_entry (&filter->access, owner, SEES);
     return access_sees (&filter->access, queue, owner, NULL, SEES);
+}
+
+static bool takes_subject (const filter_copy_t *filter, const scanned_t *event)
+{
+    uint64_t subject = event->subject == 0 ? TMQ_SUBJECT_TASK : event->subject;
+    if (subject >= sizeof (filter->subjects) * 8 || (filter->subjects & SUBJECT_BIT (subject)) == 0)
+        return false;
+    size_t length = filter->name_prefix == NULL ? 0 : strlen (filter->name_prefix);
+    return length == 0 || subject == TMQ_SUBJECT_TASK ||
+           (event->name_bytes >= length && memcmp (event->name, filter->name_prefix, length) == 0);
 }
 
 bool filter_takes_event (filter_copy_t *filter, const scanned_t *event)
 {
     const filter_t *plain = &filter->filter;
     if (filter->everything)
-        return true;
+        return event->subject == 0;
+    if (!takes_subject (filter, event))
+        return false;
     if (!one_of (plain->queues, plain->queues_count, event->queue, event->queue_bytes) ||
         !one_of (plain->sessions, plain->sessions_count, event->session, event->session_bytes) ||
         !one_of_statuses (plain, event->status) || !one_of_ids (filter, event->id) ||
@@ -208,6 +239,8 @@ bool filter_takes_event (filter_copy_t *filter, const scanned_t *event)
 bool filter_takes_record (filter_copy_t *filter, const record_t *record)
 {
     const filter_t *plain = &filter->filter;
+    if ((filter->subjects & SUBJECT_BIT (TMQ_SUBJECT_TASK)) == 0)
+        return false;
     const uint8_t *queue = (const uint8_t *) record->queue;
     const uint8_t *session = (const uint8_t *) record->session;
     if (!one_of (plain->queues, plain->queues_count, queue, strlen (record->queue)) ||

@@ -19,9 +19,11 @@ typedef struct filter_copy {
     filter_t filter;
     const tmq_id_t *ids;
     size_t ids_count;
-    bool everything; /* no condition at all */
-    size_t bytes;    /* of the allocation */
-    bool scoped;     /* not all of the namespace is seen: access says what is */
+    unsigned subjects;       /* a bit for each that is wanted */
+    const char *name_prefix; /* NULL: none */
+    bool everything;         /* every event of a task, without a condition */
+    size_t bytes;            /* of the allocation */
+    bool scoped;             /* not all of the namespace is seen: access says what is */
     access_t access;
     uint8_t digest[16];
 } filter_copy_t;

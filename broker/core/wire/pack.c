@@ -23,7 +23,10 @@ enum {
     EVENT_MESSAGE = 12,
     EVENT_LABELS = 14,
     EVENT_PREVIOUS_SEQ = 15,
-    EVENT_OWNER = 16
+    EVENT_OWNER = 16,
+    EVENT_SUBJECT = 17,
+    EVENT_NAME = 18,
+    EVENT_NUMBER = 19
 };
 
 enum { LABEL_KEY = 1, LABEL_VALUE = 2 };
@@ -89,7 +92,8 @@ void pack_event (bytes_t *out, const event_t *event)
     bytes_append_uint (out, EVENT_SEQ, event->seq);
     bytes_append_uint (out, EVENT_AT, (uint64_t) event->at);
     bytes_append_uint (out, EVENT_KIND, event->kind);
-    bytes_append_blob (out, EVENT_TASK_ID, event->id->bytes, sizeof (event->id->bytes));
+    if (event->id != NULL)
+        bytes_append_blob (out, EVENT_TASK_ID, event->id->bytes, sizeof (event->id->bytes));
     bytes_append_string (out, EVENT_QUEUE, event->queue);
     bytes_append_string (out, EVENT_SESSION, event->session);
     bytes_append_uint (out, EVENT_STATUS, event->status);
@@ -101,6 +105,11 @@ void pack_event (bytes_t *out, const event_t *event)
     pack_labels (out, EVENT_LABELS, event->labels, event->labels_count);
     bytes_append_uint (out, EVENT_PREVIOUS_SEQ, event->previous_seq);
     bytes_append_string (out, EVENT_OWNER, event->owner);
+    if (event->subject != TMQ_SUBJECT_NONE) {
+        bytes_append_uint (out, EVENT_SUBJECT, event->subject);
+        bytes_append_string (out, EVENT_NAME, event->name);
+        bytes_append_uint (out, EVENT_NUMBER, event->number);
+    }
     bytes_close (out, mark);
 }
 

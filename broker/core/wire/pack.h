@@ -13,7 +13,10 @@ typedef struct event {
     uint64_t seq;
     int64_t at;
     tmq_event_kind_t kind;
-    const tmq_id_t *id;
+    const tmq_id_t *id; /* NULL: it is of no task, but of … */
+    tmq_subject_t subject;
+    const char *name;
+    uint64_t number; /* of an item, else 0 */
     const char *queue;
     const char *session;
     tmq_status_t status;

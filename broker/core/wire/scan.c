@@ -20,6 +20,8 @@ enum {
     EVENT_LABELS = 14,
     EVENT_PREVIOUS_SEQ = 15,
     EVENT_OWNER = 16,
+    EVENT_SUBJECT = 17,
+    EVENT_NAME = 18,
     LABEL_KEY = 1,
     LABEL_VALUE = 2
 };
@@ -29,6 +31,7 @@ static void take_field (scanned_t *out, const wire_field_t *field)
     switch (field->number) {
     case EVENT_SEQ: out->seq = field->value; break;
     case EVENT_STATUS: out->status = field->value; break;
+    case EVENT_SUBJECT: out->subject = field->value; break;
     case EVENT_PREVIOUS_SEQ: out->previous_seq = field->value; break;
     case EVENT_TASK_ID: out->id = field->length == sizeof (tmq_id_t) ? field->bytes : NULL; break;
     case EVENT_QUEUE:
@@ -42,6 +45,10 @@ static void take_field (scanned_t *out, const wire_field_t *field)
     case EVENT_OWNER:
         out->owner = field->bytes;
         out->owner_bytes = field->length;
+        break;
+    case EVENT_NAME:
+        out->name = field->bytes;
+        out->name_bytes = field->length;
         break;
     default: break;
     }

@@ -22,6 +22,7 @@ typedef struct scanned {
     uint64_t seq;
     uint64_t previous_seq;
     uint64_t status;
+    uint64_t subject;  /* 0: a task */
     const uint8_t *id; /* NULL, or 16 bytes */
     const uint8_t *queue;
     size_t queue_bytes;
@@ -29,6 +30,8 @@ typedef struct scanned {
     size_t session_bytes;
     const uint8_t *owner;
     size_t owner_bytes;
+    const uint8_t *name;
+    size_t name_bytes;
 } scanned_t;
 /* The event at *at, which moves behind it; false at the end, or where the bytes are damaged. */
 bool scan_event (const uint8_t **at, const uint8_t *end, scanned_t *out);

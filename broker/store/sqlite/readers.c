@@ -314,6 +314,8 @@ static void events_add (page_read_t *job, sqlite3_stmt *statement)
         .count = (uint32_t) sqlite3_column_int64 (statement, ROW_EVENTS_COUNT),
         .list = buf_new (list, list_bytes),
     };
+    event_block_t *block = &read->blocks[read->blocks_count - 1];
+    block->mixed = event_list_is_mixed (block->list);
 }
 
 /* One page: what the limit in bytes allows is read well within its time. */

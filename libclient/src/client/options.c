@@ -340,6 +340,11 @@ const char *tmq_event_kind_text (tmq_event_kind_t kind)
     return event_kind_text ((unsigned) kind);
 }
 
+const char *tmq_subject_text (tmq_subject_t subject)
+{
+    return subject_text ((unsigned) subject);
+}
+
 /* Ids. */
 
 void tmq_id_make (tmq_id_t *out)

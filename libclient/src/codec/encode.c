@@ -156,9 +156,8 @@ static void encode_names (bytes_t *out, uint32_t field, const char *const *names
         bytes_append_element (out, field, names[i], strlen (names[i]));
 }
 
-void core_encode_filter (bytes_t *out, uint32_t field, const tmq_filter_t *filter)
+static void encode_filter (bytes_t *out, const tmq_filter_t *filter)
 {
-    bytes_mark_t mark = bytes_open (out, field);
     encode_names (out, 1, filter->queues, filter->queues_count);
     if (filter->statuses_count > 0) {
         bytes_mark_t statuses = bytes_open (out, 2); /* packed, as proto3 writes numbers */
@@ -172,6 +171,28 @@ void core_encode_filter (bytes_t *out, uint32_t field, const tmq_filter_t *filte
     encode_labels (out, 5, filter->labels, filter->labels_count);
     bytes_append_uint (out, 6, filter->created_since);
     bytes_append_uint (out, 7, filter->created_until);
+}
+
+void core_encode_filter (bytes_t *out, uint32_t field, const tmq_filter_t *filter)
+{
+    bytes_mark_t mark = bytes_open (out, field);
+    encode_filter (out, filter);
+    bytes_close (out, mark);
+}
+
+void core_encode_subscription_filter (bytes_t *out, uint32_t field,
+                                      const tmq_subscription_options_t *options)
+{
+    bytes_mark_t mark = bytes_open (out, field);
+    encode_filter (out, &options->filter);
+    if (options->subjects_count > 0) {
+        bytes_mark_t subjects = bytes_open (out, 8);
+        for (size_t i = 0; i < options->subjects_count; i++)
+            bytes_append_varint (out, (uint64_t) options->subjects[i]);
+        bytes_close (out, subjects);
+    }
+    if (options->name_prefix != NULL)
+        bytes_append_string (out, 9, options->name_prefix);
     bytes_close (out, mark);
 }
 

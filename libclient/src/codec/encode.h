@@ -31,6 +31,9 @@ int core_request_message (core_request_t **out, tmq_op_t op, const ProtobufCMess
 int core_request_plain (core_request_t **out, tmq_op_t op, tmq_error_t *error);
 
 void core_encode_filter (bytes_t *out, uint32_t field, const tmq_filter_t *filter);
+/* … of a subscription, with what it asks about other things than tasks. */
+void core_encode_subscription_filter (bytes_t *out, uint32_t field,
+                                      const tmq_subscription_options_t *options);
 int core_check_filter (const tmq_filter_t *filter, bool subscription, tmq_error_t *error);
 
 #endif

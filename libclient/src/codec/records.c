@@ -167,7 +167,7 @@ tmq_task_list_t *core_task_list_record (const Taskmq__TaskPage *page)
 
 /* What an event and a notice have in common, brought together before it is laid down. */
 typedef struct event_texts {
-    const char *ns, *queue, *session, *owner, *worker, *actor, *message;
+    const char *ns, *queue, *session, *owner, *worker, *actor, *message, *name;
     Taskmq__Label *const *labels;
     size_t labels_count;
     const Taskmq__Progress *progress;
@@ -184,6 +184,7 @@ static void event_fill_texts (tmq_event_t *out, tail_t *tail, const event_texts_
     out->worker = tail_text (tail, in->worker);
     out->actor = tail_text (tail, in->actor);
     out->message = tail_text (tail, in->message);
+    out->name = tail_text (tail, in->name);
     out->progress_unit = tail_text (tail, in->progress != NULL ? in->progress->unit : "");
     out->progress_message = tail_text (tail, in->progress != NULL ? in->progress->message : "");
 }
@@ -210,7 +211,7 @@ size_t core_event_bytes (const tmq_event_t *event)
 {
     size_t bytes = sizeof *event + event->labels_count * sizeof (tmq_label_t) +
                    strlen (event->queue) + strlen (event->owner) + strlen (event->worker) +
-                   strlen (event->actor) + strlen (event->message) +
+                   strlen (event->actor) + strlen (event->message) + strlen (event->name) +
                    strlen (event->progress_message);
     for (size_t i = 0; i < event->labels_count; i++)
         bytes += strlen (event->labels[i].key) + strlen (event->labels[i].value);
@@ -222,8 +223,9 @@ size_t core_event_bytes (const tmq_event_t *event)
 
 tmq_event_t *core_event_record (const Taskmq__Event *in, const char *ns, uint64_t generation)
 {
-    const event_texts_t texts = {ns,        in->queue,   in->session, in->owner,    in->worker,
-                                 in->actor, in->message, in->labels,  in->n_labels, in->progress};
+    const event_texts_t texts = {ns,         in->queue,    in->session, in->owner,
+                                 in->worker, in->actor,    in->message, in->name,
+                                 in->labels, in->n_labels, in->progress};
     tmq_event_t *out = event_new (&texts);
     if (out == NULL)
         return NULL;
@@ -236,18 +238,21 @@ tmq_event_t *core_event_record (const Taskmq__Event *in, const char *ns, uint64_
     out->status = (tmq_status_t) in->status;
     out->previous = (tmq_status_t) in->previous;
     out->attempt = in->attempt;
+    out->subject = in->subject != 0 ? (tmq_subject_t) in->subject : TMQ_SUBJECT_TASK;
+    out->number = in->number;
     core_cursor_format (out->cursor, generation, in->seq);
     return out;
 }
 
 tmq_event_t *core_notice_record (const Taskmq__Notice *in, const char *ns)
 {
-    const event_texts_t texts = {ns, in->queue, in->session, "", in->worker,
+    const event_texts_t texts = {ns, in->queue, in->session, "", in->worker,  "",
                                  "", "",        NULL,        0,  in->progress};
     tmq_event_t *out = event_new (&texts);
     if (out == NULL)
         return NULL;
     out->item = TMQ_ITEM_NOTICE;
+    out->subject = TMQ_SUBJECT_TASK;
     out->at = in->at;
     id_from_bytes (&out->task_id, in->task_id.data, in->task_id.len);
     out->status = (tmq_status_t) in->status;
@@ -257,7 +262,7 @@ tmq_event_t *core_notice_record (const Taskmq__Notice *in, const char *ns)
 
 tmq_event_t *core_item_record (tmq_item_kind_t kind, const char *ns)
 {
-    const event_texts_t texts = {ns, "", "", "", "", "", "", NULL, 0, NULL};
+    const event_texts_t texts = {ns, "", "", "", "", "", "", "", NULL, 0, NULL};
     tmq_event_t *out = event_new (&texts);
     if (out != NULL)
         out->item = kind;

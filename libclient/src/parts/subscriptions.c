@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/errors.h"
 #include "codec.h"
 #include "codec/encode.h"
@@ -554,11 +555,17 @@ static int subscription_init (core_subscription_t *self, const tmq_subscription_
     const char *text = options->cursor;
     bool given = text != NULL && text[0] != '\0';
     int code = core_check_filter (&options->filter, true, error);
+    if (code == TMQ_OK && options->subjects_count > TMQ_FILTER_VALUES_MAX)
+        code = core_error (error, TMQ_TOO_LARGE, "subjects: at most %d are allowed",
+                           TMQ_FILTER_VALUES_MAX);
+    if (code == TMQ_OK)
+        code =
+            core_check_text (options->name_prefix, "name_prefix", TMQ_ENTRY_NAME_BYTES_MAX, error);
     if (code != TMQ_OK)
         return code;
     if (given && !cursor_parse (&self->received, text))
         return core_error (error, TMQ_BAD_CURSOR, "cursor: GENERATION-SEQUENCE or SEQUENCE");
-    core_encode_filter (&self->filter, 2, &options->filter);
+    core_encode_subscription_filter (&self->filter, 2, options);
     if (self->filter.failed)
         return core_error (error, TMQ_NO_MEMORY, NULL);
     self->taken = self->received;
