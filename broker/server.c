@@ -281,12 +281,10 @@ static bool take_written (server_t *self)
 
 static bool take_slice (server_t *self)
 {
-    record_t **records;
-    size_t count;
-    if (!sweeper_take (self->sweeper, &records, &count))
+    due_t due;
+    if (!sweeper_take (self->sweeper, &due))
         return false;
-    self->sweep_removed = engine_due (self->engine, records, count, self->now);
-    free (records);
+    self->sweep_removed = engine_due (self->engine, &due, self->now);
     self->sweep_open = self->sweep_removed > 0;
     if (!self->sweep_open)
         sweeper_decided (self->sweeper, 0, 0);

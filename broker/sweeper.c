@@ -27,8 +27,8 @@ struct sweeper {
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
-    record_t **records; /* found, not yet taken */
-    size_t count;
+    due_t found;                          /* not yet taken */
+    bool waits;                           /* … there is something */
     bool taken;                           /* not yet decided */
     uint64_t batches[SWEEPER_SLICES_MAX]; /* with decided slices, not yet in the tables */
     size_t batches_count;
@@ -52,12 +52,12 @@ static void look (sweeper_t *self)
         exits_store_failed (&error);
     pthread_mutex_lock (&self->lock);
     self->again = self->again || !self->sweep.more;
-    if (self->sweep.count > 0) {
-        self->records = self->sweep.records;
-        self->count = self->sweep.count;
+    self->waits = self->sweep.found.count > 0 || self->sweep.found.rows_count > 0;
+    if (self->waits) {
+        self->found = self->sweep.found;
         wakeup_raise (self->fd);
     } else {
-        free (self->sweep.records);
+        due_clear (&self->sweep.found);
     }
     pthread_mutex_unlock (&self->lock);
 }
@@ -67,7 +67,7 @@ static bool wait_turn (sweeper_t *self, int64_t *pass_at)
 {
     pthread_mutex_lock (&self->lock);
     while (!self->stop) {
-        bool out = self->records != NULL || self->taken;
+        bool out = self->waits || self->taken;
         if (!out && !self->again && self->batches_count < SWEEPER_SLICES_MAX)
             break;
         if (out || self->batches_count > 0) {
@@ -108,14 +108,14 @@ int sweeper_fd (const sweeper_t *self)
     return self->fd;
 }
 
-bool sweeper_take (sweeper_t *self, record_t ***records, size_t *count)
+bool sweeper_take (sweeper_t *self, due_t *out)
 {
     pthread_mutex_lock (&self->lock);
-    bool found = self->records != NULL;
+    bool found = self->waits;
     if (found) {
-        *records = self->records;
-        *count = self->count;
-        self->records = NULL;
+        *out = self->found;
+        self->found = (due_t){0};
+        self->waits = false;
         self->taken = true;
         wakeup_lower (self->fd);
     }
@@ -160,9 +160,7 @@ void sweeper_reset (sweeper_t *self)
 
 static void release (sweeper_t *self)
 {
-    for (size_t i = 0; self->records != NULL && i < self->count; i++)
-        record_free (self->records[i]);
-    free (self->records);
+    due_clear (&self->found);
     if (self->fd >= 0)
         close (self->fd);
     pthread_cond_destroy (&self->changed);

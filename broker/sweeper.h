@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The thread that asks the store what is due for removal (S12). The engine decides about each task.
+/* The thread that asks the store what is due for removal (S12). The engine decides about each.
  *
  * A pass goes through everything that is due, slice by slice. A slice is on its way until the
  * removals that were decided about it stand in the tables; SWEEPER_SLICES_MAX may be on their way
@@ -14,7 +14,7 @@
 
 #include "store/store.h"
 
-enum { SWEEPER_SLICES_MAX = 16 }; /* of TMQ_SWEEP_ITEMS_MAX tasks, a sixth of A12's limit */
+enum { SWEEPER_SLICES_MAX = 16 }; /* of TMQ_SWEEP_ITEMS_MAX, a sixth of A12's limit */
 
 typedef struct sweeper sweeper_t;
 
@@ -26,10 +26,10 @@ void sweeper_free (sweeper_t **self); /* accepts a NULL object */
 
 /* Readable while a slice waits; for poll only. */
 int sweeper_fd (const sweeper_t *self);
-/* The slice that was found, false if there is none: array and records belong to the caller. Each is
- * followed by sweeper_decided before the next is taken. */
-bool sweeper_take (sweeper_t *self, record_t ***records, size_t *count);
-/* How many tasks of the slice are removed by this batch (any number for none). */
+/* The slice that was found, false if there is none: it belongs to the caller. Each is followed by
+ * sweeper_decided before the next is taken. */
+bool sweeper_take (sweeper_t *self, due_t *out);
+/* How much of the slice is removed by this batch (any number for none). */
 void sweeper_decided (sweeper_t *self, size_t removed, uint64_t batch);
 /* Every batch up to this one stands in the tables. */
 void sweeper_written (sweeper_t *self, uint64_t batch);

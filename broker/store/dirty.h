@@ -6,8 +6,8 @@
 #ifndef TASKMQ_STORE_DIRTY_H
 #define TASKMQ_STORE_DIRTY_H
 
+#include "core/data/row_list.h"
 #include "store/images.h"
-#include "store/row_list.h"
 
 /* An all-zero dirty_t is empty. */
 typedef struct dirty {

@@ -11,10 +11,10 @@
 #include <sys/random.h>
 
 #include "core/base/memory.h"
+#include "core/data/row_list.h"
 #include "ids.h"
 #include "store/events.h"
 #include "store/number_map.h"
-#include "store/row_list.h"
 #include "store/select.h"
 #include "store/store_backend.h"
 
@@ -304,20 +304,13 @@ static void load_attempt (const entry_t *entry, lookup_t *key)
             key->attempt_row = attempt_new (&entry->attempts[i - 1]);
 }
 
-static void load_row (const memory_store_t *self, lookup_t *key)
-{
-    const row_t *row = row_list_find (&self->rows, key->row_kind, key->row_key);
-    key->row_found = row != NULL;
-    key->row_body = row == NULL ? NULL : buf_keep (row->body);
-}
-
 static void load_one (const memory_store_t *self, lookup_t *key)
 {
     key->record = NULL;
     key->tombstone = TMQ_OK;
     key->attempt_row = NULL;
     if (key->kind == LOOKUP_ROW) {
-        load_row (self, key);
+        row_list_answer (&self->rows, key);
         return;
     }
     const entry_t *entry =
@@ -364,23 +357,44 @@ static store_code_t memory_live (store_t *base, const store_live_visitor_t *visi
     return STORE_OK;
 }
 
+/* They are ordered by kind and key. */
+static bool find_due_rows (const memory_store_t *self, store_sweep_t *sweep)
+{
+    due_t *found = &sweep->found;
+    row_t place = {.kind = sweep->row_kind,
+                   .key = buf_new (sweep->row_key.bytes, sweep->row_key.length)};
+    size_t i = row_list_from (&self->rows, &place);
+    if (i < self->rows.count && row_compare (&self->rows.rows[i], &place) == 0)
+        i++;
+    buf_drop (place.key);
+    i = row_list_due (&self->rows, i, sweep->wall_ms, sweep->limit, found);
+    if (found->rows_count > 0) {
+        const row_t *last = &found->rows[found->rows_count - 1];
+        sweep->row_kind = last->kind;
+        sweep->row_key.length = 0;
+        row_key_bytes (&sweep->row_key, buf_bytes (last->key), buf_length (last->key));
+    }
+    return i < self->rows.count;
+}
+
 static store_code_t memory_due (store_t *base, store_sweep_t *sweep, store_error_t *error)
 {
     (void) error;
     memory_store_t *self = (memory_store_t *) base;
     size_t capacity = 0;
     pthread_mutex_lock (&self->lock);
+    due_t *found = &sweep->found;
     size_t i = entries_from (self, sweep->number + 1);
-    for (; i < self->entries_count && sweep->count < sweep->limit; i++) {
+    for (; i < self->entries_count && found->count < sweep->limit; i++) {
         const record_t *record = self->entries[i]->record;
         if (record == NULL || select_is_live (record) || record->expires_at <= 0 ||
             record->expires_at > sweep->wall_ms)
             continue;
-        sweep->records = memory_grow (sweep->records, &capacity, sweep->count, sizeof (record_t *));
-        sweep->records[sweep->count++] = select_copy_bare (record);
+        found->records = memory_grow (found->records, &capacity, found->count, sizeof (record_t *));
+        found->records[found->count++] = select_copy_bare (record);
         sweep->number = record->number;
     }
-    sweep->more = i < self->entries_count;
+    sweep->more = find_due_rows (self, sweep) || i < self->entries_count;
     pthread_mutex_unlock (&self->lock);
     return STORE_OK;
 }
@@ -578,28 +592,6 @@ static void read_since (memory_store_t *self, read_t *read)
     read->seq = ns->last_seq;
 }
 
-static void read_rows (const memory_store_t *self, read_t *read)
-{
-    size_t capacity = 0;
-    size_t bytes = 0;
-    row_t prefix = {.kind = read->row_kind, .key = (buf_t *) read->prefix};
-    row_t after = {.kind = read->row_kind, .key = (buf_t *) read->after};
-    const row_t *least = row_compare (&after, &prefix) > 0 ? &after : &prefix;
-    for (size_t i = row_list_from (&self->rows, least); i < self->rows.count; i++) {
-        const row_t *row = &self->rows.rows[i];
-        if (row->kind != read->row_kind || !row_key_begins_with (row->key, read->prefix))
-            return;
-        if (read->after != NULL && row_compare (row, &after) <= 0)
-            continue;
-        read->more = read->rows_count == read->limit || bytes >= ROWS_READ_BYTES_MAX;
-        if (read->more)
-            return;
-        bytes += buf_length (row->key) + buf_length (row->body);
-        read->rows = memory_grow (read->rows, &capacity, read->rows_count, sizeof (row_t));
-        read->rows[read->rows_count++] = row_keep (row);
-    }
-}
-
 static void read_standing (const memory_store_t *self, read_t *read)
 {
     for (size_t i = 0; i < read->standing_count; i++) {
@@ -623,7 +615,7 @@ static store_code_t memory_reader_run (store_reader_t *reader, read_t *read, sto
     case READ_EVENTS: read_events (self, read); break;
     case READ_EXPORT: read_export (self, read); break;
     case READ_SINCE: read_since (self, read); break;
-    case READ_ROWS: read_rows (self, read); break;
+    case READ_ROWS: row_list_page (&self->rows, read); break;
     case READ_STANDING: read_standing (self, read); break;
     }
     pthread_mutex_unlock (&self->lock);

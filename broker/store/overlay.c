@@ -225,6 +225,7 @@ static void correct_row (const overlay_t *self, lookup_t *key)
     buf_drop (key->row_body);
     key->row_found = !row->gone;
     key->row_body = buf_keep (row->body);
+    key->row_expires_at = row->expires_at;
 }
 
 void overlay_correct (const overlay_t *self, lookup_t *key)

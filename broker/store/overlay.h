@@ -9,7 +9,7 @@
 #define TASKMQ_STORE_OVERLAY_H
 
 #include "core/data/lookup.h"
-#include "store/row_list.h"
+#include "core/data/row_list.h"
 
 typedef struct overlay overlay_t;
 

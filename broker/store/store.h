@@ -143,17 +143,20 @@ store_code_t store_look (const char *directory, store_error_t *error);
  * lost. To be asked each second. Any thread. */
 store_code_t store_check (store_t *self, store_error_t *error);
 
-/* Terminal, unleased tasks with 0 < expires_at <= wall_ms, without bodies, in an order of the
- * backend's. The engine decides about each. */
+/* Terminal, unleased tasks with 0 < expires_at <= wall_ms, and rows of any kind with the same, all
+ * without bodies, in an order of the backend's. The engine decides about each. */
 typedef struct store_sweep {
     int64_t wall_ms;
-    size_t limit;
-    /* The place: only tasks behind it are found, and it moves on. All zero: from the beginning. */
+    size_t limit; /* of tasks, and of rows */
+    /* The place: only tasks and rows behind it are found, and it moves on. All zero: from the
+     * beginning. */
     int64_t expires_at;
     int64_t number;
-    record_t **records; /* found; array and records belong to the caller (free (), record_free) */
-    size_t count;
-    bool more; /* there may be more behind the place */
+    int64_t row_expires_at;
+    row_kind_t row_kind;
+    row_key_t row_key;
+    due_t found; /* belongs to the caller (due_clear) */
+    bool more;   /* there may be more behind the place */
 } store_sweep_t;
 store_code_t store_due (store_t *self, store_sweep_t *sweep, store_error_t *error);
 

@@ -97,17 +97,11 @@ store_code_t store_backup (store_t *self, store_backup_t *backup, store_error_t 
 
 store_code_t store_due (store_t *self, store_sweep_t *sweep, store_error_t *error)
 {
-    sweep->records = NULL;
-    sweep->count = 0;
+    sweep->found = (due_t){.written = store_written (self)};
     sweep->more = false;
     store_code_t code = self->backend->due (self, sweep, error);
-    for (size_t i = 0; code != STORE_OK && i < sweep->count; i++)
-        record_free (sweep->records[i]);
-    if (code != STORE_OK) {
-        free (sweep->records);
-        sweep->records = NULL;
-        sweep->count = 0;
-    }
+    if (code != STORE_OK)
+        due_clear (&sweep->found);
     return code;
 }
 

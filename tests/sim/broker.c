@@ -32,6 +32,11 @@ static void restore (world_t *world, const boot_t *boot)
     broker_t *broker = &world->broker;
     const model_side_t *tables = &world->model->tables;
     engine_boot (broker->engine, boot, now_of (world));
+    for (size_t i = 0; i < tables->kind_rows.count; i++) {
+        if (row_kind_home (tables->kind_rows.rows[i].kind) == ROW_HOME_LIVE) {
+            engine_restore_row (broker->engine, &tables->kind_rows.rows[i]);
+        }
+    }
     for (size_t i = 0; i < MODEL_NAMESPACES; i++) {
         if (tables->logs[i].events_count > 0) {
             engine_restore_ns (broker->engine, tables->logs[i].ns, tables->logs[i].events_count);
@@ -224,12 +229,9 @@ static void store_thread (world_t *world)
     }
     if (world->mono_ms >= broker->sweep_ms) {
         broker->sweep_ms = world->mono_ms + SWEEP_EVERY_MS;
-        size_t count;
-        record_t **due = model_due (world->model, sim_wall_ms (world), SWEEP_ITEMS, &count);
-        if (count > 0) {
-            engine_due (broker->engine, due, count, now_of (world));
-        }
-        free (due);
+        due_t due = {.written = world->model->written};
+        model_due (world->model, sim_wall_ms (world), SWEEP_ITEMS, &due);
+        engine_due (broker->engine, &due, now_of (world));
     }
 }
 

@@ -41,6 +41,7 @@ static void side_clear (model_side_t *side)
         record_free (side->rows[i].record);
         free (side->rows[i].attempts);
     }
+    row_list_free (&side->kind_rows);
     for (size_t i = 0; i < MODEL_NAMESPACES; i++) {
         model_log_t *log = &side->logs[i];
         for (size_t k = 0; k < log->blocks_count; k++) {
@@ -206,6 +207,9 @@ static void apply (model_t *self, model_side_t *side, const batch_t *batch)
     }
     for (size_t i = 0; i < batch->blocks_count; i++) {
         apply_block (self, side, &batch->blocks[i]);
+    }
+    for (size_t i = 0; i < batch->rows_count; i++) {
+        row_list_put (&side->kind_rows, &batch->rows[i]);
     }
     side->newest_ms = batch->wall_ms;
 }

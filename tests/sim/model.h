@@ -10,8 +10,8 @@
 #ifndef TASKMQ_SIM_MODEL_H
 #define TASKMQ_SIM_MODEL_H
 
-#include "core/data/batch.h"
 #include "core/data/lookup.h"
+#include "core/data/row_list.h"
 #include "taskmq.pb-c.h"
 
 enum { MODEL_TASKS_MAX = 4096, MODEL_NAMESPACES = 2 };
@@ -40,6 +40,7 @@ typedef struct model_log {
 
 typedef struct model_side {
     model_row_t rows[MODEL_TASKS_MAX];
+    row_list_t kind_rows;
     model_log_t logs[MODEL_NAMESPACES];
     int64_t last_number;
     uint64_t last_pos;
@@ -78,8 +79,8 @@ void model_reset (model_t *self, boot_t *boot);
 
 void model_load (const model_t *self, lookup_t *keys, size_t count);
 void model_read (const model_t *self, read_t *read);
-/* Malloc'ed array of record copies without bodies. */
-record_t **model_due (const model_t *self, int64_t wall_ms, size_t limit, size_t *count);
+/* At most limit tasks, and rows, that are past their time. */
+void model_due (const model_t *self, int64_t wall_ms, size_t limit, due_t *out);
 
 const model_log_t *model_log (const model_side_t *side, const char *ns);
 /* A copy of a stored record without its bodies. */

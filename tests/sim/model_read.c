@@ -32,6 +32,10 @@ static void load_one (const model_t *self, lookup_t *key)
         load_dedup (self, key);
         return;
     }
+    if (key->kind == LOOKUP_ROW) {
+        row_list_answer (&self->tables.kind_rows, key);
+        return;
+    }
     uint32_t index = model_index (key->id.bytes);
     if (index >= MODEL_TASKS_MAX) {
         return;
@@ -63,18 +67,17 @@ void model_load (const model_t *self, lookup_t *keys, size_t count)
     }
 }
 
-record_t **model_due (const model_t *self, int64_t wall_ms, size_t limit, size_t *count)
+void model_due (const model_t *self, int64_t wall_ms, size_t limit, due_t *out)
 {
-    record_t **out = calloc (limit, sizeof (record_t *));
-    *count = 0;
-    for (size_t i = 0; i < MODEL_TASKS_MAX && *count < limit; i++) {
+    out->records = calloc (limit, sizeof (record_t *));
+    for (size_t i = 0; i < MODEL_TASKS_MAX && out->count < limit; i++) {
         const record_t *record = self->tables.rows[i].record;
         if (record != NULL && record->expires_at > 0 && record->expires_at <= wall_ms &&
             record->status >= TMQ_STATUS_COMPLETED && !record->leased) {
-            out[(*count)++] = model_copy (record, false);
+            out->records[out->count++] = model_copy (record, false);
         }
     }
-    return out;
+    row_list_due (&self->tables.kind_rows, 0, wall_ms, limit, out);
 }
 
 /* Reads in pages. */
@@ -222,6 +225,6 @@ void model_read (const model_t *self, read_t *read)
     case READ_SINCE: read_since (log, read); break;
     case READ_EXPORT:
     case READ_STANDING: break; /* the exporter's alone; the engine never asks for them */
-    case READ_ROWS: break;     /* no kind is read from the tables yet */
+    case READ_ROWS: row_list_page (&self->tables.kind_rows, read); break;
     }
 }

@@ -40,6 +40,8 @@ static void apply_batch (rig_t *self, const batch_t *batch)
             self->rows_end = (size_t) record->number + 1;
         record_free (old);
     }
+    for (size_t i = 0; i < batch->rows_count; i++)
+        row_list_put (&self->kind_rows, &batch->rows[i]);
 }
 
 static record_t *row_by_id (const rig_t *self, const char *ns, const tmq_id_t *id)
@@ -80,7 +82,9 @@ static void load_key (rig_t *self, lookup_t *key)
 {
     self->loads++;
     const record_t *row = NULL;
-    if (key->kind == LOOKUP_ATTEMPT)
+    if (key->kind == LOOKUP_ROW)
+        row_list_answer (&self->kind_rows, key);
+    else if (key->kind == LOOKUP_ATTEMPT)
         load_attempt (self, key);
     else
         row = key->kind == LOOKUP_ID ? row_by_id (self, key->ns, &key->id) : row_by_key (self, key);
@@ -225,6 +229,7 @@ static bool run_read (rig_t *self)
     case READ_RESOLVE: read_resolve (self, read); break;
     case READ_EVENTS: read_events (self, read); break;
     case READ_HISTORY: read_history (self, read); break;
+    case READ_ROWS: row_list_page (&self->kind_rows, read); break;
     case READ_SINCE: read->seq = (uint64_t) read->since_ms; break; /* as the test wants it */
     default: fail_msg ("a read that the rig does not know");
     }
@@ -263,6 +268,7 @@ void rig_free (rig_t *self)
         record_free (self->rows[i]);
         removal_clear (&self->tombstones[i]);
     }
+    row_list_free (&self->kind_rows);
     policy_drop (self->policy);
     for (size_t i = 0; i < self->kept_count; i++)
         taskmq__broker_message__free_unpacked (self->kept[i], NULL);
@@ -503,6 +509,9 @@ static void fill (rig_t *self)
 {
     uint64_t last_seq[2] = {0};
     static const char *const SPACES[] = {"default", "other"};
+    for (size_t i = 0; i < self->kind_rows.count; i++)
+        if (row_kind_home (self->kind_rows.rows[i].kind) == ROW_HOME_LIVE)
+            engine_restore_row (self->engine, &self->kind_rows.rows[i]);
     for (uint64_t no = 1; no <= self->durable; no++) {
         const batch_t *batch = self->batches[no];
         for (size_t i = 0; batch != NULL && i < batch->blocks_count; i++)

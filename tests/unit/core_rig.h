@@ -9,6 +9,7 @@
 #define TASKMQ_TESTS_CORE_RIG_H
 
 #include "core/base/planted.h"
+#include "core/data/row_list.h"
 #include "core/engine/engine.h"
 #include "support/cmocka_all.h"
 
@@ -59,6 +60,7 @@ typedef struct rig {
     uint64_t written;
     record_t *rows[RIG_TABLE_MAX];       /* by acceptance number */
     removal_t tombstones[RIG_TABLE_MAX]; /* code 0: none */
+    row_list_t kind_rows;
     /* requests that wait for rig_send_gathered; NULL: each leaves at once */
     Taskmq__Request **gathered;
     size_t gathered_count;

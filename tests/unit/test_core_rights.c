@@ -415,17 +415,16 @@ static void complete_all (rig_t *rig, size_t peer)
 /* The rows of what is past its time to live are removed. */
 static void sweep (rig_t *rig)
 {
-    record_t *records[8];
-    size_t count = 0;
+    due_t due = {.records = calloc (8, sizeof (record_t *)), .written = UINT64_MAX};
     for (size_t i = 1; i < rig->rows_end; i++) {
         const record_t *row = rig->rows[i];
-        if (row == NULL || row->expires_at > rig->now.wall_ms || count == 8)
+        if (row == NULL || row->expires_at > rig->now.wall_ms || due.count == 8)
             continue;
         record_t copy = *row;
         copy.payload = copy.result = NULL;
-        records[count++] = record_new (&copy);
+        due.records[due.count++] = record_new (&copy);
     }
-    assert_int_equal (engine_due (rig->engine, records, count, rig->now), 3);
+    assert_int_equal (engine_due (rig->engine, &due, rig->now), 3);
 }
 
 static void set_policy (rig_t *rig, const char *name, const char *grant)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/engine/engine.h"
 #include "core/reads/find.h"
 #include "core/reads/loaded.h"
 #include "core/reads/want.h"
@@ -168,13 +169,87 @@ static void nobody_without_a_name_owns_tasks (void **state)
     assert_false (task_owner_has_some (&rig->tasks, NULL));
 }
 
+/* The engine decides about what the store proposes. */
+
+typedef struct proposal {
+    engine_t *engine;
+    now_t now;
+} proposal_t;
+
+static batch_t *proposed (proposal_t *self, const char *key, int64_t expires_at, uint64_t written,
+                          size_t removed)
+{
+    due_t due = {.written = written, .rows = calloc (1, sizeof (row_t)), .rows_count = 1};
+    due.rows[0] = row_make (ROW_KIND_TEST, key, strlen (key), NULL, 0);
+    due.rows[0].expires_at = expires_at;
+    assert_int_equal (engine_due (self->engine, &due, self->now), removed);
+    assert_null (due.rows);
+    return engine_batch_take (self->engine, self->now);
+}
+
+static void a_row_past_its_time_is_removed (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    boot_t boot = {.generation = 1, .epoch = 1};
+    proposal_t self = {engine_new (&config), {1000, 1700000000000}};
+    engine_boot (self.engine, &boot, self.now);
+    engine_ready (self.engine, self.now);
+    assert_null (proposed (&self, "a", self.now.wall_ms + 1, 0, 0));
+    assert_null (proposed (&self, "a", 0, 0, 0));
+    batch_t *batch = proposed (&self, "a", self.now.wall_ms, 0, 1);
+    assert_int_equal (batch->rows_count, 1);
+    assert_true (batch->rows[0].gone);
+    assert_memory_equal (buf_bytes (batch->rows[0].key), "a", 1);
+    /* Memory knows that it is gone, or was put anew; then the tables are as new as the proposal. */
+    assert_null (proposed (&self, "a", self.now.wall_ms, 0, 0));
+    engine_durable (self.engine, batch->no, self.now);
+    engine_written (self.engine, batch->no);
+    batch_t *again = proposed (&self, "a", self.now.wall_ms, batch->no, 1);
+    assert_int_equal (again->rows_count, 1);
+    batch_free (batch);
+    batch_free (again);
+    engine_free (self.engine);
+}
+
+/* A proposal that was read before is not trusted once memory has forgotten the change. */
+static void what_is_put_anew_is_noted (void **state)
+{
+    rig_t *rig = *state;
+    put (rig, "a", "1");
+    assert_int_equal (rig->tasks.freshened, 1);
+    put (rig, "a", NULL);
+    batch_free (journal_take (&rig->tasks));
+    put (rig, "b", NULL);
+    assert_int_equal (rig->tasks.freshened, 1);
+    put (rig, "b", "1");
+    assert_int_equal (rig->tasks.freshened, 2);
+}
+
+static void a_row_past_its_time_is_not_found (void **state)
+{
+    rig_t *rig = *state;
+    row_t row = row_make (ROW_KIND_TEST, "a", 1, "1", 1);
+    rig->base.clocks.wall_ms = 1000;
+    row.expires_at = 1001;
+    rows_put (&rig->tasks, row);
+    assert_found (rig, "a", "1");
+    rig->base.clocks.wall_ms = 1001;
+    assert_found (rig, "a", NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
 
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST (a_changed_row_goes_with_the_batch),      TEST (the_newest_change_is_found),
-        TEST (what_memory_does_not_know_is_looked_up), TEST (a_reset_forgets_them),
+        TEST (a_changed_row_goes_with_the_batch),
+        TEST (the_newest_change_is_found),
+        TEST (what_memory_does_not_know_is_looked_up),
+        TEST (a_reset_forgets_them),
+        TEST (what_is_put_anew_is_noted),
+        TEST (a_row_past_its_time_is_not_found),
+        cmocka_unit_test (a_row_past_its_time_is_removed),
         TEST (nobody_without_a_name_owns_tasks),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -484,8 +484,9 @@ static size_t propose (rig_t *rig, int64_t number)
 {
     record_t copy = *rig->rows[number];
     copy.payload = copy.result = NULL;
-    record_t *records[] = {record_new (&copy)};
-    return engine_due (rig->engine, records, 1, rig->now);
+    due_t due = {.records = calloc (1, sizeof (record_t *)), .count = 1, .written = UINT64_MAX};
+    due.records[0] = record_new (&copy);
+    return engine_due (rig->engine, &due, rig->now);
 }
 
 static void removal_is_an_event_and_leaves_a_tombstone (void **state)

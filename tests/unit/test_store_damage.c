@@ -407,9 +407,9 @@ static void the_export_and_the_sweep_go_on_behind_a_ruined_page (void **state)
     store_error_t error = {STORE_OK, ""};
     store_sweep_t sweep = {.wall_ms = INT64_MAX, .limit = 100};
     assert_int_equal (store_due (f->store, &sweep, &error), STORE_OK);
-    assert_int_equal (sweep.count, 0);
+    assert_int_equal (sweep.found.count, 0);
     assert_false (sweep.more);
-    free (sweep.records);
+    due_clear (&sweep.found);
     finish (f);
 }
 

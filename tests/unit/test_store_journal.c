@@ -74,6 +74,7 @@ static batch_t *full_batch (void)
     batch_add_attempt (batch, &attempt);
     batch_add_removal (batch, &plain, TMQ_EXPIRED, 99);
     batch_add_row (batch, ROW_KIND_TEST, "key", "body");
+    batch->rows[0].expires_at = 1234567890123;
     batch_add_row (batch, ROW_KIND_TEST, "empty", "");
     batch_add_row (batch, ROW_KIND_TEST_LIVE, "gone", NULL);
     return batch;
@@ -113,6 +114,7 @@ static void assert_same_rows (const batch_t *a, const batch_t *b)
     for (size_t i = 0; i < a->rows_count; i++) {
         assert_int_equal (row_compare (&a->rows[i], &b->rows[i]), 0);
         assert_int_equal (a->rows[i].gone, b->rows[i].gone);
+        assert_int_equal (a->rows[i].expires_at, b->rows[i].expires_at);
         assert_body (a->rows[i].body, (const char *) buf_bytes (b->rows[i].body),
                      buf_length (b->rows[i].body));
     }

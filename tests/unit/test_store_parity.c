@@ -228,12 +228,11 @@ static size_t due_numbers (fixture_t *f, store_sweep_t *sweep, int64_t *numbers)
 {
     store_error_t error;
     assert_int_equal (store_due (f->store, sweep, &error), STORE_OK);
-    for (size_t i = 0; i < sweep->count; i++) {
-        numbers[i] = sweep->records[i]->number;
-        record_free (sweep->records[i]);
-    }
-    free (sweep->records);
-    return sweep->count;
+    size_t count = sweep->found.count;
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = sweep->found.records[i]->number;
+    due_clear (&sweep->found);
+    return count;
 }
 
 static size_t due_at (fixture_t *f, int64_t wall_ms, size_t limit, int64_t *numbers)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "store/row_list.h"
+#include "core/data/row_list.h"
 #include "store/sqlite/readers.h"
 #include "store_support.h"
 
@@ -236,6 +236,84 @@ static void rows_outlive_the_broker (void **state)
     }
 }
 
+static void put_until (fixture_t *f, const char *key, const char *body, int64_t expires_at)
+{
+    batch_t *batch = fixture_batch (f);
+    batch_add_row (batch, ROW_KIND_TEST, key, body);
+    batch->rows[0].expires_at = expires_at;
+    fixture_commit (f, batch);
+}
+
+/* The keys that are due at this time, in pages of limit, sorted by their first byte. */
+static void assert_due (fixture_t *f, int64_t wall_ms, size_t limit, const char *wanted)
+{
+    char seen[128] = "";
+    char keys[128] = "";
+    store_sweep_t sweep = {.wall_ms = wall_ms, .limit = limit};
+    do {
+        store_error_t error;
+        assert_int_equal (store_due (f->store, &sweep, &error), STORE_OK);
+        assert_int_equal (sweep.found.written, store_written (f->store));
+        assert_true (sweep.found.rows_count <= limit);
+        for (size_t i = 0; i < sweep.found.rows_count; i++) {
+            const row_t *row = &sweep.found.rows[i];
+            assert_int_equal (row->kind, ROW_KIND_TEST);
+            assert_null (row->body);
+            assert_in_range (row->expires_at, 1, wall_ms);
+            seen[buf_bytes (row->key)[0]]++;
+        }
+        due_clear (&sweep.found);
+    } while (sweep.more);
+    for (int c = 'a'; c <= 'z'; c++)
+        for (int n = 0; n < seen[c]; n++)
+            keys[strlen (keys)] = (char) c;
+    assert_string_equal (keys, wanted);
+}
+
+static void rows_past_their_time_are_due (void **state)
+{
+    fixture_t *f = *state;
+    put_until (f, "a", "1", 500);
+    put_until (f, "b", "1", 100);
+    put_until (f, "c", "1", 0);
+    put_until (f, "d", "", 100);
+    put_until (f, "e", "1", 300);
+    put_until (f, "e", "2", 0); /* the newest one counts, … */
+    put_until (f, "f", "1", 0);
+    put_until (f, "f", "2", 300);
+    put_until (f, "g", "1", 300);
+    put (f, ROW_KIND_TEST, "g", NULL);
+    fixture_settle (f);
+    for (size_t limit = 1; limit < 8; limit += 3) {
+        assert_due (f, 99, limit, "");
+        assert_due (f, 100, limit, "bd");
+        assert_due (f, 499, limit, "bdf");
+        assert_due (f, 500, limit, "abdf");
+    }
+    put_until (f, "b", "2", 800); /* … also when both are written */
+    fixture_settle (f);
+    assert_due (f, 600, 2, "adf");
+}
+
+/* … which is known to every way of reading them. */
+static void rows_keep_their_time (void **state)
+{
+    fixture_t *f = *state;
+    store_error_t error;
+    put_until (f, "a", "1", 500);
+    fixture_settle (f);
+    lookup_t lookup = {.kind = LOOKUP_ROW, .row_kind = ROW_KIND_TEST, .row_key = bytes_of ("a")};
+    assert_int_equal (store_load (f->store, &lookup, 1, &error), STORE_OK);
+    assert_int_equal (lookup.row_expires_at, 500);
+    buf_drop (lookup.row_body);
+    buf_drop (lookup.row_key);
+    read_t read = {.kind = READ_ROWS, .row_kind = ROW_KIND_TEST, .limit = 100};
+    fixture_read (f, &read);
+    assert_int_equal (read.rows_count, 1);
+    assert_int_equal (read.rows[0].expires_at, 500);
+    read_clear (&read);
+}
+
 static void add (batch_t *batch, const char *key, const char *body)
 {
     batch_add_row (batch, ROW_KIND_TEST, key, body);
@@ -305,6 +383,8 @@ int main (void)
         ON (a_reader_without_time_comes_to_the_end, "sqlite"),
         ON_ALL (live_rows_are_handed_over),
         ON (rows_outlive_the_broker, "sqlite"),
+        ON_ALL (rows_past_their_time_are_due),
+        ON_ALL (rows_keep_their_time),
         cmocka_unit_test (a_list_keeps_the_last_change_of_a_key),
         cmocka_unit_test (keys_keep_their_order),
     };

@@ -60,18 +60,16 @@ static int rig_close (void **state)
 
 static bool take (void)
 {
-    record_t **records;
-    size_t count;
-    if (!sweeper_take (rig.sweeper, &records, &count))
+    due_t due;
+    if (!sweeper_take (rig.sweeper, &due))
         return false;
-    for (size_t i = 0; i < count; i++) {
-        assert_in_range (records[i]->number, 1, TASKS);
-        rig.seen_count += !rig.seen[records[i]->number];
-        rig.seen[records[i]->number] = true;
-        record_free (records[i]);
+    for (size_t i = 0; i < due.count; i++) {
+        assert_in_range (due.records[i]->number, 1, TASKS);
+        rig.seen_count += !rig.seen[due.records[i]->number];
+        rig.seen[due.records[i]->number] = true;
     }
-    assert_in_range (count, 1, TMQ_SWEEP_ITEMS_MAX);
-    free (records);
+    assert_in_range (due.count, 1, TMQ_SWEEP_ITEMS_MAX);
+    due_clear (&due);
     return true;
 }
 

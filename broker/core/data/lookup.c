@@ -39,6 +39,13 @@ void read_clear (read_t *read)
     read->held = NULL;
 }
 
+void due_clear (due_t *self)
+{
+    records_free (self->records, self->count);
+    rows_free (self->rows, self->rows_count);
+    *self = (due_t){0};
+}
+
 void lookup_take_tombstone (lookup_t *key, const removal_t *removal)
 {
     key->tombstone = removal->code;

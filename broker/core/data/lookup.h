@@ -69,11 +69,23 @@ typedef struct lookup {
     attempt_t *attempt_row; /* NULL: not in the tables; owned by the caller */
     bool row_found;
     buf_t *row_body; /* owned by the caller; NULL: empty, or not found */
-    bool damaged;    /* what is stored is not what was written: no other answer counts */
+    int64_t row_expires_at;
+    bool damaged; /* what is stored is not what was written: no other answer counts */
 } lookup_t;
 
 /* The answer is a tombstone of this kind. */
 void lookup_take_tombstone (lookup_t *key, const removal_t *removal);
+
+/* What the store proposes for removal. */
+
+typedef struct due {
+    record_t **records; /* terminal tasks past their time to live, bare */
+    size_t count;
+    row_t *rows; /* past theirs, without bodies */
+    size_t rows_count;
+    uint64_t written; /* what stood in the tables then: a later change may be missing here */
+} due_t;
+void due_clear (due_t *self); /* frees what it holds */
 
 /* Keys to be looked up. They may point into what asked for them. */
 typedef struct key_list {

@@ -46,7 +46,17 @@ row_t row_make_gone (row_kind_t kind, const void *key, size_t key_bytes)
 
 row_t row_keep (const row_t *row)
 {
-    return (row_t){row->kind, row->gone, buf_keep (row->key), buf_keep (row->body)};
+    row_t copy = *row;
+    copy.key = buf_keep (row->key);
+    copy.body = buf_keep (row->body);
+    return copy;
+}
+
+row_t row_keep_bare (const row_t *row)
+{
+    row_t bare = *row;
+    bare.body = NULL;
+    return row_keep (&bare);
 }
 
 void row_drop (row_t *row)
@@ -89,7 +99,8 @@ bool row_is_valid (const row_t *row)
 {
     return row_kind_name (row->kind) != NULL && buf_length (row->key) > 0 &&
            buf_length (row->key) <= ROW_KEY_BYTES_MAX &&
-           buf_length (row->body) <= (row->gone ? 0 : ROW_BODY_BYTES_MAX);
+           buf_length (row->body) <= (row->gone ? 0 : ROW_BODY_BYTES_MAX) &&
+           (row->gone ? row->expires_at == 0 : row->expires_at >= 0);
 }
 
 /* Keys. */

@@ -49,7 +49,8 @@ typedef struct row {
     row_kind_t kind;
     bool gone; /* there is no such row (any more); the body is NULL */
     buf_t *key;
-    buf_t *body; /* NULL: empty */
+    buf_t *body;        /* NULL: empty */
+    int64_t expires_at; /* wall: then the sweep removes it; 0: never */
 } row_t;
 
 /* Copies key and body. The lengths are within their limits: a kind checks what peers give it. */
@@ -57,6 +58,7 @@ row_t row_make (row_kind_t kind, const void *key, size_t key_bytes, const void *
                 size_t body_bytes);
 row_t row_make_gone (row_kind_t kind, const void *key, size_t key_bytes);
 row_t row_keep (const row_t *row);          /* a copy that shares key and body */
+row_t row_keep_bare (const row_t *row);     /* … the key alone */
 void row_drop (row_t *row);                 /* gives key and body back; accepts an all-zero row */
 void rows_free (row_t *rows, size_t count); /* an array of them */
 /* By kind, then key, as memcmp orders them. */

@@ -126,8 +126,8 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
 void engine_durable (engine_t *self, uint64_t batch, now_t now);
 /* … is written back: what is over leaves memory, so never between engine_want and its messages. */
 void engine_written (engine_t *self, uint64_t batch);
-/* Tasks that the store holds for due; takes the records (not the array). How many are removed. */
-size_t engine_due (engine_t *self, record_t **records, size_t count, now_t now);
+/* Tasks and rows that the store holds for due; takes what it holds. How many are removed. */
+size_t engine_due (engine_t *self, due_t *due, now_t now);
 /* Namespaces of which the tables know nothing any more; to be told after each store_live, too. */
 void engine_forgotten (engine_t *self, const forgotten_t *forgotten);
 /* A read that engine_read_next gave away, with its answers; takes it. */

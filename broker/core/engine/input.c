@@ -428,28 +428,50 @@ void engine_written (engine_t *self, uint64_t batch)
     settle_written (&self->tasks);
 }
 
-static bool is_due (const engine_t *self, const space_t *space, const record_t *record)
+/* What the store saw may have changed since: memory knows, or it has forgotten too much of it. */
+static bool is_seen_as_it_is (const engine_t *self, const due_t *due)
 {
-    const clocks_t *clocks = &self->base.clocks;
-    return !clocks_are_held (clocks) && record_is_over (record, clocks_expiry_ms (clocks)) &&
+    const tasks_t *tasks = &self->tasks;
+    return tasks->settled <= due->written || tasks->freshened <= due->written;
+}
+
+static bool task_is_due (const engine_t *self, const space_t *space, const record_t *record)
+{
+    return record_is_over (record, clocks_expiry_ms (&self->base.clocks)) &&
            task_find (&self->tasks, space, record->id.bytes) == NULL &&
            removal_note_find (&self->tasks, space, record->id.bytes) == NULL;
 }
 
-size_t engine_due (engine_t *self, record_t **records, size_t count, now_t now)
+static bool row_is_due (const engine_t *self, const row_t *row)
 {
+    return row->expires_at != 0 && row->expires_at <= clocks_expiry_ms (&self->base.clocks) &&
+           rows_find (&self->tasks, row->kind, buf_bytes (row->key), buf_length (row->key)) == NULL;
+}
+
+size_t engine_due (engine_t *self, due_t *due, now_t now)
+{
+    tasks_t *tasks = &self->tasks;
     size_t removed = 0;
     input_begin (self, now);
-    for (size_t i = 0; i < count; i++) {
-        space_t *space = space_find (&self->tasks, records[i]->ns);
-        if (space != NULL && !self->base.stopping && is_due (self, space, records[i])) {
-            journal_close_full (&self->tasks);
-            change_remove (&self->tasks, space, records[i]);
-            self->tasks.open.inputs++;
+    bool judged = !self->base.stopping && !clocks_are_held (&self->base.clocks) &&
+                  is_seen_as_it_is (self, due);
+    for (size_t i = 0; judged && i < due->count; i++) {
+        space_t *space = space_find (tasks, due->records[i]->ns);
+        if (space != NULL && task_is_due (self, space, due->records[i])) {
+            journal_close_full (tasks);
+            change_remove (tasks, space, due->records[i]);
+            tasks->open.inputs++;
             removed++;
         }
-        record_free (records[i]);
     }
+    for (size_t i = 0; judged && i < due->rows_count; i++)
+        if (row_is_due (self, &due->rows[i])) {
+            journal_close_full (tasks);
+            engine_end_row (self, &due->rows[i]);
+            tasks->open.inputs++;
+            removed++;
+        }
+    due_clear (due);
     return removed;
 }
 

@@ -9,6 +9,7 @@
 #include "core/tasks/change.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
+#include "core/tasks/rows.h"
 #include "core/tasks/space.h"
 #include "core/tasks/view.h"
 #include "types.h"
@@ -58,7 +59,8 @@ void engine_restore (engine_t *self, record_t *record)
 
 /* Rows. */
 
-/* Who takes the rows of a kind that lives in memory (core/data/row.h), before any task is there. */
+/* Who takes the rows of a kind that lives in memory (core/data/row.h), before any task is there. It
+ * is told later of each that is gone by its time. */
 typedef void row_load_t (engine_t *self, const row_t *row);
 
 static void load_forgotten (engine_t *self, const row_t *row)
@@ -75,6 +77,14 @@ void engine_restore_row (engine_t *self, const row_t *row)
 {
     if (row_kind_name (row->kind) != NULL && ROW_LOADS[row->kind] != NULL)
         ROW_LOADS[row->kind](self, row);
+}
+
+void engine_end_row (engine_t *self, const row_t *row)
+{
+    const uint8_t *key = buf_bytes (row->key);
+    row_t gone = row_make_gone (row->kind, key, buf_length (row->key));
+    engine_restore_row (self, &gone);
+    rows_put (&self->tasks, gone);
 }
 
 /* The fresh terms. */

@@ -36,6 +36,9 @@ void input_end (engine_t *self);
 /* … and what follows from the transitions of one. */
 void follow_facts (engine_t *self);
 
+/* restore.c: removes a row that is gone by its time. */
+void engine_end_row (engine_t *self, const row_t *row);
+
 /* output.c. */
 void output_forget_left (engine_t *self);
 void output_notices (engine_t *self); /* tells of progress */

@@ -155,11 +155,14 @@ const buf_t *find_row (const reads_t *self, row_kind_t kind, const void *key, si
                        bool *found)
 {
     const row_t *row = rows_find (self->tasks, kind, key, key_bytes);
-    if (row != NULL) {
-        *found = !row->gone;
-        return row->body;
-    }
-    const lookup_t *loaded = loaded_row (self, kind, key, key_bytes);
-    *found = loaded != NULL && loaded->row_found;
-    return *found ? loaded->row_body : NULL;
+    const lookup_t *loaded = row != NULL ? NULL : loaded_row (self, kind, key, key_bytes);
+    int64_t expires_at = row != NULL ? row->expires_at : 0;
+    if (loaded != NULL)
+        expires_at = loaded->row_expires_at;
+    *found = row != NULL ? !row->gone : loaded != NULL && loaded->row_found;
+    if (expires_at != 0 && expires_at <= clocks_expiry_ms (&self->base->clocks))
+        *found = false;
+    if (!*found)
+        return NULL;
+    return row != NULL ? row->body : loaded->row_body;
 }

@@ -39,7 +39,8 @@ bool find_attempt (const reads_t *self, const space_t *space, const uint8_t *id,
 bool attempt_is_damaged (const reads_t *self, const space_t *space, const uint8_t *id,
                          uint32_t attempt);
 /* The body of a row, as it was changed last or as this round's look-up brought it (want_row);
- * *found tells whether there is such a row. Borrowed; NULL is an empty one. */
+ * *found tells whether there is such a row. Past its time there is none, swept or not. Borrowed;
+ * NULL is an empty one. */
 const buf_t *find_row (const reads_t *self, row_kind_t kind, const void *key, size_t key_bytes,
                        bool *found);
 /* A payload that this round's look-up brought, or NULL. Borrowed. */

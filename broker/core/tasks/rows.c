@@ -64,6 +64,8 @@ void rows_put (tasks_t *self, row_t row)
     open->rows = memory_grow (open->rows, &open->rows_capacity, open->rows_count, sizeof (row_t));
     open->rows[open->rows_count++] = row;
     open->bytes += row_bytes (&row);
+    if (!row.gone)
+        self->freshened = open->no;
     remember (self, &row);
 }
 

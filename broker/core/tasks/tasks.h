@@ -172,6 +172,8 @@ typedef struct tasks {
     map_t removals_by_key;
     map_t rows_by_key; /* their newest changes that are not written back */
     node_t rows_unwritten;
+    /* The newest batch with a change of what a sweep may have seen before it. */
+    uint64_t freshened;
 
     /* Marks: what an input leaves for the rooms above. */
     node_t changed_queues;  /* to be looked at */

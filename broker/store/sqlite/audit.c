@@ -32,7 +32,7 @@ static const char ATTEMPTS[] = "SELECT " ROW_ATTEMPT_COLUMNS " FROM attempt";
 static const char TOMBSTONES[] =
     "SELECT ns, id, number, code, at, sum, owner, queue FROM tombstone";
 static const char EVENTS[] = "SELECT " ROW_EVENTS_COLUMNS " FROM event ORDER BY key";
-static const char KIND_ROWS[] = "SELECT kind, key, body, sum FROM row";
+static const char KIND_ROWS[] = "SELECT kind, key, body, sum, expires_at FROM row";
 static const char BATCHES[] = "SELECT batch, body FROM journal WHERE batch > 0";
 
 typedef struct check {
@@ -162,7 +162,8 @@ static void check_kind_row (check_t *self, sqlite3_stmt *row)
     int kind = sqlite3_column_int (row, 0);
     if (row_sum_of_kind_row (kind, sqlite3_column_blob (row, 1),
                              (size_t) sqlite3_column_bytes (row, 1), sqlite3_column_blob (row, 2),
-                             (size_t) sqlite3_column_bytes (row, 2)) != sum_in (row, 3))
+                             (size_t) sqlite3_column_bytes (row, 2),
+                             sqlite3_column_int64 (row, 4)) != sum_in (row, 3))
         found (self, "damaged: a row of kind", kind);
 }
 

@@ -116,7 +116,8 @@ enum {
     ROW_KIND = 1,
     ROW_KEY = 2,
     ROW_BODY = 3,
-    ROW_GONE = 4
+    ROW_GONE = 4,
+    ROW_EXPIRY = 5
 };
 
 enum {
@@ -279,6 +280,7 @@ static void append_row (bytes_t *body, const row_t *row)
     append_body (body, ROW_KEY, row->key);
     append_body (body, ROW_BODY, row->body);
     bytes_append_uint (body, ROW_GONE, row->gone);
+    append_number (body, ROW_EXPIRY, row->expires_at);
     bytes_close (body, mark);
 }
 
@@ -460,6 +462,7 @@ static void unpack_row (row_t *to, const Journal__Row *from)
     to->gone = from->gone;
     to->key = body_from (&from->key);
     to->body = body_from (&from->body);
+    to->expires_at = (int64_t) from->expires_at;
 }
 
 static batch_t *unpack_batch (const Journal__Batch *from)

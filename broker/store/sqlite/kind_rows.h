@@ -9,8 +9,13 @@
 #include "store/sqlite/view.h"
 
 /* Texts for the statements of a view. */
-#define KIND_ROWS_FIND "SELECT key, sum, body FROM row WHERE kind = ?1 AND key = ?2"
-#define KIND_ROWS_FROM "SELECT key, sum, body FROM row WHERE kind = ?1 AND key >= ?2 ORDER BY key"
+#define KIND_ROWS_FIND "SELECT key, sum, body, expires_at FROM row WHERE kind = ?1 AND key = ?2"
+#define KIND_ROWS_FROM                                                                             \
+    "SELECT key, sum, body, expires_at FROM row WHERE kind = ?1 AND key >= ?2 ORDER BY key"
+#define KIND_ROWS_DUE                                                                              \
+    "SELECT key, sum, body, expires_at, kind FROM row"                                             \
+    " WHERE expires_at > 0 AND expires_at <= ?3 AND (expires_at, kind, key) > (?4, ?1, ?2)"        \
+    " ORDER BY expires_at, kind, key"
 
 /* Answers a LOOKUP_ROW by KIND_ROWS_FIND, inside a transaction. */
 store_code_t kind_rows_find (view_t *view, sqlite3_stmt *statement, lookup_t *key,
@@ -28,5 +33,10 @@ typedef struct kind_page {
  * answered or the page is over. */
 store_code_t kind_rows_page (view_t *view, sqlite3_stmt *statement, kind_page_t *page,
                              store_error_t *error);
+
+/* Finds rows that are due, by KIND_ROWS_DUE inside a transaction, until there are enough, no more,
+ * or the page is over. *more: there may be others. What is damaged is told and passed over. */
+store_code_t kind_rows_due (view_t *view, sqlite3_stmt *statement, store_sweep_t *sweep, bool *more,
+                            store_error_t *error);
 
 #endif

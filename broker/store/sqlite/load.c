@@ -28,6 +28,7 @@ enum statement {
     LAST_EVENTS,
     ROW_FIND,
     ROWS_FROM,
+    ROWS_DUE,
     STATEMENTS
 };
 
@@ -59,6 +60,7 @@ static const char *const TEXTS[STATEMENTS] = {
                     " ORDER BY key DESC LIMIT 1",
     [ROW_FIND] = KIND_ROWS_FIND,
     [ROWS_FROM] = KIND_ROWS_FROM,
+    [ROWS_DUE] = KIND_ROWS_DUE,
 };
 
 store_code_t load_open (view_t *view, const char *directory, gate_t *gate, store_error_t *error)
@@ -225,18 +227,17 @@ static store_code_t sweep_row (view_t *view, const load_dirty_t *dirty, sqlite3_
     store_code_t code = view_record (view, row, false, &record, error);
     if (code != STORE_OK)
         return view_go_on (view, code, error);
-    sweep->records = memory_grow (sweep->records, capacity, sweep->count, sizeof (record_t *));
-    sweep->records[sweep->count++] = record;
+    due_t *found = &sweep->found;
+    found->records = memory_grow (found->records, capacity, found->count, sizeof (record_t *));
+    found->records[found->count++] = record;
     return STORE_OK;
 }
 
-store_code_t load_due (view_t *view, const load_dirty_t *dirty, store_sweep_t *sweep,
-                       store_error_t *error)
+static store_code_t due_tasks (view_t *view, const load_dirty_t *dirty, store_sweep_t *sweep,
+                               store_error_t *error)
 {
     size_t capacity = 0;
-    store_code_t code = view_begin (view, error);
-    if (code != STORE_OK)
-        return code;
+    store_code_t code = STORE_OK;
     sqlite3_stmt *statement = view_statement (view, DUE);
     sqlite3_bind_int64 (statement, 1, sweep->wall_ms);
     sqlite3_bind_int64 (statement, 2, sweep->expires_at);
@@ -245,13 +246,28 @@ store_code_t load_due (view_t *view, const load_dirty_t *dirty, store_sweep_t *s
         code = view_step (view, statement, &sweep->more, error);
         if (code == STORE_OK && sweep->more)
             code = sweep_row (view, dirty, statement, sweep, &capacity, error);
-    } while (code == STORE_OK && sweep->more && sweep->count < sweep->limit &&
+    } while (code == STORE_OK && sweep->more && sweep->found.count < sweep->limit &&
              !view_is_over (view));
-    view_end (view);
+    sqlite3_reset (statement);
     if (code != STORE_OK)
         sweep->more =
             false; /* what stands behind the damage is kept; the next pass tells it again */
     return view_go_on (view, code, error);
+}
+
+store_code_t load_due (view_t *view, const load_dirty_t *dirty, store_sweep_t *sweep,
+                       store_error_t *error)
+{
+    bool more_rows = false;
+    store_code_t code = view_begin (view, error);
+    if (code != STORE_OK)
+        return code;
+    code = due_tasks (view, dirty, sweep, error);
+    if (code == STORE_OK)
+        code = kind_rows_due (view, view_statement (view, ROWS_DUE), sweep, &more_rows, error);
+    view_end (view);
+    sweep->more = sweep->more || more_rows;
+    return code;
 }
 
 /* The live tasks. */

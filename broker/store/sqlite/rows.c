@@ -55,11 +55,11 @@ uint64_t row_sum_of_events (int64_t key, int64_t pos, int64_t count, int64_t at,
 }
 
 uint64_t row_sum_of_kind_row (int kind, const void *key, size_t key_bytes, const void *body,
-                              size_t body_bytes)
+                              size_t body_bytes, int64_t expires_at)
 {
-    const int64_t numbers[] = {kind, (int64_t) key_bytes};
+    const int64_t numbers[] = {kind, (int64_t) key_bytes, expires_at};
     uint64_t sum = checksum_add (checksum_add (0, body, body_bytes), key, key_bytes);
-    return checksum_add_numbers (sum, numbers, 2);
+    return checksum_add_numbers (sum, numbers, 3);
 }
 
 bool row_read_attempt (sqlite3_stmt *row, attempt_t *out)

@@ -64,7 +64,7 @@ uint64_t row_sum_of_tombstone (const removal_t *removal, int64_t ns);
 uint64_t row_sum_of_events (int64_t key, int64_t pos, int64_t count, int64_t at,
                             const uint8_t *list, size_t list_bytes);
 uint64_t row_sum_of_kind_row (int kind, const void *key, size_t key_bytes, const void *body,
-                              size_t body_bytes);
+                              size_t body_bytes, int64_t expires_at);
 
 /* An attempt, as every statement names its columns. */
 #define ROW_ATTEMPT_COLUMNS                                                                        \

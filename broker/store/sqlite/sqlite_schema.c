@@ -102,7 +102,8 @@ static const char TABLES_1[] =
 
     "CREATE TABLE row (" /* kinds, keys and bodies: core/data/row.h */
     " kind INTEGER NOT NULL, key BLOB NOT NULL, sum INTEGER NOT NULL, body BLOB NOT NULL,"
-    " PRIMARY KEY (kind, key)) STRICT, WITHOUT ROWID;"
+    " expires_at INTEGER NOT NULL, PRIMARY KEY (kind, key)) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX row_expires ON row (expires_at) WHERE expires_at > 0;" /* ends with the key */
 
     /* Without a sum until the first start writes it: SQLite makes the generation. */
     "INSERT INTO meta VALUES (1, random () & 0x7fffffffffffffff | 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0)";
@@ -116,7 +117,7 @@ static const schema_t TABLES = {
      * more per task, for the log and the checkpoint write two headers and thrice the inner cells.
      * A file that was made with another size keeps it. */
     .first = "PRAGMA page_size = 16384; PRAGMA auto_vacuum = INCREMENTAL",
-    .oldest = 5,
+    .oldest = 6,
     .migrations = TABLES_MIGRATIONS,
     .count = sizeof (TABLES_MIGRATIONS) / sizeof (TABLES_MIGRATIONS[0]),
 };

@@ -75,7 +75,7 @@ static const char *const TEXTS[STATEMENTS] = {
                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
                   " ON CONFLICT DO NOTHING",
     [EVENTS] = "INSERT INTO event (key, pos, count, at, list, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    [ROW_WRITE] = "REPLACE INTO row (kind, key, body, sum) VALUES (?1, ?2, ?3, ?4)",
+    [ROW_WRITE] = "REPLACE INTO row (kind, key, body, sum, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)",
     [ROW_DELETE] = "DELETE FROM row WHERE kind = ?1 AND key = ?2",
     [QUEUE_DELETE] = "DELETE FROM name WHERE id = ?1"
                      " AND NOT EXISTS (SELECT 1 FROM task WHERE queue = ?1)",
@@ -454,9 +454,11 @@ static store_code_t write_kind_row (tables_t *self, const row_t *row, store_erro
         return code;
     uint64_t sum =
         row_sum_of_kind_row ((int) row->kind, buf_bytes (row->key), buf_length (row->key),
-                             buf_bytes (row->body), buf_length (row->body));
-    if (!row->gone)
+                             buf_bytes (row->body), buf_length (row->body), row->expires_at);
+    if (!row->gone) {
         sqlite3_bind_int64 (statement, 4, (sqlite3_int64) sum);
+        sqlite3_bind_int64 (statement, 5, row->expires_at);
+    }
     return sql_do (statement, "a row cannot be written", error);
 }
 

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-#include "store/row_list.h"
+#include "core/data/row_list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,4 +107,50 @@ void row_list_free (row_list_t *self)
         row_drop (&self->rows[i]);
     free (self->rows);
     *self = (row_list_t){0};
+}
+
+/* Answers. */
+
+void row_list_answer (const row_list_t *self, lookup_t *key)
+{
+    const row_t *row = row_list_find (self, key->row_kind, key->row_key);
+    key->row_found = row != NULL;
+    key->row_body = row == NULL ? NULL : buf_keep (row->body);
+    key->row_expires_at = row == NULL ? 0 : row->expires_at;
+}
+
+void row_list_page (const row_list_t *self, read_t *read)
+{
+    size_t capacity = 0;
+    size_t bytes = 0;
+    row_t prefix = {.kind = read->row_kind, .key = (buf_t *) read->prefix};
+    row_t after = {.kind = read->row_kind, .key = (buf_t *) read->after};
+    const row_t *least = row_compare (&after, &prefix) > 0 ? &after : &prefix;
+    for (size_t i = row_list_from (self, least); i < self->count; i++) {
+        const row_t *row = &self->rows[i];
+        if (row->kind != read->row_kind || !row_key_begins_with (row->key, read->prefix))
+            return;
+        if (read->after != NULL && row_compare (row, &after) <= 0)
+            continue;
+        read->more = read->rows_count == read->limit || bytes >= ROWS_READ_BYTES_MAX;
+        if (read->more)
+            return;
+        bytes += buf_length (row->key) + buf_length (row->body);
+        read->rows = memory_grow (read->rows, &capacity, read->rows_count, sizeof (row_t));
+        read->rows[read->rows_count++] = row_keep (row);
+    }
+}
+
+size_t row_list_due (const row_list_t *self, size_t from, int64_t wall_ms, size_t limit, due_t *out)
+{
+    size_t capacity = out->rows_count;
+    size_t i = from;
+    for (; i < self->count && out->rows_count < limit; i++) {
+        const row_t *row = &self->rows[i];
+        if (row->expires_at <= 0 || row->expires_at > wall_ms)
+            continue;
+        out->rows = memory_grow (out->rows, &capacity, out->rows_count, sizeof (row_t));
+        out->rows[out->rows_count++] = row_keep_bare (row);
+    }
+    return i;
 }

@@ -4,10 +4,10 @@
 
 /* Rows in order of kind and key, each key once: what a run of commit batches comes to, or what a
  * backend holds in memory. */
-#ifndef TASKMQ_STORE_ROW_LIST_H
-#define TASKMQ_STORE_ROW_LIST_H
+#ifndef TASKMQ_CORE_ROW_LIST_H
+#define TASKMQ_CORE_ROW_LIST_H
 
-#include "core/data/batch.h"
+#include "core/data/lookup.h"
 
 /* An all-zero row_list_t is empty. It shares keys and bodies with the rows it was given. */
 typedef struct row_list {
@@ -28,5 +28,14 @@ const row_t *row_list_find (const row_list_t *self, row_kind_t kind, const buf_t
 /* Applies one change to an ordered list that holds no row that is gone. */
 void row_list_put (row_list_t *self, const row_t *row);
 void row_list_free (row_list_t *self);
+
+/* What a store answers whose rows all stand in such a list. */
+
+void row_list_answer (const row_list_t *self, lookup_t *key); /* a LOOKUP_ROW */
+void row_list_page (const row_list_t *self, read_t *read);    /* a READ_ROWS */
+/* Appends rows that are due at wall_ms, from this position on, until out has limit of them. Returns
+ * the position behind the last one that was looked at. */
+size_t row_list_due (const row_list_t *self, size_t from, int64_t wall_ms, size_t limit,
+                     due_t *out);
 
 #endif
