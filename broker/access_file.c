@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "core/base/memory.h"
+#include "disk.h"
 #include "log/log.h"
 
 /* For the lock of the directory: whoever holds it for longer does not hold up all errands. */
@@ -315,10 +316,9 @@ static void take_after (int fd, const access_file_t *self)
 static int replace (const access_file_t *self, int directory, const char *text, size_t bytes,
                     state_t *state)
 {
-    char other[PATH_MAX + 8];
+    char other[PATH_MAX];
     struct stat info;
-    snprintf (other, sizeof (other), "%s.XXXXXX", self->path);
-    int fd = mkostemp (other, O_CLOEXEC);
+    int fd = disk_temporary (other, sizeof (other), self->path);
     if (fd < 0)
         return errno;
     take_after (fd, self);
@@ -435,7 +435,7 @@ access_file_t *access_file_new (const char *path, char error[ACCESS_FILE_ERROR_S
     access_file_t *self = memory_zero (1, sizeof (*self));
     char copy[PATH_MAX];
     pthread_mutex_init (&self->lock, NULL);
-    if (snprintf (self->path, sizeof (self->path), "%s", path) >= PATH_MAX - 8) {
+    if (snprintf (self->path, sizeof (self->path), "%s", path) >= PATH_MAX - 16) {
         fail (error, "the path of the access file is too long");
         access_file_free (&self);
         return NULL;

@@ -11,10 +11,7 @@
 #include "data.h"
 #include "keys.h"
 
-enum {
-    SERVER_KEY_BYTES_MAX = 4096, /* of the file */
-    SERVER_KEY_ERROR_SIZE = DATA_ERROR_SIZE
-};
+enum { SERVER_KEY_ERROR_SIZE = DATA_ERROR_SIZE };
 
 /* Reads the key, or makes one where the file is missing; *made says so. EXITS_OK, EXITS_KEYS with a
  * sentence that shows no secret, or EXITS_DATA. The caller wipes the key. */

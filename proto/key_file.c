@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <sodium.h>
 #include <stdarg.h>
@@ -16,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FILE_BYTES_MAX = 4096 };
+#include "disk.h"
 
 static int refuse (char error[KEY_FILE_ERROR_SIZE], int code, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
@@ -70,58 +69,69 @@ int secret_file_open (int *fd, const char *path, char error[KEY_FILE_ERROR_SIZE]
     return code;
 }
 
-/* The one line that is neither empty nor a comment, cut out of text; NULL if there is none or a
- * second one. *number is its place. */
-static char *only_line (char *text, size_t *number)
+/* The first word of the one line that is neither empty nor a comment, cut out of text, and its
+ * second; NULL if there is no such line or more than one. *number is its place. */
+static char *only_line (char *text, char **second, size_t *number)
 {
     char *rest = text, *found = NULL;
     for (size_t count = 1; rest != NULL; count++) {
         char *line = strsep (&rest, "\n");
         line += strspn (line, " \t\r");
-        line[strcspn (line, " \t\r")] = '\0';
         if (line[0] == '\0' || line[0] == '#')
             continue;
         if (found != NULL)
             return NULL;
-        found = line;
+        found = strsep (&line, " \t\r");
+        *second = line != NULL ? line + strspn (line, " \t\r") : found + strlen (found);
+        (*second)[strcspn (*second, " \t\r")] = '\0';
         *number = count;
     }
     return found;
 }
 
-static int parse (key_secret_t *out, char *text, const char *path, char error[KEY_FILE_ERROR_SIZE])
+static int read_text (char text[SECRET_FILE_BYTES_MAX + 2], const char *path,
+                      char error[KEY_FILE_ERROR_SIZE])
 {
-    char reason[KEY_ERROR_SIZE];
-    size_t number = 0;
-    const char *line = only_line (text, &number);
-    if (line == NULL)
-        return refuse (error, EBADMSG, "%s is no key file: it needs one line tmqsk_…", path);
-    if (!key_parse_secret (out, line, reason))
-        return refuse (error, EBADMSG, "%s:%zu: %s", path, number, reason);
-    return 0;
-}
-
-int key_file_read (key_secret_t *out, const char *path, char error[KEY_FILE_ERROR_SIZE])
-{
-    char text[FILE_BYTES_MAX + 1];
     int fd;
     int code = secret_file_open (&fd, path, error);
     if (code != 0)
         return code;
     size_t length = 0;
     ssize_t got = 1;
-    while (got > 0 && length < FILE_BYTES_MAX) {
-        got = read (fd, text + length, FILE_BYTES_MAX - length);
+    while (got > 0 && length <= SECRET_FILE_BYTES_MAX) {
+        got = read (fd, text + length, SECRET_FILE_BYTES_MAX + 1 - length);
         length += got > 0 ? (size_t) got : 0;
     }
     text[length] = '\0';
     if (got < 0)
         code = refuse_system (error, path);
-    else
-        code = parse (out, text, path, error);
+    else if (length > SECRET_FILE_BYTES_MAX)
+        code = refuse (error, EBADMSG, "%s is over %d bytes", path, SECRET_FILE_BYTES_MAX);
     close (fd);
+    return code;
+}
+
+int key_file_read_with (key_secret_t *out, char rest[KEY_FILE_REST_SIZE], const char *path,
+                        char error[KEY_FILE_ERROR_SIZE])
+{
+    char text[SECRET_FILE_BYTES_MAX + 2], reason[KEY_ERROR_SIZE];
+    size_t number = 0;
+    int code = read_text (text, path, error);
+    char *behind = NULL;
+    const char *line = code == 0 ? only_line (text, &behind, &number) : NULL;
+    if (code == 0 && line == NULL)
+        code = refuse (error, EBADMSG, "%s is no key file: it needs one line tmqsk_…", path);
+    else if (code == 0 && !key_parse_secret (out, line, reason))
+        code = refuse (error, EBADMSG, "%s:%zu: %s", path, number, reason);
+    else if (code == 0 && rest != NULL)
+        snprintf (rest, KEY_FILE_REST_SIZE, "%s", behind);
     sodium_memzero (text, sizeof text);
     return code;
+}
+
+int key_file_read (key_secret_t *out, const char *path, char error[KEY_FILE_ERROR_SIZE])
+{
+    return key_file_read_with (out, NULL, path, error);
 }
 
 /* Writing. */
@@ -134,32 +144,16 @@ static bool write_all (int fd, const char *text, size_t length)
     return written >= 0 && (size_t) written == length && fsync (fd) == 0;
 }
 
-static int sync_directory (const char *path)
-{
-    char copy[PATH_MAX];
-    snprintf (copy, sizeof copy, "%s", path);
-    const int fd = open (dirname (copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    const int result = fsync (fd);
-    close (fd);
-    return result;
-}
-
 int secret_file_write (const char *path, const char *text, size_t length, bool replace,
                        char error[KEY_FILE_ERROR_SIZE])
 {
     char other[PATH_MAX];
-    if (snprintf (other, sizeof other, "%s.XXXXXX", path) >= (int) sizeof other) {
-        errno = ENAMETOOLONG;
-        return refuse_system (error, path);
-    }
-    const int fd = mkostemp (other, O_CLOEXEC); /* with mode 0600 */
+    const int fd = disk_temporary (other, sizeof other, path);
     if (fd < 0)
         return refuse_system (error, path);
     int code = 0;
     if (!write_all (fd, text, length) ||
-        (replace ? rename (other, path) : link (other, path)) != 0 || sync_directory (path) != 0)
+        (replace ? rename (other, path) : link (other, path)) != 0 || disk_sync_parent (path) != 0)
         code = refuse_system (error, path);
     close (fd);
     unlink (other); /* already renamed: nothing is there */
@@ -168,8 +162,8 @@ int secret_file_write (const char *path, const char *text, size_t length, bool r
     return code;
 }
 
-int key_file_write (const char *path, const key_secret_t *secret, bool replace,
-                    char error[KEY_FILE_ERROR_SIZE])
+int key_file_write_with (const char *path, const char *what, const key_secret_t *secret,
+                         const char *rest, bool replace, char error[KEY_FILE_ERROR_SIZE])
 {
     char public_text[KEY_TEXT_SIZE], secret_text[KEY_TEXT_SIZE], made[32], text[512];
     key_public_t public_key;
@@ -180,10 +174,16 @@ int key_file_write (const char *path, const key_secret_t *secret, bool replace,
     key_public_of (&public_key, secret);
     key_text_public (public_text, &public_key);
     key_text_secret (secret_text, secret);
-    const int length = snprintf (text, sizeof text, "# made %s\n# public key %s\n%s\n", made,
-                                 public_text, secret_text);
+    const int length = snprintf (text, sizeof text, "# %smade %s\n# public key %s\n%s%s%s\n", what,
+                                 made, public_text, secret_text, rest[0] != '\0' ? " " : "", rest);
     const int code = secret_file_write (path, text, (size_t) length, replace, error);
     sodium_memzero (secret_text, sizeof secret_text);
     sodium_memzero (text, sizeof text);
     return code;
+}
+
+int key_file_write (const char *path, const key_secret_t *secret, bool replace,
+                    char error[KEY_FILE_ERROR_SIZE])
+{
+    return key_file_write_with (path, "", secret, "", replace, error);
 }

@@ -18,7 +18,11 @@
 
 #include "keys.h"
 
-enum { KEY_FILE_ERROR_SIZE = 512 };
+enum {
+    KEY_FILE_ERROR_SIZE = 512,
+    KEY_FILE_REST_SIZE = 64,     /* of what stands behind the secret */
+    SECRET_FILE_BYTES_MAX = 4096 /* of a file with a key */
+};
 
 /* Opens a file that nobody else may read, for reading; the caller closes *fd. */
 int secret_file_open (int *fd, const char *path, char error[KEY_FILE_ERROR_SIZE]);
@@ -33,5 +37,12 @@ int key_file_read (key_secret_t *out, const char *path, char error[KEY_FILE_ERRO
 /* As secret_file_write. */
 int key_file_write (const char *path, const key_secret_t *secret, bool replace,
                     char error[KEY_FILE_ERROR_SIZE]);
+
+/* The same with a second word behind the secret, and with what the first comment says about the
+ * key; either may be empty. rest may be NULL: it does not matter. */
+int key_file_read_with (key_secret_t *out, char rest[KEY_FILE_REST_SIZE], const char *path,
+                        char error[KEY_FILE_ERROR_SIZE]);
+int key_file_write_with (const char *path, const char *what, const key_secret_t *secret,
+                         const char *rest, bool replace, char error[KEY_FILE_ERROR_SIZE]);
 
 #endif

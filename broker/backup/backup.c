@@ -17,6 +17,7 @@
 
 #include "backup/tar.h"
 #include "core/base/memory.h"
+#include "disk.h"
 #include "units.h"
 
 #define SCRATCH BACKUP_DIRECTORY "/.tmp"
@@ -247,13 +248,8 @@ static store_code_t pack (const backup_options_t *options, backup_made_t *out, s
 
 static store_code_t sync_directory (const char *path, store_error_t *error)
 {
-    int fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    store_code_t code = STORE_OK;
-    if (fd < 0 || fsync (fd) != 0)
-        code = fail_system (error, path, "cannot be synced");
-    if (fd >= 0)
-        close (fd);
-    return code;
+    return disk_sync_directory (path) == 0 ? STORE_OK
+                                           : fail_system (error, path, "cannot be synced");
 }
 
 /* 2026-11-22T15:04:05.123Z without what a file name had better not have. */

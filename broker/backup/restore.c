@@ -17,6 +17,7 @@
 
 #include "backup/tar.h"
 #include "core/base/memory.h"
+#include "disk.h"
 
 enum { PATH_SIZE = 4096 + 128, CHUNK_BYTES = 256 * 1024 };
 
@@ -229,13 +230,8 @@ static store_code_t compare (restore_t *self, manifest_t *manifest, store_error_
 
 static store_code_t sync_directory (const char *path, store_error_t *error)
 {
-    int fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    store_code_t code = STORE_OK;
-    if (fd < 0 || fsync (fd) != 0)
-        code = fail_system (error, path, "cannot be synced");
-    if (fd >= 0)
-        close (fd);
-    return code;
+    return disk_sync_directory (path) == 0 ? STORE_OK
+                                           : fail_system (error, path, "cannot be synced");
 }
 
 /* The tables last: without them nobody takes the directory for a whole one, and with them the

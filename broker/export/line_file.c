@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/base/memory.h"
+#include "disk.h"
 
 enum { TAIL_BYTES = 64 * 1024 };
 
@@ -134,21 +135,10 @@ bool line_file_set_aside (line_file_t *self, const char *ending, char error[LINE
     return move_away (self, aside, error);
 }
 
-/* A name is on the disk when its directory is. */
 static bool sync_directory (const line_file_t *self, char *error)
 {
-    char *directory = memory_text (self->path);
-    char *slash = strrchr (directory, '/');
-    if (slash != NULL)
-        *slash = '\0';
-    int fd = open (slash != NULL ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool good = fd >= 0 && fsync (fd) == 0;
-    if (!good)
-        fail (error, "cannot sync the directory of %s: %s", self->path, strerror (errno));
-    if (fd >= 0)
-        close (fd);
-    free (directory);
-    return good;
+    return disk_sync_parent (self->path) == 0 ||
+           fail (error, "cannot sync the directory of %s: %s", self->path, strerror (errno));
 }
 
 bool line_file_sync (const line_file_t *self, char error[LINE_FILE_ERROR_SIZE])

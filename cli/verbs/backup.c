@@ -13,6 +13,7 @@
 
 #include "base/exit.h"
 #include "base/memory.h"
+#include "disk.h"
 #include "link/connect.h"
 #include "screen/output.h"
 #include "units.h"
@@ -59,28 +60,13 @@ static int target_put (const target_t *self, const char *bytes, size_t length)
     return EXIT_OK;
 }
 
-/* The name is on the disk when its directory is. */
-static int sync_directory (const target_t *self)
-{
-    char *directory = must_copy (self->file);
-    char *slash = strrchr (directory, '/');
-    if (slash != NULL)
-        slash[slash == directory] = '\0';
-    const int fd = open (slash != NULL ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const int code = fd >= 0 && fsync (fd) == 0 ? EXIT_OK : target_fail (self, "sync");
-    if (fd >= 0)
-        close (fd);
-    free (directory);
-    return code;
-}
-
 static int target_finish (target_t *self)
 {
     if (fsync (self->fd) != 0)
         return target_fail (self, "sync");
     if (rename (self->part, self->file) != 0)
         return target_fail (self, "write");
-    return sync_directory (self);
+    return disk_sync_parent (self->file) == 0 ? EXIT_OK : target_fail (self, "sync");
 }
 
 static void target_close (target_t *self, bool good)

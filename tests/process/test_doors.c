@@ -158,10 +158,10 @@ static void test_a_key_that_cannot_be_trusted_is_refused (void **state)
     write_file (good, 0640);
     expect_refusal ("is readable by others (mode 0640): chmod 600");
     write_file ("", 0600);
-    expect_refusal ("has no line with a key");
+    expect_refusal ("is no key file: it needs one line");
     snprintf (twice, sizeof twice, "%s%s", good, good);
     write_file (twice, 0600);
-    expect_refusal ("or more than one");
+    expect_refusal ("is no key file: it needs one line");
     memset (large, '#', sizeof large - 1);
     write_file (large, 0600);
     expect_refusal ("is over 4096 bytes");
@@ -169,16 +169,16 @@ static void test_a_key_that_cannot_be_trusted_is_refused (void **state)
     char *letter = strstr (twice, "tmqsk_") + 20;
     *letter = *letter == 'a' ? 'b' : 'a';
     write_file (twice, 0600);
-    expect_refusal ("server.key: ");
+    expect_refusal ("server.key:3: ");
     snprintf (elsewhere, sizeof elsewhere, "%s/elsewhere", broker.home);
     write_file (good, 0600);
     assert_int_equal (rename (key_file, elsewhere), 0);
     assert_int_equal (symlink (elsewhere, key_file), 0);
-    expect_refusal ("it is a link");
+    expect_refusal ("is a symbolic link");
     assert_false (daemon_logged (&broker, "tmqsk_"));
     assert_int_equal (unlink (key_file), 0);
     assert_int_equal (mkdir (key_file, 0700), 0);
-    expect_refusal ("is not a file");
+    expect_refusal ("is no regular file");
     assert_int_equal (rmdir (key_file), 0);
 }
 

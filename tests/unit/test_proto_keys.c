@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ids.h"
@@ -348,6 +349,52 @@ static void test_a_file_is_written_and_read (void **state)
     assert_int_equal (key_file_write ("/nowhere/a.key", &other, false, error), ENOENT);
 }
 
+static void put_aside (char out[160], const char *name, int64_t age_s)
+{
+    snprintf (out, 160, "%s/%s", directory, name);
+    const int fd = open (out, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    const struct timespec times[2] = {{time (NULL) - age_s, 0}, {time (NULL) - age_s, 0}};
+    assert_true (fd >= 0);
+    assert_int_equal (futimens (fd, times), 0);
+    close (fd);
+}
+
+/* Whoever is killed while it writes leaves a file with a secret. */
+static void test_what_a_killed_writer_left_goes (void **state)
+{
+    (void) state;
+    char left[160], young[160], copy[160], other[160], error[KEY_FILE_ERROR_SIZE];
+    key_secret_t secret;
+    key_make (&(key_public_t){{0}}, &secret);
+    put_aside (left, ".a.key.new-aB3dE9", 3600);
+    put_aside (young, ".a.key.new-aB3dE8", -3600); /* somebody else is writing */
+    put_aside (copy, "a.key.backup", 3600);        /* of the user */
+    put_aside (other, ".ab.key.new-aB3dE9", 3600); /* of another file */
+    assert_int_equal (key_file_write (path, &secret, true, error), 0);
+    assert_int_equal (access (left, F_OK), -1);
+    assert_int_equal (unlink (young), 0);
+    assert_int_equal (unlink (copy), 0);
+    assert_int_equal (unlink (other), 0);
+}
+
+static void test_a_second_word_stands_behind_the_key (void **state)
+{
+    (void) state;
+    char rest[KEY_FILE_REST_SIZE], error[KEY_FILE_ERROR_SIZE], text[sizeof SECRET_TEXT + 2];
+    key_secret_t secret, got;
+    key_make (&(key_public_t){{0}}, &secret);
+    assert_int_equal (key_file_write_with (path, "the next key, ", &secret, "soon", true, error),
+                      0);
+    assert_int_equal (key_file_read_with (&got, rest, path, error), 0);
+    assert_memory_equal (&got, &secret, sizeof got);
+    assert_string_equal (rest, "soon");
+    snprintf (text, sizeof text, "%s\r\n", SECRET_TEXT);
+    put_file (text, 0600);
+    assert_int_equal (key_file_read_with (&got, rest, path, error), 0);
+    assert_string_equal (rest, "");
+    unlink (path);
+}
+
 static void test_a_file_that_others_may_read_is_refused (void **state)
 {
     (void) state;
@@ -407,6 +454,8 @@ int main (void)
         cmocka_unit_test (test_places),
         cmocka_unit_test (test_two_invitations_differ),
         cmocka_unit_test (test_a_file_is_written_and_read),
+        cmocka_unit_test (test_what_a_killed_writer_left_goes),
+        cmocka_unit_test (test_a_second_word_stands_behind_the_key),
         cmocka_unit_test (test_a_file_that_others_may_read_is_refused),
         cmocka_unit_test (test_what_is_no_key_file_is_refused),
     };
