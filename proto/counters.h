@@ -20,6 +20,7 @@
     X (cancelled, "tasks cancelled", "")                                                           \
     X (expired, "queued tasks whose time to live ended",                                           \
        "above 0: nobody came in time; more workers, or a longer ttl")                              \
+    X (dependencies_failed, "tasks failed because one that they depend on did not complete", "")   \
     X (removed, "terminal tasks removed after their time to live", "")                             \
     X (attempts_failed, "attempts that failed and will be repeated",                               \
        "a share that grows: workers fail")                                                         \

@@ -51,6 +51,18 @@ typedef enum tmq_phase {
 #undef X
 } tmq_phase_t;
 
+/* What becomes of a task when one that it depends on ended without completing (S21). */
+#define TMQ_AFTER_MAP(X)                                                                           \
+    X (0, FAIL, "fail")         /* it fails, too */                                                \
+    X (1, IGNORE, "ignore")     /* it runs, and is told nothing of the other one */                \
+    X (2, CONTINUE, "continue") /* it runs, and is told how the other one ended */
+
+typedef enum tmq_after {
+#define X(number, NAME, text) TMQ_AFTER_##NAME = number,
+    TMQ_AFTER_MAP (X)
+#undef X
+} tmq_after_t;
+
 /* Kinds of event (S18). The numbers of kinds that later work brings are reserved. */
 #define TMQ_EVENT_MAP(X)                                                                           \
     X (1, SUBMITTED, "submitted")                                                                  \
@@ -183,6 +195,7 @@ enum {
     TMQ_SUBMIT_ITEMS_MAX = 256,         /* of one submit batch (A46) */
     TMQ_REQUESTS_MAX = 1024,            /* of one message */
     TMQ_LABELS_MAX = 16,
+    TMQ_AFTER_MAX = 64,        /* tasks that one may depend on */
     TMQ_LABEL_BYTES_MAX = 256, /* of one label's value */
     TMQ_META_BYTES_MAX = 16 * 1024,
     TMQ_MESSAGE_BYTES_MAX = 1024, /* status, progress and error messages */

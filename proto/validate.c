@@ -205,6 +205,29 @@ static bool check_trace (check_t *check, const char *trace)
     return true;
 }
 
+static bool check_after (check_t *check, const Taskmq__TaskSpec *task)
+{
+    const Taskmq__Extra *extra = task->extra;
+    if (extra == NULL)
+        return true;
+    if (!check_count (check, "extra.after", extra->n_after, 0, TMQ_AFTER_MAX))
+        return false;
+    for (size_t i = 0; i < extra->n_after; i++) {
+        const Taskmq__Dependency *entry = extra->after[i];
+        const ProtobufCBinaryData *id = &entry->task_id;
+        if (!check_16_bytes (check, "extra.after.task_id", id) ||
+            !check_range (check, "extra.after.policy", entry->policy, 0, TMQ_AFTER_CONTINUE) ||
+            !check_range (check, "extra.after.status", entry->status, 0, 0))
+            return false;
+        if (memcmp (id->data, task->task_id.data, ID_BYTES) == 0)
+            return refuse (check, TMQ_INVALID, "extra.after: a task cannot depend on itself");
+        for (size_t k = 0; k < i; k++)
+            if (memcmp (id->data, extra->after[k]->task_id.data, ID_BYTES) == 0)
+                return refuse (check, TMQ_INVALID, "extra.after: a task stands twice");
+    }
+    return true;
+}
+
 /* What a submitter may say of a task's extra. */
 static bool check_extra (check_t *check, const Taskmq__Extra *extra)
 {
@@ -234,7 +257,7 @@ static bool check_task (check_t *check, const Taskmq__TaskSpec *task)
            check_range (check, "max_attempts", task->max_attempts, 0, TMQ_MAX_ATTEMPTS_MAX) &&
            check_task_times (check, task) && check_labels (check, task->labels, task->n_labels) &&
            check_json (check, "meta", task->meta, TMQ_META_BYTES_MAX, true) &&
-           check_extra (check, task->extra);
+           check_extra (check, task->extra) && check_after (check, task);
 }
 
 /* True if flaw is one of that item of the request that is checked. */

@@ -18,7 +18,7 @@ static const char *const EXPECTED[INPUT_COUNT] = {
     [INPUT_FAIL] = "..Q....",   [INPUT_FAIL_FINALLY] = "..FF...", [INPUT_RELEASE] = "..Q...K",
     [INPUT_LOSE] = "..QI..K",   [INPUT_LOSE_FINALLY] = "..F....", [INPUT_EXPIRE] = ".F.....",
     [INPUT_CANCEL] = ".KKK...", [INPUT_CANCEL_ACK] = "......K",   [INPUT_CHANGE] = "..WI...",
-    [INPUT_REMOVE] = "....RRR",
+    [INPUT_REMOVE] = "....RRR", [INPUT_DEPENDENCY] = ".F.....",   [INPUT_UNBLOCK] = ".Q.....",
 };
 
 static const tmq_event_kind_t EVENTS[INPUT_COUNT] = {
@@ -35,6 +35,8 @@ static const tmq_event_kind_t EVENTS[INPUT_COUNT] = {
     [INPUT_CANCEL_ACK] = TMQ_EVENT_CANCEL_ACKNOWLEDGED,
     [INPUT_CHANGE] = TMQ_EVENT_CHANGED,
     [INPUT_REMOVE] = TMQ_EVENT_EXPIRED,
+    [INPUT_DEPENDENCY] = TMQ_EVENT_FAILED,
+    [INPUT_UNBLOCK] = TMQ_EVENT_CHANGED,
 };
 
 static char letter_of (const transition_t *row)

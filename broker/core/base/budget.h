@@ -23,7 +23,8 @@
     X (queues, 4096, "queues looked at for stats")                                                 \
     X (waits, 4096, "answers to those who wait for tasks that ended")                              \
     X (notices, 8192, "subscriptions looked at for notices of progress, and these")                \
-    X (endings, 4096, "what ended subscriptions and waits held: names, tasks")
+    X (endings, 4096, "what ended subscriptions and waits held: names, tasks")                     \
+    X (dependents, 1000, "tasks told of the end of one that they depend on")
 
 typedef struct budget {
 #define X(name, amount, meaning) size_t name;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "taskmq_types.h"
 
 /* protobuf-c takes memory that ends for a message that is wrong. */
 static void *take (void *unused, size_t size)
@@ -35,12 +36,28 @@ buf_t *extra_pack (const Taskmq__Extra *fields)
     return packed;
 }
 
+bool extra_waits (buf_t *packed)
+{
+    if (packed == NULL)
+        return false;
+    bool waits = false;
+    Taskmq__Extra *fields =
+        taskmq__extra__unpack (&MEMORY, buf_length (packed), buf_bytes (packed));
+    for (size_t i = 0; fields != NULL && i < fields->n_after; i++)
+        waits = waits || fields->after[i]->status == TMQ_STATUS_NONE;
+    taskmq__extra__free_unpacked (fields, &MEMORY);
+    return waits;
+}
+
+enum { DEPENDENCY_BYTES = sizeof (Taskmq__Dependency) + 64 }; /* with its allocations */
+
 /* Packed, and its members each for itself: with what an allocation costs, about twice as much. */
 size_t extra_bytes_of (const Taskmq__Extra *fields)
 {
     if (fields == NULL)
         return 0;
-    return sizeof (extra_t) + sizeof (Taskmq__Extra) + 3 * taskmq__extra__get_packed_size (fields);
+    return sizeof (extra_t) + sizeof (Taskmq__Extra) + fields->n_after * DEPENDENCY_BYTES +
+           3 * taskmq__extra__get_packed_size (fields);
 }
 
 extra_t *extra_new (buf_t *packed)

@@ -16,14 +16,17 @@
 #include "taskmq.pb-c.h"
 
 typedef struct extra {
-    Taskmq__Extra *fields; /* never NULL; what it points to is its own (extra_set_text) */
-    buf_t *packed;         /* the same; NULL: empty, or not packed since a change */
-    bool changed;          /* fields are newer than packed */
-    size_t counted;        /* bytes that the owner has counted for it */
+    Taskmq__Extra *fields;   /* never NULL; what it points to is its own (extra_set_text) */
+    buf_t *packed;           /* the same; NULL: empty, or not packed since a change */
+    struct blocked *blocked; /* while it waits for others to end (tasks/edges.h); or NULL */
+    bool changed;            /* fields are newer than packed */
+    size_t counted;          /* bytes that the owner has counted for it */
 } extra_t;
 
 /* The bytes of a message, without what is unknown in it. NULL: there is nothing in it. */
 buf_t *extra_pack (const Taskmq__Extra *fields);
+/* A task with it waits for others to end. */
+bool extra_waits (buf_t *packed);
 /* What one with these fields takes in memory, about; 0 for NULL. */
 size_t extra_bytes_of (const Taskmq__Extra *fields);
 

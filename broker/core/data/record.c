@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/data/extra.h"
 #include "core/data/record.h"
 #include "types.h"
 
@@ -124,6 +125,8 @@ bool record_is_over (const record_t *self, int64_t expiry_ms)
 
 tmq_phase_t record_phase (const record_t *self, int64_t wall_ms)
 {
+    if (self->status == TMQ_STATUS_QUEUED && extra_waits (self->extra))
+        return TMQ_PHASE_BLOCKED;
     if (self->status == TMQ_STATUS_QUEUED)
         return self->not_before > wall_ms ? TMQ_PHASE_SCHEDULED : TMQ_PHASE_READY;
     return self->status == TMQ_STATUS_WORKING ? TMQ_PHASE_LEASED : TMQ_PHASE_NONE;

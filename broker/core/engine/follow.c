@@ -9,10 +9,16 @@
 #include "core/match/worker.h"
 #include "core/requests/wait.h"
 #include "core/tasks/change.h"
+#include "core/tasks/dependents.h"
 
 typedef void follow_t (requests_t *self, const fact_t *fact);
 
-static follow_t *const FOLLOWERS[] = {waits_follow};
+static void follow_end (requests_t *self, const fact_t *fact)
+{
+    dependents_follow (self->tasks, fact);
+}
+
+static follow_t *const FOLLOWERS[] = {waits_follow, follow_end};
 
 void follow_facts (engine_t *self)
 {

@@ -13,6 +13,7 @@
 #include "core/match/worker.h"
 #include "core/peers/link.h"
 #include "core/peers/outbox.h"
+#include "core/reads/ends.h"
 #include "core/reads/jobs.h"
 #include "core/reads/loaded.h"
 #include "core/requests/answer.h"
@@ -29,6 +30,7 @@
 #include "core/streams/subscription.h"
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
+#include "core/tasks/dependents.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/rows.h"
@@ -150,6 +152,7 @@ size_t engine_want (engine_t *self, const message_t *message, size_t from, key_l
 void engine_want_payloads (engine_t *self, key_list_t *keys)
 {
     fetch_want (&self->match, keys);
+    ends_want (&self->reads, keys);
 }
 
 void engine_loaded (engine_t *self, key_list_t *keys)
@@ -157,6 +160,7 @@ void engine_loaded (engine_t *self, key_list_t *keys)
     loaded_take (&self->reads, keys->keys, keys->count);
     *keys = (key_list_t){0};
     fetch_take (&self->match);
+    ends_take (&self->reads);
 }
 
 /* Bytes of the second frame that the request mentions; only asked when no verdicts say it. */
@@ -366,8 +370,9 @@ static int64_t next_expiry_ms (engine_t *self)
 static bool is_behind (const engine_t *self)
 {
     return !list_is_empty (&self->streams.ended) || stats_are_owed (&self->requests) ||
-           waits_are_behind (&self->requests) || !list_is_empty (&self->tasks.noticed) ||
-           !list_is_empty (&self->match.owing) || !list_is_empty (&self->tasks.delays_to_judge) ||
+           waits_are_behind (&self->requests) || dependents_are_owed (&self->tasks) ||
+           !list_is_empty (&self->tasks.noticed) || !list_is_empty (&self->match.owing) ||
+           !list_is_empty (&self->tasks.delays_to_judge) ||
            (!list_is_empty (&self->tasks.changed_queues) && !self->base.stopping);
 }
 
@@ -389,6 +394,7 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     change_write_lazy (&self->tasks);
     stats_run (&self->requests);
     waits_run (&self->requests);
+    dependents_run (&self->tasks);
     subscriptions_run (&self->streams);
     input_end (self);
     if (is_behind (self))
@@ -439,6 +445,7 @@ static bool task_is_due (const engine_t *self, const space_t *space, const recor
 {
     return record_is_over (record, clocks_expiry_ms (&self->base.clocks)) &&
            task_find (&self->tasks, space, record->id.bytes) == NULL &&
+           edges_find (&self->tasks, space, record->id.bytes) == NULL &&
            removal_note_find (&self->tasks, space, record->id.bytes) == NULL;
 }
 

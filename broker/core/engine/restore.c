@@ -7,6 +7,7 @@
 #include "core/requests/report.h"
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
+#include "core/tasks/dependents.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/rows.h"
@@ -120,6 +121,7 @@ static void fresh_term (engine_t *self, task_t *task)
 void engine_ready (engine_t *self, now_t now)
 {
     input_begin (self, now);
+    dependents_ready (&self->tasks);
     size_t cursor = 0;
     for (task_t *task = map_each (&self->tasks.by_id, &cursor); task != NULL;
          task = map_each (&self->tasks.by_id, &cursor))

@@ -19,7 +19,9 @@
 static tmq_phase_t task_phase (const requests_t *self, const task_t *task)
 {
     if (task->status == TMQ_STATUS_QUEUED)
-        return task->scheduled ? TMQ_PHASE_SCHEDULED : TMQ_PHASE_READY;
+        return task->blocked     ? TMQ_PHASE_BLOCKED
+               : task->scheduled ? TMQ_PHASE_SCHEDULED
+                                 : TMQ_PHASE_READY;
     if (task->status != TMQ_STATUS_WORKING)
         return TMQ_PHASE_NONE;
     /* It has run out, but a renewal may still be unread. */

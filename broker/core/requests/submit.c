@@ -13,9 +13,11 @@
 #include "core/base/memory.h"
 #include "core/peers/link.h"
 #include "core/reads/find.h"
+#include "core/requests/after.h"
 #include "core/requests/answer.h"
 #include "core/requests/quota.h"
 #include "core/tasks/change.h"
+#include "core/tasks/dependents.h"
 #include "core/tasks/extras.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
@@ -134,6 +136,7 @@ static task_t *accept_task (call_t *call, const Taskmq__TaskSpec *spec, const ui
     change_place (self->tasks, task);
     space_add_task (task);
     account_add_task (self->tasks, task);
+    dependents_judge (self->tasks, task);
     self->tasks->open.bytes += task->payload_bytes + buf_length (extra_packed (task->extra));
     self->base->counts.submitted++;
     return task;
@@ -255,6 +258,9 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
         return existing (call, &by_id, digest);
     if (is_there (&by_key) && !key_is_free (self, space, &by_key))
         return existing (call, &by_key, digest);
+    after_refusal_t unknown = after_judge (call, spec);
+    if (unknown.code != TMQ_OK)
+        return (answer_t){.code = unknown.code, .full = unknown.text};
     answer_t refusal;
     if (!may_accept (self, space, spec, &refusal))
         return refusal;

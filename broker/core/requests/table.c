@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "core/requests/after.h"
 #include "core/requests/answer.h"
 #include "core/requests/deeds.h"
 #include "core/requests/errands.h"
@@ -41,6 +42,7 @@ WANT (want_submit)
         if (spec->dedup_key[0] != '\0')
             want_dedup (self->reads, link->space, name_text (link->identity), spec->dedup_key,
                         keys);
+        after_want (self, link, spec, keys);
     }
 }
 

@@ -13,6 +13,7 @@
 #include "core/base/memory.h"
 #include "core/tasks/account.h"
 #include "core/tasks/change.h"
+#include "core/tasks/edges.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/space.h"
@@ -133,6 +134,11 @@ void change_place (tasks_t *self, task_t *task)
     bool due = task->due || task->not_before <= self->base->clocks.wall_ms;
     task->due = false;
     task->alarm.kind = ALARM_TASK;
+    if (edges_hold (self, task)) {
+        if (task->expires_at != 0)
+            base_arm_expiry (self->base, &task->alarm, task->expires_at);
+        return;
+    }
     if (!due) {
         schedule (self, task);
         return;
@@ -156,6 +162,8 @@ void change_unplace (tasks_t *self, task_t *task)
         queue_remove (task->queue, task);
         self->ready--;
     }
+    if (task->blocked)
+        edges_drop (self, task);
 }
 
 void change_judge_delays (tasks_t *self)

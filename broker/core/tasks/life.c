@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/tasks/account.h"
+#include "core/tasks/edges.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/makers.h"
 #include "core/tasks/space.h"
@@ -30,12 +31,14 @@ void tasks_init (tasks_t *self, base_t *base, history_t *history)
     list_init (&self->makers);
     list_init (&self->accounts);
     list_init (&self->rows_unwritten);
+    edges_init (&self->edges);
     tasks_reset (self);
 }
 
 void tasks_reset (tasks_t *self)
 {
     journal_clear (self);
+    edges_clear (self);
     clear_tasks (self);
     spaces_clear (self);
     makers_clear (self);

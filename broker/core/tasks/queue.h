@@ -34,6 +34,7 @@ struct queue {
     uint32_t tasks; /* live tasks of the queue, in whichever status */
     uint32_t seats; /* workers that serve it */
     uint32_t scheduled;
+    uint32_t blocked;
     uint32_t working;
     uint32_t input_required;
     node_t of_space;               /* in its namespace's list */

@@ -29,6 +29,8 @@ static const transition_t TRANSITIONS[STATUS_COUNT][INPUT_COUNT] = {
         {
             [INPUT_CLAIM] = TO (WORKING, CLAIMED),
             [INPUT_EXPIRE] = TO (FAILED, FAILED),
+            [INPUT_DEPENDENCY] = TO (FAILED, FAILED),
+            [INPUT_UNBLOCK] = TO (QUEUED, CHANGED),
             [INPUT_CANCEL] = TO (CANCELLED, CANCELLED),
         },
     [TMQ_STATUS_WORKING] =

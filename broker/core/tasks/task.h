@@ -37,6 +37,8 @@ typedef enum task_input {
     INPUT_CANCEL_ACK,   /* its worker has stopped */
     INPUT_CHANGE,       /* its worker reports a status message */
     INPUT_REMOVE,       /* past its time to live after its end */
+    INPUT_DEPENDENCY,   /* a task that it depends on did not complete */
+    INPUT_UNBLOCK,      /* what it waited for has ended */
     INPUT_COUNT
 } task_input_t;
 
@@ -136,6 +138,8 @@ typedef struct task {
     bool payload_cached : 1; /* counted in the engine's cache */
     bool payload_wanted : 1; /* to be looked up before it can be assigned */
     bool result_stored : 1;
+    bool blocked : 1; /* waits for others to end (edges.h) */
+    bool awaited : 1; /* others wait for its end */
     bool leaving : 1; /* in the list of those to be forgotten */
 } task_t;
 

@@ -74,6 +74,14 @@ typedef struct fact {
     tmq_status_t to;
 } fact_t;
 
+/* Who waits for whose end (edges.h). */
+typedef struct edges {
+    map_t awaited;  /* tasks that others wait for, by namespace and id */
+    node_t ended;   /* … that have ended, with dependents to be told */
+    node_t unknown; /* … of which memory does not know it; those that are looked up first */
+    size_t count;   /* open edges */
+} edges_t;
+
 /* The batch that grows. */
 typedef struct open_batch {
     uint64_t no;
@@ -151,6 +159,8 @@ typedef struct tasks {
     size_t ready;       /* gauges: tasks in the order of their queues, … */
     size_t leases;      /* … that are held */
     size_t ended;       /* of those in memory, terminal ones */
+
+    edges_t edges;
 
     node_t delayed;         /* tasks that wait for not_before */
     node_t delays_to_judge; /* … of whom the wall clock moved meanwhile */
