@@ -4,10 +4,12 @@
 
 #include "check.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -15,6 +17,7 @@
 #include "access_file.h"
 #include "daemon.h"
 #include "data.h"
+#include "net/address.h"
 #include "server_key.h"
 #include "store/audit.h"
 #include "units.h"
@@ -78,6 +81,30 @@ __attribute__ ((format (printf, 3, 4))) static void say (const char *verdict, co
     putchar ('\n');
 }
 
+/* Each tcp address is taken for a moment. One in use may be in use by the broker itself, which may
+ * run beside this. */
+static exits_t try_addresses (const config_t *config)
+{
+    static const config_key_t keys[] = {CONFIG_LISTEN, CONFIG_INSECURE_LISTEN, CONFIG_FEED};
+    exits_t first = EXITS_OK;
+    for (size_t k = 0; k < sizeof (keys) / sizeof (keys[0]); k++) {
+        const config_value_t *value = &config->values[keys[k]];
+        for (size_t i = 0; i < value->items_count; i++) {
+            address_t address;
+            config_address (&address, &value->items[i], keys[k]);
+            int code = address.kind == ADDRESS_TCP ? address_try (&address) : 0;
+            if (code == 0)
+                continue;
+            bool in_use = code == EADDRINUSE;
+            say (in_use ? "warning" : "wrong", "addresses", "%s: %s", address.uri,
+                 in_use ? "in use now, by the broker that runs or by another program"
+                        : strerror (code));
+            first = in_use ? first : EXITS_ADDRESS;
+        }
+    }
+    return first;
+}
+
 static exits_t judge_addresses (const config_t *config)
 {
     char error[CONFIG_ERROR_SIZE];
@@ -85,6 +112,9 @@ static exits_t judge_addresses (const config_t *config)
         say ("wrong", "addresses", "%s", error);
         return EXITS_ADDRESS;
     }
+    exits_t code = try_addresses (config);
+    if (code != EXITS_OK)
+        return code;
     say ("ok", "addresses", "%zu beside the directory's own socket, %zu feeds",
          config->values[CONFIG_LISTEN].items_count +
              config->values[CONFIG_INSECURE_LISTEN].items_count,

@@ -222,6 +222,11 @@ static exits_t open_access (daemon_t *self)
     self->access = access_file_new (named != NULL ? named : path, error);
     if (self->access == NULL)
         return exits_fail (EXITS_KEYS, error);
+    if (named != NULL && access_file_policy (self->access) == NULL)
+        log_write (LOG_LEVEL_WARNING, "ACCESS-ABSENT",
+                   "the access file that the configuration names is not there: until it is, who "
+                   "reaches the broker without a key may do all",
+                   LOG_FIELDS (LOG_TEXT ("path", named)));
     access_requests_init (&self->requests, self->access);
     access_requests_runners (&self->requests, self->runners);
     return EXITS_OK;

@@ -72,6 +72,13 @@ static int64_t mono_ms (void)
 static void run_page (records_t *self, errand_t *errand, const Taskmq__Audit *asked)
 {
     page_t page;
+    const char *nearest;
+    if (asked->kind[0] != '\0' && !audit_knows_kind (asked->kind, &nearest)) {
+        errand_refuse (errand, TMQ_INVALID, "kind: the record has no \"%.64s\"%s%s%s", asked->kind,
+                       nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "",
+                       nearest != NULL ? "?" : "");
+        return;
+    }
     size_t limit = asked->limit != 0 ? asked->limit : TMQ_AUDIT_LINES_DEFAULT;
     page_query_t query = {.file = asked->file,
                           .offset = asked->offset,

@@ -19,6 +19,7 @@
 #include "export/chain_file.h"
 #include "json.h"
 #include "log/log.h"
+#include "nearest.h"
 #include "units.h"
 
 enum {
@@ -42,6 +43,19 @@ static const struct kind {
     AUDIT_KIND_MAP (X)
 #undef X
 };
+
+bool audit_knows_kind (const char *name, const char **nearest)
+{
+    const char *names[AUDIT_KINDS];
+    *nearest = NULL;
+    for (size_t i = 0; i < AUDIT_KINDS; i++) {
+        names[i] = kind_table[i].name;
+        if (strcmp (names[i], name) == 0)
+            return true;
+    }
+    *nearest = nearest_of (name, names, AUDIT_KINDS);
+    return false;
+}
 
 struct audit {
     char *directory;

@@ -58,6 +58,9 @@ typedef enum audit_kind {
         AUDIT_KINDS
 } audit_kind_t;
 
+/* The file has lines of this kind; else *nearest is the one that may have been meant, or NULL. */
+bool audit_knows_kind (const char *name, const char **nearest);
+
 /* All texts are borrowed and may be NULL; of each the first AUDIT_TEXT_MAX bytes are kept. */
 enum { AUDIT_TEXT_MAX = 1500 };
 typedef struct audit_line {

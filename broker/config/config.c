@@ -323,21 +323,29 @@ bool config_same (const config_t *self, const config_t *other, config_key_t key)
     return true;
 }
 
+static bool parse_address (address_t *out, const config_item_t *item, config_key_t key, char *why,
+                           size_t why_size)
+{
+    char ns[TMQ_NAME_LENGTH_MAX + 1];
+    const char *uri = item->text;
+    if (key == CONFIG_FEED)
+        config_split_feed (uri, ns, &uri);
+    return key == CONFIG_INSECURE_LISTEN ? address_parse_plain (out, uri, why, why_size)
+                                         : address_parse (out, uri, why, why_size);
+}
+
+bool config_address (address_t *out, const config_item_t *item, config_key_t key)
+{
+    char why[CONFIG_ERROR_SIZE];
+    return parse_address (out, item, key, why, sizeof (why));
+}
+
 static bool check_address (const config_item_t *item, config_key_t key, char error[])
 {
     address_t address;
     char why[CONFIG_ERROR_SIZE / 2];
     char from[CONFIG_ORIGIN_SIZE];
-    char ns[TMQ_NAME_LENGTH_MAX + 1];
-    const char *uri = item->text;
-    bool good;
-    if (key == CONFIG_FEED)
-        config_split_feed (uri, ns, &uri);
-    if (key == CONFIG_INSECURE_LISTEN)
-        good = address_parse_plain (&address, uri, why, sizeof (why));
-    else
-        good = address_parse (&address, uri, why, sizeof (why));
-    return good ||
+    return parse_address (&address, item, key, why, sizeof (why)) ||
            config_fail (error, "%.400s: %s", config_format_origin (from, item->origin), why);
 }
 

@@ -20,6 +20,7 @@
 #include <stdio.h>
 
 #include "config/keys.h"
+#include "net/address.h"
 
 typedef enum config_action {
     CONFIG_RUN = 1,
@@ -94,6 +95,8 @@ const char *config_word (const config_t *self, config_key_t key, char *out, size
 bool config_same (const config_t *self, const config_t *other, config_key_t key);
 /* Splits an item of broker/feed, NAMESPACE=URI; the URI is a part of it. False if it is none. */
 bool config_split_feed (const char *item, char ns[TMQ_NAME_LENGTH_MAX + 1], const char **uri);
+/* The address of an item of broker/listen, insecure_listen or feed; false: it is none. */
+bool config_address (address_t *out, const config_item_t *item, config_key_t key);
 /* Every address is one that can be listened on, as far as that can be known without doing it. */
 bool config_check_addresses (const config_t *self, char error[CONFIG_ERROR_SIZE]);
 /* Takes a key's value over, with its origin; `from` has the default afterwards. */

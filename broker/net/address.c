@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netdb.h>
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -229,6 +230,28 @@ void address_host (const address_t *self, char *out, size_t out_size)
     const char *begin = self->uri + strlen ("tcp://") + self->ipv6;
     size_t length = (size_t) (strrchr (self->uri, ':') - begin) - self->ipv6;
     snprintf (out, out_size, "%.*s", (int) length, begin);
+}
+
+int address_try (const address_t *self)
+{
+    char host[ADDRESS_URI_SIZE];
+    struct addrinfo *found = NULL;
+    const struct addrinfo hints = {.ai_family = self->ipv6 ? AF_INET6 : AF_INET,
+                                   .ai_socktype = SOCK_STREAM,
+                                   .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
+    address_host (self, host, sizeof (host));
+    if (getaddrinfo (host, strrchr (self->uri, ':') + 1, &hints, &found) != 0)
+        return EADDRNOTAVAIL;
+    int on = 1;
+    int code = 0;
+    int fd = socket (found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof (on)) != 0 ||
+        bind (fd, found->ai_addr, found->ai_addrlen) != 0 || listen (fd, 1) != 0)
+        code = errno;
+    if (fd >= 0)
+        close (fd);
+    freeaddrinfo (found);
+    return code;
 }
 
 void address_reach (const char *endpoint, char *out, size_t out_size)

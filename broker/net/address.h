@@ -44,6 +44,9 @@ bool address_parse_plain (address_t *out, const char *uri, char *error, size_t e
 bool address_is_network (const char *text);
 /* The host of a tcp address, without brackets. */
 void address_host (const address_t *self, char *out, size_t out_size);
+/* Takes a tcp address for a moment, as a start would. 0 or an errno: EADDRINUSE also while a broker
+ * listens on it. */
+int address_try (const address_t *self);
 /* Where a client on this machine finds an endpoint that is bound to all addresses. */
 void address_reach (const char *endpoint, char *out, size_t out_size);
 

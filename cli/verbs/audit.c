@@ -18,6 +18,7 @@
 #include "link/connect.h"
 #include "screen/items.h"
 #include "screen/output.h"
+#include "screen/table.h"
 #include "trust.h"
 #include "verbs/verbs.h"
 
@@ -278,6 +279,9 @@ static int run_head (app_t *app)
 
 /* tail. */
 
+enum { COLUMNS = 5 };
+static const int widths[COLUMNS] = {24, 16, 10, 10, 0};
+
 static const char *member (const json_t *object, const char *key)
 {
     const char *text = json_string_value (json_object_get (object, key));
@@ -288,9 +292,8 @@ static const char *member (const json_t *object, const char *key)
 static void show_line (const app_t *app, const char *line, size_t length)
 {
     json_t *object = json_loadb (line, length, 0, NULL);
-    static const char *const keys[] = {"at", "kind", "actor", "from", "object"};
-    static const int widths[] = {24, 16, 10, 10, 0};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    static const char *const keys[COLUMNS] = {"at", "kind", "actor", "from", "object"};
+    for (size_t i = 0; i < COLUMNS; i++) {
         char *text = safe_text (app, member (object, keys[i]));
         printf ("%-*s ", widths[i], text);
         free (text);
@@ -302,6 +305,15 @@ static void show_line (const app_t *app, const char *line, size_t length)
     free (outcome);
     free (detail);
     json_decref (object);
+}
+
+static void show_heads (const app_t *app)
+{
+    static const char *const heads[COLUMNS] = {"AT", "KIND", "ACTOR", "FROM", "OBJECT"};
+    printf ("%s", paint_dim (app));
+    for (size_t i = 0; i < COLUMNS; i++)
+        printf ("%-*s ", widths[i], heads[i]);
+    printf ("OUTCOME%s\n", paint_end (app));
 }
 
 static void show_page (const app_t *app, const tmq_part_t *page)
@@ -339,6 +351,7 @@ static int run_tail (app_t *app)
     tmq_error_t error = {0};
     tmq_part_t *page;
     tmq_audit_query_t query;
+    bool is_first = true;
     const bool follow = args_has (&app->args, OPT_FOLLOW);
     if (app->format == FORMAT_JSON)
         return usage_error (app, "-o jsonl", "audit tail gives lines, not one document");
@@ -352,6 +365,9 @@ static int run_tail (app_t *app)
         error.code = tmq_audit (&page, app->client, &query, app->timeout_ms, &error);
         if (error.code != TMQ_OK)
             return library_error (app, &error, NULL);
+        if (is_first && !app_wants_json (app))
+            show_heads (app);
+        is_first = false;
         show_page (app, page);
         const bool more = page->more;
         query.file = page->file;

@@ -13,11 +13,14 @@ run 0 taskctl -o jsonl audit tail --kind listen
 out_lines 1
 out_has '^\{"n":3,"at":"[^"]*","kind":"listen","actor":null,.*,"prev":"[0-9a-f]{64}"\}$'
 run 0 taskctl audit tail --kind listen --actor nobody
-out_lines 0
-run 0 taskctl audit tail --since 1h
-out_lines 3
-run 0 taskctl audit tail --limit 1
 out_lines 1
+out_has '^AT  *KIND  *ACTOR  *FROM  *OBJECT OUTCOME$'
+run 0 taskctl audit tail --since 1h
+out_lines 4
+run 0 taskctl audit tail --limit 1
+out_lines 2
+run 2 taskctl audit tail --kind lisen
+err_has 'kind: the record has no "lisen"; did you mean listen\?'
 run 0 taskctl audit head
 head=$(cut -d ' ' -f 2 out)
 

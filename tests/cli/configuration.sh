@@ -50,13 +50,21 @@ out_has '^wrong +server key +.*server\.key .*chmod 600'
 rm kept/server.key
 run 0 taskmqd --check-config --data kept
 out_has '^ok +access +no access file:'
+run 6 taskmqd --check-config --data kept --listen tcp://192.0.2.1:5560
+out_has '^wrong +addresses +tcp://192\.0\.2\.1:5560: Cannot assign requested address$'
 TASKMQD_BROKER_ACCESS=aces run 0 taskmqd --check-config --data kept
 out_has '^warning +access +no access file aces:'
 run 0 taskmqd --check-config --data kept --insecure-listen tcp://127.0.0.1:5560
 out_has '^ok +addresses +1 beside'
 
-# Beside a running broker.
-start_broker
+# Beside a running broker, whose access file is not there.
+broker_options='--listen tcp://127.0.0.1:0'
+TASKMQD_BROKER_ACCESS="$room/aces" start_broker
+grep -q 'id=ACCESS-ABSENT .*/aces' broker.err || fail 'nobody said that the access file is missing'
+taken=$(sed -n 's/^\(tcp:.*\)$/\1/p' .taskmq/endpoint)
+run 0 taskmqd --check-config --listen "$taken"
+out_has "^warning +addresses +$taken: in use now"
+broker_options=
 run 0 taskmqd --check-config
 run 4 taskmqd --check --data .taskmq
 stop_broker
