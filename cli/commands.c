@@ -130,6 +130,7 @@ static const option_spec_t invite_options[] = {
     {OPT_USES, "uses", 0, KIND_NUMBER, 1, 1000, "N", "how often it is good; default 1"},
     {OPT_ADDRESS, "address", 0, KIND_TEXT, 0, 259, "HOST:PORT",
      "how the other machine reaches the broker, if not as it says itself"},
+    {OPT_INVITED, "name", 0, KIND_TEXT, 0, 66, "NAME", "for whom it is, instead of the operand"},
     END_OF_OPTIONS};
 
 static const option_spec_t join_options[] = {{OPT_IF_NEEDED, "if-needed", 0, KIND_FLAG, 0, 0, NULL,
@@ -468,16 +469,18 @@ static const command_t commands[] = {
      .run = run_whoami},
     {.name = "invite",
      .group = "keys and connections",
-     .operands = "NAME --role ROLE... [options]\nlist\nrevoke ID",
+     .operands = "NAME --role ROLE... [options]\n--name NAME --role ROLE... [options]\nlist\n"
+                 "revoke ID",
      .summary = "let another machine join, by one line to be pasted there",
      .text = "The line on stdout is a secret until it is used. With --uses it is for several:\n"
-             "then %h in NAME stands for the name of each machine.",
+             "then %h in NAME stands for the name of each machine. One that is called list or\n"
+             "revoke is said with --name.",
      .examples = "taskctl invite render-7 --role worker --queue 'render*'\n"
                  "taskctl invite 'render-%h' --role worker --uses 20 --for 1d\n"
                  "taskctl invite revoke 3f2a",
      .options = invite_options,
      .operand = OPERAND_NONE,
-     .operands_min = 1,
+     .operands_min = 0,
      .operands_max = 2,
      .no_ids = true,
      .run = run_invite},

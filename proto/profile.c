@@ -4,6 +4,7 @@
 
 #include "profile.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -98,6 +99,38 @@ bool profile_chosen (char name[PROFILE_NAME_SIZE])
         snprintf (name, PROFILE_NAME_SIZE, "%s", value);
     profile_clear (&profile);
     return good;
+}
+
+/* The name of a file of a profile; false: it is none. */
+static bool name_of (char name[PROFILE_NAME_SIZE], const char *file)
+{
+    static const char ending[] = ".conf";
+    const size_t length = strlen (file);
+    const size_t rest = sizeof ending - 1;
+    if (length <= rest || length - rest >= PROFILE_NAME_SIZE ||
+        strcmp (file + length - rest, ending) != 0)
+        return false;
+    memcpy (name, file, length - rest);
+    name[length - rest] = '\0';
+    return name_is_valid (name);
+}
+
+bool profile_first (char name[PROFILE_NAME_SIZE])
+{
+    char path[PATH_MAX], other[PROFILE_NAME_SIZE];
+    DIR *directory = profile_home (path, "profiles") ? opendir (path) : NULL;
+    bool found = false;
+    if (directory == NULL)
+        return false;
+    for (const struct dirent *entry = readdir (directory); entry != NULL;
+         entry = readdir (directory)) {
+        if (!name_of (other, entry->d_name) || (found && strcmp (other, name) >= 0))
+            continue;
+        memcpy (name, other, sizeof other);
+        found = true;
+    }
+    closedir (directory);
+    return found;
 }
 
 /* Reading. */

@@ -46,6 +46,8 @@ int profile_make_directory (const char *path, char error[PROFILE_ERROR_SIZE]);
 int profile_path (char out[PATH_MAX], const char *name, char error[PROFILE_ERROR_SIZE]);
 /* The name of the profile that is taken by default; false without one. */
 bool profile_chosen (char name[PROFILE_NAME_SIZE]);
+/* The first by name of those that are saved; false without any. */
+bool profile_first (char name[PROFILE_NAME_SIZE]);
 
 int profile_read (profile_t *out, const char *path, char error[PROFILE_ERROR_SIZE]);
 void profile_clear (profile_t *self);

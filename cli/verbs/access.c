@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/memory.h"
+#include "ids.h"
 #include "key_file.h"
 #include "keys.h"
 #include "link/connect.h"
@@ -56,9 +57,34 @@ static bool add_grant (grants_t *self, const char *ns, const char *role, const c
     return true;
 }
 
+/* A name in which * stands for anything. */
+static bool is_pattern (const char *text)
+{
+    char name[TMQ_NAME_LENGTH_MAX + 2];
+    snprintf (name, sizeof name, "%s", text);
+    for (char *at = name; *at; at++)
+        *at = *at == '*' ? '-' : *at;
+    return name_is_valid (name);
+}
+
+/* 0 or an exit code. */
+static int check_queues (const app_t *app)
+{
+    const args_t *args = &app->args;
+    for (size_t i = 0; i < args_count (args, OPT_QUEUE); i++)
+        if (!is_pattern (args_nth (args, OPT_QUEUE, i)->text))
+            return usage_error (app, NULL,
+                                "--queue: '%.80s' must be a name, or a pattern as 'render*'",
+                                args_nth (args, OPT_QUEUE, i)->text);
+    return 0;
+}
+
 /* 0 or an exit code. */
 static int read_grants (const app_t *app, grants_t *out)
 {
+    const int code = check_queues (app);
+    if (code)
+        return code;
     const args_t *args = &app->args;
     const char *ns = app->ns ? app->ns : "default";
     const size_t roles = args_count (args, OPT_ROLE), queues = args_count (args, OPT_QUEUE);
@@ -215,12 +241,13 @@ static int invite (app_t *app)
     grants_t grants;
     tmq_access_t *report = NULL;
     tmq_error_t error = {0};
-    if (app->args.operands_count > 1)
+    const char *name = args_text (&app->args, OPT_INVITED);
+    if (app->args.operands_count != (name ? 0 : 1))
         return usage_error (app, "taskctl help invite", "invite takes one name");
     int code = read_grants (app, &grants);
     if (code)
         return code;
-    const tmq_trust_t trust = {.name = app->args.operands[0],
+    const tmq_trust_t trust = {.name = name ? name : app->args.operands[0],
                                .grants = grants.list,
                                .grants_count = grants.count,
                                .uses = (uint32_t) args_number (&app->args, OPT_USES, 1),
@@ -339,9 +366,9 @@ static int invite_revoke (app_t *app)
 int run_invite (app_t *app)
 {
     const args_t *args = &app->args;
-    if (strcmp (args->operands[0], "list") == 0 && args->operands_count == 1)
+    if (args->operands_count == 1 && strcmp (args->operands[0], "list") == 0)
         return invite_list (app);
-    if (strcmp (args->operands[0], "revoke") == 0 && args->operands_count == 2)
+    if (args->operands_count == 2 && strcmp (args->operands[0], "revoke") == 0)
         return invite_revoke (app);
     return invite (app);
 }

@@ -35,6 +35,7 @@ typedef struct joining {
     char endpoint[JOIN_PLACE_BYTES_MAX + sizeof "tcp://"];
     char server_key[KEY_TEXT_SIZE];
     char ns[TMQ_NAME_LENGTH_MAX + 1]; /* in which it may do something */
+    bool made_key;
 } joining_t;
 
 /* The line. */
@@ -124,7 +125,7 @@ static int connect_as (const joining_t *self, tmq_client_t **out, const char *se
 }
 
 /* A key of one's own. One that is there is of a join that was broken off: the same again. */
-static int own_key (const joining_t *self, key_public_t *out)
+static int own_key (joining_t *self, key_public_t *out)
 {
     char reason[KEY_FILE_ERROR_SIZE];
     key_secret_t secret = {0};
@@ -134,6 +135,7 @@ static int own_key (const joining_t *self, key_public_t *out)
         failed = profile_make_directory (self->key_file, reason);
         if (failed == 0)
             failed = key_file_write (self->key_file, &secret, false, reason);
+        self->made_key = failed == 0;
     }
     key_public_of (out, &secret);
     sodium_memzero (&secret, sizeof secret);
@@ -232,6 +234,9 @@ static int join (joining_t *self)
     int code = own_key (self, &key);
     if (!code)
         code = enroll (self, &key, &report);
+    /* A key that may have been taken is kept for the next try. */
+    if (code && code != EXIT_UNKNOWN && self->made_key)
+        unlink (self->key_file);
     if (code)
         return code;
     find_namespace (self, report->principals);

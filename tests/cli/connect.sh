@@ -5,6 +5,10 @@
 run 3 taskctl list
 err_has '^taskctl: no broker is known'
 err_has '^hint: start .taskmqd.'
+run 0 taskctl -e tcp://127.0.0.1:1 profile add far
+run 3 taskctl list
+err_has '^hint: a saved connection is taken when it is named: --profile far$'
+run 0 taskctl profile remove far
 
 # Where it is certain that nobody is there, nobody waits: these have a minute (lib.sh), and the test
 # has not.

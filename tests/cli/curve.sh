@@ -48,13 +48,14 @@ out_has '^hello$'
 
 # Others.
 run 4 taskctl -e "$uri" --key-file "$config/keys/stranger.key" ping
-err_has "the broker does not accept the key $stranger: taskctl key trust NAME $stranger\$"
+err_has "the broker does not accept the key $stranger: an operator lets it in by taskctl key trust\$"
 run 4 taskctl -e "$uri" -n night ping
 err_has 'no access to namespace night'
 run 3 taskctl -e "$plain" ping
 err_has 'the broker wants a key$'
 run 3 taskctl -e "$plain?server_key=$stranger" ping
 err_has "closed during the handshake: server_key is not this broker's, or"
+err_has '^hint: .*taskctl server-key show$'
 mv "$config/keys/default.key" "$config/keys/moved.key"
 run 4 taskctl -e "$uri" ping
 err_has 'needs a key of yours: taskctl join, or taskctl key new'

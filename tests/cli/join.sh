@@ -43,6 +43,7 @@ out_has '^ok *key *tmqpk_[a-z2-7]* without an end$'
 run 0 on b taskctl join --if-needed "$line"
 run 4 on c taskctl join "$line"
 err_has 'this invitation was used by 127.0.0.1 at 20'
+[ ! -e "$room/c/taskmq/keys/default.key" ] || fail "a key of a join that failed is left"
 run 0 on b taskctl "$joined" whoami
 out_has '^identity *render-7$'
 run 0 taskctl invite list
@@ -64,6 +65,7 @@ old=$(sed -n 's/^# public key //p' "$room/b/taskmq/keys/default.key")
 run 0 on b taskctl "$joined" key rotate
 new=$(sed -n 's/^# public key //p' "$room/b/taskmq/keys/default.key")
 [ "$old" != "$new" ] || fail "the key is the same"
+err_lacks 'broker is'
 run 0 taskctl key list
 out_has "$new"
 out_lacks "$old"
@@ -86,7 +88,7 @@ err_has 'does not accept the key'
 err_has '0 done, 1 lost'
 grep -qx lost told || fail "the program was told: $(cat told)"
 run 4 on b taskctl "$joined" ping
-err_has 'does not accept the key'
+err_has 'does not accept the key tmqpk_[a-z2-7]*: an operator lets it in by taskctl key trust$'
 waits () { [ "$(status_of "$id")" = queued ]; }
 eventually waits
 run 0 taskctl -o json get "$id"
@@ -106,6 +108,14 @@ back=$(sed -n 's/.*"join":"\([^"]*\)".*/\1/p' out)
 run 0 taskctl invite revoke "$(sed -n 's/.*"invitation":"\([^"]*\)".*/\1/p' out)"
 run 4 on d taskctl join "$back"
 run 5 taskctl invite revoke ffff
+run 2 taskctl invite odd --role worker --queue 'a b'
+err_has "^taskctl: --queue: 'a b' must be a name, or a pattern"
+run 2 taskctl invite --role worker
+run 2 taskctl invite odd --name odd --role worker
+run 0 taskctl invite --name list --role worker
+out_has '^taskctl join tmqjoin_'
+run 0 taskctl invite list
+out_has ' list  '
 
 # Two at once: one of them wins.
 run 0 taskctl invite single --role worker

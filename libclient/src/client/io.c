@@ -165,8 +165,9 @@ static void refused (tmq_client_t *client)
         return;
     }
     key_text_public (key, &client->used_own);
-    snprintf (text, sizeof text, "the broker does not accept the key %s: taskctl key trust NAME %s",
-              key, key);
+    snprintf (text, sizeof text,
+              "the broker does not accept the key %s: an operator lets it in by taskctl key trust",
+              key);
     fail (client, TMQ_NOT_AUTHENTICATED, text);
 }
 
@@ -197,6 +198,9 @@ static void silence (tmq_client_t *client)
                                    "or it is turning newcomers away"
                                  : "closed during the handshake: it wants a key, or is turning "
                                    "newcomers away, or is no broker");
+    snprintf (why.hint, sizeof why.hint, "%s",
+              client->by_curve ? "its key, on its own machine: taskctl server-key show"
+                               : "taskctl join, or server_key and key_file");
     fail_absent (client, client->transport.connection, &why);
 }
 

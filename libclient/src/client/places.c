@@ -288,7 +288,13 @@ static int nothing_found (const char *ignored, tmq_error_t *error)
     int code = core_error (error, TMQ_UNREACHABLE,
                            "no broker is known: no endpoint, no TASKMQ_ENDPOINT, no profile, no "
                            ".taskmq directory here or above");
-    if (error != NULL)
+    char name[PROFILE_NAME_SIZE];
+    if (error == NULL)
+        return code;
+    if (ignored[0] == '\0' && profile_first (name))
+        snprintf (error->hint, sizeof error->hint,
+                  "a saved connection is taken when it is named: --profile %s", name);
+    else
         snprintf (error->hint, sizeof error->hint, "%s",
                   ignored[0] != '\0'
                       ? ignored
