@@ -1,0 +1,350 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "core/base/calendar.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "units.h"
+
+enum {
+    MINUTE_S = 60,
+    HOUR_S = 60 * MINUTE_S,
+    DAY_S = 24 * HOUR_S,
+    DAYS_MAX = CALENDAR_YEARS_MAX * 366
+};
+
+/* Days. */
+
+typedef struct date {
+    int64_t year;
+    unsigned month; /* 1..12 */
+    unsigned day;   /* 1..31 */
+} date_t;
+
+static int64_t floor_div (int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+/* The Gregorian date of a day since the epoch: Howard Hinnant's civil_from_days, whose years begin
+ * in March, so that the leap day is a year's last. */
+static date_t date_of (int64_t day)
+{
+    enum { ERA_DAYS = 146097, EPOCH_DAY = 719468 };
+    int64_t z = day + EPOCH_DAY;
+    int64_t era = floor_div (z, ERA_DAYS);
+    int64_t of_era = z - era * ERA_DAYS;
+    int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
+    int64_t month = (5 * of_year + 2) / 153;
+    date_t date = {.day = (unsigned) (of_year - (153 * month + 2) / 5 + 1),
+                   .month = (unsigned) (month < 10 ? month + 3 : month - 9)};
+    date.year = year + era * 400 + (date.month <= 2);
+    return date;
+}
+
+static unsigned weekday_of (int64_t day)
+{
+    return (unsigned) (((day + 4) % 7 + 7) % 7); /* the epoch was a Thursday */
+}
+
+/* Parsing. */
+
+typedef struct field {
+    const char *name;
+    const char *words; /* three letters each; NULL: none */
+    unsigned least;
+    unsigned most;
+} field_t;
+
+enum { MINUTE, HOUR, DAY, MONTH, WEEKDAY, FIELDS };
+
+static const field_t FIELD[FIELDS] = {
+    [MINUTE] = {"minute", NULL, 0, 59},
+    [HOUR] = {"hour", NULL, 0, 23},
+    [DAY] = {"day of the month", NULL, 1, 31},
+    [MONTH] = {"month", "janfebmaraprmayjunjulaugsepoctnovdec", 1, 12},
+    [WEEKDAY] = {"day of the week", "sunmontuewedthufrisat", 0, 7},
+};
+
+static bool wrong (char *error, const field_t *field, const char *at, const char *end)
+{
+    snprintf (error, CALENDAR_ERROR_SIZE, "%.*s is no %s (%u to %u)",
+              (int) (end - at < 32 ? end - at : 32), at, field->name, field->least, field->most);
+    return false;
+}
+
+/* A number, or a word of the field. */
+static bool take_value (const field_t *field, const char **at, unsigned *out)
+{
+    if (**at >= '0' && **at <= '9') {
+        unsigned value = 0;
+        for (; **at >= '0' && **at <= '9'; (*at)++)
+            value = value < 1000 ? value * 10 + (unsigned) (**at - '0') : value;
+        *out = value;
+        return value >= field->least && value <= field->most;
+    }
+    for (const char *word = field->words; word != NULL && *word != '\0'; word += 3) {
+        if (strncasecmp (word, *at, 3) == 0) {
+            *out = field->least + (unsigned) (word - field->words) / 3;
+            *at += 3;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One item of a list: a star, a value or a range, with a step or without. */
+static bool take_item (const field_t *field, const char **at, uint64_t *bits)
+{
+    unsigned from = field->least;
+    unsigned upto = field->most;
+    unsigned step = 1;
+    bool single = false;
+    if (**at == '*') {
+        (*at)++;
+    } else {
+        if (!take_value (field, at, &from))
+            return false;
+        upto = from;
+        single = true;
+        if (**at == '-') {
+            (*at)++;
+            single = false;
+            if (!take_value (field, at, &upto) || upto < from)
+                return false;
+        }
+    }
+    if (**at == '/') {
+        static const field_t STEP = {"step", NULL, 1, 59};
+        (*at)++;
+        if (single || !take_value (&STEP, at, &step))
+            return false;
+    }
+    for (unsigned value = from; value <= upto; value += step)
+        *bits |= UINT64_C (1) << value;
+    return true;
+}
+
+/* One field, up to a space or the end. */
+static bool take_field (const field_t *field, const char **at, uint64_t *bits, char *error)
+{
+    const char *begin = *at;
+    const char *end = begin + strcspn (begin, " \t");
+    *bits = 0;
+    do {
+        if (!take_item (field, at, bits))
+            return wrong (error, field, begin, end);
+    } while (*(*at)++ == ',');
+    (*at)--;
+    return *at == end || wrong (error, field, begin, end);
+}
+
+static bool parse_fields (calendar_t *out, const char *text, char *error)
+{
+    uint64_t bits[FIELDS];
+    bool star[FIELDS];
+    const char *at = text;
+    for (int i = 0; i < FIELDS; i++) {
+        at += strspn (at, " \t");
+        star[i] = *at == '*';
+        if (*at == '\0') {
+            snprintf (error, CALENDAR_ERROR_SIZE,
+                      "five fields are wanted (minute hour day month weekday), %d are there", i);
+            return false;
+        }
+        if (!take_field (&FIELD[i], &at, &bits[i], error))
+            return false;
+    }
+    at += strspn (at, " \t");
+    if (*at != '\0') {
+        snprintf (error, CALENDAR_ERROR_SIZE, "more than five fields: %.32s", at);
+        return false;
+    }
+    bits[WEEKDAY] |= bits[WEEKDAY] >> 7; /* 7 is Sunday, too */
+    *out = (calendar_t){.minutes = bits[MINUTE],
+                        .hours = (uint32_t) bits[HOUR],
+                        .days = (uint32_t) bits[DAY],
+                        .months = (uint16_t) bits[MONTH],
+                        .weekdays = (uint8_t) (bits[WEEKDAY] & 0x7f),
+                        .either_day = !star[DAY] && !star[WEEKDAY],
+                        .wall = star[MINUTE] || star[HOUR]};
+    return true;
+}
+
+static bool parse_every (calendar_t *out, const char *text, char *error)
+{
+    int64_t ms;
+    char why[UNITS_ERROR_SIZE];
+    if (!duration_parse (&ms, text + strspn (text, " \t"), why) || ms < CALENDAR_EVERY_MS_MIN ||
+        ms > (int64_t) CALENDAR_YEARS_MAX * 365 * DAY_S * 1000) {
+        snprintf (error, CALENDAR_ERROR_SIZE, "@every wants a duration from 1s on, such as 90s");
+        return false;
+    }
+    *out = (calendar_t){.every_ms = ms};
+    return true;
+}
+
+bool calendar_parse (calendar_t *out, const char *text, char error[CALENDAR_ERROR_SIZE])
+{
+    static const char *const words[][2] = {{"@hourly", "0 * * * *"},   {"@daily", "0 0 * * *"},
+                                           {"@midnight", "0 0 * * *"}, {"@weekly", "0 0 * * 0"},
+                                           {"@monthly", "0 0 1 * *"},  {"@yearly", "0 0 1 1 *"},
+                                           {"@annually", "0 0 1 1 *"}};
+    static const char every[] = "@every ";
+    if (strncmp (text, every, sizeof (every) - 1) == 0)
+        return parse_every (out, text + sizeof (every) - 1, error);
+    if (*text != '@')
+        return parse_fields (out, text, error);
+    for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
+        if (strcmp (text, words[i][0]) == 0)
+            return parse_fields (out, words[i][1], error);
+    snprintf (error, CALENDAR_ERROR_SIZE,
+              "%.32s is none of @hourly @daily @weekly @monthly @yearly @every", text);
+    return false;
+}
+
+/* Zones. */
+
+/* How many changes came at or before this time. */
+static size_t changes_upto (const zone_t *zone, int64_t utc_s)
+{
+    size_t low = 0;
+    size_t high = zone->changes_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (zone->changes[middle].at <= utc_s)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int32_t offset_after (const zone_t *zone, size_t changes)
+{
+    return changes == 0 ? zone->first_offset : zone->changes[changes - 1].offset;
+}
+
+/* When the clock on the wall shows this for the first time, or leaps over it. */
+static int64_t first_utc (const zone_t *zone, int64_t local_s)
+{
+    /* Offsets are less than a day and a half, so begin before any that may matter. */
+    size_t at = changes_upto (zone, local_s - 2 * (int64_t) DAY_S);
+    for (; at < zone->changes_count; at++) {
+        int64_t utc_s = local_s - offset_after (zone, at);
+        if (utc_s < zone->changes[at].at)
+            return utc_s;
+        if (local_s < zone->changes[at].at + zone->changes[at].offset)
+            return zone->changes[at].at; /* it leaps */
+    }
+    return local_s - offset_after (zone, at);
+}
+
+/* Finding. */
+
+static bool day_matches (const calendar_t *self, int64_t day)
+{
+    date_t date = date_of (day);
+    if ((self->months >> date.month & 1) == 0)
+        return false;
+    bool of_month = (self->days >> date.day & 1) != 0;
+    bool of_week = (self->weekdays >> weekday_of (day) & 1) != 0;
+    return self->either_day ? of_month || of_week : of_month && of_week;
+}
+
+/* The first minute of the day from this one on; false: none. */
+static bool minute_of_day (const calendar_t *self, unsigned from, unsigned *out)
+{
+    for (unsigned hour = from / 60; hour < 24; hour++, from = hour * 60) {
+        if ((self->hours >> hour & 1) == 0)
+            continue;
+        uint64_t left = self->minutes >> from % 60;
+        if (left != 0) {
+            *out = from + (unsigned) __builtin_ctzll (left);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first time on the wall, from this one on, that the fields name. *days is what is left of the
+ * days to look at. */
+static bool next_local (const calendar_t *self, int64_t from_s, int64_t *out, int *days)
+{
+    int64_t minute = floor_div (from_s + MINUTE_S - 1, MINUTE_S);
+    int64_t day = floor_div (minute, DAY_S / MINUTE_S);
+    unsigned of_day = (unsigned) (minute - day * (DAY_S / MINUTE_S));
+    for (; *days > 0; day++, of_day = 0, (*days)--) {
+        unsigned found;
+        if (!day_matches (self, day) || !minute_of_day (self, of_day, &found))
+            continue;
+        *out = day * DAY_S + (int64_t) found * MINUTE_S;
+        return true;
+    }
+    return false;
+}
+
+static bool next_every (const calendar_t *self, int64_t anchor_ms, const occurrence_t *after,
+                        occurrence_t *out)
+{
+    int64_t times = floor_div (after->at_ms - anchor_ms, self->every_ms) + 1;
+    *out = (occurrence_t){anchor_ms + (times < 1 ? 1 : times) * self->every_ms, 0};
+    return true;
+}
+
+/* By the clock on the wall: each stretch between two changes of it by itself. */
+static bool next_wall (const calendar_t *self, const zone_t *zone, const occurrence_t *after,
+                       occurrence_t *out)
+{
+    int days = DAYS_MAX;
+    int64_t from_s = floor_div (after->at_ms, 1000) + 1;
+    for (size_t at = changes_upto (zone, from_s); days > 0; at++) {
+        int64_t local_s;
+        int32_t offset = offset_after (zone, at);
+        if (!next_local (self, from_s + offset, &local_s, &days))
+            return false;
+        bool last = at == zone->changes_count;
+        if (last || local_s - offset < zone->changes[at].at) {
+            *out = (occurrence_t){(local_s - offset) * 1000, local_s};
+            return true;
+        }
+        from_s = zone->changes[at].at;
+    }
+    return false;
+}
+
+/* By what the clock should show: each time of it once. */
+static bool next_once (const calendar_t *self, const zone_t *zone, const occurrence_t *after,
+                       occurrence_t *out)
+{
+    int days = DAYS_MAX;
+    int64_t local_s = after->local_s;
+    while (next_local (self, local_s + 1, &local_s, &days)) {
+        int64_t at_ms = first_utc (zone, local_s) * 1000;
+        if (at_ms < after->at_ms)
+            continue; /* it was shown before the clock went back */
+        *out = (occurrence_t){at_ms, local_s};
+        return true;
+    }
+    return false;
+}
+
+occurrence_t calendar_at (const zone_t *zone, int64_t at_ms)
+{
+    int64_t utc_s = floor_div (at_ms, 1000);
+    return (occurrence_t){at_ms, utc_s + offset_after (zone, changes_upto (zone, utc_s))};
+}
+
+bool calendar_next (const calendar_t *self, const zone_t *zone, int64_t anchor_ms,
+                    const occurrence_t *after, occurrence_t *out)
+{
+    if (self->every_ms != 0)
+        return next_every (self, anchor_ms, after, out);
+    return self->wall ? next_wall (self, zone, after, out) : next_once (self, zone, after, out);
+}
