@@ -2,6 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
+/* Words are replaced one by one, so what nobody asked to change, a comment too, stays as it is. */
 #include "access_line.h"
 
 #include <stdlib.h>

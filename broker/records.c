@@ -2,6 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
+/* Failure: a deed is answered as it went, also when the disk does not take its line: it was done,
+ * and the line waits to be written. A backup that fails is told to who asks for it next. */
 #include "records.h"
 
 #include <inttypes.h>

@@ -2,6 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
+/* A key of the configuration that the running server may take is set here and nowhere else. */
 #include "settings.h"
 
 void settings_fill (server_options_t *out, const config_t *config, size_t links)

@@ -2,6 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
+/* A minute begins with the first line of a source. Its end tells how many lines were left out. */
 #include "audit/sampler.h"
 
 #include <stdio.h>

@@ -2,6 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
+/* Failure: a file that cannot be removed stays, and those behind it wait for it. */
 #include "audit/turned.h"
 
 #include <dirent.h>
