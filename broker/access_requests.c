@@ -119,7 +119,8 @@ static bool is_same_policy (const policy_t *a, const policy_t *b)
 {
     if (a == NULL || b == NULL)
         return a == b;
-    bool same = policy_count (a) == policy_count (b);
+    bool same =
+        policy_count (a) == policy_count (b) && strcmp (policy_limits (a), policy_limits (b)) == 0;
     for (size_t i = 0; same && i < policy_count (a); i++)
         same = strcmp (policy_at (a, i)->text, policy_at (b, i)->text) == 0;
     return same;

@@ -79,11 +79,27 @@ void notes_difference (char *out, size_t size, const policy_t *before, const pol
         if (find (after, line->name) == NULL)
             add (&text, "removed %s", line->text);
     }
+    const char *limits = after != NULL ? policy_limits (after) : "";
+    const char *old_limits = before != NULL ? policy_limits (before) : "";
+    if (old_limits[0] == '\0' && limits[0] != '\0')
+        add (&text, "added %s", limits);
+    else if (old_limits[0] != '\0' && limits[0] == '\0')
+        add (&text, "removed %s", old_limits);
+    else if (strcmp (limits, old_limits) != 0)
+        add (&text, "changed %s to %s", old_limits, limits);
     if (text.left > 0)
         snprintf (out + text.length, size - text.length, "%s%zu more lines",
                   text.length > 0 ? "; " : "", text.left);
     else if (text.length == 0)
-        snprintf (out, size, "no principal");
+        snprintf (out, size, "no line");
+}
+
+/* Until when a broker before this one has told whose time had ended: until its last line. */
+static int64_t looked_last (const notes_t *self, int64_t wall_ms)
+{
+    audit_stats_t stats;
+    audit_stats (self->audit, &stats);
+    return stats.last_ms > 0 && stats.last_ms < wall_ms ? stats.last_ms : wall_ms;
 }
 
 void notes_policy (notes_t *self, policy_t *policy, int64_t wall_ms)
@@ -102,9 +118,9 @@ void notes_policy (notes_t *self, policy_t *policy, int64_t wall_ms)
     policy_t *before = self->policy;
     self->policy = policy_keep (policy);
     policy_drop (before);
+    self->looked_ms = self->begun ? wall_ms : looked_last (self, wall_ms);
     self->begun = true;
-    self->looked_ms = wall_ms;
-    self->next_end_ms = policy != NULL ? policy_next_end_ms (policy, wall_ms) : INT64_MAX;
+    self->next_end_ms = policy != NULL ? policy_next_end_ms (policy, self->looked_ms) : INT64_MAX;
 }
 
 void notes_ends (notes_t *self, int64_t wall_ms)

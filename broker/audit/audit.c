@@ -525,6 +525,27 @@ static void *audit_run (void *context)
 
 /* Life. */
 
+/* The text of a line's time; NULL: it has none. */
+static const char *at_of (const char *line)
+{
+    static const char key[] = "\"at\":\"";
+    const char *at = line != NULL ? strstr (line, key) : NULL;
+    return at != NULL ? at + sizeof (key) - 1 : NULL;
+}
+
+/* 0: the line has none. */
+static int64_t time_of (const char *line)
+{
+    char text[TIME_TEXT_SIZE];
+    char error[UNITS_ERROR_SIZE];
+    int64_t ms;
+    const char *at = at_of (line);
+    if (at == NULL)
+        return 0;
+    snprintf (text, sizeof (text), "%.*s", (int) strcspn (at, "\""), at);
+    return time_parse (&ms, text, error) ? ms : 0;
+}
+
 /* An empty file goes on behind the newest that was turned: a crash may have come between. */
 static bool follow_turned (audit_t *self, char *error)
 {
@@ -539,8 +560,10 @@ static bool follow_turned (audit_t *self, char *error)
     turned_path (path, sizeof (path), self->directory, turned_next (&self->turned) - 1);
     bool good = line_file_open (&file, path, error) &&
                 line_file_read_last (&file, &line, &length, &torn, error);
-    if (good && line != NULL && chain_follow (&head, line, length))
+    if (good && line != NULL && chain_follow (&head, line, length)) {
         chain_file_begin (&self->file, &head);
+        self->stats.last_ms = time_of (line);
+    }
     if (good)
         free (line);
     line_file_close (&file);
@@ -566,10 +589,9 @@ static void note_end (audit_t *self, const audit_options_t *options, const chain
 /* The day of the first line, by its text. */
 static void read_day (audit_t *self, const char *first)
 {
-    static const char key[] = "\"at\":\"";
-    const char *at = first != NULL ? strstr (first, key) : NULL;
+    const char *at = at_of (first);
     if (at != NULL)
-        snprintf (self->day, sizeof (self->day), "%.*s", DAY_LENGTH, at + sizeof (key) - 1);
+        snprintf (self->day, sizeof (self->day), "%.*s", DAY_LENGTH, at);
     else
         today (self, self->day);
 }
@@ -583,7 +605,9 @@ static bool open_files (audit_t *self, const audit_options_t *options, char *err
     if (!chain_file_open (&self->file, path, &end, error))
         return false;
     read_day (self, end.first);
+    self->stats.last_ms = end.damaged ? 0 : time_of (end.last);
     free (end.first);
+    free (end.last);
     if (end.damaged)
         log_write (LOG_LEVEL_ERROR, "AUDIT-DAMAGED",
                    "the end of audit.jsonl is damaged: set aside, begun anew", NULL);

@@ -106,6 +106,7 @@ typedef struct audit_stats {
     uint64_t files;  /* turned ones that are kept */
     uint64_t turns;  /* of the file since the start */
     chain_head_t head;
+    int64_t last_ms; /* wall clock: of the newest line that the start found; 0: there was none */
 } audit_stats_t;
 /* A head that was known before: false if no line of the newest files has it, so that some are not
  * there, or not what they were; the log and a line say so. n 0 is none. Reads the files; before the

@@ -31,12 +31,12 @@ bool chain_file_open (chain_file_t *out, const char *path, chain_file_end_t *end
     char *line = NULL;
     size_t length;
     *out = (chain_file_t){.waiting = BYTES_INIT};
-    *end = (chain_file_end_t){0, false, NULL};
+    *end = (chain_file_end_t){0, false, NULL, NULL};
     if (!line_file_open (&out->file, path, error) ||
         !line_file_read_last (&out->file, &line, &length, &end->torn, error))
         return false;
     end->damaged = line != NULL && !chain_follow (&out->written, line, length);
-    free (line);
+    end->last = line;
     if (end->damaged) {
         out->written = (chain_head_t){0};
         if (!line_file_set_aside (&out->file, "damaged", error))

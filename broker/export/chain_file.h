@@ -23,6 +23,7 @@ typedef struct chain_file_end {
     off_t torn;   /* bytes of a last line that a crash left half written; cut off */
     bool damaged; /* the last line is none: the file was set aside as PATH.damaged */
     char *first;  /* its first line, the caller's to free; NULL: the file is empty */
+    char *last;   /* its last whole line, too */
 } chain_file_end_t;
 
 /* Opens the file or makes it. The object is to be closed in every case. */

@@ -58,23 +58,24 @@ void line_file_close (line_file_t *self)
     *self = (line_file_t){NULL, -1, 0, false};
 }
 
-/* Looks backward for the newest newline before end: its offset, -1 if there is none, -2 if the file
- * cannot be read. */
+enum { NONE = -1, UNREADABLE = -2, TOO_FAR = -3 };
+
+/* Looks backward for the newest newline before end: its offset, or why there is none. */
 static off_t newline_before (int fd, off_t end)
 {
-    static const off_t unreadable = -2;
     char tail[TAIL_BYTES];
-    while (end > 0) {
-        off_t from = end > TAIL_BYTES ? end - TAIL_BYTES : 0;
+    off_t least = end > LINE_FILE_LINE_MAX ? end - LINE_FILE_LINE_MAX : 0;
+    while (end > least) {
+        off_t from = end - least > TAIL_BYTES ? end - TAIL_BYTES : least;
         ssize_t got = pread (fd, tail, (size_t) (end - from), from);
         if (got != end - from)
-            return unreadable;
+            return UNREADABLE;
         const char *newline = memrchr (tail, '\n', (size_t) got);
         if (newline != NULL)
             return from + (newline - tail);
         end = from;
     }
-    return -1;
+    return least > 0 ? TOO_FAR : NONE;
 }
 
 bool line_file_cut (line_file_t *self, char error[LINE_FILE_ERROR_SIZE])
@@ -91,9 +92,14 @@ bool line_file_read_last (line_file_t *self, char **line, size_t *length, off_t 
     *line = NULL;
     *length = 0;
     off_t last = newline_before (self->fd, self->length);
-    off_t before = last > 0 ? newline_before (self->fd, last) : -1;
-    if (last < -1 || before < -1)
+    off_t before = last > 0 ? newline_before (self->fd, last) : NONE;
+    if (last == UNREADABLE || before == UNREADABLE)
         return fail (error, "cannot read %s: %s", self->path, strerror (errno));
+    if (last == TOO_FAR || before == TOO_FAR) {
+        *torn = 0;
+        *line = memory_text ("");
+        return true;
+    }
     *torn = self->length - (last + 1);
     self->length = last + 1;
     self->overhang = *torn > 0;

@@ -13,7 +13,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { LINE_FILE_ERROR_SIZE = 512 };
+enum {
+    LINE_FILE_ERROR_SIZE = 512,
+    /* No line of ours is longer: one of tasks.jsonl has at most two bodies of 64 KiB, of which each
+     * byte may take six. */
+    LINE_FILE_LINE_MAX = 4 * 1024 * 1024
+};
 
 typedef struct line_file {
     char *path;
@@ -27,8 +32,9 @@ typedef struct line_file {
 bool line_file_open (line_file_t *out, const char *path, char error[LINE_FILE_ERROR_SIZE]);
 void line_file_close (line_file_t *self);
 /* Reads the last whole line, without its newline: *line belongs to the caller, NULL if there is
- * none. *torn: bytes that stand behind it; they count no more and go with the next
- * line_file_cut or line_file_append. */
+ * none. It is empty when the file does not end with lines of at most LINE_FILE_LINE_MAX bytes, so
+ * that somebody else has written it. *torn: bytes that stand behind it; they count no more and go
+ * with the next line_file_cut or line_file_append. */
 bool line_file_read_last (line_file_t *self, char **line, size_t *length, off_t *torn,
                           char error[LINE_FILE_ERROR_SIZE]);
 /* Cuts off what stands behind the whole lines. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "audit/audit.h"
+#include "export/line_file.h"
 #include "store_support.h"
 #include "support/timing.h"
 
@@ -209,6 +210,42 @@ static void damaged (void **state)
     assert_non_null (strstr (text, "something else"));
     assert_chain (1);
     assert_non_null (strstr (text, "set aside"));
+}
+
+/* What has no end of a line within the longest one was not written by us: it is not read to its
+ * beginning, and kept. */
+static void endless (void **state)
+{
+    (void) state;
+    char aside[160];
+    struct stat info;
+    audit_t *audit = open_audit (1 << 20);
+    deed (audit, "x");
+    audit_free (&audit);
+    assert_int_equal (stat (path, &info), 0);
+    assert_int_equal (truncate (path, info.st_size + LINE_FILE_LINE_MAX + 1), 0);
+    audit = open_audit (1 << 20);
+    audit_free (&audit);
+    snprintf (aside, sizeof (aside), "%s.damaged", path);
+    assert_int_equal (stat (aside, &info), 0);
+    assert_true (info.st_size > LINE_FILE_LINE_MAX);
+    assert_chain (1);
+}
+
+/* When the broker before wrote its last line is known to the next one. */
+static void last_line_has_a_time (void **state)
+{
+    (void) state;
+    audit_stats_t stats;
+    audit_t *audit = open_audit (1 << 20);
+    audit_stats (audit, &stats);
+    assert_int_equal (stats.last_ms, 0);
+    deed (audit, "x");
+    audit_free (&audit);
+    audit = open_audit (1 << 20);
+    audit_stats (audit, &stats);
+    assert_int_equal (stats.last_ms, told_wall ());
+    audit_free (&audit);
 }
 
 static void turned_path_of (char out[160], unsigned number)
@@ -447,6 +484,8 @@ int main (void)
         TEST (goes_on),
         TEST (torn),
         TEST (damaged),
+        TEST (endless),
+        TEST (last_line_has_a_time),
         TEST (turns),
         TEST (turned_by_half),
         TEST (old_go),

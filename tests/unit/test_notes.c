@@ -37,7 +37,13 @@ static void lines_are_added_changed_and_removed (void **state)
     assert_difference ("a uid:1 client(*)\n", "b uid:2 client(*)\na uid:1 worker(*) # now\n",
                        "added b uid:2 client(*); changed a uid:1 client(*) to a uid:1 worker(*)");
     assert_difference (NULL, "a uid:1 client(*)\n", "added a uid:1 client(*)");
-    assert_difference ("a uid:1 client(*)\n", "# a comment\na uid:1 client(*)\n", "no principal");
+    assert_difference ("a uid:1 client(*)\n", "# a comment\na uid:1 client(*)\n", "no line");
+    assert_difference ("limits * - tasks=7\na uid:1 client(*)\n",
+                       "a uid:1 client(*)\nlimits * -  tasks=8 # more\n",
+                       "changed limits * - tasks=7 to limits * -  tasks=8");
+    assert_difference (NULL, "limits * - tasks=7\n", "added limits * - tasks=7");
+    assert_difference ("limits * - tasks=7\n", "a uid:1 client(*)\n",
+                       "added a uid:1 client(*); removed limits * - tasks=7");
 }
 
 static void what_does_not_fit_is_counted (void **state)
@@ -111,6 +117,31 @@ static void an_end_is_told_once (void **state)
     policy_drop (policy);
 }
 
+static void an_end_while_the_broker_was_down_is_told (void **state)
+{
+    (void) state;
+    notes_t notes;
+    policy_t *policy = parse ("a uid:1 client(*) until=2026-01-01T00:00:00Z\n"
+                              "b uid:2 client(*) until=2026-01-01T00:00:10Z\n");
+    const int64_t end = policy_by_name (policy, "a")->until_ms;
+    told[0] = '\0';
+    stands.last_ms = end + 1; /* a was told by the broker before */
+    notes_init (&notes, NULL, "access", 1);
+    notes_policy (&notes, policy, end + 3600000);
+    notes_ends (&notes, end + 3600000);
+    assert_string_equal (told, "b ");
+    notes_ends (&notes, end + 7200000);
+    assert_string_equal (told, "b ");
+    notes_free (&notes);
+    stands.last_ms = 0; /* there was no broker before */
+    notes_init (&notes, NULL, "access", 1);
+    notes_policy (&notes, policy, end + 3600000);
+    notes_ends (&notes, end + 3600000);
+    assert_string_equal (told, "b ");
+    notes_free (&notes);
+    policy_drop (policy);
+}
+
 static const int64_t HOUR_MS = INT64_C (3600) * 1000;
 
 static void head_of (uint64_t n)
@@ -166,6 +197,7 @@ int main (void)
         cmocka_unit_test (lines_are_added_changed_and_removed),
         cmocka_unit_test (what_does_not_fit_is_counted),
         cmocka_unit_test (an_end_is_told_once),
+        cmocka_unit_test (an_end_while_the_broker_was_down_is_told),
         cmocka_unit_test (the_head_is_kept_hourly_at_a_turn_and_at_the_stop),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -140,6 +140,8 @@ void policy_drop (policy_t *self); /* accepts NULL */
 /* The lines in their order. */
 size_t policy_count (const policy_t *self);
 const principal_t *policy_at (const policy_t *self, size_t index);
+/* The line of quotas for those who have none of their own; empty: there is none. */
+const char *policy_limits (const policy_t *self);
 /* NULL: not listed. */
 const principal_t *policy_by_name (const policy_t *self, const char *name);
 const principal_t *policy_by_key (const policy_t *self, const key_public_t *key);

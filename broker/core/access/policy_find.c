@@ -138,6 +138,11 @@ const principal_t *policy_at (const policy_t *self, size_t index)
     return &self->lines[index];
 }
 
+const char *policy_limits (const policy_t *self)
+{
+    return self->limits != NULL ? self->limits : "";
+}
+
 const principal_t *policy_by_name (const policy_t *self, const char *name)
 {
     const name_entry_t wanted = {.name = name};

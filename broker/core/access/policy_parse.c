@@ -536,13 +536,15 @@ static bool parse_words (parser_t *self, char **words, size_t count, char *scrat
 }
 
 /* "limits * - links=64": the quotas of those who have none of their own. */
-static bool parse_limits (parser_t *self, char **words, size_t count)
+static bool parse_limits (parser_t *self, char **words, size_t count, const char *line,
+                          size_t bytes)
 {
     if (self->limits.line != 0)
         return fail (self, "limits stand in line %u already", self->limits.line);
     if (count < 3 || strcmp (words[1], "*") != 0 || strcmp (words[2], "-") != 0)
         return fail (self, "limits are for everybody and grant nothing: limits * - tasks=1000");
     self->limits.line = self->line;
+    self->policy->limits = keep (self->policy, line, bytes);
     self->options = 0;
     self->principal = &self->limits;
     for (size_t i = 3; i < count; i++) {
@@ -603,7 +605,7 @@ static bool parse_line (parser_t *self, const char *at, size_t length)
     }
     assert (count > 0); /* something is left when spaces are cut off, and no character is a NUL */
     if (good && strcmp (words[0], "limits") == 0)
-        good = parse_limits (self, words, count);
+        good = parse_limits (self, words, count, at, length);
     else
         good =
             good && begin_principal (self, at, length) && parse_words (self, words, count, scratch);

@@ -31,6 +31,7 @@ struct policy {
     char **texts; /* everything that the lines point into */
     size_t texts_count;
     size_t texts_capacity;
+    const char *limits; /* their line, as it stands; NULL: there is none */
     principal_t *lines;
     size_t lines_count;
     size_t lines_capacity;
