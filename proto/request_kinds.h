@@ -36,6 +36,8 @@ typedef enum request_flag {
     X (CANCEL, cancel, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
     X (WAIT, wait, REQUEST_READS)                                                                  \
     X (STATS, stats, REQUEST_LARGE | REQUEST_READS)                                                \
+    X (ANSWER, answer, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                         \
+    X (INBOX, inbox, REQUEST_LARGE | REQUEST_READS)                                                \
     X (SUBSCRIBE, subscribe, REQUEST_READS)                                                        \
     X (CREDIT, credit, REQUEST_QUIET)                                                              \
     X (UNSUBSCRIBE, unsubscribe, 0)                                                                \
@@ -49,6 +51,8 @@ typedef enum request_flag {
     X (FAIL, fail, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                             \
     X (RELEASE, release, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                       \
     X (LEAVE, leave, REQUEST_CHANGES)                                                              \
+    X (ASK, ask, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                               \
+    X (TAKE_ANSWERS, take_answers, REQUEST_LARGE | REQUEST_READS)                                  \
     X (ENROLL, enroll, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
     X (KEY_LIST, key_list, REQUEST_LARGE | REQUEST_READS)                                          \
     X (KEY_TRUST, key_trust, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                   \

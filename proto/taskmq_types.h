@@ -246,6 +246,11 @@ enum {
     TMQ_RELEASE_DELAY_MS_MAX = 24 * 60 * 60 * 1000,
     TMQ_UNCOUNTED_BACKOFF_FROM = 3, /* uncounted returns in a row that wait the backoff (S4) */
     TMQ_UNCOUNTED_COUNT_FROM = 10,  /* … that count as failures (S4) */
+    TMQ_QUESTION_KEY_BYTES_MAX = 256,
+    TMQ_QUESTION_BYTES_MAX = 16 * 1024, /* of a request, of a default answer */
+    TMQ_ANSWER_BYTES_MAX = 64 * 1024,   /* of one answer */
+    TMQ_QUESTIONS_OPEN_MAX = 64,        /* of one task, and answers in one request */
+    TMQ_QUESTIONS_MAX = 256,            /* of one task in its life */
     TMQ_TTL_MS_DEFAULT = 24 * 60 * 60 * 1000,
     TMQ_RESULT_TTL_MS_MIN = 24 * 60 * 60 * 1000, /* after the end; less if the ttl is (S10) */
     TMQ_POLL_INTERVAL_MS_DEFAULT = 1000,
@@ -260,8 +265,9 @@ enum {
 
 /* The longest ttl and delay: ten years, so that sums of times stay far from the end of int64. */
 #define TMQ_TTL_MS_MAX INT64_C (315576000000)
-#define TMQ_INVITE_MS_MAX INT64_C (2592000000)  /* 30 d */
-#define TMQ_ROTATE_MS_MAX INT64_C (31536000000) /* 365 d, until a new key of the broker counts */
+#define TMQ_ANSWER_MS_DEFAULT INT64_C (604800000) /* 7 d */
+#define TMQ_INVITE_MS_MAX INT64_C (2592000000)    /* 30 d */
+#define TMQ_ROTATE_MS_MAX INT64_C (31536000000)   /* 365 d, until a new key of the broker counts */
 
 #ifdef __cplusplus
 }

@@ -380,6 +380,63 @@ static bool check_wait (check_t *check, const Taskmq__Request *request)
            check_ids (check, "task_ids", wait->task_ids, wait->n_task_ids);
 }
 
+/* Questions. */
+
+static bool check_answer (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Answer *answer = request->answer;
+    if (!check_16_bytes (check, "task_id", &answer->task_id) ||
+        !check_count (check, "items", answer->n_items, 1, TMQ_QUESTIONS_OPEN_MAX))
+        return false;
+    for (size_t i = 0; i < answer->n_items; i++) {
+        const Taskmq__AnswerItem *item = answer->items[i];
+        if (!check_text (check, "items.key", item->key, TMQ_QUESTION_KEY_BYTES_MAX))
+            return false;
+        if (item->bytes > TMQ_ANSWER_BYTES_MAX)
+            return refuse (check, TMQ_TOO_LARGE, "items.bytes: %u, at most %d", item->bytes,
+                           TMQ_ANSWER_BYTES_MAX);
+    }
+    return true;
+}
+
+static bool check_inbox (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Inbox *inbox = request->inbox;
+    if (inbox->task_id.len > 0 && !check_16_bytes (check, "task_id", &inbox->task_id))
+        return false;
+    return check_count (check, "queues", inbox->n_queues, 0, TMQ_FILTER_VALUES_MAX) &&
+           check_names (check, "queues", inbox->queues, inbox->n_queues) &&
+           check_count (check, "sessions", inbox->n_sessions, 0, TMQ_FILTER_VALUES_MAX) &&
+           check_names (check, "sessions", inbox->sessions, inbox->n_sessions) &&
+           check_range (check, "limit", inbox->limit, 0, TMQ_LIST_LIMIT_MAX);
+}
+
+static bool check_ask (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Ask *ask = request->ask;
+    if (!check_lease (check, ask->lease) ||
+        !check_text (check, "key", ask->key, TMQ_QUESTION_KEY_BYTES_MAX))
+        return false;
+    if (*ask->request == '\0')
+        return refuse (check, TMQ_INVALID, "request: must be JSON");
+    if (!check_json (check, "request", ask->request, TMQ_QUESTION_BYTES_MAX, false) ||
+        !check_range (check, "deadline_ms", ask->deadline_ms, 0, TMQ_TTL_MS_MAX))
+        return false;
+    if (!ask->has_default)
+        return (*ask->default_answer == '\0' && !ask->default_text) ||
+               refuse (check, TMQ_INVALID, "default_answer: only with has_default");
+    if (ask->default_text)
+        return check_text (check, "default_answer", ask->default_answer, TMQ_QUESTION_BYTES_MAX);
+    if (*ask->default_answer == '\0')
+        return refuse (check, TMQ_INVALID, "default_answer: must be JSON");
+    return check_json (check, "default_answer", ask->default_answer, TMQ_QUESTION_BYTES_MAX, false);
+}
+
+static bool check_take_answers (check_t *check, const Taskmq__Request *request)
+{
+    return check_lease (check, request->take_answers->lease);
+}
+
 /* Subscriptions. */
 
 static bool check_subscription (check_t *check, uint64_t subscription)
@@ -643,6 +700,8 @@ static const check_kind_t checks[] = {
     [OP (CANCEL)] = check_cancel,
     [OP (WAIT)] = check_wait,
     [OP (STATS)] = check_nothing,
+    [OP (ANSWER)] = check_answer,
+    [OP (INBOX)] = check_inbox,
     [OP (SUBSCRIBE)] = check_subscribe,
     [OP (CREDIT)] = check_credit,
     [OP (UNSUBSCRIBE)] = check_unsubscribe,
@@ -656,6 +715,8 @@ static const check_kind_t checks[] = {
     [OP (FAIL)] = check_fail,
     [OP (RELEASE)] = check_release,
     [OP (LEAVE)] = check_leave,
+    [OP (ASK)] = check_ask,
+    [OP (TAKE_ANSWERS)] = check_take_answers,
     [OP (ENROLL)] = check_enroll,
     [OP (KEY_LIST)] = check_nothing,
     [OP (KEY_TRUST)] = check_key_trust,
@@ -696,6 +757,10 @@ static size_t request_bodies (const Taskmq__Request *request)
         return total;
     case TASKMQ__REQUEST__OP_COMPLETE: return body_in_frame (request->complete->result_bytes);
     case TASKMQ__REQUEST__OP_FAIL: return body_in_frame (request->fail->result_bytes);
+    case TASKMQ__REQUEST__OP_ANSWER:
+        for (size_t i = 0; i < request->answer->n_items; i++)
+            total += body_in_frame (request->answer->items[i]->bytes);
+        return total;
     default: return 0;
     }
 }

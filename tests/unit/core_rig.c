@@ -392,6 +392,8 @@ static void keep_lists (rig_peer_t *peer, const Taskmq__BrokerMessage *message, 
         item->reply = message->replies[i];
         if (item->reply->body_case == TASKMQ__REPLY__BODY_TASK)
             at = take_body (item, at, item->reply->task->body);
+        else if (item->reply->body_case == TASKMQ__REPLY__BODY_ANSWER_PAGE)
+            at = take_body (item, at, item->reply->answer_page->body);
     }
     for (size_t i = 0; i < message->n_assignments; i++) {
         rig_item_t *item = add_item (peer);
@@ -402,6 +404,8 @@ static void keep_lists (rig_peer_t *peer, const Taskmq__BrokerMessage *message, 
         add_item (peer)->cancel = message->cancels[i];
     for (size_t i = 0; i < message->n_notices; i++)
         add_item (peer)->notice = message->notices[i];
+    for (size_t i = 0; i < message->n_answers; i++)
+        add_item (peer)->answers = message->answers[i];
     assert_ptr_equal (at, buf_bytes (body) + buf_length (body));
 }
 

@@ -24,6 +24,7 @@ typedef struct rig_item {
     const Taskmq__Assignment *assignment;
     const Taskmq__CancelNotice *cancel;
     const Taskmq__Notice *notice;
+    const Taskmq__AnswerNotice *answers;
     const Taskmq__EventBatch *events;
     const Taskmq__EventList *list; /* of events, NULL when there are none */
     const Taskmq__Snapshot *snapshot;
@@ -183,6 +184,16 @@ uint64_t rig_push (rig_t *self, size_t peer, const Taskmq__Assignment *assignmen
                    const char *message, uint64_t done);
 uint64_t rig_release (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                       bool no_delay);
+/* A question and its answers; key "" is "input". */
+uint64_t rig_ask (rig_t *self, size_t peer, const Taskmq__Assignment *assignment, const char *key,
+                  const char *request_text);
+/* … with everything else as the test wants it. */
+uint64_t rig_ask_as (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                     Taskmq__Ask *ask);
+uint64_t rig_take_answers (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                           uint64_t seen);
+uint64_t rig_answer (rig_t *self, size_t peer, unsigned n, const char *key, const char *json);
+uint64_t rig_inbox (rig_t *self, size_t peer, Taskmq__Inbox *inbox);
 uint64_t rig_cancel_ack (rig_t *self, size_t peer, const Taskmq__Assignment *assignment);
 uint64_t rig_renew (rig_t *self, size_t peer, unsigned worker,
                     const Taskmq__Assignment *assignment);

@@ -226,6 +226,60 @@ uint64_t rig_complete (rig_t *self, size_t peer, const Taskmq__Assignment *assig
     return rig_send (self, peer, &request, result, strlen (result));
 }
 
+uint64_t rig_ask_as (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                     Taskmq__Ask *ask)
+{
+    Taskmq__Lease lease = lease_of (assignment);
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_ASK);
+    ask->lease = &lease;
+    request.ask = ask;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_ask (rig_t *self, size_t peer, const Taskmq__Assignment *assignment, const char *key,
+                  const char *request_text)
+{
+    Taskmq__Ask ask = TASKMQ__ASK__INIT;
+    ask.key = (char *) key;
+    ask.request = (char *) request_text;
+    return rig_ask_as (self, peer, assignment, &ask);
+}
+
+uint64_t rig_take_answers (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                           uint64_t seen)
+{
+    Taskmq__Lease lease = lease_of (assignment);
+    Taskmq__TakeAnswers take = TASKMQ__TAKE_ANSWERS__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_TAKE_ANSWERS);
+    take.lease = &lease;
+    take.seen = seen;
+    request.take_answers = &take;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_answer (rig_t *self, size_t peer, unsigned n, const char *key, const char *json)
+{
+    tmq_id_t id = rig_id (n);
+    Taskmq__AnswerItem item = TASKMQ__ANSWER_ITEM__INIT;
+    Taskmq__AnswerItem *items[] = {&item};
+    Taskmq__Answer answer = TASKMQ__ANSWER__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_ANSWER);
+    item.key = (char *) key;
+    item.bytes = (uint32_t) strlen (json);
+    answer.task_id = bytes_of (id.bytes, sizeof (id.bytes));
+    answer.items = items;
+    answer.n_items = 1;
+    request.answer = &answer;
+    return rig_send (self, peer, &request, json, strlen (json));
+}
+
+uint64_t rig_inbox (rig_t *self, size_t peer, Taskmq__Inbox *inbox)
+{
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_INBOX);
+    request.inbox = inbox;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
 uint64_t rig_fail_with (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                         int32_t code, bool final, const char *result)
 {

@@ -182,6 +182,20 @@ static char judge_stats (rig_t *rig, uint64_t request, unsigned n)
     return found ? (counters ? 'y' : 'b') : '-';
 }
 
+/* The question of a task among all: whole, bare, or not there. */
+static char judge_inbox (rig_t *rig, uint64_t request, unsigned n)
+{
+    const Taskmq__Reply *reply = rig_reply (rig, ME, request)->reply;
+    if (reply->code != TMQ_OK)
+        return letter_of (reply->code);
+    for (size_t i = 0; i < reply->inbox_page->n_questions; i++) {
+        const Taskmq__Question *question = reply->inbox_page->questions[i];
+        if (is_id (&question->task_id, n))
+            return question->request[0] == '\0' ? 'b' : 'y';
+    }
+    return '-';
+}
+
 static char judge_history (rig_t *rig, uint64_t request, unsigned n)
 {
     (void) n;
@@ -223,6 +237,37 @@ SEND (send_wait)
 SEND (send_cancel)
 {
     return rig_cancel (rig, ME, n);
+}
+
+SEND (send_answer)
+{
+    Taskmq__AnswerItem item = TASKMQ__ANSWER_ITEM__INIT;
+    Taskmq__AnswerItem *items[] = {&item};
+    Taskmq__Answer answer = TASKMQ__ANSWER__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    tmq_id_t id = rig_id (n);
+    item.text = true;
+    answer.task_id = (ProtobufCBinaryData){sizeof (id), id.bytes};
+    answer.items = items;
+    answer.n_items = 1;
+    request.op_case = TASKMQ__REQUEST__OP_ANSWER;
+    request.answer = &answer;
+    return rig_send (rig, ME, &request, NULL, 0);
+}
+
+SEND (send_inbox)
+{
+    Taskmq__Inbox inbox = TASKMQ__INBOX__INIT;
+    (void) n;
+    return rig_inbox (rig, ME, &inbox);
+}
+
+SEND (send_inbox_of)
+{
+    Taskmq__Inbox inbox = TASKMQ__INBOX__INIT;
+    tmq_id_t id = rig_id (n);
+    inbox.task_id = (ProtobufCBinaryData){sizeof (id), id.bytes};
+    return rig_inbox (rig, ME, &inbox);
 }
 
 SEND (send_list)
@@ -320,6 +365,16 @@ SEND (send_push)
     return rig_push (rig, ME, lease_of (rig, n), "so far", 1);
 }
 
+SEND (send_ask)
+{
+    return rig_ask (rig, ME, lease_of (rig, n), "mine", "1");
+}
+
+SEND (send_take_answers)
+{
+    return rig_take_answers (rig, ME, lease_of (rig, n), 0);
+}
+
 SEND (send_cancel_ack)
 {
     return rig_cancel_ack (rig, ME, lease_of (rig, n));
@@ -374,7 +429,12 @@ static const probe_t PROBES[] = {
     {"credit", send_credit, judge_quiet, OWN, "y y n y y y"},
     {"unsubscribe", send_unsubscribe, judge_code, OWN, "y y y y y y"},
     {"stats", send_stats, judge_stats, FOREIGN, "b- b- b- y- yy yy"},
+    {"inbox", send_inbox, judge_inbox, STOLEN, "- y d b y y"},
+    {"inbox", send_inbox_of, judge_code, OWN, "ynnn yynn dddd yynn yyyn yyyn"},
+    {"inbox", send_inbox_of, judge_code, GONE + OWN, "enn een ddd een eee eee"},
     {"submit", send_submit, judge_item, MADE + 1, "yd dd dd dd yy yy"},
+    {"answer", send_answer, judge_code, DOOMED + OWN, "ynnn ddnn dddd dddd yyyn yyyn"},
+    {"answer", send_answer, judge_code, GONE + OWN, "enn ddn ddd ddd eee eee"},
     {"cancel", send_cancel, judge_code, DOOMED + OWN, "ynnn ddnn dddd dddd yyyn yyyn"},
     {"cancel", send_cancel, judge_code, GONE + OWN, "enn ddn ddd ddd eee eee"},
     {"register", send_register, judge_code, FOREIGN, "dd dd yd dd yy yy"},
@@ -382,6 +442,9 @@ static const probe_t PROBES[] = {
     {"started", send_started, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"renew", send_renew, judge_renewed, OWN, "dddddd dddddd ssssys dddddd ssssys ssssys"},
     {"push", send_push, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
+    {"ask", send_ask, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
+    {"take_answers", send_take_answers, judge_code, OWN,
+     "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"cancel_ack", send_cancel_ack, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"complete", send_complete, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"fail", send_fail, judge_code, STOLEN, "d d d d d d"},
@@ -452,6 +515,7 @@ static rig_t *stage_new (const role_case_t *role)
     submit (rig, ELSE, STOLEN, "q");
     rig_register (rig, ELSE, ELSES_WORKER, "q", 1);
     rig_settle (rig);
+    rig_ask (rig, ELSE, rig_assignment (rig, ELSE, 0)->assignment, "theirs", "{\"secret\":1}");
     char *queues[] = {(char *) "q", (char *) "z"};
     for (unsigned first = DONE; first <= GONE; first += GONE - DONE) {
         submit (rig, ME, first + OWN, "q");
@@ -812,7 +876,7 @@ static void leases_of_a_revoked_worker_return (void **state)
         rig_settle (rig);
         assert_int_equal (rig_status (rig, ELSE, HELD), TMQ_STATUS_QUEUED);
         assert_int_equal (rig_task (rig, ELSE, HELD)->failures, 0);
-        assert_int_equal (rig_status (rig, ELSE, STOLEN), TMQ_STATUS_WORKING);
+        assert_int_equal (rig_status (rig, ELSE, STOLEN), TMQ_STATUS_INPUT_REQUIRED);
         rig_free (rig);
     }
 }

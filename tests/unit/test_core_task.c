@@ -14,11 +14,13 @@
  * queued, working, input_required, completed, failed, cancelled. Capitals are the new status, a dot
  * is a refusal, R a removal, K cancelled. */
 static const char *const EXPECTED[INPUT_COUNT] = {
-    [INPUT_SUBMIT] = "Q......", [INPUT_CLAIM] = ".W.....",        [INPUT_COMPLETE] = "..CC...",
-    [INPUT_FAIL] = "..Q....",   [INPUT_FAIL_FINALLY] = "..FF...", [INPUT_RELEASE] = "..Q...K",
-    [INPUT_LOSE] = "..QI..K",   [INPUT_LOSE_FINALLY] = "..F....", [INPUT_EXPIRE] = ".F.....",
-    [INPUT_CANCEL] = ".KKK...", [INPUT_CANCEL_ACK] = "......K",   [INPUT_CHANGE] = "..WI...",
-    [INPUT_REMOVE] = "....RRR", [INPUT_DEPENDENCY] = ".F.....",   [INPUT_UNBLOCK] = ".Q.....",
+    [INPUT_SUBMIT] = "Q......",      [INPUT_CLAIM] = ".W.....",        [INPUT_COMPLETE] = "..CC...",
+    [INPUT_FAIL] = "..QI...",        [INPUT_FAIL_FINALLY] = "..FF...", [INPUT_RELEASE] = "..QI..K",
+    [INPUT_LOSE] = "..QI..K",        [INPUT_LOSE_FINALLY] = "..F....", [INPUT_EXPIRE] = ".F.....",
+    [INPUT_CANCEL] = ".KKK...",      [INPUT_CANCEL_ACK] = "......K",   [INPUT_CHANGE] = "..WI...",
+    [INPUT_REMOVE] = "....RRR",      [INPUT_DEPENDENCY] = ".F.....",   [INPUT_UNBLOCK] = ".Q.....",
+    [INPUT_ASK] = "..II...",         [INPUT_ANSWER_SOME] = "...I...",  [INPUT_ANSWER] = "...W...",
+    [INPUT_ANSWER_FREE] = "...Q...",
 };
 
 static const tmq_event_kind_t EVENTS[INPUT_COUNT] = {
@@ -37,6 +39,10 @@ static const tmq_event_kind_t EVENTS[INPUT_COUNT] = {
     [INPUT_REMOVE] = TMQ_EVENT_EXPIRED,
     [INPUT_DEPENDENCY] = TMQ_EVENT_FAILED,
     [INPUT_UNBLOCK] = TMQ_EVENT_CHANGED,
+    [INPUT_ASK] = TMQ_EVENT_ASKED,
+    [INPUT_ANSWER_SOME] = TMQ_EVENT_ANSWERED,
+    [INPUT_ANSWER] = TMQ_EVENT_ANSWERED,
+    [INPUT_ANSWER_FREE] = TMQ_EVENT_ANSWERED,
 };
 
 static char letter_of (const transition_t *row)

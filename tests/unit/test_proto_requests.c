@@ -404,6 +404,86 @@ static void test_started_and_cancel_ack (void **state)
     assert_good (&request);
 }
 
+static void test_ask (void **state)
+{
+    (void) state;
+    Taskmq__Lease lease = good_lease ();
+    Taskmq__Ask ask = TASKMQ__ASK__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_ASK);
+    request.ask = &ask;
+    assert_bad (&request, TMQ_INVALID, "lease: is missing");
+    ask.lease = &lease;
+    assert_bad (&request, TMQ_INVALID, "request: must be JSON");
+    ask.request = text_of ("{\"method\":\"elicitation/create\"}");
+    assert_good (&request);
+    ask.request = text_of ("{");
+    assert_bad (&request, TMQ_INVALID, "request: must be JSON");
+    ask.request = repeated ('1', TMQ_QUESTION_BYTES_MAX);
+    ask.key = repeated ('k', TMQ_QUESTION_KEY_BYTES_MAX);
+    assert_good (&request);
+    ask.request = repeated ('1', TMQ_QUESTION_BYTES_MAX + 1);
+    assert_bad (&request, TMQ_TOO_LARGE, "request: 16385 bytes, at most 16384");
+    ask.request = text_of ("1");
+    ask.key = repeated ('k', TMQ_QUESTION_KEY_BYTES_MAX + 1);
+    assert_bad (&request, TMQ_TOO_LARGE, "key: 257 bytes");
+    ask.key = text_of ("\xff");
+    assert_bad (&request, TMQ_INVALID, "key: must be UTF-8");
+    ask.key = text_of ("");
+    ask.default_answer = text_of ("1");
+    assert_bad (&request, TMQ_INVALID, "default_answer: only with has_default");
+    ask.has_default = true;
+    assert_good (&request);
+    ask.default_answer = text_of ("red");
+    assert_bad (&request, TMQ_INVALID, "default_answer: must be JSON");
+    ask.default_text = true;
+    assert_good (&request);
+    ask.deadline_ms = (uint64_t) TMQ_TTL_MS_MAX + 1;
+    assert_bad (&request, TMQ_INVALID, "deadline_ms: must be in");
+}
+
+static void test_answer_and_inbox (void **state)
+{
+    (void) state;
+    Taskmq__AnswerItem item = TASKMQ__ANSWER_ITEM__INIT;
+    Taskmq__AnswerItem *items[TMQ_QUESTIONS_OPEN_MAX + 1];
+    Taskmq__Answer answer = TASKMQ__ANSWER__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_ANSWER);
+    for (size_t i = 0; i <= TMQ_QUESTIONS_OPEN_MAX; i++)
+        items[i] = &item;
+    request.answer = &answer;
+    answer.items = items;
+    assert_bad (&request, TMQ_INVALID, "task_id");
+    answer.task_id = bytes_of (16);
+    assert_bad (&request, TMQ_INVALID, "items: at least 1");
+    answer.n_items = TMQ_QUESTIONS_OPEN_MAX;
+    assert_good (&request);
+    answer.n_items++;
+    assert_bad (&request, TMQ_TOO_LARGE, "items: 65 of them, at most 64");
+    answer.n_items = 2;
+    item.bytes = TMQ_ANSWER_BYTES_MAX;
+    assert_int_equal (judge (&request, 2 * TMQ_ANSWER_BYTES_MAX).code, TMQ_OK);
+    item.bytes++;
+    assert_bad (&request, TMQ_TOO_LARGE, "items.bytes: 65537, at most 65536");
+    Taskmq__Inbox inbox = TASKMQ__INBOX__INIT;
+    char *bad[] = {text_of ("no name")};
+    request = request_of (TASKMQ__REQUEST__OP_INBOX);
+    request.inbox = &inbox;
+    assert_good (&request);
+    inbox.task_id = bytes_of (15);
+    assert_bad (&request, TMQ_INVALID, "task_id");
+    inbox.task_id = bytes_of (16);
+    inbox.limit = 1001;
+    assert_bad (&request, TMQ_INVALID, "limit: must be in 0..1000");
+    inbox.limit = 1000;
+    inbox.queues = bad;
+    inbox.n_queues = 1;
+    assert_bad (&request, TMQ_INVALID, "queues: must match");
+    inbox.n_queues = 0;
+    inbox.sessions = bad;
+    inbox.n_sessions = 1;
+    assert_bad (&request, TMQ_INVALID, "sessions: must match");
+}
+
 static void test_complete (void **state)
 {
     (void) state;
@@ -673,6 +753,8 @@ int main (void)
         cmocka_unit_test (test_worker_credit_renew_and_leave),
         cmocka_unit_test (test_push),
         cmocka_unit_test (test_started_and_cancel_ack),
+        cmocka_unit_test (test_ask),
+        cmocka_unit_test (test_answer_and_inbox),
         cmocka_unit_test (test_complete),
         cmocka_unit_test (test_fail),
         cmocka_unit_test (test_release),

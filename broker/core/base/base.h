@@ -25,7 +25,15 @@ enum {
 };
 
 /* What the alarms are members of. */
-enum { ALARM_TASK = 1, ALARM_WAIT, ALARM_LINK, ALARM_STREAM, ALARM_READ, ALARM_WORKER };
+enum {
+    ALARM_TASK = 1,
+    ALARM_WAIT,
+    ALARM_LINK,
+    ALARM_STREAM,
+    ALARM_READ,
+    ALARM_WORKER,
+    ALARM_ASKING
+};
 
 typedef struct base {
     engine_config_t config;

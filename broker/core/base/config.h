@@ -24,6 +24,7 @@ typedef struct engine_config {
     size_t live_bytes_max;      /* of the texts of live tasks (method, meta, labels …): 256 MiB */
     size_t stream_bytes_max;    /* of subscriptions, their filters and snapshots by id: 256 MiB */
     size_t worker_bytes_max;    /* of workers' places at queues, with the queues: 64 MiB */
+    size_t questions_bytes_max; /* of questions of live tasks and their answers: 64 MiB */
     size_t links_max;           /* 10,000 */
     size_t pending_inputs_soft; /* not yet durable (A19): 20,000 */
     size_t pending_bytes_soft;  /* 16 MiB */
@@ -57,16 +58,17 @@ typedef struct engine_config {
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \
         .broker = "taskmqd", .live_tasks_max = 1000000, .live_bytes_max = 256u << 20,              \
-        .stream_bytes_max = 256u << 20, .worker_bytes_max = 64u << 20, .links_max = 10000,         \
-        .pending_inputs_soft = 20000, .pending_bytes_soft = 16u << 20, .dirty_tasks_soft = 50000,  \
-        .dirty_bytes_soft = 64u << 20, .ring_bytes = 4u << 20, .looks_max = 100000,                \
-        .payload_cache_bytes = 64u << 20, .space_tasks_max = 1000000,                              \
-        .space_bytes_max = (size_t) 4 << 30, .spaces_max = 10000, .spaces_at_once = 1000,          \
-        .space_ms = 600000, .dependencies_max = 1000000, .ttl_ms = TMQ_TTL_MS_DEFAULT,             \
-        .heartbeat_ms = TMQ_HEARTBEAT_MS, .gone_grace_ms = TMQ_GONE_GRACE_MS,                      \
-        .waits_max = 1000000, .link_reads_max = 64, .reads_max = 4096, .given_reads_max = 4,       \
-        .read_looks_max = 20000, .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000,             \
-        .fetched_bytes_max = 32u << 20, .round = BUDGET_INIT                                       \
+        .stream_bytes_max = 256u << 20, .worker_bytes_max = 64u << 20,                             \
+        .questions_bytes_max = 64u << 20, .links_max = 10000, .pending_inputs_soft = 20000,        \
+        .pending_bytes_soft = 16u << 20, .dirty_tasks_soft = 50000, .dirty_bytes_soft = 64u << 20, \
+        .ring_bytes = 4u << 20, .looks_max = 100000, .payload_cache_bytes = 64u << 20,             \
+        .space_tasks_max = 1000000, .space_bytes_max = (size_t) 4 << 30, .spaces_max = 10000,      \
+        .spaces_at_once = 1000, .space_ms = 600000, .dependencies_max = 1000000,                   \
+        .ttl_ms = TMQ_TTL_MS_DEFAULT, .heartbeat_ms = TMQ_HEARTBEAT_MS,                            \
+        .gone_grace_ms = TMQ_GONE_GRACE_MS, .waits_max = 1000000, .link_reads_max = 64,            \
+        .reads_max = 4096, .given_reads_max = 4, .read_looks_max = 20000,                          \
+        .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000, .fetched_bytes_max = 32u << 20,      \
+        .round = BUDGET_INIT                                                                       \
     }
 
 #endif

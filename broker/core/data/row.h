@@ -23,7 +23,8 @@
     X (TEST, 1, "test", TABLES, "any bytes; of the tests alone")                                   \
     X (TEST_LIVE, 2, "test-live", LIVE, "any bytes; of the tests alone")                           \
     X (FORGOTTEN, 3, "forgotten", LIVE, "one row: the highest sequence of forgotten namespaces")   \
-    X (AUDIT_HEAD, 4, "audit-head", LIVE, "one row: where the record of deeds stood")
+    X (AUDIT_HEAD, 4, "audit-head", LIVE, "one row: where the record of deeds stood")              \
+    X (QUESTION, 9, "question", LIVE, "namespace, task, key: of a live task, open or answered")
 
 typedef enum row_kind {
     ROW_KIND_NONE = 0,

@@ -7,6 +7,7 @@
 #include "core/engine/rooms.h"
 #include "core/match/dispatch.h"
 #include "core/match/worker.h"
+#include "core/requests/ask.h"
 #include "core/requests/wait.h"
 #include "core/tasks/change.h"
 #include "core/tasks/dependents.h"
@@ -18,7 +19,7 @@ static void follow_end (requests_t *self, const fact_t *fact)
     dependents_follow (self->tasks, fact);
 }
 
-static follow_t *const FOLLOWERS[] = {waits_follow, follow_end};
+static follow_t *const FOLLOWERS[] = {waits_follow, follow_end, answers_follow};
 
 void follow_facts (engine_t *self)
 {

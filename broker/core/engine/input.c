@@ -28,6 +28,7 @@
 #include "core/requests/wait.h"
 #include "core/streams/stream.h"
 #include "core/streams/subscription.h"
+#include "core/tasks/asking.h"
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
 #include "core/tasks/dependents.h"
@@ -174,6 +175,10 @@ static size_t body_bytes_of (const Taskmq__Request *request)
         return bytes;
     case TASKMQ__REQUEST__OP_COMPLETE: return request->complete->result_bytes;
     case TASKMQ__REQUEST__OP_FAIL: return request->fail->result_bytes;
+    case TASKMQ__REQUEST__OP_ANSWER:
+        for (size_t i = 0; i < request->answer->n_items; i++)
+            bytes += request->answer->items[i]->bytes;
+        return bytes;
     default: return 0;
     }
 }
@@ -333,6 +338,7 @@ static void fire (engine_t *self, alarm_t *alarm)
     case ALARM_WORKER:
         parting_worker_alarm (&self->requests, LIST_ITEM (alarm, worker_t, alarm));
         break;
+    case ALARM_ASKING: asking_alarm (&self->tasks, LIST_ITEM (alarm, asking_t, alarm)); break;
     case ALARM_STREAM:
         stream_alarm (&self->streams, LIST_ITEM (alarm, subscription_t, alarm));
         break;

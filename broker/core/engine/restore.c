@@ -5,11 +5,13 @@
 /* Start and restart: what the store knows comes in, live leases get a fresh term (S9). */
 #include "core/engine/rooms.h"
 #include "core/requests/report.h"
+#include "core/tasks/asking.h"
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
 #include "core/tasks/dependents.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
+#include "core/tasks/question.h"
 #include "core/tasks/rows.h"
 #include "core/tasks/space.h"
 #include "core/tasks/view.h"
@@ -54,7 +56,10 @@ static void restore_place (engine_t *self, task_t *task, const record_t *record)
 
 void engine_restore (engine_t *self, record_t *record)
 {
-    restore_place (self, task_restore (&self->tasks, record), record);
+    task_t *task = task_restore (&self->tasks, record);
+    if (!task_is_terminal (task))
+        asking_restore (&self->tasks, task);
+    restore_place (self, task, record);
     record_free (record);
 }
 
@@ -69,9 +74,15 @@ static void load_forgotten (engine_t *self, const row_t *row)
     history_raise_floor (&self->history, row_number (row->body));
 }
 
+static void load_question (engine_t *self, const row_t *row)
+{
+    question_load (&self->tasks, row);
+}
+
 static row_load_t *const ROW_LOADS[ROW_KINDS_MAX] = {
     [ROW_KIND_TEST_LIVE] = NULL,
     [ROW_KIND_FORGOTTEN] = load_forgotten,
+    [ROW_KIND_QUESTION] = load_question,
 };
 
 void engine_restore_row (engine_t *self, const row_t *row)
@@ -124,10 +135,13 @@ void engine_ready (engine_t *self, now_t now)
     dependents_ready (&self->tasks);
     size_t cursor = 0;
     for (task_t *task = map_each (&self->tasks.by_id, &cursor); task != NULL;
-         task = map_each (&self->tasks.by_id, &cursor))
-        if (task->leased) {
+         task = map_each (&self->tasks.by_id, &cursor)) {
+        if (task->leased)
             fresh_term (self, task);
-            journal_close_full (&self->tasks);
-        }
+        if (task->status == TMQ_STATUS_INPUT_REQUIRED)
+            asking_check (&self->tasks, task);
+        journal_close_full (&self->tasks);
+    }
+    askings_settle (&self->tasks);
     input_end (self);
 }

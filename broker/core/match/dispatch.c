@@ -19,6 +19,7 @@
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/question.h"
 #include "core/tasks/space.h"
 #include "core/wire/pack.h"
 
@@ -39,10 +40,12 @@ enum {
     ASSIGNMENT_META = 14,
     ASSIGNMENT_CREATED_AT = 15,
     ASSIGNMENT_PRIORITY = 16,
-    ASSIGNMENT_EXTRA = 17
+    ASSIGNMENT_EXTRA = 17,
+    ASSIGNMENT_ANSWERS = 18
 };
 
-static void pack_assignment (bytes_t *out, const worker_t *worker, const task_t *task)
+static void pack_assignment (bytes_t *out, const worker_t *worker, const task_t *task,
+                             uint32_t answers)
 {
     const detail_t *detail = task->detail;
     task_texts_t texts MEMORY_FILLED_BEFORE_READ;
@@ -66,6 +69,7 @@ static void pack_assignment (bytes_t *out, const worker_t *worker, const task_t 
     bytes_append_uint (out, ASSIGNMENT_PRIORITY, task->priority);
     const buf_t *extra = extra_packed (task->extra);
     bytes_append_blob (out, ASSIGNMENT_EXTRA, buf_bytes (extra), buf_length (extra));
+    bytes_append_uint (out, ASSIGNMENT_ANSWERS, answers);
     bytes_close (out, mark);
 }
 
@@ -102,7 +106,8 @@ static task_t *next_for (match_t *self, worker_t *worker)
 static void send_assignment (match_t *self, const worker_t *worker, task_t *task)
 {
     bytes_clear (&self->peers->scratch);
-    pack_assignment (&self->peers->scratch, worker, task);
+    uint32_t answers = task->asks ? asking_news (self->tasks, task) : 0;
+    pack_assignment (&self->peers->scratch, worker, task, answers);
     item_t *item = outbox_add (self->peers, worker->link, ITEM_ASSIGNMENT,
                                journal_batch (self->tasks), &self->peers->scratch, task->payload);
     item->id = task->id;

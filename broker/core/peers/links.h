@@ -25,7 +25,13 @@
 typedef struct link link_t;
 typedef struct waiter waiter_t;
 
-typedef enum item_kind { ITEM_REPLY = 1, ITEM_ASSIGNMENT, ITEM_CANCEL, ITEM_NOTICE } item_kind_t;
+typedef enum item_kind {
+    ITEM_REPLY = 1,
+    ITEM_ASSIGNMENT,
+    ITEM_CANCEL,
+    ITEM_ANSWERS,
+    ITEM_NOTICE
+} item_kind_t;
 
 /* A packed field of a BrokerMessage that waits for its batch, then for its turn. */
 typedef struct item {

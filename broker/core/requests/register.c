@@ -38,7 +38,7 @@ static void answer_register (call_t *call, worker_t *worker)
         if (task != NULL && lease->started)
             report_started (self, task);
         pack_lease_state (&packed, REGISTERED_LEASES, lease->task_id.data, lease->attempt, code,
-                          task == NULL ? 0 : task->lease_ms);
+                          task == NULL ? 0 : task->lease_ms, report_news (self, task));
     }
     /* What is not listed never reached it, or was lost by it: queued again, not counted (S7). A
      * worker ignores what arrives between its registration and the answer. */

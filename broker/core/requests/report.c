@@ -16,6 +16,7 @@
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
+#include "core/tasks/question.h"
 #include "core/wire/pack.h"
 
 enum { RENEWED_LEASES = 1 }; /* number of the field in taskmq.proto */
@@ -68,6 +69,11 @@ bool report_is_denied (call_t *call, const task_t *task)
     return true;
 }
 
+uint32_t report_news (const requests_t *self, const task_t *task)
+{
+    return task == NULL || !task->asks ? 0 : asking_news (self->tasks, task);
+}
+
 tmq_code_t report_refresh (requests_t *self, link_t *link, const worker_t *worker,
                            const Taskmq__Lease *lease, task_t **out)
 {
@@ -82,9 +88,7 @@ tmq_code_t report_refresh (requests_t *self, link_t *link, const worker_t *worke
     return task->status == TMQ_STATUS_CANCELLED ? TMQ_CANCELLED : TMQ_OK;
 }
 
-/* The task that a report is about, or NULL when it was answered: another attempt took over, or the
- * task was cancelled meanwhile. */
-static task_t *reported (call_t *call, const Taskmq__Lease *lease)
+task_t *report_begin (call_t *call, const Taskmq__Lease *lease)
 {
     requests_t *self = call->requests;
     found_t found = find_unjudged (self->reads, call->link->space, lease->task_id.data);
@@ -95,7 +99,7 @@ static task_t *reported (call_t *call, const Taskmq__Lease *lease)
     }
     if (report_is_denied (call, task))
         return NULL;
-    if (task->status != TMQ_STATUS_WORKING) {
+    if (task->status == TMQ_STATUS_CANCELLED) {
         reply_code (call, TMQ_WRONG_STATUS, "the task was cancelled");
         return NULL;
     }
@@ -104,7 +108,7 @@ static task_t *reported (call_t *call, const Taskmq__Lease *lease)
 
 void on_started (call_t *call)
 {
-    task_t *task = reported (call, call->request->started->lease);
+    task_t *task = report_begin (call, call->request->started->lease);
     if (task == NULL)
         return;
     report_started (call->requests, task);
@@ -128,7 +132,7 @@ void on_renew (call_t *call)
         if (task != NULL && lease->started && code == TMQ_OK)
             report_started (self, task);
         pack_lease_state (&packed, RENEWED_LEASES, lease->task_id.data, lease->attempt, code,
-                          task == NULL ? 0 : task->lease_ms);
+                          task == NULL ? 0 : task->lease_ms, report_news (self, task));
     }
     bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
     bytes_append_element (out, TASKMQ__REPLY__BODY_RENEWED, packed.data, packed.length);
@@ -178,7 +182,7 @@ void on_push (call_t *call)
 {
     requests_t *self = call->requests;
     const Taskmq__Push *push = call->request->push;
-    task_t *task = reported (call, push->lease);
+    task_t *task = report_begin (call, push->lease);
     if (task == NULL)
         return;
     detail_t *detail = task->detail;

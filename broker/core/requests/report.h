@@ -12,6 +12,12 @@
  * NULL when it is not held. */
 tmq_code_t report_refresh (requests_t *self, link_t *link, const worker_t *worker,
                            const Taskmq__Lease *lease, task_t **out);
+/* The task that a report is about, which stands in working or input_required; NULL when it was
+ * answered: another attempt took over, or the task was cancelled meanwhile. */
+task_t *report_begin (call_t *call, const Taskmq__Lease *lease);
+/* Number of the newest answer to a question that the holder has not taken; 0: none. task may be
+ * NULL. */
+uint32_t report_news (const requests_t *self, const task_t *task);
 /* The lease was given to the link's principal: beside its secret that is what a report needs.
  * Without a policy the secret is enough. */
 bool report_is_of (const link_t *link, const char *holder);

@@ -70,6 +70,19 @@ WANT (want_cancel)
     want_id (self->reads, link->space, request->cancel->task_id.data, false, keys);
 }
 
+WANT (want_answer)
+{
+    (void) items;
+    want_id (self->reads, link->space, request->answer->task_id.data, false, keys);
+}
+
+WANT (want_inbox)
+{
+    (void) items;
+    if (request->inbox->task_id.len > 0)
+        want_id (self->reads, link->space, request->inbox->task_id.data, false, keys);
+}
+
 WANT (want_task_events)
 {
     (void) items;
@@ -100,6 +113,8 @@ WANT (want_subscribe)
     }
 WANT_TASK (started)
 WANT_TASK (push)
+WANT_TASK (ask)
+WANT_TASK (take_answers)
 #undef WANT_TASK
 
 #define WANT_LEASE(OP)                                                                             \
@@ -140,6 +155,8 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (RESULT, on_result, want_result, RIGHT_BODY | RIGHT_WORK, 1)                                 \
     X (PAYLOAD, on_payload, want_the_payload, RIGHT_BODY | RIGHT_WORK, 1)                          \
     X (CANCEL, on_cancel, want_cancel, RIGHT_CANCEL | RIGHT_READ, 1)                               \
+    X (ANSWER, on_answer, want_answer, RIGHT_CANCEL | RIGHT_READ, 2)                               \
+    X (INBOX, on_inbox, want_inbox, SEES, 8)                                                       \
     X (WAIT, on_wait, want_wait, SEES | RIGHT_WORK, 1)                                             \
     X (STATS, on_stats, want_nothing, RIGHT_LINK, 64)                                              \
     X (SUBSCRIBE, on_subscribe, want_subscribe, SEES, 8)                                           \
@@ -150,6 +167,8 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (STARTED, on_started, want_started, RIGHT_WORK, 1)                                           \
     X (RENEW, on_renew, want_nothing, RIGHT_WORK, 1)                                               \
     X (PUSH, on_push, want_push, RIGHT_WORK, 1)                                                    \
+    X (ASK, on_ask, want_ask, RIGHT_WORK, 2)                                                       \
+    X (TAKE_ANSWERS, on_take_answers, want_take_answers, RIGHT_WORK, 8)                            \
     X (CANCEL_ACK, on_cancel_ack, want_cancel_ack, RIGHT_WORK, 1)                                  \
     X (COMPLETE, on_complete, want_complete, RIGHT_WORK, 1)                                        \
     X (FAIL, on_fail, want_fail, RIGHT_WORK, 1)                                                    \
@@ -196,6 +215,8 @@ size_t request_cost (const Taskmq__Request *request)
     size_t cost = row == NULL ? 1 : row->cost;
     if (request->op_case == OP (SUBMIT))
         cost += request->submit->n_tasks;
+    else if (request->op_case == OP (ANSWER))
+        cost += request->answer->n_items;
     else if (request->op_case == OP (WAIT))
         cost += request->wait->n_task_ids;
     else if (request->op_case == OP (RENEW))
@@ -216,7 +237,7 @@ void request_want (requests_t *self, const link_t *link, const Taskmq__Request *
 static void reply_denied (call_t *call, unsigned rights)
 {
     const char *text = (rights & RIGHT_OPERATE) != 0  ? "only an operator may do this"
-                       : (rights & RIGHT_CANCEL) != 0 ? "no right to cancel tasks in this namespace"
+                       : (rights & RIGHT_CANCEL) != 0 ? "no right to change tasks in this namespace"
                        : (rights & RIGHT_BODY) != 0
                            ? "no right to payloads and results in this namespace"
                        : (rights & RIGHT_SUBMIT) != 0 ? "no right to submit tasks in this namespace"

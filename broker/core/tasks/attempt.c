@@ -10,6 +10,7 @@
 #include "core/tasks/attempt.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
+#include "core/tasks/question.h"
 #include "types.h"
 
 void attempt_give (tasks_t *self, worker_t *worker, task_t *task)
@@ -29,6 +30,8 @@ void attempt_give (tasks_t *self, worker_t *worker, task_t *task)
     detail->identity = names_share (worker->identity);
     lease_hold (self, worker, task);
     lease_arm (self, task, task->lease_ms);
+    if (task->asks)
+        asking_begin_attempt (self, task);
     cause_t cause = {.actor = name_text (worker->identity)};
     change_apply (self, task, INPUT_CLAIM, &cause);
     self->base->counts.claimed++;
@@ -59,7 +62,19 @@ void attempt_requeue (tasks_t *self, task_t *task, task_input_t input, int64_t d
     task->not_before = delay_ms > 0 ? now_ms + delay_ms : 0;
     change_extend_expiry (task, now_ms);
     change_apply (self, task, input, cause);
-    change_place (self, task);
+    if (task->status == TMQ_STATUS_QUEUED)
+        change_place (self, task);
+}
+
+/* The lease beside open questions ends: nothing else does (S22). The last answer queues the
+ * task. */
+static void end_asking (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause)
+{
+    tmq_event_kind_t how = input == INPUT_RELEASE ? TMQ_EVENT_RELEASED : TMQ_EVENT_LEASE_LOST;
+    journal_add_attempt (self, task, how, 0, NULL, cause == NULL ? NULL : cause->request_id);
+    lease_end (self, task);
+    task->not_before = 0;
+    change_apply (self, task, input, cause);
 }
 
 /* The lease beside a cancelled task ends: nothing else does (S5). */
@@ -86,6 +101,10 @@ void attempt_return (tasks_t *self, task_t *task, task_input_t input, int64_t de
         return;
     }
     self->base->counts.released++;
+    if (task->status == TMQ_STATUS_INPUT_REQUIRED) {
+        end_asking (self, task, input, cause);
+        return;
+    }
     task->returns++;
     if (task->returns >= TMQ_UNCOUNTED_COUNT_FROM && ++task->failures >= task->max_attempts) {
         char text[96];
@@ -130,6 +149,10 @@ void attempt_lose (tasks_t *self, task_t *task, const char *why)
     task->detail->holder->lost = true;
     if (task->status == TMQ_STATUS_CANCELLED) {
         end_cancelled (self, task, INPUT_LOSE, &cause);
+        return;
+    }
+    if (task->status == TMQ_STATUS_INPUT_REQUIRED) {
+        end_asking (self, task, INPUT_LOSE, &cause);
         return;
     }
     if (!task->started) {

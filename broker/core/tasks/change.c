@@ -16,6 +16,7 @@
 #include "core/tasks/edges.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
+#include "core/tasks/question.h"
 #include "core/tasks/space.h"
 #include "ids.h"
 #include "types.h"
@@ -215,6 +216,8 @@ void change_finish (tasks_t *self, task_t *task, task_input_t input, const cause
     if (cause != NULL && cause->request_id != NULL)
         memcpy (detail->request_id, cause->request_id, sizeof (detail->request_id));
     change_extend_expiry (task, self->base->clocks.wall_ms);
+    if (task->asks)
+        asking_end (self, task);
     change_apply (self, task, input, cause);
     count_end (self, task);
 }

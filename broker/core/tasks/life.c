@@ -9,6 +9,7 @@
 #include "core/tasks/edges.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/makers.h"
+#include "core/tasks/question.h"
 #include "core/tasks/space.h"
 #include "core/tasks/tasks.h"
 
@@ -39,6 +40,7 @@ void tasks_reset (tasks_t *self)
 {
     journal_clear (self);
     edges_clear (self);
+    askings_clear (self);
     clear_tasks (self);
     spaces_clear (self);
     makers_clear (self);

@@ -62,6 +62,7 @@ void spaces_free_idle (tasks_t *self)
         }
         map_remove (&self->spaces, space->hash, space);
         event_log_clear (&space->log);
+        unanswered_clear (&space->unanswered);
         free (space);
     }
     for (node_t *node = list_pop_front (&later); node != NULL; node = list_pop_front (&later))
@@ -152,6 +153,7 @@ void spaces_clear (tasks_t *self)
     for (space_t *space = map_each (&self->spaces, &cursor); space != NULL;
          space = map_each (&self->spaces, &cursor)) {
         event_log_clear (&space->log);
+        unanswered_clear (&space->unanswered);
         free (space);
     }
     map_free (&self->spaces);

@@ -43,14 +43,22 @@ static const transition_t TRANSITIONS[STATUS_COUNT][INPUT_COUNT] = {
             [INPUT_LOSE_FINALLY] = TO (FAILED, FAILED),
             [INPUT_CANCEL] = TO (CANCELLED, CANCELLED),
             [INPUT_CHANGE] = TO (WORKING, CHANGED),
+            [INPUT_ASK] = TO (INPUT_REQUIRED, ASKED),
         },
     [TMQ_STATUS_INPUT_REQUIRED] =
         {
             [INPUT_COMPLETE] = TO (COMPLETED, COMPLETED),
+            /* The end of an attempt leaves the questions open (S22). */
+            [INPUT_FAIL] = TO (INPUT_REQUIRED, ATTEMPT_FAILED),
             [INPUT_FAIL_FINALLY] = TO (FAILED, FAILED),
+            [INPUT_RELEASE] = TO (INPUT_REQUIRED, RELEASED),
             [INPUT_LOSE] = TO (INPUT_REQUIRED, LEASE_LOST),
             [INPUT_CANCEL] = TO (CANCELLED, CANCELLED),
             [INPUT_CHANGE] = TO (INPUT_REQUIRED, CHANGED),
+            [INPUT_ASK] = TO (INPUT_REQUIRED, ASKED),
+            [INPUT_ANSWER_SOME] = TO (INPUT_REQUIRED, ANSWERED),
+            [INPUT_ANSWER] = TO (WORKING, ANSWERED),
+            [INPUT_ANSWER_FREE] = TO (QUEUED, ANSWERED),
         },
     [TMQ_STATUS_COMPLETED] =
         {

@@ -22,7 +22,7 @@
 
 /* The state machine. */
 
-/* What can happen to a task. Reserved for later work: ask, answer, adopt, retry, resume. */
+/* What can happen to a task. Reserved for later work: adopt, retry, resume. */
 typedef enum task_input {
     INPUT_SUBMIT = 0,   /* accepted */
     INPUT_CLAIM,        /* assigned to a worker */
@@ -39,6 +39,10 @@ typedef enum task_input {
     INPUT_REMOVE,       /* past its time to live after its end */
     INPUT_DEPENDENCY,   /* a task that it depends on did not complete */
     INPUT_UNBLOCK,      /* what it waited for has ended */
+    INPUT_ASK,          /* its worker asks a question */
+    INPUT_ANSWER_SOME,  /* a question is answered, others are open */
+    INPUT_ANSWER,       /* the last open one is answered, its worker goes on */
+    INPUT_ANSWER_FREE,  /* … nobody holds its lease */
     INPUT_COUNT
 } task_input_t;
 
@@ -141,6 +145,7 @@ typedef struct task {
     bool blocked : 1; /* waits for others to end (edges.h) */
     bool awaited : 1; /* others wait for its end */
     bool leaving : 1; /* in the list of those to be forgotten */
+    bool asks : 1;    /* it has asked something (question.h) */
 } task_t;
 
 /* The strings of a task that never change, taken apart. They point into the task. */

@@ -20,6 +20,7 @@
 #include "core/tasks/absent.h"
 #include "core/tasks/queue.h"
 #include "core/tasks/task.h"
+#include "core/tasks/unanswered.h"
 
 /* A namespace. */
 struct space {
@@ -32,7 +33,8 @@ struct space {
     uint32_t removals; /* notes of them */
     uint32_t tasks;    /* live ones, … */
     uint64_t bytes;    /* … of their payloads */
-    node_t idle;       /* in the list of those that nobody may need */
+    unanswered_t unanswered;
+    node_t idle; /* in the list of those that nobody may need */
     char name[TMQ_NAME_LENGTH_MAX + 1];
 };
 
@@ -139,6 +141,13 @@ typedef struct queue_walk {
     node_t *next;
 } queue_walk_t;
 
+/* Questions of live tasks (question.h). */
+typedef struct questions {
+    map_t askings; /* by namespace and task */
+    size_t bytes;
+    uint64_t last_number;
+} questions_t;
+
 typedef struct tasks {
     base_t *base;
     history_t *history;
@@ -180,6 +189,7 @@ typedef struct tasks {
     fifo_t removal_notes;
     map_t attempts_by_key;
     map_t removals_by_key;
+    questions_t questions;
     map_t rows_by_key; /* their newest changes that are not written back */
     node_t rows_unwritten;
     /* The newest batch with a change of what a sweep may have seen before it. */

@@ -74,7 +74,13 @@ enum {
     TASK_EXTRA = 36
 };
 
-enum { LEASE_STATE_TASK_ID = 1, LEASE_STATE_ATTEMPT = 2, LEASE_STATE_CODE = 3, LEASE_STATE_MS = 4 };
+enum {
+    LEASE_STATE_TASK_ID = 1,
+    LEASE_STATE_ATTEMPT = 2,
+    LEASE_STATE_CODE = 3,
+    LEASE_STATE_MS = 4,
+    LEASE_STATE_ANSWERS = 5
+};
 
 void pack_labels (bytes_t *out, uint32_t field, const label_t *labels, size_t count)
 {
@@ -184,12 +190,13 @@ void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_
 }
 
 void pack_lease_state (bytes_t *out, uint32_t field, const uint8_t *id, uint32_t attempt,
-                       tmq_code_t code, uint32_t lease_ms)
+                       tmq_code_t code, uint32_t lease_ms, uint32_t answers)
 {
     bytes_mark_t mark = bytes_open (out, field);
     bytes_append_blob (out, LEASE_STATE_TASK_ID, id, sizeof (tmq_id_t));
     bytes_append_uint (out, LEASE_STATE_ATTEMPT, attempt);
     bytes_append_uint (out, LEASE_STATE_CODE, code);
     bytes_append_uint (out, LEASE_STATE_MS, lease_ms);
+    bytes_append_uint (out, LEASE_STATE_ANSWERS, answers);
     bytes_close (out, mark);
 }

@@ -38,7 +38,8 @@ enum {
     BROKER_NOTICES = 4,
     BROKER_EVENTS = 5,
     BROKER_SNAPSHOT = 6,
-    BROKER_GAP = 7
+    BROKER_GAP = 7,
+    BROKER_ANSWERS = 8
 };
 /* … and of pages. */
 enum { TASK_PAGE_TASKS = 1, TASK_PAGE_NEXT = 2 };
@@ -55,6 +56,6 @@ void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_
                 uint32_t body_bytes);
 void pack_labels (bytes_t *out, uint32_t field, const label_t *labels, size_t count);
 void pack_lease_state (bytes_t *out, uint32_t field, const uint8_t *id, uint32_t attempt,
-                       tmq_code_t code, uint32_t lease_ms);
+                       tmq_code_t code, uint32_t lease_ms, uint32_t answers);
 
 #endif
