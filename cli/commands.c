@@ -71,6 +71,8 @@ static const option_spec_t submit_options[] = {
     {OPT_CONTENT_TYPE, "content-type", 0, KIND_TEXT, 0, TMQ_CONTENT_TYPE_BYTES_MAX, "TYPE",
      "of the payload"},
     {OPT_LABEL, "label", 0, KIND_LABEL, 0, 0, "NAME=VALUE", "up to 16 of them"},
+    {OPT_AFTER, "after", 0, KIND_TEXT, 0, 64, "ID[:POLICY]",
+     "wait for that task; if it fails, fail (:fail), or run (:ignore, :continue)"},
     {OPT_META, "meta", 0, KIND_TEXT, 0, TMQ_META_BYTES_MAX, "JSON", "an object of your own"},
     {OPT_MAX_ATTEMPTS, "max-attempts", 0, KIND_NUMBER, 1, TMQ_MAX_ATTEMPTS_MAX, "N",
      "how often it may fail; default 3"},
@@ -268,7 +270,8 @@ static const command_t commands[] = {
      .text = "Without a payload option the payload is empty; - reads it from stdin. With\n"
              "--lines the other options count for each task.\n"
              "A line of --batch is {\"queue\":...,\"data\":...}, and the options by their names\n"
-             "with underscores. All lines are checked before the first is submitted. Then one\n"
+             "with underscores; after may be an array, and line:N in it is the task of an\n"
+             "earlier line. All lines are checked before the first is submitted. Then one\n"
              "line of output follows per line of input: the id, or nothing where the task was\n"
              "refused.",
      .examples = "taskctl submit thumbs --file photo.jpg --label album=summer\n"

@@ -141,6 +141,8 @@ typedef struct task_view {
     size_t labels_count;
     const char *meta; /* JSON text */
     const char *trace;
+    const tmq_id_t *depends_on; /* tasks that it waits or waited for */
+    size_t depends_on_count;
     uint64_t payload_bytes;
     const void *payload; /* payload_bytes bytes; NULL: not loaded */
     unsigned outcome;    /* 0: none */
@@ -212,8 +214,9 @@ void json_write_gap (json_writer_t *self, const gap_view_t *gap);
 struct Taskmq__Task;
 struct Taskmq__Event;
 struct Taskmq__Extra;
-/* Fills in what of a task's extra is shown; borrows from it. */
-void task_view_extra (task_view_t *out, const struct Taskmq__Extra *extra);
+/* Fills in what of a task's extra is shown; borrows from it, and from ids, which has room for as
+ * many as it depends on. */
+void task_view_extra (task_view_t *out, const struct Taskmq__Extra *extra, tmq_id_t *ids);
 /* Fill a view from a message on the wire, from which it borrows. The array of labels is laid into
  * arena: false when that is full, or when an id is not 16 bytes long. The bodies stay unset. */
 bool task_view_from_wire (task_view_t *out, const struct Taskmq__Task *task, arena_t *arena);

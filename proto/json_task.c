@@ -188,12 +188,17 @@ static void write_error (json_writer_t *writer, const task_view_t *task)
 static void write_contents (json_writer_t *writer, const task_view_t *task, bool with_result,
                             size_t bytes_max)
 {
+    char id[ID_TEXT_SIZE];
     bool has_result = task_has_result (task);
     member_labels (writer, task->labels, task->labels_count);
     member_json (writer, "meta", task->meta);
     member_text (writer, "trace", task->trace);
     json_write_key (writer, "depends_on");
     json_write_array_begin (writer);
+    for (size_t i = 0; i < task->depends_on_count; i++) {
+        id_format (&task->depends_on[i], id);
+        json_write_plain (writer, id, ID_TEXT_LENGTH);
+    }
     json_write_array_end (writer);
     member_uint (writer, "payload_bytes", task->payload_bytes);
     if (with_result && has_result)
@@ -325,8 +330,12 @@ static progress_view_t progress_from_wire (const Taskmq__Progress *progress)
                              progress->message};
 }
 
-void task_view_extra (task_view_t *out, const struct Taskmq__Extra *extra)
+void task_view_extra (task_view_t *out, const struct Taskmq__Extra *extra, tmq_id_t *ids)
 {
+    for (size_t i = 0; i < extra->n_after; i++)
+        id_from_bytes (&ids[i], extra->after[i]->task_id.data, extra->after[i]->task_id.len);
+    out->depends_on = ids;
+    out->depends_on_count = extra->n_after;
     out->start_by = (int64_t) extra->start_by;
     out->max_runtime_ms = (int64_t) extra->max_runtime_ms;
     out->trace = extra->trace;
@@ -368,8 +377,12 @@ bool task_view_from_wire (task_view_t *out, const struct Taskmq__Task *task, are
         .version = task->version,
         .seq = task->seq,
     };
-    if (task->extra != NULL)
-        task_view_extra (out, task->extra);
+    if (task->extra != NULL) {
+        tmq_id_t *ids = arena_zalloc (arena, task->extra->n_after + 1, sizeof *ids);
+        if (ids == NULL)
+            return false;
+        task_view_extra (out, task->extra, ids);
+    }
     if (task->error != NULL) {
         out->error_code = task->error->code;
         out->error_message = task->error->message;

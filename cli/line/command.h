@@ -38,6 +38,7 @@ typedef enum option_id {
     /* of commands */
     OPT_ACTOR,
     OPT_ADDRESS,
+    OPT_AFTER,
     OPT_INVITED,
     OPT_ALL,
     OPT_BACKOFF,

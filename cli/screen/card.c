@@ -153,6 +153,25 @@ static void put_origin (const app_t *app, const tmq_task_t *task)
     put_fact (app, "meta", task->meta);
 }
 
+/* What it waits or waited for. */
+static void put_after (const app_t *app, const tmq_task_t *task)
+{
+    static const char *const policies[] = {"it fails with it", "whatever becomes of it",
+                                           "whatever becomes of it"};
+    char id[37];
+    for (size_t i = 0; i < task->after_count; i++) {
+        const tmq_dependency_t *after = &task->after[i];
+        tmq_id_format (&after->id, id);
+        put_name (app, i == 0 ? "after" : "");
+        printf ("%s  ", id);
+        if (after->status)
+            printf ("%s%s%s\n", paint_status (app, after->status), tmq_status_text (after->status),
+                    paint_end (app));
+        else
+            printf ("%s\n", after->policy <= TMQ_AFTER_CONTINUE ? policies[after->policy] : "");
+    }
+}
+
 static const char *phase_text (tmq_phase_t phase)
 {
     switch (phase) {
@@ -180,6 +199,7 @@ static void put_course (const app_t *app, const tmq_task_t *task)
     char ttl[UNITS_TEXT_SIZE];
     long zone_s = LONG_MIN;
     put_fact (app, "phase", phase_text (task->phase));
+    put_after (app, task);
     put_time (app, "created", task->created_at, &zone_s);
     put_time (app, "started", task->started_at, &zone_s);
     put_time (app, "finished", task->finished_at, &zone_s);

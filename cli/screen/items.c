@@ -82,6 +82,9 @@ static progress_view_t view_progress (uint64_t done, uint64_t total, const char 
 void shown_task_init (shown_task_t *out, const tmq_task_t *task)
 {
     out->labels = view_labels (task->labels, task->labels_count);
+    out->depends_on = must_alloc (task->after_count * sizeof *out->depends_on);
+    for (size_t i = 0; i < task->after_count; i++)
+        out->depends_on[i] = task->after[i].id;
     out->view = (task_view_t){
         .id = task->id,
         .ns = task->ns,
@@ -114,6 +117,8 @@ void shown_task_init (shown_task_t *out, const tmq_task_t *task)
         .labels_count = task->labels_count,
         .meta = task->meta,
         .trace = task->trace,
+        .depends_on = out->depends_on,
+        .depends_on_count = task->after_count,
         .payload_bytes = task->payload_bytes,
         .outcome = task->outcome,
         .result_bytes = task->result_bytes,
@@ -131,6 +136,7 @@ void shown_task_init (shown_task_t *out, const tmq_task_t *task)
 void shown_task_clear (shown_task_t *self)
 {
     free (self->labels);
+    free (self->depends_on);
 }
 
 void write_task_members (json_writer_t *writer, const tmq_task_t *task, bool with_result)

@@ -35,6 +35,7 @@ typedef struct lines {
     const char *end;
     size_t number; /* of the line that was returned last, from 1 */
     const app_t *app;
+    tmq_id_t *ids; /* of the tasks of the lines before; zero: there is none */
     bool payloads; /* --lines: each is a payload; else it describes its task */
 } lines_t;
 
@@ -60,12 +61,26 @@ static const char *next_line (lines_t *lines, size_t *length)
     return NULL;
 }
 
+/* Room for an id a line. */
+static tmq_id_t *make_ids (const char *text, size_t bytes)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < bytes; i++)
+        count += text[i] == '\n';
+    tmq_id_t *ids = must_alloc (count * sizeof *ids);
+    memset (ids, 0, count * sizeof *ids);
+    return ids;
+}
+
 static bool make_spec (spec_t *spec, const lines_t *lines, const char *line, size_t length,
                        char *why, size_t why_size)
 {
     spec_init (spec, lines->app->args.command->options);
-    if (!lines->payloads)
+    if (!lines->payloads) {
+        spec->earlier = lines->ids;
+        spec->earlier_count = lines->number - 1;
         return spec_from_line (spec, line, length, why, why_size);
+    }
     snprintf (why, why_size, "it has %zu bytes, the limit is %d", length, TMQ_FRAME_BYTES_MAX);
     spec_from_args (spec, lines->app); /* has been looked at before */
     spec->submit.payload = line;
@@ -84,6 +99,9 @@ static int check_all (const app_t *app, lines_t lines, size_t *count)
         spec_t spec;
         if (!make_spec (&spec, &lines, line, length, why, sizeof why) && ++broken <= SHOWN_MAX)
             usage_error (app, NULL, "line %zu: %s", lines.number, why);
+        if (id_is_zero (&spec.submit.id))
+            tmq_id_make (&spec.submit.id);
+        lines.ids[lines.number - 1] = spec.submit.id;
         spec_clear (&spec);
     }
     if (broken > SHOWN_MAX)
@@ -105,8 +123,7 @@ static void fill_slice (batch_slice_t *slice, lines_t *lines)
             break;
         spec_t *spec = &slice->specs[slice->count];
         make_spec (spec, lines, line, length, why, sizeof why);
-        if (id_is_zero (&spec->submit.id))
-            tmq_id_make (&spec->submit.id);
+        spec->submit.id = lines->ids[lines->number - 1];
         slice->submits[slice->count] = spec->submit;
         slice->numbers[slice->count++] = lines->number;
         bytes += spec->submit.payload_bytes + length;
@@ -120,6 +137,31 @@ static void clear_slice (batch_slice_t *slice)
     slice->count = 0;
 }
 
+static bool is_overloaded (const batch_slice_t *slice, size_t i)
+{
+    return slice->receipts[i].code == TMQ_OVERLOADED;
+}
+
+/* What it depends on may be among those that the broker had no room for. */
+static bool may_come_later (const batch_slice_t *slice, size_t i)
+{
+    return slice->receipts[i].code == TMQ_NOT_FOUND && slice->submits[i].after_count > 0;
+}
+
+static size_t collect_again (tmq_submit_t *again, size_t *places, const batch_slice_t *slice)
+{
+    size_t count = 0;
+    size_t overloaded = 0;
+    for (size_t i = 0; i < slice->count; i++) {
+        overloaded += is_overloaded (slice, i);
+        if (is_overloaded (slice, i) || (overloaded > 0 && may_come_later (slice, i))) {
+            again[count] = slice->submits[i];
+            places[count++] = i;
+        }
+    }
+    return count;
+}
+
 /* Submits again what the broker had no room for, while the time of one request lasts. Repeating is
  * safe: the ids are the same. */
 static void submit_again (const app_t *app, batch_slice_t *slice, uint64_t deadline_ms)
@@ -128,13 +170,7 @@ static void submit_again (const app_t *app, batch_slice_t *slice, uint64_t deadl
     tmq_receipt_t *receipts = must_alloc (slice->count * sizeof *receipts);
     size_t *places = must_alloc (slice->count * sizeof *places);
     for (uint64_t pause_ms = RETRY_MS_MIN;; pause_ms *= 2) {
-        size_t count = 0;
-        for (size_t i = 0; i < slice->count; i++) {
-            if (slice->receipts[i].code == TMQ_OVERLOADED) {
-                again[count] = slice->submits[i];
-                places[count++] = i;
-            }
-        }
+        const size_t count = collect_again (again, places, slice);
         const uint64_t now_ms = mono_ms ();
         if (count == 0 || now_ms + pause_ms >= deadline_ms)
             break;
@@ -316,12 +352,13 @@ int run_submit_batch (app_t *app)
         code = read_all (app, &text, &bytes, file, SIZE_MAX / 4);
     if (code)
         return code;
-    const lines_t lines = {text, text + bytes, 0, app, payloads};
+    const lines_t lines = {text, text + bytes, 0, app, make_ids (text, bytes), payloads};
     code = check_all (app, lines, &count);
     if (!code && args_has (&app->args, OPT_DRY_RUN))
         note (app, "%zu task%s fine; nothing was submitted", count, count == 1 ? " is" : "s are");
     else if (!code && !(code = app_connect (app)))
         code = submit_all (app, lines, count);
+    free (lines.ids);
     free (text);
     return code;
 }

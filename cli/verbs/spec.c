@@ -33,6 +33,7 @@ void spec_clear (spec_t *self)
     for (size_t i = 0; i < self->owned_count; i++)
         free (self->owned[i]);
     free (self->owned);
+    free (self->after);
     memset (self, 0, sizeof *self);
 }
 
@@ -60,6 +61,89 @@ static bool add_label (spec_t *self, const char *text, char *why, size_t why_siz
         return false;
     }
     self->labels[self->submit.labels_count++] = (tmq_label_t){key, equals + 1};
+    return true;
+}
+
+static const char *const policies[] = {
+#define X(number, NAME, text) [number] = text,
+    TMQ_AFTER_MAP (X)
+#undef X
+};
+
+/* The policy of this name. */
+static bool find_policy (tmq_after_t *out, const char *name)
+{
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        if (strcmp (policies[i], name) == 0) {
+            *out = (tmq_after_t) i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "line:N" into the id of that line's task. */
+static bool find_line (tmq_id_t *out, const spec_t *self, const char *text, char *why,
+                       size_t why_size)
+{
+    char *end;
+    const unsigned long long line = strtoull (text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || line == 0) {
+        snprintf (why, why_size, "after: line:N needs the number of a line, from 1");
+        return false;
+    }
+    if (line > self->earlier_count || id_is_zero (&self->earlier[line - 1])) {
+        snprintf (why, why_size, "after: line %llu is no earlier line with a task", line);
+        return false;
+    }
+    *out = self->earlier[line - 1];
+    return true;
+}
+
+/* "ID", "ID:POLICY", "line:N" or "line:N:POLICY". */
+static bool add_after (spec_t *self, const char *given, char *why, size_t why_size)
+{
+    tmq_submit_t *submit = &self->submit;
+    tmq_dependency_t after = {.policy = TMQ_AFTER_FAIL};
+    char text[80];
+    snprintf (text, sizeof text, "%s", given);
+    const bool is_line = strncmp (text, "line:", 5) == 0;
+    snprintf (why, why_size, "after: line:N is for the lines of a --batch");
+    if (is_line && !self->earlier)
+        return false;
+    char *colon = strchr (is_line ? text + 5 : text, ':');
+    if (colon) {
+        *colon = '\0';
+        snprintf (why, why_size, "after: '%.20s' must be fail, ignore or continue", colon + 1);
+        if (!find_policy (&after.policy, colon + 1))
+            return false;
+    }
+    if (is_line && !find_line (&after.id, self, text + 5, why, why_size))
+        return false;
+    snprintf (why, why_size, "after: '%.64s' must be the whole id of a task%s", text,
+              self->earlier ? ", or line:N" : "");
+    if (!is_line && tmq_id_parse (&after.id, text) != TMQ_OK)
+        return false;
+    snprintf (why, why_size, "after: '%.64s' is given twice", text);
+    for (size_t i = 0; i < submit->after_count; i++)
+        if (id_equal (&self->after[i].id, &after.id))
+            return false;
+    snprintf (why, why_size, "after: more than %d tasks", TMQ_AFTER_MAX);
+    if (submit->after_count == TMQ_AFTER_MAX)
+        return false;
+    self->after = must_grow (self->after, submit->after_count + 1, sizeof *self->after);
+    self->after[submit->after_count++] = after;
+    submit->after = self->after;
+    return true;
+}
+
+/* A task cannot wait for itself, and its id may stand behind what it waits for. */
+static bool is_before_itself (const spec_t *self, char *why, size_t why_size)
+{
+    snprintf (why, why_size, "after: a task cannot depend on itself");
+    for (size_t i = 0; i < self->submit.after_count; i++)
+        if (id_equal (&self->after[i].id, &self->submit.id))
+            return false;
     return true;
 }
 
@@ -94,6 +178,7 @@ static bool put_option (spec_t *self, option_id_t id, const char *text, uint64_t
     case OPT_LEASE: submit->lease_ms = (uint32_t) number; break;
     case OPT_POLL_INTERVAL: submit->poll_interval_ms = (uint32_t) number; break;
     case OPT_LABEL: return add_label (self, text, why, why_size);
+    case OPT_AFTER: return add_after (self, text, why, why_size);
     case OPT_ID:
         snprintf (why, why_size, "the id must be a UUIDv7");
         return tmq_id_parse (&submit->id, text) == TMQ_OK && id_is_v7 (&submit->id);
@@ -149,6 +234,8 @@ int spec_from_args (spec_t *self, const app_t *app)
         if (!put_option (self, value->spec->id, value->text, value->number, why, sizeof why))
             return usage_error (app, NULL, "%s", why);
     }
+    if (!is_before_itself (self, why, sizeof why))
+        return usage_error (app, NULL, "%s", why);
     return read_payload (self, app);
 }
 
@@ -173,6 +260,7 @@ static bool is_batch_key (const option_spec_t *option)
     case OPT_FILE:
     case OPT_BATCH:
     case OPT_LINES:
+    case OPT_AFTER:
     case OPT_LABEL:
     case OPT_META:
     case OPT_WAIT:
@@ -253,6 +341,19 @@ static bool put_labels (spec_t *self, const json_t *value, char *why, size_t why
     return true;
 }
 
+/* One string, or an array of them. */
+static bool put_after (spec_t *self, const json_t *value, char *why, size_t why_size)
+{
+    const size_t count = json_is_array (value) ? json_array_size (value) : 1;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *one = json_is_array (value) ? json_array_get (value, i) : value;
+        snprintf (why, why_size, "after must be a string or an array of strings");
+        if (!json_is_string (one) || !add_after (self, json_string_value (one), why, why_size))
+            return false;
+    }
+    return true;
+}
+
 static bool put_key (spec_t *self, const char *key, const json_t *value, char *why, size_t why_size)
 {
     const option_spec_t *option = find_option (self, key);
@@ -289,6 +390,8 @@ static bool put_member (spec_t *self, const char *key, const json_t *value, char
 {
     if (strcmp (key, "data") == 0)
         return put_data (self, value, why, why_size);
+    if (strcmp (key, "after") == 0)
+        return put_after (self, value, why, why_size);
     if (strcmp (key, "labels") == 0)
         return put_labels (self, value, why, why_size);
     if (strcmp (key, "meta") == 0) {
@@ -321,6 +424,7 @@ bool spec_from_line (spec_t *self, const char *line, size_t length, char *why, s
     {
         good = good && put_member (self, key, value, why, why_size);
     }
+    good = good && is_before_itself (self, why, why_size);
     if (good && !self->submit.queue) {
         snprintf (why, why_size, "queue is missing");
         good = false;
@@ -359,6 +463,22 @@ static void write_labels (json_writer_t *writer, const tmq_submit_t *submit)
     json_write_object_end (writer);
 }
 
+static void write_after (json_writer_t *writer, const tmq_submit_t *submit)
+{
+    char text[64];
+    char id[37];
+    if (submit->after_count == 0)
+        return;
+    json_write_key (writer, "after");
+    json_write_array_begin (writer);
+    for (size_t i = 0; i < submit->after_count; i++) {
+        tmq_id_format (&submit->after[i].id, id);
+        snprintf (text, sizeof text, "%s:%s", id, policies[submit->after[i].policy]);
+        json_write_text (writer, text);
+    }
+    json_write_array_end (writer);
+}
+
 void spec_write (json_writer_t *writer, const spec_t *self)
 {
     const tmq_submit_t *submit = &self->submit;
@@ -391,6 +511,7 @@ void spec_write (json_writer_t *writer, const spec_t *self)
     write_duration (writer, "lease", submit->lease_ms);
     write_duration (writer, "poll_interval", submit->poll_interval_ms);
     write_labels (writer, submit);
+    write_after (writer, submit);
     if (submit->meta) {
         json_write_key (writer, "meta");
         json_write_raw (writer, submit->meta, strlen (submit->meta));

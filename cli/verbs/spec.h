@@ -14,7 +14,10 @@ typedef struct spec {
     tmq_submit_t submit;
     const option_spec_t *options; /* of the command submit */
     tmq_label_t labels[TMQ_LABELS_MAX];
-    char **owned; /* freed with the spec */
+    tmq_dependency_t *after; /* owned */
+    const tmq_id_t *earlier; /* ids of earlier lines, zero for one that has no task; or NULL */
+    size_t earlier_count;    /* line N is at N - 1 */
+    char **owned;            /* freed with the spec */
     size_t owned_count;
 } spec_t;
 

@@ -15,9 +15,9 @@
 
 /* Names that are set here, or that only an outer worker can have set. */
 static const char *const own_names[] = {
-    "TASKMQ_TASK_ID=",  "TASKMQ_ATTEMPT=",      "TASKMQ_QUEUE=",    "TASKMQ_SESSION=",
-    "TASKMQ_METHOD=",   "TASKMQ_FD=",           "TASKMQ_LABELS=",   "TASKMQ_META=",
-    "TASKMQ_ENDPOINT=", "TASKMQ_PAYLOAD_FILE=", "TASKMQ_NAMESPACE="};
+    "TASKMQ_TASK_ID=",  "TASKMQ_ATTEMPT=",      "TASKMQ_QUEUE=",     "TASKMQ_SESSION=",
+    "TASKMQ_METHOD=",   "TASKMQ_FD=",           "TASKMQ_LABELS=",    "TASKMQ_META=",
+    "TASKMQ_ENDPOINT=", "TASKMQ_PAYLOAD_FILE=", "TASKMQ_NAMESPACE=", "TASKMQ_AFTER="};
 /* Secrets of the worker, which are none of the program's business. */
 static const char *const secret_names[] = {"TASKMQ_KEY=", "TASKMQ_JOIN="};
 static const char key_file_name[] = "TASKMQ_KEY_FILE";
@@ -77,6 +77,23 @@ static void put_labels (variables_t *self, const tmq_assignment_t *task)
     bytes_free (&bytes);
 }
 
+/* "ID=completed ID=failed": what it waited for, with how that ended. */
+static void put_after (variables_t *self, const tmq_assignment_t *task)
+{
+    enum { ONE_BYTES = 64 };
+    char id[37];
+    char *text = must_alloc (task->after_count * ONE_BYTES + 1);
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < task->after_count; i++) {
+        tmq_id_format (&task->after[i].id, id);
+        used += (size_t) snprintf (text + used, ONE_BYTES, "%s%s=%s", i > 0 ? " " : "", id,
+                                   tmq_status_text (task->after[i].status));
+    }
+    put (self, "TASKMQ_AFTER", text);
+    free (text);
+}
+
 static void put_task (variables_t *self, const tmq_assignment_t *task)
 {
     char number[16];
@@ -90,6 +107,7 @@ static void put_task (variables_t *self, const tmq_assignment_t *task)
     put (self, "TASKMQ_METHOD", task->method);
     put (self, "TASKMQ_META", task->meta);
     put_labels (self, task);
+    put_after (self, task);
 }
 
 static bool is_one_of (const char *variable, const char *const *names, size_t count)

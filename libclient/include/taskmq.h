@@ -380,6 +380,14 @@ typedef struct tmq_label {
     const char *value;
 } tmq_label_t;
 
+/* A task that another one waits for. */
+typedef struct tmq_dependency {
+    tmq_id_t id;
+    tmq_after_t policy;  /* what becomes of the other one if this ends without completing */
+    tmq_status_t status; /* with which it ended, as far as the other one was told; else
+                            TMQ_STATUS_NONE. Not looked at in a submit */
+} tmq_dependency_t;
+
 /* A task to be submitted. Later versions append members. */
 typedef struct tmq_submission {
     size_t size;            /* sizeof (tmq_submit_t); set by the initialiser */
@@ -406,6 +414,9 @@ typedef struct tmq_submission {
     uint64_t max_runtime_ms;   /* of an attempt, from its start; 0: none */
     const char *trace;         /* at most 512 bytes of printable ASCII, given to the worker: a W3C
                                   traceparent, perhaps a space and a tracestate */
+    const tmq_dependency_t *after; /* at most 64: it waits until all of them have ended. Each is
+                                      known to the broker, or an earlier one of the same batch */
+    size_t after_count;
 } tmq_submit_t;
 /* Fills in the defaults; queue is left to be set. */
 TMQ_API void tmq_submit_init (tmq_submit_t *submit);
@@ -489,6 +500,8 @@ struct tmq_task {
     uint64_t start_by; /* as tmq_submit_t has it, and the next two */
     uint64_t max_runtime_ms;
     const char *trace;
+    const tmq_dependency_t *after;
+    size_t after_count;
 };
 /* Accepts NULL. */
 TMQ_API void tmq_task_free (tmq_task_t *task);

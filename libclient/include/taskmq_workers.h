@@ -47,6 +47,10 @@ typedef struct tmq_assignment {
     size_t payload_bytes;
     uint64_t max_runtime_ms; /* of this attempt, from its start; 0: none */
     const char *trace;
+    const tmq_dependency_t
+        *after; /* what it waited for, with how that ended; without what was to be
+                                      ignored */
+    size_t after_count;
 } tmq_assignment_t;
 /* Accepts NULL. */
 TMQ_API void tmq_assignment_free (tmq_assignment_t *assignment);

@@ -40,7 +40,7 @@ enum {
 };
 
 /* … and of Extra. */
-enum { EXTRA_START_BY = 1, EXTRA_MAX_RUNTIME_MS = 2, EXTRA_TRACE = 3 };
+enum { EXTRA_START_BY = 1, EXTRA_MAX_RUNTIME_MS = 2, EXTRA_TRACE = 3, EXTRA_AFTER = 15 };
 
 /* Checks. */
 
@@ -100,6 +100,9 @@ static int check_submit (const tmq_submit_t *in, tmq_error_t *error)
     if (in->payload_bytes > TMQ_FRAME_BYTES_MAX)
         return core_error (error, TMQ_TOO_LARGE, "payload: %zu bytes, at most %d are allowed",
                            in->payload_bytes, TMQ_FRAME_BYTES_MAX);
+    if (in->after_count > TMQ_AFTER_MAX)
+        return core_error (error, TMQ_TOO_LARGE, "after: %zu tasks, at most %d are allowed",
+                           in->after_count, TMQ_AFTER_MAX);
     if (in->priority < -1 || in->priority > 255)
         return core_error (error, TMQ_INVALID, "priority: must be 0..255, or -1 for the default");
     return TMQ_OK;
@@ -196,6 +199,16 @@ void core_encode_subscription_filter (bytes_t *out, uint32_t field,
     bytes_close (out, mark);
 }
 
+static void encode_after (bytes_t *out, const tmq_submit_t *in)
+{
+    for (size_t i = 0; i < in->after_count; i++) {
+        bytes_mark_t mark = bytes_open (out, EXTRA_AFTER);
+        bytes_append_blob (out, 1, in->after[i].id.bytes, ID_BYTES);
+        bytes_append_uint (out, 2, (uint64_t) in->after[i].policy);
+        bytes_close (out, mark);
+    }
+}
+
 /* Of a task that has nothing of it no byte is sent. */
 static void encode_extra (bytes_t *out, const tmq_submit_t *in)
 {
@@ -203,6 +216,7 @@ static void encode_extra (bytes_t *out, const tmq_submit_t *in)
     bytes_append_uint (&extra, EXTRA_START_BY, in->start_by);
     bytes_append_uint (&extra, EXTRA_MAX_RUNTIME_MS, in->max_runtime_ms);
     bytes_append_string (&extra, EXTRA_TRACE, in->trace);
+    encode_after (&extra, in);
     bytes_append_blob (out, SPEC_EXTRA, extra.data, extra.length);
     out->failed |= extra.failed;
     bytes_free (&extra);

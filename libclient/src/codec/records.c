@@ -53,6 +53,24 @@ static const tmq_label_t *tail_labels (tail_t *tail, Taskmq__Label *const *label
     return out;
 }
 
+/* Before texts, as labels. */
+static const tmq_dependency_t *tail_after (tail_t *tail, const Taskmq__Extra *extra, size_t *count)
+{
+    tmq_dependency_t *out = NULL;
+    *count = extra != NULL ? extra->n_after : 0;
+    if (tail->base != NULL)
+        out = (tmq_dependency_t *) (void *) (tail->base + tail->used);
+    tail->used += *count * sizeof *out;
+    for (size_t i = 0; i < *count && out != NULL; i++) {
+        const Taskmq__Dependency *in = extra->after[i];
+        memset (&out[i], 0, sizeof out[i]);
+        id_from_bytes (&out[i].id, in->task_id.data, in->task_id.len);
+        out[i].policy = (tmq_after_t) in->policy;
+        out[i].status = (tmq_status_t) in->status;
+    }
+    return out;
+}
+
 /* A body is followed by a NUL that is not counted, for those who print it. */
 static const void *tail_body (tail_t *tail, const void *body, size_t size)
 {
@@ -72,6 +90,7 @@ static void task_fill_texts (tmq_task_t *out, tail_t *tail, const Taskmq__Task *
 {
     const Taskmq__TaskError *error = in->error;
     const Taskmq__Progress *progress = in->progress;
+    out->after = tail_after (tail, in->extra, &out->after_count);
     out->labels = tail_labels (tail, in->labels, in->n_labels);
     out->labels_count = in->n_labels;
     out->ns = tail_text (tail, in->namespace_);
@@ -295,6 +314,7 @@ tmq_event_list_t *core_event_list_record (const Taskmq__EventPage *page, const c
 static void assignment_fill (tmq_assignment_t *out, tail_t *tail, const Taskmq__Assignment *in,
                              const void *payload)
 {
+    out->after = tail_after (tail, in->extra, &out->after_count);
     out->labels = tail_labels (tail, in->labels, in->n_labels);
     out->labels_count = in->n_labels;
     out->queue = tail_text (tail, in->queue);
