@@ -259,6 +259,8 @@ static exits_t open_router (daemon_t *self)
                                 .linger_ms = LINGER_MS,
                                 .guard = doors_guard (&self->doors)};
 
+    /* Counts until the first socket is made. */
+    zmq_ctx_set (options.context, ZMQ_IO_THREADS, (int) options.guard.io_threads);
     zap_options_t zap = {
         .context = options.context, .silent_ms = SOCKET_HANDSHAKE_MS_MAX, .audit = self->audit};
     randombytes_buf (options.key, sizeof (options.key));

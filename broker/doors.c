@@ -16,6 +16,7 @@
 #include "server_key.h"
 
 #define KEY_PART "?server_key="
+#define IPC "ipc://"
 
 static bool wants_key (const doors_t *self)
 {
@@ -56,6 +57,15 @@ exits_t doors_key (doors_t *self)
     return EXITS_OK;
 }
 
+unsigned doors_io_threads (const doors_t *self)
+{
+    enum { PROCESSORS_FOR_TWO = 4 };
+    uint64_t said = self->config->numbers[CONFIG_IO_THREADS];
+    if (said != 0)
+        return (unsigned) said;
+    return self->has_server_key && sysconf (_SC_NPROCESSORS_ONLN) >= PROCESSORS_FOR_TWO ? 2 : 1;
+}
+
 guard_t doors_guard (doors_t *self)
 {
     const config_value_t *networks = &self->config->values[CONFIG_ALLOW_FROM];
@@ -63,7 +73,8 @@ guard_t doors_guard (doors_t *self)
         self->networks[i] = networks->items[i].text;
     return (guard_t){.server_key = self->has_server_key ? &self->server_key : NULL,
                      .networks = self->networks,
-                     .networks_count = networks->items_count};
+                     .networks_count = networks->items_count,
+                     .io_threads = doors_io_threads (self)};
 }
 
 static exits_t cannot_listen (const listen_error_t *error)
@@ -94,16 +105,19 @@ static void name_endpoint (const doors_t *self, const address_t *address, const 
     snprintf (out->text, sizeof (out->text), "%s" KEY_PART "%s", endpoint, key);
 }
 
-static void tell_listening (const address_t *address, const char *endpoint)
+/* In the log, where it lets in more than one may think, and in the record. */
+static void tell_domain (const doors_t *self, const address_t *address, const char *domain,
+                         const char *endpoint)
 {
-    log_write (LOG_LEVEL_INFO, "LISTEN", address->moved ? "listens on a shorter path" : "listens",
-               LOG_FIELDS (LOG_TEXT ("endpoint", endpoint),
-                           LOG_TEXT ("domain", address_domain (address))));
+    const policy_t *policy = access_file_policy (self->access);
+    bool local = policy == NULL || policy_by_address (policy, "local") != NULL;
+    audit_note (self->audit,
+                &(audit_line_t){.kind = AUDIT_LISTEN, .object = endpoint, .detail = domain});
     if (address->plain)
         log_write (LOG_LEVEL_WARNING, "INSECURE",
                    "whoever reaches this address is let in, and everything can be read on the way",
                    LOG_FIELDS (LOG_TEXT ("endpoint", endpoint)));
-    else if (address->kind == ADDRESS_TCP && !address->curve)
+    else if (address->kind == ADDRESS_TCP && !address->curve && local)
         log_write (LOG_LEVEL_WARNING, "LOOPBACK-OPEN",
                    "every user of this machine is let in at this address",
                    LOG_FIELDS (LOG_TEXT ("endpoint", endpoint)));
@@ -129,37 +143,48 @@ static void tell_joiners (doors_t *self, const char *endpoint)
 
 /* A socket beside that of the data directory is for other users, too, once there is a file that
  * says what they may. It was made for this user alone, so there is no moment at which it is open
- * too far. What the file said counts also when it is gone. */
-static exits_t open_to_users (const char *endpoint)
+ * too far. What the file said counts also when it is gone. False with an error. */
+static bool open_to_users (const char *endpoint, char error[ADDRESS_ERROR_SIZE])
 {
     enum { EVERY_USER = 0666 };
-    char error[ADDRESS_ERROR_SIZE];
-    const char *path = endpoint + strlen ("ipc://");
+    const char *path = endpoint + strlen (IPC);
     if (chmod (path, EVERY_USER) == 0)
-        return EXITS_OK;
-    snprintf (error, sizeof (error), "cannot open %s to other users: %s", path, strerror (errno));
-    return exits_fail (EXITS_LISTEN, error);
+        return true;
+    snprintf (error, ADDRESS_ERROR_SIZE, "cannot open %s to other users: %s", path,
+              strerror (errno));
+    return false;
+}
+
+void doors_open_to_users (doors_t *self)
+{
+    char error[ADDRESS_ERROR_SIZE];
+    for (size_t i = 1; !self->open_to_users && i < self->endpoints_count; i++)
+        if (strncmp (self->endpoints[i].text, IPC, strlen (IPC)) == 0 &&
+            !open_to_users (self->endpoints[i].text, error))
+            log_write (LOG_LEVEL_ERROR, "LISTEN-SHUT",
+                       "other users do not reach an address that they may use now",
+                       LOG_FIELDS (LOG_TEXT ("error", error)));
+    self->open_to_users = true;
 }
 
 /* One address: the data directory's own socket is the first. */
 static exits_t listen_on (doors_t *self, const address_t *address, doors_endpoint_t *out, bool own)
 {
+    char text[ADDRESS_ERROR_SIZE];
     listen_error_t error;
     const char *endpoint = router_bind (self->router, address, &error);
     if (endpoint == NULL)
         return cannot_listen (&error);
-    if (address->kind == ADDRESS_IPC && !own && access_file_policy (self->access) != NULL) {
-        exits_t code = open_to_users (endpoint);
-        if (code != EXITS_OK)
-            return code;
-    }
+    if (address->kind == ADDRESS_IPC && !own && self->open_to_users &&
+        !open_to_users (endpoint, text))
+        return exits_fail (EXITS_LISTEN, text);
     name_endpoint (self, address, endpoint, out);
     if (address->curve)
         tell_joiners (self, endpoint);
-    tell_listening (address, endpoint);
-    audit_note (self->audit, &(audit_line_t){.kind = AUDIT_LISTEN,
-                                             .object = endpoint,
-                                             .detail = address_domain (address)});
+    log_write (LOG_LEVEL_INFO, "LISTEN", address->moved ? "listens on a shorter path" : "listens",
+               LOG_FIELDS (LOG_TEXT ("endpoint", endpoint),
+                           LOG_TEXT ("domain", address_domain (address))));
+    tell_domain (self, address, address_domain (address), endpoint);
     return address->curve ? look_at_door (self, endpoint, false) : EXITS_OK;
 }
 
@@ -183,6 +208,7 @@ static exits_t listen_on_all (doors_t *self, config_key_t key, doors_endpoint_t 
 static exits_t publish_on (doors_t *self, const char *item)
 {
     char ns[TMQ_NAME_LENGTH_MAX + 1];
+    char domain[TMQ_NAME_LENGTH_MAX + sizeof ("feed/")];
     const char *uri;
     char text[ADDRESS_ERROR_SIZE];
     address_t address;
@@ -195,6 +221,8 @@ static exits_t publish_on (doors_t *self, const char *item)
         return cannot_listen (&error);
     log_write (LOG_LEVEL_INFO, "FEED", "publishes events",
                LOG_FIELDS (LOG_TEXT ("namespace", ns), LOG_TEXT ("endpoint", endpoint)));
+    snprintf (domain, sizeof (domain), "feed/%s", ns);
+    tell_domain (self, &address, domain, endpoint);
     return address.curve ? look_at_door (self, endpoint, true) : EXITS_OK;
 }
 
@@ -235,6 +263,7 @@ exits_t doors_open (doors_t *self)
     size_t open = self->config->values[CONFIG_LISTEN].items_count + 1;
     size_t count = open + self->config->values[CONFIG_INSECURE_LISTEN].items_count;
     char error[DATA_ERROR_SIZE];
+    self->open_to_users = access_file_policy (self->access) != NULL;
     exits_t code = check_insecure (self);
     if (code == EXITS_OK)
         code = listen_on_own (self, &endpoints[0]);

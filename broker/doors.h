@@ -36,6 +36,7 @@ typedef struct doors {
     key_secret_t server_key; /* if has_server_key; to be wiped at the end */
     key_public_t server_public;
     bool has_server_key;
+    bool open_to_users;                        /* there is, or was, a file that lists them */
     bool renew_failed;                         /* and it was said */
     bool joiners_told;                         /* an address for invitations is known */
     const char *networks[CONFIG_NETWORKS_MAX]; /* that may connect by tcp */
@@ -46,10 +47,14 @@ typedef struct doors {
 /* Reads or makes the broker's key, if an address asks for keys: only a broker that other machines
  * reach has one. */
 exits_t doors_key (doors_t *self);
+/* How many threads ZeroMQ is to have; after doors_key. */
+unsigned doors_io_threads (const doors_t *self);
 /* Who may come near, as the configuration has it; valid as long as the doors. */
 guard_t doors_guard (doors_t *self);
 /* Listens everywhere, looks whether the doors are shut, and says that the broker is ready. */
 exits_t doors_open (doors_t *self);
+/* An access file counts, the first one: other users reach the sockets that are meant for them. */
+void doors_open_to_users (doors_t *self);
 /* The broker has another key from now on: the addresses that ask for keys are opened anew with it,
  * which ends the connections that came by them; and clients and newcomers are told. The key itself
  * has been kept by the caller. */

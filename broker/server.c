@@ -318,6 +318,7 @@ static void take_policy (server_t *self)
     zap_policy (self->options.zap, policy);
     notes_policy (&self->notes, policy, self->now.wall_ms);
     engine_access (self->engine, policy, self->now);
+    doors_open_to_users (self->options.doors);
     policy_drop (policy);
 }
 

@@ -13,7 +13,7 @@
 #include "net/router.h"
 #include "taskmq_types.h"
 
-enum { CONFIG_NETWORKS_MAX = 64 };
+enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
 
 #define CONFIG_K UINT64_C (1024)
 #define CONFIG_M (1024 * CONFIG_K)
@@ -43,6 +43,8 @@ enum { CONFIG_NETWORKS_MAX = 64 };
        "read; without any: all")                                                                   \
     X (FEED, "broker/feed", LIST, RESTART, 0, 0, FEEDS_MAX, "NAMESPACE=URI",                       \
        "events of a namespace are published there as JSON")                                        \
+    X (IO_THREADS, "broker/io_threads", COUNT, RESTART, 0, 0, CONFIG_IO_THREADS_MAX, NULL,         \
+       "threads of ZeroMQ; 0: 2 with an address that asks for keys and 4 processors, else 1")      \
     X (CORE_DUMPS, "broker/core_dumps", SWITCH, RESTART, 0, 0, 1, NULL,                            \
        "a broker that has a key of its own may leave its memory on the disk when it crashes, key " \
        "and all")                                                                                  \

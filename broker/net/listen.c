@@ -53,6 +53,21 @@ static bool allow_networks (void *socket, const address_t *address, const guard_
     return allow (socket, address, host);
 }
 
+uint64_t listen_threads (unsigned io_threads, bool curve)
+{
+    static const uint64_t first = 1;
+    if (io_threads < 2)
+        return 0;
+    return curve ? (first << io_threads) - 1 - first : first;
+}
+
+/* A handshake costs half a millisecond: who speaks without keys does not wait behind those. */
+static bool choose_threads (void *socket, const address_t *address, const guard_t *guard)
+{
+    uint64_t threads = listen_threads (guard->io_threads, address->curve);
+    return zmq_setsockopt (socket, ZMQ_AFFINITY, &threads, sizeof (threads)) == 0;
+}
+
 bool listen_bind (void *socket, const address_t *address, const char *domain, const guard_t *guard,
                   listen_error_t *error)
 {
@@ -64,6 +79,8 @@ bool listen_bind (void *socket, const address_t *address, const char *domain, co
         return refuse (error, true, "ZeroMQ does not guard it", address);
     if (!allow_networks (socket, address, guard))
         return refuse (error, true, "ZeroMQ does not take the networks that are allowed", address);
+    if (!choose_threads (socket, address, guard))
+        return refuse (error, false, "ZeroMQ does not take its threads", address);
     if (zmq_bind (socket, address->uri) != 0)
         return refuse (error, false, zmq_strerror (zmq_errno ()), address);
     error->open = false;

@@ -20,7 +20,11 @@ typedef struct guard {
     const key_secret_t *server_key; /* NULL: no address can ask for a key */
     const char *const *networks;    /* from which tcp connections are taken; none: from all */
     size_t networks_count;
+    unsigned io_threads; /* of ZeroMQ: with several, encryption has all but the first to itself */
 } guard_t;
+
+/* Which of so many threads serve an address, a bit each; 0: any. */
+uint64_t listen_threads (unsigned io_threads, bool curve);
 
 /* Why an address is not listened on. */
 typedef struct listen_error {

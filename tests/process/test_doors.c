@@ -5,6 +5,7 @@
 /* Keys and doors at the start: what is open, or could have been read by others, ends it with 14. */
 #include "support/cmocka_all.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,39 @@ static void test_an_open_door_ends_the_start (void **state)
     daemon_stop (&broker);
 }
 
+static size_t io_threads (void)
+{
+    char path[64];
+    char name[32];
+    size_t count = 0;
+    snprintf (path, sizeof path, "/proc/%d/task", (int) broker.pid);
+    DIR *threads = opendir (path);
+    assert_non_null (threads);
+    for (const struct dirent *entry; (entry = readdir (threads)) != NULL;) {
+        char file[sizeof path + sizeof entry->d_name + 8];
+        snprintf (file, sizeof file, "%s/%s/comm", path, entry->d_name);
+        FILE *comm = fopen (file, "r");
+        if (comm == NULL)
+            continue; /* `.` and `..` */
+        if (fgets (name, sizeof name, comm) != NULL)
+            count += strncmp (name, "ZMQbg/IO/", 9) == 0;
+        fclose (comm);
+    }
+    closedir (threads);
+    return count;
+}
+
+/* Who speaks without keys has a thread of its own then, and is served. */
+static void test_zeromq_has_as_many_threads_as_is_said (void **state)
+{
+    (void) state;
+    setenv ("TASKMQD_BROKER_IO_THREADS", "3", 1);
+    daemon_start (&broker);
+    unsetenv ("TASKMQD_BROKER_IO_THREADS");
+    assert_int_equal (io_threads (), 3);
+    daemon_stop (&broker);
+}
+
 static void write_file (const char *text, mode_t mode)
 {
     unlink (key_file);
@@ -117,6 +151,70 @@ static void test_a_broker_that_asks_for_no_keys_has_none (void **state)
     daemon_stop (&broker);
     assert_int_not_equal (access (key_file, F_OK), 0);
     assert_true (daemon_logged (&broker, "id=LOOPBACK-OPEN"));
+}
+
+/* A feed is a door, too. */
+static void test_an_open_feed_is_told (void **state)
+{
+    (void) state;
+    char path[PATH_SIZE];
+    char line[1024];
+    bool noted = false;
+    broker.arguments[0] = "--feed";
+    broker.arguments[1] = "default=tcp://127.0.0.1:0";
+    daemon_start (&broker);
+    daemon_stop (&broker);
+    assert_true (daemon_logged (&broker, "id=LOOPBACK-OPEN"));
+    snprintf (path, sizeof path, "%s/audit.jsonl", broker.data);
+    FILE *file = fopen (path, "r");
+    assert_non_null (file);
+    while (fgets (line, sizeof line, file) != NULL)
+        noted = noted || strstr (line, "\"detail\":\"feed/default\"") != NULL;
+    fclose (file);
+    assert_true (noted);
+}
+
+static bool has_mode (const char *path, mode_t mode)
+{
+    struct stat info;
+    return stat (path, &info) == 0 && (info.st_mode & 0777) == mode;
+}
+
+/* The first access file makes a shared socket one for those whom it lists, without a restart. */
+static void test_a_socket_opens_to_users_with_the_access_file (void **state)
+{
+    (void) state;
+    char uri[PATH_SIZE];
+    char path[PATH_SIZE];
+    snprintf (uri, sizeof uri, "ipc://%s/shared.ipc", broker.home);
+    const char *shared = uri + strlen ("ipc://");
+    broker.arguments[1] = uri;
+    daemon_start (&broker);
+    assert_false (has_mode (shared, 0666));
+    snprintf (path, sizeof path, "%s/access", broker.data);
+    FILE *file = fopen (path, "w");
+    assert_non_null (file);
+    fprintf (file, "me uid:%u operator\n", (unsigned) geteuid ());
+    assert_int_equal (fclose (file), 0);
+    assert_int_equal (chmod (path, 0600), 0);
+    WAIT_FOR (has_mode (shared, 0666), TIMING_PATIENCE_MS);
+    daemon_stop (&broker);
+    assert_int_equal (unlink (path), 0);
+    /* In a new broker it is open from the start, or not at all. */
+    daemon_start (&broker);
+    assert_false (has_mode (shared, 0666));
+    daemon_stop (&broker);
+    /* Nobody comes in by loopback who is not listed there, so nothing is said of it. */
+    file = fopen (path, "w");
+    assert_non_null (file);
+    fprintf (file, "me uid:%u operator\n", (unsigned) geteuid ());
+    assert_int_equal (fclose (file), 0);
+    assert_int_equal (chmod (path, 0600), 0);
+    broker.arguments[1] = "tcp://127.0.0.1:0";
+    unlink (broker.log);
+    daemon_start (&broker);
+    daemon_stop (&broker);
+    assert_false (daemon_logged (&broker, "id=LOOPBACK-OPEN"));
 }
 
 /* Where keys are asked for, an address without them would be a way around. */
@@ -187,8 +285,11 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (test_##name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST (an_open_door_ends_the_start),
+        TEST (zeromq_has_as_many_threads_as_is_said),
         TEST (the_key_is_made_once_and_for_its_user_alone),
         TEST (a_broker_that_asks_for_no_keys_has_none),
+        TEST (an_open_feed_is_told),
+        TEST (a_socket_opens_to_users_with_the_access_file),
         TEST (an_address_without_keys_beside_listed_keys_is_refused),
         TEST (a_key_that_cannot_be_trusted_is_refused),
     };

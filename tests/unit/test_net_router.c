@@ -17,6 +17,7 @@
 #include <zmq.h>
 
 #include "net/router.h"
+#include "net/socket.h"
 #include "net/zap.h"
 #include "support/timing.h"
 
@@ -26,17 +27,20 @@ static char home[64];
 static void *context;
 static zap_t *zap;
 
+static bool make_handler (void)
+{
+    char error[ERROR_SIZE];
+    zap_options_t options = {.context = context, .silent_ms = PATIENCE_MS};
+    zap = zap_new (&options, error, sizeof (error));
+    return zap != NULL;
+}
+
 static int make_home (void **state)
 {
     (void) state;
     snprintf (home, sizeof (home), "/tmp/taskmq-test-XXXXXX");
     context = zmq_ctx_new ();
-    if (mkdtemp (home) == NULL || context == NULL)
-        return -1;
-    char error[ERROR_SIZE];
-    zap_options_t options = {.context = context, .silent_ms = PATIENCE_MS};
-    zap = zap_new (&options, error, sizeof (error));
-    return zap != NULL ? 0 : -1;
+    return mkdtemp (home) != NULL && context != NULL && make_handler () ? 0 : -1;
 }
 
 static int remove_home (void **state)
@@ -260,7 +264,8 @@ static void receive (router_t *router, incoming_t *out)
     for (int left = PATIENCE_MS; !router_receive (router, 1, out); left -= 10) {
         if (left <= 0)
             fail_msg ("no message came");
-        zap_answer (zap, (now_t){1, 1});
+        if (zap != NULL)
+            zap_answer (zap, (now_t){1, 1});
         poll (&fd, 1, 10);
     }
 }
@@ -268,6 +273,62 @@ static void receive (router_t *router, incoming_t *out)
 static void send_text (void *dealer, const char *text)
 {
     assert_int_equal (zmq_send (dealer, text, strlen (text), 0), strlen (text));
+}
+
+/* Nobody comes in while nobody is asked, at a door with a domain and enforcement; who is in stays,
+ * and newcomers try again by themselves. */
+static void test_a_handler_that_ends_shuts_the_door (void **state)
+{
+    (void) state;
+    fixture_t fixture;
+    incoming_t incoming;
+    uint16_t event = 0;
+    uint32_t value;
+    char error[ERROR_SIZE];
+    router_options_t options = {.context = context, .peers_max = 100, .held_max = 8};
+    fixture.router = router_new (&options, error, sizeof (error));
+    assert_non_null (fixture.router);
+    fixture.tcp = listen_on (fixture.router, "tcp://127.0.0.1:0");
+    void *old = dealer_open (fixture.tcp);
+    send_text (old, "before");
+    receive (fixture.router, &incoming);
+    router_release (fixture.router);
+
+    zap_free (&zap);
+    void *newcomer = zmq_socket (context, ZMQ_DEALER);
+    int none = 0;
+    zmq_setsockopt (newcomer, ZMQ_LINGER, &none, sizeof (none));
+    void *monitor = handshakes_open (context, newcomer);
+    assert_int_equal (zmq_connect (newcomer, fixture.tcp), 0);
+    WAIT_FOR (monitor_receive (monitor, &event, &value), PATIENCE_MS);
+    assert_int_not_equal (event, ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+    send_text (old, "meanwhile");
+    receive (fixture.router, &incoming);
+    assert_memory_equal (incoming.envelope, "meanwhile", 9);
+    router_release (fixture.router);
+
+    assert_true (make_handler ());
+    send_text (newcomer, "after");
+    receive (fixture.router, &incoming);
+    assert_memory_equal (incoming.envelope, "after", 5);
+    router_release (fixture.router);
+    zmq_socket_monitor (newcomer, NULL, 0);
+    zmq_close (monitor);
+    zmq_close (newcomer);
+    zmq_close (old);
+    router_free (&fixture.router);
+}
+
+/* With one thread of ZeroMQ there is nothing to choose. */
+static void test_who_speaks_without_keys_has_a_thread (void **state)
+{
+    (void) state;
+    assert_int_equal (listen_threads (1, false), 0);
+    assert_int_equal (listen_threads (1, true), 0);
+    assert_int_equal (listen_threads (2, false), 1);
+    assert_int_equal (listen_threads (2, true), 2);
+    assert_int_equal (listen_threads (4, false), 1);
+    assert_int_equal (listen_threads (4, true), 14);
 }
 
 /* ZeroMQ numbers its peers from rand () on. Who can tell the next number takes it as a routing id,
@@ -650,6 +711,8 @@ int main (void)
         cmocka_unit_test (test_relative_ipc_paths_become_absolute),
         cmocka_unit_test (test_a_long_ipc_path_moves_to_a_private_directory),
         cmocka_unit_test (test_an_ipc_path_is_taken_only_when_it_is_free),
+        cmocka_unit_test (test_a_handler_that_ends_shuts_the_door),
+        cmocka_unit_test (test_who_speaks_without_keys_has_a_thread),
         cmocka_unit_test (test_nobody_can_tell_the_next_peers_number),
         cmocka_unit_test (test_messages_come_in_with_their_senders),
         cmocka_unit_test (test_any_number_of_frames_is_read_to_its_end),
