@@ -147,7 +147,8 @@ void notes_deed (notes_t *self, const deed_t *deed, const char *address)
     static const audit_kind_t KINDS[] = {[DEED_DENIED] = AUDIT_DENIED,
                                          [DEED_QUOTA] = AUDIT_QUOTA_HIT,
                                          [DEED_READ] = AUDIT_TASK_READ,
-                                         [DEED_CANCEL] = AUDIT_TASK_CANCELLED};
+                                         [DEED_CANCEL] = AUDIT_TASK_CANCELLED,
+                                         [DEED_QUEUE] = AUDIT_QUEUE_CHANGED};
     char task[ID_TEXT_SIZE];
     char detail[DEED_TEXT_SIZE + 64] = "";
     audit_line_t line = {.kind = KINDS[deed->kind],
@@ -162,6 +163,9 @@ void notes_deed (notes_t *self, const deed_t *deed, const char *address)
         id_format (&deed->task, task);
         line.object = task;
         snprintf (detail, sizeof (detail), "%s of a task of %s", deed->request, deed->text);
+    } else if (deed->kind == DEED_QUEUE) {
+        line.object = deed->text;
+        snprintf (detail, sizeof (detail), "%s", deed->request);
     } else {
         snprintf (detail, sizeof (detail), "%s", deed->text);
         if (deed->kind == DEED_CANCEL)

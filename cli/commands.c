@@ -230,6 +230,30 @@ static const option_spec_t stats_options[] = {
      "in the text format of Prometheus, for its textfile collector"},
     END_OF_OPTIONS};
 
+static const option_spec_t queue_options[] = {
+    {OPT_WHY, "why", 0, KIND_TEXT, 0, TMQ_QUEUE_WHY_BYTES_MAX, "TEXT",
+     "pause: why, for others to read"},
+    {OPT_MAX_RUNNING, "max-running", 0, KIND_NUMBER, 1, TMQ_QUEUE_RUNNING_MAX, "N",
+     "set: so many tasks at workers at once"},
+    {OPT_RATE, "rate", 0, KIND_TEXT, 0, 64, "N/DURATION",
+     "set: so many tasks may begin in so long, as 10/1m"},
+    {OPT_BURST, "burst", 0, KIND_NUMBER, 1, TMQ_QUEUE_RUNNING_MAX, "N",
+     "set: so many of a rate at once; default: what comes in 100ms"},
+    {OPT_MAX_TASKS, "max-tasks", 0, KIND_NUMBER, 1, TMQ_QUEUE_TASKS_MAX, "N",
+     "set: so many queued tasks; a submit beyond is refused (exit 10)"},
+    {OPT_MAX_BYTES, "max-bytes", 0, KIND_TEXT, 0, 64, "SIZE",
+     "set: so many bytes of their payloads, as 64M"},
+    {OPT_TTL, "ttl", 0, KIND_DURATION, 0, DURATION_MAX, "DURATION",
+     "set: of tasks submitted without one; 0 is for ever"},
+    {OPT_LEASE, "lease", 0, KIND_DURATION, TMQ_LEASE_MS_MIN, TMQ_LEASE_MS_MAX, "DURATION",
+     "set: the same"},
+    {OPT_BACKOFF, "backoff", 0, KIND_DURATION, 1, TMQ_BACKOFF_MS_MAX, "DURATION", "set: the same"},
+    {OPT_MAX_ATTEMPTS, "max-attempts", 0, KIND_NUMBER, 1, TMQ_MAX_ATTEMPTS_MAX, "N",
+     "set: the same"},
+    {OPT_UNSET, "unset", 0, KIND_TEXT, 0, 64, "NAME",
+     "set: take one of these back, as --unset rate"},
+    END_OF_OPTIONS};
+
 static const option_spec_t audit_options[] = {
     {OPT_HEAD, "head", 0, KIND_TEXT, 0, 0, "HEX",
      "verify: a head that is known, from the broker's log"},
@@ -428,6 +452,25 @@ static const command_t commands[] = {
      .options = no_options,
      .no_ids = true,
      .run = run_doctor},
+    {.name = "queue",
+     .group = "look at the broker",
+     .operands = "list\nshow QUEUE\nset QUEUE OPTIONS\npause QUEUE [--why TEXT]\nresume QUEUE",
+     .summary = "how queues stand; pause them, set caps, rates, limits",
+     .text = "What is set counts at once, also for what is queued, and survives restarts; the\n"
+             "defaults (ttl, lease, ...) are given to a task as it is submitted. A paused\n"
+             "queue takes tasks and gives none to workers; what they hold goes on. So it is\n"
+             "with a cap below what runs. A queue need not exist to be paused or set.",
+     .examples = "taskctl queue list\n"
+                 "taskctl queue pause thumbs --why 'the disk is full'\n"
+                 "taskctl queue set thumbs --max-running 8 --rate 100/1m\n"
+                 "taskctl queue set thumbs --unset rate",
+     .options = queue_options,
+     .operand = OPERAND_VERB,
+     .verbs = queue_verbs,
+     .operands_max = -1,
+     .no_ids = true,
+     .pages = true,
+     .run = run_verb},
     {.name = "audit",
      .group = "look at the broker",
      .operands = "verify [FILE | DIR]... [--head HEX]\nhead\n"

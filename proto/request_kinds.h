@@ -65,7 +65,12 @@ typedef enum request_flag {
     X (ACCESS_READ, access_read, REQUEST_LARGE | REQUEST_READS)                                    \
     X (AUDIT, audit, REQUEST_LARGE | REQUEST_READS)                                                \
     X (AUDIT_HEAD, audit_head, REQUEST_READS)                                                      \
-    X (BACKUP, backup, REQUEST_LARGE | REQUEST_READS)
+    X (BACKUP, backup, REQUEST_LARGE | REQUEST_READS)                                              \
+    X (QUEUE_LIST, queue_list, REQUEST_LARGE | REQUEST_READS)                                      \
+    X (QUEUE_SET, queue_set, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                   \
+    X (QUEUE_SHOW, queue_show, REQUEST_READS)                                                      \
+    X (QUEUE_PAUSE, queue_pause, REQUEST_CHANGES | REQUEST_NEEDS_ID)                               \
+    X (QUEUE_RESUME, queue_resume, REQUEST_CHANGES | REQUEST_NEEDS_ID)
 
 typedef struct request_kind {
     const char *name; /* for logs, counters and texts; of static storage */

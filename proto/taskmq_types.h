@@ -121,6 +121,40 @@ typedef enum tmq_outcome_kind {
 #undef X
 } tmq_outcome_kind_t;
 
+/* What can be set for a queue: number (of the member of QueueSettings), NAME, member. */
+#define TMQ_QUEUE_FIELD_MAP(X)                                                                     \
+    X (5, MAX_RUNNING, max_running)                                                                \
+    X (7, RATE, rate)                                                                              \
+    X (8, RATE_MS, rate_ms)                                                                        \
+    X (9, BURST, burst)                                                                            \
+    X (10, MAX_TASKS, max_tasks)                                                                   \
+    X (11, MAX_BYTES, max_bytes)                                                                   \
+    X (13, TTL_MS, ttl_ms)                                                                         \
+    X (14, TTL_NEVER, ttl_never)                                                                   \
+    X (15, LEASE_MS, lease_ms)                                                                     \
+    X (16, BACKOFF_MS, backoff_ms)                                                                 \
+    X (17, MAX_ATTEMPTS, max_attempts)
+
+typedef enum tmq_queue_field {
+    TMQ_QUEUE_FIELD_NONE = 0,
+#define X(number, NAME, member) TMQ_QUEUE_FIELD_##NAME = number,
+    TMQ_QUEUE_FIELD_MAP (X)
+#undef X
+} tmq_queue_field_t;
+
+/* Why a queue gives nothing to workers now; several add up. */
+#define TMQ_QUEUE_CLOSED_MAP(X)                                                                    \
+    X (1, PAUSED, "paused")                                                                        \
+    X (2, CAP, "cap")                                                                              \
+    X (4, RATE, "rate")
+
+typedef enum tmq_queue_closed {
+    TMQ_QUEUE_CLOSED_NONE = 0,
+#define X(number, NAME, text) TMQ_QUEUE_CLOSED_##NAME = number,
+    TMQ_QUEUE_CLOSED_MAP (X)
+#undef X
+} tmq_queue_closed_t;
+
 /* Answers: number, NAME, text, retriable.
  * 1..63 come from the broker, from 64 the library speaks for itself. Retriable says that the same
  * call may succeed later without a change of its arguments. */
@@ -220,6 +254,15 @@ enum {
     TMQ_LINK_SUBSCRIPTIONS_MAX = 10000,
     TMQ_LINK_WAITS_MAX = 10000,
 
+    TMQ_QUEUES_SET_MAX = 10000,    /* queues with settings, of a namespace */
+    TMQ_QUEUE_WHY_BYTES_MAX = 256, /* why a queue is paused */
+    TMQ_QUEUE_LIST_DEFAULT = 100,
+    TMQ_QUEUE_LIST_MAX = 1000,
+    TMQ_QUEUE_FIELDS_MAX = 32,       /* of one change of settings */
+    TMQ_QUEUE_RUNNING_MAX = 1000000, /* max_running, rate and burst */
+    TMQ_QUEUE_TASKS_MAX = 100000000, /* max_tasks */
+    TMQ_QUEUE_RATE_MS_MAX = 24 * 60 * 60 * 1000,
+
     TMQ_AUDIT_LINES_DEFAULT = 100, /* of the record of deeds, in one answer */
     TMQ_AUDIT_LINES_MAX = 1000,
     TMQ_PART_BYTES_MAX = 192 * 1024, /* of a file, in one answer */
@@ -268,6 +311,7 @@ enum {
 #define TMQ_ANSWER_MS_DEFAULT INT64_C (604800000) /* 7 d */
 #define TMQ_INVITE_MS_MAX INT64_C (2592000000)    /* 30 d */
 #define TMQ_ROTATE_MS_MAX INT64_C (31536000000)   /* 365 d, until a new key of the broker counts */
+#define TMQ_QUEUE_BYTES_MAX (INT64_C (1) << 50)   /* max_bytes of a queue */
 
 #ifdef __cplusplus
 }

@@ -679,6 +679,94 @@ static bool check_backup (check_t *check, const Taskmq__Request *request)
            check_range (check, "offset", request->backup->offset, 0, INT64_MAX);
 }
 
+/* Queues. */
+
+static bool check_queue_list (check_t *check, const Taskmq__Request *request)
+{
+    return check_range (check, "limit", request->queue_list->limit, 0, TMQ_QUEUE_LIST_MAX);
+}
+
+static bool check_queue_show (check_t *check, const Taskmq__Request *request)
+{
+    return check_name (check, "queue", request->queue_show->queue);
+}
+
+static bool check_queue_pause (check_t *check, const Taskmq__Request *request)
+{
+    return check_name (check, "queue", request->queue_pause->queue) &&
+           check_text (check, "why", request->queue_pause->why, TMQ_QUEUE_WHY_BYTES_MAX);
+}
+
+static bool check_queue_resume (check_t *check, const Taskmq__Request *request)
+{
+    return check_name (check, "queue", request->queue_resume->queue);
+}
+
+static bool check_or_none (check_t *check, const char *member, uint64_t value, uint64_t min,
+                           uint64_t max)
+{
+    return value == 0 || check_range (check, member, value, min, max);
+}
+
+/* A rate is two numbers; faster than the clock of the broker counts is none. */
+static bool check_rate (check_t *check, const Taskmq__QueueSettings *in)
+{
+    if (!check_or_none (check, "rate", in->rate, 1, TMQ_QUEUE_RUNNING_MAX) ||
+        !check_or_none (check, "rate_ms", in->rate_ms, 1, TMQ_QUEUE_RATE_MS_MAX) ||
+        !check_or_none (check, "burst", in->burst, 1, TMQ_QUEUE_RUNNING_MAX))
+        return false;
+    if (in->rate == 0 && in->rate_ms != 0)
+        return refuse (check, TMQ_INVALID,
+                       "rate: 0 would let nothing begin; pause the queue instead");
+    if (in->rate != 0 && in->rate_ms == 0)
+        return refuse (check, TMQ_INVALID, "rate_ms: must be given with rate");
+    if (in->rate == 0 && in->burst != 0)
+        return refuse (check, TMQ_INVALID, "burst: only beside a rate");
+    return in->rate / 1000 <= in->rate_ms ||
+           refuse (check, TMQ_INVALID, "rate: at most 1000 in a millisecond");
+}
+
+static bool check_settings (check_t *check, const Taskmq__QueueSettings *in)
+{
+    if (in->ttl_never && in->ttl_ms != 0)
+        return refuse (check, TMQ_INVALID, "ttl_ms: must be 0 beside ttl_never");
+    return check_or_none (check, "max_running", in->max_running, 1, TMQ_QUEUE_RUNNING_MAX) &&
+           check_rate (check, in) &&
+           check_or_none (check, "max_tasks", in->max_tasks, 1, TMQ_QUEUE_TASKS_MAX) &&
+           check_or_none (check, "max_bytes", in->max_bytes, 1, TMQ_QUEUE_BYTES_MAX) &&
+           check_or_none (check, "ttl_ms", in->ttl_ms, 1, TMQ_TTL_MS_MAX) &&
+           check_or_none (check, "lease_ms", in->lease_ms, TMQ_LEASE_MS_MIN, TMQ_LEASE_MS_MAX) &&
+           check_or_none (check, "backoff_ms", in->backoff_ms, 1, TMQ_BACKOFF_MS_MAX) &&
+           check_or_none (check, "max_attempts", in->max_attempts, 1, TMQ_MAX_ATTEMPTS_MAX);
+}
+
+static bool is_queue_field (uint32_t field)
+{
+    switch (field) {
+#define X(number, NAME, member) case number:
+        TMQ_QUEUE_FIELD_MAP (X)
+#undef X
+        return true;
+    default: return false;
+    }
+}
+
+static bool check_queue_set (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__QueueSet *set = request->queue_set;
+    if (!check_name (check, "queue", set->queue) ||
+        !check_count (check, "fields", set->n_fields, 1, TMQ_QUEUE_FIELDS_MAX))
+        return false;
+    if (set->settings == NULL)
+        return refuse (check, TMQ_INVALID, "settings: is missing");
+    for (size_t i = 0; i < set->n_fields; i++) {
+        if (!is_queue_field (set->fields[i]))
+            return refuse (check, TMQ_INVALID, "fields: %u is nothing that can be set",
+                           set->fields[i]);
+    }
+    return check_settings (check, set->settings);
+}
+
 /* The table. */
 
 typedef bool (*check_kind_t) (check_t *check, const Taskmq__Request *request);
@@ -730,6 +818,11 @@ static const check_kind_t checks[] = {
     [OP (AUDIT)] = check_audit,
     [OP (AUDIT_HEAD)] = check_nothing,
     [OP (BACKUP)] = check_backup,
+    [OP (QUEUE_LIST)] = check_queue_list,
+    [OP (QUEUE_SET)] = check_queue_set,
+    [OP (QUEUE_SHOW)] = check_queue_show,
+    [OP (QUEUE_PAUSE)] = check_queue_pause,
+    [OP (QUEUE_RESUME)] = check_queue_resume,
 };
 #undef OP
 

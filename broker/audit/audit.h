@@ -45,6 +45,7 @@
     X (QUOTA_HIT, "quota.hit", FIRST_OF_ACTOR)                                                     \
     X (TASK_READ, "task.read", FIRST_TEN)                                                          \
     X (TASK_CANCELLED, "task.cancelled", ALL)                                                      \
+    X (QUEUE_CHANGED, "queue.changed", ALL)                                                        \
     X (BACKUP, "backup", ALL)                                                                      \
     X (AUDIT_BEGUN, "audit.begun", ALL)                                                            \
     X (AUDIT_TURNED, "audit.turned", ALL)                                                          \

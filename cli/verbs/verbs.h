@@ -39,6 +39,7 @@ extern const verb_t key_verbs[];
 extern const verb_t server_key_verbs[];
 extern const verb_t profile_verbs[];
 extern const verb_t audit_verbs[];
+extern const verb_t queue_verbs[];
 int run_backup (app_t *app);
 int run_help (app_t *app);
 int run_completion (app_t *app);

@@ -15,6 +15,7 @@ BEGIN {
     page["Submit."] = "tmq_submit|submit tasks"
     page["Tasks."] = "tmq_tasks|read, list, cancel and await tasks"
     page["Events and subscriptions."] = "tmq_subscriptions|follow what happens"
+    page["Queues."] = "tmq_queues|what is set for queues, and how they stand"
     page["Workers."] = "tmq_workers|take tasks and end them"
     page["The record of deeds, and backups."] = "tmq_backup|the record of deeds, and backups"
     page["Who may use the broker."] = "tmq_access|keys, invitations and the access file"

@@ -312,7 +312,13 @@ typedef enum tmq_op {
     /* About the record of deeds and backups: the same. */
     TMQ_OP_AUDIT,
     TMQ_OP_AUDIT_HEAD,
-    TMQ_OP_BACKUP
+    TMQ_OP_BACKUP,
+    /* About queues: the same. */
+    TMQ_OP_QUEUE_LIST,
+    TMQ_OP_QUEUE_SHOW,
+    TMQ_OP_QUEUE_SET,
+    TMQ_OP_QUEUE_PAUSE,
+    TMQ_OP_QUEUE_RESUME
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -352,6 +358,7 @@ typedef struct tmq_completion {
     char *text;               /* LOG */
     tmq_access_t *access;     /* of blocking calls about keys */
     tmq_part_t *part;         /* AUDIT, AUDIT_HEAD, BACKUP */
+    struct tmq_queue_report *queues; /* of blocking calls about queues */
 } tmq_completion_t;
 
 /* A descriptor that is readable (level-triggered) exactly while completions are queued. Only poll
@@ -740,6 +747,7 @@ TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscript
 
 /* One header is enough: these are its parts by area, and need what stands above. */
 #include "taskmq_admin.h"
+#include "taskmq_queues.h"
 #include "taskmq_workers.h"
 
 #endif

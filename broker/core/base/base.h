@@ -32,7 +32,8 @@ enum {
     ALARM_STREAM,
     ALARM_READ,
     ALARM_WORKER,
-    ALARM_ASKING
+    ALARM_ASKING,
+    ALARM_QUEUE
 };
 
 typedef struct base {

@@ -5,22 +5,43 @@
 /* Buckets. */
 #include "core/base/bucket.h"
 
-enum { SECOND_US = 1000000, MS_US = 1000, BURST_MAX = 1000000000 };
+enum { MS_NS = 1000000, BURST_MAX = 1000000000 };
+
+static const int64_t SECOND_NS = 1000000000;
+
+/* What is paid ahead when one more is taken, beyond what may be; 0 or less: it may be taken. */
+static int64_t lacks_ns (const bucket_t *self, int64_t each_ns, uint64_t burst, int64_t now_ns)
+{
+    int64_t most_ns = 0;
+    int64_t many = (int64_t) (burst < BURST_MAX ? burst : BURST_MAX);
+    if (__builtin_mul_overflow (each_ns, many, &most_ns))
+        most_ns = INT64_MAX / 4;
+    int64_t paid_ns = self->paid_ns > now_ns ? self->paid_ns : now_ns;
+    return paid_ns + each_ns - now_ns - most_ns;
+}
+
+int64_t bucket_wait_ms (const bucket_t *self, int64_t each_ns, uint64_t burst, int64_t mono_ms)
+{
+    int64_t lacks = lacks_ns (self, each_ns, burst, mono_ms * MS_NS);
+    return lacks <= 0 ? 0 : (lacks + MS_NS - 1) / MS_NS;
+}
+
+int64_t bucket_take_each (bucket_t *self, int64_t each_ns, uint64_t burst, int64_t mono_ms)
+{
+    int64_t now_ns = mono_ms * MS_NS;
+    int64_t wait_ms = bucket_wait_ms (self, each_ns, burst, mono_ms);
+    if (wait_ms == 0)
+        self->paid_ns = (self->paid_ns > now_ns ? self->paid_ns : now_ns) + each_ns;
+    return wait_ms;
+}
 
 int64_t bucket_take (bucket_t *self, uint64_t rate, uint64_t burst, int64_t mono_ms)
 {
-    int64_t now_us = mono_ms * MS_US;
-    int64_t each_us = rate >= SECOND_US ? 1 : SECOND_US / (int64_t) rate;
-    int64_t most_us = each_us * (int64_t) (burst < BURST_MAX ? burst : BURST_MAX);
-    int64_t paid_us = self->paid_us > now_us ? self->paid_us : now_us;
-    int64_t ahead_us = paid_us + each_us - now_us;
-    if (ahead_us > most_us)
-        return (ahead_us - most_us + MS_US - 1) / MS_US;
-    self->paid_us = paid_us + each_us;
-    return 0;
+    int64_t each_ns = rate >= (uint64_t) SECOND_NS ? 1 : SECOND_NS / (int64_t) rate;
+    return bucket_take_each (self, each_ns, burst, mono_ms);
 }
 
 bool bucket_is_full (const bucket_t *self, int64_t mono_ms)
 {
-    return self->paid_us <= mono_ms * MS_US;
+    return self->paid_ns <= mono_ms * MS_NS;
 }

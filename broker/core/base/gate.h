@@ -15,7 +15,11 @@ typedef enum gate_why {
     GATE_SUSPECT = 1 << 1, /* a lease ran out unreported */
     GATE_STALLED = 1 << 2, /* the transport refused a message */
     GATE_GONE = 1 << 3,    /* the connection is said to have ended */
-    GATE_LOST = 1 << 4     /* an answer could not leave: only a new hello helps */
+    GATE_LOST = 1 << 4,    /* an answer could not leave: only a new hello helps */
+
+    GATE_PAUSED = 1 << 5, /* by an operator */
+    GATE_CAP = 1 << 6,    /* as many are running as may */
+    GATE_RATE = 1 << 7    /* as many have begun as may by now */
 } gate_why_t;
 
 /* What ends as soon as the peer is heard. */

@@ -25,7 +25,10 @@
     X (14, HINT_FORGOTTEN, "a refused answer ends the link, and its workers' leases stay (A48)")   \
     X (15, WAIT_UNJUDGED, "a wait tells of tasks that its link does not see")                      \
     X (16, REPLAY_UNJUDGED, "a replay tells of tasks that its link does not see")                  \
-    X (17, OLD_POLICY, "links keep the rights they had before a new policy")
+    X (17, OLD_POLICY, "links keep the rights they had before a new policy")                       \
+    X (30, PAUSE_UNWRITTEN, "settings of a queue are not written")                                 \
+    X (31, CAP_IGNORED, "more tasks of a queue run than its cap allows")                           \
+    X (32, GATE_UNHEARD, "a gate that opens does not wake the workers behind it")
 
 enum {
     ENGINE_BUG_NONE = 0,

@@ -10,14 +10,15 @@
 #include "taskmq_types.h"
 
 /* Waiting to be told, in one round. What is sampled anyway has the first places only, and no more
- * is told of it; of cancellations beyond the last place the number is. */
+ * is told of it; of the others beyond the last place the number is. */
 enum { DEEDS_MAX = 64, DEEDS_SAMPLED_MAX = 16, DEED_TEXT_SIZE = 160 };
 
 typedef enum deed_kind {
     DEED_DENIED, /* asked for what it may not have */
     DEED_QUOTA,  /* … for more than it may have at once */
     DEED_READ,   /* an admin or operator read what a task of somebody else carries */
-    DEED_CANCEL  /* … ended it */
+    DEED_CANCEL, /* … ended it */
+    DEED_QUEUE   /* changed what is set for a queue */
 } deed_kind_t;
 
 typedef struct deed {
@@ -27,7 +28,7 @@ typedef struct deed {
     char ns[TMQ_NAME_LENGTH_MAX + 1]; /* empty: the peer has no link */
     const char *request;              /* its name; static; NULL: what `text` says */
     tmq_id_t task;                    /* zero: none */
-    char text[DEED_TEXT_SIZE];        /* the task's owner, or the quota; may be empty */
+    char text[DEED_TEXT_SIZE];        /* the task's owner, the quota, the queue; may be empty */
 } deed_t;
 
 #endif

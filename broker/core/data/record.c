@@ -125,6 +125,8 @@ bool record_is_over (const record_t *self, int64_t expiry_ms)
 
 tmq_phase_t record_phase (const record_t *self, int64_t wall_ms)
 {
+    if (self->phase != TMQ_PHASE_NONE)
+        return (tmq_phase_t) self->phase;
     if (self->status == TMQ_STATUS_QUEUED && extra_waits (self->extra))
         return TMQ_PHASE_BLOCKED;
     if (self->status == TMQ_STATUS_QUEUED)

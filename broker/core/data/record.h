@@ -58,6 +58,7 @@ typedef struct record {
     uint64_t last_seq; /* its newest event in its namespace */
 
     /* The lease of the current attempt; it may stand beside a cancelled status (S5). */
+    uint8_t phase; /* tmq_phase_t as memory knows it; NONE: what the rest says */
     bool leased;
     bool lease_started;
     uint8_t secret[16];     /* of the current attempt, kept after its end to recognise repeats */

@@ -35,6 +35,7 @@
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/rows.h"
+#include "core/tasks/settings.h"
 #include "core/tasks/settle.h"
 #include "core/tasks/space.h"
 #include "request_kinds.h"
@@ -342,6 +343,7 @@ static void fire (engine_t *self, alarm_t *alarm)
     case ALARM_STREAM:
         stream_alarm (&self->streams, LIST_ITEM (alarm, subscription_t, alarm));
         break;
+    case ALARM_QUEUE: settings_alarm (&self->tasks, LIST_ITEM (alarm, settings_t, alarm)); break;
     default: assert (false && "an alarm of no kind");
     }
 }

@@ -13,6 +13,7 @@
 #include "core/tasks/lease.h"
 #include "core/tasks/question.h"
 #include "core/tasks/rows.h"
+#include "core/tasks/settings.h"
 #include "core/tasks/space.h"
 #include "core/tasks/view.h"
 #include "types.h"
@@ -42,6 +43,8 @@ static void restore_place (engine_t *self, task_t *task, const record_t *record)
     else if (task->status == TMQ_STATUS_INPUT_REQUIRED)
         task->queue->input_required++;
     if (task->status == TMQ_STATUS_QUEUED) {
+        task->queue->queued++;
+        task->queue->queued_bytes += task->payload_bytes;
         change_place (&self->tasks, task);
     } else if (record->leased) {
         worker_t *worker = worker_make (&self->tasks, task->queue->space, record->worker_id);
@@ -50,6 +53,8 @@ static void restore_place (engine_t *self, task_t *task, const record_t *record)
         if (worker->identity == NULL)
             worker->identity = names_keep (&self->base.names, record->holder);
         lease_hold (&self->tasks, worker, task);
+        if (task->queue->settings != NULL)
+            settings_judge (&self->tasks, task->queue);
         lease_arm (&self->tasks, task, task->lease_ms);
     }
 }
@@ -79,10 +84,16 @@ static void load_question (engine_t *self, const row_t *row)
     question_load (&self->tasks, row);
 }
 
+static void load_queue (engine_t *self, const row_t *row)
+{
+    settings_restore (&self->tasks, row);
+}
+
 static row_load_t *const ROW_LOADS[ROW_KINDS_MAX] = {
     [ROW_KIND_TEST_LIVE] = NULL,
     [ROW_KIND_FORGOTTEN] = load_forgotten,
     [ROW_KIND_QUESTION] = load_question,
+    [ROW_KIND_QUEUE] = load_queue,
 };
 
 void engine_restore_row (engine_t *self, const row_t *row)

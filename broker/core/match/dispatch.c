@@ -96,6 +96,8 @@ static task_t *next_for (match_t *self, worker_t *worker)
 {
     task_t *best = NULL;
     for (size_t i = 0; i < worker->seats_count; i++) {
+        if (!gate_is_open (&worker->seats[i].queue->gate))
+            continue;
         task_t *task = next_task (self, worker->seats[i].queue);
         if (task != NULL && (best == NULL || queue_before (task, best)))
             best = task;
@@ -128,7 +130,7 @@ static void assign (match_t *self, seat_t *seat, task_t *task)
 
 static void dispatch_queue (match_t *self, queue_t *queue)
 {
-    while (queue->ready > 0 && !list_is_empty (&queue->waiting) &&
+    while (queue->ready > 0 && gate_is_open (&queue->gate) && !list_is_empty (&queue->waiting) &&
            self->base->round.assignments > 0) {
         seat_t *seat = LIST_ITEM (queue->waiting.next, seat_t, node);
         if (!account_has_lease (seat->worker)) { /* others of its principal took the last ones */

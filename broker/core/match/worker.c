@@ -44,7 +44,7 @@ static void set_waiting (match_t *self, worker_t *worker, bool waiting)
             continue;
         }
         list_push_back (&seat->queue->waiting, &seat->node);
-        if (seat->queue->ready > 0)
+        if (seat->queue->ready > 0 && gate_is_open (&seat->queue->gate))
             queue_changed (self->tasks, seat->queue);
     }
 }

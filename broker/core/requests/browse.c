@@ -12,6 +12,7 @@
 #include "core/requests/answer.h"
 #include "core/requests/browse.h"
 #include "core/requests/quota.h"
+#include "core/tasks/view.h"
 #include "core/wire/pack.h"
 #include "core/wire/page.h"
 #include "core/wire/scan.h"
@@ -150,6 +151,7 @@ static void answer_list (requests_t *self, read_job_t *job)
 {
     const read_t *read = &job->read;
     bytes_mark_t mark;
+    view_phases (self->tasks, read->records, read->records_count);
     bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, false, &mark);
     bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_PAGE);
     size_t packed = pack_page (out, TASK_PAGE_TASKS, read->records, read->records_count, 0, NULL,

@@ -13,8 +13,9 @@
 /* NULL: there is no place left. */
 static deed_t *add (requests_t *self, deed_kind_t kind, const link_t *link, const char *identity)
 {
-    if (self->deeds_count >= (kind == DEED_CANCEL ? DEEDS_MAX : DEEDS_SAMPLED_MAX)) {
-        self->deeds_left += kind == DEED_CANCEL;
+    bool sampled = kind != DEED_CANCEL && kind != DEED_QUEUE;
+    if (self->deeds_count >= (sampled ? DEEDS_SAMPLED_MAX : DEEDS_MAX)) {
+        self->deeds_left += !sampled;
         return NULL;
     }
     deed_t *deed = &self->deeds[self->deeds_count++];
@@ -66,6 +67,15 @@ void deeds_task (call_t *call, deed_kind_t kind, const found_t *found)
     deed->request = request_kind (call->request)->name;
     deed->task = found->task != NULL ? found->task->id : found->record->id;
     snprintf (deed->text, sizeof (deed->text), "%s", found->owner);
+}
+
+void deeds_queue (call_t *call, const char *queue)
+{
+    deed_t *deed = add (call->requests, DEED_QUEUE, call->link, call->identity);
+    if (deed == NULL)
+        return;
+    deed->request = request_kind (call->request)->name;
+    snprintf (deed->text, sizeof (deed->text), "%s", queue);
 }
 
 bool deeds_next (requests_t *self, deed_t *out)

@@ -16,6 +16,8 @@ void deeds_quota (requests_t *self, const link_t *link, const char *identity, co
 /* READ or CANCEL: kept if the task is somebody else's, and the right over it that of an admin or
  * operator. */
 void deeds_task (call_t *call, deed_kind_t kind, const found_t *found);
+/* What is set for a queue was changed. */
+void deeds_queue (call_t *call, const char *queue);
 /* The next one, in their order; false: none since. */
 bool deeds_next (requests_t *self, deed_t *out);
 

@@ -16,19 +16,6 @@
 
 /* Answers. */
 
-static tmq_phase_t task_phase (const requests_t *self, const task_t *task)
-{
-    if (task->status == TMQ_STATUS_QUEUED)
-        return task->blocked     ? TMQ_PHASE_BLOCKED
-               : task->scheduled ? TMQ_PHASE_SCHEDULED
-                                 : TMQ_PHASE_READY;
-    if (task->status != TMQ_STATUS_WORKING)
-        return TMQ_PHASE_NONE;
-    /* It has run out, but a renewal may still be unread. */
-    bool late = task->detail->lease_due_ms <= clocks_awake_ms (&self->base->clocks);
-    return late ? TMQ_PHASE_LATE : TMQ_PHASE_LEASED;
-}
-
 static void answer_record (call_t *call, const record_t *record, tmq_phase_t phase, buf_t *body)
 {
     requests_t *self = call->requests;
@@ -53,7 +40,7 @@ void get_answer (call_t *call, const found_t *found, buf_t *body)
     record_t view;
     task_texts_t texts MEMORY_FILLED_BEFORE_READ;
     task_view (found->task, &view, &texts);
-    answer_record (call, &view, task_phase (call->requests, found->task), body);
+    answer_record (call, &view, task_phase (call->requests->tasks, found->task), body);
 }
 
 void get_answer_wrong_status (call_t *call, const char *what, tmq_status_t status)

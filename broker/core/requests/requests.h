@@ -36,7 +36,7 @@ typedef struct requests {
     deed_t deeds[DEEDS_MAX]; /* for the record (deeds.c) */
     size_t deeds_count;
     size_t deeds_told;   /* of them */
-    uint64_t deeds_left; /* cancellations that found no place */
+    uint64_t deeds_left; /* those not sampled that found no place */
     counter_t *foreign;  /* counters of server and store, for stats */
     size_t foreign_count;
     policy_t *policy;    /* kept; NULL: everybody may do everything */
@@ -89,5 +89,10 @@ void on_complete (call_t *call);
 void on_fail (call_t *call);
 void on_release (call_t *call);
 void on_leave (call_t *call);
+void on_queue_list (call_t *call);
+void on_queue_set (call_t *call);
+void on_queue_show (call_t *call);
+void on_queue_pause (call_t *call);
+void on_queue_resume (call_t *call);
 
 #endif

@@ -22,6 +22,7 @@
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/makers.h"
+#include "core/tasks/settings.h"
 #include "core/tasks/space.h"
 #include "core/wire/pack.h"
 #include "ids.h"
@@ -91,17 +92,37 @@ static void take_extra (tasks_t *self, task_t *task, const Taskmq__TaskSpec *spe
     buf_drop (packed);
 }
 
+/* What the task does not say, its queue does. */
+static int64_t ttl_of (const requests_t *self, const settings_t *settings,
+                       const Taskmq__TaskSpec *spec)
+{
+    if (spec->ttl_never)
+        return 0;
+    if (spec->ttl_ms != 0)
+        return (int64_t) spec->ttl_ms;
+    if (settings->ttl_never)
+        return 0;
+    return settings->ttl_ms != 0 ? (int64_t) settings->ttl_ms : self->base->config.ttl_ms;
+}
+
 static void take_times (const requests_t *self, task_t *task, const Taskmq__TaskSpec *spec)
 {
+    static const settings_t NOTHING;
+    const settings_t *settings = task->queue->settings;
+    if (settings == NULL)
+        settings = &NOTHING;
     task->created_at = self->base->clocks.wall_ms;
-    if (!spec->ttl_never)
-        task->ttl_ms = spec->ttl_ms == 0 ? self->base->config.ttl_ms : (int64_t) spec->ttl_ms;
+    task->ttl_ms = ttl_of (self, settings, spec);
     if (task->ttl_ms > 0)
         task->expires_at = task->created_at + task->ttl_ms;
     task->poll_interval_ms = or_default (spec->poll_interval_ms, TMQ_POLL_INTERVAL_MS_DEFAULT);
-    task->lease_ms = or_default (spec->lease_ms, TMQ_LEASE_MS_DEFAULT);
-    task->backoff_ms = or_default (spec->backoff_ms, TMQ_BACKOFF_MS_DEFAULT);
-    task->max_attempts = or_default (spec->max_attempts, TMQ_MAX_ATTEMPTS_DEFAULT);
+    task->lease_ms = or_default (spec->lease_ms,
+                                 or_default ((uint32_t) settings->lease_ms, TMQ_LEASE_MS_DEFAULT));
+    task->backoff_ms = or_default (
+        spec->backoff_ms, or_default ((uint32_t) settings->backoff_ms, TMQ_BACKOFF_MS_DEFAULT));
+    task->max_attempts =
+        or_default (spec->max_attempts,
+                    or_default ((uint32_t) settings->max_attempts, TMQ_MAX_ATTEMPTS_DEFAULT));
     task->priority =
         (uint8_t) (spec->priority_plus_1 == 0 ? TMQ_PRIORITY_DEFAULT : spec->priority_plus_1 - 1);
 }
@@ -197,6 +218,28 @@ static bool same_task (const found_t *a, const found_t *b)
     return memcmp (&x.id, &y.id, sizeof (x.id)) == 0;
 }
 
+static bool queue_has_room (const requests_t *self, const space_t *space,
+                            const Taskmq__TaskSpec *spec, answer_t *refusal)
+{
+    const queue_t *queue =
+        space->settings == 0 ? NULL : queue_find (self->tasks, space, spec->queue);
+    const settings_t *settings = queue == NULL ? NULL : queue->settings;
+    if (settings == NULL)
+        return true;
+    if (settings->max_tasks > 0 && queue->queued >= settings->max_tasks)
+        *refusal = (answer_t){.code = TMQ_LIMIT,
+                              .text = "queued tasks of the queue",
+                              .limit = (size_t) settings->max_tasks};
+    else if (settings->max_bytes > 0 &&
+             queue->queued_bytes + spec->payload_bytes > settings->max_bytes)
+        *refusal = (answer_t){.code = TMQ_LIMIT,
+                              .text = "bytes of payloads of the queue's queued tasks",
+                              .limit = (size_t) settings->max_bytes};
+    else
+        return true;
+    return false;
+}
+
 /* An id from the far future would make the look-up of every later one necessary (absent.h). */
 static bool may_accept (const requests_t *self, const space_t *space, const Taskmq__TaskSpec *spec,
                         answer_t *refusal)
@@ -223,7 +266,7 @@ static bool may_accept (const requests_t *self, const space_t *space, const Task
                               .text = "bytes of payloads of the namespace's live tasks",
                               .limit = config->space_bytes_max};
     else
-        return true;
+        return queue_has_room (self, space, spec, refusal);
     return false;
 }
 

@@ -186,7 +186,12 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (ACCESS_READ, on_errand, want_nothing, RIGHT_OPERATE, 64)                                    \
     X (AUDIT, on_errand, want_nothing, RIGHT_OPERATE, 64)                                          \
     X (AUDIT_HEAD, on_errand, want_nothing, RIGHT_OPERATE, 8)                                      \
-    X (BACKUP, on_errand, want_nothing, RIGHT_OPERATE, 64)
+    X (BACKUP, on_errand, want_nothing, RIGHT_OPERATE, 64)                                         \
+    X (QUEUE_LIST, on_queue_list, want_nothing, RIGHT_LINK, 64)                                    \
+    X (QUEUE_SET, on_queue_set, want_nothing, RIGHT_ADMIN, 8)                                      \
+    X (QUEUE_SHOW, on_queue_show, want_nothing, RIGHT_LINK, 1)                                     \
+    X (QUEUE_PAUSE, on_queue_pause, want_nothing, RIGHT_ADMIN, 8)                                  \
+    X (QUEUE_RESUME, on_queue_resume, want_nothing, RIGHT_ADMIN, 8)
 
 #define OP(NAME) TASKMQ__REQUEST__OP_##NAME
 static const request_row_t ROWS[] = {
@@ -236,7 +241,9 @@ void request_want (requests_t *self, const link_t *link, const Taskmq__Request *
 
 static void reply_denied (call_t *call, unsigned rights)
 {
-    const char *text = (rights & RIGHT_OPERATE) != 0  ? "only an operator may do this"
+    const char *text = (rights & RIGHT_OPERATE) != 0 ? "only an operator may do this"
+                       : (rights & RIGHT_ADMIN) != 0
+                           ? "only an admin of this namespace, or an operator, may do this"
                        : (rights & RIGHT_CANCEL) != 0 ? "no right to change tasks in this namespace"
                        : (rights & RIGHT_BODY) != 0
                            ? "no right to payloads and results in this namespace"

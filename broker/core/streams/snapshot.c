@@ -8,6 +8,7 @@
 #include "core/reads/jobs.h"
 #include "core/streams/snapshot.h"
 #include "core/streams/subscription.h"
+#include "core/tasks/view.h"
 #include "core/wire/pack.h"
 #include "core/wire/page.h"
 
@@ -36,6 +37,7 @@ void snapshot_take (streams_t *self, subscription_t *subscription, read_t *read)
     subscription->snapshot = read->records;
     subscription->snapshot_count = read->records_count;
     subscription->snapshot_more = read->more;
+    view_phases (self->reads->tasks, read->records, read->records_count);
     read->records = NULL;
     read->records_count = 0;
     if (subscription->snapshot != NULL)

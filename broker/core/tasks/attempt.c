@@ -11,6 +11,7 @@
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/question.h"
+#include "core/tasks/settings.h"
 #include "types.h"
 
 void attempt_give (tasks_t *self, worker_t *worker, task_t *task)
@@ -32,6 +33,8 @@ void attempt_give (tasks_t *self, worker_t *worker, task_t *task)
     lease_arm (self, task, task->lease_ms);
     if (task->asks)
         asking_begin_attempt (self, task);
+    if (task->queue->settings != NULL)
+        settings_given (self, task->queue);
     cause_t cause = {.actor = name_text (worker->identity)};
     change_apply (self, task, INPUT_CLAIM, &cause);
     self->base->counts.claimed++;

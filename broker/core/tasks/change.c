@@ -31,9 +31,13 @@ static const char *message_of (const cause_t *cause)
     return cause == NULL || cause->message == NULL ? "" : cause->message;
 }
 
-static void count_status (queue_t *queue, tmq_status_t status, int by)
+static void count_status (const task_t *task, tmq_status_t status, int by)
 {
-    if (status == TMQ_STATUS_WORKING)
+    queue_t *queue = task->queue;
+    if (status == TMQ_STATUS_QUEUED) {
+        queue->queued += (uint32_t) by;
+        queue->queued_bytes += by > 0 ? task->payload_bytes : 0 - (uint64_t) task->payload_bytes;
+    } else if (status == TMQ_STATUS_WORKING)
         queue->working += (uint32_t) by;
     else if (status == TMQ_STATUS_INPUT_REQUIRED)
         queue->input_required += (uint32_t) by;
@@ -52,8 +56,8 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
     assert (row != NULL && row->to != TMQ_STATUS_NONE);
     tmq_status_t previous = task->status;
     task->status = (uint8_t) row->to;
-    count_status (task->queue, previous, -1);
-    count_status (task->queue, row->to, 1);
+    count_status (task, previous, -1);
+    count_status (task, row->to, 1);
     if (task_is_terminal (task) && previous < TMQ_STATUS_COMPLETED) {
         self->ended++;
         space_end_task (task);

@@ -12,6 +12,7 @@
 #include "core/tasks/account.h"
 #include "core/tasks/index.h"
 #include "core/tasks/lease.h"
+#include "core/tasks/settings.h"
 #include "core/tasks/space.h"
 
 bool lease_is_current (const tasks_t *self, const task_t *task, const Taskmq__Lease *lease)
@@ -43,6 +44,7 @@ void lease_hold (tasks_t *self, worker_t *worker, task_t *task)
     task->detail->holder = worker;
     list_push_back (&worker->leases, &task->detail->held);
     worker->held++;
+    task->queue->leases++;
     account_add_leases (self, worker, 1);
     task->leased = true;
     self->leases++;
@@ -57,6 +59,9 @@ void lease_end (tasks_t *self, task_t *task)
     detail->holder = NULL;
     task->leased = false;
     worker->held--;
+    task->queue->leases--;
+    if (task->queue->settings != NULL)
+        settings_lease_ended (self, task->queue);
     account_end_leases (self, worker, 1);
     self->leases--;
     alarm_disarm (&task->alarm);

@@ -10,6 +10,7 @@
 #include "core/tasks/journal.h"
 #include "core/tasks/makers.h"
 #include "core/tasks/question.h"
+#include "core/tasks/settings.h"
 #include "core/tasks/space.h"
 #include "core/tasks/tasks.h"
 
@@ -42,6 +43,7 @@ void tasks_reset (tasks_t *self)
     edges_clear (self);
     askings_clear (self);
     clear_tasks (self);
+    settings_clear (self);
     spaces_clear (self);
     makers_clear (self);
     accounts_reset (self);

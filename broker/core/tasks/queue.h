@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/gate.h"
 #include "core/base/list.h"
 #include "core/tasks/task.h"
 
@@ -37,6 +38,12 @@ struct queue {
     uint32_t blocked;
     uint32_t working;
     uint32_t input_required;
+    uint32_t leases;               /* that workers have of its tasks, also of cancelled ones */
+    gate_t gate;                   /* closed: nothing of it is given away */
+    struct settings *settings;     /* what is set for it (settings.h); NULL: nothing */
+    uint64_t serial;               /* in the order in which they were made */
+    uint64_t queued_bytes;         /* of the payloads of queued tasks */
+    uint32_t queued;               /* … how many they are */
     node_t of_space;               /* in its namespace's list */
     node_t waiting;                /* seats whose workers have credit left, in turn */
     node_t changed;                /* in the list of queues to look at */

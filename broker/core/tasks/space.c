@@ -71,21 +71,41 @@ void spaces_free_idle (tasks_t *self)
 
 /* Queues. */
 
-queue_t *queue_make (tasks_t *self, space_t *space, const char *name)
+static uint32_t queue_hash (const tasks_t *self, const space_t *space, const char *name)
 {
     uint8_t key[sizeof (space->hash) + TMQ_NAME_LENGTH_MAX];
     size_t length = strnlen (name, TMQ_NAME_LENGTH_MAX);
     memcpy (key, &space->hash, sizeof (space->hash));
     memcpy (key + sizeof (space->hash), name, length);
-    uint32_t hash = secrets_hash (&self->base->secrets, key, sizeof (space->hash) + length);
+    return secrets_hash (&self->base->secrets, key, sizeof (space->hash) + length);
+}
+
+static queue_t *find_by_hash (const tasks_t *self, const space_t *space, const char *name,
+                              uint32_t hash)
+{
     size_t cursor = MAP_START;
     queue_t *queue = NULL;
     while ((queue = map_next (&self->queues, hash, &cursor)) != NULL)
         if (queue->space == space && strcmp (queue->name, name) == 0)
             return queue;
+    return NULL;
+}
+
+queue_t *queue_find (const tasks_t *self, const space_t *space, const char *name)
+{
+    return find_by_hash (self, space, name, queue_hash (self, space, name));
+}
+
+queue_t *queue_make (tasks_t *self, space_t *space, const char *name)
+{
+    uint32_t hash = queue_hash (self, space, name);
+    queue_t *queue = find_by_hash (self, space, name, hash);
+    if (queue != NULL)
+        return queue;
     queue = memory_alloc (sizeof (*queue));
     queue_init (queue, space, name);
     queue->hash = hash;
+    queue->serial = ++self->queues_made;
     space->queues++;
     list_push_back (&space->queue_list, &queue->of_space);
     map_insert (&self->queues, hash, queue);
@@ -94,7 +114,7 @@ queue_t *queue_make (tasks_t *self, space_t *space, const char *name)
 
 void queue_release (tasks_t *self, queue_t *queue)
 {
-    if (queue->tasks > 0 || queue->seats > 0)
+    if (queue->tasks > 0 || queue->seats > 0 || queue->settings != NULL)
         return;
     list_remove (&queue->changed);
     list_remove (&queue->fetch);

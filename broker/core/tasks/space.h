@@ -25,6 +25,7 @@ static inline void space_end_task (const task_t *task)
 void space_release (tasks_t *self, space_t *space);
 /* Frees those that nobody needs. Not between a look-up and its use: keys point to names. */
 void spaces_free_idle (tasks_t *self);
+queue_t *queue_find (const tasks_t *self, const space_t *space, const char *name);
 queue_t *queue_make (tasks_t *self, space_t *space, const char *name); /* found or made */
 void queue_release (tasks_t *self, queue_t *queue);
 /* Somebody should look at it before the input ends: a task is ready, or a worker has room. */

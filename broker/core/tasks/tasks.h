@@ -34,7 +34,8 @@ struct space {
     uint32_t tasks;    /* live ones, … */
     uint64_t bytes;    /* … of their payloads */
     unanswered_t unanswered;
-    node_t idle; /* in the list of those that nobody may need */
+    uint32_t settings; /* queues that have some */
+    node_t idle;       /* in the list of those that nobody may need */
     char name[TMQ_NAME_LENGTH_MAX + 1];
 };
 
@@ -163,6 +164,8 @@ typedef struct tasks {
     node_t accounts; /* account.c */
     bool has_accounts;
     int64_t last_number;
+    uint64_t queues_made;
+    size_t settings; /* queues that have some */
     absent_t absent;
     size_t texts_bytes; /* of live tasks */
     size_t ready;       /* gauges: tasks in the order of their queues, … */

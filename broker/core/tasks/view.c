@@ -173,3 +173,31 @@ task_t *task_restore (tasks_t *self, const record_t *record)
                     task);
     return task;
 }
+
+/* Phases. */
+
+tmq_phase_t task_phase (const tasks_t *self, const task_t *task)
+{
+    if (task->status == TMQ_STATUS_QUEUED)
+        return task->blocked                                      ? TMQ_PHASE_BLOCKED
+               : task->scheduled                                  ? TMQ_PHASE_SCHEDULED
+               : gate_is_closed (&task->queue->gate, GATE_PAUSED) ? TMQ_PHASE_PAUSED
+                                                                  : TMQ_PHASE_READY;
+    if (task->status != TMQ_STATUS_WORKING)
+        return TMQ_PHASE_NONE;
+    /* It has run out, but a renewal may still be unread. */
+    bool late = task->detail->lease_due_ms <= clocks_awake_ms (&self->base->clocks);
+    return late ? TMQ_PHASE_LATE : TMQ_PHASE_LEASED;
+}
+
+void view_phases (const tasks_t *self, record_t *const *records, size_t count)
+{
+    const space_t *space = count == 0 ? NULL : space_find (self, records[0]->ns);
+    for (size_t i = 0; i < count && space != NULL; i++) {
+        if (records[i]->status >= TMQ_STATUS_COMPLETED)
+            continue;
+        const task_t *task = task_find (self, space, records[i]->id.bytes);
+        if (task != NULL && task->status == records[i]->status)
+            records[i]->phase = (uint8_t) task_phase (self, task);
+    }
+}

@@ -12,5 +12,9 @@
 void task_view (const task_t *task, record_t *out, task_texts_t *texts);
 /* The live task of a stored record, in its queue but in no order and on no wheel. */
 task_t *task_restore (tasks_t *self, const record_t *record);
+/* NONE unless it is queued or working. */
+tmq_phase_t task_phase (const tasks_t *self, const task_t *task);
+/* Gives records of one namespace the phases of the live tasks. */
+void view_phases (const tasks_t *self, record_t *const *records, size_t count);
 
 #endif

@@ -105,6 +105,11 @@ void tmq_part_free (tmq_part_t *part)
     free (part);
 }
 
+void tmq_queue_report_free (tmq_queue_report_t *report)
+{
+    free (report);
+}
+
 static void completion_clear (tmq_completion_t *completion)
 {
     free (completion->error);
@@ -116,6 +121,7 @@ static void completion_clear (tmq_completion_t *completion)
     tmq_stats_free (completion->stats);
     tmq_access_free (completion->access);
     tmq_part_free (completion->part);
+    tmq_queue_report_free (completion->queues);
     memset (completion, 0, sizeof *completion);
 }
 

@@ -386,6 +386,53 @@ tmq_stats_t *core_stats_record (const Taskmq__StatsReport *in)
     return out;
 }
 
+/* Queues. */
+
+static void queue_fill (tmq_queue_t *out, tail_t *tail, const Taskmq__QueueInfo *in)
+{
+    static const Taskmq__QueueSettings nothing = TASKMQ__QUEUE_SETTINGS__INIT;
+    const Taskmq__QueueSettings *settings = in->settings != NULL ? in->settings : &nothing;
+    out->queue = tail_text (tail, in->queue);
+    out->paused = settings->paused;
+    out->paused_by = tail_text (tail, settings->paused_by);
+    out->paused_at = settings->paused_at;
+    out->paused_why = tail_text (tail, settings->paused_why);
+#define X(number, NAME, member) out->settings.member = (uint64_t) settings->member;
+    TMQ_QUEUE_FIELD_MAP (X)
+#undef X
+    out->ready = in->ready;
+    out->scheduled = in->scheduled;
+    out->working = in->working;
+    out->input_required = in->input_required;
+    out->queued_bytes = in->queued_bytes;
+    out->running = in->running;
+    out->workers = in->workers;
+    out->closed = in->closed;
+}
+
+tmq_queue_report_t *core_queues_record (const Taskmq__QueuePage *page)
+{
+    tail_t tail = {NULL, 0};
+    tmq_queue_t measured;
+    char next[2 * TMQ_CURSOR_BYTES_MAX + 1] = "";
+    hex_encode (next, page->next.data, page->next.len);
+    for (size_t i = 0; i < page->n_queues; i++)
+        queue_fill (&measured, &tail, page->queues[i]);
+    tail_text (&tail, next);
+    size_t queues_size = page->n_queues * sizeof (tmq_queue_t);
+    tmq_queue_report_t *out = calloc (1, sizeof *out + queues_size + tail.used);
+    if (out == NULL)
+        return NULL;
+    tmq_queue_t *queues = (tmq_queue_t *) (void *) (out + 1);
+    tail = (tail_t){(uint8_t *) (queues + page->n_queues), 0};
+    for (size_t i = 0; i < page->n_queues; i++)
+        queue_fill (&queues[i], &tail, page->queues[i]);
+    out->queues = queues;
+    out->count = page->n_queues;
+    out->next = tail_text (&tail, next);
+    return out;
+}
+
 tmq_part_t *core_part_record (const Taskmq__Part *in, const void *body)
 {
     tail_t tail = {0};

@@ -23,6 +23,8 @@ tmq_event_list_t *core_event_list_record (const Taskmq__EventPage *page, const c
 tmq_part_t *core_part_record (const Taskmq__Part *in, const void *body);
 tmq_part_t *core_head_record (const Taskmq__AuditAt *in); /* a hash of 32 bytes */
 tmq_stats_t *core_stats_record (const Taskmq__StatsReport *report);
+/* page->next: at most TMQ_CURSOR_BYTES_MAX bytes. */
+tmq_queue_report_t *core_queues_record (const Taskmq__QueuePage *page);
 /* Bytes that the record takes in memory. */
 size_t core_event_bytes (const tmq_event_t *event);
 void core_cursor_format (char out[48], uint64_t generation, uint64_t seq);

@@ -71,6 +71,11 @@ typedef enum core_op {
     X (TMQ_OP_SERVER_KEY_ROTATE, SERVER_KEY_ROTATE)                                                \
     X (TMQ_OP_RELOAD, RELOAD)                                                                      \
     X (TMQ_OP_ACCESS_READ, ACCESS_READ)                                                            \
+    X (TMQ_OP_QUEUE_LIST, QUEUE_LIST)                                                              \
+    X (TMQ_OP_QUEUE_SHOW, QUEUE_SHOW)                                                              \
+    X (TMQ_OP_QUEUE_SET, QUEUE_SET)                                                                \
+    X (TMQ_OP_QUEUE_PAUSE, QUEUE_PAUSE)                                                            \
+    X (TMQ_OP_QUEUE_RESUME, QUEUE_RESUME)                                                          \
     X (CORE_OP_HELLO, HELLO)                                                                       \
     X (CORE_OP_HEARTBEAT, HEARTBEAT)                                                               \
     X (CORE_OP_GOODBYE, GOODBYE)                                                                   \

@@ -213,6 +213,27 @@ bool core_reply_access (core_requests_t *self, core_request_t *request, const Ta
     return end_made (self, request, completion->access);
 }
 
+bool core_reply_queues (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                        const uint8_t *body)
+{
+    (void) body;
+    tmq_completion_t *completion = &request->answer.completion;
+    Taskmq__QueuePage one = TASKMQ__QUEUE_PAGE__INIT;
+    const Taskmq__QueuePage *page = &one;
+    if (reply->body_case == TASKMQ__REPLY__BODY_QUEUE_PAGE)
+        page = reply->queue_page;
+    else if (reply->body_case != TASKMQ__REPLY__BODY_QUEUE)
+        return false;
+    else {
+        one.queues = (Taskmq__QueueInfo **) (uintptr_t) &reply->queue;
+        one.n_queues = 1;
+    }
+    if (page->next.len > TMQ_CURSOR_BYTES_MAX)
+        return false;
+    completion->queues = core_queues_record (page);
+    return end_made (self, request, completion->queues);
+}
+
 bool core_reply_part (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
                       const uint8_t *body)
 {

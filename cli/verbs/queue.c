@@ -1,0 +1,477 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* taskctl queue: how queues stand, and what is set for them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "link/connect.h"
+#include "screen/items.h"
+#include "screen/output.h"
+#include "screen/table.h"
+#include "units.h"
+#include "verbs/verbs.h"
+
+/* How a setting is written. */
+typedef enum setting_kind {
+    SETTING_NUMBER,
+    SETTING_DURATION,
+    SETTING_SIZE,
+    SETTING_RATE,  /* N/DURATION: two members */
+    SETTING_BURST, /* goes with the rate */
+    SETTING_TTL    /* a duration, or 0 for ever: two members */
+} setting_kind_t;
+
+typedef struct setting {
+    const char *name; /* of the option, and in texts */
+    option_id_t option;
+    setting_kind_t kind;
+    tmq_queue_field_t field;
+    size_t offset; /* of its member in tmq_queue_settings_t */
+} setting_t;
+
+#define SETTING(name, OPTION, KIND, FIELD, member)                                                 \
+    {                                                                                              \
+        name, OPT_##OPTION, SETTING_##KIND, TMQ_QUEUE_FIELD_##FIELD,                               \
+            offsetof (tmq_queue_settings_t, member)                                                \
+    }
+static const setting_t settings[] = {
+    SETTING ("max-running", MAX_RUNNING, NUMBER, MAX_RUNNING, max_running),
+    SETTING ("rate", RATE, RATE, RATE, rate),
+    SETTING ("burst", BURST, BURST, BURST, burst),
+    SETTING ("max-tasks", MAX_TASKS, NUMBER, MAX_TASKS, max_tasks),
+    SETTING ("max-bytes", MAX_BYTES, SIZE, MAX_BYTES, max_bytes),
+    SETTING ("ttl", TTL, TTL, TTL_MS, ttl_ms),
+    SETTING ("lease", LEASE, DURATION, LEASE_MS, lease_ms),
+    SETTING ("backoff", BACKOFF, DURATION, BACKOFF_MS, backoff_ms),
+    SETTING ("max-attempts", MAX_ATTEMPTS, NUMBER, MAX_ATTEMPTS, max_attempts),
+};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+static uint64_t *member_of (tmq_queue_settings_t *values, const setting_t *setting)
+{
+    return (uint64_t *) (void *) ((char *) values + setting->offset);
+}
+
+static uint64_t value_of (const tmq_queue_settings_t *values, const setting_t *setting)
+{
+    return *(const uint64_t *) (const void *) ((const char *) values + setting->offset);
+}
+
+/* As it is written on the command line; empty: it is not set. */
+static const char *setting_text (char out[2 * UNITS_TEXT_SIZE], const setting_t *setting,
+                                 const tmq_queue_settings_t *values)
+{
+    char unit[UNITS_TEXT_SIZE];
+    const uint64_t value = value_of (values, setting);
+    *out = '\0';
+    if (setting->kind == SETTING_TTL && values->ttl_never)
+        snprintf (out, 2 * UNITS_TEXT_SIZE, "0");
+    else if (value == 0)
+        return out;
+    else if (setting->kind == SETTING_RATE)
+        snprintf (out, 2 * UNITS_TEXT_SIZE, "%" PRIu64 "/%s", value,
+                  duration_format (unit, (int64_t) values->rate_ms));
+    else if (setting->kind == SETTING_SIZE)
+        snprintf (out, 2 * UNITS_TEXT_SIZE, "%s", size_format (unit, value));
+    else if (setting->kind == SETTING_DURATION || setting->kind == SETTING_TTL)
+        snprintf (out, 2 * UNITS_TEXT_SIZE, "%s", duration_format (unit, (int64_t) value));
+    else
+        snprintf (out, 2 * UNITS_TEXT_SIZE, "%" PRIu64, value);
+    return out;
+}
+
+/* Reports. */
+
+static const struct {
+    tmq_queue_closed_t closed;
+    const char *text;
+} closed_texts[] = {
+#define X(number, NAME, text) {TMQ_QUEUE_CLOSED_##NAME, text},
+    TMQ_QUEUE_CLOSED_MAP (X)
+#undef X
+};
+enum { CLOSED_TEXTS = sizeof closed_texts / sizeof *closed_texts };
+
+static void write_settings (json_writer_t *writer, const tmq_queue_settings_t *values)
+{
+    json_write_key (writer, "settings");
+    json_write_object_begin (writer);
+#define X(number, NAME, member)                                                                    \
+    json_write_key (writer, #member);                                                              \
+    if (values->member)                                                                            \
+        json_write_uint (writer, values->member);                                                  \
+    else                                                                                           \
+        json_write_null (writer);
+    TMQ_QUEUE_FIELD_MAP (X)
+#undef X
+    json_write_object_end (writer);
+}
+
+static void write_paused (json_writer_t *writer, const tmq_queue_t *queue)
+{
+    json_write_key (writer, "paused");
+    if (!queue->paused) {
+        json_write_null (writer);
+        return;
+    }
+    json_write_object_begin (writer);
+    json_write_key (writer, "by");
+    json_write_text (writer, queue->paused_by);
+    json_write_key (writer, "at");
+    json_write_time (writer, (int64_t) queue->paused_at);
+    json_write_key (writer, "why");
+    json_write_text (writer, *queue->paused_why ? queue->paused_why : NULL);
+    json_write_object_end (writer);
+}
+
+static void write_closed (json_writer_t *writer, uint32_t closed)
+{
+    json_write_key (writer, "closed");
+    json_write_array_begin (writer);
+    for (size_t i = 0; i < CLOSED_TEXTS; i++)
+        if (closed & closed_texts[i].closed)
+            json_write_text (writer, closed_texts[i].text);
+    json_write_array_end (writer);
+}
+
+static void add_queue (items_t *items, const tmq_queue_t *queue)
+{
+    const struct {
+        const char *key;
+        uint64_t value;
+    } numbers[] = {{"ready", queue->ready},
+                   {"scheduled", queue->scheduled},
+                   {"working", queue->working},
+                   {"input_required", queue->input_required},
+                   {"queued_bytes", queue->queued_bytes},
+                   {"running", queue->running},
+                   {"workers", queue->workers}};
+    json_writer_t *writer = items_open (items);
+    json_write_object_begin (writer);
+    json_write_key (writer, "queue");
+    json_write_text (writer, queue->queue);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        json_write_key (writer, numbers[i].key);
+        json_write_uint (writer, numbers[i].value);
+    }
+    write_closed (writer, queue->closed);
+    write_paused (writer, queue);
+    write_settings (writer, &queue->settings);
+    json_write_object_end (writer);
+    items_close (items);
+}
+
+/* "paused cap"; "open" when nothing holds it. */
+static const char *state_text (char *out, size_t size, const tmq_queue_t *queue)
+{
+    size_t length = 0;
+    *out = '\0';
+    for (size_t i = 0; i < CLOSED_TEXTS && length < size; i++)
+        if (queue->closed & closed_texts[i].closed)
+            length += (size_t) snprintf (out + length, size - length, "%s%s", length ? " " : "",
+                                         closed_texts[i].text);
+    return length ? out : "open";
+}
+
+/* "max-running=4 rate=10/1m" */
+static const char *settings_text (char *out, size_t size, const tmq_queue_t *queue)
+{
+    char text[2 * UNITS_TEXT_SIZE];
+    size_t length = 0;
+    *out = '\0';
+    for (size_t i = 0; i < SETTINGS && length < size; i++)
+        if (*setting_text (text, &settings[i], &queue->settings))
+            length += (size_t) snprintf (out + length, size - length, "%s%s=%s", length ? " " : "",
+                                         settings[i].name, text);
+    return out;
+}
+
+/* list. */
+
+static void add_row (table_t *table, const tmq_queue_t *queue, bool wide)
+{
+    char text[512];
+    char unit[UNITS_TEXT_SIZE];
+    const uint64_t numbers[] = {queue->ready, queue->scheduled, queue->working,
+                                queue->input_required, queue->workers};
+    table_row (table);
+    table_set (table, 0, "%s", queue->queue);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        table_set (table, 1 + i, "%" PRIu64, numbers[i]);
+    table_set (table, 6, "%s", state_text (text, sizeof text, queue));
+    if (!wide)
+        return;
+    table_set (table, 7, "%" PRIu64, queue->running);
+    table_set (table, 8, "%s", size_format (unit, queue->queued_bytes));
+    table_set (table, 9, "%s", settings_text (text, sizeof text, queue));
+}
+
+static int queue_list (app_t *app)
+{
+    static const column_t columns[] = {{"QUEUE", COLUMN_LEFT},      {"READY", COLUMN_RIGHT},
+                                       {"SCHEDULED", COLUMN_RIGHT}, {"WORKING", COLUMN_RIGHT},
+                                       {"ASKING", COLUMN_RIGHT},    {"WORKERS", COLUMN_RIGHT},
+                                       {"STATE", COLUMN_LEFT},      {"RUNNING", COLUMN_RIGHT},
+                                       {"BYTES", COLUMN_RIGHT},     {"SETTINGS", COLUMN_TRUNCATE}};
+    enum { COLUMNS_NARROW = 7, COLUMNS_WIDE = 10 };
+    const bool json = app_wants_json (app), wide = app->format == FORMAT_WIDE;
+    char cursor[TMQ_CURSOR_BYTES_MAX * 2 + 1] = "";
+    tmq_error_t error = {0};
+    items_t items;
+    table_t *table = NULL;
+    int code = app_connect (app);
+    if (code)
+        return code;
+    if (json)
+        items_begin (&items, app, false);
+    else
+        table = table_new (app, columns, wide ? COLUMNS_WIDE : COLUMNS_NARROW, true);
+    do {
+        tmq_queue_report_t *report = NULL;
+        if (tmq_queue_list (&report, app->client, cursor, 0, app->timeout_ms, &error) != TMQ_OK)
+            break;
+        for (size_t i = 0; i < report->count; i++) {
+            if (json)
+                add_queue (&items, &report->queues[i]);
+            else
+                add_row (table, &report->queues[i], wide);
+        }
+        snprintf (cursor, sizeof cursor, "%s", report->next);
+        tmq_queue_report_free (report);
+    } while (*cursor);
+    if (json)
+        items_end (&items, NULL);
+    else
+        table_end (table);
+    return error.code == TMQ_OK ? EXIT_OK : library_error (app, &error, NULL);
+}
+
+/* One queue. */
+
+static void put_card (const app_t *app, const tmq_queue_t *queue)
+{
+    char text[512];
+    char unit[UNITS_TEXT_SIZE];
+    print_safe (app, stdout, "queue           %s", queue->queue);
+    printf ("\nstate           %s\n", state_text (text, sizeof text, queue));
+    if (queue->paused) {
+        print_safe (app, stdout, "paused          by %s, %s", queue->paused_by,
+                    time_format_relative (unit, (int64_t) queue->paused_at, (int64_t) wall_ms ()));
+        print_safe (app, stdout, "%s%s", *queue->paused_why ? ": " : "", queue->paused_why);
+        putchar ('\n');
+    }
+    printf ("queued          %" PRIu64 " ready, %" PRIu64 " scheduled, payloads %s\n", queue->ready,
+            queue->scheduled, size_format (unit, queue->queued_bytes));
+    printf ("working         %" PRIu64 ", and %" PRIu64 " wait for an answer\n", queue->working,
+            queue->input_required);
+    printf ("running         %" PRIu64 " at %" PRIu64 " workers\n", queue->running, queue->workers);
+    for (size_t i = 0; i < SETTINGS; i++)
+        if (*setting_text (text, &settings[i], &queue->settings))
+            printf ("%-15s %s\n", settings[i].name, text);
+}
+
+/* Shows the answer to a request about one queue, and frees it. */
+static int put_report (const app_t *app, tmq_queue_report_t *report)
+{
+    items_t items;
+    if (app_wants_json (app)) {
+        items_begin (&items, app, true);
+        add_queue (&items, &report->queues[0]);
+        items_end (&items, NULL);
+    } else {
+        put_card (app, &report->queues[0]);
+    }
+    tmq_queue_report_free (report);
+    return EXIT_OK;
+}
+
+static int queue_show (app_t *app)
+{
+    tmq_queue_report_t *report = NULL;
+    tmq_error_t error = {0};
+    const char *name = app->args.operands[1];
+    const int code = app_connect (app);
+    if (code)
+        return code;
+    if (tmq_queue_show (&report, app->client, name, app->timeout_ms, &error) != TMQ_OK)
+        return library_error (app, &error, name);
+    return put_report (app, report);
+}
+
+/* Changes say little: the exit code is the answer, and JSON the queue as it stands. */
+static int put_change (const app_t *app, tmq_queue_report_t *report, const char *what)
+{
+    const tmq_queue_t *queue = &report->queues[0];
+    if (app_wants_json (app))
+        return put_report (app, report);
+    note (app, "queue %s %s", queue->queue, what);
+    if (queue->workers + queue->ready + queue->scheduled + queue->working == 0)
+        note (app, "nobody uses a queue of this name now; it counts for whoever will");
+    tmq_queue_report_free (report);
+    return EXIT_OK;
+}
+
+static int queue_pause (app_t *app)
+{
+    tmq_queue_report_t *report = NULL;
+    tmq_error_t error = {0};
+    const char *name = app->args.operands[1];
+    const int code = app_connect (app);
+    if (code)
+        return code;
+    if (tmq_queue_pause (&report, app->client, name, args_text (&app->args, OPT_WHY),
+                         app->timeout_ms, &error) != TMQ_OK)
+        return library_error (app, &error, name);
+    return put_change (app, report, "is paused; what workers hold goes on");
+}
+
+static int queue_resume (app_t *app)
+{
+    tmq_queue_report_t *report = NULL;
+    tmq_error_t error = {0};
+    const char *name = app->args.operands[1];
+    const int code = app_connect (app);
+    if (code)
+        return code;
+    if (tmq_queue_resume (&report, app->client, name, app->timeout_ms, &error) != TMQ_OK)
+        return library_error (app, &error, name);
+    return put_change (app, report, "is not paused");
+}
+
+/* set. */
+
+typedef struct change {
+    tmq_queue_settings_t values;
+    tmq_queue_field_t fields[TMQ_QUEUE_FIELDS_MAX];
+    size_t count;
+} change_t;
+
+static void add_field (change_t *self, tmq_queue_field_t field)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (self->fields[i] == field)
+            return;
+    self->fields[self->count++] = field;
+}
+
+/* The members that a setting has beside its own. */
+static void add_fields (change_t *self, const setting_t *setting)
+{
+    add_field (self, setting->field);
+    if (setting->kind == SETTING_RATE)
+        add_field (self, TMQ_QUEUE_FIELD_RATE_MS);
+    else if (setting->kind == SETTING_TTL)
+        add_field (self, TMQ_QUEUE_FIELD_TTL_NEVER);
+}
+
+/* "10/1m", "5/s". 0 or an exit code. */
+static int read_rate (const app_t *app, change_t *self, const char *text)
+{
+    char duration[UNITS_TEXT_SIZE];
+    char *end;
+    int64_t ms = 0;
+    const unsigned long long rate = strtoull (text, &end, 10);
+    const bool begins = *text >= '0' && *text <= '9' && *end == '/';
+    const bool bare = begins && strspn (end + 1, "0123456789") == 0;
+    snprintf (duration, sizeof duration, "%s%.20s", bare ? "1" : "", begins ? end + 1 : "");
+    if (!begins || !duration_parse (&ms, duration, NULL) || ms <= 0)
+        return usage_error (app, "--rate 10/1m lets ten tasks begin in a minute",
+                            "--rate '%.40s': must be N/DURATION", text);
+    if (rate == 0)
+        return usage_error (app, "taskctl queue pause QUEUE",
+                            "--rate '%.40s': a rate of 0 would let nothing begin", text);
+    if (rate > TMQ_QUEUE_RUNNING_MAX || ms > TMQ_QUEUE_RATE_MS_MAX ||
+        rate / 1000 > (unsigned long long) ms)
+        return usage_error (app, NULL,
+                            "--rate '%.40s': at most %d tasks, in at most 1d, and 1000 in 1ms",
+                            text, TMQ_QUEUE_RUNNING_MAX);
+    self->values.rate = rate;
+    self->values.rate_ms = (uint64_t) ms;
+    return 0;
+}
+
+static int read_size (const app_t *app, uint64_t *out, const char *text)
+{
+    char why[UNITS_ERROR_SIZE];
+    if (!size_parse (out, text, why))
+        return usage_error (app, NULL, "--max-bytes: %s", why);
+    if (*out < 1 || *out > (uint64_t) TMQ_QUEUE_BYTES_MAX)
+        return usage_error (app, NULL, "--max-bytes '%.40s': must be from 1B to 1024T", text);
+    return 0;
+}
+
+static int read_setting (const app_t *app, change_t *self, const setting_t *setting)
+{
+    const args_t *args = &app->args;
+    uint64_t *value = member_of (&self->values, setting);
+    if (!args_has (args, setting->option))
+        return 0;
+    add_fields (self, setting);
+    if (setting->kind == SETTING_RATE)
+        return read_rate (app, self, args_text (args, setting->option));
+    if (setting->kind == SETTING_SIZE)
+        return read_size (app, value, args_text (args, setting->option));
+    *value = args_number (args, setting->option, 0);
+    if (setting->kind == SETTING_TTL)
+        self->values.ttl_never = *value == 0;
+    return 0;
+}
+
+static int read_unset (const app_t *app, change_t *self, const char *name)
+{
+    for (size_t i = 0; i < SETTINGS; i++) {
+        if (strcmp (settings[i].name, name) != 0)
+            continue;
+        if (args_has (&app->args, settings[i].option))
+            return usage_error (app, NULL, "--%s and --unset %s: which of them?", name, name);
+        add_fields (self, &settings[i]);
+        if (settings[i].kind == SETTING_RATE)
+            add_field (self, TMQ_QUEUE_FIELD_BURST);
+        return 0;
+    }
+    return usage_error (app, "the names are those of the options: --unset max-running",
+                        "--unset '%.40s': nothing of this name can be set", name);
+}
+
+/* 0 or an exit code. */
+static int read_change (const app_t *app, change_t *self)
+{
+    const args_t *args = &app->args;
+    int code = 0;
+    memset (self, 0, sizeof *self);
+    for (size_t i = 0; i < SETTINGS && !code; i++)
+        code = read_setting (app, self, &settings[i]);
+    for (size_t i = 0; i < args_count (args, OPT_UNSET) && !code; i++)
+        code = read_unset (app, self, args_nth (args, OPT_UNSET, i)->text);
+    if (!code && self->count == 0)
+        return usage_error (app, "taskctl help queue", "what is to be set?");
+    return code;
+}
+
+static int queue_set (app_t *app)
+{
+    tmq_queue_report_t *report = NULL;
+    tmq_error_t error = {0};
+    change_t change;
+    const char *name = app->args.operands[1];
+    int code = read_change (app, &change);
+    if (!code)
+        code = app_connect (app);
+    if (code)
+        return code;
+    if (tmq_queue_set (&report, app->client, name, &change.values, change.fields, change.count,
+                       app->timeout_ms, &error) != TMQ_OK)
+        return library_error (app, &error, name);
+    return put_change (app, report, "has these settings from now on");
+}
+
+const verb_t queue_verbs[] = {
+    {"list", "", 0, 0, queue_list},          {"show", "QUEUE", 1, 1, queue_show},
+    {"set", "QUEUE", 1, 1, queue_set},       {"pause", "QUEUE", 1, 1, queue_pause},
+    {"resume", "QUEUE", 1, 1, queue_resume}, {.name = NULL}};
