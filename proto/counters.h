@@ -21,6 +21,10 @@
     X (expired, "queued tasks whose time to live ended",                                           \
        "above 0: nobody came in time; more workers, or a longer ttl")                              \
     X (dependencies_failed, "tasks failed because one that they depend on did not complete", "")   \
+    X (start_missed, "tasks that were still queued at their start_by",                             \
+       "above 0: nobody came in time; more workers, or a later start_by")                          \
+    X (overran, "attempts that ran longer than their max_runtime",                                 \
+       "a share that grows: workers hang, or max_runtime is too short")                            \
     X (removed, "terminal tasks removed after their time to live", "")                             \
     X (attempts_failed, "attempts that failed and will be repeated",                               \
        "a share that grows: workers fail")                                                         \

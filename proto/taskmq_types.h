@@ -308,6 +308,8 @@ enum {
 
 /* The longest ttl and delay: ten years, so that sums of times stay far from the end of int64. */
 #define TMQ_TTL_MS_MAX INT64_C (315576000000)
+/* The latest time that may be named: the year 5138. */
+#define TMQ_TIME_MS_MAX INT64_C (99999999999999)
 #define TMQ_ANSWER_MS_DEFAULT INT64_C (604800000) /* 7 d */
 #define TMQ_INVITE_MS_MAX INT64_C (2592000000)    /* 30 d */
 #define TMQ_ROTATE_MS_MAX INT64_C (31536000000)   /* 365 d, until a new key of the broker counts */

@@ -188,8 +188,12 @@ static bool check_task_times (check_t *check, const Taskmq__TaskSpec *task)
     if (task->ttl_never && task->ttl_ms != 0)
         return refuse (check, TMQ_INVALID, "ttl_ms: must be 0 beside ttl_never");
     if (!check_range (check, "ttl_ms", task->ttl_ms, 0, TMQ_TTL_MS_MAX) ||
-        !check_range (check, "backoff_ms", task->backoff_ms, 0, TMQ_BACKOFF_MS_MAX))
+        !check_range (check, "backoff_ms", task->backoff_ms, 0, TMQ_BACKOFF_MS_MAX) ||
+        !check_range (check, "delay_ms", task->delay_ms, 0, TMQ_TTL_MS_MAX) ||
+        !check_range (check, "not_before", task->not_before, 0, TMQ_TIME_MS_MAX))
         return false;
+    if (task->delay_ms != 0 && task->not_before != 0)
+        return refuse (check, TMQ_INVALID, "not_before: must be 0 beside delay_ms");
     return task->lease_ms == 0 ||
            check_range (check, "lease_ms", task->lease_ms, TMQ_LEASE_MS_MIN, TMQ_LEASE_MS_MAX);
 }
@@ -237,7 +241,7 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
     if (bytes > TMQ_EXTRA_BYTES_MAX)
         return refuse (check, TMQ_TOO_LARGE, "extra: %zu bytes, at most %d", bytes,
                        TMQ_EXTRA_BYTES_MAX);
-    return check_range (check, "extra.start_by", extra->start_by, 0, INT64_MAX) &&
+    return check_range (check, "extra.start_by", extra->start_by, 0, TMQ_TIME_MS_MAX) &&
            check_range (check, "extra.max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
            check_trace (check, extra->trace);
 }

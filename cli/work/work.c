@@ -187,7 +187,7 @@ static void retry_waiting (work_t *self)
         return;
     self->waiting = NULL;
     const tmq_attempt_state_t state = tmq_worker_state (self->worker, assignment);
-    if (state == TMQ_ATTEMPT_HELD || state == TMQ_ATTEMPT_ENDING) {
+    if (state == TMQ_ATTEMPT_HELD || state == TMQ_ATTEMPT_ENDING || state == TMQ_ATTEMPT_HURRY) {
         start_job (self, assignment);
         return;
     }

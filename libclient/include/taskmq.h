@@ -417,6 +417,8 @@ typedef struct tmq_submission {
     uint32_t backoff_ms;       /* before the second attempt, then doubled; 0: 1 s */
     uint32_t lease_ms;         /* 1 s..24 h without a sign of life of the worker; 0: 30 s */
     bool ttl_never;            /* no end of life; then ttl_ms is 0 */
+    uint64_t delay_ms;         /* not claimed before so long after its acceptance; or: */
+    uint64_t not_before;       /* ms since the epoch: not claimed before; 0: at once */
     uint64_t start_by;         /* ms since the epoch: still queued then, it fails; 0: no end */
     uint64_t max_runtime_ms;   /* of an attempt, from its start; 0: none */
     const char *trace;         /* at most 512 bytes of printable ASCII, given to the worker: a W3C
@@ -504,7 +506,7 @@ struct tmq_task {
                          that is not counted */
     size_t body_bytes;
     uint32_t failures; /* attempts that failed, of max_attempts; attempt counts the others too */
-    uint64_t start_by; /* as tmq_submit_t has it, and the next two */
+    uint64_t start_by; /* as tmq_submit_t has it; and the next two */
     uint64_t max_runtime_ms;
     const char *trace;
     const tmq_dependency_t *after;

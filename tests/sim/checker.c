@@ -11,7 +11,10 @@
 #include "ids.h"
 #include "sim.h"
 
-enum { GIVEN_BACK_MS = 2000 }; /* from the end of the grace to a durable change, at most */
+enum {
+    GIVEN_BACK_MS = 2000,   /* from the end of the grace to a durable change, at most */
+    RUNTIME_SLACK_MS = 1000 /* until the end of a runtime is judged, at most */
+};
 
 static uint32_t index_of (const known_t *task)
 {
@@ -195,6 +198,11 @@ void check_assigned (world_t *world, uint32_t worker, const Taskmq__Assignment *
     if (!task->submitted || strcmp (task->queue, assignment->queue) != 0 ||
         strcmp (task->ns, world->clients[worker].ns) != 0 || assignment->secret.len != 16) {
         sim_fail (world, "I9: task %u came to the wrong worker or in the wrong shape", index);
+    } else if (task->max_runtime_ms !=
+               (assignment->extra == NULL ? 0 : assignment->extra->max_runtime_ms)) {
+        sim_fail (world, "I1: task %u came with a max_runtime of %u, not %u", index,
+                  assignment->extra == NULL ? 0 : (unsigned) assignment->extra->max_runtime_ms,
+                  task->max_runtime_ms);
     } else if (!payload_fits (task, assignment, body)) {
         sim_fail (world, "I1: task %u came with another payload (%u bytes, not %u)", index,
                   assignment->payload_bytes, task->payload_bytes);
@@ -520,11 +528,49 @@ void check_batch (world_t *world, const batch_t *batch)
 /* What is durable. */
 
 typedef struct walk {
+    uint64_t submitted_at;
     uint64_t last_seq;
     uint32_t status;
     uint32_t attempt;
     bool removed;
 } walk_t;
+
+/* By a wall clock that nobody sets, all times are alike. */
+static void check_claim_time (world_t *world, const walk_t *walk, const Taskmq__Event *event,
+                              uint32_t index)
+{
+    const known_t *task = &world->tasks[index];
+    if (world->options.clock_leap != 0) {
+        return;
+    }
+    uint64_t not_before =
+        task->delay_ms > 0 ? walk->submitted_at + task->delay_ms : (uint64_t) task->not_before;
+    if (event->at < not_before) {
+        sim_fail (world, "delay: attempt %u of task %u begins %llu ms before its time",
+                  event->attempt, index, (unsigned long long) (not_before - event->at));
+    }
+    if (task->start_by > 0 && event->at >= (uint64_t) task->start_by) {
+        sim_fail (world, "start_by: attempt %u of task %u begins %llu ms after its start_by",
+                  event->attempt, index,
+                  (unsigned long long) (event->at - (uint64_t) task->start_by));
+    }
+}
+
+/* Where the broker does not stand still and its clock neither, an attempt ends in time. */
+static void check_runtime (world_t *world, const known_t *task, const record_t *record)
+{
+    const sim_options_t *options = &world->options;
+    bool steady = options->broker_crash == 0 && options->broker_freeze == 0 &&
+                  options->commit_full == 0 && options->clock_leap == 0;
+    if (!steady || task->max_runtime_ms == 0 || record->status != TMQ_STATUS_COMPLETED) {
+        return;
+    }
+    int64_t ran_ms = record->finished_at - record->started_at;
+    if (ran_ms > (int64_t) task->max_runtime_ms + RUNTIME_SLACK_MS) {
+        sim_fail (world, "max_runtime: attempt %u of task %u ran for %lld ms of %u",
+                  record->attempt, index_of (task), (long long) ran_ms, task->max_runtime_ms);
+    }
+}
 
 static void walk_event (world_t *world, walk_t *walk, const Taskmq__Event *event, uint32_t index)
 {
@@ -542,6 +588,12 @@ static void walk_event (world_t *world, walk_t *walk, const Taskmq__Event *event
     if (event->attempt < walk->attempt ||
         (event->kind == TMQ_EVENT_CLAIMED && event->attempt == walk->attempt)) {
         sim_fail (world, "I5: task %u: attempt %u after %u", index, event->attempt, walk->attempt);
+    }
+    if (event->kind == TMQ_EVENT_SUBMITTED) {
+        walk->submitted_at = event->at;
+    }
+    if (event->kind == TMQ_EVENT_CLAIMED) {
+        check_claim_time (world, walk, event, index);
     }
     walk->last_seq = event->seq;
     walk->attempt = removal ? walk->attempt : event->attempt;
@@ -566,6 +618,7 @@ static void check_rows (world_t *world, const walk_t *walks)
                       (unsigned long long) record->last_seq, (int) record->status,
                       (unsigned long long) walk->last_seq, walk->status);
         }
+        check_runtime (world, &world->tasks[i], record);
         if (record->failures > record->max_attempts) {
             sim_fail (world, "task %u failed %u times of at most %u", i, record->failures,
                       record->max_attempts);

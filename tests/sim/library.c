@@ -166,6 +166,10 @@ static void submit_one (client_t *client)
     submit.ttl_ms = task->ttl_ms;
     submit.max_attempts = task->max_attempts;
     submit.lease_ms = task->lease_ms;
+    submit.delay_ms = task->delay_ms;
+    submit.not_before = (uint64_t) task->not_before;
+    submit.start_by = (uint64_t) task->start_by;
+    submit.max_runtime_ms = task->max_runtime_ms;
     if (core_request_submit (&request, &submit, &task->id, NULL) != TMQ_OK ||
         core_start (program->core, request, target_for (program, task), draw_deadline (world),
                     world->mono_ms, NULL) != TMQ_OK) {
@@ -390,6 +394,9 @@ static void take_tasks (client_t *client)
         seen.payload_bytes = (uint32_t) assignment->payload_bytes;
         seen.secret.data = no_secret;
         seen.secret.len = sizeof no_secret;
+        Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+        extra.max_runtime_ms = assignment->max_runtime_ms;
+        seen.extra = &extra;
         check_assigned (world, client->index, &seen, assignment->payload);
         program->held[program->held_count++] =
             (held_t){.assignment = assignment,

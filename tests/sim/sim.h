@@ -208,6 +208,10 @@ typedef struct known {
     uint32_t lease_ms;
     uint32_t max_attempts;
     uint8_t priority;
+    uint32_t delay_ms;
+    int64_t not_before; /* wall; beside it delay_ms is 0; 0: none, and the next two */
+    int64_t start_by;
+    uint32_t max_runtime_ms;
     bool submitted;        /* sent at least once */
     bool accepted;         /* acknowledged */
     uint32_t alias;        /* the answer named another task (dedup key): its index + 1 */

@@ -35,6 +35,27 @@ static void draw_limits (rng_t *rng, known_t *task)
     task->ttl_ms = rng_chance (rng, 150) ? (uint64_t) rng_between (rng, 2000, 40000) : 0;
 }
 
+/* Some wait, some have a start deadline, and attempts that may not run for long. */
+static void draw_times (world_t *world, known_t *task)
+{
+    static const uint32_t runtimes[] = {300, 1000, 3000};
+    rng_t *rng = &world->rng;
+    int64_t wall_ms = sim_wall_ms (world);
+    /* With a clock that goes back a time of day is far away, and after a restart a delay is one. */
+    bool waits = world->options.clock_leap == 0;
+    if (waits && rng_chance (rng, 80)) {
+        task->delay_ms = 1 + rng_below (rng, 8000);
+    } else if (waits && rng_chance (rng, 80)) {
+        task->not_before = wall_ms + rng_between (rng, -1000, 8000);
+    }
+    if (rng_chance (rng, 100)) {
+        task->start_by = wall_ms + rng_between (rng, 0, 20000);
+    }
+    if (rng_chance (rng, 150)) {
+        task->max_runtime_ms = runtimes[rng_below (rng, 3)];
+    }
+}
+
 known_t *submitter_draw_task (client_t *client)
 {
     world_t *world = client->world;
@@ -52,6 +73,7 @@ known_t *submitter_draw_task (client_t *client)
     task->owner = strcmp (client->identity, "uid:1") == 0;
     task->payload_bytes = rng_chance (rng, 200) ? 0 : rng_below (rng, PAYLOAD_MAX);
     draw_limits (rng, task);
+    draw_times (world, task);
     if (rng_chance (rng, 80)) {
         char key = (char) ('a' + (int) rng_below (rng, KEYS));
         memcpy (task->dedup_key, "key-", 4);
@@ -66,9 +88,17 @@ known_t *submitter_draw_task (client_t *client)
     return task;
 }
 
-static void fill_spec (const known_t *task, Taskmq__TaskSpec *spec)
+static void fill_spec (const known_t *task, Taskmq__TaskSpec *spec, Taskmq__Extra *extra)
 {
     taskmq__task_spec__init (spec);
+    taskmq__extra__init (extra);
+    extra->start_by = (uint64_t) task->start_by;
+    extra->max_runtime_ms = task->max_runtime_ms;
+    if (taskmq__extra__get_packed_size (extra) > 0) {
+        spec->extra = extra;
+    }
+    spec->delay_ms = task->delay_ms;
+    spec->not_before = (uint64_t) task->not_before;
     spec->task_id.data = (uint8_t *) (uintptr_t) task->id.bytes;
     spec->task_id.len = 16;
     spec->queue = (char *) (uintptr_t) task->queue;
@@ -93,11 +123,12 @@ static void submit (client_t *client, intent_t *intent)
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     Taskmq__TaskSpec specs[BATCH_MAX];
     Taskmq__TaskSpec *pointers[BATCH_MAX];
+    Taskmq__Extra extras[BATCH_MAX];
     uint8_t body[BATCH_MAX * (PAYLOAD_MAX + 1)];
     size_t body_bytes = 0;
     for (size_t i = 0; i < intent->count; i++) {
         known_t *task = intent->tasks[i];
-        fill_spec (task, &specs[i]);
+        fill_spec (task, &specs[i], &extras[i]);
         pointers[i] = &specs[i];
         check_payload_fill (task, body + body_bytes);
         if (intent->other_content) {

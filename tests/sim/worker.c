@@ -152,6 +152,16 @@ const uint8_t *worker_id (const client_t *client)
     return worker->id;
 }
 
+/* The broker says that the attempt is not its any more. */
+static void over (worker_t *worker, hold_t *hold)
+{
+    if (hold->stubborn) {
+        hold->lost = true;
+    } else if (!hold->ending) {
+        drop_hold (worker, hold);
+    }
+}
+
 /* What the broker says about a lease: at registration and at renewals. */
 static void lease_state (client_t *client, const Taskmq__LeaseState *state)
 {
@@ -163,10 +173,8 @@ static void lease_state (client_t *client, const Taskmq__LeaseState *state)
     }
     if (state->code == TMQ_CANCELLED) {
         hold->cancelled = true;
-    } else if (hold->stubborn) {
-        hold->lost = true;
-    } else if (!hold->ending) {
-        drop_hold (worker, hold);
+    } else {
+        over (worker, hold);
     }
 }
 
@@ -203,6 +211,9 @@ static void take (client_t *client, const Taskmq__Assignment *assignment, const 
                  : dice < 93 ? PLAN_FAIL_FOR_GOOD
                              : PLAN_RELEASE;
     hold->act_ms = world->mono_ms + rng_between (rng, 0, 2500);
+    if (task->max_runtime_ms > 0 && rng_chance (rng, 400)) {
+        hold->act_ms += rng_between (rng, 0, 3 * (int64_t) task->max_runtime_ms + 2000);
+    }
     hold->renew_ms = world->mono_ms + hold->lease_ms / 3;
     hold->stubborn = sim_fault (world, 400);
     if (sim_fault (world, 120)) {
@@ -232,7 +243,9 @@ static void worker_message (client_t *client, const Taskmq__BrokerMessage *messa
         const Taskmq__CancelNotice *notice = message->cancels[i];
         known_t *task = check_find (client->world, &notice->task_id);
         hold_t *hold = task == NULL ? NULL : find_hold (worker, task, notice->attempt);
-        if (hold != NULL) {
+        if (hold != NULL && notice->code != 0) {
+            over (worker, hold);
+        } else if (hold != NULL) {
             hold->cancelled = true;
         }
     }

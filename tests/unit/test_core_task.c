@@ -20,7 +20,7 @@ static const char *const EXPECTED[INPUT_COUNT] = {
     [INPUT_CANCEL] = ".KKK...",      [INPUT_CANCEL_ACK] = "......K",   [INPUT_CHANGE] = "..WI...",
     [INPUT_REMOVE] = "....RRR",      [INPUT_DEPENDENCY] = ".F.....",   [INPUT_UNBLOCK] = ".Q.....",
     [INPUT_ASK] = "..II...",         [INPUT_ANSWER_SOME] = "...I...",  [INPUT_ANSWER] = "...W...",
-    [INPUT_ANSWER_FREE] = "...Q...",
+    [INPUT_ANSWER_FREE] = "...Q...", [INPUT_MISS_START] = ".F.....",
 };
 
 static const tmq_event_kind_t EVENTS[INPUT_COUNT] = {
@@ -43,6 +43,7 @@ static const tmq_event_kind_t EVENTS[INPUT_COUNT] = {
     [INPUT_ANSWER_SOME] = TMQ_EVENT_ANSWERED,
     [INPUT_ANSWER] = TMQ_EVENT_ANSWERED,
     [INPUT_ANSWER_FREE] = TMQ_EVENT_ANSWERED,
+    [INPUT_MISS_START] = TMQ_EVENT_FAILED,
 };
 
 static char letter_of (const transition_t *row)

@@ -352,7 +352,7 @@ static void a_thousand_leases_are_two_renewals (void **state)
 
 /* Cancel. */
 
-static void cancel (rig_t *rig, uint32_t task)
+static void tell_end (rig_t *rig, uint32_t task, int32_t code)
 {
     static char message[] = "changed my mind";
     tmq_id_t id = rig_id (task);
@@ -362,10 +362,63 @@ static void cancel (rig_t *rig, uint32_t task)
     notice.task_id = rig_bytes (&id);
     notice.attempt = 1;
     notice.message = message;
+    notice.code = code;
     Taskmq__BrokerMessage envelope = TASKMQ__BROKER_MESSAGE__INIT;
     envelope.n_cancels = 1;
     envelope.cancels = notices;
     rig_send (rig, &envelope, NULL, 0);
+}
+
+static void cancel (rig_t *rig, uint32_t task)
+{
+    tell_end (rig, task, 0);
+}
+
+/* Its max_runtime is 60 s and a little. */
+static void half_of_max_runtime_warns_once (void **state)
+{
+    (void) state;
+    core_worker_t *worker;
+    tmq_assignment_t *assignment;
+    rig_t *rig = working (&worker, &assignment);
+    tmq_attempt_change_t change;
+    assert_int_equal (core_worker_started (worker, assignment, NULL), TMQ_OK);
+    int64_t start_ms = rig->now_ms;
+    while (core_worker_changed (&change, worker) == TMQ_TIMEOUT) {
+        const Taskmq__Request *request = pass_to_renewal (rig, 500);
+        if (request != NULL)
+            answer_renewal (rig, request, TMQ_OK);
+        assert_true (rig->now_ms - start_ms < 40000);
+    }
+    assert_int_equal (change.state, TMQ_ATTEMPT_HURRY);
+    assert_in_range (rig->now_ms - start_ms, 30000, 31000);
+    assert_int_equal (core_worker_state (worker, assignment), TMQ_ATTEMPT_HURRY);
+    for (int i = 0; i < 100; i++) {
+        const Taskmq__Request *request = pass_to_renewal (rig, 500);
+        if (request != NULL)
+            answer_renewal (rig, request, TMQ_OK);
+    }
+    assert_int_equal (core_worker_changed (&change, worker), TMQ_TIMEOUT);
+    finish (rig, assignment);
+}
+
+static void an_attempt_that_ran_too_long_is_lost (void **state)
+{
+    (void) state;
+    core_worker_t *worker;
+    tmq_assignment_t *assignment;
+    rig_t *rig = working (&worker, &assignment);
+    tmq_attempt_change_t change;
+    assign (rig, 2, 2);
+    tell_end (rig, 1, TMQ_TASK_ERROR_MAX_RUNTIME);
+    tell_end (rig, 2, TMQ_TASK_ERROR_MAX_RUNTIME); /* it was never taken */
+    assert_int_equal (core_worker_state (worker, assignment), TMQ_ATTEMPT_LOST);
+    assert_int_equal (core_worker_changed (&change, worker), TMQ_OK);
+    assert_int_equal (change.state, TMQ_ATTEMPT_LOST);
+    assert_string_equal (change.message, "changed my mind");
+    assert_int_equal (core_worker_held (worker), 0);
+    assert_int_equal (end (worker, rig, TMQ_OP_COMPLETE, assignment, "late"), TMQ_STALE_LEASE);
+    finish (rig, assignment);
 }
 
 static void a_cancel_is_told_and_acknowledged (void **state)
@@ -794,6 +847,8 @@ int main (void)
         cmocka_unit_test (an_attempt_whose_handler_returned_is_not_renewed),
         cmocka_unit_test (half_of_a_lease_without_renewal_warns),
         cmocka_unit_test (a_thousand_leases_are_two_renewals),
+        cmocka_unit_test (half_of_max_runtime_warns_once),
+        cmocka_unit_test (an_attempt_that_ran_too_long_is_lost),
         cmocka_unit_test (a_cancel_is_told_and_acknowledged),
         cmocka_unit_test (a_prefetched_task_is_acknowledged_by_the_library),
         cmocka_unit_test (a_completion_survives_a_reconnect),

@@ -384,7 +384,7 @@ static void test_extra_of_a_task (void **state)
     Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
     task.extra = &extra;
     assert_good_task (task);
-    extra.start_by = INT64_MAX;
+    extra.start_by = TMQ_TIME_MS_MAX;
     extra.max_runtime_ms = TMQ_TTL_MS_MAX;
     extra.trace = repeated ('~', TMQ_TRACE_BYTES_MAX);
     assert_good_task (task);

@@ -26,6 +26,9 @@
     X (15, WAIT_UNJUDGED, "a wait tells of tasks that its link does not see")                      \
     X (16, REPLAY_UNJUDGED, "a replay tells of tasks that its link does not see")                  \
     X (17, OLD_POLICY, "links keep the rights they had before a new policy")                       \
+    X (18, START_UNJUDGED, "a task is claimed after its start_by")                                 \
+    X (19, RUNTIME_UNBOUNDED, "an attempt is never stopped by max_runtime")                        \
+    X (20, DELAY_FORGOTTEN, "a new task is claimed before its not_before")                         \
     X (30, PAUSE_UNWRITTEN, "settings of a queue are not written")                                 \
     X (31, CAP_IGNORED, "more tasks of a queue run than its cap allows")                           \
     X (32, GATE_UNHEARD, "a gate that opens does not wake the workers behind it")

@@ -18,6 +18,7 @@
 #include "core/reads/loaded.h"
 #include "core/requests/answer.h"
 #include "core/requests/browse.h"
+#include "core/requests/cancel.h"
 #include "core/requests/deeds.h"
 #include "core/requests/errands.h"
 #include "core/requests/parting.h"
@@ -32,6 +33,7 @@
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
 #include "core/tasks/dependents.h"
+#include "core/tasks/due.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/rows.h"
@@ -39,6 +41,7 @@
 #include "core/tasks/settle.h"
 #include "core/tasks/space.h"
 #include "request_kinds.h"
+#include "types.h"
 
 /* Messages. */
 
@@ -301,31 +304,51 @@ void engine_peer_gone (engine_t *self, peer_t peer, now_t now)
     worker_update_link (&self->match, link);
 }
 
+/* The attempt is over for the broker; who works on it is told. */
+static void overrun (engine_t *self, task_t *task)
+{
+    const worker_t *holder = task->detail->holder;
+    uint32_t attempt = task->attempt;
+    attempt_overrun (&self->tasks, task);
+    cancel_tell (&self->requests, holder, &task->id, attempt,
+                 task_error_text (TMQ_TASK_ERROR_MAX_RUNTIME), TMQ_TASK_ERROR_MAX_RUNTIME);
+}
+
+static void attempt_alarm (engine_t *self, task_t *task)
+{
+    const clocks_t *clocks = &self->base.clocks;
+    int64_t due_ms = clocks_awake_due_ms (clocks, task->detail->lease_due_ms);
+    const worker_t *holder = task->detail->holder;
+    bool behind = holder != NULL && holder->link != NULL && holder->link->behind;
+    bool due = due_ms <= clocks->heard_ms && !behind; /* else a renewal may be unread */
+    if (!behind && due_is_overrun (&self->tasks, task)) {
+        overrun (self, task);
+        return;
+    }
+    if (due && self->base.config.planted_bug == ENGINE_BUG_LEASE_NEVER_ENDS)
+        return;
+    if (due)
+        attempt_lose (&self->tasks, task, "the lease ended");
+    else
+        wheel_arm (&self->base.fine, &task->alarm,
+                   clocks_look_again_ms (clocks, due_attempt_ms (task, due_ms)));
+}
+
 static void task_alarm (engine_t *self, task_t *task)
 {
     if (task->leased) {
-        const clocks_t *clocks = &self->base.clocks;
-        int64_t due_ms = clocks_awake_due_ms (clocks, task->detail->lease_due_ms);
-        const worker_t *holder = task->detail->holder;
-        bool behind = holder != NULL && holder->link != NULL && holder->link->behind;
-        bool due = due_ms <= clocks->heard_ms && !behind; /* else a renewal may be unread */
-        if (due && self->base.config.planted_bug == ENGINE_BUG_LEASE_NEVER_ENDS)
-            return;
-        if (due)
-            attempt_lose (&self->tasks, task, "the lease ended");
-        else
-            wheel_arm (&self->base.fine, &task->alarm, clocks_look_again_ms (clocks, due_ms));
+        attempt_alarm (self, task);
         return;
     }
     assert (task->status == TMQ_STATUS_QUEUED);
-    if (task_is_expired (&self->tasks, task)) {
-        change_expire (&self->tasks, task);
+    if (due_is_over (&self->tasks, task)) {
+        change_end_unclaimed (&self->tasks, task);
     } else if (task->scheduled) {
         change_unplace (&self->tasks, task);
-        task->due = true;
+        task->due = !task->by_wall && !task->ends_first;
         change_place (&self->tasks, task);
     } else {
-        base_arm_expiry (&self->base, &task->alarm, task->expires_at);
+        due_arm_ready (&self->tasks, task);
     }
 }
 

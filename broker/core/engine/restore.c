@@ -9,6 +9,7 @@
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
 #include "core/tasks/dependents.h"
+#include "core/tasks/due.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/question.h"
@@ -45,6 +46,7 @@ static void restore_place (engine_t *self, task_t *task, const record_t *record)
     if (task->status == TMQ_STATUS_QUEUED) {
         task->queue->queued++;
         task->queue->queued_bytes += task->payload_bytes;
+        task->by_wall = task->attempt == 0; /* a delay has become a time of day */
         change_place (&self->tasks, task);
     } else if (record->leased) {
         worker_t *worker = worker_make (&self->tasks, task->queue->space, record->worker_id);
@@ -137,6 +139,8 @@ static void fresh_term (engine_t *self, task_t *task)
         interrupt (self, task);
     } else {
         lease_arm (&self->tasks, task, term_ms);
+        if (task->started)
+            due_arm_runtime (&self->tasks, task);
     }
 }
 

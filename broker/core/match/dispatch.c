@@ -18,6 +18,7 @@
 #include "core/tasks/account.h"
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
+#include "core/tasks/due.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/question.h"
 #include "core/tasks/space.h"
@@ -78,8 +79,8 @@ static void pack_assignment (bytes_t *out, const worker_t *worker, const task_t 
 static task_t *next_task (match_t *self, queue_t *queue)
 {
     task_t *task = queue_first (queue);
-    while (task != NULL && task_is_expired (self->tasks, task)) {
-        change_expire (self->tasks, task);
+    while (task != NULL && due_is_over (self->tasks, task)) {
+        change_end_unclaimed (self->tasks, task);
         journal_close_full (self->tasks);
         budget_take (&self->base->round.assignments, 1);
         task = queue_first (queue);

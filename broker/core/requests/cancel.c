@@ -3,6 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* cancel: the end of a task by a client. */
+#include "core/requests/cancel.h"
+
 #include <string.h>
 
 #include "core/peers/outbox.h"
@@ -12,17 +14,17 @@
 #include "core/tasks/change.h"
 #include "core/tasks/journal.h"
 
-/* The worker is told at once, and again with each renewal (S5). */
-static void tell_worker (requests_t *self, const task_t *task, const char *message)
+void cancel_tell (requests_t *self, const worker_t *worker, const tmq_id_t *id, uint32_t attempt,
+                  const char *message, int32_t code)
 {
-    const worker_t *worker = task->detail->holder;
     if (worker->link == NULL)
         return;
     Taskmq__CancelNotice notice = TASKMQ__CANCEL_NOTICE__INIT;
     notice.worker_id = (ProtobufCBinaryData){sizeof (worker->id), (uint8_t *) worker->id};
-    notice.task_id = (ProtobufCBinaryData){sizeof (task->id), (uint8_t *) task->id.bytes};
-    notice.attempt = task->attempt;
+    notice.task_id = (ProtobufCBinaryData){sizeof (*id), (uint8_t *) id->bytes};
+    notice.attempt = attempt;
     notice.message = (char *) message;
+    notice.code = code;
     bytes_clear (&self->peers->scratch);
     bytes_append_message (&self->peers->scratch, BROKER_CANCELS, &notice.base);
     outbox_add (self->peers, worker->link, ITEM_CANCEL, journal_batch (self->tasks),
@@ -43,8 +45,8 @@ static void cancel_task (call_t *call, task_t *task)
                              cause.request_id);
     self->tasks->open.inputs++;
     change_finish (self->tasks, task, INPUT_CANCEL, &cause);
-    if (task->leased)
-        tell_worker (self, task, request->message);
+    if (task->leased) /* at once, and again with each renewal (S5) */
+        cancel_tell (self, detail->holder, &task->id, task->attempt, request->message, 0);
 }
 
 void on_cancel (call_t *call)

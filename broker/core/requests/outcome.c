@@ -169,23 +169,6 @@ void on_complete (call_t *call)
     reply_code (call, TMQ_OK, NULL);
 }
 
-static void fail_finally (call_t *call, task_t *task)
-{
-    requests_t *self = call->requests;
-    const Taskmq__Fail *request = call->request->fail;
-    detail_t *detail = task->detail;
-    cause_t cause = cause_of (call, request->message);
-    task->dead = !request->final;
-    if (request->result_bytes > 0) {
-        detail->outcome = TMQ_OUTCOME_TOOL_ERROR;
-        take_result (self, task, call->body, request->result_bytes, request->result_type);
-    }
-    detail_set_error (detail, request->code, request->message, request->data);
-    journal_add_attempt (self->tasks, task, TMQ_EVENT_FAILED, request->code, request->message,
-                         cause.request_id);
-    change_fail (self->tasks, task, INPUT_FAIL_FINALLY, &cause);
-}
-
 void on_fail (call_t *call)
 {
     requests_t *self = call->requests;
@@ -198,19 +181,14 @@ void on_fail (call_t *call)
     if (task == NULL)
         return;
     ensure_started (self, task);
-    task->returns = 0;
-    task->failures++;
-    if (request->final || task->failures >= task->max_attempts) {
-        fail_finally (call, task);
-    } else {
-        cause_t cause = cause_of (call, request->message);
-        self->base->counts.attempts_failed++;
-        detail_set_error (task->detail, request->code, request->message, request->data);
-        journal_add_attempt (self->tasks, task, TMQ_EVENT_ATTEMPT_FAILED, request->code,
-                             request->message, cause.request_id);
-        attempt_requeue (self->tasks, task, INPUT_FAIL,
-                         attempt_backoff_ms (self->tasks, task, task->failures), &cause);
+    bool last = request->final || task->failures + 1 >= task->max_attempts;
+    if (last && request->result_bytes > 0) {
+        task->detail->outcome = TMQ_OUTCOME_TOOL_ERROR;
+        take_result (self, task, call->body, request->result_bytes, request->result_type);
     }
+    const attempt_error_t error = {request->code, request->message, request->data, request->final};
+    cause_t cause = cause_of (call, request->message);
+    attempt_fail (self->tasks, task, &error, &cause);
     reply_code (call, TMQ_OK, NULL);
 }
 

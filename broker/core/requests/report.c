@@ -13,6 +13,7 @@
 #include "core/requests/deeds.h"
 #include "core/requests/report.h"
 #include "core/tasks/change.h"
+#include "core/tasks/due.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
@@ -28,6 +29,7 @@ void report_started (requests_t *self, task_t *task)
     task->started = true;
     task->detail->started_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
     task->updated_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
+    due_arm_runtime (self->tasks, task);
     journal_touch_lazily (self->tasks, task);
 }
 

@@ -105,6 +105,11 @@ static int64_t ttl_of (const requests_t *self, const settings_t *settings,
     return settings->ttl_ms != 0 ? (int64_t) settings->ttl_ms : self->base->config.ttl_ms;
 }
 
+static int64_t max_of (int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 static void take_times (const requests_t *self, task_t *task, const Taskmq__TaskSpec *spec)
 {
     static const settings_t NOTHING;
@@ -113,8 +118,13 @@ static void take_times (const requests_t *self, task_t *task, const Taskmq__Task
         settings = &NOTHING;
     task->created_at = self->base->clocks.wall_ms;
     task->ttl_ms = ttl_of (self, settings, spec);
+    if (spec->delay_ms > 0)
+        task->not_before = task->created_at + (int64_t) spec->delay_ms;
+    else if ((int64_t) spec->not_before > task->created_at)
+        task->not_before = (int64_t) spec->not_before;
+    task->by_wall = spec->not_before > 0;
     if (task->ttl_ms > 0)
-        task->expires_at = task->created_at + task->ttl_ms;
+        task->expires_at = max_of (task->created_at, task->not_before) + task->ttl_ms;
     task->poll_interval_ms = or_default (spec->poll_interval_ms, TMQ_POLL_INTERVAL_MS_DEFAULT);
     task->lease_ms = or_default (spec->lease_ms,
                                  or_default ((uint32_t) settings->lease_ms, TMQ_LEASE_MS_DEFAULT));

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/tasks/due.h"
 #include "core/tasks/journal.h"
 #include "types.h"
 
@@ -45,6 +46,7 @@ static void go_on (tasks_t *self, task_t *task, const cause_t *cause)
 {
     if (task->leased) {
         change_apply (self, task, INPUT_ANSWER, cause);
+        due_arm_runtime_anew (self, task);
         return;
     }
     change_extend_expiry (task, clocks_wall_ms (&self->base->clocks, task->updated_at));

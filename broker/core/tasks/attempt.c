@@ -22,6 +22,7 @@ void attempt_give (tasks_t *self, worker_t *worker, task_t *task)
         task->attempt++;
     task->started = false;
     detail->started_at = 0;
+    detail->runtime_due_ms = 0;
     detail->assignment = ++worker->assigned;
     secrets_take (&self->base->secrets, detail->secret, sizeof (detail->secret));
     memcpy (detail->worker_id, worker->id, sizeof (detail->worker_id));
@@ -63,6 +64,7 @@ void attempt_requeue (tasks_t *self, task_t *task, task_input_t input, int64_t d
     detail->progress_done = detail->progress_total = 0;
     int64_t now_ms = clocks_wall_ms (&self->base->clocks, task->updated_at);
     task->not_before = delay_ms > 0 ? now_ms + delay_ms : 0;
+    task->by_wall = false;
     change_extend_expiry (task, now_ms);
     change_apply (self, task, input, cause);
     if (task->status == TMQ_STATUS_QUEUED)
@@ -171,4 +173,32 @@ void attempt_lose (tasks_t *self, task_t *task, const char *why)
     detail_set_error (task->detail, TMQ_TASK_ERROR_LEASE_LOST, why, NULL);
     attempt_requeue (self, task, INPUT_LOSE, attempt_backoff_ms (self, task, task->failures),
                      &cause);
+}
+
+void attempt_fail (tasks_t *self, task_t *task, const attempt_error_t *error, const cause_t *cause)
+{
+    const uint8_t *request_id = cause == NULL ? NULL : cause->request_id;
+    bool dead = ++task->failures >= task->max_attempts;
+    task->returns = 0;
+    detail_set_error (task->detail, error->code, error->message, error->data);
+    journal_add_attempt (self, task,
+                         error->final || dead ? TMQ_EVENT_FAILED : TMQ_EVENT_ATTEMPT_FAILED,
+                         error->code, error->message, request_id);
+    if (error->final || dead) {
+        task->dead = !error->final;
+        change_fail (self, task, INPUT_FAIL_FINALLY, cause);
+        return;
+    }
+    self->base->counts.attempts_failed++;
+    attempt_requeue (self, task, INPUT_FAIL, attempt_backoff_ms (self, task, task->failures),
+                     cause);
+}
+
+void attempt_overrun (tasks_t *self, task_t *task)
+{
+    const char *text = task_error_text (TMQ_TASK_ERROR_MAX_RUNTIME);
+    const attempt_error_t error = {.code = TMQ_TASK_ERROR_MAX_RUNTIME, .message = text};
+    const cause_t cause = {.message = text};
+    self->base->counts.overran++;
+    attempt_fail (self, task, &error, &cause);
 }

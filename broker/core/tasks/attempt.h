@@ -21,6 +21,18 @@ void attempt_return (tasks_t *self, task_t *task, task_input_t input, int64_t de
 void attempt_undelivered (tasks_t *self, task_t *task);
 /* The lease ended by itself: counted when the attempt was started. */
 void attempt_lose (tasks_t *self, task_t *task, const char *why);
+/* What an attempt failed with. */
+typedef struct attempt_error {
+    int32_t code;
+    const char *message; /* NULL: none */
+    const char *data;    /* as message: JSON text */
+    bool final;          /* not to be tried again */
+} attempt_error_t;
+/* A started attempt failed: the task is tried again, or fails with what its detail has as outcome.
+ */
+void attempt_fail (tasks_t *self, task_t *task, const attempt_error_t *error, const cause_t *cause);
+/* It ran for longer than its task's max_runtime, which is a failure like a reported one. */
+void attempt_overrun (tasks_t *self, task_t *task);
 int64_t attempt_backoff_ms (tasks_t *self, const task_t *task, uint32_t times);
 
 #endif

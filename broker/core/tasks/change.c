@@ -13,6 +13,7 @@
 #include "core/base/memory.h"
 #include "core/tasks/account.h"
 #include "core/tasks/change.h"
+#include "core/tasks/due.h"
 #include "core/tasks/edges.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
@@ -104,54 +105,34 @@ void change_write_lazy (tasks_t *self)
 
 /* Expiry. */
 
-bool task_is_expired (const tasks_t *self, const task_t *task)
-{
-    return task->expires_at != 0 && task->expires_at <= clocks_expiry_ms (&self->base->clocks);
-}
-
 bool task_is_over (const tasks_t *self, const task_t *task)
 {
-    return task_is_terminal (task) && !task->leased && task_is_expired (self, task);
+    return task_is_terminal (task) && !task->leased && task->expires_at != 0 &&
+           task->expires_at <= clocks_expiry_ms (&self->base->clocks);
 }
 
 /* A queued task's place. */
 
-/* not_before is a wall time, but the wait for it runs on the monotonic clock, so that a wall clock
- * set back cannot lease_hold a retry up. */
-static void schedule (tasks_t *self, task_t *task)
-{
-    int64_t wait_ms = task->not_before - self->base->clocks.wall_ms;
-    /* A pause was counted from its last change, by a clock that may have gone back since. */
-    if (task->attempt > 0 && task->not_before - task->updated_at < wait_ms)
-        wait_ms = task->not_before - task->updated_at;
-    int64_t left_ms = task->expires_at - clocks_expiry_ms (&self->base->clocks);
-    if (task->expires_at != 0 && left_ms < wait_ms)
-        wait_ms = left_ms;
-    task->scheduled = true;
-    task->queue->scheduled++;
-    list_push_back (&self->delayed, &task->place);
-    wheel_arm (&self->base->fine, &task->alarm, self->base->clocks.mono_ms + wait_ms);
-}
-
 void change_place (tasks_t *self, task_t *task)
 {
     assert (task->status == TMQ_STATUS_QUEUED && !task->ready && !task->scheduled);
-    bool due = task->due || task->not_before <= self->base->clocks.wall_ms;
+    bool due = due_has_come (self, task);
     task->due = false;
     task->alarm.kind = ALARM_TASK;
     if (edges_hold (self, task)) {
-        if (task->expires_at != 0)
-            base_arm_expiry (self->base, &task->alarm, task->expires_at);
+        due_arm_ready (self, task);
         return;
     }
     if (!due) {
-        schedule (self, task);
+        task->scheduled = true;
+        task->queue->scheduled++;
+        list_push_back (&self->delayed, &task->place);
+        due_arm_scheduled (self, task);
         return;
     }
     queue_push (task->queue, task);
     self->ready++;
-    if (task->expires_at != 0)
-        base_arm_expiry (self->base, &task->alarm, task->expires_at);
+    due_arm_ready (self, task);
     queue_changed (self, task->queue);
 }
 
@@ -240,16 +221,17 @@ void change_fail (tasks_t *self, task_t *task, task_input_t input, const cause_t
 }
 
 /* What the last attempt failed with stays readable in the text. */
-static void expiry_text (char *out, size_t size, const detail_t *detail)
+static void ending_text (char *out, size_t size, const detail_t *detail, tmq_task_error_t error)
 {
+    const char *why = error == TMQ_TASK_ERROR_START_MISSED
+                          ? "the task was still queued at its start_by"
+                          : "the task's time to live ended before it was claimed again";
     if (detail->error_code == 0 && detail->error_message == NULL) {
-        snprintf (out, size, "the task's time to live ended before it was claimed again");
+        snprintf (out, size, "%s", why);
         return;
     }
-    snprintf (out, size,
-              "the task's time to live ended before it was claimed again; its last error: %" PRId32
-              " %s",
-              detail->error_code, detail->error_message == NULL ? "" : detail->error_message);
+    snprintf (out, size, "%s; its last error: %" PRId32 " %s", why, detail->error_code,
+              detail->error_message == NULL ? "" : detail->error_message);
     size_t length = strlen (out);
     size_t kept = 0;
     size_t character = 1;
@@ -260,18 +242,23 @@ static void expiry_text (char *out, size_t size, const detail_t *detail)
     out[kept] = '\0';
 }
 
-void change_expire (tasks_t *self, task_t *task)
+void change_end_unclaimed (tasks_t *self, task_t *task)
 {
     char again[TMQ_MESSAGE_BYTES_MAX + 1];
     detail_t *detail = task_detail (&self->slab, task);
-    const char *text = task_error_text (TMQ_TASK_ERROR_EXPIRED);
-    self->base->counts.expired++;
+    tmq_task_error_t error = due_error (task);
+    const char *text = task_error_text (error);
+    bool missed = error == TMQ_TASK_ERROR_START_MISSED;
+    if (missed)
+        self->base->counts.start_missed++;
+    else
+        self->base->counts.expired++;
     if (task->attempt > 0) {
-        expiry_text (again, sizeof (again), detail);
+        ending_text (again, sizeof (again), detail, error);
         text = again;
     }
-    detail_set_error (detail, TMQ_TASK_ERROR_EXPIRED, text, NULL);
-    change_fail (self, task, INPUT_EXPIRE, NULL);
+    detail_set_error (detail, error, text, NULL);
+    change_fail (self, task, missed ? INPUT_MISS_START : INPUT_EXPIRE, NULL);
 }
 
 void change_damaged (tasks_t *self, task_t *task)

@@ -35,12 +35,12 @@ void change_judge_some (tasks_t *self);
 void change_finish (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause);
 /* … as failed, with the error that its detail has. */
 void change_fail (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause);
-void change_expire (tasks_t *self, task_t *task);
+/* A queued task that is over (due_is_over). */
+void change_end_unclaimed (tasks_t *self, task_t *task);
 /* The payload that a queued task waited for is lost: nobody can work on it, so it fails instead of
  * standing before the others. */
 void change_damaged (tasks_t *self, task_t *task);
 void change_remove (tasks_t *self, space_t *space, const record_t *record);
-bool task_is_expired (const tasks_t *self, const task_t *task);
 /* Past its time to live a terminal task is answered like one that was removed (S12). */
 bool task_is_over (const tasks_t *self, const task_t *task);
 

@@ -32,6 +32,7 @@ static const transition_t TRANSITIONS[STATUS_COUNT][INPUT_COUNT] = {
             [INPUT_DEPENDENCY] = TO (FAILED, FAILED),
             [INPUT_UNBLOCK] = TO (QUEUED, CHANGED),
             [INPUT_CANCEL] = TO (CANCELLED, CANCELLED),
+            [INPUT_MISS_START] = TO (FAILED, FAILED),
         },
     [TMQ_STATUS_WORKING] =
         {

@@ -43,6 +43,7 @@ typedef enum task_input {
     INPUT_ANSWER_SOME,  /* a question is answered, others are open */
     INPUT_ANSWER,       /* the last open one is answered, its worker goes on */
     INPUT_ANSWER_FREE,  /* … nobody holds its lease */
+    INPUT_MISS_START,   /* still queued at its start_by */
     INPUT_COUNT
 } task_input_t;
 
@@ -64,16 +65,17 @@ enum { PUSHES_KEPT = 7 }; /* beside the newest: so many may be repeated after a 
 /* What a task gains when it is first touched: one that only waits to be claimed has none. */
 typedef struct detail {
     struct task *task;
-    node_t lazy;          /* in the engine's list of changes that may wait to be written */
-    int64_t lazy_due_ms;  /* mono: but no longer than this */
-    node_t noticed;       /* in the list of those with progress to tell */
-    worker_t *holder;     /* who has the lease; NULL: nobody */
-    node_t held;          /* in the holder's list of leases */
-    uint64_t assignment;  /* its number for the holder; 0: unknown (given before a restart) */
-    int64_t lease_due_ms; /* clocks_awake_ms */
-    name_t *worker;       /* name of the worker of the current attempt */
-    name_t *identity;     /* … and who the broker took it for */
-    name_t *result_type;  /* a content type: few different ones */
+    node_t lazy;            /* in the engine's list of changes that may wait to be written */
+    int64_t lazy_due_ms;    /* mono: but no longer than this */
+    node_t noticed;         /* in the list of those with progress to tell */
+    worker_t *holder;       /* who has the lease; NULL: nobody */
+    node_t held;            /* in the holder's list of leases */
+    uint64_t assignment;    /* its number for the holder; 0: unknown (given before a restart) */
+    int64_t lease_due_ms;   /* clocks_awake_ms */
+    int64_t runtime_due_ms; /* mono: the attempt ends then; 0: no bound, or not started */
+    name_t *worker;         /* name of the worker of the current attempt */
+    name_t *identity;       /* … and who the broker took it for */
+    name_t *result_type;    /* a content type: few different ones */
     uint8_t secret[16];
     uint8_t worker_id[16];
     uint8_t request_id[16];
@@ -97,7 +99,7 @@ typedef struct detail {
 typedef struct task {
     node_t place;          /* in its queue's FIFO list, or among the delayed tasks */
     struct task *returned; /* third link of the queue's heap, see queue.c */
-    alarm_t alarm;         /* not before, expiry or lease, whichever its status has */
+    alarm_t alarm;         /* for whatever is due first (due.h) */
     int64_t number;
     tmq_id_t id;
     queue_t *queue; /* implies the namespace */
@@ -130,12 +132,14 @@ typedef struct task {
     uint8_t status; /* tmq_status_t */
     uint8_t labels_count;
     bool dead : 1;
-    bool ready : 1;     /* in its queue's order */
-    bool in_heap : 1;   /* … among the returned ones */
-    bool due : 1;       /* not_before has passed on the monotonic clock */
-    bool scheduled : 1; /* waits for not_before */
-    bool leased : 1;    /* detail->holder has it */
-    bool started : 1;   /* by the holder of the current attempt */
+    bool ready : 1;      /* in its queue's order */
+    bool in_heap : 1;    /* … among the returned ones */
+    bool due : 1;        /* not_before has passed on the monotonic clock */
+    bool scheduled : 1;  /* waits for not_before */
+    bool by_wall : 1;    /* … which is a time of day, not a duration (due.c) */
+    bool ends_first : 1; /* … and the alarm is for its end, which comes before */
+    bool leased : 1;     /* detail->holder has it */
+    bool started : 1;    /* by the holder of the current attempt */
     bool has_dedup_key : 1;
     bool in_batch : 1;       /* in the open batch */
     bool payload_stored : 1; /* in a batch that was taken, or in the tables */

@@ -36,7 +36,9 @@ enum {
     SPEC_LEASE_MS = 14,
     SPEC_LABELS = 15,
     SPEC_META = 16,
-    SPEC_EXTRA = 17
+    SPEC_EXTRA = 17,
+    SPEC_DELAY_MS = 18,
+    SPEC_NOT_BEFORE = 19
 };
 
 /* … and of Extra. */
@@ -103,6 +105,8 @@ static int check_submit (const tmq_submit_t *in, tmq_error_t *error)
     if (in->after_count > TMQ_AFTER_MAX)
         return core_error (error, TMQ_TOO_LARGE, "after: %zu tasks, at most %d are allowed",
                            in->after_count, TMQ_AFTER_MAX);
+    if (in->delay_ms != 0 && in->not_before != 0)
+        return core_error (error, TMQ_INVALID, "not_before: must be 0 beside delay_ms");
     if (in->priority < -1 || in->priority > 255)
         return core_error (error, TMQ_INVALID, "priority: must be 0..255, or -1 for the default");
     return TMQ_OK;
@@ -241,6 +245,8 @@ static void encode_spec (bytes_t *out, const tmq_submit_t *in, const tmq_id_t *i
     encode_labels (out, SPEC_LABELS, in->labels, in->labels_count);
     bytes_append_string (out, SPEC_META, in->meta);
     encode_extra (out, in);
+    bytes_append_uint (out, SPEC_DELAY_MS, in->delay_ms);
+    bytes_append_uint (out, SPEC_NOT_BEFORE, in->not_before);
 }
 
 /* Requests. */

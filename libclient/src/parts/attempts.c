@@ -79,6 +79,17 @@ void core_attempt_change (core_attempt_t *attempt, tmq_attempt_state_t state, co
     core_worker_wake (worker);
 }
 
+void core_attempt_schedule (core_attempt_t *attempt)
+{
+    int64_t ending_ms = attempt->granted_ms + attempt->lease_ms / 2;
+    int64_t at_ms = attempt->renew_ms;
+    if (attempt->state == TMQ_ATTEMPT_HELD && ending_ms < at_ms)
+        at_ms = ending_ms;
+    if (attempt->hurry_ms != 0 && attempt->hurry_ms < at_ms)
+        at_ms = attempt->hurry_ms;
+    core_heap_set (&attempt->worker->all->requests->timers, &attempt->lease_timer, at_ms);
+}
+
 /* Attempts. */
 
 core_attempt_t *core_attempt_find (const core_workers_t *all, const tmq_id_t *id, uint32_t attempt)
@@ -175,11 +186,11 @@ void core_attempt_free (core_attempt_t *attempt)
     free (attempt);
 }
 
-void core_attempt_lost (core_attempt_t *attempt)
+void core_attempt_lost (core_attempt_t *attempt, const char *message)
 {
     if (attempt->ends > 0)
         return; /* the answer to its end says what became of it */
-    core_attempt_change (attempt, TMQ_ATTEMPT_LOST, NULL);
+    core_attempt_change (attempt, TMQ_ATTEMPT_LOST, message);
     core_attempt_free (attempt);
 }
 
@@ -253,7 +264,10 @@ tmq_attempt_state_t core_worker_state (const core_worker_t *self, const tmq_assi
     const core_attempt_t *attempt = find (self, of);
     if (attempt == NULL)
         return TMQ_ATTEMPT_LOST;
-    return attempt->ends > 0 ? TMQ_ATTEMPT_ENDED : attempt->state;
+    if (attempt->ends > 0)
+        return TMQ_ATTEMPT_ENDED;
+    return attempt->hurries && attempt->state == TMQ_ATTEMPT_HELD ? TMQ_ATTEMPT_HURRY
+                                                                  : attempt->state;
 }
 
 void core_worker_returned (core_worker_t *self, const tmq_assignment_t *of)
@@ -276,6 +290,9 @@ int core_worker_started (core_worker_t *self, const tmq_assignment_t *of, tmq_er
     if (!attempt->started) {
         attempt->started = true; /* registrations and renewals repeat it */
         say (attempt, CORE_OP_STARTED);
+        if (attempt->runtime_ms > 0)
+            attempt->hurry_ms = self->all->link->now_ms + attempt->runtime_ms / 2;
+        core_attempt_schedule (attempt);
     }
     return core_error (error, TMQ_OK, NULL);
 }
@@ -518,7 +535,7 @@ void core_attempt_answered (core_workers_t *all, core_request_t *request, int co
         if (attempt->message == request)
             attempt->message = request->heir;
         if (code == TMQ_STALE_LEASE)
-            core_attempt_lost (attempt);
+            core_attempt_lost (attempt, NULL);
         else if (code == TMQ_WRONG_STATUS)
             core_attempt_cancelled (attempt, NULL);
         return;

@@ -30,7 +30,10 @@ typedef struct core_attempt {
     int64_t granted_ms; /* the lease is known to last until granted_ms + lease_ms */
     int64_t asked_ms;   /* when the newest renewal was sent */
     int64_t renew_ms;   /* when the next one is due */
+    int64_t runtime_ms; /* that the task allows; 0: no bound */
+    int64_t hurry_ms;   /* when half of it will have passed; 0: not started, no bound, or told */
     core_timer_t lease_timer;
+    bool hurries;              /* … it was */
     tmq_attempt_state_t state; /* HELD, ENDING or CANCELLED */
     bool taken;
     bool started;
@@ -104,7 +107,9 @@ core_change_t *core_change_pop (core_worker_t *self);
 void core_attempt_free (core_attempt_t *attempt);
 void core_attempt_encode (bytes_t *out, const core_attempt_t *attempt);
 /* Another attempt took over, or the lease is over. */
-void core_attempt_lost (core_attempt_t *attempt);
+void core_attempt_lost (core_attempt_t *attempt, const char *message); /* message may be NULL */
+/* Its timer may be due earlier now. */
+void core_attempt_schedule (core_attempt_t *attempt);
 void core_attempt_cancelled (core_attempt_t *attempt, const char *message);
 /* Gives back an attempt that was not taken. */
 void core_attempt_give_back (core_attempt_t *attempt);

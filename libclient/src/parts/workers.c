@@ -22,15 +22,6 @@ enum { RENEW_LEASES_MAX = 500 }; /* of one request: 25 KiB */
 
 /* Leases. */
 
-static void lease_schedule (core_attempt_t *attempt)
-{
-    int64_t ending_ms = attempt->granted_ms + attempt->lease_ms / 2;
-    int64_t at_ms = attempt->renew_ms;
-    if (attempt->state == TMQ_ATTEMPT_HELD && ending_ms < at_ms)
-        at_ms = ending_ms;
-    core_heap_set (&attempt->worker->all->requests->timers, &attempt->lease_timer, at_ms);
-}
-
 /* The lease lasts at least lease_ms from when the broker was asked. */
 static void lease_granted (core_attempt_t *attempt, int64_t since_ms, uint32_t lease_ms)
 {
@@ -43,7 +34,7 @@ static void lease_granted (core_attempt_t *attempt, int64_t since_ms, uint32_t l
         attempt->state = TMQ_ATTEMPT_HELD;
         core_attempt_change (attempt, TMQ_ATTEMPT_HELD, NULL);
     }
-    lease_schedule (attempt);
+    core_attempt_schedule (attempt);
 }
 
 /* It has something to say with the next message. */
@@ -66,12 +57,18 @@ void core_attempt_due (core_attempt_t *attempt)
         attempt->state = TMQ_ATTEMPT_ENDING;
         core_attempt_change (attempt, TMQ_ATTEMPT_ENDING, NULL);
     }
+    if (attempt->hurry_ms != 0 && now_ms >= attempt->hurry_ms) {
+        attempt->hurry_ms = 0;
+        attempt->hurries = true;
+        if (attempt->state == TMQ_ATTEMPT_HELD)
+            core_attempt_change (attempt, TMQ_ATTEMPT_HURRY, NULL);
+    }
     if (now_ms >= attempt->renew_ms) {
         attempt->renew_ms = now_ms + attempt->lease_ms / 6;
         if (worker->registered)
             due (worker);
     }
-    lease_schedule (attempt);
+    core_attempt_schedule (attempt);
 }
 
 static void renew_some (core_worker_t *self, core_attempt_t **at)
@@ -124,7 +121,7 @@ static void lease_state (core_workers_t *all, const Taskmq__LeaseState *state)
     else if (state->code == TMQ_CANCELLED)
         core_attempt_cancelled (attempt, NULL);
     else
-        core_attempt_lost (attempt);
+        core_attempt_lost (attempt, NULL);
 }
 
 /* Registration. */
@@ -248,7 +245,7 @@ void core_workers_reply (core_workers_t *all, const core_request_t *request,
         core_attempt_cancelled (attempt, NULL);
     else if (reply->code == TMQ_STALE_LEASE || reply->code == TMQ_NOT_FOUND ||
              reply->code == TMQ_EXPIRED || reply->code == TMQ_PURGED)
-        core_attempt_lost (attempt);
+        core_attempt_lost (attempt, NULL);
 }
 
 /* Assignments. */
@@ -287,6 +284,7 @@ static core_attempt_t *attempt_new (core_worker_t *self, const Taskmq__Assignmen
     attempt->attempt = in->attempt;
     memcpy (attempt->secret, in->secret.data, sizeof attempt->secret);
     attempt->lease_ms = in->lease_ms;
+    attempt->runtime_ms = (int64_t) attempt->fresh->max_runtime_ms;
     attempt->state = TMQ_ATTEMPT_HELD;
     attempt->lease_timer = (core_timer_t){0, 0, CORE_TIMER_LEASE, attempt};
     attempt->push_timer = (core_timer_t){0, 0, CORE_TIMER_PUSH, attempt};
@@ -327,7 +325,9 @@ void core_workers_cancel (core_workers_t *all, const Taskmq__CancelNotice *notic
     core_attempt_t *attempt = NULL;
     if (id_from_bytes (&id, notice->task_id.data, notice->task_id.len))
         attempt = core_attempt_find (all, &id, notice->attempt);
-    if (attempt != NULL)
+    if (attempt != NULL && notice->code != 0) /* it is over: nothing is to be acknowledged */
+        core_attempt_lost (attempt, notice->message);
+    else if (attempt != NULL)
         core_attempt_cancelled (attempt, notice->message);
 }
 
