@@ -303,17 +303,26 @@ static uint64_t pending (connection_t *connection, int fd, const door_view_t *vi
     return info.tcpi_bytes_received - connection->received;
 }
 
-static uint64_t cut_beyond (door_t *self, uint64_t limit, const door_view_t *view)
+typedef struct weight {
+    uint64_t all;
+    uint64_t mute; /* of those from which no message has come */
+} weight_t;
+
+/* Cuts those with more than that, and says what is left. */
+static weight_t cut_beyond (door_t *self, uint64_t limit, uint64_t mute_limit,
+                            const door_view_t *view)
 {
-    uint64_t left = 0;
+    weight_t left = {0, 0};
     for (size_t i = 0; i < self->capacity; i++) {
         connection_t *connection = &self->connections[i];
         uint64_t bytes =
             connection->open && !connection->cut ? pending (connection, (int) i, view) : 0;
-        if (bytes > limit)
+        if (bytes > (connection->heard ? limit : mute_limit)) {
             self->stats.endless += cut (connection, (int) i);
-        else
-            left += bytes;
+            continue;
+        }
+        left.all += bytes;
+        left.mute += connection->heard ? 0 : bytes;
     }
     return left;
 }
@@ -321,8 +330,13 @@ static uint64_t cut_beyond (door_t *self, uint64_t limit, const door_view_t *vie
 void door_cut_endless (door_t *self, bool reading, const door_view_t *view)
 {
     uint64_t limit = reading ? DOOR_PENDING_MAX : DOOR_PENDING_UNREAD_MAX;
-    if (memory_grew (self) && cut_beyond (self, limit, view) > DOOR_PENDING_ALL_MAX)
-        cut_beyond (self, DOOR_PENDING_FAIR, view);
+    if (!memory_grew (self))
+        return;
+    weight_t left = cut_beyond (self, limit, limit, view);
+    if (left.mute > DOOR_PENDING_MUTE_ALL_MAX)
+        left = cut_beyond (self, limit, DOOR_PENDING_MUTE_FAIR, view);
+    if (left.all > DOOR_PENDING_ALL_MAX)
+        cut_beyond (self, DOOR_PENDING_FAIR, DOOR_PENDING_MUTE_FAIR, view);
 }
 
 void door_stats (const door_t *self, door_stats_t *out)

@@ -9,10 +9,12 @@ import resource
 import select
 import socket
 import struct
+import threading
+import time
 
 import taskmq_pb2 as pb
 from links import GREETING, HELLO, bare_client, bare_connection, read_exactly, say_hello
-from stage import OK, PATIENCE_S
+from stage import FRAME_BYTES, OK, PATIENCE_S
 
 DEALER = 5
 BOTH_DOORS = {"options": ("--listen", "tcp://127.0.0.1:0")}
@@ -185,15 +187,68 @@ def descriptors(on):
 descriptors.broker = {"options": ("--listen", "tcp://127.0.0.1:0"), "files": 1500}
 
 
+def ways_in(on, count):
+    """How long so many newcomers need from the connection to the first answer, in ms: p50 and p99."""
+    endpoint, = (line for line in on.broker.endpoints if line.startswith("tcp://"))
+    waits = []
+    for _ in range(count):
+        began = time.monotonic()
+        link = bare_client(endpoint)
+        assert say_hello(link) == OK
+        waits.append((time.monotonic() - began) * 1000)
+        link.drop()
+    waits.sort()
+    return waits[len(waits) // 2], waits[len(waits) * 99 // 100]
+
+
+def pings(on):
+    """The bystander's since the last mark, in ms: p50 and p99."""
+    values = on.latencies("ping")
+    on.mark()
+    if not values:
+        return 0, 0
+    return values[len(values) // 2] * 1000, values[len(values) * 99 // 100] * 1000
+
+
+class Dripping:
+    """Sends one byte a second on each of these connections, until the end of the block."""
+
+    def __init__(self, held):
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.drip, args=(held,))
+
+    def drip(self, held):
+        while not self.over.wait(1):
+            for connection in held:
+                say(connection, b"x")
+
+    def __enter__(self):
+        self.thread.start()
+
+    def __exit__(self, kind, value, trace):
+        self.over.set()
+        self.thread.join()
+
+
 def crowd(on):
-    """5,000 connections half open, some with a greeting: the door keeps as many as it may"""
+    """5,000 connections half open, some with a greeting, a byte a second: the door keeps as many as it may"""
+    count = on.amount(200, 5)
     on.begin()
+    ways = [ways_in(on, count)]
+    waits = [pings(on)]
     held = all_at_once(on, on.amount(5000, 1000))
     for connection in held[::2]:
         say(connection, GREETING)
     on.until("there is room again", lambda: on.counter("connections_mute") <= MUTE_MAX)
-    on.went_on()
-    assert say_hello(bare_client(on.endpoint)) == OK
+    waits.append(pings(on))
+    with Dripping(held):
+        ways.append(ways_in(on, count))
+        waits.append(pings(on))
+        on.went_on()
+    for what, values in (("a ping before, while they come, and after", waits),
+                         (f"the way in of {count} newcomers before and after", ways)):
+        on.figures.append(f"{what}: p50 " + ", ".join(f"{value[0]:.1f}" for value in values) +
+                          " ms, p99 " + ", ".join(f"{value[1]:.1f}" for value in values) + " ms")
     on.assert_growth_below(128)
     for connection in held:
         connection.close()
@@ -202,6 +257,25 @@ def crowd(on):
 MUTE_MAX = 256
 crowd.broker = {"options": ("--listen", "tcp://127.0.0.1:0"),
                 "config": f"limits\n    mute = {MUTE_MAX}\n"}
+
+
+def heavy_handshakes(on):
+    """A frame of 256 KiB, all but its last byte, before the end of the handshake, in 4,000 connections"""
+    on.begin()
+    held = all_at_once(on, on.amount(4000, 2000))
+    head = GREETING + bytes([0x06]) + struct.pack(">Q", FRAME_BYTES)
+    body = bytes(FRAME_BYTES - 1)
+    for connection in held:
+        connection.settimeout(PATIENCE_S)
+        say(connection, head + body)
+    on.went_on()
+    assert say_hello(bare_client(on.endpoint)) == OK
+    on.assert_growth_below(300)
+    for connection in held:
+        connection.close()
+
+
+heavy_handshakes.broker = {"options": ("--listen", "tcp://127.0.0.1:0")}
 
 
 def trickle(on):
@@ -234,4 +308,4 @@ trickle.broker = BOTH_DOORS
 
 
 CASES = [old_versions, other_mechanisms, forged_properties, claimed_ids, descriptors,
-         crowd, trickle]
+         crowd, heavy_handshakes, trickle]

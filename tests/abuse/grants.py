@@ -6,6 +6,7 @@
 
 import os
 import subprocess
+import time
 
 import taskmq_pb2 as pb
 import zmq
@@ -227,6 +228,17 @@ def is_answer(reply):
     return reply.code == OK
 
 
+def time_to_refuse(link, foreign, count):
+    """Medians of asking for tasks of others and for none at all, by turns, in us."""
+    waits = ([], [])
+    for number in range(2 * count):
+        task = uuid7() if number % 2 else foreign[number // 2 % len(foreign)]
+        began = time.monotonic()
+        assert code_of(link, "get", pb.Get(task_id=task)) == NOT_FOUND
+        waits[number % 2].append((time.monotonic() - began) * 1e6)
+    return tuple(sorted(values)[len(values) // 2] for values in waits)
+
+
 def others_tasks(on):
     """Tasks of others, by every request that takes an id: as if there were none"""
     people = People(on, owner="key:{key} client(default)",
@@ -273,6 +285,9 @@ def others_tasks(on):
     reply = link.reply_to(link.send("hello", hello_of("other")))
     assert (reply.code, reply.text) == (DENIED, "no access to namespace other"), reply
     link.drop()
+    theirs, none = time_to_refuse(thief, foreign, on.amount(5000, 100))
+    on.figures.append(f"to be told that there is no task: {theirs:.0f} us for another's, {none:.0f} us "
+                      "for none at all (medians)")
     # Nothing of it changed anything.
     untouched = foreign[len(ended):OPEN_READS]
     assert {task_of(owner, task).status for task in untouched} == {QUEUED}

@@ -50,6 +50,9 @@ def nobody(on):
     on.went_on()
 
 
+FIGURES = []  # of all cases
+
+
 def percentile(values, share):
     if not values:
         return "-"
@@ -66,6 +69,7 @@ def row(case, percent):
     cells += [f"{stage.grown // MIB}", f"{time.monotonic() - began:.0f}",
               "yes" if wrong is None else "no"]
     print("| " + " | ".join(cells) + " |", flush=True)
+    FIGURES.extend(f"{case.__name__}: {figure}" for figure in stage.figures)
     if wrong is not None:
         print(f"{case.__name__}:\n{wrong}", file=sys.stderr, flush=True)
     return wrong is None
@@ -78,6 +82,7 @@ def table(names, percent):
     print("| attack | ping | p99 | submit | p99 | list | p99 | late | p99 | MiB | s | held |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     held = [row(case, percent) for case in [nobody] + [CASES[name] for name in names]]
+    print("".join(f"\n{figure}" for figure in FIGURES))
     print(f"\n{sum(held)} passed, {len(held) - sum(held)} failed")
     return all(held)
 

@@ -177,6 +177,7 @@ class Stage:
         self.base_bytes = 0
         self.grown = 0  # what growth() was in the end
         self.marks = {}
+        self.figures = []  # lines that a case has measured, for the long form
 
     @property
     def endpoint(self):

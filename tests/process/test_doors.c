@@ -6,10 +6,13 @@
 #include "support/cmocka_all.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "keys.h"
@@ -71,6 +74,39 @@ static void test_an_open_door_ends_the_start (void **state)
     unsetenv ("TASKMQ_DOOR_FAULT");
     daemon_start (&broker);
     daemon_stop (&broker);
+}
+
+/* Whether a broker that crashes leaves its memory on the disk. It begins where it may write. */
+static bool leaves_core (void)
+{
+    char here[PATH_SIZE];
+    assert_non_null (getcwd (here, sizeof here));
+    assert_int_equal (chdir (broker.data), 0);
+    daemon_start (&broker);
+    assert_int_equal (chdir (here), 0);
+    int status = daemon_end (&broker, SIGSEGV);
+    assert_true (WIFSIGNALED (status));
+    return WCOREDUMP (status);
+}
+
+/* One without a key does, where the system lets it, so the look has something to see. */
+static void test_a_broker_with_a_key_leaves_no_core (void **state)
+{
+    (void) state;
+    struct rlimit limit;
+    struct rlimit before;
+    char uri[] = "tcp://127.0.0.1:0";
+    daemon_start (&broker); /* makes its directory */
+    daemon_stop (&broker);
+    assert_int_equal (getrlimit (RLIMIT_CORE, &before), 0);
+    limit = before;
+    limit.rlim_cur = limit.rlim_max;
+    assert_int_equal (setrlimit (RLIMIT_CORE, &limit), 0);
+    assert_false (leaves_core ());
+    broker.arguments[1] = uri;
+    if (!leaves_core ())
+        print_message ("here nobody leaves a core: what this test saw says little\n");
+    assert_int_equal (setrlimit (RLIMIT_CORE, &before), 0);
 }
 
 static size_t io_threads (void)
@@ -285,6 +321,7 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (test_##name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST (an_open_door_ends_the_start),
+        TEST (a_broker_with_a_key_leaves_no_core),
         TEST (zeromq_has_as_many_threads_as_is_said),
         TEST (the_key_is_made_once_and_for_its_user_alone),
         TEST (a_broker_that_asks_for_no_keys_has_none),
