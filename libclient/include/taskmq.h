@@ -318,7 +318,11 @@ typedef enum tmq_op {
     TMQ_OP_QUEUE_SHOW,
     TMQ_OP_QUEUE_SET,
     TMQ_OP_QUEUE_PAUSE,
-    TMQ_OP_QUEUE_RESUME
+    TMQ_OP_QUEUE_RESUME,
+    /* About questions (taskmq_questions.h). */
+    TMQ_OP_ASK,
+    TMQ_OP_ANSWER,
+    TMQ_OP_INBOX
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -334,6 +338,8 @@ typedef struct tmq_task tmq_task_t;
 typedef struct tmq_task_list tmq_task_list_t;
 typedef struct tmq_event_list tmq_event_list_t;
 typedef struct tmq_stats_report tmq_stats_t;
+typedef struct tmq_inbox_page tmq_inbox_t;  /* of taskmq_questions.h */
+typedef struct tmq_answered tmq_answered_t; /* … */
 typedef struct tmq_access_report tmq_access_t;
 typedef struct tmq_file_part tmq_part_t;
 
@@ -347,7 +353,8 @@ typedef struct tmq_completion {
     tmq_error_t *error;      /* NULL when code is 0 (or memory for it was exhausted) */
     tmq_receipt_t *receipts; /* SUBMIT (1), SUBMIT_BATCH */
     size_t receipts_count;
-    tmq_id_t task_id;         /* WAIT, RESOLVE, STARTED, PUSH, COMPLETE, FAIL, RELEASE, CANCEL */
+    tmq_id_t task_id;         /* WAIT, RESOLVE, STARTED, PUSH, COMPLETE, FAIL, RELEASE, CANCEL,
+                                 ASK, ANSWER */
     tmq_status_t status;      /* WAIT */
     tmq_task_t *task;         /* GET, RESULT, PAYLOAD, CANCEL */
     tmq_task_list_t *list;    /* LIST */
@@ -359,6 +366,9 @@ typedef struct tmq_completion {
     tmq_access_t *access;     /* of blocking calls about keys */
     tmq_part_t *part;         /* AUDIT, AUDIT_HEAD, BACKUP */
     struct tmq_queue_report *queues; /* of blocking calls about queues */
+    tmq_inbox_t *inbox;              /* INBOX */
+    tmq_answered_t *answered;        /* ANSWER */
+    size_t answered_count;
 } tmq_completion_t;
 
 /* A descriptor that is readable (level-triggered) exactly while completions are queued. Only poll
@@ -749,6 +759,7 @@ TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscript
 
 /* One header is enough: these are its parts by area, and need what stands above. */
 #include "taskmq_admin.h"
+#include "taskmq_questions.h"
 #include "taskmq_queues.h"
 #include "taskmq_workers.h"
 

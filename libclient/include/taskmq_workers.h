@@ -62,8 +62,9 @@ typedef enum tmq_attempt_state {
     TMQ_ATTEMPT_CANCELLED, /* stop; then tmq_worker_cancelled acknowledges */
     TMQ_ATTEMPT_LOST,      /* another attempt took over or the lease ended; stop */
     TMQ_ATTEMPT_ENDED,     /* completed, failed, released or acknowledged by this worker */
-    TMQ_ATTEMPT_HURRY      /* half of the task's max_runtime has passed since it was started; at its
+    TMQ_ATTEMPT_HURRY,     /* half of the task's max_runtime has passed since it was started; at its
                               end the attempt fails, and this one is LOST */
+    TMQ_ATTEMPT_ANSWERED   /* a change alone: tmq_worker_answer has something new */
 } tmq_attempt_state_t;
 
 /* Registers a worker; does not wait for the broker. Lives through reconnects: its leases are
@@ -97,8 +98,8 @@ typedef struct tmq_attempt_change {
     char message[256];
 } tmq_attempt_change_t;
 /* Waits until the state of some taken attempt changed since the last call: ENDING, HELD again,
- * HURRY (once), CANCELLED (message: why) or LOST (message: why, if the broker said so). Codes:
- * TMQ_TIMEOUT; any other code: none will come any more. */
+ * HURRY (once), ANSWERED, CANCELLED (message: why) or LOST (message: why, if the broker said so).
+ * Codes: TMQ_TIMEOUT; any other code: none will come any more. */
 TMQ_API int tmq_worker_changed (tmq_attempt_change_t *out, tmq_worker_t *worker,
                                 uint32_t timeout_ms);
 

@@ -16,6 +16,7 @@
 #include "base/errors.h"
 #include "codec.h"
 #include "link/replies.h"
+#include "parts/asked.h"
 #include "parts/waits.h"
 
 struct core {
@@ -73,6 +74,12 @@ static bool on_worker (core_requests_t *requests, core_request_t *request,
     return true;
 }
 
+static bool on_answers (core_requests_t *requests, core_request_t *request,
+                        const Taskmq__Reply *reply, const uint8_t *body)
+{
+    return core_asked_reply (&((core_t *) requests->core)->workers, request, reply, body);
+}
+
 static void wait_ended (core_t *self, core_request_t *request, int code)
 {
     (void) code;
@@ -119,6 +126,9 @@ static const struct op {
     [TMQ_OP_QUEUE_SET] = {core_reply_queues, NULL},
     [TMQ_OP_QUEUE_PAUSE] = {core_reply_queues, NULL},
     [TMQ_OP_QUEUE_RESUME] = {core_reply_queues, NULL},
+    [TMQ_OP_ASK] = {core_reply_done, word_ended},
+    [TMQ_OP_ANSWER] = {core_reply_answered, NULL},
+    [TMQ_OP_INBOX] = {core_reply_inbox, NULL},
     [TMQ_OP_PING] = {core_reply_done, NULL},
     [TMQ_OP_PUSH] = {core_reply_done, word_ended},
     [TMQ_OP_COMPLETE] = {core_reply_done, word_ended},
@@ -132,6 +142,7 @@ static const struct op {
     [CORE_OP_RENEW] = {on_worker, NULL},
     [CORE_OP_STARTED] = {on_worker, NULL},
     [CORE_OP_PROGRESS] = {on_worker, NULL},
+    [CORE_OP_TAKE_ANSWERS] = {on_answers, NULL},
 };
 
 static void request_ended (void *core, core_request_t *request, int code)
@@ -387,7 +398,8 @@ bool core_goodbye_done (const core_t *self)
 
 /* Messages in. */
 
-static bool internal_reply (core_t *self, core_request_t *request, const Taskmq__Reply *reply)
+static bool internal_reply (core_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                            const uint8_t *body)
 {
     uint64_t number = request->number;
     if (core_reply_is_for_now (reply->code) && request->op != CORE_OP_HELLO) {
@@ -396,7 +408,7 @@ static bool internal_reply (core_t *self, core_request_t *request, const Taskmq_
         return true;
     }
     core_reply_handler_t *on_reply = ops[request->op].on_reply;
-    if (on_reply != NULL && !on_reply (&self->requests, request, reply, NULL))
+    if (on_reply != NULL && !on_reply (&self->requests, request, reply, body))
         return false;
     bool open = core_slots_get (&self->requests.slots, number) != NULL;
     if (open && !reply->more && core_link_is_up (&self->link))
@@ -434,6 +446,8 @@ static bool reply_body (const Taskmq__Reply *reply, core_bodies_t *bodies, const
         *body = core_bodies_take (bodies, reply->task->body, &good);
     else if (core_part_of (reply) != NULL)
         *body = core_bodies_take (bodies, core_part_of (reply)->body, &good);
+    else if (reply->body_case == TASKMQ__REPLY__BODY_ANSWER_PAGE)
+        *body = core_bodies_take (bodies, reply->answer_page->body, &good);
     return good;
 }
 
@@ -466,7 +480,7 @@ static bool one_reply (core_t *self, const Taskmq__Reply *reply, core_bodies_t *
         core_link_again (&self->link);
         return true;
     }
-    return request->internal ? internal_reply (self, request, reply)
+    return request->internal ? internal_reply (self, request, reply, body)
                              : operation_reply (self, request, reply, body);
 }
 
@@ -490,6 +504,8 @@ static bool message_parts (core_t *self, const Taskmq__BrokerMessage *message,
         good = core_workers_assign (&self->workers, message->assignments[i], bodies);
     for (size_t i = 0; i < message->n_cancels && good && !link->dropped; i++)
         core_workers_cancel (&self->workers, message->cancels[i]);
+    for (size_t i = 0; i < message->n_answers && good && !link->dropped; i++)
+        core_asked_notice (&self->workers, message->answers[i]);
     for (size_t i = 0; i < message->n_notices && good && !link->dropped; i++)
         good = core_subscriptions_notice (&self->subscriptions, message->notices[i]);
     for (size_t i = 0; i < message->n_events && good && !link->dropped; i++)

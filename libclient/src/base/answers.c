@@ -122,6 +122,8 @@ static void completion_clear (tmq_completion_t *completion)
     tmq_access_free (completion->access);
     tmq_part_free (completion->part);
     tmq_queue_report_free (completion->queues);
+    tmq_inbox_free (completion->inbox);
+    free (completion->answered);
     memset (completion, 0, sizeof *completion);
 }
 

@@ -12,6 +12,7 @@
 #include "base/errors.h"
 #include "client/client.h"
 #include "client/options.h"
+#include "parts/asked.h"
 
 struct tmq_worker {
     client_object_t object; /* first */
@@ -194,11 +195,12 @@ void client_worker_returned (tmq_worker_t *self, const tmq_assignment_t *of)
 
 /* What waits for an answer. */
 
-/* One word about an attempt: a status message (op PUSH) or its end. */
+/* One word about an attempt: a status message (op PUSH), a question (ASK) or its end. */
 typedef struct word {
     tmq_op_t op;
     const tmq_assignment_t *of;
     const char *message;
+    const tmq_ask_t *ask;
     const tmq_outcome_t *outcome;
     uint32_t delay_ms;
 } word_t;
@@ -210,6 +212,9 @@ static int start (tmq_worker_t *self, const word_t *word, core_target_t target, 
     if (word->op == TMQ_OP_PUSH)
         return core_worker_message (self->core, word->of, word->message, target, deadline_ms,
                                     now_ms, error);
+    if (word->op == TMQ_OP_ASK)
+        return core_worker_ask (self->core, word->of, word->ask, target, deadline_ms, now_ms,
+                                error);
     return core_worker_end (self->core, word->op, word->of, word->outcome, word->delay_ms, target,
                             deadline_ms, now_ms, error);
 }
@@ -260,6 +265,37 @@ int tmq_worker_message_start (tmq_worker_t *self, const tmq_assignment_t *of, co
 {
     return say_start (self, (word_t){.op = TMQ_OP_PUSH, .of = of, .message = message}, timeout_ms,
                       user, error);
+}
+
+int tmq_worker_ask (tmq_worker_t *self, const tmq_assignment_t *of, const tmq_ask_t *ask,
+                    uint32_t timeout_ms, tmq_error_t *error)
+{
+    return say (self, (word_t){.op = TMQ_OP_ASK, .of = of, .ask = ask}, timeout_ms, error);
+}
+
+int tmq_worker_ask_start (tmq_worker_t *self, const tmq_assignment_t *of, const tmq_ask_t *ask,
+                          uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    return say_start (self, (word_t){.op = TMQ_OP_ASK, .of = of, .ask = ask}, timeout_ms, user,
+                      error);
+}
+
+int tmq_worker_answer (tmq_given_t **out, tmq_worker_t *self, const tmq_assignment_t *of,
+                       const char *key, uint32_t timeout_ms, tmq_error_t *error)
+{
+    int64_t deadline_ms = timeout_ms == 0 ? 0 : client_deadline (timeout_ms);
+    int code = enter (self, error);
+    if (code != TMQ_OK)
+        return code;
+    tmq_client_t *client = self->object.client;
+    while ((code = core_worker_given (out, self->core, of, key, error)) == TMQ_TIMEOUT &&
+           timeout_ms != 0) {
+        client_flush (client);
+        if (!client_wait (client, &self->object.changed, deadline_ms))
+            break;
+    }
+    client_leave (client);
+    return code;
 }
 
 int tmq_worker_complete (tmq_worker_t *self, const tmq_assignment_t *of,

@@ -252,7 +252,7 @@ static void encode_spec (bytes_t *out, const tmq_submit_t *in, const tmq_id_t *i
 /* Requests. */
 
 /* Gives the request away if its fields could be made. */
-static int finish (core_request_t **out, core_request_t *request, tmq_error_t *error)
+int core_request_finish (core_request_t **out, core_request_t *request, tmq_error_t *error)
 {
     if (request == NULL || request->fields.failed || request->body.failed) {
         core_request_free (request);
@@ -318,7 +318,7 @@ int core_request_submit (core_request_t **out, const tmq_submit_t *given, const 
                            "envelope of %d bytes",
                            TMQ_ENVELOPE_BYTES_MAX);
     }
-    return finish (out, request, error);
+    return core_request_finish (out, request, error);
 }
 
 /* Begins a new member of the group; its items end up behind a SUBMIT tag when it is sealed. */
@@ -421,7 +421,7 @@ int core_request_submit_batch (core_request_t **out, const tmq_submit_t *in, con
 
 int core_request_get (core_request_t **out, tmq_op_t op, const tmq_id_t *id, tmq_error_t *error)
 {
-    return finish (out, with_id (op, id), error);
+    return core_request_finish (out, with_id (op, id), error);
 }
 
 int core_request_cancel (core_request_t **out, const tmq_id_t *id, const char *message,
@@ -439,7 +439,7 @@ int core_request_cancel (core_request_t **out, const tmq_id_t *id, const char *m
     bytes_append_blob (&request->fields, 1, id->bytes, ID_BYTES);
     bytes_append_string (&request->fields, 2, message);
     bytes_close (&request->fields, mark);
-    return finish (out, request, error);
+    return core_request_finish (out, request, error);
 }
 
 int core_request_resolve (core_request_t **out, const char *suffix, tmq_error_t *error)
@@ -453,7 +453,7 @@ int core_request_resolve (core_request_t **out, const char *suffix, tmq_error_t 
     bytes_mark_t mark = core_request_begin (request);
     bytes_append_string (&request->fields, 1, canonical);
     bytes_close (&request->fields, mark);
-    return finish (out, request, error);
+    return core_request_finish (out, request, error);
 }
 
 int core_request_list (core_request_t **out, const tmq_list_query_t *in, tmq_error_t *error)
@@ -476,7 +476,7 @@ int core_request_list (core_request_t **out, const tmq_list_query_t *in, tmq_err
     bytes_append_blob (&request->fields, 2, cursor, cursor_length / 2);
     bytes_append_uint (&request->fields, 3, in->limit);
     bytes_close (&request->fields, mark);
-    return finish (out, request, error);
+    return core_request_finish (out, request, error);
 }
 
 int core_request_count (core_request_t **out, const tmq_filter_t *in, tmq_error_t *error)
@@ -492,7 +492,7 @@ int core_request_count (core_request_t **out, const tmq_filter_t *in, tmq_error_
     bytes_mark_t mark = core_request_begin (request);
     core_encode_filter (&request->fields, 1, filter);
     bytes_close (&request->fields, mark);
-    return finish (out, request, error);
+    return core_request_finish (out, request, error);
 }
 
 int core_request_events (core_request_t **out, const tmq_id_t *id, uint64_t before_seq,
@@ -510,7 +510,7 @@ int core_request_events (core_request_t **out, const tmq_id_t *id, uint64_t befo
     bytes_append_uint (&request->fields, 2, before_seq);
     bytes_append_uint (&request->fields, 3, limit);
     bytes_close (&request->fields, mark);
-    return finish (out, request, error);
+    return core_request_finish (out, request, error);
 }
 
 int core_request_plain (core_request_t **out, tmq_op_t op, tmq_error_t *error)
@@ -519,7 +519,7 @@ int core_request_plain (core_request_t **out, tmq_op_t op, tmq_error_t *error)
     if (request == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
     bytes_close (&request->fields, core_request_begin (request));
-    return finish (out, request, error);
+    return core_request_finish (out, request, error);
 }
 
 int core_request_message (core_request_t **out, tmq_op_t op, const ProtobufCMessage *message,
@@ -531,5 +531,5 @@ int core_request_message (core_request_t **out, tmq_op_t op, const ProtobufCMess
     bytes_mark_t mark = core_request_begin (request);
     bytes_append_packed (&request->fields, message);
     bytes_close (&request->fields, mark);
-    return finish (out, request, error);
+    return core_request_finish (out, request, error);
 }

@@ -13,30 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codec/tail.h"
 #include "ids.h"
-
-/* What stands behind the struct: strings, labels, bytes. base NULL: only measured. */
-typedef struct tail {
-    uint8_t *base;
-    size_t used;
-} tail_t;
-
-static void *tail_bytes (tail_t *tail, const void *data, size_t size)
-{
-    void *at = NULL;
-    if (tail->base != NULL) {
-        at = tail->base + tail->used;
-        if (size > 0)
-            memcpy (at, data, size);
-    }
-    tail->used += size;
-    return at;
-}
-
-static const char *tail_text (tail_t *tail, const char *text)
-{
-    return tail_bytes (tail, text, strlen (text) + 1);
-}
 
 /* Labels come first of all, because they need to be aligned. */
 static const tmq_label_t *tail_labels (tail_t *tail, Taskmq__Label *const *labels, size_t count)
@@ -69,14 +47,6 @@ static const tmq_dependency_t *tail_after (tail_t *tail, const Taskmq__Extra *ex
         out[i].status = (tmq_status_t) in->status;
     }
     return out;
-}
-
-/* A body is followed by a NUL that is not counted, for those who print it. */
-static const void *tail_body (tail_t *tail, const void *body, size_t size)
-{
-    const void *at = tail_bytes (tail, body, size);
-    tail_bytes (tail, "", 1);
-    return at;
 }
 
 void core_cursor_format (char out[48], uint64_t generation, uint64_t seq)

@@ -33,6 +33,7 @@ typedef enum core_op {
     CORE_OP_STARTED,
     CORE_OP_RENEW,
     CORE_OP_PROGRESS,
+    CORE_OP_TAKE_ANSWERS,
     CORE_OP_GIVE_BACK,
     CORE_OP_CANCEL_ACK,
     CORE_OP_LEAVE,
@@ -55,6 +56,9 @@ typedef enum core_op {
     X (TMQ_OP_AUDIT, AUDIT)                                                                        \
     X (TMQ_OP_AUDIT_HEAD, AUDIT_HEAD)                                                              \
     X (TMQ_OP_BACKUP, BACKUP)                                                                      \
+    X (TMQ_OP_ASK, ASK)                                                                            \
+    X (TMQ_OP_ANSWER, ANSWER)                                                                      \
+    X (TMQ_OP_INBOX, INBOX)                                                                        \
     X (TMQ_OP_PING, HEARTBEAT)                                                                     \
     X (TMQ_OP_PUSH, PUSH)                                                                          \
     X (TMQ_OP_COMPLETE, COMPLETE)                                                                  \
@@ -87,6 +91,7 @@ typedef enum core_op {
     X (CORE_OP_WORKER_CREDIT, WORKER_CREDIT)                                                       \
     X (CORE_OP_STARTED, STARTED)                                                                   \
     X (CORE_OP_RENEW, RENEW)                                                                       \
+    X (CORE_OP_TAKE_ANSWERS, TAKE_ANSWERS)                                                         \
     X (CORE_OP_PROGRESS, PUSH)                                                                     \
     X (CORE_OP_GIVE_BACK, RELEASE)                                                                 \
     X (CORE_OP_CANCEL_ACK, CANCEL_ACK)                                                             \

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "codec/access.h"
+#include "codec/questions.h"
 #include "codec/records.h"
 #include "ids.h"
 #include "types.h"
@@ -255,6 +256,29 @@ bool core_reply_head (core_requests_t *self, core_request_t *request, const Task
         return false;
     completion->part = core_head_record (reply->audit_at);
     return end_made (self, request, completion->part);
+}
+
+bool core_reply_answered (core_requests_t *self, core_request_t *request,
+                          const Taskmq__Reply *reply, const uint8_t *body)
+{
+    (void) body;
+    tmq_completion_t *completion = &request->answer.completion;
+    if (reply->body_case != TASKMQ__REPLY__BODY_ANSWERED)
+        return false;
+    completion->answered = core_answered_record (reply->answered);
+    completion->answered_count = reply->answered->n_items;
+    return end_made (self, request, completion->answered);
+}
+
+bool core_reply_inbox (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                       const uint8_t *body)
+{
+    (void) body;
+    tmq_completion_t *completion = &request->answer.completion;
+    if (reply->body_case != TASKMQ__REPLY__BODY_INBOX_PAGE)
+        return false;
+    completion->inbox = core_inbox_record (reply->inbox_page);
+    return end_made (self, request, completion->inbox);
 }
 
 bool core_reply_done (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,

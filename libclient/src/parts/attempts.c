@@ -56,6 +56,8 @@ void core_attempt_change (core_attempt_t *attempt, tmq_attempt_state_t state, co
     if (!attempt->taken)
         return;
     core_change_t *change = attempt->change;
+    if (change != NULL && state == TMQ_ATTEMPT_ANSWERED)
+        return; /* what is untold says more, and wakes whoever looks for answers too */
     if (change == NULL) {
         change = calloc (1, sizeof *change);
         if (change == NULL)
@@ -162,6 +164,16 @@ static void silence (core_attempt_t *attempt, int code)
     attempt->message = NULL;
 }
 
+static void answers_free (core_attempt_t *attempt)
+{
+    while (attempt->answers != NULL) {
+        core_given_t *given = attempt->answers;
+        attempt->answers = given->next;
+        tmq_given_free (given->given);
+        free (given);
+    }
+}
+
 void core_attempt_free (core_attempt_t *attempt)
 {
     core_worker_t *worker = attempt->worker;
@@ -170,6 +182,7 @@ void core_attempt_free (core_attempt_t *attempt)
     if (attempt->fresh != NULL)
         fresh_remove (worker, attempt);
     silence (attempt, TMQ_STALE_LEASE);
+    answers_free (attempt);
     if (attempt->change != NULL)
         attempt->change->attempt = NULL;
     core_heap_clear (&all->requests->timers, &attempt->lease_timer);
@@ -204,9 +217,8 @@ void core_attempt_encode (bytes_t *out, const core_attempt_t *attempt)
 
 /* Words about an attempt. */
 
-/* A request about an attempt, opened at its lease; the caller appends and closes. */
-static core_request_t *about (core_request_t *request, const core_attempt_t *attempt,
-                              bytes_mark_t *mark)
+core_request_t *core_attempt_about (core_request_t *request, const core_attempt_t *attempt,
+                                    bytes_mark_t *mark)
 {
     if (request == NULL)
         return NULL;
@@ -224,13 +236,32 @@ static void say (core_attempt_t *attempt, core_op_t op)
 {
     core_requests_t *requests = attempt->worker->all->requests;
     bytes_mark_t mark = 0;
-    core_request_t *request = about (core_internal_new (requests, op), attempt, &mark);
+    core_request_t *request = core_attempt_about (core_internal_new (requests, op), attempt, &mark);
     if (request != NULL) {
         if (op == CORE_OP_GIVE_BACK)
             bytes_append_uint (&request->fields, 3, 1); /* no_delay: nothing was begun */
+        if (op == CORE_OP_TAKE_ANSWERS)
+            bytes_append_uint (&request->fields, 2, attempt->answers_seen);
         bytes_close (&request->fields, mark);
     }
     core_internal_send (requests, request);
+}
+
+bool core_attempt_take (core_attempt_t *attempt)
+{
+    if (!core_link_is_up (attempt->worker->all->link))
+        return false;
+    say (attempt, CORE_OP_TAKE_ANSWERS);
+    return true;
+}
+
+void core_attempt_refused (core_attempt_t *attempt, uint32_t code)
+{
+    if (code == TMQ_WRONG_STATUS)
+        core_attempt_cancelled (attempt, NULL);
+    else if (code == TMQ_STALE_LEASE || code == TMQ_NOT_FOUND || code == TMQ_EXPIRED ||
+             code == TMQ_PURGED)
+        core_attempt_lost (attempt, NULL);
 }
 
 void core_attempt_give_back (core_attempt_t *attempt)
@@ -252,7 +283,7 @@ void core_attempt_cancelled (core_attempt_t *attempt, const char *message)
     core_attempt_change (attempt, TMQ_ATTEMPT_CANCELLED, message);
 }
 
-static core_attempt_t *find (const core_worker_t *self, const tmq_assignment_t *of)
+core_attempt_t *core_attempt_of (const core_worker_t *self, const tmq_assignment_t *of)
 {
     core_attempt_t *attempt =
         of == NULL ? NULL : core_attempt_find (self->all, &of->task_id, of->attempt);
@@ -261,7 +292,7 @@ static core_attempt_t *find (const core_worker_t *self, const tmq_assignment_t *
 
 tmq_attempt_state_t core_worker_state (const core_worker_t *self, const tmq_assignment_t *of)
 {
-    const core_attempt_t *attempt = find (self, of);
+    const core_attempt_t *attempt = core_attempt_of (self, of);
     if (attempt == NULL)
         return TMQ_ATTEMPT_LOST;
     if (attempt->ends > 0)
@@ -272,21 +303,21 @@ tmq_attempt_state_t core_worker_state (const core_worker_t *self, const tmq_assi
 
 void core_worker_returned (core_worker_t *self, const tmq_assignment_t *of)
 {
-    core_attempt_t *attempt = find (self, of);
+    core_attempt_t *attempt = core_attempt_of (self, of);
     if (attempt != NULL && attempt->ends == 0)
         core_attempt_free (attempt);
 }
 
-static int stale (tmq_error_t *error)
+int core_attempt_stale (tmq_error_t *error)
 {
     return core_error (error, TMQ_STALE_LEASE, "this worker does not hold the attempt any more");
 }
 
 int core_worker_started (core_worker_t *self, const tmq_assignment_t *of, tmq_error_t *error)
 {
-    core_attempt_t *attempt = find (self, of);
+    core_attempt_t *attempt = core_attempt_of (self, of);
     if (attempt == NULL)
-        return stale (error);
+        return core_attempt_stale (error);
     if (!attempt->started) {
         attempt->started = true; /* registrations and renewals repeat it */
         say (attempt, CORE_OP_STARTED);
@@ -323,7 +354,7 @@ static void progress_send (core_attempt_t *attempt)
     core_requests_t *requests = attempt->worker->all->requests;
     bytes_mark_t mark = 0;
     core_request_t *request =
-        about (core_internal_new (requests, CORE_OP_PROGRESS), attempt, &mark);
+        core_attempt_about (core_internal_new (requests, CORE_OP_PROGRESS), attempt, &mark);
     if (request != NULL) {
         bytes_mark_t progress = bytes_open (&request->fields, 3);
         bytes_append_uint (&request->fields, 1, attempt->progress_done);
@@ -362,14 +393,14 @@ int core_worker_progress (core_worker_t *self, const tmq_assignment_t *of,
                           const tmq_progress_t *progress, int64_t now_ms, tmq_error_t *error)
 {
     core_link_hear_time (self->all->link, now_ms);
-    core_attempt_t *attempt = find (self, of);
+    core_attempt_t *attempt = core_attempt_of (self, of);
     int code = core_check_text (progress->unit, "unit", TMQ_UNIT_BYTES_MAX, error);
     if (code == TMQ_OK)
         code = core_check_text (progress->message, "message", TMQ_MESSAGE_BYTES_MAX, error);
     if (code != TMQ_OK)
         return code;
     if (attempt == NULL)
-        return stale (error);
+        return core_attempt_stale (error);
     progress_clear (attempt);
     if (!copy_text (&attempt->progress_unit, progress->unit) ||
         !copy_text (&attempt->progress_message, progress->message)) {
@@ -388,7 +419,7 @@ static int message_request (core_request_t **out, const core_attempt_t *attempt,
                             tmq_error_t *error)
 {
     bytes_mark_t mark = 0;
-    core_request_t *request = about (core_request_new (TMQ_OP_PUSH), attempt, &mark);
+    core_request_t *request = core_attempt_about (core_request_new (TMQ_OP_PUSH), attempt, &mark);
     if (request == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
     bytes_append_string (&request->fields, 2, message);
@@ -410,7 +441,7 @@ int core_worker_message (core_worker_t *self, const tmq_assignment_t *of, const 
 {
     core_link_hear_time (self->all->link, now_ms);
     core_requests_t *requests = self->all->requests;
-    core_attempt_t *attempt = find (self, of);
+    core_attempt_t *attempt = core_attempt_of (self, of);
     core_request_t *request = NULL;
     int code = core_check_text (message, "message", TMQ_MESSAGE_BYTES_MAX, error);
     if (code != TMQ_OK)
@@ -418,7 +449,7 @@ int core_worker_message (core_worker_t *self, const tmq_assignment_t *of, const 
     if (message == NULL || message[0] == '\0')
         return core_error (error, TMQ_INVALID, "message: must not be empty");
     if (attempt == NULL)
-        return stale (error);
+        return core_attempt_stale (error);
     code = message_request (&request, attempt, message, target, deadline_ms, error);
     if (request == NULL)
         return code;
@@ -487,7 +518,7 @@ int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *o
                      int64_t deadline_ms, int64_t now_ms, tmq_error_t *error)
 {
     static const tmq_outcome_t nothing = {0};
-    core_attempt_t *attempt = find (self, of);
+    core_attempt_t *attempt = core_attempt_of (self, of);
     bytes_mark_t mark = 0;
     core_link_hear_time (self->all->link, now_ms);
     if (outcome == NULL)
@@ -498,8 +529,8 @@ int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *o
     if (op == TMQ_OP_RELEASE && delay_ms != UINT32_MAX && delay_ms > TMQ_RELEASE_DELAY_MS_MAX)
         return core_error (error, TMQ_INVALID, "delay_ms: at most %d", TMQ_RELEASE_DELAY_MS_MAX);
     if (attempt == NULL)
-        return stale (error);
-    core_request_t *request = about (core_request_new (op), attempt, &mark);
+        return core_attempt_stale (error);
+    core_request_t *request = core_attempt_about (core_request_new (op), attempt, &mark);
     if (request != NULL) {
         encode_end (request, op, outcome, delay_ms);
         bytes_close (&request->fields, mark);
@@ -531,7 +562,7 @@ void core_attempt_answered (core_workers_t *all, core_request_t *request, int co
     core_attempt_t *attempt = core_attempt_find (all, &request->task_id, request->attempt);
     if (attempt == NULL)
         return;
-    if (request->op == TMQ_OP_PUSH) {
+    if (request->op == TMQ_OP_PUSH || request->op == TMQ_OP_ASK) {
         if (attempt->message == request)
             attempt->message = request->heir;
         if (code == TMQ_STALE_LEASE)

@@ -17,6 +17,13 @@ typedef struct core_change {
     tmq_attempt_change_t change;
 } core_change_t;
 
+/* An answer to a question of its task. */
+typedef struct core_given {
+    struct core_given *next;
+    tmq_given_t *given;
+    bool taken; /* the application has had it */
+} core_given_t;
+
 /* One lease. It is held from its assignment until the broker has answered its end, or has said that
  * it is over. */
 typedef struct core_attempt {
@@ -40,6 +47,10 @@ typedef struct core_attempt {
     unsigned ends;           /* open requests that end it */
     tmq_assignment_t *fresh; /* until it is taken */
     core_change_t *change;   /* not yet heard of */
+
+    core_given_t *answers; /* to the task's questions, in the order of their numbers */
+    uint64_t answers_seen; /* number of the newest of them */
+    bool fetching;         /* the broker was asked for what is behind */
 
     struct core_attempt *next_push; /* among those with something to say now */
     bool push_due;
@@ -121,6 +132,17 @@ void core_push_due (core_attempt_t *attempt);
 void core_attempts_output (core_workers_t *all); /* progress and status messages that are due */
 /* A message about an attempt, or its last word, was answered or will not be. */
 void core_attempt_answered (core_workers_t *all, core_request_t *request, int code);
+
+/* For the rooms above: the attempt of an assignment, or NULL; the refusal of what it says then; a
+ * request about it, opened at its lease (NULL for NULL); what the refusal of such a request says of
+ * it. */
+core_attempt_t *core_attempt_of (const core_worker_t *self, const tmq_assignment_t *of);
+int core_attempt_stale (tmq_error_t *error);
+core_request_t *core_attempt_about (core_request_t *request, const core_attempt_t *attempt,
+                                    bytes_mark_t *mark);
+void core_attempt_refused (core_attempt_t *attempt, uint32_t code);
+/* Asks for the answers behind those it has; false: there is no link for it. */
+bool core_attempt_take (core_attempt_t *attempt);
 
 /* The application's side. */
 

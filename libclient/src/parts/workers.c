@@ -17,6 +17,7 @@
 #include "base/errors.h"
 #include "codec/records.h"
 #include "ids.h"
+#include "parts/asked.h"
 
 enum { RENEW_LEASES_MAX = 500 }; /* of one request: 25 KiB */
 
@@ -116,9 +117,10 @@ static void lease_state (core_workers_t *all, const Taskmq__LeaseState *state)
     core_attempt_t *attempt = core_attempt_find (all, &id, state->attempt);
     if (attempt == NULL)
         return;
-    if (state->code == TMQ_OK)
+    if (state->code == TMQ_OK) {
         lease_granted (attempt, attempt->asked_ms, state->lease_ms);
-    else if (state->code == TMQ_CANCELLED)
+        core_asked_news (attempt, state->answers);
+    } else if (state->code == TMQ_CANCELLED)
         core_attempt_cancelled (attempt, NULL);
     else
         core_attempt_lost (attempt, NULL);
@@ -185,6 +187,8 @@ void core_workers_unlink (core_workers_t *all)
     for (core_worker_t *self = all->first; self != NULL; self = self->next) {
         self->registered = false;
         self->registering = false;
+        for (core_attempt_t *attempt = self->attempts; attempt != NULL; attempt = attempt->next)
+            attempt->fetching = false;
     }
 }
 
@@ -239,13 +243,8 @@ void core_workers_reply (core_workers_t *all, const core_request_t *request,
     }
     /* What was said about one attempt: only that it is over matters here. */
     core_attempt_t *attempt = core_attempt_find (all, &request->task_id, request->attempt);
-    if (attempt == NULL)
-        return;
-    if (reply->code == TMQ_WRONG_STATUS)
-        core_attempt_cancelled (attempt, NULL);
-    else if (reply->code == TMQ_STALE_LEASE || reply->code == TMQ_NOT_FOUND ||
-             reply->code == TMQ_EXPIRED || reply->code == TMQ_PURGED)
-        core_attempt_lost (attempt, NULL);
+    if (attempt != NULL)
+        core_attempt_refused (attempt, reply->code);
 }
 
 /* Assignments. */
@@ -314,8 +313,10 @@ bool core_workers_assign (core_workers_t *all, const Taskmq__Assignment *in, cor
     self->seen = in->number;
     if (self->draining || self->code != TMQ_OK || !core_fresh_push (self, attempt))
         core_attempt_give_back (attempt);
-    else
+    else {
+        core_asked_news (attempt, in->answers);
         core_worker_wake (self);
+    }
     return true;
 }
 
