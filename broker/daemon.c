@@ -288,6 +288,9 @@ static exits_t open_server (daemon_t *self)
     options->engine = (engine_config_t) ENGINE_CONFIG_INIT;
     randombytes_buf (options->engine.seed, sizeof (options->engine.seed));
     settings_fill (options, &self->config, self->links);
+    self->zones = zones_new (ZONES_DIRECTORY);
+    options->engine.zone = zones_find;
+    options->engine.zone_context = self->zones;
     options->engine.server_key = self->doors.has_server_key ? &self->doors.server_public : NULL;
     options->store = self->store;
     options->boot = self->boot;
@@ -370,6 +373,7 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     zsys_shutdown ();
     if (self->has_key_change)
         key_change_close (&self->key_change);
+    zones_free (&self->zones);
     sodium_memzero (&self->doors.server_key, sizeof (self->doors.server_key));
     data_close (&self->data);
     config_free (&self->config);

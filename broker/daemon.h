@@ -17,6 +17,7 @@
 #include "net/router.h"
 #include "records.h"
 #include "server.h"
+#include "zones.h"
 
 /* Open files that are no connections: databases, their logs, sockets. */
 enum { DAEMON_FILES_SPARE = 64 };
@@ -47,6 +48,7 @@ typedef struct daemon {
     zap_t *zap;
     router_t *router;
     feed_t *feed;
+    zones_t *zones;
     server_options_t options; /* of the server, as the last reload left them */
     server_t *server;
 } daemon_t;

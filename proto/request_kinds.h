@@ -70,7 +70,13 @@ typedef enum request_flag {
     X (QUEUE_SET, queue_set, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                   \
     X (QUEUE_SHOW, queue_show, REQUEST_READS)                                                      \
     X (QUEUE_PAUSE, queue_pause, REQUEST_CHANGES | REQUEST_NEEDS_ID)                               \
-    X (QUEUE_RESUME, queue_resume, REQUEST_CHANGES | REQUEST_NEEDS_ID)
+    X (QUEUE_RESUME, queue_resume, REQUEST_CHANGES | REQUEST_NEEDS_ID)                             \
+    X (SCHEDULE_PUT, schedule_put, REQUEST_CHANGES | REQUEST_NEEDS_ID)                             \
+    X (SCHEDULE_SHOW, schedule_show, REQUEST_LARGE | REQUEST_READS)                                \
+    X (SCHEDULE_LIST, schedule_list, REQUEST_LARGE | REQUEST_READS)                                \
+    X (SCHEDULE_PAUSE, schedule_pause, REQUEST_CHANGES | REQUEST_NEEDS_ID)                         \
+    X (SCHEDULE_RESUME, schedule_resume, REQUEST_CHANGES | REQUEST_NEEDS_ID)                       \
+    X (SCHEDULE_REMOVE, schedule_remove, REQUEST_CHANGES | REQUEST_NEEDS_ID)
 
 typedef struct request_kind {
     const char *name; /* for logs, counters and texts; of static storage */

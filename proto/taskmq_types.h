@@ -82,7 +82,8 @@ typedef enum tmq_after {
     X (15, CHANGED, "changed")                                                                     \
     X (16, EXPIRED, "expired")                                                                     \
     X (17, PURGED, "purged")                                                                       \
-    X (19, REMOVED, "removed")
+    X (19, REMOVED, "removed")                                                                     \
+    X (20, FIRED, "fired")
 
 typedef enum tmq_event_kind {
     TMQ_EVENT_NONE = 0,
@@ -273,6 +274,10 @@ enum {
     TMQ_INVITE_USES_MAX = 1000, /* of one invitation */
     TMQ_INVITE_MS_MIN = 1000,
     TMQ_INVITE_MS_DEFAULT = 60 * 60 * 1000,
+    TMQ_SCHEDULE_PAYLOAD_BYTES_MAX = 64 * 1024,
+    TMQ_SCHEDULE_COMING_MAX = 100, /* instants that one answer tells */
+    TMQ_CALENDAR_BYTES_MAX = 256,
+    TMQ_ZONE_BYTES_MAX = 64,
     TMQ_SUBSCRIPTION_WINDOW_BYTES = 32 * 1024, /* unacknowledged, per subscription (A51) */
 
     TMQ_PRIORITY_DEFAULT = 100, /* 0..255, higher first */

@@ -246,11 +246,9 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
            check_trace (check, extra->trace);
 }
 
-static bool check_task (check_t *check, const Taskmq__TaskSpec *task)
+/* Everything but its id. */
+static bool check_spec (check_t *check, const Taskmq__TaskSpec *task)
 {
-    tmq_id_t id;
-    if (!id_from_bytes (&id, task->task_id.data, task->task_id.len) || !id_is_v7 (&id))
-        return refuse (check, TMQ_INVALID, "task_id: must be the 16 bytes of a UUIDv7");
     return check_name (check, "queue", task->queue) &&
            check_body (check, "payload_bytes", task->payload_bytes) &&
            check_text (check, "method", task->method, TMQ_METHOD_BYTES_MAX) &&
@@ -262,6 +260,14 @@ static bool check_task (check_t *check, const Taskmq__TaskSpec *task)
            check_task_times (check, task) && check_labels (check, task->labels, task->n_labels) &&
            check_json (check, "meta", task->meta, TMQ_META_BYTES_MAX, true) &&
            check_extra (check, task->extra) && check_after (check, task);
+}
+
+static bool check_task (check_t *check, const Taskmq__TaskSpec *task)
+{
+    tmq_id_t id;
+    if (!id_from_bytes (&id, task->task_id.data, task->task_id.len) || !id_is_v7 (&id))
+        return refuse (check, TMQ_INVALID, "task_id: must be the 16 bytes of a UUIDv7");
+    return check_spec (check, task);
 }
 
 /* True if flaw is one of that item of the request that is checked. */
@@ -677,6 +683,56 @@ static bool check_audit (check_t *check, const Taskmq__Request *request)
            check_range (check, "limit", audit->limit, 0, TMQ_AUDIT_LINES_MAX);
 }
 
+/* Schedules. */
+
+/* Calendar and zone are judged by the broker, which has the zones. */
+static bool check_schedule_put (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Schedule *schedule = request->schedule_put->schedule;
+    if (schedule == NULL || schedule->task == NULL)
+        return refuse (check, TMQ_INVALID, "schedule.task: is missing");
+    const Taskmq__TaskSpec *task = schedule->task;
+    if (task->task_id.len > 0)
+        return refuse (check, TMQ_INVALID, "schedule.task.task_id: each instant has its own");
+    if (task->dedup_key[0] != '\0')
+        return refuse (check, TMQ_INVALID, "schedule.task.dedup_key: each instant is another task");
+    if (task->extra != NULL && (task->extra->n_after > 0 || task->extra->start_by != 0))
+        return refuse (check, TMQ_INVALID,
+                       "schedule.task.extra: a time or another task is of one instant only");
+    return check_name (check, "schedule.name", schedule->name) &&
+           check_text (check, "schedule.calendar", schedule->calendar, TMQ_CALENDAR_BYTES_MAX) &&
+           check_text (check, "schedule.zone", schedule->zone, TMQ_ZONE_BYTES_MAX) &&
+           check_range (check, "schedule.overlap", schedule->overlap, 0, 2) &&
+           check_range (check, "schedule.missed", schedule->missed, 0, 2) &&
+           check_range (check, "schedule.until", schedule->until, 0, INT64_MAX) &&
+           check_range (check, "schedule.task.payload_bytes", task->payload_bytes, 0,
+                        TMQ_SCHEDULE_PAYLOAD_BYTES_MAX) &&
+           check_spec (check, task);
+}
+
+static bool check_schedule_name (check_t *check, const Taskmq__ScheduleName *name)
+{
+    return check_name (check, "name", name->name) &&
+           check_range (check, "coming", name->coming, 0, TMQ_SCHEDULE_COMING_MAX);
+}
+
+#define CHECK_SCHEDULE(OP)                                                                         \
+    static bool check_schedule_##OP (check_t *check, const Taskmq__Request *request)               \
+    {                                                                                              \
+        return check_schedule_name (check, request->schedule_##OP);                                \
+    }
+CHECK_SCHEDULE (show)
+CHECK_SCHEDULE (pause)
+CHECK_SCHEDULE (resume)
+CHECK_SCHEDULE (remove)
+#undef CHECK_SCHEDULE
+
+static bool check_schedule_list (check_t *check, const Taskmq__Request *request)
+{
+    return check_name_or_empty (check, "after", request->schedule_list->after) &&
+           check_range (check, "limit", request->schedule_list->limit, 0, TMQ_LIST_LIMIT_MAX);
+}
+
 static bool check_backup (check_t *check, const Taskmq__Request *request)
 {
     return check_16_bytes (check, "id", &request->backup->id) &&
@@ -827,6 +883,12 @@ static const check_kind_t checks[] = {
     [OP (QUEUE_SHOW)] = check_queue_show,
     [OP (QUEUE_PAUSE)] = check_queue_pause,
     [OP (QUEUE_RESUME)] = check_queue_resume,
+    [OP (SCHEDULE_PUT)] = check_schedule_put,
+    [OP (SCHEDULE_SHOW)] = check_schedule_show,
+    [OP (SCHEDULE_LIST)] = check_schedule_list,
+    [OP (SCHEDULE_PAUSE)] = check_schedule_pause,
+    [OP (SCHEDULE_RESUME)] = check_schedule_resume,
+    [OP (SCHEDULE_REMOVE)] = check_schedule_remove,
 };
 #undef OP
 
@@ -858,6 +920,11 @@ static size_t request_bodies (const Taskmq__Request *request)
         for (size_t i = 0; i < request->answer->n_items; i++)
             total += body_in_frame (request->answer->items[i]->bytes);
         return total;
+    case TASKMQ__REQUEST__OP_SCHEDULE_PUT: {
+        const Taskmq__Schedule *schedule = request->schedule_put->schedule;
+        return schedule == NULL || schedule->task == NULL ? 0
+                                                          : validate_payload_bytes (schedule->task);
+    }
     default: return 0;
     }
 }

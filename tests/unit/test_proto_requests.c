@@ -731,11 +731,58 @@ static void test_backup (void **state)
     assert_bad (&request, TMQ_INVALID, "offset");
 }
 
+static void test_schedules (void **state)
+{
+    (void) state;
+    uint8_t id[16] = {1};
+    Taskmq__TaskSpec task = TASKMQ__TASK_SPEC__INIT;
+    Taskmq__Schedule schedule = TASKMQ__SCHEDULE__INIT;
+    Taskmq__SchedulePut put = TASKMQ__SCHEDULE_PUT__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_SCHEDULE_PUT);
+    request.schedule_put = &put;
+    assert_bad (&request, TMQ_INVALID, "schedule.task");
+    put.schedule = &schedule;
+    assert_bad (&request, TMQ_INVALID, "schedule.task");
+    schedule.task = &task;
+    assert_bad (&request, TMQ_INVALID, "schedule.name");
+    schedule.name = text_of ("nightly");
+    assert_bad (&request, TMQ_INVALID, "queue");
+    task.queue = text_of ("q");
+    assert_good (&request); /* the calendar is the broker's to judge */
+    task.task_id = (ProtobufCBinaryData){16, id};
+    assert_bad (&request, TMQ_INVALID, "schedule.task.task_id");
+    task.task_id.len = 0;
+    task.dedup_key = text_of ("k");
+    assert_bad (&request, TMQ_INVALID, "schedule.task.dedup_key");
+    task.dedup_key = text_of ("");
+    schedule.overlap = 3;
+    assert_bad (&request, TMQ_INVALID, "schedule.overlap");
+    schedule.overlap = 2;
+    schedule.missed = 3;
+    assert_bad (&request, TMQ_INVALID, "schedule.missed");
+    schedule.missed = 2;
+    schedule.until = UINT64_MAX;
+    assert_bad (&request, TMQ_INVALID, "schedule.until");
+    schedule.until = 0;
+    task.payload_bytes = TMQ_SCHEDULE_PAYLOAD_BYTES_MAX + 1;
+    assert_bad (&request, TMQ_INVALID, "schedule.task.payload_bytes");
+    Taskmq__ScheduleName name = TASKMQ__SCHEDULE_NAME__INIT;
+    request = request_of (TASKMQ__REQUEST__OP_SCHEDULE_SHOW);
+    request.schedule_show = &name;
+    assert_bad (&request, TMQ_INVALID, "name");
+    name.name = text_of ("nightly");
+    name.coming = TMQ_SCHEDULE_COMING_MAX + 1;
+    assert_bad (&request, TMQ_INVALID, "coming");
+    name.coming--;
+    assert_good (&request);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_audit),
         cmocka_unit_test (test_backup),
+        cmocka_unit_test (test_schedules),
         cmocka_unit_test (test_enroll),
         cmocka_unit_test (test_key_trust),
         cmocka_unit_test (test_key_revoke),

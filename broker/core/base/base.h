@@ -33,7 +33,8 @@ enum {
     ALARM_READ,
     ALARM_WORKER,
     ALARM_ASKING,
-    ALARM_QUEUE
+    ALARM_QUEUE,
+    ALARM_SCHEDULE
 };
 
 typedef struct base {

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/base/budget.h"
+#include "core/base/calendar.h"
 #include "keys.h"
 #include "taskmq_types.h"
 
@@ -20,7 +21,10 @@ typedef struct engine_config {
     const char *broker; /* program and version, for the welcome; must outlive the engine */
     const key_public_t *server_key; /* the broker's own, for the welcome; NULL: it has none; as
                                      * long */
-    size_t live_tasks_max;          /* 1,000,000 */
+    /* A time zone by its name, for as long as the engine lives; NULL: there is none. */
+    const zone_t *(*zone) (void *context, const char *name);
+    void *zone_context;
+    size_t live_tasks_max;      /* 1,000,000 */
     size_t live_bytes_max;      /* of the texts of live tasks (method, meta, labels …): 256 MiB */
     size_t stream_bytes_max;    /* of subscriptions, their filters and snapshots by id: 256 MiB */
     size_t worker_bytes_max;    /* of workers' places at queues, with the queues: 64 MiB */

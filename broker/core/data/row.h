@@ -25,7 +25,8 @@
     X (FORGOTTEN, 3, "forgotten", LIVE, "one row: the highest sequence of forgotten namespaces")   \
     X (AUDIT_HEAD, 4, "audit-head", LIVE, "one row: where the record of deeds stood")              \
     X (QUEUE, 7, "queue", LIVE, "namespace, queue: what is set for it")                            \
-    X (QUESTION, 9, "question", LIVE, "namespace, task, key: of a live task, open or answered")
+    X (QUESTION, 9, "question", LIVE, "namespace, task, key: of a live task, open or answered")    \
+    X (SCHEDULE, 14, "schedule", LIVE, "namespace, name")
 
 typedef enum row_kind {
     ROW_KIND_NONE = 0,

@@ -21,6 +21,7 @@
 #include "core/requests/cancel.h"
 #include "core/requests/deeds.h"
 #include "core/requests/errands.h"
+#include "core/requests/fire.h"
 #include "core/requests/parting.h"
 #include "core/requests/policy.h"
 #include "core/requests/stats.h"
@@ -367,6 +368,7 @@ static void fire (engine_t *self, alarm_t *alarm)
         stream_alarm (&self->streams, LIST_ITEM (alarm, subscription_t, alarm));
         break;
     case ALARM_QUEUE: settings_alarm (&self->tasks, LIST_ITEM (alarm, settings_t, alarm)); break;
+    case ALARM_SCHEDULE: fire_alarm (&self->requests, LIST_ITEM (alarm, schedule_t, alarm)); break;
     default: assert (false && "an alarm of no kind");
     }
 }

@@ -9,6 +9,7 @@
 
 #include "core/peers/outbox.h"
 #include "core/requests/answer.h"
+#include "core/requests/cancel.h"
 #include "core/requests/deeds.h"
 #include "core/requests/get.h"
 #include "core/tasks/change.h"
@@ -31,22 +32,18 @@ void cancel_tell (requests_t *self, const worker_t *worker, const tmq_id_t *id, 
                 &self->peers->scratch, NULL);
 }
 
-static void cancel_task (call_t *call, task_t *task)
+void cancel_task (requests_t *self, task_t *task, const cause_t *cause)
 {
-    requests_t *self = call->requests;
-    const Taskmq__Cancel *request = call->request->cancel;
-    cause_t cause = {name_text (call->link->identity), request->message,
-                     call->request->request_id.data};
     detail_t *detail = task_detail (&self->tasks->slab, task);
-    if (request->message[0] != '\0')
-        detail_set_text (&detail->status_message, request->message);
+    if (cause->message[0] != '\0')
+        detail_set_text (&detail->status_message, cause->message);
     if (task->leased)
-        journal_add_attempt (self->tasks, task, TMQ_EVENT_CANCELLED, 0, request->message,
-                             cause.request_id);
+        journal_add_attempt (self->tasks, task, TMQ_EVENT_CANCELLED, 0, cause->message,
+                             cause->request_id);
     self->tasks->open.inputs++;
-    change_finish (self->tasks, task, INPUT_CANCEL, &cause);
+    change_finish (self->tasks, task, INPUT_CANCEL, cause);
     if (task->leased) /* at once, and again with each renewal (S5) */
-        cancel_tell (self, detail->holder, &task->id, task->attempt, request->message, 0);
+        cancel_tell (self, detail->holder, &task->id, task->attempt, cause->message, 0);
 }
 
 void on_cancel (call_t *call)
@@ -61,7 +58,10 @@ void on_cancel (call_t *call)
     }
     if (status != TMQ_STATUS_CANCELLED) {
         deeds_task (call, DEED_CANCEL, &found);
-        cancel_task (call, found.task);
+        const Taskmq__Cancel *request = call->request->cancel;
+        cause_t cause = {name_text (call->link->identity), request->message,
+                         call->request->request_id.data};
+        cancel_task (call->requests, found.task, &cause);
     }
     get_answer (call, &found, NULL);
 }

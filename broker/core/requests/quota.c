@@ -107,17 +107,39 @@ static quota_refusal_t take (requests_t *self, const link_t *link, bucket_t *buc
     return refuse (self, link, what, rate, wait_ms);
 }
 
+/* Which quota another task would exceed; QUOTAS: none. */
+static quota_t exceeded (const account_t *account, size_t payload_bytes)
+{
+    if (account->tasks >= account->quotas[QUOTA_TASKS])
+        return QUOTA_TASKS;
+    if (account->bytes + payload_bytes > account->quotas[QUOTA_BYTES])
+        return QUOTA_BYTES;
+    return QUOTAS;
+}
+
+bool quota_has_room (requests_t *self, name_t *identity, const principal_t *principal,
+                     size_t payload_bytes)
+{
+    account_t *account = account_of (self->tasks, identity);
+    if (account == NULL)
+        return true;
+    account_limit (self->tasks, account, principal == NULL ? NULL : principal->quotas);
+    bool room = !account->limited || exceeded (account, payload_bytes) == QUOTAS;
+    account_release (self->tasks, account);
+    return room;
+}
+
 quota_refusal_t quota_submit (requests_t *self, const link_t *link, size_t payload_bytes)
 {
     account_t *account = link->account;
     if (account == NULL || !account->limited)
         return (quota_refusal_t){0};
     const uint64_t *quotas = account->quotas;
-    if (account->tasks >= quotas[QUOTA_TASKS])
-        return refuse (self, link, "live tasks", quotas[QUOTA_TASKS], LIMIT_RETRY_MS);
-    if (account->bytes + payload_bytes > quotas[QUOTA_BYTES])
-        return refuse (self, link, "bytes of live tasks' payloads", quotas[QUOTA_BYTES],
-                       LIMIT_RETRY_MS);
+    quota_t over = exceeded (account, payload_bytes);
+    if (over != QUOTAS)
+        return refuse (self, link,
+                       over == QUOTA_TASKS ? "live tasks" : "bytes of live tasks' payloads",
+                       quotas[over], LIMIT_RETRY_MS);
     return take (self, link, &account->submits, quotas[QUOTA_RATE], quotas[QUOTA_BURST],
                  "tasks a second");
 }

@@ -94,5 +94,11 @@ void on_queue_set (call_t *call);
 void on_queue_show (call_t *call);
 void on_queue_pause (call_t *call);
 void on_queue_resume (call_t *call);
+void on_schedule_put (call_t *call);
+void on_schedule_show (call_t *call);
+void on_schedule_list (call_t *call);
+void on_schedule_pause (call_t *call);
+void on_schedule_resume (call_t *call);
+void on_schedule_remove (call_t *call);
 
 #endif

@@ -16,6 +16,7 @@
 #include "core/requests/after.h"
 #include "core/requests/answer.h"
 #include "core/requests/quota.h"
+#include "core/requests/submit.h"
 #include "core/tasks/change.h"
 #include "core/tasks/dependents.h"
 #include "core/tasks/extras.h"
@@ -137,18 +138,17 @@ static void take_times (const requests_t *self, task_t *task, const Taskmq__Task
         (uint8_t) (spec->priority_plus_1 == 0 ? TMQ_PRIORITY_DEFAULT : spec->priority_plus_1 - 1);
 }
 
-static task_t *accept_task (call_t *call, const Taskmq__TaskSpec *spec, const uint8_t *payload,
+static task_t *accept_task (requests_t *self, space_t *space, name_t *identity,
+                            const Taskmq__TaskSpec *spec, const uint8_t *payload,
                             const uint8_t *digest)
 {
-    requests_t *self = call->requests;
-    space_t *space = call->link->space;
     task_t *task = slab_take (&self->tasks->slab);
     task->number = ++self->tasks->last_number;
     memcpy (task->id.bytes, spec->task_id.data, sizeof (task->id));
     task->queue = queue_make (self->tasks, space, spec->queue);
     task->queue->tasks++;
-    const char *owner = name_text (call->link->identity);
-    task->owner = names_share (call->link->identity);
+    const char *owner = name_text (identity);
+    task->owner = names_share (identity);
     task->session = names_keep (&self->base->names, spec->session);
     take_texts (self->tasks, task, spec);
     take_extra (self->tasks, task, spec);
@@ -324,8 +324,31 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
         makers_count (self->tasks, call->link->identity);
     self->tasks->open.inputs++;
     journal_close_full (self->tasks);
-    task_t *task = accept_task (call, spec, payload, digest);
+    task_t *task = accept_task (self, space, call->link->identity, spec, payload, digest);
     return (answer_t){.id = task->id, .status = task->status};
+}
+
+task_t *submit_scheduled (requests_t *self, const schedule_t *schedule, const tmq_id_t *id,
+                          char *why, size_t why_size)
+{
+    space_t *space = schedule->space;
+    Taskmq__TaskSpec spec = *schedule->stored->task;
+    const ProtobufCBinaryData *payload = &schedule->stored->payload;
+    uint8_t digest[CODEC_DIGEST_BYTES];
+    answer_t refusal;
+    spec.task_id = (ProtobufCBinaryData){sizeof (*id), (uint8_t *) id->bytes};
+    if (submits_are_refused (self)) {
+        snprintf (why, why_size, "the broker is overloaded, or its disk is full");
+        return NULL;
+    }
+    if (!may_accept (self, space, &spec, &refusal)) {
+        char text[LIMIT_TEXT_SIZE];
+        limit_text (text, refusal.text, refusal.limit);
+        snprintf (why, why_size, "%s", text);
+        return NULL;
+    }
+    codec_submit_digest (digest, &spec, payload->data, payload->len);
+    return accept_task (self, space, schedule->owner, &spec, payload->data, digest);
 }
 
 /* room: bytes that are left for the text, which is for people only. */

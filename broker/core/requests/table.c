@@ -191,7 +191,13 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (QUEUE_SET, on_queue_set, want_nothing, RIGHT_ADMIN, 8)                                      \
     X (QUEUE_SHOW, on_queue_show, want_nothing, RIGHT_LINK, 1)                                     \
     X (QUEUE_PAUSE, on_queue_pause, want_nothing, RIGHT_ADMIN, 8)                                  \
-    X (QUEUE_RESUME, on_queue_resume, want_nothing, RIGHT_ADMIN, 8)
+    X (QUEUE_RESUME, on_queue_resume, want_nothing, RIGHT_ADMIN, 8)                                \
+    X (SCHEDULE_PUT, on_schedule_put, want_nothing, RIGHT_SUBMIT, 8)                               \
+    X (SCHEDULE_SHOW, on_schedule_show, want_nothing, SEES, 8)                                     \
+    X (SCHEDULE_LIST, on_schedule_list, want_nothing, SEES, 64)                                    \
+    X (SCHEDULE_PAUSE, on_schedule_pause, want_nothing, RIGHT_SUBMIT | RIGHT_CANCEL, 8)            \
+    X (SCHEDULE_RESUME, on_schedule_resume, want_nothing, RIGHT_SUBMIT | RIGHT_CANCEL, 8)          \
+    X (SCHEDULE_REMOVE, on_schedule_remove, want_nothing, RIGHT_SUBMIT | RIGHT_CANCEL, 8)
 
 #define OP(NAME) TASKMQ__REQUEST__OP_##NAME
 static const request_row_t ROWS[] = {

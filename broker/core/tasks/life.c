@@ -11,6 +11,7 @@
 #include "core/tasks/makers.h"
 #include "core/tasks/question.h"
 #include "core/tasks/settings.h"
+#include "core/tasks/schedule.h"
 #include "core/tasks/space.h"
 #include "core/tasks/tasks.h"
 
@@ -44,6 +45,7 @@ void tasks_reset (tasks_t *self)
     askings_clear (self);
     clear_tasks (self);
     settings_clear (self);
+    schedules_clear (self);
     spaces_clear (self);
     makers_clear (self);
     accounts_reset (self);

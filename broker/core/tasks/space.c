@@ -38,7 +38,7 @@ space_t *space_make (tasks_t *self, const char *name)
 static bool is_needed (const space_t *space)
 {
     return space->links > 0 || space->queues > 0 || space->workers > 0 || space->removals > 0 ||
-           event_log_is_used (&space->log);
+           space->schedules_count > 0 || event_log_is_used (&space->log);
 }
 
 void space_release (tasks_t *self, space_t *space)

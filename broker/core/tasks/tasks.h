@@ -22,6 +22,8 @@
 #include "core/tasks/task.h"
 #include "core/tasks/unanswered.h"
 
+typedef struct schedule schedule_t;
+
 /* A namespace. */
 struct space {
     event_log_t log;
@@ -35,7 +37,10 @@ struct space {
     uint64_t bytes;    /* … of their payloads */
     unanswered_t unanswered;
     uint32_t settings; /* queues that have some */
-    node_t idle;       /* in the list of those that nobody may need */
+    node_t idle;                 /* in the list of those that nobody may need */
+    struct schedule **schedules; /* by name */
+    size_t schedules_count;
+    size_t schedules_capacity;
     char name[TMQ_NAME_LENGTH_MAX + 1];
 };
 
@@ -173,6 +178,7 @@ typedef struct tasks {
     size_t ended;       /* of those in memory, terminal ones */
 
     edges_t edges;
+    size_t schedules_bytes; /* of their rows */
 
     node_t delayed;         /* tasks that wait for not_before */
     node_t delays_to_judge; /* … of whom the wall clock moved meanwhile */

@@ -1,0 +1,298 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Schedules, as clients put and read them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/peers/link.h"
+#include "core/requests/answer.h"
+#include "core/requests/deeds.h"
+#include "core/requests/fire.h"
+#include "core/tasks/journal.h"
+
+enum { ITEM_ROOM = 64 }; /* for the wrapping of one schedule in a page */
+
+/* Reading. */
+
+static bool is_seen (call_t *call, const schedule_t *schedule, unsigned rights)
+{
+    return access_sees (&call->link->access, schedule->stored->task->queue,
+                        name_text (schedule->owner), NULL, rights);
+}
+
+/* The schedule that the request names; NULL when it was answered. */
+static schedule_t *find (call_t *call, const char *name, unsigned rights)
+{
+    char text[TMQ_NAME_LENGTH_MAX + 32];
+    schedule_t *schedule = schedule_find (call->link->space, name);
+    if (schedule == NULL || !is_seen (call, schedule, RIGHT_READ | RIGHT_OBSERVE | rights)) {
+        snprintf (text, sizeof (text), "no such schedule: %s", name);
+        reply_code (call, TMQ_NOT_FOUND, text);
+        return NULL;
+    }
+    if (!is_seen (call, schedule, rights)) {
+        deny (call);
+        reply_code (call, TMQ_DENIED, "no right over this schedule");
+        return NULL;
+    }
+    return schedule;
+}
+
+/* The next instants, in a list that the caller has. */
+static size_t coming (const schedule_t *schedule, uint64_t *out, size_t max)
+{
+    size_t count = 0;
+    occurrence_t at = schedule->next;
+    const Taskmq__Schedule *stored = schedule->stored;
+    bool more = schedule->has_next;
+    while (more && count < max) {
+        out[count++] = (uint64_t) at.at_ms;
+        more = calendar_next (&schedule->calendar, schedule->zone, (int64_t) stored->created_at,
+                              &at, &at) &&
+               (stored->until == 0 || at.at_ms <= (int64_t) stored->until);
+    }
+    return count;
+}
+
+/* As it is shown: without what only the store needs, and what the link may not see. */
+static Taskmq__Schedule shown (const schedule_t *schedule, uint64_t *list, size_t max, bool body)
+{
+    Taskmq__Schedule out = *schedule->stored;
+    out.payload = (ProtobufCBinaryData){0};
+    out.request_id = (ProtobufCBinaryData){0};
+    out.n_coming = coming (schedule, list, max);
+    out.coming = list;
+    out.body = body ? (uint32_t) schedule->stored->payload.len : 0;
+    return out;
+}
+
+static void answer (call_t *call, const schedule_t *schedule, size_t max)
+{
+    bytes_mark_t mark;
+    uint64_t list[TMQ_SCHEDULE_COMING_MAX];
+    const ProtobufCBinaryData *payload = &schedule->stored->payload;
+    bool body = payload->len > 0 && max > 0 && is_seen (call, schedule, RIGHT_BODY);
+    bytes_t *out = reply_open (call->requests, call->request->id, TMQ_OK, NULL, 0, false, &mark);
+    Taskmq__Schedule message = shown (schedule, list, max, body);
+    bytes_append_message (out, TASKMQ__REPLY__BODY_SCHEDULE, &message.base);
+    buf_t *bytes = body ? buf_new (payload->data, payload->len) : NULL;
+    reply_close (call->requests, call->link, mark, journal_batch (call->requests->tasks), bytes);
+    buf_drop (bytes);
+}
+
+void on_schedule_show (call_t *call)
+{
+    const Taskmq__ScheduleName *request = call->request->schedule_show;
+    schedule_t *schedule = find (call, request->name, RIGHT_READ | RIGHT_OBSERVE);
+    if (schedule != NULL)
+        answer (call, schedule, request->coming == 0 ? 1 : request->coming);
+}
+
+void on_schedule_list (call_t *call)
+{
+    enum { PAGE_SCHEDULES = 1, PAGE_MORE = 2 };
+    bytes_mark_t mark;
+    uint64_t list[1];
+    const Taskmq__ScheduleList *request = call->request->schedule_list;
+    size_t left = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
+    bytes_t *out = reply_open (call->requests, call->request->id, TMQ_OK, NULL, 0, false, &mark);
+    bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_SCHEDULE_PAGE);
+    schedule_t *schedule = schedule_after (call->link->space, request->after);
+    for (; schedule != NULL;
+         schedule = schedule_after (call->link->space, schedule->stored->name)) {
+        if (!is_seen (call, schedule, RIGHT_READ | RIGHT_OBSERVE))
+            continue;
+        Taskmq__Schedule message = shown (schedule, list, 1, false);
+        size_t bytes = taskmq__schedule__get_packed_size (&message) + ITEM_ROOM;
+        if (left == 0 || out->length + bytes > ENVELOPE_FILL_BYTES) {
+            bytes_append_uint (out, PAGE_MORE, 1);
+            break;
+        }
+        bytes_append_message (out, PAGE_SCHEDULES, &message.base);
+        left--;
+    }
+    bytes_close (out, page);
+    reply_close (call->requests, call->link, mark, journal_batch (call->requests->tasks), NULL);
+}
+
+/* Putting. */
+
+/* The same request once more: it was done. */
+static bool is_repeat (const call_t *call, const schedule_t *schedule)
+{
+    const ProtobufCBinaryData *before = &schedule->stored->request_id;
+    return before->len > 0 && before->len == call->request->request_id.len &&
+           memcmp (before->data, call->request->request_id.data, before->len) == 0;
+}
+
+static bool refuse_definition (call_t *call, const Taskmq__Schedule *schedule)
+{
+    char text[CALENDAR_ERROR_SIZE + 32];
+    char error[CALENDAR_ERROR_SIZE];
+    calendar_t calendar;
+    if (!calendar_parse (&calendar, schedule->calendar, error))
+        snprintf (text, sizeof (text), "calendar: %s", error);
+    else if (schedule_zone (call->requests->tasks, schedule->zone) == NULL)
+        snprintf (text, sizeof (text), "zone: there is no time zone %s here", schedule->zone);
+    else
+        return false;
+    reply_code_at_once (call, TMQ_INVALID, text, 0);
+    return true;
+}
+
+/* There is none of this name, or it may be replaced. */
+static bool refuse_name (call_t *call, const schedule_t *old)
+{
+    const Taskmq__SchedulePut *request = call->request->schedule_put;
+    if (old == NULL)
+        return false;
+    if (!is_seen (call, old, RIGHT_READ | RIGHT_OBSERVE) || !is_seen (call, old, RIGHT_CANCEL) ||
+        !link_is (call->link, old->stored->owner))
+        reply_code (call, TMQ_CONFLICT, "the name is in use");
+    else if (!request->replace)
+        reply_code (call, TMQ_CONFLICT, "a schedule of this name is there already");
+    else
+        return false;
+    return true;
+}
+
+static bool refuse_more (call_t *call, const schedule_t *old)
+{
+    const tasks_t *tasks = call->requests->tasks;
+    const Taskmq__Schedule *schedule = call->request->schedule_put->schedule;
+    size_t bytes = taskmq__schedule__get_packed_size (schedule) + schedule->task->payload_bytes;
+    if (old == NULL && call->link->space->schedules_count >= SCHEDULES_SPACE_MAX) {
+        reply_limit (call, "schedules of the namespace", SCHEDULES_SPACE_MAX);
+        return true;
+    }
+    if (tasks->schedules_bytes + bytes > SCHEDULES_BYTES_MAX) {
+        reply_limit (call, "bytes of schedules", SCHEDULES_BYTES_MAX);
+        return true;
+    }
+    return false;
+}
+
+static ProtobufCBinaryData copy (const void *data, size_t length)
+{
+    ProtobufCBinaryData out = {length, NULL};
+    if (length > 0) {
+        out.data = memory_alloc (length);
+        memcpy (out.data, data, length);
+    }
+    return out;
+}
+
+/* The definition alone, with what the broker adds. */
+static Taskmq__Schedule *stored_of (call_t *call, const schedule_t *old)
+{
+    const Taskmq__Schedule *given = call->request->schedule_put->schedule;
+    Taskmq__Schedule definition = TASKMQ__SCHEDULE__INIT;
+    definition.name = given->name;
+    definition.calendar = given->calendar;
+    definition.zone = given->zone;
+    definition.task = given->task;
+    definition.overlap = given->overlap;
+    definition.missed = given->missed;
+    definition.until = given->until;
+    definition.paused = given->paused;
+    size_t bytes = taskmq__schedule__get_packed_size (&definition);
+    uint8_t *packed = memory_alloc (bytes);
+    taskmq__schedule__pack (&definition, packed);
+    Taskmq__Schedule *stored = taskmq__schedule__unpack (NULL, bytes, packed);
+    free (packed);
+    if (stored == NULL)
+        abort (); /* out of memory, as everywhere in the broker */
+    stored->owner = memory_text (name_text (call->link->identity));
+    stored->created_at = (uint64_t) call->requests->base->clocks.wall_ms;
+    stored->payload = copy (call->body, given->task->payload_bytes);
+    stored->request_id = copy (call->request->request_id.data, call->request->request_id.len);
+    if (old != NULL) {
+        stored->version = old->stored->version;
+        stored->fired = old->stored->fired;
+        stored->skipped = old->stored->skipped;
+        stored->last_task = copy (old->stored->last_task.data, old->stored->last_task.len);
+    }
+    return stored;
+}
+
+void on_schedule_put (call_t *call)
+{
+    requests_t *self = call->requests;
+    const Taskmq__Schedule *given = call->request->schedule_put->schedule;
+    schedule_t *old = schedule_find (call->link->space, given->name);
+    if (old != NULL && link_is (call->link, old->stored->owner) && is_repeat (call, old)) {
+        answer (call, old, 1);
+        return;
+    }
+    if (!access_queue (&call->link->access, given->task->queue, RIGHT_SUBMIT)) {
+        deny (call);
+        reply_code (call, TMQ_DENIED, "no right to submit to this queue");
+        return;
+    }
+    if (refuse_definition (call, given) || refuse_name (call, old) || refuse_more (call, old))
+        return;
+    self->tasks->open.inputs++;
+    schedule_t *schedule = schedule_put (self->tasks, call->link->space, stored_of (call, old));
+    fire_event (self, schedule, TMQ_EVENT_CHANGED, name_text (call->link->identity), "");
+    answer (call, schedule, 1);
+}
+
+/* Pause, resume, remove. */
+
+static void remember (call_t *call, schedule_t *schedule)
+{
+    free (schedule->stored->request_id.data);
+    schedule->stored->request_id =
+        copy (call->request->request_id.data, call->request->request_id.len);
+}
+
+static void set_paused (call_t *call, const char *name, bool paused)
+{
+    requests_t *self = call->requests;
+    schedule_t *schedule = find (call, name, RIGHT_CANCEL);
+    if (schedule == NULL)
+        return;
+    if (schedule->zone == NULL) {
+        reply_code (call, TMQ_INVALID, "its time zone is not there any more");
+        return;
+    }
+    if (schedule->stored->paused != paused) {
+        schedule->stored->paused = paused;
+        if (!paused) { /* what came meanwhile was nobody's to make up for */
+            occurrence_t now = calendar_at (schedule->zone, self->base->clocks.wall_ms);
+            schedule_goes_on (schedule, &now);
+        }
+        remember (call, schedule);
+        self->tasks->open.inputs++;
+        schedule_changed (self->tasks, schedule);
+        fire_event (self, schedule, TMQ_EVENT_CHANGED, name_text (call->link->identity),
+                    paused ? "paused" : "resumed");
+    }
+    answer (call, schedule, 1);
+}
+
+void on_schedule_pause (call_t *call)
+{
+    set_paused (call, call->request->schedule_pause->name, true);
+}
+
+void on_schedule_resume (call_t *call)
+{
+    set_paused (call, call->request->schedule_resume->name, false);
+}
+
+void on_schedule_remove (call_t *call)
+{
+    requests_t *self = call->requests;
+    schedule_t *schedule = find (call, call->request->schedule_remove->name, RIGHT_CANCEL);
+    if (schedule == NULL)
+        return;
+    self->tasks->open.inputs++;
+    fire_event (self, schedule, TMQ_EVENT_REMOVED, name_text (call->link->identity), "");
+    schedule_remove (self->tasks, schedule);
+    reply_code (call, TMQ_OK, NULL);
+}

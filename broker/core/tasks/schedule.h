@@ -1,0 +1,68 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Schedules: what is submitted again and again. Each is a row of its kind, and lives in memory with
+ * an alarm for its next instant; what happens then is decided above (requests/schedules.c). An
+ * instant is decided once: the row that says so goes with the batch of the task. */
+#ifndef TASKMQ_CORE_SCHEDULE_H
+#define TASKMQ_CORE_SCHEDULE_H
+
+#include "core/base/calendar.h"
+#include "core/tasks/tasks.h"
+#include "taskmq.pb-c.h"
+
+enum {
+    SCHEDULES_SPACE_MAX = 10000,            /* of one namespace */
+    SCHEDULES_BYTES_MAX = 64 * 1024 * 1024, /* of all, with their payloads */
+    SCHEDULE_LATE_MS = 60000,               /* an instant that is later was missed */
+    SCHEDULE_MISSED_MAX = 100               /* so many of them are made up for at a time */
+};
+
+/* Schedule.overlap and Schedule.missed. */
+typedef enum schedule_overlap { OVERLAP_ALLOW, OVERLAP_SKIP, OVERLAP_CANCEL } schedule_overlap_t;
+typedef enum schedule_missed { MISSED_SKIP, MISSED_ONE, MISSED_ALL } schedule_missed_t;
+
+struct schedule {
+    Taskmq__Schedule *stored; /* as its row has it; its own */
+    space_t *space;
+    name_t *owner;
+    alarm_t alarm;
+    calendar_t calendar;
+    const zone_t *zone; /* NULL: it is not known any more */
+    occurrence_t last;  /* decided, or where it begins */
+    occurrence_t next;
+    bool has_next;
+    int64_t make_up_ms; /* instants up to this time were missed, and are made up for */
+    size_t bytes;       /* of its row */
+};
+
+/* A zone by its name, empty for UTC; NULL: there is none. */
+const zone_t *schedule_zone (const tasks_t *self, const char *name);
+/* Takes a definition that was judged; the schedule begins now unless it has begun already. Puts the
+ * row. An older one of this name is replaced. */
+schedule_t *schedule_put (tasks_t *self, space_t *space, Taskmq__Schedule *stored);
+schedule_t *schedule_find (const space_t *space, const char *name);
+/* The first one behind a name, in the order of bytes; NULL: none. */
+schedule_t *schedule_after (const space_t *space, const char *name);
+/* It was changed or has decided: the row goes with the open batch, and the alarm is armed. */
+void schedule_changed (tasks_t *self, schedule_t *schedule);
+void schedule_remove (tasks_t *self, schedule_t *schedule);
+/* A row of a start: key and body. */
+void schedule_load (tasks_t *self, const row_t *row);
+/* The alarm for the next instant; at the latest in a minute, because the clock may leap. */
+void schedule_arm (tasks_t *self, schedule_t *schedule);
+/* ... so long from now at the earliest. */
+void schedule_arm_later (tasks_t *self, schedule_t *schedule, int64_t ms);
+/* Goes on behind an occurrence. */
+void schedule_goes_on (schedule_t *schedule, const occurrence_t *behind);
+/* The newest instant up to a time that is not decided; false: none. */
+bool schedule_newest (const schedule_t *schedule, int64_t upto_ms, occurrence_t *out);
+/* Passes over the instants up to a time, but for the newest ones; the row is the caller's. */
+void schedule_leave_out (schedule_t *schedule, int64_t upto_ms, size_t kept);
+/* The id of the task of an instant: the same one whenever it is asked for. */
+tmq_id_t schedule_task_id (const schedule_t *schedule, const occurrence_t *instant);
+/* Frees all of them. */
+void schedules_clear (tasks_t *self);
+
+#endif

@@ -1,0 +1,380 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Schedules: each instant once, through clocks that leap, restarts and failed commits. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/tasks/schedule.h"
+#include "core_rig.h"
+
+enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE };
+
+static uint8_t request_id[16] = {1};
+
+static uint64_t put (rig_t *rig, size_t peer, Taskmq__Schedule *schedule, bool replace,
+                     const char *payload)
+{
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    Taskmq__SchedulePut message = TASKMQ__SCHEDULE_PUT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    if (schedule->task == NULL)
+        schedule->task = &spec;
+    if (schedule->task->queue[0] == '\0')
+        schedule->task->queue = (char *) "mail";
+    schedule->task->payload_bytes = (uint32_t) strlen (payload);
+    message.schedule = schedule;
+    message.replace = replace;
+    request.op_case = TASKMQ__REQUEST__OP_SCHEDULE_PUT;
+    request.request_id = (ProtobufCBinaryData){sizeof (request_id), request_id};
+    request.schedule_put = &message;
+    uint64_t id = rig_send (rig, peer, &request, payload, strlen (payload));
+    schedule->task = NULL;
+    rig_run (rig);
+    return id;
+}
+
+static Taskmq__Schedule named (const char *name, const char *calendar)
+{
+    Taskmq__Schedule schedule = TASKMQ__SCHEDULE__INIT;
+    schedule.name = (char *) name;
+    schedule.calendar = (char *) calendar;
+    return schedule;
+}
+
+static void put_well (rig_t *rig, Taskmq__Schedule *schedule)
+{
+    assert_int_equal (rig_code (rig, 0, put (rig, 0, schedule, false, "hello")), TMQ_OK);
+}
+
+static uint64_t about (rig_t *rig, size_t peer, Taskmq__Request__OpCase op, const char *name)
+{
+    Taskmq__ScheduleName message = TASKMQ__SCHEDULE_NAME__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    message.name = (char *) name;
+    request.op_case = op;
+    request.schedule_show = &message; /* all of them have this type */
+    if (op == TASKMQ__REQUEST__OP_SCHEDULE_SHOW)
+        message.coming = 3;
+    uint64_t id = rig_send (rig, peer, &request, NULL, 0);
+    rig_run (rig);
+    return id;
+}
+
+static const Taskmq__Schedule *show (rig_t *rig, const char *name)
+{
+    uint64_t id = about (rig, 0, TASKMQ__REQUEST__OP_SCHEDULE_SHOW, name);
+    assert_int_equal (rig_code (rig, 0, id), TMQ_OK);
+    return rig_reply (rig, 0, id)->reply->schedule;
+}
+
+/* Tasks in the tables, and in what is not written yet. */
+static size_t tasks_made (rig_t *rig)
+{
+    rig_settle (rig);
+    size_t count = 0;
+    for (size_t i = 0; i < RIG_TABLE_MAX; i++)
+        count += rig->rows[i] != NULL;
+    return count;
+}
+
+static void an_instant_makes_a_task (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Schedule schedule = named ("tick", "@every 1m");
+    put_well (rig, &schedule);
+    int64_t begun_ms = rig->now.wall_ms;
+    assert_int_equal (tasks_made (rig), 0);
+    rig_advance (rig, 59 * SECOND);
+    assert_int_equal (tasks_made (rig), 0);
+    rig_advance (rig, SECOND);
+    assert_int_equal (tasks_made (rig), 1);
+    rig_advance (rig, 2 * MINUTE);
+    assert_int_equal (tasks_made (rig), 3);
+    const Taskmq__Schedule *seen = show (rig, "tick");
+    assert_int_equal (seen->fired, 3);
+    assert_int_equal (seen->last_at, begun_ms + 3 * MINUTE);
+    assert_int_equal (seen->n_coming, 3);
+    assert_int_equal (seen->coming[0], begun_ms + 4 * MINUTE);
+    assert_string_equal (seen->owner, rig->peers[0].identity);
+    assert_int_equal (seen->body, 5);
+    assert_int_equal (seen->payload.len, 0);
+    for (size_t i = 0; i < RIG_TABLE_MAX; i++) {
+        const record_t *row = rig->rows[i];
+        if (row == NULL)
+            continue;
+        assert_string_equal (row->owner, rig->peers[0].identity);
+        assert_string_equal (row->queue, "mail");
+        assert_int_equal (row->payload_bytes, 5);
+    }
+}
+
+static void wrong_ones_are_refused (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Schedule bad = named ("bad", "61 * * * *");
+    uint64_t id = put (rig, 0, &bad, false, "");
+    assert_int_equal (rig_code (rig, 0, id), TMQ_INVALID);
+    assert_string_equal (rig_reply (rig, 0, id)->reply->text,
+                         "calendar: 61 is no minute (0 to 59)");
+    bad = named ("bad", "@daily");
+    bad.zone = (char *) "Mars/Olympus";
+    id = put (rig, 0, &bad, false, "");
+    assert_int_equal (rig_code (rig, 0, id), TMQ_INVALID);
+    assert_string_equal (rig_reply (rig, 0, id)->reply->text,
+                         "zone: there is no time zone Mars/Olympus here");
+    id = about (rig, 0, TASKMQ__REQUEST__OP_SCHEDULE_PAUSE, "nobody");
+    assert_int_equal (rig_code (rig, 0, id), TMQ_NOT_FOUND);
+}
+
+static void a_name_is_one_schedule (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Schedule schedule = named ("one", "@every 1m");
+    put_well (rig, &schedule);
+    assert_int_equal (rig_code (rig, 0, put (rig, 0, &schedule, false, "hello")),
+                      TMQ_OK); /* again */
+    request_id[0]++;
+    assert_int_equal (rig_code (rig, 0, put (rig, 0, &schedule, false, "hello")), TMQ_CONFLICT);
+    schedule = named ("one", "@every 10m");
+    request_id[0]++;
+    assert_int_equal (rig_code (rig, 0, put (rig, 0, &schedule, true, "other")), TMQ_OK);
+    rig_advance (rig, 9 * MINUTE);
+    assert_int_equal (tasks_made (rig), 0);
+    rig_advance (rig, MINUTE);
+    assert_int_equal (tasks_made (rig), 1);
+}
+
+static void a_pause_is_not_made_up_for (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Schedule schedule = named ("p", "@every 1m");
+    schedule.missed = MISSED_ALL;
+    put_well (rig, &schedule);
+    assert_int_equal (rig_code (rig, 0, about (rig, 0, TASKMQ__REQUEST__OP_SCHEDULE_PAUSE, "p")),
+                      TMQ_OK);
+    rig_advance (rig, 10 * MINUTE);
+    assert_int_equal (tasks_made (rig), 0);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_true (show (rig, "p")->paused);
+    assert_int_equal (show (rig, "p")->n_coming, 0);
+    about (rig, 0, TASKMQ__REQUEST__OP_SCHEDULE_RESUME, "p");
+    rig_advance (rig, MINUTE);
+    assert_int_equal (tasks_made (rig), 1);
+    about (rig, 0, TASKMQ__REQUEST__OP_SCHEDULE_REMOVE, "p");
+    rig_advance (rig, 5 * MINUTE);
+    assert_int_equal (tasks_made (rig), 1);
+    rig_restart (rig);
+    rig_advance (rig, 5 * MINUTE);
+    assert_int_equal (tasks_made (rig), 1);
+}
+
+/* The broker was away for ten minutes and five seconds. */
+static size_t made_after_absence (rig_t *rig, schedule_missed_t missed)
+{
+    Taskmq__Schedule schedule = named ("m", "@every 1m");
+    schedule.missed = missed;
+    put_well (rig, &schedule);
+    rig_settle (rig);
+    rig->now.wall_ms += 10 * MINUTE + 5 * SECOND;
+    rig->now.mono_ms += 10 * MINUTE + 5 * SECOND;
+    rig_restart (rig);
+    rig_advance (rig, 2 * SECOND);
+    size_t made = tasks_made (rig);
+    rig_restart (rig); /* what was decided stays decided */
+    rig_advance (rig, 2 * SECOND);
+    assert_int_equal (tasks_made (rig), made);
+    return made;
+}
+
+static void what_was_missed_is_passed_over (void **state)
+{
+    assert_int_equal (made_after_absence (*state, MISSED_SKIP), 1); /* the tenth is not late */
+}
+
+static void what_was_missed_comes_once (void **state)
+{
+    assert_int_equal (made_after_absence (*state, MISSED_ONE), 2);
+}
+
+static void what_was_missed_is_made_up_for (void **state)
+{
+    assert_int_equal (made_after_absence (*state, MISSED_ALL), 10);
+}
+
+static void not_more_than_a_hundred_are_made_up_for (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Schedule schedule = named ("m", "@every 1s");
+    schedule.missed = MISSED_ALL;
+    put_well (rig, &schedule);
+    rig_settle (rig);
+    int64_t begun_ms = rig->now.wall_ms;
+    rig->now.wall_ms += 24 * (int64_t) HOUR;
+    rig->now.mono_ms += 24 * (int64_t) HOUR;
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    rig_advance (rig, 20 * SECOND + 500);
+    /* The first look is a second after the start: what is late is late by then. */
+    assert_int_equal (tasks_made (rig), SCHEDULE_MISSED_MAX + 59 + 20);
+    assert_int_equal (show (rig, "m")->last_at, begun_ms + 24 * (int64_t) HOUR + 20 * SECOND);
+}
+
+static void a_clock_that_leaps_makes_none_twice (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Schedule schedule = named ("l", "*/10 * * * *");
+    put_well (rig, &schedule);
+    rig_advance (rig, HOUR);
+    size_t made = tasks_made (rig);
+    assert_int_equal (made, 6);
+    rig->now.wall_ms -= HOUR; /* back: they have been */
+    rig_advance (rig, HOUR - MINUTE);
+    assert_int_equal (tasks_made (rig), made);
+    rig_advance (rig, 11 * MINUTE);
+    assert_int_equal (tasks_made (rig), made + 1);
+    rig->now.wall_ms += 30 * MINUTE; /* forward: three, of which none or one is on time */
+    rig_advance (rig, 2 * MINUTE);
+    size_t more = tasks_made (rig) - made - 1;
+    assert_true (more <= 1);
+}
+
+static void a_commit_that_fails_loses_no_instant (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Schedule schedule = named ("c", "@every 1m");
+    put_well (rig, &schedule);
+    rig_settle (rig);
+    rig->now.wall_ms += MINUTE;
+    rig->now.mono_ms += MINUTE;
+    engine_tick (rig->engine, rig->now, rig->now.mono_ms, 0);
+    rig_take (rig);
+    rig_fail_commit (rig); /* the task and the place of the schedule go together */
+    rig_advance (rig, SECOND);
+    assert_int_equal (tasks_made (rig), 1);
+    rig_link (rig, 0, "default");
+    assert_int_equal (show (rig, "c")->fired, 1);
+}
+
+static void the_task_before_decides (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Schedule schedule = named ("skip", "@every 1m");
+    schedule.overlap = OVERLAP_SKIP;
+    put_well (rig, &schedule);
+    rig_advance (rig, 3 * MINUTE);
+    assert_int_equal (tasks_made (rig), 1);
+    assert_int_equal (show (rig, "skip")->skipped, 2);
+    assert_string_equal (show (rig, "skip")->last_error,
+                         "the task of the instant before has not ended");
+    about (rig, 0, TASKMQ__REQUEST__OP_SCHEDULE_REMOVE, "skip");
+    schedule = named ("cancel", "@every 1m");
+    schedule.overlap = OVERLAP_CANCEL;
+    put_well (rig, &schedule);
+    rig_advance (rig, 3 * MINUTE);
+    assert_int_equal (tasks_made (rig), 4);
+    size_t cancelled = 0;
+    for (size_t i = 0; i < RIG_TABLE_MAX; i++)
+        cancelled += rig->rows[i] != NULL && rig->rows[i]->status == TMQ_STATUS_CANCELLED;
+    assert_int_equal (cancelled, 2);
+}
+
+static void it_ends (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Schedule schedule = named ("u", "@every 1m");
+    schedule.until = (uint64_t) rig->now.wall_ms + 150 * SECOND;
+    put_well (rig, &schedule);
+    assert_int_equal (show (rig, "u")->n_coming, 2);
+    rig_advance (rig, 10 * MINUTE);
+    assert_int_equal (tasks_made (rig), 2);
+    assert_int_equal (show (rig, "u")->n_coming, 0);
+}
+
+static void others_do_not_see_it (void **state)
+{
+    rig_t *rig = *state;
+    rig_access (rig, "alice uid:0 client(default/*)\nbob uid:1 client(default/*)\n"
+                     "olga uid:2 operator\n");
+    rig->peers[0].identity = "alice";
+    rig->peers[1].identity = "bob";
+    rig->peers[2].identity = "olga";
+    for (size_t i = 0; i < 3; i++)
+        rig_link (rig, i, "default");
+    Taskmq__Schedule schedule = named ("hers", "@every 1m");
+    put_well (rig, &schedule);
+    uint64_t id = about (rig, 1, TASKMQ__REQUEST__OP_SCHEDULE_SHOW, "hers");
+    assert_int_equal (rig_code (rig, 1, id), TMQ_NOT_FOUND);
+    id = about (rig, 1, TASKMQ__REQUEST__OP_SCHEDULE_REMOVE, "hers");
+    assert_int_equal (rig_code (rig, 1, id), TMQ_NOT_FOUND);
+    assert_int_equal (rig_code (rig, 1, put (rig, 1, &schedule, true, "")), TMQ_CONFLICT);
+    id = about (rig, 2, TASKMQ__REQUEST__OP_SCHEDULE_PAUSE, "hers");
+    assert_int_equal (rig_code (rig, 2, id), TMQ_OK);
+    about (rig, 2, TASKMQ__REQUEST__OP_SCHEDULE_RESUME, "hers");
+    /* Her right ends: the instant makes no task, and says why. */
+    rig_access (rig, "olga uid:2 operator\nalice uid:0 reader(default/*)\n");
+    rig_advance (rig, MINUTE);
+    assert_int_equal (tasks_made (rig), 0);
+    rig_link (rig, 2, "default");
+    id = about (rig, 2, TASKMQ__REQUEST__OP_SCHEDULE_SHOW, "hers");
+    assert_string_equal (rig_reply (rig, 2, id)->reply->schedule->last_error,
+                         "its owner has no right to submit to this queue");
+}
+
+static void a_page_goes_on_behind_its_last_name (void **state)
+{
+    enum { COUNT = 25, PAGE = 10 };
+    rig_t *rig = *state;
+    char name[16];
+    char after[16] = "";
+    for (int i = COUNT; i > 0; i--) {
+        snprintf (name, sizeof (name), "s%03d", i);
+        Taskmq__Schedule schedule = named (name, "@daily");
+        put_well (rig, &schedule);
+    }
+    size_t seen = 0;
+    for (bool more = true; more;) {
+        Taskmq__ScheduleList list = TASKMQ__SCHEDULE_LIST__INIT;
+        Taskmq__Request request = TASKMQ__REQUEST__INIT;
+        list.after = after;
+        list.limit = PAGE;
+        request.op_case = TASKMQ__REQUEST__OP_SCHEDULE_LIST;
+        request.schedule_list = &list;
+        uint64_t id = rig_send (rig, 0, &request, NULL, 0);
+        rig_run (rig);
+        const Taskmq__SchedulePage *page = rig_reply (rig, 0, id)->reply->schedule_page;
+        for (size_t i = 0; i < page->n_schedules; i++) {
+            snprintf (name, sizeof (name), "s%03zu", ++seen);
+            assert_string_equal (page->schedules[i]->name, name);
+            snprintf (after, sizeof (after), "%s", name);
+        }
+        more = page->more;
+        assert_true (page->n_schedules == PAGE || !more);
+    }
+    assert_int_equal (seen, COUNT);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST (an_instant_makes_a_task),
+        TEST (wrong_ones_are_refused),
+        TEST (a_name_is_one_schedule),
+        TEST (a_pause_is_not_made_up_for),
+        TEST (what_was_missed_is_passed_over),
+        TEST (what_was_missed_comes_once),
+        TEST (what_was_missed_is_made_up_for),
+        TEST (not_more_than_a_hundred_are_made_up_for),
+        TEST (a_clock_that_leaps_makes_none_twice),
+        TEST (a_commit_that_fails_loses_no_instant),
+        TEST (the_task_before_decides),
+        TEST (it_ends),
+        TEST (others_do_not_see_it),
+        TEST (a_page_goes_on_behind_its_last_name),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
