@@ -14,8 +14,8 @@
 #include "core/tasks/lease.h"
 #include "core/tasks/question.h"
 #include "core/tasks/rows.h"
-#include "core/tasks/settings.h"
 #include "core/tasks/schedule.h"
+#include "core/tasks/settings.h"
 #include "core/tasks/space.h"
 #include "core/tasks/view.h"
 #include "types.h"
@@ -98,10 +98,8 @@ static void load_schedule (engine_t *self, const row_t *row)
 }
 
 static row_load_t *const ROW_LOADS[ROW_KINDS_MAX] = {
-    [ROW_KIND_TEST_LIVE] = NULL,
-    [ROW_KIND_FORGOTTEN] = load_forgotten,
-    [ROW_KIND_QUESTION] = load_question,
-    [ROW_KIND_QUEUE] = load_queue,
+    [ROW_KIND_TEST_LIVE] = NULL,         [ROW_KIND_FORGOTTEN] = load_forgotten,
+    [ROW_KIND_QUESTION] = load_question, [ROW_KIND_QUEUE] = load_queue,
     [ROW_KIND_SCHEDULE] = load_schedule,
 };
 

@@ -10,8 +10,8 @@
 #include "core/tasks/journal.h"
 #include "core/tasks/makers.h"
 #include "core/tasks/question.h"
-#include "core/tasks/settings.h"
 #include "core/tasks/schedule.h"
+#include "core/tasks/settings.h"
 #include "core/tasks/space.h"
 #include "core/tasks/tasks.h"
 

@@ -36,7 +36,7 @@ struct space {
     uint32_t tasks;    /* live ones, … */
     uint64_t bytes;    /* … of their payloads */
     unanswered_t unanswered;
-    uint32_t settings; /* queues that have some */
+    uint32_t settings;           /* queues that have some */
     node_t idle;                 /* in the list of those that nobody may need */
     struct schedule **schedules; /* by name */
     size_t schedules_count;
