@@ -78,6 +78,7 @@ static void broker_start (world_t *world)
         config.unsent_bytes_max = 0;
         config.unsent_ms_max = 0;
     }
+    config.round.dependents = 2;
     config.looks_max = config.ring_bytes == 4096 ? 20 : config.looks_max;
     config.dirty_tasks_soft = rng_chance (&world->rng, 250) ? 20 : config.dirty_tasks_soft;
 
@@ -129,6 +130,7 @@ void broker_crash (world_t *world)
     if (broker->batch != NULL) {
         /* The commit was under way: it reached the disk or it did not. */
         if (rng_chance (&world->rng, 500)) {
+            check_batch (world, broker->batch);
             model_commit (world->model, broker->batch);
         } else {
             batch_free (broker->batch);

@@ -140,6 +140,11 @@ void check_submitted (world_t *world, known_t *task, const Taskmq__SubmittedItem
     case TMQ_OVERLOADED:
     case TMQ_STORE_FULL:
     case TMQ_LIMIT: return;
+    case TMQ_NOT_FOUND:
+        if (!after_may_be_unknown (world, task)) {
+            sim_fail (world, "S21: task %u: %s", index_of (task), item->text);
+        }
+        return;
     default:
         if (item->code != TMQ_CONFLICT || task->dedup_key[0] == '\0') {
             sim_fail (world, "I6: the submit of task %u is answered %u %s", index_of (task),
@@ -517,6 +522,7 @@ void check_batch (world_t *world, const batch_t *batch)
         Taskmq__EventList *list =
             taskmq__event_list__unpack (NULL, buf_length (packed), buf_bytes (packed));
         for (size_t k = 0; list != NULL && k < list->n_events; k++) {
+            after_check_event (world, list->events[k]);
             if (list->events[k]->kind == TMQ_EVENT_LEASE_LOST) {
                 check_lease_lost (world, list->events[k]);
             }

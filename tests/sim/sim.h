@@ -195,6 +195,8 @@ typedef struct assigned {
     int64_t at_ms;
 } assigned_t;
 
+enum { SIM_AFTER_MAX = 3 }; /* tasks that one waits for */
+
 /* What the clients know about one task. */
 typedef struct known {
     tmq_id_t id;
@@ -221,7 +223,14 @@ typedef struct known {
     uint32_t result_bytes;
     uint8_t result_seed;
     tmq_status_t ended; /* terminal status that somebody was told */
-    uint64_t version;   /* newest that somebody was told */
+    struct {
+        uint32_t index;
+        uint32_t policy;
+    } after[SIM_AFTER_MAX]; /* what it waits for */
+    uint32_t after_count;
+    unsigned ends;    /* a bit for each terminal status that was durable */
+    bool gone;        /* its removal was durable */
+    uint64_t version; /* newest that somebody was told */
     assigned_t *assigned;
     size_t assigned_count;
 } known_t;
@@ -361,6 +370,22 @@ const char *prowler_name (uint32_t number);
 void prowlers_swap (world_t *world, bool all);
 /* What leaves for a client: I12. */
 void prowler_judge (world_t *world, const client_t *client, const output_t *output);
+
+/* after.c. */
+
+/* What a spec borrows. */
+typedef struct after_room {
+    Taskmq__Extra extra;
+    Taskmq__Dependency entries[SIM_AFTER_MAX];
+    Taskmq__Dependency *list[SIM_AFTER_MAX];
+} after_room_t;
+/* Lets a new task wait for others, perhaps: known ones, or the last one of the batch before it. */
+void after_draw (client_t *client, known_t *task, known_t *const *batch, size_t batch_count);
+void after_fill (world_t *world, const known_t *task, after_room_t *room, Taskmq__TaskSpec *spec);
+/* The broker may not know all that it waits for: NOT_FOUND is no surprise. */
+bool after_may_be_unknown (const world_t *world, const known_t *task);
+/* An event that is about to become durable. */
+void after_check_event (world_t *world, const Taskmq__Event *event);
 
 /* checker.c. */
 

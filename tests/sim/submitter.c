@@ -88,9 +88,11 @@ known_t *submitter_draw_task (client_t *client)
     return task;
 }
 
-static void fill_spec (const known_t *task, Taskmq__TaskSpec *spec, Taskmq__Extra *extra)
+static void fill_spec (world_t *world, const known_t *task, Taskmq__TaskSpec *spec,
+                       after_room_t *room)
 {
     taskmq__task_spec__init (spec);
+    Taskmq__Extra *extra = &room->extra;
     taskmq__extra__init (extra);
     extra->start_by = (uint64_t) task->start_by;
     extra->max_runtime_ms = task->max_runtime_ms;
@@ -108,6 +110,7 @@ static void fill_spec (const known_t *task, Taskmq__TaskSpec *spec, Taskmq__Extr
     spec->ttl_ms = task->ttl_ms;
     spec->max_attempts = task->max_attempts;
     spec->lease_ms = task->lease_ms;
+    after_fill (world, task, room, spec);
 }
 
 /* What a submit was meant to show; kept beside the request. */
@@ -123,12 +126,12 @@ static void submit (client_t *client, intent_t *intent)
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     Taskmq__TaskSpec specs[BATCH_MAX];
     Taskmq__TaskSpec *pointers[BATCH_MAX];
-    Taskmq__Extra extras[BATCH_MAX];
+    after_room_t rooms[BATCH_MAX];
     uint8_t body[BATCH_MAX * (PAYLOAD_MAX + 1)];
     size_t body_bytes = 0;
     for (size_t i = 0; i < intent->count; i++) {
         known_t *task = intent->tasks[i];
-        fill_spec (task, &specs[i], &extras[i]);
+        fill_spec (client->world, task, &specs[i], &rooms[i]);
         pointers[i] = &specs[i];
         check_payload_fill (task, body + body_bytes);
         if (intent->other_content) {
@@ -154,6 +157,7 @@ static void submit_new (client_t *client)
         rng_chance (&client->world->rng, 600) ? 1 : 1 + rng_below (&client->world->rng, BATCH_MAX);
     for (size_t i = 0; i < intent->count; i++) {
         intent->tasks[i] = submitter_draw_task (client);
+        after_draw (client, intent->tasks[i], intent->tasks, i);
     }
     submit (client, intent);
 }

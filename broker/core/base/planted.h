@@ -31,7 +31,9 @@
     X (20, DELAY_FORGOTTEN, "a new task is claimed before its not_before")                         \
     X (30, PAUSE_UNWRITTEN, "settings of a queue are not written")                                 \
     X (31, CAP_IGNORED, "more tasks of a queue run than its cap allows")                           \
-    X (32, GATE_UNHEARD, "a gate that opens does not wake the workers behind it")
+    X (32, GATE_UNHEARD, "a gate that opens does not wake the workers behind it")                  \
+    X (33, FAILURE_UNTOLD, "a task runs although one that it depends on did not complete (S21)")   \
+    X (34, DEPENDENTS_FORGOTTEN, "who is not told of an end in its own round never is (A70)")
 
 enum {
     ENGINE_BUG_NONE = 0,

@@ -18,10 +18,11 @@ enum { TURN = 64 }; /* dependents of a task that are told before another task's 
 
 /* One dependent. */
 
-static bool decides (const Taskmq__Dependency *entry)
+static bool decides (const tasks_t *self, const Taskmq__Dependency *entry)
 {
     bool failed = entry->status != TMQ_STATUS_NONE && entry->status != TMQ_STATUS_COMPLETED;
-    return failed && entry->policy == TMQ_AFTER_FAIL;
+    return failed && entry->policy == TMQ_AFTER_FAIL &&
+           self->base->config.planted_bug != ENGINE_BUG_FAILURE_UNTOLD;
 }
 
 static void fail (tasks_t *self, task_t *task, const Taskmq__Dependency *entry)
@@ -60,7 +61,7 @@ static void tell (tasks_t *self, edge_t *edge)
     Taskmq__Dependency *entry = edge->entry;
     entry->status = edge->awaited->ended;
     edge_close (self, edge);
-    if (decides (entry)) {
+    if (decides (self, entry)) {
         extras_changed (self, task);
         fail (self, task, entry);
         return;
@@ -82,7 +83,7 @@ void dependents_judge (tasks_t *self, task_t *task)
 {
     const Taskmq__Extra *extra = extras_of (task);
     for (size_t i = 0; i < extra->n_after; i++)
-        if (decides (extra->after[i])) {
+        if (decides (self, extra->after[i])) {
             fail (self, task, extra->after[i]);
             return;
         }
@@ -105,7 +106,9 @@ static bool tell_some (tasks_t *self, awaited_t *awaited, size_t max)
 static void ended (tasks_t *self, awaited_t *awaited, tmq_status_t status)
 {
     awaited_end (self, awaited, status);
-    tell_some (self, awaited, SIZE_MAX);
+    if (tell_some (self, awaited, SIZE_MAX) &&
+        self->base->config.planted_bug == ENGINE_BUG_DEPENDENTS_FORGOTTEN)
+        list_unlink (&awaited->node);
 }
 
 /* What it was told counts no more, but for what completed: that stays so. */
