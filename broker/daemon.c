@@ -229,6 +229,7 @@ static exits_t open_access (daemon_t *self)
                    LOG_FIELDS (LOG_TEXT ("path", named)));
     access_requests_init (&self->requests, self->access);
     access_requests_runners (&self->requests, self->runners);
+    self->reload_open (self);
     return EXITS_OK;
 }
 
@@ -307,7 +308,7 @@ static exits_t open_server (daemon_t *self)
     options->key_change = &self->key_change;
     options->written_fd = self->written_fd;
     options->signal_fd = self->signal_fd;
-    options->reload = self->reload;
+    options->reload = self->reload_take;
     options->reload_context = self;
     options->gone = peer_gone;
     options->gone_context = self->records;
@@ -352,6 +353,7 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
 {
     store_error_t error = {STORE_OK, ""};
     server_free (&self->server);
+    self->reload_close (self);
     router_free (&self->router);
     feed_free (&self->feed);
     zap_free (&self->zap);

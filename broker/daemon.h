@@ -6,6 +6,9 @@
 #ifndef TASKMQ_BROKER_DAEMON_H
 #define TASKMQ_BROKER_DAEMON_H
 
+#include <pthread.h>
+#include <stdbool.h>
+
 #include "access_requests.h"
 #include "audit/audit.h"
 #include "config/config.h"
@@ -22,11 +25,22 @@
 /* Open files that are no connections: databases, their logs, sockets. */
 enum { DAEMON_FILES_SPARE = 64 };
 
+/* A configuration on its way from the thread that reads it to the loop. */
+typedef struct reloading {
+    errand_runner_t inner; /* what reads the access file */
+    pthread_mutex_t lock;  /* guards what follows; if inner */
+    bool fresh;
+    config_t wanted; /* if fresh */
+} reloading_t;
+
 /* Everything that is opened in the order of the fields. */
 typedef struct daemon {
     int argc; /* of main, for a reload */
     char **argv;
-    reload_t *reload; /* gets this object */
+    /* As reload.h has them. */
+    void (*reload_open) (struct daemon *self);
+    void (*reload_close) (struct daemon *self);
+    reload_t *reload_take;
     config_t config;
     uint64_t links; /* limits/links, or as many as there are open files for */
     uint64_t mute;  /* the same of limits/mute */
@@ -42,6 +56,7 @@ typedef struct daemon {
     access_requests_t requests; /* about keys and the access file; if access */
     records_t *records;
     errand_runner_t runners[ACCESS_RUNNERS + 1 + RECORDS_RUNNERS];
+    reloading_t reloading;
     doors_t doors;
     key_change_t key_change; /* if has_key_change */
     bool has_key_change;

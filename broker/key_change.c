@@ -13,6 +13,8 @@
 #include "log/log.h"
 #include "taskmq.pb-c.h"
 
+enum { RETRY_MS = 1000 };
+
 static int64_t system_ms (void)
 {
     struct timespec now;
@@ -102,9 +104,30 @@ static void order (key_change_t *self, errand_t *errand, uint64_t in_ms)
     sodium_memzero (&next, sizeof (next));
 }
 
+/* Its time has come: the file first, so that a broker that ends now begins with this key. */
+static void keep (key_change_t *self)
+{
+    char error[SERVER_KEY_ERROR_SIZE];
+    pthread_mutex_lock (&self->lock);
+    self->asked = false;
+    bool due = self->has_next && self->at_ms <= self->now_ms (); /* an order may have moved it */
+    self->kept = due && server_key_use_next (&self->next, self->data, error) == EXITS_OK;
+    bool failed = due && !self->kept;
+    if (failed && !self->failed)
+        log_write (LOG_LEVEL_ERROR, "SERVER-KEY-KEPT",
+                   "the next key cannot be written, so the present one stays: tried each second",
+                   LOG_FIELDS (LOG_TEXT ("error", error)));
+    self->failed = failed;
+    pthread_mutex_unlock (&self->lock);
+}
+
 static void run (void *context, errand_t *errand)
 {
     key_change_t *self = context;
+    if (errand->request == NULL) { /* of the server */
+        keep (self);
+        return;
+    }
     Taskmq__Request *request =
         taskmq__request__unpack (NULL, buf_length (errand->request), buf_bytes (errand->request));
     if (request == NULL || request->op_case != TASKMQ__REQUEST__OP_SERVER_KEY_ROTATE) {
@@ -134,32 +157,31 @@ errand_runner_t key_change_runner (key_change_t *self)
 
 static void change (key_change_t *self, engine_t *engine, now_t now)
 {
-    char error[SERVER_KEY_ERROR_SIZE];
-    bool kept = server_key_use_next (&self->next, self->data, error) == EXITS_OK;
-    if (!kept && !self->failed)
-        log_write (LOG_LEVEL_ERROR, "SERVER-KEY-KEPT",
-                   "the next key cannot be written, so the present one stays: tried each second",
-                   LOG_FIELDS (LOG_TEXT ("error", error)));
-    self->failed = !kept;
-    if (!kept)
-        return;
     engine_next_key (engine, NULL, now);
     engine_move (engine, now);
     doors_change_key (self->doors, &self->next);
     self->present = self->next_public;
     self->has_next = false;
+    self->kept = false;
     sodium_memzero (&self->next, sizeof (self->next));
 }
 
-void key_change_turn (key_change_t *self, engine_t *engine, now_t now)
+bool key_change_turn (key_change_t *self, engine_t *engine, now_t now)
 {
     if (pthread_mutex_trylock (&self->lock) != 0)
-        return; /* an order is just being written */
+        return false; /* a file is just being written */
     if (self->news)
         engine_next_key (engine, &self->next_public, now);
     self->news = false;
-    /* Without an address that asks for keys there is nobody to be told and nothing to be opened. */
-    if (self->has_present && self->has_next && self->at_ms <= now.wall_ms)
+    if (self->kept)
         change (self, engine, now);
+    /* Without an address that asks for keys there is nobody to be told and nothing to be opened. */
+    bool due = self->has_present && self->has_next && self->at_ms <= now.wall_ms;
+    bool ask = due && !self->asked && now.mono_ms >= self->retry_at;
+    if (ask) {
+        self->asked = true;
+        self->retry_at = now.mono_ms + RETRY_MS;
+    }
     pthread_mutex_unlock (&self->lock);
+    return ask;
 }

@@ -22,8 +22,11 @@ typedef struct key_change {
 
     pthread_mutex_t lock; /* guards what follows */
     bool has_next;
-    bool news;   /* has_next is to be told to the engine */
-    bool failed; /* and it was said */
+    bool news;        /* has_next is to be told to the engine */
+    bool asked;       /* the next key is to be put into its file: an errand is under way */
+    bool kept;        /* it is there, and is to be listened with */
+    int64_t retry_at; /* monotonic: after a try that failed, which was said */
+    bool failed;
     key_secret_t next;
     key_public_t next_public;
     key_public_t present; /* as the engine was told last; if has_present */
@@ -41,7 +44,9 @@ void key_change_close (key_change_t *self);
 void key_change_begin (key_change_t *self);
 /* What operators ask for. */
 errand_runner_t key_change_runner (key_change_t *self);
-/* Tells the engine what was ordered; makes the change when its time has come. The loop's thread. */
-void key_change_turn (key_change_t *self, engine_t *engine, now_t now);
+/* Tells the engine what was ordered; makes the change when its time has come and its file is
+ * written. True: the server is to run an errand of its own with the runner's op, which writes it.
+ * Never waits for a file; the loop's thread. */
+bool key_change_turn (key_change_t *self, engine_t *engine, now_t now);
 
 #endif

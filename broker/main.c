@@ -84,7 +84,9 @@ int main (int argc, char **argv)
     char error[CONFIG_ERROR_SIZE];
     self.argc = argc;
     self.argv = argv;
-    self.reload = reload;
+    self.reload_open = reload_open;
+    self.reload_close = reload_close;
+    self.reload_take = reload_take;
     zsys_handler_set (NULL);
     config_init (&self.config);
     if (!config_parse (&self.config, argc, argv, environ, error))

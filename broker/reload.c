@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Failure: everything is read and judged before anything is changed. */
+/* Failure: everything is read and judged before anything is changed. Files are read by the errands'
+ * thread, and what they say is taken over by the loop. */
 #include "reload.h"
 
 #include <inttypes.h>
@@ -10,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon.h"
 #include "log/log.h"
 #include "notify.h"
 #include "settings.h"
+#include "taskmq.pb-c.h"
 
 /* systemd wants the time too, to tell this reload from an earlier one. */
 static void notify_begin (void)
@@ -26,14 +27,12 @@ static void notify_begin (void)
     notify_supervisor (state);
 }
 
-static bool read_again (config_t *out, const daemon_t *self, char text[RELOAD_TEXT_SIZE])
+static bool read_again (config_t *out, const daemon_t *self, char error[CONFIG_ERROR_SIZE])
 {
-    char error[CONFIG_ERROR_SIZE];
     config_init (out);
     if (config_parse (out, self->argc, self->argv, environ, error) &&
         config_check_addresses (out, error))
         return true;
-    snprintf (text, RELOAD_TEXT_SIZE, "%s", error);
     config_free (out);
     return false;
 }
@@ -64,28 +63,72 @@ static void apply (daemon_t *self)
     server_configure (self->server, &self->options);
 }
 
-bool reload (void *context, char text[RELOAD_TEXT_SIZE])
+/* The errands' thread. */
+static void run (void *context, errand_t *errand)
 {
     daemon_t *self = context;
+    reloading_t *reloading = &self->reloading;
+    char error[CONFIG_ERROR_SIZE];
+    config_t wanted;
+    notify_begin ();
+    bool good = read_again (&wanted, self, error);
+    if (good) {
+        pthread_mutex_lock (&reloading->lock);
+        if (reloading->fresh)
+            config_free (&reloading->wanted);
+        reloading->wanted = wanted;
+        reloading->fresh = true;
+        pthread_mutex_unlock (&reloading->lock);
+    } else {
+        log_write (LOG_LEVEL_ERROR, "RELOAD-REFUSED", "nothing was changed",
+                   LOG_FIELDS (LOG_TEXT ("error", error)));
+        notify_supervisor ("READY=1");
+    }
+    if (good || errand->request == NULL)
+        reloading->inner.run (reloading->inner.context, errand);
+    else
+        errand_refuse (errand, TMQ_INVALID, "%.500s", error);
+}
+
+void reload_take (void *context)
+{
+    daemon_t *self = context;
+    reloading_t *reloading = &self->reloading;
     config_t wanted;
     size_t changed = 0;
     size_t later = 0;
-    notify_begin ();
-    bool good = read_again (&wanted, self, text);
-    if (good) {
-        take (self, &wanted, &changed, &later);
-        config_free (&wanted);
-        apply (self);
-        snprintf (
-            text, RELOAD_TEXT_SIZE,
-            "the configuration was read again: %zu changes take effect, %zu at the next start",
-            changed, later);
-        log_write (LOG_LEVEL_INFO, "RELOADED", "the configuration was read again",
-                   LOG_FIELDS (LOG_NUMBER ("changed", changed), LOG_NUMBER ("later", later)));
-    } else {
-        log_write (LOG_LEVEL_ERROR, "RELOAD-REFUSED", "nothing was changed",
-                   LOG_FIELDS (LOG_TEXT ("error", text)));
-    }
+    pthread_mutex_lock (&reloading->lock);
+    bool fresh = reloading->fresh;
+    if (fresh)
+        wanted = reloading->wanted;
+    reloading->fresh = false;
+    pthread_mutex_unlock (&reloading->lock);
+    if (!fresh)
+        return;
+    take (self, &wanted, &changed, &later);
+    config_free (&wanted);
+    apply (self);
+    log_write (LOG_LEVEL_INFO, "RELOADED", "the configuration was read again",
+               LOG_FIELDS (LOG_NUMBER ("changed", changed), LOG_NUMBER ("later", later)));
     notify_supervisor ("READY=1");
-    return good;
+}
+
+void reload_open (daemon_t *self)
+{
+    pthread_mutex_init (&self->reloading.lock, NULL);
+    for (size_t i = 0; i < ACCESS_RUNNERS; i++) {
+        if (self->runners[i].op != TASKMQ__REQUEST__OP_RELOAD)
+            continue;
+        self->reloading.inner = self->runners[i];
+        self->runners[i] = (errand_runner_t){TASKMQ__REQUEST__OP_RELOAD, run, self};
+    }
+}
+
+void reload_close (daemon_t *self)
+{
+    if (self->reloading.inner.run == NULL)
+        return;
+    if (self->reloading.fresh)
+        config_free (&self->reloading.wanted);
+    pthread_mutex_destroy (&self->reloading.lock);
 }

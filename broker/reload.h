@@ -6,14 +6,16 @@
 #ifndef TASKMQ_BROKER_RELOAD_H
 #define TASKMQ_BROKER_RELOAD_H
 
-#include <stdbool.h>
+#include "daemon.h"
+#include "errands.h"
 
-#include "server.h"
-
-/* The files and the environment are read again, with the command line of the start over them. What
- * takes effect now does; what needs a start is named in the log and left as it was. A mistake
- * changes nothing. False: `text` says the mistake with its place; true: it says what was done.
- * context: a daemon_t. Only on the thread of the server's loop. */
-reload_t reload;
+/* Makes the runner of reloads read the configuration, too, before what it does itself: the files
+ * and the environment, with the command line of the start over them. A mistake changes nothing, and
+ * is the answer to a client. */
+void reload_open (daemon_t *self);
+void reload_close (daemon_t *self);
+/* What was read takes effect, as far as it may now; what needs a start is named in the log and left
+ * as it was. context: a daemon_t. Only on the thread of the server's loop. */
+reload_t reload_take;
 
 #endif

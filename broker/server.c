@@ -330,13 +330,26 @@ static void keep_head (server_t *self, bool at_once)
         engine_keep_row (self->engine, row, self->now);
 }
 
+static void run_errand (server_t *self, errand_t *errand)
+{
+    self->errands_given++;
+    errands_submit (self->errands, errand);
+}
+
+static void turn_key (server_t *self)
+{
+    if (key_change_turn (self->options.key_change, self->engine, self->now))
+        run_errand (self, errand_new (TASKMQ__REQUEST__OP_SERVER_KEY_ROTATE));
+}
+
 static bool take_errands (server_t *self)
 {
     errand_t *errand;
     while ((errand = errands_done (self->errands)) != NULL) {
         self->errands_given--;
+        self->options.reload (self->options.reload_context);
         take_policy (self);
-        key_change_turn (self->options.key_change, self->engine, self->now);
+        turn_key (self);
         if (errand->context != NULL)
             engine_errand_done (self->engine, errand, self->now);
         else
@@ -345,19 +358,11 @@ static bool take_errands (server_t *self)
     return false;
 }
 
-static void run_errand (server_t *self, errand_t *errand)
-{
-    self->errands_given++;
-    errands_submit (self->errands, errand);
-}
-
 static bool take_signals (server_t *self)
 {
     struct signalfd_siginfo info;
     while (read (self->options.signal_fd, &info, sizeof (info)) == (ssize_t) sizeof (info)) {
-        char text[RELOAD_TEXT_SIZE];
         if (info.ssi_signo == SIGHUP) {
-            self->options.reload (self->options.reload_context, text);
             run_errand (self, errand_new (TASKMQ__REQUEST__OP_RELOAD));
         } else if (!self->stopping) {
             log_write (LOG_LEVEL_INFO, "STOPPING", "takes nothing new",
@@ -481,17 +486,6 @@ static void read_ahead (server_t *self)
         store_flush (self->options.store);
 }
 
-/* What SIGHUP does: the configuration here and now, then the access file as an errand. */
-static bool reload (server_t *self, errand_t *errand)
-{
-    char text[RELOAD_TEXT_SIZE];
-    if (self->options.reload (self->options.reload_context, text))
-        return true;
-    errand_refuse (errand, TMQ_INVALID, "%s", text);
-    engine_errand_done (self->engine, errand, self->now);
-    return false;
-}
-
 static void run_errands (server_t *self)
 {
     errand_t *errand;
@@ -499,8 +493,7 @@ static void run_errands (server_t *self)
         router_address (self->options.router, errand->peer, errand->address,
                         sizeof (errand->address));
         errand->has_key = router_key (self->options.router, errand->peer, &errand->key);
-        if (errand->op != TASKMQ__REQUEST__OP_RELOAD || reload (self, errand))
-            run_errand (self, errand);
+        run_errand (self, errand);
     }
 }
 
@@ -576,11 +569,13 @@ static void look_at_files (const server_t *self)
         exits_store_failed (&error);
 }
 
+/* One lstat, of a file that mostly lies beside the database: where that waits for its disk, so does
+ * everything. What is read is read by the errands' thread. */
 static void look_at_access (server_t *self)
 {
     self->access_at = self->now.mono_ms + ACCESS_FILE_LOOK_MS;
     if (!self->stopping && access_file_changed (self->options.access))
-        run_errand (self, errand_new (TASKMQ__REQUEST__OP_RELOAD));
+        run_errand (self, errand_new (TASKMQ__REQUEST__OP_ACCESS_READ));
 }
 
 static void maintain (server_t *self)
@@ -598,7 +593,7 @@ static void maintain (server_t *self)
         return;
     self->maintain_at = self->now.mono_ms + MAINTAIN_MS;
     look_at_files (self);
-    key_change_turn (self->options.key_change, self->engine, self->now);
+    turn_key (self);
     doors_renew (self->options.doors, self->now.mono_ms);
     keep_head (self, false);
     tell_clock (self, LOG_LEVEL_WARNING);

@@ -22,10 +22,9 @@
 
 typedef struct server server_t;
 
-/* Reads the configuration again, on the loop's thread. `text` says what was done or, if it is
- * false, what is wrong. */
-enum { RELOAD_TEXT_SIZE = 1024 };
-typedef bool reload_t (void *context, char text[RELOAD_TEXT_SIZE]);
+/* Takes over a configuration that the errands' thread has read again; on the loop's thread, after
+ * each errand. */
+typedef void reload_t (void *context);
 
 typedef struct server_options {
     engine_config_t engine;
