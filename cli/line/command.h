@@ -39,6 +39,7 @@ typedef enum option_id {
     OPT_ACTOR,
     OPT_ADDRESS,
     OPT_AFTER,
+    OPT_AT,
     OPT_INVITED,
     OPT_ALL,
     OPT_BACKOFF,
@@ -50,6 +51,7 @@ typedef enum option_id {
     OPT_CURSOR,
     OPT_DATA,
     OPT_DEDUP_KEY,
+    OPT_DELAY,
     OPT_DRAIN,
     OPT_DRY_RUN,
     OPT_EVENTS,
@@ -73,6 +75,7 @@ typedef enum option_id {
     OPT_MAX_ATTEMPTS,
     OPT_MAX_BYTES,
     OPT_MAX_RUNNING,
+    OPT_MAX_RUNTIME,
     OPT_MAX_TASKS,
     OPT_META,
     OPT_METHOD,
@@ -90,8 +93,10 @@ typedef enum option_id {
     OPT_SESSION,
     OPT_SINCE,
     OPT_SNAPSHOT,
+    OPT_START_BY,
     OPT_STATUS,
     OPT_SUBJECT,
+    OPT_TRACE,
     OPT_TTL,
     OPT_UNSET,
     OPT_UNTIL,
@@ -111,6 +116,7 @@ typedef enum option_kind {
     KIND_NUMBER,   /* min..max */
     KIND_DURATION, /* min..max milliseconds */
     KIND_TIME,     /* as value_time reads it; the number is ms since the epoch */
+    KIND_FUTURE,   /* as value_future reads it; the number is as of KIND_TIME */
     KIND_STATUS,   /* the number is a tmq_status_t */
     KIND_STATUSES, /* several with commas; the number has bit 1 << tmq_status_t for each */
     KIND_SUBJECT,  /* the number is a tmq_subject_t */
@@ -228,6 +234,9 @@ bool value_parse (uint64_t *number, const option_spec_t *spec, const char *text,
 /* RFC 3339; a day or a minute of local time ("2026-11-22", "2026-11-22 05:00"); "today" and
  * "yesterday", which begin at midnight; a duration before now. In ms since the epoch. */
 bool value_time (uint64_t *ms, const char *text);
+/* The same for what lies ahead: a duration counts from now on, and a time of day is its next
+ * one. */
+bool value_future (uint64_t *ms, const char *text);
 
 /* Help on stdout. command NULL: the overview. */
 void help_print (const grammar_t *grammar, const command_t *command);

@@ -154,6 +154,44 @@ bool value_time (uint64_t *ms, const char *text)
     return true;
 }
 
+/* "18:00" or "18:00:30": the next such time where we are. */
+static bool parse_clock (int64_t *ms, const char *text, time_t now)
+{
+    struct tm clock = {0};
+    struct tm local;
+    const char *end = strptime (text, "%H:%M:%S", &clock);
+    if (!end || *end)
+        end = strptime (text, "%H:%M", &clock);
+    if (!end || *end || !localtime_r (&now, &local))
+        return false;
+    for (int days = 0; days < 2; days++) {
+        struct tm next = local;
+        next.tm_mday += days;
+        next.tm_hour = clock.tm_hour;
+        next.tm_min = clock.tm_min;
+        next.tm_sec = clock.tm_sec;
+        next.tm_isdst = -1;
+        *ms = (int64_t) mktime (&next) * 1000;
+        if (*ms > (int64_t) now * 1000)
+            return true;
+    }
+    return false;
+}
+
+bool value_future (uint64_t *ms, const char *text)
+{
+    int64_t value;
+    const int64_t now = (int64_t) wall_ms ();
+    if (!time_parse (&value, text, NULL) && !parse_clock (&value, text, (time_t) (now / 1000)) &&
+        !parse_local (&value, text)) {
+        if (!duration_parse (&value, text, NULL) || value > TMQ_TTL_MS_MAX)
+            return false;
+        value = now + value;
+    }
+    *ms = (uint64_t) value;
+    return value > 0 && value <= TMQ_TIME_MS_MAX;
+}
+
 static bool parse_label (const char *text)
 {
     char key[TMQ_NAME_LENGTH_MAX + 1];
@@ -193,6 +231,11 @@ bool value_parse (uint64_t *number, const option_spec_t *spec, const char *text,
                   "must be a time: 2026-11-21, '2026-11-21 05:00', 2026-11-21T21:05:00Z, "
                   "yesterday, or 90m for 90 minutes ago");
         return value_time (number, text);
+    case KIND_FUTURE:
+        snprintf (why, why_size,
+                  "must be a time: 18:00, '2026-11-22 05:00', 2026-11-21T21:05:00Z, or 90m for in "
+                  "90 minutes");
+        return value_future (number, text);
     case KIND_STATUS:
         snprintf (why, why_size,
                   "must be queued, working, input_required, completed, failed or cancelled");

@@ -151,6 +151,7 @@ static void put_origin (const app_t *app, const tmq_task_t *task)
         fputc ('\n', stdout);
     }
     put_fact (app, "meta", task->meta);
+    put_fact (app, "trace", task->trace);
 }
 
 /* What it waits or waited for. */
@@ -201,6 +202,10 @@ static void put_course (const app_t *app, const tmq_task_t *task)
     put_fact (app, "phase", phase_text (task->phase));
     put_after (app, task);
     put_time (app, "created", task->created_at, &zone_s);
+    if (!tmq_status_terminal (task->status)) {
+        put_time (app, "not before", task->not_before, &zone_s);
+        put_time (app, "start by", task->start_by, &zone_s);
+    }
     put_time (app, "started", task->started_at, &zone_s);
     put_time (app, "finished", task->finished_at, &zone_s);
     put_fact (app, "took", task_took (span, task));
@@ -209,6 +214,8 @@ static void put_course (const app_t *app, const tmq_task_t *task)
         put_fact (app, "expires", "never");
     if (task->ttl_ms)
         put_fact (app, "ttl", duration_format (ttl, (int64_t) task->ttl_ms));
+    if (task->max_runtime_ms)
+        put_fact (app, "max runtime", duration_format (ttl, (int64_t) task->max_runtime_ms));
     snprintf (text, sizeof text, "%" PRIu32, task->attempt);
     put_fact (app, "attempt", text);
     snprintf (text, sizeof text, "%" PRIu32 " of %" PRIu32, task->failures, task->max_attempts);

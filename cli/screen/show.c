@@ -69,9 +69,13 @@ const char *progress_text (char *out, size_t size, uint64_t done, uint64_t total
 
 const char *task_remark (char *out, size_t size, const tmq_task_t *task)
 {
+    char when[UNITS_TEXT_SIZE];
     out[0] = '\0';
     if (task->status == TMQ_STATUS_FAILED)
         snprintf (out, size, "%s%s", task->dead ? "dead: " : "", task->error_message);
+    else if (task->phase == TMQ_PHASE_SCHEDULED && task->not_before)
+        snprintf (out, size, "not before %s",
+                  time_format_relative (when, (int64_t) task->not_before, (int64_t) wall_ms ()));
     else if (*task->status_message)
         snprintf (out, size, "%s", task->status_message);
     else if (!tmq_status_terminal (task->status) && (task->progress_done || task->progress_total))

@@ -137,9 +137,13 @@ static bool add_after (spec_t *self, const char *given, char *why, size_t why_si
     return true;
 }
 
-/* A task cannot wait for itself, and its id may stand behind what it waits for. */
-static bool is_before_itself (const spec_t *self, char *why, size_t why_size)
+/* What one value alone does not tell. A task cannot wait for itself, and its id may stand behind
+ * what it waits for. */
+static bool is_consistent (const spec_t *self, char *why, size_t why_size)
 {
+    snprintf (why, why_size, "only one of delay and at");
+    if (self->submit.delay_ms && self->submit.not_before)
+        return false;
     snprintf (why, why_size, "after: a task cannot depend on itself");
     for (size_t i = 0; i < self->submit.after_count; i++)
         if (id_equal (&self->after[i].id, &self->submit.id))
@@ -156,6 +160,15 @@ static bool is_object (const char *text, char *why, size_t why_size)
               value ? "" : error.text);
     json_decref (value);
     return good;
+}
+
+static bool is_trace (const char *text, char *why, size_t why_size)
+{
+    snprintf (why, why_size, "trace must be printable ASCII");
+    for (const char *at = text; *at; at++)
+        if (*at < ' ' || *at > '~')
+            return false;
+    return true;
 }
 
 /* Puts one checked value where it belongs. text is borrowed. */
@@ -177,6 +190,11 @@ static bool put_option (spec_t *self, option_id_t id, const char *text, uint64_t
     case OPT_BACKOFF: submit->backoff_ms = (uint32_t) number; break;
     case OPT_LEASE: submit->lease_ms = (uint32_t) number; break;
     case OPT_POLL_INTERVAL: submit->poll_interval_ms = (uint32_t) number; break;
+    case OPT_DELAY: submit->delay_ms = number; break;
+    case OPT_AT: submit->not_before = number; break;
+    case OPT_START_BY: submit->start_by = number; break;
+    case OPT_MAX_RUNTIME: submit->max_runtime_ms = number; break;
+    case OPT_TRACE: submit->trace = text; return is_trace (text, why, why_size);
     case OPT_LABEL: return add_label (self, text, why, why_size);
     case OPT_AFTER: return add_after (self, text, why, why_size);
     case OPT_ID:
@@ -234,7 +252,7 @@ int spec_from_args (spec_t *self, const app_t *app)
         if (!put_option (self, value->spec->id, value->text, value->number, why, sizeof why))
             return usage_error (app, NULL, "%s", why);
     }
-    if (!is_before_itself (self, why, sizeof why))
+    if (!is_consistent (self, why, sizeof why))
         return usage_error (app, NULL, "%s", why);
     return read_payload (self, app);
 }
@@ -424,7 +442,7 @@ bool spec_from_line (spec_t *self, const char *line, size_t length, char *why, s
     {
         good = good && put_member (self, key, value, why, why_size);
     }
-    good = good && is_before_itself (self, why, why_size);
+    good = good && is_consistent (self, why, why_size);
     if (good && !self->submit.queue) {
         snprintf (why, why_size, "queue is missing");
         good = false;
@@ -448,6 +466,22 @@ static void write_duration (json_writer_t *writer, const char *key, uint64_t ms)
     char text[UNITS_TEXT_SIZE];
     if (ms)
         write_string (writer, key, duration_format (text, (int64_t) ms));
+}
+
+static void write_moment (json_writer_t *writer, const char *key, uint64_t ms)
+{
+    if (!ms)
+        return;
+    json_write_key (writer, key);
+    json_write_time (writer, (int64_t) ms);
+}
+
+static void write_times (json_writer_t *writer, const tmq_submit_t *submit)
+{
+    write_duration (writer, "delay", submit->delay_ms);
+    write_moment (writer, "at", submit->not_before);
+    write_moment (writer, "start_by", submit->start_by);
+    write_duration (writer, "max_runtime", submit->max_runtime_ms);
 }
 
 static void write_labels (json_writer_t *writer, const tmq_submit_t *submit)
@@ -510,6 +544,8 @@ void spec_write (json_writer_t *writer, const spec_t *self)
     write_duration (writer, "backoff", submit->backoff_ms);
     write_duration (writer, "lease", submit->lease_ms);
     write_duration (writer, "poll_interval", submit->poll_interval_ms);
+    write_times (writer, submit);
+    write_string (writer, "trace", submit->trace);
     write_labels (writer, submit);
     write_after (writer, submit);
     if (submit->meta) {

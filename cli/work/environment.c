@@ -4,6 +4,7 @@
 
 #include "work/environment.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,10 @@
 
 /* Names that are set here, or that only an outer worker can have set. */
 static const char *const own_names[] = {
-    "TASKMQ_TASK_ID=",  "TASKMQ_ATTEMPT=",      "TASKMQ_QUEUE=",     "TASKMQ_SESSION=",
-    "TASKMQ_METHOD=",   "TASKMQ_FD=",           "TASKMQ_LABELS=",    "TASKMQ_META=",
-    "TASKMQ_ENDPOINT=", "TASKMQ_PAYLOAD_FILE=", "TASKMQ_NAMESPACE=", "TASKMQ_AFTER="};
+    "TASKMQ_TASK_ID=",   "TASKMQ_ATTEMPT=",        "TASKMQ_QUEUE=",    "TASKMQ_SESSION=",
+    "TASKMQ_TRACE=",     "TASKMQ_MAX_RUNTIME_MS=", "TASKMQ_METHOD=",   "TASKMQ_FD=",
+    "TASKMQ_LABELS=",    "TASKMQ_META=",           "TASKMQ_ENDPOINT=", "TASKMQ_PAYLOAD_FILE=",
+    "TASKMQ_NAMESPACE=", "TASKMQ_AFTER="};
 /* Secrets of the worker, which are none of the program's business. */
 static const char *const secret_names[] = {"TASKMQ_KEY=", "TASKMQ_JOIN="};
 static const char key_file_name[] = "TASKMQ_KEY_FILE";
@@ -96,7 +98,7 @@ static void put_after (variables_t *self, const tmq_assignment_t *task)
 
 static void put_task (variables_t *self, const tmq_assignment_t *task)
 {
-    char number[16];
+    char number[24];
     char id[37];
     tmq_id_format (&task->task_id, id);
     put (self, "TASKMQ_TASK_ID", id);
@@ -106,6 +108,9 @@ static void put_task (variables_t *self, const tmq_assignment_t *task)
     put (self, "TASKMQ_SESSION", task->session);
     put (self, "TASKMQ_METHOD", task->method);
     put (self, "TASKMQ_META", task->meta);
+    put (self, "TASKMQ_TRACE", task->trace);
+    snprintf (number, sizeof number, "%" PRIu64, task->max_runtime_ms);
+    put (self, "TASKMQ_MAX_RUNTIME_MS", task->max_runtime_ms ? number : "");
     put_labels (self, task);
     put_after (self, task);
 }

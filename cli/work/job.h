@@ -25,6 +25,7 @@ typedef enum job_stop {
     STOP_NONE = 0,
     STOP_CANCELLED,
     STOP_LOST,      /* another attempt took over */
+    STOP_RUNTIME,   /* its max_runtime is over */
     STOP_GIVE_BACK, /* second SIGTERM */
     STOP_TOO_LARGE  /* its stdout is over the limit */
 } job_stop_t;
@@ -65,6 +66,8 @@ typedef struct job {
     job_stop_t stop;
     uint64_t kill_at_ms; /* SIGKILL then; 0: not being stopped */
     uint64_t started_at_ms;
+    uint64_t
+        overrun_at_ms; /* stopped then, if the broker says nothing; 0: its runtime has no end */
     bool exited;
     int status; /* exit status, or 128 + the signal */
     int signal; /* that ended it; 0: none */

@@ -250,9 +250,8 @@ bool job_poll_take (work_job_t *job, const struct pollfd in[JOB_FDS])
 
 /* What the program can read of it on TASKMQ_FD; the manual lists them. */
 static const char *const reasons[] = {
-    [STOP_CANCELLED] = "cancel\n",
-    [STOP_LOST] = "lost\n",
-    [STOP_GIVE_BACK] = "leave\n",
+    [STOP_CANCELLED] = "cancel\n",    [STOP_LOST] = "lost\n",
+    [STOP_RUNTIME] = "max_runtime\n", [STOP_GIVE_BACK] = "leave\n",
     [STOP_TOO_LARGE] = "too_large\n",
 };
 

@@ -20,7 +20,8 @@
 #include "work/job.h"
 
 enum {
-    FD_HIGH_MIN = 10 /* ours are above the program's 0..3, so that dup2 cannot clash */
+    FD_HIGH_MIN = 10,       /* ours are above the program's 0..3, so that dup2 cannot clash */
+    OVERRUN_GRACE_MS = 1000 /* the broker's word comes first, as a rule */
 };
 
 /* The ends of the program and its guard, and the pipe that tells why exec failed. */
@@ -221,6 +222,9 @@ work_job_t *job_start (const job_plan_t *plan, tmq_worker_t *worker, tmq_assignm
     job->assignment = *assignment;
     job->worker = worker;
     job->started_at_ms = mono_ms ();
+    if (job->assignment->max_runtime_ms)
+        job->overrun_at_ms =
+            job->started_at_ms + job->assignment->max_runtime_ms + OVERRUN_GRACE_MS;
     for (int i = 0; i < JOB_FDS; i++)
         job->fds[i] = -1;
     const bool good = (!plan->payload_file || write_payload_file (job)) &&

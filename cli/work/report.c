@@ -92,6 +92,18 @@ static size_t report_too_large (const report_plan_t *plan, const work_job_t *job
     return fail (plan, job, &outcome);
 }
 
+/* As a rule the broker has ended the attempt, and said so. If it is away, it is told later. */
+static size_t report_overrun (const report_plan_t *plan, const work_job_t *job)
+{
+    if (tmq_worker_state (plan->worker, job->assignment) == TMQ_ATTEMPT_LOST) {
+        plan->sum->overran++;
+        return 0;
+    }
+    const tmq_outcome_t outcome = {.error_code = job->status,
+                                   .error_message = "it ran longer than its max_runtime"};
+    return fail (plan, job, &outcome);
+}
+
 static size_t report_success (const report_plan_t *plan, const work_job_t *job)
 {
     tmq_error_t error = {0};
@@ -119,9 +131,8 @@ size_t report_cancelled (const report_plan_t *plan, const tmq_assignment_t *task
 static void tell_end (const report_plan_t *plan, const work_job_t *job)
 {
     static const char *const why[] = {
-        [STOP_CANCELLED] = ", was cancelled",
-        [STOP_LOST] = ", another attempt took over",
-        [STOP_GIVE_BACK] = ", is given back",
+        [STOP_CANCELLED] = ", was cancelled",           [STOP_LOST] = ", another attempt took over",
+        [STOP_RUNTIME] = ", ran longer than allowed",   [STOP_GIVE_BACK] = ", is given back",
         [STOP_TOO_LARGE] = ", its result is too large",
     };
     char id[37];
@@ -137,6 +148,7 @@ size_t report_end (const report_plan_t *plan, work_job_t *job)
     switch (job->stop) {
     case STOP_CANCELLED: return report_cancelled (plan, job->assignment);
     case STOP_LOST: plan->sum->lost++; return 0;
+    case STOP_RUNTIME: return report_overrun (plan, job);
     case STOP_GIVE_BACK: return report_give_back (plan, job->assignment, 0);
     case STOP_TOO_LARGE: return report_too_large (plan, job);
     case STOP_NONE: break;
@@ -192,6 +204,7 @@ void report_sum_text (char *out, size_t size, const report_sum_t *sum)
                  {sum->given_back, "given back"},
                  {sum->cancelled, "cancelled"},
                  {sum->lost, "lost to another attempt"},
+                 {sum->overran, "stopped after their max_runtime"},
                  {sum->late, "too late and thrown away"}};
     size_t used = (size_t) snprintf (out, size, "%" PRIu64 " done", sum->done);
     for (size_t i = 0; i < sizeof parts / sizeof *parts && used < size; i++) {

@@ -247,7 +247,12 @@ static void take_changes (work_t *self)
         if (change.state == TMQ_ATTEMPT_CANCELLED) {
             job_stop (job, STOP_CANCELLED, mono_ms ());
         } else if (change.state == TMQ_ATTEMPT_LOST) {
-            job_stop (job, STOP_LOST, mono_ms ());
+            /* Why is said of an attempt that the broker ended itself. */
+            job_stop (job, *change.message ? STOP_RUNTIME : STOP_LOST, mono_ms ());
+        } else if (change.state == TMQ_ATTEMPT_HURRY) {
+            snprintf (line, sizeof line, "hurry %" PRIu64 "\n",
+                      job->assignment->max_runtime_ms / 2000);
+            job_tell (job, line);
         } else if (change.state == TMQ_ATTEMPT_ENDING) {
             snprintf (line, sizeof line, "deadline %" PRIu32 "\n",
                       job->assignment->lease_ms / 2000);
@@ -384,8 +389,11 @@ static int pause_ms (const work_t *self)
     const uint64_t now_ms = mono_ms ();
     uint64_t wake_ms = UINT64_MAX;
     for (size_t i = 0; i < self->jobs_count; i++) {
-        if (self->jobs[i]->kill_at_ms && self->jobs[i]->kill_at_ms < wake_ms)
-            wake_ms = self->jobs[i]->kill_at_ms;
+        const work_job_t *job = self->jobs[i];
+        if (job->kill_at_ms && job->kill_at_ms < wake_ms)
+            wake_ms = job->kill_at_ms;
+        if (job->overrun_at_ms && job->stop == STOP_NONE && job->overrun_at_ms < wake_ms)
+            wake_ms = job->overrun_at_ms;
     }
     if (self->drain && self->stage == STAGE_OPEN && !self->counting && !is_busy (self) &&
         self->look_at_ms < wake_ms)
@@ -420,13 +428,16 @@ static bool poll_once (work_t *self)
     return true;
 }
 
-static void kill_overdue (work_t *self)
+static void stop_overdue (work_t *self)
 {
     const uint64_t now_ms = mono_ms ();
     for (size_t i = 0; i < self->jobs_count; i++) {
-        if (self->jobs[i]->kill_at_ms && self->jobs[i]->kill_at_ms <= now_ms) {
-            job_kill (self->jobs[i]);
-            self->jobs[i]->kill_at_ms = 0;
+        work_job_t *job = self->jobs[i];
+        if (job->overrun_at_ms && job->overrun_at_ms <= now_ms)
+            job_stop (job, STOP_RUNTIME, now_ms);
+        if (job->kill_at_ms && job->kill_at_ms <= now_ms) {
+            job_kill (job);
+            job->kill_at_ms = 0;
         }
     }
 }
@@ -450,7 +461,7 @@ static void work_loop (work_t *self)
         take_tasks (self);
         look_at_queues (self);
         look_at_left (self);
-        kill_overdue (self);
+        stop_overdue (self);
         if (is_over (self))
             return;
         show_status (self);

@@ -56,7 +56,7 @@ broken '[1]' 'it must be a JSON object'
 broken '{"data":"x"}' 'queue is missing'
 broken '{"queue":"a b"}' 'queue must be'
 broken '{"queue":"bad","queue":"worse"}' 'duplicate'
-broken '{"queue":"bad","delay":"5m"}' "unknown key 'delay'"
+broken '{"queue":"bad","later":"5m"}' "unknown key 'later'"
 broken '{"queue":"bad","wait":true}' "unknown key 'wait'"
 broken '{"queue":"bad","dedup-key":"x"}' "unknown key 'dedup-key'"
 broken '{"queue":"bad","ttl":5}' 'ttl must be a string'

@@ -23,9 +23,9 @@ err_lacks 'did you mean'
 run 2 taskctl list --tab
 err_lacks 'did you mean'
 
-# An option that is not built yet is unknown, and so is the beginning of one.
-run 2 taskctl submit q --delay 5m
-err_has "unknown option '--delay'"
+# An option that there is not is unknown, and so is the beginning of one.
+run 2 taskctl submit q --frobnicate 5m
+err_has "unknown option '--frobnicate'"
 run 2 taskctl submit q --dat x
 err_has 'did you mean --data'
 
