@@ -26,6 +26,8 @@
     X (overran, "attempts that ran longer than their max_runtime",                                 \
        "a share that grows: workers hang, or max_runtime is too short")                            \
     X (removed, "terminal tasks removed after their time to live", "")                             \
+    X (retried, "tasks queued afresh, or resumed, after their end", "")                            \
+    X (purged, "terminal tasks removed by hand", "")                                               \
     X (attempts_failed, "attempts that failed and will be repeated",                               \
        "a share that grows: workers fail")                                                         \
     X (released, "tasks given back, not counted", "")                                              \

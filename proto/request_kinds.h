@@ -34,6 +34,10 @@ typedef enum request_flag {
     X (RESULT, result, REQUEST_LARGE | REQUEST_READS)                                              \
     X (PAYLOAD, payload, REQUEST_LARGE | REQUEST_READS)                                            \
     X (CANCEL, cancel, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
+    X (RETRY, retry, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                           \
+    X (RESUME, resume, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                         \
+    X (SET, set, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                               \
+    X (PURGE, purge, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                           \
     X (WAIT, wait, REQUEST_READS)                                                                  \
     X (STATS, stats, REQUEST_LARGE | REQUEST_READS)                                                \
     X (ANSWER, answer, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                         \

@@ -250,6 +250,7 @@ enum {
     TMQ_LIST_LIMIT_MAX = 1000,
     TMQ_FILTER_VALUES_MAX = 64, /* queues, statuses, tasks, … of one filter */
     TMQ_WAIT_IDS_MAX = 1000,    /* of one wait */
+    TMQ_CHANGE_IDS_MAX = 256,   /* of one retry, resume, set or purge */
     TMQ_CREDIT_MAX = 1000,      /* assignments a worker may hold */
     TMQ_WORKER_QUEUES_MAX = 64,
     TMQ_LINK_SUBSCRIPTIONS_MAX = 10000,

@@ -241,6 +241,8 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
     if (bytes > TMQ_EXTRA_BYTES_MAX)
         return refuse (check, TMQ_TOO_LARGE, "extra: %zu bytes, at most %d", bytes,
                        TMQ_EXTRA_BYTES_MAX);
+    if (extra->revived_by.len > 0 || extra->set_by.len > 0)
+        return refuse (check, TMQ_INVALID, "extra: has what only the broker may say");
     return check_range (check, "extra.start_by", extra->start_by, 0, TMQ_TIME_MS_MAX) &&
            check_range (check, "extra.max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
            check_trace (check, extra->trace);
@@ -827,6 +829,46 @@ static bool check_queue_set (check_t *check, const Taskmq__Request *request)
     return check_settings (check, set->settings);
 }
 
+/* Changes of tasks by name. */
+
+static bool check_changed (check_t *check, size_t count, const ProtobufCBinaryData *ids)
+{
+    return check_count (check, "task_ids", count, 1, TMQ_CHANGE_IDS_MAX) &&
+           check_ids (check, "task_ids", ids, count);
+}
+
+static bool check_retry (check_t *check, const Taskmq__Request *request)
+{
+    return check_changed (check, request->retry->n_task_ids, request->retry->task_ids);
+}
+
+static bool check_resume (check_t *check, const Taskmq__Request *request)
+{
+    return check_changed (check, request->resume->n_task_ids, request->resume->task_ids);
+}
+
+static bool check_purge (check_t *check, const Taskmq__Request *request)
+{
+    return check_changed (check, request->purge->n_task_ids, request->purge->task_ids);
+}
+
+static bool check_set (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Set *set = request->set;
+    if (set->ttl_ms == 0 && !set->ttl_never && set->priority_plus_1 == 0 &&
+        set->max_attempts == 0 && set->not_before == 0 && !set->at_once && set->n_labels == 0 &&
+        set->n_drop_labels == 0)
+        return refuse (check, TMQ_INVALID, "set: nothing is to be changed");
+    return check_changed (check, set->n_task_ids, set->task_ids) &&
+           check_range (check, "ttl_ms", set->ttl_ms, 0, TMQ_TTL_MS_MAX) &&
+           check_range (check, "priority_plus_1", set->priority_plus_1, 0, 256) &&
+           check_range (check, "max_attempts", set->max_attempts, 0, TMQ_MAX_ATTEMPTS_MAX) &&
+           check_range (check, "not_before", set->not_before, 0, INT64_MAX) &&
+           check_labels (check, set->labels, set->n_labels) &&
+           check_count (check, "drop_labels", set->n_drop_labels, 0, TMQ_LABELS_MAX) &&
+           check_names (check, "drop_labels", set->drop_labels, set->n_drop_labels);
+}
+
 /* The table. */
 
 typedef bool (*check_kind_t) (check_t *check, const Taskmq__Request *request);
@@ -846,6 +888,10 @@ static const check_kind_t checks[] = {
     [OP (RESULT)] = check_result,
     [OP (PAYLOAD)] = check_payload,
     [OP (CANCEL)] = check_cancel,
+    [OP (RETRY)] = check_retry,
+    [OP (RESUME)] = check_resume,
+    [OP (SET)] = check_set,
+    [OP (PURGE)] = check_purge,
     [OP (WAIT)] = check_wait,
     [OP (STATS)] = check_nothing,
     [OP (ANSWER)] = check_answer,

@@ -322,7 +322,12 @@ typedef enum tmq_op {
     /* About questions (taskmq_questions.h). */
     TMQ_OP_ASK,
     TMQ_OP_ANSWER,
-    TMQ_OP_INBOX
+    TMQ_OP_INBOX,
+    /* Tasks again (taskmq_again.h). */
+    TMQ_OP_RETRY,
+    TMQ_OP_RESUME,
+    TMQ_OP_SET,
+    TMQ_OP_PURGE
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -342,6 +347,7 @@ typedef struct tmq_inbox_page tmq_inbox_t;  /* of taskmq_questions.h */
 typedef struct tmq_answered tmq_answered_t; /* … */
 typedef struct tmq_access_report tmq_access_t;
 typedef struct tmq_file_part tmq_part_t;
+typedef struct tmq_changed tmq_changed_t;
 
 /* The answer to what a _start function began, or news. Which pointers are set follows from op (and
  * only when code is 0, except receipts, which always tell about every task); they belong to the
@@ -369,6 +375,8 @@ typedef struct tmq_completion {
     tmq_inbox_t *inbox;              /* INBOX */
     tmq_answered_t *answered;        /* ANSWER */
     size_t answered_count;
+    tmq_changed_t *changed; /* RETRY, RESUME, SET, PURGE: the answer about each id */
+    size_t changed_count;
 } tmq_completion_t;
 
 /* A descriptor that is readable (level-triggered) exactly while completions are queued. Only poll
@@ -759,6 +767,7 @@ TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscript
 
 /* One header is enough: these are its parts by area, and need what stands above. */
 #include "taskmq_admin.h"
+#include "taskmq_again.h"
 #include "taskmq_questions.h"
 #include "taskmq_queues.h"
 #include "taskmq_workers.h"

@@ -15,6 +15,21 @@
 
 static void apply_batch (rig_t *self, const batch_t *batch)
 {
+    for (size_t i = 0; i < batch->records_count; i++) {
+        const record_t *record = batch->records[i];
+        record_t *old = self->rows[record->number];
+        record_t merged = *record;
+        if (merged.payload == NULL && old != NULL)
+            merged.payload = old->payload;
+        if (merged.result == NULL && old != NULL && merged.result_bytes > 0)
+            merged.result = old->result;
+        assert_int_equal (buf_length (merged.payload), merged.payload_bytes);
+        assert_int_equal (buf_length (merged.result), merged.result_bytes);
+        self->rows[record->number] = record_new (&merged);
+        if (self->rows_end <= (size_t) record->number)
+            self->rows_end = (size_t) record->number + 1;
+        record_free (old);
+    }
     for (size_t i = 0; i < batch->removals_count; i++) {
         int64_t number = batch->removals[i].number;
         record_free (self->rows[number]);
@@ -24,21 +39,6 @@ static void apply_batch (rig_t *self, const batch_t *batch)
         tombstone->ns = memory_text (tombstone->ns);
         tombstone->owner = memory_text (tombstone->owner);
         tombstone->queue = memory_text (tombstone->queue);
-    }
-    for (size_t i = 0; i < batch->records_count; i++) {
-        const record_t *record = batch->records[i];
-        record_t *old = self->rows[record->number];
-        record_t merged = *record;
-        if (merged.payload == NULL && old != NULL)
-            merged.payload = old->payload;
-        if (merged.result == NULL && old != NULL)
-            merged.result = old->result;
-        assert_int_equal (buf_length (merged.payload), merged.payload_bytes);
-        assert_int_equal (buf_length (merged.result), merged.result_bytes);
-        self->rows[record->number] = record_new (&merged);
-        if (self->rows_end <= (size_t) record->number)
-            self->rows_end = (size_t) record->number + 1;
-        record_free (old);
     }
     for (size_t i = 0; i < batch->rows_count; i++)
         row_list_put (&self->kind_rows, &batch->rows[i]);

@@ -161,6 +161,12 @@ uint64_t rig_get (rig_t *self, size_t peer, unsigned n);
 uint64_t rig_result (rig_t *self, size_t peer, unsigned n);
 uint64_t rig_payload (rig_t *self, size_t peer, unsigned n);
 uint64_t rig_cancel (rig_t *self, size_t peer, unsigned n);
+/* retry, resume or purge: the number of the operation. */
+uint64_t rig_change (rig_t *self, size_t peer, unsigned op, unsigned first, unsigned count);
+/* ids are filled in. */
+uint64_t rig_set (rig_t *self, size_t peer, unsigned n, Taskmq__Set *set);
+/* The code of the only item of its answer. */
+unsigned rig_changed (const rig_t *self, size_t peer, uint64_t request);
 uint64_t rig_wait (rig_t *self, size_t peer, unsigned first, unsigned count, uint32_t deadline_ms);
 uint64_t rig_register (rig_t *self, size_t peer, unsigned worker, const char *queue,
                        uint32_t capacity);

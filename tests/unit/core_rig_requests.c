@@ -103,6 +103,46 @@ uint64_t rig_cancel (rig_t *self, size_t peer, unsigned n)
     return rig_send (self, peer, &request, NULL, 0);
 }
 
+uint64_t rig_change (rig_t *self, size_t peer, unsigned op, unsigned first, unsigned count)
+{
+    tmq_id_t ids[TMQ_CHANGE_IDS_MAX];
+    ProtobufCBinaryData bytes[TMQ_CHANGE_IDS_MAX];
+    for (unsigned i = 0; i < count; i++) {
+        ids[i] = rig_id (first + i);
+        bytes[i] = bytes_of (ids[i].bytes, sizeof (ids[i].bytes));
+    }
+    Taskmq__Retry retry = TASKMQ__RETRY__INIT;
+    Taskmq__Purge purge = TASKMQ__PURGE__INIT;
+    Taskmq__Request request = request_of (op);
+    retry.n_task_ids = purge.n_task_ids = count;
+    retry.task_ids = purge.task_ids = bytes;
+    if (op == TASKMQ__REQUEST__OP_PURGE)
+        request.purge = &purge;
+    else
+        request.retry = &retry; /* of the same type as resume, in the same place */
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+uint64_t rig_set (rig_t *self, size_t peer, unsigned n, Taskmq__Set *set)
+{
+    tmq_id_t id = rig_id (n);
+    ProtobufCBinaryData bytes = bytes_of (id.bytes, sizeof (id.bytes));
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_SET);
+    set->n_task_ids = 1;
+    set->task_ids = &bytes;
+    request.set = set;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
+unsigned rig_changed (const rig_t *self, size_t peer, uint64_t request)
+{
+    const rig_item_t *item = rig_reply (self, peer, request);
+    assert_non_null (item);
+    assert_int_equal (item->reply->code, TMQ_OK);
+    assert_int_equal (item->reply->changed->n_items, 1);
+    return item->reply->changed->items[0]->code;
+}
+
 uint64_t rig_wait (rig_t *self, size_t peer, unsigned first, unsigned count, uint32_t deadline_ms)
 {
     tmq_id_t ids[TMQ_WAIT_IDS_MAX];

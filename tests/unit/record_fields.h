@@ -27,6 +27,7 @@
     X (TEXT, status_message, "status_message")                                                     \
     X (NUMBER, priority, "priority")                                                               \
     X (FLAG, dead, "dead")                                                                         \
+    X (FLAG, relabelled, NULL)                                                                     \
     X (NUMBER, created_at, "created_at")                                                           \
     X (NUMBER, updated_at, "updated_at")                                                           \
     X (NUMBER, started_at, "started_at")                                                           \

@@ -76,6 +76,13 @@ static char judge_code (rig_t *rig, uint64_t request, unsigned n)
     return letter_of (rig_code (rig, ME, request));
 }
 
+/* The requests about many tasks. */
+static char judge_changed (rig_t *rig, uint64_t request, unsigned n)
+{
+    bool whole = rig_code (rig, ME, request) != TMQ_OK;
+    return whole ? judge_code (rig, request, n) : letter_of (rig_changed (rig, ME, request));
+}
+
 /* Quiet when it is done. */
 static char judge_quiet (rig_t *rig, uint64_t request, unsigned n)
 {
@@ -270,6 +277,28 @@ SEND (send_inbox_of)
     return rig_inbox (rig, ME, &inbox);
 }
 
+SEND (send_retry)
+{
+    return rig_change (rig, ME, TASKMQ__REQUEST__OP_RETRY, n, 1);
+}
+
+SEND (send_resume)
+{
+    return rig_change (rig, ME, TASKMQ__REQUEST__OP_RESUME, n, 1);
+}
+
+SEND (send_purge)
+{
+    return rig_change (rig, ME, TASKMQ__REQUEST__OP_PURGE, n, 1);
+}
+
+SEND (send_set)
+{
+    Taskmq__Set set = TASKMQ__SET__INIT;
+    set.ttl_never = true;
+    return rig_set (rig, ME, n, &set);
+}
+
 SEND (send_list)
 {
     (void) n;
@@ -437,6 +466,11 @@ static const probe_t PROBES[] = {
     {"answer", send_answer, judge_code, GONE + OWN, "enn ddn ddd ddd eee eee"},
     {"cancel", send_cancel, judge_code, DOOMED + OWN, "ynnn ddnn dddd dddd yyyn yyyn"},
     {"cancel", send_cancel, judge_code, GONE + OWN, "enn ddn ddd ddd eee eee"},
+    {"retry", send_retry, judge_changed, DOOMED + OWN, "ynnn ddnn dddd dddd yyyn yyyn"},
+    {"retry", send_retry, judge_changed, GONE + OWN, "enn ddn ddd ddd eee eee"},
+    {"resume", send_resume, judge_changed, DOOMED + OWN, "ynnn ddnn dddd dddd yyyn yyyn"},
+    {"set", send_set, judge_changed, DOOMED + OWN, "ynnn ddnn dddd dddd yyyn yyyn"},
+    {"purge", send_purge, judge_changed, DOOMED + OWN, "dnnn ddnn dddd dddd yyyn yyyn"},
     {"register", send_register, judge_code, FOREIGN, "dd dd yd dd yy yy"},
     {"worker_credit", send_worker_credit, judge_quiet, HELD, "dd dd yn dd yn yn"},
     {"started", send_started, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},

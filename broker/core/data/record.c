@@ -127,7 +127,7 @@ tmq_phase_t record_phase (const record_t *self, int64_t wall_ms)
 {
     if (self->phase != TMQ_PHASE_NONE)
         return (tmq_phase_t) self->phase;
-    if (self->status == TMQ_STATUS_QUEUED && extra_waits (self->extra))
+    if (self->status == TMQ_STATUS_QUEUED && (self->leased || extra_waits (self->extra)))
         return TMQ_PHASE_BLOCKED;
     if (self->status == TMQ_STATUS_QUEUED)
         return self->not_before > wall_ms ? TMQ_PHASE_SCHEDULED : TMQ_PHASE_READY;

@@ -34,6 +34,7 @@ typedef struct record {
     const char *meta;
     const label_t *labels;
     size_t labels_count;
+    bool relabelled; /* they are not those of the submit */
 
     tmq_status_t status;
     const char *status_message;

@@ -499,7 +499,7 @@ size_t engine_due (engine_t *self, due_t *due, now_t now)
         space_t *space = space_find (tasks, due->records[i]->ns);
         if (space != NULL && task_is_due (self, space, due->records[i])) {
             journal_close_full (tasks);
-            change_remove (tasks, space, due->records[i]);
+            change_remove (tasks, space, due->records[i], INPUT_REMOVE, NULL);
             tasks->open.inputs++;
             removed++;
         }

@@ -48,6 +48,8 @@ static void restore_place (engine_t *self, task_t *task, const record_t *record)
         task->queue->queued++;
         task->queue->queued_bytes += task->payload_bytes;
         task->by_wall = task->attempt == 0; /* a delay has become a time of day */
+    }
+    if (task->status == TMQ_STATUS_QUEUED && !record->leased) {
         change_place (&self->tasks, task);
     } else if (record->leased) {
         worker_t *worker = worker_make (&self->tasks, task->queue->space, record->worker_id);

@@ -100,6 +100,12 @@ found_t find_id_for_long (const reads_t *self, link_t *link, const uint8_t *id, 
     return (found_t){.gone = TMQ_NOT_FOUND};
 }
 
+buf_t *find_result (const reads_t *self, const space_t *space, const uint8_t *id)
+{
+    const lookup_t *key = loaded_id (self, space, id, LOOKUP_ID, 0);
+    return key == NULL || key->record == NULL ? NULL : key->record->result;
+}
+
 buf_t *find_payload (const reads_t *self, const space_t *space, const uint8_t *id)
 {
     const lookup_t *key = loaded_id (self, space, id, LOOKUP_ID, 0);

@@ -43,7 +43,8 @@ bool attempt_is_damaged (const reads_t *self, const space_t *space, const uint8_
  * NULL is an empty one. */
 const buf_t *find_row (const reads_t *self, row_kind_t kind, const void *key, size_t key_bytes,
                        bool *found);
-/* A payload that this round's look-up brought, or NULL. Borrowed. */
+/* A payload or result that this round's look-up brought, or NULL. Borrowed. */
+buf_t *find_result (const reads_t *self, const space_t *space, const uint8_t *id);
 buf_t *find_payload (const reads_t *self, const space_t *space, const uint8_t *id);
 
 #endif

@@ -49,16 +49,30 @@ void want_id (const reads_t *self, const space_t *space, const uint8_t *id, bool
     key->bodies = bodies;
 }
 
-void want_payload (const reads_t *self, const space_t *space, const uint8_t *id, key_list_t *keys)
+static void want_bodies (const task_t *task, const space_t *space, key_list_t *keys)
 {
-    const task_t *task = task_find (self->tasks, space, id);
-    if (task == NULL || task->payload != NULL || task->payload_bytes == 0) {
-        want_id (self, space, id, true, keys);
-        return;
-    }
     lookup_t *key = want (keys, LOOKUP_ID, space);
     key->id = task->id;
     key->bodies = true;
+}
+
+void want_payload (const reads_t *self, const space_t *space, const uint8_t *id, key_list_t *keys)
+{
+    const task_t *task = task_find (self->tasks, space, id);
+    if (task == NULL || task->payload != NULL || task->payload_bytes == 0)
+        want_id (self, space, id, true, keys);
+    else
+        want_bodies (task, space, keys);
+}
+
+void want_result (const reads_t *self, const space_t *space, const uint8_t *id, key_list_t *keys)
+{
+    const task_t *task = task_find (self->tasks, space, id);
+    if (task == NULL || task->detail == NULL || task->detail->result != NULL ||
+        task->detail->result_bytes == 0)
+        want_id (self, space, id, true, keys);
+    else
+        want_bodies (task, space, keys);
 }
 
 void want_dedup (const reads_t *self, const space_t *space, const char *owner, const char *key,

@@ -13,6 +13,7 @@ lookup_t *want (key_list_t *keys, lookup_kind_t kind, const space_t *space);
 void want_id (const reads_t *self, const space_t *space, const uint8_t *id, bool bodies,
               key_list_t *keys);
 void want_payload (const reads_t *self, const space_t *space, const uint8_t *id, key_list_t *keys);
+void want_result (const reads_t *self, const space_t *space, const uint8_t *id, key_list_t *keys);
 void want_dedup (const reads_t *self, const space_t *space, const char *owner, const char *key,
                  key_list_t *keys);
 /* A report about a lease that memory does not hold may be a repeat: its attempt says so. */

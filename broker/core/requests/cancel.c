@@ -37,7 +37,7 @@ void cancel_task (requests_t *self, task_t *task, const cause_t *cause)
     detail_t *detail = task_detail (&self->tasks->slab, task);
     if (cause->message[0] != '\0')
         detail_set_text (&detail->status_message, cause->message);
-    if (task->leased)
+    if (task->leased && !task_is_withdrawn (task))
         journal_add_attempt (self->tasks, task, TMQ_EVENT_CANCELLED, 0, cause->message,
                              cause->request_id);
     self->tasks->open.inputs++;

@@ -62,11 +62,15 @@ bool get_find (call_t *call, const ProtobufCBinaryData *id, unsigned rights, fou
     return false;
 }
 
-static buf_t *result_of (const found_t *found)
+/* One that came back to memory after its end has its result in the tables alone. */
+static buf_t *result_of (const call_t *call, const found_t *found)
 {
     if (found->record != NULL)
         return found->record->result;
-    return found->task->detail == NULL ? NULL : found->task->detail->result;
+    const detail_t *detail = found->task->detail;
+    if (detail == NULL || detail->result != NULL || detail->result_bytes == 0)
+        return detail == NULL ? NULL : detail->result;
+    return find_result (call->requests->reads, call->link->space, found->task->id.bytes);
 }
 
 /* Requests. */
@@ -75,7 +79,7 @@ void on_get (call_t *call)
 {
     found_t found;
     if (get_find (call, &call->request->get->task_id, RIGHT_READ | RIGHT_OBSERVE, &found))
-        get_answer (call, &found, result_of (&found));
+        get_answer (call, &found, result_of (call, &found));
 }
 
 void on_result (call_t *call)
@@ -87,7 +91,7 @@ void on_result (call_t *call)
     if (!status_is_terminal (status))
         get_answer_wrong_status (call, "there is no result yet", status);
     else
-        get_answer (call, &found, result_of (&found));
+        get_answer (call, &found, result_of (call, &found));
 }
 
 void on_payload (call_t *call)

@@ -96,11 +96,9 @@ static void answer_late (call_t *call, const found_t *found, const Taskmq__Lease
 
 static void cancel_acknowledge (call_t *call, task_t *task)
 {
-    requests_t *self = call->requests;
     cause_t cause = {.actor = name_text (call->link->identity)};
-    self->tasks->open.inputs++;
-    lease_end (self->tasks, task);
-    change_apply (self->tasks, task, INPUT_CANCEL_ACK, &cause);
+    call->requests->tasks->open.inputs++;
+    attempt_end_withdrawn (call->requests->tasks, task, INPUT_CANCEL_ACK, &cause);
 }
 
 /* The task of a report by its current attempt; NULL when the report was answered. */
@@ -117,7 +115,7 @@ static task_t *begin (call_t *call, const Taskmq__Lease *lease, tmq_status_t end
     if (found.task->status == TMQ_STATUS_CANCELLED &&
         self->base->config.planted_bug == ENGINE_BUG_CANCEL_FORGOTTEN)
         found.task->status = TMQ_STATUS_WORKING;
-    if (found.task->status == TMQ_STATUS_CANCELLED) {
+    if (task_is_withdrawn (found.task)) {
         cancel_acknowledge (call, found.task);
         reply_code (call, TMQ_WRONG_STATUS, "the task was cancelled");
         return NULL;
@@ -218,7 +216,7 @@ void on_cancel_ack (call_t *call)
     if (lease_is_current (self->tasks, task, lease)) {
         if (report_is_denied (call, task))
             return;
-        if (task->status != TMQ_STATUS_CANCELLED) {
+        if (!task_is_withdrawn (task)) {
             reply_code (call, TMQ_WRONG_STATUS, "the task is not cancelled");
             return;
         }

@@ -87,7 +87,7 @@ tmq_code_t report_refresh (requests_t *self, link_t *link, const worker_t *worke
     *out = task;
     lease_arm (self->tasks, task, task->lease_ms);
     mark_alive (self, task);
-    return task->status == TMQ_STATUS_CANCELLED ? TMQ_CANCELLED : TMQ_OK;
+    return task_is_withdrawn (task) ? TMQ_CANCELLED : TMQ_OK;
 }
 
 task_t *report_begin (call_t *call, const Taskmq__Lease *lease)

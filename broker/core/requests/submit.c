@@ -15,7 +15,7 @@
 #include "core/reads/find.h"
 #include "core/requests/after.h"
 #include "core/requests/answer.h"
-#include "core/requests/quota.h"
+#include "core/requests/room.h"
 #include "core/requests/submit.h"
 #include "core/tasks/change.h"
 #include "core/tasks/dependents.h"
@@ -77,13 +77,11 @@ static void take_texts (tasks_t *self, task_t *task, const Taskmq__TaskSpec *spe
     self->texts_bytes += task->texts_bytes;
 }
 
-static bool texts_fit (const requests_t *self, const Taskmq__TaskSpec *spec)
+static size_t texts_bytes (const Taskmq__TaskSpec *spec)
 {
     task_texts_t texts;
     texts_of (spec, &texts);
-    return self->tasks->texts_bytes + task_texts_bytes (&texts, spec->n_labels) +
-               extra_bytes_of (spec->extra) <=
-           self->base->config.live_bytes_max;
+    return task_texts_bytes (&texts, spec->n_labels) + extra_bytes_of (spec->extra);
 }
 
 static void take_extra (tasks_t *self, task_t *task, const Taskmq__TaskSpec *spec)
@@ -217,7 +215,7 @@ static bool key_is_free (requests_t *self, space_t *space, const found_t *found)
     if (found->record == NULL ||
         !record_is_over (found->record, clocks_expiry_ms (&self->base->clocks)))
         return false;
-    change_remove (self->tasks, space, found->record);
+    change_remove (self->tasks, space, found->record, INPUT_REMOVE, NULL);
     return true;
 }
 
@@ -256,25 +254,12 @@ static bool may_accept (const requests_t *self, const space_t *space, const Task
 {
     tmq_id_t id;
     memcpy (id.bytes, spec->task_id.data, sizeof (id));
-    const engine_config_t *config = &self->base->config;
-    size_t live_max = config->live_tasks_max;
+    room_refusal_t room;
     if (id_time_ms (&id) > self->base->clocks.wall_ms + ID_AHEAD_MS_MAX)
         *refusal = (answer_t){.code = TMQ_INVALID,
                               .text = "task_id: its time is more than a day ahead of the broker's"};
-    else if (tasks_live (self->tasks) >= live_max)
-        *refusal = (answer_t){.code = TMQ_LIMIT, .text = "live tasks", .limit = live_max};
-    else if (!texts_fit (self, spec))
-        *refusal = (answer_t){.code = TMQ_LIMIT,
-                              .text = "bytes of live tasks' texts",
-                              .limit = config->live_bytes_max};
-    else if (space->tasks >= config->space_tasks_max)
-        *refusal = (answer_t){.code = TMQ_LIMIT,
-                              .text = "live tasks of the namespace",
-                              .limit = config->space_tasks_max};
-    else if (space->bytes + spec->payload_bytes > config->space_bytes_max)
-        *refusal = (answer_t){.code = TMQ_LIMIT,
-                              .text = "bytes of payloads of the namespace's live tasks",
-                              .limit = config->space_bytes_max};
+    else if (room_refuses (self, space, spec->payload_bytes, texts_bytes (spec), &room))
+        *refusal = (answer_t){.code = TMQ_LIMIT, .full = memory_text (room.text)};
     else
         return queue_has_room (self, space, spec, refusal);
     return false;
@@ -418,27 +403,11 @@ bool submits_are_refused (const requests_t *self)
     return self->base->submits_refused;
 }
 
-static bool refuse_at_once (call_t *call)
-{
-    requests_t *self = call->requests;
-    if (self->base->full) {
-        self->base->counts.full++;
-        reply_code_at_once (call, TMQ_STORE_FULL, NULL, FULL_RETRY_MS);
-        return true;
-    }
-    if (submits_are_refused (self)) {
-        self->base->counts.overloads++;
-        reply_code_at_once (call, TMQ_OVERLOADED, NULL, OVERLOAD_RETRY_MS);
-        return true;
-    }
-    return refuse_space (call);
-}
-
 void on_submit (call_t *call)
 {
     requests_t *self = call->requests;
     const Taskmq__Submit *submit = call->request->submit;
-    if (refuse_at_once (call))
+    if (room_refused_at_once (call) || refuse_space (call))
         return;
     answer_t answers[TMQ_SUBMIT_ITEMS_MAX] MEMORY_FILLED_BEFORE_READ;
     assert (submit->n_tasks <= TMQ_SUBMIT_ITEMS_MAX);

@@ -49,13 +49,13 @@ WANT (want_submit)
 WANT (want_get)
 {
     (void) items;
-    want_id (self->reads, link->space, request->get->task_id.data, true, keys);
+    want_result (self->reads, link->space, request->get->task_id.data, keys);
 }
 
-WANT (want_result)
+WANT (want_the_result)
 {
     (void) items;
-    want_id (self->reads, link->space, request->result->task_id.data, true, keys);
+    want_result (self->reads, link->space, request->result->task_id.data, keys);
 }
 
 WANT (want_the_payload)
@@ -93,6 +93,31 @@ WANT (want_wait)
 {
     (void) items;
     want_ids (self->reads, link->space, request->wait->n_task_ids, request->wait->task_ids, keys);
+}
+
+WANT (want_retry)
+{
+    (void) items;
+    want_ids (self->reads, link->space, request->retry->n_task_ids, request->retry->task_ids, keys);
+}
+
+WANT (want_resume)
+{
+    (void) items;
+    want_ids (self->reads, link->space, request->resume->n_task_ids, request->resume->task_ids,
+              keys);
+}
+
+WANT (want_set)
+{
+    (void) items;
+    want_ids (self->reads, link->space, request->set->n_task_ids, request->set->task_ids, keys);
+}
+
+WANT (want_purge)
+{
+    (void) items;
+    want_ids (self->reads, link->space, request->purge->n_task_ids, request->purge->task_ids, keys);
 }
 
 WANT (want_subscribe)
@@ -152,11 +177,15 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (LIST, on_list, want_nothing, SEES, 8)                                                       \
     X (COUNT, on_count, want_nothing, SEES, 8)                                                     \
     X (TASK_EVENTS, on_task_events, want_task_events, SEES | RIGHT_WORK, 8)                        \
-    X (RESULT, on_result, want_result, RIGHT_BODY | RIGHT_WORK, 1)                                 \
+    X (RESULT, on_result, want_the_result, RIGHT_BODY | RIGHT_WORK, 1)                             \
     X (PAYLOAD, on_payload, want_the_payload, RIGHT_BODY | RIGHT_WORK, 1)                          \
     X (CANCEL, on_cancel, want_cancel, RIGHT_CANCEL | RIGHT_READ, 1)                               \
     X (ANSWER, on_answer, want_answer, RIGHT_CANCEL | RIGHT_READ, 2)                               \
     X (INBOX, on_inbox, want_inbox, SEES, 8)                                                       \
+    X (RETRY, on_retry, want_retry, RIGHT_CANCEL | RIGHT_READ, 1)                                  \
+    X (RESUME, on_resume, want_resume, RIGHT_CANCEL | RIGHT_READ, 1)                               \
+    X (SET, on_set, want_set, RIGHT_CANCEL | RIGHT_READ, 1)                                        \
+    X (PURGE, on_purge, want_purge, RIGHT_ADMIN | RIGHT_READ, 1)                                   \
     X (WAIT, on_wait, want_wait, SEES | RIGHT_WORK, 1)                                             \
     X (STATS, on_stats, want_nothing, RIGHT_LINK, 64)                                              \
     X (SUBSCRIBE, on_subscribe, want_subscribe, SEES, 8)                                           \
@@ -230,6 +259,14 @@ size_t request_cost (const Taskmq__Request *request)
         cost += request->answer->n_items;
     else if (request->op_case == OP (WAIT))
         cost += request->wait->n_task_ids;
+    else if (request->op_case == OP (RETRY))
+        cost += request->retry->n_task_ids;
+    else if (request->op_case == OP (RESUME))
+        cost += request->resume->n_task_ids;
+    else if (request->op_case == OP (SET))
+        cost += request->set->n_task_ids;
+    else if (request->op_case == OP (PURGE))
+        cost += request->purge->n_task_ids;
     else if (request->op_case == OP (RENEW))
         cost += request->renew->n_leases;
     else if (request->op_case == OP (REGISTER))

@@ -14,6 +14,7 @@
 #include "core/requests/wait.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
+#include "types.h"
 
 /* Numbers of the fields in taskmq.proto. */
 enum { WAITED_ITEMS = 1, WAITED_TASK_ID = 1, WAITED_CODE = 2, WAITED_STATUS = 3, WAITED_TEXT = 4 };
@@ -129,10 +130,10 @@ static void answer_some (requests_t *self, wait_entry_t **entries, const tmq_id_
     }
 }
 
-static void owe (requests_t *self, task_t *task)
+static void owe (requests_t *self, task_t *task, tmq_status_t status)
 {
     ended_t *ended = memory_alloc (sizeof (*ended));
-    *ended = (ended_t){.id = task->id, .status = task->status, .entries = task->waits};
+    *ended = (ended_t){.id = task->id, .status = status, .entries = task->waits};
     ended->entries->at = &ended->entries;
     task->waits = NULL;
     list_push_back (&self->waits_owed, &ended->node);
@@ -141,17 +142,17 @@ static void owe (requests_t *self, task_t *task)
 void waits_follow (requests_t *self, const fact_t *fact)
 {
     task_t *task = fact->task;
-    if (task->waits == NULL || !task_is_terminal (task))
+    if (task->waits == NULL || !status_is_terminal (fact->to))
         return;
-    if (task->status == TMQ_STATUS_CANCELLED &&
+    if (fact->to == TMQ_STATUS_CANCELLED &&
         self->base->config.planted_bug == ENGINE_BUG_WAIT_FORGOTTEN) {
         while (task->waits != NULL)
             detach (task->waits);
         return;
     }
-    answer_some (self, &task->waits, &task->id, task->status, SIZE_MAX);
+    answer_some (self, &task->waits, &task->id, fact->to, SIZE_MAX);
     if (task->waits != NULL)
-        owe (self, task);
+        owe (self, task, fact->to);
 }
 
 /* Frees what nobody waits for any more. */

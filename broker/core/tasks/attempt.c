@@ -82,11 +82,12 @@ static void end_asking (tasks_t *self, task_t *task, task_input_t input, const c
     change_apply (self, task, input, cause);
 }
 
-/* The lease beside a cancelled task ends: nothing else does (S5). */
-static void end_cancelled (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause)
+void attempt_end_withdrawn (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause)
 {
     lease_end (self, task);
     change_apply (self, task, input, cause);
+    if (task->status == TMQ_STATUS_QUEUED)
+        change_place (self, task);
 }
 
 static void fail_dead (tasks_t *self, task_t *task, const char *text, const cause_t *cause)
@@ -101,8 +102,8 @@ static void fail_dead (tasks_t *self, task_t *task, const char *text, const caus
 void attempt_return (tasks_t *self, task_t *task, task_input_t input, int64_t delay_ms,
                      const cause_t *cause)
 {
-    if (task->status == TMQ_STATUS_CANCELLED) {
-        end_cancelled (self, task, input, cause);
+    if (task_is_withdrawn (task)) {
+        attempt_end_withdrawn (self, task, input, cause);
         return;
     }
     self->base->counts.released++;
@@ -138,8 +139,8 @@ void attempt_return (tasks_t *self, task_t *task, task_input_t input, int64_t de
 void attempt_undelivered (tasks_t *self, task_t *task)
 {
     cause_t cause = {.message = "the assignment could not be delivered"};
-    if (task->status == TMQ_STATUS_CANCELLED) {
-        end_cancelled (self, task, INPUT_RELEASE, &cause);
+    if (task_is_withdrawn (task)) {
+        attempt_end_withdrawn (self, task, INPUT_RELEASE, &cause);
         return;
     }
     self->base->counts.released++;
@@ -152,8 +153,8 @@ void attempt_lose (tasks_t *self, task_t *task, const char *why)
     cause_t cause = {.message = why};
     self->base->counts.leases_lost++;
     task->detail->holder->lost = true;
-    if (task->status == TMQ_STATUS_CANCELLED) {
-        end_cancelled (self, task, INPUT_LOSE, &cause);
+    if (task_is_withdrawn (task)) {
+        attempt_end_withdrawn (self, task, INPUT_LOSE, &cause);
         return;
     }
     if (task->status == TMQ_STATUS_INPUT_REQUIRED) {

@@ -17,6 +17,9 @@ void attempt_requeue (tasks_t *self, task_t *task, task_input_t input, int64_t d
 /* An uncounted return (S4): release, goodbye, undelivered, lost before it was started. */
 void attempt_return (tasks_t *self, task_t *task, task_input_t input, int64_t delay_ms,
                      const cause_t *cause);
+/* The lease beside a cancelled task ends: nothing else does (S5). One that was queued again since
+ * may be claimed now. */
+void attempt_end_withdrawn (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause);
 /* The assignment never reached the worker: back in the queue, and not even an uncounted return. */
 void attempt_undelivered (tasks_t *self, task_t *task);
 /* The lease ended by itself: counted when the attempt was started. */

@@ -63,6 +63,10 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
         self->ended++;
         space_end_task (task);
         account_end_task (self, task);
+    } else if (!task_is_terminal (task) && previous >= TMQ_STATUS_COMPLETED) {
+        self->ended--;
+        space_add_task (task);
+        account_add_task (self, task);
     }
     task->version++;
     task->updated_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
@@ -115,7 +119,7 @@ bool task_is_over (const tasks_t *self, const task_t *task)
 
 void change_place (tasks_t *self, task_t *task)
 {
-    assert (task->status == TMQ_STATUS_QUEUED && !task->ready && !task->scheduled);
+    assert (task->status == TMQ_STATUS_QUEUED && !task->ready && !task->scheduled && !task->leased);
     bool due = due_has_come (self, task);
     task->due = false;
     task->alarm.kind = ALARM_TASK;
@@ -193,7 +197,7 @@ static void count_end (tasks_t *self, const task_t *task)
 void change_finish (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause)
 {
     detail_t *detail = task_detail (&self->slab, task);
-    if (task->status == TMQ_STATUS_QUEUED)
+    if (task->status == TMQ_STATUS_QUEUED && !task->leased)
         change_unplace (self, task);
     if (task->leased && input != INPUT_CANCEL)
         lease_end (self, task);
@@ -271,9 +275,10 @@ void change_damaged (tasks_t *self, task_t *task)
     change_fail (self, task, INPUT_EXPIRE, NULL);
 }
 
-void change_remove (tasks_t *self, space_t *space, const record_t *record)
+void change_remove (tasks_t *self, space_t *space, const record_t *record, task_input_t input,
+                    const cause_t *cause)
 {
-    const transition_t *row = transition_find (record->status, INPUT_REMOVE);
+    const transition_t *row = transition_find (record->status, input);
     assert (row != NULL && row->to == TMQ_STATUS_NONE);
     event_t event = {.kind = row->event,
                      .id = &record->id,
@@ -283,13 +288,16 @@ void change_remove (tasks_t *self, space_t *space, const record_t *record)
                      .previous = record->status,
                      .attempt = record->attempt,
                      .worker = record->worker,
-                     .actor = "taskmqd",
-                     .message = "",
+                     .actor = actor_of (cause),
+                     .message = message_of (cause),
                      .labels = record->labels,
                      .labels_count = record->labels_count,
                      .previous_seq = record->last_seq,
                      .owner = record->owner};
-    journal_add_removal (self, space, record, TMQ_EXPIRED);
+    journal_add_removal (self, space, record, input == INPUT_PURGE ? TMQ_PURGED : TMQ_EXPIRED);
     history_add (self->history, &space->log, &event);
-    self->base->counts.removed++;
+    if (input == INPUT_PURGE)
+        self->base->counts.purged++;
+    else
+        self->base->counts.removed++;
 }

@@ -40,7 +40,10 @@ void change_end_unclaimed (tasks_t *self, task_t *task);
 /* The payload that a queued task waited for is lost: nobody can work on it, so it fails instead of
  * standing before the others. */
 void change_damaged (tasks_t *self, task_t *task);
-void change_remove (tasks_t *self, space_t *space, const record_t *record);
+/* Leaves a tombstone of a task that has ended; input: REMOVE or PURGE. The task is not in memory,
+ * or settle_detach follows. */
+void change_remove (tasks_t *self, space_t *space, const record_t *record, task_input_t input,
+                    const cause_t *cause);
 /* Past its time to live a terminal task is answered like one that was removed (S12). */
 bool task_is_over (const tasks_t *self, const task_t *task);
 

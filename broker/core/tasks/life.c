@@ -21,6 +21,9 @@ static void clear_tasks (tasks_t *self)
     for (task_t *task = map_each (&self->by_id, &cursor); task != NULL;
          task = map_each (&self->by_id, &cursor))
         task_clear (&self->slab, task);
+    for (node_t *node = list_pop_front (&self->removed); node != NULL;
+         node = list_pop_front (&self->removed))
+        task_clear (&self->slab, LIST_ITEM (node, task_t, place));
     map_free (&self->by_id);
     map_free (&self->by_key);
     slab_free (&self->slab);
@@ -35,6 +38,7 @@ void tasks_init (tasks_t *self, base_t *base, history_t *history)
     list_init (&self->accounts);
     list_init (&self->rows_unwritten);
     edges_init (&self->edges);
+    list_init (&self->removed);
     tasks_reset (self);
 }
 

@@ -21,11 +21,9 @@ static void forget_payload (tasks_t *self, task_t *task)
     task->payload = NULL;
 }
 
-static void evict (tasks_t *self, task_t *task)
+static void leave_maps (tasks_t *self, task_t *task)
 {
-    assert (task->waits == NULL && !task->ready && !task->in_batch);
-    queue_t *queue = task->queue;
-    space_t *space = queue->space;
+    space_t *space = task->queue->space;
     uint32_t hash = task_hash (self, space, task->id.bytes);
     map_remove (&self->by_id, hash, task);
     self->ended--;
@@ -35,6 +33,28 @@ static void evict (tasks_t *self, task_t *task)
         map_remove (&self->by_key,
                     task_key_hash (self, space, name_text (task->owner), task_dedup_key (task)),
                     task);
+}
+
+void settle_detach (tasks_t *self, task_t *task)
+{
+    assert (task_is_terminal (task) && !task->leased && task->changed > self->settled);
+    leave_maps (self, task);
+    task->removed = true;
+    if (task->detail != NULL) {
+        list_remove (&task->detail->lazy);
+        list_remove (&task->detail->noticed);
+    }
+    list_push_back (&self->removed, &task->place);
+}
+
+static void evict (tasks_t *self, task_t *task)
+{
+    assert (task->waits == NULL && !task->ready && !task->in_batch);
+    queue_t *queue = task->queue;
+    if (task->removed)
+        list_unlink (&task->place);
+    else
+        leave_maps (self, task);
     alarm_disarm (&task->alarm);
     names_drop (&self->base->names, task->owner);
     names_drop (&self->base->names, task->session);

@@ -33,6 +33,11 @@ static const transition_t TRANSITIONS[STATUS_COUNT][INPUT_COUNT] = {
             [INPUT_UNBLOCK] = TO (QUEUED, CHANGED),
             [INPUT_CANCEL] = TO (CANCELLED, CANCELLED),
             [INPUT_MISS_START] = TO (FAILED, FAILED),
+            [INPUT_SET] = TO (QUEUED, CHANGED),
+            /* The lease of the time before its cancel may still stand beside it. */
+            [INPUT_CANCEL_ACK] = TO (QUEUED, CANCEL_ACKNOWLEDGED),
+            [INPUT_RELEASE] = TO (QUEUED, RELEASED),
+            [INPUT_LOSE] = TO (QUEUED, LEASE_LOST),
         },
     [TMQ_STATUS_WORKING] =
         {
@@ -45,6 +50,7 @@ static const transition_t TRANSITIONS[STATUS_COUNT][INPUT_COUNT] = {
             [INPUT_CANCEL] = TO (CANCELLED, CANCELLED),
             [INPUT_CHANGE] = TO (WORKING, CHANGED),
             [INPUT_ASK] = TO (INPUT_REQUIRED, ASKED),
+            [INPUT_SET] = TO (WORKING, CHANGED),
         },
     [TMQ_STATUS_INPUT_REQUIRED] =
         {
@@ -60,14 +66,21 @@ static const transition_t TRANSITIONS[STATUS_COUNT][INPUT_COUNT] = {
             [INPUT_ANSWER_SOME] = TO (INPUT_REQUIRED, ANSWERED),
             [INPUT_ANSWER] = TO (WORKING, ANSWERED),
             [INPUT_ANSWER_FREE] = TO (QUEUED, ANSWERED),
+            [INPUT_SET] = TO (INPUT_REQUIRED, CHANGED),
         },
     [TMQ_STATUS_COMPLETED] =
         {
             [INPUT_REMOVE] = TO (NONE, EXPIRED),
+            [INPUT_PURGE] = TO (NONE, PURGED),
+            [INPUT_SET] = TO (COMPLETED, CHANGED),
         },
     [TMQ_STATUS_FAILED] =
         {
             [INPUT_REMOVE] = TO (NONE, EXPIRED),
+            [INPUT_PURGE] = TO (NONE, PURGED),
+            [INPUT_SET] = TO (FAILED, CHANGED),
+            [INPUT_RETRY] = TO (QUEUED, RETRIED),
+            [INPUT_RESUME] = TO (QUEUED, RESUMED),
         },
     [TMQ_STATUS_CANCELLED] =
         {
@@ -76,6 +89,10 @@ static const transition_t TRANSITIONS[STATUS_COUNT][INPUT_COUNT] = {
             [INPUT_RELEASE] = TO (CANCELLED, RELEASED),
             [INPUT_LOSE] = TO (CANCELLED, LEASE_LOST),
             [INPUT_REMOVE] = TO (NONE, EXPIRED),
+            [INPUT_PURGE] = TO (NONE, PURGED),
+            [INPUT_SET] = TO (CANCELLED, CHANGED),
+            [INPUT_RETRY] = TO (QUEUED, RETRIED),
+            [INPUT_RESUME] = TO (QUEUED, RESUMED),
         },
 };
 #undef TO
@@ -161,6 +178,16 @@ void task_set_texts (task_t *self, const task_texts_t *texts, size_t labels_coun
         at = text_put (at, texts->labels[i].key);
         at = text_put (at, texts->labels[i].value);
     }
+}
+
+void task_replace_texts (task_t *self, const task_texts_t *texts, size_t labels_count)
+{
+    char *old = self->texts;
+    self->texts = NULL;
+    self->texts_bytes = 0;
+    self->labels_count = 0;
+    task_set_texts (self, texts, labels_count);
+    free (old);
 }
 
 /* Detail. */

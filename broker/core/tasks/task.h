@@ -22,7 +22,7 @@
 
 /* The state machine. */
 
-/* What can happen to a task. Reserved for later work: adopt, retry, resume. */
+/* What can happen to a task. Reserved for later work: adopt. */
 typedef enum task_input {
     INPUT_SUBMIT = 0,   /* accepted */
     INPUT_CLAIM,        /* assigned to a worker */
@@ -44,6 +44,10 @@ typedef enum task_input {
     INPUT_ANSWER,       /* the last open one is answered, its worker goes on */
     INPUT_ANSWER_FREE,  /* … nobody holds its lease */
     INPUT_MISS_START,   /* still queued at its start_by */
+    INPUT_RETRY,        /* a client has it done again, from the beginning … */
+    INPUT_RESUME,       /* … or from where it was */
+    INPUT_SET,          /* a client changes what may be changed */
+    INPUT_PURGE,        /* removed by hand */
     INPUT_COUNT
 } task_input_t;
 
@@ -146,10 +150,12 @@ typedef struct task {
     bool payload_cached : 1; /* counted in the engine's cache */
     bool payload_wanted : 1; /* to be looked up before it can be assigned */
     bool result_stored : 1;
-    bool blocked : 1; /* waits for others to end (edges.h) */
-    bool awaited : 1; /* others wait for its end */
-    bool leaving : 1; /* in the list of those to be forgotten */
-    bool asks : 1;    /* it has asked something (question.h) */
+    bool blocked : 1;    /* waits for others to end (edges.h) */
+    bool awaited : 1;    /* others wait for its end */
+    bool leaving : 1;    /* in the list of those to be forgotten */
+    bool asks : 1;       /* it has asked something (question.h) */
+    bool removed : 1;    /* and found no more; its memory waits for its rows */
+    bool relabelled : 1; /* its labels are not those of the submit */
 } task_t;
 
 /* The strings of a task that never change, taken apart. They point into the task. */
@@ -165,6 +171,8 @@ void task_texts (const task_t *self, task_texts_t *out);
 size_t task_texts_bytes (const task_texts_t *texts, size_t labels_count);
 /* Packs them; takes copies. */
 void task_set_texts (task_t *self, const task_texts_t *texts, size_t labels_count);
+/* Packs others in their place; they may point into the old ones. */
+void task_replace_texts (task_t *self, const task_texts_t *texts, size_t labels_count);
 /* The dedup key alone, empty when there is none. */
 const char *task_dedup_key (const task_t *self);
 
@@ -174,6 +182,12 @@ void detail_set_error (detail_t *self, int32_t code, const char *message, const 
 static inline bool task_is_terminal (const task_t *self)
 {
     return self->status >= TMQ_STATUS_COMPLETED;
+}
+/* It was cancelled, and perhaps queued again, but its worker has not stopped yet (S5). */
+static inline bool task_is_withdrawn (const task_t *self)
+{
+    return self->leased &&
+           (self->status == TMQ_STATUS_CANCELLED || self->status == TMQ_STATUS_QUEUED);
 }
 
 /* Memory for tasks. */

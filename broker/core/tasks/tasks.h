@@ -176,6 +176,7 @@ typedef struct tasks {
     size_t ready;       /* gauges: tasks in the order of their queues, … */
     size_t leases;      /* … that are held */
     size_t ended;       /* of those in memory, terminal ones */
+    node_t removed;     /* tasks that are found no more and wait for their rows alone */
 
     edges_t edges;
     size_t schedules_bytes; /* of their rows */

@@ -56,6 +56,7 @@ void task_view (const task_t *task, record_t *out, task_texts_t *texts)
                       .meta = texts->meta,
                       .labels = texts->labels,
                       .labels_count = task->labels_count,
+                      .relabelled = task->relabelled,
                       .status = task->status,
                       .priority = task->priority,
                       .dead = task->dead,
@@ -105,6 +106,7 @@ static void restore_fields (task_t *task, const record_t *record)
     task->priority = record->priority;
     task->status = (uint8_t) record->status;
     task->dead = record->dead;
+    task->relabelled = record->relabelled;
     task->started = record->lease_started;
     task->payload_stored = true;
     task->result_stored = record->result_bytes > 0;
@@ -179,7 +181,7 @@ task_t *task_restore (tasks_t *self, const record_t *record)
 tmq_phase_t task_phase (const tasks_t *self, const task_t *task)
 {
     if (task->status == TMQ_STATUS_QUEUED)
-        return task->blocked                                      ? TMQ_PHASE_BLOCKED
+        return task->blocked || task->leased                      ? TMQ_PHASE_BLOCKED
                : task->scheduled                                  ? TMQ_PHASE_SCHEDULED
                : gate_is_closed (&task->queue->gate, GATE_PAUSED) ? TMQ_PHASE_PAUSED
                                                                   : TMQ_PHASE_READY;

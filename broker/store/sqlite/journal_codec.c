@@ -86,6 +86,7 @@ enum {
     RECORD_ERROR_DATA = 51,
     RECORD_HOLDER = 52,
     RECORD_EXTRA = 53,
+    RECORD_RELABELLED = 54,
 
     ATTEMPT_NUMBER = 1,
     ATTEMPT_ID = 2,
@@ -222,6 +223,7 @@ void journal_pack_rest (bytes_t *body, const record_t *record)
     bytes_append_string (body, RECORD_ERROR_DATA, record->error_data);
     bytes_append_string (body, RECORD_HOLDER, record->holder);
     append_body (body, RECORD_EXTRA, record->extra);
+    bytes_append_uint (body, RECORD_RELABELLED, record->relabelled);
 }
 
 static void append_record (bytes_t *body, const record_t *record)
@@ -388,6 +390,7 @@ static void unpack_rest (record_t *to, const Journal__Record *from)
     to->error_data = from->error_data;
     to->holder = from->holder;
     to->extra = body_from (&from->extra);
+    to->relabelled = from->relabelled;
 }
 
 bool journal_unpack_rest (record_t *to, arena_t *arena, const uint8_t *bytes, size_t length)

@@ -26,6 +26,8 @@ enum statement {
     ATTEMPT,
     TOMBSTONE,
     EVENTS,
+    LABELS_DELETE,
+    RESULT_DELETE,
     ROW_WRITE,
     ROW_DELETE,
     QUEUE_DELETE,
@@ -42,6 +44,7 @@ enum statement {
 #define TASK_UPDATE                                                                                \
     " ON CONFLICT (number) DO UPDATE SET queue = excluded.queue, session = excluded.session,"      \
     " status = excluded.status, expires_at = excluded.expires_at, leased = excluded.leased,"       \
+    " labels = excluded.labels,"                                                                   \
     " last_event = excluded.last_event, rest = excluded.rest,"                                     \
     " sum = excluded.sum, payload_sum = coalesce (excluded.payload_sum, payload_sum),"             \
     " result_sum = CASE excluded.result_bytes WHEN 0 THEN NULL"                                    \
@@ -65,7 +68,9 @@ static const char *const TEXTS[STATEMENTS] = {
     [TASK] = TASK_INSERT TASK_UPDATE,
     [TASK_DELETE] = "DELETE FROM task WHERE number = ?1 RETURNING queue, session",
     [BODY] = "REPLACE INTO body (number, kind, bytes, sum) VALUES (?1, ?2, ?3, ?4)",
-    /* They never change: those that are there stay as they are. */
+    /* They hardly ever change: those that are there stay as they are. */
+    [LABELS_DELETE] = "DELETE FROM label WHERE number = ?1",
+    [RESULT_DELETE] = "DELETE FROM body WHERE number = ?1 AND kind = 2",
     [LABEL] = "INSERT INTO label (number, position, ns, key, value) VALUES (?1, ?2, ?3, ?4, ?5)"
               " ON CONFLICT DO NOTHING",
     [ATTEMPT] = "REPLACE INTO attempt (number, attempt, worker, started_at, ended_at, how,"
@@ -331,10 +336,15 @@ static store_code_t write_body (tables_t *self, int64_t number, int kind, const 
 
 static store_code_t write_labels (tables_t *self, const record_t *record, store_error_t *error)
 {
-    if (record->labels_count == 0)
-        return STORE_OK;
+    store_code_t code = STORE_OK;
+    if (record->relabelled) {
+        sqlite3_bind_int64 (self->statements[LABELS_DELETE], 1, record->number);
+        code = sql_do (self->statements[LABELS_DELETE], "labels cannot be removed", error);
+    }
+    if (code != STORE_OK || record->labels_count == 0)
+        return code;
     int64_t ns;
-    store_code_t code = names_find (&self->names, NAME_NAMESPACE, 0, record->ns, &ns, error);
+    code = names_find (&self->names, NAME_NAMESPACE, 0, record->ns, &ns, error);
     sqlite3_stmt *statement = self->statements[LABEL];
     for (size_t i = 0; code == STORE_OK && i < record->labels_count; i++) {
         sqlite3_bind_int64 (statement, 1, record->number);
@@ -386,7 +396,13 @@ static store_code_t write_row (tables_t *self, const image_t *image, store_error
 static store_code_t write_image (tables_t *self, const image_t *image, store_error_t *error)
 {
     const record_t *record = image->record;
+    bool is_new = record->number > self->meta.last_number;
     store_code_t code = write_row (self, image, error);
+    /* One that is queued after attempts may have had an outcome before. */
+    if (code == STORE_OK && !is_new && record->status == TMQ_STATUS_QUEUED && record->attempt > 0) {
+        sqlite3_bind_int64 (self->statements[RESULT_DELETE], 1, record->number);
+        code = sql_do (self->statements[RESULT_DELETE], "a result cannot be removed", error);
+    }
     if (code == STORE_OK)
         code = write_body (self, record->number, ROW_BODY_PAYLOAD, image->payload, error);
     if (code == STORE_OK)

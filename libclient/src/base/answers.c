@@ -121,6 +121,7 @@ static void completion_clear (tmq_completion_t *completion)
     tmq_stats_free (completion->stats);
     tmq_access_free (completion->access);
     tmq_part_free (completion->part);
+    free (completion->changed);
     tmq_queue_report_free (completion->queues);
     tmq_inbox_free (completion->inbox);
     free (completion->answered);

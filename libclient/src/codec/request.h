@@ -52,6 +52,10 @@ typedef enum core_op {
     X (TMQ_OP_RESOLVE, RESOLVE)                                                                    \
     X (TMQ_OP_EVENTS, TASK_EVENTS)                                                                 \
     X (TMQ_OP_CANCEL, CANCEL)                                                                      \
+    X (TMQ_OP_RETRY, RETRY)                                                                        \
+    X (TMQ_OP_RESUME, RESUME)                                                                      \
+    X (TMQ_OP_SET, SET)                                                                            \
+    X (TMQ_OP_PURGE, PURGE)                                                                        \
     X (TMQ_OP_STATS, STATS)                                                                        \
     X (TMQ_OP_AUDIT, AUDIT)                                                                        \
     X (TMQ_OP_AUDIT_HEAD, AUDIT_HEAD)                                                              \

@@ -9,6 +9,7 @@
 #include "link/replies.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "codec/access.h"
@@ -144,6 +145,35 @@ bool core_reply_cancel (core_requests_t *self, core_request_t *request, const Ta
         return core_reply_task (self, request, reply, body);
     core_request_end (self, request, TMQ_OK, NULL, 0);
     return true;
+}
+
+/* Copies one item; false if there is none such. */
+static bool changed_fill (tmq_changed_t *out, const Taskmq__ChangedItem *item)
+{
+    if (!id_from_bytes (&out->id, item->task_id.data, item->task_id.len))
+        return false;
+    out->code = (int) item->code;
+    out->status = (tmq_status_t) item->status;
+    const char *text =
+        *item->text != '\0' || item->code == TMQ_OK ? item->text : code_text (out->code);
+    snprintf (out->text, sizeof out->text, "%s", text);
+    return true;
+}
+
+bool core_reply_changed (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                         const uint8_t *body)
+{
+    (void) body;
+    tmq_completion_t *completion = &request->answer.completion;
+    if (reply->body_case != TASKMQ__REPLY__BODY_CHANGED)
+        return false;
+    const Taskmq__Changed *changed = reply->changed;
+    completion->changed = calloc (changed->n_items + 1, sizeof *completion->changed);
+    for (size_t i = 0; completion->changed != NULL && i < changed->n_items; i++)
+        if (!changed_fill (&completion->changed[i], changed->items[i]))
+            return false;
+    completion->changed_count = changed->n_items;
+    return end_made (self, request, completion->changed);
 }
 
 bool core_reply_list (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,

@@ -1,0 +1,364 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Changes of tasks by name: each of up to 256 ids is done or refused with its own code.
+ *
+ * A repeat gets the answer that the first one got: the task keeps the id of the request that
+ * brought it back, and of the one that set it. To purge what is purged succeeds. An id that was
+ * refused is judged again. */
+#include "core/requests/again.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/data/extra.h"
+#include "core/peers/link.h"
+#include "core/requests/answer.h"
+#include "core/requests/deeds.h"
+#include "core/requests/room.h"
+#include "core/tasks/extras.h"
+#include "core/tasks/journal.h"
+#include "core/tasks/revive.h"
+#include "core/tasks/settle.h"
+#include "core/tasks/view.h"
+#include "types.h"
+
+/* Numbers of the fields of Changed and ChangedItem in taskmq.proto. */
+enum {
+    CHANGED_ITEMS = 1,
+    ITEM_TASK_ID = 1,
+    ITEM_CODE = 2,
+    ITEM_TEXT = 3,
+    ITEM_STATUS = 4,
+    ITEM_RETRY = 5,
+    ITEM_BYTES_MAX = 40 /* of one without its text */
+};
+
+/* The answer about one id. */
+typedef struct done {
+    tmq_code_t code;
+    tmq_status_t status;
+    uint32_t retry_after_ms;
+    char *text; /* to be freed; NULL: none */
+} done_t;
+
+static done_t refuse (tmq_code_t code, const char *text)
+{
+    return (done_t){.code = code, .text = memory_text (text)};
+}
+
+/* What cannot be done, and the status that the task has. */
+static done_t refuse_status (const char *what, tmq_status_t status)
+{
+    char text[128];
+    snprintf (text, sizeof (text), "%s: the task is %s", what, status_text (status));
+    done_t item = refuse (TMQ_WRONG_STATUS, text);
+    item.status = status;
+    return item;
+}
+
+static bool find (call_t *call, const ProtobufCBinaryData *id, unsigned rights, found_t *found,
+                  done_t *out)
+{
+    char text[GONE_TEXT_SIZE];
+    *found = find_id (call->requests->reads, call->link, id->data, rights);
+    if (found->task != NULL || found->record != NULL)
+        return true;
+    gone_text (text, found);
+    *out = refuse (found->gone, text);
+    return false;
+}
+
+task_t *again_task (requests_t *self, found_t *found)
+{
+    if (found->task == NULL) {
+        found->task = task_restore (self->tasks, found->record);
+        found->record = NULL;
+    }
+    return found->task;
+}
+
+/* The request has changed this task already. which: a member of Extra. */
+typedef enum mark { MARK_REVIVED, MARK_SET } mark_t;
+
+static ProtobufCBinaryData *mark_in (Taskmq__Extra *fields, mark_t mark)
+{
+    return mark == MARK_REVIVED ? &fields->revived_by : &fields->set_by;
+}
+
+static bool is_repeat (const call_t *call, const found_t *found, mark_t mark)
+{
+    const ProtobufCBinaryData *id = &call->request->request_id;
+    extra_t *stored = NULL;
+    Taskmq__Extra *fields = NULL;
+    if (found->task != NULL && found->task->extra != NULL)
+        fields = found->task->extra->fields;
+    else if (found->task == NULL && found->record->extra != NULL)
+        fields = (stored = extra_new (found->record->extra))->fields;
+    bool same = false;
+    if (fields != NULL) {
+        const ProtobufCBinaryData *kept = mark_in (fields, mark);
+        same = kept->len == id->len && memcmp (kept->data, id->data, id->len) == 0;
+    }
+    extra_free (stored);
+    return same;
+}
+
+static void keep_mark (call_t *call, task_t *task, mark_t mark)
+{
+    const ProtobufCBinaryData *id = &call->request->request_id;
+    ProtobufCBinaryData *place = mark_in (extras_edit (task), mark);
+    if (place->len != id->len) {
+        free (place->data);
+        *place = (ProtobufCBinaryData){id->len, memory_alloc (id->len)};
+    }
+    memcpy (place->data, id->data, id->len);
+    extras_changed (call->requests->tasks, task);
+}
+
+static cause_t cause_of (const call_t *call, const char *message)
+{
+    return (cause_t){.actor = name_text (call->link->identity), .message = message};
+}
+
+static void begin_change (requests_t *self)
+{
+    journal_close_full (self->tasks);
+    self->tasks->open.inputs++;
+}
+
+/* retry, resume. */
+
+static bool has_room (call_t *call, const found_t *found, done_t *out)
+{
+    requests_t *self = call->requests;
+    size_t payload =
+        found->task != NULL ? found->task->payload_bytes : found->record->payload_bytes;
+    size_t texts = found->task != NULL ? 0 : record_wire_bytes (found->record);
+    room_refusal_t refusal;
+    if (room_refuses (self, call->link->space, payload, texts, &refusal)) {
+        *out = refuse (TMQ_LIMIT, refusal.text);
+        out->retry_after_ms = LIMIT_RETRY_MS;
+        return false;
+    }
+    if (!link_is (call->link, found->owner)) /* an admin may go beyond the owner's quota */
+        return true;
+    quota_refusal_t over = quota_submit (self, call->link, payload);
+    if (!over.refused)
+        return true;
+    *out = refuse (TMQ_LIMIT, over.text);
+    out->retry_after_ms = over.retry_after_ms;
+    return false;
+}
+
+static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_input_t input)
+{
+    requests_t *self = call->requests;
+    found_t found;
+    done_t item = {0};
+    if (!find (call, id, RIGHT_CANCEL, &found, &item))
+        return item;
+    tmq_status_t status = found_status (&found);
+    if (is_repeat (call, &found, MARK_REVIVED))
+        return (done_t){.status = status};
+    if (status != TMQ_STATUS_FAILED && status != TMQ_STATUS_CANCELLED)
+        return refuse_status (
+            input == INPUT_RETRY ? "it cannot be retried" : "it cannot be resumed", status);
+    if (!has_room (call, &found, &item))
+        return item;
+    deeds_task (call, DEED_CANCEL, &found);
+    begin_change (self);
+    task_t *task = again_task (self, &found);
+    cause_t cause = cause_of (call, NULL);
+    keep_mark (call, task, MARK_REVIVED);
+    revive_queue (self->tasks, task, input, &cause);
+    return (done_t){.status = task->status};
+}
+
+static done_t retry_one (call_t *call, const ProtobufCBinaryData *id)
+{
+    return revive_one (call, id, INPUT_RETRY);
+}
+
+static done_t resume_one (call_t *call, const ProtobufCBinaryData *id)
+{
+    return revive_one (call, id, INPUT_RESUME);
+}
+
+/* set. */
+
+typedef struct set {
+    revision_t revision;
+    label_t labels[TMQ_LABELS_MAX];
+    char what[96]; /* for the event */
+} set_t;
+
+static void say (set_t *self, bool given, const char *what)
+{
+    size_t used = strlen (self->what);
+    if (given)
+        snprintf (self->what + used, sizeof (self->what) - used, "%s%s", used > 0 ? ", " : "",
+                  what);
+}
+
+static void set_of (const Taskmq__Set *request, set_t *out)
+{
+    *out = (set_t){.revision = {.ttl = request->ttl_never || request->ttl_ms > 0,
+                                .ttl_ms = request->ttl_never ? 0 : (int64_t) request->ttl_ms,
+                                .priority = (int) request->priority_plus_1 - 1,
+                                .max_attempts = request->max_attempts,
+                                .not_before = -1,
+                                .labels = out->labels,
+                                .labels_count = request->n_labels,
+                                .drop_labels = (const char *const *) request->drop_labels,
+                                .drop_labels_count = request->n_drop_labels}};
+    revision_t *revision = &out->revision;
+    if (request->at_once || request->not_before > 0)
+        revision->not_before = request->at_once ? 0 : (int64_t) request->not_before;
+    for (size_t i = 0; i < request->n_labels; i++)
+        out->labels[i] = (label_t){request->labels[i]->key, request->labels[i]->value};
+    say (out, revision->ttl, "ttl");
+    say (out, revision->priority >= 0, "priority");
+    say (out, revision->max_attempts > 0, "max_attempts");
+    say (out, revision->not_before >= 0, "not_before");
+    say (out, revision->labels_count > 0 || revision->drop_labels_count > 0, "labels");
+}
+
+static size_t labels_after (const found_t *found, const revision_t *revision)
+{
+    if (found->record != NULL)
+        return revision_labels_count (found->record->labels, found->record->labels_count, revision);
+    task_texts_t texts;
+    task_texts (found->task, &texts);
+    return revision_labels_count (texts.labels, found->task->labels_count, revision);
+}
+
+static done_t set_one (call_t *call, const ProtobufCBinaryData *id)
+{
+    requests_t *self = call->requests;
+    found_t found;
+    done_t item = {0};
+    set_t set;
+    set_of (call->request->set, &set);
+    if (!find (call, id, RIGHT_CANCEL, &found, &item))
+        return item;
+    tmq_status_t status = found_status (&found);
+    if (is_repeat (call, &found, MARK_SET))
+        return (done_t){.status = status};
+    const revision_t *revision = &set.revision;
+    if (status_is_terminal (status) && (revision->priority >= 0 || revision->max_attempts > 0))
+        return refuse_status ("only its ttl and labels can be set", status);
+    if (revision->not_before >= 0 && status != TMQ_STATUS_QUEUED)
+        return refuse_status ("its start cannot be set", status);
+    if (labels_after (&found, revision) > TMQ_LABELS_MAX) {
+        char text[LIMIT_TEXT_SIZE];
+        limit_text (text, "labels of a task", TMQ_LABELS_MAX);
+        return refuse (TMQ_LIMIT, text);
+    }
+    deeds_task (call, DEED_CANCEL, &found);
+    begin_change (self);
+    task_t *task = again_task (self, &found);
+    cause_t cause = cause_of (call, set.what);
+    keep_mark (call, task, MARK_SET);
+    revise (self->tasks, task, revision, &cause);
+    return (done_t){.status = task->status};
+}
+
+/* purge. */
+
+static done_t purge_one (call_t *call, const ProtobufCBinaryData *id)
+{
+    requests_t *self = call->requests;
+    found_t found;
+    done_t item = {0};
+    if (!find (call, id, RIGHT_ADMIN, &found, &item)) {
+        if (found.gone != TMQ_PURGED)
+            return item;
+        free (item.text);
+        return (done_t){0};
+    }
+    tmq_status_t status = found_status (&found);
+    if (!status_is_terminal (status))
+        return refuse_status ("only what has ended can be purged", status);
+    if (found.task != NULL && found.task->leased) {
+        item = refuse (TMQ_WRONG_STATUS, "its worker has not stopped yet");
+        item.status = status;
+        return item;
+    }
+    deeds_task (call, DEED_CANCEL, &found);
+    begin_change (self);
+    cause_t cause = cause_of (call, NULL);
+    if (found.record != NULL) {
+        change_remove (self->tasks, call->link->space, found.record, INPUT_PURGE, &cause);
+        return (done_t){0};
+    }
+    record_t view;
+    task_texts_t texts MEMORY_FILLED_BEFORE_READ;
+    task_view (found.task, &view, &texts);
+    change_remove (self->tasks, call->link->space, &view, INPUT_PURGE, &cause);
+    settle_detach (self->tasks, found.task);
+    return (done_t){0};
+}
+
+/* The requests. */
+
+static void pack_item (bytes_t *out, const ProtobufCBinaryData *id, const done_t *item, size_t room)
+{
+    bytes_mark_t mark = bytes_open (out, CHANGED_ITEMS);
+    bytes_append_blob (out, ITEM_TASK_ID, id->data, id->len);
+    bytes_append_uint (out, ITEM_CODE, item->code);
+    if (item->text != NULL && strlen (item->text) < room)
+        bytes_append_string (out, ITEM_TEXT, item->text);
+    bytes_append_uint (out, ITEM_STATUS, item->status);
+    bytes_append_uint (out, ITEM_RETRY, item->retry_after_ms);
+    bytes_close (out, mark);
+}
+
+static void each (call_t *call, size_t count, const ProtobufCBinaryData *ids,
+                  done_t (*act) (call_t *call, const ProtobufCBinaryData *id))
+{
+    requests_t *self = call->requests;
+    done_t items[TMQ_CHANGE_IDS_MAX] MEMORY_FILLED_BEFORE_READ;
+    assert (count <= TMQ_CHANGE_IDS_MAX);
+    for (size_t i = 0; i < count; i++)
+        items[i] = act (call, &ids[i]);
+    bytes_mark_t mark;
+    bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
+    bytes_mark_t changed = bytes_open (out, TASKMQ__REPLY__BODY_CHANGED);
+    for (size_t i = 0; i < count; i++) {
+        size_t needed = out->length + (count - i) * ITEM_BYTES_MAX;
+        pack_item (out, &ids[i], &items[i],
+                   needed < ENVELOPE_FILL_BYTES ? ENVELOPE_FILL_BYTES - needed : 0);
+        free (items[i].text);
+    }
+    bytes_close (out, changed);
+    reply_close (self, call->link, mark, journal_batch (self->tasks), NULL);
+}
+
+void on_retry (call_t *call)
+{
+    if (!room_refused_at_once (call))
+        each (call, call->request->retry->n_task_ids, call->request->retry->task_ids, retry_one);
+}
+
+void on_resume (call_t *call)
+{
+    if (!room_refused_at_once (call))
+        each (call, call->request->resume->n_task_ids, call->request->resume->task_ids, resume_one);
+}
+
+void on_set (call_t *call)
+{
+    if (!room_refused_at_once (call))
+        each (call, call->request->set->n_task_ids, call->request->set->task_ids, set_one);
+}
+
+void on_purge (call_t *call)
+{
+    each (call, call->request->purge->n_task_ids, call->request->purge->task_ids, purge_one);
+}

@@ -1,0 +1,121 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Tasks that go on after their end, and changes by hand. */
+#include "core/tasks/revive.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/tasks/extras.h"
+
+static void drop_outcome (tasks_t *self, detail_t *detail)
+{
+    buf_drop (detail->result);
+    detail->result = NULL;
+    detail->result_bytes = 0;
+    names_drop (&self->base->names, detail->result_type);
+    detail->result_type = NULL;
+    detail->outcome = TMQ_OUTCOME_NONE;
+    detail_set_error (detail, 0, NULL, NULL);
+    detail_set_text (&detail->status_message, NULL);
+    detail_set_text (&detail->progress_message, NULL);
+    detail_set_text (&detail->progress_unit, NULL);
+    detail->progress_done = detail->progress_total = 0;
+    detail->started_at = detail->finished_at = 0;
+}
+
+/* It counts from now on, or from when the task may run. */
+static void begin_ttl (const tasks_t *self, task_t *task)
+{
+    int64_t from_ms = clocks_wall_ms (&self->base->clocks, task->not_before);
+    task->expires_at = task->ttl_ms == 0 ? 0 : from_ms + task->ttl_ms;
+}
+
+void revive_queue (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause)
+{
+    drop_outcome (self, task_detail (&self->slab, task));
+    task->result_stored = false;
+    task->failures = task->returns = 0;
+    task->dead = false;
+    task->not_before = 0;
+    task->by_wall = task->due = false;
+    begin_ttl (self, task);
+    if (extras_of (task)->start_by != 0) { /* it was for the first time */
+        extras_edit (task)->start_by = 0;
+        extras_changed (self, task);
+    }
+    self->base->counts.retried++;
+    self->freshened = self->open.no;
+    change_apply (self, task, input, cause);
+    if (!task->leased)
+        change_place (self, task);
+}
+
+/* Labels. */
+
+static bool is_named (const label_t *label, const revision_t *revision)
+{
+    for (size_t i = 0; i < revision->labels_count; i++)
+        if (strcmp (revision->labels[i].key, label->key) == 0)
+            return true;
+    for (size_t i = 0; i < revision->drop_labels_count; i++)
+        if (strcmp (revision->drop_labels[i], label->key) == 0)
+            return true;
+    return false;
+}
+
+size_t revision_labels_count (const label_t *labels, size_t count, const revision_t *revision)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        kept += !is_named (&labels[i], revision);
+    return kept + revision->labels_count;
+}
+
+static void revise_labels (tasks_t *self, task_t *task, const revision_t *revision)
+{
+    task_texts_t texts;
+    size_t count = 0;
+    task_texts (task, &texts);
+    for (size_t i = 0; i < task->labels_count; i++)
+        if (!is_named (&texts.labels[i], revision))
+            texts.labels[count++] = texts.labels[i];
+    assert (count + revision->labels_count <= TMQ_LABELS_MAX);
+    for (size_t i = 0; i < revision->labels_count; i++)
+        texts.labels[count++] = revision->labels[i];
+    self->texts_bytes -= task->texts_bytes;
+    task_replace_texts (task, &texts, count);
+    self->texts_bytes += task->texts_bytes;
+    task->relabelled = true;
+}
+
+void revise (tasks_t *self, task_t *task, const revision_t *revision, const cause_t *cause)
+{
+    bool placed = task->status == TMQ_STATUS_QUEUED && !task->leased;
+    if (placed)
+        change_unplace (self, task);
+    if (revision->priority >= 0)
+        task->priority = (uint8_t) revision->priority;
+    if (revision->max_attempts > 0)
+        task->max_attempts = revision->max_attempts;
+    if (revision->not_before >= 0) {
+        task->not_before = revision->not_before;
+        task->by_wall = revision->not_before > 0;
+        task->due = false;
+    }
+    if (revision->ttl)
+        task->ttl_ms = revision->ttl_ms;
+    if (revision->ttl)
+        begin_ttl (self, task);
+    else if (revision->not_before > 0 && task->ttl_ms > 0 &&
+             task->expires_at < revision->not_before + task->ttl_ms)
+        task->expires_at = revision->not_before + task->ttl_ms;
+    if (revision->labels_count > 0 || revision->drop_labels_count > 0)
+        revise_labels (self, task, revision);
+    self->freshened = self->open.no;
+    change_apply (self, task, INPUT_SET, cause);
+    if (placed)
+        change_place (self, task);
+}
