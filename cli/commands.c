@@ -222,6 +222,27 @@ static const option_spec_t watch_options[] = {
     FIELDS_OPTION,
     END_OF_OPTIONS};
 
+/* As those of watch. */
+#define FOLLOW_OPTIONS                                                                             \
+    {OPT_SINCE, "since", 0,       KIND_TEXT,                                                       \
+     0,         0,       "WHERE", "watch: from a cursor, a time, or 90m for 90 minutes ago"},      \
+        {OPT_COUNT, "count", 0, KIND_NUMBER, 1, UINT64_MAX, "N", "watch: end after N events"},     \
+    {                                                                                              \
+        OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION", "watch: end after that time"    \
+    }
+
+static const option_spec_t context_options[] = {
+    {OPT_SESSION, "session", 0, KIND_NAME, 0, 0, "NAME", "of this session; else of the namespace"},
+    {OPT_DATA, "data", 0, KIND_TEXT, 0, 0, "STR", "put: the value"},
+    {OPT_FILE, "file", 0, KIND_TEXT, 0, 0, "FILE", "put: the value is the content of FILE"},
+    {OPT_IF_VERSION, "if-version", 0, KIND_NUMBER, 0, UINT64_MAX - 2, "N",
+     "put, remove: only if the value has this version; put: 0 is one that does not exist"},
+    {OPT_LIMIT, "limit", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "list: at most N; default 50"},
+    {OPT_ALL, "all", 0, KIND_FLAG, 0, 0, NULL, "list: all of them, page after page"},
+    FOLLOW_OPTIONS,
+    FIELDS_OPTION,
+    END_OF_OPTIONS};
+
 static const option_spec_t work_options[] = {
     {OPT_JOBS, "jobs", 'j', KIND_NUMBER, 1, TMQ_CREDIT_MAX, "N", "tasks at a time; default 1"},
     {OPT_PAYLOAD_FILE, "payload-file", 0, KIND_FLAG, 0, 0, NULL,
@@ -400,6 +421,22 @@ static const command_t commands[] = {
      .operand = OPERAND_ID,
      .operands_max = -1,
      .run = run_watch},
+    {.name = "context",
+     .group = "share between tasks",
+     .operands = "get KEY\nput KEY [--data STR | --file FILE | -] [--if-version N]\n"
+                 "list [PREFIX]\nwatch [PREFIX]\nremove KEY [--if-version N]",
+     .summary = "values that tasks share, with versions",
+     .text = "A value is up to 65,536 bytes under a key, of the session or of the namespace.\n"
+             "put prints its version. With --if-version it changes nothing if somebody was\n"
+             "faster (exit 6). watch ends with the cursor to go on with (--since).",
+     .examples = "taskctl context put plan --session trip --data draft --if-version 0\n"
+                 "taskctl context get plan --session trip\n"
+                 "taskctl context watch --session trip",
+     .options = context_options,
+     .operand = OPERAND_VERB,
+     .verbs = context_verbs,
+     .operands_max = -1,
+     .run = run_verb},
     {.name = "cancel",
      .group = "change tasks",
      .operands = "ID...\nCONDITIONS [--yes | --dry-run]",

@@ -80,7 +80,11 @@ typedef enum request_flag {
     X (SCHEDULE_LIST, schedule_list, REQUEST_LARGE | REQUEST_READS)                                \
     X (SCHEDULE_PAUSE, schedule_pause, REQUEST_CHANGES | REQUEST_NEEDS_ID)                         \
     X (SCHEDULE_RESUME, schedule_resume, REQUEST_CHANGES | REQUEST_NEEDS_ID)                       \
-    X (SCHEDULE_REMOVE, schedule_remove, REQUEST_CHANGES | REQUEST_NEEDS_ID)
+    X (SCHEDULE_REMOVE, schedule_remove, REQUEST_CHANGES | REQUEST_NEEDS_ID)                       \
+    X (VALUE_PUT, value_put, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                   \
+    X (VALUE_GET, value_get, REQUEST_LARGE | REQUEST_READS)                                        \
+    X (VALUE_LIST, value_list, REQUEST_LARGE | REQUEST_READS)                                      \
+    X (VALUE_REMOVE, value_remove, REQUEST_CHANGES | REQUEST_NEEDS_ID)
 
 typedef struct request_kind {
     const char *name; /* for logs, counters and texts; of static storage */

@@ -240,8 +240,10 @@ enum {
     TMQ_DEDUP_KEY_BYTES_MAX = 256,
     TMQ_TRACE_BYTES_MAX = 512,
     TMQ_EXTRA_BYTES_MAX = 8 * 1024, /* what few tasks have, packed */
-    TMQ_ENTRY_NAME_BYTES_MAX = 256, /* of what an event that is of no task is about */
-    TMQ_UNIT_BYTES_MAX = 32,        /* of progress */
+    TMQ_ENTRY_NAME_BYTES_MAX = 256, /* of what an event that is of no task is about: a key, … */
+    TMQ_VALUE_BYTES_MAX = 64 * 1024,
+    TMQ_VALUES_MAX = 1000000, /* of a namespace */
+    TMQ_UNIT_BYTES_MAX = 32,  /* of progress */
     TMQ_OWNER_BYTES_MAX = 128,
     TMQ_SUFFIX_LENGTH_MIN = 6,          /* hexadecimal digits of a short id */
     TMQ_SUFFIX_TASKS_MAX = 10000,       /* newest tasks among which a short id is looked up */

@@ -869,6 +869,52 @@ static bool check_set (check_t *check, const Taskmq__Request *request)
            check_names (check, "drop_labels", set->drop_labels, set->n_drop_labels);
 }
 
+/* What a session, or the namespace, shares. */
+
+static bool check_session (check_t *check, const char *session)
+{
+    return session[0] == '\0' || check_name (check, "session", session);
+}
+
+static bool check_entry_key (check_t *check, const char *key)
+{
+    if (key[0] == '\0')
+        return refuse (check, TMQ_INVALID, "key: must not be empty");
+    return check_text (check, "key", key, TMQ_ENTRY_NAME_BYTES_MAX);
+}
+
+static bool check_value_put (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__ValuePut *put = request->value_put;
+    if (put->body_bytes > TMQ_VALUE_BYTES_MAX)
+        return refuse (check, TMQ_TOO_LARGE, "body_bytes: %u, at most %d are allowed",
+                       put->body_bytes, TMQ_VALUE_BYTES_MAX);
+    return check_session (check, put->session) && check_entry_key (check, put->key);
+}
+
+static bool check_value_get (check_t *check, const Taskmq__Request *request)
+{
+    return check_session (check, request->value_get->session) &&
+           check_entry_key (check, request->value_get->key);
+}
+
+static bool check_value_list (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__ValueList *list = request->value_list;
+    return check_session (check, list->session) &&
+           check_text (check, "prefix", list->prefix, TMQ_ENTRY_NAME_BYTES_MAX) &&
+           check_text (check, "after", list->after, TMQ_ENTRY_NAME_BYTES_MAX) &&
+           check_range (check, "limit", list->limit, 0, TMQ_LIST_LIMIT_MAX);
+}
+
+static bool check_value_remove (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__ValueRemove *remove = request->value_remove;
+    if (remove->if_version_plus_1 == 1)
+        return refuse (check, TMQ_INVALID, "if_version_plus_1: must not be 1");
+    return check_session (check, remove->session) && check_entry_key (check, remove->key);
+}
+
 /* The table. */
 
 typedef bool (*check_kind_t) (check_t *check, const Taskmq__Request *request);
@@ -935,6 +981,10 @@ static const check_kind_t checks[] = {
     [OP (SCHEDULE_PAUSE)] = check_schedule_pause,
     [OP (SCHEDULE_RESUME)] = check_schedule_resume,
     [OP (SCHEDULE_REMOVE)] = check_schedule_remove,
+    [OP (VALUE_PUT)] = check_value_put,
+    [OP (VALUE_GET)] = check_value_get,
+    [OP (VALUE_LIST)] = check_value_list,
+    [OP (VALUE_REMOVE)] = check_value_remove,
 };
 #undef OP
 
@@ -962,6 +1012,7 @@ static size_t request_bodies (const Taskmq__Request *request)
         return total;
     case TASKMQ__REQUEST__OP_COMPLETE: return body_in_frame (request->complete->result_bytes);
     case TASKMQ__REQUEST__OP_FAIL: return body_in_frame (request->fail->result_bytes);
+    case TASKMQ__REQUEST__OP_VALUE_PUT: return body_in_frame (request->value_put->body_bytes);
     case TASKMQ__REQUEST__OP_ANSWER:
         for (size_t i = 0; i < request->answer->n_items; i++)
             total += body_in_frame (request->answer->items[i]->bytes);

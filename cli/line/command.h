@@ -65,6 +65,7 @@ typedef enum option_id {
     OPT_GRANT,
     OPT_ID,
     OPT_IF_NEEDED,
+    OPT_IF_VERSION,
     OPT_INHERIT,
     OPT_JOBS,
     OPT_KIND,

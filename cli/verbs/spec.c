@@ -19,6 +19,7 @@
 #include "link/input.h"
 #include "screen/output.h"
 #include "units.h"
+#include "verbs/given.h"
 
 void spec_init (spec_t *self, const option_spec_t *options)
 {
@@ -210,30 +211,14 @@ static bool put_option (spec_t *self, option_id_t id, const char *text, uint64_t
 
 static int read_payload (spec_t *self, const app_t *app)
 {
-    const args_t *args = &app->args;
-    const char *data = args_text (args, OPT_DATA);
-    const char *file = args_text (args, OPT_FILE);
-    const bool from_stdin = args->operands_count == 2;
-    char *bytes;
-    if (from_stdin && strcmp (args->operands[1], "-") != 0)
-        return usage_error (app, "--data STR, --file FILE, or - for standard input",
-                            "submit takes no argument '%s' behind the queue", args->operands[1]);
-    if ((data != NULL) + (file != NULL) + from_stdin > 1)
-        return usage_error (app, NULL, "only one of --data, --file and - can be the payload");
-    if (data) {
-        if (strlen (data) > TMQ_FRAME_BYTES_MAX)
-            return code_error (app, TMQ_TOO_LARGE, NULL, "the payload has more than %d bytes",
-                               TMQ_FRAME_BYTES_MAX);
-        self->submit.payload = data;
-        self->submit.payload_bytes = strlen (data);
-        return 0;
+    given_t given;
+    const int code = given_read (&given, app, 1, TMQ_FRAME_BYTES_MAX, "the payload");
+    if (given.owned)
+        keep (self, given.owned);
+    if (!code && given.given) {
+        self->submit.payload = given.bytes;
+        self->submit.payload_bytes = given.length;
     }
-    if (!file && !from_stdin)
-        return 0;
-    const int code =
-        read_all (app, &bytes, &self->submit.payload_bytes, file ? file : "-", TMQ_FRAME_BYTES_MAX);
-    if (!code)
-        self->submit.payload = keep (self, bytes);
     return code;
 }
 

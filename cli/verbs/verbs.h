@@ -40,6 +40,10 @@ extern const verb_t server_key_verbs[];
 extern const verb_t profile_verbs[];
 extern const verb_t audit_verbs[];
 extern const verb_t queue_verbs[];
+extern const verb_t context_verbs[];
+/* Follows what is no task, as `watch` does: of one subject, with names that begin with prefix
+ * (NULL: all). The options of `watch` count as far as the command has them. */
+int watch_subject (app_t *app, tmq_subject_t subject, const char *prefix);
 int run_backup (app_t *app);
 int run_help (app_t *app);
 int run_completion (app_t *app);

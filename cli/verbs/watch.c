@@ -45,6 +45,8 @@ typedef struct watching {
     uint64_t left;        /* events of --count; UINT64_MAX: no limit */
     tmq_subject_t subjects[TMQ_FILTER_VALUES_MAX];
     size_t subjects_count;
+    bool by_subject;     /* the operands are no ids … */
+    const char *prefix;  /* … but this */
     tmq_status_t until;  /* TMQ_STATUS_NONE: not asked for */
     uint64_t generation; /* of the history that is followed; 0: not known yet */
     target_t *targets;
@@ -138,7 +140,8 @@ static void put_event (watching_t *self, const tmq_event_t *event)
     }
     if (app->format == FORMAT_ID) {
         if (event->subject > TMQ_SUBJECT_TASK) {
-            print_safe (app, stdout, "%s\n", event->name);
+            print_text (app, stdout, event->name);
+            putchar ('\n');
         } else {
             tmq_id_format (event->task ? &event->task->id : &event->task_id, id);
             puts (id);
@@ -342,7 +345,10 @@ static int watch (watching_t *self, const task_filter_t *filter)
     int code = set_start (self, &options);
     if (code || (code = app_connect (app)))
         return code;
-    app_resolve_operands (app, &ids, &count, &tally);
+    ids = NULL;
+    count = 0;
+    if (!self->by_subject)
+        app_resolve_operands (app, &ids, &count, &tally);
     if ((code = tally_exit (&tally))) {
         free (ids);
         return code;
@@ -354,6 +360,7 @@ static int watch (watching_t *self, const task_filter_t *filter)
     options.snapshot = args_has (&app->args, OPT_SNAPSHOT);
     options.subjects = self->subjects;
     options.subjects_count = self->subjects_count;
+    options.name_prefix = self->prefix;
     options.notify = true;
     code = subscribe (self, &options);
     free (ids);
@@ -421,26 +428,38 @@ static int check_options (const app_t *app)
     return 0;
 }
 
-int run_watch (app_t *app)
+static int run (app_t *app, watching_t *self)
 {
     task_filter_t filter;
     const uint64_t for_ms = args_number (&app->args, OPT_FOR, UINT64_MAX);
-    watching_t self = {
-        .app = app,
-        .link = {.app = app, .meanwhile = "waiting for it"},
-        .signals = -1,
-        .deadline_ms = for_ms == UINT64_MAX ? 0 : mono_ms () + for_ms,
-        .left = args_number (&app->args, OPT_COUNT, UINT64_MAX),
-        .until = (tmq_status_t) args_number (&app->args, OPT_UNTIL, TMQ_STATUS_NONE),
-    };
+    self->app = app;
+    self->link = (link_state_t){.app = app, .meanwhile = "waiting for it"};
+    self->signals = -1;
+    self->deadline_ms = for_ms == UINT64_MAX ? 0 : mono_ms () + for_ms;
+    self->left = args_number (&app->args, OPT_COUNT, UINT64_MAX);
+    self->until = (tmq_status_t) args_number (&app->args, OPT_UNTIL, TMQ_STATUS_NONE);
     int code = check_options (app);
-    if (code || (code = take_subjects (&self, app)) || !app_operands_are_ids (app, &code) ||
+    if (code || (code = take_subjects (self, app)) ||
+        (!self->by_subject && !app_operands_are_ids (app, &code)) ||
         (code = filter_from_args (&filter, app, false)))
         return code;
-    code = watch (&self, &filter);
-    tmq_subscription_free (&self.subscription);
+    code = watch (self, &filter);
+    tmq_subscription_free (&self->subscription);
     if (!code)
-        code = watch_exit (&self);
-    free (self.targets);
+        code = watch_exit (self);
+    free (self->targets);
     return code;
+}
+
+int run_watch (app_t *app)
+{
+    watching_t self = {0};
+    return run (app, &self);
+}
+
+int watch_subject (app_t *app, tmq_subject_t subject, const char *prefix)
+{
+    watching_t self = {
+        .by_subject = true, .prefix = prefix, .subjects = {subject}, .subjects_count = 1};
+    return run (app, &self);
 }

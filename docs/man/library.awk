@@ -19,6 +19,7 @@ BEGIN {
     page["Workers."] = "tmq_workers|take tasks and end them"
     page["A worker asks."] = "tmq_ask|questions of a worker about its task"
     page["Somebody answers."] = "tmq_answers|answers, and the inbox of open questions"
+    page["Values of sessions and namespaces."] = "tmq_values|bytes under keys that tasks share"
     page["The record of deeds, and backups."] = "tmq_backup|the record of deeds, and backups"
     page["Who may use the broker."] = "tmq_access|keys, invitations and the access file"
     page["The loop that most workers want."] = "tmq_run|a pool of threads that works"

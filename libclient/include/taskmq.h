@@ -327,7 +327,12 @@ typedef enum tmq_op {
     TMQ_OP_RETRY,
     TMQ_OP_RESUME,
     TMQ_OP_SET,
-    TMQ_OP_PURGE
+    TMQ_OP_PURGE,
+    /* About values: the same. */
+    TMQ_OP_VALUE_PUT,
+    TMQ_OP_VALUE_GET,
+    TMQ_OP_VALUE_LIST,
+    TMQ_OP_VALUE_REMOVE
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -770,6 +775,7 @@ TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscript
 #include "taskmq_again.h"
 #include "taskmq_questions.h"
 #include "taskmq_queues.h"
+#include "taskmq_sessions.h"
 #include "taskmq_workers.h"
 
 #endif

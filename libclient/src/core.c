@@ -133,6 +133,10 @@ static const struct op {
     [TMQ_OP_ASK] = {core_reply_done, word_ended},
     [TMQ_OP_ANSWER] = {core_reply_answered, NULL},
     [TMQ_OP_INBOX] = {core_reply_inbox, NULL},
+    [TMQ_OP_VALUE_PUT] = {core_reply_value, NULL},
+    [TMQ_OP_VALUE_GET] = {core_reply_value, NULL},
+    [TMQ_OP_VALUE_LIST] = {core_reply_value_page, NULL},
+    [TMQ_OP_VALUE_REMOVE] = {core_reply_value, NULL},
     [TMQ_OP_PING] = {core_reply_done, NULL},
     [TMQ_OP_PUSH] = {core_reply_done, word_ended},
     [TMQ_OP_COMPLETE] = {core_reply_done, word_ended},
@@ -452,6 +456,8 @@ static bool reply_body (const Taskmq__Reply *reply, core_bodies_t *bodies, const
         *body = core_bodies_take (bodies, core_part_of (reply)->body, &good);
     else if (reply->body_case == TASKMQ__REPLY__BODY_ANSWER_PAGE)
         *body = core_bodies_take (bodies, reply->answer_page->body, &good);
+    else if (reply->body_case == TASKMQ__REPLY__BODY_VALUE)
+        *body = core_bodies_take (bodies, reply->value->body, &good);
     return good;
 }
 

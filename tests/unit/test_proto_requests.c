@@ -777,9 +777,44 @@ static void test_schedules (void **state)
     assert_good (&request);
 }
 
+static void test_values (void **state)
+{
+    (void) state;
+    char key[TMQ_ENTRY_NAME_BYTES_MAX + 2];
+    Taskmq__ValuePut put = TASKMQ__VALUE_PUT__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_VALUE_PUT);
+    request.value_put = &put;
+    memset (key, 'k', sizeof key);
+    key[sizeof key - 1] = '\0';
+    assert_bad (&request, TMQ_INVALID, "key");
+    put.key = key;
+    assert_bad (&request, TMQ_TOO_LARGE, "key");
+    key[sizeof key - 2] = '\0';
+    assert_good (&request);
+    put.session = text_of ("a b");
+    assert_bad (&request, TMQ_INVALID, "session");
+    put.session = text_of ("");
+    put.body_bytes = TMQ_VALUE_BYTES_MAX + 1;
+    assert_bad (&request, TMQ_TOO_LARGE, "body_bytes");
+    Taskmq__ValueRemove remove = TASKMQ__VALUE_REMOVE__INIT;
+    Taskmq__Request removal = request_of (TASKMQ__REQUEST__OP_VALUE_REMOVE);
+    removal.value_remove = &remove;
+    remove.key = key;
+    assert_good (&removal);
+    remove.if_version_plus_1 = 1;
+    assert_bad (&removal, TMQ_INVALID, "if_version_plus_1");
+    Taskmq__ValueList list = TASKMQ__VALUE_LIST__INIT;
+    Taskmq__Request listing = request_of (TASKMQ__REQUEST__OP_VALUE_LIST);
+    listing.value_list = &list;
+    assert_good (&listing);
+    list.limit = TMQ_LIST_LIMIT_MAX + 1;
+    assert_bad (&listing, TMQ_INVALID, "limit");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_values),
         cmocka_unit_test (test_audit),
         cmocka_unit_test (test_backup),
         cmocka_unit_test (test_schedules),

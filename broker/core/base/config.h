@@ -39,6 +39,7 @@ typedef struct engine_config {
     size_t payload_cache_bytes; /* 64 MiB */
     size_t space_tasks_max;     /* live tasks of a namespace: 1,000,000 */
     size_t space_bytes_max;     /* … of their payloads: 4 GiB */
+    size_t space_values_max;    /* values of a namespace: 1,000,000 */
     size_t spaces_max;          /* namespaces with a history: 10,000 */
     size_t spaces_at_once;      /* that an identity may make without a pause: 1,000 … */
     int64_t space_ms;           /* … and then one in so long, 10 min: so nobody makes all of them
@@ -66,13 +67,13 @@ typedef struct engine_config {
         .questions_bytes_max = 64u << 20, .links_max = 10000, .pending_inputs_soft = 20000,        \
         .pending_bytes_soft = 16u << 20, .dirty_tasks_soft = 50000, .dirty_bytes_soft = 64u << 20, \
         .ring_bytes = 4u << 20, .looks_max = 100000, .payload_cache_bytes = 64u << 20,             \
-        .space_tasks_max = 1000000, .space_bytes_max = (size_t) 4 << 30, .spaces_max = 10000,      \
-        .spaces_at_once = 1000, .space_ms = 600000, .dependencies_max = 1000000,                   \
-        .ttl_ms = TMQ_TTL_MS_DEFAULT, .heartbeat_ms = TMQ_HEARTBEAT_MS,                            \
-        .gone_grace_ms = TMQ_GONE_GRACE_MS, .waits_max = 1000000, .link_reads_max = 64,            \
-        .reads_max = 4096, .given_reads_max = 4, .read_looks_max = 20000,                          \
-        .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000, .fetched_bytes_max = 32u << 20,      \
-        .round = BUDGET_INIT                                                                       \
+        .space_tasks_max = 1000000, .space_bytes_max = (size_t) 4 << 30,                           \
+        .space_values_max = TMQ_VALUES_MAX, .spaces_max = 10000, .spaces_at_once = 1000,           \
+        .space_ms = 600000, .dependencies_max = 1000000, .ttl_ms = TMQ_TTL_MS_DEFAULT,             \
+        .heartbeat_ms = TMQ_HEARTBEAT_MS, .gone_grace_ms = TMQ_GONE_GRACE_MS,                      \
+        .waits_max = 1000000, .link_reads_max = 64, .reads_max = 4096, .given_reads_max = 4,       \
+        .read_looks_max = 20000, .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000,             \
+        .fetched_bytes_max = 32u << 20, .round = BUDGET_INIT                                       \
     }
 
 #endif

@@ -26,7 +26,9 @@
     X (AUDIT_HEAD, 4, "audit-head", LIVE, "one row: where the record of deeds stood")              \
     X (QUEUE, 7, "queue", LIVE, "namespace, queue: what is set for it")                            \
     X (QUESTION, 9, "question", LIVE, "namespace, task, key: of a live task, open or answered")    \
-    X (SCHEDULE, 14, "schedule", LIVE, "namespace, name")
+    X (SCHEDULE, 14, "schedule", LIVE, "namespace, name")                                          \
+    X (VALUE, 11, "value", TABLES, "namespace, session, key (without a NUL)")                      \
+    X (ENTRIES, 19, "entries", LIVE, "namespace: how much it keeps beside its tasks")
 
 typedef enum row_kind {
     ROW_KIND_NONE = 0,

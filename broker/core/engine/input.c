@@ -184,6 +184,7 @@ static size_t body_bytes_of (const Taskmq__Request *request)
         for (size_t i = 0; i < request->answer->n_items; i++)
             bytes += request->answer->items[i]->bytes;
         return bytes;
+    case TASKMQ__REQUEST__OP_VALUE_PUT: return request->value_put->body_bytes;
     default: return 0;
     }
 }

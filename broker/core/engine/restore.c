@@ -10,6 +10,7 @@
 #include "core/tasks/change.h"
 #include "core/tasks/dependents.h"
 #include "core/tasks/due.h"
+#include "core/tasks/entries.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/question.h"
@@ -99,10 +100,15 @@ static void load_schedule (engine_t *self, const row_t *row)
     schedule_load (&self->tasks, row);
 }
 
+static void load_entries (engine_t *self, const row_t *row)
+{
+    entries_load (&self->tasks, row);
+}
+
 static row_load_t *const ROW_LOADS[ROW_KINDS_MAX] = {
     [ROW_KIND_TEST_LIVE] = NULL,         [ROW_KIND_FORGOTTEN] = load_forgotten,
     [ROW_KIND_QUESTION] = load_question, [ROW_KIND_QUEUE] = load_queue,
-    [ROW_KIND_SCHEDULE] = load_schedule,
+    [ROW_KIND_SCHEDULE] = load_schedule, [ROW_KIND_ENTRIES] = load_entries,
 };
 
 void engine_restore_row (engine_t *self, const row_t *row)

@@ -21,6 +21,7 @@ engine_t *engine_new (const engine_config_t *config)
     base_init (&self->base, config);
     history_init (&self->history, &self->base);
     tasks_init (&self->tasks, &self->base, &self->history);
+    sessions_init (&self->sessions, &self->base, &self->tasks);
     links_init (&self->peers, &self->base);
     reads_init (&self->reads, &self->base, &self->tasks, &self->peers);
     streams_init (&self->streams, &self->base, &self->history, &self->peers, &self->reads);
@@ -28,6 +29,7 @@ engine_t *engine_new (const engine_config_t *config)
     self->requests = (requests_t){.base = &self->base,
                                   .history = &self->history,
                                   .tasks = &self->tasks,
+                                  .sessions = &self->sessions,
                                   .peers = &self->peers,
                                   .reads = &self->reads,
                                   .streams = &self->streams,

@@ -14,6 +14,7 @@ struct engine {
     base_t base;
     history_t history;
     tasks_t tasks;
+    sessions_t sessions;
     links_t peers;
     reads_t reads;
     streams_t streams;

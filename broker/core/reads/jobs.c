@@ -99,6 +99,8 @@ void job_free (reads_t *self, read_job_t *job)
         self->given--;
     leave_link (self, job);
     filter_free (job->filter);
+    buf_drop (job->prefix);
+    buf_drop (job->after);
     access_clear (&job->read.scope);
     free (job);
 }

@@ -21,6 +21,8 @@ typedef struct read_job {
     uint64_t request;
     struct subscription *subscription; /* NULL: it is for the request */
     filter_copy_t *filter;             /* owned, or NULL */
+    buf_t *prefix;                     /* of rows; owned, or NULL */
+    buf_t *after;                      /* the same */
     bool counted;                      /* among the open reads of its link */
     bool given;                        /* a reader has it */
     char ns[TMQ_NAME_LENGTH_MAX + 1];  /* a reader may outlive the namespace's object */

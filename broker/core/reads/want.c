@@ -33,6 +33,7 @@ void want_row (const reads_t *self, row_kind_t kind, const void *key, size_t key
     lookup_t *wanted = want_one (keys, LOOKUP_ROW);
     wanted->row_kind = kind;
     wanted->row_key = buf_new (key, key_bytes);
+    wanted->bodies = true;
 }
 
 void want_id (const reads_t *self, const space_t *space, const uint8_t *id, bool bodies,

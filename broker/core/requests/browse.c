@@ -11,16 +11,13 @@
 #include "core/reads/jobs.h"
 #include "core/requests/answer.h"
 #include "core/requests/browse.h"
-#include "core/requests/quota.h"
+#include "core/requests/pages.h"
+#include "core/requests/values.h"
 #include "core/tasks/view.h"
 #include "core/wire/pack.h"
 #include "core/wire/page.h"
 #include "core/wire/scan.h"
 #include "ids.h"
-
-enum {
-    READS_RETRY_MS = 100 /* a page takes a few ms */
-};
 
 /* A list cursor: the number that the next page begins below, and what it was made for. */
 typedef struct list_cursor {
@@ -52,28 +49,6 @@ static int64_t cursor_number (const ProtobufCBinaryData *bytes, const uint8_t di
     return number > INT64_MAX ? 0 : (int64_t) number;
 }
 
-/* The link has as many reads open as it may have, or all links together have. */
-static bool refuse_read (call_t *call)
-{
-    requests_t *self = call->requests;
-    if (jobs_have_room (self->reads, call->link))
-        return quota_answered (call, quota_read (self, call->link));
-    const engine_config_t *config = &self->base->config;
-    bool own = call->link->reads_count >= config->link_reads_max;
-    char text[LIMIT_TEXT_SIZE];
-    limit_text (text, own ? "open reads of a link" : "open reads of the broker",
-                own ? config->link_reads_max : config->reads_max);
-    reply_code_at_once (call, TMQ_LIMIT, text, READS_RETRY_MS);
-    return true;
-}
-
-static read_job_t *request_job (call_t *call, read_kind_t kind)
-{
-    return job_for_request (call->requests->reads, call->link, call->link->space->name, kind,
-                            call->requests->base->durable, call->request->id,
-                            call->request->deadline_ms);
-}
-
 static void use_filter (const call_t *call, read_job_t *job, filter_copy_t *filter)
 {
     job->filter = filter;
@@ -85,7 +60,7 @@ static void use_filter (const call_t *call, read_job_t *job, filter_copy_t *filt
 void on_list (call_t *call)
 {
     const Taskmq__List *request = call->request->list;
-    if (refuse_read (call))
+    if (page_refused (call))
         return;
     filter_copy_t *filter =
         filter_new (call->link->space->name, request->filter, &call->link->access);
@@ -98,7 +73,7 @@ void on_list (call_t *call)
             return;
         }
     }
-    read_job_t *job = request_job (call, READ_LIST);
+    read_job_t *job = page_job (call, READ_LIST);
     use_filter (call, job, filter);
     job->read.before_number = before;
     job->read.limit = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
@@ -108,20 +83,20 @@ void on_list (call_t *call)
 
 void on_count (call_t *call)
 {
-    if (refuse_read (call))
+    if (page_refused (call))
         return;
     filter_copy_t *filter =
         filter_new (call->link->space->name, call->request->count->filter, &call->link->access);
-    read_job_t *job = request_job (call, READ_COUNT);
+    read_job_t *job = page_job (call, READ_COUNT);
     use_filter (call, job, filter);
     job->read.vain_max = call->requests->base->config.read_looks_max;
 }
 
 void on_resolve (call_t *call)
 {
-    if (refuse_read (call))
+    if (page_refused (call))
         return;
-    read_job_t *job = request_job (call, READ_RESOLVE);
+    read_job_t *job = page_job (call, READ_RESOLVE);
     filter_scope (&job->read, &call->link->access);
     strncpy (job->read.suffix, call->request->resolve->suffix, sizeof (job->read.suffix) - 1);
 }
@@ -136,9 +111,9 @@ void on_task_events (call_t *call)
         reply_gone (call, &found);
         return;
     }
-    if (refuse_read (call))
+    if (page_refused (call))
         return;
-    read_job_t *job = request_job (call, READ_HISTORY);
+    read_job_t *job = page_job (call, READ_HISTORY);
     if (found.task != NULL && found.task->changed > job->need)
         job->need = found.task->changed;
     memcpy (job->read.id.bytes, request->task_id.data, sizeof (job->read.id));
@@ -233,6 +208,18 @@ static void answer_history (requests_t *self, read_job_t *job)
     reply_close (self, job->link, mark, 0, NULL);
 }
 
+/* Who answers what rows of a kind were read for. */
+typedef void rows_answer_t (requests_t *self, read_job_t *job);
+static rows_answer_t *const ROWS_ANSWERS[ROW_KINDS_MAX] = {
+    [ROW_KIND_VALUE] = values_answer,
+};
+
+static void answer_rows (requests_t *self, read_job_t *job)
+{
+    assert (ROWS_ANSWERS[job->read.row_kind] != NULL);
+    ROWS_ANSWERS[job->read.row_kind](self, job);
+}
+
 void browse_answer (requests_t *self, read_job_t *job)
 {
     bool asked = job->request != 0; /* else it was for a subscription that has ended */
@@ -247,6 +234,7 @@ void browse_answer (requests_t *self, read_job_t *job)
     case READ_COUNT: answer_count (self, job); break;
     case READ_RESOLVE: answer_resolve (self, job); break;
     case READ_HISTORY: answer_history (self, job); break;
+    case READ_ROWS: answer_rows (self, job); break;
     case READ_SINCE:
         reply_to (self, job->link, job->request, TMQ_NOT_FOUND, "the subscription has ended", 0);
         break;

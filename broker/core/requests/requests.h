@@ -11,6 +11,7 @@
 #include "core/match/match.h"
 #include "core/peers/links.h"
 #include "core/reads/reads.h"
+#include "core/sessions/sessions.h"
 #include "core/streams/streams.h"
 #include "core/tasks/tasks.h"
 #include "taskmq.pb-c.h"
@@ -20,6 +21,7 @@ typedef struct requests {
     base_t *base;
     history_t *history;
     tasks_t *tasks;
+    sessions_t *sessions;
     links_t *peers;
     reads_t *reads;
     streams_t *streams;
@@ -57,6 +59,8 @@ typedef struct call {
 
 /* Every submit of this round is answered STORE_FULL or OVERLOADED, so it need not be looked up. */
 bool submits_are_refused (const requests_t *self);
+/* Nothing new is taken now: STORE_FULL, OVERLOADED, or LIMIT for another namespace was answered. */
+bool new_is_refused (call_t *call);
 
 void on_hello (call_t *call);
 void on_goodbye (call_t *call);
@@ -104,5 +108,9 @@ void on_schedule_list (call_t *call);
 void on_schedule_pause (call_t *call);
 void on_schedule_resume (call_t *call);
 void on_schedule_remove (call_t *call);
+void on_value_put (call_t *call);
+void on_value_get (call_t *call);
+void on_value_list (call_t *call);
+void on_value_remove (call_t *call);
 
 #endif

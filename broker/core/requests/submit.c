@@ -403,11 +403,16 @@ bool submits_are_refused (const requests_t *self)
     return self->base->submits_refused;
 }
 
+bool new_is_refused (call_t *call)
+{
+    return room_refused_at_once (call) || refuse_space (call);
+}
+
 void on_submit (call_t *call)
 {
     requests_t *self = call->requests;
     const Taskmq__Submit *submit = call->request->submit;
-    if (room_refused_at_once (call) || refuse_space (call))
+    if (new_is_refused (call))
         return;
     answer_t answers[TMQ_SUBMIT_ITEMS_MAX] MEMORY_FILLED_BEFORE_READ;
     assert (submit->n_tasks <= TMQ_SUBMIT_ITEMS_MAX);

@@ -11,6 +11,7 @@
 #include "core/requests/answer.h"
 #include "core/requests/deeds.h"
 #include "core/requests/errands.h"
+#include "core/requests/values.h"
 #include "request_kinds.h"
 
 /* What the tables are asked before it is handled: one function beside each handler. */
@@ -153,6 +154,25 @@ WANT_LEASE (complete)
 WANT_LEASE (fail)
 WANT_LEASE (release)
 #undef WANT_LEASE
+
+WANT (want_value_put)
+{
+    (void) items;
+    if (!self->base->stopping && !submits_are_refused (self))
+        want_value (self, link, request->value_put->session, request->value_put->key, keys);
+}
+
+WANT (want_value_get)
+{
+    (void) items;
+    want_value (self, link, request->value_get->session, request->value_get->key, keys);
+}
+
+WANT (want_value_remove)
+{
+    (void) items;
+    want_value (self, link, request->value_remove->session, request->value_remove->key, keys);
+}
 #undef WANT
 
 /* The rows. What is true of a request apart from who handles it stands in request_kinds.h. */
@@ -226,7 +246,11 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (SCHEDULE_LIST, on_schedule_list, want_nothing, SEES, 64)                                    \
     X (SCHEDULE_PAUSE, on_schedule_pause, want_nothing, RIGHT_SUBMIT | RIGHT_CANCEL, 8)            \
     X (SCHEDULE_RESUME, on_schedule_resume, want_nothing, RIGHT_SUBMIT | RIGHT_CANCEL, 8)          \
-    X (SCHEDULE_REMOVE, on_schedule_remove, want_nothing, RIGHT_SUBMIT | RIGHT_CANCEL, 8)
+    X (SCHEDULE_REMOVE, on_schedule_remove, want_nothing, RIGHT_SUBMIT | RIGHT_CANCEL, 8)          \
+    X (VALUE_PUT, on_value_put, want_value_put, RIGHT_SUBMIT | RIGHT_WORK, 1)                      \
+    X (VALUE_GET, on_value_get, want_value_get, RIGHT_BODY | RIGHT_WORK, 1)                        \
+    X (VALUE_LIST, on_value_list, want_nothing, SEES | RIGHT_WORK, 8)                              \
+    X (VALUE_REMOVE, on_value_remove, want_value_remove, RIGHT_SUBMIT | RIGHT_WORK, 1)
 
 #define OP(NAME) TASKMQ__REQUEST__OP_##NAME
 static const request_row_t ROWS[] = {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/tasks/entries.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/rows.h"
@@ -163,6 +164,7 @@ static batch_t *close_open (tasks_t *self)
         open->inputs = 0; /* they changed nothing */
         return NULL;
     }
+    entries_close (self);
     batch_t *batch = memory_zero (1, sizeof (*batch));
     batch->no = open->no;
     batch->wall_ms = self->base->clocks.wall_ms;

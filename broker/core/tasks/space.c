@@ -38,7 +38,8 @@ space_t *space_make (tasks_t *self, const char *name)
 static bool is_needed (const space_t *space)
 {
     return space->links > 0 || space->queues > 0 || space->workers > 0 || space->removals > 0 ||
-           space->schedules_count > 0 || event_log_is_used (&space->log);
+           space->schedules_count > 0 || space->entries.values > 0 || space->entries.items > 0 ||
+           event_log_is_used (&space->log);
 }
 
 void space_release (tasks_t *self, space_t *space)
@@ -178,4 +179,5 @@ void spaces_clear (tasks_t *self)
     }
     map_free (&self->spaces);
     list_init (&self->idle_spaces);
+    list_init (&self->counted_spaces);
 }

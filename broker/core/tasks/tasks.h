@@ -24,6 +24,13 @@
 
 typedef struct schedule schedule_t;
 
+/* What a namespace keeps beside its tasks (entries.h). */
+typedef struct entries {
+    uint64_t values;
+    uint64_t items;
+    uint64_t bytes; /* of both */
+} entries_t;
+
 /* A namespace. */
 struct space {
     event_log_t log;
@@ -41,6 +48,8 @@ struct space {
     struct schedule **schedules; /* by name */
     size_t schedules_count;
     size_t schedules_capacity;
+    entries_t entries;
+    node_t counted; /* in the list of those whose entries the open batch changes */
     char name[TMQ_NAME_LENGTH_MAX + 1];
 };
 
@@ -202,6 +211,7 @@ typedef struct tasks {
     questions_t questions;
     map_t rows_by_key; /* their newest changes that are not written back */
     node_t rows_unwritten;
+    node_t counted_spaces; /* whose counts of entries go with the open batch */
     /* The newest batch with a change of what a sweep may have seen before it. */
     uint64_t freshened;
 

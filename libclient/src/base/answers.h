@@ -25,6 +25,7 @@ typedef struct core_answer {
     struct core_answer *previous;
     void *waiter;
     tmq_completion_t completion;
+    void *shared;  /* of blocking calls about what is shared: one allocation */
     bool embedded; /* part of a longer life: not freed on delivery */
     bool queued;   /* among the completions that the application has not taken */
 } core_answer_t;

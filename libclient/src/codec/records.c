@@ -432,3 +432,62 @@ tmq_part_t *core_head_record (const Taskmq__AuditAt *in)
     memcpy (out->hash, in->hash.data, sizeof out->hash);
     return out;
 }
+
+/* Values. */
+
+static void value_fill (tmq_value_t *out, tail_t *tail, const Taskmq__Value *in, const void *body)
+{
+    out->session = tail_text (tail, in->session);
+    out->key = tail_text (tail, in->key);
+    out->actor = tail_text (tail, in->actor);
+    out->owner = tail_text (tail, in->owner);
+    out->version = in->version;
+    out->updated_at = in->updated_at;
+    out->length = in->bytes;
+    if (in->body == in->bytes)
+        out->bytes = tail_body (tail, body, in->body);
+}
+
+tmq_value_t *core_value_record (const Taskmq__Value *in, const void *body)
+{
+    tmq_value_t measured = {0};
+    tail_t tail = {NULL, 0};
+    value_fill (&measured, &tail, in, body);
+    tmq_value_t *out = calloc (1, sizeof *out + tail.used);
+    if (out == NULL)
+        return NULL;
+    tail = (tail_t){(uint8_t *) (out + 1), 0};
+    value_fill (out, &tail, in, body);
+    return out;
+}
+
+/* The values stand first, because they need to be aligned. */
+static void value_list_fill (tmq_value_list_t *out, tmq_value_t *values, tail_t *tail,
+                             const Taskmq__ValuePage *page)
+{
+    for (size_t i = 0; i < page->n_values; i++) {
+        tmq_value_t value = {0};
+        value_fill (&value, tail, page->values[i], NULL);
+        value.bytes = NULL;
+        if (values != NULL)
+            values[i] = value;
+    }
+    out->values = values;
+    out->count = page->n_values;
+    out->next = tail_text (tail, page->next);
+}
+
+tmq_value_list_t *core_value_list_record (const Taskmq__ValuePage *page)
+{
+    tmq_value_list_t measured = {0};
+    tail_t tail = {NULL, 0};
+    value_list_fill (&measured, NULL, &tail, page);
+    size_t values_bytes = page->n_values * sizeof (tmq_value_t);
+    tmq_value_list_t *out = calloc (1, sizeof *out + values_bytes + tail.used);
+    if (out == NULL)
+        return NULL;
+    tmq_value_t *values = (tmq_value_t *) (void *) (out + 1);
+    tail = (tail_t){(uint8_t *) values + values_bytes, 0};
+    value_list_fill (out, values, &tail, page);
+    return out;
+}

@@ -84,6 +84,10 @@ typedef enum core_op {
     X (TMQ_OP_QUEUE_SET, QUEUE_SET)                                                                \
     X (TMQ_OP_QUEUE_PAUSE, QUEUE_PAUSE)                                                            \
     X (TMQ_OP_QUEUE_RESUME, QUEUE_RESUME)                                                          \
+    X (TMQ_OP_VALUE_PUT, VALUE_PUT)                                                                \
+    X (TMQ_OP_VALUE_GET, VALUE_GET)                                                                \
+    X (TMQ_OP_VALUE_LIST, VALUE_LIST)                                                              \
+    X (TMQ_OP_VALUE_REMOVE, VALUE_REMOVE)                                                          \
     X (CORE_OP_HELLO, HELLO)                                                                       \
     X (CORE_OP_HEARTBEAT, HEARTBEAT)                                                               \
     X (CORE_OP_GOODBYE, GOODBYE)                                                                   \

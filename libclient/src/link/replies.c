@@ -311,6 +311,25 @@ bool core_reply_inbox (core_requests_t *self, core_request_t *request, const Tas
     return end_made (self, request, completion->inbox);
 }
 
+bool core_reply_value (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                       const uint8_t *body)
+{
+    if (reply->body_case != TASKMQ__REPLY__BODY_VALUE)
+        return false;
+    request->answer.shared = core_value_record (reply->value, body);
+    return end_made (self, request, request->answer.shared);
+}
+
+bool core_reply_value_page (core_requests_t *self, core_request_t *request,
+                            const Taskmq__Reply *reply, const uint8_t *body)
+{
+    (void) body;
+    if (reply->body_case != TASKMQ__REPLY__BODY_VALUE_PAGE)
+        return false;
+    request->answer.shared = core_value_list_record (reply->value_page);
+    return end_made (self, request, request->answer.shared);
+}
+
 bool core_reply_done (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
                       const uint8_t *body)
 {

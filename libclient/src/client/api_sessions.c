@@ -1,0 +1,153 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What the tasks of a session, or of a namespace, share. */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/errors.h"
+#include "client/client.h"
+#include "codec/encode.h"
+
+/* Its answer is *out, which may be NULL. body: NULL, or length bytes. */
+static int call (void **out, tmq_client_t *client, tmq_op_t op, const ProtobufCMessage *message,
+                 const void *body, size_t length, uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    core_answer_t *answer = NULL;
+    int code = core_request_message (&request, op, message, error);
+    if (code != TMQ_OK)
+        return code;
+    if (length > 0)
+        bytes_append (&request->body, body, length);
+    if (request->body.failed) {
+        core_request_free (request);
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    }
+    code = client_call (&answer, client, request, timeout_ms, error);
+    if (answer == NULL)
+        return code;
+    if (code == TMQ_OK && out != NULL) {
+        *out = answer->shared;
+        answer->shared = NULL;
+    }
+    core_answer_free (answer);
+    return code;
+}
+
+/* Generated messages have members without const. */
+static char *text_of (const char *text)
+{
+    return (char *) (uintptr_t) (text != NULL ? text : "");
+}
+
+static int check_key (const char *session, const char *key, tmq_error_t *error)
+{
+    int code = core_check_name (session, "session", false, error);
+    if (code == TMQ_OK && (key == NULL || key[0] == '\0'))
+        return core_error (error, TMQ_INVALID, "key: it must not be empty");
+    return code == TMQ_OK ? core_check_text (key, "key", TMQ_ENTRY_NAME_BYTES_MAX, error) : code;
+}
+
+/* Values. */
+
+void tmq_value_free (tmq_value_t *value)
+{
+    free (value);
+}
+
+int tmq_value_put (tmq_value_t **out, tmq_client_t *client, const char *session, const char *key,
+                   const void *bytes, size_t length, uint64_t if_version, uint32_t timeout_ms,
+                   tmq_error_t *error)
+{
+    Taskmq__ValuePut message = TASKMQ__VALUE_PUT__INIT;
+    int code = check_key (session, key, error);
+    if (code == TMQ_OK && length > TMQ_VALUE_BYTES_MAX)
+        code = core_error (error, TMQ_TOO_LARGE, "the value has %zu bytes, at most %d are allowed",
+                           length, TMQ_VALUE_BYTES_MAX);
+    if (code == TMQ_OK && bytes == NULL && length > 0)
+        code = core_error (error, TMQ_INVALID, "the bytes are NULL");
+    if (code != TMQ_OK)
+        return code;
+    message.session = text_of (session);
+    message.key = text_of (key);
+    message.body_bytes = (uint32_t) length;
+    message.if_version_plus_1 = if_version == TMQ_ANY_VERSION ? 0 : if_version + 1;
+    void *value = NULL;
+    code = call (&value, client, TMQ_OP_VALUE_PUT, &message.base, bytes, length, timeout_ms, error);
+    if (out != NULL && code == TMQ_OK)
+        *out = value;
+    else
+        free (value);
+    return code;
+}
+
+int tmq_value_get (tmq_value_t **out, tmq_client_t *client, const char *session, const char *key,
+                   uint32_t timeout_ms, tmq_error_t *error)
+{
+    Taskmq__ValueGet message = TASKMQ__VALUE_GET__INIT;
+    void *value = NULL;
+    int code = check_key (session, key, error);
+    if (code != TMQ_OK)
+        return code;
+    message.session = text_of (session);
+    message.key = text_of (key);
+    code = call (&value, client, TMQ_OP_VALUE_GET, &message.base, NULL, 0, timeout_ms, error);
+    if (code == TMQ_OK)
+        *out = value;
+    return code;
+}
+
+int tmq_value_remove (tmq_client_t *client, const char *session, const char *key,
+                      uint64_t if_version, uint32_t timeout_ms, tmq_error_t *error)
+{
+    Taskmq__ValueRemove message = TASKMQ__VALUE_REMOVE__INIT;
+    int code = check_key (session, key, error);
+    if (code == TMQ_OK && if_version == 0)
+        code = core_error (error, TMQ_INVALID, "if_version: 0 is what does not exist");
+    if (code != TMQ_OK)
+        return code;
+    message.session = text_of (session);
+    message.key = text_of (key);
+    message.if_version_plus_1 = if_version == TMQ_ANY_VERSION ? 0 : if_version + 1;
+    return call (NULL, client, TMQ_OP_VALUE_REMOVE, &message.base, NULL, 0, timeout_ms, error);
+}
+
+void tmq_value_query_init (tmq_value_query_t *out)
+{
+    *out = (tmq_value_query_t){.size = sizeof *out};
+}
+
+void tmq_value_list_free (tmq_value_list_t *list)
+{
+    free (list);
+}
+
+int tmq_value_list (tmq_value_list_t **out, tmq_client_t *client, const tmq_value_query_t *in,
+                    uint32_t timeout_ms, tmq_error_t *error)
+{
+    Taskmq__ValueList message = TASKMQ__VALUE_LIST__INIT;
+    tmq_value_query_t query;
+    void *list = NULL;
+    tmq_value_query_init (&query);
+    if (in != NULL && in->size != sizeof *in)
+        return core_error (error, TMQ_INVALID, "the query was not initialised");
+    if (in != NULL)
+        query = *in;
+    int code = core_check_name (query.session, "session", false, error);
+    if (code == TMQ_OK)
+        code = core_check_text (query.prefix, "prefix", TMQ_ENTRY_NAME_BYTES_MAX, error);
+    if (code == TMQ_OK && query.limit > TMQ_LIST_LIMIT_MAX)
+        code = core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_LIST_LIMIT_MAX);
+    if (code != TMQ_OK)
+        return code;
+    message.session = text_of (query.session);
+    message.prefix = text_of (query.prefix);
+    message.after = text_of (query.after);
+    message.limit = query.limit;
+    code = call (&list, client, TMQ_OP_VALUE_LIST, &message.base, NULL, 0, timeout_ms, error);
+    if (code == TMQ_OK)
+        *out = list;
+    return code;
+}
