@@ -287,6 +287,10 @@ static exits_t open_server (daemon_t *self)
 {
     server_options_t *options = &self->options;
     options->engine = (engine_config_t) ENGINE_CONFIG_INIT;
+    if (gethostname (self->host, sizeof (self->host) - 1) == 0)
+        options->engine.broker_host = self->host;
+    options->engine.broker_pid = (uint32_t) getpid ();
+    options->engine.broker_started_at = (int64_t) time (NULL) * 1000;
     randombytes_buf (options->engine.seed, sizeof (options->engine.seed));
     settings_fill (options, &self->config, self->links);
     self->zones = zones_new (ZONES_DIRECTORY);

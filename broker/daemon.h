@@ -15,6 +15,8 @@
 #include "data.h"
 #include "doors.h"
 #include "exits.h"
+#include <limits.h>
+
 #include "export/exporter.h"
 #include "net/feed.h"
 #include "net/router.h"
@@ -64,7 +66,8 @@ typedef struct daemon {
     router_t *router;
     feed_t *feed;
     zones_t *zones;
-    server_options_t options; /* of the server, as the last reload left them */
+    char host[HOST_NAME_MAX + 1]; /* of this machine; empty: not known */
+    server_options_t options;     /* of the server, as the last reload left them */
     server_t *server;
 } daemon_t;
 #define DAEMON_INIT                                                                                \

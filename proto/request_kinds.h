@@ -84,7 +84,10 @@ typedef enum request_flag {
     X (VALUE_PUT, value_put, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                   \
     X (VALUE_GET, value_get, REQUEST_LARGE | REQUEST_READS)                                        \
     X (VALUE_LIST, value_list, REQUEST_LARGE | REQUEST_READS)                                      \
-    X (VALUE_REMOVE, value_remove, REQUEST_CHANGES | REQUEST_NEEDS_ID)
+    X (VALUE_REMOVE, value_remove, REQUEST_CHANGES | REQUEST_NEEDS_ID)                             \
+    X (WORKER_LIST, worker_list, REQUEST_LARGE | REQUEST_READS)                                    \
+    X (WORKER_SHOW, worker_show, REQUEST_LARGE | REQUEST_READS)                                    \
+    X (WORKER_DRAIN, worker_drain, REQUEST_CHANGES)
 
 typedef struct request_kind {
     const char *name; /* for logs, counters and texts; of static storage */

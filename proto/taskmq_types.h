@@ -255,6 +255,11 @@ enum {
     TMQ_CHANGE_IDS_MAX = 256,   /* of one retry, resume, set or purge */
     TMQ_CREDIT_MAX = 1000,      /* assignments a worker may hold */
     TMQ_WORKER_QUEUES_MAX = 64,
+    TMQ_WORKER_TEXT_BYTES_MAX = 256, /* its host, its version */
+    TMQ_WORKER_CONFIG_BYTES_MAX = 4 * 1024,
+    TMQ_WORKER_DEPENDS_MAX = 16,
+    TMQ_WORKER_INFO_BYTES_MAX = 16 * 1024, /* all that is told of one, packed */
+    TMQ_WORKER_LIST_MAX = 1000,            /* of a page */
     TMQ_LINK_SUBSCRIPTIONS_MAX = 10000,
     TMQ_LINK_WAITS_MAX = 10000,
 

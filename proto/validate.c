@@ -503,6 +503,17 @@ static bool check_unsubscribe (check_t *check, const Taskmq__Request *request)
 
 /* Workers. */
 
+static bool check_about (check_t *check, const Taskmq__Register *worker)
+{
+    return check_name_or_empty (check, "role", worker->role) &&
+           check_labels (check, worker->labels, worker->n_labels) &&
+           check_text (check, "host", worker->host, TMQ_WORKER_TEXT_BYTES_MAX) &&
+           check_text (check, "version", worker->version, TMQ_WORKER_TEXT_BYTES_MAX) &&
+           check_json (check, "config", worker->config, TMQ_WORKER_CONFIG_BYTES_MAX, true) &&
+           check_count (check, "depends_on", worker->n_depends_on, 0, TMQ_WORKER_DEPENDS_MAX) &&
+           check_names (check, "depends_on", worker->depends_on, worker->n_depends_on);
+}
+
 static bool check_register (check_t *check, const Taskmq__Request *request)
 {
     const Taskmq__Register *worker = request->register_;
@@ -511,7 +522,7 @@ static bool check_register (check_t *check, const Taskmq__Request *request)
            check_count (check, "queues", worker->n_queues, 1, TMQ_WORKER_QUEUES_MAX) &&
            check_names (check, "queues", worker->queues, worker->n_queues) &&
            check_range (check, "capacity", worker->capacity, 0, TMQ_CREDIT_MAX) &&
-           check_leases (check, worker->leases, worker->n_leases, 0);
+           check_about (check, worker) && check_leases (check, worker->leases, worker->n_leases, 0);
 }
 
 static bool check_worker_credit (check_t *check, const Taskmq__Request *request)
@@ -585,6 +596,30 @@ static bool check_release (check_t *check, const Taskmq__Request *request)
 static bool check_leave (check_t *check, const Taskmq__Request *request)
 {
     return check_16_bytes (check, "worker_id", &request->leave->worker_id);
+}
+
+/* Who works here. */
+
+static bool check_worker_list (check_t *check, const Taskmq__Request *request)
+{
+    return check_range (check, "limit", request->worker_list->limit, 0, TMQ_WORKER_LIST_MAX);
+}
+
+static bool check_worker (check_t *check, const ProtobufCBinaryData *id, const char *name)
+{
+    if (id->len > 0 && *name != '\0')
+        return refuse (check, TMQ_INVALID, "name: beside worker_id");
+    return id->len > 0 ? check_16_bytes (check, "worker_id", id) : check_name (check, "name", name);
+}
+
+static bool check_worker_show (check_t *check, const Taskmq__Request *request)
+{
+    return check_worker (check, &request->worker_show->worker_id, request->worker_show->name);
+}
+
+static bool check_worker_drain (check_t *check, const Taskmq__Request *request)
+{
+    return check_worker (check, &request->worker_drain->worker_id, request->worker_drain->name);
 }
 
 /* Who may use the broker. */
@@ -985,6 +1020,9 @@ static const check_kind_t checks[] = {
     [OP (VALUE_GET)] = check_value_get,
     [OP (VALUE_LIST)] = check_value_list,
     [OP (VALUE_REMOVE)] = check_value_remove,
+    [OP (WORKER_LIST)] = check_worker_list,
+    [OP (WORKER_SHOW)] = check_worker_show,
+    [OP (WORKER_DRAIN)] = check_worker_drain,
 };
 #undef OP
 

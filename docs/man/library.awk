@@ -22,6 +22,7 @@ BEGIN {
     page["Values of sessions and namespaces."] = "tmq_values|bytes under keys that tasks share"
     page["The record of deeds, and backups."] = "tmq_backup|the record of deeds, and backups"
     page["Who may use the broker."] = "tmq_access|keys, invitations and the access file"
+    page["Who works here."] = "tmq_worker_list|who works here"
     page["The loop that most workers want."] = "tmq_run|a pool of threads that works"
     main = "libtaskmq"
 }

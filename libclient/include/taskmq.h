@@ -332,7 +332,11 @@ typedef enum tmq_op {
     TMQ_OP_VALUE_PUT,
     TMQ_OP_VALUE_GET,
     TMQ_OP_VALUE_LIST,
-    TMQ_OP_VALUE_REMOVE
+    TMQ_OP_VALUE_REMOVE,
+    /* About who works here: of blocking calls only. */
+    TMQ_OP_WORKER_LIST,
+    TMQ_OP_WORKER_SHOW,
+    TMQ_OP_WORKER_DRAIN
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -353,6 +357,7 @@ typedef struct tmq_answered tmq_answered_t; /* … */
 typedef struct tmq_access_report tmq_access_t;
 typedef struct tmq_file_part tmq_part_t;
 typedef struct tmq_changed tmq_changed_t;
+typedef struct tmq_worker_page tmq_worker_list_t;
 
 /* The answer to what a _start function began, or news. Which pointers are set follows from op (and
  * only when code is 0, except receipts, which always tell about every task); they belong to the
@@ -382,6 +387,7 @@ typedef struct tmq_completion {
     size_t answered_count;
     tmq_changed_t *changed; /* RETRY, RESUME, SET, PURGE: the answer about each id */
     size_t changed_count;
+    tmq_worker_list_t *workers; /* WORKER_LIST, WORKER_SHOW, WORKER_DRAIN */
 } tmq_completion_t;
 
 /* A descriptor that is readable (level-triggered) exactly while completions are queued. Only poll

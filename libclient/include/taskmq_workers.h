@@ -24,6 +24,14 @@ typedef struct tmq_worker_options {
     uint32_t capacity; /* leases held at once, prefetched ones included; default 1 */
     bool notify;       /* deliver TMQ_OP_WORKER_READY completions */
     void *user;
+    /* What others are told of it (tmq_workers), beside its process and its machine. */
+    const char *role;          /* a name, or NULL */
+    const tmq_label_t *labels; /* at most 16 */
+    size_t labels_count;
+    const char *version;           /* of its program, at most 256 bytes */
+    const char *config;            /* a JSON object, at most 4 KiB */
+    const char *const *depends_on; /* names of what it cannot work without, at most 16 */
+    size_t depends_on_count;
 } tmq_worker_options_t;
 /* Fills in the defaults; queues are left to be set. */
 TMQ_API void tmq_worker_options_init (tmq_worker_options_t *options);
@@ -174,6 +182,76 @@ TMQ_API int tmq_worker_cancelled (tmq_worker_t *worker, const tmq_assignment_t *
                                   uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_worker_cancelled_start (tmq_worker_t *worker, const tmq_assignment_t *of,
                                         uint32_t timeout_ms, void *user, tmq_error_t *error);
+
+/* Who works here. */
+
+/* A worker that is registered, or was in the last seven days. Texts belong to the list. */
+typedef struct tmq_worker_info {
+    const char *id; /* 32 hexadecimal digits */
+    const char *name;
+    const char *principal; /* whose it is: the identity of its connection */
+    const char *const *queues;
+    size_t queues_count;
+    const char *role;
+    const tmq_label_t *labels;
+    size_t labels_count;
+    uint32_t pid; /* 0: not told */
+    const char *host;
+    const char *version;
+    const char *config;
+    const char *const *depends_on;
+    size_t depends_on_count;
+    uint64_t started_at; /* ms since the epoch, as the others: its first registration */
+    uint64_t heard_at;
+    uint64_t ended_at;   /* 0: it has not */
+    uint64_t drained_at; /* 0: it was not */
+    const char *drained_by;
+    bool connected;     /* else it may come back, or has ended */
+    uint32_t running;   /* leases that it holds */
+    uint64_t completed; /* its attempts, by how they ended */
+    uint64_t failed;
+    uint64_t released;
+    uint64_t lost;
+    uint64_t cancelled;
+    bool has_exit; /* how its program ended, as tmq_worker_exit told: */
+    int exit_status;
+    int exit_signal; /* by this signal, if it is not 0 */
+} tmq_worker_info_t;
+
+/* The answer to a request of this section. */
+struct tmq_worker_page {
+    const tmq_worker_info_t *workers; /* the newest first */
+    size_t count;
+    uint64_t next; /* `before` of the following page; 0: nothing follows */
+    /* Of tmq_workers, on the first page: the broker itself. */
+    const char *broker; /* program and version; empty: not told */
+    uint32_t broker_pid;
+    const char *broker_host;
+    uint64_t broker_started_at;
+    uint64_t broker_heartbeat_at;
+    uint64_t generation;
+    uint64_t epoch;
+};
+/* Accepts NULL. */
+TMQ_API void tmq_worker_list_free (tmq_worker_list_t *list);
+
+/* Workers of the namespace: all of them for who may read or observe all of it, else one's own.
+ * before: 0, or `next` of the page before. limit 0: 100, at most 1,000; a page may be shorter. all:
+ * also those that have ended. */
+TMQ_API int tmq_workers (tmq_worker_list_t **out, tmq_client_t *client, uint64_t before,
+                         uint32_t limit, bool all, uint32_t timeout_ms, tmq_error_t *error);
+/* One worker, by its id of 32 hexadecimal digits or by its name; of several with that name the one
+ * that came last. Codes: TMQ_NOT_FOUND. */
+TMQ_API int tmq_worker_show (tmq_worker_list_t **out, tmq_client_t *client, const char *worker,
+                             uint32_t timeout_ms, tmq_error_t *error);
+/* A worker, or all that have this name, get no new task, wherever they register again, and are told
+ * so: their tmq_worker_next ends with TMQ_CLOSED, as after tmq_worker_drain. What they hold they
+ * finish. May be repeated. For admins and operators. Codes: TMQ_NOT_FOUND: none works here now. */
+TMQ_API int tmq_workers_drain (tmq_worker_list_t **out, tmq_client_t *client, const char *worker,
+                               uint32_t timeout_ms, tmq_error_t *error);
+/* How the program ends that this worker is about: told when the worker is freed. signal 0: by
+ * itself, with this status. */
+TMQ_API int tmq_worker_exit (tmq_worker_t *worker, int status, int signal, tmq_error_t *error);
 
 /* The loop that most workers want. */
 

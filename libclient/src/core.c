@@ -137,6 +137,9 @@ static const struct op {
     [TMQ_OP_VALUE_GET] = {core_reply_value, NULL},
     [TMQ_OP_VALUE_LIST] = {core_reply_value_page, NULL},
     [TMQ_OP_VALUE_REMOVE] = {core_reply_value, NULL},
+    [TMQ_OP_WORKER_LIST] = {core_reply_workers, NULL},
+    [TMQ_OP_WORKER_SHOW] = {core_reply_workers, NULL},
+    [TMQ_OP_WORKER_DRAIN] = {core_reply_workers, NULL},
     [TMQ_OP_PING] = {core_reply_done, NULL},
     [TMQ_OP_PUSH] = {core_reply_done, word_ended},
     [TMQ_OP_COMPLETE] = {core_reply_done, word_ended},
@@ -516,6 +519,8 @@ static bool message_parts (core_t *self, const Taskmq__BrokerMessage *message,
         core_workers_cancel (&self->workers, message->cancels[i]);
     for (size_t i = 0; i < message->n_answers && good && !link->dropped; i++)
         core_asked_notice (&self->workers, message->answers[i]);
+    for (size_t i = 0; i < message->n_drains && good && !link->dropped; i++)
+        core_workers_drain (&self->workers, message->drains[i]);
     for (size_t i = 0; i < message->n_notices && good && !link->dropped; i++)
         good = core_subscriptions_notice (&self->subscriptions, message->notices[i]);
     for (size_t i = 0; i < message->n_events && good && !link->dropped; i++)

@@ -42,6 +42,11 @@ typedef struct worker {
     uint64_t credit_id; /* of the newest credit's request */
     hold_t holds[HOLDS_MAX];
     size_t holds_count;
+    bool drain_asked;     /* somebody wants this one to end, … */
+    uint8_t drain_of[16]; /* … that had this id */
+    bool drained;         /* … and the broker has said that it gets nothing more */
+    bool drained_before;  /* its newest registration; what was assigned before may still come */
+    int64_t leave_ms;
 } worker_t;
 
 /* Which attempt a request is about; kept beside it. */
@@ -92,6 +97,13 @@ static pending_t *request_about (client_t *client, Taskmq__Request *request, con
 
 /* Registration. */
 
+static void be_another (worker_t *worker, rng_t *rng)
+{
+    rng_fill (rng, worker->id, sizeof worker->id);
+    worker->has_id = true;
+    worker->drain_asked = worker->drained = worker->drained_before = false;
+}
+
 static void worker_start (client_t *client)
 {
     if (client->state == NULL) {
@@ -100,8 +112,7 @@ static void worker_start (client_t *client)
     worker_t *worker = client->state;
     rng_t *rng = &client->world->rng;
     if (!worker->has_id || rng_chance (rng, 400)) {
-        rng_fill (rng, worker->id, sizeof worker->id);
-        worker->has_id = true;
+        be_another (worker, rng);
     }
     worker->seen = 0;
     worker->holds_count = 0;
@@ -143,6 +154,7 @@ static void worker_linked (client_t *client)
     request.op_case = TASKMQ__REQUEST__OP_REGISTER;
     request.register_ = &reg;
     worker->registered = false;
+    worker->drained_before = worker->drained;
     client_request (client, &request, NULL, 0);
 }
 
@@ -178,6 +190,16 @@ static void lease_state (client_t *client, const Taskmq__LeaseState *state)
     }
 }
 
+/* By the answer, or a notice: either may be lost. */
+static void be_drained (client_t *client)
+{
+    worker_t *worker = client->state;
+    if (!worker->drained) {
+        worker->leave_ms = client->world->mono_ms + rng_between (&client->world->rng, 200, 20000);
+    }
+    worker->drained = true;
+}
+
 /* Assignments. */
 
 static void take (client_t *client, const Taskmq__Assignment *assignment, const uint8_t *body)
@@ -193,6 +215,10 @@ static void take (client_t *client, const Taskmq__Assignment *assignment, const 
     if (assignment->number <= worker->seen) {
         sim_fail (world, "worker %u: assignment %llu after %llu", client->index,
                   (unsigned long long) assignment->number, (unsigned long long) worker->seen);
+        return;
+    }
+    if (worker->drained_before) {
+        sim_fail (world, "worker %u: it was drained and got a task", client->index);
         return;
     }
     worker->seen = assignment->number;
@@ -238,6 +264,11 @@ static void worker_message (client_t *client, const Taskmq__BrokerMessage *messa
         take (client, assignment, body);
         body = body == NULL ? NULL : body + assignment->payload_bytes;
         body_bytes -= assignment->payload_bytes;
+    }
+    for (size_t i = 0; i < message->n_drains; i++) {
+        if (memcmp (message->drains[i]->worker_id.data, worker->id, sizeof worker->id) == 0) {
+            be_drained (client);
+        }
     }
     for (size_t i = 0; i < message->n_cancels; i++) {
         const Taskmq__CancelNotice *notice = message->cancels[i];
@@ -397,6 +428,40 @@ static void send_credit (client_t *client)
     worker->credit_id = client_tell (client, &request);
 }
 
+/* Somebody wants it to end. It does so when it holds nothing, and another one takes its place. */
+static void drain (client_t *client)
+{
+    worker_t *worker = client->state;
+    world_t *world = client->world;
+    Taskmq__WorkerDrain wanted = TASKMQ__WORKER_DRAIN__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    if (worker->drained && worker->holds_count == 0 && world->mono_ms >= worker->leave_ms) {
+        be_another (worker, &world->rng);
+        worker->seen = 0;
+        worker_linked (client);
+        return;
+    }
+    if (worker->drain_asked || !sim_fault (world, 4)) {
+        return;
+    }
+    worker->drain_asked = true;
+    memcpy (worker->drain_of, worker->id, sizeof worker->id);
+    wanted.worker_id.data = worker->id;
+    wanted.worker_id.len = 16;
+    request.op_case = TASKMQ__REQUEST__OP_WORKER_DRAIN;
+    request.worker_drain = &wanted;
+    client_request (client, &request, NULL, 0);
+}
+
+static void take_drain (client_t *client, const Taskmq__Reply *reply)
+{
+    worker_t *worker = client->state;
+    if (reply->code != TMQ_OK || memcmp (worker->drain_of, worker->id, sizeof worker->id) != 0) {
+        return; /* it is another one meanwhile */
+    }
+    be_drained (client);
+}
+
 /* The broker does not know the worker on this link: a register of the old link came late. */
 static void worker_refused (client_t *client, uint64_t id, uint32_t code)
 {
@@ -421,6 +486,10 @@ static void worker_tick (client_t *client)
         }
     }
     renew (client);
+    drain (client);
+    if (!worker->registered) {
+        return;
+    }
     if (world->mono_ms >= worker->credit_ms) {
         worker->credit_ms = world->mono_ms + CREDIT_EVERY_MS;
         if (rng_chance (&world->rng, 100)) {
@@ -484,6 +553,7 @@ static void worker_reply (client_t *client, pending_t *pending, const Taskmq__Re
             lease_state (client, reply->renewed->leases[i]);
         }
         break;
+    case TASKMQ__REQUEST__OP_WORKER_DRAIN: take_drain (client, reply); break;
     case TASKMQ__REQUEST__OP_COMPLETE:
     case TASKMQ__REQUEST__OP_FAIL:
     case TASKMQ__REQUEST__OP_RELEASE:

@@ -406,6 +406,8 @@ static void keep_lists (rig_peer_t *peer, const Taskmq__BrokerMessage *message, 
     }
     for (size_t i = 0; i < message->n_cancels; i++)
         add_item (peer)->cancel = message->cancels[i];
+    for (size_t i = 0; i < message->n_drains; i++)
+        add_item (peer)->drain = message->drains[i];
     for (size_t i = 0; i < message->n_notices; i++)
         add_item (peer)->notice = message->notices[i];
     for (size_t i = 0; i < message->n_answers; i++)

@@ -23,6 +23,7 @@ typedef struct rig_item {
     const Taskmq__Reply *reply; /* one of these is set */
     const Taskmq__Assignment *assignment;
     const Taskmq__CancelNotice *cancel;
+    const Taskmq__DrainNotice *drain;
     const Taskmq__Notice *notice;
     const Taskmq__AnswerNotice *answers;
     const Taskmq__EventBatch *events;

@@ -702,9 +702,10 @@ static void the_matrix_holds_after_a_restart (void **state)
 static bool is_probed (const char *name)
 {
     static const char *const ELSEWHERE[] = {
-        "hello",         "goodbye",        "count",           "queue_list",     "queue_set",
-        "queue_show",    "queue_pause",    "queue_resume",    "schedule_put",   "schedule_show",
-        "schedule_list", "schedule_pause", "schedule_resume", "schedule_remove"};
+        "hello",         "goodbye",        "count",           "queue_list",      "queue_set",
+        "queue_show",    "queue_pause",    "queue_resume",    "schedule_put",    "schedule_show",
+        "schedule_list", "schedule_pause", "schedule_resume", "schedule_remove", "worker_list",
+        "worker_show",   "worker_drain"};
     for (size_t i = 0; i < sizeof (ELSEWHERE) / sizeof (ELSEWHERE[0]); i++)
         if (strcmp (ELSEWHERE[i], name) == 0)
             return true;

@@ -34,7 +34,8 @@ enum {
     ALARM_WORKER,
     ALARM_ASKING,
     ALARM_QUEUE,
-    ALARM_SCHEDULE
+    ALARM_SCHEDULE,
+    ALARM_ROSTER
 };
 
 typedef struct base {

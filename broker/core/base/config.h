@@ -18,7 +18,10 @@ enum { FULL_RETRY_MS = 1000 }; /* from a write without space to the next one (A2
 
 typedef struct engine_config {
     uint8_t seed[32]; /* random, secret: tokens, lease secrets, jitter and hash keys come from it */
-    const char *broker; /* program and version, for the welcome; must outlive the engine */
+    const char *broker;      /* program and version, for the welcome; must outlive the engine */
+    const char *broker_host; /* for who asks: where it runs, as long; … */
+    uint32_t broker_pid;
+    int64_t broker_started_at;      /* … and since when, wall */
     const key_public_t *server_key; /* the broker's own, for the welcome; NULL: it has none; as
                                      * long */
     /* A time zone by its name, for as long as the engine lives; NULL: there is none. */
@@ -62,14 +65,15 @@ typedef struct engine_config {
 } engine_config_t;
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \
-        .broker = "taskmqd", .live_tasks_max = 1000000, .live_bytes_max = 256u << 20,              \
-        .stream_bytes_max = 256u << 20, .worker_bytes_max = 64u << 20,                             \
-        .questions_bytes_max = 64u << 20, .links_max = 10000, .pending_inputs_soft = 20000,        \
-        .pending_bytes_soft = 16u << 20, .dirty_tasks_soft = 50000, .dirty_bytes_soft = 64u << 20, \
-        .ring_bytes = 4u << 20, .looks_max = 100000, .payload_cache_bytes = 64u << 20,             \
-        .space_tasks_max = 1000000, .space_bytes_max = (size_t) 4 << 30,                           \
-        .space_values_max = TMQ_VALUES_MAX, .spaces_max = 10000, .spaces_at_once = 1000,           \
-        .space_ms = 600000, .dependencies_max = 1000000, .ttl_ms = TMQ_TTL_MS_DEFAULT,             \
+        .broker = "taskmqd", .broker_host = "", .live_tasks_max = 1000000,                         \
+        .live_bytes_max = 256u << 20, .stream_bytes_max = 256u << 20,                              \
+        .worker_bytes_max = 64u << 20, .questions_bytes_max = 64u << 20, .links_max = 10000,       \
+        .pending_inputs_soft = 20000, .pending_bytes_soft = 16u << 20, .dirty_tasks_soft = 50000,  \
+        .dirty_bytes_soft = 64u << 20, .ring_bytes = 4u << 20, .looks_max = 100000,                \
+        .payload_cache_bytes = 64u << 20, .space_tasks_max = 1000000,                              \
+        .space_bytes_max = (size_t) 4 << 30, .space_values_max = TMQ_VALUES_MAX,                   \
+        .spaces_max = 10000, .spaces_at_once = 1000, .space_ms = 600000,                           \
+        .dependencies_max = 1000000, .ttl_ms = TMQ_TTL_MS_DEFAULT,                                 \
         .heartbeat_ms = TMQ_HEARTBEAT_MS, .gone_grace_ms = TMQ_GONE_GRACE_MS,                      \
         .waits_max = 1000000, .link_reads_max = 64, .reads_max = 4096, .given_reads_max = 4,       \
         .read_looks_max = 20000, .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000,             \

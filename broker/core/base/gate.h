@@ -19,7 +19,8 @@ typedef enum gate_why {
 
     GATE_PAUSED = 1 << 5, /* by an operator */
     GATE_CAP = 1 << 6,    /* as many are running as may */
-    GATE_RATE = 1 << 7    /* as many have begun as may by now */
+    GATE_RATE = 1 << 7,   /* as many have begun as may by now */
+    GATE_DRAINED = 1 << 8 /* of a worker: somebody wants it to end */
 } gate_why_t;
 
 /* What ends as soon as the peer is heard. */

@@ -33,7 +33,9 @@
     X (31, CAP_IGNORED, "more tasks of a queue run than its cap allows")                           \
     X (32, GATE_UNHEARD, "a gate that opens does not wake the workers behind it")                  \
     X (33, FAILURE_UNTOLD, "a task runs although one that it depends on did not complete (S21)")   \
-    X (34, DEPENDENTS_FORGOTTEN, "who is not told of an end in its own round never is (A70)")
+    X (34, DEPENDENTS_FORGOTTEN, "who is not told of an end in its own round never is (A70)")      \
+    X (45, DRAIN_FORGOTTEN, "a drained worker that registers again gets tasks")                    \
+    X (46, ROSTER_UNWRITTEN, "who works is kept in memory alone")
 
 enum {
     ENGINE_BUG_NONE = 0,

@@ -28,7 +28,8 @@
     X (QUESTION, 9, "question", LIVE, "namespace, task, key: of a live task, open or answered")    \
     X (SCHEDULE, 14, "schedule", LIVE, "namespace, name")                                          \
     X (VALUE, 11, "value", TABLES, "namespace, session, key (without a NUL)")                      \
-    X (ENTRIES, 19, "entries", LIVE, "namespace: how much it keeps beside its tasks")
+    X (ENTRIES, 19, "entries", LIVE, "namespace: how much it keeps beside its tasks")              \
+    X (WORKER, 15, "worker", LIVE, "namespace, worker's id: who works here, and who did")
 
 typedef enum row_kind {
     ROW_KIND_NONE = 0,

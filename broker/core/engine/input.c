@@ -10,6 +10,7 @@
 #include "core/engine/rooms.h"
 #include "core/match/dispatch.h"
 #include "core/match/fetch.h"
+#include "core/match/roster.h"
 #include "core/match/worker.h"
 #include "core/peers/link.h"
 #include "core/peers/outbox.h"
@@ -365,6 +366,7 @@ static void fire (engine_t *self, alarm_t *alarm)
         parting_worker_alarm (&self->requests, LIST_ITEM (alarm, worker_t, alarm));
         break;
     case ALARM_ASKING: asking_alarm (&self->tasks, LIST_ITEM (alarm, asking_t, alarm)); break;
+    case ALARM_ROSTER: roster_alarm (&self->match, LIST_ITEM (alarm, roster_entry_t, alarm)); break;
     case ALARM_STREAM:
         stream_alarm (&self->streams, LIST_ITEM (alarm, subscription_t, alarm));
         break;

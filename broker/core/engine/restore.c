@@ -4,6 +4,7 @@
 
 /* Start and restart: what the store knows comes in, live leases get a fresh term (S9). */
 #include "core/engine/rooms.h"
+#include "core/match/roster.h"
 #include "core/requests/report.h"
 #include "core/tasks/asking.h"
 #include "core/tasks/attempt.h"
@@ -58,6 +59,7 @@ static void restore_place (engine_t *self, task_t *task, const record_t *record)
             worker->name = names_keep (&self->base.names, record->worker);
         if (worker->identity == NULL)
             worker->identity = names_keep (&self->base.names, record->holder);
+        roster_know (&self->match, worker);
         lease_hold (&self->tasks, worker, task);
         if (task->queue->settings != NULL)
             settings_judge (&self->tasks, task->queue);
@@ -105,10 +107,16 @@ static void load_entries (engine_t *self, const row_t *row)
     entries_load (&self->tasks, row);
 }
 
+static void load_worker (engine_t *self, const row_t *row)
+{
+    roster_load (&self->match, row);
+}
+
 static row_load_t *const ROW_LOADS[ROW_KINDS_MAX] = {
     [ROW_KIND_TEST_LIVE] = NULL,         [ROW_KIND_FORGOTTEN] = load_forgotten,
     [ROW_KIND_QUESTION] = load_question, [ROW_KIND_QUEUE] = load_queue,
     [ROW_KIND_SCHEDULE] = load_schedule, [ROW_KIND_ENTRIES] = load_entries,
+    [ROW_KIND_WORKER] = load_worker,
 };
 
 void engine_restore_row (engine_t *self, const row_t *row)

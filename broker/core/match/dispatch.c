@@ -13,6 +13,7 @@
 #include "core/base/memory.h"
 #include "core/match/dispatch.h"
 #include "core/match/fetch.h"
+#include "core/match/roster.h"
 #include "core/match/worker.h"
 #include "core/peers/outbox.h"
 #include "core/tasks/account.h"
@@ -169,12 +170,14 @@ void dispatch_run (match_t *self)
 void match_init (match_t *self, base_t *base, tasks_t *tasks, links_t *peers, reads_t *reads)
 {
     *self = (match_t){.base = base, .tasks = tasks, .peers = peers, .reads = reads};
+    list_init (&self->roster);
     match_reset (self);
 }
 
 void match_reset (match_t *self)
 {
     workers_clear (self);
+    roster_clear (self);
     fetch_clear (self);
     list_init (&self->owing);
 }

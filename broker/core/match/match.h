@@ -27,6 +27,12 @@ typedef struct match {
     size_t fetched_bytes;
     size_t seats_bytes; /* of workers' places at queues, with the queues */
     node_t owing;       /* workers with leases that are still to be given back */
+    node_t roster;      /* roster.h: entries, the newest first, … */
+    map_t roster_by_id;
+    node_t roster_gone; /* … and those of workers that have ended, as they ended or were loaded */
+    size_t roster_gone_count;
+    size_t roster_bytes; /* of what they say of themselves */
+    uint64_t roster_no;
 } match_t;
 
 void match_init (match_t *self, base_t *base, tasks_t *tasks, links_t *peers, reads_t *reads);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "core/match/roster.h"
 #include "core/match/worker.h"
 #include "core/tasks/account.h"
 #include "core/tasks/attempt.h"
@@ -52,7 +53,8 @@ static void set_waiting (match_t *self, worker_t *worker, bool waiting)
 static bool can_take (worker_t *worker)
 {
     return worker->link != NULL && gate_is_open (&worker->link->gate) &&
-           worker->held < worker->capacity && account_has_lease (worker);
+           gate_is_open (&worker->gate) && worker->held < worker->capacity &&
+           account_has_lease (worker);
 }
 
 void worker_update (match_t *self, worker_t *worker)
@@ -62,8 +64,10 @@ void worker_update (match_t *self, worker_t *worker)
 
 void worker_detach (match_t *self, worker_t *worker)
 {
-    if (worker->link != NULL)
+    if (worker->link != NULL) {
         worker->link->workers_count--;
+        roster_part (self, worker);
+    }
     list_remove (&worker->of_link);
     alarm_disarm (&worker->alarm);
     worker->link = NULL;
@@ -157,7 +161,7 @@ void workers_follow (match_t *self)
         }
         worker->lost = false;
         worker_update (self, worker);
-        worker_release (self->tasks, worker);
+        roster_release (self, worker);
     }
 }
 

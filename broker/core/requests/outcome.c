@@ -97,6 +97,7 @@ static void answer_late (call_t *call, const found_t *found, const Taskmq__Lease
 static void cancel_acknowledge (call_t *call, task_t *task)
 {
     cause_t cause = {.actor = name_text (call->link->identity)};
+    WORKER_COUNT (task->detail->holder, cancelled);
     call->requests->tasks->open.inputs++;
     attempt_end_withdrawn (call->requests->tasks, task, INPUT_CANCEL_ACK, &cause);
 }
@@ -158,6 +159,7 @@ void on_complete (call_t *call)
     task_t *task = begin (call, request->lease, TMQ_STATUS_COMPLETED);
     if (task == NULL)
         return;
+    WORKER_COUNT (task->detail->holder, completed);
     ensure_started (self, task);
     take_result (self, task, call->body, request->result_bytes, request->result_type);
     detail_set_error (task->detail, 0, NULL, NULL);
@@ -178,6 +180,7 @@ void on_fail (call_t *call)
     task_t *task = begin (call, request->lease, TMQ_STATUS_FAILED);
     if (task == NULL)
         return;
+    WORKER_COUNT (task->detail->holder, failed);
     ensure_started (self, task);
     bool last = request->final || task->failures + 1 >= task->max_attempts;
     if (last && request->result_bytes > 0) {
@@ -197,6 +200,7 @@ void on_release (call_t *call)
     task_t *task = begin (call, request->lease, TMQ_STATUS_NONE);
     if (task == NULL)
         return;
+    WORKER_COUNT (task->detail->holder, released);
     int64_t delay_ms = request->delay_ms;
     if (request->no_delay)
         delay_ms = 0;

@@ -4,6 +4,7 @@
 
 /* What ends with a link. */
 #include "core/requests/parting.h"
+#include "core/match/roster.h"
 #include "core/match/worker.h"
 #include "core/peers/link.h"
 #include "core/peers/outbox.h"
@@ -38,7 +39,7 @@ void parting_worker_alarm (requests_t *self, worker_t *worker)
         return;
     }
     worker_drop_leases (self->match, worker, WORKER_LOSES, "the worker did not register again");
-    worker_release (self->tasks, worker);
+    roster_release (self->match, worker);
 }
 
 static void close_workers (requests_t *self, link_t *link, bool goodbye)
@@ -51,7 +52,7 @@ static void close_workers (requests_t *self, link_t *link, bool goodbye)
             worker_drop_leases (self->match, worker, WORKER_RETURNS, "the worker said goodbye");
         else
             await_worker (self, worker);
-        worker_release (self->tasks, worker);
+        roster_release (self->match, worker);
     }
 }
 
@@ -98,7 +99,7 @@ void parting_revoke (requests_t *self, link_t *link)
         worker_t *worker = LIST_ITEM (node, worker_t, of_link);
         worker_detach (self->match, worker);
         worker_drop_leases (self->match, worker, WORKER_RETURNS, REVOKED);
-        worker_release (self->tasks, worker);
+        roster_release (self->match, worker);
     }
     parting_close (self, link);
 }
@@ -106,7 +107,7 @@ void parting_revoke (requests_t *self, link_t *link)
 void parting_revoke_worker (requests_t *self, worker_t *worker)
 {
     worker_drop_leases (self->match, worker, WORKER_RETURNS, REVOKED);
-    worker_release (self->tasks, worker);
+    roster_release (self->match, worker);
 }
 
 /* The workers stay with it: the hint that their connection ended may have come already or come
@@ -140,7 +141,7 @@ void parting_alarm (requests_t *self, link_t *link)
             worker_t *worker = LIST_ITEM (node, worker_t, of_link);
             worker_detach (self->match, worker);
             worker_drop_leases (self->match, worker, WORKER_LOSES, "the worker's connection ended");
-            worker_release (self->tasks, worker);
+            roster_release (self->match, worker);
         }
         parting_close (self, link);
     } else {

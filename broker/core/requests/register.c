@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/match/roster.h"
 #include "core/match/worker.h"
 #include "core/peers/link.h"
 #include "core/requests/answer.h"
@@ -74,6 +75,14 @@ static bool may_take_over (const link_t *link, const worker_t *worker)
            (restored && link->access.policy == NULL);
 }
 
+/* It may not have heard, or be another start of the same worker's connection. */
+static void tell_drained (requests_t *self, const worker_t *worker)
+{
+    const roster_entry_t *entry = roster_find (self->match, worker->space->name, worker->id);
+    if (entry != NULL && gate_is_closed (&worker->gate, GATE_DRAINED))
+        roster_tell_drained (self->match, worker, name_text (entry->drained_by));
+}
+
 void on_register (call_t *call)
 {
     requests_t *self = call->requests;
@@ -94,6 +103,10 @@ void on_register (call_t *call)
     size_t bytes_max = self->base->config.worker_bytes_max;
     if (self->match->seats_bytes - before + worker_seats_bytes (request->n_queues) > bytes_max) {
         reply_limit (call, "bytes of workers' queues", bytes_max);
+        return;
+    }
+    if (!roster_has_room (self->match, link->space->name, request)) {
+        reply_limit (call, "bytes that workers say of themselves", bytes_max);
         return;
     }
     worker_t *worker = worker_make (self->tasks, link->space, request->worker_id.data);
@@ -124,7 +137,9 @@ void on_register (call_t *call)
     worker->seen = request->seen;
     if (worker->assigned < request->seen)
         worker->assigned = request->seen;
+    roster_register (self->match, worker, request);
     answer_register (call, worker);
+    tell_drained (self, worker);
     worker->capacity = request->capacity;
     worker_update (self->match, worker);
 }
@@ -151,7 +166,8 @@ void on_leave (call_t *call)
     if (worker != NULL && worker->link == call->link) {
         worker_detach (self->match, worker);
         worker_drop_leases (self->match, worker, WORKER_RETURNS, "the worker left");
-        worker_release (self->tasks, worker);
+        roster_leave (self->match, worker, call->request->leave);
+        roster_release (self->match, worker);
         self->tasks->open.inputs++;
     }
     reply_code (call, TMQ_OK, NULL);

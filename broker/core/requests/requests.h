@@ -112,5 +112,8 @@ void on_value_put (call_t *call);
 void on_value_get (call_t *call);
 void on_value_list (call_t *call);
 void on_value_remove (call_t *call);
+void on_worker_list (call_t *call);
+void on_worker_show (call_t *call);
+void on_worker_drain (call_t *call);
 
 #endif

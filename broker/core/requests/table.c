@@ -250,7 +250,10 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (VALUE_PUT, on_value_put, want_value_put, RIGHT_SUBMIT | RIGHT_WORK, 1)                      \
     X (VALUE_GET, on_value_get, want_value_get, RIGHT_BODY | RIGHT_WORK, 1)                        \
     X (VALUE_LIST, on_value_list, want_nothing, SEES | RIGHT_WORK, 8)                              \
-    X (VALUE_REMOVE, on_value_remove, want_value_remove, RIGHT_SUBMIT | RIGHT_WORK, 1)
+    X (VALUE_REMOVE, on_value_remove, want_value_remove, RIGHT_SUBMIT | RIGHT_WORK, 1)             \
+    X (WORKER_LIST, on_worker_list, want_nothing, SEES | RIGHT_WORK, 64)                           \
+    X (WORKER_SHOW, on_worker_show, want_nothing, SEES | RIGHT_WORK, 64)                           \
+    X (WORKER_DRAIN, on_worker_drain, want_nothing, RIGHT_ADMIN, 64)
 
 #define OP(NAME) TASKMQ__REQUEST__OP_##NAME
 static const request_row_t ROWS[] = {

@@ -153,6 +153,7 @@ void attempt_lose (tasks_t *self, task_t *task, const char *why)
     cause_t cause = {.message = why};
     self->base->counts.leases_lost++;
     task->detail->holder->lost = true;
+    WORKER_COUNT (task->detail->holder, lost);
     if (task_is_withdrawn (task)) {
         attempt_end_withdrawn (self, task, INPUT_LOSE, &cause);
         return;

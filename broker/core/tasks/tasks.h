@@ -13,6 +13,7 @@
 
 #include "core/base/base.h"
 #include "core/base/fifo.h"
+#include "core/base/gate.h"
 #include "core/base/list.h"
 #include "core/base/map.h"
 #include "core/data/batch.h"
@@ -53,6 +54,15 @@ struct space {
     char name[TMQ_NAME_LENGTH_MAX + 1];
 };
 
+/* How a worker's attempts ended. */
+typedef struct worker_tally {
+    uint64_t completed;
+    uint64_t failed;
+    uint64_t released;
+    uint64_t lost;
+    uint64_t cancelled;
+} worker_tally_t;
+
 /* Who holds leases. Its seats at queues are match's (worker.h there). */
 struct worker {
     uint8_t id[16];
@@ -75,12 +85,19 @@ struct worker {
     uint32_t held;   /* number of leases and dropped ones */
     uint32_t capacity;
     uint64_t seen;
-    uint64_t assigned; /* number of its newest assignment */
-    node_t hungry;     /* in its account's list of those that may have no further lease now */
-    node_t changed;    /* in the list of those that match looks at before the input ends */
-    bool lost;         /* a lease of it ran out unreported, and match has not heard of it */
-    bool waiting;      /* its seats stand in the queues' lists */
+    uint64_t assigned;     /* number of its newest assignment */
+    node_t hungry;         /* in its account's list of those that may have no further lease now */
+    node_t changed;        /* in the list of those that match looks at before the input ends */
+    bool lost;             /* a lease of it ran out unreported, and match has not heard of it */
+    bool waiting;          /* its seats stand in the queues' lists */
+    gate_t gate;           /* why it gets nothing new, wherever it is */
+    worker_tally_t *tally; /* in match's roster; NULL: nobody counts */
 };
+#define WORKER_COUNT(worker, what)                                                                 \
+    do {                                                                                           \
+        if ((worker)->tally != NULL)                                                               \
+            (worker)->tally->what++;                                                               \
+    } while (0)
 
 /* A transition that was made: what follows from it in higher rooms is done before the input ends
  * (engine/follow.c). */

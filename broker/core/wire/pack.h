@@ -39,7 +39,8 @@ enum {
     BROKER_EVENTS = 5,
     BROKER_SNAPSHOT = 6,
     BROKER_GAP = 7,
-    BROKER_ANSWERS = 8
+    BROKER_ANSWERS = 8,
+    BROKER_DRAINS = 9
 };
 /* … and of pages. */
 enum { TASK_PAGE_TASKS = 1, TASK_PAGE_NEXT = 2 };

@@ -110,6 +110,13 @@ void tmq_queue_report_free (tmq_queue_report_t *report)
     free (report);
 }
 
+void tmq_worker_list_free (tmq_worker_list_t *list)
+{
+    /* It is what an arena begins with, whose place stands behind it. */
+    if (list != NULL)
+        arena_free (((core_roster_t *) (void *) list)->arena);
+}
+
 static void completion_clear (tmq_completion_t *completion)
 {
     free (completion->error);
@@ -125,6 +132,7 @@ static void completion_clear (tmq_completion_t *completion)
     tmq_queue_report_free (completion->queues);
     tmq_inbox_free (completion->inbox);
     free (completion->answered);
+    tmq_worker_list_free (completion->workers);
     memset (completion, 0, sizeof *completion);
 }
 

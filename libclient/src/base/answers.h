@@ -42,6 +42,12 @@ typedef struct core_access {
     char *join; /* the secret of it, to be wiped; NULL: none */
 } core_access_t;
 
+/* The same of a list of workers. */
+typedef struct core_roster {
+    tmq_worker_list_t list; /* first */
+    arena_t *arena;
+} core_roster_t;
+
 void core_answers_push (core_answers_t *self, core_answer_t *answer);
 /* The next one; NULL for none. It is the caller's. */
 core_answer_t *core_answers_pop (core_answers_t *self);

@@ -128,6 +128,16 @@ int tmq_worker_drain (tmq_worker_t *self, tmq_error_t *error)
     return code;
 }
 
+int tmq_worker_exit (tmq_worker_t *self, int status, int signal, tmq_error_t *error)
+{
+    int code = enter (self, error);
+    if (code != TMQ_OK)
+        return code;
+    core_worker_exit (self->core, status, signal);
+    client_leave (self->object.client);
+    return core_error (error, TMQ_OK, NULL);
+}
+
 size_t tmq_worker_held (tmq_worker_t *self)
 {
     if (enter (self, NULL) != TMQ_OK)

@@ -53,7 +53,7 @@ void tmq_submit_init (tmq_submit_t *submit)
     submit->priority = -1;
 }
 
-static int check_labels (const tmq_label_t *labels, size_t count, tmq_error_t *error)
+int core_check_labels (const tmq_label_t *labels, size_t count, tmq_error_t *error)
 {
     if (count > TMQ_LABELS_MAX)
         return core_error (error, TMQ_TOO_LARGE, "labels: %zu, at most %d are allowed", count,
@@ -96,7 +96,7 @@ static int check_submit (const tmq_submit_t *in, tmq_error_t *error)
     for (size_t i = 0; i < sizeof texts / sizeof *texts && code == TMQ_OK; i++)
         code = core_check_text (texts[i].text, texts[i].field, texts[i].bytes_max, error);
     if (code == TMQ_OK)
-        code = check_labels (in->labels, in->labels_count, error);
+        code = core_check_labels (in->labels, in->labels_count, error);
     if (code != TMQ_OK)
         return code;
     if (in->payload_bytes > TMQ_FRAME_BYTES_MAX)
@@ -130,7 +130,7 @@ int core_check_filter (const tmq_filter_t *filter, bool subscription, tmq_error_
     if (code == TMQ_OK)
         code = check_strings (filter->sessions, filter->sessions_count, "session", error);
     if (code == TMQ_OK)
-        code = check_labels (filter->labels, filter->labels_count, error);
+        code = core_check_labels (filter->labels, filter->labels_count, error);
     if (code != TMQ_OK)
         return code;
     if (filter->task_ids_count > TMQ_FILTER_VALUES_MAX ||
@@ -147,7 +147,7 @@ int core_check_filter (const tmq_filter_t *filter, bool subscription, tmq_error_
 
 /* Parts. */
 
-static void encode_labels (bytes_t *out, uint32_t field, const tmq_label_t *labels, size_t count)
+void core_encode_labels (bytes_t *out, uint32_t field, const tmq_label_t *labels, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         bytes_mark_t label = bytes_open (out, field);
@@ -175,7 +175,7 @@ static void encode_filter (bytes_t *out, const tmq_filter_t *filter)
     encode_names (out, 3, filter->sessions, filter->sessions_count);
     for (size_t i = 0; i < filter->task_ids_count; i++)
         bytes_append_element (out, 4, filter->task_ids[i].bytes, ID_BYTES);
-    encode_labels (out, 5, filter->labels, filter->labels_count);
+    core_encode_labels (out, 5, filter->labels, filter->labels_count);
     bytes_append_uint (out, 6, filter->created_since);
     bytes_append_uint (out, 7, filter->created_until);
 }
@@ -242,7 +242,7 @@ static void encode_spec (bytes_t *out, const tmq_submit_t *in, const tmq_id_t *i
     bytes_append_uint (out, SPEC_MAX_ATTEMPTS, in->max_attempts);
     bytes_append_uint (out, SPEC_BACKOFF_MS, in->backoff_ms);
     bytes_append_uint (out, SPEC_LEASE_MS, in->lease_ms);
-    encode_labels (out, SPEC_LABELS, in->labels, in->labels_count);
+    core_encode_labels (out, SPEC_LABELS, in->labels, in->labels_count);
     bytes_append_string (out, SPEC_META, in->meta);
     encode_extra (out, in);
     bytes_append_uint (out, SPEC_DELAY_MS, in->delay_ms);

@@ -39,4 +39,8 @@ void core_encode_subscription_filter (bytes_t *out, uint32_t field,
                                       const tmq_subscription_options_t *options);
 int core_check_filter (const tmq_filter_t *filter, bool subscription, tmq_error_t *error);
 
+int core_check_labels (const tmq_label_t *labels, size_t count, tmq_error_t *error);
+/* Each as this field of an enclosing message. */
+void core_encode_labels (bytes_t *out, uint32_t field, const tmq_label_t *labels, size_t count);
+
 #endif

@@ -63,6 +63,9 @@ typedef enum core_op {
     X (TMQ_OP_ASK, ASK)                                                                            \
     X (TMQ_OP_ANSWER, ANSWER)                                                                      \
     X (TMQ_OP_INBOX, INBOX)                                                                        \
+    X (TMQ_OP_WORKER_LIST, WORKER_LIST)                                                            \
+    X (TMQ_OP_WORKER_SHOW, WORKER_SHOW)                                                            \
+    X (TMQ_OP_WORKER_DRAIN, WORKER_DRAIN)                                                          \
     X (TMQ_OP_PING, HEARTBEAT)                                                                     \
     X (TMQ_OP_PUSH, PUSH)                                                                          \
     X (TMQ_OP_COMPLETE, COMPLETE)                                                                  \

@@ -15,6 +15,7 @@
 #include "codec/access.h"
 #include "codec/questions.h"
 #include "codec/records.h"
+#include "codec/roster.h"
 #include "ids.h"
 #include "types.h"
 
@@ -263,6 +264,18 @@ bool core_reply_queues (core_requests_t *self, core_request_t *request, const Ta
         return false;
     completion->queues = core_queues_record (page);
     return end_made (self, request, completion->queues);
+}
+
+bool core_reply_workers (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                         const uint8_t *body)
+{
+    (void) body;
+    if (reply->body_case != TASKMQ__REPLY__BODY_WORKER_PAGE &&
+        reply->body_case != TASKMQ__REPLY__BODY_WORKER_INFO)
+        return false;
+    tmq_completion_t *completion = &request->answer.completion;
+    completion->workers = core_workers_record (reply);
+    return end_made (self, request, completion->workers);
 }
 
 bool core_reply_part (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,

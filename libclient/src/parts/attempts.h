@@ -84,6 +84,9 @@ struct core_worker {
     bool registering;       /* assignments are from before */
     bool registered;
     bool draining;
+    bool has_exit; /* how its program ends, for leave */
+    int exit_status;
+    int exit_signal;
     int code; /* not TMQ_OK: it has ended */
     char *text;
     core_attempt_t *attempts;

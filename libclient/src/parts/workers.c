@@ -12,9 +12,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "base/errors.h"
+#include "codec/encode.h"
 #include "codec/records.h"
 #include "ids.h"
 #include "parts/asked.h"
@@ -332,6 +334,13 @@ void core_workers_cancel (core_workers_t *all, const Taskmq__CancelNotice *notic
         core_attempt_cancelled (attempt, notice->message);
 }
 
+void core_workers_drain (core_workers_t *all, const Taskmq__DrainNotice *notice)
+{
+    core_worker_t *self = worker_by_id (all, &notice->worker_id);
+    if (self != NULL)
+        core_worker_drain (self, NULL);
+}
+
 /* What is due to be sent. */
 
 static void tell_credit (core_worker_t *self)
@@ -390,6 +399,42 @@ void core_workers_refused (core_workers_t *all, uint64_t number)
 
 /* The application's side. */
 
+static int check_about (const tmq_worker_options_t *options, tmq_error_t *error)
+{
+    int code = core_check_name (options->role, "role", false, error);
+    if (code == TMQ_OK)
+        code = core_check_labels (options->labels, options->labels_count, error);
+    if (code == TMQ_OK)
+        code = core_check_text (options->version, "version", TMQ_WORKER_TEXT_BYTES_MAX, error);
+    if (code == TMQ_OK)
+        code = core_check_text (options->config, "config", TMQ_WORKER_CONFIG_BYTES_MAX, error);
+    if (code == TMQ_OK && options->depends_on_count > TMQ_WORKER_DEPENDS_MAX)
+        code = core_error (error, TMQ_INVALID, "depends_on: at most %d", TMQ_WORKER_DEPENDS_MAX);
+    for (size_t i = 0; i < options->depends_on_count && code == TMQ_OK; i++)
+        code = core_check_name (options->depends_on[i], "depends_on", true, error);
+    return code;
+}
+
+/* What it says of itself, in every registration the same. */
+static int add_about (bytes_t *head, const tmq_worker_options_t *options, tmq_error_t *error)
+{
+    char host[TMQ_WORKER_TEXT_BYTES_MAX + 1] = "";
+    int code = check_about (options, error);
+    if (code != TMQ_OK)
+        return code;
+    if (gethostname (host, sizeof host - 1) != 0)
+        host[0] = '\0';
+    bytes_append_string (head, 7, options->role != NULL ? options->role : "");
+    core_encode_labels (head, 8, options->labels, options->labels_count);
+    bytes_append_uint (head, 9, (uint64_t) getpid ());
+    bytes_append_string (head, 10, host);
+    bytes_append_string (head, 11, options->version != NULL ? options->version : "");
+    bytes_append_string (head, 12, options->config != NULL ? options->config : "");
+    for (size_t i = 0; i < options->depends_on_count; i++)
+        bytes_append_string (head, 13, options->depends_on[i]);
+    return TMQ_OK;
+}
+
 static int worker_init (core_worker_t *self, const tmq_worker_options_t *options,
                         tmq_error_t *error)
 {
@@ -407,6 +452,9 @@ static int worker_init (core_worker_t *self, const tmq_worker_options_t *options
             return code;
         bytes_append_string (&self->head, 3, options->queues[i]);
     }
+    code = add_about (&self->head, options, error);
+    if (code != TMQ_OK)
+        return code;
     self->capacity = options->capacity;
     self->fresh_size = (size_t) options->capacity + 1;
     self->fresh = calloc (self->fresh_size, sizeof (core_attempt_t *));
@@ -461,9 +509,21 @@ static void leave (core_worker_t *self)
     if (request != NULL) {
         bytes_mark_t mark = core_request_begin (request);
         bytes_append_blob (&request->fields, 1, self->id, sizeof self->id);
+        if (self->has_exit) {
+            bytes_append_uint (&request->fields, 2, 1);
+            bytes_append_sint (&request->fields, 3, self->exit_status);
+            bytes_append_uint (&request->fields, 4, (uint64_t) self->exit_signal);
+        }
         bytes_close (&request->fields, mark);
     }
     core_internal_send (self->all->requests, request);
+}
+
+void core_worker_exit (core_worker_t *self, int status, int signal)
+{
+    self->has_exit = true;
+    self->exit_status = status;
+    self->exit_signal = signal < 0 ? 0 : signal;
 }
 
 void core_worker_free (core_worker_t *self)

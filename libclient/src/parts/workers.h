@@ -23,6 +23,8 @@ void core_workers_reply (core_workers_t *all, const core_request_t *request,
 bool core_workers_assign (core_workers_t *all, const Taskmq__Assignment *assignment,
                           core_bodies_t *bodies);
 void core_workers_cancel (core_workers_t *all, const Taskmq__CancelNotice *notice);
+/* Somebody wants the worker to end: as if the application had drained it. */
+void core_workers_drain (core_workers_t *all, const Taskmq__DrainNotice *notice);
 void core_attempt_due (core_attempt_t *attempt); /* its lease */
 void core_workers_end (core_workers_t *all, int code, const char *text);
 void core_workers_free (core_workers_t *all);
@@ -38,6 +40,8 @@ void core_worker_free (core_worker_t *self);
 /* The next assignment; TMQ_TIMEOUT when there is none, any other code when none will come. */
 int core_worker_next (tmq_assignment_t **out, core_worker_t *self, tmq_error_t *error);
 int core_worker_drain (core_worker_t *self, tmq_error_t *error);
+/* Told with the leave of core_worker_free. */
+void core_worker_exit (core_worker_t *self, int status, int signal);
 size_t core_worker_held (const core_worker_t *self);
 /* TMQ_TIMEOUT when nothing changed. */
 int core_worker_changed (tmq_attempt_change_t *out, core_worker_t *self);
