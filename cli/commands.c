@@ -193,6 +193,33 @@ static const option_spec_t cancel_options[] = {
     FIELDS_OPTION,
     END_OF_OPTIONS};
 
+static const option_spec_t again_options[] = {
+    FILTER_OPTIONS,
+    CREATED_OPTIONS,
+    {OPT_YES, "yes", 'y', KIND_FLAG, 0, 0, NULL, "do not ask"},
+    {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "only count what the conditions match"},
+    END_OF_OPTIONS};
+
+static const option_spec_t set_options[] = {
+    {OPT_TTL, "ttl", 0, KIND_DURATION, 0, DURATION_MAX, "DURATION",
+     "time to live from now on; 0: no end"},
+    {OPT_PRIORITY, "priority", 0, KIND_NUMBER, 0, 255, "N", "0 to 255, higher first"},
+    {OPT_MAX_ATTEMPTS, "max-attempts", 0, KIND_NUMBER, 1, TMQ_MAX_ATTEMPTS_MAX, "N",
+     "failures until it has failed for good"},
+    {OPT_AT, "at", 0, KIND_FUTURE, 0, 0, "TIME", "not before: 18:00, '2026-11-22 05:00'"},
+    {OPT_DELAY, "delay", 0, KIND_DURATION, 1, DURATION_MAX, "DURATION", "not before, from now on"},
+    {OPT_NOW, "now", 0, KIND_FLAG, 0, 0, NULL, "it need not wait for its time any more"},
+    {OPT_SET_LABEL, "label", 0, KIND_LABEL, 0, 0, "NAME=VALUE", "add a label, or change it"},
+    {OPT_DROP_LABEL, "drop-label", 0, KIND_NAME, 0, 0, "NAME", "take a label away"},
+    {OPT_QUEUE, "queue", 0, KIND_NAME, 0, 0, "NAME", "of this queue; several are OR"},
+    {OPT_STATUS, "status", 0, KIND_STATUSES, 0, 0, "STATUS",
+     "in this status; several, also with commas, are OR"},
+    {OPT_SESSION, "session", 0, KIND_NAME, 0, 0, "NAME", "of this session; several are OR"},
+    CREATED_OPTIONS,
+    {OPT_YES, "yes", 'y', KIND_FLAG, 0, 0, NULL, "do not ask"},
+    {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "only count what the conditions match"},
+    END_OF_OPTIONS};
+
 static const option_spec_t list_options[] = {
     FILTER_OPTIONS,
     CREATED_OPTIONS,
@@ -335,6 +362,7 @@ static const command_t commands[] = {
      .options = submit_options,
      .operand = OPERAND_QUEUE,
      .operands_max = 2,
+     .repeats = true,
      .run = run_submit},
     {.name = "get",
      .group = "submit tasks, fetch results",
@@ -451,6 +479,61 @@ static const command_t commands[] = {
      .operand = OPERAND_ID,
      .operands_max = -1,
      .run = run_cancel},
+    {.name = "retry",
+     .group = "change tasks",
+     .operands = "ID...\nCONDITIONS [--yes | --dry-run]",
+     .summary = "do failed and cancelled tasks again",
+     .text =
+         "The same task, from the beginning, with all its attempts before it. Only what failed\n"
+         "or was cancelled: else exit 6. One whose worker has not stopped yet waits for that.\n"
+         "With conditions, all failed and cancelled tasks that match. On a terminal it asks\n"
+         "before; elsewhere it needs --yes.",
+     .examples = "taskctl retry 4fdd1c9a8b2e\n"
+                 "taskctl retry --queue thumbs --status failed --since yesterday",
+     .options = again_options,
+     .operand = OPERAND_ID,
+     .operands_max = -1,
+     .repeats = true,
+     .run = run_retry},
+    {.name = "resume",
+     .group = "change tasks",
+     .operands = "ID...\nCONDITIONS [--yes | --dry-run]",
+     .summary = "let failed and cancelled tasks go on",
+     .text = "As retry, but what the last worker kept of its work stays with the task.",
+     .examples = "taskctl resume 4fdd1c9a8b2e",
+     .options = again_options,
+     .operand = OPERAND_ID,
+     .operands_max = -1,
+     .repeats = true,
+     .run = run_resume},
+    {.name = "set",
+     .group = "change tasks",
+     .operands = "ID... CHANGES\nCONDITIONS CHANGES [--yes | --dry-run]",
+     .summary = "change what may be changed of tasks",
+     .text =
+         "Of a task that has ended only --ttl, --label and --drop-label; --at, --delay and --now\n"
+         "only of one that is queued: else exit 6. With conditions, all live tasks that match,\n"
+         "unless --status says which.",
+     .examples = "taskctl set 4fdd1c9a8b2e --priority 200 --ttl 2d\n"
+                 "taskctl set --queue thumbs --status queued --delay 1h",
+     .options = set_options,
+     .operand = OPERAND_ID,
+     .operands_max = -1,
+     .repeats = true,
+     .run = run_set},
+    {.name = "purge",
+     .group = "change tasks",
+     .operands = "ID...\nCONDITIONS [--yes | --dry-run]",
+     .summary = "remove tasks that have ended",
+     .text = "Before their time to live is over: payload, result and history go, their ids stay\n"
+             "taken. Of a live task: exit 6, cancel it first. Needs the role admin.",
+     .examples = "taskctl purge 4fdd1c9a8b2e\n"
+                 "taskctl purge --queue thumbs --until 2026-11-01 --dry-run",
+     .options = again_options,
+     .operand = OPERAND_ID,
+     .operands_max = -1,
+     .repeats = true,
+     .run = run_purge},
     {.name = "work",
      .group = "work on tasks",
      .operands = "QUEUE... [options] -- COMMAND...",

@@ -107,9 +107,9 @@ static int run (app_t *app, pid_t *pager)
     if (app->format == FORMAT_ID && args->command->no_ids && args_has (args, OPT_OUTPUT))
         return usage_error (app, NULL, "%s prints no ids: -o id means nothing here",
                             args->command->name);
-    if (args_has (args, OPT_REQUEST_ID) && args->command->run != run_submit)
+    if (args_has (args, OPT_REQUEST_ID) && !args->command->repeats)
         return usage_error (app, "run the same command again: repeating it does no harm",
-                            "--request-id is only for submit");
+                            "%s takes no --request-id", args->command->name);
     const int code = fields_check (app);
     if (!code && args->command->pages)
         *pager = pager_start (app);

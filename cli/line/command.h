@@ -53,6 +53,7 @@ typedef enum option_id {
     OPT_DEDUP_KEY,
     OPT_DELAY,
     OPT_DRAIN,
+    OPT_DROP_LABEL,
     OPT_DRY_RUN,
     OPT_EVENTS,
     OPT_FIELDS,
@@ -92,6 +93,7 @@ typedef enum option_id {
     OPT_ROLE,
     OPT_SECRET,
     OPT_SESSION,
+    OPT_SET_LABEL,
     OPT_SINCE,
     OPT_SNAPSHOT,
     OPT_START_BY,
@@ -172,6 +174,7 @@ typedef struct command {
     bool no_ids;                  /* it prints none, so -o id means nothing */
     bool pages;                   /* what it prints may be long */
     bool takes_rest;              /* "-- COMMAND..." */
+    bool repeats;                 /* --request-id makes it a repeat */
     int (*run) (struct app *app); /* returns the exit code */
 } command_t;
 

@@ -6,12 +6,10 @@
  *
  * Many requests are on their way at once, and what is printed keeps the order of the ids. Of tasks
  * that conditions matched some may end before their turn: that is no failure. */
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/exit.h"
 #include "base/memory.h"
@@ -21,7 +19,6 @@
 #include "screen/output.h"
 #include "screen/show.h"
 #include "screen/status.h"
-#include "verbs/filter.h"
 #include "verbs/many.h"
 #include "verbs/verbs.h"
 
@@ -134,76 +131,10 @@ static int cancel_all (cancelling_t *self)
     return code;
 }
 
-/* Conditions. */
-
 /* Only what has not ended can be cancelled. */
-static void keep_live (task_filter_t *filter)
-{
-    static const tmq_status_t live[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
-                                        TMQ_STATUS_INPUT_REQUIRED};
-    if (filter->filter.statuses_count)
-        return;
-    memcpy (filter->statuses, live, sizeof live);
-    filter->filter.statuses_count = sizeof live / sizeof *live;
-}
-
-static bool is_confirmed (uint64_t count)
-{
-    char line[16] = "";
-    fprintf (stderr, "cancel %" PRIu64 " task%s? [y/N] ", count, count == 1 ? "" : "s");
-    fflush (stderr);
-    return fgets (line, sizeof line, stdin) && (*line == 'y' || *line == 'Y');
-}
-
-/* How many it would be; *go_on tells whether that is wanted. 0 or an exit code. */
-static int confirm (app_t *app, const task_filter_t *filter, bool *go_on)
-{
-    uint64_t count;
-    tmq_error_t error = {0};
-    *go_on = false;
-    error.code = tmq_count (&count, app->client, &filter->filter, app->timeout_ms, &error);
-    if (error.code != TMQ_OK)
-        return library_error (app, &error, NULL);
-    if (args_has (&app->args, OPT_DRY_RUN)) {
-        printf (app_wants_json (app) ? "{\"count\":%" PRIu64 "}\n" : "%" PRIu64 "\n", count);
-        return EXIT_OK;
-    }
-    *go_on = count == 0 || args_has (&app->args, OPT_YES);
-    if (*go_on)
-        return EXIT_OK;
-    if (!isatty (STDIN_FILENO) || !isatty (STDERR_FILENO))
-        return usage_error (app, "--yes does it, --dry-run only counts",
-                            "%" PRIu64 " task%s would be cancelled", count, count == 1 ? "" : "s");
-    *go_on = is_confirmed (count);
-    if (!*go_on)
-        note (app, "nothing was cancelled");
-    return *go_on ? EXIT_OK : EXIT_OTHER;
-}
-
-/* The ids of what is to be cancelled. *go_on false: nothing. 0 or an exit code. */
-static int find_ids (app_t *app, tmq_id_t **ids, size_t *count, tally_t *tally, bool *go_on)
-{
-    task_filter_t filter;
-    *go_on = true;
-    if (app->args.operands_count) {
-        app_resolve_operands (app, ids, count, tally);
-        return 0;
-    }
-    int code = filter_from_args (&filter, app, true);
-    keep_live (&filter);
-    if (!code)
-        code = confirm (app, &filter, go_on);
-    return code || !*go_on ? code : many_ids (app, &filter.filter, ids, count);
-}
-
-static int check_options (const app_t *app)
-{
-    const args_t *args = &app->args;
-    const int code = many_check (app);
-    if (!code && args->operands_count && (args_has (args, OPT_YES) || args_has (args, OPT_DRY_RUN)))
-        return usage_error (app, NULL, "--yes and --dry-run go with conditions");
-    return code;
-}
+static const tmq_status_t LIVE[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
+                                    TMQ_STATUS_INPUT_REQUIRED};
+static const many_t CANCEL = {"cancel", "cancelled", LIVE, sizeof LIVE / sizeof *LIVE};
 
 int run_cancel (app_t *app)
 {
@@ -212,10 +143,10 @@ int run_cancel (app_t *app)
     size_t count = 0;
     bool go_on;
     int code;
-    if (!app_operands_are_ids (app, &code) || (code = check_options (app)) ||
+    if (!app_operands_are_ids (app, &code) || (code = many_check (app)) ||
         (code = app_connect (app)))
         return code;
-    code = find_ids (app, &ids, &count, &tally, &go_on);
+    code = many_find (app, &CANCEL, &ids, &count, &tally, &go_on);
     if (code || !go_on) {
         free (ids);
         return code;

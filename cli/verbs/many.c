@@ -4,10 +4,16 @@
 
 #include "verbs/many.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/exit.h"
 #include "base/memory.h"
+#include "link/ids.h"
+#include "screen/items.h"
 #include "screen/output.h"
 #include "verbs/filter.h"
 
@@ -24,7 +30,63 @@ int many_check (const app_t *app)
         return usage_error (app, "taskctl list shows what a condition matches",
                             "%s needs ids, or conditions such as --queue NAME",
                             app->args.command->name);
+    if (app->args.operands_count &&
+        (args_has (&app->args, OPT_YES) || args_has (&app->args, OPT_DRY_RUN)))
+        return usage_error (app, NULL, "--yes and --dry-run go with conditions");
     return 0;
+}
+
+static bool is_confirmed (const many_t *what, uint64_t count)
+{
+    char line[16] = "";
+    fprintf (stderr, "%s %" PRIu64 " task%s? [y/N] ", what->verb, count, count == 1 ? "" : "s");
+    fflush (stderr);
+    return fgets (line, sizeof line, stdin) && (*line == 'y' || *line == 'Y');
+}
+
+/* How many it would be; *go_on tells whether that is wanted. 0 or an exit code. */
+static int confirm (app_t *app, const many_t *what, const task_filter_t *filter, bool *go_on)
+{
+    uint64_t count;
+    tmq_error_t error = {0};
+    *go_on = false;
+    error.code = tmq_count (&count, app->client, &filter->filter, app->timeout_ms, &error);
+    if (error.code != TMQ_OK)
+        return library_error (app, &error, NULL);
+    if (args_has (&app->args, OPT_DRY_RUN)) {
+        printf (app_wants_json (app) ? "{\"count\":%" PRIu64 "}\n" : "%" PRIu64 "\n", count);
+        return EXIT_OK;
+    }
+    *go_on = count == 0 || args_has (&app->args, OPT_YES);
+    if (*go_on)
+        return EXIT_OK;
+    if (!isatty (STDIN_FILENO) || !isatty (STDERR_FILENO))
+        return usage_error (app, "--yes does it, --dry-run only counts",
+                            "%" PRIu64 " task%s would be %s", count, count == 1 ? "" : "s",
+                            what->past);
+    *go_on = is_confirmed (what, count);
+    if (!*go_on)
+        note (app, "nothing was %s", what->past);
+    return *go_on ? EXIT_OK : EXIT_OTHER;
+}
+
+int many_find (app_t *app, const many_t *what, tmq_id_t **ids, size_t *count, tally_t *tally,
+               bool *go_on)
+{
+    task_filter_t filter;
+    *go_on = true;
+    if (app->args.operands_count) {
+        app_resolve_operands (app, ids, count, tally);
+        return 0;
+    }
+    int code = filter_from_args (&filter, app, true);
+    if (!filter.filter.statuses_count) {
+        memcpy (filter.statuses, what->statuses, what->statuses_count * sizeof *what->statuses);
+        filter.filter.statuses_count = what->statuses_count;
+    }
+    if (!code)
+        code = confirm (app, what, &filter, go_on);
+    return code || !*go_on ? code : many_ids (app, &filter.filter, ids, count);
 }
 
 int many_ids (app_t *app, const tmq_filter_t *filter, tmq_id_t **ids, size_t *count)

@@ -98,7 +98,7 @@ run 2 taskctl -e somewhere list
 err_has "endpoint: 'somewhere' is neither tcp://HOST:PORT nor ipc://PATH"
 run 2 taskctl --timeout 0 list
 run 2 taskctl --request-id 0123456789abcdef0123456789abcdef list
-err_has 'only for submit'
+err_has 'list takes no --request-id'
 run 2 env TASKMQ_TIMEOUT=5 taskctl list
 run 2 env TASKMQ_NAMESPACE='a b' taskctl list
 
