@@ -305,6 +305,9 @@ static void answered (client_t *client, const Taskmq__Reply *reply, const uint8_
 
 static size_t body_of (const Taskmq__Reply *reply)
 {
+    if (reply->body_case == TASKMQ__REPLY__BODY_ANSWER_PAGE) {
+        return reply->answer_page->body;
+    }
     return reply->body_case == TASKMQ__REPLY__BODY_TASK ? reply->task->body : 0;
 }
 

@@ -19,7 +19,7 @@
 #include "taskmq.h"
 #include "taskmq.pb-c.h"
 
-enum { SIM_CLIENTS_MAX = 24 };
+enum { SIM_CLIENTS_MAX = 24, SIM_QUESTIONS = 3 };
 #define SIM_END_OF_TIME INT64_MAX
 
 /* What may happen, and how often. per_mille where nothing else is said. */
@@ -233,6 +233,10 @@ typedef struct known {
     uint64_t version; /* newest that somebody was told */
     assigned_t *assigned;
     size_t assigned_count;
+    struct {
+        bool asked;     /* acknowledged */
+        uint8_t answer; /* that somebody was told to count; 0: none */
+    } questions[SIM_QUESTIONS];
 } known_t;
 
 /* What a prowler's line in the policy grants: role and queue, as prowler.c numbers them. */
@@ -362,6 +366,19 @@ void subscriber_check (client_t *client);
 void library_check (client_t *client);
 /* Where a subscriber stands. */
 uint64_t subscriber_upto (const client_t *client);
+
+/* questions.c. */
+
+void question_fill (Taskmq__Ask *ask, uint32_t question, char key[8], char text[16]);
+void question_asked (world_t *world, known_t *task, uint32_t question, const Taskmq__Reply *reply);
+/* A submitter answers some question of some task. */
+void question_answer (client_t *client);
+void question_answered (world_t *world, const pending_t *pending, const Taskmq__Reply *reply);
+void question_check_assigned (world_t *world, const known_t *task,
+                              const Taskmq__Assignment *assignment);
+/* A worker was given answers. */
+void question_taken (world_t *world, known_t *task, const Taskmq__AnswerPage *page,
+                     const uint8_t *body, size_t body_bytes);
 
 /* prowler.c. */
 

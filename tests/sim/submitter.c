@@ -280,8 +280,10 @@ static void submitter_tick (client_t *client)
         ask (client, TASKMQ__REQUEST__OP_GET);
     } else if (dice < 88) {
         ask (client, TASKMQ__REQUEST__OP_RESULT);
-    } else if (dice < 94) {
+    } else if (dice < 90) {
         ask (client, TASKMQ__REQUEST__OP_PAYLOAD);
+    } else if (dice < 97) {
+        question_answer (client);
     } else {
         list_some (client);
     }
@@ -340,6 +342,7 @@ static void submitter_reply (client_t *client, pending_t *pending, const Taskmq_
         }
         break;
     case TASKMQ__REQUEST__OP_LIST: listed (client, reply); break;
+    case TASKMQ__REQUEST__OP_ANSWER: question_answered (client->world, pending, reply); break;
     case TASKMQ__REQUEST__OP_GET:
     case TASKMQ__REQUEST__OP_RESULT:
         check_read (client->world, intent->tasks[0], reply, body, pending->context);

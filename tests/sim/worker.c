@@ -24,7 +24,8 @@ typedef struct hold {
     bool stubborn;  /* goes on though it was told that the lease is lost or cancelled */
     bool lost;
     bool cancelled;
-    bool ending; /* the end was sent */
+    bool ending;      /* the end was sent */
+    uint64_t answers; /* number of the newest answer that it has */
     plan_t plan;
     int64_t act_ms;
     int64_t renew_ms;
@@ -55,6 +56,7 @@ typedef struct about {
     uint32_t attempt;
     uint8_t result_seed;
     uint32_t result_bytes;
+    uint32_t question;
 } about_t;
 
 static hold_t *find_hold (worker_t *worker, const known_t *task, uint32_t attempt)
@@ -90,9 +92,55 @@ static pending_t *request_about (client_t *client, Taskmq__Request *request, con
 {
     pending_t *pending = client_request (client, request, body, body_bytes);
     about_t *about = calloc (1, sizeof *about);
-    *about = (about_t){hold->task, hold->attempt, hold->result_seed, hold->result_bytes};
+    *about = (about_t){hold->task, hold->attempt, hold->result_seed, hold->result_bytes, 0};
     pending->data = about;
     return pending;
+}
+
+/* Questions. */
+
+static void send_ask (client_t *client, hold_t *hold)
+{
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__Ask ask = TASKMQ__ASK__INIT;
+    Taskmq__Lease lease;
+    char key[8];
+    char text[16];
+    uint32_t question = rng_below (&client->world->rng, SIM_QUESTIONS);
+    fill_lease (hold, &lease);
+    question_fill (&ask, question, key, text);
+    ask.lease = &lease;
+    request.op_case = TASKMQ__REQUEST__OP_ASK;
+    request.ask = &ask;
+    ((about_t *) request_about (client, &request, hold, NULL, 0)->data)->question = question;
+}
+
+static void take_answers (client_t *client, hold_t *hold)
+{
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__TakeAnswers take = TASKMQ__TAKE_ANSWERS__INIT;
+    Taskmq__Lease lease;
+    fill_lease (hold, &lease);
+    take.lease = &lease;
+    take.seen = hold->answers;
+    request.op_case = TASKMQ__REQUEST__OP_TAKE_ANSWERS;
+    request.take_answers = &take;
+    request_about (client, &request, hold, NULL, 0);
+}
+
+static void answers_taken (client_t *client, const pending_t *pending, const Taskmq__Reply *reply,
+                           const uint8_t *body, size_t body_bytes)
+{
+    const about_t *about = pending->data;
+    hold_t *hold = find_hold (client->state, about->task, about->attempt);
+    const Taskmq__AnswerPage *page = reply->answer_page;
+    if (reply->code != TMQ_OK || page == NULL) {
+        return;
+    }
+    question_taken (client->world, about->task, page, body, body_bytes);
+    if (hold != NULL && page->n_answers > 0) {
+        hold->answers = page->answers[page->n_answers - 1]->number;
+    }
 }
 
 /* Registration. */
@@ -180,6 +228,9 @@ static void lease_state (client_t *client, const Taskmq__LeaseState *state)
     worker_t *worker = client->state;
     known_t *task = check_find (client->world, &state->task_id);
     hold_t *hold = task == NULL ? NULL : find_hold (worker, task, state->attempt);
+    if (hold != NULL && state->code == TMQ_OK && state->answers > 0 && !hold->ending) {
+        take_answers (client, hold);
+    }
     if (hold == NULL || state->code == TMQ_OK) {
         return;
     }
@@ -227,6 +278,7 @@ static void take (client_t *client, const Taskmq__Assignment *assignment, const 
     if (world->failed || worker->holds_count == HOLDS_MAX) {
         return;
     }
+    question_check_assigned (world, task, assignment);
     hold_t *hold = &worker->holds[worker->holds_count++];
     *hold =
         (hold_t){.task = task, .attempt = assignment->attempt, .lease_ms = assignment->lease_ms};
@@ -249,6 +301,9 @@ static void take (client_t *client, const Taskmq__Assignment *assignment, const 
     }
     hold->result_seed = (uint8_t) rng_next (rng);
     hold->result_bytes = rng_chance (rng, 200) ? 0 : rng_below (rng, RESULT_MAX);
+    if (assignment->answers > 0) {
+        take_answers (client, hold);
+    }
 }
 
 static void worker_message (client_t *client, const Taskmq__BrokerMessage *message,
@@ -278,6 +333,14 @@ static void worker_message (client_t *client, const Taskmq__BrokerMessage *messa
             over (worker, hold);
         } else if (hold != NULL) {
             hold->cancelled = true;
+        }
+    }
+    for (size_t i = 0; i < message->n_answers; i++) {
+        const Taskmq__AnswerNotice *notice = message->answers[i];
+        known_t *task = check_find (client->world, &notice->task_id);
+        hold_t *hold = task == NULL ? NULL : find_hold (worker, task, notice->attempt);
+        if (hold != NULL && !hold->ending) {
+            take_answers (client, hold);
         }
     }
 }
@@ -376,6 +439,11 @@ static void act (client_t *client, hold_t *hold)
     if (rng_chance (rng, hold->started ? 150 : 700)) {
         report (client, hold);
         hold->act_ms = client->world->mono_ms + rng_between (rng, 1, 800);
+        return;
+    }
+    if (client->world->faults && rng_chance (rng, 120)) {
+        send_ask (client, hold);
+        hold->act_ms = client->world->mono_ms + rng_between (rng, 1, 2500);
         return;
     }
     hold->ending = true;
@@ -533,9 +601,15 @@ static void worker_reply (client_t *client, pending_t *pending, const Taskmq__Re
                           const uint8_t *body, size_t body_bytes)
 {
     worker_t *worker = client->state;
-    (void) body;
-    (void) body_bytes;
     switch (pending->op) {
+    case TASKMQ__REQUEST__OP_ASK: {
+        const about_t *about = pending->data;
+        question_asked (client->world, about->task, about->question, reply);
+        break;
+    }
+    case TASKMQ__REQUEST__OP_TAKE_ANSWERS:
+        answers_taken (client, pending, reply, body, body_bytes);
+        break;
     case TASKMQ__REQUEST__OP_REGISTER:
         if (reply->code != TMQ_OK || reply->registered == NULL) {
             sim_fail (client->world, "worker %u: register is answered %u %s", client->index,

@@ -34,6 +34,8 @@
     X (32, GATE_UNHEARD, "a gate that opens does not wake the workers behind it")                  \
     X (33, FAILURE_UNTOLD, "a task runs although one that it depends on did not complete (S21)")   \
     X (34, DEPENDENTS_FORGOTTEN, "who is not told of an end in its own round never is (A70)")      \
+    X (35, ANSWER_NOT_STORED, "an answer is acknowledged and forgotten at a restart (S22)")        \
+    X (36, ANSWER_TWICE, "a second answer to a question is acknowledged (S22)")                    \
     X (45, DRAIN_FORGOTTEN, "a drained worker that registers again gets tasks")                    \
     X (46, ROSTER_UNWRITTEN, "who works is kept in memory alone")
 

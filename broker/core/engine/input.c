@@ -317,6 +317,18 @@ static void overrun (engine_t *self, task_t *task)
                  task_error_text (TMQ_TASK_ERROR_MAX_RUNTIME), TMQ_TASK_ERROR_MAX_RUNTIME);
 }
 
+/* A deadline of a question may have passed. Who works on a task that fails by it is told. */
+static void answers_due (engine_t *self, asking_t *asking)
+{
+    const task_t *task = asking->task;
+    const worker_t *holder = task->leased ? task->detail->holder : NULL;
+    asking_alarm (&self->tasks, asking);
+    if (holder != NULL && task_is_terminal (task))
+        cancel_tell (&self->requests, holder, &task->id, task->attempt,
+                     task_error_text (TMQ_TASK_ERROR_ANSWER_DEADLINE),
+                     TMQ_TASK_ERROR_ANSWER_DEADLINE);
+}
+
 static void attempt_alarm (engine_t *self, task_t *task)
 {
     const clocks_t *clocks = &self->base.clocks;
@@ -346,9 +358,11 @@ static void task_alarm (engine_t *self, task_t *task)
     assert (task->status == TMQ_STATUS_QUEUED);
     if (due_is_over (&self->tasks, task)) {
         change_end_unclaimed (&self->tasks, task);
+    } else if (task->scheduled && task->ends_first) {
+        due_go_on (&self->tasks, task);
     } else if (task->scheduled) {
         change_unplace (&self->tasks, task);
-        task->due = !task->by_wall && !task->ends_first;
+        task->due = !task->by_wall;
         change_place (&self->tasks, task);
     } else {
         due_arm_ready (&self->tasks, task);
@@ -365,7 +379,7 @@ static void fire (engine_t *self, alarm_t *alarm)
     case ALARM_WORKER:
         parting_worker_alarm (&self->requests, LIST_ITEM (alarm, worker_t, alarm));
         break;
-    case ALARM_ASKING: asking_alarm (&self->tasks, LIST_ITEM (alarm, asking_t, alarm)); break;
+    case ALARM_ASKING: answers_due (self, LIST_ITEM (alarm, asking_t, alarm)); break;
     case ALARM_ROSTER: roster_alarm (&self->match, LIST_ITEM (alarm, roster_entry_t, alarm)); break;
     case ALARM_STREAM:
         stream_alarm (&self->streams, LIST_ITEM (alarm, subscription_t, alarm));

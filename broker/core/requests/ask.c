@@ -255,6 +255,8 @@ static judged_t answer_one (call_t *call, task_t *task, const Taskmq__AnswerItem
     if (content.code != TMQ_OK)
         return content;
     bool answered = question->answer_number > 0;
+    if (answered && self->base->config.planted_bug == ENGINE_BUG_ANSWER_TWICE)
+        return (judged_t){TMQ_OK, NULL};
     if (answered && is_answered_so (question, bytes, item->bytes, item->text))
         return (judged_t){TMQ_OK, NULL};
     if (answered)

@@ -79,6 +79,7 @@ static void end_asking (tasks_t *self, task_t *task, task_input_t input, const c
     journal_add_attempt (self, task, how, 0, NULL, cause == NULL ? NULL : cause->request_id);
     lease_end (self, task);
     task->not_before = 0;
+    task->by_wall = false;
     change_apply (self, task, input, cause);
 }
 

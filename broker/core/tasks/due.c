@@ -81,6 +81,14 @@ void due_arm_scheduled (tasks_t *self, task_t *task)
     wheel_arm (&self->base->fine, &task->alarm, clocks->mono_ms + wait_ms);
 }
 
+void due_go_on (tasks_t *self, task_t *task)
+{
+    int64_t rest_ms = task->not_before - due_end_ms (task);
+    task->ends_first = false;
+    wheel_arm (&self->base->fine, &task->alarm,
+               self->base->clocks.mono_ms + (rest_ms > 0 ? rest_ms : 0));
+}
+
 static void bound (tasks_t *self, task_t *task, int64_t left_ms)
 {
     task->detail->runtime_due_ms = self->base->clocks.mono_ms + left_ms;
@@ -113,8 +121,7 @@ void due_arm_runtime_anew (tasks_t *self, task_t *task)
 int64_t due_attempt_ms (const task_t *task, int64_t lease_due_ms)
 {
     int64_t runtime_due_ms = task->detail->runtime_due_ms;
-    return task->status == TMQ_STATUS_WORKING && runtime_due_ms != 0 &&
-                   runtime_due_ms < lease_due_ms
+    return !task_is_terminal (task) && runtime_due_ms != 0 && runtime_due_ms < lease_due_ms
                ? runtime_due_ms
                : lease_due_ms;
 }
@@ -122,6 +129,5 @@ int64_t due_attempt_ms (const task_t *task, int64_t lease_due_ms)
 bool due_is_overrun (const tasks_t *self, const task_t *task)
 {
     int64_t due_ms = task->detail->runtime_due_ms;
-    return task->status == TMQ_STATUS_WORKING && due_ms != 0 &&
-           due_ms <= self->base->clocks.heard_ms;
+    return !task_is_terminal (task) && due_ms != 0 && due_ms <= self->base->clocks.heard_ms;
 }

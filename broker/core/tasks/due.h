@@ -21,6 +21,8 @@ bool due_has_come (const tasks_t *self, const task_t *task);
 /* Arms a queued task's alarm: one that is ready, and one that waits for not_before. */
 void due_arm_ready (tasks_t *self, task_t *task);
 void due_arm_scheduled (tasks_t *self, task_t *task);
+/* The alarm for its end was early, because the wall clock stood still: the wait goes on. */
+void due_go_on (tasks_t *self, task_t *task);
 
 /* The attempt's work has begun at started_at: its max_runtime counts from there, and ends it while
  * it is working. Nothing happens when it has none. */

@@ -295,8 +295,12 @@ void asking_restore (tasks_t *self, task_t *task)
     asking->task = task;
     task->asks = true;
     const clocks_t *clocks = &self->base->clocks;
-    for (size_t i = 0; i < asking->count; i++)
-        asking->list[i]->due_ms = clocks->mono_ms + (asking->list[i]->deadline - clocks->wall_ms);
+    for (size_t i = 0; i < asking->count; i++) {
+        question_t *question = asking->list[i];
+        int64_t wait_ms = question->deadline - clocks->wall_ms;
+        int64_t most_ms = question->deadline - question->asked_at; /* the clock may be back */
+        question->due_ms = clocks->mono_ms + (wait_ms < most_ms ? wait_ms : most_ms);
+    }
     asking_arm (self, asking);
 }
 
