@@ -25,6 +25,9 @@
 #include "disk.h"
 #include "log/log.h"
 
+/* Of the entry of a group, with the names of its members. */
+enum { GROUP_BYTES_FIRST = 4096, GROUP_BYTES_MAX = 4 * 1024 * 1024 };
+
 /* For the lock of the directory: whoever holds it for longer does not hold up all errands. */
 enum { LOCK_TRIES = 40, LOCK_PAUSE_NS = 50 * 1000 * 1000, LOCK_RETRY_MS = 1000 };
 
@@ -85,15 +88,32 @@ static long add_member (long count, uint32_t uid, uint32_t *uids, size_t room)
     return count + 1;
 }
 
+/* The group's entry in `memory`, to be freed. *found NULL: there is no such group. False: the
+ * system cannot tell, or the entry is longer than one with as many members as there may be. */
+static bool read_group (const char *name, char **memory, struct group *entry, struct group **found)
+{
+    int code = ERANGE;
+    *found = NULL;
+    *memory = NULL;
+    for (size_t size = GROUP_BYTES_FIRST; code == ERANGE && size <= GROUP_BYTES_MAX; size *= 2) {
+        *memory = memory_resize (*memory, size, 1);
+        code = getgrnam_r (name, entry, *memory, size, found);
+    }
+    return code == 0 || code == ENOENT || code == ESRCH;
+}
+
 /* Those that the group lists, and those whose first group it is. */
 static long find_group (void *context, const char *name, uint32_t *uids, size_t room)
 {
-    char memory[65536];
-    struct group entry, *found = NULL;
+    char *memory;
+    struct group entry, *found;
     uint32_t uid;
     long count = 0;
-    if (getgrnam_r (name, &entry, memory, sizeof (memory), &found) != 0 || found == NULL)
-        return -1;
+    bool known = read_group (name, &memory, &entry, &found);
+    if (!known || found == NULL) {
+        free (memory);
+        return known ? POLICY_NO_GROUP : POLICY_GROUP_UNKNOWN;
+    }
     for (char **member = entry.gr_mem; *member != NULL; member++)
         if (find_user (context, *member, &uid))
             count = add_member (count, uid, uids, room);
@@ -102,6 +122,7 @@ static long find_group (void *context, const char *name, uint32_t *uids, size_t 
         if (user->pw_gid == entry.gr_gid)
             count = add_member (count, user->pw_uid, uids, room);
     endpwent ();
+    free (memory);
     return count;
 }
 

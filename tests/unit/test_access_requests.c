@@ -6,6 +6,7 @@
  * file on the disk. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -606,6 +607,43 @@ static void a_file_of_others_is_refused (void **state)
     unlink (other);
 }
 
+/* The system's, for this test: a group whose entry needs so many bytes. */
+static size_t group_bytes;
+
+int getgrnam_r (const char *restrict name, struct group *restrict group, char *restrict buffer,
+                size_t size, struct group **restrict result)
+{
+    static char member[] = "root";
+    static char *members[] = {member, NULL};
+    *result = NULL;
+    if (strcmp (name, "large") != 0)
+        return 0;
+    if (size < group_bytes)
+        return ERANGE;
+    *group = (struct group){.gr_name = buffer, .gr_gid = 54321, .gr_mem = members};
+    *result = group;
+    return 0;
+}
+
+/* A group with thousands of members has a long entry; that is not no group. */
+static void a_large_group_is_read (void **state)
+{
+    (void) state;
+    char error[ACCESS_FILE_ERROR_SIZE];
+    static const char text[] = "all group:large client(a)\n";
+    write_file (text, sizeof (text) - 1);
+    group_bytes = 200 * 1024;
+    assert_true (access_file_load (file, error));
+    assert_non_null (policy_by_uid (access_file_policy (file), 0));
+    group_bytes = 64 * 1024 * 1024;
+    assert_false (access_file_load (file, error));
+    assert_non_null (strstr (error, "cannot tell who is in the group"));
+    static const char none[] = "all group:none client(a)\n";
+    write_file (none, sizeof (none) - 1);
+    assert_false (access_file_load (file, error));
+    assert_non_null (strstr (error, "no such group"));
+}
+
 static void a_bad_file_is_named_at_the_start (void **state)
 {
     (void) state;
@@ -724,6 +762,7 @@ int main (void)
         TEST (comments_and_order_stay),
         TEST (a_bad_file_changes_nothing),
         TEST (a_file_of_others_is_refused),
+        TEST (a_large_group_is_read),
         TEST (a_bad_file_is_named_at_the_start),
         TEST (an_edit_is_noticed),
         TEST (lists_are_whole),

@@ -30,6 +30,8 @@ enum {
     POLICY_OWNS_MAX = 8,     /* of a line */
     POLICY_UIDS_MAX = 65536, /* that users and groups of all lines stand for */
     POLICY_USES_MAX = 10000, /* of an invitation */
+    POLICY_NO_GROUP = -1,
+    POLICY_GROUP_UNKNOWN = -2,
     POLICY_ERROR_SIZE = 320
 };
 
@@ -120,7 +122,8 @@ typedef struct policy_names {
     uint32_t own_uid; /* of the broker: it stays operator on ipc, and so does root */
     void *context;
     bool (*user) (void *context, const char *name, uint32_t *uid);
-    /* Puts at most room members there; returns how many there are, or -1: no such group. */
+    /* Puts at most room members there; returns how many there are, POLICY_NO_GROUP, or
+     * POLICY_GROUP_UNKNOWN when the system cannot tell. */
     long (*group) (void *context, const char *name, uint32_t *uids, size_t room);
 } policy_names_t;
 

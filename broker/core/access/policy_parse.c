@@ -136,11 +136,13 @@ static bool add_group (parser_t *self, const char *word, const char *text)
 {
     enum { MEMBERS_MAX = 4096 };
     uint32_t *members = memory_alloc (MEMBERS_MAX * sizeof (*members));
-    long count = -1;
+    long count = POLICY_NO_GROUP;
     if (self->names != NULL)
         count = self->names->group (self->names->context, text, members, MEMBERS_MAX);
     bool good = false;
-    if (count < 0)
+    if (count == POLICY_GROUP_UNKNOWN)
+        fail (self, "\"%.80s\": this machine cannot tell who is in the group", word);
+    else if (count < 0)
         fail (self, "\"%.80s\": this machine has no such group", word);
     else if (count > MEMBERS_MAX)
         fail (self, "\"%.80s\": the group has %ld members, more than %d", word, count, MEMBERS_MAX);
