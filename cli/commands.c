@@ -280,6 +280,14 @@ static const option_spec_t work_options[] = {
      "how long a task that was given back (exit 75) waits; default 1s"},
     {OPT_DRAIN, "drain", 0, KIND_FLAG, 0, 0, NULL, "end when the queues are empty"},
     {OPT_MAX_TASKS, "max-tasks", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "end after N tasks"},
+    {OPT_WORKER_NAME, "name", 0, KIND_NAME, 0, 0, "NAME",
+     "what 'taskctl worker' calls it; default HOST-PID-1"},
+    {OPT_WORK_ROLE, "role", 0, KIND_NAME, 0, 0, "ROLE", "what it is, for 'taskctl worker'"},
+    {OPT_LABEL, "label", 0, KIND_LABEL, 0, 0, "NAME=VALUE", "what it has; up to 16 of them"},
+    END_OF_OPTIONS};
+
+static const option_spec_t worker_options[] = {
+    {OPT_ALL, "all", 0, KIND_FLAG, 0, 0, NULL, "list: also those that have ended, for seven days"},
     END_OF_OPTIONS};
 
 static const option_spec_t stats_options[] = {
@@ -581,6 +589,23 @@ static const command_t commands[] = {
      .options = no_options,
      .no_ids = true,
      .run = run_doctor},
+    {.name = "worker",
+     .group = "look at the broker",
+     .operands = "list [--all]\nshow WORKER\ndrain WORKER",
+     .summary = "who works here; let one finish and end",
+     .text = "WORKER is a name, or an id of 32 digits; of several with one name drain takes all.\n"
+             "A drained worker gets nothing new, wherever it connects again. It finishes what\n"
+             "it holds, and 'taskctl work' ends then.",
+     .examples = "taskctl worker list\n"
+                 "taskctl -o wide worker list --all\n"
+                 "taskctl worker show box-4711-1\n"
+                 "taskctl worker drain box-4711-1",
+     .options = worker_options,
+     .operand = OPERAND_VERB,
+     .verbs = worker_verbs,
+     .operands_max = -1,
+     .pages = true,
+     .run = run_verb},
     {.name = "queue",
      .group = "look at the broker",
      .operands = "list\nshow QUEUE\nset QUEUE OPTIONS\npause QUEUE [--why TEXT]\nresume QUEUE",

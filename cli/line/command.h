@@ -41,6 +41,8 @@ typedef enum option_id {
     OPT_AFTER,
     OPT_AT,
     OPT_INVITED,
+    OPT_WORK_ROLE,
+    OPT_WORKER_NAME,
     OPT_ALL,
     OPT_BACKOFF,
     OPT_BATCH,

@@ -22,6 +22,7 @@
 #include "keys.h"
 #include "link/connect.h"
 #include "screen/items.h"
+#include "screen/members.h"
 #include "screen/output.h"
 #include "screen/table.h"
 #include "units.h"
@@ -139,36 +140,6 @@ static char *join_texts (const char *const *texts, size_t count)
     return out;
 }
 
-static void write_texts (json_writer_t *writer, const char *key, const char *const *texts,
-                         size_t count)
-{
-    json_write_key (writer, key);
-    json_write_array_begin (writer);
-    for (size_t i = 0; i < count; i++)
-        json_write_text (writer, texts[i]);
-    json_write_array_end (writer);
-}
-
-static void write_text (json_writer_t *writer, const char *key, const char *text)
-{
-    json_write_key (writer, key);
-    json_write_text (writer, text && *text ? text : NULL);
-}
-
-static void write_time (json_writer_t *writer, const char *key, uint64_t ms)
-{
-    char text[TIME_TEXT_SIZE] = "";
-    if (ms != 0)
-        time_format (text, (int64_t) ms);
-    write_text (writer, key, text);
-}
-
-static void write_uint (json_writer_t *writer, const char *key, uint64_t value)
-{
-    json_write_key (writer, key);
-    json_write_uint (writer, value);
-}
-
 /* A conflict here is about names and keys, not about tasks. */
 int access_error (const app_t *app, const tmq_error_t *error, const char *what)
 {
@@ -214,10 +185,10 @@ static void put_invitation (const app_t *app, const tmq_access_t *report, uint64
         items_begin (&items, app, true);
         json_writer_t *writer = items_open (&items);
         json_write_object_begin (writer);
-        write_text (writer, "join", report->join);
-        write_text (writer, "invitation", line->invitation);
-        write_uint (writer, "uses", uses);
-        write_time (writer, "until", line->until);
+        member_text (writer, "join", report->join);
+        member_text (writer, "invitation", line->invitation);
+        member_uint (writer, "uses", uses);
+        member_time (writer, "until", line->until);
         json_write_object_end (writer);
         items_close (&items);
         items_end (&items, NULL);
@@ -323,13 +294,13 @@ static void put_open_invitation (const app_t *app, items_t *items, table_t *tabl
     } else {
         json_writer_t *writer = items_open (items);
         json_write_object_begin (writer);
-        write_text (writer, "invitation", line->invitation);
-        write_text (writer, "name", line->name);
-        write_texts (writer, "grants", line->grants, line->grants_count);
-        write_uint (writer, "uses", line->uses);
-        write_time (writer, "until", line->until);
-        write_text (writer, "used_by", line->used_by);
-        write_time (writer, "used_at", line->used_at);
+        member_text (writer, "invitation", line->invitation);
+        member_text (writer, "name", line->name);
+        member_texts (writer, "grants", line->grants, line->grants_count);
+        member_uint (writer, "uses", line->uses);
+        member_time (writer, "until", line->until);
+        member_text (writer, "used_by", line->used_by);
+        member_time (writer, "used_at", line->used_at);
         json_write_object_end (writer);
         items_close (items);
     }
@@ -439,12 +410,12 @@ static void put_principal (const app_t *app, items_t *items, table_t *table,
     } else {
         json_writer_t *writer = items_open (items);
         json_write_object_begin (writer);
-        write_text (writer, "name", line->name);
-        write_texts (writer, "grants", line->grants, line->grants_count);
-        write_texts (writer, "keys", line->keys, line->keys_count);
-        write_texts (writer, "others", line->others, line->others_count);
-        write_time (writer, "until", line->until);
-        write_uint (writer, "line", line->line);
+        member_text (writer, "name", line->name);
+        member_texts (writer, "grants", line->grants, line->grants_count);
+        member_texts (writer, "keys", line->keys, line->keys_count);
+        member_texts (writer, "others", line->others, line->others_count);
+        member_time (writer, "until", line->until);
+        member_uint (writer, "line", line->line);
         json_write_object_end (writer);
         items_close (items);
     }

@@ -10,6 +10,7 @@
 #include "base/exit.h"
 #include "link/connect.h"
 #include "screen/items.h"
+#include "screen/members.h"
 #include "screen/output.h"
 #include "screen/show.h"
 #include "screen/table.h"
@@ -22,18 +23,6 @@ static uint64_t mono_us (void)
     struct timespec now;
     clock_gettime (CLOCK_MONOTONIC, &now);
     return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-}
-
-static void write_text (json_writer_t *writer, const char *key, const char *text)
-{
-    json_write_key (writer, key);
-    json_write_text (writer, text);
-}
-
-static void write_uint (json_writer_t *writer, const char *key, uint64_t value)
-{
-    json_write_key (writer, key);
-    json_write_uint (writer, value);
 }
 
 /* ping. */
@@ -49,14 +38,14 @@ static void put_ping (const app_t *app, const tmq_broker_info_t *info, uint64_t 
     items_begin (&items, app, true);
     json_writer_t *writer = items_open (&items);
     json_write_object_begin (writer);
-    write_text (writer, "broker", info->broker);
-    write_text (writer, "endpoint", info->endpoint);
-    write_text (writer, "namespace", app->ns);
-    write_text (writer, "identity", info->identity);
-    write_uint (writer, "generation", info->generation);
-    write_uint (writer, "epoch", info->epoch);
-    write_uint (writer, "seq", info->seq);
-    write_uint (writer, "round_trip_us", us);
+    member_text (writer, "broker", info->broker);
+    member_text (writer, "endpoint", info->endpoint);
+    member_text (writer, "namespace", app->ns);
+    member_text (writer, "identity", info->identity);
+    member_uint (writer, "generation", info->generation);
+    member_uint (writer, "epoch", info->epoch);
+    member_uint (writer, "seq", info->seq);
+    member_uint (writer, "round_trip_us", us);
     json_write_object_end (writer);
     items_close (&items);
     items_end (&items, NULL);
@@ -98,11 +87,11 @@ static void write_stats (items_t *items, const tmq_stats_t *stats)
     for (size_t i = 0; i < stats->queues_count; i++) {
         const tmq_queue_depth_t *queue = &stats->queues[i];
         json_write_object_begin (writer);
-        write_text (writer, "queue", queue->queue);
-        write_uint (writer, "ready", queue->ready);
-        write_uint (writer, "scheduled", queue->scheduled);
-        write_uint (writer, "working", queue->working);
-        write_uint (writer, "input_required", queue->input_required);
+        member_text (writer, "queue", queue->queue);
+        member_uint (writer, "ready", queue->ready);
+        member_uint (writer, "scheduled", queue->scheduled);
+        member_uint (writer, "working", queue->working);
+        member_uint (writer, "input_required", queue->input_required);
         json_write_object_end (writer);
     }
     json_write_array_end (writer);

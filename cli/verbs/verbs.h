@@ -44,6 +44,7 @@ extern const verb_t server_key_verbs[];
 extern const verb_t profile_verbs[];
 extern const verb_t audit_verbs[];
 extern const verb_t queue_verbs[];
+extern const verb_t worker_verbs[];
 extern const verb_t context_verbs[];
 /* Follows what is no task, as `watch` does: of one subject, with names that begin with prefix
  * (NULL: all). The options of `watch` count as far as the command has them. */

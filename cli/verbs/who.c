@@ -9,6 +9,7 @@
 #include "base/exit.h"
 #include "link/connect.h"
 #include "screen/items.h"
+#include "screen/members.h"
 #include "screen/output.h"
 #include "screen/table.h"
 #include "units.h"
@@ -41,12 +42,6 @@ static void put_facts (const app_t *app, const tmq_whoami_t *who, const tmq_brok
     put_fact (app, "its key", who->server_key);
 }
 
-static void write_text (json_writer_t *writer, const char *key, const char *text)
-{
-    json_write_key (writer, key);
-    json_write_text (writer, *text ? text : NULL);
-}
-
 static void write_who (const app_t *app, const tmq_whoami_t *who, const tmq_broker_info_t *info)
 {
     items_t items;
@@ -56,16 +51,16 @@ static void write_who (const app_t *app, const tmq_whoami_t *who, const tmq_brok
     items_begin (&items, app, true);
     json_writer_t *writer = items_open (&items);
     json_write_object_begin (writer);
-    write_text (writer, "identity", who->identity);
-    write_text (writer, "principal", who->principal);
-    write_text (writer, "roles", who->roles);
-    write_text (writer, "namespace", who->ns);
-    write_text (writer, "key", who->key);
-    write_text (writer, "key_until", until);
-    write_text (writer, "endpoint", info->endpoint);
-    write_text (writer, "told_by", who->told_by);
-    write_text (writer, "broker", info->broker);
-    write_text (writer, "server_key", who->server_key);
+    member_text (writer, "identity", who->identity);
+    member_text (writer, "principal", who->principal);
+    member_text (writer, "roles", who->roles);
+    member_text (writer, "namespace", who->ns);
+    member_text (writer, "key", who->key);
+    member_text (writer, "key_until", until);
+    member_text (writer, "endpoint", info->endpoint);
+    member_text (writer, "told_by", who->told_by);
+    member_text (writer, "broker", info->broker);
+    member_text (writer, "server_key", who->server_key);
     json_write_object_end (writer);
     items_close (&items);
     items_end (&items, NULL);

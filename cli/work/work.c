@@ -200,6 +200,11 @@ static void retry_waiting (work_t *self)
  * by the link (take_refusal). */
 static void take_end (work_t *self, const tmq_error_t *error)
 {
+    if (error->code == TMQ_CLOSED && self->stage == STAGE_OPEN) {
+        note (self->app, "taskctl: drained by an operator: finishes what runs and ends");
+        begin_drain (self);
+        return;
+    }
     const bool refused = error->code == TMQ_DENIED || error->code == TMQ_LIMIT ||
                          error->code == TMQ_INVALID || error->code == TMQ_UNSUPPORTED;
     if (!refused || self->stage != STAGE_OPEN)
@@ -507,9 +512,35 @@ static int raise_files (work_t *self)
                         self->jobs_max, (uintmax_t) more.rlim_max);
 }
 
+/* Of --label: the names and values lie in texts. */
+typedef struct labels {
+    tmq_label_t list[TMQ_LABELS_MAX + 1]; /* one more is refused by the library */
+    size_t count;
+    char *texts;
+} labels_t;
+
+static void read_labels (const args_t *args, labels_t *out)
+{
+    const size_t given = args_count (args, OPT_LABEL);
+    size_t bytes = 1;
+    for (size_t i = 0; i < given; i++)
+        bytes += strlen (args_nth (args, OPT_LABEL, i)->text) + 1;
+    char *at = must_alloc (bytes);
+    *out = (labels_t){.texts = at};
+    for (; out->count < given && out->count <= TMQ_LABELS_MAX; out->count++) {
+        char *end = stpcpy (at, args_nth (args, OPT_LABEL, out->count)->text);
+        char *value = strchr (at, '=');
+        *value = '\0';
+        out->list[out->count] = (tmq_label_t){at, value + 1};
+        at = end + 1;
+    }
+}
+
 static int start_worker (work_t *self)
 {
     const args_t *args = &self->app->args;
+    char version[32];
+    labels_t labels;
     tmq_worker_options_t options;
     tmq_error_t error = {0};
     tmq_worker_options_init (&options);
@@ -517,7 +548,16 @@ static int start_worker (work_t *self)
     options.queues_count = args->operands_count;
     options.capacity = (uint32_t) self->jobs_max;
     options.notify = true;
+    options.name = args_text (args, OPT_WORKER_NAME);
+    options.role = args_text (args, OPT_WORK_ROLE);
+    snprintf (version, sizeof version, "taskctl %d.%d.%d", TMQ_VERSION_MAJOR, TMQ_VERSION_MINOR,
+              TMQ_VERSION_PATCH);
+    options.version = version;
+    read_labels (&self->app->args, &labels);
+    options.labels = labels.list;
+    options.labels_count = labels.count;
     error.code = tmq_worker_new (&self->worker, self->app->client, &options, &error);
+    free (labels.texts);
     return error.code == TMQ_OK ? 0 : library_error (self->app, &error, NULL);
 }
 
@@ -576,6 +616,7 @@ static int run_worker (work_t *self)
     work_loop (self);
     status_end (app);
     tell_end (self);
+    tmq_worker_exit (self->worker, self->exit_code, 0, NULL);
     tmq_worker_free (&self->worker);
     free (self->jobs);
     free (self->fds);

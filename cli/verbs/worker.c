@@ -1,0 +1,307 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* taskctl worker: who works here. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "link/connect.h"
+#include "screen/items.h"
+#include "screen/members.h"
+#include "screen/output.h"
+#include "screen/table.h"
+#include "units.h"
+#include "verbs/verbs.h"
+
+/* What is to be said about it in a word. */
+static const char *state_of (const tmq_worker_info_t *worker)
+{
+    if (worker->ended_at)
+        return "ended";
+    if (!worker->connected)
+        return "away";
+    if (worker->drained_at)
+        return "draining";
+    return worker->running ? "working" : "idle";
+}
+
+static void write_labels (json_writer_t *writer, const tmq_worker_info_t *worker)
+{
+    json_write_key (writer, "labels");
+    json_write_object_begin (writer);
+    for (size_t i = 0; i < worker->labels_count; i++) {
+        json_write_foreign_key (writer, worker->labels[i].key);
+        json_write_text (writer, worker->labels[i].value);
+    }
+    json_write_object_end (writer);
+}
+
+static void write_exit (json_writer_t *writer, const tmq_worker_info_t *worker)
+{
+    json_write_key (writer, "exit");
+    if (!worker->has_exit) {
+        json_write_text (writer, NULL);
+        return;
+    }
+    json_write_object_begin (writer);
+    json_write_key (writer, "status");
+    json_write_int (writer, worker->exit_status);
+    member_uint (writer, "signal", (uint64_t) worker->exit_signal);
+    json_write_object_end (writer);
+}
+
+static void write_worker (items_t *items, const tmq_worker_info_t *worker)
+{
+    json_writer_t *writer = items_open (items);
+    json_write_object_begin (writer);
+    member_text (writer, "worker_id", worker->id);
+    member_text (writer, "name", worker->name);
+    member_text (writer, "state", state_of (worker));
+    member_texts (writer, "queues", worker->queues, worker->queues_count);
+    member_uint (writer, "running", worker->running);
+    member_uint (writer, "completed", worker->completed);
+    member_uint (writer, "failed", worker->failed);
+    member_uint (writer, "released", worker->released);
+    member_uint (writer, "lost", worker->lost);
+    member_uint (writer, "cancelled", worker->cancelled);
+    member_text (writer, "principal", worker->principal);
+    member_text (writer, "role", worker->role);
+    write_labels (writer, worker);
+    member_text (writer, "host", worker->host);
+    member_uint (writer, "pid", worker->pid);
+    member_text (writer, "version", worker->version);
+    json_write_key (writer, "config");
+    if (*worker->config)
+        json_write_raw (writer, worker->config, strlen (worker->config));
+    else
+        json_write_text (writer, NULL);
+    member_texts (writer, "depends_on", worker->depends_on, worker->depends_on_count);
+    member_time (writer, "started_at", worker->started_at);
+    member_time (writer, "heard_at", worker->heard_at);
+    member_time (writer, "ended_at", worker->ended_at);
+    member_time (writer, "drained_at", worker->drained_at);
+    member_text (writer, "drained_by", worker->drained_by);
+    write_exit (writer, worker);
+    json_write_object_end (writer);
+    items_close (items);
+}
+
+/* Rows. */
+
+static const char *join (char *out, size_t size, const char *const *texts, size_t count)
+{
+    out[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        const size_t used = strlen (out);
+        snprintf (out + used, size - used, "%s%s", i ? "," : "", texts[i]);
+    }
+    return out;
+}
+
+static const char *ago (char out[UNITS_TEXT_SIZE], uint64_t ms)
+{
+    return ms ? time_format_relative (out, (int64_t) ms, (int64_t) wall_ms ()) : "";
+}
+
+static const column_t columns[] = {
+    {"NAME", COLUMN_LEFT},     {"STATE", COLUMN_LEFT},    {"QUEUES", COLUMN_TRUNCATE},
+    {"RUNNING", COLUMN_RIGHT}, {"DONE", COLUMN_RIGHT},    {"FAILED", COLUMN_RIGHT},
+    {"HEARD", COLUMN_LEFT},    {"HOST", COLUMN_TRUNCATE}, {"ID", COLUMN_LEFT}};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static void add_row (table_t *table, const tmq_worker_info_t *worker, bool wide)
+{
+    char queues[1024], heard[UNITS_TEXT_SIZE];
+    table_row (table);
+    table_set (table, 0, "%s", worker->name);
+    table_set (table, 1, "%s", state_of (worker));
+    table_set (table, 2, "%s", join (queues, sizeof queues, worker->queues, worker->queues_count));
+    table_set (table, 3, "%" PRIu32, worker->running);
+    table_set (table, 4, "%" PRIu64, worker->completed);
+    table_set (table, 5, "%" PRIu64, worker->failed + worker->lost);
+    table_set (table, 6, "%s", ago (heard, worker->heard_at));
+    table_set (table, 7, "%s", worker->host);
+    if (wide)
+        table_set (table, 8, "%s", worker->id);
+}
+
+static void put_workers (const app_t *app, items_t *items, table_t *table,
+                         const tmq_worker_list_t *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (table)
+            add_row (table, &list->workers[i], app->format == FORMAT_WIDE);
+        else if (app->format == FORMAT_ID)
+            puts (list->workers[i].id);
+        else
+            write_worker (items, &list->workers[i]);
+    }
+}
+
+static table_t *begin (const app_t *app, items_t *items)
+{
+    if (app_wants_json (app))
+        items_begin (items, app, false);
+    if (app_wants_json (app) || app->format == FORMAT_ID)
+        return NULL;
+    return table_new (app, columns, app->format == FORMAT_WIDE ? COLUMNS : COLUMNS - 1, true);
+}
+
+static void finish (const app_t *app, items_t *items, table_t *table)
+{
+    if (table)
+        table_end (table);
+    else if (app_wants_json (app))
+        items_end (items, NULL);
+}
+
+static int worker_list (app_t *app)
+{
+    items_t items;
+    tmq_worker_list_t *list = NULL;
+    tmq_error_t error = {0};
+    uint64_t before = 0;
+    const bool all = args_has (&app->args, OPT_ALL);
+    int code = app_connect (app);
+    if (code)
+        return code;
+    table_t *table = begin (app, &items);
+    do {
+        if (tmq_workers (&list, app->client, before, TMQ_WORKER_LIST_MAX, all, app->timeout_ms,
+                         &error) != TMQ_OK) {
+            code = library_error (app, &error, NULL);
+            break;
+        }
+        put_workers (app, &items, table, list);
+        before = list->next;
+        tmq_worker_list_free (list);
+    } while (before != 0);
+    finish (app, &items, table);
+    return code;
+}
+
+/* A card. */
+
+static void put_fact (const app_t *app, const char *name, const char *text)
+{
+    if (!*text)
+        return;
+    printf ("%s%-11s%s  ", paint_dim (app), name, paint_end (app));
+    print_text (app, stdout, text);
+    putchar ('\n');
+}
+
+static void put_moment (const app_t *app, const char *name, uint64_t ms, const char *by)
+{
+    char text[TIME_TEXT_SIZE] = "", relative[UNITS_TEXT_SIZE], line[160];
+    if (!ms || !time_format (text, (int64_t) ms))
+        return;
+    snprintf (line, sizeof line, "%s (%s)%s%s", text, ago (relative, ms), *by ? " by " : "", by);
+    put_fact (app, name, line);
+}
+
+static void put_counts (const app_t *app, const tmq_worker_info_t *worker)
+{
+    char line[200];
+    snprintf (line, sizeof line,
+              "%" PRIu64 " completed, %" PRIu64 " failed, %" PRIu64 " given back, %" PRIu64
+              " lost, %" PRIu64 " cancelled",
+              worker->completed, worker->failed, worker->released, worker->lost, worker->cancelled);
+    put_fact (app, "attempts", line);
+}
+
+static void put_exit (const app_t *app, const tmq_worker_info_t *worker)
+{
+    char line[32];
+    if (!worker->has_exit)
+        return;
+    snprintf (line, sizeof line, "%s %d", worker->exit_signal ? "signal" : "status",
+              worker->exit_signal ? worker->exit_signal : worker->exit_status);
+    put_fact (app, "exit", line);
+}
+
+static void put_card (const app_t *app, const tmq_worker_info_t *worker)
+{
+    char line[TMQ_LABELS_MAX * (TMQ_NAME_LENGTH_MAX + TMQ_LABEL_BYTES_MAX + 3)] = "";
+    put_fact (app, "name", worker->name);
+    put_fact (app, "worker id", worker->id);
+    put_fact (app, "state", state_of (worker));
+    put_fact (app, "queues", join (line, sizeof line, worker->queues, worker->queues_count));
+    snprintf (line, sizeof line, "%" PRIu32, worker->running);
+    put_fact (app, "running", line);
+    put_counts (app, worker);
+    put_fact (app, "principal", worker->principal);
+    put_fact (app, "role", worker->role);
+    line[0] = '\0';
+    for (size_t i = 0; i < worker->labels_count; i++) {
+        const size_t used = strlen (line);
+        snprintf (line + used, sizeof line - used, "%s%s=%s", i ? " " : "", worker->labels[i].key,
+                  worker->labels[i].value);
+    }
+    put_fact (app, "labels", line);
+    snprintf (line, sizeof line, "%s, process %" PRIu32, worker->host, worker->pid);
+    put_fact (app, "host", worker->pid ? line : worker->host);
+    put_fact (app, "version", worker->version);
+    put_fact (app, "config", worker->config);
+    put_fact (app, "depends on",
+              join (line, sizeof line, worker->depends_on, worker->depends_on_count));
+    put_moment (app, "started", worker->started_at, "");
+    put_moment (app, "heard", worker->heard_at, "");
+    put_moment (app, "drained", worker->drained_at, worker->drained_by);
+    put_moment (app, "ended", worker->ended_at, "");
+    put_exit (app, worker);
+}
+
+static int worker_show (app_t *app)
+{
+    items_t items;
+    tmq_worker_list_t *list = NULL;
+    tmq_error_t error = {0};
+    const char *name = app->args.operands[1];
+    int code = app_connect (app);
+    if (code)
+        return code;
+    if (tmq_worker_show (&list, app->client, name, app->timeout_ms, &error) != TMQ_OK)
+        return library_error (app, &error, name);
+    if (app_wants_json (app)) {
+        items_begin (&items, app, true);
+        write_worker (&items, list->workers);
+        items_end (&items, NULL);
+    } else if (app->format == FORMAT_ID) {
+        puts (list->workers[0].id);
+    } else {
+        put_card (app, list->workers);
+    }
+    tmq_worker_list_free (list);
+    return EXIT_OK;
+}
+
+static int worker_drain (app_t *app)
+{
+    items_t items;
+    tmq_worker_list_t *list = NULL;
+    tmq_error_t error = {0};
+    const char *name = app->args.operands[1];
+    int code = app_connect (app);
+    if (code)
+        return code;
+    if (tmq_workers_drain (&list, app->client, name, app->timeout_ms, &error) != TMQ_OK)
+        return library_error (app, &error, name);
+    table_t *table = begin (app, &items);
+    put_workers (app, &items, table, list);
+    finish (app, &items, table);
+    note (app, "%zu %s nothing new any more, and %s when done", list->count,
+          list->count == 1 ? "worker gets" : "workers get", list->count == 1 ? "ends" : "end");
+    tmq_worker_list_free (list);
+    return EXIT_OK;
+}
+
+const verb_t worker_verbs[] = {{"list", "", 0, 0, worker_list},
+                               {"show", "WORKER", 1, 1, worker_show},
+                               {"drain", "WORKER", 1, 1, worker_drain},
+                               {.name = NULL}};
