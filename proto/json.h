@@ -141,6 +141,7 @@ typedef struct task_view {
     size_t labels_count;
     const char *meta; /* JSON text */
     const char *trace;
+    const char *cancel_message;
     const tmq_id_t *depends_on; /* tasks that it waits or waited for */
     size_t depends_on_count;
     uint64_t payload_bytes;
@@ -178,6 +179,7 @@ typedef struct event_view {
     progress_view_t progress;
     const label_view_t *labels;
     size_t labels_count;
+    const char *trace;  /* of the task; NULL or empty: no key */
     const char *cursor; /* to go on behind it; NULL: no key */
 } event_view_t;
 

@@ -209,6 +209,7 @@ static void write_contents (json_writer_t *writer, const task_view_t *task, bool
     member_text (writer, "result_type", has_result ? task->result_type : NULL);
     member_uint_if (writer, "result_bytes", has_result, task->result_bytes);
     write_error (writer, task);
+    member_text (writer, "cancel_message", task->cancel_message);
     json_write_key (writer, "dead");
     json_write_bool (writer, task->dead);
     member_uint (writer, "version", task->version);
@@ -289,6 +290,8 @@ void json_write_event (json_writer_t *self, const event_view_t *event)
     member_text (self, "message", event->message);
     member_progress (self, &event->progress);
     member_labels (self, event->labels, event->labels_count);
+    if (event->trace != NULL && *event->trace != '\0')
+        member_text (self, "trace", event->trace);
     member_cursor (self, event->cursor);
     json_write_object_end (self);
 }
@@ -339,6 +342,7 @@ void task_view_extra (task_view_t *out, const struct Taskmq__Extra *extra, tmq_i
     out->start_by = (int64_t) extra->start_by;
     out->max_runtime_ms = (int64_t) extra->max_runtime_ms;
     out->trace = extra->trace;
+    out->cancel_message = extra->cancel_message;
 }
 
 bool task_view_from_wire (task_view_t *out, const struct Taskmq__Task *task, arena_t *arena)
@@ -409,6 +413,7 @@ bool event_view_from_wire (event_view_t *out, const struct Taskmq__Event *event,
         .worker = event->worker,
         .actor = event->actor,
         .message = event->message,
+        .trace = event->trace,
         .progress = progress_from_wire (event->progress),
         .labels_count = event->n_labels,
         .subject = event->subject,

@@ -232,6 +232,11 @@ static bool check_after (check_t *check, const Taskmq__TaskSpec *task)
     return true;
 }
 
+static bool check_not_given (check_t *check, const char *member, const char *text)
+{
+    return text[0] == '\0' || refuse (check, TMQ_INVALID, "%s: the broker's alone", member);
+}
+
 /* What a submitter may say of a task's extra. */
 static bool check_extra (check_t *check, const Taskmq__Extra *extra)
 {
@@ -245,7 +250,8 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
         return refuse (check, TMQ_INVALID, "extra: has what only the broker may say");
     return check_range (check, "extra.start_by", extra->start_by, 0, TMQ_TIME_MS_MAX) &&
            check_range (check, "extra.max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
-           check_trace (check, extra->trace);
+           check_trace (check, extra->trace) &&
+           check_not_given (check, "extra.cancel_message", extra->cancel_message);
 }
 
 /* Everything but its id. */

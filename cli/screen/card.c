@@ -222,6 +222,7 @@ static void put_course (const app_t *app, const tmq_task_t *task)
     put_fact (app, "failures", text);
     put_fact (app, "worker", task->worker);
     put_fact (app, "message", task->status_message);
+    put_fact (app, "cancelled", task->cancel_message);
     put_progress (app, task);
 }
 

@@ -540,6 +540,7 @@ struct tmq_task {
     const char *trace;
     const tmq_dependency_t *after;
     size_t after_count;
+    const char *cancel_message; /* of who cancelled it */
 };
 /* Accepts NULL. */
 TMQ_API void tmq_task_free (tmq_task_t *task);
@@ -708,6 +709,7 @@ typedef struct tmq_event {
     tmq_subject_t subject; /* what the event is about: TMQ_SUBJECT_TASK, or what has no task_id … */
     const char *name;      /* … but a name: of a value its key, … */
     uint64_t number;       /* … of an item */
+    const char *trace;     /* of the task */
 } tmq_event_t;
 /* Frees the item with its task. Accepts NULL. */
 TMQ_API void tmq_event_free (tmq_event_t *event);

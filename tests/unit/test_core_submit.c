@@ -232,6 +232,20 @@ static void assert_extra (const Taskmq__Extra *extra)
     assert_string_equal (extra->trace, "00-ab-cd-01");
 }
 
+static void cancel_saying (rig_t *rig, unsigned n, const char *message)
+{
+    tmq_id_t id = rig_id (n);
+    uint8_t request_id[16] = {9};
+    Taskmq__Cancel cancel = TASKMQ__CANCEL__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    cancel.task_id = (ProtobufCBinaryData){16, id.bytes};
+    cancel.message = (char *) message;
+    request.op_case = TASKMQ__REQUEST__OP_CANCEL;
+    request.cancel = &cancel;
+    request.request_id = (ProtobufCBinaryData){16, request_id};
+    rig_send (rig, 0, &request, NULL, 0);
+}
+
 static void what_few_tasks_have_is_kept (void **state)
 {
     rig_t *rig = *state;
@@ -255,9 +269,17 @@ static void what_few_tasks_have_is_kept (void **state)
     rig_run (rig);
     assert_extra (rig_assignment (rig, 0, 0)->assignment->extra);
     assert_null (rig_assignment (rig, 0, 1)->assignment->extra);
-    rig_cancel (rig, 0, 1);
+    cancel_saying (rig, 1, "not needed");
     rig_settle (rig);
     assert_extra (rig_task (rig, 0, 1)->extra);
+    assert_string_equal (rig_task (rig, 0, 1)->extra->cancel_message, "not needed");
+    assert_null (rig_task (rig, 0, 2)->extra);
+    uint64_t history = rig_history (rig, 0, 1);
+    rig_settle (rig);
+    const Taskmq__EventList *list = rig_reply (rig, 0, history)->reply->event_page->list;
+    assert_int_equal (list->n_events, 2); /* of a page */
+    for (size_t i = 0; i < list->n_events; i++)
+        assert_string_equal (list->events[i]->trace, "00-ab-cd-01");
 }
 
 static void what_is_changed_of_an_extra_is_stored (void **state)

@@ -373,7 +373,8 @@ static void assert_task (const task_view_t *task, const task_extras_t *extras, c
     "\"progress\":null,\"labels\":{},\"meta\":null,\"trace\":null,\"depends_on\":[],"              \
     "\"payload_bytes\":4,"
 #define TASK_TAIL                                                                                  \
-    "\"result_type\":null,\"result_bytes\":null,\"error\":null,\"dead\":false,\"version\":1"
+    "\"result_type\":null,\"result_bytes\":null,\"error\":null,\"cancel_message\":null,\"dead\":"  \
+    "false,\"version\":1"
 #define PLAIN_TASK TASK_HEAD "\"result\":null," TASK_TAIL
 #define LISTED_TASK TASK_HEAD TASK_TAIL
 
@@ -408,6 +409,7 @@ static void test_every_key_of_a_finished_task (void **state)
     task.not_before = task.start_by = 1795295101001;
     task.max_runtime_ms = 60000;
     task.trace = "00-1";
+    task.cancel_message = "not needed";
     task.expires_at = task.ttl_ms = 0;
     task.attempt = 3;
     task.worker = "w-1";
@@ -441,7 +443,7 @@ static void test_every_key_of_a_finished_task (void **state)
         "\"trace\":\"00-1\",\"depends_on\":[],"
         "\"payload_bytes\":4,\"result\":{},\"result_type\":\"application/json\","
         "\"result_bytes\":2,\"error\":{\"code\":-7,\"message\":\"broken\",\"data\":[1,2]},"
-        "\"dead\":true,\"version\":9}");
+        "\"cancel_message\":\"not needed\",\"dead\":true,\"version\":9}");
 }
 
 /* The members from `result` to `error`, by kind of outcome and what is loaded. */

@@ -393,6 +393,9 @@ static void test_extra_of_a_task (void **state)
     extra.trace = text_of ("a\tb");
     assert_bad_task (task, TMQ_INVALID, "extra.trace: must be printable ASCII");
     extra.trace = text_of ("");
+    extra.cancel_message = text_of ("why");
+    assert_bad_task (task, TMQ_INVALID, "extra.cancel_message: the broker's alone");
+    extra.cancel_message = text_of ("");
     extra.max_runtime_ms++;
     assert_bad_task (task, TMQ_INVALID, "extra.max_runtime_ms: must be in 0..");
     extra.max_runtime_ms = 0;

@@ -47,6 +47,7 @@ static buf_t *packed_extra (void)
     extra.start_by = 201;
     extra.max_runtime_ms = 202;
     extra.trace = (char *) "the.trace";
+    extra.cancel_message = (char *) "the.cancel_message";
     return extra_pack (&extra);
 }
 

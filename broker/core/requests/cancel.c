@@ -13,6 +13,7 @@
 #include "core/requests/deeds.h"
 #include "core/requests/get.h"
 #include "core/tasks/change.h"
+#include "core/tasks/extras.h"
 #include "core/tasks/journal.h"
 
 void cancel_tell (requests_t *self, const worker_t *worker, const tmq_id_t *id, uint32_t attempt,
@@ -32,11 +33,23 @@ void cancel_tell (requests_t *self, const worker_t *worker, const tmq_id_t *id, 
                 &self->peers->scratch, NULL);
 }
 
+/* It stays in the task, also when its worker has said more. */
+static void keep_message (tasks_t *self, task_t *task, const char *message)
+{
+    enum { TAG_BYTES = 8 };
+    if (message[0] == '\0')
+        return;
+    detail_set_text (&task_detail (&self->slab, task)->status_message, message);
+    if (strlen (message) + TAG_BYTES > extras_room (task))
+        return;
+    extra_set_text (&extras_edit (task)->cancel_message, message);
+    extras_changed (self, task);
+}
+
 void cancel_task (requests_t *self, task_t *task, const cause_t *cause)
 {
     detail_t *detail = task_detail (&self->tasks->slab, task);
-    if (cause->message[0] != '\0')
-        detail_set_text (&detail->status_message, cause->message);
+    keep_message (self->tasks, task, cause->message);
     if (task->leased && !task_is_withdrawn (task))
         journal_add_attempt (self->tasks, task, TMQ_EVENT_CANCELLED, 0, cause->message,
                              cause->request_id);

@@ -15,6 +15,7 @@
 #include "core/tasks/change.h"
 #include "core/tasks/due.h"
 #include "core/tasks/edges.h"
+#include "core/tasks/extras.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/question.h"
@@ -87,7 +88,8 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
                      .labels = texts.labels,
                      .labels_count = task->labels_count,
                      .previous_seq = task->last_seq,
-                     .owner = name_text (task->owner)};
+                     .owner = name_text (task->owner),
+                     .trace = task->extra == NULL ? NULL : extras_of (task)->trace};
     history_add (self->history, &task->queue->space->log, &event);
     task->last_seq = event.seq;
     note_fact (self, task, input, previous);

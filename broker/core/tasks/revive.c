@@ -42,8 +42,10 @@ void revive_queue (tasks_t *self, task_t *task, task_input_t input, const cause_
     task->not_before = 0;
     task->by_wall = task->due = false;
     begin_ttl (self, task);
-    if (extras_of (task)->start_by != 0) { /* it was for the first time */
+    const Taskmq__Extra *extra = extras_of (task);
+    if (extra->start_by != 0 || extra->cancel_message[0] != '\0') { /* of the first time */
         extras_edit (task)->start_by = 0;
+        extra_set_text (&extras_edit (task)->cancel_message, NULL);
         extras_changed (self, task);
     }
     self->base->counts.retried++;

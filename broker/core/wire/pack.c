@@ -26,7 +26,8 @@ enum {
     EVENT_OWNER = 16,
     EVENT_SUBJECT = 17,
     EVENT_NAME = 18,
-    EVENT_NUMBER = 19
+    EVENT_NUMBER = 19,
+    EVENT_TRACE = 20
 };
 
 enum { LABEL_KEY = 1, LABEL_VALUE = 2 };
@@ -111,6 +112,7 @@ void pack_event (bytes_t *out, const event_t *event)
     pack_labels (out, EVENT_LABELS, event->labels, event->labels_count);
     bytes_append_uint (out, EVENT_PREVIOUS_SEQ, event->previous_seq);
     bytes_append_string (out, EVENT_OWNER, event->owner);
+    bytes_append_string (out, EVENT_TRACE, event->trace);
     if (event->subject != TMQ_SUBJECT_NONE) {
         bytes_append_uint (out, EVENT_SUBJECT, event->subject);
         bytes_append_string (out, EVENT_NAME, event->name);

@@ -29,6 +29,7 @@ typedef struct event {
     size_t labels_count;
     uint64_t previous_seq;
     const char *owner; /* of the task: who may see the event is judged by it */
+    const char *trace; /* NULL: none */
 } event_t;
 /* Numbers of fields in taskmq.proto that several rooms write: of BrokerMessage, … */
 enum {

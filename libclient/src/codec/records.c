@@ -78,6 +78,7 @@ static void task_fill_texts (tmq_task_t *out, tail_t *tail, const Taskmq__Task *
     out->error_message = tail_text (tail, error != NULL ? error->message : "");
     out->error_data = tail_text (tail, error != NULL ? error->data : "");
     out->trace = tail_text (tail, in->extra != NULL ? in->extra->trace : "");
+    out->cancel_message = tail_text (tail, in->extra != NULL ? in->extra->cancel_message : "");
 }
 
 static void task_fill_numbers (tmq_task_t *out, const Taskmq__Task *in)
@@ -156,7 +157,7 @@ tmq_task_list_t *core_task_list_record (const Taskmq__TaskPage *page)
 
 /* What an event and a notice have in common, brought together before it is laid down. */
 typedef struct event_texts {
-    const char *ns, *queue, *session, *owner, *worker, *actor, *message, *name;
+    const char *ns, *queue, *session, *owner, *worker, *actor, *message, *name, *trace;
     Taskmq__Label *const *labels;
     size_t labels_count;
     const Taskmq__Progress *progress;
@@ -174,6 +175,7 @@ static void event_fill_texts (tmq_event_t *out, tail_t *tail, const event_texts_
     out->actor = tail_text (tail, in->actor);
     out->message = tail_text (tail, in->message);
     out->name = tail_text (tail, in->name);
+    out->trace = tail_text (tail, in->trace);
     out->progress_unit = tail_text (tail, in->progress != NULL ? in->progress->unit : "");
     out->progress_message = tail_text (tail, in->progress != NULL ? in->progress->message : "");
 }
@@ -212,9 +214,9 @@ size_t core_event_bytes (const tmq_event_t *event)
 
 tmq_event_t *core_event_record (const Taskmq__Event *in, const char *ns, uint64_t generation)
 {
-    const event_texts_t texts = {ns,         in->queue,    in->session, in->owner,
-                                 in->worker, in->actor,    in->message, in->name,
-                                 in->labels, in->n_labels, in->progress};
+    const event_texts_t texts = {ns,         in->queue,  in->session,  in->owner,
+                                 in->worker, in->actor,  in->message,  in->name,
+                                 in->trace,  in->labels, in->n_labels, in->progress};
     tmq_event_t *out = event_new (&texts);
     if (out == NULL)
         return NULL;
@@ -235,8 +237,8 @@ tmq_event_t *core_event_record (const Taskmq__Event *in, const char *ns, uint64_
 
 tmq_event_t *core_notice_record (const Taskmq__Notice *in, const char *ns)
 {
-    const event_texts_t texts = {ns, in->queue, in->session, "", in->worker,  "",
-                                 "", "",        NULL,        0,  in->progress};
+    const event_texts_t texts = {ns, in->queue, in->session, "",   in->worker, "",
+                                 "", "",        "",          NULL, 0,          in->progress};
     tmq_event_t *out = event_new (&texts);
     if (out == NULL)
         return NULL;
@@ -251,7 +253,7 @@ tmq_event_t *core_notice_record (const Taskmq__Notice *in, const char *ns)
 
 tmq_event_t *core_item_record (tmq_item_kind_t kind, const char *ns)
 {
-    const event_texts_t texts = {ns, "", "", "", "", "", "", "", NULL, 0, NULL};
+    const event_texts_t texts = {ns, "", "", "", "", "", "", "", "", NULL, 0, NULL};
     tmq_event_t *out = event_new (&texts);
     if (out != NULL)
         out->item = kind;
