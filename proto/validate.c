@@ -739,9 +739,10 @@ static bool check_schedule_put (check_t *check, const Taskmq__Request *request)
         return refuse (check, TMQ_INVALID, "schedule.task.task_id: each instant has its own");
     if (task->dedup_key[0] != '\0')
         return refuse (check, TMQ_INVALID, "schedule.task.dedup_key: each instant is another task");
-    if (task->extra != NULL && (task->extra->n_after > 0 || task->extra->start_by != 0))
+    if (task->not_before != 0 ||
+        (task->extra != NULL && (task->extra->n_after > 0 || task->extra->start_by != 0)))
         return refuse (check, TMQ_INVALID,
-                       "schedule.task.extra: a time or another task is of one instant only");
+                       "schedule.task: a time or another task is of one instant only");
     return check_name (check, "schedule.name", schedule->name) &&
            check_text (check, "schedule.calendar", schedule->calendar, TMQ_CALENDAR_BYTES_MAX) &&
            check_text (check, "schedule.zone", schedule->zone, TMQ_ZONE_BYTES_MAX) &&

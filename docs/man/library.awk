@@ -15,6 +15,7 @@ BEGIN {
     page["Submit."] = "tmq_submit|submit tasks"
     page["Tasks."] = "tmq_tasks|read, list, cancel and await tasks"
     page["Events and subscriptions."] = "tmq_subscriptions|follow what happens"
+    page["Schedules."] = "tmq_schedules|tasks that are submitted again and again"
     page["Queues."] = "tmq_queues|what is set for queues, and how they stand"
     page["Workers."] = "tmq_workers|take tasks and end them"
     page["A worker asks."] = "tmq_ask|questions of a worker about its task"

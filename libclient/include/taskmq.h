@@ -336,7 +336,14 @@ typedef enum tmq_op {
     /* About who works here: of blocking calls only. */
     TMQ_OP_WORKER_LIST,
     TMQ_OP_WORKER_SHOW,
-    TMQ_OP_WORKER_DRAIN
+    TMQ_OP_WORKER_DRAIN,
+    /* About schedules: as of queues. */
+    TMQ_OP_SCHEDULE_PUT,
+    TMQ_OP_SCHEDULE_SHOW,
+    TMQ_OP_SCHEDULE_LIST,
+    TMQ_OP_SCHEDULE_PAUSE,
+    TMQ_OP_SCHEDULE_RESUME,
+    TMQ_OP_SCHEDULE_REMOVE
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -388,6 +395,7 @@ typedef struct tmq_completion {
     tmq_changed_t *changed; /* RETRY, RESUME, SET, PURGE: the answer about each id */
     size_t changed_count;
     tmq_worker_list_t *workers; /* WORKER_LIST, WORKER_SHOW, WORKER_DRAIN */
+    struct tmq_schedule_report *schedules; /* of blocking calls about schedules */
 } tmq_completion_t;
 
 /* A descriptor that is readable (level-triggered) exactly while completions are queued. Only poll
@@ -784,6 +792,7 @@ TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscript
 #include "taskmq_questions.h"
 #include "taskmq_queues.h"
 #include "taskmq_sessions.h"
+#include "taskmq_schedules.h"
 #include "taskmq_workers.h"
 
 #endif

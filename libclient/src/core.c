@@ -130,6 +130,12 @@ static const struct op {
     [TMQ_OP_QUEUE_SET] = {core_reply_queues, NULL},
     [TMQ_OP_QUEUE_PAUSE] = {core_reply_queues, NULL},
     [TMQ_OP_QUEUE_RESUME] = {core_reply_queues, NULL},
+    [TMQ_OP_SCHEDULE_PUT] = {core_reply_schedules, NULL},
+    [TMQ_OP_SCHEDULE_SHOW] = {core_reply_schedules, NULL},
+    [TMQ_OP_SCHEDULE_LIST] = {core_reply_schedules, NULL},
+    [TMQ_OP_SCHEDULE_PAUSE] = {core_reply_schedules, NULL},
+    [TMQ_OP_SCHEDULE_RESUME] = {core_reply_schedules, NULL},
+    [TMQ_OP_SCHEDULE_REMOVE] = {core_reply_done, NULL},
     [TMQ_OP_ASK] = {core_reply_done, word_ended},
     [TMQ_OP_ANSWER] = {core_reply_answered, NULL},
     [TMQ_OP_INBOX] = {core_reply_inbox, NULL},
@@ -461,6 +467,8 @@ static bool reply_body (const Taskmq__Reply *reply, core_bodies_t *bodies, const
         *body = core_bodies_take (bodies, reply->answer_page->body, &good);
     else if (reply->body_case == TASKMQ__REPLY__BODY_VALUE)
         *body = core_bodies_take (bodies, reply->value->body, &good);
+    else if (reply->body_case == TASKMQ__REPLY__BODY_SCHEDULE)
+        *body = core_bodies_take (bodies, reply->schedule->body, &good);
     return good;
 }
 

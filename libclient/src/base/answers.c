@@ -105,6 +105,11 @@ void tmq_part_free (tmq_part_t *part)
     free (part);
 }
 
+void tmq_schedule_report_free (tmq_schedule_report_t *report)
+{
+    free (report);
+}
+
 void tmq_queue_report_free (tmq_queue_report_t *report)
 {
     free (report);
@@ -130,6 +135,7 @@ static void completion_clear (tmq_completion_t *completion)
     tmq_part_free (completion->part);
     free (completion->changed);
     tmq_queue_report_free (completion->queues);
+    tmq_schedule_report_free (completion->schedules);
     tmq_inbox_free (completion->inbox);
     free (completion->answered);
     tmq_worker_list_free (completion->workers);

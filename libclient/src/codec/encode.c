@@ -228,7 +228,8 @@ static void encode_extra (bytes_t *out, const tmq_submit_t *in)
 
 static void encode_spec (bytes_t *out, const tmq_submit_t *in, const tmq_id_t *id)
 {
-    bytes_append_blob (out, SPEC_TASK_ID, id->bytes, ID_BYTES);
+    if (!id_is_zero (id))
+        bytes_append_blob (out, SPEC_TASK_ID, id->bytes, ID_BYTES);
     bytes_append_string (out, SPEC_QUEUE, in->queue);
     bytes_append_uint (out, SPEC_PAYLOAD_BYTES, in->payload_bytes);
     bytes_append_string (out, SPEC_METHOD, in->method);
@@ -247,6 +248,20 @@ static void encode_spec (bytes_t *out, const tmq_submit_t *in, const tmq_id_t *i
     encode_extra (out, in);
     bytes_append_uint (out, SPEC_DELAY_MS, in->delay_ms);
     bytes_append_uint (out, SPEC_NOT_BEFORE, in->not_before);
+}
+
+int core_encode_spec (bytes_t *out, const tmq_submit_t *given, tmq_error_t *error)
+{
+    static const tmq_id_t none;
+    tmq_submit_t taken = {0};
+    int code = submit_take (&taken, given, error);
+    if (code == TMQ_OK)
+        code = check_submit (&taken, error);
+    if (code == TMQ_OK && !id_is_zero (&taken.id))
+        code = core_error (error, TMQ_INVALID, "id: each instant has its own");
+    if (code == TMQ_OK)
+        encode_spec (out, &taken, &none);
+    return code;
 }
 
 /* Requests. */

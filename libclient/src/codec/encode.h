@@ -30,6 +30,9 @@ int core_request_message (core_request_t **out, tmq_op_t op, const ProtobufCMess
 /* op: TMQ_OP_STATS or TMQ_OP_PING. */
 int core_request_plain (core_request_t **out, tmq_op_t op, tmq_error_t *error);
 
+/* The fields of a TaskSpec without an id, of a task that was checked here. */
+int core_encode_spec (bytes_t *out, const tmq_submit_t *in, tmq_error_t *error);
+
 /* The last step of each: takes the request, which may be NULL. */
 int core_request_finish (core_request_t **out, core_request_t *request, tmq_error_t *error);
 

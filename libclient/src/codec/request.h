@@ -91,6 +91,12 @@ typedef enum core_op {
     X (TMQ_OP_VALUE_GET, VALUE_GET)                                                                \
     X (TMQ_OP_VALUE_LIST, VALUE_LIST)                                                              \
     X (TMQ_OP_VALUE_REMOVE, VALUE_REMOVE)                                                          \
+    X (TMQ_OP_SCHEDULE_PUT, SCHEDULE_PUT)                                                          \
+    X (TMQ_OP_SCHEDULE_SHOW, SCHEDULE_SHOW)                                                        \
+    X (TMQ_OP_SCHEDULE_LIST, SCHEDULE_LIST)                                                        \
+    X (TMQ_OP_SCHEDULE_PAUSE, SCHEDULE_PAUSE)                                                      \
+    X (TMQ_OP_SCHEDULE_RESUME, SCHEDULE_RESUME)                                                    \
+    X (TMQ_OP_SCHEDULE_REMOVE, SCHEDULE_REMOVE)                                                    \
     X (CORE_OP_HELLO, HELLO)                                                                       \
     X (CORE_OP_HEARTBEAT, HEARTBEAT)                                                               \
     X (CORE_OP_GOODBYE, GOODBYE)                                                                   \

@@ -16,6 +16,7 @@
 #include "codec/questions.h"
 #include "codec/records.h"
 #include "codec/roster.h"
+#include "codec/schedules.h"
 #include "ids.h"
 #include "types.h"
 
@@ -243,6 +244,23 @@ bool core_reply_access (core_requests_t *self, core_request_t *request, const Ta
         return false;
     completion->access = core_access_record (reply);
     return end_made (self, request, completion->access);
+}
+
+bool core_reply_schedules (core_requests_t *self, core_request_t *request,
+                           const Taskmq__Reply *reply, const uint8_t *body)
+{
+    Taskmq__SchedulePage one = TASKMQ__SCHEDULE_PAGE__INIT;
+    const Taskmq__SchedulePage *page = &one;
+    if (reply->body_case == TASKMQ__REPLY__BODY_SCHEDULE_PAGE)
+        page = reply->schedule_page;
+    else if (reply->body_case != TASKMQ__REPLY__BODY_SCHEDULE)
+        return false;
+    else {
+        one.schedules = (Taskmq__Schedule **) (uintptr_t) &reply->schedule;
+        one.n_schedules = 1;
+    }
+    request->answer.completion.schedules = core_schedules_record (page, page == &one ? body : NULL);
+    return end_made (self, request, request->answer.completion.schedules);
 }
 
 bool core_reply_queues (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
