@@ -295,6 +295,37 @@ static const option_spec_t stats_options[] = {
      "in the text format of Prometheus, for its textfile collector"},
     END_OF_OPTIONS};
 
+static const option_spec_t schedule_options[] = {
+    {OPT_CRON, "cron", 0, KIND_TEXT, 0, TMQ_CALENDAR_BYTES_MAX, "FIELDS",
+     "when: minute hour day month weekday, @hourly, ..., or '@every 90s'"},
+    {OPT_ZONE, "zone", 0, KIND_TEXT, 0, TMQ_ZONE_BYTES_MAX, "ZONE",
+     "of the fields, as Europe/Berlin; default UTC"},
+    {OPT_OVERLAP, "overlap", 0, KIND_TEXT, 0, 16, "WHAT",
+     "if the task before has not ended: allow (default), skip, cancel it"},
+    {OPT_MISSED, "missed", 0, KIND_TEXT, 0, 16, "WHAT",
+     "what the broker was away for: skip (default), one, all (100)"},
+    {OPT_UNTIL, "until", 0, KIND_TIME, 0, 0, "TIME", "no instant after it"},
+    {OPT_PAUSED, "paused", 0, KIND_FLAG, 0, 0, NULL, "begin when it is resumed"},
+    {OPT_REPLACE, "replace", 0, KIND_FLAG, 0, 0, NULL, "your schedule of this name"},
+    {OPT_COUNT, "count", 0, KIND_NUMBER, 1, TMQ_SCHEDULE_COMING_MAX, "N",
+     "next: so many instants; default 10"},
+    {OPT_DATA, "data", 0, KIND_TEXT, 0, 0, "STR", "the payload, at most 64 KiB"},
+    {OPT_FILE, "file", 0, KIND_TEXT, 0, 0, "FILE", "the payload is the content of FILE"},
+    {OPT_SESSION, "session", 0, KIND_NAME, 0, 0, "NAME", "as of submit"},
+    {OPT_PRIORITY, "priority", 0, KIND_NUMBER, 0, 255, "N", "the same"},
+    {OPT_TTL, "ttl", 0, KIND_DURATION, 0, DURATION_MAX, "DURATION", "the same"},
+    {OPT_METHOD, "method", 0, KIND_TEXT, 0, TMQ_METHOD_BYTES_MAX, "TEXT", "the same"},
+    {OPT_CONTENT_TYPE, "content-type", 0, KIND_TEXT, 0, TMQ_CONTENT_TYPE_BYTES_MAX, "TYPE",
+     "the same"},
+    {OPT_LABEL, "label", 0, KIND_LABEL, 0, 0, "NAME=VALUE", "the same"},
+    {OPT_META, "meta", 0, KIND_TEXT, 0, TMQ_META_BYTES_MAX, "JSON", "the same"},
+    {OPT_MAX_ATTEMPTS, "max-attempts", 0, KIND_NUMBER, 1, TMQ_MAX_ATTEMPTS_MAX, "N", "the same"},
+    {OPT_BACKOFF, "backoff", 0, KIND_DURATION, 1, TMQ_BACKOFF_MS_MAX, "DURATION", "the same"},
+    {OPT_LEASE, "lease", 0, KIND_DURATION, TMQ_LEASE_MS_MIN, TMQ_LEASE_MS_MAX, "DURATION",
+     "the same"},
+    {OPT_MAX_RUNTIME, "max-runtime", 0, KIND_DURATION, 1, DURATION_MAX, "DURATION", "the same"},
+    END_OF_OPTIONS};
+
 static const option_spec_t queue_options[] = {
     {OPT_WHY, "why", 0, KIND_TEXT, 0, TMQ_QUEUE_WHY_BYTES_MAX, "TEXT",
      "pause: why, for others to read"},
@@ -604,6 +635,28 @@ static const command_t commands[] = {
      .operand = OPERAND_VERB,
      .verbs = worker_verbs,
      .operands_max = -1,
+     .no_ids = true,
+     .pages = true,
+     .run = run_verb},
+    {.name = "schedule",
+     .group = "submit tasks, fetch results",
+     .operands = "add NAME QUEUE --cron FIELDS [- | options]\nlist\nshow NAME\nnext NAME "
+                 "[--count N]\npause NAME\nresume NAME\nremove NAME",
+     .summary = "submit a task again and again",
+     .text = "The fields are those of crontab(5): minute hour day month weekday, by the clock\n"
+             "of --zone. Where clocks change it is as Debian's cron does: a line with a star\n"
+             "in minute or hour follows the clock; any other comes once, at once when its\n"
+             "time is left out. Each instant makes one task, also through restarts. What falls\n"
+             "into a pause is not made up for.",
+     .examples = "taskctl schedule add nightly reports --cron '30 3 * * *' --zone Europe/Berlin\n"
+                 "taskctl schedule add tick checks --cron '@every 90s' --overlap skip\n"
+                 "taskctl schedule next nightly --count 3\n"
+                 "taskctl schedule pause nightly",
+     .options = schedule_options,
+     .operand = OPERAND_VERB,
+     .verbs = schedule_verbs,
+     .operands_max = -1,
+     .no_ids = true,
      .pages = true,
      .run = run_verb},
     {.name = "queue",

@@ -50,6 +50,7 @@ typedef enum option_id {
     OPT_COLUMNS,
     OPT_CONTENT_TYPE,
     OPT_COUNT,
+    OPT_CRON,
     OPT_CURSOR,
     OPT_DATA,
     OPT_DEDUP_KEY,
@@ -83,6 +84,9 @@ typedef enum option_id {
     OPT_MAX_TASKS,
     OPT_META,
     OPT_METHOD,
+    OPT_MISSED,
+    OPT_OVERLAP,
+    OPT_PAUSED,
     OPT_PAYLOAD,
     OPT_PAYLOAD_FILE,
     OPT_POLL_INTERVAL,
@@ -91,6 +95,7 @@ typedef enum option_id {
     OPT_QUEUE,
     OPT_RATE,
     OPT_RELEASE_DELAY,
+    OPT_REPLACE,
     OPT_RESULT_TYPE,
     OPT_ROLE,
     OPT_SECRET,
@@ -110,7 +115,8 @@ typedef enum option_id {
     OPT_WHY,
     OPT_WITH_KEYS,
     OPT_YES,
-    OPT_Z85
+    OPT_Z85,
+    OPT_ZONE
 } option_id_t;
 
 typedef enum option_kind {

@@ -82,7 +82,7 @@ static bool make_spec (spec_t *spec, const lines_t *lines, const char *line, siz
         return spec_from_line (spec, line, length, why, why_size);
     }
     snprintf (why, why_size, "it has %zu bytes, the limit is %d", length, TMQ_FRAME_BYTES_MAX);
-    spec_from_args (spec, lines->app); /* has been looked at before */
+    spec_from_args (spec, lines->app, 0); /* has been looked at before */
     spec->submit.payload = line;
     spec->submit.payload_bytes = length;
     return length <= TMQ_FRAME_BYTES_MAX;
@@ -316,7 +316,7 @@ static int check_lines_options (const app_t *app)
         return usage_error (app, "the payloads are the lines of the file",
                             "--lines takes no argument '%s' behind the queue", args->operands[1]);
     spec_init (&spec, args->command->options);
-    const int code = spec_from_args (&spec, app);
+    const int code = spec_from_args (&spec, app, 0);
     spec_clear (&spec);
     return code;
 }

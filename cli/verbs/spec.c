@@ -209,10 +209,10 @@ static bool put_option (spec_t *self, option_id_t id, const char *text, uint64_t
 
 /* From the command line. */
 
-static int read_payload (spec_t *self, const app_t *app)
+static int read_payload (spec_t *self, const app_t *app, size_t place)
 {
     given_t given;
-    const int code = given_read (&given, app, 1, TMQ_FRAME_BYTES_MAX, "the payload");
+    const int code = given_read (&given, app, place, TMQ_FRAME_BYTES_MAX, "the payload");
     if (given.owned)
         keep (self, given.owned);
     if (!code && given.given) {
@@ -222,16 +222,16 @@ static int read_payload (spec_t *self, const app_t *app)
     return code;
 }
 
-int spec_from_args (spec_t *self, const app_t *app)
+int spec_from_args (spec_t *self, const app_t *app, size_t queue)
 {
     const args_t *args = &app->args;
     char why[160];
-    if (args->operands_count == 0)
+    if (args->operands_count <= queue)
         return usage_error (app, "taskctl help submit", "submit needs a queue, or --batch FILE");
-    if (!name_is_valid (args->operands[0]))
+    if (!name_is_valid (args->operands[queue]))
         return usage_error (app, NULL, "queue '%.80s' must be 1 to 64 of A-Z a-z 0-9 . _ -",
-                            args->operands[0]);
-    self->submit.queue = args->operands[0];
+                            args->operands[queue]);
+    self->submit.queue = args->operands[queue];
     for (size_t i = 0; i < args->values_count; i++) {
         const option_value_t *value = &args->values[i];
         if (!put_option (self, value->spec->id, value->text, value->number, why, sizeof why))
@@ -239,7 +239,7 @@ int spec_from_args (spec_t *self, const app_t *app)
     }
     if (!is_consistent (self, why, sizeof why))
         return usage_error (app, NULL, "%s", why);
-    return read_payload (self, app);
+    return read_payload (self, app, queue + 1);
 }
 
 /* From a line of a batch file. */

@@ -136,7 +136,7 @@ int run_submit (app_t *app)
     if (args_has (args, OPT_BATCH) || args_has (args, OPT_LINES))
         return run_submit_batch (app);
     spec_init (&spec, args->command->options);
-    int code = spec_from_args (&spec, app);
+    int code = spec_from_args (&spec, app, 0);
     if (!code)
         code = args_has (args, OPT_DRY_RUN) ? dry_run (app, &spec) : submit_one (app, &spec);
     spec_clear (&spec);

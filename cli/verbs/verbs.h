@@ -49,6 +49,7 @@ extern const verb_t context_verbs[];
 /* Follows what is no task, as `watch` does: of one subject, with names that begin with prefix
  * (NULL: all). The options of `watch` count as far as the command has them. */
 int watch_subject (app_t *app, tmq_subject_t subject, const char *prefix);
+extern const verb_t schedule_verbs[];
 int run_backup (app_t *app);
 int run_help (app_t *app);
 int run_completion (app_t *app);

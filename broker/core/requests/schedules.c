@@ -27,11 +27,9 @@ static bool is_seen (call_t *call, const schedule_t *schedule, unsigned rights)
 /* The schedule that the request names; NULL when it was answered. */
 static schedule_t *find (call_t *call, const char *name, unsigned rights)
 {
-    char text[TMQ_NAME_LENGTH_MAX + 32];
     schedule_t *schedule = schedule_find (call->link->space, name);
     if (schedule == NULL || !is_seen (call, schedule, RIGHT_READ | RIGHT_OBSERVE | rights)) {
-        snprintf (text, sizeof (text), "no such schedule: %s", name);
-        reply_code (call, TMQ_NOT_FOUND, text);
+        reply_code (call, TMQ_NOT_FOUND, "no such schedule");
         return NULL;
     }
     if (!is_seen (call, schedule, rights)) {
