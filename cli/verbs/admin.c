@@ -92,6 +92,11 @@ static void write_stats (items_t *items, const tmq_stats_t *stats)
         member_uint (writer, "scheduled", queue->scheduled);
         member_uint (writer, "working", queue->working);
         member_uint (writer, "input_required", queue->input_required);
+        member_uint (writer, "submitted", queue->submitted);
+        member_uint (writer, "completed", queue->completed);
+        member_uint (writer, "failed", queue->failed);
+        member_uint (writer, "attempts_failed", queue->attempts_failed);
+        member_uint (writer, "oldest_ready_ms", queue->oldest_ready_ms);
         json_write_object_end (writer);
     }
     json_write_array_end (writer);
@@ -101,20 +106,24 @@ static void write_stats (items_t *items, const tmq_stats_t *stats)
 
 static void show_queues (const app_t *app, const tmq_stats_t *stats)
 {
-    static const column_t columns[] = {{"QUEUE", COLUMN_LEFT},
-                                       {"READY", COLUMN_RIGHT},
-                                       {"SCHEDULED", COLUMN_RIGHT},
-                                       {"WORKING", COLUMN_RIGHT},
-                                       {"INPUT REQUIRED", COLUMN_RIGHT}};
+    static const column_t columns[] = {
+        {"QUEUE", COLUMN_LEFT},      {"READY", COLUMN_RIGHT},          {"SCHEDULED", COLUMN_RIGHT},
+        {"WORKING", COLUMN_RIGHT},   {"INPUT REQUIRED", COLUMN_RIGHT}, {"SUBMITTED", COLUMN_RIGHT},
+        {"COMPLETED", COLUMN_RIGHT}, {"FAILED", COLUMN_RIGHT},         {"OLDEST", COLUMN_RIGHT}};
     table_t *table = table_new (app, columns, sizeof columns / sizeof *columns, true);
     for (size_t i = 0; i < stats->queues_count; i++) {
         const tmq_queue_depth_t *queue = &stats->queues[i];
+        char age[32];
         table_row (table);
         table_set (table, 0, "%s", queue->queue);
         table_set (table, 1, "%" PRIu64, queue->ready);
         table_set (table, 2, "%" PRIu64, queue->scheduled);
         table_set (table, 3, "%" PRIu64, queue->working);
         table_set (table, 4, "%" PRIu64, queue->input_required);
+        table_set (table, 5, "%" PRIu64, queue->submitted);
+        table_set (table, 6, "%" PRIu64, queue->completed);
+        table_set (table, 7, "%" PRIu64, queue->failed);
+        table_set (table, 8, "%s", queue->ready ? span_format (age, queue->oldest_ready_ms) : "");
     }
     table_end (table);
 }

@@ -84,6 +84,60 @@ static void put_depths (const app_t *app, const tmq_stats_t *stats)
     }
 }
 
+static void put_of_queues (const app_t *app, const tmq_stats_t *stats, const char *name,
+                           const char *type, const char *help,
+                           uint64_t (*value) (const tmq_queue_depth_t *))
+{
+    put_head (name, "", type, help);
+    for (size_t i = 0; i < stats->queues_count; i++) {
+        printf ("taskmq_%s{", name);
+        put_label (app, "", "namespace", app->ns);
+        put_label (app, ",", "queue", stats->queues[i].queue);
+        printf ("} %" PRIu64 "\n", value (&stats->queues[i]));
+    }
+}
+
+static uint64_t submitted_of (const tmq_queue_depth_t *queue)
+{
+    return queue->submitted;
+}
+
+static uint64_t completed_of (const tmq_queue_depth_t *queue)
+{
+    return queue->completed;
+}
+
+static uint64_t failed_of (const tmq_queue_depth_t *queue)
+{
+    return queue->failed;
+}
+
+static uint64_t attempts_failed_of (const tmq_queue_depth_t *queue)
+{
+    return queue->attempts_failed;
+}
+
+static uint64_t oldest_of (const tmq_queue_depth_t *queue)
+{
+    return queue->oldest_ready_ms / 1000;
+}
+
+static void put_totals (const app_t *app, const tmq_stats_t *stats)
+{
+    if (stats->queues_count == 0)
+        return;
+    put_of_queues (app, stats, "queue_submitted_total", "counter", "tasks submitted to a queue",
+                   submitted_of);
+    put_of_queues (app, stats, "queue_completed_total", "counter",
+                   "tasks of a queue that completed", completed_of);
+    put_of_queues (app, stats, "queue_failed_total", "counter", "tasks of a queue that failed",
+                   failed_of);
+    put_of_queues (app, stats, "queue_attempts_failed_total", "counter",
+                   "attempts at its tasks that failed", attempts_failed_of);
+    put_of_queues (app, stats, "queue_oldest_ready_seconds", "gauge",
+                   "how long its oldest ready task has waited for a worker", oldest_of);
+}
+
 void prometheus_print (const app_t *app, const tmq_stats_t *stats, const char *broker)
 {
     put_head ("broker_info", "", "gauge", "1, with the program that answered");
@@ -92,4 +146,5 @@ void prometheus_print (const app_t *app, const tmq_stats_t *stats, const char *b
     for (size_t i = 0; i < stats->counters_count; i++)
         put_counter (&stats->counters[i]);
     put_depths (app, stats);
+    put_totals (app, stats);
 }

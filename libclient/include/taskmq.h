@@ -659,6 +659,11 @@ typedef struct tmq_queue_depth {
     uint64_t scheduled;
     uint64_t working;
     uint64_t input_required;
+    uint64_t submitted; /* totals: since the queue has had a task or a worker without a break */
+    uint64_t completed;
+    uint64_t failed;
+    uint64_t attempts_failed; /* those of tasks that are tried again too */
+    uint64_t oldest_ready_ms; /* so long its oldest ready task could have been claimed */
 } tmq_queue_depth_t;
 struct tmq_stats_report {
     const tmq_counter_t *counters;

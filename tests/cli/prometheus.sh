@@ -49,6 +49,8 @@ out_has '^taskmq_server_rounds_total [0-9]+$'
 out_has '^taskmq_broker_info\{broker="taskmqd [0-9.]+"\} 1$'
 out_has '^taskmq_queue_tasks\{namespace="default",queue="one.q",state="ready"\} 2$'
 out_has '^taskmq_queue_tasks\{namespace="default",queue="two-q",state="working"\} 0$'
+out_has '^taskmq_queue_submitted_total\{namespace="default",queue="one.q"\} 2$'
+out_has '^taskmq_queue_oldest_ready_seconds\{namespace="default",queue="one.q"\} [0-9]+$'
 out_lacks 'untyped'
 if command -v promtool >/dev/null; then
     run 0 promtool check metrics <out

@@ -330,6 +330,41 @@ static void a_cancelled_task_has_no_bound (void **state)
     assert_int_equal (newest_cancel (rig, 1)->code, 0);
 }
 
+/* What stats says of a queue. */
+
+static const Taskmq__QueueDepth *depth (rig_t *rig)
+{
+    uint64_t stats = rig_stats (rig, 0);
+    rig_settle (rig);
+    const Taskmq__StatsReport *report = rig_reply (rig, 0, stats)->reply->stats;
+    assert_int_equal (report->n_queues, 1);
+    return report->queues[0];
+}
+
+static void a_queue_says_what_it_had_and_how_long_its_oldest_waits (void **state)
+{
+    rig_t *rig = *state;
+    rig_submit (rig, 0, 1, "q", "p");
+    live (rig, 7000);
+    rig_submit (rig, 0, 2, "q", "p");
+    live (rig, 3000);
+    assert_in_range (depth (rig)->oldest_ready_ms, 10000, 10100);
+    rig_register (rig, 1, WORKER, "q", 1);
+    rig_settle (rig);
+    rig_fail (rig, 1, rig_assignment (rig, 1, 0)->assignment, 7, false);
+    rig_settle (rig);
+    rig_fail (rig, 1, rig_assignment (rig, 1, 1)->assignment, 7, true);
+    live (rig, 2000);
+    rig_complete (rig, 1, rig_assignment (rig, 1, 2)->assignment, "done");
+    rig_settle (rig);
+    const Taskmq__QueueDepth *found = depth (rig);
+    assert_int_equal (found->submitted, 2);
+    assert_int_equal (found->completed, 1);
+    assert_int_equal (found->failed, 1);
+    assert_int_equal (found->attempts_failed, 2);
+    assert_int_equal (found->oldest_ready_ms, 0);
+}
+
 #define TEST(NAME) cmocka_unit_test_setup_teardown (NAME, rig_setup, rig_teardown)
 
 int main (void)
@@ -351,6 +386,7 @@ int main (void)
         TEST (an_outcome_in_time_that_was_not_read_yet_counts),
         TEST (a_bound_stands_after_a_restart),
         TEST (a_cancelled_task_has_no_bound),
+        TEST (a_queue_says_what_it_had_and_how_long_its_oldest_waits),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

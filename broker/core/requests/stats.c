@@ -18,7 +18,18 @@ enum { STATS_COUNTERS = 1, STATS_QUEUES = 2 };
 
 enum { COUNTER_NAME = 1, COUNTER_VALUE = 2 };
 
-enum { DEPTH_QUEUE = 1, DEPTH_READY, DEPTH_SCHEDULED, DEPTH_WORKING, DEPTH_INPUT_REQUIRED };
+enum {
+    DEPTH_QUEUE = 1,
+    DEPTH_READY,
+    DEPTH_SCHEDULED,
+    DEPTH_WORKING,
+    DEPTH_INPUT_REQUIRED,
+    DEPTH_SUBMITTED,
+    DEPTH_COMPLETED,
+    DEPTH_FAILED,
+    DEPTH_ATTEMPTS_FAILED,
+    DEPTH_OLDEST_READY_MS
+};
 
 static void pack_counter (bytes_t *out, const char *name, uint64_t value)
 {
@@ -54,7 +65,19 @@ static void pack_counters (requests_t *self, bytes_t *out)
         pack_counter (out, self->foreign[i].name, self->foreign[i].value);
 }
 
-static void pack_depth (bytes_t *out, const queue_t *queue)
+/* Since when it could have been claimed. */
+static int64_t oldest_ready_ms (const requests_t *self, queue_t *queue)
+{
+    const task_t *oldest = queue_oldest (queue);
+    if (oldest == NULL)
+        return 0;
+    int64_t since_ms =
+        oldest->not_before > oldest->created_at ? oldest->not_before : oldest->created_at;
+    int64_t wall_ms = self->base->clocks.wall_ms;
+    return wall_ms > since_ms ? wall_ms - since_ms : 0;
+}
+
+static void pack_depth (const requests_t *self, bytes_t *out, queue_t *queue)
 {
     bytes_mark_t mark = bytes_open (out, STATS_QUEUES);
     bytes_append_string (out, DEPTH_QUEUE, queue->name);
@@ -62,6 +85,11 @@ static void pack_depth (bytes_t *out, const queue_t *queue)
     bytes_append_uint (out, DEPTH_SCHEDULED, queue->scheduled);
     bytes_append_uint (out, DEPTH_WORKING, queue->working);
     bytes_append_uint (out, DEPTH_INPUT_REQUIRED, queue->input_required);
+    bytes_append_uint (out, DEPTH_SUBMITTED, queue->totals.submitted);
+    bytes_append_uint (out, DEPTH_COMPLETED, queue->totals.completed);
+    bytes_append_uint (out, DEPTH_FAILED, queue->totals.failed);
+    bytes_append_uint (out, DEPTH_ATTEMPTS_FAILED, queue->totals.attempts_failed);
+    bytes_append_uint (out, DEPTH_OLDEST_READY_MS, (uint64_t) oldest_ready_ms (self, queue));
     bytes_close (out, mark);
 }
 
@@ -96,11 +124,11 @@ static void job_free (requests_t *self, stats_job_t *job)
 static bool answer_part (requests_t *self, stats_job_t *job, bytes_t *packed)
 {
     size_t *left = &self->base->round.queues;
-    const queue_t *queue = NULL;
+    queue_t *queue = NULL;
     while (*left > 0 && packed->length <= ENVELOPE_FILL_BYTES &&
            (queue = queue_walk_next (&job->walk)) != NULL) {
         if (access_queue (&job->link->access, queue->name, QUEUE_RIGHTS))
-            pack_depth (packed, queue);
+            pack_depth (self, packed, queue);
         budget_take (left, 1);
     }
     bool more = job->walk.next != &job->walk.space->queue_list;

@@ -45,6 +45,17 @@ static void count_status (const task_t *task, tmq_status_t status, int by)
         queue->input_required += (uint32_t) by;
 }
 
+static void count_totals (task_t *task, task_input_t input, tmq_status_t from)
+{
+    queue_totals_t *totals = &task->queue->totals;
+    bool lost = input == INPUT_LOSE && from == TMQ_STATUS_WORKING && task->started;
+    totals->submitted += input == INPUT_SUBMIT;
+    totals->completed += task->status == TMQ_STATUS_COMPLETED && from != TMQ_STATUS_COMPLETED;
+    totals->failed += task->status == TMQ_STATUS_FAILED && from != TMQ_STATUS_FAILED;
+    totals->attempts_failed +=
+        lost || input == INPUT_FAIL || input == INPUT_FAIL_FINALLY || input == INPUT_LOSE_FINALLY;
+}
+
 static void note_fact (tasks_t *self, task_t *task, task_input_t input, tmq_status_t from)
 {
     self->facts =
@@ -60,6 +71,7 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
     task->status = (uint8_t) row->to;
     count_status (task, previous, -1);
     count_status (task, row->to, 1);
+    count_totals (task, input, previous);
     if (task_is_terminal (task) && previous < TMQ_STATUS_COMPLETED) {
         self->ended++;
         space_end_task (task);

@@ -163,6 +163,19 @@ task_t *queue_first (queue_t *self)
     return NULL;
 }
 
+const task_t *queue_oldest (queue_t *self)
+{
+    const task_t *oldest = NULL;
+    for (int word = 0; word < 4; word++)
+        for (uint64_t left = self->used[word]; left != 0; left &= left - 1) {
+            int bit = __builtin_ctzll (left);
+            const task_t *first = level_first (level_of (self, (unsigned) (word * 64 + bit)));
+            if (first != NULL && (oldest == NULL || first->number < oldest->number))
+                oldest = first;
+        }
+    return oldest;
+}
+
 static bool is_cold (const task_t *task)
 {
     return task->payload_bytes > 0 && task->payload == NULL;

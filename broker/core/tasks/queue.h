@@ -28,6 +28,14 @@ enum { LEVEL_GROUP = 16, LEVEL_GROUPS = 256 / LEVEL_GROUP };
 
 typedef struct space space_t;
 
+/* Since it has been in memory: as long as it has tasks, workers or settings. */
+typedef struct queue_totals {
+    uint64_t submitted;
+    uint64_t completed;
+    uint64_t failed;
+    uint64_t attempts_failed;
+} queue_totals_t;
+
 struct queue {
     space_t *space;
     uint32_t hash;
@@ -38,6 +46,7 @@ struct queue {
     uint32_t blocked;
     uint32_t working;
     uint32_t input_required;
+    queue_totals_t totals;
     uint32_t leases;               /* that workers have of its tasks, also of cancelled ones */
     gate_t gate;                   /* closed: nothing of it is given away */
     struct settings *settings;     /* what is set for it (settings.h); NULL: nothing */
@@ -61,6 +70,8 @@ void queue_push (queue_t *self, task_t *task);
 void queue_remove (queue_t *self, task_t *task);
 /* The next one to be claimed, or NULL. */
 task_t *queue_first (queue_t *self);
+/* The one that was accepted first, or NULL. */
+const task_t *queue_oldest (queue_t *self);
 /* Writes up to limit tasks whose payload is not in memory, nearest to the head first (exactly for
  * the FIFO lists; of returned ones only the first), having looked at no more than limit. */
 size_t queue_peek_cold (queue_t *self, task_t **out, size_t limit);

@@ -333,8 +333,16 @@ static void stats_fill (tmq_counter_t *counters, tmq_queue_depth_t *queues, tail
         const Taskmq__QueueDepth *depth = in->queues[i];
         const char *name = tail_text (tail, depth->queue);
         if (queues != NULL)
-            queues[i] = (tmq_queue_depth_t){name, depth->ready, depth->scheduled, depth->working,
-                                            depth->input_required};
+            queues[i] = (tmq_queue_depth_t){name,
+                                            depth->ready,
+                                            depth->scheduled,
+                                            depth->working,
+                                            depth->input_required,
+                                            depth->submitted,
+                                            depth->completed,
+                                            depth->failed,
+                                            depth->attempts_failed,
+                                            depth->oldest_ready_ms};
     }
 }
 
