@@ -6,8 +6,9 @@
  * any language (a message is a topic `namespace/queue/status/task-id` and a JSON object).
  *
  * Best effort: nobody's pace is waited for, and a subscriber that is slow or away misses events;
- * the sequence numbers show which. Who must see everything subscribes by the protocol instead. The
- * one thread of the server calls everything. */
+ * the sequence numbers show which. An event costs the loop 3 us when there is a subscriber, whether
+ * it reads or not. Who must see everything subscribes by the protocol instead. The one thread of
+ * the server calls everything. */
 #ifndef TASKMQ_NET_FEED_H
 #define TASKMQ_NET_FEED_H
 

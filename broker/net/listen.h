@@ -13,6 +13,8 @@
 #include "keys.h"
 #include "net/address.h"
 
+/* A bound for a thread of ZeroMQ that hangs. It takes 0.2 ms as a rule; with nine threads waiting
+ * for each processor it took 33 ms at most. */
 enum { LISTEN_END_MS = 1000 };
 
 /* Who may come near. All borrowed. */

@@ -49,7 +49,7 @@ static chain_fault_t check_chain (const bytes_t *lines)
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-    enum { TEXT_MAX = 1500, LINES = 3 };
+    enum { TEXT_MAX = 200, LINES = 2 };
     bytes_t lines = BYTES_INIT;
     chain_head_t head = {0};
     size_t length = size < TEXT_MAX ? size : TEXT_MAX;
