@@ -8,6 +8,7 @@
 
 #include "core/tasks/schedule.h"
 #include "core_rig.h"
+#include "ids.h"
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE };
 
@@ -356,6 +357,112 @@ static void a_page_goes_on_behind_its_last_name (void **state)
     assert_int_equal (seen, COUNT);
 }
 
+/* A long history of a thousand schedules that make up for all they missed: crashes with and without
+ * the newest batch, failed commits, clocks that leap. In the end each instant has made one task. */
+
+enum { MANY = 1000, STEPS = 150, PERIOD_MIN = 20, PERIODS = 40 /* minutes */ };
+
+static uint32_t chance = 1;
+
+static uint32_t draw (uint32_t below)
+{
+    chance = chance * 1664525u + 1013904223u;
+    return (chance >> 8) % below;
+}
+
+static void put_many (rig_t *rig)
+{
+    char name[16];
+    char calendar[32];
+    for (int i = 0; i < MANY; i++) {
+        Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+        snprintf (name, sizeof (name), "s%d", i);
+        snprintf (calendar, sizeof (calendar), "@every %dm", PERIOD_MIN + i % PERIODS);
+        Taskmq__Schedule schedule = named (name, calendar);
+        schedule.missed = MISSED_ALL;
+        schedule.task = &spec;
+        spec.queue = name;
+        spec.ttl_never = true;
+        put_well (rig, &schedule);
+    }
+}
+
+/* One thing that happens; the highest time on the wall so far. */
+static void happen (rig_t *rig, int64_t *highest_ms)
+{
+    int64_t away_ms = (int64_t) draw (10 * MINUTE);
+    switch (draw (8)) {
+    case 0: /* a crash; what was not durable is lost */
+        rig->now.wall_ms += away_ms;
+        rig->now.mono_ms += away_ms;
+        rig_restart (rig);
+        break;
+    case 1: /* … between the look at the schedules and the commit */
+        rig->now.wall_ms += MINUTE;
+        rig->now.mono_ms += MINUTE;
+        engine_tick (rig->engine, rig->now, rig->now.mono_ms, 0);
+        rig_restart (rig);
+        break;
+    case 2:
+        rig->now.wall_ms += MINUTE;
+        rig->now.mono_ms += MINUTE;
+        engine_tick (rig->engine, rig->now, rig->now.mono_ms, 0);
+        rig_take (rig);
+        rig_fail_commit (rig);
+        break;
+    case 3: rig->now.wall_ms -= away_ms; break;
+    case 4: rig->now.wall_ms += away_ms; break;
+    default: break;
+    }
+    rig_advance (rig, (int64_t) draw (2 * MINUTE));
+    if (*highest_ms < rig->now.wall_ms)
+        *highest_ms = rig->now.wall_ms;
+}
+
+/* Tasks of one queue, none of them of the same instant. */
+static size_t count_instants (const rig_t *rig, const char *queue)
+{
+    enum { INSTANTS_MAX = 200 };
+    int64_t seen[INSTANTS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < rig->rows_end; i++) {
+        const record_t *row = rig->rows[i];
+        if (row == NULL || strcmp (row->queue, queue) != 0)
+            continue;
+        int64_t instant = id_time_ms (&row->id);
+        for (size_t k = 0; k < count; k++)
+            assert_int_not_equal (seen[k], instant);
+        assert_true (count < INSTANTS_MAX);
+        seen[count++] = instant;
+    }
+    return count;
+}
+
+static void a_thousand_miss_and_repeat_nothing (void **state)
+{
+    rig_t *rig = *state;
+    char name[16];
+    put_many (rig);
+    rig_settle (rig);
+    int64_t highest_ms = rig->now.wall_ms;
+    for (int i = 0; i < STEPS; i++)
+        happen (rig, &highest_ms);
+    if (rig->now.wall_ms < highest_ms)
+        rig->now.wall_ms = highest_ms;
+    rig_advance (rig, 5 * MINUTE);
+    rig_settle (rig);
+    rig_link (rig, 0, "default");
+    for (int i = 0; i < MANY; i += 7) {
+        int64_t period_ms = (PERIOD_MIN + i % PERIODS) * (int64_t) MINUTE;
+        snprintf (name, sizeof (name), "s%d", i);
+        const Taskmq__Schedule *seen = show (rig, name);
+        int64_t due = (rig->now.wall_ms - (int64_t) seen->created_at) / period_ms;
+        assert_int_equal (seen->fired, due);
+        assert_int_equal (count_instants (rig, name), due);
+        rig_forget (rig, 0);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
 
 int main (void)
@@ -375,6 +482,7 @@ int main (void)
         TEST (it_ends),
         TEST (others_do_not_see_it),
         TEST (a_page_goes_on_behind_its_last_name),
+        TEST (a_thousand_miss_and_repeat_nothing),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
