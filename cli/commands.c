@@ -270,6 +270,32 @@ static const option_spec_t context_options[] = {
     FIELDS_OPTION,
     END_OF_OPTIONS};
 
+#define ITEM_OPTIONS                                                                               \
+    {OPT_DATA, "data", 0, KIND_TEXT, 0, 0, "STR", "what is put"},                                  \
+        {OPT_FILE, "file", 0, KIND_TEXT, 0, 0, "FILE", "the same, the content of FILE"},           \
+        {OPT_SOURCE, "source",                                                                     \
+         0,          KIND_TEXT,                                                                    \
+         0,          TMQ_ENTRY_NAME_BYTES_MAX,                                                     \
+         "TEXT",     "put: where it comes from; list: only these"},                                \
+        {OPT_TYPE, "type",                                                                         \
+         0,        KIND_TEXT,                                                                      \
+         0,        TMQ_ENTRY_NAME_BYTES_MAX,                                                       \
+         "TEXT",   "put: what it is; list: only these"},                                           \
+        {OPT_INTENSITY, "intensity", 0, KIND_TEXT, 0, 0, "N", "put: from 0 (default) to 1"},       \
+        {OPT_AFTER, "after", 0, KIND_NUMBER, 0, UINT64_MAX, "NUMBER", "list: behind this item"},   \
+        {OPT_SINCE, "since", 0, KIND_TIME, 0, 0, "TIME", "list: put at or after it"},              \
+    {                                                                                              \
+        OPT_LIMIT, "limit", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "list: at most N; default 50"      \
+    }
+
+static const option_spec_t mail_options[] = {
+    {OPT_SESSION, "session", 0, KIND_NAME, 0, 0, "NAME", "of this session; else of the namespace"},
+    ITEM_OPTIONS,
+    FIELDS_OPTION,
+    END_OF_OPTIONS};
+
+static const option_spec_t session_options[] = {ITEM_OPTIONS, FIELDS_OPTION, END_OF_OPTIONS};
+
 static const option_spec_t work_options[] = {
     {OPT_JOBS, "jobs", 'j', KIND_NUMBER, 1, TMQ_CREDIT_MAX, "N", "tasks at a time; default 1"},
     {OPT_PAYLOAD_FILE, "payload-file", 0, KIND_FLAG, 0, 0, NULL,
@@ -502,6 +528,33 @@ static const command_t commands[] = {
      .options = context_options,
      .operand = OPERAND_VERB,
      .verbs = context_verbs,
+     .operands_max = -1,
+     .run = run_verb},
+    {.name = "mail",
+     .group = "share between tasks",
+     .operands = "send AGENT [--data STR | --file FILE | -]\nread AGENT\nack AGENT NUMBER...",
+     .summary = "mailboxes between agents",
+     .text = "send prints the number of the item. It stays in the box until it is\n"
+             "acknowledged; a box holds 10,000.",
+     .examples = "taskctl mail send planner --session trip --data 'the flight is late'\n"
+                 "taskctl -o jsonl mail read planner --session trip\n"
+                 "taskctl mail ack planner 4711 --session trip",
+     .options = mail_options,
+     .operand = OPERAND_VERB,
+     .verbs = mail_verbs,
+     .operands_max = -1,
+     .run = run_verb},
+    {.name = "session",
+     .group = "share between tasks",
+     .operands = "input add SESSION [--data STR | --file FILE | -]\ninput list SESSION\n"
+                 "input drop SESSION NUMBER...",
+     .summary = "what came in for a thread of work",
+     .text = "An input stays until it is dropped; there may be 10,000.",
+     .examples = "taskctl session input add trip --source user --type text --data 'by train'\n"
+                 "taskctl session input list trip --type text --since 90m",
+     .options = session_options,
+     .operand = OPERAND_VERB,
+     .verbs = session_verbs,
      .operands_max = -1,
      .run = run_verb},
     {.name = "cancel",

@@ -87,7 +87,10 @@ typedef enum request_flag {
     X (VALUE_REMOVE, value_remove, REQUEST_CHANGES | REQUEST_NEEDS_ID)                             \
     X (WORKER_LIST, worker_list, REQUEST_LARGE | REQUEST_READS)                                    \
     X (WORKER_SHOW, worker_show, REQUEST_LARGE | REQUEST_READS)                                    \
-    X (WORKER_DRAIN, worker_drain, REQUEST_CHANGES)
+    X (WORKER_DRAIN, worker_drain, REQUEST_CHANGES)                                                \
+    X (ITEM_PUT, item_put, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                     \
+    X (ITEM_READ, item_read, REQUEST_LARGE | REQUEST_READS)                                        \
+    X (ITEM_ACK, item_ack, REQUEST_CHANGES | REQUEST_NEEDS_ID)
 
 typedef struct request_kind {
     const char *name; /* for logs, counters and texts; of static storage */

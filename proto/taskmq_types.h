@@ -243,7 +243,12 @@ enum {
     TMQ_ENTRY_NAME_BYTES_MAX = 256, /* of what an event that is of no task is about: a key, … */
     TMQ_VALUE_BYTES_MAX = 64 * 1024,
     TMQ_VALUES_MAX = 1000000, /* of a namespace */
-    TMQ_UNIT_BYTES_MAX = 32,  /* of progress */
+    TMQ_ITEM_BYTES_MAX = 64 * 1024,
+    TMQ_INTENSITY_ONE = 1000000, /* the intensity 1 of an item, on the wire */
+    TMQ_ITEMS_MAX = 10000000,    /* of a namespace */
+    TMQ_BOX_ITEMS_MAX = 10000,   /* of a box */
+    TMQ_ITEM_NUMBERS_MAX = 256,  /* of one item_ack, and of a page of items */
+    TMQ_UNIT_BYTES_MAX = 32,     /* of progress */
     TMQ_OWNER_BYTES_MAX = 128,
     TMQ_SUFFIX_LENGTH_MIN = 6,          /* hexadecimal digits of a short id */
     TMQ_SUFFIX_TASKS_MAX = 10000,       /* newest tasks among which a short id is looked up */

@@ -949,6 +949,32 @@ static bool check_value_list (check_t *check, const Taskmq__Request *request)
            check_range (check, "limit", list->limit, 0, TMQ_LIST_LIMIT_MAX);
 }
 
+static bool check_item_put (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__ItemPut *put = request->item_put;
+    if (put->body_bytes > TMQ_ITEM_BYTES_MAX)
+        return refuse (check, TMQ_TOO_LARGE, "body_bytes: %u, at most %d are allowed",
+                       put->body_bytes, TMQ_ITEM_BYTES_MAX);
+    return check_session (check, put->session) && check_name (check, "box", put->box) &&
+           check_range (check, "intensity", put->intensity, 0, TMQ_INTENSITY_ONE) &&
+           check_text (check, "source", put->source, TMQ_ENTRY_NAME_BYTES_MAX) &&
+           check_text (check, "type", put->type, TMQ_ENTRY_NAME_BYTES_MAX);
+}
+
+static bool check_item_read (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__ItemRead *read = request->item_read;
+    return check_session (check, read->session) && check_name (check, "box", read->box) &&
+           check_range (check, "limit", read->limit, 0, TMQ_ITEM_NUMBERS_MAX);
+}
+
+static bool check_item_ack (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__ItemAck *ack = request->item_ack;
+    return check_session (check, ack->session) && check_name (check, "box", ack->box) &&
+           check_count (check, "numbers", ack->n_numbers, 1, TMQ_ITEM_NUMBERS_MAX);
+}
+
 static bool check_value_remove (check_t *check, const Taskmq__Request *request)
 {
     const Taskmq__ValueRemove *remove = request->value_remove;
@@ -1030,6 +1056,9 @@ static const check_kind_t checks[] = {
     [OP (WORKER_LIST)] = check_worker_list,
     [OP (WORKER_SHOW)] = check_worker_show,
     [OP (WORKER_DRAIN)] = check_worker_drain,
+    [OP (ITEM_PUT)] = check_item_put,
+    [OP (ITEM_READ)] = check_item_read,
+    [OP (ITEM_ACK)] = check_item_ack,
 };
 #undef OP
 
@@ -1058,6 +1087,7 @@ static size_t request_bodies (const Taskmq__Request *request)
     case TASKMQ__REQUEST__OP_COMPLETE: return body_in_frame (request->complete->result_bytes);
     case TASKMQ__REQUEST__OP_FAIL: return body_in_frame (request->fail->result_bytes);
     case TASKMQ__REQUEST__OP_VALUE_PUT: return body_in_frame (request->value_put->body_bytes);
+    case TASKMQ__REQUEST__OP_ITEM_PUT: return body_in_frame (request->item_put->body_bytes);
     case TASKMQ__REQUEST__OP_ANSWER:
         for (size_t i = 0; i < request->answer->n_items; i++)
             total += body_in_frame (request->answer->items[i]->bytes);

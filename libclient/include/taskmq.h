@@ -343,7 +343,10 @@ typedef enum tmq_op {
     TMQ_OP_SCHEDULE_LIST,
     TMQ_OP_SCHEDULE_PAUSE,
     TMQ_OP_SCHEDULE_RESUME,
-    TMQ_OP_SCHEDULE_REMOVE
+    TMQ_OP_SCHEDULE_REMOVE,
+    TMQ_OP_ITEM_PUT,
+    TMQ_OP_ITEM_READ,
+    TMQ_OP_ITEM_ACK
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -394,7 +397,7 @@ typedef struct tmq_completion {
     size_t answered_count;
     tmq_changed_t *changed; /* RETRY, RESUME, SET, PURGE: the answer about each id */
     size_t changed_count;
-    tmq_worker_list_t *workers; /* WORKER_LIST, WORKER_SHOW, WORKER_DRAIN */
+    tmq_worker_list_t *workers;            /* WORKER_LIST, WORKER_SHOW, WORKER_DRAIN */
     struct tmq_schedule_report *schedules; /* of blocking calls about schedules */
 } tmq_completion_t;
 
@@ -796,8 +799,8 @@ TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscript
 #include "taskmq_again.h"
 #include "taskmq_questions.h"
 #include "taskmq_queues.h"
-#include "taskmq_sessions.h"
 #include "taskmq_schedules.h"
+#include "taskmq_sessions.h"
 #include "taskmq_workers.h"
 
 #endif

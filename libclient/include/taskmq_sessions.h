@@ -72,6 +72,59 @@ TMQ_API void tmq_value_list_free (tmq_value_list_t *list);
 TMQ_API int tmq_value_list (tmq_value_list_t **out, tmq_client_t *client,
                             const tmq_value_query_t *in, uint32_t timeout_ms, tmq_error_t *error);
 
+/* Items of boxes. */
+
+/* What was put into a box, in order, and stays until it is acknowledged. Texts are never NULL.
+ * Later versions append members. */
+typedef struct tmq_item {
+    uint64_t number;    /* rises; unique in the namespace */
+    uint64_t at;        /* ms since the epoch */
+    const char *owner;  /* who put it */
+    const char *source; /* whatever who put it says, … */
+    const char *type;   /* … and this */
+    double intensity;   /* 0..1 */
+    size_t length;
+    const void *bytes; /* length bytes, and a NUL behind them; NULL: no right to see them */
+} tmq_item_t;
+
+typedef struct tmq_item_request {
+    size_t size;         /* sizeof (tmq_item_request_t); set by the initialiser */
+    const char *session; /* NULL: a box of the namespace */
+    const char *box;     /* a name */
+    const char *source;  /* NULL: none; at most 256 bytes */
+    const char *type;    /* the same */
+    double intensity;    /* 0..1 */
+    const void *bytes;   /* at most 65,536 of them */
+    size_t length;
+} tmq_item_request_t;
+TMQ_API void tmq_item_request_init (tmq_item_request_t *out);
+
+/* Puts an item into a box, and makes the box. *number (may be NULL) is the item's. What was
+ * answered with TMQ_OK survives a crash of the broker; it is there at least once.
+ * Codes: TMQ_LIMIT (10,000 items of a box, 10,000,000 of a namespace, or its bytes), TMQ_DENIED,
+ * TMQ_TOO_LARGE, TMQ_STORE_FULL. */
+TMQ_API int tmq_item_put (uint64_t *number, tmq_client_t *client, const tmq_item_request_t *in,
+                          uint32_t timeout_ms, tmq_error_t *error);
+
+/* A page of items in the order of their numbers. */
+typedef struct tmq_item_page {
+    const tmq_item_t *items;
+    size_t count;  /* may be 0 although something follows */
+    uint64_t next; /* `after` of the next page; 0: nothing follows */
+} tmq_item_list_t;
+/* Accepts NULL. */
+TMQ_API void tmq_item_list_free (tmq_item_list_t *list);
+/* What is in a box and not acknowledged, behind the number `after` (0: from the first). limit:
+ * 1..256; 0: 50. A box that does not exist is empty. Codes: TMQ_LIMIT (open reads). */
+TMQ_API int tmq_item_read (tmq_item_list_t **out, tmq_client_t *client, const char *session,
+                           const char *box, uint64_t after, uint32_t limit, uint32_t timeout_ms,
+                           tmq_error_t *error);
+/* Acknowledges up to 256 items, which are gone then. *acknowledged (may be NULL): how many were
+ * still there. What is not there, or may not be changed, is passed over. */
+TMQ_API int tmq_item_ack (uint64_t *acknowledged, tmq_client_t *client, const char *session,
+                          const char *box, const uint64_t *numbers, size_t count,
+                          uint32_t timeout_ms, tmq_error_t *error);
+
 #ifdef __cplusplus
 }
 #endif

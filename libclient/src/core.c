@@ -146,6 +146,9 @@ static const struct op {
     [TMQ_OP_WORKER_LIST] = {core_reply_workers, NULL},
     [TMQ_OP_WORKER_SHOW] = {core_reply_workers, NULL},
     [TMQ_OP_WORKER_DRAIN] = {core_reply_workers, NULL},
+    [TMQ_OP_ITEM_PUT] = {core_reply_item_done, NULL},
+    [TMQ_OP_ITEM_READ] = {core_reply_item_page, NULL},
+    [TMQ_OP_ITEM_ACK] = {core_reply_item_done, NULL},
     [TMQ_OP_PING] = {core_reply_done, NULL},
     [TMQ_OP_PUSH] = {core_reply_done, word_ended},
     [TMQ_OP_COMPLETE] = {core_reply_done, word_ended},
@@ -469,6 +472,8 @@ static bool reply_body (const Taskmq__Reply *reply, core_bodies_t *bodies, const
         *body = core_bodies_take (bodies, reply->value->body, &good);
     else if (reply->body_case == TASKMQ__REPLY__BODY_SCHEDULE)
         *body = core_bodies_take (bodies, reply->schedule->body, &good);
+    else if (reply->body_case == TASKMQ__REPLY__BODY_ITEM_PAGE)
+        *body = core_bodies_take (bodies, reply->item_page->body, &good);
     return good;
 }
 

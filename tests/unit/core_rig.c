@@ -398,6 +398,8 @@ static void keep_lists (rig_peer_t *peer, const Taskmq__BrokerMessage *message, 
             at = take_body (item, at, item->reply->schedule->body);
         else if (item->reply->body_case == TASKMQ__REPLY__BODY_VALUE)
             at = take_body (item, at, item->reply->value->body);
+        else if (item->reply->body_case == TASKMQ__REPLY__BODY_ITEM_PAGE)
+            at = take_body (item, at, item->reply->item_page->body);
     }
     for (size_t i = 0; i < message->n_assignments; i++) {
         rig_item_t *item = add_item (peer);

@@ -43,6 +43,8 @@ typedef struct engine_config {
     size_t space_tasks_max;     /* live tasks of a namespace: 1,000,000 */
     size_t space_bytes_max;     /* … of their payloads: 4 GiB */
     size_t space_values_max;    /* values of a namespace: 1,000,000 */
+    size_t space_items_max;     /* items of a namespace: 10,000,000 */
+    size_t box_items_max;       /* … of a box: 10,000 */
     size_t spaces_max;          /* namespaces with a history: 10,000 */
     size_t spaces_at_once;      /* that an identity may make without a pause: 1,000 … */
     int64_t space_ms;           /* … and then one in so long, 10 min: so nobody makes all of them
@@ -72,12 +74,13 @@ typedef struct engine_config {
         .dirty_bytes_soft = 64u << 20, .ring_bytes = 4u << 20, .looks_max = 100000,                \
         .payload_cache_bytes = 64u << 20, .space_tasks_max = 1000000,                              \
         .space_bytes_max = (size_t) 4 << 30, .space_values_max = TMQ_VALUES_MAX,                   \
-        .spaces_max = 10000, .spaces_at_once = 1000, .space_ms = 600000,                           \
-        .dependencies_max = 1000000, .ttl_ms = TMQ_TTL_MS_DEFAULT,                                 \
-        .heartbeat_ms = TMQ_HEARTBEAT_MS, .gone_grace_ms = TMQ_GONE_GRACE_MS,                      \
-        .waits_max = 1000000, .link_reads_max = 64, .reads_max = 4096, .given_reads_max = 4,       \
-        .read_looks_max = 20000, .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000,             \
-        .fetched_bytes_max = 32u << 20, .round = BUDGET_INIT                                       \
+        .space_items_max = TMQ_ITEMS_MAX, .box_items_max = TMQ_BOX_ITEMS_MAX, .spaces_max = 10000, \
+        .spaces_at_once = 1000, .space_ms = 600000, .dependencies_max = 1000000,                   \
+        .ttl_ms = TMQ_TTL_MS_DEFAULT, .heartbeat_ms = TMQ_HEARTBEAT_MS,                            \
+        .gone_grace_ms = TMQ_GONE_GRACE_MS, .waits_max = 1000000, .link_reads_max = 64,            \
+        .reads_max = 4096, .given_reads_max = 4, .read_looks_max = 20000,                          \
+        .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000, .fetched_bytes_max = 32u << 20,      \
+        .round = BUDGET_INIT                                                                       \
     }
 
 #endif

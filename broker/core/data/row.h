@@ -29,7 +29,9 @@
     X (SCHEDULE, 14, "schedule", LIVE, "namespace, name")                                          \
     X (VALUE, 11, "value", TABLES, "namespace, session, key (without a NUL)")                      \
     X (ENTRIES, 19, "entries", LIVE, "namespace: how much it keeps beside its tasks")              \
-    X (WORKER, 15, "worker", LIVE, "namespace, worker's id: who works here, and who did")
+    X (WORKER, 15, "worker", LIVE, "namespace, worker's id: who works here, and who did")          \
+    X (ITEM, 12, "item", TABLES, "namespace, session, box, number")                                \
+    X (BOX, 13, "box", TABLES, "namespace, session, box: as long as it has items")
 
 typedef enum row_kind {
     ROW_KIND_NONE = 0,

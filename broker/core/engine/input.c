@@ -186,6 +186,7 @@ static size_t body_bytes_of (const Taskmq__Request *request)
             bytes += request->answer->items[i]->bytes;
         return bytes;
     case TASKMQ__REQUEST__OP_VALUE_PUT: return request->value_put->body_bytes;
+    case TASKMQ__REQUEST__OP_ITEM_PUT: return request->item_put->body_bytes;
     default: return 0;
     }
 }

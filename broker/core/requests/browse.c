@@ -11,6 +11,7 @@
 #include "core/reads/jobs.h"
 #include "core/requests/answer.h"
 #include "core/requests/browse.h"
+#include "core/requests/items.h"
 #include "core/requests/pages.h"
 #include "core/requests/values.h"
 #include "core/tasks/view.h"
@@ -212,6 +213,7 @@ static void answer_history (requests_t *self, read_job_t *job)
 typedef void rows_answer_t (requests_t *self, read_job_t *job);
 static rows_answer_t *const ROWS_ANSWERS[ROW_KINDS_MAX] = {
     [ROW_KIND_VALUE] = values_answer,
+    [ROW_KIND_ITEM] = items_answer,
 };
 
 static void answer_rows (requests_t *self, read_job_t *job)

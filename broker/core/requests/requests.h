@@ -115,5 +115,8 @@ void on_value_remove (call_t *call);
 void on_worker_list (call_t *call);
 void on_worker_show (call_t *call);
 void on_worker_drain (call_t *call);
+void on_item_put (call_t *call);
+void on_item_read (call_t *call);
+void on_item_ack (call_t *call);
 
 #endif

@@ -11,6 +11,7 @@
 #include "core/requests/answer.h"
 #include "core/requests/deeds.h"
 #include "core/requests/errands.h"
+#include "core/requests/items.h"
 #include "core/requests/values.h"
 #include "request_kinds.h"
 
@@ -168,6 +169,20 @@ WANT (want_value_get)
     want_value (self, link, request->value_get->session, request->value_get->key, keys);
 }
 
+WANT (want_item_put)
+{
+    (void) items;
+    if (!self->base->stopping && !submits_are_refused (self))
+        want_items (self, link, request->item_put->session, request->item_put->box, NULL, 0, keys);
+}
+
+WANT (want_item_ack)
+{
+    (void) items;
+    const Taskmq__ItemAck *ack = request->item_ack;
+    want_items (self, link, ack->session, ack->box, ack->numbers, ack->n_numbers, keys);
+}
+
 WANT (want_value_remove)
 {
     (void) items;
@@ -253,7 +268,10 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (VALUE_REMOVE, on_value_remove, want_value_remove, RIGHT_SUBMIT | RIGHT_WORK, 1)             \
     X (WORKER_LIST, on_worker_list, want_nothing, SEES | RIGHT_WORK, 64)                           \
     X (WORKER_SHOW, on_worker_show, want_nothing, SEES | RIGHT_WORK, 64)                           \
-    X (WORKER_DRAIN, on_worker_drain, want_nothing, RIGHT_ADMIN, 64)
+    X (WORKER_DRAIN, on_worker_drain, want_nothing, RIGHT_ADMIN, 64)                               \
+    X (ITEM_PUT, on_item_put, want_item_put, RIGHT_SUBMIT | RIGHT_WORK, 1)                         \
+    X (ITEM_READ, on_item_read, want_nothing, SEES | RIGHT_WORK, 8)                                \
+    X (ITEM_ACK, on_item_ack, want_item_ack, RIGHT_SUBMIT | RIGHT_WORK, 8)
 
 #define OP(NAME) TASKMQ__REQUEST__OP_##NAME
 static const request_row_t ROWS[] = {

@@ -10,9 +10,10 @@
 #include "client/client.h"
 #include "codec/encode.h"
 
-/* Its answer is *out, which may be NULL. body: NULL, or length bytes. */
-static int call (void **out, tmq_client_t *client, tmq_op_t op, const ProtobufCMessage *message,
-                 const void *body, size_t length, uint32_t timeout_ms, tmq_error_t *error)
+/* Its answer is *out and *count, which may be NULL. body: NULL, or length bytes. */
+static int call_counting (void **out, uint64_t *count, tmq_client_t *client, tmq_op_t op,
+                          const ProtobufCMessage *message, const void *body, size_t length,
+                          uint32_t timeout_ms, tmq_error_t *error)
 {
     core_request_t *request = NULL;
     core_answer_t *answer = NULL;
@@ -32,8 +33,16 @@ static int call (void **out, tmq_client_t *client, tmq_op_t op, const ProtobufCM
         *out = answer->shared;
         answer->shared = NULL;
     }
+    if (code == TMQ_OK && count != NULL)
+        *count = answer->completion.count;
     core_answer_free (answer);
     return code;
+}
+
+static int call (void **out, tmq_client_t *client, tmq_op_t op, const ProtobufCMessage *message,
+                 const void *body, size_t length, uint32_t timeout_ms, tmq_error_t *error)
+{
+    return call_counting (out, NULL, client, op, message, body, length, timeout_ms, error);
 }
 
 /* Generated messages have members without const. */
@@ -150,4 +159,91 @@ int tmq_value_list (tmq_value_list_t **out, tmq_client_t *client, const tmq_valu
     if (code == TMQ_OK)
         *out = list;
     return code;
+}
+
+/* Items. */
+
+void tmq_item_request_init (tmq_item_request_t *out)
+{
+    *out = (tmq_item_request_t){.size = sizeof *out};
+}
+
+static int check_box (const char *session, const char *box, tmq_error_t *error)
+{
+    int code = core_check_name (session, "session", false, error);
+    return code == TMQ_OK ? core_check_name (box, "box", true, error) : code;
+}
+
+int tmq_item_put (uint64_t *number, tmq_client_t *client, const tmq_item_request_t *in,
+                  uint32_t timeout_ms, tmq_error_t *error)
+{
+    Taskmq__ItemPut message = TASKMQ__ITEM_PUT__INIT;
+    if (in == NULL || in->size != sizeof *in)
+        return core_error (error, TMQ_INVALID, "the item was not initialised");
+    int code = check_box (in->session, in->box, error);
+    if (code == TMQ_OK)
+        code = core_check_text (in->source, "source", TMQ_ENTRY_NAME_BYTES_MAX, error);
+    if (code == TMQ_OK)
+        code = core_check_text (in->type, "type", TMQ_ENTRY_NAME_BYTES_MAX, error);
+    if (code == TMQ_OK && in->length > TMQ_ITEM_BYTES_MAX)
+        code = core_error (error, TMQ_TOO_LARGE, "the item has %zu bytes, at most %d are allowed",
+                           in->length, TMQ_ITEM_BYTES_MAX);
+    if (code == TMQ_OK && !(in->intensity >= 0 && in->intensity <= 1))
+        code = core_error (error, TMQ_INVALID, "intensity: must be 0 to 1");
+    if (code == TMQ_OK && in->bytes == NULL && in->length > 0)
+        code = core_error (error, TMQ_INVALID, "the bytes are NULL");
+    if (code != TMQ_OK)
+        return code;
+    message.session = text_of (in->session);
+    message.box = text_of (in->box);
+    message.source = text_of (in->source);
+    message.type = text_of (in->type);
+    message.intensity = (uint32_t) (in->intensity * TMQ_INTENSITY_ONE + 0.5);
+    message.body_bytes = (uint32_t) in->length;
+    return call_counting (NULL, number, client, TMQ_OP_ITEM_PUT, &message.base, in->bytes,
+                          in->length, timeout_ms, error);
+}
+
+void tmq_item_list_free (tmq_item_list_t *list)
+{
+    free (list);
+}
+
+int tmq_item_read (tmq_item_list_t **out, tmq_client_t *client, const char *session,
+                   const char *box, uint64_t after, uint32_t limit, uint32_t timeout_ms,
+                   tmq_error_t *error)
+{
+    Taskmq__ItemRead message = TASKMQ__ITEM_READ__INIT;
+    void *list = NULL;
+    int code = check_box (session, box, error);
+    if (code == TMQ_OK && limit > TMQ_ITEM_NUMBERS_MAX)
+        code = core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_ITEM_NUMBERS_MAX);
+    if (code != TMQ_OK)
+        return code;
+    message.session = text_of (session);
+    message.box = text_of (box);
+    message.after = after;
+    message.limit = limit;
+    code = call (&list, client, TMQ_OP_ITEM_READ, &message.base, NULL, 0, timeout_ms, error);
+    if (code == TMQ_OK)
+        *out = list;
+    return code;
+}
+
+int tmq_item_ack (uint64_t *acknowledged, tmq_client_t *client, const char *session,
+                  const char *box, const uint64_t *numbers, size_t count, uint32_t timeout_ms,
+                  tmq_error_t *error)
+{
+    Taskmq__ItemAck message = TASKMQ__ITEM_ACK__INIT;
+    int code = check_box (session, box, error);
+    if (code == TMQ_OK && (numbers == NULL || count == 0 || count > TMQ_ITEM_NUMBERS_MAX))
+        code = core_error (error, TMQ_INVALID, "numbers: 1 to %d", TMQ_ITEM_NUMBERS_MAX);
+    if (code != TMQ_OK)
+        return code;
+    message.session = text_of (session);
+    message.box = text_of (box);
+    message.numbers = (uint64_t *) (uintptr_t) numbers;
+    message.n_numbers = count;
+    return call_counting (NULL, acknowledged, client, TMQ_OP_ITEM_ACK, &message.base, NULL, 0,
+                          timeout_ms, error);
 }

@@ -501,3 +501,46 @@ tmq_value_list_t *core_value_list_record (const Taskmq__ValuePage *page)
     value_list_fill (out, values, &tail, page);
     return out;
 }
+
+/* Items. */
+
+static void item_list_fill (tmq_item_list_t *out, tmq_item_t *items, tail_t *tail,
+                            const Taskmq__ItemPage *page, const uint8_t *body)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < page->n_items; i++) {
+        const Taskmq__Item *in = page->items[i];
+        bool whole = in->body == in->bytes && in->body <= page->body - used;
+        tmq_item_t item = {.number = in->number,
+                           .at = in->at,
+                           .owner = tail_text (tail, in->owner),
+                           .source = tail_text (tail, in->source),
+                           .type = tail_text (tail, in->type),
+                           .intensity = (double) in->intensity / TMQ_INTENSITY_ONE,
+                           .length = in->bytes};
+        if (whole) {
+            item.bytes = tail_body (tail, in->body > 0 ? body + used : NULL, in->body);
+            used += in->body;
+        }
+        if (items != NULL)
+            items[i] = item;
+    }
+    out->items = items;
+    out->count = page->n_items;
+    out->next = page->next;
+}
+
+tmq_item_list_t *core_item_list_record (const Taskmq__ItemPage *page, const uint8_t *body)
+{
+    tmq_item_list_t measured = {0};
+    tail_t tail = {NULL, 0};
+    item_list_fill (&measured, NULL, &tail, page, body);
+    size_t items_bytes = page->n_items * sizeof (tmq_item_t);
+    tmq_item_list_t *out = calloc (1, sizeof *out + items_bytes + tail.used);
+    if (out == NULL)
+        return NULL;
+    tmq_item_t *items = (tmq_item_t *) (void *) (out + 1);
+    tail = (tail_t){(uint8_t *) items + items_bytes, 0};
+    item_list_fill (out, items, &tail, page, body);
+    return out;
+}

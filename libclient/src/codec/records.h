@@ -23,6 +23,8 @@ tmq_event_list_t *core_event_list_record (const Taskmq__EventPage *page, const c
 tmq_part_t *core_part_record (const Taskmq__Part *in, const void *body);
 tmq_value_t *core_value_record (const Taskmq__Value *in, const void *body);
 tmq_value_list_t *core_value_list_record (const Taskmq__ValuePage *page);
+/* body: page->body bytes. */
+tmq_item_list_t *core_item_list_record (const Taskmq__ItemPage *page, const uint8_t *body);
 tmq_part_t *core_head_record (const Taskmq__AuditAt *in); /* a hash of 32 bytes */
 tmq_stats_t *core_stats_record (const Taskmq__StatsReport *report);
 /* page->next: at most TMQ_CURSOR_BYTES_MAX bytes. */

@@ -21,7 +21,7 @@ enum {
 
 /* Requests of the core itself, beside those of tmq_op_t. */
 typedef enum core_op {
-    CORE_OP_HELLO = 64,
+    CORE_OP_HELLO = 128,
     CORE_OP_HEARTBEAT,
     CORE_OP_GOODBYE,
     CORE_OP_WAIT,
@@ -90,6 +90,9 @@ typedef enum core_op {
     X (TMQ_OP_VALUE_PUT, VALUE_PUT)                                                                \
     X (TMQ_OP_VALUE_GET, VALUE_GET)                                                                \
     X (TMQ_OP_VALUE_LIST, VALUE_LIST)                                                              \
+    X (TMQ_OP_ITEM_PUT, ITEM_PUT)                                                                  \
+    X (TMQ_OP_ITEM_READ, ITEM_READ)                                                                \
+    X (TMQ_OP_ITEM_ACK, ITEM_ACK)                                                                  \
     X (TMQ_OP_VALUE_REMOVE, VALUE_REMOVE)                                                          \
     X (TMQ_OP_SCHEDULE_PUT, SCHEDULE_PUT)                                                          \
     X (TMQ_OP_SCHEDULE_SHOW, SCHEDULE_SHOW)                                                        \

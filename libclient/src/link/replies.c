@@ -361,6 +361,27 @@ bool core_reply_value_page (core_requests_t *self, core_request_t *request,
     return end_made (self, request, request->answer.shared);
 }
 
+bool core_reply_item_page (core_requests_t *self, core_request_t *request,
+                           const Taskmq__Reply *reply, const uint8_t *body)
+{
+    if (reply->body_case != TASKMQ__REPLY__BODY_ITEM_PAGE)
+        return false;
+    request->answer.shared = core_item_list_record (reply->item_page, body);
+    return end_made (self, request, request->answer.shared);
+}
+
+bool core_reply_item_done (core_requests_t *self, core_request_t *request,
+                           const Taskmq__Reply *reply, const uint8_t *body)
+{
+    (void) body;
+    if (reply->body_case != TASKMQ__REPLY__BODY_ITEM_DONE)
+        return false;
+    request->answer.completion.count =
+        request->op == TMQ_OP_ITEM_PUT ? reply->item_done->number : reply->item_done->count;
+    core_request_end (self, request, TMQ_OK, NULL, 0);
+    return true;
+}
+
 bool core_reply_done (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
                       const uint8_t *body)
 {
