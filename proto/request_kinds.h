@@ -56,6 +56,8 @@ typedef enum request_flag {
     X (RELEASE, release, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                       \
     X (LEAVE, leave, REQUEST_CHANGES)                                                              \
     X (ASK, ask, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                               \
+    X (CHECKPOINT, checkpoint, REQUEST_CHANGES)                                                    \
+    X (CHECKPOINT_READ, checkpoint_read, REQUEST_LARGE | REQUEST_READS)                            \
     X (TAKE_ANSWERS, take_answers, REQUEST_LARGE | REQUEST_READS)                                  \
     X (ENROLL, enroll, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
     X (KEY_LIST, key_list, REQUEST_LARGE | REQUEST_READS)                                          \

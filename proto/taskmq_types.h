@@ -258,7 +258,8 @@ enum {
     TMQ_FILTER_VALUES_MAX = 64, /* queues, statuses, tasks, … of one filter */
     TMQ_WAIT_IDS_MAX = 1000,    /* of one wait */
     TMQ_CHANGE_IDS_MAX = 256,   /* of one retry, resume, set or purge */
-    TMQ_CREDIT_MAX = 1000,      /* assignments a worker may hold */
+    TMQ_CHECKPOINT_BYTES_MAX = 64 * 1024,
+    TMQ_CREDIT_MAX = 1000, /* assignments a worker may hold */
     TMQ_WORKER_QUEUES_MAX = 64,
     TMQ_WORKER_TEXT_BYTES_MAX = 256, /* its host, its version */
     TMQ_WORKER_CONFIG_BYTES_MAX = 4 * 1024,

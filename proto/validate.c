@@ -246,7 +246,7 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
     if (bytes > TMQ_EXTRA_BYTES_MAX)
         return refuse (check, TMQ_TOO_LARGE, "extra: %zu bytes, at most %d", bytes,
                        TMQ_EXTRA_BYTES_MAX);
-    if (extra->revived_by.len > 0 || extra->set_by.len > 0)
+    if (extra->revived_by.len > 0 || extra->set_by.len > 0 || extra->checkpoint_bytes > 0)
         return refuse (check, TMQ_INVALID, "extra: has what only the broker may say");
     return check_range (check, "extra.start_by", extra->start_by, 0, TMQ_TIME_MS_MAX) &&
            check_range (check, "extra.max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
@@ -879,6 +879,20 @@ static bool check_changed (check_t *check, size_t count, const ProtobufCBinaryDa
            check_ids (check, "task_ids", ids, count);
 }
 
+static bool check_checkpoint (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Checkpoint *checkpoint = request->checkpoint;
+    if (checkpoint->state_bytes > TMQ_CHECKPOINT_BYTES_MAX)
+        return refuse (check, TMQ_TOO_LARGE, "state_bytes: %u bytes, at most %d",
+                       checkpoint->state_bytes, TMQ_CHECKPOINT_BYTES_MAX);
+    return check_lease (check, checkpoint->lease);
+}
+
+static bool check_checkpoint_read (check_t *check, const Taskmq__Request *request)
+{
+    return check_lease (check, request->checkpoint_read->lease);
+}
+
 static bool check_retry (check_t *check, const Taskmq__Request *request)
 {
     return check_changed (check, request->retry->n_task_ids, request->retry->task_ids);
@@ -1002,6 +1016,8 @@ static const check_kind_t checks[] = {
     [OP (RESULT)] = check_result,
     [OP (PAYLOAD)] = check_payload,
     [OP (CANCEL)] = check_cancel,
+    [OP (CHECKPOINT)] = check_checkpoint,
+    [OP (CHECKPOINT_READ)] = check_checkpoint_read,
     [OP (RETRY)] = check_retry,
     [OP (RESUME)] = check_resume,
     [OP (SET)] = check_set,
@@ -1085,6 +1101,7 @@ static size_t request_bodies (const Taskmq__Request *request)
             total += validate_payload_bytes (request->submit->tasks[i]);
         return total;
     case TASKMQ__REQUEST__OP_COMPLETE: return body_in_frame (request->complete->result_bytes);
+    case TASKMQ__REQUEST__OP_CHECKPOINT: return body_in_frame (request->checkpoint->state_bytes);
     case TASKMQ__REQUEST__OP_FAIL: return body_in_frame (request->fail->result_bytes);
     case TASKMQ__REQUEST__OP_VALUE_PUT: return body_in_frame (request->value_put->body_bytes);
     case TASKMQ__REQUEST__OP_ITEM_PUT: return body_in_frame (request->item_put->body_bytes);

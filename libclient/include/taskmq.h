@@ -346,7 +346,10 @@ typedef enum tmq_op {
     TMQ_OP_SCHEDULE_REMOVE,
     TMQ_OP_ITEM_PUT,
     TMQ_OP_ITEM_READ,
-    TMQ_OP_ITEM_ACK
+    TMQ_OP_ITEM_ACK,
+    /* What a worker keeps of its work (taskmq_workers.h). */
+    TMQ_OP_CHECKPOINT,
+    TMQ_OP_CHECKPOINT_READ
 } tmq_op_t;
 
 /* What has become of the connection. */

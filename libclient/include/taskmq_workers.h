@@ -59,6 +59,7 @@ typedef struct tmq_assignment {
         *after; /* what it waited for, with how that ended; without what was to be
                                       ignored */
     size_t after_count;
+    size_t checkpoint_bytes; /* that an earlier attempt kept; 0: none */
 } tmq_assignment_t;
 /* Accepts NULL. */
 TMQ_API void tmq_assignment_free (tmq_assignment_t *assignment);
@@ -177,6 +178,22 @@ TMQ_API int tmq_worker_release (tmq_worker_t *worker, const tmq_assignment_t *of
 TMQ_API int tmq_worker_release_start (tmq_worker_t *worker, const tmq_assignment_t *of,
                                       uint32_t delay_ms, uint32_t timeout_ms, void *user,
                                       tmq_error_t *error);
+/* Keeps up to TMQ_CHECKPOINT_BYTES_MAX bytes with the task, in place of what was kept before; 0
+ * bytes: nothing any more. When the answer is there, the next attempt has it, whatever becomes of
+ * this worker or the broker. It goes when the task completes or is cancelled, and with tmq_retry;
+ * one that failed has it still after tmq_resume. Codes: TMQ_TOO_LARGE, TMQ_STALE_LEASE,
+ * TMQ_WRONG_STATUS (the task was cancelled), and those of any request. */
+TMQ_API int tmq_worker_checkpoint (tmq_worker_t *worker, const tmq_assignment_t *of,
+                                   const void *state, size_t bytes, uint32_t timeout_ms,
+                                   tmq_error_t *error);
+TMQ_API int tmq_worker_checkpoint_start (tmq_worker_t *worker, const tmq_assignment_t *of,
+                                         const void *state, size_t bytes, uint32_t timeout_ms,
+                                         void *user, tmq_error_t *error);
+/* What was kept last: bytes and length of *out, which is to be freed by tmq_part_free. Asks the
+ * broker, and blocks. Codes: as tmq_worker_checkpoint. */
+TMQ_API int tmq_worker_checkpoint_read (tmq_part_t **out, tmq_worker_t *worker,
+                                        const tmq_assignment_t *of, uint32_t timeout_ms,
+                                        tmq_error_t *error);
 /* Acknowledges a cancellation, after the work was stopped: the task's lease ends. */
 TMQ_API int tmq_worker_cancelled (tmq_worker_t *worker, const tmq_assignment_t *of,
                                   uint32_t timeout_ms, tmq_error_t *error);

@@ -107,6 +107,8 @@ static const struct op {
     [TMQ_OP_RESOLVE] = {core_reply_resolve, NULL},
     [TMQ_OP_EVENTS] = {core_reply_events, NULL},
     [TMQ_OP_CANCEL] = {core_reply_cancel, NULL},
+    [TMQ_OP_CHECKPOINT] = {core_reply_done, word_ended},
+    [TMQ_OP_CHECKPOINT_READ] = {core_reply_part, NULL},
     [TMQ_OP_RETRY] = {core_reply_changed, NULL},
     [TMQ_OP_RESUME] = {core_reply_changed, NULL},
     [TMQ_OP_SET] = {core_reply_changed, NULL},

@@ -447,6 +447,56 @@ static void a_cancel_reaches_a_worker_at_work (void **state)
     tmq_client_free (&client);
 }
 
+/* What a worker keeps is there for the next attempt, also when the broker was killed. */
+static void a_checkpoint_outlives_worker_and_broker (void **state)
+{
+    (void) state;
+    static char large[TMQ_CHECKPOINT_BYTES_MAX + 1];
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_worker_t *worker = worker_of (client, "keep", 1);
+    tmq_assignment_t *first = NULL;
+    tmq_assignment_t *second = NULL;
+    tmq_part_t *kept = NULL;
+    tmq_changed_t changed;
+    tmq_outcome_t outcome = {.error_code = 5, .error_message = "for good", .final = true};
+    tmq_id_t id = submit (client, "keep", "x");
+    memset (large, 'k', sizeof large);
+    assert_int_equal (tmq_worker_next (&first, worker, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (first->checkpoint_bytes, 0);
+    assert_int_equal (
+        tmq_worker_checkpoint (worker, first, large, sizeof large, TIMING_PATIENCE_MS, NULL),
+        TMQ_TOO_LARGE);
+    assert_int_equal (
+        tmq_worker_checkpoint (worker, first, large, sizeof large - 1, TIMING_PATIENCE_MS, NULL),
+        TMQ_OK);
+    daemon_end (&broker, SIGKILL);
+    daemon_start (&broker);
+    assert_int_equal (tmq_worker_fail (worker, first, &outcome, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (tmq_resume (&changed, client, &id, 1, NULL, TIMING_PATIENCE_MS, NULL),
+                      TMQ_OK);
+    assert_int_equal (changed.code, TMQ_OK);
+    assert_int_equal (changed.status, TMQ_STATUS_QUEUED);
+    assert_int_equal (tmq_worker_next (&second, worker, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (second->checkpoint_bytes, sizeof large - 1);
+    assert_int_equal (tmq_worker_checkpoint_read (&kept, worker, second, TIMING_PATIENCE_MS, NULL),
+                      TMQ_OK);
+    assert_int_equal (kept->length, sizeof large - 1);
+    assert_memory_equal (kept->bytes, large, sizeof large - 1);
+    assert_int_equal (tmq_worker_checkpoint (worker, first, "late", 4, TIMING_PATIENCE_MS, NULL),
+                      TMQ_STALE_LEASE);
+    outcome = (tmq_outcome_t){.result = "r", .result_bytes = 1};
+    assert_int_equal (tmq_worker_complete (worker, second, &outcome, TIMING_PATIENCE_MS, NULL),
+                      TMQ_OK);
+    assert_int_equal (tmq_retry (&changed, client, &id, 1, NULL, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (changed.code, TMQ_WRONG_STATUS);
+    assert_non_null (strstr (changed.text, "the task is completed"));
+    tmq_part_free (kept);
+    tmq_assignment_free (first);
+    tmq_assignment_free (second);
+    tmq_worker_free (&worker);
+    tmq_client_free (&client);
+}
+
 /* Processes that are killed. */
 
 enum { KILLS = 8, STORED_TASKS = 400 };
@@ -638,6 +688,7 @@ int main (int argc, char **argv)
         TEST (an_outcome_that_cannot_be_sent_ends_its_attempt),
         TEST (a_completion_meets_a_lost_connection),
         TEST (a_cancel_reaches_a_worker_at_work),
+        TEST (a_checkpoint_outlives_worker_and_broker),
         TEST (a_killed_client_goes_on),
         TEST (memory_and_descriptors_stay_flat),
     };

@@ -400,6 +400,8 @@ static void keep_lists (rig_peer_t *peer, const Taskmq__BrokerMessage *message, 
             at = take_body (item, at, item->reply->value->body);
         else if (item->reply->body_case == TASKMQ__REPLY__BODY_ITEM_PAGE)
             at = take_body (item, at, item->reply->item_page->body);
+        else if (item->reply->body_case == TASKMQ__REPLY__BODY_CHECKPOINT_STATE)
+            at = take_body (item, at, item->reply->checkpoint_state->body);
     }
     for (size_t i = 0; i < message->n_assignments; i++) {
         rig_item_t *item = add_item (peer);

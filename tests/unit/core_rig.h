@@ -164,6 +164,9 @@ uint64_t rig_payload (rig_t *self, size_t peer, unsigned n);
 uint64_t rig_cancel (rig_t *self, size_t peer, unsigned n);
 /* retry, resume or purge: the number of the operation. */
 uint64_t rig_change (rig_t *self, size_t peer, unsigned op, unsigned first, unsigned count);
+/* What a worker keeps; state NULL: asks for it. */
+uint64_t rig_checkpoint (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                         const char *state);
 /* ids are filled in. */
 uint64_t rig_set (rig_t *self, size_t peer, unsigned n, Taskmq__Set *set);
 /* The code of the only item of its answer. */

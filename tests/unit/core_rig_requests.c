@@ -254,6 +254,24 @@ uint64_t rig_started (rig_t *self, size_t peer, const Taskmq__Assignment *assign
     return rig_send (self, peer, &request, NULL, 0);
 }
 
+uint64_t rig_checkpoint (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                         const char *state)
+{
+    Taskmq__Lease lease = lease_of (assignment);
+    Taskmq__Checkpoint checkpoint = TASKMQ__CHECKPOINT__INIT;
+    Taskmq__CheckpointRead read = TASKMQ__CHECKPOINT_READ__INIT;
+    bool reads = state == NULL;
+    Taskmq__Request request =
+        request_of (reads ? TASKMQ__REQUEST__OP_CHECKPOINT_READ : TASKMQ__REQUEST__OP_CHECKPOINT);
+    checkpoint.lease = read.lease = &lease;
+    checkpoint.state_bytes = reads ? 0 : (uint32_t) strlen (state);
+    if (reads)
+        request.checkpoint_read = &read;
+    else
+        request.checkpoint = &checkpoint;
+    return rig_send (self, peer, &request, state, checkpoint.state_bytes);
+}
+
 uint64_t rig_complete (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                        const char *result)
 {

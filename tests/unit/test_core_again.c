@@ -505,6 +505,133 @@ static void a_purge_frees_the_key (void **state)
     rig_settle (rig);
 }
 
+/* Checkpoints. */
+
+static size_t checkpoints (const rig_t *rig)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < rig->kind_rows.count; i++)
+        count += rig->kind_rows.rows[i].kind == ROW_KIND_CHECKPOINT;
+    return count;
+}
+
+static void assert_kept (rig_t *rig, const Taskmq__Assignment *assignment, const char *state)
+{
+    uint64_t read = rig_checkpoint (rig, 1, assignment, NULL);
+    rig_run (rig);
+    const rig_item_t *item = rig_reply (rig, 1, read);
+    assert_int_equal (item->reply->code, TMQ_OK);
+    assert_int_equal (item->reply->checkpoint_state->body, strlen (state));
+    assert_int_equal (item->body_bytes, strlen (state));
+    if (state[0] != '\0')
+        assert_memory_equal (item->body, state, strlen (state));
+}
+
+static void keep (rig_t *rig, const Taskmq__Assignment *assignment, const char *state)
+{
+    uint64_t request = rig_checkpoint (rig, 1, assignment, state);
+    rig_outputs (rig);
+    assert_null (rig_reply (rig, 1, request)); /* not before it is durable */
+    rig_run (rig);
+    assert_int_equal (rig_code (rig, 1, request), TMQ_OK);
+}
+
+/* The newest one: there is room for one at a time. */
+static const Taskmq__Assignment *claim_again (rig_t *rig)
+{
+    rig_advance (rig, 3000);
+    return rig_assignment (rig, 1, rig_assignments (rig, 1) - 1)->assignment;
+}
+
+/* Through a failed attempt, the tables, a restart, a failure for good and a resume. */
+static void the_next_attempt_has_the_checkpoint (void **state)
+{
+    rig_t *rig = *state;
+    rig_submit (rig, 0, SUBJECT, "q", "p");
+    rig_run (rig);
+    const Taskmq__Assignment *first = claim (rig);
+    assert_kept (rig, first, "");
+    keep (rig, first, "one");
+    keep (rig, first, "three");
+    assert_kept (rig, first, "three");
+    rig_fail (rig, 1, first, 5, false);
+    rig_settle (rig);
+    const Taskmq__Assignment *second = claim_again (rig);
+    assert_int_equal (second->extra->checkpoint_bytes, 5);
+    assert_kept (rig, second, "three");
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    rig_register_with (rig, 1, WORKER, "q", 1, second);
+    assert_kept (rig, second, "three");
+    rig_use_request_id (77);
+    rig_fail (rig, 1, second, 6, true);
+    rig_settle (rig);
+    assert_int_equal (checkpoints (rig), 1);
+    assert_done (rig, change (rig, TASKMQ__REQUEST__OP_RESUME, 1), TMQ_STATUS_QUEUED);
+    const Taskmq__Assignment *third = claim_again (rig);
+    assert_kept (rig, third, "three");
+    rig_complete (rig, 1, third, "r");
+    rig_settle (rig);
+    assert_int_equal (checkpoints (rig), 0);
+    assert_int_equal (rig_task (rig, 0, SUBJECT)->extra->checkpoint_bytes, 0);
+}
+
+static void fail_with_checkpoint (rig_t *rig)
+{
+    rig_submit (rig, 0, SUBJECT, "q", "p");
+    rig_run (rig);
+    const Taskmq__Assignment *assignment = claim (rig);
+    keep (rig, assignment, "state");
+    rig_fail (rig, 1, assignment, 5, true);
+    rig_settle (rig);
+    assert_int_equal (checkpoints (rig), 1);
+}
+
+static void a_retry_begins_without_it (void **state)
+{
+    rig_t *rig = *state;
+    fail_with_checkpoint (rig);
+    assert_done (rig, retry (rig, 1), TMQ_STATUS_QUEUED);
+    assert_kept (rig, claim_again (rig), "");
+    assert_int_equal (checkpoints (rig), 0);
+}
+
+static void it_goes_with_the_task (void **state)
+{
+    rig_t *rig = *state;
+    fail_with_checkpoint (rig);
+    assert_done (rig, purge (rig, 1), TMQ_STATUS_NONE);
+    rig_settle (rig);
+    assert_int_equal (checkpoints (rig), 0);
+}
+
+static void only_the_holder_keeps_something (void **state)
+{
+    rig_t *rig = *state;
+    rig_submit (rig, 0, SUBJECT, "q", "p");
+    rig_run (rig);
+    const Taskmq__Assignment *first = claim (rig);
+    keep (rig, first, "one");
+    rig_fail (rig, 1, first, 5, false);
+    rig_run (rig);
+    uint64_t late = rig_checkpoint (rig, 1, first, "late");
+    uint64_t read = rig_checkpoint (rig, 1, first, NULL);
+    rig_run (rig);
+    assert_int_equal (rig_code (rig, 1, late), TMQ_STALE_LEASE);
+    assert_int_equal (rig_code (rig, 1, read), TMQ_STALE_LEASE);
+    const Taskmq__Assignment *second = claim_again (rig);
+    assert_kept (rig, second, "one");
+    keep (rig, second, "");
+    assert_kept (rig, second, "");
+    rig_cancel (rig, 0, SUBJECT);
+    rig_run (rig);
+    late = rig_checkpoint (rig, 1, second, "late");
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 1, late), TMQ_WRONG_STATUS);
+    assert_int_equal (checkpoints (rig), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
 
 int main (void)
@@ -531,6 +658,10 @@ int main (void)
         TEST (a_purge_is_taken_back_with_its_commit),
         TEST (what_lives_is_not_purged),
         TEST (a_purge_frees_the_key),
+        TEST (the_next_attempt_has_the_checkpoint),
+        TEST (a_retry_begins_without_it),
+        TEST (it_goes_with_the_task),
+        TEST (only_the_holder_keeps_something),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -394,6 +394,16 @@ SEND (send_push)
     return rig_push (rig, ME, lease_of (rig, n), "so far", 1);
 }
 
+SEND (send_checkpoint)
+{
+    return rig_checkpoint (rig, ME, lease_of (rig, n), "");
+}
+
+SEND (send_checkpoint_read)
+{
+    return rig_checkpoint (rig, ME, lease_of (rig, n), NULL);
+}
+
 SEND (send_ask)
 {
     return rig_ask (rig, ME, lease_of (rig, n), "mine", "1");
@@ -476,6 +486,9 @@ static const probe_t PROBES[] = {
     {"started", send_started, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"renew", send_renew, judge_renewed, OWN, "dddddd dddddd ssssys dddddd ssssys ssssys"},
     {"push", send_push, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
+    {"checkpoint", send_checkpoint, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
+    {"checkpoint_read", send_checkpoint_read, judge_code, OWN,
+     "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"ask", send_ask, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"take_answers", send_take_answers, judge_code, OWN,
      "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},

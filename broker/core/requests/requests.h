@@ -79,6 +79,8 @@ void on_count (call_t *call);
 void on_resolve (call_t *call);
 void on_task_events (call_t *call);
 void on_stats (call_t *call);
+void on_checkpoint (call_t *call);
+void on_checkpoint_read (call_t *call);
 void on_retry (call_t *call);
 void on_resume (call_t *call);
 void on_set (call_t *call);

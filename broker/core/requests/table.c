@@ -6,6 +6,7 @@
 #include "core/requests/table.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "core/requests/after.h"
 #include "core/requests/answer.h"
@@ -13,6 +14,7 @@
 #include "core/requests/errands.h"
 #include "core/requests/items.h"
 #include "core/requests/values.h"
+#include "core/tasks/checkpoint.h"
 #include "request_kinds.h"
 
 /* What the tables are asked before it is handled: one function beside each handler. */
@@ -142,7 +144,19 @@ WANT_TASK (started)
 WANT_TASK (push)
 WANT_TASK (ask)
 WANT_TASK (take_answers)
+WANT_TASK (checkpoint)
 #undef WANT_TASK
+
+WANT (want_checkpoint_read)
+{
+    (void) items;
+    row_key_t key;
+    tmq_id_t id;
+    memcpy (id.bytes, request->checkpoint_read->lease->task_id.data, sizeof (id));
+    checkpoint_key (&key, link->space->name, &id);
+    want_id (self->reads, link->space, id.bytes, false, keys);
+    want_row (self->reads, ROW_KIND_CHECKPOINT, key.bytes, key.length, keys);
+}
 
 #define WANT_LEASE(OP)                                                                             \
     WANT (want_##OP)                                                                               \
@@ -232,6 +246,8 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (RENEW, on_renew, want_nothing, RIGHT_WORK, 1)                                               \
     X (PUSH, on_push, want_push, RIGHT_WORK, 1)                                                    \
     X (ASK, on_ask, want_ask, RIGHT_WORK, 2)                                                       \
+    X (CHECKPOINT, on_checkpoint, want_checkpoint, RIGHT_WORK, 2)                                  \
+    X (CHECKPOINT_READ, on_checkpoint_read, want_checkpoint_read, RIGHT_WORK, 8)                   \
     X (TAKE_ANSWERS, on_take_answers, want_take_answers, RIGHT_WORK, 8)                            \
     X (CANCEL_ACK, on_cancel_ack, want_cancel_ack, RIGHT_WORK, 1)                                  \
     X (COMPLETE, on_complete, want_complete, RIGHT_WORK, 1)                                        \

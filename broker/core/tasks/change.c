@@ -13,6 +13,7 @@
 #include "core/base/memory.h"
 #include "core/tasks/account.h"
 #include "core/tasks/change.h"
+#include "core/tasks/checkpoint.h"
 #include "core/tasks/due.h"
 #include "core/tasks/edges.h"
 #include "core/tasks/extras.h"
@@ -222,6 +223,8 @@ void change_finish (tasks_t *self, task_t *task, task_input_t input, const cause
     if (task->asks)
         asking_end (self, task);
     change_apply (self, task, input, cause);
+    if (task->extra != NULL && task->status != TMQ_STATUS_FAILED)
+        checkpoint_drop (self, task);
     count_end (self, task);
 }
 
@@ -308,6 +311,7 @@ void change_remove (tasks_t *self, space_t *space, const record_t *record, task_
                      .labels_count = record->labels_count,
                      .previous_seq = record->last_seq,
                      .owner = record->owner};
+    checkpoint_remove (self, record);
     journal_add_removal (self, space, record, input == INPUT_PURGE ? TMQ_PURGED : TMQ_EXPIRED);
     history_add (self->history, &space->log, &event);
     if (input == INPUT_PURGE)

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/tasks/checkpoint.h"
 #include "core/tasks/extras.h"
 
 static void drop_outcome (tasks_t *self, detail_t *detail)
@@ -48,6 +49,8 @@ void revive_queue (tasks_t *self, task_t *task, task_input_t input, const cause_
         extra_set_text (&extras_edit (task)->cancel_message, NULL);
         extras_changed (self, task);
     }
+    if (input == INPUT_RETRY)
+        checkpoint_drop (self, task);
     self->base->counts.retried++;
     self->freshened = self->open.no;
     change_apply (self, task, input, cause);

@@ -213,6 +213,8 @@ typedef struct word {
     const tmq_ask_t *ask;
     const tmq_outcome_t *outcome;
     uint32_t delay_ms;
+    const void *state; /* CHECKPOINT */
+    size_t bytes;
 } word_t;
 
 static int start (tmq_worker_t *self, const word_t *word, core_target_t target, int64_t deadline_ms,
@@ -225,11 +227,16 @@ static int start (tmq_worker_t *self, const word_t *word, core_target_t target, 
     if (word->op == TMQ_OP_ASK)
         return core_worker_ask (self->core, word->of, word->ask, target, deadline_ms, now_ms,
                                 error);
+    if (word->op == TMQ_OP_CHECKPOINT || word->op == TMQ_OP_CHECKPOINT_READ)
+        return core_worker_checkpoint (self->core, word->op, word->of, word->state, word->bytes,
+                                       target, deadline_ms, now_ms, error);
     return core_worker_end (self->core, word->op, word->of, word->outcome, word->delay_ms, target,
                             deadline_ms, now_ms, error);
 }
 
-static int say (tmq_worker_t *self, word_t word, uint32_t timeout_ms, tmq_error_t *error)
+/* *part (may be NULL): what came with the answer. */
+static int say_for (tmq_part_t **part, tmq_worker_t *self, word_t word, uint32_t timeout_ms,
+                    tmq_error_t *error)
 {
     client_waiter_t waiter = {.answer = NULL};
     core_answer_t *answer = NULL;
@@ -248,8 +255,17 @@ static int say (tmq_worker_t *self, word_t word, uint32_t timeout_ms, tmq_error_
         return code;
     }
     code = client_await (&answer, self->object.client, &waiter, error);
+    if (part != NULL && code == TMQ_OK) {
+        *part = answer->completion.part;
+        answer->completion.part = NULL;
+    }
     core_answer_free (answer);
     return code;
+}
+
+static int say (tmq_worker_t *self, word_t word, uint32_t timeout_ms, tmq_error_t *error)
+{
+    return say_for (NULL, self, word, timeout_ms, error);
 }
 
 static int say_start (tmq_worker_t *self, word_t word, uint32_t timeout_ms, void *user,
@@ -306,6 +322,26 @@ int tmq_worker_answer (tmq_given_t **out, tmq_worker_t *self, const tmq_assignme
     }
     client_leave (client);
     return code;
+}
+
+int tmq_worker_checkpoint (tmq_worker_t *self, const tmq_assignment_t *of, const void *state,
+                           size_t bytes, uint32_t timeout_ms, tmq_error_t *error)
+{
+    word_t word = {.op = TMQ_OP_CHECKPOINT, .of = of, .state = state, .bytes = bytes};
+    return say (self, word, timeout_ms, error);
+}
+
+int tmq_worker_checkpoint_start (tmq_worker_t *self, const tmq_assignment_t *of, const void *state,
+                                 size_t bytes, uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    word_t word = {.op = TMQ_OP_CHECKPOINT, .of = of, .state = state, .bytes = bytes};
+    return say_start (self, word, timeout_ms, user, error);
+}
+
+int tmq_worker_checkpoint_read (tmq_part_t **out, tmq_worker_t *self, const tmq_assignment_t *of,
+                                uint32_t timeout_ms, tmq_error_t *error)
+{
+    return say_for (out, self, (word_t){.op = TMQ_OP_CHECKPOINT_READ, .of = of}, timeout_ms, error);
 }
 
 int tmq_worker_complete (tmq_worker_t *self, const tmq_assignment_t *of,

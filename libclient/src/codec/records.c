@@ -316,6 +316,7 @@ tmq_assignment_t *core_assignment_record (const Taskmq__Assignment *in, const vo
     out->created_at = in->created_at;
     out->payload_bytes = in->payload_bytes;
     out->max_runtime_ms = in->extra != NULL ? in->extra->max_runtime_ms : 0;
+    out->checkpoint_bytes = in->extra != NULL ? in->extra->checkpoint_bytes : 0;
     return out;
 }
 

@@ -52,6 +52,8 @@ typedef enum core_op {
     X (TMQ_OP_RESOLVE, RESOLVE)                                                                    \
     X (TMQ_OP_EVENTS, TASK_EVENTS)                                                                 \
     X (TMQ_OP_CANCEL, CANCEL)                                                                      \
+    X (TMQ_OP_CHECKPOINT, CHECKPOINT)                                                              \
+    X (TMQ_OP_CHECKPOINT_READ, CHECKPOINT_READ)                                                    \
     X (TMQ_OP_RETRY, RETRY)                                                                        \
     X (TMQ_OP_RESUME, RESUME)                                                                      \
     X (TMQ_OP_SET, SET)                                                                            \

@@ -562,7 +562,8 @@ void core_attempt_answered (core_workers_t *all, core_request_t *request, int co
     core_attempt_t *attempt = core_attempt_find (all, &request->task_id, request->attempt);
     if (attempt == NULL)
         return;
-    if (request->op == TMQ_OP_PUSH || request->op == TMQ_OP_ASK) {
+    if (request->op == TMQ_OP_PUSH || request->op == TMQ_OP_ASK ||
+        request->op == TMQ_OP_CHECKPOINT) {
         if (attempt->message == request)
             attempt->message = request->heir;
         if (code == TMQ_STALE_LEASE)

@@ -162,5 +162,9 @@ int core_worker_message (core_worker_t *self, const tmq_assignment_t *of, const 
 int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *of,
                      const tmq_outcome_t *outcome, uint32_t delay_ms, core_target_t target,
                      int64_t deadline_ms, int64_t now_ms, tmq_error_t *error);
+/* op: TMQ_OP_CHECKPOINT, with what is kept, or TMQ_OP_CHECKPOINT_READ. */
+int core_worker_checkpoint (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *of,
+                            const void *state, size_t bytes, core_target_t target,
+                            int64_t deadline_ms, int64_t now_ms, tmq_error_t *error);
 
 #endif

@@ -1,0 +1,63 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What workers keep beside their tasks. */
+#include "core/tasks/checkpoint.h"
+
+#include "core/data/extra.h"
+#include "core/tasks/extras.h"
+#include "core/tasks/journal.h"
+#include "core/tasks/rows.h"
+
+void checkpoint_key (row_key_t *out, const char *ns, const tmq_id_t *id)
+{
+    *out = (row_key_t) ROW_KEY_INIT;
+    row_key_text (out, ns);
+    row_key_bytes (out, id->bytes, sizeof (id->bytes));
+}
+
+static void put_gone (tasks_t *self, const char *ns, const tmq_id_t *id)
+{
+    row_key_t key;
+    checkpoint_key (&key, ns, id);
+    rows_put (self, row_make_gone (ROW_KIND_CHECKPOINT, key.bytes, key.length));
+}
+
+static void note_length (tasks_t *self, task_t *task, size_t length)
+{
+    extras_edit (task)->checkpoint_bytes = (uint32_t) length;
+    extras_changed (self, task);
+}
+
+void checkpoint_put (tasks_t *self, task_t *task, const uint8_t *bytes, size_t length)
+{
+    if (length == 0) {
+        checkpoint_drop (self, task);
+    } else {
+        row_key_t key;
+        checkpoint_key (&key, task->queue->space->name, &task->id);
+        rows_put (self, row_make (ROW_KIND_CHECKPOINT, key.bytes, key.length, bytes, length));
+        note_length (self, task, length);
+    }
+    task->version++;
+    journal_touch (self, task);
+}
+
+void checkpoint_drop (tasks_t *self, task_t *task)
+{
+    if (extras_of (task)->checkpoint_bytes == 0)
+        return;
+    put_gone (self, task->queue->space->name, &task->id);
+    note_length (self, task, 0);
+}
+
+void checkpoint_remove (tasks_t *self, const record_t *record)
+{
+    if (record->extra == NULL)
+        return;
+    extra_t *extra = extra_new (record->extra);
+    if (extra->fields->checkpoint_bytes > 0)
+        put_gone (self, record->ns, &record->id);
+    extra_free (extra);
+}
