@@ -312,6 +312,11 @@ static const option_spec_t work_options[] = {
     {OPT_LABEL, "label", 0, KIND_LABEL, 0, 0, "NAME=VALUE", "what it has; up to 16 of them"},
     END_OF_OPTIONS};
 
+static const option_spec_t top_options[] = {{OPT_INTERVAL, "interval", 0, KIND_DURATION, 200,
+                                             3600000, "DURATION",
+                                             "from one look to the next; default 2s"},
+                                            END_OF_OPTIONS};
+
 static const option_spec_t worker_options[] = {
     {OPT_ALL, "all", 0, KIND_FLAG, 0, 0, NULL, "list: also those that have ended, for seven days"},
     END_OF_OPTIONS};
@@ -673,6 +678,17 @@ static const command_t commands[] = {
      .options = no_options,
      .no_ids = true,
      .run = run_doctor},
+    {.name = "top",
+     .group = "look at the broker",
+     .operands = "[--interval DURATION]",
+     .summary = "queues, workers and tasks on a live screen",
+     .text = "Keys: q leaves, s sorts the queues, r looks now, ? explains. The screen stays while\n"
+             "the broker is away, and says since when.",
+     .examples = "taskctl top\n"
+                 "taskctl -n night top --interval 10s",
+     .options = top_options,
+     .no_ids = true,
+     .run = run_top},
     {.name = "worker",
      .group = "look at the broker",
      .operands = "list [--all]\nshow WORKER\ndrain WORKER",

@@ -42,6 +42,7 @@ typedef enum option_id {
     OPT_AT,
     OPT_INVITED,
     OPT_WORK_ROLE,
+    OPT_INTERVAL,
     OPT_WORKER_NAME,
     OPT_ALL,
     OPT_BACKOFF,

@@ -22,6 +22,7 @@ int run_resume (app_t *app);
 int run_set (app_t *app);
 int run_purge (app_t *app);
 int run_stats (app_t *app);
+int run_top (app_t *app);
 int run_ping (app_t *app);
 int run_doctor (app_t *app);
 int run_whoami (app_t *app);
