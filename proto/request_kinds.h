@@ -40,6 +40,7 @@ typedef enum request_flag {
     X (PURGE, purge, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                           \
     X (WAIT, wait, REQUEST_READS)                                                                  \
     X (STATS, stats, REQUEST_LARGE | REQUEST_READS)                                                \
+    X (WHY, why, REQUEST_LARGE | REQUEST_READS)                                                    \
     X (ANSWER, answer, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                         \
     X (INBOX, inbox, REQUEST_LARGE | REQUEST_READS)                                                \
     X (SUBSCRIBE, subscribe, REQUEST_READS)                                                        \

@@ -63,6 +63,14 @@ typedef enum tmq_after {
 #undef X
 } tmq_after_t;
 
+/* What a fact of an explanation is. */
+typedef enum tmq_fact_kind {
+    TMQ_FACT_TEXT = 0,
+    TMQ_FACT_NUMBER = 1,
+    TMQ_FACT_TIME = 2,    /* ms since the epoch */
+    TMQ_FACT_DURATION = 3 /* ms */
+} tmq_fact_kind_t;
+
 /* Kinds of event (S18). The numbers of kinds that later work brings are reserved. */
 #define TMQ_EVENT_MAP(X)                                                                           \
     X (1, SUBMITTED, "submitted")                                                                  \

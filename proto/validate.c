@@ -385,6 +385,11 @@ static bool check_task_events (check_t *check, const Taskmq__Request *request)
            check_range (check, "limit", request->task_events->limit, 0, TMQ_LIST_LIMIT_MAX);
 }
 
+static bool check_why (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "task_id", &request->why->task_id);
+}
+
 static bool check_cancel (check_t *check, const Taskmq__Request *request)
 {
     return check_16_bytes (check, "task_id", &request->cancel->task_id) &&
@@ -1022,6 +1027,7 @@ static const check_kind_t checks[] = {
     [OP (RESUME)] = check_resume,
     [OP (SET)] = check_set,
     [OP (PURGE)] = check_purge,
+    [OP (WHY)] = check_why,
     [OP (WAIT)] = check_wait,
     [OP (STATS)] = check_nothing,
     [OP (ANSWER)] = check_answer,

@@ -173,7 +173,7 @@ static void put_after (const app_t *app, const tmq_task_t *task)
     }
 }
 
-static const char *phase_text (tmq_phase_t phase)
+const char *phase_name (tmq_phase_t phase)
 {
     switch (phase) {
 #define X(number, NAME, text)                                                                      \
@@ -199,7 +199,7 @@ static void put_course (const app_t *app, const tmq_task_t *task)
     char span[32];
     char ttl[UNITS_TEXT_SIZE];
     long zone_s = LONG_MIN;
-    put_fact (app, "phase", phase_text (task->phase));
+    put_fact (app, "phase", phase_name (task->phase));
     put_after (app, task);
     put_time (app, "created", task->created_at, &zone_s);
     if (!tmq_status_terminal (task->status)) {

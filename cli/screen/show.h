@@ -50,4 +50,7 @@ int show_failure (const app_t *app, const tmq_task_t *task);
 /* The bytes as they are. */
 void put_body (const tmq_task_t *task);
 
+/* "ready"; empty for none. */
+const char *phase_name (tmq_phase_t phase);
+
 #endif

@@ -323,6 +323,7 @@ typedef enum tmq_op {
     TMQ_OP_ASK,
     TMQ_OP_ANSWER,
     TMQ_OP_INBOX,
+    TMQ_OP_WHY, /* taskmq_why.h */
     /* Tasks again (taskmq_again.h). */
     TMQ_OP_RETRY,
     TMQ_OP_RESUME,
@@ -365,8 +366,9 @@ typedef struct tmq_task tmq_task_t;
 typedef struct tmq_task_list tmq_task_list_t;
 typedef struct tmq_event_list tmq_event_list_t;
 typedef struct tmq_stats_report tmq_stats_t;
-typedef struct tmq_inbox_page tmq_inbox_t;  /* of taskmq_questions.h */
-typedef struct tmq_answered tmq_answered_t; /* … */
+typedef struct tmq_inbox_page tmq_inbox_t;        /* of taskmq_questions.h */
+typedef struct tmq_answered tmq_answered_t;       /* … */
+typedef struct tmq_explanation tmq_explanation_t; /* of taskmq_why.h */
 typedef struct tmq_access_report tmq_access_t;
 typedef struct tmq_file_part tmq_part_t;
 typedef struct tmq_changed tmq_changed_t;
@@ -402,6 +404,7 @@ typedef struct tmq_completion {
     size_t changed_count;
     tmq_worker_list_t *workers;            /* WORKER_LIST, WORKER_SHOW, WORKER_DRAIN */
     struct tmq_schedule_report *schedules; /* of blocking calls about schedules */
+    tmq_explanation_t *why;                /* WHY */
 } tmq_completion_t;
 
 /* A descriptor that is readable (level-triggered) exactly while completions are queued. Only poll
@@ -804,6 +807,7 @@ TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscript
 #include "taskmq_queues.h"
 #include "taskmq_schedules.h"
 #include "taskmq_sessions.h"
+#include "taskmq_why.h"
 #include "taskmq_workers.h"
 
 #endif

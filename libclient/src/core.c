@@ -141,6 +141,7 @@ static const struct op {
     [TMQ_OP_ASK] = {core_reply_done, word_ended},
     [TMQ_OP_ANSWER] = {core_reply_answered, NULL},
     [TMQ_OP_INBOX] = {core_reply_inbox, NULL},
+    [TMQ_OP_WHY] = {core_reply_why, NULL},
     [TMQ_OP_VALUE_PUT] = {core_reply_value, NULL},
     [TMQ_OP_VALUE_GET] = {core_reply_value, NULL},
     [TMQ_OP_VALUE_LIST] = {core_reply_value_page, NULL},

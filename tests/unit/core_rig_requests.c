@@ -82,6 +82,11 @@ uint64_t rig_get (rig_t *self, size_t peer, unsigned n)
     return send_get (self, peer, n, TASKMQ__REQUEST__OP_GET);
 }
 
+uint64_t rig_why (rig_t *self, size_t peer, unsigned n)
+{
+    return send_get (self, peer, n, TASKMQ__REQUEST__OP_WHY); /* it has the same member */
+}
+
 uint64_t rig_result (rig_t *self, size_t peer, unsigned n)
 {
     return send_get (self, peer, n, TASKMQ__REQUEST__OP_RESULT);

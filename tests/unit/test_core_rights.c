@@ -221,6 +221,11 @@ SEND (send_get)
     return rig_get (rig, ME, n);
 }
 
+SEND (send_why)
+{
+    return rig_why (rig, ME, n);
+}
+
 SEND (send_result)
 {
     return rig_result (rig, ME, n);
@@ -452,6 +457,8 @@ static const probe_t PROBES[] = {
     {"get", send_get, judge_body, OWN, "ynnnn yynny nnnny bbnnb yyyny yyyny"},
     {"get", send_get, judge_body, DONE + OWN, "ynnn yynn nnnn bbnn yyyn yyyn"},
     {"get", send_get, judge_code, GONE + OWN, "enn een nnn een eee eee"},
+    {"why", send_why, judge_code, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
+    {"why", send_why, judge_code, GONE + OWN, "enn een nnn een eee eee"},
     {"result", send_result, judge_body, DONE + OWN, "ynnn yynn nnnn dddd yyyn yyyn"},
     {"result", send_result, judge_code, GONE + OWN, "enn een nnn ddd eee eee"},
     {"result", send_result, judge_code, OWN, "ynnnn yynny nnnny ddddd yyyny yyyny"},

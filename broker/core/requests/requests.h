@@ -70,6 +70,7 @@ void on_get (call_t *call);
 void on_result (call_t *call);
 void on_payload (call_t *call);
 void on_cancel (call_t *call);
+void on_why (call_t *call);
 void on_ask (call_t *call);
 void on_take_answers (call_t *call);
 void on_answer (call_t *call);

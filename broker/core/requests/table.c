@@ -87,6 +87,12 @@ WANT (want_inbox)
         want_id (self->reads, link->space, request->inbox->task_id.data, false, keys);
 }
 
+WANT (want_why)
+{
+    (void) items;
+    want_id (self->reads, link->space, request->why->task_id.data, false, keys);
+}
+
 WANT (want_task_events)
 {
     (void) items;
@@ -229,6 +235,7 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (RESULT, on_result, want_the_result, RIGHT_BODY | RIGHT_WORK, 1)                             \
     X (PAYLOAD, on_payload, want_the_payload, RIGHT_BODY | RIGHT_WORK, 1)                          \
     X (CANCEL, on_cancel, want_cancel, RIGHT_CANCEL | RIGHT_READ, 1)                               \
+    X (WHY, on_why, want_why, SEES | RIGHT_WORK, 8)                                                \
     X (ANSWER, on_answer, want_answer, RIGHT_CANCEL | RIGHT_READ, 2)                               \
     X (INBOX, on_inbox, want_inbox, SEES, 8)                                                       \
     X (RETRY, on_retry, want_retry, RIGHT_CANCEL | RIGHT_READ, 1)                                  \

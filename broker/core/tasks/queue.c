@@ -17,7 +17,7 @@
  * place.prev the previous sibling, or the parent for a first child. A node_t's address stands for
  * its task. */
 
-static task_t *task_of (node_t *node)
+static task_t *task_of (const node_t *node)
 {
     return node == NULL ? NULL : LIST_ITEM (node, task_t, place);
 }
@@ -197,6 +197,23 @@ size_t queue_peek_cold (queue_t *self, task_t **out, size_t limit)
                 out[found++] = task_of (node);
     }
     return found;
+}
+
+size_t queue_position (const queue_t *self, const task_t *task, size_t looks)
+{
+    size_t position = 1;
+    for (int priority = 255; priority >= task->priority && position < looks; priority--) {
+        if ((self->used[priority / 64] & (UINT64_C (1) << (priority % 64))) == 0)
+            continue;
+        const level_t *level = &self->groups[priority / LEVEL_GROUP][priority % LEVEL_GROUP];
+        if (level->returned != NULL && queue_before (level->returned, task))
+            position++;
+        for (const node_t *node = level->fifo.next;
+             node != &level->fifo && position < looks && queue_before (task_of (node), task);
+             node = node->next)
+            position++;
+    }
+    return position;
 }
 
 bool queue_before (const task_t *a, const task_t *b)

@@ -75,6 +75,9 @@ const task_t *queue_oldest (queue_t *self);
 /* Writes up to limit tasks whose payload is not in memory, nearest to the head first (exactly for
  * the FIFO lists; of returned ones only the first), having looked at no more than limit. */
 size_t queue_peek_cold (queue_t *self, task_t **out, size_t limit);
+/* About how many come before it, itself included: those of the FIFO lists, looking at no more than
+ * so many. */
+size_t queue_position (const queue_t *self, const task_t *task, size_t looks);
 /* Whether a comes before b, also across queues. */
 bool queue_before (const task_t *a, const task_t *b);
 

@@ -110,6 +110,11 @@ void tmq_schedule_report_free (tmq_schedule_report_t *report)
     free (report);
 }
 
+void tmq_explanation_free (tmq_explanation_t *explanation)
+{
+    free (explanation);
+}
+
 void tmq_queue_report_free (tmq_queue_report_t *report)
 {
     free (report);
@@ -139,6 +144,7 @@ static void completion_clear (tmq_completion_t *completion)
     tmq_inbox_free (completion->inbox);
     free (completion->answered);
     tmq_worker_list_free (completion->workers);
+    tmq_explanation_free (completion->why);
     memset (completion, 0, sizeof *completion);
 }
 

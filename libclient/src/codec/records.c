@@ -32,21 +32,27 @@ static const tmq_label_t *tail_labels (tail_t *tail, Taskmq__Label *const *label
 }
 
 /* Before texts, as labels. */
-static const tmq_dependency_t *tail_after (tail_t *tail, const Taskmq__Extra *extra, size_t *count)
+static const tmq_dependency_t *tail_list (tail_t *tail, Taskmq__Dependency *const *list,
+                                          size_t count)
 {
     tmq_dependency_t *out = NULL;
-    *count = extra != NULL ? extra->n_after : 0;
     if (tail->base != NULL)
         out = (tmq_dependency_t *) (void *) (tail->base + tail->used);
-    tail->used += *count * sizeof *out;
-    for (size_t i = 0; i < *count && out != NULL; i++) {
-        const Taskmq__Dependency *in = extra->after[i];
+    tail->used += count * sizeof *out;
+    for (size_t i = 0; i < count && out != NULL; i++) {
+        const Taskmq__Dependency *in = list[i];
         memset (&out[i], 0, sizeof out[i]);
         id_from_bytes (&out[i].id, in->task_id.data, in->task_id.len);
         out[i].policy = (tmq_after_t) in->policy;
         out[i].status = (tmq_status_t) in->status;
     }
     return out;
+}
+
+static const tmq_dependency_t *tail_after (tail_t *tail, const Taskmq__Extra *extra, size_t *count)
+{
+    *count = extra != NULL ? extra->n_after : 0;
+    return tail_list (tail, extra != NULL ? extra->after : NULL, *count);
 }
 
 void core_cursor_format (char out[48], uint64_t generation, uint64_t seq)
@@ -364,6 +370,47 @@ tmq_stats_t *core_stats_record (const Taskmq__StatsReport *in)
     out->counters_count = in->n_counters;
     out->queues = queues;
     out->queues_count = in->n_queues;
+    return out;
+}
+
+/* Explanations. */
+
+static void fact_fill (tmq_fact_t *out, tail_t *tail, const Taskmq__Fact *in)
+{
+    tmq_fact_t fact = {tail_text (tail, in->name), (tmq_fact_kind_t) in->kind,
+                       tail_text (tail, in->text), in->number};
+    if (out != NULL)
+        *out = fact;
+}
+
+static void explanation_fill (tmq_explanation_t *out, tmq_fact_t *facts, tail_t *tail,
+                              const Taskmq__Explanation *in)
+{
+    out->after = tail_list (tail, in->after, in->n_after); /* first: it needs to be aligned */
+    out->after_count = in->n_after;
+    out->reason = tail_text (tail, in->reason);
+    out->sentence = tail_text (tail, in->sentence);
+    for (size_t i = 0; i < in->n_facts; i++)
+        fact_fill (facts != NULL ? &facts[i] : NULL, tail, in->facts[i]);
+}
+
+tmq_explanation_t *core_explanation_record (const Taskmq__Explanation *in)
+{
+    tmq_explanation_t measured = {0};
+    tail_t tail = {NULL, 0};
+    size_t list = in->n_facts * sizeof (tmq_fact_t);
+    explanation_fill (&measured, NULL, &tail, in);
+    tmq_explanation_t *out = calloc (1, sizeof *out + list + tail.used);
+    if (out == NULL)
+        return NULL;
+    tmq_fact_t *facts = (tmq_fact_t *) (void *) (out + 1);
+    tail = (tail_t){(uint8_t *) (facts + in->n_facts), 0};
+    explanation_fill (out, facts, &tail, in);
+    out->facts = facts;
+    out->facts_count = in->n_facts;
+    out->status = (tmq_status_t) in->status;
+    out->phase = (tmq_phase_t) in->phase;
+    id_from_bytes (&out->id, in->task_id.data, in->task_id.len);
     return out;
 }
 

@@ -33,4 +33,6 @@ tmq_queue_report_t *core_queues_record (const Taskmq__QueuePage *page);
 size_t core_event_bytes (const tmq_event_t *event);
 void core_cursor_format (char out[48], uint64_t generation, uint64_t seq);
 
+tmq_explanation_t *core_explanation_record (const Taskmq__Explanation *in);
+
 #endif

@@ -64,6 +64,7 @@ typedef enum core_op {
     X (TMQ_OP_BACKUP, BACKUP)                                                                      \
     X (TMQ_OP_ASK, ASK)                                                                            \
     X (TMQ_OP_ANSWER, ANSWER)                                                                      \
+    X (TMQ_OP_WHY, WHY)                                                                            \
     X (TMQ_OP_INBOX, INBOX)                                                                        \
     X (TMQ_OP_WORKER_LIST, WORKER_LIST)                                                            \
     X (TMQ_OP_WORKER_SHOW, WORKER_SHOW)                                                            \

@@ -333,6 +333,17 @@ bool core_reply_answered (core_requests_t *self, core_request_t *request,
     return end_made (self, request, completion->answered);
 }
 
+bool core_reply_why (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                     const uint8_t *body)
+{
+    (void) body;
+    tmq_completion_t *completion = &request->answer.completion;
+    if (reply->body_case != TASKMQ__REPLY__BODY_EXPLANATION)
+        return false;
+    completion->why = core_explanation_record (reply->explanation);
+    return end_made (self, request, completion->why);
+}
+
 bool core_reply_inbox (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
                        const uint8_t *body)
 {
