@@ -438,6 +438,44 @@ static void an_end_counts_as_long_as_somebody_waits (void **state)
     rig_free (rig);
 }
 
+/* Retries. */
+
+static void retry (rig_t *rig, unsigned n)
+{
+    tmq_id_t id = rig_id (n);
+    uint8_t request_id[16] = {7, (uint8_t) n, (uint8_t) rig->committed};
+    ProtobufCBinaryData ids[] = {{sizeof (id), id.bytes}};
+    Taskmq__Retry body = TASKMQ__RETRY__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    body.n_task_ids = 1;
+    body.task_ids = ids;
+    request.request_id = (ProtobufCBinaryData){sizeof (request_id), request_id};
+    request.op_case = TASKMQ__REQUEST__OP_RETRY;
+    request.retry = &body;
+    rig_send (rig, OWNER, &request, NULL, 0);
+    rig_settle (rig);
+}
+
+static void a_retried_task_is_judged_anew (void **state)
+{
+    (void) state;
+    rig_t *rig = plain_rig ();
+    rig_submit (rig, OWNER, 1, "q", "");
+    submit_after_one (rig, 2, 1, TMQ_AFTER_FAIL);
+    rig_register (rig, WORKER, 1, "q", 1);
+    finish (rig, 1, false);
+    rig_settle (rig);
+    retry (rig, 2); /* what it depends on has failed all the same */
+    expect_dependency_failed (rig, 2, 1, "failed");
+    retry (rig, 1);
+    retry (rig, 2);
+    expect_phase (rig, 2, TMQ_PHASE_BLOCKED);
+    finish (rig, 1, true);
+    finish (rig, 2, true);
+    assert_int_equal (rig_status (rig, OWNER, 2), TMQ_STATUS_COMPLETED);
+    rig_free (rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +495,7 @@ int main (void)
         cmocka_unit_test (many_are_told_in_rounds),
         cmocka_unit_test (who_was_not_told_before_a_crash_is_told_after_it),
         cmocka_unit_test (an_end_counts_as_long_as_somebody_waits),
+        cmocka_unit_test (a_retried_task_is_judged_anew),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
