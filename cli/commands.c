@@ -296,6 +296,22 @@ static const option_spec_t mail_options[] = {
 
 static const option_spec_t session_options[] = {ITEM_OPTIONS, FIELDS_OPTION, END_OF_OPTIONS};
 
+static const option_spec_t answer_options[] = {
+    {OPT_ASK, "ask", 0, KIND_TEXT, 0, TMQ_QUESTION_KEY_BYTES_MAX, "KEY",
+     "key of the question; not needed while one is open"},
+    {OPT_DATA, "data", 0, KIND_TEXT, 0, 0, "STR", "the answer"},
+    {OPT_FILE, "file", 0, KIND_TEXT, 0, 0, "FILE", "the answer is the content of FILE"},
+    {OPT_TEXT, "text", 0, KIND_FLAG, 0, 0, NULL, "it is text, even if it could be JSON"},
+    END_OF_OPTIONS};
+
+static const option_spec_t inbox_options[] = {
+    {OPT_TASK, "task", 0, KIND_TEXT, 0, 0, "ID", "of this task only"},
+    {OPT_SESSION, "session", 0, KIND_NAME, 0, 0, "NAME", "of this session only"},
+    {OPT_LIMIT, "limit", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "at most N; default 50"},
+    {OPT_ALL, "all", 0, KIND_FLAG, 0, 0, NULL, "all of them, page after page"},
+    FIELDS_OPTION,
+    END_OF_OPTIONS};
+
 static const option_spec_t work_options[] = {
     {OPT_JOBS, "jobs", 'j', KIND_NUMBER, 1, TMQ_CREDIT_MAX, "N", "tasks at a time; default 1"},
     {OPT_PAYLOAD_FILE, "payload-file", 0, KIND_FLAG, 0, 0, NULL,
@@ -406,7 +422,8 @@ static const option_spec_t backup_options[] = {
     "\n"                                                                                           \
     "The program finds TASKMQ_TASK_ID, _ATTEMPT, _QUEUE, _SESSION, _METHOD, _META,\n"              \
     "_LABELS, _ENDPOINT and _NAMESPACE in its environment, and in TASKMQ_FD the\n"                 \
-    "number of a socket for lines. It may write \"progress DONE/TOTAL [text]\"; it can\n"          \
+    "number of a socket for lines. It may write \"progress DONE/TOTAL [text]\",\n"                 \
+    "\"status TEXT\" and \"ask KEY JSON\", answered by \"answer KEY JSON\"; it can\n"              \
     "read \"deadline SECONDS\", and before a SIGTERM why: \"cancel\", \"lost\", \"leave\".\n"      \
     "\n"                                                                                           \
     "SIGTERM finishes what runs and takes no more (exit 0); a second one gives it\n"               \
@@ -530,6 +547,18 @@ static const command_t commands[] = {
      .operand = OPERAND_ID,
      .operands_max = -1,
      .run = run_watch},
+    {.name = "inbox",
+     .group = "find and follow tasks",
+     .operands = "[QUEUE...] [options]",
+     .summary = "list the open questions, oldest first",
+     .examples = "taskctl inbox\n"
+                 "taskctl inbox thumbs --session trip\n"
+                 "taskctl -o jsonl inbox --all",
+     .options = inbox_options,
+     .operand = OPERAND_QUEUE,
+     .operands_max = TMQ_FILTER_VALUES_MAX,
+     .pages = true,
+     .run = run_inbox},
     {.name = "context",
      .group = "share between tasks",
      .operands = "get KEY\nput KEY [--data STR | --file FILE | -] [--if-version N]\n"
@@ -642,6 +671,19 @@ static const command_t commands[] = {
      .operands_max = -1,
      .repeats = true,
      .run = run_purge},
+    {.name = "answer",
+     .group = "change tasks",
+     .operands = "ID [--ask KEY] [--data STR | --file FILE | -]",
+     .summary = "answer a question of a task's worker",
+     .text = "The answer is JSON if it can be read as such, else text. A question has one\n"
+             "answer: the same again is no error, another one: exit 6.",
+     .examples = "taskctl answer 4fdd1c9a8b2e --data yes\n"
+                 "taskctl answer 4fdd1c9a8b2e --ask colour --data '\"red\"'",
+     .options = answer_options,
+     .operand = OPERAND_ID,
+     .operands_min = 1,
+     .operands_max = 2,
+     .run = run_answer},
     {.name = "work",
      .group = "work on tasks",
      .operands = "QUEUE... [options] -- COMMAND...",

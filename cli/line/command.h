@@ -38,6 +38,9 @@ typedef enum option_id {
     /* of commands */
     OPT_ACTOR,
     OPT_ADDRESS,
+    OPT_ASK,
+    OPT_TASK,
+    OPT_TEXT,
     OPT_AFTER,
     OPT_AT,
     OPT_INVITED,

@@ -115,6 +115,9 @@ static int get_one (app_t *app, items_t *items, const tmq_id_t *id)
         error.code = history_load (&history, app, id, &error);
     if (error.code == TMQ_OK)
         show_full (items, task, payload, &history);
+    if (error.code == TMQ_OK && task->status == TMQ_STATUS_INPUT_REQUIRED &&
+        !app_wants_json (app) && app->format != FORMAT_ID)
+        show_questions (app, id);
     history_clear (&history);
     tmq_task_free (payload);
     tmq_task_free (task);

@@ -22,6 +22,10 @@ int run_retry (app_t *app);
 int run_resume (app_t *app);
 int run_set (app_t *app);
 int run_purge (app_t *app);
+int run_answer (app_t *app);
+int run_inbox (app_t *app);
+/* The open questions of a task, a line each. */
+void show_questions (app_t *app, const tmq_id_t *id);
 int run_stats (app_t *app);
 int run_top (app_t *app);
 int run_ping (app_t *app);

@@ -34,8 +34,21 @@ typedef enum job_stop {
 typedef struct line {
     char text[4096];
     size_t length;
-    bool skipping; /* the rest of a line that was too long */
 } line_t;
+
+/* TASKMQ_FD: lines from and to the program. What is for it waits in a buffer that has a bound, so
+ * one that never reads costs no more than that and loses what came last. */
+enum { TALK_LINE_BYTES_MAX = 32 * 1024 - 1 }; /* of the program: a question and its escapes */
+
+typedef struct talk {
+    char line[TALK_LINE_BYTES_MAX + 1]; /* that is not complete yet */
+    size_t line_bytes;
+    bool skipping; /* the rest of a line that was too long */
+    char *out;     /* for the program */
+    size_t out_bytes;
+    size_t out_sent;
+    size_t words; /* status messages and questions that have no answer yet */
+} talk_t;
 
 /* What every job of a run has in common. */
 typedef struct job_plan {
@@ -60,7 +73,7 @@ typedef struct job {
     char *out;
     size_t out_bytes;
     line_t err_line;
-    line_t talk_line;
+    talk_t talk;
     char last_line[TMQ_MESSAGE_BYTES_MAX + 1]; /* of stderr */
     char *payload_path;                        /* of --payload-file, else NULL */
     job_stop_t stop;
@@ -91,7 +104,22 @@ bool job_poll_take (work_job_t *job, const struct pollfd in[JOB_FDS]);
 void job_stop (work_job_t *job, job_stop_t why, uint64_t now_ms);
 /* SIGKILL to all that it has started. */
 void job_kill (work_job_t *job);
-/* A line to the program on TASKMQ_FD; lost if it does not read. */
-void job_tell (work_job_t *job, const char *line);
+
+/* TASKMQ_FD. */
+
+/* What the program wrote. */
+void talk_take (work_job_t *job, const char *data, size_t bytes);
+/* A line for it. */
+void talk_tell (work_job_t *job, const char *line);
+/* Sends what waits, and fetches answers to its questions as far as there is room. */
+void talk_flush (work_job_t *job);
+bool talk_waits (const work_job_t *job);
+void talk_free (work_job_t *job);
+
+/* Of an answer to a status message or a question: whose it was. False for any other answer. */
+bool talk_is_answer (const tmq_completion_t *answer);
+unsigned talk_attempt (const tmq_completion_t *answer);
+/* job NULL: it has ended. */
+void talk_answered (work_job_t *job, const tmq_completion_t *answer);
 
 #endif

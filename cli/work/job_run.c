@@ -111,69 +111,6 @@ static void take_err (work_job_t *job, const char *data, size_t bytes)
     }
 }
 
-/* TASKMQ_FD. */
-
-void job_tell (work_job_t *job, const char *line)
-{
-    if (job->fds[JOB_TALK] >= 0)
-        send (job->fds[JOB_TALK], line, strlen (line), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-/* "progress DONE/TOTAL [text]"; TOTAL 0 is unknown. */
-static bool take_progress (work_job_t *job, const char *text)
-{
-    tmq_progress_t progress = {0};
-    char *end;
-    if (*text < '0' || *text > '9')
-        return false;
-    errno = 0;
-    progress.done = strtoull (text, &end, 10);
-    if (*end != '/' || end[1] < '0' || end[1] > '9')
-        return false;
-    progress.total = strtoull (end + 1, &end, 10);
-    if (errno || (*end && *end != ' '))
-        return false;
-    char message[TMQ_MESSAGE_BYTES_MAX + 1];
-    snprintf (message, sizeof message, "%s", end + strspn (end, " "));
-    progress.message = message;
-    return tmq_worker_progress (job->worker, job->assignment, &progress, NULL) != TMQ_INVALID;
-}
-
-static void take_verb (work_job_t *job, const char *line)
-{
-    char answer[160];
-    const size_t length = strcspn (line, " ");
-    if (length == 0)
-        return;
-    if (length == strlen ("progress") && strncmp (line, "progress", length) == 0) {
-        if (!take_progress (job, line + length + strspn (line + length, " ")))
-            job_tell (job, "error progress needs DONE/TOTAL [text], two whole numbers\n");
-        return;
-    }
-    snprintf (answer, sizeof answer, "error unknown verb '%.*s'\n", length < 64 ? (int) length : 64,
-              line);
-    job_tell (job, answer);
-}
-
-static void take_talk (work_job_t *job, const char *data, size_t bytes)
-{
-    line_t *line = &job->talk_line;
-    for (size_t i = 0; i < bytes; i++) {
-        if (data[i] == '\n') {
-            line->text[line->length] = '\0';
-            if (!line->skipping)
-                take_verb (job, line->text);
-            line->length = 0;
-            line->skipping = false;
-        } else if (line->length + 1 < sizeof line->text) {
-            line->text[line->length++] = data[i];
-        } else if (!line->skipping) {
-            line->skipping = true;
-            job_tell (job, "error the line is longer than 4095 bytes\n");
-        }
-    }
-}
-
 /* Polling. */
 
 /* Reads what is there. A job that writes without end must not keep us from the others. */
@@ -213,7 +150,7 @@ static void bury (work_job_t *job)
     if (recv (job->fds[JOB_GUARD], &end, sizeof end, MSG_DONTWAIT) != (ssize_t) sizeof end)
         end = (guard_end_t){128 + SIGKILL, SIGKILL};
     take_rest (job, JOB_OUT, take_out);
-    take_rest (job, JOB_TALK, take_talk);
+    take_rest (job, JOB_TALK, talk_take);
     take_rest (job, JOB_ERR, take_err);
     flush_err (job, true);
     while (waitpid (job->guard, NULL, 0) < 0 && errno == EINTR)
@@ -226,7 +163,9 @@ static void bury (work_job_t *job)
 void job_poll_fill (const work_job_t *job, struct pollfd out[JOB_FDS])
 {
     for (int i = 0; i < JOB_FDS; i++) {
-        const short events = i == JOB_IN ? POLLOUT : POLLIN;
+        short events = i == JOB_IN ? POLLOUT : POLLIN;
+        if (i == JOB_TALK && talk_waits (job))
+            events |= POLLOUT;
         out[i] = (struct pollfd){job->fds[i], events, 0};
     }
 }
@@ -239,8 +178,10 @@ bool job_poll_take (work_job_t *job, const struct pollfd in[JOB_FDS])
         take_from (job, JOB_OUT, take_out);
     if (in[JOB_ERR].revents)
         take_from (job, JOB_ERR, take_err);
-    if (in[JOB_TALK].revents)
-        take_from (job, JOB_TALK, take_talk);
+    if (in[JOB_TALK].revents & POLLOUT)
+        talk_flush (job);
+    if (in[JOB_TALK].revents & ~POLLOUT)
+        take_from (job, JOB_TALK, talk_take);
     if (in[JOB_GUARD].revents)
         bury (job);
     return job->exited;
@@ -267,7 +208,7 @@ void job_stop (work_job_t *job, job_stop_t why, uint64_t now_ms)
         return;
     job->stop = why;
     job->kill_at_ms = now_ms + GRACE_MS;
-    job_tell (job, reasons[why]);
+    talk_tell (job, reasons[why]);
     wish (job, GUARD_STOP);
 }
 

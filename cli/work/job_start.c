@@ -253,6 +253,7 @@ void job_free (work_job_t *job)
         unlink (job->payload_path);
     free (job->payload_path);
     free (job->out);
+    talk_free (job);
     tmq_assignment_free (job->assignment);
     free (job);
 }

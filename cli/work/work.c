@@ -170,6 +170,7 @@ static void start_job (work_t *self, tmq_assignment_t *assignment)
     if (job) {
         tmq_worker_started (self->worker, job->assignment, NULL);
         self->jobs[self->jobs_count++] = job;
+        talk_flush (job); /* answers to questions of earlier attempts */
     } else if (unrunnable) {
         take_unrunnable (self, assignment, reason);
     } else {
@@ -230,12 +231,11 @@ static void take_tasks (work_t *self)
     }
 }
 
-static work_job_t *find_job (const work_t *self, const tmq_attempt_change_t *change)
+static work_job_t *find_job (const work_t *self, const tmq_id_t *id, unsigned attempt)
 {
     for (size_t i = 0; i < self->jobs_count; i++) {
         const tmq_assignment_t *task = self->jobs[i]->assignment;
-        if (task->attempt == change->attempt &&
-            memcmp (&task->task_id, &change->task_id, sizeof task->task_id) == 0)
+        if (task->attempt == attempt && memcmp (&task->task_id, id, sizeof task->task_id) == 0)
             return self->jobs[i];
     }
     return NULL;
@@ -246,10 +246,12 @@ static void take_changes (work_t *self)
     tmq_attempt_change_t change;
     while (tmq_worker_changed (&change, self->worker, 0) == TMQ_OK) {
         char line[48];
-        work_job_t *job = find_job (self, &change);
+        work_job_t *job = find_job (self, &change.task_id, change.attempt);
         if (!job)
             continue;
-        if (change.state == TMQ_ATTEMPT_CANCELLED) {
+        if (change.state == TMQ_ATTEMPT_ANSWERED) {
+            talk_flush (job);
+        } else if (change.state == TMQ_ATTEMPT_CANCELLED) {
             job_stop (job, STOP_CANCELLED, mono_ms ());
         } else if (change.state == TMQ_ATTEMPT_LOST) {
             /* Why is said of an attempt that the broker ended itself. */
@@ -257,11 +259,11 @@ static void take_changes (work_t *self)
         } else if (change.state == TMQ_ATTEMPT_HURRY) {
             snprintf (line, sizeof line, "hurry %" PRIu64 "\n",
                       job->assignment->max_runtime_ms / 2000);
-            job_tell (job, line);
+            talk_tell (job, line);
         } else if (change.state == TMQ_ATTEMPT_ENDING) {
             snprintf (line, sizeof line, "deadline %" PRIu32 "\n",
                       job->assignment->lease_ms / 2000);
-            job_tell (job, line);
+            talk_tell (job, line);
         }
     }
 }
@@ -383,6 +385,8 @@ static void take_answers (work_t *self)
             take_count (self, answer);
         else if (report_is_answer (answer))
             self->reports -= report_take (&self->report, answer);
+        else if (talk_is_answer (answer))
+            talk_answered (find_job (self, &answer->task_id, talk_attempt (answer)), answer);
         else if (link_state_take (&self->link, answer) && self->link.refused)
             take_refusal (self);
         tmq_completion_free (answers[i]);

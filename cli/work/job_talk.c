@@ -1,0 +1,298 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The lines of TASKMQ_FD. Each verb is a row of one table; what is not understood is answered. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/memory.h"
+#include "json.h"
+#include "work/job.h"
+
+enum {
+    OUT_BYTES_MAX = 1024 * 1024, /* an answer of 64 KiB may be six times as long, as a string */
+    WORDS_MAX = 64
+};
+
+/* Beside a status message or a question on its way. */
+typedef struct word {
+    unsigned attempt;
+    char key[TMQ_QUESTION_KEY_BYTES_MAX + 1]; /* empty: a status message */
+} word_t;
+
+/* Out. */
+
+static void queue_bytes (talk_t *talk, const char *data, size_t bytes)
+{
+    if (talk->out_sent == talk->out_bytes)
+        talk->out_sent = talk->out_bytes = 0;
+    if (talk->out_bytes + bytes > OUT_BYTES_MAX)
+        return;
+    talk->out = must_grow (talk->out, talk->out_bytes + bytes, 1);
+    memcpy (talk->out + talk->out_bytes, data, bytes);
+    talk->out_bytes += bytes;
+}
+
+static void send_some (work_job_t *job)
+{
+    talk_t *talk = &job->talk;
+    while (talk->out_sent < talk->out_bytes && job->fds[JOB_TALK] >= 0) {
+        const ssize_t n = send (job->fds[JOB_TALK], talk->out + talk->out_sent,
+                                talk->out_bytes - talk->out_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return;
+        if (n < 0) { /* it has closed its end, which is its own affair */
+            talk->out_sent = talk->out_bytes = 0;
+            return;
+        }
+        talk->out_sent += (size_t) n;
+    }
+}
+
+void talk_tell (work_job_t *job, const char *line)
+{
+    if (job->fds[JOB_TALK] < 0)
+        return;
+    queue_bytes (&job->talk, line, strlen (line));
+    send_some (job);
+}
+
+bool talk_waits (const work_job_t *job)
+{
+    return job->talk.out_sent < job->talk.out_bytes;
+}
+
+/* A key as a word: one with blanks as a JSON string. */
+static void append_key (bytes_t *out, const char *key)
+{
+    json_writer_t writer = {out, false};
+    bool word = *key != '\0' && *key != '"';
+    for (const char *at = key; *at; at++)
+        word = word && (unsigned char) *at > ' ';
+    if (word)
+        bytes_append_text (out, key);
+    else
+        json_write_string (&writer, key, strlen (key));
+}
+
+/* One line: blanks between JSON values may be anything. */
+static void append_json (bytes_t *out, const tmq_given_t *given)
+{
+    json_writer_t writer = {out, false};
+    if (given->is_text) {
+        json_write_string (&writer, given->answer, given->answer_bytes);
+        return;
+    }
+    const size_t from = out->length;
+    bytes_append (out, given->answer, given->answer_bytes);
+    for (size_t i = from; i < out->length; i++)
+        if (out->data[i] < ' ')
+            out->data[i] = ' ';
+}
+
+static void tell_given (work_job_t *job, const tmq_given_t *given)
+{
+    bytes_t line = BYTES_INIT;
+    bytes_append_text (&line, "answer ");
+    append_key (&line, given->key);
+    bytes_append_text (&line, " ");
+    append_json (&line, given);
+    bytes_append_text (&line, "\n");
+    queue_bytes (&job->talk, (const char *) line.data, line.length);
+    bytes_free (&line);
+}
+
+void talk_flush (work_job_t *job)
+{
+    tmq_given_t *given;
+    send_some (job);
+    while (!talk_waits (job) && job->fds[JOB_TALK] >= 0 &&
+           tmq_worker_answer (&given, job->worker, job->assignment, NULL, 0, NULL) == TMQ_OK) {
+        tell_given (job, given);
+        tmq_given_free (given);
+        send_some (job);
+    }
+}
+
+void talk_free (work_job_t *job)
+{
+    free (job->talk.out);
+    job->talk.out = NULL;
+}
+
+/* Verbs: each returns what was wrong, NULL for nothing. */
+
+/* "progress DONE/TOTAL [text]"; TOTAL 0 is unknown. */
+static const char *take_progress (work_job_t *job, const char *text)
+{
+    static const char usage[] = "needs DONE/TOTAL [text], two whole numbers";
+    tmq_progress_t progress = {0};
+    char *end;
+    if (*text < '0' || *text > '9')
+        return usage;
+    errno = 0;
+    progress.done = strtoull (text, &end, 10);
+    if (*end != '/' || end[1] < '0' || end[1] > '9')
+        return usage;
+    progress.total = strtoull (end + 1, &end, 10);
+    if (errno || (*end && *end != ' '))
+        return usage;
+    char message[TMQ_MESSAGE_BYTES_MAX + 1];
+    snprintf (message, sizeof message, "%s", end + strspn (end, " "));
+    progress.message = message;
+    return tmq_worker_progress (job->worker, job->assignment, &progress, NULL) == TMQ_INVALID
+               ? usage
+               : NULL;
+}
+
+static word_t *word_new (work_job_t *job, const char *key)
+{
+    word_t *word = must_alloc (sizeof *word);
+    word->attempt = job->assignment->attempt;
+    snprintf (word->key, sizeof word->key, "%s", key);
+    job->talk.words++;
+    return word;
+}
+
+static const char *word_sent (work_job_t *job, word_t *word, const tmq_error_t *error)
+{
+    static char text[sizeof error->text];
+    if (error->code == TMQ_OK)
+        return NULL;
+    snprintf (text, sizeof text, "%s", error->text);
+    job->talk.words--;
+    free (word);
+    return text;
+}
+
+/* "status TEXT". */
+static const char *take_status (work_job_t *job, const char *text)
+{
+    tmq_error_t error = {0};
+    if (!*text)
+        return "needs a text";
+    if (job->talk.words >= WORDS_MAX)
+        return "64 messages and questions are on their way";
+    word_t *word = word_new (job, "");
+    error.code =
+        tmq_worker_message_start (job->worker, job->assignment, text, TMQ_FOREVER, word, &error);
+    return word_sent (job, word, &error);
+}
+
+/* A JSON string is the text of the question, anything else the request as it is. */
+static char *request_of (const char *json)
+{
+    if (*json != '"')
+        return must_copy (json);
+    char *request = must_alloc (strlen (json) + sizeof "{\"text\":}");
+    sprintf (request, "{\"text\":%s}", json);
+    return request;
+}
+
+/* "ask KEY JSON". */
+static const char *take_ask (work_job_t *job, const char *text)
+{
+    char key[TMQ_QUESTION_KEY_BYTES_MAX + 1];
+    tmq_error_t error = {0};
+    tmq_ask_t ask;
+    const size_t length = strcspn (text, " ");
+    const char *json = text + length + strspn (text + length, " ");
+    if (length == 0 || length >= sizeof key || !json_text_is_valid (json, strlen (json)))
+        return "needs KEY JSON, a word and a JSON value";
+    if (job->talk.words >= WORDS_MAX)
+        return "64 messages and questions are on their way";
+    snprintf (key, sizeof key, "%.*s", (int) length, text);
+    char *request = request_of (json);
+    word_t *word = word_new (job, key);
+    tmq_ask_init (&ask);
+    ask.key = key;
+    ask.request = request;
+    error.code =
+        tmq_worker_ask_start (job->worker, job->assignment, &ask, TMQ_FOREVER, word, &error);
+    free (request);
+    return word_sent (job, word, &error);
+}
+
+static const struct {
+    const char *name;
+    const char *(*take) (work_job_t *job, const char *text);
+} verbs[] = {{"progress", take_progress}, {"status", take_status}, {"ask", take_ask}};
+
+static void take_verb (work_job_t *job, const char *line)
+{
+    char answer[TMQ_MESSAGE_BYTES_MAX];
+    const size_t length = strcspn (line, " ");
+    if (length == 0)
+        return;
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (strlen (verbs[i].name) != length || strncmp (line, verbs[i].name, length) != 0)
+            continue;
+        const char *wrong = verbs[i].take (job, line + length + strspn (line + length, " "));
+        if (wrong) {
+            snprintf (answer, sizeof answer, "error %s %s\n", verbs[i].name, wrong);
+            talk_tell (job, answer);
+        }
+        return;
+    }
+    snprintf (answer, sizeof answer, "error unknown verb '%.*s'\n", length < 64 ? (int) length : 64,
+              line);
+    talk_tell (job, answer);
+}
+
+/* In. */
+
+void talk_take (work_job_t *job, const char *data, size_t bytes)
+{
+    talk_t *talk = &job->talk;
+    char answer[64];
+    for (size_t i = 0; i < bytes; i++) {
+        if (data[i] == '\n') {
+            talk->line[talk->line_bytes] = '\0';
+            if (!talk->skipping)
+                take_verb (job, talk->line);
+            talk->line_bytes = 0;
+            talk->skipping = false;
+        } else if (talk->line_bytes < TALK_LINE_BYTES_MAX) {
+            talk->line[talk->line_bytes++] = data[i];
+        } else if (!talk->skipping) {
+            talk->skipping = true;
+            snprintf (answer, sizeof answer, "error the line is longer than %d bytes\n",
+                      TALK_LINE_BYTES_MAX);
+            talk_tell (job, answer);
+        }
+    }
+}
+
+/* Answers. */
+
+bool talk_is_answer (const tmq_completion_t *answer)
+{
+    return answer->op == TMQ_OP_PUSH || answer->op == TMQ_OP_ASK;
+}
+
+unsigned talk_attempt (const tmq_completion_t *answer)
+{
+    const word_t *word = answer->user;
+    return word->attempt;
+}
+
+void talk_answered (work_job_t *job, const tmq_completion_t *answer)
+{
+    word_t *word = answer->user;
+    char line[TMQ_MESSAGE_BYTES_MAX + TMQ_QUESTION_KEY_BYTES_MAX];
+    if (job) {
+        job->talk.words--;
+        if (answer->code != TMQ_OK) {
+            snprintf (line, sizeof line, "error %s%s: %s\n", *word->key ? "ask " : "status",
+                      word->key, answer->error ? answer->error->text : "refused");
+            talk_tell (job, line);
+        }
+    }
+    free (word);
+}
