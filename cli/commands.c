@@ -620,11 +620,10 @@ static const command_t commands[] = {
      .group = "change tasks",
      .operands = "ID...\nCONDITIONS [--yes | --dry-run]",
      .summary = "do failed and cancelled tasks again",
-     .text =
-         "The same task, from the beginning, with all its attempts before it. Only what failed\n"
-         "or was cancelled: else exit 6. One whose worker has not stopped yet waits for that.\n"
-         "With conditions, all failed and cancelled tasks that match. On a terminal it asks\n"
-         "before; elsewhere it needs --yes.",
+     .text = "The same task, from the beginning, with all its attempts before it. Only what\n"
+             "failed or was cancelled: else exit 6. One whose worker has not stopped yet waits\n"
+             "for that. With conditions, all failed and cancelled tasks that match. On a\n"
+             "terminal it asks before; elsewhere it needs --yes.",
      .examples = "taskctl retry 4fdd1c9a8b2e\n"
                  "taskctl retry --queue thumbs --status failed --since yesterday",
      .options = again_options,
@@ -647,10 +646,9 @@ static const command_t commands[] = {
      .group = "change tasks",
      .operands = "ID... CHANGES\nCONDITIONS CHANGES [--yes | --dry-run]",
      .summary = "change what may be changed of tasks",
-     .text =
-         "Of a task that has ended only --ttl, --label and --drop-label; --at, --delay and --now\n"
-         "only of one that is queued: else exit 6. With conditions, all live tasks that match,\n"
-         "unless --status says which.",
+     .text = "Of a task that has ended only --ttl, --label and --drop-label; --at, --delay and\n"
+             "--now only of one that is queued: else exit 6. With conditions, all live tasks\n"
+             "that match, unless --status says which.",
      .examples = "taskctl set 4fdd1c9a8b2e --priority 200 --ttl 2d\n"
                  "taskctl set --queue thumbs --status queued --delay 1h",
      .options = set_options,
@@ -662,8 +660,8 @@ static const command_t commands[] = {
      .group = "change tasks",
      .operands = "ID...\nCONDITIONS [--yes | --dry-run]",
      .summary = "remove tasks that have ended",
-     .text = "Before their time to live is over: payload, result and history go, their ids stay\n"
-             "taken. Of a live task: exit 6, cancel it first. Needs the role admin.",
+     .text = "Before their time to live is over: payload and result go, their ids stay taken.\n"
+             "Of a live task: exit 6, cancel it first. Needs the role admin.",
      .examples = "taskctl purge 4fdd1c9a8b2e\n"
                  "taskctl purge --queue thumbs --until 2026-11-01 --dry-run",
      .options = again_options,
