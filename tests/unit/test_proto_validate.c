@@ -393,6 +393,29 @@ static void test_extra_of_a_task (void **state)
     extra.trace = text_of ("a\tb");
     assert_bad_task (task, TMQ_INVALID, "extra.trace: must be printable ASCII");
     extra.trace = text_of ("");
+    uint8_t id[16] = {1};
+    Taskmq__Dependency entries[TMQ_AFTER_MAX + 1];
+    Taskmq__Dependency *after[TMQ_AFTER_MAX + 1];
+    for (size_t i = 0; i <= TMQ_AFTER_MAX; i++) {
+        taskmq__dependency__init (&entries[i]);
+        entries[i].task_id = (ProtobufCBinaryData){sizeof id, id};
+        after[i] = &entries[i];
+    }
+    extra.after = after;
+    extra.n_after = TMQ_AFTER_MAX + 1;
+    assert_bad_task (task, TMQ_TOO_LARGE, "extra.after: 65 of them, at most 64");
+    extra.n_after = 2;
+    assert_bad_task (task, TMQ_INVALID, "extra.after: a task stands twice");
+    extra.n_after = 1;
+    entries[0].policy = TMQ_AFTER_CONTINUE + 1;
+    assert_bad_task (task, TMQ_INVALID, "extra.after.policy: must be in 0..2");
+    entries[0].policy = TMQ_AFTER_FAIL;
+    entries[0].status = TMQ_STATUS_COMPLETED;
+    assert_bad_task (task, TMQ_INVALID, "extra.after.status: must be in 0..0");
+    entries[0].status = 0;
+    entries[0].task_id = task.task_id;
+    assert_bad_task (task, TMQ_INVALID, "extra.after: a task cannot depend on itself");
+    extra.n_after = 0;
     extra.cancel_message = text_of ("why");
     assert_bad_task (task, TMQ_INVALID, "extra.cancel_message: the broker's alone");
     extra.cancel_message = text_of ("");
