@@ -755,7 +755,6 @@ static const command_t commands[] = {
      .operand = OPERAND_VERB,
      .verbs = worker_verbs,
      .operands_max = -1,
-     .no_ids = true,
      .pages = true,
      .run = run_verb},
     {.name = "schedule",
