@@ -133,16 +133,19 @@ typedef enum tmq_outcome_kind {
 /* What can be set for a queue: number (of the member of QueueSettings), NAME, member. */
 #define TMQ_QUEUE_FIELD_MAP(X)                                                                     \
     X (5, MAX_RUNNING, max_running)                                                                \
+    X (6, MAX_PER_KEY, max_per_key)                                                                \
     X (7, RATE, rate)                                                                              \
     X (8, RATE_MS, rate_ms)                                                                        \
     X (9, BURST, burst)                                                                            \
     X (10, MAX_TASKS, max_tasks)                                                                   \
     X (11, MAX_BYTES, max_bytes)                                                                   \
+    X (12, WEIGHT_OF, weight_of)                                                                   \
     X (13, TTL_MS, ttl_ms)                                                                         \
     X (14, TTL_NEVER, ttl_never)                                                                   \
     X (15, LEASE_MS, lease_ms)                                                                     \
     X (16, BACKOFF_MS, backoff_ms)                                                                 \
-    X (17, MAX_ATTEMPTS, max_attempts)
+    X (17, MAX_ATTEMPTS, max_attempts)                                                             \
+    X (18, MAX_RUNTIME_MS, max_runtime_ms)
 
 typedef enum tmq_queue_field {
     TMQ_QUEUE_FIELD_NONE = 0,
@@ -150,6 +153,18 @@ typedef enum tmq_queue_field {
     TMQ_QUEUE_FIELD_MAP (X)
 #undef X
 } tmq_queue_field_t;
+
+/* What is a task's fair key in a queue: number, NAME, text. */
+#define TMQ_WEIGHT_OF_MAP(X)                                                                       \
+    X (0, KEY, "key")                                                                              \
+    X (2, OWNER, "owner")                                                                          \
+    X (3, SESSION, "session")
+
+typedef enum tmq_weight_of {
+#define X(number, NAME, text) TMQ_WEIGHT_OF_##NAME = number,
+    TMQ_WEIGHT_OF_MAP (X)
+#undef X
+} tmq_weight_of_t;
 
 /* Why a queue gives nothing to workers now; several add up. */
 #define TMQ_QUEUE_CLOSED_MAP(X)                                                                    \
@@ -278,6 +293,9 @@ enum {
     TMQ_LINK_WAITS_MAX = 10000,
 
     TMQ_QUEUES_SET_MAX = 10000,    /* queues with settings, of a namespace */
+    TMQ_FAIR_KEY_BYTES_MAX = 64,
+    TMQ_NEEDS_MAX = 8,       /* labels that a task requires of its worker */
+    TMQ_NEEDS_SETS_MAX = 64, /* different sets of them that live tasks of a queue have */
     TMQ_QUEUE_WHY_BYTES_MAX = 256, /* why a queue is paused */
     TMQ_QUEUE_LIST_DEFAULT = 100,
     TMQ_QUEUE_LIST_MAX = 1000,

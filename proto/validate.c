@@ -137,6 +137,12 @@ static bool check_labels (check_t *check, Taskmq__Label *const *labels, size_t c
     return true;
 }
 
+static bool check_needs (check_t *check, const Taskmq__Extra *extra)
+{
+    return check_count (check, "extra.needs", extra->n_needs, 0, TMQ_NEEDS_MAX) &&
+           check_labels (check, extra->needs, extra->n_needs);
+}
+
 static bool check_lease (check_t *check, const Taskmq__Lease *lease)
 {
     if (lease == NULL)
@@ -251,7 +257,9 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
     return check_range (check, "extra.start_by", extra->start_by, 0, TMQ_TIME_MS_MAX) &&
            check_range (check, "extra.max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
            check_trace (check, extra->trace) &&
-           check_not_given (check, "extra.cancel_message", extra->cancel_message);
+           check_not_given (check, "extra.cancel_message", extra->cancel_message) &&
+           check_text (check, "extra.fair_key", extra->fair_key, TMQ_FAIR_KEY_BYTES_MAX) &&
+           check_needs (check, extra);
 }
 
 /* Everything but its id. */
@@ -835,12 +843,25 @@ static bool check_rate (check_t *check, const Taskmq__QueueSettings *in)
            refuse (check, TMQ_INVALID, "rate: at most 1000 in a millisecond");
 }
 
+static bool check_weight_of (check_t *check, uint32_t weight_of)
+{
+    switch (weight_of) {
+#define X(number, NAME, text) case number:
+        TMQ_WEIGHT_OF_MAP (X)
+#undef X
+        return true;
+    default: return refuse (check, TMQ_INVALID, "weight_of: must be 0, 2 or 3");
+    }
+}
+
 static bool check_settings (check_t *check, const Taskmq__QueueSettings *in)
 {
     if (in->ttl_never && in->ttl_ms != 0)
         return refuse (check, TMQ_INVALID, "ttl_ms: must be 0 beside ttl_never");
     return check_or_none (check, "max_running", in->max_running, 1, TMQ_QUEUE_RUNNING_MAX) &&
-           check_rate (check, in) &&
+           check_or_none (check, "max_per_key", in->max_per_key, 1, TMQ_QUEUE_RUNNING_MAX) &&
+           check_weight_of (check, in->weight_of) && check_rate (check, in) &&
+           check_range (check, "max_runtime_ms", in->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
            check_or_none (check, "max_tasks", in->max_tasks, 1, TMQ_QUEUE_TASKS_MAX) &&
            check_or_none (check, "max_bytes", in->max_bytes, 1, TMQ_QUEUE_BYTES_MAX) &&
            check_or_none (check, "ttl_ms", in->ttl_ms, 1, TMQ_TTL_MS_MAX) &&

@@ -24,11 +24,13 @@ typedef enum setting_kind {
     SETTING_SIZE,
     SETTING_RATE,  /* N/DURATION: two members */
     SETTING_BURST, /* goes with the rate */
-    SETTING_TTL    /* a duration, or 0 for ever: two members */
+    SETTING_TTL,   /* a duration, or 0 for ever: two members */
+    SETTING_WORD   /* of TMQ_WEIGHT_OF_MAP */
 } setting_kind_t;
 
 typedef struct setting {
     const char *name; /* of the option, and in texts */
+    const char *key;  /* in JSON */
     option_id_t option;
     setting_kind_t kind;
     tmq_queue_field_t field;
@@ -37,11 +39,13 @@ typedef struct setting {
 
 #define SETTING(name, OPTION, KIND, FIELD, member)                                                 \
     {                                                                                              \
-        name, OPT_##OPTION, SETTING_##KIND, TMQ_QUEUE_FIELD_##FIELD,                               \
+        name, #member, OPT_##OPTION, SETTING_##KIND, TMQ_QUEUE_FIELD_##FIELD,                      \
             offsetof (tmq_queue_settings_t, member)                                                \
     }
 static const setting_t settings[] = {
     SETTING ("max-running", MAX_RUNNING, NUMBER, MAX_RUNNING, max_running),
+    SETTING ("max-per-key", MAX_PER_KEY, NUMBER, MAX_PER_KEY, max_per_key),
+    SETTING ("weight-of", WEIGHT_OF, WORD, WEIGHT_OF, weight_of),
     SETTING ("rate", RATE, RATE, RATE, rate),
     SETTING ("burst", BURST, BURST, BURST, burst),
     SETTING ("max-tasks", MAX_TASKS, NUMBER, MAX_TASKS, max_tasks),
@@ -50,8 +54,27 @@ static const setting_t settings[] = {
     SETTING ("lease", LEASE, DURATION, LEASE_MS, lease_ms),
     SETTING ("backoff", BACKOFF, DURATION, BACKOFF_MS, backoff_ms),
     SETTING ("max-attempts", MAX_ATTEMPTS, NUMBER, MAX_ATTEMPTS, max_attempts),
+    SETTING ("max-runtime", MAX_RUNTIME, DURATION, MAX_RUNTIME_MS, max_runtime_ms),
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
+
+static const struct {
+    tmq_weight_of_t number;
+    const char *text;
+} words[] = {
+#define X(number, NAME, text) {TMQ_WEIGHT_OF_##NAME, text},
+    TMQ_WEIGHT_OF_MAP (X)
+#undef X
+};
+enum { WORDS = sizeof words / sizeof *words };
+
+static const char *word_text (uint64_t number)
+{
+    for (size_t i = 0; i < WORDS; i++)
+        if (words[i].number == number)
+            return words[i].text;
+    return "?";
+}
 
 static uint64_t *member_of (tmq_queue_settings_t *values, const setting_t *setting)
 {
@@ -77,6 +100,8 @@ static const char *setting_text (char out[2 * UNITS_TEXT_SIZE], const setting_t 
     else if (setting->kind == SETTING_RATE)
         snprintf (out, 2 * UNITS_TEXT_SIZE, "%" PRIu64 "/%s", value,
                   duration_format (unit, (int64_t) values->rate_ms));
+    else if (setting->kind == SETTING_WORD)
+        snprintf (out, 2 * UNITS_TEXT_SIZE, "%s", word_text (value));
     else if (setting->kind == SETTING_SIZE)
         snprintf (out, 2 * UNITS_TEXT_SIZE, "%s", size_format (unit, value));
     else if (setting->kind == SETTING_DURATION || setting->kind == SETTING_TTL)
@@ -98,18 +123,35 @@ static const struct {
 };
 enum { CLOSED_TEXTS = sizeof closed_texts / sizeof *closed_texts };
 
+static void write_number (json_writer_t *writer, const char *key, uint64_t value)
+{
+    json_write_key (writer, key);
+    if (value)
+        json_write_uint (writer, value);
+    else
+        json_write_null (writer);
+}
+
+/* Its members by their names; what is not set is null. */
 static void write_settings (json_writer_t *writer, const tmq_queue_settings_t *values)
 {
     json_write_key (writer, "settings");
     json_write_object_begin (writer);
-#define X(number, NAME, member)                                                                    \
-    json_write_key (writer, #member);                                                              \
-    if (values->member)                                                                            \
-        json_write_uint (writer, values->member);                                                  \
-    else                                                                                           \
-        json_write_null (writer);
-    TMQ_QUEUE_FIELD_MAP (X)
-#undef X
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const setting_t *setting = &settings[i];
+        if (setting->kind == SETTING_WORD) {
+            json_write_key (writer, setting->key);
+            json_write_text (writer, word_text (value_of (values, setting)));
+            continue;
+        }
+        write_number (writer, setting->key, value_of (values, setting));
+        if (setting->kind == SETTING_RATE)
+            write_number (writer, "rate_ms", values->rate_ms);
+        if (setting->kind == SETTING_TTL) {
+            json_write_key (writer, "ttl_never");
+            json_write_bool (writer, values->ttl_never != 0);
+        }
+    }
     json_write_object_end (writer);
 }
 
@@ -406,6 +448,16 @@ static int read_size (const app_t *app, uint64_t *out, const char *text)
     return 0;
 }
 
+static int read_word (const app_t *app, uint64_t *out, const char *text)
+{
+    for (size_t i = 0; i < WORDS; i++)
+        if (strcmp (words[i].text, text) == 0) {
+            *out = words[i].number;
+            return 0;
+        }
+    return usage_error (app, NULL, "--weight-of '%.40s': must be key, owner or session", text);
+}
+
 static int read_setting (const app_t *app, change_t *self, const setting_t *setting)
 {
     const args_t *args = &app->args;
@@ -417,6 +469,8 @@ static int read_setting (const app_t *app, change_t *self, const setting_t *sett
         return read_rate (app, self, args_text (args, setting->option));
     if (setting->kind == SETTING_SIZE)
         return read_size (app, value, args_text (args, setting->option));
+    if (setting->kind == SETTING_WORD)
+        return read_word (app, value, args_text (args, setting->option));
     *value = args_number (args, setting->option, 0);
     if (setting->kind == SETTING_TTL)
         self->values.ttl_never = *value == 0;

@@ -27,6 +27,7 @@ void spec_init (spec_t *self, const option_spec_t *options)
     self->options = options;
     tmq_submit_init (&self->submit);
     self->submit.labels = self->labels;
+    self->submit.needs = self->needs;
 }
 
 void spec_clear (spec_t *self)
@@ -46,22 +47,40 @@ static char *keep (spec_t *self, char *text)
     return text;
 }
 
-static bool add_label (spec_t *self, const char *text, char *why, size_t why_size)
+/* What is written NAME=VALUE: the labels of the task, or those that it requires. */
+typedef struct pairs {
+    tmq_label_t *list;
+    size_t *count;
+    size_t max;
+    const char *name; /* "label" */
+} pairs_t;
+
+static pairs_t labels_of (spec_t *self)
+{
+    return (pairs_t){self->labels, &self->submit.labels_count, TMQ_LABELS_MAX, "label"};
+}
+
+static pairs_t needs_of (spec_t *self)
+{
+    return (pairs_t){self->needs, &self->submit.needs_count, TMQ_NEEDS_MAX, "require"};
+}
+
+static bool add_pair (spec_t *self, pairs_t pairs, const char *text, char *why, size_t why_size)
 {
     char *key = keep (self, must_copy (text));
     char *equals = strchr (key, '=');
     *equals = '\0';
-    for (size_t i = 0; i < self->submit.labels_count; i++) {
-        if (strcmp (self->labels[i].key, key) == 0) {
-            snprintf (why, why_size, "label '%s' is given twice", key);
+    for (size_t i = 0; i < *pairs.count; i++) {
+        if (strcmp (pairs.list[i].key, key) == 0) {
+            snprintf (why, why_size, "%s '%s' is given twice", pairs.name, key);
             return false;
         }
     }
-    if (self->submit.labels_count == TMQ_LABELS_MAX) {
-        snprintf (why, why_size, "more than %d labels", TMQ_LABELS_MAX);
+    if (*pairs.count == pairs.max) {
+        snprintf (why, why_size, "more than %zu %ss", pairs.max, pairs.name);
         return false;
     }
-    self->labels[self->submit.labels_count++] = (tmq_label_t){key, equals + 1};
+    pairs.list[(*pairs.count)++] = (tmq_label_t){key, equals + 1};
     return true;
 }
 
@@ -196,7 +215,9 @@ static bool put_option (spec_t *self, option_id_t id, const char *text, uint64_t
     case OPT_START_BY: submit->start_by = number; break;
     case OPT_MAX_RUNTIME: submit->max_runtime_ms = number; break;
     case OPT_TRACE: submit->trace = text; return is_trace (text, why, why_size);
-    case OPT_LABEL: return add_label (self, text, why, why_size);
+    case OPT_LABEL: return add_pair (self, labels_of (self), text, why, why_size);
+    case OPT_REQUIRE: return add_pair (self, needs_of (self), text, why, why_size);
+    case OPT_FAIR_KEY: submit->fair_key = text; break;
     case OPT_AFTER: return add_after (self, text, why, why_size);
     case OPT_ID:
         snprintf (why, why_size, "the id must be a UUIDv7");
@@ -265,6 +286,7 @@ static bool is_batch_key (const option_spec_t *option)
     case OPT_LINES:
     case OPT_AFTER:
     case OPT_LABEL:
+    case OPT_REQUIRE:
     case OPT_META:
     case OPT_WAIT:
     case OPT_FOR:
@@ -318,14 +340,15 @@ static bool put_data (spec_t *self, const json_t *value, char *why, size_t why_s
     return submit->payload_bytes <= TMQ_FRAME_BYTES_MAX;
 }
 
-static bool put_labels (spec_t *self, const json_t *value, char *why, size_t why_size)
+static bool put_pairs (spec_t *self, pairs_t pairs, const char *name, const json_t *value,
+                       char *why, size_t why_size)
 {
     const option_spec_t *option = find_option (self, "label");
     const char *key;
     json_t *label;
     char problem[100] = "must be an object of strings";
     if (!json_is_object (value)) {
-        snprintf (why, why_size, "labels %s", problem);
+        snprintf (why, why_size, "%s %s", name, problem);
         return false;
     }
     json_object_foreach ((json_t *) value, key, label)
@@ -335,10 +358,10 @@ static bool put_labels (spec_t *self, const json_t *value, char *why, size_t why
         char *pair = keep (self, must_alloc (strlen (key) + (text ? strlen (text) : 0) + 2));
         sprintf (pair, "%s=%s", key, text ? text : "");
         if (!text || !value_parse (&ignored, option, pair, problem, sizeof problem)) {
-            snprintf (why, why_size, "labels: '%.64s' %s", key, problem);
+            snprintf (why, why_size, "%s: '%.64s' %s", name, key, problem);
             return false;
         }
-        if (!add_label (self, pair, why, why_size))
+        if (!add_pair (self, pairs, pair, why, why_size))
             return false;
     }
     return true;
@@ -396,7 +419,9 @@ static bool put_member (spec_t *self, const char *key, const json_t *value, char
     if (strcmp (key, "after") == 0)
         return put_after (self, value, why, why_size);
     if (strcmp (key, "labels") == 0)
-        return put_labels (self, value, why, why_size);
+        return put_pairs (self, labels_of (self), key, value, why, why_size);
+    if (strcmp (key, "require") == 0)
+        return put_pairs (self, needs_of (self), key, value, why, why_size);
     if (strcmp (key, "meta") == 0) {
         snprintf (why, why_size, "meta must be an object of at most %d bytes", TMQ_META_BYTES_MAX);
         self->submit.meta = keep (self, dump (value));
@@ -469,15 +494,16 @@ static void write_times (json_writer_t *writer, const tmq_submit_t *submit)
     write_duration (writer, "max_runtime", submit->max_runtime_ms);
 }
 
-static void write_labels (json_writer_t *writer, const tmq_submit_t *submit)
+static void write_pairs (json_writer_t *writer, const char *key, const tmq_label_t *pairs,
+                         size_t count)
 {
-    if (submit->labels_count == 0)
+    if (count == 0)
         return;
-    json_write_key (writer, "labels");
+    json_write_key (writer, key);
     json_write_object_begin (writer);
-    for (size_t i = 0; i < submit->labels_count; i++) {
-        json_write_key (writer, submit->labels[i].key);
-        json_write_string (writer, submit->labels[i].value, strlen (submit->labels[i].value));
+    for (size_t i = 0; i < count; i++) {
+        json_write_key (writer, pairs[i].key);
+        json_write_string (writer, pairs[i].value, strlen (pairs[i].value));
     }
     json_write_object_end (writer);
 }
@@ -531,7 +557,9 @@ void spec_write (json_writer_t *writer, const spec_t *self)
     write_duration (writer, "poll_interval", submit->poll_interval_ms);
     write_times (writer, submit);
     write_string (writer, "trace", submit->trace);
-    write_labels (writer, submit);
+    write_pairs (writer, "labels", submit->labels, submit->labels_count);
+    write_string (writer, "fair_key", submit->fair_key);
+    write_pairs (writer, "require", submit->needs, submit->needs_count);
     write_after (writer, submit);
     if (submit->meta) {
         json_write_key (writer, "meta");

@@ -14,6 +14,7 @@ typedef struct spec {
     tmq_submit_t submit;
     const option_spec_t *options; /* of the command submit */
     tmq_label_t labels[TMQ_LABELS_MAX];
+    tmq_label_t needs[TMQ_NEEDS_MAX];
     tmq_dependency_t *after; /* owned */
     const tmq_id_t *earlier; /* ids of earlier lines, zero for one that has no task; or NULL */
     size_t earlier_count;    /* line N is at N - 1 */

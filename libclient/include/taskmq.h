@@ -472,6 +472,9 @@ typedef struct tmq_submission {
     const tmq_dependency_t *after; /* at most 64: it waits until all of them have ended. Each is
                                       known to the broker, or an earlier one of the same batch */
     size_t after_count;
+    const char *fair_key;     /* at most 64 bytes: keys of a queue are served in turn */
+    const tmq_label_t *needs; /* at most 8: labels that the worker must have */
+    size_t needs_count;
 } tmq_submit_t;
 /* Fills in the defaults; queue is left to be set. */
 TMQ_API void tmq_submit_init (tmq_submit_t *submit);

@@ -17,6 +17,8 @@ extern "C" {
 /* What is set for a queue; 0: nothing. */
 typedef struct tmq_queue_settings {
     uint64_t max_running; /* tasks that workers hold at once, 1..1,000,000 */
+    uint64_t max_per_key; /* the same of one fair key */
+    uint64_t weight_of;   /* what the fair key is: tmq_weight_of_t */
     uint64_t rate;        /* so many tasks may begin, 1..1,000,000, ... */
     uint64_t rate_ms;     /* ... in so long, 1 ms .. 1 d; with rate; at most 1,000 in 1 ms */
     uint64_t burst;       /* ... and so many at once; with rate; 0: what comes in 100 ms */
@@ -27,6 +29,7 @@ typedef struct tmq_queue_settings {
     uint64_t lease_ms;    /* 1 s .. 24 h */
     uint64_t backoff_ms;  /* at most 5 min */
     uint64_t max_attempts;
+    uint64_t max_runtime_ms;
 } tmq_queue_settings_t;
 
 /* A queue as it stands. All texts belong to the report. Later versions append members. */

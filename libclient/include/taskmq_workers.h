@@ -26,7 +26,7 @@ typedef struct tmq_worker_options {
     void *user;
     /* What others are told of it (tmq_workers), beside its process and its machine. */
     const char *role;          /* a name, or NULL */
-    const tmq_label_t *labels; /* at most 16 */
+    const tmq_label_t *labels; /* at most 16; requirements of tasks are met with them */
     size_t labels_count;
     const char *version;           /* of its program, at most 256 bytes */
     const char *config;            /* a JSON object, at most 4 KiB */

@@ -38,7 +38,7 @@ run 0 taskctl -o wide queue list
 out_has 'max-running=2 rate=10/1m burst=3 max-tasks=1 max-bytes=1M ttl=0 lease=10s backoff=2s max-attempts=5$'
 run 0 taskctl -o json queue list
 json max_running 2
-json ttl_never 1
+json ttl_never true
 submit thumbs
 run 0 taskctl -o json get "$id"
 json ttl_ms null
@@ -53,6 +53,42 @@ run 0 taskctl queue set thumbs --unset max-tasks --unset rate --max-running 7
 run 0 taskctl queue show thumbs
 out_has '^max-running +7$'
 out_lacks '^rate|^burst|^max-tasks'
+
+# Fair keys have their turns.
+run 0 taskctl queue pause fair
+for key in a a a a b c; do
+    run 0 taskctl submit fair --data "$key" --fair-key "$key"
+done
+run 0 taskctl queue resume fair
+# shellcheck disable=SC2016 # the shell of the worker reads it
+run 0 taskctl work fair --drain -- sh -c 'cat >>"$1"; echo >>"$1"' sh "$PWD/turns"
+[ "$(head -3 turns | sort | tr -d '\n')" = abc ] || fail "the turns are $(tr '\n' ' ' <turns)"
+run 0 taskctl queue set fair --weight-of owner --max-per-key 2
+run 0 taskctl queue show fair
+out_has '^weight-of +owner$'
+out_has '^max-per-key +2$'
+run 2 taskctl queue set fair --weight-of colour
+
+# Requirements: whoever has the labels gets it.
+submit needs --data strong --require gpu=a100 --require zone=eu
+submit needs --data weak
+run 0 taskctl work needs --max-tasks 1 --label gpu=a100 -- cat
+[ "$(status_of "$id")" = completed ] || fail "the task without requirements was not worked on"
+run 0 taskctl -o json queue show needs
+json ready 1
+run 0 taskctl work needs --drain --label gpu=a100 --label zone=eu --label more=1 -- cat
+run 2 taskctl submit needs --require gpu
+run 2 taskctl submit needs --require a=1 --require a=2
+run 2 taskctl submit needs --require a=1 --require b=1 --require c=1 --require d=1 --require e=1 \
+    --require f=1 --require g=1 --require h=1 --require i=1
+err_has 'more than 8'
+i=0
+while [ "$i" -lt 65 ]; do
+    i=$((i + 1))
+    echo "{\"queue\":\"sets\",\"data\":\"x\",\"require\":{\"n\":\"$i\"}}"
+done >sets.jsonl
+run 9 taskctl --timeout 1s submit --batch sets.jsonl
+err_has 'sets of requirements in the queue: 64, as many as there may be'
 
 # What is wrong is said, and changes nothing.
 run 2 taskctl queue set thumbs

@@ -192,6 +192,7 @@ static void committer (world_t *world)
         }
         uint64_t no = broker->batch->no;
         check_batch (world, broker->batch);
+        warden_check_batch (world, broker->batch);
         model_commit (world->model, broker->batch);
         broker->batch = NULL;
         broker->durable = no;

@@ -151,6 +151,7 @@ static void submit_one (client_t *client)
     program_t *program = client->state;
     world_t *world = client->world;
     known_t *task = submitter_draw_task (client);
+    static const tmq_label_t STRONG = {"strong", "strong"};
     uint8_t payload[512];
     tmq_submit_t submit;
     core_request_t *request = NULL;
@@ -170,6 +171,9 @@ static void submit_one (client_t *client)
     submit.not_before = (uint64_t) task->not_before;
     submit.start_by = (uint64_t) task->start_by;
     submit.max_runtime_ms = task->max_runtime_ms;
+    submit.fair_key = warden_key (task);
+    submit.needs = &STRONG;
+    submit.needs_count = task->needs;
     if (core_request_submit (&request, &submit, &task->id, NULL) != TMQ_OK ||
         core_start (program->core, request, target_for (program, task), draw_deadline (world),
                     world->mono_ms, NULL) != TMQ_OK) {

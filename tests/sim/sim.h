@@ -58,7 +58,7 @@ typedef struct packet {
     struct packet *next;
 } packet_t;
 
-typedef struct queue {
+typedef struct packet_queue {
     packet_t *head;
     packet_t *tail;
     int64_t last_due_ms; /* a link keeps the order */
@@ -214,6 +214,8 @@ typedef struct known {
     int64_t not_before; /* wall; beside it delay_ms is 0; 0: none, and the next two */
     int64_t start_by;
     uint32_t max_runtime_ms;
+    uint8_t key;           /* its fair key; 0: none */
+    bool needs;            /* only strong workers may have it */
     bool submitted;        /* sent at least once */
     bool accepted;         /* acknowledged */
     uint32_t alias;        /* the answer named another task (dedup key): its index + 1 */
@@ -387,6 +389,18 @@ const char *prowler_name (uint32_t number);
 void prowlers_swap (world_t *world, bool all);
 /* What leaves for a client: I12. */
 void prowler_judge (world_t *world, const client_t *client, const output_t *output);
+
+/* warden.c. */
+
+extern const actor_t warden_actor;
+/* What a new task asks for of its queue. */
+void warden_draw (rng_t *rng, known_t *task);
+void warden_fill (const known_t *task, Taskmq__Extra *extra);
+const char *warden_key (const known_t *task);
+/* A worker that may have every task. */
+bool warden_is_strong (const client_t *worker);
+/* A batch that is about to become durable. */
+void warden_check_batch (world_t *world, const batch_t *batch);
 
 /* after.c. */
 

@@ -74,6 +74,7 @@ known_t *submitter_draw_task (client_t *client)
     task->payload_bytes = rng_chance (rng, 200) ? 0 : rng_below (rng, PAYLOAD_MAX);
     draw_limits (rng, task);
     draw_times (world, task);
+    warden_draw (rng, task);
     if (rng_chance (rng, 80)) {
         char key = (char) ('a' + (int) rng_below (rng, KEYS));
         memcpy (task->dedup_key, "key-", 4);
@@ -96,6 +97,7 @@ static void fill_spec (world_t *world, const known_t *task, Taskmq__TaskSpec *sp
     taskmq__extra__init (extra);
     extra->start_by = (uint64_t) task->start_by;
     extra->max_runtime_ms = task->max_runtime_ms;
+    warden_fill (task, extra);
     if (taskmq__extra__get_packed_size (extra) > 0) {
         spec->extra = extra;
     }

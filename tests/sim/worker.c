@@ -39,6 +39,7 @@ typedef struct worker {
     uint64_t seen;
     uint32_t capacity;
     bool registered; /* on this link */
+    bool strong;     /* … with the label */
     int64_t credit_ms;
     uint64_t credit_id; /* of the newest credit's request */
     hold_t holds[HOLDS_MAX];
@@ -186,6 +187,8 @@ static void worker_linked (client_t *client)
     Taskmq__Lease leases[HOLDS_MAX];
     Taskmq__Lease *pointers[HOLDS_MAX];
     static char *queues[] = {"red", "green", "blue"};
+    Taskmq__Label label = TASKMQ__LABEL__INIT;
+    Taskmq__Label *labels[] = {&label};
     for (size_t i = 0; i < worker->holds_count; i++) {
         fill_lease (&worker->holds[i], &leases[i]);
         pointers[i] = &leases[i];
@@ -199,6 +202,10 @@ static void worker_linked (client_t *client)
     reg.capacity = worker->capacity;
     reg.leases = pointers;
     reg.n_leases = worker->holds_count;
+    label.key = label.value = (char *) (uintptr_t) "strong";
+    reg.labels = labels;
+    worker->strong = warden_is_strong (client);
+    reg.n_labels = worker->strong;
     request.op_case = TASKMQ__REQUEST__OP_REGISTER;
     request.register_ = &reg;
     worker->registered = false;
@@ -315,6 +322,10 @@ static void worker_message (client_t *client, const Taskmq__BrokerMessage *messa
         if (assignment->payload_bytes > body_bytes) {
             sim_fail (client->world, "worker %u: a payload is missing", client->index);
             return;
+        }
+        const known_t *given = check_find (client->world, &assignment->task_id);
+        if (given != NULL && given->needs && given->alias == 0 && !worker->strong) {
+            sim_fail (client->world, "worker %u got a task that it may not have", client->index);
         }
         take (client, assignment, body);
         body = body == NULL ? NULL : body + assignment->payload_bytes;

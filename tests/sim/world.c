@@ -172,6 +172,7 @@ static void populate (world_t *world)
         client_init (world, &prowler_actor, model_namespaces[0], prowler_name (i));
     }
     prowlers_swap (world, true);
+    client_init (world, &warden_actor, model_namespaces[0], identities[0]);
     for (uint32_t i = 0; i < options->libraries; i++) {
         client_init (world, &library_actor, model_namespaces[0], identities[i % 2]);
     }

@@ -36,6 +36,8 @@
     X (34, DEPENDENTS_FORGOTTEN, "who is not told of an end in its own round never is (A70)")      \
     X (35, ANSWER_NOT_STORED, "an answer is acknowledged and forgotten at a restart (S22)")        \
     X (36, ANSWER_TWICE, "a second answer to a question is acknowledged (S22)")                    \
+    X (40, KEY_CAP_IGNORED, "more tasks of a fair key run than its cap allows")                    \
+    X (41, NEEDS_IGNORED, "a worker gets tasks whose requirements its labels do not meet")         \
     X (45, DRAIN_FORGOTTEN, "a drained worker that registers again gets tasks")                    \
     X (46, ROSTER_UNWRITTEN, "who works is kept in memory alone")
 

@@ -19,8 +19,9 @@ typedef struct extra {
     Taskmq__Extra *fields;   /* never NULL; what it points to is its own (extra_set_text) */
     buf_t *packed;           /* the same; NULL: empty, or not packed since a change */
     struct blocked *blocked; /* while it waits for others to end (tasks/edges.h); or NULL */
-    bool changed;            /* fields are newer than packed */
-    size_t counted;          /* bytes that the owner has counted for it */
+    struct order *order; /* of its requirements, while the task lives (tasks/lanes.h); or NULL */
+    bool changed;        /* fields are newer than packed */
+    size_t counted;      /* bytes that the owner has counted for it */
 } extra_t;
 
 /* The bytes of a message, without what is unknown in it. NULL: there is nothing in it. */

@@ -13,6 +13,7 @@
 #include "core/tasks/due.h"
 #include "core/tasks/entries.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/question.h"
 #include "core/tasks/rows.h"
@@ -61,6 +62,7 @@ static void restore_place (engine_t *self, task_t *task, const record_t *record)
             worker->identity = names_keep (&self->base.names, record->holder);
         roster_know (&self->match, worker);
         lease_hold (&self->tasks, worker, task);
+        lanes_hold (&self->tasks, task);
         if (task->queue->settings != NULL)
             settings_judge (&self->tasks, task->queue);
         lease_arm (&self->tasks, task, task->lease_ms);

@@ -77,14 +77,17 @@ static void pack_assignment (bytes_t *out, const worker_t *worker, const task_t 
 
 /* The queue's next task that can be given away at once. One whose payload is only in the tables
  * stops the queue until it has been looked up (engine_want_payloads). */
-static task_t *next_task (match_t *self, queue_t *queue)
+static task_t *next_task (match_t *self, seat_t *seat)
 {
-    task_t *task = queue_first (queue);
+    queue_t *queue = seat->queue;
+    const worker_t *worker = seat->worker;
+    needs_judge (self->tasks, queue, &seat->orders, worker->labels, worker->labels_count);
+    task_t *task = lanes_first (self->tasks, queue, &seat->orders);
     while (task != NULL && due_is_over (self->tasks, task)) {
         change_end_unclaimed (self->tasks, task);
         journal_close_full (self->tasks);
         budget_take (&self->base->round.assignments, 1);
-        task = queue_first (queue);
+        task = lanes_first (self->tasks, queue, &seat->orders);
     }
     if (task != NULL && task->payload_bytes > 0 && task->payload == NULL) {
         fetch_later (self, queue);
@@ -100,7 +103,7 @@ static task_t *next_for (match_t *self, worker_t *worker)
     for (size_t i = 0; i < worker->seats_count; i++) {
         if (!gate_is_open (&worker->seats[i].queue->gate))
             continue;
-        task_t *task = next_task (self, worker->seats[i].queue);
+        task_t *task = next_task (self, &worker->seats[i]);
         if (task != NULL && (best == NULL || queue_before (task, best)))
             best = task;
     }
@@ -130,21 +133,32 @@ static void assign (match_t *self, seat_t *seat, task_t *task)
     }
 }
 
+/* Whoever is first in the list gets the next task that is right for him. Where tasks have
+ * requirements he is passed over when there is none, and keeps his place. */
 static void dispatch_queue (match_t *self, queue_t *queue)
 {
-    while (queue->ready > 0 && gate_is_open (&queue->gate) && !list_is_empty (&queue->waiting) &&
+    node_t *waiting = &queue->waiting;
+    node_t *node = waiting->next;
+    while (queue->ready > 0 && gate_is_open (&queue->gate) && node != waiting &&
            self->base->round.assignments > 0) {
-        seat_t *seat = LIST_ITEM (queue->waiting.next, seat_t, node);
+        seat_t *seat = LIST_ITEM (node, seat_t, node);
+        node_t *next = node->next;
         if (!account_has_lease (seat->worker)) { /* others of its principal took the last ones */
             worker_update (self, seat->worker);
+            node = waiting->next;
             continue;
         }
         task_t *task = next_for (self, seat->worker);
-        if (task == NULL)
+        if (task == NULL && !lanes_are_split (queue))
             return;
-        assign (self, seat, task);
-        budget_take (&self->base->round.assignments, 1);
-        journal_close_full (self->tasks);
+        if (task != NULL) {
+            assign (self, seat, task);
+            budget_take (&self->base->round.assignments, 1);
+            journal_close_full (self->tasks);
+        }
+        node = next == waiting || node_is_linked (next) ? next : waiting->next;
+        if (node == waiting && task != NULL) /* he stands at the end now */
+            node = waiting->prev;
     }
 }
 

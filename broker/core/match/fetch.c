@@ -45,7 +45,9 @@ static void fetch_for (match_t *self, queue_t *queue, size_t *bytes_left, key_li
     task_t *cold[FETCH_TASKS_MAX];
     budget_t *round = &self->base->round;
     size_t room = room_at (queue);
-    size_t count = queue_peek_cold (queue, cold, room);
+    if (lanes_are_split (queue) && room < ORDERS_MAX)
+        room = ORDERS_MAX;
+    size_t count = lanes_peek_cold (self->tasks, queue, cold, room);
     for (size_t i = 0; i < count && round->lookups > 0 && *bytes_left > 0; i++) {
         lookup_t *key = want (keys, LOOKUP_ID, queue->space);
         key->id = cold[i]->id;

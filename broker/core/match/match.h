@@ -8,6 +8,7 @@
 
 #include "core/peers/links.h"
 #include "core/reads/reads.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/tasks.h"
 
 /* A worker's place at one queue. */
@@ -15,6 +16,7 @@ typedef struct seat {
     node_t node; /* in the queue's list of waiting seats */
     worker_t *worker;
     queue_t *queue;
+    order_set_t orders; /* of the queue, that its worker's labels meet */
 } seat_t;
 
 typedef struct match {

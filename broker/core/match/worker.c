@@ -172,6 +172,7 @@ void workers_clear (match_t *self)
          worker = map_each (&self->tasks->workers, &cursor)) {
         list_remove (&worker->hungry); /* its account is freed later */
         free (worker->seats);
+        free (worker->labels);
         free (worker);
     }
     map_free (&self->tasks->workers);

@@ -23,8 +23,10 @@
 #include "core/requests/room.h"
 #include "core/tasks/extras.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/revive.h"
 #include "core/tasks/settle.h"
+#include "core/tasks/space.h"
 #include "core/tasks/view.h"
 #include "types.h"
 
@@ -156,6 +158,27 @@ static bool has_room (call_t *call, const found_t *found, done_t *out)
     return false;
 }
 
+/* Its requirements may be one set too many now. */
+static bool needs_have_room (call_t *call, const found_t *found, done_t *out)
+{
+    tasks_t *tasks = call->requests->tasks;
+    const queue_t *queue = queue_find (tasks, call->link->space, found->queue);
+    buf_t *packed =
+        found->task != NULL ? extra_packed (found->task->extra) : found->record->extra;
+    if (queue == NULL || packed == NULL || needs_count (queue) < TMQ_NEEDS_SETS_MAX)
+        return true;
+    extra_t *extra = extra_new (packed);
+    bool fit = needs_fit (tasks, queue, extra->fields);
+    extra_free (extra);
+    if (fit)
+        return true;
+    char text[LIMIT_TEXT_SIZE];
+    limit_text (text, "sets of requirements in the queue", TMQ_NEEDS_SETS_MAX);
+    *out = refuse (TMQ_LIMIT, text);
+    out->retry_after_ms = LIMIT_RETRY_MS;
+    return false;
+}
+
 static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_input_t input)
 {
     requests_t *self = call->requests;
@@ -169,7 +192,7 @@ static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_inpu
     if (status != TMQ_STATUS_FAILED && status != TMQ_STATUS_CANCELLED)
         return refuse_status (
             input == INPUT_RETRY ? "it cannot be retried" : "it cannot be resumed", status);
-    if (!has_room (call, &found, &item))
+    if (!has_room (call, &found, &item) || !needs_have_room (call, &found, &item))
         return item;
     deeds_task (call, DEED_CANCEL, &found);
     begin_change (self);

@@ -10,6 +10,7 @@
 #include "core/requests/deeds.h"
 #include "core/requests/quota.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/settings.h"
 #include "core/tasks/space.h"
 
@@ -25,6 +26,7 @@ enum {
     INFO_RUNNING,
     INFO_WORKERS,
     INFO_CLOSED,
+    INFO_NEEDS_SETS,
     PAGE_QUEUES = 1,
     PAGE_NEXT
 };
@@ -65,6 +67,7 @@ static void pack_queue (bytes_t *out, uint32_t field, const queue_t *queue)
     bytes_append_uint (out, INFO_RUNNING, queue->leases);
     bytes_append_uint (out, INFO_WORKERS, queue->seats);
     bytes_append_uint (out, INFO_CLOSED, closed_by (queue));
+    bytes_append_uint (out, INFO_NEEDS_SETS, needs_count (queue));
     bytes_close (out, mark);
 }
 
@@ -224,8 +227,8 @@ void on_queue_set (call_t *call)
         answer_queue (call, settings->queue, request->queue);
         return;
     }
-    const char *wrong =
-        settings_take (settings, request->settings, request->fields, request->n_fields);
+    const char *wrong = settings_take (call->requests->tasks, settings, request->settings,
+                                       request->fields, request->n_fields);
     if (wrong == NULL) {
         changed (call, settings, request->queue);
         return;

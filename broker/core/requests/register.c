@@ -133,6 +133,7 @@ void on_register (call_t *call)
     }
     names_drop (&self->base->names, worker->name);
     worker->name = names_keep (&self->base->names, request->name);
+    worker_set_labels (self->tasks, worker, request->labels, request->n_labels);
     worker_sit (self->match, worker, request->queues, request->n_queues);
     worker->seen = request->seen;
     if (worker->assigned < request->seen)

@@ -11,6 +11,7 @@
 #include "core/requests/quota.h"
 #include "core/requests/stats.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/space.h"
 
 /* Numbers of the fields of StatsReport and its parts in taskmq.proto. */
@@ -68,7 +69,7 @@ static void pack_counters (requests_t *self, bytes_t *out)
 /* Since when it could have been claimed. */
 static int64_t oldest_ready_ms (const requests_t *self, queue_t *queue)
 {
-    const task_t *oldest = queue_oldest (queue);
+    const task_t *oldest = lanes_oldest (queue);
     if (oldest == NULL)
         return 0;
     int64_t since_ms =

@@ -22,6 +22,7 @@
 #include "core/tasks/extras.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/makers.h"
 #include "core/tasks/settings.h"
 #include "core/tasks/space.h"
@@ -89,6 +90,11 @@ static void take_extra (tasks_t *self, task_t *task, const Taskmq__TaskSpec *spe
     buf_t *packed = extra_pack (spec->extra);
     extras_take (self, task, packed);
     buf_drop (packed);
+    const settings_t *settings = task->queue->settings;
+    if (settings == NULL || settings->max_runtime_ms == 0 || extras_of (task)->max_runtime_ms != 0)
+        return;
+    extras_edit (task)->max_runtime_ms = settings->max_runtime_ms;
+    extras_changed (self, task);
 }
 
 /* What the task does not say, its queue does. */
@@ -150,6 +156,7 @@ static task_t *accept_task (requests_t *self, space_t *space, name_t *identity,
     task->session = names_keep (&self->base->names, spec->session);
     take_texts (self->tasks, task, spec);
     take_extra (self->tasks, task, spec);
+    needs_begin (self->tasks, task);
     take_times (self, task, spec);
     memcpy (task->digest, digest, sizeof (task->digest));
     task->payload_bytes = spec->payload_bytes;
@@ -248,6 +255,18 @@ static bool queue_has_room (const requests_t *self, const space_t *space,
     return false;
 }
 
+static bool needs_have_room (const requests_t *self, const space_t *space,
+                             const Taskmq__TaskSpec *spec, answer_t *refusal)
+{
+    if (spec->extra == NULL || spec->extra->n_needs == 0 ||
+        needs_fit (self->tasks, queue_find (self->tasks, space, spec->queue), spec->extra))
+        return true;
+    *refusal = (answer_t){.code = TMQ_LIMIT,
+                          .text = "sets of requirements in the queue",
+                          .limit = TMQ_NEEDS_SETS_MAX};
+    return false;
+}
+
 /* An id from the far future would make the look-up of every later one necessary (absent.h). */
 static bool may_accept (const requests_t *self, const space_t *space, const Taskmq__TaskSpec *spec,
                         answer_t *refusal)
@@ -261,7 +280,8 @@ static bool may_accept (const requests_t *self, const space_t *space, const Task
     else if (room_refuses (self, space, spec->payload_bytes, texts_bytes (spec), &room))
         *refusal = (answer_t){.code = TMQ_LIMIT, .full = memory_text (room.text)};
     else
-        return queue_has_room (self, space, spec, refusal);
+        return queue_has_room (self, space, spec, refusal) &&
+               needs_have_room (self, space, spec, refusal);
     return false;
 }
 

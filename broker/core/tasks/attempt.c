@@ -9,6 +9,7 @@
 
 #include "core/tasks/attempt.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/question.h"
 #include "core/tasks/settings.h"
@@ -17,6 +18,8 @@
 void attempt_give (tasks_t *self, worker_t *worker, task_t *task)
 {
     detail_t *detail = task_detail (&self->slab, task);
+    lanes_serve (self, task);
+    lanes_hold (self, task);
     change_unplace (self, task);
     if (self->base->config.planted_bug != ENGINE_BUG_ATTEMPT_REUSED || task->attempt == 0)
         task->attempt++;

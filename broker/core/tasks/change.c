@@ -18,6 +18,7 @@
 #include "core/tasks/edges.h"
 #include "core/tasks/extras.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/question.h"
 #include "core/tasks/space.h"
@@ -77,10 +78,12 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
         self->ended++;
         space_end_task (task);
         account_end_task (self, task);
+        needs_end (self, task);
     } else if (!task_is_terminal (task) && previous >= TMQ_STATUS_COMPLETED) {
         self->ended--;
         space_add_task (task);
         account_add_task (self, task);
+        needs_begin (self, task);
     }
     task->version++;
     task->updated_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
@@ -137,6 +140,8 @@ void change_place (tasks_t *self, task_t *task)
     assert (task->status == TMQ_STATUS_QUEUED && !task->ready && !task->scheduled && !task->leased);
     bool due = due_has_come (self, task);
     task->due = false;
+    if (due)
+        task->ends_first = false;
     task->alarm.kind = ALARM_TASK;
     if (edges_hold (self, task)) {
         due_arm_ready (self, task);
@@ -149,7 +154,7 @@ void change_place (tasks_t *self, task_t *task)
         due_arm_scheduled (self, task);
         return;
     }
-    queue_push (task->queue, task);
+    lanes_push (self, task);
     self->ready++;
     due_arm_ready (self, task);
     queue_changed (self, task->queue);
@@ -164,7 +169,7 @@ void change_unplace (tasks_t *self, task_t *task)
         list_unlink (&task->place);
     }
     if (task->ready) {
-        queue_remove (task->queue, task);
+        lanes_remove (self, task);
         self->ready--;
     }
     if (task->blocked)

@@ -75,7 +75,8 @@ void due_arm_scheduled (tasks_t *self, task_t *task)
     if (task->attempt > 0 && task->not_before - task->updated_at < wait_ms)
         wait_ms = task->not_before - task->updated_at;
     int64_t left_ms = end_ms == INT64_MAX ? INT64_MAX : end_ms - clocks_expiry_ms (clocks);
-    task->ends_first = left_ms < wait_ms;
+    /* It did not end when it should have: the wall clock stands still. The wait goes on without. */
+    task->ends_first = !task->ends_first && left_ms < wait_ms;
     if (task->ends_first)
         wait_ms = left_ms;
     wheel_arm (&self->base->fine, &task->alarm, clocks->mono_ms + wait_ms);

@@ -11,6 +11,7 @@
 #include "core/base/memory.h"
 #include "core/tasks/account.h"
 #include "core/tasks/index.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/settings.h"
 #include "core/tasks/space.h"
@@ -60,6 +61,7 @@ void lease_end (tasks_t *self, task_t *task)
     task->leased = false;
     worker->held--;
     task->queue->leases--;
+    lanes_release (self, task);
     if (task->queue->settings != NULL)
         settings_lease_ended (self, task->queue);
     account_end_leases (self, worker, 1);
@@ -96,6 +98,17 @@ worker_t *worker_make (tasks_t *self, space_t *space, const uint8_t *id)
     return worker;
 }
 
+void worker_set_labels (tasks_t *self, worker_t *worker, Taskmq__Label *const *labels, size_t count)
+{
+    for (size_t i = 0; i < worker->labels_count; i++)
+        names_drop (&self->base->names, worker->labels[i]);
+    free (worker->labels);
+    worker->labels = count == 0 ? NULL : memory_alloc (count * sizeof (*worker->labels));
+    for (size_t i = 0; i < count; i++)
+        worker->labels[i] = needs_name (self, labels[i]);
+    worker->labels_count = count;
+}
+
 void worker_release (tasks_t *self, worker_t *worker)
 {
     if (worker->link != NULL || worker->held > 0)
@@ -108,6 +121,7 @@ void worker_release (tasks_t *self, worker_t *worker)
     map_remove (&self->workers, worker->hash, worker);
     names_drop (&self->base->names, worker->name);
     names_drop (&self->base->names, worker->identity);
+    worker_set_labels (self, worker, NULL, 0);
     space_t *space = worker->space;
     space->workers--;
     free (worker);

@@ -22,4 +22,8 @@ worker_t *worker_make (tasks_t *self, space_t *space, const uint8_t *id); /* fou
 /* Frees it when it has no link and holds nothing. Its seats must be gone. */
 void worker_release (tasks_t *self, worker_t *worker);
 
+/* What requirements of tasks are met with. */
+void worker_set_labels (tasks_t *self, worker_t *worker, Taskmq__Label *const *labels,
+                        size_t count);
+
 #endif

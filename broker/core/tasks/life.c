@@ -8,6 +8,7 @@
 #include "core/tasks/account.h"
 #include "core/tasks/edges.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/makers.h"
 #include "core/tasks/question.h"
 #include "core/tasks/schedule.h"
@@ -48,6 +49,7 @@ void tasks_reset (tasks_t *self)
     edges_clear (self);
     askings_clear (self);
     clear_tasks (self);
+    lanes_reset (self);
     settings_clear (self);
     schedules_clear (self);
     spaces_clear (self);

@@ -99,7 +99,7 @@ void queue_clear (queue_t *self)
         free (self->groups[i]);
 }
 
-static level_t *level_of (queue_t *self, unsigned priority)
+level_t *queue_level (queue_t *self, unsigned priority)
 {
     level_t **group = &self->groups[priority / LEVEL_GROUP];
     if (*group == NULL) {
@@ -110,44 +110,66 @@ static level_t *level_of (queue_t *self, unsigned priority)
     return &(*group)[priority % LEVEL_GROUP];
 }
 
-void queue_push (queue_t *self, task_t *task)
+void level_push (level_t *self, task_t *task)
 {
     assert (!task->ready);
-    level_t *level = level_of (self, task->priority);
-    const node_t *last = level->fifo.prev;
-    task->in_heap = last != &level->fifo && LIST_ITEM (last, task_t, place)->number > task->number;
+    const node_t *last = self->fifo.prev;
+    task->in_heap = last != &self->fifo && LIST_ITEM (last, task_t, place)->number > task->number;
     if (task->in_heap)
-        level->returned = heap_meld (level->returned, task);
+        self->returned = heap_meld (self->returned, task);
     else
-        list_push_back (&level->fifo, &task->place);
+        list_push_back (&self->fifo, &task->place);
     task->ready = true;
+}
+
+void level_remove (level_t *self, task_t *task)
+{
+    assert (task->ready);
+    if (task->in_heap)
+        self->returned = heap_remove (self->returned, task);
+    else
+        list_remove (&task->place);
+    task->ready = false;
+    task->in_heap = false;
+}
+
+task_t *level_first (const level_t *self)
+{
+    task_t *fifo = task_of (list_first (&self->fifo));
+    if (self->returned == NULL)
+        return fifo;
+    if (fifo == NULL || self->returned->number < fifo->number)
+        return self->returned;
+    return fifo;
+}
+
+size_t level_peek_cold (const level_t *self, task_t **out, size_t limit)
+{
+    size_t found = 0;
+    size_t seen = 0;
+    if (self->returned != NULL && seen++ < limit && task_is_cold (self->returned))
+        out[found++] = self->returned;
+    for (node_t *node = self->fifo.next; node != &self->fifo && seen < limit;
+         node = node->next, seen++)
+        if (task_is_cold (task_of (node)))
+            out[found++] = task_of (node);
+    return found;
+}
+
+void queue_push (queue_t *self, task_t *task)
+{
+    level_push (queue_level (self, task->priority), task);
     self->ready++;
     self->used[task->priority / 64] |= UINT64_C (1) << (task->priority % 64);
 }
 
 void queue_remove (queue_t *self, task_t *task)
 {
-    assert (task->ready);
-    level_t *level = level_of (self, task->priority);
-    if (task->in_heap)
-        level->returned = heap_remove (level->returned, task);
-    else
-        list_remove (&task->place);
-    task->ready = false;
-    task->in_heap = false;
+    level_t *level = queue_level (self, task->priority);
+    level_remove (level, task);
     self->ready--;
     if (list_is_empty (&level->fifo) && level->returned == NULL)
         self->used[task->priority / 64] &= ~(UINT64_C (1) << (task->priority % 64));
-}
-
-static task_t *level_first (const level_t *level)
-{
-    task_t *fifo = task_of (list_first (&level->fifo));
-    if (level->returned == NULL)
-        return fifo;
-    if (fifo == NULL || level->returned->number < fifo->number)
-        return level->returned;
-    return fifo;
 }
 
 task_t *queue_first (queue_t *self)
@@ -158,7 +180,7 @@ task_t *queue_first (queue_t *self)
         if (self->used[word] == 0)
             continue;
         int bit = 63 - __builtin_clzll (self->used[word]);
-        return level_first (level_of (self, (unsigned) (word * 64 + bit)));
+        return level_first (queue_level (self, (unsigned) (word * 64 + bit)));
     }
     return NULL;
 }
@@ -169,33 +191,20 @@ const task_t *queue_oldest (queue_t *self)
     for (int word = 0; word < 4; word++)
         for (uint64_t left = self->used[word]; left != 0; left &= left - 1) {
             int bit = __builtin_ctzll (left);
-            const task_t *first = level_first (level_of (self, (unsigned) (word * 64 + bit)));
+            const task_t *first = level_first (queue_level (self, (unsigned) (word * 64 + bit)));
             if (first != NULL && (oldest == NULL || first->number < oldest->number))
                 oldest = first;
         }
     return oldest;
 }
 
-static bool is_cold (const task_t *task)
-{
-    return task->payload_bytes > 0 && task->payload == NULL;
-}
-
 size_t queue_peek_cold (queue_t *self, task_t **out, size_t limit)
 {
     size_t found = 0;
-    size_t seen = 0;
-    for (int priority = 255; priority >= 0 && seen < limit; priority--) {
-        if ((self->used[priority / 64] & (UINT64_C (1) << (priority % 64))) == 0)
-            continue;
-        const level_t *level = level_of (self, (unsigned) priority);
-        if (level->returned != NULL && seen++ < limit && is_cold (level->returned))
-            out[found++] = level->returned;
-        for (node_t *node = level->fifo.next; node != &level->fifo && seen < limit;
-             node = node->next, seen++)
-            if (is_cold (task_of (node)))
-                out[found++] = task_of (node);
-    }
+    for (int priority = 255; priority >= 0 && found < limit; priority--)
+        if ((self->used[priority / 64] & (UINT64_C (1) << (priority % 64))) != 0)
+            found += level_peek_cold (queue_level (self, (unsigned) priority), out + found,
+                                      limit - found);
     return found;
 }
 

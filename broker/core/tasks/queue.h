@@ -47,8 +47,11 @@ struct queue {
     uint32_t working;
     uint32_t input_required;
     queue_totals_t totals;
-    uint32_t leases;               /* that workers have of its tasks, also of cancelled ones */
+    uint32_t leases;  /* that workers have of its tasks, also of cancelled ones */
+    uint32_t key_cap; /* leases that tasks of one fair key may have at once; 0: any number */
+    tmq_weight_of_t weight_of;     /* what their fair key is */
     gate_t gate;                   /* closed: nothing of it is given away */
+    struct lanes *lanes;           /* of fair keys and requirements (lanes.h); NULL: none */
     struct settings *settings;     /* what is set for it (settings.h); NULL: nothing */
     uint64_t serial;               /* in the order in which they were made */
     uint64_t queued_bytes;         /* of the payloads of queued tasks */
@@ -62,6 +65,20 @@ struct queue {
     char name[TMQ_NAME_LENGTH_MAX + 1];
 };
 
+/* A list and a heap of one priority, or of one lane of it. task->ready must be false; becomes
+ * true. */
+void level_push (level_t *self, task_t *task);
+void level_remove (level_t *self, task_t *task);
+task_t *level_first (const level_t *self); /* NULL: it is empty */
+/* As queue_peek_cold. */
+size_t level_peek_cold (const level_t *self, task_t **out, size_t limit);
+level_t *queue_level (queue_t *self, unsigned priority);
+/* Its payload is in the tables alone. */
+static inline bool task_is_cold (const task_t *task)
+{
+    return task->payload_bytes > 0 && task->payload == NULL;
+}
+
 void queue_init (queue_t *self, space_t *space, const char *name);
 void queue_clear (queue_t *self); /* frees the levels */
 /* task->ready must be false; becomes true. */
@@ -73,7 +90,8 @@ task_t *queue_first (queue_t *self);
 /* The one that was accepted first, or NULL. */
 const task_t *queue_oldest (queue_t *self);
 /* Writes up to limit tasks whose payload is not in memory, nearest to the head first (exactly for
- * the FIFO lists; of returned ones only the first), having looked at no more than limit. */
+ * the FIFO lists; of returned ones only the first), having looked at no more than limit of a
+ * priority. */
 size_t queue_peek_cold (queue_t *self, task_t **out, size_t limit);
 /* About how many come before it, itself included: those of the FIFO lists, looking at no more than
  * so many. */

@@ -10,6 +10,7 @@
 
 #include "bytes.h"
 #include "core/base/memory.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/rows.h"
 #include "core/tasks/space.h"
 
@@ -66,7 +67,9 @@ void settings_restore (tasks_t *self, const row_t *row)
     if (message == NULL)
         return;
     queue_t *queue = queue_make (self, space_make (self, space), space + first + 1);
-    take_row (settings_make (self, queue), message);
+    settings_t *settings = settings_make (self, queue);
+    take_row (settings, message);
+    queue->weight_of = (tmq_weight_of_t) settings->weight_of;
     settings_judge (self, queue);
     taskmq__queue_settings__free_unpacked (message, NULL);
 }
@@ -185,7 +188,7 @@ void settings_resume (settings_t *self)
     set_text (&self->why, NULL);
 }
 
-const char *settings_take (settings_t *self, const Taskmq__QueueSettings *in,
+const char *settings_take (tasks_t *tasks, settings_t *self, const Taskmq__QueueSettings *in,
                            const uint32_t *fields, size_t count)
 {
     settings_t next = *self;
@@ -199,6 +202,10 @@ const char *settings_take (settings_t *self, const Taskmq__QueueSettings *in,
         return "ttl_ms: must be 0 beside ttl_never";
     if (next.rate != self->rate || next.rate_ms != self->rate_ms || next.burst != self->burst)
         next.bucket = (bucket_t){0};
+    if (next.weight_of != self->weight_of && self->queue->ready > LANES_MOVED_MAX)
+        return "weight_of: too many tasks are ready to change their lanes, at most 20000";
+    if (next.weight_of != self->weight_of)
+        lanes_change_key (tasks, self->queue, (tmq_weight_of_t) next.weight_of);
 #define X(number, NAME, member) self->member = next.member;
     TMQ_QUEUE_FIELD_MAP (X)
 #undef X
@@ -250,6 +257,10 @@ void settings_judge (tasks_t *self, queue_t *queue)
     bool ignored = self->base->config.planted_bug == ENGINE_BUG_CAP_IGNORED;
     bool was_open = gate_is_open (&queue->gate);
     bool capped = settings->max_running > 0 && queue->leases >= settings->max_running;
+    if (queue->key_cap != settings->max_per_key) {
+        queue->key_cap = (uint32_t) settings->max_per_key;
+        lanes_judge (self, queue);
+    }
     set_gate (queue, GATE_PAUSED, settings->paused);
     set_gate (queue, GATE_CAP, capped && !ignored);
     judge_rate (self, settings);

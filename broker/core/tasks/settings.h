@@ -42,7 +42,7 @@ void settings_drop_empty (tasks_t *self, settings_t *settings);
 void settings_pause (const tasks_t *self, settings_t *settings, const char *by, const char *why);
 void settings_resume (settings_t *self);
 /* Takes the members that `fields` names. NULL, or why not: then nothing is taken. */
-const char *settings_take (settings_t *self, const Taskmq__QueueSettings *in,
+const char *settings_take (tasks_t *tasks, settings_t *self, const Taskmq__QueueSettings *in,
                            const uint32_t *fields, size_t count);
 /* Without what is in the store alone. Borrows from self. */
 void settings_message (const settings_t *self, Taskmq__QueueSettings *out);

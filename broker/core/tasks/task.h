@@ -63,6 +63,8 @@ const transition_t *transition_find (tmq_status_t from, task_input_t input);
 
 typedef struct queue queue_t;
 typedef struct worker worker_t;
+typedef struct lane lane_t;
+typedef struct lanes lanes_t;
 
 enum { PUSHES_KEPT = 7 }; /* beside the newest: so many may be repeated after a cut */
 
@@ -73,6 +75,7 @@ typedef struct detail {
     int64_t lazy_due_ms;    /* mono: but no longer than this */
     node_t noticed;         /* in the list of those with progress to tell */
     worker_t *holder;       /* who has the lease; NULL: nobody */
+    struct fair *fair;      /* the fair key that the lease counts for; NULL: none */
     node_t held;            /* in the holder's list of leases */
     uint64_t assignment;    /* its number for the holder; 0: unknown (given before a restart) */
     int64_t lease_due_ms;   /* clocks_awake_ms */
@@ -113,6 +116,7 @@ typedef struct task {
     buf_t *payload;
     extra_t *extra; /* what few tasks have (extras.h); NULL: none of it */
     detail_t *detail;
+    struct lane *lane; /* while it is ready: where it stands (lanes.h); NULL: in the plain order */
     struct wait_entry *waits; /* who waits for its end */
     int64_t created_at;
     int64_t updated_at;

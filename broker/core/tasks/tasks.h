@@ -74,6 +74,8 @@ struct worker {
     alarm_t alarm;       /* the end of its grace: its link ended and it did not register again */
     int64_t gone_due_ms; /* mono, when that is */
     name_t *name;
+    name_t **labels; /* "key=value", that requirements are met with */
+    size_t labels_count;
     name_t *identity; /* NULL after a restart, until it registers */
     struct seat *seats;
     size_t seats_count;
@@ -196,7 +198,8 @@ typedef struct tasks {
     bool has_accounts;
     int64_t last_number;
     uint64_t queues_made;
-    size_t settings; /* queues that have some */
+    uint64_t orders_made; /* sets of requirements (lanes.h) */
+    size_t settings;      /* queues that have some */
     absent_t absent;
     size_t texts_bytes; /* of live tasks */
     size_t ready;       /* gauges: tasks in the order of their queues, … */

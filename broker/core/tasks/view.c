@@ -9,6 +9,7 @@
 #include "core/tasks/account.h"
 #include "core/tasks/extras.h"
 #include "core/tasks/index.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/space.h"
 #include "core/tasks/view.h"
 
@@ -169,6 +170,7 @@ task_t *task_restore (tasks_t *self, const record_t *record)
     if (!task_is_terminal (task)) {
         space_add_task (task);
         account_add_task (self, task);
+        needs_begin (self, task);
     }
     if (task->has_dedup_key)
         map_insert (&self->by_key, task_key_hash (self, space, record->owner, record->dedup_key),

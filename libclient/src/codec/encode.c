@@ -42,7 +42,14 @@ enum {
 };
 
 /* … and of Extra. */
-enum { EXTRA_START_BY = 1, EXTRA_MAX_RUNTIME_MS = 2, EXTRA_TRACE = 3, EXTRA_AFTER = 15 };
+enum {
+    EXTRA_START_BY = 1,
+    EXTRA_MAX_RUNTIME_MS = 2,
+    EXTRA_TRACE = 3,
+    EXTRA_FAIR_KEY = 10,
+    EXTRA_NEEDS = 11,
+    EXTRA_AFTER = 15
+};
 
 /* Checks. */
 
@@ -89,7 +96,8 @@ static int check_submit (const tmq_submit_t *in, tmq_error_t *error)
                  {in->content_type, "content_type", TMQ_CONTENT_TYPE_BYTES_MAX},
                  {in->dedup_key, "dedup_key", TMQ_DEDUP_KEY_BYTES_MAX},
                  {in->meta, "meta", TMQ_META_BYTES_MAX},
-                 {in->trace, "trace", TMQ_TRACE_BYTES_MAX}};
+                 {in->trace, "trace", TMQ_TRACE_BYTES_MAX},
+                 {in->fair_key, "fair_key", TMQ_FAIR_KEY_BYTES_MAX}};
     int code = core_check_name (in->queue, "queue", true, error);
     if (code == TMQ_OK)
         code = core_check_name (in->session, "session", false, error);
@@ -102,6 +110,12 @@ static int check_submit (const tmq_submit_t *in, tmq_error_t *error)
     if (in->payload_bytes > TMQ_FRAME_BYTES_MAX)
         return core_error (error, TMQ_TOO_LARGE, "payload: %zu bytes, at most %d are allowed",
                            in->payload_bytes, TMQ_FRAME_BYTES_MAX);
+    code = core_check_labels (in->needs, in->needs_count, error);
+    if (code != TMQ_OK)
+        return code;
+    if (in->needs_count > TMQ_NEEDS_MAX)
+        return core_error (error, TMQ_TOO_LARGE, "needs: %zu, at most %d are allowed",
+                           in->needs_count, TMQ_NEEDS_MAX);
     if (in->after_count > TMQ_AFTER_MAX)
         return core_error (error, TMQ_TOO_LARGE, "after: %zu tasks, at most %d are allowed",
                            in->after_count, TMQ_AFTER_MAX);
@@ -220,6 +234,8 @@ static void encode_extra (bytes_t *out, const tmq_submit_t *in)
     bytes_append_uint (&extra, EXTRA_START_BY, in->start_by);
     bytes_append_uint (&extra, EXTRA_MAX_RUNTIME_MS, in->max_runtime_ms);
     bytes_append_string (&extra, EXTRA_TRACE, in->trace);
+    bytes_append_string (&extra, EXTRA_FAIR_KEY, in->fair_key);
+    core_encode_labels (&extra, EXTRA_NEEDS, in->needs, in->needs_count);
     encode_after (&extra, in);
     bytes_append_blob (out, SPEC_EXTRA, extra.data, extra.length);
     out->failed |= extra.failed;
