@@ -329,7 +329,8 @@ static const option_spec_t work_options[] = {
     {OPT_WORKER_NAME, "name", 0, KIND_NAME, 0, 0, "NAME",
      "what 'taskctl worker' calls it; default HOST-PID-1"},
     {OPT_WORK_ROLE, "role", 0, KIND_NAME, 0, 0, "ROLE", "what it is, for 'taskctl worker'"},
-    {OPT_LABEL, "label", 0, KIND_LABEL, 0, 0, "NAME=VALUE", "what it has, for tasks that require it; up to 16"},
+    {OPT_LABEL, "label", 0, KIND_LABEL, 0, 0, "NAME=VALUE",
+     "what it has, for tasks that require it; up to 16"},
     END_OF_OPTIONS};
 
 static const option_spec_t top_options[] = {{OPT_INTERVAL, "interval", 0, KIND_DURATION, 200,
