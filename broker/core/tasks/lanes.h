@@ -43,8 +43,8 @@ task_t *lanes_first (tasks_t *self, queue_t *queue, const order_set_t *orders);
 void lanes_serve (tasks_t *self, task_t *task);
 /* As queue_peek_cold; the head of every order is among them. limit: at least ORDERS_MAX. */
 size_t lanes_peek_cold (tasks_t *self, queue_t *queue, task_t **out, size_t limit);
-/* The ready task that was accepted first, or NULL. Of more than LANES_LOOKED_MAX lanes it is that of
- * those looked at. */
+/* The ready task that was accepted first, or NULL. Of more than LANES_LOOKED_MAX lanes it is that
+ * of those looked at. */
 const task_t *lanes_oldest (queue_t *queue);
 /* There is more than one order: what is too much for one worker may be right for another. */
 bool lanes_are_split (const queue_t *queue);
