@@ -227,3 +227,12 @@ bool utf8_is_valid (const void *bytes, size_t length)
     }
     return true;
 }
+
+size_t utf8_whole (const char *text, size_t length, size_t max)
+{
+    if (length <= max)
+        return length;
+    while (max > 0 && ((unsigned char) text[max] & 0xc0) == 0x80)
+        max--;
+    return max;
+}

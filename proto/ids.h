@@ -64,6 +64,8 @@ bool hex_decode (void *out, size_t length, const char *text);
 bool name_is_valid (const char *text);
 /* Well-formed UTF-8 (RFC 3629: no surrogates, nothing overlong) without NUL. */
 bool utf8_is_valid (const void *bytes, size_t length);
+/* The first bytes of a text that are whole characters, at most max. */
+size_t utf8_whole (const char *text, size_t length, size_t max);
 /* Length in bytes of the well-formed character (NUL included) at bytes, 0 if there is none. */
 size_t utf8_character (const uint8_t *bytes, size_t length);
 

@@ -256,7 +256,8 @@ enum {
     TMQ_AFTER_MAX = 64,        /* tasks that one may depend on */
     TMQ_LABEL_BYTES_MAX = 256, /* of one label's value */
     TMQ_META_BYTES_MAX = 16 * 1024,
-    TMQ_MESSAGE_BYTES_MAX = 1024, /* status, progress and error messages */
+    TMQ_MESSAGE_BYTES_MAX = 1024,       /* of status and progress, of a cancel */
+    TMQ_ERROR_MESSAGE_BYTES_MAX = 4096, /* of a failure */
     TMQ_ERROR_DATA_BYTES_MAX = 16 * 1024,
     TMQ_METHOD_BYTES_MAX = 256,
     TMQ_CONTENT_TYPE_BYTES_MAX = 256,

@@ -596,7 +596,7 @@ static bool check_fail (check_t *check, const Taskmq__Request *request)
     if (task_error_is_reserved (fail->code))
         return refuse (check, TMQ_INVALID, "code: %d..%d are the broker's own",
                        TMQ_TASK_ERROR_RESERVED_FIRST, TMQ_TASK_ERROR_RESERVED_LAST);
-    return check_text (check, "message", fail->message, TMQ_MESSAGE_BYTES_MAX) &&
+    return check_text (check, "message", fail->message, TMQ_ERROR_MESSAGE_BYTES_MAX) &&
            check_json (check, "data", fail->data, TMQ_ERROR_DATA_BYTES_MAX, false) &&
            check_body (check, "result_bytes", fail->result_bytes) &&
            check_text (check, "result_type", fail->result_type, TMQ_CONTENT_TYPE_BYTES_MAX);

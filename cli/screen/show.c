@@ -173,7 +173,7 @@ static void print_message (const app_t *app, const tmq_event_t *event)
 static void print_snapshot (const app_t *app, const tmq_task_t *task)
 {
     char id[37];
-    char remark[TMQ_MESSAGE_BYTES_MAX + 64];
+    char remark[TMQ_ERROR_MESSAGE_BYTES_MAX + 64];
     tmq_id_format (&task->id, id);
     print_clock (app, task->updated_at);
     print_safe (app, stdout, "  %-14s  %s  %s  ", "is", id + id_from (), task->queue);
@@ -313,7 +313,7 @@ void show_ending (const app_t *app, const tmq_task_t *task)
 {
     char id[37];
     char took[32];
-    char remark[TMQ_MESSAGE_BYTES_MAX + 64];
+    char remark[TMQ_ERROR_MESSAGE_BYTES_MAX + 64];
     tmq_id_format (&task->id, id);
     printf ("%s  %s%-9s%s  ", id + id_from (), paint_status (app, task->status),
             tmq_status_text (task->status), paint_end (app));

@@ -74,8 +74,8 @@ typedef struct job {
     size_t out_bytes;
     line_t err_line;
     talk_t talk;
-    char last_line[TMQ_MESSAGE_BYTES_MAX + 1]; /* of stderr */
-    char *payload_path;                        /* of --payload-file, else NULL */
+    char last_line[TMQ_ERROR_MESSAGE_BYTES_MAX + 1]; /* of stderr */
+    char *payload_path;                              /* of --payload-file, else NULL */
     job_stop_t stop;
     uint64_t kill_at_ms; /* SIGKILL then; 0: not being stopped */
     uint64_t started_at_ms;

@@ -72,8 +72,8 @@ static void keep_last_line (work_job_t *job)
         length--;
     if (length == 0)
         return;
-    if (length > TMQ_MESSAGE_BYTES_MAX) {
-        length = TMQ_MESSAGE_BYTES_MAX;
+    if (length > TMQ_ERROR_MESSAGE_BYTES_MAX) {
+        length = TMQ_ERROR_MESSAGE_BYTES_MAX;
         while (length > 0 && ((unsigned char) job->err_line.text[length] & 0xc0) == 0x80)
             length--; /* not in the middle of a character */
     }

@@ -60,7 +60,7 @@ static size_t fail (const report_plan_t *plan, const work_job_t *job, const tmq_
 
 static size_t report_failure (const report_plan_t *plan, work_job_t *job)
 {
-    char message[TMQ_MESSAGE_BYTES_MAX + 1];
+    char message[TMQ_ERROR_MESSAGE_BYTES_MAX + 1];
     if (*job->last_line)
         snprintf (message, sizeof message, "%s", job->last_line);
     else if (job->signal)

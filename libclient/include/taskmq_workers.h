@@ -144,7 +144,7 @@ typedef struct tmq_outcome {
     const char *result_type;        /* NULL: text/plain if UTF-8, else application/octet-stream */
     int32_t error_code;             /* fail only, from here on; not -33099..-33001, but
                                        for TMQ_TASK_ERROR_TOO_LARGE */
-    const char *error_message;      /* at most 1,024 bytes */
+    const char *error_message;      /* at most 4,096 bytes */
     const char *error_data;         /* JSON text, at most 16 KiB */
     bool final;                     /* do not try again */
     void (*release) (void *result); /* only tmq_worker_run calls it, when result is not needed any

@@ -298,7 +298,7 @@ static void the_convenient_loop_handles_all (void **state)
 enum { UNFIT_MESSAGE, UNFIT_DATA, UNFIT_TYPE, UNFIT_RESULT, UNFIT_CODE, UNFIT_TEXT, UNFIT_KINDS };
 
 typedef struct unfit {
-    char message[3001];
+    char message[6001];
     char type[301];
     char *result;
     int handled;
@@ -326,7 +326,7 @@ static tmq_run_end_t handle_unfit (void *context, tmq_worker_t *worker,
 
 static void assert_unfit (tmq_client_t *client, const tmq_id_t *id, int kind)
 {
-    static const char *const texts[] = {"[the message of 3000 bytes was cut]",
+    static const char *const texts[] = {"[the message of 6000 bytes was cut]",
                                         "why [error_data was left out: it is no JSON]",
                                         "",
                                         "the result has 262145 bytes, at most 262144 are allowed",
@@ -340,7 +340,7 @@ static void assert_unfit (tmq_client_t *client, const tmq_id_t *id, int kind)
     assert_int_equal (task->status, kind == UNFIT_TYPE ? TMQ_STATUS_COMPLETED : TMQ_STATUS_FAILED);
     assert_int_equal (task->attempt, 1);
     assert_int_equal (task->error_code, codes[kind]);
-    assert_true (strlen (task->error_message) <= TMQ_MESSAGE_BYTES_MAX);
+    assert_true (strlen (task->error_message) <= TMQ_ERROR_MESSAGE_BYTES_MAX);
     assert_non_null (strstr (task->error_message, texts[kind]));
     if (kind == UNFIT_TYPE)
         assert_string_equal (task->result_type, "text/plain");

@@ -365,6 +365,36 @@ static void a_queue_says_what_it_had_and_how_long_its_oldest_waits (void **state
     assert_int_equal (found->oldest_ready_ms, 0);
 }
 
+/* A message of 4 KiB in characters of two bytes, which the row of the attempt cuts between two. */
+static void a_long_error_message_is_kept (void **state)
+{
+    rig_t *rig = *state;
+    char text[TMQ_ERROR_MESSAGE_BYTES_MAX + 1] = "";
+    for (size_t i = 0; i + 2 < sizeof text; i += 2)
+        memcpy (text + i, "\xc3\xa4", 3);
+    rig_submit (rig, 0, 1, "q", "p");
+    rig_register (rig, 1, WORKER, "q", 1);
+    rig_settle (rig);
+    const Taskmq__Assignment *assignment = rig_assignment (rig, 1, 0)->assignment;
+    Taskmq__Lease lease = TASKMQ__LEASE__INIT;
+    Taskmq__Fail fail = TASKMQ__FAIL__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    uint8_t request_id[16] = {5};
+    lease.task_id = assignment->task_id;
+    lease.attempt = assignment->attempt;
+    lease.secret = assignment->secret;
+    fail.lease = &lease;
+    fail.code = 7;
+    fail.message = text;
+    fail.final = true;
+    request.op_case = TASKMQ__REQUEST__OP_FAIL;
+    request.fail = &fail;
+    request.request_id = (ProtobufCBinaryData){16, request_id};
+    rig_send (rig, 1, &request, NULL, 0);
+    rig_settle (rig);
+    assert_string_equal (rig_task (rig, 0, 1)->error->message, text);
+}
+
 #define TEST(NAME) cmocka_unit_test_setup_teardown (NAME, rig_setup, rig_teardown)
 
 int main (void)
@@ -387,6 +417,7 @@ int main (void)
         TEST (a_bound_stands_after_a_restart),
         TEST (a_cancelled_task_has_no_bound),
         TEST (a_queue_says_what_it_had_and_how_long_its_oldest_waits),
+        TEST (a_long_error_message_is_kept),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ typedef struct attempt {
     int64_t ended_at;
     tmq_event_kind_t how; /* RELEASED, ATTEMPT_FAILED, LEASE_LOST, FAILED, CANCELLED */
     int32_t error_code;
-    char error_message[TMQ_MESSAGE_BYTES_MAX + 1];
+    char error_message[TMQ_MESSAGE_BYTES_MAX + 1]; /* its beginning */
     uint8_t secret[16];
     uint8_t request_id[16]; /* zero when no request ended it */
 } attempt_t;

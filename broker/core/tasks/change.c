@@ -270,7 +270,7 @@ static void ending_text (char *out, size_t size, const detail_t *detail, tmq_tas
 
 void change_end_unclaimed (tasks_t *self, task_t *task)
 {
-    char again[TMQ_MESSAGE_BYTES_MAX + 1];
+    char again[TMQ_ERROR_MESSAGE_BYTES_MAX + 1];
     detail_t *detail = task_detail (&self->slab, task);
     tmq_task_error_t error = due_error (task);
     const char *text = task_error_text (error);

@@ -13,6 +13,7 @@
 #include "core/tasks/journal.h"
 #include "core/tasks/rows.h"
 #include "core/tasks/view.h"
+#include "ids.h"
 
 /* What an image costs beside its bodies: the struct, its strings, the allocation. An estimate. */
 enum {
@@ -88,8 +89,10 @@ void journal_add_attempt (tasks_t *self, const task_t *task, tmq_event_kind_t ho
                        .how = how,
                        .error_code = error_code};
     strncpy (row->worker, name_text (detail->worker), sizeof (row->worker) - 1);
-    if (error_message != NULL)
-        strncpy (row->error_message, error_message, sizeof (row->error_message) - 1);
+    if (error_message != NULL) /* the row was zeroed; the task has the whole text */
+        memcpy (
+            row->error_message, error_message,
+            utf8_whole (error_message, strlen (error_message), sizeof (row->error_message) - 1));
     memcpy (row->secret, detail->secret, sizeof (row->secret));
     if (request_id != NULL)
         memcpy (row->request_id, request_id, sizeof (row->request_id));

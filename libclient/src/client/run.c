@@ -35,7 +35,7 @@ typedef struct run {
 typedef struct fitted {
     tmq_run_end_t end;
     tmq_outcome_t outcome;
-    char message[TMQ_MESSAGE_BYTES_MAX + 1];
+    char message[TMQ_ERROR_MESSAGE_BYTES_MAX + 1];
     char dropped[160]; /* what could not be sent, and why; empty for nothing */
 } fitted_t;
 
@@ -51,26 +51,16 @@ static void drop (fitted_t *self, const char *format, ...)
     va_end (arguments);
 }
 
-/* The first bytes of text that are whole characters, at most max. */
-static size_t whole_characters (const char *text, size_t length, size_t max)
-{
-    if (length <= max)
-        return length;
-    while (max > 0 && ((unsigned char) text[max] & 0xc0) == 0x80)
-        max--;
-    return max;
-}
-
 /* The message, cut, with what was left out behind it. What is not UTF-8 is shown as '?'. */
 static void fit_message (fitted_t *self)
 {
     const char *text = self->outcome.error_message != NULL ? self->outcome.error_message : "";
     size_t length = strlen (text);
-    size_t room = TMQ_MESSAGE_BYTES_MAX;
+    size_t room = TMQ_ERROR_MESSAGE_BYTES_MAX;
     if (length > room)
         drop (self, "the message of %zu bytes was cut", length);
     size_t note = self->dropped[0] != '\0' ? strlen (self->dropped) + 3 : 0;
-    length = whole_characters (text, length, room - note);
+    length = utf8_whole (text, length, room - note);
     memcpy (self->message, text, length);
     bool valid = utf8_is_valid (text, length);
     for (size_t i = 0; i < length && !valid; i++)

@@ -485,7 +485,8 @@ static int check_outcome (const tmq_outcome_t *outcome, tmq_op_t op, tmq_error_t
     if (task_error_is_reserved (outcome->error_code))
         return core_error (error, TMQ_INVALID, "error_code: %d to %d are the broker's",
                            TMQ_TASK_ERROR_RESERVED_FIRST, TMQ_TASK_ERROR_RESERVED_LAST);
-    code = core_check_text (outcome->error_message, "error_message", TMQ_MESSAGE_BYTES_MAX, error);
+    code = core_check_text (outcome->error_message, "error_message", TMQ_ERROR_MESSAGE_BYTES_MAX,
+                            error);
     if (code == TMQ_OK)
         code = core_check_text (outcome->error_data, "error_data", TMQ_ERROR_DATA_BYTES_MAX, error);
     return code;
