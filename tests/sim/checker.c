@@ -661,6 +661,9 @@ void check_durable (world_t *world)
     for (size_t k = 0; k < MODEL_NAMESPACES; k++) {
         const model_log_t *log = &world->model->durable.logs[k];
         for (size_t i = 0; i < log->events_count; i++) {
+            if (log->events[i]->subject != TMQ_SUBJECT_NONE) {
+                continue;
+            }
             uint32_t index = model_index (log->events[i]->task_id.data);
             walk_event (world, &walks[index], log->events[i], index);
             if (strcmp (world->tasks[index].ns, log->ns) != 0) {

@@ -308,6 +308,9 @@ static size_t body_of (const Taskmq__Reply *reply)
     if (reply->body_case == TASKMQ__REPLY__BODY_ANSWER_PAGE) {
         return reply->answer_page->body;
     }
+    if (reply->body_case == TASKMQ__REPLY__BODY_VALUE) {
+        return reply->value->body;
+    }
     return reply->body_case == TASKMQ__REPLY__BODY_TASK ? reply->task->body : 0;
 }
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const model_namespaces[MODEL_NAMESPACES] = {"default", "other"};
+const char *const model_namespaces[MODEL_NAMESPACES] = {"default", "other", "shared"};
 
 uint32_t model_index (const uint8_t id[16])
 {
@@ -180,7 +180,9 @@ static void apply_block (model_t *self, model_side_t *side, const event_block_t 
     log->positions = realloc (log->positions, events_count * sizeof *log->positions);
     for (size_t i = 0; i < list->n_events; i++) {
         const Taskmq__Event *event = list->events[i];
-        if (event->seq != log->events_count + 1 || event->task_id.len != 16) {
+        bool named =
+            event->subject == TMQ_SUBJECT_NONE ? event->task_id.len == 16 : event->name[0] != '\0';
+        if (event->seq != log->events_count + 1 || !named) {
             broken (self, "event is out of order in", block->ns, log->events_count, event->seq);
         }
         log->positions[log->events_count] = block->first_pos + i;

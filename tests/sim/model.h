@@ -14,7 +14,7 @@
 #include "core/data/row_list.h"
 #include "taskmq.pb-c.h"
 
-enum { MODEL_TASKS_MAX = 4096, MODEL_NAMESPACES = 2 };
+enum { MODEL_TASKS_MAX = 4096, MODEL_NAMESPACES = 3 };
 
 typedef struct model_row {
     record_t *record; /* NULL: none, or removed */

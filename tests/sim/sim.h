@@ -19,7 +19,7 @@
 #include "taskmq.h"
 #include "taskmq.pb-c.h"
 
-enum { SIM_CLIENTS_MAX = 24, SIM_QUESTIONS = 3 };
+enum { SIM_CLIENTS_MAX = 28, SIM_QUESTIONS = 3 };
 #define SIM_END_OF_TIME INT64_MAX
 
 /* What may happen, and how often. per_mille where nothing else is said. */
@@ -242,7 +242,7 @@ typedef struct known {
 } known_t;
 
 /* What a prowler's line in the policy grants: role and queue, as prowler.c numbers them. */
-enum { PROWLERS = 3, GRANTS_MAX = 2 };
+enum { PROWLERS = 3, GRANTS_MAX = 2, SHARERS = 2, SIM_SHARED = 2 /* their namespace */ };
 typedef struct rights {
     uint32_t count; /* 0: it has no line */
     struct {
@@ -268,6 +268,8 @@ struct world {
     uint32_t clients_count;
     known_t tasks[MODEL_TASKS_MAX];
     uint32_t tasks_count;
+    uint64_t counted;       /* puts of sharers that were answered OK, … */
+    uint64_t maybe_counted; /* … and whose answer nobody heard */
     rights_t rights[PROWLERS];
     policy_t *policy; /* that says so */
     uint64_t steps;
@@ -355,6 +357,9 @@ extern const actor_t subscriber_actor;
 extern const actor_t auditor_actor;
 extern const actor_t library_actor;
 extern const actor_t prowler_actor;
+extern const actor_t sharer_actor;
+/* The value that sharers count up is as high as they know (sharer.c). */
+void sharers_check (world_t *world);
 /* A new task of the client's namespace and owner; one that was submitted before, or NULL. */
 known_t *submitter_draw_task (client_t *client);
 known_t *submitter_draw_known (client_t *client);

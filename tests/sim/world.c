@@ -173,6 +173,9 @@ static void populate (world_t *world)
     }
     prowlers_swap (world, true);
     client_init (world, &warden_actor, model_namespaces[0], identities[0]);
+    for (uint32_t i = 0; i < SHARERS; i++) {
+        client_init (world, &sharer_actor, model_namespaces[SIM_SHARED], identities[0]);
+    }
     for (uint32_t i = 0; i < options->libraries; i++) {
         client_init (world, &library_actor, model_namespaces[0], identities[i % 2]);
     }
@@ -189,7 +192,8 @@ static bool at_rest (const world_t *world)
         if (client->actor == &subscriber_actor && subscriber_upto (client) < log->events_count) {
             return false;
         }
-        if (client->actor == &submitter_actor && client_open (client) > 0) {
+        bool asks = client->actor == &submitter_actor || client->actor == &sharer_actor;
+        if (asks && client_open (client) > 0) {
             return false;
         }
         if (client->actor == &library_actor && !library_at_rest (client)) {
@@ -285,6 +289,7 @@ static void phases (world_t *world)
         return;
     }
     check_beliefs (world);
+    sharers_check (world);
     /* The audit reads through a broker that started afresh: only what is stored can answer. */
     broker_crash (world);
     for (size_t i = 0; i < MODEL_NAMESPACES; i++) {

@@ -39,7 +39,9 @@
     X (40, KEY_CAP_IGNORED, "more tasks of a fair key run than its cap allows")                    \
     X (41, NEEDS_IGNORED, "a worker gets tasks whose requirements its labels do not meet")         \
     X (45, DRAIN_FORGOTTEN, "a drained worker that registers again gets tasks")                    \
-    X (46, ROSTER_UNWRITTEN, "who works is kept in memory alone")
+    X (46, ROSTER_UNWRITTEN, "who works is kept in memory alone")                                  \
+    X (50, VALUE_UNGUARDED, "a value is put whatever version it has")                              \
+    X (51, VALUE_PUT_TWICE, "a repeated put of a value is not known again")
 
 enum {
     ENGINE_BUG_NONE = 0,

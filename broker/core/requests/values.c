@@ -97,7 +97,8 @@ static void answer_none (call_t *call)
 static bool guard (call_t *call, const value_t *value, uint64_t if_version_plus_1)
 {
     char text[96];
-    if (if_version_plus_1 == 0 || if_version_plus_1 == value->version + 1)
+    if (if_version_plus_1 == 0 || if_version_plus_1 == value->version + 1 ||
+        call->requests->base->config.planted_bug == ENGINE_BUG_VALUE_UNGUARDED)
         return true;
     if (value->version == 0)
         snprintf (text, sizeof (text), "there is no such value, so no version %" PRIu64,
@@ -149,7 +150,7 @@ void on_value_put (call_t *call)
     if (new_is_refused (call) || !find (call, &name, &value))
         return;
     uint64_t version = value_put_by (&value, request_id);
-    if (version != 0) {
+    if (version != 0 && self->base->config.planted_bug != ENGINE_BUG_VALUE_PUT_TWICE) {
         value.version = version;
         answer (call, &name, &value, NULL);
         return;

@@ -1,0 +1,157 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Sharers: each counts one value up, by a put that rests on the version it has seen. So the value is
+ * the number of puts that were answered OK, and of those whose maker did not live to hear it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/data/row.h"
+#include "sim.h"
+#include "wire.h"
+
+enum { PAUSE_MS_MAX = 700 };
+
+static char key[] = "count";
+
+typedef struct sharer {
+    bool seen;    /* version and count are what somebody answered */
+    bool putting; /* a put has no answer yet */
+    uint64_t version;
+    unsigned long count;
+} sharer_t;
+
+static sharer_t *sharer_of (client_t *client)
+{
+    if (client->state == NULL) {
+        client->state = calloc (1, sizeof (sharer_t));
+    }
+    return client->state;
+}
+
+static void look (client_t *client)
+{
+    Taskmq__ValueGet get = TASKMQ__VALUE_GET__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    get.key = key;
+    request.op_case = TASKMQ__REQUEST__OP_VALUE_GET;
+    request.value_get = &get;
+    client_request (client, &request, NULL, 0);
+}
+
+static void count_up (client_t *client, sharer_t *sharer)
+{
+    Taskmq__ValuePut put = TASKMQ__VALUE_PUT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    char text[24];
+    put.key = key;
+    put.if_version_plus_1 = sharer->version + 1;
+    put.body_bytes = (uint32_t) snprintf (text, sizeof text, "%lu", sharer->count + 1);
+    request.op_case = TASKMQ__REQUEST__OP_VALUE_PUT;
+    request.value_put = &put;
+    sharer->putting = true;
+    client_request (client, &request, text, put.body_bytes);
+}
+
+static void sharer_tick (client_t *client)
+{
+    world_t *world = client->world;
+    sharer_t *sharer = sharer_of (client);
+    client->next_ms = world->mono_ms + rng_between (&world->rng, 1, PAUSE_MS_MAX);
+    if (!world->faults || client_open (client) > 0) {
+        return;
+    }
+    if (sharer->seen) {
+        count_up (client, sharer);
+    } else {
+        look (client);
+    }
+}
+
+static void put_answered (client_t *client, sharer_t *sharer, const Taskmq__Reply *reply)
+{
+    sharer->putting = false;
+    sharer->seen = reply->code == TMQ_OK && reply->value != NULL;
+    if (sharer->seen) {
+        sharer->version = reply->value->version;
+        sharer->count++;
+        client->world->counted++;
+    } else if (reply->code != TMQ_CONFLICT) {
+        sim_fail (client->world, "a put is answered %u %s", reply->code, reply->text);
+    }
+}
+
+static void look_answered (client_t *client, sharer_t *sharer, const Taskmq__Reply *reply,
+                           const uint8_t *body, size_t body_bytes)
+{
+    char text[24] = "";
+    sharer->seen = true;
+    sharer->version = 0;
+    sharer->count = 0;
+    if (reply->code == TMQ_NOT_FOUND) {
+        return;
+    }
+    if (reply->code != TMQ_OK || reply->value == NULL || body_bytes >= sizeof text) {
+        sim_fail (client->world, "a look at a value is answered %u %s", reply->code, reply->text);
+        return;
+    }
+    memcpy (text, body, body_bytes);
+    sharer->version = reply->value->version;
+    sharer->count = strtoul (text, NULL, 10);
+}
+
+static void sharer_reply (client_t *client, pending_t *pending, const Taskmq__Reply *reply,
+                          const uint8_t *body, size_t body_bytes)
+{
+    sharer_t *sharer = sharer_of (client);
+    if (pending->op == TASKMQ__REQUEST__OP_VALUE_PUT) {
+        put_answered (client, sharer, reply);
+    } else {
+        look_answered (client, sharer, reply, body, body_bytes);
+    }
+}
+
+static void sharer_stop (client_t *client)
+{
+    sharer_t *sharer = sharer_of (client);
+    client->world->maybe_counted += sharer->putting;
+    *sharer = (sharer_t){0};
+}
+
+/* The bytes of a stored value are a number. */
+static unsigned long stored_count (const row_t *row)
+{
+    enum { FIELD_BYTES = 6 }; /* core/sessions/values.c */
+    const uint8_t *at = row == NULL ? NULL : buf_bytes (row->body);
+    const uint8_t *end = row == NULL ? NULL : at + buf_length (row->body);
+    wire_field_t field;
+    char text[24] = "";
+    while (at < end && wire_read_field (&field, &at, end)) {
+        if (field.number == FIELD_BYTES && field.length < sizeof text) {
+            memcpy (text, field.bytes, field.length);
+        }
+    }
+    return strtoul (text, NULL, 10);
+}
+
+void sharers_check (world_t *world)
+{
+    row_key_t row_key = ROW_KEY_INIT;
+    row_key_text (&row_key, model_namespaces[SIM_SHARED]);
+    row_key_text (&row_key, "");
+    row_key_bytes (&row_key, key, strlen (key));
+    buf_t *wanted = buf_new (row_key.bytes, row_key.length);
+    unsigned long count =
+        stored_count (row_list_find (&world->model->durable.kind_rows, ROW_KIND_VALUE, wanted));
+    buf_drop (wanted);
+    if (count < world->counted || count > world->counted + world->maybe_counted) {
+        sim_fail (world, "values: %llu puts counted up, %llu more may have; the value is %lu",
+                  (unsigned long long) world->counted, (unsigned long long) world->maybe_counted,
+                  count);
+    }
+}
+
+const actor_t sharer_actor = {
+    .name = "sharer", .stop = sharer_stop, .tick = sharer_tick, .reply = sharer_reply};
