@@ -197,7 +197,10 @@ static bool decode_element (decoder_t *self, known_t *known, const wire_field_t 
 
 /* Which singular members of one message have been seen: a bit for each, by its place in the type.
  * No message of ours has more (the codec's test says so). */
-typedef uint64_t seen_t;
+enum { SEEN_MEMBERS_MAX = 128 };
+typedef struct seen {
+    uint64_t bits[SEEN_MEMBERS_MAX / 64];
+} seen_t;
 
 /* A singular member. Merging messages that are repeated against the rules costs quadratic time, one
  * request with two operations has no meaning, and of two tokens or ids nobody knows which one was
@@ -205,9 +208,11 @@ typedef uint64_t seen_t;
 static bool decode_member (decoder_t *self, known_t *known, const wire_field_t *field,
                            unsigned depth, ProtobufCMessage *message, seen_t *seen)
 {
-    seen_t bit = (seen_t) 1 << ((size_t) (known - message->descriptor->fields) % 64);
-    bool twice = (*seen & bit) != 0;
-    *seen |= bit;
+    size_t place = (size_t) (known - message->descriptor->fields) % SEEN_MEMBERS_MAX;
+    uint64_t *bits = &seen->bits[place / 64];
+    uint64_t bit = UINT64_C (1) << place % 64;
+    bool twice = (*bits & bit) != 0;
+    *bits |= bit;
     if ((known->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0) {
         uint32_t *chosen = (uint32_t *) (void *) ((uint8_t *) message + known->quantifier_offset);
         twice = *chosen != 0;
@@ -228,7 +233,7 @@ static bool decode_members (decoder_t *self, const ProtobufCMessageDescriptor *t
     if (message == NULL)
         return no_memory (self);
     type->message_init (message);
-    seen_t seen = 0;
+    seen_t seen = {{0}};
     while (at < end) {
         wire_field_t field;
         if (!wire_read_field (&field, &at, end))

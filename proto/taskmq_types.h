@@ -293,10 +293,10 @@ enum {
     TMQ_LINK_SUBSCRIPTIONS_MAX = 10000,
     TMQ_LINK_WAITS_MAX = 10000,
 
-    TMQ_QUEUES_SET_MAX = 10000,    /* queues with settings, of a namespace */
+    TMQ_QUEUES_SET_MAX = 10000, /* queues with settings, of a namespace */
     TMQ_FAIR_KEY_BYTES_MAX = 64,
-    TMQ_NEEDS_MAX = 8,       /* labels that a task requires of its worker */
-    TMQ_NEEDS_SETS_MAX = 64, /* different sets of them that live tasks of a queue have */
+    TMQ_NEEDS_MAX = 8,             /* labels that a task requires of its worker */
+    TMQ_NEEDS_SETS_MAX = 64,       /* different sets of them that live tasks of a queue have */
     TMQ_QUEUE_WHY_BYTES_MAX = 256, /* why a queue is paused */
     TMQ_QUEUE_LIST_DEFAULT = 100,
     TMQ_QUEUE_LIST_MAX = 1000,

@@ -107,10 +107,12 @@ static void write_stats (items_t *items, const tmq_stats_t *stats)
 static void show_queues (const app_t *app, const tmq_stats_t *stats)
 {
     static const column_t columns[] = {
-        {"QUEUE", COLUMN_LEFT},      {"READY", COLUMN_RIGHT},          {"SCHEDULED", COLUMN_RIGHT},
-        {"WORKING", COLUMN_RIGHT},   {"INPUT REQUIRED", COLUMN_RIGHT}, {"SUBMITTED", COLUMN_RIGHT},
-        {"COMPLETED", COLUMN_RIGHT}, {"FAILED", COLUMN_RIGHT},         {"OLDEST", COLUMN_RIGHT}};
-    table_t *table = table_new (app, columns, sizeof columns / sizeof *columns, true);
+        {"QUEUE", COLUMN_LEFT},    {"READY", COLUMN_RIGHT},     {"SCHEDULED", COLUMN_RIGHT},
+        {"WORKING", COLUMN_RIGHT}, {"ASKING", COLUMN_RIGHT},    {"OLDEST", COLUMN_RIGHT},
+        {"FAILED", COLUMN_RIGHT},  {"SUBMITTED", COLUMN_RIGHT}, {"COMPLETED", COLUMN_RIGHT}};
+    enum { COLUMNS_NARROW = 7, COLUMNS_WIDE = 9 };
+    const bool wide = app->format == FORMAT_WIDE;
+    table_t *table = table_new (app, columns, wide ? COLUMNS_WIDE : COLUMNS_NARROW, true);
     for (size_t i = 0; i < stats->queues_count; i++) {
         const tmq_queue_depth_t *queue = &stats->queues[i];
         char age[32];
@@ -120,10 +122,12 @@ static void show_queues (const app_t *app, const tmq_stats_t *stats)
         table_set (table, 2, "%" PRIu64, queue->scheduled);
         table_set (table, 3, "%" PRIu64, queue->working);
         table_set (table, 4, "%" PRIu64, queue->input_required);
-        table_set (table, 5, "%" PRIu64, queue->submitted);
-        table_set (table, 6, "%" PRIu64, queue->completed);
-        table_set (table, 7, "%" PRIu64, queue->failed);
-        table_set (table, 8, "%s", queue->ready ? span_format (age, queue->oldest_ready_ms) : "");
+        table_set (table, 5, "%s", queue->ready ? span_format (age, queue->oldest_ready_ms) : "");
+        table_set (table, 6, "%" PRIu64, queue->failed);
+        if (!wide)
+            continue;
+        table_set (table, 7, "%" PRIu64, queue->submitted);
+        table_set (table, 8, "%" PRIu64, queue->completed);
     }
     table_end (table);
 }

@@ -53,7 +53,7 @@ typedef struct model {
     item_t items[TASKS_MAX];
     int64_t numbers;
     unsigned cap;
-    bool keyless;                          /* the fair key is the owner, whom the tasks lack */
+    bool keyless;                     /* the fair key is the owner, whom the tasks lack */
     unsigned overtaken[LANES][LANES]; /* so often by that one, since it was served or came */
 } model_t;
 

@@ -503,7 +503,7 @@ static void check_members (const ProtobufCMessageDescriptor *type, unsigned dept
 {
     assert_true (depth < CODEC_DEPTH_MAX);
     assert_non_null (type->message_init);
-    assert_true (type->n_fields <= 64); /* a bit for each says whether it was seen */
+    assert_true (type->n_fields <= 128); /* a bit for each says whether it was seen */
     for (unsigned i = 0; i < type->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &type->fields[i];
         switch (field->type) {

@@ -514,7 +514,7 @@ static void test_fail (void **state)
     request.fail = &fail;
     assert_bad (&request, TMQ_INVALID, "lease: is missing");
     fail.lease = &lease;
-    fail.message = repeated ('m', 1024);
+    fail.message = repeated ('m', TMQ_ERROR_MESSAGE_BYTES_MAX);
     fail.data = text_of ("[1]");
     fail.code = -33000;
     assert_good (&request);
@@ -532,7 +532,7 @@ static void test_fail (void **state)
     fail.data = repeated ('1', TMQ_ERROR_DATA_BYTES_MAX + 1);
     assert_bad (&request, TMQ_TOO_LARGE, "data: 16385 bytes");
     fail.data = text_of ("");
-    fail.message = repeated ('m', 1025);
+    fail.message = repeated ('m', TMQ_ERROR_MESSAGE_BYTES_MAX + 1);
     assert_bad (&request, TMQ_TOO_LARGE, "message");
     fail.message = text_of ("");
     fail.result_bytes = 3;

@@ -163,8 +163,7 @@ static bool needs_have_room (call_t *call, const found_t *found, done_t *out)
 {
     tasks_t *tasks = call->requests->tasks;
     const queue_t *queue = queue_find (tasks, call->link->space, found->queue);
-    buf_t *packed =
-        found->task != NULL ? extra_packed (found->task->extra) : found->record->extra;
+    buf_t *packed = found->task != NULL ? extra_packed (found->task->extra) : found->record->extra;
     if (queue == NULL || packed == NULL || needs_count (queue) < TMQ_NEEDS_SETS_MAX)
         return true;
     extra_t *extra = extra_new (packed);

@@ -1,0 +1,354 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Requests of who submits, reads, answers and changes tasks. */
+#include "checks.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ids.h"
+#include "json.h"
+#include "request_kinds.h"
+#include "types.h"
+
+/* Tasks. */
+
+static bool check_task_times (check_t *check, const Taskmq__TaskSpec *task)
+{
+    if (task->ttl_never && task->ttl_ms != 0)
+        return check_refuse (check, TMQ_INVALID, "ttl_ms: must be 0 beside ttl_never");
+    if (!check_range (check, "ttl_ms", task->ttl_ms, 0, TMQ_TTL_MS_MAX) ||
+        !check_range (check, "backoff_ms", task->backoff_ms, 0, TMQ_BACKOFF_MS_MAX) ||
+        !check_range (check, "delay_ms", task->delay_ms, 0, TMQ_TTL_MS_MAX) ||
+        !check_range (check, "not_before", task->not_before, 0, TMQ_TIME_MS_MAX))
+        return false;
+    if (task->delay_ms != 0 && task->not_before != 0)
+        return check_refuse (check, TMQ_INVALID, "not_before: must be 0 beside delay_ms");
+    return task->lease_ms == 0 ||
+           check_range (check, "lease_ms", task->lease_ms, TMQ_LEASE_MS_MIN, TMQ_LEASE_MS_MAX);
+}
+
+/* A trace goes into environments and headers. */
+static bool check_trace (check_t *check, const char *trace)
+{
+    if (!check_text (check, "extra.trace", trace, TMQ_TRACE_BYTES_MAX))
+        return false;
+    for (const char *at = trace; *at != '\0'; at++)
+        if (*at < ' ' || *at > '~')
+            return check_refuse (check, TMQ_INVALID, "extra.trace: must be printable ASCII");
+    return true;
+}
+
+static bool check_after (check_t *check, const Taskmq__TaskSpec *task)
+{
+    const Taskmq__Extra *extra = task->extra;
+    if (extra == NULL)
+        return true;
+    if (!check_count (check, "extra.after", extra->n_after, 0, TMQ_AFTER_MAX))
+        return false;
+    for (size_t i = 0; i < extra->n_after; i++) {
+        const Taskmq__Dependency *entry = extra->after[i];
+        const ProtobufCBinaryData *id = &entry->task_id;
+        if (!check_16_bytes (check, "extra.after.task_id", id) ||
+            !check_range (check, "extra.after.policy", entry->policy, 0, TMQ_AFTER_CONTINUE) ||
+            !check_range (check, "extra.after.status", entry->status, 0, 0))
+            return false;
+        if (memcmp (id->data, task->task_id.data, ID_BYTES) == 0)
+            return check_refuse (check, TMQ_INVALID, "extra.after: a task cannot depend on itself");
+        for (size_t k = 0; k < i; k++)
+            if (memcmp (id->data, extra->after[k]->task_id.data, ID_BYTES) == 0)
+                return check_refuse (check, TMQ_INVALID, "extra.after: a task stands twice");
+    }
+    return true;
+}
+
+static bool check_not_given (check_t *check, const char *member, const char *text)
+{
+    return text[0] == '\0' || check_refuse (check, TMQ_INVALID, "%s: the broker's alone", member);
+}
+
+/* What a submitter may say of a task's extra. */
+static bool check_extra (check_t *check, const Taskmq__Extra *extra)
+{
+    if (extra == NULL)
+        return true;
+    size_t bytes = taskmq__extra__get_packed_size (extra);
+    if (bytes > TMQ_EXTRA_BYTES_MAX)
+        return check_refuse (check, TMQ_TOO_LARGE, "extra: %zu bytes, at most %d", bytes,
+                             TMQ_EXTRA_BYTES_MAX);
+    if (extra->revived_by.len > 0 || extra->set_by.len > 0 || extra->checkpoint_bytes > 0)
+        return check_refuse (check, TMQ_INVALID, "extra: has what only the broker may say");
+    return check_range (check, "extra.start_by", extra->start_by, 0, TMQ_TIME_MS_MAX) &&
+           check_range (check, "extra.max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
+           check_trace (check, extra->trace) &&
+           check_not_given (check, "extra.cancel_message", extra->cancel_message) &&
+           check_text (check, "extra.fair_key", extra->fair_key, TMQ_FAIR_KEY_BYTES_MAX) &&
+           check_needs (check, extra);
+}
+
+/* Everything but its id. */
+bool check_spec (check_t *check, const Taskmq__TaskSpec *task)
+{
+    return check_name (check, "queue", task->queue) &&
+           check_body (check, "payload_bytes", task->payload_bytes) &&
+           check_text (check, "method", task->method, TMQ_METHOD_BYTES_MAX) &&
+           check_name_or_empty (check, "session", task->session) &&
+           check_text (check, "content_type", task->content_type, TMQ_CONTENT_TYPE_BYTES_MAX) &&
+           check_text (check, "dedup_key", task->dedup_key, TMQ_DEDUP_KEY_BYTES_MAX) &&
+           check_range (check, "priority_plus_1", task->priority_plus_1, 0, 256) &&
+           check_range (check, "max_attempts", task->max_attempts, 0, TMQ_MAX_ATTEMPTS_MAX) &&
+           check_task_times (check, task) && check_labels (check, task->labels, task->n_labels) &&
+           check_json (check, "meta", task->meta, TMQ_META_BYTES_MAX, true) &&
+           check_extra (check, task->extra) && check_after (check, task);
+}
+
+static bool check_task (check_t *check, const Taskmq__TaskSpec *task)
+{
+    tmq_id_t id;
+    if (!id_from_bytes (&id, task->task_id.data, task->task_id.len) || !id_is_v7 (&id))
+        return check_refuse (check, TMQ_INVALID, "task_id: must be the 16 bytes of a UUIDv7");
+    return check_spec (check, task);
+}
+
+/* True if flaw is one of that item of the request that is checked. */
+static bool flaw_is_in (const check_t *check, const codec_flaw_t *flaw, size_t item)
+{
+    return flaw != NULL && flaw->request == check->flaws->request && flaw->item == item;
+}
+
+/* Judges the items one by one; the request itself stands as long as their number is right. */
+bool check_submit (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Submit *submit = request->submit;
+    if (!check_count (check, "tasks", submit->n_tasks, 1, TMQ_SUBMIT_ITEMS_MAX))
+        return false;
+    verdict_t *items = NULL;
+    const codec_flaw_t *flaw = check->flaws;
+    for (size_t i = 0; i < submit->n_tasks; i++) {
+        verdict_t verdict = {TMQ_OK, NULL};
+        check_t item = {check->arena, &verdict, NULL, NULL};
+        if (flaw_is_in (check, flaw, i))
+            check_refuse (&item, TMQ_INVALID, "%s: must be UTF-8 without NUL", flaw->field);
+        else
+            check_task (&item, submit->tasks[i]);
+        while (flaw_is_in (check, flaw, i))
+            flaw = flaw->next;
+        if (verdict.code == TMQ_OK)
+            continue;
+        if (items == NULL)
+            items = arena_zalloc (check->arena, submit->n_tasks, sizeof *items);
+        if (items == NULL)
+            return check_refuse (check, TMQ_TOO_LARGE,
+                                 "the message needs too much memory to judge");
+        items[i] = verdict;
+    }
+    check->items = items;
+    return true;
+}
+
+bool check_get (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "task_id", &request->get->task_id);
+}
+
+bool check_result (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "task_id", &request->result->task_id);
+}
+
+bool check_payload (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "task_id", &request->payload->task_id);
+}
+
+bool check_resolve (check_t *check, const Taskmq__Request *request)
+{
+    return id_suffix_is_valid (request->resolve->suffix) ||
+           check_refuse (check, TMQ_INVALID, "suffix: must be %d..%d lower-case hexadecimal digits",
+                         TMQ_SUFFIX_LENGTH_MIN, ID_SUFFIX_LENGTH_MAX);
+}
+
+bool check_filter (check_t *check, const Taskmq__Filter *filter)
+{
+    if (!check_count (check, "queues", filter->n_queues, 0, TMQ_FILTER_VALUES_MAX) ||
+        !check_names (check, "queues", filter->queues, filter->n_queues) ||
+        !check_count (check, "sessions", filter->n_sessions, 0, TMQ_FILTER_VALUES_MAX) ||
+        !check_names (check, "sessions", filter->sessions, filter->n_sessions) ||
+        !check_count (check, "statuses", filter->n_statuses, 0, TMQ_FILTER_VALUES_MAX))
+        return false;
+    for (size_t i = 0; i < filter->n_statuses; i++) {
+        if (!status_is_known (filter->statuses[i]))
+            return check_refuse (check, TMQ_INVALID, "statuses: %u is no status",
+                                 filter->statuses[i]);
+    }
+    return true;
+}
+
+/* A filter of list and count: what is stored cannot be asked for by id. */
+static bool check_stored_filter (check_t *check, const Taskmq__Filter *filter)
+{
+    if (filter == NULL)
+        return true;
+    if (filter->n_task_ids > 0)
+        return check_refuse (check, TMQ_UNSUPPORTED,
+                             "task_ids: only in the filter of a subscription");
+    if (filter->n_subjects > 0 || filter->name_prefix[0] != '\0')
+        return check_refuse (check, TMQ_UNSUPPORTED,
+                             "subjects, name_prefix: only in the filter of a subscription");
+    if (!check_labels (check, filter->labels, filter->n_labels))
+        return false;
+    if (!check_range (check, "created_since", filter->created_since, 0, INT64_MAX) ||
+        !check_range (check, "created_until", filter->created_until, 0, INT64_MAX))
+        return false;
+    return check_filter (check, filter);
+}
+
+bool check_list (check_t *check, const Taskmq__Request *request)
+{
+    return check_range (check, "limit", request->list->limit, 0, TMQ_LIST_LIMIT_MAX) &&
+           check_stored_filter (check, request->list->filter);
+}
+
+bool check_filter_of_count (check_t *check, const Taskmq__Request *request)
+{
+    return check_stored_filter (check, request->count->filter);
+}
+
+bool check_task_events (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "task_id", &request->task_events->task_id) &&
+           check_range (check, "limit", request->task_events->limit, 0, TMQ_LIST_LIMIT_MAX);
+}
+
+bool check_why (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "task_id", &request->why->task_id);
+}
+
+bool check_cancel (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "task_id", &request->cancel->task_id) &&
+           check_text (check, "message", request->cancel->message, TMQ_MESSAGE_BYTES_MAX);
+}
+
+bool check_wait (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Wait *wait = request->wait;
+    return check_count (check, "task_ids", wait->n_task_ids, 1, TMQ_WAIT_IDS_MAX) &&
+           check_ids (check, "task_ids", wait->task_ids, wait->n_task_ids);
+}
+
+/* Questions. */
+
+bool check_answer (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Answer *answer = request->answer;
+    if (!check_16_bytes (check, "task_id", &answer->task_id) ||
+        !check_count (check, "items", answer->n_items, 1, TMQ_QUESTIONS_OPEN_MAX))
+        return false;
+    for (size_t i = 0; i < answer->n_items; i++) {
+        const Taskmq__AnswerItem *item = answer->items[i];
+        if (!check_text (check, "items.key", item->key, TMQ_QUESTION_KEY_BYTES_MAX))
+            return false;
+        if (item->bytes > TMQ_ANSWER_BYTES_MAX)
+            return check_refuse (check, TMQ_TOO_LARGE, "items.bytes: %u, at most %d", item->bytes,
+                                 TMQ_ANSWER_BYTES_MAX);
+    }
+    return true;
+}
+
+bool check_inbox (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Inbox *inbox = request->inbox;
+    if (inbox->task_id.len > 0 && !check_16_bytes (check, "task_id", &inbox->task_id))
+        return false;
+    return check_count (check, "queues", inbox->n_queues, 0, TMQ_FILTER_VALUES_MAX) &&
+           check_names (check, "queues", inbox->queues, inbox->n_queues) &&
+           check_count (check, "sessions", inbox->n_sessions, 0, TMQ_FILTER_VALUES_MAX) &&
+           check_names (check, "sessions", inbox->sessions, inbox->n_sessions) &&
+           check_range (check, "limit", inbox->limit, 0, TMQ_LIST_LIMIT_MAX);
+}
+
+bool check_ask (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Ask *ask = request->ask;
+    if (!check_lease (check, ask->lease) ||
+        !check_text (check, "key", ask->key, TMQ_QUESTION_KEY_BYTES_MAX))
+        return false;
+    if (*ask->request == '\0')
+        return check_refuse (check, TMQ_INVALID, "request: must be JSON");
+    if (!check_json (check, "request", ask->request, TMQ_QUESTION_BYTES_MAX, false) ||
+        !check_range (check, "deadline_ms", ask->deadline_ms, 0, TMQ_TTL_MS_MAX))
+        return false;
+    if (!ask->has_default)
+        return (*ask->default_answer == '\0' && !ask->default_text) ||
+               check_refuse (check, TMQ_INVALID, "default_answer: only with has_default");
+    if (ask->default_text)
+        return check_text (check, "default_answer", ask->default_answer, TMQ_QUESTION_BYTES_MAX);
+    if (*ask->default_answer == '\0')
+        return check_refuse (check, TMQ_INVALID, "default_answer: must be JSON");
+    return check_json (check, "default_answer", ask->default_answer, TMQ_QUESTION_BYTES_MAX, false);
+}
+
+bool check_take_answers (check_t *check, const Taskmq__Request *request)
+{
+    return check_lease (check, request->take_answers->lease);
+}
+
+/* Changes of tasks by name. */
+
+static bool check_changed (check_t *check, size_t count, const ProtobufCBinaryData *ids)
+{
+    return check_count (check, "task_ids", count, 1, TMQ_CHANGE_IDS_MAX) &&
+           check_ids (check, "task_ids", ids, count);
+}
+
+bool check_checkpoint (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Checkpoint *checkpoint = request->checkpoint;
+    if (checkpoint->state_bytes > TMQ_CHECKPOINT_BYTES_MAX)
+        return check_refuse (check, TMQ_TOO_LARGE, "state_bytes: %u bytes, at most %d",
+                             checkpoint->state_bytes, TMQ_CHECKPOINT_BYTES_MAX);
+    return check_lease (check, checkpoint->lease);
+}
+
+bool check_checkpoint_read (check_t *check, const Taskmq__Request *request)
+{
+    return check_lease (check, request->checkpoint_read->lease);
+}
+
+bool check_retry (check_t *check, const Taskmq__Request *request)
+{
+    return check_changed (check, request->retry->n_task_ids, request->retry->task_ids);
+}
+
+bool check_resume (check_t *check, const Taskmq__Request *request)
+{
+    return check_changed (check, request->resume->n_task_ids, request->resume->task_ids);
+}
+
+bool check_purge (check_t *check, const Taskmq__Request *request)
+{
+    return check_changed (check, request->purge->n_task_ids, request->purge->task_ids);
+}
+
+bool check_set (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Set *set = request->set;
+    if (set->ttl_ms == 0 && !set->ttl_never && set->priority_plus_1 == 0 &&
+        set->max_attempts == 0 && set->not_before == 0 && !set->at_once && set->n_labels == 0 &&
+        set->n_drop_labels == 0)
+        return check_refuse (check, TMQ_INVALID, "set: nothing is to be changed");
+    return check_changed (check, set->n_task_ids, set->task_ids) &&
+           check_range (check, "ttl_ms", set->ttl_ms, 0, TMQ_TTL_MS_MAX) &&
+           check_range (check, "priority_plus_1", set->priority_plus_1, 0, 256) &&
+           check_range (check, "max_attempts", set->max_attempts, 0, TMQ_MAX_ATTEMPTS_MAX) &&
+           check_range (check, "not_before", set->not_before, 0, INT64_MAX) &&
+           check_labels (check, set->labels, set->n_labels) &&
+           check_count (check, "drop_labels", set->n_drop_labels, 0, TMQ_LABELS_MAX) &&
+           check_names (check, "drop_labels", set->drop_labels, set->n_drop_labels);
+}
