@@ -147,7 +147,7 @@ run 0 on l sh -c "$(cat out)"
 run 4 on l taskctl "$joined" payload "$id"
 err_has 'no right to payloads and results in this namespace'
 run 4 on l taskctl "$joined" cancel "$id"
-err_has 'no right to cancel tasks in this namespace'
+err_has 'no right to change tasks in this namespace'
 run 6 taskctl invite watcher --role observer
 err_has 'the name watcher is taken'
 err_has '^hint: an operator sees all names: taskctl key list$'
