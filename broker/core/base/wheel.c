@@ -13,6 +13,19 @@ void wheel_init (wheel_t *self, int64_t granularity_ms, int64_t now)
         list_init (&self->slots[i]);
 }
 
+static void disarm_list (node_t *list)
+{
+    while (list_pop_front (list) != NULL)
+        ;
+}
+
+void wheel_clear (wheel_t *self)
+{
+    disarm_list (&self->opened);
+    for (size_t i = 0; i < WHEEL_SLOTS; i++)
+        disarm_list (&self->slots[i]);
+}
+
 static size_t slot_of (int64_t number)
 {
     return (size_t) (number & (WHEEL_SLOTS - 1));

@@ -32,6 +32,8 @@ typedef struct wheel {
 
 /* A turn takes WHEEL_SLOTS * granularity_ms. now: on the clock that the wheel shall follow. */
 void wheel_init (wheel_t *self, int64_t granularity_ms, int64_t now);
+/* Disarms all: what they are members of may be freed in any order then. */
+void wheel_clear (wheel_t *self);
 /* Arms, or arms anew, for the time due. */
 void wheel_arm (wheel_t *self, alarm_t *alarm, int64_t due);
 void alarm_disarm (alarm_t *alarm); /* whichever wheel it is in; does nothing to a disarmed one */

@@ -66,6 +66,8 @@ static void clear (engine_t *self)
 {
     output_clear (self);
     close_links (self);
+    wheel_clear (&self->base.fine);
+    wheel_clear (&self->base.coarse);
     waits_reset (&self->requests);
     links_reset (&self->peers);
     reads_reset (&self->reads);
