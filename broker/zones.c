@@ -322,14 +322,15 @@ void zones_free (zones_t **self_p)
     free (self);
 }
 
-/* Area/Place: nothing that leads out of the directory. */
+/* Area/Place: nothing that leads out of the directory, and one spelling for each. */
 static bool is_name (const char *name)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/";
     size_t length = strlen (name);
     return length > 0 && length <= ZONES_NAME_BYTES_MAX && strspn (name, letters) == length &&
-           name[0] != '/';
+           name[0] != '/' && name[length - 1] != '/' && strstr (name, "//") == NULL &&
+           strncmp (name, "posix/", 6) != 0 && strncmp (name, "right/", 6) != 0;
 }
 
 static bool load (const zones_t *self, const char *name, zone_t *out)

@@ -347,7 +347,7 @@ bool check_set (check_t *check, const Taskmq__Request *request)
            check_range (check, "ttl_ms", set->ttl_ms, 0, TMQ_TTL_MS_MAX) &&
            check_range (check, "priority_plus_1", set->priority_plus_1, 0, 256) &&
            check_range (check, "max_attempts", set->max_attempts, 0, TMQ_MAX_ATTEMPTS_MAX) &&
-           check_range (check, "not_before", set->not_before, 0, INT64_MAX) &&
+           check_range (check, "not_before", set->not_before, 0, TMQ_TIME_MS_MAX) &&
            check_labels (check, set->labels, set->n_labels) &&
            check_count (check, "drop_labels", set->n_drop_labels, 0, TMQ_LABELS_MAX) &&
            check_names (check, "drop_labels", set->drop_labels, set->n_drop_labels);

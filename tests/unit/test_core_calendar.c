@@ -66,6 +66,8 @@ static void every_wrong_field_is_named (void **state)
     assert_wrong ("", "five fields are wanted (minute hour day month weekday), 0 are there");
     assert_wrong ("* * * *", "five fields are wanted (minute hour day month weekday), 4 are there");
     assert_wrong ("* * * * * root", "more than five fields: root");
+    assert_wrong ("@ääääääääääääääääää",
+                  "@äääääääääääääää is none of @hourly @daily @weekly @monthly @yearly @every");
     assert_wrong ("@never", "@never is none of @hourly @daily @weekly @monthly @yearly @every");
     assert_wrong ("@every 10", "@every wants a duration from 1s on, such as 90s");
     assert_wrong ("@every 10ms", "@every wants a duration from 1s on, such as 90s");

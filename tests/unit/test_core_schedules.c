@@ -205,6 +205,22 @@ static void what_was_missed_is_made_up_for (void **state)
     assert_int_equal (made_after_absence (*state, MISSED_ALL), 10);
 }
 
+/* It ended while the broker was away: what is owed lies before its end. */
+static void what_was_missed_before_the_end_is_made_up_for (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Schedule schedule = named ("m", "@every 1m");
+    schedule.missed = MISSED_ONE;
+    schedule.until = (uint64_t) rig->now.wall_ms + 3 * MINUTE + SECOND;
+    put_well (rig, &schedule);
+    rig_settle (rig);
+    rig->now.wall_ms += 10 * MINUTE;
+    rig->now.mono_ms += 10 * MINUTE;
+    rig_restart (rig);
+    rig_advance (rig, 2 * SECOND);
+    assert_int_equal (tasks_made (rig), 1);
+}
+
 static void not_more_than_a_hundred_are_made_up_for (void **state)
 {
     rig_t *rig = *state;
@@ -475,6 +491,7 @@ int main (void)
         TEST (what_was_missed_is_passed_over),
         TEST (what_was_missed_comes_once),
         TEST (what_was_missed_is_made_up_for),
+        TEST (what_was_missed_before_the_end_is_made_up_for),
         TEST (not_more_than_a_hundred_are_made_up_for),
         TEST (a_clock_that_leaps_makes_none_twice),
         TEST (a_commit_that_fails_loses_no_instant),

@@ -101,6 +101,9 @@ static void names_stay_in_the_directory (void **state)
         "No/Where",
         "Europe",
         "tzdata.zi",
+        "Europe//Berlin",
+        "posix/Europe/Berlin",
+        "Europe/Berlin/",
         "an_extremely_long_name_of_a_zone_that_nobody_would_ever_make_up_really"};
     for (size_t i = 0; i < sizeof (wrong) / sizeof (wrong[0]); i++)
         assert_null (zones_find (zones, wrong[i]));

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ids.h"
 #include "units.h"
 
 enum {
@@ -72,10 +73,17 @@ static const field_t FIELD[FIELDS] = {
     [WEEKDAY] = {"day of the week", "sunmontuewedthufrisat", 0, 7},
 };
 
+/* So much of what somebody wrote as an error shows, in whole characters. */
+static int shown (const char *text, size_t length)
+{
+    enum { SHOWN_BYTES_MAX = 32 };
+    return (int) utf8_whole (text, length, SHOWN_BYTES_MAX);
+}
+
 static bool wrong (char *error, const field_t *field, const char *at, const char *end)
 {
     snprintf (error, CALENDAR_ERROR_SIZE, "%.*s is no %s (%u to %u)",
-              (int) (end - at < 32 ? end - at : 32), at, field->name, field->least, field->most);
+              shown (at, (size_t) (end - at)), at, field->name, field->least, field->most);
     return false;
 }
 
@@ -163,7 +171,8 @@ static bool parse_fields (calendar_t *out, const char *text, char *error)
     }
     at += strspn (at, " \t");
     if (*at != '\0') {
-        snprintf (error, CALENDAR_ERROR_SIZE, "more than five fields: %.32s", at);
+        snprintf (error, CALENDAR_ERROR_SIZE, "more than five fields: %.*s",
+                  shown (at, strlen (at)), at);
         return false;
     }
     bits[WEEKDAY] |= bits[WEEKDAY] >> 7; /* 7 is Sunday, too */
@@ -205,7 +214,8 @@ bool calendar_parse (calendar_t *out, const char *text, char error[CALENDAR_ERRO
         if (strcmp (text, words[i][0]) == 0)
             return parse_fields (out, words[i][1], error);
     snprintf (error, CALENDAR_ERROR_SIZE,
-              "%.32s is none of @hourly @daily @weekly @monthly @yearly @every", text);
+              "%.*s is none of @hourly @daily @weekly @monthly @yearly @every",
+              shown (text, strlen (text)), text);
     return false;
 }
 

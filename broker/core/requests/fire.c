@@ -126,6 +126,11 @@ static bool fire (requests_t *self, schedule_t *schedule, const occurrence_t *in
         decided (self, schedule, instant, "the task of the instant before has not ended");
         return true;
     }
+    char why[WHY_SIZE] = "";
+    if (before != NULL && !may_submit (self, schedule, why)) {
+        decided (self, schedule, instant, why); /* what runs is not stopped for nothing */
+        return true;
+    }
     if (before != NULL) {
         cause_t cause = {.message = "the next instant of its schedule has come"};
         cancel_task (self, before, &cause);

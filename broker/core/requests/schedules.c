@@ -12,6 +12,7 @@
 #include "core/requests/answer.h"
 #include "core/requests/deeds.h"
 #include "core/requests/fire.h"
+#include "core/requests/room.h"
 #include "core/tasks/journal.h"
 
 enum { ITEM_ROOM = 64 }; /* for the wrapping of one schedule in a page */
@@ -231,7 +232,8 @@ void on_schedule_put (call_t *call)
         reply_code (call, TMQ_DENIED, "no right to submit to this queue");
         return;
     }
-    if (refuse_definition (call, given) || refuse_name (call, old) || refuse_more (call, old))
+    if (new_is_refused (call) || refuse_definition (call, given) || refuse_name (call, old) ||
+        refuse_more (call, old))
         return;
     self->tasks->open.inputs++;
     schedule_t *schedule = schedule_put (self->tasks, call->link->space, stored_of (call, old));
@@ -251,7 +253,7 @@ static void remember (call_t *call, schedule_t *schedule)
 static void set_paused (call_t *call, const char *name, bool paused)
 {
     requests_t *self = call->requests;
-    schedule_t *schedule = find (call, name, RIGHT_CANCEL);
+    schedule_t *schedule = room_refused_at_once (call) ? NULL : find (call, name, RIGHT_CANCEL);
     if (schedule == NULL)
         return;
     if (schedule->zone == NULL) {

@@ -28,6 +28,7 @@
 #include "core/tasks/space.h"
 #include "core/wire/pack.h"
 #include "ids.h"
+#include "types.h"
 
 /* Numbers of the fields of SubmittedItem in taskmq.proto. */
 enum {
@@ -340,16 +341,21 @@ task_t *submit_scheduled (requests_t *self, const schedule_t *schedule, const tm
     Taskmq__TaskSpec spec = *schedule->stored->task;
     const ProtobufCBinaryData *payload = &schedule->stored->payload;
     uint8_t digest[CODEC_DIGEST_BYTES];
-    answer_t refusal;
+    answer_t refusal = {.code = TMQ_LIMIT};
     spec.task_id = (ProtobufCBinaryData){sizeof (*id), (uint8_t *) id->bytes};
     if (submits_are_refused (self)) {
         snprintf (why, why_size, "the broker is overloaded, or its disk is full");
         return NULL;
     }
     if (!may_accept (self, space, &spec, &refusal)) {
-        char text[LIMIT_TEXT_SIZE];
-        limit_text (text, refusal.text, refusal.limit);
-        snprintf (why, why_size, "%s", text);
+        char text[LIMIT_TEXT_SIZE] = "";
+        if (refusal.full == NULL && refusal.limit > 0)
+            limit_text (text, refusal.text, refusal.limit);
+        snprintf (why, why_size, "%s",
+                  refusal.full != NULL ? refusal.full
+                  : text[0] != '\0'    ? text
+                                       : code_text ((int) refusal.code));
+        free (refusal.full);
         return NULL;
     }
     codec_submit_digest (digest, &spec, payload->data, payload->len);

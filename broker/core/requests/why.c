@@ -121,17 +121,19 @@ static int64_t wall_ms (const story_t *self)
 static void tell_failed (story_t *self, const record_t *task)
 {
     char ago[UNITS_TEXT_SIZE];
+    enum { SHOWN_BYTES_MAX = 600 };
     const char *message = self->call->bodies ? task->error_message : "";
+    const int shown = (int) utf8_whole (message, strlen (message), SHOWN_BYTES_MAX);
     span (ago, wall_ms (self) - task->finished_at);
     add_number (self, "error_code", (uint64_t) (int64_t) task->error_code);
     add_text (self, "error_message", message);
     if (task->dead)
         tell (self, "dead",
-              "it failed for good %s ago: %" PRIu32 " of %" PRIu32 " attempts failed%s%.600s", ago,
+              "it failed for good %s ago: %" PRIu32 " of %" PRIu32 " attempts failed%s%.*s", ago,
               task->failures, task->max_attempts, message[0] != '\0' ? ", the last one with: " : "",
-              message);
+              shown, message);
     else
-        tell (self, "failed", "it failed %s ago%s%.600s", ago, message[0] != '\0' ? ": " : "",
+        tell (self, "failed", "it failed %s ago%s%.*s", ago, message[0] != '\0' ? ": " : "", shown,
               message);
     if (task->dead) {
         add_number (self, "failures", task->failures);

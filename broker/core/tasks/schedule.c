@@ -177,7 +177,8 @@ bool schedule_newest (const schedule_t *schedule, int64_t upto_ms, occurrence_t 
 
 void schedule_leave_out (schedule_t *schedule, int64_t upto_ms, size_t kept)
 {
-    int64_t from_ms = upto_ms;
+    int64_t until_ms = (int64_t) schedule->stored->until;
+    int64_t from_ms = until_ms != 0 && until_ms < upto_ms ? until_ms : upto_ms;
     for (size_t i = 0; i < kept; i++) {
         occurrence_t at;
         if (!schedule_newest (schedule, from_ms, &at))
