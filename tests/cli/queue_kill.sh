@@ -45,6 +45,7 @@ run 0 taskctl queue resume paused
 eventually stands paused 0 8
 stands rated 4 4 || fail "the rate let more through"
 signal worker TERM
+eventually grep -q finishing worker.err # two at once may be one
 signal worker TERM
 ended worker 143
 stop_broker
