@@ -364,12 +364,6 @@ static int call_for_part (tmq_part_t **out, tmq_client_t *client, core_request_t
     return code;
 }
 
-/* protobuf-c's structs are not const. */
-static char *text_of (const char *text)
-{
-    return (char *) (uintptr_t) (text != NULL ? text : "");
-}
-
 void tmq_audit_query_init (tmq_audit_query_t *out)
 {
     *out = (tmq_audit_query_t){.size = sizeof *out};
@@ -386,8 +380,8 @@ int tmq_audit (tmq_part_t **out, tmq_client_t *client, const tmq_audit_query_t *
     Taskmq__Audit message = TASKMQ__AUDIT__INIT;
     message.file = in->file;
     message.offset = in->offset;
-    message.kind = text_of (in->kind);
-    message.actor = text_of (in->actor);
+    message.kind = client_text (in->kind);
+    message.actor = client_text (in->actor);
     message.since = (uint64_t) in->since;
     message.limit = in->limit;
     int code = core_request_message (&request, TMQ_OP_AUDIT, &message.base, error);

@@ -30,12 +30,6 @@ static int call (tmq_access_t **out, tmq_client_t *client, tmq_op_t op,
     return code;
 }
 
-/* Generated messages have members without const. */
-static char *text_of (const char *text)
-{
-    return (char *) (uintptr_t) (text != NULL ? text : "");
-}
-
 static int parse_key (key_public_t *key, const char *text, tmq_error_t *error)
 {
     char reason[KEY_ERROR_SIZE];
@@ -60,7 +54,7 @@ int tmq_enroll (tmq_access_t **out, tmq_client_t *client, const char *public_key
     if (code != TMQ_OK)
         return code;
     message.public_key = data_of (&key);
-    message.host = text_of (host);
+    message.host = client_text (host);
     message.alone = alone;
     return call (out, client, TMQ_OP_ENROLL, &message.base, timeout_ms, error);
 }
@@ -90,7 +84,7 @@ int tmq_key_trust (tmq_access_t **out, tmq_client_t *client, const tmq_trust_t *
         code = parse_key (&key, in->public_key, error);
     if (code != TMQ_OK)
         return code;
-    message.name = text_of (in->name);
+    message.name = client_text (in->name);
     message.public_key = data_of (&key);
     message.grants = (char **) (uintptr_t) in->grants;
     message.n_grants = in->grants_count;
@@ -104,7 +98,7 @@ int tmq_key_revoke (tmq_access_t **out, tmq_client_t *client, const char *name,
 {
     Taskmq__KeyRevoke message = TASKMQ__KEY_REVOKE__INIT;
     key_public_t key;
-    message.name = text_of (name);
+    message.name = client_text (name);
     if (name == NULL) {
         int code = parse_key (&key, public_key, error);
         if (code != TMQ_OK)
@@ -154,7 +148,7 @@ int tmq_invite (tmq_access_t **out, tmq_client_t *client, const tmq_trust_t *in,
     join_keys (&key, &secret, &join);
     sodium_memzero (&secret, sizeof secret);
     message.public_key = data_of (&key);
-    message.name = text_of (in->name);
+    message.name = client_text (in->name);
     message.grants = (char **) (uintptr_t) in->grants;
     message.n_grants = in->grants_count;
     message.uses = in->uses;
@@ -182,7 +176,7 @@ int tmq_invite_revoke (tmq_access_t **out, tmq_client_t *client, const char *inv
                        uint32_t timeout_ms, tmq_error_t *error)
 {
     Taskmq__InviteRevoke message = TASKMQ__INVITE_REVOKE__INIT;
-    message.invitation = text_of (invitation);
+    message.invitation = client_text (invitation);
     return call (out, client, TMQ_OP_INVITE_REVOKE, &message.base, timeout_ms, error);
 }
 

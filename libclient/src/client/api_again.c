@@ -127,12 +127,6 @@ typedef struct labels {
     Taskmq__Label *pointers[TMQ_LABELS_MAX];
 } labels_t;
 
-/* Generated messages have members without const. */
-static char *text_of (const char *text)
-{
-    return (char *) (uintptr_t) (text != NULL ? text : "");
-}
-
 static int take_labels (Taskmq__Set *out, labels_t *labels, const tmq_set_t *set,
                         tmq_error_t *error)
 {
@@ -143,8 +137,8 @@ static int take_labels (Taskmq__Set *out, labels_t *labels, const tmq_set_t *set
         return core_error (error, TMQ_INVALID, "the labels are NULL");
     for (size_t i = 0; i < set->labels_count; i++) {
         labels->list[i] = (Taskmq__Label) TASKMQ__LABEL__INIT;
-        labels->list[i].key = text_of (set->labels[i].key);
-        labels->list[i].value = text_of (set->labels[i].value);
+        labels->list[i].key = client_text (set->labels[i].key);
+        labels->list[i].value = client_text (set->labels[i].value);
         labels->pointers[i] = &labels->list[i];
     }
     out->labels = labels->pointers;

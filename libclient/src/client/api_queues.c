@@ -30,12 +30,6 @@ static int call (tmq_queue_report_t **out, tmq_client_t *client, tmq_op_t op,
     return code;
 }
 
-/* Generated messages have members without const. */
-static char *text_of (const char *text)
-{
-    return (char *) (uintptr_t) (text != NULL ? text : "");
-}
-
 int tmq_queue_list (tmq_queue_report_t **out, tmq_client_t *client, const char *cursor,
                     uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
 {
@@ -54,7 +48,7 @@ int tmq_queue_show (tmq_queue_report_t **out, tmq_client_t *client, const char *
                     uint32_t timeout_ms, tmq_error_t *error)
 {
     Taskmq__QueueShow message = TASKMQ__QUEUE_SHOW__INIT;
-    message.queue = text_of (queue);
+    message.queue = client_text (queue);
     int code = core_check_name (queue, "queue", true, error);
     return code != TMQ_OK ? code
                           : call (out, client, TMQ_OP_QUEUE_SHOW, &message.base, timeout_ms, error);
@@ -92,7 +86,7 @@ int tmq_queue_set (tmq_queue_report_t **out, tmq_client_t *client, const char *q
     code = take_settings (&wanted, settings, error);
     if (code != TMQ_OK)
         return code;
-    message.queue = text_of (queue);
+    message.queue = client_text (queue);
     message.settings = &wanted;
     message.fields = numbers;
     message.n_fields = fields_count;
@@ -103,8 +97,8 @@ int tmq_queue_pause (tmq_queue_report_t **out, tmq_client_t *client, const char 
                      const char *why, uint32_t timeout_ms, tmq_error_t *error)
 {
     Taskmq__QueuePause message = TASKMQ__QUEUE_PAUSE__INIT;
-    message.queue = text_of (queue);
-    message.why = text_of (why);
+    message.queue = client_text (queue);
+    message.why = client_text (why);
     int code = core_check_name (queue, "queue", true, error);
     if (code == TMQ_OK)
         code = core_check_text (why, "why", TMQ_QUEUE_WHY_BYTES_MAX, error);
@@ -117,7 +111,7 @@ int tmq_queue_resume (tmq_queue_report_t **out, tmq_client_t *client, const char
                       uint32_t timeout_ms, tmq_error_t *error)
 {
     Taskmq__QueueResume message = TASKMQ__QUEUE_RESUME__INIT;
-    message.queue = text_of (queue);
+    message.queue = client_text (queue);
     int code = core_check_name (queue, "queue", true, error);
     return code != TMQ_OK
                ? code

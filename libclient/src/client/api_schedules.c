@@ -32,17 +32,11 @@ static int call (tmq_schedule_report_t **out, tmq_client_t *client, tmq_op_t op,
     return code != TMQ_OK ? code : run (out, client, request, timeout_ms, error);
 }
 
-/* Generated messages have members without const. */
-static char *text_of (const char *text)
-{
-    return (char *) (uintptr_t) (text != NULL ? text : "");
-}
-
 static int call_by_name (tmq_schedule_report_t **out, tmq_client_t *client, tmq_op_t op,
                          const char *name, uint32_t coming, uint32_t timeout_ms, tmq_error_t *error)
 {
     Taskmq__ScheduleName message = TASKMQ__SCHEDULE_NAME__INIT;
-    message.name = text_of (name);
+    message.name = client_text (name);
     message.coming = coming;
     int code = core_check_name (name, "name", true, error);
     return code != TMQ_OK ? code : call (out, client, op, &message.base, timeout_ms, error);
@@ -66,7 +60,7 @@ int tmq_schedule_list (tmq_schedule_report_t **out, tmq_client_t *client, const 
                        uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
 {
     Taskmq__ScheduleList message = TASKMQ__SCHEDULE_LIST__INIT;
-    message.after = text_of (after);
+    message.after = client_text (after);
     message.limit = limit;
     return call (out, client, TMQ_OP_SCHEDULE_LIST, &message.base, timeout_ms, error);
 }

@@ -45,12 +45,6 @@ static int call (void **out, tmq_client_t *client, tmq_op_t op, const ProtobufCM
     return call_counting (out, NULL, client, op, message, body, length, timeout_ms, error);
 }
 
-/* Generated messages have members without const. */
-static char *text_of (const char *text)
-{
-    return (char *) (uintptr_t) (text != NULL ? text : "");
-}
-
 static int check_key (const char *session, const char *key, tmq_error_t *error)
 {
     int code = core_check_name (session, "session", false, error);
@@ -79,8 +73,8 @@ int tmq_value_put (tmq_value_t **out, tmq_client_t *client, const char *session,
         code = core_error (error, TMQ_INVALID, "the bytes are NULL");
     if (code != TMQ_OK)
         return code;
-    message.session = text_of (session);
-    message.key = text_of (key);
+    message.session = client_text (session);
+    message.key = client_text (key);
     message.body_bytes = (uint32_t) length;
     message.if_version_plus_1 = if_version == TMQ_ANY_VERSION ? 0 : if_version + 1;
     void *value = NULL;
@@ -100,8 +94,8 @@ int tmq_value_get (tmq_value_t **out, tmq_client_t *client, const char *session,
     int code = check_key (session, key, error);
     if (code != TMQ_OK)
         return code;
-    message.session = text_of (session);
-    message.key = text_of (key);
+    message.session = client_text (session);
+    message.key = client_text (key);
     code = call (&value, client, TMQ_OP_VALUE_GET, &message.base, NULL, 0, timeout_ms, error);
     if (code == TMQ_OK)
         *out = value;
@@ -117,8 +111,8 @@ int tmq_value_remove (tmq_client_t *client, const char *session, const char *key
         code = core_error (error, TMQ_INVALID, "if_version: 0 is what does not exist");
     if (code != TMQ_OK)
         return code;
-    message.session = text_of (session);
-    message.key = text_of (key);
+    message.session = client_text (session);
+    message.key = client_text (key);
     message.if_version_plus_1 = if_version == TMQ_ANY_VERSION ? 0 : if_version + 1;
     return call (NULL, client, TMQ_OP_VALUE_REMOVE, &message.base, NULL, 0, timeout_ms, error);
 }
@@ -151,9 +145,9 @@ int tmq_value_list (tmq_value_list_t **out, tmq_client_t *client, const tmq_valu
         code = core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_LIST_LIMIT_MAX);
     if (code != TMQ_OK)
         return code;
-    message.session = text_of (query.session);
-    message.prefix = text_of (query.prefix);
-    message.after = text_of (query.after);
+    message.session = client_text (query.session);
+    message.prefix = client_text (query.prefix);
+    message.after = client_text (query.after);
     message.limit = query.limit;
     code = call (&list, client, TMQ_OP_VALUE_LIST, &message.base, NULL, 0, timeout_ms, error);
     if (code == TMQ_OK)
@@ -194,10 +188,10 @@ int tmq_item_put (uint64_t *number, tmq_client_t *client, const tmq_item_request
         code = core_error (error, TMQ_INVALID, "the bytes are NULL");
     if (code != TMQ_OK)
         return code;
-    message.session = text_of (in->session);
-    message.box = text_of (in->box);
-    message.source = text_of (in->source);
-    message.type = text_of (in->type);
+    message.session = client_text (in->session);
+    message.box = client_text (in->box);
+    message.source = client_text (in->source);
+    message.type = client_text (in->type);
     message.intensity = (uint32_t) (in->intensity * TMQ_INTENSITY_ONE + 0.5);
     message.body_bytes = (uint32_t) in->length;
     return call_counting (NULL, number, client, TMQ_OP_ITEM_PUT, &message.base, in->bytes,
@@ -220,8 +214,8 @@ int tmq_item_read (tmq_item_list_t **out, tmq_client_t *client, const char *sess
         code = core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_ITEM_NUMBERS_MAX);
     if (code != TMQ_OK)
         return code;
-    message.session = text_of (session);
-    message.box = text_of (box);
+    message.session = client_text (session);
+    message.box = client_text (box);
     message.after = after;
     message.limit = limit;
     code = call (&list, client, TMQ_OP_ITEM_READ, &message.base, NULL, 0, timeout_ms, error);
@@ -240,8 +234,8 @@ int tmq_item_ack (uint64_t *acknowledged, tmq_client_t *client, const char *sess
         code = core_error (error, TMQ_INVALID, "numbers: 1 to %d", TMQ_ITEM_NUMBERS_MAX);
     if (code != TMQ_OK)
         return code;
-    message.session = text_of (session);
-    message.box = text_of (box);
+    message.session = client_text (session);
+    message.box = client_text (box);
     message.numbers = (uint64_t *) (uintptr_t) numbers;
     message.n_numbers = count;
     return call_counting (NULL, acknowledged, client, TMQ_OP_ITEM_ACK, &message.base, NULL, 0,

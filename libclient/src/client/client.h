@@ -146,4 +146,10 @@ void client_io_drive (tmq_client_t *client, int64_t deadline_ms);
 /* Before a caller leaves: tells the I/O thread if there is something for it to do. Locked. */
 void client_io_hand_over (tmq_client_t *client);
 
+/* A text as a generated message takes it: its members have no const. NULL is the empty one. */
+static inline char *client_text (const char *text)
+{
+    return (char *) (uintptr_t) (text != NULL ? text : "");
+}
+
 #endif
