@@ -495,6 +495,29 @@ static void an_inbox_has_pages (void **state)
     assert_int_equal (seen, 9);
 }
 
+static void the_questions_of_a_task_keep_their_order (void **state)
+{
+    rig_t *rig = *state;
+    const Taskmq__Assignment *assignment = claimed (rig);
+    const char *const keys[] = {"c", "a", "d", "b"};
+    for (size_t i = 0; i < 4; i++)
+        rig_ask (rig, 1, assignment, keys[i], "1");
+    rig_settle (rig);
+    rig_restart (rig); /* the rows come back as a, b, c, d */
+    rig_link (rig, 0, "default");
+    tmq_id_t id = rig_id (1);
+    Taskmq__Inbox wanted = TASKMQ__INBOX__INIT;
+    wanted.task_id = (ProtobufCBinaryData){sizeof (id), id.bytes};
+    wanted.limit = 1;
+    for (size_t i = 0; i < 4; i++) {
+        const Taskmq__InboxPage *page = inbox (rig, &wanted);
+        assert_int_equal (page->n_questions, 1);
+        assert_string_equal (page->questions[0]->key, keys[i]);
+        wanted.after = page->next;
+    }
+    assert_int_equal (wanted.after, 0);
+}
+
 static void an_inbox_page_fits_into_an_envelope (void **state)
 {
     rig_t *rig = *state;
@@ -590,6 +613,7 @@ int main (void)
         TEST (questions_and_answers_outlive_a_restart),
         TEST (a_failed_commit_takes_an_answer_back),
         TEST (an_inbox_has_pages),
+        TEST (the_questions_of_a_task_keep_their_order),
         TEST (an_inbox_page_fits_into_an_envelope),
         TEST (an_inbox_is_of_a_queue_a_session_or_a_task),
         TEST (events_say_what_was_asked_and_who_answered),

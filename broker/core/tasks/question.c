@@ -285,6 +285,13 @@ void question_load (tasks_t *self, const row_t *row)
     taskmq__question_row__free_unpacked (unpacked, NULL);
 }
 
+static int by_age (const void *a, const void *b)
+{
+    uint64_t left = (*(question_t *const *) a)->number;
+    uint64_t right = (*(question_t *const *) b)->number;
+    return (left > right) - (left < right);
+}
+
 void asking_restore (tasks_t *self, task_t *task)
 {
     if (self->questions.askings.count == 0)
@@ -294,6 +301,8 @@ void asking_restore (tasks_t *self, task_t *task)
         return;
     asking->task = task;
     task->asks = true;
+    /* Rows come in the order of their keys; an inbox goes on behind a number. */
+    qsort (asking->list, asking->count, sizeof (question_t *), by_age);
     const clocks_t *clocks = &self->base->clocks;
     for (size_t i = 0; i < asking->count; i++) {
         question_t *question = asking->list[i];
