@@ -317,6 +317,8 @@ static void null_is_refused_not_followed (void **state)
     tmq_task_t *task;
     tmq_event_t *event;
     tmq_assignment_t *assignment;
+    tmq_changed_t changed;
+    tmq_id_t id = {{1}};
     tmq_client_options_init (&options);
     assert_int_equal (tmq_client_new (&client, NULL, &error), TMQ_INVALID);
     assert_int_equal (tmq_get (&task, NULL, &(tmq_id_t){{0}}, 0, &error), TMQ_INVALID);
@@ -326,6 +328,8 @@ static void null_is_refused_not_followed (void **state)
     assert_int_equal (tmq_subscription_next (&event, NULL, 0, NULL), TMQ_INVALID);
     assert_int_equal (tmq_worker_next (&assignment, NULL, 0, NULL), TMQ_INVALID);
     assert_int_equal (tmq_worker_run (NULL, 1, NULL, NULL, NULL), TMQ_INVALID);
+    assert_int_equal (tmq_retry (&changed, NULL, &id, 1, NULL, 0, &error), TMQ_INVALID);
+    assert_int_equal (changed.code, TMQ_INVALID);
     tmq_client_free (NULL);
     tmq_client_free (&client);
     tmq_subscription_free (NULL);

@@ -172,6 +172,8 @@ void core_answer_set (core_answer_t *answer, int code, const char *text, uint32_
 
 void core_answer_free (core_answer_t *answer)
 {
+    if (answer == NULL)
+        return;
     completion_clear (&answer->completion);
     free (answer->shared);
     answer->shared = NULL;

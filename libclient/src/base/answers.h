@@ -56,6 +56,7 @@ void core_answers_withdraw (core_answers_t *self, const core_answer_t *answer);
 
 /* Fills the answer's code and error. text NULL: the code's own. */
 void core_answer_set (core_answer_t *answer, int code, const char *text, uint32_t retry_after_ms);
+/* Accepts NULL. */
 void core_answer_free (core_answer_t *answer);
 
 #endif

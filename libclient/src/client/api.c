@@ -93,20 +93,10 @@ int tmq_submit_batch_start (tmq_client_t *client, const tmq_submit_t *in, size_t
 
 /* One task. */
 
-/* Takes a task out of the answer. */
 static int call_for_task (tmq_task_t **out, tmq_client_t *client, core_request_t *request,
                           uint32_t timeout_ms, tmq_error_t *error)
 {
-    core_answer_t *answer = NULL;
-    int code = client_call (&answer, client, request, timeout_ms, error);
-    if (answer == NULL)
-        return code;
-    if (out != NULL && code == TMQ_OK) {
-        *out = answer->completion.task;
-        answer->completion.task = NULL;
-    }
-    core_answer_free (answer);
-    return code;
+    return client_take (out, CLIENT_MEMBER (completion.task), client, request, timeout_ms, error);
 }
 
 static int get_request (core_request_t **out, tmq_op_t op, const tmq_id_t *id, tmq_error_t *error)
@@ -192,17 +182,10 @@ int tmq_resolve (tmq_id_t *out, tmq_client_t *client, const char *suffix, uint32
                  tmq_error_t *error)
 {
     core_request_t *request = NULL;
-    core_answer_t *answer = NULL;
     int code = core_request_resolve (&request, suffix, error);
-    if (code != TMQ_OK)
-        return code;
-    code = client_call (&answer, client, request, timeout_ms, error);
-    if (answer == NULL)
-        return code;
-    if (code == TMQ_OK)
-        *out = answer->completion.task_id;
-    core_answer_free (answer);
-    return code;
+    return code != TMQ_OK ? code
+                          : client_take (out, CLIENT_MEMBER (completion.task_id), client, request,
+                                         timeout_ms, error);
 }
 
 int tmq_resolve_start (tmq_client_t *client, const char *suffix, uint32_t timeout_ms, void *user,
@@ -220,19 +203,10 @@ int tmq_list (tmq_task_list_t **out, tmq_client_t *client, const tmq_list_query_
 {
     static const tmq_list_query_t everything = {0};
     core_request_t *request = NULL;
-    core_answer_t *answer = NULL;
     int code = core_request_list (&request, in != NULL ? in : &everything, error);
-    if (code != TMQ_OK)
-        return code;
-    code = client_call (&answer, client, request, timeout_ms, error);
-    if (answer == NULL)
-        return code;
-    if (code == TMQ_OK) {
-        *out = answer->completion.list;
-        answer->completion.list = NULL;
-    }
-    core_answer_free (answer);
-    return code;
+    return code != TMQ_OK ? code
+                          : client_take (out, CLIENT_MEMBER (completion.list), client, request,
+                                         timeout_ms, error);
 }
 
 int tmq_list_start (tmq_client_t *client, const tmq_list_query_t *in, uint32_t timeout_ms,
@@ -248,17 +222,10 @@ int tmq_count (uint64_t *out, tmq_client_t *client, const tmq_filter_t *in, uint
                tmq_error_t *error)
 {
     core_request_t *request = NULL;
-    core_answer_t *answer = NULL;
     int code = core_request_count (&request, in, error);
-    if (code != TMQ_OK)
-        return code;
-    code = client_call (&answer, client, request, timeout_ms, error);
-    if (answer == NULL)
-        return code;
-    if (code == TMQ_OK)
-        *out = answer->completion.count;
-    core_answer_free (answer);
-    return code;
+    return code != TMQ_OK ? code
+                          : client_take (out, CLIENT_MEMBER (completion.count), client, request,
+                                         timeout_ms, error);
 }
 
 int tmq_count_start (tmq_client_t *client, const tmq_filter_t *in, uint32_t timeout_ms, void *user,
@@ -273,21 +240,12 @@ int tmq_events (tmq_event_list_t **out, tmq_client_t *client, const tmq_id_t *id
                 uint64_t before_seq, uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
 {
     core_request_t *request = NULL;
-    core_answer_t *answer = NULL;
     if (id == NULL)
         return core_error (error, TMQ_INVALID, "the id is NULL");
     int code = core_request_events (&request, id, before_seq, limit, error);
-    if (code != TMQ_OK)
-        return code;
-    code = client_call (&answer, client, request, timeout_ms, error);
-    if (answer == NULL)
-        return code;
-    if (code == TMQ_OK) {
-        *out = answer->completion.events;
-        answer->completion.events = NULL;
-    }
-    core_answer_free (answer);
-    return code;
+    return code != TMQ_OK ? code
+                          : client_take (out, CLIENT_MEMBER (completion.events), client, request,
+                                         timeout_ms, error);
 }
 
 int tmq_events_start (tmq_client_t *client, const tmq_id_t *id, uint64_t before_seq, uint32_t limit,
@@ -305,14 +263,10 @@ int tmq_events_start (tmq_client_t *client, const tmq_id_t *id, uint64_t before_
 int tmq_ping (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
 {
     core_request_t *request = NULL;
-    core_answer_t *answer = NULL;
     int code = core_request_plain (&request, TMQ_OP_PING, error);
-    if (code != TMQ_OK)
-        return code;
-    code = client_call (&answer, client, request, timeout_ms, error);
-    if (answer != NULL)
-        core_answer_free (answer);
-    return code;
+    return code != TMQ_OK ? code
+                          : client_take (NULL, CLIENT_MEMBER (completion.code), client, request,
+                                         timeout_ms, error);
 }
 
 int tmq_ping_start (tmq_client_t *client, uint32_t timeout_ms, void *user, tmq_error_t *error)
@@ -325,19 +279,10 @@ int tmq_ping_start (tmq_client_t *client, uint32_t timeout_ms, void *user, tmq_e
 int tmq_stats (tmq_stats_t **out, tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error)
 {
     core_request_t *request = NULL;
-    core_answer_t *answer = NULL;
     int code = core_request_plain (&request, TMQ_OP_STATS, error);
-    if (code != TMQ_OK)
-        return code;
-    code = client_call (&answer, client, request, timeout_ms, error);
-    if (answer == NULL)
-        return code;
-    if (code == TMQ_OK) {
-        *out = answer->completion.stats;
-        answer->completion.stats = NULL;
-    }
-    core_answer_free (answer);
-    return code;
+    return code != TMQ_OK ? code
+                          : client_take (out, CLIENT_MEMBER (completion.stats), client, request,
+                                         timeout_ms, error);
 }
 
 int tmq_stats_start (tmq_client_t *client, uint32_t timeout_ms, void *user, tmq_error_t *error)
@@ -352,16 +297,7 @@ int tmq_stats_start (tmq_client_t *client, uint32_t timeout_ms, void *user, tmq_
 static int call_for_part (tmq_part_t **out, tmq_client_t *client, core_request_t *request,
                           uint32_t timeout_ms, tmq_error_t *error)
 {
-    core_answer_t *answer = NULL;
-    int code = client_call (&answer, client, request, timeout_ms, error);
-    if (answer == NULL)
-        return code;
-    if (code == TMQ_OK) {
-        *out = answer->completion.part;
-        answer->completion.part = NULL;
-    }
-    core_answer_free (answer);
-    return code;
+    return client_take (out, CLIENT_MEMBER (completion.part), client, request, timeout_ms, error);
 }
 
 void tmq_audit_query_init (tmq_audit_query_t *out)

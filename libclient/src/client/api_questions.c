@@ -48,18 +48,10 @@ int tmq_inbox (tmq_inbox_t **out, tmq_client_t *client, const tmq_inbox_query_t 
                uint32_t timeout_ms, tmq_error_t *error)
 {
     core_request_t *request = NULL;
-    core_answer_t *answer = NULL;
     int code = core_request_inbox (&request, in, error);
-    if (code == TMQ_OK)
-        code = client_call (&answer, client, request, timeout_ms, error);
-    if (answer == NULL)
-        return code;
-    if (code == TMQ_OK) {
-        *out = answer->completion.inbox;
-        answer->completion.inbox = NULL;
-    }
-    core_answer_free (answer);
-    return code;
+    return code != TMQ_OK ? code
+                          : client_take (out, CLIENT_MEMBER (completion.inbox), client, request,
+                                         timeout_ms, error);
 }
 
 int tmq_inbox_start (tmq_client_t *client, const tmq_inbox_query_t *in, uint32_t timeout_ms,

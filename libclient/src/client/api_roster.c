@@ -12,20 +12,8 @@
 static int call (tmq_worker_list_t **out, tmq_client_t *client, tmq_op_t op,
                  const ProtobufCMessage *message, uint32_t timeout_ms, tmq_error_t *error)
 {
-    core_request_t *request = NULL;
-    core_answer_t *answer = NULL;
-    int code = core_request_message (&request, op, message, error);
-    if (code != TMQ_OK)
-        return code;
-    code = client_call (&answer, client, request, timeout_ms, error);
-    if (answer == NULL)
-        return code;
-    if (code == TMQ_OK) {
-        *out = answer->completion.workers;
-        answer->completion.workers = NULL;
-    }
-    core_answer_free (answer);
-    return code;
+    return client_ask (out, CLIENT_MEMBER (completion.workers), client, op, message, timeout_ms,
+                       error);
 }
 
 int tmq_workers (tmq_worker_list_t **out, tmq_client_t *client, uint64_t before, uint32_t limit,

@@ -9,27 +9,11 @@
 #include "codec/encode.h"
 #include "codec/schedules.h"
 
-static int run (tmq_schedule_report_t **out, tmq_client_t *client, core_request_t *request,
-                uint32_t timeout_ms, tmq_error_t *error)
-{
-    core_answer_t *answer = NULL;
-    int code = client_call (&answer, client, request, timeout_ms, error);
-    if (answer == NULL)
-        return code;
-    if (code == TMQ_OK && out != NULL) {
-        *out = answer->completion.schedules;
-        answer->completion.schedules = NULL;
-    }
-    core_answer_free (answer);
-    return code;
-}
-
 static int call (tmq_schedule_report_t **out, tmq_client_t *client, tmq_op_t op,
                  const ProtobufCMessage *message, uint32_t timeout_ms, tmq_error_t *error)
 {
-    core_request_t *request = NULL;
-    int code = core_request_message (&request, op, message, error);
-    return code != TMQ_OK ? code : run (out, client, request, timeout_ms, error);
+    return client_ask (out, CLIENT_MEMBER (completion.schedules), client, op, message, timeout_ms,
+                       error);
 }
 
 static int call_by_name (tmq_schedule_report_t **out, tmq_client_t *client, tmq_op_t op,
@@ -47,7 +31,9 @@ int tmq_schedule_put (tmq_schedule_report_t **out, tmq_client_t *client,
 {
     core_request_t *request = NULL;
     int code = core_request_schedule (&request, spec, error);
-    return code != TMQ_OK ? code : run (out, client, request, timeout_ms, error);
+    return code != TMQ_OK ? code
+                          : client_take (out, CLIENT_MEMBER (completion.schedules), client, request,
+                                         timeout_ms, error);
 }
 
 int tmq_schedule_show (tmq_schedule_report_t **out, tmq_client_t *client, const char *name,

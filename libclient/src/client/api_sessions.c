@@ -10,13 +10,12 @@
 #include "client/client.h"
 #include "codec/encode.h"
 
-/* Its answer is *out and *count, which may be NULL. body: NULL, or length bytes. */
-static int call_counting (void **out, uint64_t *count, tmq_client_t *client, tmq_op_t op,
-                          const ProtobufCMessage *message, const void *body, size_t length,
-                          uint32_t timeout_ms, tmq_error_t *error)
+/* body: NULL, or length bytes. */
+static int call_with (void *out, client_member_t member, tmq_client_t *client, tmq_op_t op,
+                      const ProtobufCMessage *message, const void *body, size_t length,
+                      uint32_t timeout_ms, tmq_error_t *error)
 {
     core_request_t *request = NULL;
-    core_answer_t *answer = NULL;
     int code = core_request_message (&request, op, message, error);
     if (code != TMQ_OK)
         return code;
@@ -26,23 +25,13 @@ static int call_counting (void **out, uint64_t *count, tmq_client_t *client, tmq
         core_request_free (request);
         return core_error (error, TMQ_NO_MEMORY, NULL);
     }
-    code = client_call (&answer, client, request, timeout_ms, error);
-    if (answer == NULL)
-        return code;
-    if (code == TMQ_OK && out != NULL) {
-        *out = answer->shared;
-        answer->shared = NULL;
-    }
-    if (code == TMQ_OK && count != NULL)
-        *count = answer->completion.count;
-    core_answer_free (answer);
-    return code;
+    return client_take (out, member, client, request, timeout_ms, error);
 }
 
-static int call (void **out, tmq_client_t *client, tmq_op_t op, const ProtobufCMessage *message,
-                 const void *body, size_t length, uint32_t timeout_ms, tmq_error_t *error)
+static int call (void *out, tmq_client_t *client, tmq_op_t op, const ProtobufCMessage *message,
+                 uint32_t timeout_ms, tmq_error_t *error)
 {
-    return call_counting (out, NULL, client, op, message, body, length, timeout_ms, error);
+    return client_ask (out, CLIENT_MEMBER (shared), client, op, message, timeout_ms, error);
 }
 
 static int check_key (const char *session, const char *key, tmq_error_t *error)
@@ -77,29 +66,20 @@ int tmq_value_put (tmq_value_t **out, tmq_client_t *client, const char *session,
     message.key = client_text (key);
     message.body_bytes = (uint32_t) length;
     message.if_version_plus_1 = if_version == TMQ_ANY_VERSION ? 0 : if_version + 1;
-    void *value = NULL;
-    code = call (&value, client, TMQ_OP_VALUE_PUT, &message.base, bytes, length, timeout_ms, error);
-    if (out != NULL && code == TMQ_OK)
-        *out = value;
-    else
-        free (value);
-    return code;
+    return call_with (out, CLIENT_MEMBER (shared), client, TMQ_OP_VALUE_PUT, &message.base, bytes,
+                      length, timeout_ms, error);
 }
 
 int tmq_value_get (tmq_value_t **out, tmq_client_t *client, const char *session, const char *key,
                    uint32_t timeout_ms, tmq_error_t *error)
 {
     Taskmq__ValueGet message = TASKMQ__VALUE_GET__INIT;
-    void *value = NULL;
     int code = check_key (session, key, error);
     if (code != TMQ_OK)
         return code;
     message.session = client_text (session);
     message.key = client_text (key);
-    code = call (&value, client, TMQ_OP_VALUE_GET, &message.base, NULL, 0, timeout_ms, error);
-    if (code == TMQ_OK)
-        *out = value;
-    return code;
+    return call (out, client, TMQ_OP_VALUE_GET, &message.base, timeout_ms, error);
 }
 
 int tmq_value_remove (tmq_client_t *client, const char *session, const char *key,
@@ -114,7 +94,7 @@ int tmq_value_remove (tmq_client_t *client, const char *session, const char *key
     message.session = client_text (session);
     message.key = client_text (key);
     message.if_version_plus_1 = if_version == TMQ_ANY_VERSION ? 0 : if_version + 1;
-    return call (NULL, client, TMQ_OP_VALUE_REMOVE, &message.base, NULL, 0, timeout_ms, error);
+    return call (NULL, client, TMQ_OP_VALUE_REMOVE, &message.base, timeout_ms, error);
 }
 
 void tmq_value_query_init (tmq_value_query_t *out)
@@ -132,7 +112,6 @@ int tmq_value_list (tmq_value_list_t **out, tmq_client_t *client, const tmq_valu
 {
     Taskmq__ValueList message = TASKMQ__VALUE_LIST__INIT;
     tmq_value_query_t query;
-    void *list = NULL;
     tmq_value_query_init (&query);
     if (in != NULL && in->size != sizeof *in)
         return core_error (error, TMQ_INVALID, "the query was not initialised");
@@ -149,10 +128,7 @@ int tmq_value_list (tmq_value_list_t **out, tmq_client_t *client, const tmq_valu
     message.prefix = client_text (query.prefix);
     message.after = client_text (query.after);
     message.limit = query.limit;
-    code = call (&list, client, TMQ_OP_VALUE_LIST, &message.base, NULL, 0, timeout_ms, error);
-    if (code == TMQ_OK)
-        *out = list;
-    return code;
+    return call (out, client, TMQ_OP_VALUE_LIST, &message.base, timeout_ms, error);
 }
 
 /* Items. */
@@ -194,8 +170,8 @@ int tmq_item_put (uint64_t *number, tmq_client_t *client, const tmq_item_request
     message.type = client_text (in->type);
     message.intensity = (uint32_t) (in->intensity * TMQ_INTENSITY_ONE + 0.5);
     message.body_bytes = (uint32_t) in->length;
-    return call_counting (NULL, number, client, TMQ_OP_ITEM_PUT, &message.base, in->bytes,
-                          in->length, timeout_ms, error);
+    return call_with (number, CLIENT_MEMBER (completion.count), client, TMQ_OP_ITEM_PUT,
+                      &message.base, in->bytes, in->length, timeout_ms, error);
 }
 
 void tmq_item_list_free (tmq_item_list_t *list)
@@ -208,7 +184,6 @@ int tmq_item_read (tmq_item_list_t **out, tmq_client_t *client, const char *sess
                    tmq_error_t *error)
 {
     Taskmq__ItemRead message = TASKMQ__ITEM_READ__INIT;
-    void *list = NULL;
     int code = check_box (session, box, error);
     if (code == TMQ_OK && limit > TMQ_ITEM_NUMBERS_MAX)
         code = core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_ITEM_NUMBERS_MAX);
@@ -218,10 +193,7 @@ int tmq_item_read (tmq_item_list_t **out, tmq_client_t *client, const char *sess
     message.box = client_text (box);
     message.after = after;
     message.limit = limit;
-    code = call (&list, client, TMQ_OP_ITEM_READ, &message.base, NULL, 0, timeout_ms, error);
-    if (code == TMQ_OK)
-        *out = list;
-    return code;
+    return call (out, client, TMQ_OP_ITEM_READ, &message.base, timeout_ms, error);
 }
 
 int tmq_item_ack (uint64_t *acknowledged, tmq_client_t *client, const char *session,
@@ -238,6 +210,6 @@ int tmq_item_ack (uint64_t *acknowledged, tmq_client_t *client, const char *sess
     message.box = client_text (box);
     message.numbers = (uint64_t *) (uintptr_t) numbers;
     message.n_numbers = count;
-    return call_counting (NULL, acknowledged, client, TMQ_OP_ITEM_ACK, &message.base, NULL, 0,
-                          timeout_ms, error);
+    return client_ask (acknowledged, CLIENT_MEMBER (completion.count), client, TMQ_OP_ITEM_ACK,
+                       &message.base, timeout_ms, error);
 }

@@ -18,18 +18,10 @@ int tmq_why (tmq_explanation_t **out, tmq_client_t *client, const tmq_id_t *id, 
              tmq_error_t *error)
 {
     core_request_t *request = NULL;
-    core_answer_t *answer = NULL;
     int code = why_request (&request, id, error);
-    if (code == TMQ_OK)
-        code = client_call (&answer, client, request, timeout_ms, error);
-    if (answer == NULL)
-        return code;
-    if (code == TMQ_OK) {
-        *out = answer->completion.why;
-        answer->completion.why = NULL;
-    }
-    core_answer_free (answer);
-    return code;
+    return code != TMQ_OK ? code
+                          : client_take (out, CLIENT_MEMBER (completion.why), client, request,
+                                         timeout_ms, error);
 }
 
 int tmq_why_start (tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms, void *user,

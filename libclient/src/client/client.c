@@ -160,6 +160,28 @@ int client_call (core_answer_t **answer, tmq_client_t *client, core_request_t *r
     return code;
 }
 
+int client_take (void *out, client_member_t member, tmq_client_t *client, core_request_t *request,
+                 uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_answer_t *answer = NULL;
+    int code = client_call (&answer, client, request, timeout_ms, error);
+    if (answer != NULL && code == TMQ_OK && out != NULL) {
+        char *taken = (char *) answer + member.offset;
+        memcpy (out, taken, member.size);
+        memset (taken, 0, member.size);
+    }
+    core_answer_free (answer);
+    return code;
+}
+
+int client_ask (void *out, client_member_t member, tmq_client_t *client, tmq_op_t op,
+                const ProtobufCMessage *message, uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    int code = core_request_message (&request, op, message, error);
+    return code == TMQ_OK ? client_take (out, member, client, request, timeout_ms, error) : code;
+}
+
 int client_begin (tmq_client_t *client, core_request_t *request, uint32_t timeout_ms, void *user,
                   tmq_error_t *error)
 {

@@ -121,7 +121,27 @@ typedef struct client_waiter {
  * core_answer_free; NULL when it was not started. error is filled. */
 int client_call (core_answer_t **answer, tmq_client_t *client, core_request_t *request,
                  uint32_t timeout_ms, tmq_error_t *error);
-/* The same for what is already started with this waiter; unlocks. */
+
+/* A member of an answer that is handed over to the caller: a pointer to what it owns, or a
+ * value. */
+typedef struct client_member {
+    size_t offset;
+    size_t size;
+} client_member_t;
+
+#define CLIENT_MEMBER(member)                                                                      \
+    (client_member_t)                                                                              \
+    {                                                                                              \
+        offsetof (core_answer_t, member), sizeof ((core_answer_t *) NULL)->member                  \
+    }
+
+/* client_call for one member of the answer, which becomes *out on success; out may be NULL. */
+int client_take (void *out, client_member_t member, tmq_client_t *client, core_request_t *request,
+                 uint32_t timeout_ms, tmq_error_t *error);
+/* The same for a request that is made of this message. */
+int client_ask (void *out, client_member_t member, tmq_client_t *client, tmq_op_t op,
+                const ProtobufCMessage *message, uint32_t timeout_ms, tmq_error_t *error);
+/* client_call for what is already started with this waiter; unlocks. */
 int client_await (core_answer_t **answer, tmq_client_t *client, client_waiter_t *waiter,
                   tmq_error_t *error);
 /* Starts the request; the answer becomes a completion. */
