@@ -4,6 +4,8 @@
 
 #include "wire.h"
 
+#include <string.h>
+
 bool wire_read_long_varint (uint64_t *out, const uint8_t **at, const uint8_t *end)
 {
     *out = 0;
@@ -14,4 +16,12 @@ bool wire_read_long_varint (uint64_t *out, const uint8_t **at, const uint8_t *en
             return true;
     }
     return false;
+}
+
+void wire_copy_text (char *out, size_t size, const wire_field_t *field)
+{
+    if (field->bytes == NULL || field->length >= size)
+        return;
+    memcpy (out, field->bytes, field->length);
+    out[field->length] = '\0';
 }

@@ -71,4 +71,7 @@ static inline bool wire_read_field (wire_field_t *out, const uint8_t **at, const
     return true;
 }
 
+/* Copies a text of at most size - 1 bytes; anything else leaves out as it is. */
+void wire_copy_text (char *out, size_t size, const wire_field_t *field);
+
 #endif

@@ -106,7 +106,7 @@ void on_item_put (call_t *call)
     box_t box;
     if (new_is_refused (call) || !find_box (call, &name, &box))
         return;
-    uint64_t number = box_put_by (&box, request_id);
+    uint64_t number = puts_find (&box.puts, request_id);
     if (number != 0) {
         answer_put (call, number);
         return;

@@ -149,7 +149,7 @@ void on_value_put (call_t *call)
     value_t value;
     if (new_is_refused (call) || !find (call, &name, &value))
         return;
-    uint64_t version = value_put_by (&value, request_id);
+    uint64_t version = puts_find (&value.puts, request_id);
     if (version != 0 && self->base->config.planted_bug != ENGINE_BUG_VALUE_PUT_TWICE) {
         value.version = version;
         answer (call, &name, &value, NULL);

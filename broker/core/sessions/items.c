@@ -13,7 +13,7 @@
 #include "wire.h"
 
 /* Fields of the rows' bodies. */
-enum { BOX_COUNT = 1, BOX_PUT = 2 /* a request id, and 8 bytes of the number */ };
+enum { BOX_COUNT = 1, BOX_PUT = 2 };
 enum {
     ITEM_NUMBER = 1,
     ITEM_AT = 2,
@@ -23,8 +23,6 @@ enum {
     ITEM_INTENSITY = 6,
     ITEM_BYTES = 7
 };
-
-enum { PUT_BYTES = 16 + 8 };
 
 void box_row_key (row_key_t *out, const char *ns, const char *session, const char *box)
 {
@@ -41,18 +39,13 @@ void item_row_key (row_key_t *out, const char *ns, const char *session, const ch
     row_key_number (out, number);
 }
 
-static uint64_t number_at (const uint8_t *bytes)
-{
-    uint64_t number = 0;
-    for (size_t i = 0; i < 8; i++)
-        number = number << 8 | bytes[i];
-    return number;
-}
-
 uint64_t item_number_of (const buf_t *row_key)
 {
     size_t length = buf_length (row_key);
-    return length < 8 ? 0 : number_at (buf_bytes (row_key) + length - 8);
+    uint64_t number = 0;
+    for (size_t i = length < 8 ? length : length - 8; i < length; i++)
+        number = number << 8 | buf_bytes (row_key)[i];
+    return number;
 }
 
 bool box_unpack (box_t *out, const buf_t *body)
@@ -66,21 +59,10 @@ bool box_unpack (box_t *out, const buf_t *body)
             return false;
         if (field.number == BOX_COUNT)
             out->count = field.value;
-        if (field.number != BOX_PUT || field.length != PUT_BYTES || out->puts_count == BOX_PUTS_MAX)
-            continue;
-        box_put_t *put = &out->puts[out->puts_count++];
-        memcpy (put->request_id, field.bytes, sizeof (put->request_id));
-        put->number = number_at (field.bytes + 16);
+        if (field.number == BOX_PUT)
+            puts_take (&out->puts, BOX_PUTS_MAX, &field);
     }
     return out->count > 0;
-}
-
-static void take_text (char *out, size_t size, const wire_field_t *field)
-{
-    if (field->bytes == NULL || field->length >= size)
-        return;
-    memcpy (out, field->bytes, field->length);
-    out[field->length] = '\0';
 }
 
 bool item_unpack (item_entry_t *out, const buf_t *body)
@@ -95,9 +77,9 @@ bool item_unpack (item_entry_t *out, const buf_t *body)
         switch (field.number) {
         case ITEM_NUMBER: out->number = field.value; break;
         case ITEM_AT: out->at = (int64_t) field.value; break;
-        case ITEM_OWNER: take_text (out->owner, sizeof (out->owner), &field); break;
-        case ITEM_SOURCE: take_text (out->source, sizeof (out->source), &field); break;
-        case ITEM_TYPE: take_text (out->type, sizeof (out->type), &field); break;
+        case ITEM_OWNER: wire_copy_text (out->owner, sizeof (out->owner), &field); break;
+        case ITEM_SOURCE: wire_copy_text (out->source, sizeof (out->source), &field); break;
+        case ITEM_TYPE: wire_copy_text (out->type, sizeof (out->type), &field); break;
         case ITEM_INTENSITY: out->intensity = (uint32_t) field.value; break;
         case ITEM_BYTES:
             out->bytes = field.bytes;
@@ -128,24 +110,10 @@ static buf_t *pack_box (const box_t *box)
 {
     bytes_t out = BYTES_INIT;
     bytes_append_uint (&out, BOX_COUNT, box->count);
-    for (size_t i = 0; i < box->puts_count; i++) {
-        uint8_t put[PUT_BYTES];
-        memcpy (put, box->puts[i].request_id, 16);
-        for (size_t k = 0; k < 8; k++)
-            put[16 + k] = (uint8_t) (box->puts[i].number >> (56 - 8 * k));
-        bytes_append_blob (&out, BOX_PUT, put, sizeof (put));
-    }
+    puts_append (&out, BOX_PUT, &box->puts);
     buf_t *body = buf_new (out.data, out.length);
     bytes_free (&out);
     return body;
-}
-
-uint64_t box_put_by (const box_t *self, const uint8_t *request_id)
-{
-    for (size_t i = 0; i < self->puts_count; i++)
-        if (memcmp (self->puts[i].request_id, request_id, 16) == 0)
-            return self->puts[i].number;
-    return 0;
 }
 
 static uint64_t tell (sessions_t *self, const box_name_t *name, tmq_event_kind_t kind,
@@ -167,17 +135,6 @@ static uint64_t tell (sessions_t *self, const box_name_t *name, tmq_event_kind_t
     return event.seq;
 }
 
-static void remember_put (box_t *box, const uint8_t *request_id, uint64_t number)
-{
-    if (box->puts_count == BOX_PUTS_MAX) {
-        memmove (box->puts, box->puts + 1, (BOX_PUTS_MAX - 1) * sizeof (box_put_t));
-        box->puts_count--;
-    }
-    box_put_t *put = &box->puts[box->puts_count++];
-    memcpy (put->request_id, request_id, sizeof (put->request_id));
-    put->number = number;
-}
-
 void item_put (sessions_t *self, const box_name_t *name, box_t *box, item_entry_t *item,
                const uint8_t *request_id)
 {
@@ -190,7 +147,7 @@ void item_put (sessions_t *self, const box_name_t *name, box_t *box, item_entry_
                                    .key = buf_new (key.bytes, key.length),
                                    .body = pack_item (item)});
     box->count++;
-    remember_put (box, request_id, item->number);
+    puts_remember (&box->puts, BOX_PUTS_MAX, request_id, item->number);
     name->space->entries.items++;
     name->space->entries.bytes += item->length;
     box_close (self, name, box);

@@ -8,20 +8,15 @@
 #define TASKMQ_CORE_ITEMS_H
 
 #include "core/data/row.h"
+#include "core/sessions/puts.h"
 #include "core/sessions/sessions.h"
 
 /* How many puts a box remembers, so that a repeat of one gets its first answer. */
 enum { BOX_PUTS_MAX = 32 };
 
-typedef struct box_put {
-    uint8_t request_id[16];
-    uint64_t number;
-} box_put_t;
-
 typedef struct box {
-    uint64_t count;               /* of items that are in it; 0: there is no box */
-    box_put_t puts[BOX_PUTS_MAX]; /* the newest, oldest first */
-    size_t puts_count;
+    uint64_t count; /* of items that are in it; 0: there is no box */
+    puts_t puts;    /* the newest, each with its item's number */
 } box_t;
 
 typedef struct item_entry {
@@ -49,8 +44,6 @@ void item_row_key (row_key_t *out, const char *ns, const char *session, const ch
 uint64_t item_number_of (const buf_t *row_key);
 bool box_unpack (box_t *out, const buf_t *body);
 bool item_unpack (item_entry_t *out, const buf_t *body);
-/* The number that the put of this request had; 0: it is not known. */
-uint64_t box_put_by (const box_t *self, const uint8_t *request_id);
 
 /* Puts it, with an event: item gets its number and time. */
 void item_put (sessions_t *self, const box_name_t *name, box_t *box, item_entry_t *item,

@@ -18,11 +18,9 @@ enum {
     FIELD_UPDATED_AT = 2,
     FIELD_OWNER = 3,
     FIELD_ACTOR = 4,
-    FIELD_PUT = 5, /* a request id, and 8 bytes of the version */
+    FIELD_PUT = 5,
     FIELD_BYTES = 6
 };
-
-enum { PUT_BYTES = 16 + 8 };
 
 void value_row_key (row_key_t *out, const char *ns, const char *session, const char *key)
 {
@@ -45,24 +43,6 @@ const char *value_key_of (const buf_t *row_key, size_t *length)
     return begin;
 }
 
-static void take_text (char *out, size_t size, const wire_field_t *field)
-{
-    if (field->bytes == NULL || field->length >= size)
-        return;
-    memcpy (out, field->bytes, field->length);
-    out[field->length] = '\0';
-}
-
-static void take_put (value_t *out, const wire_field_t *field)
-{
-    if (field->length != PUT_BYTES || out->puts_count == VALUE_PUTS_MAX)
-        return;
-    value_put_t *put = &out->puts[out->puts_count++];
-    memcpy (put->request_id, field->bytes, sizeof (put->request_id));
-    for (size_t i = 16; i < PUT_BYTES; i++)
-        put->version = put->version << 8 | field->bytes[i];
-}
-
 bool value_unpack (value_t *out, const buf_t *body)
 {
     *out = (value_t){0};
@@ -75,9 +55,9 @@ bool value_unpack (value_t *out, const buf_t *body)
         switch (field.number) {
         case FIELD_VERSION: out->version = field.value; break;
         case FIELD_UPDATED_AT: out->updated_at = (int64_t) field.value; break;
-        case FIELD_OWNER: take_text (out->owner, sizeof (out->owner), &field); break;
-        case FIELD_ACTOR: take_text (out->actor, sizeof (out->actor), &field); break;
-        case FIELD_PUT: take_put (out, &field); break;
+        case FIELD_OWNER: wire_copy_text (out->owner, sizeof (out->owner), &field); break;
+        case FIELD_ACTOR: wire_copy_text (out->actor, sizeof (out->actor), &field); break;
+        case FIELD_PUT: puts_take (&out->puts, VALUE_PUTS_MAX, &field); break;
         case FIELD_BYTES:
             out->bytes = field.bytes;
             out->length = field.length;
@@ -95,25 +75,11 @@ static buf_t *pack (const value_t *value)
     bytes_append_uint (&out, FIELD_UPDATED_AT, (uint64_t) value->updated_at);
     bytes_append_string (&out, FIELD_OWNER, value->owner);
     bytes_append_string (&out, FIELD_ACTOR, value->actor);
-    for (size_t i = 0; i < value->puts_count; i++) {
-        uint8_t put[PUT_BYTES];
-        memcpy (put, value->puts[i].request_id, 16);
-        for (size_t k = 0; k < 8; k++)
-            put[16 + k] = (uint8_t) (value->puts[i].version >> (56 - 8 * k));
-        bytes_append_blob (&out, FIELD_PUT, put, sizeof (put));
-    }
+    puts_append (&out, FIELD_PUT, &value->puts);
     bytes_append_blob (&out, FIELD_BYTES, value->bytes, value->length);
     buf_t *body = buf_new (out.data, out.length);
     bytes_free (&out);
     return body;
-}
-
-uint64_t value_put_by (const value_t *self, const uint8_t *request_id)
-{
-    for (size_t i = 0; i < self->puts_count; i++)
-        if (memcmp (self->puts[i].request_id, request_id, 16) == 0)
-            return self->puts[i].version;
-    return 0;
 }
 
 static uint64_t tell (sessions_t *self, const value_name_t *name, tmq_event_kind_t kind,
@@ -132,17 +98,6 @@ static uint64_t tell (sessions_t *self, const value_name_t *name, tmq_event_kind
     return event.seq;
 }
 
-static void remember_put (value_t *value, const uint8_t *request_id)
-{
-    if (value->puts_count == VALUE_PUTS_MAX) {
-        memmove (value->puts, value->puts + 1, (VALUE_PUTS_MAX - 1) * sizeof (value_put_t));
-        value->puts_count--;
-    }
-    value_put_t *put = &value->puts[value->puts_count++];
-    memcpy (put->request_id, request_id, sizeof (put->request_id));
-    put->version = value->version;
-}
-
 void value_put (sessions_t *self, const value_name_t *name, const value_change_t *change,
                 value_t *value)
 {
@@ -159,7 +114,7 @@ void value_put (sessions_t *self, const value_name_t *name, const value_change_t
     value->length = change->length;
     value->updated_at = clocks_wall_ms (&self->base->clocks, value->updated_at);
     value->version = tell (self, name, TMQ_EVENT_CHANGED, change->actor, value->owner);
-    remember_put (value, change->request_id);
+    puts_remember (&value->puts, VALUE_PUTS_MAX, change->request_id, value->version);
     value_row_key (&key, name->space->name, name->session, name->key);
     rows_put (self->tasks, (row_t){.kind = ROW_KIND_VALUE,
                                    .key = buf_new (key.bytes, key.length),

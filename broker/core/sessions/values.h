@@ -7,24 +7,19 @@
 #define TASKMQ_CORE_VALUES_H
 
 #include "core/data/row.h"
+#include "core/sessions/puts.h"
 #include "core/sessions/sessions.h"
 
 /* How many puts a value remembers, so that a repeat of one gets its first answer. */
 enum { VALUE_PUTS_MAX = 4 };
-
-typedef struct value_put {
-    uint8_t request_id[16];
-    uint64_t version;
-} value_put_t;
 
 typedef struct value {
     uint64_t version; /* sequence of its newest event: it only grows, also beyond a removal */
     int64_t updated_at;
     char owner[TMQ_OWNER_BYTES_MAX + 1]; /* who made it */
     char actor[TMQ_OWNER_BYTES_MAX + 1]; /* who put it last */
-    value_put_t puts[VALUE_PUTS_MAX];    /* the newest, oldest first */
-    size_t puts_count;
-    const uint8_t *bytes; /* borrowed from the row */
+    puts_t puts;                         /* the newest, each with its version */
+    const uint8_t *bytes;                /* borrowed from the row */
     size_t length;
 } value_t;
 
@@ -49,8 +44,6 @@ void value_row_key (row_key_t *out, const char *ns, const char *session, const c
 const char *value_key_of (const buf_t *row_key, size_t *length);
 /* False: it is none. */
 bool value_unpack (value_t *out, const buf_t *body);
-/* The version that the put of this request had; 0: it is not known. */
-uint64_t value_put_by (const value_t *self, const uint8_t *request_id);
 
 /* Puts it, with an event. value is what it was (of zeros: there was none), and what it is then. */
 void value_put (sessions_t *self, const value_name_t *name, const value_change_t *change,
