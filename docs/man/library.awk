@@ -122,7 +122,7 @@ FNR == 1 {
 /^#ifdef __cplusplus/ { other_language = 1 }
 /^#endif/ { other_language = 0 }
 /^#include/ { section = texts = 0 }
-other_language || /^#(if|endif|else|include|ifdef|define TMQ_API|define TASKMQ[A-Z_]*_H|ifndef)/ { next }
+other_language || /^#(if|endif|else|include|ifdef|define TMQ_API|define TASKMQ[A-Z_]*_H|define tmq_|ifndef)/ { next }
 inside {
     last = sub(/ *\*\/$/, "")
     add_text($0)

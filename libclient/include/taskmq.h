@@ -131,7 +131,9 @@ TMQ_API int tmq_id_parse (tmq_id_t *out, const char *text);
 
 typedef struct tmq_client tmq_client_t;
 
-/* Options of a client. The initialiser fills in the defaults; later versions append members. */
+/* Options of a client. The initialiser fills in the defaults; later versions append members.
+ * Initialisers of all such structs are called with the struct alone: macros of their names add its
+ * size, so that a program goes on working with a newer library whose struct is longer. */
 typedef struct tmq_client_options {
     size_t size;                  /* sizeof (tmq_client_options_t); set by the initialiser */
     const char *const *endpoints; /* ZeroMQ URIs (tcp://HOST:PORT, ipc://PATH), at most 64, tried in
@@ -176,7 +178,8 @@ typedef struct tmq_client_options {
                                new one is written there, if we may */
 } tmq_client_options_t;
 /* Fills in the defaults. */
-TMQ_API void tmq_client_options_init (tmq_client_options_t *options);
+TMQ_API void tmq_client_options_init (tmq_client_options_t *options, size_t size);
+#define tmq_client_options_init(options) tmq_client_options_init ((options), sizeof *(options))
 /* Sets one option by its key, as a configuration file may name it; taskctl's options of the same
  * meaning have the same names. Keys: "endpoint" (adds one), "namespace", "name",
  * "directory", "server_key", "key_file", "key", "profile", "outbox_requests_max",
@@ -477,7 +480,8 @@ typedef struct tmq_submission {
     size_t needs_count;
 } tmq_submit_t;
 /* Fills in the defaults; queue is left to be set. */
-TMQ_API void tmq_submit_init (tmq_submit_t *submit);
+TMQ_API void tmq_submit_init (tmq_submit_t *submit, size_t size);
+#define tmq_submit_init(submit) tmq_submit_init ((submit), sizeof *(submit))
 
 /* The answer for one submitted task. */
 struct tmq_receipt {
@@ -771,7 +775,9 @@ typedef struct tmq_subscription_options {
     const char *name_prefix; /* of other subjects: what their names begin with; NULL: any */
 } tmq_subscription_options_t;
 /* Fills in the defaults. */
-TMQ_API void tmq_subscription_options_init (tmq_subscription_options_t *options);
+TMQ_API void tmq_subscription_options_init (tmq_subscription_options_t *options, size_t size);
+#define tmq_subscription_options_init(options)                                                     \
+    tmq_subscription_options_init ((options), sizeof *(options))
 
 /* Subscribes; does not wait for the broker. Lives through reconnects until it is freed: every event
  * that matches comes once and in order, or a gap is told. options NULL: everything from now on.

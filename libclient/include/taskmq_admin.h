@@ -142,7 +142,8 @@ typedef struct tmq_audit_query {
     int64_t since;     /* ms since the epoch; only with file 0; 0: not given */
     uint32_t limit;    /* lines, at most TMQ_AUDIT_LINES_MAX; 0: TMQ_AUDIT_LINES_DEFAULT */
 } tmq_audit_query_t;
-TMQ_API void tmq_audit_query_init (tmq_audit_query_t *out);
+TMQ_API void tmq_audit_query_init (tmq_audit_query_t *out, size_t size);
+#define tmq_audit_query_init(out) tmq_audit_query_init ((out), sizeof *(out))
 /* A page of lines of the record of deeds, JSON objects one a line. */
 TMQ_API int tmq_audit (tmq_part_t **out, tmq_client_t *client, const tmq_audit_query_t *in,
                        uint32_t timeout_ms, tmq_error_t *error);

@@ -68,7 +68,8 @@ typedef struct tmq_set_options {
     size_t drop_labels_count;
 } tmq_set_t;
 /* Nothing is to be changed. */
-TMQ_API void tmq_set_init (tmq_set_t *set);
+TMQ_API void tmq_set_init (tmq_set_t *set, size_t size);
+#define tmq_set_init(set) tmq_set_init ((set), sizeof *(set))
 /* Of a task that has ended only the ttl and the labels can be changed; not_before only of one that
  * is queued: else TMQ_WRONG_STATUS. */
 TMQ_API int tmq_set (tmq_changed_t *out, tmq_client_t *client, const tmq_id_t *ids, size_t count,

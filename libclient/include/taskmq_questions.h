@@ -27,7 +27,8 @@ typedef struct tmq_ask {
     const char *default_answer; /* what counts after that, at most 16 KiB; NULL: the task fails */
     bool default_is_text;       /* it is text, else JSON */
 } tmq_ask_t;
-TMQ_API void tmq_ask_init (tmq_ask_t *ask);
+TMQ_API void tmq_ask_init (tmq_ask_t *ask, size_t size);
+#define tmq_ask_init(ask) tmq_ask_init ((ask), sizeof *(ask))
 
 /* Asks a question about the task of an attempt: the task is input_required until it is answered.
  * TMQ_OK says that the question is durable, or that the task, in whichever attempt, asked the same
@@ -131,7 +132,8 @@ typedef struct tmq_inbox_query {
     uint64_t after; /* 0, or next of the page before */
     uint32_t limit; /* 1..1,000; 0: 50 */
 } tmq_inbox_query_t;
-TMQ_API void tmq_inbox_query_init (tmq_inbox_query_t *query);
+TMQ_API void tmq_inbox_query_init (tmq_inbox_query_t *query, size_t size);
+#define tmq_inbox_query_init(query) tmq_inbox_query_init ((query), sizeof *(query))
 
 /* One page of the open questions of the namespace. A page may be short, and empty: only next 0 says
  * that it was the last. in NULL: all of them. Codes: TMQ_NOT_FOUND, TMQ_EXPIRED, TMQ_PURGED (of

@@ -43,7 +43,8 @@ typedef struct tmq_schedule_spec {
      * after, which are of one task. */
     const tmq_submit_t *task;
 } tmq_schedule_spec_t;
-TMQ_API void tmq_schedule_spec_init (tmq_schedule_spec_t *spec);
+TMQ_API void tmq_schedule_spec_init (tmq_schedule_spec_t *spec, size_t size);
+#define tmq_schedule_spec_init(spec) tmq_schedule_spec_init ((spec), sizeof *(spec))
 
 /* A schedule as it stands. All texts belong to the report. Later versions append members. */
 typedef struct tmq_schedule {

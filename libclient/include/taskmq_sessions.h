@@ -58,7 +58,8 @@ typedef struct tmq_value_query {
     const char *after;   /* `next` of the page before; NULL: the first page */
     uint32_t limit;      /* 1..1000; 0: 50 */
 } tmq_value_query_t;
-TMQ_API void tmq_value_query_init (tmq_value_query_t *out);
+TMQ_API void tmq_value_query_init (tmq_value_query_t *out, size_t size);
+#define tmq_value_query_init(out) tmq_value_query_init ((out), sizeof *(out))
 
 /* A page of values without their bytes, in the order of their keys. */
 typedef struct tmq_value_page {
@@ -97,7 +98,8 @@ typedef struct tmq_item_request {
     const void *bytes;   /* at most 65,536 of them */
     size_t length;
 } tmq_item_request_t;
-TMQ_API void tmq_item_request_init (tmq_item_request_t *out);
+TMQ_API void tmq_item_request_init (tmq_item_request_t *out, size_t size);
+#define tmq_item_request_init(out) tmq_item_request_init ((out), sizeof *(out))
 
 /* Puts an item into a box, and makes the box. *number (may be NULL) is the item's. What was
  * answered with TMQ_OK survives a crash of the broker; it is there at least once.

@@ -34,7 +34,8 @@ typedef struct tmq_worker_options {
     size_t depends_on_count;
 } tmq_worker_options_t;
 /* Fills in the defaults; queues are left to be set. */
-TMQ_API void tmq_worker_options_init (tmq_worker_options_t *options);
+TMQ_API void tmq_worker_options_init (tmq_worker_options_t *options, size_t size);
+#define tmq_worker_options_init(options) tmq_worker_options_init ((options), sizeof *(options))
 
 /* A task given to this worker. Valid until tmq_assignment_free, which does not end the attempt. */
 typedef struct tmq_assignment {

@@ -21,15 +21,14 @@ class Error(c.Structure):
                 ("hint", c.c_char * 160)]
 
 
-class Submit(c.Structure):
+class Submit(c.Structure):  # as far as it is used; `size` says so
     _fields_ = [("size", c.c_size_t), ("id", Id), ("request_id", c.c_uint8 * 16),
                 ("queue", c.c_char_p), ("payload", c.c_char_p), ("payload_bytes", c.c_size_t),
                 ("method", c.c_char_p), ("session", c.c_char_p), ("content_type", c.c_char_p),
                 ("dedup_key", c.c_char_p), ("meta", c.c_char_p), ("labels", c.c_void_p),
                 ("labels_count", c.c_size_t), ("ttl_ms", c.c_uint64), ("priority", c.c_int),
                 ("poll_interval_ms", c.c_uint32), ("max_attempts", c.c_uint32),
-                ("backoff_ms", c.c_uint32), ("lease_ms", c.c_uint32), ("ttl_never", c.c_bool),
-                ("appended", c.c_uint64 * 64)]  # room for what the initialiser knows beside it
+                ("backoff_ms", c.c_uint32), ("lease_ms", c.c_uint32), ("ttl_never", c.c_bool)]
 
 
 class Receipt(c.Structure):

@@ -27,7 +27,7 @@ class Client:
         self.library = load()
         self.error = Error()
         options = c.create_string_buffer(OPTIONS_BYTES)
-        self.library.tmq_client_options_init(options)
+        self.library.tmq_client_options_init(options, c.c_size_t(OPTIONS_BYTES))
         self.check(self.library.tmq_client_options_set(options, b"endpoint", endpoint.encode(),
                                                        c.byref(self.error)))
         self.client = c.c_void_p()
@@ -68,7 +68,7 @@ class Client:
 
     async def submit(self, queue, payload):
         task = Submit()
-        self.library.tmq_submit_init(c.byref(task))
+        self.library.tmq_submit_init(c.byref(task), c.c_size_t(c.sizeof(task)))
         task.queue, task.payload, task.payload_bytes = queue, payload, len(payload)
         user, future = self.future()
         self.check(self.library.tmq_submit_start(self.client, task, TIMEOUT_MS, user, self.error))
@@ -96,7 +96,7 @@ async def work(client, tasks):
     """A worker that upper-cases, without a thread: next with timeout 0 between other things."""
     queues = (c.c_char_p * 1)(b"upper")
     options = WorkerOptions()
-    client.library.tmq_worker_options_init(c.byref(options))
+    client.library.tmq_worker_options_init(c.byref(options), c.c_size_t(c.sizeof(options)))
     options.queues, options.queues_count, options.capacity = queues, 1, 50
     worker = c.c_void_p()
     client.check(client.library.tmq_worker_new(c.byref(worker), client.client, options,

@@ -282,13 +282,13 @@ static void test_what_is_wrong_is_refused_here (void **state)
     core_worker_t *worker;
     tmq_assignment_t *assignment;
     rig_t *rig = working (&worker, &assignment, 0);
-    tmq_ask_t question;
+    tmq_ask_t question, taken;
     tmq_ask_init (&question);
-    assert_int_equal (core_check_ask (&question, NULL), TMQ_INVALID);
+    assert_int_equal (core_take_ask (&taken, &question, NULL), TMQ_INVALID);
     question.request = "1";
-    assert_int_equal (core_check_ask (&question, NULL), TMQ_OK);
+    assert_int_equal (core_take_ask (&taken, &question, NULL), TMQ_OK);
     question.size = 1;
-    assert_int_equal (core_check_ask (&question, NULL), TMQ_INVALID);
+    assert_int_equal (core_take_ask (&taken, &question, NULL), TMQ_INVALID);
     core_request_t *request = NULL;
     tmq_id_t id = rig_id (1);
     tmq_answer_t answers[65] = {{.answer = "1", .answer_bytes = 1}};

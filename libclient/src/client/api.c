@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/errors.h"
+#include "base/sized.h"
 #include "client/client.h"
 #include "ids.h"
 
@@ -300,16 +301,19 @@ static int call_for_part (tmq_part_t **out, tmq_client_t *client, core_request_t
     return client_take (out, CLIENT_MEMBER (completion.part), client, request, timeout_ms, error);
 }
 
-void tmq_audit_query_init (tmq_audit_query_t *out)
+void (tmq_audit_query_init) (tmq_audit_query_t *out, size_t size)
 {
-    *out = (tmq_audit_query_t){.size = sizeof *out};
+    static const tmq_audit_query_t defaults = {0};
+    core_sized_init (out, size, &defaults, sizeof defaults);
 }
 
-int tmq_audit (tmq_part_t **out, tmq_client_t *client, const tmq_audit_query_t *in,
+int tmq_audit (tmq_part_t **out, tmq_client_t *client, const tmq_audit_query_t *given,
                uint32_t timeout_ms, tmq_error_t *error)
 {
     core_request_t *request = NULL;
-    if (in == NULL || in->size != sizeof *in)
+    tmq_audit_query_t query = {0};
+    const tmq_audit_query_t *in = &query;
+    if (given == NULL || !core_sized_take (&query, sizeof query, given, sizeof query.size))
         return core_error (error, TMQ_INVALID, "the query was not initialised");
     if (in->limit > TMQ_AUDIT_LINES_MAX)
         return core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_AUDIT_LINES_MAX);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/errors.h"
+#include "base/sized.h"
 #include "client/client.h"
 #include "codec/encode.h"
 
@@ -117,9 +118,10 @@ BY_IDS (purge, PURGE)
 
 /* set. */
 
-void tmq_set_init (tmq_set_t *set)
+void (tmq_set_init) (tmq_set_t *set, size_t size)
 {
-    *set = (tmq_set_t){.size = sizeof *set, .priority = -1, .not_before = -1};
+    static const tmq_set_t defaults = {.priority = -1, .not_before = -1};
+    core_sized_init (set, size, &defaults, sizeof defaults);
 }
 
 typedef struct labels {
@@ -148,10 +150,13 @@ static int take_labels (Taskmq__Set *out, labels_t *labels, const tmq_set_t *set
     return TMQ_OK;
 }
 
-static int take_set (Taskmq__Set *out, labels_t *labels, const tmq_set_t *set, tmq_error_t *error)
+static int take_set (Taskmq__Set *out, labels_t *labels, const tmq_set_t *given, tmq_error_t *error)
 {
+    tmq_set_t taken;
+    const tmq_set_t *set = &taken;
     *out = (Taskmq__Set) TASKMQ__SET__INIT;
-    if (set == NULL || set->size < sizeof *set)
+    tmq_set_init (&taken);
+    if (given == NULL || !core_sized_take (&taken, sizeof taken, given, sizeof taken.size))
         return core_error (error, TMQ_INVALID, "the set was not initialised by tmq_set_init");
     if (set->priority < -1 || set->priority > 255)
         return core_error (error, TMQ_INVALID, "priority: must be 0..255, or -1");

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/errors.h"
+#include "base/sized.h"
 #include "client/client.h"
 #include "codec/encode.h"
 
@@ -97,9 +98,10 @@ int tmq_value_remove (tmq_client_t *client, const char *session, const char *key
     return call (NULL, client, TMQ_OP_VALUE_REMOVE, &message.base, timeout_ms, error);
 }
 
-void tmq_value_query_init (tmq_value_query_t *out)
+void (tmq_value_query_init) (tmq_value_query_t *out, size_t size)
 {
-    *out = (tmq_value_query_t){.size = sizeof *out};
+    static const tmq_value_query_t defaults = {0};
+    core_sized_init (out, size, &defaults, sizeof defaults);
 }
 
 void tmq_value_list_free (tmq_value_list_t *list)
@@ -111,12 +113,9 @@ int tmq_value_list (tmq_value_list_t **out, tmq_client_t *client, const tmq_valu
                     uint32_t timeout_ms, tmq_error_t *error)
 {
     Taskmq__ValueList message = TASKMQ__VALUE_LIST__INIT;
-    tmq_value_query_t query;
-    tmq_value_query_init (&query);
-    if (in != NULL && in->size != sizeof *in)
+    tmq_value_query_t query = {0};
+    if (in != NULL && !core_sized_take (&query, sizeof query, in, sizeof query.size))
         return core_error (error, TMQ_INVALID, "the query was not initialised");
-    if (in != NULL)
-        query = *in;
     int code = core_check_name (query.session, "session", false, error);
     if (code == TMQ_OK)
         code = core_check_text (query.prefix, "prefix", TMQ_ENTRY_NAME_BYTES_MAX, error);
@@ -133,9 +132,10 @@ int tmq_value_list (tmq_value_list_t **out, tmq_client_t *client, const tmq_valu
 
 /* Items. */
 
-void tmq_item_request_init (tmq_item_request_t *out)
+void (tmq_item_request_init) (tmq_item_request_t *out, size_t size)
 {
-    *out = (tmq_item_request_t){.size = sizeof *out};
+    static const tmq_item_request_t defaults = {0};
+    core_sized_init (out, size, &defaults, sizeof defaults);
 }
 
 static int check_box (const char *session, const char *box, tmq_error_t *error)
@@ -144,11 +144,13 @@ static int check_box (const char *session, const char *box, tmq_error_t *error)
     return code == TMQ_OK ? core_check_name (box, "box", true, error) : code;
 }
 
-int tmq_item_put (uint64_t *number, tmq_client_t *client, const tmq_item_request_t *in,
+int tmq_item_put (uint64_t *number, tmq_client_t *client, const tmq_item_request_t *given,
                   uint32_t timeout_ms, tmq_error_t *error)
 {
     Taskmq__ItemPut message = TASKMQ__ITEM_PUT__INIT;
-    if (in == NULL || in->size != sizeof *in)
+    tmq_item_request_t item = {0};
+    const tmq_item_request_t *in = &item;
+    if (given == NULL || !core_sized_take (&item, sizeof item, given, sizeof item.size))
         return core_error (error, TMQ_INVALID, "the item was not initialised");
     int code = check_box (in->session, in->box, error);
     if (code == TMQ_OK)

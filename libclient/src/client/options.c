@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "base/errors.h"
+#include "base/sized.h"
 #include "client/places.h"
 #include "ids.h"
 #include "profile.h"
@@ -33,59 +34,50 @@ enum {
 
 /* Initialisers. */
 
-void tmq_client_options_init (tmq_client_options_t *options)
+void (tmq_client_options_init) (tmq_client_options_t *options, size_t size)
 {
-    memset (options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->outbox_requests_max = OUTBOX_REQUESTS_DEFAULT;
-    options->outbox_bytes_max = OUTBOX_BYTES_DEFAULT;
-    options->completions_max = COMPLETIONS_DEFAULT;
-    options->reconnect_ms_min = RECONNECT_MS_MIN_DEFAULT;
-    options->reconnect_ms_max = RECONNECT_MS_MAX_DEFAULT;
+    static const tmq_client_options_t defaults = {.outbox_requests_max = OUTBOX_REQUESTS_DEFAULT,
+                                                  .outbox_bytes_max = OUTBOX_BYTES_DEFAULT,
+                                                  .completions_max = COMPLETIONS_DEFAULT,
+                                                  .reconnect_ms_min = RECONNECT_MS_MIN_DEFAULT,
+                                                  .reconnect_ms_max = RECONNECT_MS_MAX_DEFAULT};
+    core_sized_init (options, size, &defaults, sizeof defaults);
 }
 
-void tmq_subscription_options_init (tmq_subscription_options_t *options)
+void (tmq_subscription_options_init) (tmq_subscription_options_t *options, size_t size)
 {
-    memset (options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->buffer_bytes_max = BUFFER_BYTES_DEFAULT;
+    static const tmq_subscription_options_t defaults = {.buffer_bytes_max = BUFFER_BYTES_DEFAULT};
+    core_sized_init (options, size, &defaults, sizeof defaults);
 }
 
-void tmq_worker_options_init (tmq_worker_options_t *options)
+void (tmq_worker_options_init) (tmq_worker_options_t *options, size_t size)
 {
-    memset (options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->capacity = 1;
+    static const tmq_worker_options_t defaults = {.capacity = 1};
+    core_sized_init (options, size, &defaults, sizeof defaults);
 }
 
 /* Versions of structs. */
-
-static void take (void *out, size_t out_size, const void *in, size_t in_size)
-{
-    memcpy (out, in, in_size < out_size ? in_size : out_size);
-    memcpy (out, &out_size, sizeof out_size); /* `size` comes first in every struct of options */
-}
 
 void options_subscription (tmq_subscription_options_t *out, const tmq_subscription_options_t *in)
 {
     tmq_subscription_options_init (out);
     if (in != NULL)
-        take (out, sizeof *out, in, in->size);
+        core_sized_take (out, sizeof *out, in, sizeof in->size);
 }
 
 void options_worker (tmq_worker_options_t *out, const tmq_worker_options_t *in)
 {
     tmq_worker_options_init (out);
     if (in != NULL)
-        take (out, sizeof *out, in, in->size);
+        core_sized_take (out, sizeof *out, in, sizeof in->size);
 }
 
 int options_client (tmq_client_options_t *out, const tmq_client_options_t *in, tmq_error_t *error)
 {
     tmq_client_options_init (out);
-    if (in == NULL || in->size < sizeof in->size + sizeof in->endpoints)
+    if (in == NULL ||
+        !core_sized_take (out, sizeof *out, in, sizeof in->size + sizeof in->endpoints))
         return core_error (error, TMQ_INVALID, "tmq_client_options_init was not called");
-    take (out, sizeof *out, in, in->size);
     int code = core_check_name (out->ns, "namespace", false, error);
     if (code == TMQ_OK)
         code = core_check_text (out->name, "name", CLIENT_NAME_BYTES_MAX, error);
@@ -102,6 +94,12 @@ int options_client (tmq_client_options_t *out, const tmq_client_options_t *in, t
 }
 
 /* Options by keys. */
+
+/* False: the program's struct is of an older header, and ends before the member. */
+static bool has_member (const tmq_client_options_t *options, const void *member, size_t bytes)
+{
+    return (size_t) ((const char *) member - (const char *) options) + bytes <= options->size;
+}
 
 /* What tmq_client_options_set allocated: texts, and the array of endpoints. */
 typedef struct owned {
@@ -221,13 +219,13 @@ int tmq_client_options_set (tmq_client_options_t *options, const char *key, cons
     if (strcmp (key, "endpoint") == 0)
         return add_endpoint (options, value, error);
     const char **text = text_of (options, key);
-    if (text != NULL)
+    if (text != NULL && has_member (options, text, sizeof *text))
         return set_text (options, text, value, error);
     bool *flag = strcmp (key, "log") == 0         ? &options->log
                  : strcmp (key, "link") == 0      ? &options->link
                  : strcmp (key, "fail_fast") == 0 ? &options->fail_fast
                                                   : NULL;
-    if (flag == NULL)
+    if (flag == NULL || !has_member (options, flag, sizeof *flag))
         return set_number (options, key, value, error);
     if (strcmp (value, "true") != 0 && strcmp (value, "false") != 0)
         return core_error (error, TMQ_INVALID, "%s: true or false", key);
@@ -292,7 +290,7 @@ void tmq_client_options_clear (tmq_client_options_t *options)
         free (owned->endpoints);
         free (owned);
     }
-    tmq_client_options_init (options);
+    (tmq_client_options_init) (options, options->size);
 }
 
 /* Versions and texts. */

@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "base/errors.h"
+#include "base/sized.h"
 #include "ids.h"
 
 enum { ITEM_HEAD_BYTES = 8 }; /* tag and length of one task in a submit */
@@ -53,11 +54,10 @@ enum {
 
 /* Checks. */
 
-void tmq_submit_init (tmq_submit_t *submit)
+void (tmq_submit_init) (tmq_submit_t *submit, size_t size)
 {
-    memset (submit, 0, sizeof *submit);
-    submit->size = sizeof *submit;
-    submit->priority = -1;
+    static const tmq_submit_t defaults = {.priority = -1};
+    core_sized_init (submit, size, &defaults, sizeof defaults);
 }
 
 int core_check_labels (const tmq_label_t *labels, size_t count, tmq_error_t *error)
@@ -77,13 +77,10 @@ int core_check_labels (const tmq_label_t *labels, size_t count, tmq_error_t *err
 /* What the caller's version of the struct has, over the defaults: in->size is its length. */
 static int submit_take (tmq_submit_t *out, const tmq_submit_t *in, tmq_error_t *error)
 {
-    if (in->size < sizeof in->size + sizeof in->id)
-        return core_error (error, TMQ_INVALID, "tmq_submit_init was not called");
     tmq_submit_init (out);
-    size_t size = in->size < sizeof *out ? in->size : sizeof *out;
-    memcpy (out, in, size);
-    out->size = sizeof *out;
-    return TMQ_OK;
+    return core_sized_take (out, sizeof *out, in, sizeof in->size + sizeof in->id)
+               ? TMQ_OK
+               : core_error (error, TMQ_INVALID, "tmq_submit_init was not called");
 }
 
 static int check_submit (const tmq_submit_t *in, tmq_error_t *error)

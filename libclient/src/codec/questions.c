@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/errors.h"
+#include "base/sized.h"
 #include "codec/encode.h"
 #include "codec/tail.h"
 #include "ids.h"
@@ -18,14 +19,16 @@
 
 /* Requests. */
 
-void tmq_ask_init (tmq_ask_t *ask)
+void (tmq_ask_init) (tmq_ask_t *ask, size_t size)
 {
-    *ask = (tmq_ask_t){.size = sizeof *ask};
+    static const tmq_ask_t defaults = {0};
+    core_sized_init (ask, size, &defaults, sizeof defaults);
 }
 
-int core_check_ask (const tmq_ask_t *in, tmq_error_t *error)
+int core_take_ask (tmq_ask_t *in, const tmq_ask_t *given, tmq_error_t *error)
 {
-    if (in == NULL || in->size != sizeof *in)
+    *in = (tmq_ask_t){0};
+    if (given == NULL || !core_sized_take (in, sizeof *in, given, sizeof in->size))
         return core_error (error, TMQ_INVALID, "the question was not initialised");
     if (in->request == NULL || in->request[0] == '\0')
         return core_error (error, TMQ_INVALID, "request: must be JSON");
@@ -109,9 +112,10 @@ int core_request_answer (core_request_t **out, const tmq_id_t *id, const tmq_ans
     return core_request_finish (out, request, error);
 }
 
-void tmq_inbox_query_init (tmq_inbox_query_t *query)
+void (tmq_inbox_query_init) (tmq_inbox_query_t *query, size_t size)
 {
-    *query = (tmq_inbox_query_t){.size = sizeof *query};
+    static const tmq_inbox_query_t defaults = {0};
+    core_sized_init (query, size, &defaults, sizeof defaults);
 }
 
 static int check_names (const char *const *names, size_t count, const char *what,
@@ -128,12 +132,11 @@ static int check_names (const char *const *names, size_t count, const char *what
 
 enum { INBOX_TASK_ID = 1, INBOX_QUEUES = 2, INBOX_SESSIONS = 3, INBOX_AFTER = 4, INBOX_LIMIT = 5 };
 
-int core_request_inbox (core_request_t **out, const tmq_inbox_query_t *in, tmq_error_t *error)
+int core_request_inbox (core_request_t **out, const tmq_inbox_query_t *given, tmq_error_t *error)
 {
-    static const tmq_inbox_query_t everything = {.size = sizeof everything};
-    if (in == NULL)
-        in = &everything;
-    if (in->size != sizeof *in)
+    tmq_inbox_query_t query = {0};
+    const tmq_inbox_query_t *in = &query;
+    if (given != NULL && !core_sized_take (&query, sizeof query, given, sizeof query.size))
         return core_error (error, TMQ_INVALID, "the query was not initialised");
     if (in->limit > TMQ_LIST_LIMIT_MAX)
         return core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_LIST_LIMIT_MAX);

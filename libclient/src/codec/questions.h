@@ -8,8 +8,8 @@
 
 #include "codec/request.h"
 
-/* Judges it; what is NULL in it may be. */
-int core_check_ask (const tmq_ask_t *in, tmq_error_t *error);
+/* Takes what the application's struct has, and judges it; what is NULL in it may be. */
+int core_take_ask (tmq_ask_t *out, const tmq_ask_t *given, tmq_error_t *error);
 /* Its fields behind the lease. */
 void core_encode_ask (bytes_t *out, const tmq_ask_t *in);
 int core_request_answer (core_request_t **out, const tmq_id_t *id, const tmq_answer_t *in,

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/errors.h"
+#include "base/sized.h"
 #include "codec/encode.h"
 #include "codec/tail.h"
 
@@ -26,14 +27,15 @@ enum {
 };
 enum { PUT_SCHEDULE = 1, PUT_REPLACE = 2 };
 
-void tmq_schedule_spec_init (tmq_schedule_spec_t *spec)
+void (tmq_schedule_spec_init) (tmq_schedule_spec_t *spec, size_t size)
 {
-    *spec = (tmq_schedule_spec_t){.size = sizeof *spec};
+    static const tmq_schedule_spec_t defaults = {0};
+    core_sized_init (spec, size, &defaults, sizeof defaults);
 }
 
 static int check (const tmq_schedule_spec_t *spec, tmq_error_t *error)
 {
-    if (spec == NULL || spec->size != sizeof *spec || spec->task == NULL)
+    if (spec->task == NULL)
         return core_error (error, TMQ_INVALID, "tmq_schedule_spec_init was not called");
     int code = core_check_name (spec->name, "name", true, error);
     if (code == TMQ_OK)
@@ -48,9 +50,13 @@ static int check (const tmq_schedule_spec_t *spec, tmq_error_t *error)
     return TMQ_OK;
 }
 
-int core_request_schedule (core_request_t **out, const tmq_schedule_spec_t *spec,
+int core_request_schedule (core_request_t **out, const tmq_schedule_spec_t *given,
                            tmq_error_t *error)
 {
+    tmq_schedule_spec_t taken = {0};
+    const tmq_schedule_spec_t *spec = &taken;
+    if (given != NULL && !core_sized_take (&taken, sizeof taken, given, sizeof taken.size))
+        return core_error (error, TMQ_INVALID, "tmq_schedule_spec_init was not called");
     int code = check (spec, error);
     if (code != TMQ_OK)
         return code;

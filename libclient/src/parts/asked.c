@@ -95,12 +95,13 @@ bool core_asked_reply (core_workers_t *all, const core_request_t *request,
 
 /* The application's side. */
 
-int core_worker_ask (core_worker_t *self, const tmq_assignment_t *of, const tmq_ask_t *ask,
+int core_worker_ask (core_worker_t *self, const tmq_assignment_t *of, const tmq_ask_t *given,
                      core_target_t target, int64_t deadline_ms, int64_t now_ms, tmq_error_t *error)
 {
     bytes_mark_t mark = 0;
+    tmq_ask_t ask;
     core_link_hear_time (self->all->link, now_ms);
-    int code = core_check_ask (ask, error);
+    int code = core_take_ask (&ask, given, error);
     if (code != TMQ_OK)
         return code;
     core_attempt_t *attempt = core_attempt_of (self, of);
@@ -109,7 +110,7 @@ int core_worker_ask (core_worker_t *self, const tmq_assignment_t *of, const tmq_
     attempt->started = true; /* what asks is at work */
     core_request_t *request = core_attempt_about (core_request_new (TMQ_OP_ASK), attempt, &mark);
     if (request != NULL) {
-        core_encode_ask (&request->fields, ask);
+        core_encode_ask (&request->fields, &ask);
         bytes_close (&request->fields, mark);
     }
     if (request == NULL || request->fields.failed) {
