@@ -133,10 +133,16 @@ static bool task_has_result (const task_view_t *task)
     return task->outcome == TMQ_OUTCOME_RESULT || task->outcome == TMQ_OUTCOME_TOOL_ERROR;
 }
 
-static void write_identity (json_writer_t *writer, const task_view_t *task)
+/* The place comes third in a line of tasks.jsonl: who makes the file smaller reads no further. */
+static void write_identity (json_writer_t *writer, const task_view_t *task,
+                            const task_extras_t *extras)
 {
     member_id (writer, "task_id", &task->id);
     member_text (writer, "namespace", task->ns);
+    if (extras->exported) {
+        member_uint (writer, "seq", task->seq);
+        member_uint (writer, "pos", extras->pos);
+    }
     member_text (writer, "queue", task->queue);
     member_text (writer, "session", task->session);
     member_text (writer, "owner", task->owner);
@@ -221,13 +227,9 @@ void json_write_task_members (json_writer_t *self, const task_view_t *task,
     static const task_extras_t none;
     if (extras == NULL)
         extras = &none;
-    write_identity (self, task);
+    write_identity (self, task, extras);
     write_course (self, task);
     write_contents (self, task, !extras->no_result, extras->body_bytes_max);
-    if (extras->exported) {
-        member_uint (self, "seq", task->seq);
-        member_uint (self, "pos", extras->pos);
-    }
     if (extras->exported || extras->payload)
         member_body (self, "payload", task->content_type, task->payload, task->payload_bytes,
                      extras->body_bytes_max);

@@ -108,7 +108,7 @@ static bool ask (compaction_t *self, store_reader_t *reader, size_t length, char
          line = line_next (&at, self->page + length, &line_bytes)) {
         tasks_line_t place;
         standing_t standing = {.stands = true}; /* what is none of ours is nobody's to remove */
-        if (tasks_line_parse (line, line_bytes, &place)) {
+        if (tasks_line_place (line, line_bytes, &place)) {
             memcpy (standing.ns, place.ns, sizeof (standing.ns));
             standing.id = place.id;
             standing.seq = place.seq;

@@ -32,6 +32,56 @@ bool tasks_line_parse (const char *line, size_t length, tasks_line_t *out)
     return ours;
 }
 
+/* What is left of a line that is read from its beginning. */
+typedef struct left {
+    const char *at;
+    const char *end;
+} left_t;
+
+static bool take_text (left_t *left, const char *text)
+{
+    size_t length = strlen (text);
+    if ((size_t) (left->end - left->at) < length || memcmp (left->at, text, length) != 0)
+        return false;
+    left->at += length;
+    return true;
+}
+
+/* Up to 18 digits: no overflow, and more than a broker ever counts. */
+static bool take_number (left_t *left, uint64_t *out)
+{
+    const char *first = left->at;
+    for (*out = 0; left->at < left->end && *left->at >= '0' && *left->at <= '9'; left->at++)
+        *out = *out * 10 + (uint64_t) (*left->at - '0');
+    return left->at > first && left->at - first <= 18;
+}
+
+/* A text without escapes, of less than `size` bytes, and the quote behind it. */
+static bool take_string (left_t *left, char *out, size_t size)
+{
+    const char *quote = memchr (left->at, '"', (size_t) (left->end - left->at));
+    if (quote == NULL || (size_t) (quote - left->at) >= size)
+        return false;
+    size_t length = (size_t) (quote - left->at);
+    memcpy (out, left->at, length);
+    out[length] = '\0';
+    left->at = quote + 1;
+    return memchr (out, '\\', length) == NULL;
+}
+
+bool tasks_line_place (const char *line, size_t length, tasks_line_t *out)
+{
+    left_t left = {line, line + length};
+    char id[ID_TEXT_SIZE];
+    if (take_text (&left, "{\"task_id\":\"") && take_string (&left, id, sizeof (id)) &&
+        take_text (&left, ",\"namespace\":\"") && take_string (&left, out->ns, sizeof (out->ns)) &&
+        take_text (&left, ",\"seq\":") && take_number (&left, &out->seq) &&
+        take_text (&left, ",\"pos\":") && take_number (&left, &out->pos) &&
+        take_text (&left, ",") && out->pos > 0 && id_parse (&out->id, id))
+        return true;
+    return tasks_line_parse (line, length, out);
+}
+
 /* Cuts off a torn last line and reads the one before it. *foreign: it is none of ours. */
 static bool read_end (tasks_file_t *self, tasks_file_end_t *end, bool *foreign, char *error)
 {

@@ -30,8 +30,11 @@ typedef struct tasks_line {
     tmq_id_t id;
     char ns[TMQ_NAME_LENGTH_MAX + 1];
 } tasks_line_t;
-/* One line without its newline; false if it is none of ours. */
+/* One line without its newline; false if it is none of ours. The whole line is read as JSON. */
 bool tasks_line_parse (const char *line, size_t length, tasks_line_t *out);
+/* The same, but of a line that begins as the exporter writes it (id, namespace, seq, pos) only that
+ * beginning is read: what a compaction can afford for each line. */
+bool tasks_line_place (const char *line, size_t length, tasks_line_t *out);
 
 /* Opens the file or makes it, cuts off a torn last line, and reads the last whole one. A file whose
  * last line is none of ours, or lies beyond last_pos, the newest event of the database, belongs to

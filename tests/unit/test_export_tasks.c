@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "export/exporter.h"
+#include "export/tasks_file.h"
 #include "ids.h"
 #include "json.h"
 #include "store/wakeup.h"
@@ -445,6 +446,53 @@ static void test_a_full_disk_tears_no_line (void **state)
 
 /* Making the file smaller. */
 
+#define LINE_ID "01890000-0000-7000-8000-000000000001"
+#define LINE_PLACE "\"task_id\":\"" LINE_ID "\",\"namespace\":\"work\",\"seq\":7,\"pos\":9,"
+
+/* A compaction reads a line's beginning; what does not begin as the exporter writes it is read
+ * whole. Both ways see the same place. */
+static void test_places_of_lines (void **state)
+{
+    (void) state;
+    static const struct {
+        const char *line;
+        bool placed, parsed;
+    } cases[] = {
+        {"{" LINE_PLACE "\"queue\":\"q\"}", true, true},
+        {"{" LINE_PLACE "the rest is not read", true, false},
+        {"{\"pos\":9,\"seq\":7,\"task_id\":\"" LINE_ID "\",\"namespace\":\"work\"}", true, true},
+        {"{\"task_id\":\"" LINE_ID "\",\"namespace\":\"w\\u006frk\",\"seq\":7,\"pos\":9,\"a\":1}",
+         true, true},
+        {"{\"task_id\":\"" LINE_ID "\",\"namespace\":\"work\",\"seq\":7,\"pos\":0,\"a\":1}", false,
+         false},
+        {"{\"task_id\":\"nobody\",\"namespace\":\"work\",\"seq\":7,\"pos\":9,\"a\":1}", false,
+         false},
+        {"{\"task_id\":\"" LINE_ID "\",\"namespace\":\"work", false, false},
+        {"{\"task_id\":\"" LINE_ID "\",\"namespace\":\"work\",\"seq\":7,\"pos\":9", false, false},
+        {"{\"task_id\":\"" LINE_ID
+         "\",\"namespace\":\"work\",\"seq\":7,\"pos\":9999999999999999999999,\"a\":1}",
+         false, false},
+        {"", false, false},
+    };
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        tasks_line_t placed, parsed;
+        size_t length = strlen (cases[i].line);
+        assert_int_equal (tasks_line_place (cases[i].line, length, &placed), cases[i].placed);
+        assert_int_equal (tasks_line_parse (cases[i].line, length, &parsed), cases[i].parsed);
+        if (cases[i].placed) {
+            assert_string_equal (placed.ns, "work");
+            assert_int_equal (placed.seq, 7);
+            assert_int_equal (placed.pos, 9);
+        }
+        if (cases[i].placed && cases[i].parsed) {
+            assert_string_equal (parsed.ns, placed.ns);
+            assert_int_equal (parsed.seq, placed.seq);
+            assert_int_equal (parsed.pos, placed.pos);
+            assert_memory_equal (&parsed.id, &placed.id, sizeof (tmq_id_t));
+        }
+    }
+}
+
 static void wait_compacted (rig_t *rig, uint64_t times)
 {
     exporter_stats_t stats;
@@ -640,6 +688,7 @@ int main (void)
         BOTH (test_a_file_cut_by_hand_is_begun_anew),
         BOTH (test_a_stop_leaves_a_backlog_to_the_next_start),
         BOTH (test_large_bodies_are_named_by_their_hash),
+        cmocka_unit_test (test_places_of_lines),
         BOTH (test_a_file_that_is_mostly_over_is_made_smaller),
         BOTH (test_what_was_removed_leaves_the_file),
         BOTH (test_the_old_file_goes_on_meanwhile),
