@@ -15,11 +15,18 @@
     "uncounted; any other exit or a signal fails the attempt, which is repeated\n"                 \
     "while attempts are left. A cancelled task gets SIGTERM, 10s later SIGKILL.\n"                 \
     "\n"                                                                                           \
-    "The program finds TASKMQ_TASK_ID, _ATTEMPT, _QUEUE, _SESSION, _METHOD, _META,\n"              \
-    "_LABELS, _ENDPOINT and _NAMESPACE in its environment, and in TASKMQ_FD the\n"                 \
-    "number of a socket for lines. It may write \"progress DONE/TOTAL [text]\",\n"                 \
-    "\"status TEXT\" and \"ask KEY JSON\", answered by \"answer KEY JSON\"; it can\n"              \
-    "read \"deadline SECONDS\", and before a SIGTERM why: \"cancel\", \"lost\", \"leave\".\n"      \
+    "Its environment has TASKMQ_TASK_ID, _ATTEMPT, _QUEUE, _SESSION, _METHOD, _META,\n"            \
+    "_LABELS, _LABEL_name, _AFTER, _TRACE, _MAX_RUNTIME_MS, _ENDPOINT, _NAMESPACE,\n"              \
+    "TASKMQ_WORKDIR (an empty directory of its own that is removed afterwards),\n"                 \
+    "TASKMQ_CHECKPOINT_FILE (what the last attempt kept) and TASKMQ_FD, the number\n"              \
+    "of a socket for lines. The program may write\n"                                               \
+    "  progress DONE/TOTAL [text]\n"                                                               \
+    "  status TEXT\n"                                                                              \
+    "  checkpoint JSON   for the next attempt; \"kept BYTES\" when it is safe\n"                   \
+    "  ask KEY JSON      the answer is \"answer KEY JSON\"\n"                                      \
+    "and read \"deadline SECONDS\" (the broker is away), \"hurry SECONDS\" (half of its\n"         \
+    "max_runtime has passed) and, before a SIGTERM, why: \"cancel\", \"lost\",\n"                  \
+    "\"max_runtime\", \"leave\" or \"too_large\".\n"                                               \
     "\n"                                                                                           \
     "SIGTERM finishes what runs and takes no more (exit 0); a second one gives it\n"               \
     "back (exit 143)."

@@ -13,13 +13,14 @@
 #include "base/memory.h"
 #include "json.h"
 #include "work/guard.h"
+#include "work/workplace.h"
 
 /* Names that are set here, or that only an outer worker can have set. */
 static const char *const own_names[] = {
     "TASKMQ_TASK_ID=",   "TASKMQ_ATTEMPT=",        "TASKMQ_QUEUE=",    "TASKMQ_SESSION=",
     "TASKMQ_TRACE=",     "TASKMQ_MAX_RUNTIME_MS=", "TASKMQ_METHOD=",   "TASKMQ_FD=",
     "TASKMQ_LABELS=",    "TASKMQ_META=",           "TASKMQ_ENDPOINT=", "TASKMQ_PAYLOAD_FILE=",
-    "TASKMQ_NAMESPACE=", "TASKMQ_AFTER="};
+    "TASKMQ_NAMESPACE=", "TASKMQ_AFTER=",          "TASKMQ_WORKDIR=",  "TASKMQ_CHECKPOINT_FILE="};
 /* Secrets of the worker, which are none of the program's business. */
 static const char *const secret_names[] = {"TASKMQ_KEY=", "TASKMQ_JOIN="};
 static const char key_file_name[] = "TASKMQ_KEY_FILE";
@@ -115,6 +116,21 @@ static void put_task (variables_t *self, const tmq_assignment_t *task)
     put_after (self, task);
 }
 
+static void put_place (variables_t *self, const work_job_t *job)
+{
+    static const struct {
+        const char *name;
+        const char *what;
+    } paths[] = {{"TASKMQ_WORKDIR", WORKPLACE_WORK},
+                 {"TASKMQ_CHECKPOINT_FILE", WORKPLACE_CHECKPOINT},
+                 {"TASKMQ_PAYLOAD_FILE", WORKPLACE_PAYLOAD}};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths - !job->plan->payload_file; i++) {
+        char *path = workplace_path (job->place, paths[i].what);
+        put (self, paths[i].name, path);
+        free (path);
+    }
+}
+
 static bool is_one_of (const char *variable, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -145,8 +161,7 @@ char **environment_make (const job_plan_t *plan, const work_job_t *job)
     put (&self, "TASKMQ_NAMESPACE", plan->ns);
     if (plan->key_file)
         put (&self, key_file_name, plan->key_file);
-    if (job->payload_path)
-        put (&self, "TASKMQ_PAYLOAD_FILE", job->payload_path);
+    put_place (&self, job);
     for (char **inherited = environ; *inherited; inherited++) {
         if (is_kept_back (&self, *inherited))
             continue;

@@ -18,12 +18,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "work/workplace.h"
 
 enum {
     /* Between SIGTERM and SIGKILL when the worker is gone: the broker gives the task to somebody
      * else 5 s after the connection. */
     ORPHAN_GRACE_MS = 3000,
     CLEAR_MS = 1000, /* for processes that were killed to be gone */
+    TIDY_MS = 200,   /* before the end of the program is told */
     LOOK_MS = 50     /* between looks at them */
 };
 
@@ -165,6 +167,18 @@ static void guard_loop (guard_t *self, guard_end_t *end)
     }
 }
 
+/* What takes so long to remove that it would hold up the outcome is left to an orphan. */
+static void tidy (const guard_t *self, const char *place)
+{
+    bool slow;
+    if (workplace_remove (place, TIDY_MS, &slow) || !slow || fork () != 0)
+        return;
+    if (self->channel >= 0)
+        close (self->channel);
+    workplace_remove (place, UINT64_MAX, &slow);
+    _exit (0);
+}
+
 static bool close_between (unsigned low, unsigned high)
 {
     return low + 1 >= high || close_range (low + 1, high - 1, 0) == 0;
@@ -220,6 +234,7 @@ _Noreturn void guard_run (const guard_plan_t *plan, int channel)
     guard_loop (&self, &end);
     if (self.stopping || end.signal)
         clear_rest (&self);
+    tidy (&self, plan->place);
     if (self.channel >= 0)
         send (self.channel, &end, sizeof end, MSG_NOSIGNAL);
     _exit (0);

@@ -9,7 +9,8 @@
  * started, also what left its process group: orphans come to the guard, which is their subreaper.
  *
  * The two talk over a socket pair. The worker sends one byte per wish (guard_wish_t); its end of
- * the pair closes when it dies. The guard sends one guard_end_t when the program has ended.
+ * the pair closes when it dies. The guard sends one guard_end_t when the program has ended and its
+ * private directory is removed; one that takes long goes on being removed behind that.
  *
  * Failure policy: the program is killed with its guard, but then nobody looks for what the program
  * has started. A guard holds nothing and does little, so hardly anything but a deliberate SIGKILL
@@ -39,6 +40,7 @@ typedef struct guard_plan {
     const struct rlimit *files;
     int in, out, err, talk; /* become its 0, 1, 2 and GUARD_TALK_FD */
     int failure;            /* gets the errno if it cannot be executed; closed when it can */
+    const char *place;      /* removed when it has ended (workplace.h) */
 } guard_plan_t;
 
 /* The program's end of TASKMQ_FD: one digit, because dash reads no more behind >&. */

@@ -38,16 +38,17 @@ typedef struct line {
 
 /* TASKMQ_FD: lines from and to the program. What is for it waits in a buffer that has a bound, so
  * one that never reads costs no more than that and loses what came last. */
-enum { TALK_LINE_BYTES_MAX = 32 * 1024 - 1 }; /* of the program: a question and its escapes */
+enum { TALK_LINE_BYTES_MAX = 6 * TMQ_CHECKPOINT_BYTES_MAX + 64 }; /* each byte as an escape */
 
 typedef struct talk {
-    char line[TALK_LINE_BYTES_MAX + 1]; /* that is not complete yet */
+    char *line; /* that is not complete yet */
     size_t line_bytes;
+    size_t line_room;
     bool skipping; /* the rest of a line that was too long */
     char *out;     /* for the program */
     size_t out_bytes;
     size_t out_sent;
-    size_t words; /* status messages and questions that have no answer yet */
+    size_t words; /* status messages, checkpoints and questions that have no answer yet */
 } talk_t;
 
 /* What every job of a run has in common. */
@@ -75,7 +76,7 @@ typedef struct job {
     line_t err_line;
     talk_t talk;
     char last_line[TMQ_ERROR_MESSAGE_BYTES_MAX + 1]; /* of stderr */
-    char *payload_path;                              /* of --payload-file, else NULL */
+    char *place; /* its private directory (workplace.h), which the guard removes */
     job_stop_t stop;
     uint64_t kill_at_ms; /* SIGKILL then; 0: not being stopped */
     uint64_t started_at_ms;
@@ -89,11 +90,13 @@ typedef struct job {
 /* The program's path by PATH; NULL with errno if it cannot be executed. Freed by free (). */
 char *job_find_program (const char *name);
 
-/* Takes the assignment, and nulls it, on success only. NULL with errno; *unrunnable tells that the
- * program itself cannot be executed. */
+/* Takes the assignment, and nulls it, on success only. checkpoint: what an earlier attempt kept,
+ * NULL: nothing. NULL with errno; *unrunnable tells that the program itself cannot be executed. */
 work_job_t *job_start (const job_plan_t *plan, tmq_worker_t *worker, tmq_assignment_t **assignment,
-                       bool *unrunnable);
+                       const tmq_part_t *checkpoint, bool *unrunnable);
 void job_free (work_job_t *job);
+/* Removes its directory in place of a guard that is not there any more. */
+void job_tidy (const work_job_t *job);
 
 void job_poll_fill (const work_job_t *job, struct pollfd out[JOB_FDS]);
 /* Does what the answer of poll allows. True when the process has ended and its output is read. */
@@ -116,7 +119,8 @@ void talk_flush (work_job_t *job);
 bool talk_waits (const work_job_t *job);
 void talk_free (work_job_t *job);
 
-/* Of an answer to a status message or a question: whose it was. False for any other answer. */
+/* Of an answer to a status message, a checkpoint or a question: whose it was. False for any other
+ * answer. */
 bool talk_is_answer (const tmq_completion_t *answer);
 unsigned talk_attempt (const tmq_completion_t *answer);
 /* job NULL: it has ended. */

@@ -147,8 +147,10 @@ static void bury (work_job_t *job)
 {
     guard_end_t end;
     /* Without a word the guard was killed, and the program with it. */
-    if (recv (job->fds[JOB_GUARD], &end, sizeof end, MSG_DONTWAIT) != (ssize_t) sizeof end)
+    if (recv (job->fds[JOB_GUARD], &end, sizeof end, MSG_DONTWAIT) != (ssize_t) sizeof end) {
         end = (guard_end_t){128 + SIGKILL, SIGKILL};
+        job_tidy (job);
+    }
     take_rest (job, JOB_OUT, take_out);
     take_rest (job, JOB_TALK, talk_take);
     take_rest (job, JOB_ERR, take_err);

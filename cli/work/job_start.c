@@ -18,9 +18,11 @@
 #include "work/environment.h"
 #include "work/guard.h"
 #include "work/job.h"
+#include "work/workplace.h"
 
 enum {
     FD_HIGH_MIN = 10,       /* ours are above the program's 0..3, so that dup2 cannot clash */
+    TIDY_MS = 1000,         /* for a directory that no guard removes */
     OVERRUN_GRACE_MS = 1000 /* the broker's word comes first, as a rule */
 };
 
@@ -137,34 +139,15 @@ static void close_ends (child_ends_t *ends)
 
 /* What the child is given. */
 
-static bool write_whole (int fd, const char *data, size_t bytes)
+static bool make_place (work_job_t *job, const tmq_part_t *checkpoint)
 {
-    while (bytes > 0) {
-        const ssize_t n = write (fd, data, bytes);
-        if (n < 0 && errno != EINTR)
-            return false;
-        data += n > 0 ? n : 0;
-        bytes -= n > 0 ? (size_t) n : 0;
-    }
-    return true;
-}
-
-static bool write_payload_file (work_job_t *job)
-{
-    const char *directory = getenv ("TMPDIR");
-    if (!directory || !*directory)
-        directory = "/tmp";
-    job->payload_path = must_alloc (strlen (directory) + sizeof "/taskmq-payload-XXXXXX");
-    sprintf (job->payload_path, "%s/taskmq-payload-XXXXXX", directory);
-    int fd = mkostemp (job->payload_path, O_CLOEXEC);
-    if (fd < 0) {
-        free (job->payload_path);
-        job->payload_path = NULL;
-        return false;
-    }
-    const bool good = write_whole (fd, job->assignment->payload, job->assignment->payload_bytes);
-    close_fd (&fd);
-    return good;
+    const tmq_assignment_t *task = job->assignment;
+    job->place = workplace_make ();
+    return job->place &&
+           workplace_write (job->place, WORKPLACE_CHECKPOINT, checkpoint ? checkpoint->bytes : NULL,
+                            checkpoint ? checkpoint->length : 0) &&
+           (!job->plan->payload_file ||
+            workplace_write (job->place, WORKPLACE_PAYLOAD, task->payload, task->payload_bytes));
 }
 
 /* Waits until exec has happened (the pipe closes) or failed (it tells why). */
@@ -195,6 +178,7 @@ static bool launch (work_job_t *job, const job_plan_t *plan, child_ends_t *ends,
         .err = ends->err,
         .talk = ends->talk,
         .failure = ends->failure,
+        .place = job->place,
     };
     job->guard = fork ();
     if (job->guard == 0)
@@ -212,7 +196,7 @@ static bool launch (work_job_t *job, const job_plan_t *plan, child_ends_t *ends,
 }
 
 work_job_t *job_start (const job_plan_t *plan, tmq_worker_t *worker, tmq_assignment_t **assignment,
-                       bool *unrunnable)
+                       const tmq_part_t *checkpoint, bool *unrunnable)
 {
     work_job_t *job = must_alloc (sizeof *job);
     child_ends_t ends = {-1, -1, -1, -1, -1, -1};
@@ -227,7 +211,7 @@ work_job_t *job_start (const job_plan_t *plan, tmq_worker_t *worker, tmq_assignm
             job->started_at_ms + job->assignment->max_runtime_ms + OVERRUN_GRACE_MS;
     for (int i = 0; i < JOB_FDS; i++)
         job->fds[i] = -1;
-    const bool good = (!plan->payload_file || write_payload_file (job)) &&
+    const bool good = make_place (job, checkpoint) &&
                       make_ends (job, &ends, &failure, !plan->payload_file) &&
                       launch (job, plan, &ends, failure, unrunnable);
     const int reason = errno;
@@ -238,9 +222,17 @@ work_job_t *job_start (const job_plan_t *plan, tmq_worker_t *worker, tmq_assignm
         return job;
     }
     job->assignment = NULL;
+    job_tidy (job);
     job_free (job);
     errno = reason;
     return NULL;
+}
+
+void job_tidy (const work_job_t *job)
+{
+    bool slow;
+    if (job->place)
+        workplace_remove (job->place, TIDY_MS, &slow);
 }
 
 void job_free (work_job_t *job)
@@ -249,9 +241,7 @@ void job_free (work_job_t *job)
         return;
     for (int i = 0; i < JOB_FDS; i++)
         close_fd (&job->fds[i]);
-    if (job->payload_path)
-        unlink (job->payload_path);
-    free (job->payload_path);
+    free (job->place);
     free (job->out);
     talk_free (job);
     tmq_assignment_free (job->assignment);

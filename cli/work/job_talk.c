@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include <jansson.h>
+
 #include "base/memory.h"
 #include "json.h"
 #include "work/job.h"
@@ -18,10 +20,11 @@ enum {
     WORDS_MAX = 64
 };
 
-/* Beside a status message or a question on its way. */
+/* Beside a status message, a checkpoint or a question on its way. */
 typedef struct word {
     unsigned attempt;
-    char key[TMQ_QUESTION_KEY_BYTES_MAX + 1]; /* empty: a status message */
+    size_t bytes;                             /* of a checkpoint */
+    char key[TMQ_QUESTION_KEY_BYTES_MAX + 1]; /* of a question */
 } word_t;
 
 /* Out. */
@@ -123,10 +126,14 @@ void talk_flush (work_job_t *job)
 void talk_free (work_job_t *job)
 {
     free (job->talk.out);
+    free (job->talk.line);
     job->talk.out = NULL;
+    job->talk.line = NULL;
 }
 
 /* Verbs: each returns what was wrong, NULL for nothing. */
+
+static const char too_many[] = "is one too many: 64 are on their way";
 
 /* "progress DONE/TOTAL [text]"; TOTAL 0 is unknown. */
 static const char *take_progress (work_job_t *job, const char *text)
@@ -178,7 +185,7 @@ static const char *take_status (work_job_t *job, const char *text)
     if (!*text)
         return "needs a text";
     if (job->talk.words >= WORDS_MAX)
-        return "64 messages and questions are on their way";
+        return too_many;
     word_t *word = word_new (job, "");
     error.code =
         tmq_worker_message_start (job->worker, job->assignment, text, TMQ_FOREVER, word, &error);
@@ -206,7 +213,7 @@ static const char *take_ask (work_job_t *job, const char *text)
     if (length == 0 || length >= sizeof key || !json_text_is_valid (json, strlen (json)))
         return "needs KEY JSON, a word and a JSON value";
     if (job->talk.words >= WORDS_MAX)
-        return "64 messages and questions are on their way";
+        return too_many;
     snprintf (key, sizeof key, "%.*s", (int) length, text);
     char *request = request_of (json);
     word_t *word = word_new (job, key);
@@ -219,10 +226,32 @@ static const char *take_ask (work_job_t *job, const char *text)
     return word_sent (job, word, &error);
 }
 
+/* "checkpoint JSON": a JSON string is what is kept, of anything else the text. */
+static const char *take_checkpoint (work_job_t *job, const char *text)
+{
+    tmq_error_t error = {0};
+    if (!json_text_is_valid (text, strlen (text)))
+        return "needs a JSON value";
+    if (job->talk.words >= WORDS_MAX)
+        return too_many;
+    json_t *string =
+        *text == '"' ? json_loads (text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : NULL;
+    const char *state = string ? json_string_value (string) : text;
+    word_t *word = word_new (job, "");
+    word->bytes = string ? json_string_length (string) : strlen (text);
+    error.code = tmq_worker_checkpoint_start (job->worker, job->assignment, state, word->bytes,
+                                              TMQ_FOREVER, word, &error);
+    json_decref (string);
+    return word_sent (job, word, &error);
+}
+
 static const struct {
     const char *name;
     const char *(*take) (work_job_t *job, const char *text);
-} verbs[] = {{"progress", take_progress}, {"status", take_status}, {"ask", take_ask}};
+} verbs[] = {{"progress", take_progress},
+             {"status", take_status},
+             {"ask", take_ask},
+             {"checkpoint", take_checkpoint}};
 
 static void take_verb (work_job_t *job, const char *line)
 {
@@ -247,10 +276,23 @@ static void take_verb (work_job_t *job, const char *line)
 
 /* In. */
 
+/* For a line with these bytes behind what is there of it; a program that says little costs little.
+ */
+static void make_room (talk_t *talk, size_t bytes)
+{
+    const size_t needed = talk->line_bytes + bytes;
+    const size_t room = needed < TALK_LINE_BYTES_MAX ? needed : TALK_LINE_BYTES_MAX;
+    if (room <= talk->line_room)
+        return;
+    talk->line_room = 2 * room < TALK_LINE_BYTES_MAX ? 2 * room : TALK_LINE_BYTES_MAX;
+    talk->line = must_grow (talk->line, talk->line_room + 1, 1);
+}
+
 void talk_take (work_job_t *job, const char *data, size_t bytes)
 {
     talk_t *talk = &job->talk;
     char answer[64];
+    make_room (talk, bytes);
     for (size_t i = 0; i < bytes; i++) {
         if (data[i] == '\n') {
             talk->line[talk->line_bytes] = '\0';
@@ -273,13 +315,20 @@ void talk_take (work_job_t *job, const char *data, size_t bytes)
 
 bool talk_is_answer (const tmq_completion_t *answer)
 {
-    return answer->op == TMQ_OP_PUSH || answer->op == TMQ_OP_ASK;
+    return answer->op == TMQ_OP_PUSH || answer->op == TMQ_OP_ASK || answer->op == TMQ_OP_CHECKPOINT;
 }
 
 unsigned talk_attempt (const tmq_completion_t *answer)
 {
     const word_t *word = answer->user;
     return word->attempt;
+}
+
+static const char *verb_of (const tmq_completion_t *answer)
+{
+    return answer->op == TMQ_OP_ASK          ? "ask "
+           : answer->op == TMQ_OP_CHECKPOINT ? "checkpoint"
+                                             : "status";
 }
 
 void talk_answered (work_job_t *job, const tmq_completion_t *answer)
@@ -289,8 +338,11 @@ void talk_answered (work_job_t *job, const tmq_completion_t *answer)
     if (job) {
         job->talk.words--;
         if (answer->code != TMQ_OK) {
-            snprintf (line, sizeof line, "error %s%s: %s\n", *word->key ? "ask " : "status",
-                      word->key, answer->error ? answer->error->text : "refused");
+            snprintf (line, sizeof line, "error %s%s: %s\n", verb_of (answer), word->key,
+                      answer->error ? answer->error->text : "refused");
+            talk_tell (job, line);
+        } else if (answer->op == TMQ_OP_CHECKPOINT) {
+            snprintf (line, sizeof line, "kept %zu\n", word->bytes);
             talk_tell (job, line);
         }
     }

@@ -65,7 +65,9 @@ typedef struct work {
     work_job_t **jobs;
     size_t jobs_count;
     struct pollfd *fds;        /* the client's, the signals', then JOB_FDS of each job */
-    tmq_assignment_t *waiting; /* taken, could not be started yet */
+    tmq_assignment_t *waiting; /* taken, not started yet */
+    uintptr_t fetch;           /* which read of its checkpoint is on its way; 0: none */
+    uintptr_t fetches;
     uint64_t retry_at_ms;
     uint64_t taken;
     uint64_t taken_max; /* --max-tasks */
@@ -93,12 +95,18 @@ static void begin_drain (work_t *self)
     tmq_worker_drain (self->worker, NULL);
 }
 
+static void forget_waiting (work_t *self)
+{
+    tmq_assignment_free (self->waiting);
+    self->waiting = NULL;
+    self->fetch = 0;
+}
+
 static void give_back_all (work_t *self)
 {
     if (self->waiting) {
         self->reports += report_give_back (&self->report, self->waiting, 0);
-        tmq_assignment_free (self->waiting);
-        self->waiting = NULL;
+        forget_waiting (self);
     }
     for (size_t i = 0; i < self->jobs_count; i++)
         job_stop (self->jobs[i], STOP_GIVE_BACK, mono_ms ());
@@ -159,13 +167,13 @@ static void take_unrunnable (work_t *self, tmq_assignment_t *assignment, int rea
     begin_drain (self);
 }
 
-static void start_job (work_t *self, tmq_assignment_t *assignment)
+static void start_job (work_t *self, tmq_assignment_t *assignment, const tmq_part_t *checkpoint)
 {
     bool unrunnable;
     char id[37];
     tmq_id_format (&assignment->task_id, id);
     detail (self->app, "%s attempt %" PRIu32 " begins", id, assignment->attempt);
-    work_job_t *job = job_start (&self->plan, self->worker, &assignment, &unrunnable);
+    work_job_t *job = job_start (&self->plan, self->worker, &assignment, checkpoint, &unrunnable);
     const int reason = errno;
     if (job) {
         tmq_worker_started (self->worker, job->assignment, NULL);
@@ -181,20 +189,62 @@ static void start_job (work_t *self, tmq_assignment_t *assignment)
     }
 }
 
-static void retry_waiting (work_t *self)
+/* What an earlier attempt kept is fetched first. */
+static void take_up (work_t *self, tmq_assignment_t *assignment)
+{
+    if (assignment->checkpoint_bytes == 0) {
+        start_job (self, assignment, NULL);
+        return;
+    }
+    self->waiting = assignment;
+    self->fetch = ++self->fetches;
+    if (tmq_worker_checkpoint_read_start (self->worker, assignment, TMQ_FOREVER,
+                                          (void *) self->fetch, NULL) != TMQ_OK) {
+        self->fetch = 0;
+        self->retry_at_ms = mono_ms () + RETRY_MS;
+    }
+}
+
+/* The one that waits, if it is still to be worked on. */
+static tmq_assignment_t *wanted_still (work_t *self)
 {
     tmq_assignment_t *assignment = self->waiting;
-    if (!assignment || mono_ms () < self->retry_at_ms)
-        return;
-    self->waiting = NULL;
     const tmq_attempt_state_t state = tmq_worker_state (self->worker, assignment);
     if (state == TMQ_ATTEMPT_HELD || state == TMQ_ATTEMPT_ENDING || state == TMQ_ATTEMPT_HURRY) {
-        start_job (self, assignment);
-        return;
+        self->waiting = NULL;
+        return assignment;
     }
     if (state == TMQ_ATTEMPT_CANCELLED)
         self->reports += report_cancelled (&self->report, assignment);
-    tmq_assignment_free (assignment);
+    forget_waiting (self);
+    return NULL;
+}
+
+static void retry_waiting (work_t *self)
+{
+    if (!self->waiting || self->fetch || mono_ms () < self->retry_at_ms)
+        return;
+    tmq_assignment_t *assignment = wanted_still (self);
+    if (assignment)
+        take_up (self, assignment);
+}
+
+static void take_checkpoint (work_t *self, const tmq_completion_t *answer)
+{
+    if (!self->waiting || (uintptr_t) answer->user != self->fetch)
+        return;
+    self->fetch = 0;
+    tmq_assignment_t *assignment = wanted_still (self);
+    if (!assignment)
+        return;
+    if (answer->code == TMQ_OK) {
+        start_job (self, assignment, answer->part);
+        return;
+    }
+    code_error (self->app, answer->code, NULL, "its checkpoint cannot be read yet: %s",
+                answer->error ? answer->error->text : "refused");
+    self->waiting = assignment;
+    self->retry_at_ms = mono_ms () + RETRY_MS;
 }
 
 /* The broker does not take us as a worker of these queues. That the connection was refused is told
@@ -225,7 +275,7 @@ static void take_tasks (work_t *self)
         }
         self->taken++;
         self->empty_seen = 0;
-        start_job (self, assignment);
+        take_up (self, assignment);
         if (self->taken == self->taken_max)
             begin_drain (self);
     }
@@ -343,8 +393,7 @@ static void take_refusal (work_t *self)
     begin_drain (self);
     if (self->stage == STAGE_DRAINING)
         self->stage = STAGE_GIVING_BACK;
-    tmq_assignment_free (self->waiting);
-    self->waiting = NULL;
+    forget_waiting (self);
     for (size_t i = 0; i < self->jobs_count; i++)
         job_stop (self->jobs[i], STOP_LOST, mono_ms ());
 }
@@ -385,6 +434,8 @@ static void take_answers (work_t *self)
             take_count (self, answer);
         else if (report_is_answer (answer))
             self->reports -= report_take (&self->report, answer);
+        else if (answer->op == TMQ_OP_CHECKPOINT_READ)
+            take_checkpoint (self, answer);
         else if (talk_is_answer (answer))
             talk_answered (find_job (self, &answer->task_id, talk_attempt (answer)), answer);
         else if (link_state_take (&self->link, answer) && self->link.refused)
@@ -410,7 +461,7 @@ static int pause_ms (const work_t *self)
     if (self->drain && self->app->status->possible && self->stage == STAGE_OPEN &&
         !self->counting_left && self->left_at_ms < wake_ms)
         wake_ms = self->left_at_ms;
-    if (self->waiting && self->retry_at_ms < wake_ms)
+    if (self->waiting && !self->fetch && self->retry_at_ms < wake_ms)
         wake_ms = self->retry_at_ms;
     if (wake_ms == UINT64_MAX)
         return -1;

@@ -388,7 +388,7 @@ typedef struct tmq_completion {
     tmq_receipt_t *receipts; /* SUBMIT (1), SUBMIT_BATCH */
     size_t receipts_count;
     tmq_id_t task_id;         /* WAIT, RESOLVE, STARTED, PUSH, COMPLETE, FAIL, RELEASE, CANCEL,
-                                 ASK, ANSWER */
+                                 ASK, ANSWER, CHECKPOINT, CHECKPOINT_READ */
     tmq_status_t status;      /* WAIT */
     tmq_task_t *task;         /* GET, RESULT, PAYLOAD, CANCEL */
     tmq_task_list_t *list;    /* LIST */
@@ -398,7 +398,7 @@ typedef struct tmq_completion {
     tmq_link_state_t link;    /* LINK: the newest state; what was in between may be left out */
     char *text;               /* LOG */
     tmq_access_t *access;     /* of blocking calls about keys */
-    tmq_part_t *part;         /* AUDIT, AUDIT_HEAD, BACKUP */
+    tmq_part_t *part;         /* AUDIT, AUDIT_HEAD, BACKUP, CHECKPOINT_READ */
     struct tmq_queue_report *queues; /* of blocking calls about queues */
     tmq_inbox_t *inbox;              /* INBOX */
     tmq_answered_t *answered;        /* ANSWER */

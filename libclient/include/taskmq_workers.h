@@ -195,6 +195,9 @@ TMQ_API int tmq_worker_checkpoint_start (tmq_worker_t *worker, const tmq_assignm
 TMQ_API int tmq_worker_checkpoint_read (tmq_part_t **out, tmq_worker_t *worker,
                                         const tmq_assignment_t *of, uint32_t timeout_ms,
                                         tmq_error_t *error);
+/* The same without blocking: it comes as the part of the completion. */
+TMQ_API int tmq_worker_checkpoint_read_start (tmq_worker_t *worker, const tmq_assignment_t *of,
+                                              uint32_t timeout_ms, void *user, tmq_error_t *error);
 /* Acknowledges a cancellation, after the work was stopped: the task's lease ends. */
 TMQ_API int tmq_worker_cancelled (tmq_worker_t *worker, const tmq_assignment_t *of,
                                   uint32_t timeout_ms, tmq_error_t *error);

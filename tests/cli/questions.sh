@@ -109,7 +109,7 @@ ask only-a-key
 ask key {broken
 turn {}
 file read x
-checkpoint "x"
+checkpoint {x
 status
 nonsense'
 run 0 taskctl work q --drain -- bash -c '{ cat; echo; } >&"$TASKMQ_FD"

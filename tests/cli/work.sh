@@ -106,7 +106,7 @@ cat >talker <<'END'
 #!/bin/bash
 echo 'progress 3/10 reading' >&$TASKMQ_FD
 echo 'progress x/10' >&$TASKMQ_FD
-echo 'checkpoint "later"' >&$TASKMQ_FD
+echo 'turn {}' >&$TASKMQ_FD
 read -r one <&$TASKMQ_FD
 read -r two <&$TASKMQ_FD
 printf '%s|%s' "$one" "$two"
@@ -121,7 +121,7 @@ eventually grep -q '"progress":{"done":3,"total":10,"unit":null,"message":"readi
 : >go
 ended talking 0
 run 0 taskctl result "$id"
-out_has '^error progress needs DONE/TOTAL .*\|error unknown verb .checkpoint.$'
+out_has '^error progress needs DONE/TOTAL .*\|error unknown verb .turn.$'
 signal watcher TERM
 ended watcher 143
 

@@ -344,6 +344,13 @@ int tmq_worker_checkpoint_read (tmq_part_t **out, tmq_worker_t *self, const tmq_
     return say_for (out, self, (word_t){.op = TMQ_OP_CHECKPOINT_READ, .of = of}, timeout_ms, error);
 }
 
+int tmq_worker_checkpoint_read_start (tmq_worker_t *self, const tmq_assignment_t *of,
+                                      uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    return say_start (self, (word_t){.op = TMQ_OP_CHECKPOINT_READ, .of = of}, timeout_ms, user,
+                      error);
+}
+
 int tmq_worker_complete (tmq_worker_t *self, const tmq_assignment_t *of,
                          const tmq_outcome_t *outcome, uint32_t timeout_ms, tmq_error_t *error)
 {
