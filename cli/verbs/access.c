@@ -21,10 +21,9 @@
 #include "key_file.h"
 #include "keys.h"
 #include "link/connect.h"
-#include "screen/items.h"
+#include "screen/listing.h"
 #include "screen/members.h"
 #include "screen/output.h"
-#include "screen/table.h"
 #include "units.h"
 #include "verbs/verbs.h"
 
@@ -245,30 +244,25 @@ typedef void put_line_t (const app_t *app, items_t *items, table_t *table,
 static int put_lines (app_t *app, pages_t *read, const column_t *columns, size_t columns_count,
                       put_line_t *put)
 {
-    items_t items;
+    listing_t out;
     tmq_access_t *report = NULL;
     tmq_error_t error = {0};
     uint32_t offset = 0;
     int code = app_connect (app);
     if (code)
         return code;
-    table_t *table = app_wants_json (app) ? NULL : table_new (app, columns, columns_count, true);
-    if (!table)
-        items_begin (&items, app, false);
+    listing_begin (&out, app, columns, columns_count);
     do {
         if (read (&report, app->client, offset, app->timeout_ms, &error) != TMQ_OK) {
             code = library_error (app, &error, NULL);
             break;
         }
         for (size_t i = 0; i < report->principals_count; i++)
-            put (app, &items, table, &report->principals[i]);
+            put (app, &out.items, out.table, &report->principals[i]);
         offset = report->next;
         tmq_access_free (report);
     } while (offset != 0);
-    if (table)
-        table_end (table);
-    else
-        items_end (&items, NULL);
+    listing_end (&out);
     return code;
 }
 

@@ -13,10 +13,9 @@
 #include "base/memory.h"
 #include "link/connect.h"
 #include "link/ids.h"
-#include "screen/items.h"
+#include "screen/listing.h"
 #include "screen/output.h"
 #include "screen/show.h"
-#include "screen/table.h"
 #include "verbs/given.h"
 #include "verbs/verbs.h"
 
@@ -138,12 +137,11 @@ int run_inbox (app_t *app)
                                        {"QUEUE", COLUMN_LEFT},
                                        {"QUESTION", COLUMN_TRUNCATE}};
     const args_t *args = &app->args;
-    const bool tables = app->format == FORMAT_TABLE || app->format == FORMAT_WIDE;
     const char *task = args_text (args, OPT_TASK);
     const char *session = args_text (args, OPT_SESSION);
     tmq_inbox_query_t query;
     tmq_id_t id;
-    items_t items;
+    listing_t out;
     int code = app_connect (app);
     if (code || (task && (code = app_resolve (app, &id, task))))
         return code;
@@ -153,18 +151,12 @@ int run_inbox (app_t *app)
     query.task_id = task ? &id : NULL;
     query.sessions = &session;
     query.sessions_count = session != NULL;
-    table_t *table =
-        tables ? table_new (app, columns, sizeof columns / sizeof *columns, true) : NULL;
-    if (app_wants_json (app))
-        items_begin (&items, app, false);
+    listing_begin (&out, app, columns, sizeof columns / sizeof *columns);
     const uint64_t left = args_has (args, OPT_ALL)
                               ? UINT64_MAX
                               : args_number (args, OPT_LIMIT, TMQ_LIST_LIMIT_DEFAULT);
-    code = show_pages (app, &query, left, &items, table);
-    if (table)
-        table_end (table);
-    if (app_wants_json (app))
-        items_end (&items, NULL);
+    code = show_pages (app, &query, left, &out.items, out.table);
+    listing_end (&out);
     return code;
 }
 

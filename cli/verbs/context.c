@@ -9,9 +9,8 @@
 
 #include "base/exit.h"
 #include "link/connect.h"
-#include "screen/items.h"
+#include "screen/listing.h"
 #include "screen/output.h"
-#include "screen/table.h"
 #include "verbs/given.h"
 #include "verbs/verbs.h"
 
@@ -187,27 +186,20 @@ static int context_list (app_t *app)
                                        {"VERSION", COLUMN_RIGHT},
                                        {"BYTES", COLUMN_RIGHT},
                                        {"BY", COLUMN_TRUNCATE}};
-    const bool tables = app->format == FORMAT_TABLE || app->format == FORMAT_WIDE;
     tmq_value_query_t query;
-    items_t items;
+    listing_t out;
     int code = app_connect (app);
     if (code)
         return code;
     tmq_value_query_init (&query);
     query.session = session_of (app);
     query.prefix = operand (app, 1);
-    table_t *table =
-        tables ? table_new (app, columns, sizeof columns / sizeof *columns, true) : NULL;
-    if (app_wants_json (app))
-        items_begin (&items, app, false);
+    listing_begin (&out, app, columns, sizeof columns / sizeof *columns);
     const uint64_t left = args_has (&app->args, OPT_ALL)
                               ? UINT64_MAX
                               : args_number (&app->args, OPT_LIMIT, TMQ_LIST_LIMIT_DEFAULT);
-    code = list_pages (app, &query, left, &items, table);
-    if (table)
-        table_end (table);
-    if (app_wants_json (app))
-        items_end (&items, NULL);
+    code = list_pages (app, &query, left, &out.items, out.table);
+    listing_end (&out);
     return code;
 }
 

@@ -12,9 +12,8 @@
 #include "base/memory.h"
 #include "ids.h"
 #include "link/connect.h"
-#include "screen/items.h"
+#include "screen/listing.h"
 #include "screen/output.h"
-#include "screen/table.h"
 #include "verbs/given.h"
 #include "verbs/verbs.h"
 
@@ -217,21 +216,14 @@ static int show (app_t *app, const place_t *place)
                                        {"SOURCE", COLUMN_LEFT},
                                        {"TYPE", COLUMN_LEFT},
                                        {"DATA", COLUMN_TRUNCATE}};
-    const bool tables = app->format == FORMAT_TABLE || app->format == FORMAT_WIDE;
-    items_t items;
+    listing_t out;
     int code = app_connect (app);
     if (code)
         return code;
-    table_t *table =
-        tables ? table_new (app, columns, sizeof columns / sizeof *columns, true) : NULL;
-    if (app_wants_json (app))
-        items_begin (&items, app, false);
+    listing_begin (&out, app, columns, sizeof columns / sizeof *columns);
     const uint64_t left = args_number (&app->args, OPT_LIMIT, TMQ_LIST_LIMIT_DEFAULT);
-    code = show_pages (app, place, left, &items, table);
-    if (table)
-        table_end (table);
-    if (app_wants_json (app))
-        items_end (&items, NULL);
+    code = show_pages (app, place, left, &out.items, out.table);
+    listing_end (&out);
     return code;
 }
 

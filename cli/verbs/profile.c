@@ -15,9 +15,8 @@
 #include "ids.h"
 #include "link/connect.h"
 #include "profile.h"
-#include "screen/items.h"
+#include "screen/listing.h"
 #include "screen/output.h"
-#include "screen/table.h"
 #include "verbs/saved.h"
 #include "verbs/verbs.h"
 
@@ -154,21 +153,14 @@ static int profile_list (app_t *app)
                                        {"NAMESPACE", COLUMN_LEFT},
                                        {"DEFAULT", COLUMN_LEFT}};
     size_t count;
-    items_t items;
-    table_t *table = NULL;
+    listing_t out;
     char chosen[PROFILE_NAME_SIZE] = "";
     char **names = saved_names (&count);
     profile_chosen (chosen);
-    if (app_wants_json (app))
-        items_begin (&items, app, false);
-    else
-        table = table_new (app, columns, sizeof columns / sizeof *columns, true);
+    listing_begin (&out, app, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < count; i++)
-        list_one (app, &items, table, names[i], chosen);
-    if (table)
-        table_end (table);
-    else
-        items_end (&items, NULL);
+        list_one (app, &out.items, out.table, names[i], chosen);
+    listing_end (&out);
     saved_free (names, count);
     return EXIT_OK;
 }

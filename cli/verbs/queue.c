@@ -11,9 +11,8 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "link/connect.h"
-#include "screen/items.h"
+#include "screen/listing.h"
 #include "screen/output.h"
-#include "screen/table.h"
 #include "units.h"
 #include "verbs/verbs.h"
 
@@ -262,35 +261,28 @@ static int queue_list (app_t *app)
                                        {"STATE", COLUMN_LEFT},      {"RUNNING", COLUMN_RIGHT},
                                        {"BYTES", COLUMN_RIGHT},     {"SETTINGS", COLUMN_TRUNCATE}};
     enum { COLUMNS_NARROW = 7, COLUMNS_WIDE = 10 };
-    const bool json = app_wants_json (app), wide = app->format == FORMAT_WIDE;
+    const bool wide = app->format == FORMAT_WIDE;
     char cursor[TMQ_CURSOR_BYTES_MAX * 2 + 1] = "";
     tmq_error_t error = {0};
-    items_t items;
-    table_t *table = NULL;
+    listing_t out;
     int code = app_connect (app);
     if (code)
         return code;
-    if (json)
-        items_begin (&items, app, false);
-    else
-        table = table_new (app, columns, wide ? COLUMNS_WIDE : COLUMNS_NARROW, true);
+    listing_begin (&out, app, columns, wide ? COLUMNS_WIDE : COLUMNS_NARROW);
     do {
         tmq_queue_report_t *report = NULL;
         if (tmq_queue_list (&report, app->client, cursor, 0, app->timeout_ms, &error) != TMQ_OK)
             break;
         for (size_t i = 0; i < report->count; i++) {
-            if (json)
-                add_queue (&items, &report->queues[i]);
+            if (out.table == NULL)
+                add_queue (&out.items, &report->queues[i]);
             else
-                add_row (table, &report->queues[i], wide);
+                add_row (out.table, &report->queues[i], wide);
         }
         snprintf (cursor, sizeof cursor, "%s", report->next);
         tmq_queue_report_free (report);
     } while (*cursor);
-    if (json)
-        items_end (&items, NULL);
-    else
-        table_end (table);
+    listing_end (&out);
     return error.code == TMQ_OK ? EXIT_OK : library_error (app, &error, NULL);
 }
 
@@ -359,7 +351,10 @@ static int put_change (const app_t *app, tmq_queue_report_t *report, const char 
     return EXIT_OK;
 }
 
-static int queue_pause (app_t *app)
+/* One request about the queue that was named. */
+typedef int ask_t (app_t *app, const char *queue, tmq_queue_report_t **out, tmq_error_t *error);
+
+static int change (app_t *app, ask_t *ask, const char *what)
 {
     tmq_queue_report_t *report = NULL;
     tmq_error_t error = {0};
@@ -367,23 +362,30 @@ static int queue_pause (app_t *app)
     const int code = app_connect (app);
     if (code)
         return code;
-    if (tmq_queue_pause (&report, app->client, name, args_text (&app->args, OPT_WHY),
-                         app->timeout_ms, &error) != TMQ_OK)
+    if (ask (app, name, &report, &error) != TMQ_OK)
         return library_error (app, &error, name);
-    return put_change (app, report, "is paused; what workers hold goes on");
+    return put_change (app, report, what);
+}
+
+static int ask_pause (app_t *app, const char *queue, tmq_queue_report_t **out, tmq_error_t *error)
+{
+    return tmq_queue_pause (out, app->client, queue, args_text (&app->args, OPT_WHY),
+                            app->timeout_ms, error);
+}
+
+static int queue_pause (app_t *app)
+{
+    return change (app, ask_pause, "is paused; what workers hold goes on");
+}
+
+static int ask_resume (app_t *app, const char *queue, tmq_queue_report_t **out, tmq_error_t *error)
+{
+    return tmq_queue_resume (out, app->client, queue, app->timeout_ms, error);
 }
 
 static int queue_resume (app_t *app)
 {
-    tmq_queue_report_t *report = NULL;
-    tmq_error_t error = {0};
-    const char *name = app->args.operands[1];
-    const int code = app_connect (app);
-    if (code)
-        return code;
-    if (tmq_queue_resume (&report, app->client, name, app->timeout_ms, &error) != TMQ_OK)
-        return library_error (app, &error, name);
-    return put_change (app, report, "is not paused");
+    return change (app, ask_resume, "is not paused");
 }
 
 /* set. */

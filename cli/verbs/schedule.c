@@ -11,9 +11,8 @@
 #include "base/exit.h"
 #include "ids.h"
 #include "link/connect.h"
-#include "screen/items.h"
+#include "screen/listing.h"
 #include "screen/output.h"
-#include "screen/table.h"
 #include "units.h"
 #include "verbs/spec.h"
 #include "verbs/verbs.h"
@@ -242,37 +241,30 @@ static int schedule_list (app_t *app)
                                        {"SKIPPED", COLUMN_RIGHT}, {"ZONE", COLUMN_LEFT},
                                        {"OWNER", COLUMN_LEFT},    {"ERROR", COLUMN_TRUNCATE}};
     enum { COLUMNS_NARROW = 6, COLUMNS_WIDE = 10 };
-    const bool json = app_wants_json (app), wide = app->format == FORMAT_WIDE;
+    const bool wide = app->format == FORMAT_WIDE;
     char after[TMQ_NAME_LENGTH_MAX + 1] = "";
     bool more = true;
     tmq_error_t error = {0};
-    items_t items;
-    table_t *table = NULL;
+    listing_t out;
     const int code = app_connect (app);
     if (code)
         return code;
-    if (json)
-        items_begin (&items, app, false);
-    else
-        table = table_new (app, columns, wide ? COLUMNS_WIDE : COLUMNS_NARROW, true);
+    listing_begin (&out, app, columns, wide ? COLUMNS_WIDE : COLUMNS_NARROW);
     while (more) {
         tmq_schedule_report_t *page = NULL;
         if (tmq_schedule_list (&page, app->client, after, 0, app->timeout_ms, &error) != TMQ_OK)
             break;
         for (size_t i = 0; i < page->count; i++) {
-            if (json)
-                add_schedule (&items, &page->schedules[i]);
+            if (out.table == NULL)
+                add_schedule (&out.items, &page->schedules[i]);
             else
-                add_row (table, &page->schedules[i], wide);
+                add_row (out.table, &page->schedules[i], wide);
             snprintf (after, sizeof after, "%s", page->schedules[i].name);
         }
         more = page->more;
         tmq_schedule_report_free (page);
     }
-    if (json)
-        items_end (&items, NULL);
-    else
-        table_end (table);
+    listing_end (&out);
     return error.code == TMQ_OK ? EXIT_OK : library_error (app, &error, NULL);
 }
 

@@ -11,10 +11,9 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "link/connect.h"
-#include "screen/items.h"
+#include "screen/listing.h"
 #include "screen/members.h"
 #include "screen/output.h"
-#include "screen/table.h"
 #include "units.h"
 #include "verbs/verbs.h"
 
@@ -130,39 +129,26 @@ static void add_row (table_t *table, const tmq_worker_info_t *worker, bool wide)
         table_set (table, 8, "%s", worker->id);
 }
 
-static void put_workers (const app_t *app, items_t *items, table_t *table,
-                         const tmq_worker_list_t *list)
+static void put_workers (const app_t *app, listing_t *out, const tmq_worker_list_t *list)
 {
     for (size_t i = 0; i < list->count; i++) {
-        if (table)
-            add_row (table, &list->workers[i], app->format == FORMAT_WIDE);
-        else if (app->format == FORMAT_ID)
-            puts (list->workers[i].id);
+        if (out->table)
+            add_row (out->table, &list->workers[i], app->format == FORMAT_WIDE);
+        else if (out->json)
+            write_worker (&out->items, &list->workers[i]);
         else
-            write_worker (items, &list->workers[i]);
+            puts (list->workers[i].id);
     }
 }
 
-static table_t *begin (const app_t *app, items_t *items)
+static void begin (listing_t *out, const app_t *app)
 {
-    if (app_wants_json (app))
-        items_begin (items, app, false);
-    if (app_wants_json (app) || app->format == FORMAT_ID)
-        return NULL;
-    return table_new (app, columns, app->format == FORMAT_WIDE ? COLUMNS : COLUMNS - 1, true);
-}
-
-static void finish (const app_t *app, items_t *items, table_t *table)
-{
-    if (table)
-        table_end (table);
-    else if (app_wants_json (app))
-        items_end (items, NULL);
+    listing_begin (out, app, columns, app->format == FORMAT_WIDE ? COLUMNS : COLUMNS - 1);
 }
 
 static int worker_list (app_t *app)
 {
-    items_t items;
+    listing_t out;
     tmq_worker_list_t *list = NULL;
     tmq_error_t error = {0};
     uint64_t before = 0;
@@ -170,18 +156,18 @@ static int worker_list (app_t *app)
     int code = app_connect (app);
     if (code)
         return code;
-    table_t *table = begin (app, &items);
+    begin (&out, app);
     do {
         if (tmq_workers (&list, app->client, before, TMQ_WORKER_LIST_MAX, all, app->timeout_ms,
                          &error) != TMQ_OK) {
             code = library_error (app, &error, NULL);
             break;
         }
-        put_workers (app, &items, table, list);
+        put_workers (app, &out, list);
         before = list->next;
         tmq_worker_list_free (list);
     } while (before != 0);
-    finish (app, &items, table);
+    listing_end (&out);
     return code;
 }
 
@@ -283,7 +269,7 @@ static int worker_show (app_t *app)
 
 static int worker_drain (app_t *app)
 {
-    items_t items;
+    listing_t out;
     tmq_worker_list_t *list = NULL;
     tmq_error_t error = {0};
     const char *name = app->args.operands[1];
@@ -292,9 +278,9 @@ static int worker_drain (app_t *app)
         return code;
     if (tmq_workers_drain (&list, app->client, name, app->timeout_ms, &error) != TMQ_OK)
         return library_error (app, &error, name);
-    table_t *table = begin (app, &items);
-    put_workers (app, &items, table, list);
-    finish (app, &items, table);
+    begin (&out, app);
+    put_workers (app, &out, list);
+    listing_end (&out);
     note (app, "%zu %s nothing new any more, and %s when done", list->count,
           list->count == 1 ? "worker gets" : "workers get", list->count == 1 ? "ends" : "end");
     tmq_worker_list_free (list);
