@@ -117,10 +117,8 @@ void on_item_put (call_t *call)
     }
     if (!fits (call, &box, put->body_bytes))
         return;
-    if (!event_log_is_used (&name.space->log))
-        makers_count (self->tasks, call->link->identity);
-    self->tasks->open.inputs++;
-    journal_close_full (self->tasks);
+    makers_count (self->tasks, name.space, call->link->identity);
+    journal_input (self->tasks);
     item_entry_t item = {
         .intensity = put->intensity, .bytes = call->body, .length = put->body_bytes};
     strncpy (item.owner, name_text (call->link->identity), sizeof (item.owner) - 1);
@@ -156,8 +154,7 @@ void on_item_ack (call_t *call)
     box_t box;
     if (!find_box (call, &name, &box))
         return;
-    self->tasks->open.inputs++;
-    journal_close_full (self->tasks);
+    journal_input (self->tasks);
     for (size_t i = 0; i < ack->n_numbers && box.count > 0; i++)
         done.count += acknowledge (call, &name, &box, ack->numbers[i]);
     if (done.count > 0)

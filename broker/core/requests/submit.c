@@ -326,10 +326,8 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
     quota_refusal_t over = quota_submit (self, call->link, spec->payload_bytes);
     if (over.refused)
         return refused_by_quota (&over);
-    if (!event_log_is_used (&space->log))
-        makers_count (self->tasks, call->link->identity);
-    self->tasks->open.inputs++;
-    journal_close_full (self->tasks);
+    makers_count (self->tasks, space, call->link->identity);
+    journal_input (self->tasks);
     task_t *task = accept_task (self, space, call->link->identity, spec, payload, digest);
     return (answer_t){.id = task->id, .status = task->status};
 }

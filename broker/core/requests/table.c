@@ -68,66 +68,37 @@ WANT (want_the_payload)
     want_payload (self->reads, link->space, request->payload->task_id.data, keys);
 }
 
-WANT (want_cancel)
-{
-    (void) items;
-    want_id (self->reads, link->space, request->cancel->task_id.data, false, keys);
-}
+/* What names one task, and needs no more than its record. */
+#define WANT_ID(KIND)                                                                              \
+    WANT (want_##KIND)                                                                             \
+    {                                                                                              \
+        (void) items;                                                                              \
+        want_id (self->reads, link->space, request->KIND->task_id.data, false, keys);              \
+    }
+WANT_ID (answer)
+WANT_ID (cancel)
+WANT_ID (task_events)
+WANT_ID (why)
 
-WANT (want_answer)
-{
-    (void) items;
-    want_id (self->reads, link->space, request->answer->task_id.data, false, keys);
-}
+/* What names some. */
+#define WANT_IDS(KIND)                                                                             \
+    WANT (want_##KIND)                                                                             \
+    {                                                                                              \
+        (void) items;                                                                              \
+        want_ids (self->reads, link->space, request->KIND->n_task_ids, request->KIND->task_ids,    \
+                  keys);                                                                           \
+    }
+WANT_IDS (purge)
+WANT_IDS (resume)
+WANT_IDS (retry)
+WANT_IDS (set)
+WANT_IDS (wait)
 
 WANT (want_inbox)
 {
     (void) items;
     if (request->inbox->task_id.len > 0)
         want_id (self->reads, link->space, request->inbox->task_id.data, false, keys);
-}
-
-WANT (want_why)
-{
-    (void) items;
-    want_id (self->reads, link->space, request->why->task_id.data, false, keys);
-}
-
-WANT (want_task_events)
-{
-    (void) items;
-    want_id (self->reads, link->space, request->task_events->task_id.data, false, keys);
-}
-
-WANT (want_wait)
-{
-    (void) items;
-    want_ids (self->reads, link->space, request->wait->n_task_ids, request->wait->task_ids, keys);
-}
-
-WANT (want_retry)
-{
-    (void) items;
-    want_ids (self->reads, link->space, request->retry->n_task_ids, request->retry->task_ids, keys);
-}
-
-WANT (want_resume)
-{
-    (void) items;
-    want_ids (self->reads, link->space, request->resume->n_task_ids, request->resume->task_ids,
-              keys);
-}
-
-WANT (want_set)
-{
-    (void) items;
-    want_ids (self->reads, link->space, request->set->n_task_ids, request->set->task_ids, keys);
-}
-
-WANT (want_purge)
-{
-    (void) items;
-    want_ids (self->reads, link->space, request->purge->n_task_ids, request->purge->task_ids, keys);
 }
 
 WANT (want_subscribe)

@@ -158,10 +158,8 @@ void on_value_put (call_t *call)
     if (!judge (call, &name, &value) || !guard (call, &value, put->if_version_plus_1) ||
         !fits (call, &value, put->body_bytes))
         return;
-    if (!event_log_is_used (&name.space->log))
-        makers_count (self->tasks, call->link->identity);
-    self->tasks->open.inputs++;
-    journal_close_full (self->tasks);
+    makers_count (self->tasks, name.space, call->link->identity);
+    journal_input (self->tasks);
     const value_change_t change = {name_text (call->link->identity), request_id, call->body,
                                    put->body_bytes};
     value_put (self->sessions, &name, &change, &value);
@@ -197,8 +195,7 @@ void on_value_remove (call_t *call)
     }
     if (!judge (call, &name, &value) || !guard (call, &value, remove->if_version_plus_1))
         return;
-    self->tasks->open.inputs++;
-    journal_close_full (self->tasks);
+    journal_input (self->tasks);
     value_remove (self->sessions, &name, name_text (call->link->identity), &value);
     answer (call, &name, &value, NULL);
 }

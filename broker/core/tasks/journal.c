@@ -208,6 +208,12 @@ void journal_close_full (tasks_t *self)
     fifo_push (&self->closed, batch);
 }
 
+void journal_input (tasks_t *self)
+{
+    self->open.inputs++;
+    journal_close_full (self);
+}
+
 batch_t *journal_take (tasks_t *self)
 {
     batch_t *batch = fifo_pop (&self->closed);

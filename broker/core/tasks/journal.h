@@ -28,6 +28,8 @@ enum {
 /* Closes the open batch when it has all it may hold. To be called between two changes, wherever one
  * input makes many of them. */
 void journal_close_full (tasks_t *self);
+/* One input of the open batch, which is about to change something; a full batch is closed. */
+void journal_input (tasks_t *self);
 /* The next batch to be committed: the oldest full one, else what is open; NULL if nothing
  * changed. */
 batch_t *journal_take (tasks_t *self);

@@ -7,12 +7,15 @@
 
 #include <stdlib.h>
 
+#include "core/base/bucket.h"
 #include "core/base/memory.h"
+
+enum { MS_NS = 1000000 };
 
 typedef struct maker {
     node_t node;
     name_t *identity;
-    int64_t paid_ms; /* mono: each namespace moves it by the time that one takes */
+    bucket_t bucket;
 } maker_t;
 
 static maker_t *find (const tasks_t *self, const name_t *identity)
@@ -36,22 +39,24 @@ int64_t makers_wait_ms (const tasks_t *self, const name_t *identity)
     const maker_t *maker = find (self, identity);
     if (maker == NULL)
         return 0;
-    int64_t ahead_ms = maker->paid_ms - self->base->clocks.mono_ms;
-    int64_t most_ms = (int64_t) (config->spaces_at_once - 1) * config->space_ms;
-    return ahead_ms > most_ms ? ahead_ms - most_ms : 0;
+    return bucket_wait_ms (&maker->bucket, config->space_ms * MS_NS, config->spaces_at_once,
+                           self->base->clocks.mono_ms);
 }
 
-void makers_count (tasks_t *self, name_t *identity)
+void makers_count (tasks_t *self, const space_t *space, name_t *identity)
 {
+    const engine_config_t *config = &self->base->config;
     int64_t mono_ms = self->base->clocks.mono_ms;
     maker_t *own = NULL;
     node_t *next = NULL;
+    if (event_log_is_used (&space->log))
+        return;
     for (node_t *node = self->makers.next; node != &self->makers; node = next) {
         next = node->next;
         maker_t *maker = LIST_ITEM (node, maker_t, node);
         if (maker->identity == identity)
             own = maker;
-        else if (maker->paid_ms <= mono_ms) /* it is as one that made none */
+        else if (bucket_is_full (&maker->bucket, mono_ms)) /* it is as one that made none */
             forget (self, maker);
     }
     if (own == NULL) {
@@ -59,9 +64,7 @@ void makers_count (tasks_t *self, name_t *identity)
         own->identity = names_share (identity);
         list_push_back (&self->makers, &own->node);
     }
-    if (own->paid_ms < mono_ms)
-        own->paid_ms = mono_ms;
-    own->paid_ms += self->base->config.space_ms;
+    bucket_take_each (&own->bucket, config->space_ms * MS_NS, config->spaces_at_once, mono_ms);
 }
 
 void makers_clear (tasks_t *self)

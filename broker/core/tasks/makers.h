@@ -12,8 +12,8 @@
 
 /* How long until the identity may make a namespace; 0: now. */
 int64_t makers_wait_ms (const tasks_t *self, const name_t *identity);
-/* It makes one. */
-void makers_count (tasks_t *self, name_t *identity);
+/* It is about to change something in the namespace: makes it, if nobody has done so before. */
+void makers_count (tasks_t *self, const space_t *space, name_t *identity);
 void makers_clear (tasks_t *self);
 
 #endif
