@@ -213,7 +213,7 @@ static void apply (model_t *self, model_side_t *side, const batch_t *batch)
     for (size_t i = 0; i < batch->rows_count; i++) {
         row_list_put (&side->kind_rows, &batch->rows[i]);
     }
-    side->newest_ms = batch->wall_ms;
+    side->newest_ms = batch->expiry_ms;
 }
 
 /* Life. */

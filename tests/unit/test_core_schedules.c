@@ -258,6 +258,73 @@ static void a_clock_that_leaps_makes_none_twice (void **state)
     assert_true (more <= 1);
 }
 
+/* The clock has leapt by more than an hour. A start finds the time of the newest commit, which the
+ * leap is not counted in while it is held. */
+static void restart_held (rig_t *rig)
+{
+    rig_settle (rig);
+    int64_t newest_ms = 0;
+    for (uint64_t no = rig->committed; no > 0 && newest_ms == 0; no--)
+        newest_ms = rig->batches[no] == NULL ? 0 : rig->batches[no]->expiry_ms;
+    rig_restart_at (rig, newest_ms == 0 ? rig->boot.newest_ms : newest_ms);
+}
+
+static void step_clock (rig_t *rig, int64_t ms, bool restarts)
+{
+    rig->now.wall_ms += ms;
+    if (restarts)
+        restart_held (rig);
+}
+
+enum { DAY = 24 * HOUR };
+
+/* A day ahead for some minutes, then right again: no instant of that day has come. */
+static void blip_of_a_day (rig_t *rig, bool restarts)
+{
+    Taskmq__Schedule schedule = named ("b", "@every 2m");
+    put_well (rig, &schedule);
+    rig_advance (rig, 10 * MINUTE);
+    assert_int_equal (tasks_made (rig), 5);
+    step_clock (rig, DAY, restarts);
+    rig_advance (rig, 5 * MINUTE);
+    if (restarts)
+        restart_held (rig);
+    rig_advance (rig, 3 * MINUTE);
+    step_clock (rig, -(int64_t) DAY, restarts);
+    rig_advance (rig, 2 * MINUTE + SECOND);
+    rig_link (rig, 0, "default");
+    assert_int_equal (show (rig, "b")->last_at, show (rig, "b")->created_at + 20 * MINUTE);
+    /* A start knows of nothing that waited: what came before it is late. */
+    assert_int_equal (tasks_made (rig), restarts ? 7 : 10);
+    rig_advance (rig, 10 * MINUTE);
+    assert_int_equal (tasks_made (rig), restarts ? 12 : 15);
+}
+
+static void a_clock_that_leaps_and_comes_back_changes_nothing (void **state)
+{
+    blip_of_a_day (*state, false);
+}
+
+static void nor_with_starts_in_between (void **state)
+{
+    blip_of_a_day (*state, true);
+}
+
+static void what_comes_while_a_leap_is_held_is_not_missed (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Schedule schedule = named ("w", "@every 2m");
+    put_well (rig, &schedule);
+    step_clock (rig, DAY, false);
+    rig_advance (rig, 9 * MINUTE);
+    assert_int_equal (tasks_made (rig), 0);
+    rig_advance (rig, 2 * MINUTE);
+    assert_int_equal (tasks_made (rig), 5);
+    assert_int_equal (show (rig, "w")->last_at, show (rig, "w")->created_at + DAY + 10 * MINUTE);
+    rig_advance (rig, 10 * MINUTE);
+    assert_int_equal (tasks_made (rig), 10);
+}
+
 static void a_commit_that_fails_loses_no_instant (void **state)
 {
     rig_t *rig = *state;
@@ -428,6 +495,11 @@ static void happen (rig_t *rig, int64_t *highest_ms)
         break;
     case 3: rig->now.wall_ms -= away_ms; break;
     case 4: rig->now.wall_ms += away_ms; break;
+    case 5: /* a day ahead for less time than a leap is held */
+        step_clock (rig, DAY, draw (2) == 0);
+        rig_advance (rig, (int64_t) draw (8 * MINUTE));
+        step_clock (rig, -(int64_t) DAY, draw (2) == 0);
+        break;
     default: break;
     }
     rig_advance (rig, (int64_t) draw (2 * MINUTE));
@@ -494,6 +566,9 @@ int main (void)
         TEST (what_was_missed_before_the_end_is_made_up_for),
         TEST (not_more_than_a_hundred_are_made_up_for),
         TEST (a_clock_that_leaps_makes_none_twice),
+        TEST (a_clock_that_leaps_and_comes_back_changes_nothing),
+        TEST (nor_with_starts_in_between),
+        TEST (what_comes_while_a_leap_is_held_is_not_missed),
         TEST (a_commit_that_fails_loses_no_instant),
         TEST (the_task_before_decides),
         TEST (it_ends),

@@ -57,6 +57,7 @@ static batch_t *full_batch (void)
     buf_drop (record.extra);
     record_t plain = test_record (1);
     batch_add_record (batch, &plain);
+    batch->expiry_ms -= 7200000; /* a leap is held */
     batch_add_event (batch, "default", 7, 70, 1, &plain.id, TMQ_EVENT_CLAIMED, 3);
     batch_add_event (batch, "default", 8, 71, 1, &plain.id, TMQ_EVENT_FAILED, 7);
     batch_add_event (batch, "other", 1, 72, 1, &plain.id, TMQ_EVENT_PURGED, 0);
@@ -84,6 +85,7 @@ static void assert_same_batch (const batch_t *a, const batch_t *b)
 {
     assert_int_equal (a->no, b->no);
     assert_int_equal (a->wall_ms, b->wall_ms);
+    assert_int_equal (a->expiry_ms, b->expiry_ms);
     assert_int_equal (a->records_count, b->records_count);
     for (size_t i = 0; i < a->records_count; i++)
         assert_same_record (a->records[i], b->records[i], true);

@@ -21,7 +21,7 @@ typedef struct boot {
     int64_t last_number;  /* highest acceptance number ever given, 0 for none */
     uint64_t last_pos;    /* highest broker-wide event number, 0 for none */
     int64_t newest_id_ms; /* newest time in an id of a task or tombstone; 0: not known */
-    int64_t newest_ms;    /* newest stored wall time, 0 for none (S20) */
+    int64_t newest_ms;    /* batch_t.expiry_ms of the newest commit, 0 for none (S20) */
     uint64_t tasks;       /* stored tasks */
     uint64_t recovered_batches; /* that stood in the journal */
     bool journal_cut;           /* commits that were not synced were lost with the power */

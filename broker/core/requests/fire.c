@@ -148,18 +148,50 @@ static void make_up (schedule_t *schedule, int64_t missed_ms)
     schedule->make_up_ms = missed_ms;
 }
 
+static bool has_come (const requests_t *self, const schedule_t *schedule)
+{
+    return schedule->has_next && schedule->next.at_ms <= self->base->clocks.wall_ms;
+}
+
+/* It waits for the next instant. */
+static bool wait_for_next (requests_t *self, schedule_t *schedule)
+{
+    schedule->held_ms = 0;
+    schedule_arm (self->tasks, schedule);
+    return false;
+}
+
+/* The clock leapt, and is not believed yet. By the clock before it nothing is decided either: if
+ * the broker was away, that one is wrong. */
+static bool wait_for_clock (requests_t *self, schedule_t *schedule)
+{
+    const clocks_t *clocks = &self->base->clocks;
+    if (schedule->held_ms == 0)
+        schedule->held_ms = clocks->mono_ms;
+    schedule_arm_later (self->tasks, schedule, clocks->hold_until_ms - clocks->mono_ms);
+    return false;
+}
+
+/* An instant up to this time was missed; one that waited for the clock was not. */
+static int64_t missed_before_ms (const requests_t *self, const schedule_t *schedule)
+{
+    const clocks_t *clocks = &self->base->clocks;
+    int64_t held_ms = schedule->held_ms == 0 ? 0 : clocks->mono_ms - schedule->held_ms;
+    return clocks->wall_ms - SCHEDULE_LATE_MS - held_ms;
+}
+
 /* One instant, if it has come. False: it waits for the alarm. */
 static bool decide (requests_t *self, schedule_t *schedule)
 {
-    int64_t wall_ms = self->base->clocks.wall_ms;
-    int64_t missed_ms = wall_ms - SCHEDULE_LATE_MS;
-    if (schedule->has_next && schedule->next.at_ms <= missed_ms &&
-        schedule->next.at_ms > schedule->make_up_ms)
+    if (!has_come (self, schedule))
+        return wait_for_next (self, schedule);
+    if (clocks_are_held (&self->base->clocks))
+        return wait_for_clock (self, schedule);
+    int64_t missed_ms = missed_before_ms (self, schedule);
+    if (schedule->next.at_ms <= missed_ms && schedule->next.at_ms > schedule->make_up_ms)
         make_up (schedule, missed_ms);
-    if (!schedule->has_next || schedule->next.at_ms > wall_ms) {
-        schedule_arm (self->tasks, schedule);
-        return false;
-    }
+    if (!has_come (self, schedule))
+        return wait_for_next (self, schedule);
     occurrence_t instant = schedule->next;
     bool done = fire (self, schedule, &instant);
     if (!done)

@@ -34,6 +34,7 @@ struct schedule {
     occurrence_t next;
     bool has_next;
     int64_t make_up_ms; /* instants up to this time were missed, and are made up for */
+    int64_t held_ms;    /* mono; what came since then waits, or waited, for the clock; 0: nothing */
     size_t bytes;       /* of its row */
 };
 

@@ -29,6 +29,7 @@ enum {
     BATCH_REMOVALS = 9,
     BATCH_BLOCKS = 10,
     BATCH_ROWS = 11,
+    BATCH_EXPIRY_MS = 12,
 
     LABEL_KEY = 1,
     LABEL_VALUE = 2,
@@ -295,6 +296,8 @@ void journal_encode (bytes_t *body, const journal_head_t *head, const batch_t *b
     bytes_append_uint (body, BATCH_NO, batch->no);
     bytes_append_uint (body, BATCH_PREVIOUS, head->previous);
     append_number (body, BATCH_WALL_MS, batch->wall_ms);
+    if (batch->expiry_ms != batch->wall_ms)
+        append_number (body, BATCH_EXPIRY_MS, batch->expiry_ms);
     for (size_t i = 0; i < batch->records_count; i++)
         append_record (body, batch->records[i]);
     for (size_t i = 0; i < batch->attempts_count; i++)
@@ -473,6 +476,7 @@ static batch_t *unpack_batch (const Journal__Batch *from)
     batch_t *batch = memory_zero (1, sizeof (*batch));
     batch->no = from->no;
     batch->wall_ms = (int64_t) from->wall_ms;
+    batch->expiry_ms = from->expiry_ms == 0 ? batch->wall_ms : (int64_t) from->expiry_ms;
     batch->records_count = from->n_records;
     batch->records = memory_zero (from->n_records, sizeof (record_t *));
     for (size_t i = 0; i < from->n_records; i++)
