@@ -253,6 +253,12 @@ static size_t finish (void *worker, bool settle)
     return ended;
 }
 
+/* What the three do alike. */
+#define COMMON                                                                                     \
+    .producer_new = producer_new, .producer_free = producer_free, .submit = submit,                \
+    .submit_start = submit_start, .submit_settle = submit_settle, .call = call,                    \
+    .worker_new = worker_new, .worker_free = worker_free, .take = take, .finish = finish
+
 const driver_t taskmq_driver = {
     .system = "taskmq",
     .durability = "fsync",
@@ -262,16 +268,7 @@ const driver_t taskmq_driver = {
     .version = "taskmqd --version",
     .available = available,
     .start = start,
-    .producer_new = producer_new,
-    .producer_free = producer_free,
-    .submit = submit,
-    .submit_start = submit_start,
-    .submit_settle = submit_settle,
-    .call = call,
-    .worker_new = worker_new,
-    .worker_free = worker_free,
-    .take = take,
-    .finish = finish,
+    COMMON,
 };
 
 const driver_t taskmq_normal_driver = {
@@ -283,16 +280,7 @@ const driver_t taskmq_normal_driver = {
     .version = "taskmqd --version",
     .available = available,
     .start = start_normal,
-    .producer_new = producer_new,
-    .producer_free = producer_free,
-    .submit = submit,
-    .submit_start = submit_start,
-    .submit_settle = submit_settle,
-    .call = call,
-    .worker_new = worker_new,
-    .worker_free = worker_free,
-    .take = take,
-    .finish = finish,
+    COMMON,
 };
 
 const driver_t taskmq_curve_driver = {
@@ -302,14 +290,5 @@ const driver_t taskmq_curve_driver = {
     .version = "taskmqd --version",
     .available = available,
     .start = start_curve,
-    .producer_new = producer_new,
-    .producer_free = producer_free,
-    .submit = submit,
-    .submit_start = submit_start,
-    .submit_settle = submit_settle,
-    .call = call,
-    .worker_new = worker_new,
-    .worker_free = worker_free,
-    .take = take,
-    .finish = finish,
+    COMMON,
 };

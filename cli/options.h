@@ -52,6 +52,21 @@ static const option_spec_t global_options[] = {
             "only these keys of the JSON; also label:NAME and error.code"                          \
     }
 
+/* What several commands say of a task; each has its own help. */
+#define TASK_PRIORITY OPT_PRIORITY, "priority", 0, KIND_NUMBER, 0, 255, "N"
+#define TASK_TTL OPT_TTL, "ttl", 0, KIND_DURATION, 0, DURATION_MAX, "DURATION"
+#define TASK_METHOD OPT_METHOD, "method", 0, KIND_TEXT, 0, TMQ_METHOD_BYTES_MAX, "TEXT"
+#define TASK_CONTENT_TYPE                                                                          \
+    OPT_CONTENT_TYPE, "content-type", 0, KIND_TEXT, 0, TMQ_CONTENT_TYPE_BYTES_MAX, "TYPE"
+#define TASK_META OPT_META, "meta", 0, KIND_TEXT, 0, TMQ_META_BYTES_MAX, "JSON"
+#define TASK_MAX_ATTEMPTS                                                                          \
+    OPT_MAX_ATTEMPTS, "max-attempts", 0, KIND_NUMBER, 1, TMQ_MAX_ATTEMPTS_MAX, "N"
+#define TASK_BACKOFF OPT_BACKOFF, "backoff", 0, KIND_DURATION, 1, TMQ_BACKOFF_MS_MAX, "DURATION"
+#define TASK_LEASE                                                                                 \
+    OPT_LEASE, "lease", 0, KIND_DURATION, TMQ_LEASE_MS_MIN, TMQ_LEASE_MS_MAX, "DURATION"
+#define TASK_MAX_RUNTIME                                                                           \
+    OPT_MAX_RUNTIME, "max-runtime", 0, KIND_DURATION, 1, DURATION_MAX, "DURATION"
+
 static const option_spec_t submit_options[] = {
     {OPT_DATA, "data", 0, KIND_TEXT, 0, 0, "STR", "the payload"},
     {OPT_FILE, "file", 0, KIND_TEXT, 0, 0, "FILE", "the payload is the content of FILE"},
@@ -60,38 +75,30 @@ static const option_spec_t submit_options[] = {
     {OPT_LINES, "lines", 0, KIND_TEXT, 0, 0, "FILE",
      "submit one task per line of FILE (- is stdin), with the line as payload"},
     {OPT_SESSION, "session", 0, KIND_NAME, 0, 0, "NAME", "the thread of work it belongs to"},
-    {OPT_PRIORITY, "priority", 0, KIND_NUMBER, 0, 255, "N",
-     "0 to 255, higher is sooner; default 100"},
-    {OPT_TTL, "ttl", 0, KIND_DURATION, 0, DURATION_MAX, "DURATION",
-     "time to live; default 24h, 0 is for ever"},
+    {TASK_PRIORITY, "0 to 255, higher is sooner; default 100"},
+    {TASK_TTL, "time to live; default 24h, 0 is for ever"},
     {OPT_ID, "id", 0, KIND_TEXT, 0, 0, "UUID", "its id, a UUIDv7, made by you"},
     {OPT_DEDUP_KEY, "dedup-key", 0, KIND_TEXT, 0, TMQ_DEDUP_KEY_BYTES_MAX, "KEY",
      "the same key with the same content gives the same task"},
-    {OPT_METHOD, "method", 0, KIND_TEXT, 0, TMQ_METHOD_BYTES_MAX, "TEXT",
-     "what is to be done, for the worker"},
-    {OPT_CONTENT_TYPE, "content-type", 0, KIND_TEXT, 0, TMQ_CONTENT_TYPE_BYTES_MAX, "TYPE",
-     "of the payload"},
+    {TASK_METHOD, "what is to be done, for the worker"},
+    {TASK_CONTENT_TYPE, "of the payload"},
     {OPT_LABEL, "label", 0, KIND_LABEL, 0, 0, "NAME=VALUE", "up to 16 of them"},
     {OPT_DELAY, "delay", 0, KIND_DURATION, 1, DURATION_MAX, "DURATION",
      "not before so long from now"},
     {OPT_AT, "at", 0, KIND_FUTURE, 0, 0, "TIME", "not before: 18:00, '2026-11-22 05:00'"},
     {OPT_START_BY, "start-by", 0, KIND_FUTURE, 0, 0, "TIME",
      "if nobody took it by then, it fails; also 90m for in 90 minutes"},
-    {OPT_MAX_RUNTIME, "max-runtime", 0, KIND_DURATION, 1, DURATION_MAX, "DURATION",
-     "of an attempt; it is stopped and counts as failed"},
+    {TASK_MAX_RUNTIME, "of an attempt; it is stopped and counts as failed"},
     {OPT_FAIR_KEY, "fair-key", 0, KIND_TEXT, 0, TMQ_FAIR_KEY_BYTES_MAX, "KEY",
      "keys of a queue have their turns, however much one of them submits"},
     {OPT_REQUIRE, "require", 0, KIND_LABEL, 0, 0, "NAME=VALUE",
      "only for workers with this label; up to 8 of them"},
     {OPT_AFTER, "after", 0, KIND_TEXT, 0, 64, "ID[:POLICY]",
      "wait for that task; if it fails, fail (:fail), or run (:ignore, :continue)"},
-    {OPT_META, "meta", 0, KIND_TEXT, 0, TMQ_META_BYTES_MAX, "JSON", "an object of your own"},
-    {OPT_MAX_ATTEMPTS, "max-attempts", 0, KIND_NUMBER, 1, TMQ_MAX_ATTEMPTS_MAX, "N",
-     "how often it may fail; default 3"},
-    {OPT_BACKOFF, "backoff", 0, KIND_DURATION, 1, TMQ_BACKOFF_MS_MAX, "DURATION",
-     "before the second attempt, doubled each time; default 1s"},
-    {OPT_LEASE, "lease", 0, KIND_DURATION, TMQ_LEASE_MS_MIN, TMQ_LEASE_MS_MAX, "DURATION",
-     "how long a silent worker keeps it; default 30s"},
+    {TASK_META, "an object of your own"},
+    {TASK_MAX_ATTEMPTS, "how often it may fail; default 3"},
+    {TASK_BACKOFF, "before the second attempt, doubled each time; default 1s"},
+    {TASK_LEASE, "how long a silent worker keeps it; default 30s"},
     {OPT_POLL_INTERVAL, "poll-interval", 0, KIND_DURATION, 1, WAIT_MAX, "DURATION",
      "advice to those who poll; default 1s"},
     {OPT_TRACE, "trace", 0, KIND_TEXT, 0, TMQ_TRACE_BYTES_MAX, "TEXT",
@@ -206,11 +213,9 @@ static const option_spec_t again_options[] = {
     END_OF_OPTIONS};
 
 static const option_spec_t set_options[] = {
-    {OPT_TTL, "ttl", 0, KIND_DURATION, 0, DURATION_MAX, "DURATION",
-     "time to live from now on; 0: no end"},
-    {OPT_PRIORITY, "priority", 0, KIND_NUMBER, 0, 255, "N", "0 to 255, higher first"},
-    {OPT_MAX_ATTEMPTS, "max-attempts", 0, KIND_NUMBER, 1, TMQ_MAX_ATTEMPTS_MAX, "N",
-     "failures until it has failed for good"},
+    {TASK_TTL, "time to live from now on; 0: no end"},
+    {TASK_PRIORITY, "0 to 255, higher first"},
+    {TASK_MAX_ATTEMPTS, "failures until it has failed for good"},
     {OPT_AT, "at", 0, KIND_FUTURE, 0, 0, "TIME", "not before: 18:00, '2026-11-22 05:00'"},
     {OPT_DELAY, "delay", 0, KIND_DURATION, 1, DURATION_MAX, "DURATION", "not before, from now on"},
     {OPT_NOW, "now", 0, KIND_FLAG, 0, 0, NULL, "it need not wait for its time any more"},
@@ -365,18 +370,16 @@ static const option_spec_t schedule_options[] = {
     {OPT_DATA, "data", 0, KIND_TEXT, 0, 0, "STR", "the payload, at most 64 KiB"},
     {OPT_FILE, "file", 0, KIND_TEXT, 0, 0, "FILE", "the payload is the content of FILE"},
     {OPT_SESSION, "session", 0, KIND_NAME, 0, 0, "NAME", "as of submit"},
-    {OPT_PRIORITY, "priority", 0, KIND_NUMBER, 0, 255, "N", "the same"},
-    {OPT_TTL, "ttl", 0, KIND_DURATION, 0, DURATION_MAX, "DURATION", "the same"},
-    {OPT_METHOD, "method", 0, KIND_TEXT, 0, TMQ_METHOD_BYTES_MAX, "TEXT", "the same"},
-    {OPT_CONTENT_TYPE, "content-type", 0, KIND_TEXT, 0, TMQ_CONTENT_TYPE_BYTES_MAX, "TYPE",
-     "the same"},
+    {TASK_PRIORITY, "the same"},
+    {TASK_TTL, "the same"},
+    {TASK_METHOD, "the same"},
+    {TASK_CONTENT_TYPE, "the same"},
     {OPT_LABEL, "label", 0, KIND_LABEL, 0, 0, "NAME=VALUE", "the same"},
-    {OPT_META, "meta", 0, KIND_TEXT, 0, TMQ_META_BYTES_MAX, "JSON", "the same"},
-    {OPT_MAX_ATTEMPTS, "max-attempts", 0, KIND_NUMBER, 1, TMQ_MAX_ATTEMPTS_MAX, "N", "the same"},
-    {OPT_BACKOFF, "backoff", 0, KIND_DURATION, 1, TMQ_BACKOFF_MS_MAX, "DURATION", "the same"},
-    {OPT_LEASE, "lease", 0, KIND_DURATION, TMQ_LEASE_MS_MIN, TMQ_LEASE_MS_MAX, "DURATION",
-     "the same"},
-    {OPT_MAX_RUNTIME, "max-runtime", 0, KIND_DURATION, 1, DURATION_MAX, "DURATION", "the same"},
+    {TASK_META, "the same"},
+    {TASK_MAX_ATTEMPTS, "the same"},
+    {TASK_BACKOFF, "the same"},
+    {TASK_LEASE, "the same"},
+    {TASK_MAX_RUNTIME, "the same"},
     END_OF_OPTIONS};
 
 static const option_spec_t queue_options[] = {
@@ -396,15 +399,11 @@ static const option_spec_t queue_options[] = {
      "set: so many queued tasks; a submit beyond is refused (exit 10)"},
     {OPT_MAX_BYTES, "max-bytes", 0, KIND_TEXT, 0, 64, "SIZE",
      "set: so many bytes of their payloads, as 64M"},
-    {OPT_TTL, "ttl", 0, KIND_DURATION, 0, DURATION_MAX, "DURATION",
-     "set: of tasks submitted without one; 0 is for ever"},
-    {OPT_LEASE, "lease", 0, KIND_DURATION, TMQ_LEASE_MS_MIN, TMQ_LEASE_MS_MAX, "DURATION",
-     "set: the same"},
-    {OPT_BACKOFF, "backoff", 0, KIND_DURATION, 1, TMQ_BACKOFF_MS_MAX, "DURATION", "set: the same"},
-    {OPT_MAX_ATTEMPTS, "max-attempts", 0, KIND_NUMBER, 1, TMQ_MAX_ATTEMPTS_MAX, "N",
-     "set: the same"},
-    {OPT_MAX_RUNTIME, "max-runtime", 0, KIND_DURATION, 1, DURATION_MAX, "DURATION",
-     "set: the same"},
+    {TASK_TTL, "set: of tasks submitted without one; 0 is for ever"},
+    {TASK_LEASE, "set: the same"},
+    {TASK_BACKOFF, "set: the same"},
+    {TASK_MAX_ATTEMPTS, "set: the same"},
+    {TASK_MAX_RUNTIME, "set: the same"},
     {OPT_UNSET, "unset", 0, KIND_TEXT, 0, 64, "NAME",
      "set: take one of these back, as --unset rate"},
     END_OF_OPTIONS};

@@ -73,3 +73,15 @@ function(tmq_add_script_test)
         WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
     tmq_test_properties(${arg_NAME} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_SERIAL}")
 endfunction()
+
+# A case of a suite of attacks, tests/SUITE/SUITE.py. percent: how much of its amounts; sanitizers
+# get a fifth.
+function(tmq_add_attack suite name percent)
+    set(options --percent ${percent})
+    if(TASKMQ_SANITIZE)
+        math(EXPR percent "(${percent} + 4) / 5")
+        set(options --percent ${percent} --sanitized)
+    endif()
+    tmq_add_script_test(NAME ${suite}.${name} SCRIPT ../interop/run.sh
+        ARGS ../${suite}/${suite}.py ${name} ${options} LABELS ${suite})
+endfunction()

@@ -8,43 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core_rig.h"
 #include "ids.h"
-
-enum {
-    ME = 0,
-    ELSE = 1,
-    AWAY = 2
-}; /* peers: the one that is judged, somebody, in namespace other */
-
-/* Tasks, by whose and where they are. The queues: q, which the roles are granted, and z. */
-enum {
-    OWN = 1,
-    FOREIGN,     /* q, of somebody else */
-    QUEUE,       /* z, of somebody else */
-    SPACE,       /* q of another namespace */
-    HELD,        /* q, of somebody else, and I have its lease */
-    STOLEN,      /* … somebody else has it, and I know its secret */
-    DONE = 10,   /* the first four again, completed */
-    GONE = 20,   /* the first three again, removed after their time to live */
-    DOOMED = 30, /* the first four again, to be cancelled */
-    MADE = 40    /* to be submitted: to q, to z */
-};
-
-enum { MY_WORKER = 50, ELSES_WORKER, HELPER, FAR_HELPER };
-
-/* The roles. */
-
-typedef struct role_case {
-    const char *name;
-    const char *grant;
-} role_case_t;
-static const role_case_t ROLE_CASES[] = {
-    {"client", "client(default/q)"}, {"reader", "reader(default/q)"},
-    {"worker", "worker(default/q)"}, {"observer", "observer(default/q)"},
-    {"admin", "admin(default)"},     {"operator", "operator"},
-};
-enum { ROLE_CASES_COUNT = sizeof (ROLE_CASES) / sizeof (ROLE_CASES[0]) };
+#include "rights_stage.h"
 
 /* What came of a request: y done, b done and bare, d DENIED, n NOT_FOUND, e EXPIRED, s STALE_LEASE,
  * - it is not in the list. */
@@ -97,12 +62,6 @@ static char judge_body (rig_t *rig, uint64_t request, unsigned n)
         return letter_of (item->reply->code);
     assert_string_not_equal (item->reply->task->owner, "");
     return item->reply->task->meta[0] == '\0' && item->body_bytes == 0 ? 'b' : 'y';
-}
-
-static bool is_id (const ProtobufCBinaryData *bytes, unsigned n)
-{
-    tmq_id_t id = rig_id (n);
-    return bytes->len == sizeof (id) && memcmp (bytes->data, id.bytes, sizeof (id)) == 0;
 }
 
 static char judge_page (rig_t *rig, uint64_t request, unsigned n)
@@ -364,26 +323,6 @@ SEND (send_heartbeat)
     return rig_send (rig, ME, &request, NULL, 0);
 }
 
-/* The lease of a task: mine, somebody else's, and of the others one that nobody has. */
-static Taskmq__Assignment *lease_of (rig_t *rig, unsigned n)
-{
-    static uint8_t secret[16];
-    static tmq_id_t id;
-    static Taskmq__Assignment none;
-    size_t peer = n == HELD ? ME : ELSE;
-    for (size_t i = 0; n == HELD || n == STOLEN; i++) {
-        const rig_item_t *item = rig_assignment (rig, peer, i);
-        if (is_id (&item->assignment->task_id, n))
-            return (Taskmq__Assignment *) item->assignment;
-    }
-    taskmq__assignment__init (&none);
-    id = rig_id (n);
-    none.task_id = (ProtobufCBinaryData){sizeof (id), id.bytes};
-    none.secret = (ProtobufCBinaryData){sizeof (secret), secret};
-    none.attempt = 1;
-    return &none;
-}
-
 SEND (send_started)
 {
     return rig_started (rig, ME, lease_of (rig, n));
@@ -506,115 +445,6 @@ static const probe_t PROBES[] = {
     {"leave", send_leave, judge_code, HELD, "dd dd yy dd yy yy"},
 };
 enum { PROBES_COUNT = sizeof (PROBES) / sizeof (PROBES[0]) };
-
-/* The stage. */
-
-static void submit (rig_t *rig, size_t peer, unsigned n, const char *queue)
-{
-    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
-    spec.queue = (char *) queue;
-    spec.meta = (char *) "{\"secret\":1}";
-    spec.ttl_ms = n / 10 * 10 == GONE ? 2000 : 0;
-    rig_submit_spec (rig, peer, n, &spec, "payload");
-    rig_settle (rig);
-}
-
-static void complete_all (rig_t *rig, size_t peer)
-{
-    for (size_t i = 0; i < rig_assignments (rig, peer); i++) {
-        const Taskmq__Assignment *assignment = rig_assignment (rig, peer, i)->assignment;
-        if (!is_id (&assignment->task_id, STOLEN))
-            rig_complete (rig, peer, assignment, "result");
-    }
-    rig_settle (rig);
-}
-
-/* The rows of what is past its time to live are removed. */
-static void sweep (rig_t *rig)
-{
-    due_t due = {.records = calloc (8, sizeof (record_t *)), .written = UINT64_MAX};
-    for (size_t i = 1; i < rig->rows_end; i++) {
-        const record_t *row = rig->rows[i];
-        if (row == NULL || row->expires_at > rig->now.wall_ms || due.count == 8)
-            continue;
-        record_t copy = *row;
-        copy.payload = copy.result = NULL;
-        due.records[due.count++] = record_new (&copy);
-    }
-    assert_int_equal (engine_due (rig->engine, &due, rig->now), 3);
-}
-
-static void set_policy (rig_t *rig, const char *name, const char *grant)
-{
-    char text[256];
-    snprintf (text, sizeof (text), "%s uid:1 %s\nsomebody uid:2 operator\n", name, grant);
-    rig_access (rig, text);
-}
-
-/* Everything is made while everybody may do everything; then the policy becomes the one that is
- * tested. */
-static rig_t *stage_new (const role_case_t *role)
-{
-    rig_t *rig = rig_new ();
-    rig->peers[ME].identity = role->name;
-    rig->peers[ELSE].identity = rig->peers[AWAY].identity = "somebody";
-    set_policy (rig, role->name, "operator");
-    rig_link (rig, ME, "default");
-    rig_link (rig, ELSE, "default");
-    rig_link (rig, AWAY, "other");
-    rig_use_request_id (1);
-    submit (rig, ELSE, HELD, "q");
-    rig_register (rig, ME, MY_WORKER, "q", 1);
-    rig_settle (rig);
-    submit (rig, ELSE, STOLEN, "q");
-    rig_register (rig, ELSE, ELSES_WORKER, "q", 1);
-    rig_settle (rig);
-    rig_ask (rig, ELSE, rig_assignment (rig, ELSE, 0)->assignment, "theirs", "{\"secret\":1}");
-    char *queues[] = {(char *) "q", (char *) "z"};
-    for (unsigned first = DONE; first <= GONE; first += GONE - DONE) {
-        submit (rig, ME, first + OWN, "q");
-        submit (rig, ELSE, first + FOREIGN, "q");
-        submit (rig, ELSE, first + QUEUE, "z");
-    }
-    submit (rig, AWAY, DONE + SPACE, "q");
-    rig_register_queues (rig, ELSE, HELPER, queues, 2, 100);
-    rig_register_queues (rig, AWAY, FAR_HELPER, queues, 2, 100);
-    rig_settle (rig);
-    complete_all (rig, ELSE);
-    complete_all (rig, AWAY);
-    rig_leave (rig, ELSE, HELPER);
-    rig_leave (rig, AWAY, FAR_HELPER);
-    for (unsigned first = 0; first <= DOOMED; first += DOOMED) {
-        submit (rig, ME, first + OWN, "q");
-        submit (rig, ELSE, first + FOREIGN, "q");
-        submit (rig, ELSE, first + QUEUE, "z");
-        submit (rig, AWAY, first + SPACE, "q");
-    }
-    rig_advance (rig, 2100);
-    return rig;
-}
-
-/* The policy that is tested. Its links meet the new rights, who is unchanged notices nothing. */
-static void take_role (rig_t *rig, const role_case_t *role)
-{
-    uint64_t before = rig_get (rig, ELSE, OWN); /* its answer waits for a commit */
-    set_policy (rig, role->name, role->grant);
-    uint64_t after = rig_get (rig, ME, OWN);
-    uint64_t still = rig_get (rig, ELSE, OWN);
-    rig_settle (rig);
-    bool same = strcmp (role->grant, "operator") == 0;
-    assert_int_equal (rig_code (rig, ME, after), same ? TMQ_OK : TMQ_NO_LINK);
-    assert_int_equal (rig_code (rig, ELSE, before), TMQ_OK);
-    assert_int_equal (rig_code (rig, ELSE, still), TMQ_OK);
-    if (!same)
-        rig_link (rig, ME, "default");
-    bool works = strcmp (role->name, "worker") == 0 || strcmp (role->name, "admin") == 0 || same;
-    if (!works)
-        return;
-    uint64_t registered = rig_register_with (rig, ME, MY_WORKER, "q", 1, lease_of (rig, HELD));
-    rig_settle (rig);
-    assert_int_equal (rig_reply (rig, ME, registered)->reply->registered->leases[0]->code, TMQ_OK);
-}
 
 enum { TASKS_MAX = 8 };
 
@@ -780,38 +610,6 @@ static void all_other_requests_are_for_operators (void **state)
     }
 }
 
-/* An invitation is good for a key, and for nothing else. */
-static void an_invitation_does_nothing_else (void **state)
-{
-    (void) state;
-    char text[256];
-    char key[KEY_TEXT_SIZE];
-    key_public_t public_key = {{1}};
-    rig_t *rig = stage_new (&ROLE_CASES[0]);
-    take_role (rig, &ROLE_CASES[0]);
-    key_text_public (key, &public_key);
-    snprintf (text, sizeof (text), "invite-1 invite:%s admin(*) as=new\n", key);
-    rig_access (rig, text);
-    rig->peers[5].identity = "invite:invite-1";
-    rig_link (rig, 5, "default");
-    for (unsigned n = OWN; n <= DOOMED + SPACE; n++) {
-        uint64_t requests[] = {rig_get (rig, 5, n), rig_payload (rig, 5, n), rig_cancel (rig, 5, n),
-                               rig_wait (rig, 5, n, 1, 0), rig_history (rig, 5, n)};
-        rig_settle (rig);
-        for (size_t i = 0; i < sizeof (requests) / sizeof (requests[0]); i++)
-            assert_int_equal (rig_code (rig, 5, requests[i]), TMQ_DENIED);
-    }
-    uint64_t requests[] = {rig_submit (rig, 5, 90, "q", ""), rig_register (rig, 5, 90, "q", 1),
-                           rig_count (rig, 5), rig_subscribe (rig, 5, 1, 0)};
-    uint64_t stats = rig_stats (rig, 5);
-    rig_settle (rig);
-    for (size_t i = 0; i < sizeof (requests) / sizeof (requests[0]); i++)
-        assert_int_equal (rig_code (rig, 5, requests[i]), TMQ_DENIED);
-    assert_int_equal (rig_reply (rig, 5, stats)->reply->stats->n_queues, 0);
-    assert_int_equal (rig_reply (rig, 5, stats)->reply->stats->n_counters, 0);
-    rig_free (rig);
-}
-
 /* An unseen task is answered as one that does not exist, to the last byte. */
 static void what_is_not_seen_does_not_exist (void **state)
 {
@@ -842,172 +640,6 @@ static void what_is_not_seen_does_not_exist (void **state)
     rig_free (rig);
 }
 
-/* Somebody else's id is in use, and no more is said: also of one that was removed. */
-static void an_id_of_somebody_else_is_in_use (void **state)
-{
-    (void) state;
-    rig_t *rig = stage_new (&ROLE_CASES[0]);
-    sweep (rig);
-    rig_settle (rig);
-    take_role (rig, &ROLE_CASES[0]);
-    static const unsigned TASKS[] = {FOREIGN, QUEUE, DONE + FOREIGN, GONE + FOREIGN};
-    for (size_t i = 0; i < sizeof (TASKS) / sizeof (TASKS[0]); i++) {
-        uint64_t request = rig_submit (rig, ME, TASKS[i], "q", "mine");
-        rig_settle (rig);
-        const Taskmq__SubmittedItem *item =
-            rig_reply (rig, ME, request)->reply->submitted->items[0];
-        assert_int_equal (item->code, TMQ_CONFLICT);
-        assert_string_equal (item->text, "the id or key is in use");
-        assert_int_equal (item->status, 0);
-    }
-    rig_free (rig);
-}
-
-static unsigned hello_code (rig_t *rig, size_t peer, const char *space, const char **text)
-{
-    Taskmq__Hello hello = TASKMQ__HELLO__INIT;
-    Taskmq__Request request = TASKMQ__REQUEST__INIT;
-    hello.version_min = hello.version_max = TMQ_PROTOCOL_VERSION;
-    hello.namespace_ = (char *) space;
-    request.op_case = TASKMQ__REQUEST__OP_HELLO;
-    request.hello = &hello;
-    uint64_t id = rig_send (rig, peer, &request, NULL, 0);
-    rig_outputs (rig);
-    *text = rig_reply (rig, peer, id)->reply->text;
-    return rig_code (rig, peer, id);
-}
-
-/* A namespace without a grant is closed, whether it exists or not, and is not made by asking. */
-static void a_namespace_without_a_grant_is_closed (void **state)
-{
-    (void) state;
-    const char *text = NULL;
-    rig_t *rig = stage_new (&ROLE_CASES[4]);
-    take_role (rig, &ROLE_CASES[4]);
-    rig->peers[5].identity = "uid:4711"; /* not listed */
-    assert_int_equal (hello_code (rig, 5, "default", &text), TMQ_DENIED);
-    rig->peers[5].identity = "admin";
-    assert_int_equal (hello_code (rig, 5, "other", &text), TMQ_DENIED);
-    assert_string_equal (text, "no access to namespace other");
-    assert_int_equal (hello_code (rig, 5, "nowhere", &text), TMQ_DENIED);
-    assert_string_equal (text, "no access to namespace nowhere");
-    uint64_t get = rig_get (rig, 5, OWN);
-    rig_settle (rig);
-    assert_int_equal (rig_code (rig, 5, get), TMQ_NO_LINK);
-    rig_free (rig);
-}
-
-/* Changes of the policy. */
-
-/* What waits for a commit to leave is dropped, and so is a durable subscription. */
-static void a_revoked_link_gets_nothing_more (void **state)
-{
-    (void) state;
-    rig_t *rig = stage_new (&ROLE_CASES[1]);
-    take_role (rig, &ROLE_CASES[1]);
-    rig_subscribe (rig, ME, 7, 0);
-    rig_wait (rig, ME, FOREIGN, 1, 0);
-    rig_settle (rig);
-    rig_forget (rig, ME);
-    rig_cancel (rig, ELSE, FOREIGN);
-    uint64_t get = rig_get (rig, ME, DONE + FOREIGN);
-    rig_take (rig);
-    rig_access (rig, "somebody uid:2 operator\n");
-    rig_durable (rig);
-    rig_settle (rig);
-    assert_null (rig_reply (rig, ME, get));
-    assert_int_equal (rig->peers[ME].count, 0);
-    const char *text = NULL;
-    assert_int_equal (hello_code (rig, ME, "default", &text), TMQ_DENIED);
-    rig_free (rig);
-}
-
-/* The leases of a worker that is gone return at once, not counted as attempts that failed. */
-static void leases_of_a_revoked_worker_return (void **state)
-{
-    (void) state;
-    for (int restarted = 0; restarted < 2; restarted++) {
-        rig_t *rig = stage_new (&ROLE_CASES[2]);
-        if (restarted == 1) { /* the worker has not come back yet */
-            rig_restart (rig);
-            rig_link (rig, ELSE, "default");
-        } else {
-            take_role (rig, &ROLE_CASES[2]);
-        }
-        rig_access (rig, "somebody uid:2 operator\n");
-        rig_settle (rig);
-        assert_int_equal (rig_status (rig, ELSE, HELD), TMQ_STATUS_QUEUED);
-        assert_int_equal (rig_task (rig, ELSE, HELD)->failures, 0);
-        assert_int_equal (rig_status (rig, ELSE, STOLEN), TMQ_STATUS_INPUT_REQUIRED);
-        rig_free (rig);
-    }
-}
-
-/* A lease needs its secret and its holder, also after a restart. */
-static void a_lease_belongs_to_its_holder (void **state)
-{
-    (void) state;
-    rig_t *rig = stage_new (&ROLE_CASES[2]);
-    rig_restart (rig);
-    rig_link (rig, ELSE, "default");
-    uint64_t stolen = rig_register_with (rig, ELSE, MY_WORKER, "q", 1, lease_of (rig, HELD));
-    rig_settle (rig);
-    assert_int_equal (rig_code (rig, ELSE, stolen), TMQ_DENIED);
-    set_policy (rig, "worker", "worker(default/q)");
-    rig_link (rig, ME, "default");
-    uint64_t mine = rig_register_with (rig, ME, MY_WORKER, "q", 1, lease_of (rig, HELD));
-    uint64_t complete = rig_complete (rig, ME, lease_of (rig, HELD), "r");
-    rig_settle (rig);
-    assert_int_equal (rig_code (rig, ME, mine), TMQ_OK);
-    assert_int_equal (rig_code (rig, ME, complete), TMQ_OK);
-    uint64_t again = rig_complete (rig, ME, lease_of (rig, HELD), "r");
-    uint64_t theirs = rig_complete (rig, ELSE, lease_of (rig, HELD), "r");
-    rig_settle (rig);
-    assert_int_equal (rig_code (rig, ME, again), TMQ_OK);
-    assert_int_equal (rig_code (rig, ELSE, theirs), TMQ_STALE_LEASE);
-    rig_free (rig);
-}
-
-/* A worker whose grants were narrowed to other queues loses what it holds: others get it. */
-static void a_lease_needs_the_right_in_its_queue (void **state)
-{
-    (void) state;
-    rig_t *rig = stage_new (&ROLE_CASES[2]);
-    set_policy (rig, "worker", "worker(default/other)");
-    rig_link (rig, ME, "default");
-    uint64_t back = rig_register_with (rig, ME, MY_WORKER, "other", 1, lease_of (rig, HELD));
-    uint64_t complete = rig_complete (rig, ME, lease_of (rig, HELD), "r");
-    rig_settle (rig);
-    assert_int_equal (rig_code (rig, ME, back), TMQ_OK);
-    assert_int_equal (rig_code (rig, ME, complete), TMQ_STALE_LEASE);
-    assert_int_equal (rig_status (rig, ELSE, HELD), TMQ_STATUS_QUEUED);
-    rig_free (rig);
-}
-
-/* A principal's time ends: its links with it, within the tick. */
-static void a_principal_has_an_end (void **state)
-{
-    (void) state;
-    rig_t *rig = rig_new ();
-    rig->peers[ME].identity = "guest";
-    rig_access (rig, "guest uid:1 reader(*) until=2023-11-14T22:14Z\n"); /* 40 s after the start */
-    rig_link (rig, ME, "default");
-    uint64_t early = rig_stats (rig, ME);
-    rig_settle (rig);
-    assert_int_equal (rig_code (rig, ME, early), TMQ_OK);
-    rig_advance (rig, 39000);
-    uint64_t still = rig_stats (rig, ME);
-    rig_settle (rig);
-    assert_int_equal (rig_code (rig, ME, still), TMQ_OK);
-    rig_advance (rig, 1000);
-    uint64_t late = rig_stats (rig, ME);
-    rig_settle (rig);
-    assert_int_equal (rig_code (rig, ME, late), TMQ_NO_LINK);
-    const char *text = NULL;
-    assert_int_equal (hello_code (rig, ME, "default", &text), TMQ_DENIED);
-    rig_free (rig);
-}
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -1015,15 +647,7 @@ int main (void)
         cmocka_unit_test (the_matrix_holds_in_one_message),
         cmocka_unit_test (the_matrix_holds_after_a_restart),
         cmocka_unit_test (all_other_requests_are_for_operators),
-        cmocka_unit_test (an_invitation_does_nothing_else),
         cmocka_unit_test (what_is_not_seen_does_not_exist),
-        cmocka_unit_test (an_id_of_somebody_else_is_in_use),
-        cmocka_unit_test (a_namespace_without_a_grant_is_closed),
-        cmocka_unit_test (a_revoked_link_gets_nothing_more),
-        cmocka_unit_test (leases_of_a_revoked_worker_return),
-        cmocka_unit_test (a_lease_belongs_to_its_holder),
-        cmocka_unit_test (a_lease_needs_the_right_in_its_queue),
-        cmocka_unit_test (a_principal_has_an_end),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

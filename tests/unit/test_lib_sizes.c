@@ -30,8 +30,9 @@ typedef void init_t (void *out, size_t size);
     X (client_options)                                                                             \
     X (submit)                                                                                     \
     X (subscription_options)                                                                       \
-    X (worker_options) X (audit_query) X (set) X (ask) X (inbox_query) X (schedule_spec)           \
-        X (value_query) X (item_request)
+    X (worker_options)                                                                             \
+    X (audit_query)                                                                                \
+    X (set) X (ask) X (inbox_query) X (schedule_spec) X (value_query) X (item_request)
 STRUCTS (X)
 #undef X
 
