@@ -209,6 +209,7 @@ core_t *core_new (const core_config_t *config, int64_t now_ms)
     self->requests.on_end = request_ended;
     self->waits.requests = self->workers.requests = &self->requests;
     self->waits.link = self->workers.link = &self->link;
+    self->workers.parts.answers = &self->requests.answers;
     self->link_answer.embedded = true;
     self->link_answer.completion.op = TMQ_OP_LINK;
     self->arena = arena_new (CODEC_BROKER_ARENA_BYTES);
@@ -646,10 +647,10 @@ void core_answer_taken (core_t *self, const core_answer_t *answer)
 bool core_woken_next (core_t *self, core_woken_kind_t *kind, void **owner)
 {
     *kind = CORE_WOKEN_SUBSCRIPTION;
-    if (core_subscription_woken (&self->subscriptions, owner))
+    if (core_parts_woken (&self->subscriptions.parts, owner))
         return true;
     *kind = CORE_WOKEN_WORKER;
-    return core_worker_woken (&self->workers, owner);
+    return core_parts_woken (&self->workers.parts, owner);
 }
 
 /* Operations. */

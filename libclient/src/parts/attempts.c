@@ -27,15 +27,7 @@ enum {
 
 void core_worker_wake (core_worker_t *self)
 {
-    if (!self->woken) {
-        self->woken = true;
-        self->next_woken = self->all->woken;
-        self->all->woken = self;
-    }
-    if (self->notify && !self->ready.queued) {
-        self->ready.queued = true;
-        core_answers_push (&self->all->requests->answers, &self->ready);
-    }
+    core_parts_wake (&self->all->parts, &self->part);
 }
 
 core_change_t *core_change_pop (core_worker_t *self)

@@ -7,6 +7,7 @@
 #define TASKMQ_CLIENT_ATTEMPTS_H
 
 #include "link/requests.h"
+#include "parts/part.h"
 
 typedef struct core_worker core_worker_t;
 
@@ -65,13 +66,9 @@ typedef struct core_attempt {
 } core_attempt_t;
 
 struct core_worker {
+    core_part_t part; /* first */
     struct core_workers *all;
-    void *owner;
-    core_worker_t *next;
-    core_worker_t *previous;
-    core_worker_t *next_woken;
     core_worker_t *next_due;
-    bool woken;
     bool due; /* it has leases to renew, or another capacity */
     uint8_t id[16];
     bytes_t head; /* name and queues of a registration, packed */
@@ -98,18 +95,15 @@ struct core_worker {
     core_change_t *changes_first;
     core_change_t *changes_last;
     size_t changes_count;
-    bool notify;
-    core_answer_t ready;
 };
 
 typedef struct core_workers {
     core_requests_t *requests;
     core_link_t *link;
-    core_worker_t *first;
+    core_parts_t parts;
     core_idmap_t attempts;
     core_worker_t *due;     /* those with leases to renew */
     core_attempt_t *pushes; /* attempts with something to say now */
-    core_worker_t *woken;
 } core_workers_t;
 
 void core_worker_wake (core_worker_t *self);

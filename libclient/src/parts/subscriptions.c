@@ -56,15 +56,12 @@ typedef struct cursor {
 } cursor_t;
 
 struct core_subscription {
+    core_part_t part; /* first */
     core_subscriptions_t *all;
-    void *owner;
-    core_subscription_t *next;
-    core_subscription_t *previous;
     core_subscription_t *next_credit; /* among those that owe credit */
-    core_subscription_t *next_woken;
-    uint64_t number; /* on this link */
-    bytes_t filter;  /* packed, with tag */
-    char *text;      /* when ENDED */
+    uint64_t number;                  /* on this link */
+    bytes_t filter;                   /* packed, with tag */
+    char *text;                       /* when ENDED */
     uint64_t since_time;
     cursor_t received;
     uint64_t told; /* newest event that came, itself or in a gap; of the same generation */
@@ -80,32 +77,21 @@ struct core_subscription {
     uint64_t credit_number;     /* request number of the last credit */
     core_idmap_t seen;
     uint64_t seen_max;
-    core_answer_t ready;
     subscription_stage_t stage;
     int code; /* when ENDED */
     bool credit_due;
-    bool withheld; /* credit waits for room in the buffer */
-    bool woken;
+    bool withheld;   /* credit waits for room in the buffer */
     bool asked_once; /* `received` is meant, not how the options say it */
     bool from_now;
     bool snapshot; /* wanted, and not yet complete */
     bool live_told;
-    bool notify;
 };
 
 /* The buffer. */
 
 static void wake (core_subscription_t *self)
 {
-    if (!self->woken) {
-        self->woken = true;
-        self->next_woken = self->all->woken;
-        self->all->woken = self;
-    }
-    if (self->notify && !self->ready.queued) {
-        self->ready.queued = true;
-        core_answers_push (&self->all->requests->answers, &self->ready);
-    }
+    core_parts_wake (&self->all->parts, &self->part);
 }
 
 static bool buffer_push (core_subscription_t *self, tmq_event_t *event)
@@ -207,15 +193,15 @@ static void unnumber (core_subscription_t *self)
 
 void core_subscriptions_link (core_subscriptions_t *all)
 {
-    for (core_subscription_t *self = all->first; self != NULL; self = self->next)
-        if (self->stage == SUBSCRIPTION_IDLE && core_link_is_up (all->link))
-            subscribe (self);
+    CORE_PARTS_EACH (core_subscription_t, self, &all->parts)
+    if (self->stage == SUBSCRIPTION_IDLE && core_link_is_up (all->link))
+        subscribe (self);
 }
 
 void core_subscriptions_unlink (core_subscriptions_t *all)
 {
-    for (core_subscription_t *self = all->first; self != NULL; self = self->next)
-        unnumber (self);
+    CORE_PARTS_EACH (core_subscription_t, self, &all->parts)
+    unnumber (self);
 }
 
 static void end (core_subscription_t *self, int code, const char *text)
@@ -231,8 +217,8 @@ static void end (core_subscription_t *self, int code, const char *text)
 
 void core_subscriptions_end (core_subscriptions_t *all, int code, const char *text)
 {
-    for (core_subscription_t *self = all->first; self != NULL; self = self->next)
-        end (self, code, text);
+    CORE_PARTS_EACH (core_subscription_t, self, &all->parts)
+    end (self, code, text);
 }
 
 void core_subscriptions_reply (core_subscriptions_t *all, const core_request_t *request,
@@ -319,11 +305,11 @@ void core_subscriptions_output (core_subscriptions_t *all)
 
 void core_subscriptions_refused (core_subscriptions_t *all, uint64_t number)
 {
-    for (core_subscription_t *self = all->first; self != NULL; self = self->next)
-        if (self->credit_number == number && self->stage == SUBSCRIPTION_ON) {
-            unnumber (self);
-            subscribe (self);
-        }
+    CORE_PARTS_EACH (core_subscription_t, self, &all->parts)
+    if (self->credit_number == number && self->stage == SUBSCRIPTION_ON) {
+        unnumber (self);
+        subscribe (self);
+    }
 }
 
 /* Everything up to the cursor has come. */
@@ -574,10 +560,7 @@ static int subscription_init (core_subscription_t *self, const tmq_subscription_
     self->snapshot = options->snapshot;
     self->buffer_bytes_max =
         options->buffer_bytes_max < BUFFER_BYTES_MIN ? BUFFER_BYTES_MIN : options->buffer_bytes_max;
-    self->notify = options->notify;
-    self->ready.embedded = true;
-    self->ready.completion.op = TMQ_OP_SUBSCRIPTION_READY;
-    self->ready.completion.user = options->user;
+    core_part_init (&self->part, TMQ_OP_SUBSCRIPTION_READY, options->notify, options->user);
     return TMQ_OK;
 }
 
@@ -591,17 +574,13 @@ int core_subscriptions_add (core_subscription_t **out, core_subscriptions_t *all
     if (self == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
     self->all = all;
-    self->owner = owner;
     int code = subscription_init (self, options, error);
     if (code != TMQ_OK) {
         bytes_free (&self->filter);
         free (self);
         return code;
     }
-    self->next = all->first;
-    if (self->next != NULL)
-        self->next->previous = self;
-    all->first = self;
+    core_parts_add (&all->parts, &self->part, owner);
     if (core_link_is_up (all->link))
         subscribe (self);
     *out = self;
@@ -619,29 +598,18 @@ static void unsubscribe (core_subscription_t *self)
     core_internal_send (self->all->requests, request);
 }
 
-static void unlist (core_subscription_t **list, const core_subscription_t *self, bool credit_list)
-{
-    while (*list != NULL && *list != self)
-        list = credit_list ? &(*list)->next_credit : &(*list)->next_woken;
-    if (*list != NULL)
-        *list = credit_list ? self->next_credit : self->next_woken;
-}
-
 void core_subscription_free (core_subscription_t *self)
 {
     core_subscriptions_t *all = self->all;
     if (self->number != 0 && core_link_is_up (all->link))
         unsubscribe (self);
     unnumber (self);
-    unlist (&all->credit, self, true);
-    unlist (&all->woken, self, false);
-    if (self->previous != NULL)
-        self->previous->next = self->next;
-    else
-        all->first = self->next;
-    if (self->next != NULL)
-        self->next->previous = self->previous;
-    core_answers_withdraw (&all->requests->answers, &self->ready);
+    core_subscription_t **at = &all->credit;
+    while (*at != NULL && *at != self)
+        at = &(*at)->next_credit;
+    if (*at != NULL)
+        *at = self->next_credit;
+    core_parts_remove (&all->parts, &self->part);
     buffer_clear (self);
     seen_clear (self);
     bytes_free (&self->filter);
@@ -653,6 +621,7 @@ bool core_subscriptions_init (core_subscriptions_t *all, core_requests_t *reques
 {
     all->requests = requests;
     all->link = requests->link;
+    all->parts.answers = &requests->answers;
     all->arena = arena_new (CODEC_BROKER_ARENA_BYTES);
     return all->arena != NULL;
 }
@@ -664,11 +633,8 @@ bool core_subscriptions_waiting (const core_subscriptions_t *all)
 
 void core_subscriptions_free (core_subscriptions_t *all)
 {
-    for (core_subscription_t *self = all->first; self != NULL;) {
-        core_subscription_t *next = self->next;
-        core_subscription_free (self);
-        self = next;
-    }
+    while (all->parts.first != NULL)
+        core_subscription_free ((core_subscription_t *) all->parts.first);
     core_slots_free (&all->numbers);
     arena_free (all->arena);
 }
@@ -726,16 +692,5 @@ int core_subscription_cursor (char out[48], const core_subscription_t *self)
 
 core_answer_t *core_subscription_answer (core_subscription_t *self)
 {
-    return &self->ready;
-}
-
-bool core_subscription_woken (core_subscriptions_t *all, void **owner)
-{
-    core_subscription_t *self = all->woken;
-    if (self == NULL)
-        return false;
-    all->woken = self->next_woken;
-    self->woken = false;
-    *owner = self->owner;
-    return true;
+    return &self->part.ready;
 }

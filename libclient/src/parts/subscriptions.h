@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "link/requests.h"
+#include "parts/part.h"
 
 typedef struct core_subscription core_subscription_t;
 
@@ -15,10 +16,9 @@ typedef struct core_subscriptions {
     core_requests_t *requests;
     const core_link_t *link;
     core_slots_t numbers;
-    core_subscription_t *first;
+    core_parts_t parts;
     core_subscription_t *credit; /* those that owe the broker credit */
-    core_subscription_t *woken;
-    arena_t *arena; /* of a batch of events */
+    arena_t *arena;              /* of a batch of events */
 } core_subscriptions_t;
 
 /* False when memory is exhausted. */
@@ -38,11 +38,10 @@ bool core_subscriptions_gap (core_subscriptions_t *all, const Taskmq__Gap *gap);
 bool core_subscriptions_notice (core_subscriptions_t *all, const Taskmq__Notice *notice);
 void core_subscriptions_end (core_subscriptions_t *all, int code, const char *text);
 void core_subscriptions_free (core_subscriptions_t *all);
-bool core_subscription_woken (core_subscriptions_t *all, void **owner);
 
 /* The application's side. */
 
-/* owner is what core_subscription_woken names. */
+/* owner is what core_parts_woken names. */
 int core_subscriptions_add (core_subscription_t **out, core_subscriptions_t *all,
                             const tmq_subscription_options_t *options, void *owner,
                             tmq_error_t *error);

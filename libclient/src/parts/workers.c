@@ -179,14 +179,15 @@ static void enrol_again (core_worker_t *self)
 
 void core_workers_link (core_workers_t *all)
 {
-    for (core_worker_t *self = all->first; self != NULL; self = self->next)
-        if (self->code == TMQ_OK && core_link_is_up (all->link))
-            enrol (self);
+    CORE_PARTS_EACH (core_worker_t, self, &all->parts)
+    if (self->code == TMQ_OK && core_link_is_up (all->link))
+        enrol (self);
 }
 
 void core_workers_unlink (core_workers_t *all)
 {
-    for (core_worker_t *self = all->first; self != NULL; self = self->next) {
+    CORE_PARTS_EACH (core_worker_t, self, &all->parts)
+    {
         self->registered = false;
         self->registering = false;
         for (core_attempt_t *attempt = self->attempts; attempt != NULL; attempt = attempt->next)
@@ -196,10 +197,10 @@ void core_workers_unlink (core_workers_t *all)
 
 static core_worker_t *worker_of (const core_workers_t *all, const core_worker_t *maybe)
 {
-    core_worker_t *self = all->first;
-    while (self != NULL && self != maybe)
-        self = self->next;
-    return self;
+    CORE_PARTS_EACH (core_worker_t, self, &all->parts)
+    if (self == maybe)
+        return self;
+    return NULL;
 }
 
 static void on_registered (core_workers_t *all, const core_request_t *request,
@@ -253,12 +254,10 @@ void core_workers_reply (core_workers_t *all, const core_request_t *request,
 
 static core_worker_t *worker_by_id (const core_workers_t *all, const ProtobufCBinaryData *id)
 {
-    core_worker_t *self = all->first;
-    if (id->len != sizeof self->id)
-        return NULL;
-    while (self != NULL && memcmp (self->id, id->data, sizeof self->id) != 0)
-        self = self->next;
-    return self;
+    CORE_PARTS_EACH (core_worker_t, self, &all->parts)
+    if (id->len == sizeof self->id && memcmp (self->id, id->data, sizeof self->id) == 0)
+        return self;
+    return NULL;
 }
 
 static core_attempt_t *attempt_new (core_worker_t *self, const Taskmq__Assignment *in,
@@ -369,10 +368,10 @@ void core_workers_output (core_workers_t *all)
             renew (self);
     }
     core_attempts_output (all);
-    for (core_worker_t *self = all->first; self != NULL; self = self->next)
-        if (self->registered && (self->credit_due || self->seen != self->seen_told ||
-                                 capacity_now (self) != self->capacity_told))
-            tell_credit (self);
+    CORE_PARTS_EACH (core_worker_t, self, &all->parts)
+    if (self->registered && (self->credit_due || self->seen != self->seen_told ||
+                             capacity_now (self) != self->capacity_told))
+        tell_credit (self);
 }
 
 bool core_workers_waiting (const core_workers_t *all)
@@ -384,17 +383,17 @@ bool core_workers_waiting (const core_workers_t *all)
  * does not know any more learns of it. */
 void core_workers_beat (core_workers_t *all)
 {
-    for (core_worker_t *self = all->first; self != NULL; self = self->next)
-        self->credit_due = self->registered;
+    CORE_PARTS_EACH (core_worker_t, self, &all->parts)
+    self->credit_due = self->registered;
 }
 
 void core_workers_refused (core_workers_t *all, uint64_t number)
 {
-    for (core_worker_t *self = all->first; self != NULL; self = self->next)
-        if (self->registered && self->credit_number == number) {
-            enrol_again (self);
-            return;
-        }
+    CORE_PARTS_EACH (core_worker_t, self, &all->parts)
+    if (self->registered && self->credit_number == number) {
+        enrol_again (self);
+        return;
+    }
 }
 
 /* The application's side. */
@@ -458,10 +457,7 @@ static int worker_init (core_worker_t *self, const tmq_worker_options_t *options
     self->capacity = options->capacity;
     self->fresh_size = (size_t) options->capacity + 1;
     self->fresh = calloc (self->fresh_size, sizeof (core_attempt_t *));
-    self->notify = options->notify;
-    self->ready.embedded = true;
-    self->ready.completion.op = TMQ_OP_WORKER_READY;
-    self->ready.completion.user = options->user;
+    core_part_init (&self->part, TMQ_OP_WORKER_READY, options->notify, options->user);
     if (self->fresh == NULL || self->head.failed)
         return core_error (error, TMQ_NO_MEMORY, NULL);
     return TMQ_OK;
@@ -486,17 +482,13 @@ int core_workers_add (core_worker_t **out, core_workers_t *all, const tmq_worker
     if (self == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
     self->all = all;
-    self->owner = owner;
     core_request_id_make (all->requests, self->id);
     int code = worker_init (self, options, error);
     if (code != TMQ_OK) {
         worker_release (self);
         return code;
     }
-    self->next = all->first;
-    if (self->next != NULL)
-        self->next->previous = self;
-    all->first = self;
+    core_parts_add (&all->parts, &self->part, owner);
     if (core_link_is_up (all->link))
         enrol (self);
     *out = self;
@@ -536,39 +528,25 @@ void core_worker_free (core_worker_t *self)
     }
     if (self->registered || self->registering)
         leave (self);
-    for (core_worker_t **at = &all->woken; *at != NULL; at = &(*at)->next_woken)
-        if (*at == self) {
-            *at = self->next_woken;
-            break;
-        }
     for (core_worker_t **at = &all->due; *at != NULL; at = &(*at)->next_due)
         if (*at == self) {
             *at = self->next_due;
             break;
         }
-    if (self->previous != NULL)
-        self->previous->next = self->next;
-    else
-        all->first = self->next;
-    if (self->next != NULL)
-        self->next->previous = self->previous;
-    core_answers_withdraw (&all->requests->answers, &self->ready);
+    core_parts_remove (&all->parts, &self->part);
     worker_release (self);
 }
 
 void core_workers_end (core_workers_t *all, int code, const char *text)
 {
-    for (core_worker_t *self = all->first; self != NULL; self = self->next)
-        end (self, code, text);
+    CORE_PARTS_EACH (core_worker_t, self, &all->parts)
+    end (self, code, text);
 }
 
 void core_workers_free (core_workers_t *all)
 {
-    for (core_worker_t *self = all->first; self != NULL;) {
-        core_worker_t *next = self->next;
-        core_worker_free (self);
-        self = next;
-    }
+    while (all->parts.first != NULL)
+        core_worker_free ((core_worker_t *) all->parts.first);
     core_idmap_free (&all->attempts);
 }
 
@@ -616,16 +594,5 @@ int core_worker_changed (tmq_attempt_change_t *out, core_worker_t *self)
 
 core_answer_t *core_worker_answer (core_worker_t *self)
 {
-    return &self->ready;
-}
-
-bool core_worker_woken (core_workers_t *all, void **owner)
-{
-    core_worker_t *self = all->woken;
-    if (self == NULL)
-        return false;
-    all->woken = self->next_woken;
-    self->woken = false;
-    *owner = self->owner;
-    return true;
+    return &self->part.ready;
 }

@@ -28,11 +28,10 @@ void core_workers_drain (core_workers_t *all, const Taskmq__DrainNotice *notice)
 void core_attempt_due (core_attempt_t *attempt); /* its lease */
 void core_workers_end (core_workers_t *all, int code, const char *text);
 void core_workers_free (core_workers_t *all);
-bool core_worker_woken (core_workers_t *all, void **owner);
 
 /* The application's side. */
 
-/* owner is what core_worker_woken names. */
+/* owner is what core_parts_woken names. */
 int core_workers_add (core_worker_t **out, core_workers_t *all, const tmq_worker_options_t *options,
                       void *owner, tmq_error_t *error);
 /* Gives back what it holds and leaves; what was taken is forgotten. */
