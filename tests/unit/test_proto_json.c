@@ -361,8 +361,9 @@ static void assert_task (const task_view_t *task, const task_extras_t *extras, c
     assert_written (wanted);
 }
 
-#define TASK_HEAD                                                                                  \
-    "\"task_id\":\"017f22e2-79b0-7cc3-98c4-dc0c0c07398f\",\"namespace\":\"default\","              \
+#define TASK_NAME "\"task_id\":\"017f22e2-79b0-7cc3-98c4-dc0c0c07398f\",\"namespace\":\"default\","
+#define TASK_HEAD TASK_NAME TASK_COURSE
+#define TASK_COURSE                                                                                \
     "\"queue\":\"hash\",\"session\":null,\"owner\":\"uid:0\",\"status\":\"queued\","               \
     "\"phase\":\"ready\",\"status_message\":null,\"priority\":100,\"method\":null,"                \
     "\"content_type\":null,\"created_at\":\"2026-11-21T21:05:00.000Z\","                           \
@@ -377,6 +378,7 @@ static void assert_task (const task_view_t *task, const task_extras_t *extras, c
     "false,\"version\":1"
 #define PLAIN_TASK TASK_HEAD "\"result\":null," TASK_TAIL
 #define LISTED_TASK TASK_HEAD TASK_TAIL
+#define EXPORTED_TASK TASK_NAME "\"seq\":17,\"pos\":99," TASK_COURSE "\"result\":null," TASK_TAIL
 
 static void test_absent_values_are_null (void **state)
 {
@@ -486,17 +488,17 @@ static void test_export_adds_position_and_payload (void **state)
     assert_task (&task, &payload, "{" PLAIN_TASK ",\"payload\":\"abcd\"}");
     const task_extras_t exported = {.exported = true, .pos = 99, .body_bytes_max = 4};
     assert_task (&task, &exported,
-                 "{" PLAIN_TASK ",\"seq\":17,\"pos\":99,\"payload\":\"abcd\","
+                 "{" EXPORTED_TASK ",\"payload\":\"abcd\","
                  "\"payload_hash\":null,\"result_hash\":null}");
     const task_extras_t smaller = {.exported = true, .pos = 99, .body_bytes_max = 3};
     /* b2sum -l 256 of "abcd" */
     assert_task (&task, &smaller,
-                 "{" PLAIN_TASK ",\"seq\":17,\"pos\":99,\"payload\":null,\"payload_hash\":"
+                 "{" EXPORTED_TASK ",\"payload\":null,\"payload_hash\":"
                  "\"9cc3912a042827e45983ed53df3c759f4574added1d07c6d0c7fe0bc3ecf9c42\",\"result_"
                  "hash\":null}");
     task.payload = NULL;
     assert_task (&task, &smaller,
-                 "{" PLAIN_TASK ",\"seq\":17,\"pos\":99,\"payload\":null,\"payload_hash\":null,"
+                 "{" EXPORTED_TASK ",\"payload\":null,\"payload_hash\":null,"
                  "\"result_hash\":null}");
 }
 
