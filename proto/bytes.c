@@ -4,6 +4,7 @@
 
 #include "bytes.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +66,15 @@ const char *bytes_text (bytes_t *self)
 
 /* protobuf. */
 
+/* Eight groups of seven bits, each in a byte of its own, the lowest first. Times are of six bytes, so
+ * all groups are made at once and not one after the other. */
+static uint64_t varint_groups (uint64_t value)
+{
+    value = (value & 0x0fffffff) | (value & 0x0fffffffull << 28) << 4;
+    value = (value & 0x00003fff00003fff) | (value & 0x0fffc0000fffc000) << 2;
+    return (value & 0x007f007f007f007f) | (value & 0x3f803f803f803f80) << 1;
+}
+
 /* Writes a varint and returns its size. */
 static size_t varint_write (uint8_t *out, uint64_t value)
 {
@@ -92,20 +102,28 @@ static uint64_t tag_of (uint32_t field, unsigned wire_type)
     return (uint64_t) field << 3 | wire_type;
 }
 
+/* Writes a varint where VARINT_BYTES_MAX bytes are free, and returns the place behind it. Most tags
+ * and values are of one byte. */
+static inline uint8_t *varint_put (uint8_t *at, uint64_t value)
+{
+    if (value < 0x80) {
+        *at = (uint8_t) value;
+        return at + 1;
+    }
+    if (value >> 56 != 0)
+        return at + varint_write (at, value);
+    uint64_t groups = varint_groups (value);
+    unsigned last = (63 - (unsigned) __builtin_clzll (groups)) / 8;
+    groups = htole64 (groups | (0x8080808080808080 & ((1ull << 8 * last) - 1)));
+    memcpy (at, &groups, sizeof (groups));
+    return at + last + 1;
+}
+
 void bytes_append_varint (bytes_t *self, uint64_t value)
 {
     uint8_t *room = bytes_reserve (self, VARINT_BYTES_MAX);
     if (room != NULL)
-        self->length += varint_write (room, value);
-}
-
-/* Most tags and values are of one byte. */
-static inline uint8_t *varint_put (uint8_t *at, uint64_t value)
-{
-    if (value >= 0x80)
-        return at + varint_write (at, value);
-    *at = (uint8_t) value;
-    return at + 1;
+        self->length += (size_t) (varint_put (room, value) - room);
 }
 
 void bytes_append_number (bytes_t *self, uint32_t field, uint64_t value)

@@ -17,6 +17,7 @@
 
 #include "codec.h"
 #include "ids.h"
+#include "wire.h"
 
 /* Generated messages have members without const. */
 static char *text_of (const char *text)
@@ -142,6 +143,59 @@ static void test_appended_fields_are_read_back (void **state)
     assert_int_equal (read->task->error->code, INT32_MIN);
     arena_free (arena);
     bytes_free (&bytes);
+}
+
+/* The plainest way to write a varint, after protobuf's description of its encoding. */
+static size_t plain_varint (uint8_t out[10], uint64_t value)
+{
+    size_t size = 0;
+    do {
+        out[size++] = (uint8_t) ((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+        value >>= 7;
+    } while (value != 0);
+    return size;
+}
+
+static void check_varint (uint64_t value)
+{
+    uint8_t plain[10];
+    uint64_t back;
+    size_t size = plain_varint (plain, value);
+    bytes_t bytes = BYTES_INIT;
+    bytes_append_varint (&bytes, value);
+    assert_int_equal (bytes.length, size);
+    assert_memory_equal (bytes.data, plain, size);
+    /* As the last thing before the end, cut short, and with something behind it. */
+    uint8_t *exact = malloc (size);
+    assert_non_null (exact);
+    memcpy (exact, plain, size);
+    const uint8_t *at = exact;
+    assert_true (wire_read_varint (&back, &at, exact + size));
+    assert_int_equal (back, value);
+    assert_ptr_equal (at, exact + size);
+    at = exact;
+    assert_false (wire_read_varint (&back, &at, exact + size - 1));
+    free (exact);
+    bytes_append (&bytes, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+    at = bytes.data;
+    assert_true (wire_read_varint (&back, &at, bytes.data + bytes.length));
+    assert_int_equal (back, value);
+    assert_ptr_equal (at, bytes.data + size);
+    bytes_free (&bytes);
+}
+
+static void test_varints_of_every_size (void **state)
+{
+    (void) state;
+    check_varint (0);
+    for (unsigned bit = 0; bit < 64; bit++) {
+        uint64_t power = UINT64_C (1) << bit;
+        check_varint (power);
+        check_varint (power - 1);
+        check_varint (power | 1);
+        check_varint (power | UINT64_C (0x123456789abcdef) >> (63 - bit));
+    }
+    check_varint (UINT64_MAX);
 }
 
 /* Lengths around the sizes of a varint, nested twice. */
@@ -743,6 +797,7 @@ int main (void)
         cmocka_unit_test (test_arena_of_many_shapes),
         cmocka_unit_test (test_arena_texts),
         cmocka_unit_test (test_appended_fields_are_read_back),
+        cmocka_unit_test (test_varints_of_every_size),
         cmocka_unit_test (test_open_and_close_move_what_is_inside),
         cmocka_unit_test (test_appended_messages_have_the_told_size),
         cmocka_unit_test (test_a_failed_buffer_takes_no_more),
