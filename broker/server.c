@@ -148,6 +148,14 @@ static void take_forgotten (server_t *self)
     free (forgotten.list);
 }
 
+static void log_broken (void *context, const char *ns, const char *name, const char *why)
+{
+    (void) context;
+    log_write (LOG_LEVEL_WARNING, "SCHEDULE-BROKEN",
+               "a schedule makes no tasks until it is put again",
+               LOG_FIELDS (LOG_TEXT ("ns", ns), LOG_TEXT ("name", name), LOG_TEXT ("why", why)));
+}
+
 static store_code_t stream_in (server_t *self, store_error_t *error)
 {
     store_live_visitor_t visitor = {restore_task, restore_ns, self, restore_row};
@@ -156,6 +164,7 @@ static store_code_t stream_in (server_t *self, store_error_t *error)
     if (code == STORE_OK) {
         take_forgotten (self);
         engine_ready (self->engine, self->now);
+        engine_tell_broken (self->engine, log_broken, NULL);
     }
     return code;
 }

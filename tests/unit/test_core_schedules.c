@@ -49,18 +49,27 @@ static void put_well (rig_t *rig, Taskmq__Schedule *schedule)
     assert_int_equal (rig_code (rig, 0, put (rig, 0, schedule, false, "hello")), TMQ_OK);
 }
 
-static uint64_t about (rig_t *rig, size_t peer, Taskmq__Request__OpCase op, const char *name)
+/* A request about one that is there. change: what makes its request id, 0 for none. */
+static uint64_t about_as (rig_t *rig, size_t peer, Taskmq__Request__OpCase op, const char *name,
+                          uint8_t change)
 {
     Taskmq__ScheduleName message = TASKMQ__SCHEDULE_NAME__INIT;
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    uint8_t id[16] = {0, change};
     message.name = (char *) name;
     request.op_case = op;
+    request.request_id = (ProtobufCBinaryData){change == 0 ? 0 : sizeof (id), id};
     request.schedule_show = &message; /* all of them have this type */
     if (op == TASKMQ__REQUEST__OP_SCHEDULE_SHOW)
         message.coming = 3;
-    uint64_t id = rig_send (rig, peer, &request, NULL, 0);
+    uint64_t sent = rig_send (rig, peer, &request, NULL, 0);
     rig_run (rig);
-    return id;
+    return sent;
+}
+
+static uint64_t about (rig_t *rig, size_t peer, Taskmq__Request__OpCase op, const char *name)
+{
+    return about_as (rig, peer, op, name, 0);
 }
 
 static const Taskmq__Schedule *show (rig_t *rig, const char *name)
@@ -169,6 +178,113 @@ static void a_pause_is_not_made_up_for (void **state)
     assert_int_equal (tasks_made (rig), 1);
     rig_restart (rig);
     rig_advance (rig, 5 * MINUTE);
+    assert_int_equal (tasks_made (rig), 1);
+}
+
+/* Its first request arrives once more, when it has been paused. */
+static void a_late_repeat_undoes_nothing (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Schedule schedule = named ("late", "@every 1m");
+    uint8_t first = ++request_id[0];
+    assert_int_equal (rig_code (rig, 0, put (rig, 0, &schedule, true, "hello")), TMQ_OK);
+    for (uint8_t i = 0; i < 5; i++)
+        about_as (rig, 0,
+                  i % 2 == 0 ? TASKMQ__REQUEST__OP_SCHEDULE_PAUSE
+                             : TASKMQ__REQUEST__OP_SCHEDULE_RESUME,
+                  "late", 100 + i);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    request_id[0] = first;
+    assert_int_equal (rig_code (rig, 0, put (rig, 0, &schedule, true, "hello")), TMQ_OK);
+    assert_true (show (rig, "late")->paused);
+    about_as (rig, 0, TASKMQ__REQUEST__OP_SCHEDULE_RESUME, "late", 103); /* a repeat, too */
+    assert_true (show (rig, "late")->paused);
+    for (unsigned i = 0; i < 20; i++) {
+        request_id[0]++;
+        put (rig, 0, &schedule, true, "hello");
+    }
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_int_equal (rig_code (rig, 0, put (rig, 0, &schedule, true, "hello")), TMQ_OK);
+    assert_int_equal (show (rig, "late")->version, 26);
+}
+
+/* What is stored is not understood. */
+
+static bool zone_is_there = true;
+
+static const zone_t *some_zone (void *context, const char *name)
+{
+    static const zone_t zone;
+    (void) context;
+    return zone_is_there && strcmp (name, "Mars/Olympus") == 0 ? &zone : NULL;
+}
+
+static void count_broken (void *context, const char *ns, const char *name, const char *why)
+{
+    int *count = context;
+    assert_string_equal (ns, "default");
+    assert_string_equal (name, "mars");
+    assert_string_equal (why, "its time zone is not there any more");
+    (*count)++;
+}
+
+static void one_without_its_zone_stays_and_says_so (void **state)
+{
+    (void) state;
+    int told = 0;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.zone = some_zone;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    Taskmq__Schedule schedule = named ("mars", "@every 1m");
+    schedule.zone = (char *) "Mars/Olympus";
+    put_well (rig, &schedule);
+    engine_tell_broken (rig->engine, count_broken, &told);
+    assert_int_equal (told, 0);
+    zone_is_there = false;
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    engine_tell_broken (rig->engine, count_broken, &told);
+    assert_int_equal (told, 1);
+    rig_advance (rig, 5 * MINUTE);
+    assert_int_equal (tasks_made (rig), 0);
+    assert_string_equal (show (rig, "mars")->last_error, "its time zone is not there any more");
+    zone_is_there = true;
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_string_equal (show (rig, "mars")->last_error, "");
+    rig_advance (rig, MINUTE);
+    assert_int_equal (tasks_made (rig), 2); /* that of the last minute was not late yet */
+    rig_free (rig);
+}
+
+/* As a newer version may have stored it. */
+static void one_with_a_strange_calendar_stays_and_is_put_anew (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    Taskmq__Schedule stored = named ("odd", "every full moon");
+    row_key_t key = ROW_KEY_INIT;
+    uint8_t body[256];
+    spec.queue = (char *) "mail";
+    stored.task = &spec;
+    stored.owner = (char *) rig->peers[0].identity;
+    row_key_text (&key, "default");
+    row_key_text (&key, "odd");
+    row_t row = row_make (ROW_KIND_SCHEDULE, key.bytes, key.length, body,
+                          taskmq__schedule__pack (&stored, body));
+    engine_restore_row (rig->engine, &row);
+    row_drop (&row);
+    assert_string_equal (show (rig, "odd")->last_error, "its calendar is not understood");
+    rig_advance (rig, 5 * MINUTE);
+    assert_int_equal (tasks_made (rig), 0);
+    uint64_t id = about (rig, 0, TASKMQ__REQUEST__OP_SCHEDULE_PAUSE, "odd");
+    assert_int_equal (rig_code (rig, 0, id), TMQ_INVALID);
+    Taskmq__Schedule better = named ("odd", "@every 1m");
+    assert_int_equal (rig_code (rig, 0, put (rig, 0, &better, true, "")), TMQ_OK);
+    rig_advance (rig, MINUTE);
     assert_int_equal (tasks_made (rig), 1);
 }
 
@@ -560,6 +676,9 @@ int main (void)
         TEST (wrong_ones_are_refused),
         TEST (a_name_is_one_schedule),
         TEST (a_pause_is_not_made_up_for),
+        TEST (a_late_repeat_undoes_nothing),
+        cmocka_unit_test (one_without_its_zone_stays_and_says_so),
+        TEST (one_with_a_strange_calendar_stays_and_is_put_anew),
         TEST (what_was_missed_is_passed_over),
         TEST (what_was_missed_comes_once),
         TEST (what_was_missed_is_made_up_for),

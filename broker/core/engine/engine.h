@@ -59,6 +59,11 @@ void engine_restore (engine_t *self, record_t *record); /* takes the record */
 void engine_restore_row (engine_t *self, const row_t *row);
 void engine_restore_ns (engine_t *self, const char *name, uint64_t last_seq);
 void engine_ready (engine_t *self, now_t now);
+/* Tells of each schedule that makes no tasks any more: its zone or calendar is not known. */
+void engine_tell_broken (const engine_t *self,
+                         void (*tell) (void *context, const char *ns, const char *name,
+                                       const char *why),
+                         void *context);
 void engine_reset (engine_t *self);
 
 /* Inputs. */

@@ -135,6 +135,14 @@ void engine_end_row (engine_t *self, const row_t *row)
     rows_put (&self->tasks, gone);
 }
 
+void engine_tell_broken (const engine_t *self,
+                         void (*tell) (void *context, const char *ns, const char *name,
+                                       const char *why),
+                         void *context)
+{
+    schedules_tell_broken (&self->tasks, tell, context);
+}
+
 /* The fresh terms. */
 
 static void interrupt (engine_t *self, task_t *task)

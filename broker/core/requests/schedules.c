@@ -15,7 +15,10 @@
 #include "core/requests/room.h"
 #include "core/tasks/journal.h"
 
-enum { ITEM_ROOM = 64 }; /* for the wrapping of one schedule in a page */
+enum {
+    ITEM_ROOM = 64,  /* for the wrapping of one schedule in a page */
+    CHANGES_KEPT = 8 /* whose repeats are known */
+};
 
 /* Reading. */
 
@@ -62,7 +65,9 @@ static Taskmq__Schedule shown (const schedule_t *schedule, uint64_t *list, size_
 {
     Taskmq__Schedule out = *schedule->stored;
     out.payload = (ProtobufCBinaryData){0};
-    out.request_id = (ProtobufCBinaryData){0};
+    out.request_ids = (ProtobufCBinaryData){0};
+    if (schedule->broken != NULL)
+        out.last_error = (char *) schedule->broken;
     out.n_coming = coming (schedule, list, max);
     out.coming = list;
     out.body = body ? (uint32_t) schedule->stored->payload.len : 0;
@@ -120,12 +125,33 @@ void on_schedule_list (call_t *call)
 
 /* Putting. */
 
-/* The same request once more: it was done. */
+/* The same request once more: it was done, and may have been undone since. */
 static bool is_repeat (const call_t *call, const schedule_t *schedule)
 {
-    const ProtobufCBinaryData *before = &schedule->stored->request_id;
-    return before->len > 0 && before->len == call->request->request_id.len &&
-           memcmp (before->data, call->request->request_id.data, before->len) == 0;
+    const ProtobufCBinaryData *done = &schedule->stored->request_ids;
+    const ProtobufCBinaryData *id = &call->request->request_id;
+    for (size_t at = 0; id->len > 0 && at + id->len <= done->len; at += id->len)
+        if (memcmp (done->data + at, id->data, id->len) == 0)
+            return true;
+    return false;
+}
+
+/* The changes that an older definition had, and this one. */
+static ProtobufCBinaryData changes_with (const call_t *call, const Taskmq__Schedule *old)
+{
+    const ProtobufCBinaryData *id = &call->request->request_id;
+    const uint8_t *before = old == NULL ? NULL : old->request_ids.data;
+    size_t length = old == NULL ? 0 : old->request_ids.len;
+    size_t over = length >= CHANGES_KEPT * id->len ? length - (CHANGES_KEPT - 1) * id->len : 0;
+    ProtobufCBinaryData out = {length - over + id->len, NULL};
+    if (out.len == 0)
+        return out;
+    out.data = memory_alloc (out.len);
+    if (length > over)
+        memcpy (out.data, before + over, length - over);
+    if (id->len > 0)
+        memcpy (out.data + length - over, id->data, id->len);
+    return out;
 }
 
 static bool refuse_definition (call_t *call, const Taskmq__Schedule *schedule)
@@ -208,7 +234,7 @@ static Taskmq__Schedule *stored_of (call_t *call, const schedule_t *old)
     stored->owner = memory_text (name_text (call->link->identity));
     stored->created_at = (uint64_t) call->requests->base->clocks.wall_ms;
     stored->payload = copy (call->body, given->task->payload_bytes);
-    stored->request_id = copy (call->request->request_id.data, call->request->request_id.len);
+    stored->request_ids = changes_with (call, old == NULL ? NULL : old->stored);
     if (old != NULL) {
         stored->version = old->stored->version;
         stored->fired = old->stored->fired;
@@ -245,9 +271,9 @@ void on_schedule_put (call_t *call)
 
 static void remember (call_t *call, schedule_t *schedule)
 {
-    free (schedule->stored->request_id.data);
-    schedule->stored->request_id =
-        copy (call->request->request_id.data, call->request->request_id.len);
+    ProtobufCBinaryData changes = changes_with (call, schedule->stored);
+    free (schedule->stored->request_ids.data);
+    schedule->stored->request_ids = changes;
 }
 
 static void set_paused (call_t *call, const char *name, bool paused)
@@ -256,11 +282,11 @@ static void set_paused (call_t *call, const char *name, bool paused)
     schedule_t *schedule = room_refused_at_once (call) ? NULL : find (call, name, RIGHT_CANCEL);
     if (schedule == NULL)
         return;
-    if (schedule->zone == NULL) {
-        reply_code (call, TMQ_INVALID, "its time zone is not there any more");
+    if (schedule->broken != NULL) {
+        reply_code (call, TMQ_INVALID, schedule->broken);
         return;
     }
-    if (schedule->stored->paused != paused) {
+    if (schedule->stored->paused != paused && !is_repeat (call, schedule)) {
         schedule->stored->paused = paused;
         if (!paused) { /* what came meanwhile was nobody's to make up for */
             occurrence_t now = calendar_at (schedule->zone, self->base->clocks.wall_ms);

@@ -112,7 +112,7 @@ static void find_next (schedule_t *schedule)
 {
     const Taskmq__Schedule *stored = schedule->stored;
     schedule->has_next =
-        schedule->zone != NULL && !stored->paused &&
+        schedule->broken == NULL && !stored->paused &&
         calendar_next (&schedule->calendar, schedule->zone, (int64_t) stored->created_at,
                        &schedule->last, &schedule->next) &&
         (stored->until == 0 || schedule->next.at_ms <= (int64_t) stored->until);
@@ -221,16 +221,17 @@ const zone_t *schedule_zone (const tasks_t *self, const char *name)
     return config->zone == NULL ? NULL : config->zone (config->zone_context, name);
 }
 
-/* False: what is stored is not what this version understands. */
-static bool take_definition (tasks_t *self, schedule_t *schedule)
+/* Tzdata may have lost a zone since, and another version may have stored it. */
+static void take_definition (tasks_t *self, schedule_t *schedule)
 {
     char error[CALENDAR_ERROR_SIZE];
     const Taskmq__Schedule *stored = schedule->stored;
-    if (!calendar_parse (&schedule->calendar, stored->calendar, error))
-        return false;
     schedule->zone = schedule_zone (self, stored->zone);
     schedule->last = (occurrence_t){(int64_t) stored->last_at, stored->last_local};
-    return true;
+    if (!calendar_parse (&schedule->calendar, stored->calendar, error))
+        schedule->broken = "its calendar is not understood";
+    else if (schedule->zone == NULL)
+        schedule->broken = "its time zone is not there any more";
 }
 
 static schedule_t *make (tasks_t *self, space_t *space, Taskmq__Schedule *stored, size_t bytes)
@@ -240,10 +241,7 @@ static schedule_t *make (tasks_t *self, space_t *space, Taskmq__Schedule *stored
     schedule->space = space;
     schedule->bytes = bytes;
     self->schedules_bytes += bytes;
-    if (!take_definition (self, schedule)) {
-        free_schedule (self, schedule);
-        return NULL;
-    }
+    take_definition (self, schedule);
     schedule->owner = names_keep (&self->base->names, stored->owner);
     enlist (space, schedule);
     return schedule;
@@ -257,7 +255,7 @@ schedule_t *schedule_put (tasks_t *self, space_t *space, Taskmq__Schedule *store
         free_schedule (self, old);
     }
     schedule_t *schedule = make (self, space, stored, 0);
-    assert (schedule != NULL);
+    assert (schedule->broken == NULL);
     if (stored->last_at == 0) {
         occurrence_t now = calendar_at (schedule->zone, self->base->clocks.wall_ms);
         schedule_goes_on (schedule, &now);
@@ -298,10 +296,19 @@ void schedule_load (tasks_t *self, const row_t *row)
     }
     space_t *space = space_make (self, (const char *) key);
     schedule_t *schedule = make (self, space, stored, buf_length (row->body));
-    if (schedule == NULL)
-        return;
     find_next (schedule);
     schedule_arm (self, schedule);
+}
+
+void schedules_tell_broken (const tasks_t *self, schedule_tell_t *tell, void *context)
+{
+    size_t cursor = 0;
+    for (const space_t *space = map_each (&self->spaces, &cursor); space != NULL;
+         space = map_each (&self->spaces, &cursor))
+        for (size_t i = 0; i < space->schedules_count; i++)
+            if (space->schedules[i]->broken != NULL)
+                tell (context, space->name, space->schedules[i]->stored->name,
+                      space->schedules[i]->broken);
 }
 
 void schedules_clear (tasks_t *self)

@@ -30,6 +30,7 @@ struct schedule {
     alarm_t alarm;
     calendar_t calendar;
     const zone_t *zone; /* NULL: it is not known any more */
+    const char *broken; /* why it makes no tasks until it is put again; NULL: it is not */
     occurrence_t last;  /* decided, or where it begins */
     occurrence_t next;
     bool has_next;
@@ -37,6 +38,8 @@ struct schedule {
     int64_t held_ms;    /* mono; what came since then waits, or waited, for the clock; 0: nothing */
     size_t bytes;       /* of its row */
 };
+
+typedef void schedule_tell_t (void *context, const char *ns, const char *name, const char *why);
 
 /* A zone by its name, empty for UTC; NULL: there is none. */
 const zone_t *schedule_zone (const tasks_t *self, const char *name);
@@ -63,6 +66,8 @@ bool schedule_newest (const schedule_t *schedule, int64_t upto_ms, occurrence_t 
 void schedule_leave_out (schedule_t *schedule, int64_t upto_ms, size_t kept);
 /* The id of the task of an instant: the same one whenever it is asked for. */
 tmq_id_t schedule_task_id (const schedule_t *schedule, const occurrence_t *instant);
+/* Calls tell for each that is broken. */
+void schedules_tell_broken (const tasks_t *self, schedule_tell_t *tell, void *context);
 /* Frees all of them. */
 void schedules_clear (tasks_t *self);
 

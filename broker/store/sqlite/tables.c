@@ -500,7 +500,7 @@ static store_code_t write_batch (tables_t *self, const batch_t *batch, const ima
     }
     for (size_t i = 0; code == STORE_OK && i < batch->blocks_count; i++)
         code = write_block (self, &batch->blocks[i], batch->wall_ms, error);
-    /* Also when the clock came back. A start after a leap that was not believed yet finds it anew. */
+    /* Also when the clock came back. A start finds a leap that was not believed yet once more. */
     self->meta.newest_ms = batch->expiry_ms;
     self->meta.written_batch = batch->no;
     return code;
