@@ -142,6 +142,19 @@ void bytes_append_sint (bytes_t *self, uint32_t field, int64_t value)
     bytes_append_uint (self, field, (uint64_t) value << 1 ^ sign);
 }
 
+void bytes_append_double (bytes_t *self, uint32_t field, double value)
+{
+    uint64_t bits;
+    memcpy (&bits, &value, sizeof bits);
+    uint8_t *room = bits == 0 ? NULL : bytes_reserve (self, VARINT_BYTES_MAX + sizeof bits);
+    if (room == NULL)
+        return;
+    uint8_t *at = varint_put (room, tag_of (field, WIRE_FIXED64));
+    for (unsigned shift = 0; shift < 64; shift += 8)
+        *at++ = (uint8_t) (bits >> shift);
+    self->length += (size_t) (at - room);
+}
+
 void bytes_append_element (bytes_t *self, uint32_t field, const void *data, size_t size)
 {
     if (size > SIZE_MAX - 2 * VARINT_BYTES_MAX) {

@@ -104,6 +104,8 @@ static inline void bytes_append_string (bytes_t *self, uint32_t field, const cha
     if (text != NULL && text[0] != '\0')
         bytes_append_blob (self, field, text, strlen (text));
 }
+/* double fields. */
+void bytes_append_double (bytes_t *self, uint32_t field, double value);
 /* sint32 and sint64 fields. */
 void bytes_append_sint (bytes_t *self, uint32_t field, int64_t value);
 /* Packs a message as a submessage of that field, without a temporary. */

@@ -4,6 +4,7 @@
 
 #include "checks.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,12 @@ bool check_range (check_t *check, const char *member, uint64_t value, uint64_t m
     return (value >= min && value <= max) ||
            check_refuse (check, TMQ_INVALID, "%s: must be in %llu..%llu", member,
                          (unsigned long long) min, (unsigned long long) max);
+}
+
+bool check_amount (check_t *check, const char *member, double value)
+{
+    return (isfinite (value) && value >= 0) ||
+           check_refuse (check, TMQ_INVALID, "%s: must be a finite number from 0 up", member);
 }
 
 bool check_count (check_t *check, const char *member, size_t count, size_t min, size_t max)

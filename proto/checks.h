@@ -26,6 +26,8 @@ bool check_name (check_t *check, const char *member, const char *name);
 bool check_name_or_empty (check_t *check, const char *member, const char *name);
 bool check_text (check_t *check, const char *member, const char *text, size_t bytes_max);
 bool check_16_bytes (check_t *check, const char *member, const ProtobufCBinaryData *data);
+/* Finite and not negative. */
+bool check_amount (check_t *check, const char *member, double value);
 bool check_range (check_t *check, const char *member, uint64_t value, uint64_t min, uint64_t max);
 bool check_count (check_t *check, const char *member, size_t count, size_t min, size_t max);
 bool check_body (check_t *check, const char *member, uint32_t bytes);

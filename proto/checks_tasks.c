@@ -132,7 +132,7 @@ bool check_submit (check_t *check, const Taskmq__Request *request)
         verdict_t verdict = {TMQ_OK, NULL};
         check_t item = {check->arena, &verdict, NULL, NULL};
         if (flaw_is_in (check, flaw, i))
-            check_refuse (&item, TMQ_INVALID, "%s: must be UTF-8 without NUL", flaw->field);
+            check_refuse (&item, TMQ_INVALID, "%s: %s", flaw->field, flaw->text);
         else
             check_task (&item, submit->tasks[i]);
         while (flaw_is_in (check, flaw, i))

@@ -117,7 +117,9 @@ bool check_push (check_t *check, const Taskmq__Request *request)
         !check_text (check, "status_message", push->status_message, TMQ_MESSAGE_BYTES_MAX))
         return false;
     if (push->progress != NULL)
-        return check_text (check, "progress.unit", push->progress->unit, TMQ_UNIT_BYTES_MAX) &&
+        return check_amount (check, "progress.done", push->progress->done) &&
+               check_amount (check, "progress.total", push->progress->total) &&
+               check_text (check, "progress.unit", push->progress->unit, TMQ_UNIT_BYTES_MAX) &&
                check_text (check, "progress.message", push->progress->message,
                            TMQ_MESSAGE_BYTES_MAX);
     return *push->status_message != '\0' ||

@@ -29,7 +29,7 @@ static ProtobufCMessage *decode_flawless (codec_report_t *report, arena_t *arena
     if (message == NULL || report->flaws == NULL)
         return message;
     report->code = TMQ_INVALID;
-    report->text = "a text is not UTF-8 without NUL";
+    report->text = "a value is not what it must be";
     return NULL;
 }
 

@@ -10,8 +10,9 @@
  * checked in the same pass, in an arena with a budget.
  *
  * Failure: what cannot be decoded gives NULL and a report; nothing is allocated outside of the
- * arena. A string that is not UTF-8 without NUL is a flaw: in a client's message it is the
- * validator's to judge (it spoils one request, not its neighbours), in a broker's it is an error.
+ * arena. A string that is not UTF-8 without NUL, or a value of the wrong type inside of a request, is
+ * a flaw: in a client's message it is the validator's to judge (it spoils one request, not its
+ * neighbours), in a broker's it is an error.
  *
  * Pure. Any thread, one arena per thread. The messages live until the arena is reset and are never
  * freed one by one. Unknown fields are skipped and not kept. */
@@ -36,12 +37,13 @@ enum {
     CODEC_BROKER_ARENA_BYTES = 8 * 1024 * 1024
 };
 
-/* A string that is not UTF-8 without NUL. Indexes count from 0. */
+/* What is wrong with one value. Indexes count from 0. */
 typedef struct codec_flaw {
     const struct codec_flaw *next;
     size_t request;    /* index in ClientMessage.requests */
     size_t item;       /* index in Submit.tasks, when the request is a submit */
     const char *field; /* its name in taskmq.proto */
+    const char *text;  /* what it must be */
 } codec_flaw_t;
 
 /* What came out beside the message. */

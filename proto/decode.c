@@ -15,6 +15,9 @@
 
 enum { DEPTH_ENVELOPE = 0, DEPTH_OPERATION = 2 };
 
+static const char not_utf8[] = "must be UTF-8 without NUL";
+static const char other_type[] = "is of another type";
+
 /* The decoding of one envelope. */
 typedef struct decoder {
     arena_t *arena;
@@ -53,16 +56,47 @@ static known_t *find_field (const ProtobufCMessageDescriptor *type, uint32_t num
 
 /* Members. */
 
+static bool add_flaw (decoder_t *self, known_t *known, const char *text)
+{
+    codec_flaw_t *flaw = arena_alloc (self->arena, sizeof *flaw);
+    if (flaw == NULL)
+        return no_memory (self);
+    *flaw = (codec_flaw_t){NULL, self->request, self->item, known->name, text};
+    *self->flaws_end = flaw;
+    self->flaws_end = &flaw->next;
+    return true;
+}
+
+/* A member of a type that the schema does not have for it, as an older or newer schema might. */
+static bool type_fits (known_t *known, wire_type_t type)
+{
+    switch (known->type) {
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_BYTES:
+    case PROTOBUF_C_TYPE_MESSAGE: return type == WIRE_BYTES;
+    case PROTOBUF_C_TYPE_DOUBLE: break;
+    default:
+        if (type == WIRE_VARINT)
+            return true;
+    }
+    return (known->type == PROTOBUF_C_TYPE_DOUBLE && type == WIRE_FIXED64) ||
+           (known->label == PROTOBUF_C_LABEL_REPEATED && type == WIRE_BYTES);
+}
+
+/* It spoils the request that it stands in, and leaves the member as if it were not there. Where it
+ * is not known to which request a value belongs, or it is a message that others look into, nothing
+ * can be made of the whole. */
+static bool take_other_type (decoder_t *self, known_t *known, unsigned depth)
+{
+    if (depth < DEPTH_OPERATION || known->type == PROTOBUF_C_TYPE_MESSAGE)
+        return wrong_type (self);
+    return add_flaw (self, known, other_type);
+}
+
 static bool decode_text (decoder_t *self, known_t *known, const wire_field_t *field, char **out)
 {
-    if (!utf8_is_valid (field->bytes, field->length)) {
-        codec_flaw_t *flaw = arena_alloc (self->arena, sizeof *flaw);
-        if (flaw == NULL)
-            return no_memory (self);
-        *flaw = (codec_flaw_t){NULL, self->request, self->item, known->name};
-        *self->flaws_end = flaw;
-        self->flaws_end = &flaw->next;
-    }
+    if (!utf8_is_valid (field->bytes, field->length) && !add_flaw (self, known, not_utf8))
+        return false;
     char *text = arena_alloc (self->arena, field->length + 1);
     if (text == NULL)
         return no_memory (self);
@@ -110,17 +144,14 @@ static bool decode_number (decoder_t *self, known_t *known, uint64_t value, void
 static bool decode_value (decoder_t *self, known_t *known, const wire_field_t *field,
                           unsigned depth, void *out)
 {
-    if (field->type == WIRE_VARINT)
-        return decode_number (self, known, field->value, out);
-    if (field->type != WIRE_BYTES)
-        return wrong_type (self);
     switch (known->type) {
+    case PROTOBUF_C_TYPE_DOUBLE: *(double *) out = wire_double (field->bytes); return true;
     case PROTOBUF_C_TYPE_STRING: return decode_text (self, known, field, out);
     case PROTOBUF_C_TYPE_BYTES: return decode_bytes (self, field, out);
     case PROTOBUF_C_TYPE_MESSAGE:
         return decode_members (self, known->descriptor, field->bytes, field->bytes + field->length,
                                depth + 1, out);
-    default: return wrong_type (self);
+    default: return decode_number (self, known, field->value, out);
     }
 }
 
@@ -163,15 +194,20 @@ static bool decode_packed (decoder_t *self, known_t *known, const wire_field_t *
 {
     const uint8_t *at = field->bytes;
     const uint8_t *end = at + field->length;
+    const bool doubles = known->type == PROTOBUF_C_TYPE_DOUBLE;
     while (at < end) {
-        uint64_t value;
-        if (!wire_read_varint (&value, &at, end))
+        uint64_t value = 0;
+        if (doubles ? end - at < (ptrdiff_t) sizeof (double) : !wire_read_varint (&value, &at, end))
             return wrong_type (self);
         void *element = next_element (self, known, message);
         if (element == NULL)
             return no_memory (self);
-        if (!decode_number (self, known, value, element))
+        if (doubles) {
+            *(double *) element = wire_double (at);
+            at += sizeof (double);
+        } else if (!decode_number (self, known, value, element)) {
             return false;
+        }
     }
     return true;
 }
@@ -186,7 +222,7 @@ static bool decode_element (decoder_t *self, known_t *known, const wire_field_t 
     const size_t *count =
         (const size_t *) (const void *) ((uint8_t *) message + known->quantifier_offset);
     if (known->type == PROTOBUF_C_TYPE_MESSAGE && depth == DEPTH_ENVELOPE)
-        self->request = *count;
+        self->request = *count, self->item = 0;
     else if (known->type == PROTOBUF_C_TYPE_MESSAGE && depth == DEPTH_OPERATION)
         self->item = *count;
     void *element = next_element (self, known, message);
@@ -241,7 +277,8 @@ static bool decode_members (decoder_t *self, const ProtobufCMessageDescriptor *t
         known_t *known = find_field (type, field.number);
         if (known == NULL)
             continue;
-        bool good = known->label == PROTOBUF_C_LABEL_REPEATED
+        bool good = !type_fits (known, field.type) ? take_other_type (self, known, depth)
+                    : known->label == PROTOBUF_C_LABEL_REPEATED
                         ? decode_element (self, known, &field, depth, message)
                         : decode_member (self, known, &field, depth, message, &seen);
         if (!good)

@@ -74,6 +74,8 @@ void json_write_null (json_writer_t *self);
 void json_write_bool (json_writer_t *self, bool value);
 void json_write_uint (json_writer_t *self, uint64_t value);
 void json_write_int (json_writer_t *self, int64_t value);
+/* The shortest text that is read as this number; what is not finite gives null. */
+void json_write_double (json_writer_t *self, double value);
 void json_write_string (json_writer_t *self, const void *text, size_t length);
 /* The same for text like a key's. */
 void json_write_plain (json_writer_t *self, const char *text, size_t length);
@@ -104,8 +106,8 @@ typedef struct label_view {
 
 typedef struct progress_view {
     bool given;
-    uint64_t done;
-    uint64_t total; /* 0: unknown */
+    double done;
+    double total; /* 0: unknown */
     const char *unit;
     const char *message;
 } progress_view_t;

@@ -83,8 +83,13 @@ static void member_progress (json_writer_t *writer, const progress_view_t *progr
         return;
     }
     json_write_object_begin (writer);
-    member_uint (writer, "done", progress->done);
-    member_uint_if (writer, "total", progress->total != 0, progress->total);
+    json_write_key (writer, "done");
+    json_write_double (writer, progress->done);
+    json_write_key (writer, "total");
+    if (progress->total > 0)
+        json_write_double (writer, progress->total);
+    else
+        json_write_null (writer);
     member_text (writer, "unit", progress->unit);
     member_text (writer, "message", progress->message);
     json_write_object_end (writer);

@@ -7,6 +7,7 @@
 #include "json.h"
 #include "units.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -83,6 +84,17 @@ void json_write_uint (json_writer_t *self, uint64_t value)
 void json_write_int (json_writer_t *self, int64_t value)
 {
     write_number (self, value < 0 ? 0 - (uint64_t) value : (uint64_t) value, value < 0);
+}
+
+void json_write_double (json_writer_t *self, double value)
+{
+    char text[UNITS_TEXT_SIZE];
+    if (!isfinite (value)) {
+        json_write_null (self);
+        return;
+    }
+    begin_value (self);
+    write_text (self, number_format (text, value, NUMBER_DIGITS_MAX));
 }
 
 /* Strings. */

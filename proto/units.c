@@ -5,8 +5,11 @@
 #include "units.h"
 
 #include <inttypes.h>
+#include <locale.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -139,6 +142,86 @@ const char *size_format (char out[UNITS_TEXT_SIZE], uint64_t bytes)
         snprintf (out, UNITS_TEXT_SIZE, "%" PRIu64 "%s", whole, unit->name);
     else
         snprintf (out, UNITS_TEXT_SIZE, "%" PRIu64 ".%" PRIu64 "%s", whole, tenth, unit->name);
+    return out;
+}
+
+/* Numbers. The C library's point is the locale's, which may be any text. */
+
+static size_t digits_of (const char *text)
+{
+    return strspn (text, "0123456789");
+}
+
+/* As JSON has it, but for the sign. */
+static bool is_number (const char *text, size_t *whole)
+{
+    *whole = digits_of (text);
+    const char *at = text + *whole;
+    if (*whole == 0)
+        return false;
+    if (*at == '.') {
+        const size_t decimals = digits_of (at + 1);
+        if (decimals == 0)
+            return false;
+        at += 1 + decimals;
+    }
+    if (*at == 'e' || *at == 'E') {
+        at += 1 + (at[1] == '+' || at[1] == '-');
+        const size_t power = digits_of (at);
+        if (power == 0)
+            return false;
+        at += power;
+    }
+    return *at == '\0';
+}
+
+bool number_parse (double *number, const char *text, char error[UNITS_ERROR_SIZE])
+{
+    char local[NUMBER_TEXT_MAX + 32];
+    const char *point = localeconv ()->decimal_point;
+    size_t whole;
+    if (strlen (text) > NUMBER_TEXT_MAX || strlen (point) > 16 || !is_number (text, &whole))
+        return fail (error, "'%.40s' must be a number from 0 up, as 3 or 0.25", text);
+    if (text[whole] == '.')
+        snprintf (local, sizeof local, "%.*s%s%s", (int) whole, text, point, text + whole + 1);
+    else
+        snprintf (local, sizeof local, "%s", text);
+    const double value = strtod (local, NULL);
+    if (!isfinite (value))
+        return fail (error, "'%.40s' is too large", text);
+    *number = value;
+    return true;
+}
+
+/* Puts a point where the locale has put something else. */
+static void put_point (char *out, const char *local)
+{
+    const char *at = local;
+    for (; *at && !strchr ("0123456789e+-", *at); at++)
+        continue;
+    size_t used = digits_of (at);
+    memcpy (out, at, used);
+    at += used;
+    const size_t strange = strcspn (at, "0123456789e+-");
+    if (strange > 0)
+        out[used++] = '.';
+    snprintf (out + used, UNITS_TEXT_SIZE - used, "%s", at + strange);
+}
+
+const char *number_format (char out[UNITS_TEXT_SIZE], double number, int digits)
+{
+    const double exact_below = 9007199254740992.0; /* 2^53 */
+    char local[UNITS_TEXT_SIZE + 32];
+    if (number >= 0 && number < exact_below && (double) (uint64_t) number >= number) {
+        snprintf (out, UNITS_TEXT_SIZE, "%" PRIu64, (uint64_t) number);
+        return out;
+    }
+    int wanted = digits < 6 ? digits : 6;
+    do {
+        snprintf (local, sizeof local, "%.*g", wanted, number);
+    } while (++wanted <= digits &&
+             (strtod (local, NULL) < number || strtod (local, NULL) > number));
+    put_point (out, local);
     return out;
 }
 

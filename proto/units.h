@@ -30,6 +30,14 @@ bool size_parse (uint64_t *bytes, const char *text, char error[UNITS_ERROR_SIZE]
 /* With one decimal where the unit leaves a rest: "640B", "64K", "1.4M". For people. */
 const char *size_format (char out[UNITS_TEXT_SIZE], uint64_t bytes);
 
+/* "3", "0.25", "1.5e-7": a number from 0 up, with a point whatever the locale says. As
+ * duration_parse. */
+bool number_parse (double *number, const char *text, char error[UNITS_ERROR_SIZE]);
+/* A whole number below 2^53 with all its digits; else as few of at most `digits` (1..17) digits as
+ * are read as the same number. number_parse reads it. */
+enum { NUMBER_DIGITS_MAX = 17, NUMBER_TEXT_MAX = 64 };
+const char *number_format (char out[UNITS_TEXT_SIZE], double number, int digits);
+
 /* RFC 3339 with any offset and any number of decimals (cut to milliseconds), in milliseconds since
  * the epoch, UTC. From the epoch to the end of the year 9999. As duration_parse. */
 bool time_parse (int64_t *ms, const char *text, char error[UNITS_ERROR_SIZE]);

@@ -182,8 +182,7 @@ static bool check_request (check_t *check, const Taskmq__Request *request, bool 
         return false;
     bool by_item = request->op_case == TASKMQ__REQUEST__OP_SUBMIT;
     if (check->flaws != NULL && !by_item)
-        return check_refuse (check, TMQ_INVALID, "%s: must be UTF-8 without NUL",
-                             check->flaws->field);
+        return check_refuse (check, TMQ_INVALID, "%s: %s", check->flaws->field, check->flaws->text);
     if (request->op_case == TASKMQ__REQUEST__OP_HELLO && !alone)
         return check_refuse (check, TMQ_INVALID, "hello: must be alone in its message");
     return checks[request->op_case](check, request);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef enum wire_type {
     WIRE_VARINT = 0,
@@ -69,6 +70,17 @@ static inline bool wire_read_field (wire_field_t *out, const uint8_t **at, const
     out->length = (size_t) size;
     *at += size;
     return true;
+}
+
+/* The number of WIRE_FIXED64: little-endian, of 8 bytes. */
+static inline double wire_double (const uint8_t *bytes)
+{
+    uint64_t bits = 0;
+    double value;
+    for (unsigned i = 0; i < 8; i++)
+        bits |= (uint64_t) bytes[i] << 8 * i;
+    memcpy (&value, &bits, sizeof value);
+    return value;
 }
 
 /* Copies a text of at most size - 1 bytes; anything else leaves out as it is. */

@@ -187,7 +187,7 @@ const char *phase_name (tmq_phase_t phase)
 static void put_progress (const app_t *app, const tmq_task_t *task)
 {
     char text[TMQ_MESSAGE_BYTES_MAX + 128];
-    if (task->progress_done || task->progress_total || *task->progress_message)
+    if (task->progress_done > 0 || task->progress_total > 0 || *task->progress_message)
         put_fact (app, "progress",
                   progress_text (text, sizeof text, task->progress_done, task->progress_total,
                                  task->progress_unit, task->progress_message));

@@ -72,10 +72,10 @@ static label_view_t *view_labels (const tmq_label_t *labels, size_t count)
     return out;
 }
 
-static progress_view_t view_progress (uint64_t done, uint64_t total, const char *unit,
+static progress_view_t view_progress (double done, double total, const char *unit,
                                       const char *message)
 {
-    const bool given = done || total || (unit && *unit) || (message && *message);
+    const bool given = done > 0 || total > 0 || (unit && *unit) || (message && *message);
     return (progress_view_t){given, done, total, unit, message};
 }
 

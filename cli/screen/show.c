@@ -52,14 +52,18 @@ const char *task_took (char out[32], const tmq_task_t *task)
     return out;
 }
 
-const char *progress_text (char *out, size_t size, uint64_t done, uint64_t total, const char *unit,
+const char *progress_text (char *out, size_t size, double done, double total, const char *unit,
                            const char *message)
 {
+    enum { DIGITS = 6 }; /* enough for people */
+    char so_far[UNITS_TEXT_SIZE];
+    char whole[UNITS_TEXT_SIZE];
     int used = 0;
-    if (total)
-        used = snprintf (out, size, "%" PRIu64 "/%" PRIu64, done, total);
-    else if (done || !*message)
-        used = snprintf (out, size, "%" PRIu64, done);
+    number_format (so_far, done, DIGITS);
+    if (total > 0)
+        used = snprintf (out, size, "%s/%s", so_far, number_format (whole, total, DIGITS));
+    else if (done > 0 || !*message)
+        used = snprintf (out, size, "%s", so_far);
     if (*unit && (size_t) used < size)
         used += snprintf (out + used, size - (size_t) used, " %s", unit);
     if (*message && (size_t) used < size)
@@ -78,7 +82,8 @@ const char *task_remark (char *out, size_t size, const tmq_task_t *task)
                   time_format_relative (when, (int64_t) task->not_before, (int64_t) wall_ms ()));
     else if (*task->status_message)
         snprintf (out, size, "%s", task->status_message);
-    else if (!tmq_status_terminal (task->status) && (task->progress_done || task->progress_total))
+    else if (!tmq_status_terminal (task->status) &&
+             (task->progress_done > 0 || task->progress_total > 0))
         progress_text (out, size, task->progress_done, task->progress_total, task->progress_unit,
                        task->progress_message);
     return out;

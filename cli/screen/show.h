@@ -29,7 +29,7 @@ const char *task_remark (char *out, size_t size, const tmq_task_t *task);
 size_t id_from (void);
 
 /* "3/10 pages rendering" */
-const char *progress_text (char *out, size_t size, uint64_t done, uint64_t total, const char *unit,
+const char *progress_text (char *out, size_t size, double done, double total, const char *unit,
                            const char *message);
 
 /* All about one task. The task's body is its result, payload's body the payload (NULL: not shown);

@@ -14,6 +14,7 @@
 #include "link/connect.h"
 #include "screen/listing.h"
 #include "screen/output.h"
+#include "units.h"
 #include "verbs/given.h"
 #include "verbs/verbs.h"
 
@@ -58,12 +59,8 @@ static int input_place (place_t *out, const app_t *app)
 static int take_intensity (double *out, const app_t *app)
 {
     const char *text = args_text (&app->args, OPT_INTENSITY);
-    char *end;
     *out = 0;
-    if (!text)
-        return 0;
-    *out = strtod (text, &end);
-    if (*text && !*end && *out >= 0 && *out <= 1)
+    if (!text || (number_parse (out, text, NULL) && *out <= 1))
         return 0;
     return usage_error (app, NULL, "--intensity '%.40s' must be a number from 0 to 1", text);
 }
@@ -114,18 +111,15 @@ static void write_member (json_writer_t *writer, const char *key, const char *te
 /* How new it is, from 1 downwards: a half after an hour, a third after two. */
 static void write_recency (json_writer_t *writer, const tmq_item_t *item)
 {
-    char text[24];
     const uint64_t now_ms = wall_ms ();
     const uint64_t age_ms = now_ms > item->at ? now_ms - item->at : 0;
-    const int length =
-        snprintf (text, sizeof text, "%.3f", (double) HOUR_MS / (double) (HOUR_MS + age_ms));
+    const uint64_t thousandths = (UINT64_C (1000) * HOUR_MS + age_ms / 2) / (HOUR_MS + age_ms);
     json_write_key (writer, "recency");
-    json_write_raw (writer, text, (size_t) length);
+    json_write_double (writer, (double) thousandths / 1000);
 }
 
 static void write_item (items_t *items, const tmq_item_t *item)
 {
-    char text[24];
     json_writer_t *writer = items_open (items);
     json_write_object_begin (writer);
     json_write_key (writer, "number");
@@ -136,7 +130,7 @@ static void write_item (items_t *items, const tmq_item_t *item)
     write_member (writer, "source", item->source);
     write_member (writer, "type", item->type);
     json_write_key (writer, "intensity");
-    json_write_raw (writer, text, (size_t) snprintf (text, sizeof text, "%.6g", item->intensity));
+    json_write_double (writer, item->intensity);
     write_recency (writer, item);
     json_write_key (writer, "bytes");
     json_write_uint (writer, item->length);

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "json.h"
+#include "units.h"
 #include "work/job.h"
 
 enum {
@@ -138,20 +139,22 @@ static const char too_many[] = "is one too many: 64 are on their way";
 /* "progress DONE/TOTAL [text]"; TOTAL 0 is unknown. */
 static const char *take_progress (work_job_t *job, const char *text)
 {
-    static const char usage[] = "needs DONE/TOTAL [text], two whole numbers";
+    static const char usage[] = "needs DONE/TOTAL [text], two numbers from 0 up";
     tmq_progress_t progress = {0};
-    char *end;
-    if (*text < '0' || *text > '9')
+    char numbers[2 * NUMBER_TEXT_MAX + 2];
+    const size_t length = strcspn (text, " ");
+    if (length >= sizeof numbers)
         return usage;
-    errno = 0;
-    progress.done = strtoull (text, &end, 10);
-    if (*end != '/' || end[1] < '0' || end[1] > '9')
+    snprintf (numbers, sizeof numbers, "%.*s", (int) length, text);
+    char *total = strchr (numbers, '/');
+    if (!total)
         return usage;
-    progress.total = strtoull (end + 1, &end, 10);
-    if (errno || (*end && *end != ' '))
+    *total++ = '\0';
+    if (!number_parse (&progress.done, numbers, NULL) ||
+        !number_parse (&progress.total, total, NULL))
         return usage;
     char message[TMQ_MESSAGE_BYTES_MAX + 1];
-    snprintf (message, sizeof message, "%s", end + strspn (end, " "));
+    snprintf (message, sizeof message, "%s", text + length + strspn (text + length, " "));
     progress.message = message;
     return tmq_worker_progress (job->worker, job->assignment, &progress, NULL) == TMQ_INVALID
                ? usage

@@ -541,8 +541,8 @@ struct tmq_task {
     uint32_t attempt;
     uint32_t max_attempts;
     const char *worker;
-    uint64_t progress_done;
-    uint64_t progress_total;
+    double progress_done;
+    double progress_total;
     const char *progress_unit;
     const char *progress_message;
     uint64_t payload_bytes;
@@ -725,8 +725,8 @@ typedef struct tmq_event {
     const char *actor;
     const char *message;
     bool has_progress;
-    uint64_t progress_done;
-    uint64_t progress_total;
+    double progress_done;
+    double progress_total;
     const char *progress_unit;
     const char *progress_message;
     const tmq_label_t *labels;

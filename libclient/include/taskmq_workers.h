@@ -119,8 +119,8 @@ TMQ_API int tmq_worker_changed (tmq_attempt_change_t *out, tmq_worker_t *worker,
 TMQ_API int tmq_worker_started (tmq_worker_t *worker, const tmq_assignment_t *of,
                                 tmq_error_t *error);
 typedef struct tmq_progress {
-    uint64_t done;
-    uint64_t total; /* 0: unknown */
+    double done;  /* finite, from 0 up; so is the total */
+    double total; /* 0: unknown */
     const char *unit;
     const char *message;
 } tmq_progress_t;

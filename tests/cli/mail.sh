@@ -14,7 +14,7 @@ out "$first
 $second"
 run 0 taskctl -o jsonl mail read planner --session trip --type note
 out_lines 1
-out_has '"source":"crew","type":"note","intensity":0,"recency":[01]\.[0-9]*,"bytes":18,"data":"the flight is late"'
+out_has '"source":"crew","type":"note","intensity":0,"recency":[01](\.[0-9]+)?,"bytes":18,"data":"the flight is late"'
 run 0 taskctl mail read planner --session trip --after "$first"
 out_has "^ *$second .* second"
 run 0 taskctl -o id mail read planner

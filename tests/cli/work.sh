@@ -104,8 +104,8 @@ done
 # TASKMQ_FD: progress goes to watchers, an unknown verb is answered.
 cat >talker <<'END'
 #!/bin/bash
-echo 'progress 3/10 reading' >&$TASKMQ_FD
-echo 'progress x/10' >&$TASKMQ_FD
+echo 'progress 0.3/1 reading' >&$TASKMQ_FD
+echo 'progress nan/10' >&$TASKMQ_FD
 echo 'turn {}' >&$TASKMQ_FD
 read -r one <&$TASKMQ_FD
 read -r two <&$TASKMQ_FD
@@ -117,7 +117,7 @@ spawn watcher taskctl -o jsonl watch --queue talk --since 0
 submit talk
 eventually grep -q '"kind":"submitted"' watcher.out
 spawn talking taskctl work talk --max-tasks 1 -- ./talker
-eventually grep -q '"progress":{"done":3,"total":10,"unit":null,"message":"reading"}' watcher.out
+eventually grep -q '"progress":{"done":0.3,"total":1,"unit":null,"message":"reading"}' watcher.out
 : >go
 ended talking 0
 run 0 taskctl result "$id"

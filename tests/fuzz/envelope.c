@@ -4,6 +4,8 @@
 
 /* A client's message as it comes in: decoder and validator. The first byte is the number of frames,
  * the next three are the length of the second frame. */
+#include <math.h>
+
 #include "codec.h"
 #include "fuzz.h"
 #include "validate.h"
@@ -19,6 +21,14 @@ static void look_at_submit (const Taskmq__Submit *submit, const request_verdict_
     }
 }
 
+static void look_at_push (const Taskmq__Push *push)
+{
+    if (push->progress == NULL)
+        return;
+    HOLDS (isfinite (push->progress->done) && push->progress->done >= 0);
+    HOLDS (isfinite (push->progress->total) && push->progress->total >= 0);
+}
+
 static void look_at (const Taskmq__ClientMessage *message, const verdicts_t *verdicts)
 {
     size_t refused = 0;
@@ -30,6 +40,9 @@ static void look_at (const Taskmq__ClientMessage *message, const verdicts_t *ver
         if (verdict->verdict.code == TMQ_OK &&
             message->requests[i]->op_case == TASKMQ__REQUEST__OP_SUBMIT)
             look_at_submit (message->requests[i]->submit, verdict);
+        if (verdict->verdict.code == TMQ_OK &&
+            message->requests[i]->op_case == TASKMQ__REQUEST__OP_PUSH)
+            look_at_push (message->requests[i]->push);
     }
     HOLDS (refused == verdicts->refused);
 }

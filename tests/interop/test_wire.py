@@ -76,7 +76,7 @@ def test_work(link, ids):
     states = link.request("renew", pb.Renew(worker_id=worker_id, leases=[lease])).renewed.leases
     assert states[0].code == 0 and states[0].lease_ms > 0
     link.request("push", pb.Push(lease=lease, status_message="half way",
-                                 progress=pb.Progress(done=1, total=2)))
+                                 progress=pb.Progress(done=0.5, total=2)))
     complete = pb.Complete(lease=lease, result_bytes=4, result_type="text/plain")
     request_id = os.urandom(16)
     link.request("complete", complete, b"done", request_id)

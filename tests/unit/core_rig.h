@@ -192,7 +192,7 @@ uint64_t rig_fail (rig_t *self, size_t peer, const Taskmq__Assignment *assignmen
 uint64_t rig_fail_with (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                         int32_t code, bool final, const char *result);
 uint64_t rig_push (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
-                   const char *message, uint64_t done);
+                   const char *message, double done);
 uint64_t rig_release (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                       bool no_delay);
 /* A question and its answers; key "" is "input". */

@@ -365,7 +365,7 @@ uint64_t rig_fail (rig_t *self, size_t peer, const Taskmq__Assignment *assignmen
 }
 
 uint64_t rig_push (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
-                   const char *message, uint64_t done)
+                   const char *message, double done)
 {
     Taskmq__Lease lease = lease_of (assignment);
     Taskmq__Progress progress = TASKMQ__PROGRESS__INIT;

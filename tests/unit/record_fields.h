@@ -51,8 +51,8 @@
     X (RAW, worker_id, NULL)                                                                       \
     X (TEXT, worker, "worker")                                                                     \
     X (RAW, request_id, NULL)                                                                      \
-    X (NUMBER, progress_done, "progress.done")                                                     \
-    X (NUMBER, progress_total, "progress.total")                                                   \
+    X (RAW, progress_done, "progress.done")                                                        \
+    X (RAW, progress_total, "progress.total")                                                      \
     X (TEXT, progress_unit, "progress.unit")                                                       \
     X (TEXT, progress_message, "progress.message")                                                 \
     X (RAW, digest, NULL)                                                                          \

@@ -248,13 +248,13 @@ static void a_repeated_push_makes_no_second_event (void **state)
     const Taskmq__Assignment *assignment = bring_to (rig, "working");
     rig_use_request_id (70);
     for (unsigned i = 0; i < 2; i++) {
-        uint64_t push = rig_push (rig, 1, assignment, "half way", 5);
+        uint64_t push = rig_push (rig, 1, assignment, "half way", 5.5);
         rig_settle (rig);
         assert_int_equal (rig_code (rig, 1, push), TMQ_OK);
     }
     const Taskmq__Task *task = rig_task (rig, 0, SUBJECT);
     assert_string_equal (task->status_message, "half way");
-    assert_int_equal (task->progress->done, 5);
+    assert_true (task->progress->done == 5.5);
     assert_int_equal (task->seq, 3);
 }
 

@@ -447,7 +447,7 @@ static void a_slow_application_stops_the_broker_not_the_memory (void **state)
     rig_free (rig);
 }
 
-static void send_notice (rig_t *rig, uint64_t number, uint32_t task, uint64_t done)
+static void send_notice (rig_t *rig, uint64_t number, uint32_t task, unsigned done)
 {
     tmq_id_t id = rig_id (task);
     Taskmq__Progress progress = TASKMQ__PROGRESS__INIT;
@@ -471,7 +471,7 @@ static void of_notices_the_latest_wins (void **state)
     tmq_subscription_options_init (&options);
     core_subscription_t *subscription = subscription_new (rig, &options);
     uint64_t number = confirm (rig, 100);
-    for (uint64_t done = 1; done <= 1000; done++) {
+    for (unsigned done = 1; done <= 1000; done++) {
         send_notice (rig, number, 1, done);
         send_notice (rig, number, 2, done * 2);
     }
@@ -479,7 +479,7 @@ static void of_notices_the_latest_wins (void **state)
     for (uint64_t i = 1; i <= 2; i++) {
         assert_int_equal (core_subscription_next (&event, subscription, NULL), TMQ_OK);
         assert_int_equal (event->item, TMQ_ITEM_NOTICE);
-        assert_int_equal (event->progress_done, 1000 * i);
+        assert_int_equal ((uint64_t) event->progress_done, 1000 * i);
         assert_int_equal (event->seq, 0);
         tmq_event_free (event);
     }

@@ -5,6 +5,7 @@
 /* Workers in the library's core: leases that hold through reconnects, ends that arrive. */
 #include "lib_rig.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -702,9 +703,9 @@ static void of_progress_the_latest_is_sent (void **state)
     tmq_assignment_t *assignment;
     rig_t *rig = working (&worker, &assignment);
     size_t sent = 0;
-    uint64_t newest = 0;
-    for (uint64_t i = 1; i <= 1000; i++) { /* one each millisecond */
-        tmq_progress_t progress = {.done = i, .total = 1000, .unit = "steps"};
+    double newest = 0;
+    for (unsigned i = 1; i <= 1000; i++) { /* one each millisecond */
+        tmq_progress_t progress = {.done = i + 0.5, .total = 1000.5, .unit = "steps"};
         assert_int_equal (core_worker_progress (worker, assignment, &progress, rig->now_ms, NULL),
                           TMQ_OK);
         rig_pass (rig, 1);
@@ -712,14 +713,25 @@ static void of_progress_the_latest_is_sent (void **state)
         if (request != NULL) {
             sent++;
             newest = request->push->progress->done;
-            assert_in_range (newest, i - 1, i);
+            assert_true (newest == i + 0.5 || newest == i - 0.5);
             assert_string_equal (request->push->progress->unit, "steps");
         }
     }
     assert_in_range (sent, 9, 12);
     rig_pass (rig, 100);
     const Taskmq__Request *last = find_request (rig, TASKMQ__REQUEST__OP_PUSH);
-    assert_true (newest == 1000 || (last != NULL && last->push->progress->done == 1000));
+    assert_true (newest == 1000.5 || (last != NULL && last->push->progress->done == 1000.5));
+    const double bad[] = {NAN, INFINITY, -1};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        tmq_progress_t progress = {.done = bad[i]};
+        tmq_error_t error;
+        assert_int_equal (core_worker_progress (worker, assignment, &progress, rig->now_ms, &error),
+                          TMQ_INVALID);
+        assert_string_equal (error.text, "done must be a finite number from 0 up");
+        progress = (tmq_progress_t){.total = bad[i]};
+        assert_int_equal (core_worker_progress (worker, assignment, &progress, rig->now_ms, &error),
+                          TMQ_INVALID);
+    }
     finish (rig, assignment);
 }
 

@@ -415,7 +415,7 @@ static void test_every_key_of_a_finished_task (void **state)
     task.expires_at = task.ttl_ms = 0;
     task.attempt = 3;
     task.worker = "w-1";
-    task.progress = (progress_view_t){true, 5, 0, "files", NULL};
+    task.progress = (progress_view_t){true, 5.5, 0, "files", NULL};
     task.labels = labels;
     task.labels_count = 2;
     task.meta = "{ \"k\": [ ] }";
@@ -440,7 +440,7 @@ static void test_every_key_of_a_finished_task (void **state)
         "\"start_by\":\"2026-11-21T21:05:01.001Z\",\"max_runtime_ms\":60000,"
         "\"poll_interval_ms\":1000,\"attempt\":3,"
         "\"failures\":0,\"max_attempts\":3,\"worker\":\"w-1\","
-        "\"progress\":{\"done\":5,\"total\":null,\"unit\":\"files\",\"message\":null},"
+        "\"progress\":{\"done\":5.5,\"total\":null,\"unit\":\"files\",\"message\":null},"
         "\"labels\":{\"team\":\"a\\\"b\",\"empty\":\"\"},\"meta\":{\"k\":[]},"
         "\"trace\":\"00-1\",\"depends_on\":[],"
         "\"payload_bytes\":4,\"result\":{},\"result_type\":\"application/json\","

@@ -5,6 +5,8 @@
 /* The validator: one test for each kind of request, with every limit at, below and beyond. */
 #include "test_proto_judge.h"
 
+#include <math.h>
+
 /* Link. */
 
 static void test_hello (void **state)
@@ -381,6 +383,17 @@ static void test_push (void **state)
     progress.unit = text_of ("");
     progress.message = repeated ('m', 1025);
     assert_bad (&request, TMQ_TOO_LARGE, "progress.message: 1025 bytes");
+    progress.message = text_of ("");
+    const double bad[] = {NAN, -NAN, INFINITY, -INFINITY, -1, -5e-324};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        progress.done = bad[i];
+        assert_bad (&request, TMQ_INVALID, "progress.done: must be a finite number from 0 up");
+        progress.done = -0.0;
+        progress.total = bad[i];
+        assert_bad (&request, TMQ_INVALID, "progress.total: must be a finite number from 0 up");
+        progress.total = 1e308;
+        assert_good (&request);
+    }
 }
 
 static void test_started_and_cancel_ack (void **state)

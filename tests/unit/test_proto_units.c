@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <locale.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,6 +258,60 @@ static void test_relative_times (void **state)
     assert_string_equal (time_format_relative (text, INT64_MIN, INT64_MAX), "213503982334d ago");
 }
 
+static void test_numbers_are_read (void **state)
+{
+    (void) state;
+    static const char *const wrong[] = {"",      " 1",   "1 ", "-1",   "+1",  ".5",
+                                        "5.",    "1,5",  "1e", "0x1",  "nan", "inf",
+                                        "1e999", "1.e3", "e5", "1..2", "1e+", "infinity"};
+    double number = 7;
+    char error[UNITS_ERROR_SIZE];
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_false (number_parse (&number, wrong[i], error));
+        assert_true (number == 7 && *error);
+    }
+    assert_true (number_parse (&number, "0", NULL) && number == 0);
+    assert_true (number_parse (&number, "0.25", NULL) && number == 0.25);
+    assert_true (number_parse (&number, "1.5e-7", NULL) && number == 1.5e-7);
+    assert_true (number_parse (&number, "3E2", NULL) && number == 300);
+    assert_true (number_parse (&number, "18446744073709551616", NULL) && number == 0x1p64);
+}
+
+static void test_numbers_are_written (void **state)
+{
+    (void) state;
+    static const double numbers[] = {1.0 / 3, 0.1, 1e300, 5e-324, 0x1p53, 123456.789, 1e-9};
+    char text[UNITS_TEXT_SIZE];
+    double again;
+    assert_string_equal (number_format (text, 0, NUMBER_DIGITS_MAX), "0");
+    assert_string_equal (number_format (text, 9007199254740991.0, 6), "9007199254740991");
+    assert_string_equal (number_format (text, 0.25, NUMBER_DIGITS_MAX), "0.25");
+    assert_string_equal (number_format (text, 0.1, NUMBER_DIGITS_MAX), "0.1");
+    assert_string_equal (number_format (text, 1.0 / 3, 6), "0.333333");
+    assert_string_equal (number_format (text, 1e300, NUMBER_DIGITS_MAX), "1e+300");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        number_format (text, numbers[i], NUMBER_DIGITS_MAX);
+        assert_true (number_parse (&again, text, NULL) && again == numbers[i]);
+    }
+}
+
+/* A locale with a comma is not installed everywhere; then there is nothing to see. */
+static void test_numbers_do_not_follow_the_locale (void **state)
+{
+    (void) state;
+    static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "ru_RU.UTF-8", "fa_IR"};
+    char text[UNITS_TEXT_SIZE];
+    double number = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (setlocale (LC_NUMERIC, names[i]) == NULL)
+            continue;
+        assert_string_equal (number_format (text, 1234567.25, NUMBER_DIGITS_MAX), "1234567.25");
+        assert_true (number_parse (&number, "0.25", NULL) && number == 0.25);
+        assert_false (number_parse (&number, "0,25", NULL));
+    }
+    setlocale (LC_NUMERIC, "C");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +321,9 @@ int main (void)
         cmocka_unit_test (test_sizes),
         cmocka_unit_test (test_times_are_read),
         cmocka_unit_test (test_bad_times_are_refused),
+        cmocka_unit_test (test_numbers_are_read),
+        cmocka_unit_test (test_numbers_are_written),
+        cmocka_unit_test (test_numbers_do_not_follow_the_locale),
         cmocka_unit_test (test_times_are_written),
         cmocka_unit_test (test_calendar_agrees_with_the_system),
         cmocka_unit_test (test_relative_times),

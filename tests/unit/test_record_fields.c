@@ -239,6 +239,8 @@ static bool same_on_wire (const record_t *record, const record_field_t *field,
     case PROTOBUF_C_TYPE_BYTES:
         return bytes->len == field->size &&
                memcmp (bytes->data, record_field_raw (record, field), field->size) == 0;
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return memcmp (place, record_field_raw (record, field), field->size) == 0;
     case PROTOBUF_C_TYPE_UINT64:
         return *(const int64_t *) place == record_field_number (record, field);
     default: return *(const int32_t *) place == record_field_number (record, field);

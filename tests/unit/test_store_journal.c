@@ -38,8 +38,8 @@ static batch_t *full_batch (void)
     memset (record.worker_id, 2, 16);
     memset (record.request_id, 3, 16);
     record.worker = "w";
-    record.progress_done = 13;
-    record.progress_total = UINT64_MAX;
+    record.progress_done = 0.1;
+    record.progress_total = 1.7976931348623157e308;
     record.progress_unit = "u";
     record.progress_message = "pm";
     record.payload = buf_new ("pay\0load", 8);

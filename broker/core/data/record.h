@@ -68,8 +68,8 @@ typedef struct record {
     const char *worker;     /* name of the worker that holds or held the current attempt */
     uint8_t request_id[16]; /* of the request that ended the task or was pushed last (A45) */
 
-    uint64_t progress_done;
-    uint64_t progress_total;
+    double progress_done;
+    double progress_total;
     const char *progress_unit;
     const char *progress_message;
 

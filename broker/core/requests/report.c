@@ -145,8 +145,8 @@ void on_renew (call_t *call)
 static void take_progress (requests_t *self, task_t *task, const Taskmq__Progress *progress)
 {
     detail_t *detail = task->detail;
-    detail->progress_done = progress->done;
-    detail->progress_total = progress->total;
+    detail->progress_done = progress->done + 0.0; /* no -0 */
+    detail->progress_total = progress->total + 0.0;
     detail_set_text (&detail->progress_unit, progress->unit);
     detail_set_text (&detail->progress_message, progress->message);
     task->updated_at = clocks_wall_ms (&self->base->clocks, task->updated_at);

@@ -90,8 +90,8 @@ typedef struct detail {
     int64_t started_at;
     int64_t finished_at;
     char *status_message; /* this and the following texts: NULL for empty */
-    uint64_t progress_done;
-    uint64_t progress_total;
+    double progress_done;
+    double progress_total;
     char *progress_unit;
     char *progress_message;
     char *error_message;

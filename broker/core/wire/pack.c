@@ -127,8 +127,8 @@ static void pack_progress (bytes_t *out, uint32_t field, const record_t *record)
         record->progress_message[0] == '\0')
         return;
     bytes_mark_t mark = bytes_open (out, field);
-    bytes_append_uint (out, PROGRESS_DONE, record->progress_done);
-    bytes_append_uint (out, PROGRESS_TOTAL, record->progress_total);
+    bytes_append_double (out, PROGRESS_DONE, record->progress_done);
+    bytes_append_double (out, PROGRESS_TOTAL, record->progress_total);
     bytes_append_string (out, PROGRESS_UNIT, record->progress_unit);
     bytes_append_string (out, PROGRESS_MESSAGE, record->progress_message);
     bytes_close (out, mark);

@@ -212,8 +212,8 @@ void journal_pack_rest (bytes_t *body, const record_t *record)
     append_fixed (body, RECORD_WORKER_ID, record->worker_id, sizeof (record->worker_id));
     bytes_append_string (body, RECORD_WORKER, record->worker);
     append_fixed (body, RECORD_REQUEST_ID, record->request_id, sizeof (record->request_id));
-    bytes_append_uint (body, RECORD_PROGRESS_DONE, record->progress_done);
-    bytes_append_uint (body, RECORD_PROGRESS_TOTAL, record->progress_total);
+    bytes_append_double (body, RECORD_PROGRESS_DONE, record->progress_done);
+    bytes_append_double (body, RECORD_PROGRESS_TOTAL, record->progress_total);
     bytes_append_string (body, RECORD_PROGRESS_UNIT, record->progress_unit);
     bytes_append_string (body, RECORD_PROGRESS_MESSAGE, record->progress_message);
     append_fixed (body, RECORD_DIGEST, record->digest, sizeof (record->digest));

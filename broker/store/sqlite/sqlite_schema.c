@@ -117,7 +117,7 @@ static const schema_t TABLES = {
      * more per task, for the log and the checkpoint write two headers and thrice the inner cells.
      * A file that was made with another size keeps it. */
     .first = "PRAGMA page_size = 16384; PRAGMA auto_vacuum = INCREMENTAL",
-    .oldest = 6,
+    .oldest = 7,
     .migrations = TABLES_MIGRATIONS,
     .count = sizeof (TABLES_MIGRATIONS) / sizeof (TABLES_MIGRATIONS[0]),
 };
@@ -137,7 +137,7 @@ static const schema_t JOURNAL = {
      * are large: with pages of 4 KiB a batch of 100 takes a fifth more CPU, in two writes
      * a page. */
     .first = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 16384",
-    .oldest = 2,
+    .oldest = 3,
     .migrations = JOURNAL_MIGRATIONS,
     .count = sizeof (JOURNAL_MIGRATIONS) / sizeof (JOURNAL_MIGRATIONS[0]),
 };

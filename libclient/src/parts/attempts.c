@@ -9,6 +9,7 @@
  * (S19). What ends an attempt is a request like any other, so it survives reconnects. */
 #include "parts/attempts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,8 +350,8 @@ static void progress_send (core_attempt_t *attempt)
         core_attempt_about (core_internal_new (requests, CORE_OP_PROGRESS), attempt, &mark);
     if (request != NULL) {
         bytes_mark_t progress = bytes_open (&request->fields, 3);
-        bytes_append_uint (&request->fields, 1, attempt->progress_done);
-        bytes_append_uint (&request->fields, 2, attempt->progress_total);
+        bytes_append_double (&request->fields, 1, attempt->progress_done);
+        bytes_append_double (&request->fields, 2, attempt->progress_total);
         bytes_append_string (&request->fields, 3, attempt->progress_unit);
         bytes_append_string (&request->fields, 4, attempt->progress_message);
         bytes_close (&request->fields, progress);
@@ -381,6 +382,13 @@ static bool copy_text (char **out, const char *text)
     return *out != NULL || text == NULL || text[0] == '\0';
 }
 
+static int check_amount (const char *what, double value, tmq_error_t *error)
+{
+    if (isfinite (value) && value >= 0)
+        return TMQ_OK;
+    return core_error (error, TMQ_INVALID, "%s must be a finite number from 0 up", what);
+}
+
 int core_worker_progress (core_worker_t *self, const tmq_assignment_t *of,
                           const tmq_progress_t *progress, int64_t now_ms, tmq_error_t *error)
 {
@@ -389,6 +397,10 @@ int core_worker_progress (core_worker_t *self, const tmq_assignment_t *of,
     int code = core_check_text (progress->unit, "unit", TMQ_UNIT_BYTES_MAX, error);
     if (code == TMQ_OK)
         code = core_check_text (progress->message, "message", TMQ_MESSAGE_BYTES_MAX, error);
+    if (code == TMQ_OK)
+        code = check_amount ("done", progress->done, error);
+    if (code == TMQ_OK)
+        code = check_amount ("total", progress->total, error);
     if (code != TMQ_OK)
         return code;
     if (attempt == NULL)

@@ -59,8 +59,8 @@ typedef struct core_attempt {
     core_timer_t push_timer;
     core_request_t *message; /* status message to be sent */
     bool has_progress;
-    uint64_t progress_done;
-    uint64_t progress_total;
+    double progress_done;
+    double progress_total;
     char *progress_unit;    /* NULL: none */
     char *progress_message; /* NULL: none */
 } core_attempt_t;
