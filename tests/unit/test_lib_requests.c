@@ -56,6 +56,52 @@ static void a_read_without_an_answer_is_unreachable (void **state)
     rig_free (rig);
 }
 
+/* Answers a request for stats with one queue. */
+static void send_part_of_stats (rig_t *rig, uint64_t request, const char *queue, bool more)
+{
+    Taskmq__QueueDepth depth = TASKMQ__QUEUE_DEPTH__INIT;
+    Taskmq__QueueDepth *depths[] = {&depth};
+    Taskmq__StatsReport report = TASKMQ__STATS_REPORT__INIT;
+    Taskmq__Reply reply = TASKMQ__REPLY__INIT;
+    depth.queue = (char *) queue;
+    report.n_queues = 1;
+    report.queues = depths;
+    reply.id = request;
+    reply.more = more;
+    reply.body_case = TASKMQ__REPLY__BODY_STATS;
+    reply.stats = &report;
+    rig_reply (rig, &reply, NULL, 0);
+}
+
+static void stats_of_many_queues_come_whole (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    core_request_t *request;
+    assert_int_equal (core_request_plain (&request, TMQ_OP_STATS, NULL), TMQ_OK);
+    core_start (rig->core, request, (core_target_t){NULL, NULL}, rig->now_ms + 60000, rig->now_ms,
+                NULL);
+    uint64_t first = rig_request (rig, TASKMQ__REQUEST__OP_STATS)->id;
+    send_part_of_stats (rig, first, "lost", true);
+    rig_no_answer (rig);
+    rig_cut (rig);
+    rig_pass (rig, 200);
+    rig_welcome (rig);
+    uint64_t again = rig_request (rig, TASKMQ__REQUEST__OP_STATS)->id;
+    send_part_of_stats (rig, again, "a", true);
+    send_part_of_stats (rig, again, "b", true);
+    rig_no_answer (rig);
+    send_part_of_stats (rig, again, "c", false);
+    core_answer_t *answer = rig_answer (rig, TMQ_OP_STATS, TMQ_OK);
+    const tmq_stats_t *stats = answer->completion.stats;
+    assert_int_equal (stats->queues_count, 3);
+    assert_string_equal (stats->queues[0].queue, "a");
+    assert_string_equal (stats->queues[1].queue, "b");
+    assert_string_equal (stats->queues[2].queue, "c");
+    core_answer_free (answer);
+    rig_free (rig);
+}
+
 static void overloaded_is_tried_again_until_the_deadline (void **state)
 {
     (void) state;
@@ -528,6 +574,7 @@ int main (void)
         cmocka_unit_test (never_sent_is_unreachable),
         cmocka_unit_test (sent_without_an_answer_is_unknown),
         cmocka_unit_test (a_read_without_an_answer_is_unreachable),
+        cmocka_unit_test (stats_of_many_queues_come_whole),
         cmocka_unit_test (overloaded_is_tried_again_until_the_deadline),
         cmocka_unit_test (overloaded_after_a_lost_link_stays_unknown),
         cmocka_unit_test (a_refusal_is_an_answer),

@@ -37,6 +37,7 @@ void core_request_shed (core_request_t *request)
 {
     bytes_free (&request->fields);
     bytes_free (&request->body);
+    bytes_free (&request->parts);
     free (request->items);
     request->items = NULL;
     free (request->refused_text);

@@ -177,6 +177,7 @@ struct core_request {
     uint8_t request_id[16];
     bytes_t fields;     /* its operation as protobuf, with tag */
     bytes_t body;       /* its part of the second frame */
+    bytes_t parts;      /* STATS: what has come of its answer, packed */
     core_item_t *items; /* SUBMIT_BATCH */
     size_t items_count;
     tmq_id_t task_id;

@@ -20,6 +20,8 @@
 #include "ids.h"
 #include "types.h"
 
+enum { STATS_BYTES_MAX = 128 * 1024 * 1024 }; /* a million queues, with their names */
+
 bool core_reply_is_for_now (uint32_t code)
 {
     return code == TMQ_OVERLOADED || code == TMQ_STOPPING;
@@ -233,7 +235,21 @@ bool core_reply_stats (core_requests_t *self, core_request_t *request, const Tas
     tmq_completion_t *completion = &request->answer.completion;
     if (reply->body_case != TASKMQ__REPLY__BODY_STATS)
         return false;
-    completion->stats = core_stats_record (reply->stats);
+    bytes_t *parts = &request->parts;
+    bytes_append_packed (parts, &reply->stats->base);
+    if (!parts->failed && parts->length > STATS_BYTES_MAX) {
+        core_request_end (self, request, TMQ_LIMIT, "the answer is longer than 128 MiB", 0);
+        return true;
+    }
+    if (reply->more && !parts->failed)
+        return true;
+    /* Packed messages one behind the other are one message with the members of all. */
+    Taskmq__StatsReport *whole =
+        parts->failed ? NULL : taskmq__stats_report__unpack (NULL, parts->length, parts->data);
+    if (whole != NULL) {
+        completion->stats = core_stats_record (whole);
+        taskmq__stats_report__free_unpacked (whole, NULL);
+    }
     return end_made (self, request, completion->stats);
 }
 

@@ -114,6 +114,7 @@ void core_request_sent (core_requests_t *self, core_request_t *request)
     request->state = CORE_REQUEST_SENT;
     request->maybe_done = true;
     request->refused = TMQ_OK;
+    bytes_clear (&request->parts); /* an answer begins anew */
     queue_push (&self->sent, request);
     if (request->large)
         self->large_open++;
