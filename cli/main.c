@@ -6,6 +6,7 @@
  * command of the table. */
 #include <langinfo.h>
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -138,5 +139,9 @@ int main (int argc, char **argv)
     exit_code = close_output (&app, exit_code);
     args_clear (&app.args);
     pager_end (pager);
+    if (app.last_note[0] && !app.quiet) {
+        print_safe (&app, stderr, "%s", app.last_note);
+        fputc ('\n', stderr);
+    }
     return exit_code;
 }

@@ -30,7 +30,8 @@ typedef struct app {
     tmq_client_t *client;       /* NULL until app_connect */
     struct status_line *status; /* NULL: there is none; see screen/status.h */
     char *key_file;             /* of the connection; NULL: none */
-    char *endpoint; /* where the broker was found, URIs with spaces between; as client */
+    char *endpoint;      /* where the broker was found, URIs with spaces between; as client */
+    char last_note[256]; /* by note_last; empty: none */
 } app_t;
 
 #endif

@@ -160,6 +160,14 @@ void note (const app_t *app, const char *format, ...)
     fputc ('\n', stderr);
 }
 
+void note_last (app_t *app, const char *format, ...)
+{
+    va_list list;
+    va_start (list, format);
+    vsnprintf (app->last_note, sizeof app->last_note, format, list);
+    va_end (list);
+}
+
 void detail (const app_t *app, const char *format, ...)
 {
     va_list list;

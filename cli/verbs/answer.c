@@ -125,7 +125,7 @@ static int show_pages (app_t *app, tmq_inbox_query_t *query, uint64_t left, item
         tmq_inbox_free (page);
     } while (left > 0 && query->after != 0);
     if (query->after != 0)
-        note (app, "there are more: --limit N, or --all");
+        note_last (app, "there are more: --limit N, or --all");
     return EXIT_OK;
 }
 

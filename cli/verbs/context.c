@@ -176,7 +176,7 @@ static int list_pages (app_t *app, tmq_value_query_t *query, uint64_t left, item
         tmq_value_list_free (page);
     } while (left > 0 && *after);
     if (*after)
-        note (app, "there are more: --limit N, or --all");
+        note_last (app, "there are more: --limit N, or --all");
     return EXIT_OK;
 }
 

@@ -38,8 +38,8 @@ static void put_page (items_t *items, task_table_t *table, const tmq_task_list_t
 }
 
 /* Pages until the wanted number is shown or nothing follows. */
-static int list_pages (const app_t *app, items_t *items, task_table_t *table,
-                       tmq_list_query_t *query, uint64_t wanted)
+static int list_pages (app_t *app, items_t *items, task_table_t *table, tmq_list_query_t *query,
+                       uint64_t wanted)
 {
     tmq_task_list_t *page = NULL;
     tmq_task_list_t *last = NULL;
@@ -63,7 +63,7 @@ static int list_pages (const app_t *app, items_t *items, task_table_t *table,
     const char *next = last ? last->next : "";
     items_end (items, next);
     if (!code && *next && !app_wants_json (app))
-        note (app, "more follow: --cursor %s, or --all", next);
+        note_last (app, "more follow: --cursor %s, or --all", next);
     tmq_task_list_free (last);
     return code;
 }

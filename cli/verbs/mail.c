@@ -199,7 +199,7 @@ static int show_pages (app_t *app, const place_t *place, uint64_t left, items_t 
         tmq_item_list_free (page);
     }
     if (more)
-        note (app, "there are more: --after %" PRIu64, after);
+        note_last (app, "there are more: --after %" PRIu64, after);
     return EXIT_OK;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/exit.h"
+#include "base/memory.h"
 #include "link/connect.h"
 #include "link/ids.h"
 #include "link/state.h"
@@ -206,17 +207,48 @@ static void take_answer (void *context, const tmq_completion_t *answer)
 /* Of several reasons the deadline comes first, then what was not found, then what failed. */
 static int wait_exit (const waiting_t *self)
 {
-    if (self->unended) {
+    const char *time = args_text (&self->app->args, OPT_FOR);
+    const size_t total = self->ended + self->unended;
+    if (self->unended && total == 1)
+        code_error (self->app, TMQ_TIMEOUT, NULL, "the task has not ended in %s", time);
+    else if (self->unended)
         code_error (self->app, TMQ_TIMEOUT, NULL, "%zu of %zu tasks have not ended in %s",
-                    self->unended, self->ended + self->unended,
-                    args_text (&self->app->args, OPT_FOR));
+                    self->unended, total, time);
+    if (self->unended)
         return EXIT_DEADLINE;
-    }
     if (self->lost)
         return EXIT_NOT_FOUND;
     if (self->failed)
         return EXIT_TASK;
     return self->code;
+}
+
+static int compare_ids (const void *a, const void *b)
+{
+    return memcmp (a, b, sizeof (tmq_id_t));
+}
+
+/* Who names a task twice hears of it once. The order stays. */
+static size_t drop_repeated (tmq_id_t *ids, size_t count)
+{
+    size_t kept = 0;
+    tmq_id_t *sorted = must_alloc (count * sizeof *sorted);
+    bool *seen = must_alloc (count * sizeof *seen);
+    memcpy (sorted, ids, count * sizeof *ids);
+    memset (seen, 0, count * sizeof *seen);
+    qsort (sorted, count, sizeof *sorted, compare_ids);
+    for (size_t i = 0; i < count; i++) {
+        tmq_id_t *first = bsearch (&ids[i], sorted, count, sizeof *sorted, compare_ids);
+        while (first > sorted && compare_ids (first - 1, first) == 0)
+            first--;
+        if (seen[first - sorted])
+            continue;
+        seen[first - sorted] = true;
+        ids[kept++] = ids[i];
+    }
+    free (seen);
+    free (sorted);
+    return kept;
 }
 
 int run_wait (app_t *app)
@@ -237,6 +269,7 @@ int run_wait (app_t *app)
     else if ((code = filter_from_args (&filter, app, true)) ||
              (code = many_ids (app, &filter.filter, &ids, &count)))
         return code;
+    count = drop_repeated (ids, count);
     self.lost = tally.failed && tally.code == EXIT_NOT_FOUND;
     self.code = tally.failed ? tally.code : 0;
     self.total = count;

@@ -400,9 +400,13 @@ static int deadline_error (const watching_t *self)
     size_t open = 0;
     for (size_t i = 0; i < self->targets_count; i++)
         open += !self->targets[i].reached;
-    code_error (self->app, TMQ_TIMEOUT, NULL, "%zu of %zu tasks have not become %s in %s", open,
-                self->targets_count, tmq_status_text (self->until),
-                args_text (&self->app->args, OPT_FOR));
+    const char *status = tmq_status_text (self->until);
+    const char *time = args_text (&self->app->args, OPT_FOR);
+    if (self->targets_count == 1)
+        code_error (self->app, TMQ_TIMEOUT, NULL, "the task has not become %s in %s", status, time);
+    else
+        code_error (self->app, TMQ_TIMEOUT, NULL, "%zu of %zu tasks have not become %s in %s", open,
+                    self->targets_count, status, time);
     return EXIT_DEADLINE;
 }
 

@@ -36,6 +36,10 @@ out_has "^$id  $esc\[33mcancelled"
 on_terminal 80 'taskctl list'
 out_lacks "$id"
 out_has "^$(printf %s "$id" | tail -c 12)  $esc\[33mcancelled"
+# Where to go on stands below what is shown, also when a pager shows it later.
+on_terminal 80 "PAGER='sleep 0.2; cat -' taskctl list --limit 1"
+[ "$(tail -n 1 out | cut -d ' ' -f 1-2)" = 'more follow:' ] || fail "$(cat out)"
+
 on_terminal 80 'NO_COLOR=1 taskctl list'
 out_lacks "$esc"
 on_terminal 80 'TERM=dumb taskctl list'

@@ -17,14 +17,17 @@ out_lines 1
 run 0 taskctl -o id wait "$good"
 out "$good"
 
-run 0 taskctl -o id wait "$good" "$good"
-out_lines 2
+# Who names a task twice hears of it once, in the order of the first names.
+run 0 taskctl -o id wait "$good" "$good" "$good"
+out_lines 1
 
 submit jobs --data 100
 bad=$id
 run 8 taskctl wait "$good" "$bad"
 out_lines 2
 submit nobody
+run 7 taskctl wait --for 1ms "$id" "$id"
+err_has 'the task has not ended in 1ms'
 run 7 taskctl wait --for 200ms "$good" "$bad" "$id"
 out_lines 2 # however slow the machine is: after the deadline comes one more look
 run 7 taskctl wait --for 1ms "$good" "$bad" "$id"

@@ -81,7 +81,7 @@ run 0 taskctl watch --until working "$id"
 # Out of time it is not there, which is not 0.
 submit nobody
 run 7 taskctl watch --until completed --for 100ms "$id"
-err_has '^taskctl: 1 of 1 tasks have not become completed in 100ms$'
+err_has '^taskctl: the task has not become completed in 100ms$'
 err_has '^cursor: '
 run 7 taskctl -q watch --until completed --for 100ms "$id"
 err_lacks '^cursor: '
