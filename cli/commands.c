@@ -193,16 +193,28 @@ static const command_t commands[] = {
      .run = run_verb},
     {.name = "session",
      .group = "share between tasks",
-     .operands = "input add SESSION [--data STR | --file FILE | -]\ninput list SESSION\n"
-                 "input drop SESSION NUMBER...",
-     .summary = "what came in for a thread of work",
-     .text = "An input stays until it is dropped; there may be 10,000.",
-     .examples = "taskctl session input add trip --source user --type text --data 'by train'\n"
+     .operands = "list\nshow NAME\n"
+                 "set NAME [--goal TEXT] [--salience N] [--label K=V]...\n"
+                 "pause NAME [--why TEXT]\nresume NAME\nfreeze NAME [--why TEXT]\n"
+                 "complete NAME\nremove NAME\n"
+                 "input add NAME [--data STR | --file FILE | -]\ninput list NAME\n"
+                 "input drop NAME NUMBER...",
+     .summary = "threads of work: goal, share, pause; what came in for them",
+     .text = "A session is made by the first task that names it, or by set. pause gives none\n"
+             "of its tasks to workers; what these hold goes on. freeze refuses new tasks, too.\n"
+             "A complete one (also: close) takes no tasks any more; 30 days after its last\n"
+             "one it goes, with its values (see context), mail and inputs. remove does so at\n"
+             "once; exit 6 while it has live tasks. An input stays until it is dropped; there\n"
+             "may be 10,000.",
+     .examples = "taskctl session set trip --goal 'a week in Lisbon' --salience 300\n"
+                 "taskctl session pause trip --why 'the user thinks'\n"
+                 "taskctl session input add trip --source user --type text --data 'by train'\n"
                  "taskctl session input list trip --type text --since 90m",
      .options = session_options,
      .operand = OPERAND_VERB,
      .verbs = session_verbs,
      .operands_max = -1,
+     .pages = true,
      .run = run_verb},
     {.name = "cancel",
      .group = "change tasks",

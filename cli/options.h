@@ -304,7 +304,21 @@ static const option_spec_t mail_options[] = {
     FIELDS_OPTION,
     END_OF_OPTIONS};
 
-static const option_spec_t session_options[] = {ITEM_OPTIONS, FIELDS_OPTION, END_OF_OPTIONS};
+static const option_spec_t session_options[] = {
+    {OPT_GOAL, "goal", 0, KIND_TEXT, 0, TMQ_SESSION_GOAL_BYTES_MAX, "TEXT", "set: what it is for"},
+    {OPT_SALIENCE, "salience", 0, KIND_NUMBER, 1, TMQ_SALIENCE_MAX, "N",
+     "set: its share where a queue has weight-of session; default 100"},
+    {OPT_CONTEXT, "context", 0, KIND_TEXT, 0, TMQ_SESSION_CONTEXT_BYTES_MAX, "JSON",
+     "set: whatever belongs to it"},
+    {OPT_LABEL, "label", 'l', KIND_LABEL, 0, 0, "NAME=VALUE", "set: add or replace it"},
+    {OPT_DROP_LABEL, "drop-label", 0, KIND_NAME, 0, 0, "NAME", "set: take it away"},
+    {OPT_STATUS, "status", 0, KIND_TEXT, 0, 0, "STATUS",
+     "list: active, paused, frozen or complete ones"},
+    {OPT_WHY, "why", 0, KIND_TEXT, 0, TMQ_SESSION_WHY_BYTES_MAX, "TEXT",
+     "pause, freeze, complete: shown by why and show"},
+    ITEM_OPTIONS,
+    FIELDS_OPTION,
+    END_OF_OPTIONS};
 
 static const option_spec_t answer_options[] = {
     {OPT_ASK, "ask", 0, KIND_TEXT, 0, TMQ_QUESTION_KEY_BYTES_MAX, "KEY",

@@ -273,6 +273,65 @@ bool check_queue_set (check_t *check, const Taskmq__Request *request)
     return check_settings (check, set->settings);
 }
 
+/* Sessions. */
+
+static bool is_session_field (uint32_t field)
+{
+    switch (field) {
+#define X(number, NAME, member) case number:
+        TMQ_SESSION_FIELD_MAP (X)
+#undef X
+        return true;
+    default: return false;
+    }
+}
+
+bool check_session_set (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__SessionSet *set = request->session_set;
+    if (!check_name (check, "name", set->name) ||
+        !check_count (check, "fields", set->n_fields, 0, TMQ_QUEUE_FIELDS_MAX) ||
+        !check_count (check, "drop_labels", set->n_drop_labels, 0, TMQ_LABELS_MAX))
+        return false;
+    for (size_t i = 0; i < set->n_fields; i++) {
+        if (!is_session_field (set->fields[i]))
+            return check_refuse (check, TMQ_INVALID, "fields: %u is nothing that can be set",
+                                 set->fields[i]);
+        if (set->fields[i] == TMQ_SESSION_FIELD_SALIENCE &&
+            !check_range (check, "salience", set->salience, 1, TMQ_SALIENCE_MAX))
+            return false;
+    }
+    return check_text (check, "goal", set->goal, TMQ_SESSION_GOAL_BYTES_MAX) &&
+           check_json (check, "context", set->context, TMQ_SESSION_CONTEXT_BYTES_MAX, false) &&
+           check_labels (check, set->labels, set->n_labels) &&
+           check_names (check, "drop_labels", set->drop_labels, set->n_drop_labels);
+}
+
+bool check_session_show (check_t *check, const Taskmq__Request *request)
+{
+    return check_name (check, "name", request->session_show->name);
+}
+
+bool check_session_list (check_t *check, const Taskmq__Request *request)
+{
+    return check_name_or_empty (check, "after", request->session_list->after) &&
+           check_range (check, "limit", request->session_list->limit, 0, TMQ_LIST_LIMIT_MAX);
+}
+
+bool check_session_status (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__SessionStatus *status = request->session_status;
+    return check_name (check, "name", status->name) &&
+           check_range (check, "status", status->status, TMQ_SESSION_STATUS_ACTIVE,
+                        TMQ_SESSION_STATUS_COMPLETE) &&
+           check_text (check, "why", status->why, TMQ_SESSION_WHY_BYTES_MAX);
+}
+
+bool check_session_remove (check_t *check, const Taskmq__Request *request)
+{
+    return check_name (check, "name", request->session_remove->name);
+}
+
 /* What a session, or the namespace, shares. */
 
 static bool check_session (check_t *check, const char *session)

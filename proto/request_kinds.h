@@ -78,6 +78,11 @@ typedef enum request_flag {
     X (QUEUE_SHOW, queue_show, REQUEST_READS)                                                      \
     X (QUEUE_PAUSE, queue_pause, REQUEST_CHANGES | REQUEST_NEEDS_ID)                               \
     X (QUEUE_RESUME, queue_resume, REQUEST_CHANGES | REQUEST_NEEDS_ID)                             \
+    X (SESSION_SET, session_set, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)               \
+    X (SESSION_SHOW, session_show, REQUEST_LARGE | REQUEST_READS)                                  \
+    X (SESSION_LIST, session_list, REQUEST_LARGE | REQUEST_READS)                                  \
+    X (SESSION_STATUS, session_status, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)         \
+    X (SESSION_REMOVE, session_remove, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)         \
     X (SCHEDULE_PUT, schedule_put, REQUEST_CHANGES | REQUEST_NEEDS_ID)                             \
     X (SCHEDULE_SHOW, schedule_show, REQUEST_LARGE | REQUEST_READS)                                \
     X (SCHEDULE_LIST, schedule_list, REQUEST_LARGE | REQUEST_READS)                                \

@@ -166,6 +166,33 @@ typedef enum tmq_weight_of {
 #undef X
 } tmq_weight_of_t;
 
+/* How a session stands: number, NAME, text. */
+#define TMQ_SESSION_STATUS_MAP(X)                                                                  \
+    X (1, ACTIVE, "active")                                                                        \
+    X (2, PAUSED, "paused")     /* its tasks are not given to workers */                           \
+    X (3, FROZEN, "frozen")     /* … nor accepted */                                             \
+    X (4, COMPLETE, "complete") /* no task is accepted; those that it has go on */
+
+typedef enum tmq_session_status {
+    TMQ_SESSION_STATUS_NONE = 0,
+#define X(number, NAME, text) TMQ_SESSION_STATUS_##NAME = number,
+    TMQ_SESSION_STATUS_MAP (X)
+#undef X
+} tmq_session_status_t;
+
+/* What can be set for a session: number (of the member of SessionSet), NAME, member. */
+#define TMQ_SESSION_FIELD_MAP(X)                                                                   \
+    X (2, GOAL, goal)                                                                              \
+    X (3, SALIENCE, salience)                                                                      \
+    X (4, CONTEXT, context)
+
+typedef enum tmq_session_field {
+    TMQ_SESSION_FIELD_NONE = 0,
+#define X(number, NAME, member) TMQ_SESSION_FIELD_##NAME = number,
+    TMQ_SESSION_FIELD_MAP (X)
+#undef X
+} tmq_session_field_t;
+
 /* Why a queue gives nothing to workers now; several add up. */
 #define TMQ_QUEUE_CLOSED_MAP(X)                                                                    \
     X (1, PAUSED, "paused")                                                                        \
@@ -265,6 +292,12 @@ enum {
     TMQ_TRACE_BYTES_MAX = 512,
     TMQ_EXTRA_BYTES_MAX = 8 * 1024, /* what few tasks have, packed */
     TMQ_ENTRY_NAME_BYTES_MAX = 256, /* of what an event that is of no task is about: a key, … */
+    TMQ_SESSIONS_MAX = 100000,      /* of a namespace */
+    TMQ_SESSION_GOAL_BYTES_MAX = 1024,
+    TMQ_SESSION_CONTEXT_BYTES_MAX = 16 * 1024,
+    TMQ_SESSION_WHY_BYTES_MAX = 256, /* why it has its status */
+    TMQ_SALIENCE_DEFAULT = 100,
+    TMQ_SALIENCE_MAX = 1000,
     TMQ_VALUE_BYTES_MAX = 64 * 1024,
     TMQ_VALUES_MAX = 1000000, /* of a namespace */
     TMQ_ITEM_BYTES_MAX = 64 * 1024,

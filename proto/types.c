@@ -84,6 +84,17 @@ const char *subject_text (unsigned subject)
     }
 }
 
+const char *session_status_text (unsigned status)
+{
+    switch (status) {
+#define X(number, NAME, text)                                                                      \
+    case number: return text;
+        TMQ_SESSION_STATUS_MAP (X)
+#undef X
+    default: return "?";
+    }
+}
+
 tmq_event_kind_t event_kind_from_text (const char *text)
 {
 #define X(number, NAME, kind_name)                                                                 \

@@ -25,6 +25,7 @@ const char *phase_text (unsigned phase);
 const char *event_kind_text (unsigned kind);
 tmq_event_kind_t event_kind_from_text (const char *text);
 const char *subject_text (unsigned subject);
+const char *session_status_text (unsigned status);
 const char *outcome_kind_text (unsigned kind);
 
 /* "NOT_FOUND"; "OK" for 0. */

@@ -285,7 +285,7 @@ static int mail_ack (app_t *app)
     return run_mail (app, acknowledge);
 }
 
-static int session_input (app_t *app)
+int session_input (app_t *app)
 {
     const char *verb = app->args.operands[1];
     place_t place;
@@ -305,5 +305,3 @@ const verb_t mail_verbs[] = {{"send", "AGENT [-]", 1, 2, mail_send},
                              {"read", "AGENT", 1, 1, mail_read},
                              {"ack", "AGENT NUMBER...", 2, -1, mail_ack},
                              {.name = NULL}};
-const verb_t session_verbs[] = {
-    {"input", "add|list|drop SESSION [NUMBER...]", 2, -1, session_input}, {.name = NULL}};

@@ -54,6 +54,8 @@ extern const verb_t worker_verbs[];
 extern const verb_t context_verbs[];
 extern const verb_t mail_verbs[];
 extern const verb_t session_verbs[];
+/* Of `session`, what stands in a box (mail.c). */
+int session_input (app_t *app);
 /* Follows what is no task, as `watch` does: of one subject, with names that begin with prefix
  * (NULL: all). The options of `watch` count as far as the command has them. */
 int watch_subject (app_t *app, tmq_subject_t subject, const char *prefix);

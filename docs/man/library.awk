@@ -20,6 +20,7 @@ BEGIN {
     page["Workers."] = "tmq_workers|take tasks and end them"
     page["A worker asks."] = "tmq_ask|questions of a worker about its task"
     page["Somebody answers."] = "tmq_answers|answers, and the inbox of open questions"
+    page["Sessions: threads of work."] = "tmq_sessions|threads of work: goal, share, pause"
     page["Items of boxes."] = "tmq_items|what was put into boxes, until it is acknowledged"
     page["Values of sessions and namespaces."] = "tmq_values|bytes under keys that tasks share"
     page["The record of deeds, and backups."] = "tmq_backup|the record of deeds, and backups"

@@ -106,6 +106,7 @@ TMQ_API bool tmq_status_terminal (tmq_status_t status);
 TMQ_API const char *tmq_event_kind_text (tmq_event_kind_t kind);
 /* "task", "value"; "?" for any other number. */
 TMQ_API const char *tmq_subject_text (tmq_subject_t subject);
+TMQ_API const char *tmq_session_status_text (tmq_session_status_t status);
 
 /* What went wrong, in a struct of the caller. Filled by every call that gets one, also on success
  * (code 0). */
@@ -353,7 +354,13 @@ typedef enum tmq_op {
     TMQ_OP_ITEM_ACK,
     /* What a worker keeps of its work (taskmq_workers.h). */
     TMQ_OP_CHECKPOINT,
-    TMQ_OP_CHECKPOINT_READ
+    TMQ_OP_CHECKPOINT_READ,
+    /* About sessions: of blocking calls only. */
+    TMQ_OP_SESSION_SET,
+    TMQ_OP_SESSION_SHOW,
+    TMQ_OP_SESSION_LIST,
+    TMQ_OP_SESSION_STATUS,
+    TMQ_OP_SESSION_REMOVE
 } tmq_op_t;
 
 /* What has become of the connection. */

@@ -106,7 +106,7 @@ TMQ_API int tmq_schedule_pause (tmq_schedule_report_t **out, tmq_client_t *clien
                                 uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_schedule_resume (tmq_schedule_report_t **out, tmq_client_t *client,
                                  const char *name, uint32_t timeout_ms, tmq_error_t *error);
-/* Its live tasks go on. Codes: TMQ_NOT_FOUND (also of a repeat), TMQ_DENIED. */
+/* Its live tasks go on. Codes: TMQ_NOT_FOUND, TMQ_DENIED. */
 TMQ_API int tmq_schedule_remove (tmq_client_t *client, const char *name, uint32_t timeout_ms,
                                  tmq_error_t *error);
 

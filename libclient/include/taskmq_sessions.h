@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* What the tasks of a session, or of a namespace, share. A part of taskmq.h, which includes it.
+/* Sessions, and what the tasks of one, or of a namespace, share. A part of taskmq.h, which includes
+ * it.
  *
  * All calls here block, up to timeout_ms. */
 #ifndef TASKMQ_SESSIONS_H
@@ -13,6 +14,77 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Sessions: threads of work. */
+
+/* One as it stands. Texts are never NULL and belong to the report. Later versions append
+ * members. */
+typedef struct tmq_session {
+    const char *name;
+    const char *goal; /* may be empty, as the following texts */
+    tmq_session_status_t status;
+    uint32_t salience; /* 1..1000, the share of its tasks; 100 unless it was set */
+    const tmq_label_t *labels;
+    size_t labels_count;
+    const char *context; /* JSON; of a list always empty */
+    const char *owner;   /* who made it */
+    uint64_t created_at; /* times are ms since the epoch */
+    uint64_t updated_at;
+    uint64_t version;      /* only grows */
+    const char *status_by; /* who gave it its status; empty: it has the first one */
+    uint64_t status_at;    /* 0: the same */
+    const char *status_why;
+    uint64_t last_task_at; /* when it had a live task last, to a day */
+    uint32_t tasks;        /* live ones */
+} tmq_session_t;
+
+typedef struct tmq_session_page {
+    const tmq_session_t *sessions;
+    size_t count;
+    bool more; /* others follow behind the last name */
+} tmq_session_report_t;
+/* Accepts NULL. */
+TMQ_API void tmq_session_report_free (tmq_session_report_t *report);
+
+/* What is to be set; what is NULL or 0 stays as it is. */
+typedef struct tmq_session_spec {
+    size_t size;               /* sizeof (tmq_session_spec_t); set by the initialiser */
+    const char *name;          /* a name */
+    const char *goal;          /* at most 1,024 bytes; "": none */
+    uint32_t salience;         /* 1..1000 */
+    const char *context;       /* JSON, at most 16 KiB; "": none */
+    const tmq_label_t *labels; /* added, or in place of those with the same key; at most 16 */
+    size_t labels_count;
+    const char *const *drop_labels; /* keys */
+    size_t drop_labels_count;
+} tmq_session_spec_t;
+TMQ_API void tmq_session_spec_init (tmq_session_spec_t *out);
+
+/* Sets what the spec says, and makes the session if there is none. A session is made by the first
+ * task that names it, too. *out (may be NULL) is the session.
+ * Codes: TMQ_INVALID, TMQ_TOO_LARGE, TMQ_DENIED, TMQ_CONFLICT (the name is in use), TMQ_LIMIT
+ * (100,000 sessions of a namespace), TMQ_STORE_FULL. */
+TMQ_API int tmq_session_set (tmq_session_report_t **out, tmq_client_t *client,
+                             const tmq_session_spec_t *in, uint32_t timeout_ms, tmq_error_t *error);
+/* Codes: TMQ_NOT_FOUND. */
+TMQ_API int tmq_session_show (tmq_session_report_t **out, tmq_client_t *client, const char *name,
+                              uint32_t timeout_ms, tmq_error_t *error);
+/* Those whose names come behind `after` (NULL: the first), in the order of bytes. limit: at most
+ * 1,000; 0: 50. A page may be shorter. */
+TMQ_API int tmq_session_list (tmq_session_report_t **out, tmq_client_t *client, const char *after,
+                              uint32_t limit, uint32_t timeout_ms, tmq_error_t *error);
+/* TMQ_SESSION_STATUS_ACTIVE: it goes on. PAUSED: its tasks are not given to workers; what they hold
+ * goes on. FROZEN: the same, and no task is accepted. COMPLETE: no task is accepted; those that it
+ * has go on, and 30 days after the last one it is removed with its values and items. why (NULL:
+ * none): at most 256 bytes. To give it the status that it has is no mistake. *out may be NULL.
+ * Codes: TMQ_NOT_FOUND, TMQ_DENIED. */
+TMQ_API int tmq_session_status (tmq_session_report_t **out, tmq_client_t *client, const char *name,
+                                tmq_session_status_t status, const char *why, uint32_t timeout_ms,
+                                tmq_error_t *error);
+/* Removes it with its values and items; these go little by little. Its tasks that have ended stay.
+ * Codes: TMQ_NOT_FOUND, TMQ_CONFLICT (it has live tasks), TMQ_DENIED. */
+TMQ_API int tmq_session_remove (tmq_client_t *client, const char *name, uint32_t timeout_ms,
+                                tmq_error_t *error);
 
 /* Values of sessions and namespaces. */
 

@@ -45,11 +45,11 @@ err_has '^cursor: '
 # Filters.
 run 0 taskctl -o jsonl watch --since 0 --status cancelled --count 1
 json seq 3
-submit other --session s1
+submit other --session s1 # which is an event, too
 run 0 taskctl -o jsonl watch --since 0 --queue other --count 1
-json seq 4
+json seq 5
 run 0 taskctl -o jsonl watch --since 0 --session s1 --count 1
-json seq 4
+json seq 5
 run 0 taskctl -o id watch --since 0 --count 1 "$first"
 out "$first"
 

@@ -559,8 +559,8 @@ static bool is_probed (const char *name)
     for (size_t i = 0; i < sizeof (ELSEWHERE) / sizeof (ELSEWHERE[0]); i++)
         if (strcmp (ELSEWHERE[i], name) == 0)
             return true;
-    if (strncmp (name, "value_", 6) == 0 ||
-        strncmp (name, "item_", 5) == 0) /* test_core_values.c */
+    if (strncmp (name, "value_", 6) == 0 || strncmp (name, "item_", 5) == 0 ||
+        strncmp (name, "session_", 8) == 0) /* test_core_values.c, test_core_sessions.c */
         return true;
     for (size_t i = 0; i < PROBES_COUNT; i++)
         if (strcmp (PROBES[i].name, name) == 0)

@@ -120,10 +120,24 @@ static void a_put_counts_only_for_the_version_that_it_names (void **state)
     assert_value (rig, "plan", "", third);
     assert_int_equal (code_of_remove (rig, "plan", second + 1), TMQ_CONFLICT);
     assert_int_equal (code_of_remove (rig, "plan", third + 1), TMQ_OK);
+    next_id[0]++;
     assert_int_equal (code_of_remove (rig, "plan", WITH_ANY), TMQ_NOT_FOUND);
     assert_int_equal (get (rig, 0, "plan")->reply->code, TMQ_NOT_FOUND);
     assert_int_equal (code_of_put (rig, "plan", "no", third + 1), TMQ_CONFLICT);
     assert_true (put (rig, "plan", "four", WITH_NONE) > third + 1); /* never the same again */
+}
+
+static void a_repeated_remove_gets_its_first_answer (void **state)
+{
+    rig_t *rig = *state;
+    put (rig, "plan", "one", WITH_NONE);
+    assert_int_equal (code_of_remove (rig, "plan", WITH_ANY), TMQ_OK);
+    assert_int_equal (code_of_remove (rig, "plan", WITH_ANY), TMQ_OK); /* the same request */
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_int_equal (code_of_remove (rig, "plan", WITH_ANY), TMQ_OK);
+    next_id[0]++;
+    assert_int_equal (code_of_remove (rig, "plan", WITH_ANY), TMQ_NOT_FOUND);
 }
 
 static void a_repeated_put_gets_its_first_answer (void **state)
@@ -264,6 +278,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST (a_put_counts_only_for_the_version_that_it_names),
+        TEST (a_repeated_remove_gets_its_first_answer),
         TEST (a_repeated_put_gets_its_first_answer),
         TEST (values_are_listed_by_their_keys),
         TEST (a_watcher_is_told_and_others_are_not),

@@ -35,7 +35,8 @@ enum {
     ALARM_ASKING,
     ALARM_QUEUE,
     ALARM_SCHEDULE,
-    ALARM_ROSTER
+    ALARM_ROSTER,
+    ALARM_SESSION
 };
 
 typedef struct base {

@@ -43,6 +43,8 @@ typedef struct engine_config {
     size_t space_tasks_max;     /* live tasks of a namespace: 1,000,000 */
     size_t space_bytes_max;     /* … of their payloads: 4 GiB */
     size_t space_values_max;    /* values of a namespace: 1,000,000 */
+    size_t space_sessions_max;  /* sessions of a namespace: 100,000 */
+    size_t sessions_bytes_max;  /* … of all namespaces, in memory: 256 MiB */
     size_t space_items_max;     /* items of a namespace: 10,000,000 */
     size_t box_items_max;       /* … of a box: 10,000 */
     size_t spaces_max;          /* namespaces with a history: 10,000 */
@@ -74,6 +76,7 @@ typedef struct engine_config {
         .dirty_bytes_soft = 64u << 20, .ring_bytes = 4u << 20, .looks_max = 100000,                \
         .payload_cache_bytes = 64u << 20, .space_tasks_max = 1000000,                              \
         .space_bytes_max = (size_t) 4 << 30, .space_values_max = TMQ_VALUES_MAX,                   \
+        .space_sessions_max = TMQ_SESSIONS_MAX, .sessions_bytes_max = 256u << 20,                  \
         .space_items_max = TMQ_ITEMS_MAX, .box_items_max = TMQ_BOX_ITEMS_MAX, .spaces_max = 10000, \
         .spaces_at_once = 1000, .space_ms = 600000, .dependencies_max = 1000000,                   \
         .ttl_ms = TMQ_TTL_MS_DEFAULT, .heartbeat_ms = TMQ_HEARTBEAT_MS,                            \

@@ -27,6 +27,7 @@
     X (CHECKPOINT, 6, "checkpoint", TABLES, "namespace, task: what a worker keeps of its work")    \
     X (QUEUE, 7, "queue", LIVE, "namespace, queue: what is set for it")                            \
     X (QUESTION, 9, "question", LIVE, "namespace, task, key: of a live task, open or answered")    \
+    X (SESSION, 10, "session", LIVE, "namespace, name: how it stands, and what is set")            \
     X (SCHEDULE, 14, "schedule", LIVE, "namespace, name")                                          \
     X (VALUE, 11, "value", TABLES, "namespace, session, key (without a NUL)")                      \
     X (ENTRIES, 19, "entries", LIVE, "namespace: how much it keeps beside its tasks")              \

@@ -28,7 +28,9 @@
 #include "core/requests/stats.h"
 #include "core/requests/subscribe.h"
 #include "core/requests/table.h"
+#include "core/requests/values.h"
 #include "core/requests/wait.h"
+#include "core/sessions/leaving.h"
 #include "core/streams/stream.h"
 #include "core/streams/subscription.h"
 #include "core/tasks/asking.h"
@@ -39,6 +41,7 @@
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/rows.h"
+#include "core/tasks/session.h"
 #include "core/tasks/settings.h"
 #include "core/tasks/settle.h"
 #include "core/tasks/space.h"
@@ -386,6 +389,7 @@ static void fire (engine_t *self, alarm_t *alarm)
         stream_alarm (&self->streams, LIST_ITEM (alarm, subscription_t, alarm));
         break;
     case ALARM_QUEUE: settings_alarm (&self->tasks, LIST_ITEM (alarm, settings_t, alarm)); break;
+    case ALARM_SESSION: session_alarm (&self->tasks, LIST_ITEM (alarm, session_t, alarm)); break;
     case ALARM_SCHEDULE: fire_alarm (&self->requests, LIST_ITEM (alarm, schedule_t, alarm)); break;
     default: assert (false && "an alarm of no kind");
     }
@@ -446,6 +450,7 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     stats_run (&self->requests);
     waits_run (&self->requests);
     dependents_run (&self->tasks);
+    leaving_run (&self->sessions);
     subscriptions_run (&self->streams);
     input_end (self);
     if (is_behind (self))
@@ -553,7 +558,11 @@ void engine_read_done (engine_t *self, read_t *read, now_t now)
         job_again (&self->reads, job);
         return;
     }
-    if (job->subscription != NULL && read->kind == READ_SINCE)
+    if (values_go_on (&self->requests, job))
+        return;
+    if (job->own)
+        leaving_swept (&self->sessions, job);
+    else if (job->subscription != NULL && read->kind == READ_SINCE)
         subscribe_started (&self->requests, job);
     else if (job->subscription != NULL)
         stream_read_done (&self->streams, job);

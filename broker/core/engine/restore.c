@@ -18,6 +18,7 @@
 #include "core/tasks/question.h"
 #include "core/tasks/rows.h"
 #include "core/tasks/schedule.h"
+#include "core/tasks/session.h"
 #include "core/tasks/settings.h"
 #include "core/tasks/space.h"
 #include "core/tasks/view.h"
@@ -104,6 +105,11 @@ static void load_schedule (engine_t *self, const row_t *row)
     schedule_load (&self->tasks, row);
 }
 
+static void load_session (engine_t *self, const row_t *row)
+{
+    session_load (&self->tasks, row);
+}
+
 static void load_entries (engine_t *self, const row_t *row)
 {
     entries_load (&self->tasks, row);
@@ -118,7 +124,7 @@ static row_load_t *const ROW_LOADS[ROW_KINDS_MAX] = {
     [ROW_KIND_TEST_LIVE] = NULL,         [ROW_KIND_FORGOTTEN] = load_forgotten,
     [ROW_KIND_QUESTION] = load_question, [ROW_KIND_QUEUE] = load_queue,
     [ROW_KIND_SCHEDULE] = load_schedule, [ROW_KIND_ENTRIES] = load_entries,
-    [ROW_KIND_WORKER] = load_worker,
+    [ROW_KIND_WORKER] = load_worker,     [ROW_KIND_SESSION] = load_session,
 };
 
 void engine_restore_row (engine_t *self, const row_t *row)

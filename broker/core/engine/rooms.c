@@ -21,7 +21,7 @@ engine_t *engine_new (const engine_config_t *config)
     base_init (&self->base, config);
     history_init (&self->history, &self->base);
     tasks_init (&self->tasks, &self->base, &self->history);
-    sessions_init (&self->sessions, &self->base, &self->tasks);
+    sessions_init (&self->sessions, &self->base, &self->tasks, &self->reads);
     links_init (&self->peers, &self->base);
     reads_init (&self->reads, &self->base, &self->tasks, &self->peers);
     streams_init (&self->streams, &self->base, &self->history, &self->peers, &self->reads);
@@ -72,6 +72,7 @@ static void clear (engine_t *self)
     links_reset (&self->peers);
     reads_reset (&self->reads);
     match_reset (&self->match);
+    sessions_reset (&self->sessions);
     streams_reset (&self->streams);
     history_reset (&self->history);
     tasks_reset (&self->tasks);

@@ -22,6 +22,7 @@
 #include "core/tasks/due.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/question.h"
+#include "core/tasks/session.h"
 #include "core/tasks/space.h"
 #include "core/wire/pack.h"
 
@@ -61,7 +62,7 @@ static void pack_assignment (bytes_t *out, const worker_t *worker, const task_t 
     bytes_append_uint (out, ASSIGNMENT_LEASE_MS, task->lease_ms);
     bytes_append_uint (out, ASSIGNMENT_PAYLOAD_BYTES, task->payload_bytes);
     bytes_append_string (out, ASSIGNMENT_QUEUE, task->queue->name);
-    bytes_append_string (out, ASSIGNMENT_SESSION, name_text (task->session));
+    bytes_append_string (out, ASSIGNMENT_SESSION, session_text (task->session));
     bytes_append_string (out, ASSIGNMENT_METHOD, texts.method);
     bytes_append_string (out, ASSIGNMENT_CONTENT_TYPE, texts.content_type);
     bytes_append_uint (out, ASSIGNMENT_MAX_ATTEMPTS, task->max_attempts);
@@ -75,6 +76,19 @@ static void pack_assignment (bytes_t *out, const worker_t *worker, const task_t 
     bytes_close (out, mark);
 }
 
+/* The first task of the queue is none to be given away, and has left the order. */
+static bool pass_over (match_t *self, task_t *task)
+{
+    if (due_is_over (self->tasks, task))
+        change_end_unclaimed (self->tasks, task);
+    else if (session_holds (task->session))
+        change_hold (self->tasks, task);
+    else
+        return false;
+    journal_close_full (self->tasks);
+    return true;
+}
+
 /* The queue's next task that can be given away at once. One whose payload is only in the tables
  * stops the queue until it has been looked up (engine_want_payloads). */
 static task_t *next_task (match_t *self, seat_t *seat)
@@ -82,12 +96,15 @@ static task_t *next_task (match_t *self, seat_t *seat)
     queue_t *queue = seat->queue;
     const worker_t *worker = seat->worker;
     needs_judge (self->tasks, queue, &seat->orders, worker->labels, worker->labels_count);
+    size_t *left = &self->base->round.assignments;
     task_t *task = lanes_first (self->tasks, queue, &seat->orders);
-    while (task != NULL && due_is_over (self->tasks, task)) {
-        change_end_unclaimed (self->tasks, task);
-        journal_close_full (self->tasks);
-        budget_take (&self->base->round.assignments, 1);
-        task = lanes_first (self->tasks, queue, &seat->orders);
+    for (; task != NULL && pass_over (self, task);
+         task = lanes_first (self->tasks, queue, &seat->orders)) {
+        budget_take (left, 1);
+        if (*left == 0) { /* the next round goes on */
+            queue_changed (self->tasks, queue);
+            return NULL;
+        }
     }
     if (task != NULL && task->payload_bytes > 0 && task->payload == NULL) {
         fetch_later (self, queue);

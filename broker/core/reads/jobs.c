@@ -27,8 +27,7 @@ static void line_up (reads_t *self, read_job_t *job)
         list_push_back (&self->turns, &link->reading);
 }
 
-static read_job_t *job_new (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
-                            uint64_t need)
+static read_job_t *job_new (const char *ns, read_kind_t kind, uint64_t need)
 {
     read_job_t *job = memory_zero (1, sizeof (*job));
     job->read.kind = kind;
@@ -37,16 +36,31 @@ static read_job_t *job_new (reads_t *self, link_t *link, const char *ns, read_ki
     job->read.context = job;
     job->need = need;
     job->alarm.kind = ALARM_READ;
+    return job;
+}
+
+static read_job_t *job_of_link (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
+                                uint64_t need)
+{
+    read_job_t *job = job_new (ns, kind, need);
     job->link = link;
     link->references++;
     line_up (self, job);
     return job;
 }
 
+read_job_t *job_for_engine (reads_t *self, const char *ns, read_kind_t kind, uint64_t need)
+{
+    read_job_t *job = job_new (ns, kind, need);
+    job->own = true;
+    list_push_back (&self->own, &job->node);
+    return job;
+}
+
 read_job_t *job_for_stream (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
                             uint64_t need, struct subscription *subscription)
 {
-    read_job_t *job = job_new (self, link, ns, kind, need);
+    read_job_t *job = job_of_link (self, link, ns, kind, need);
     job->subscription = subscription;
     return job;
 }
@@ -54,7 +68,7 @@ read_job_t *job_for_stream (reads_t *self, link_t *link, const char *ns, read_ki
 read_job_t *job_for_request (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
                              uint64_t need, uint64_t request, uint32_t deadline_ms)
 {
-    read_job_t *job = job_new (self, link, ns, kind, need);
+    read_job_t *job = job_of_link (self, link, ns, kind, need);
     job->request = request;
     job->counted = true;
     link->reads_count++;
@@ -109,6 +123,7 @@ void job_free (reads_t *self, read_job_t *job)
 static void abandon (reads_t *self, read_job_t *job)
 {
     atomic_store (&job->read.cancelled, true);
+    job->own = false;
     alarm_disarm (&job->alarm);
     leave_link (self, job);
 }
@@ -149,10 +164,31 @@ static read_job_t *ready_job (const reads_t *self, const link_t *link)
     return NULL;
 }
 
+/* A reader gets it. */
+static read_t *give (reads_t *self, read_job_t *job)
+{
+    list_push_back (&self->jobs_given, &job->node);
+    job->given = true;
+    self->given++;
+    self->base->counts.reads++;
+    return &job->read;
+}
+
+static read_job_t *first_own (const reads_t *self)
+{
+    node_t *node = list_first (&self->own);
+    return node == NULL ? NULL : LIST_ITEM (node, read_job_t, node);
+}
+
 read_t *jobs_next (reads_t *self)
 {
     if (self->given >= self->base->config.given_reads_max)
         return NULL;
+    read_job_t *own = first_own (self);
+    if (own != NULL && own->need <= self->base->written) {
+        list_unlink (&own->node);
+        return give (self, own);
+    }
     node_t *last = self->turns.prev;
     for (node_t *node = list_pop_front (&self->turns); node != NULL;
          node = list_pop_front (&self->turns)) {
@@ -162,13 +198,8 @@ read_t *jobs_next (reads_t *self)
             list_unlink (&job->node);
         if (!list_is_empty (&link->reads))
             list_push_back (&self->turns, node);
-        if (job != NULL) {
-            list_push_back (&self->jobs_given, &job->node);
-            job->given = true;
-            self->given++;
-            self->base->counts.reads++;
-            return &job->read;
-        }
+        if (job != NULL)
+            return give (self, job);
         if (node == last)
             return NULL;
     }
@@ -178,6 +209,9 @@ read_t *jobs_next (reads_t *self)
 bool jobs_want_flush (const reads_t *self)
 {
     enum { LOOKS_MAX = 64 }; /* links whose turn is next; the others have theirs later */
+    const read_job_t *own = first_own (self);
+    if (own != NULL && own->need > self->base->written)
+        return true;
     const node_t *node = self->turns.next;
     for (size_t i = 0; i < LOOKS_MAX && node != &self->turns; i++, node = node->next) {
         const link_t *link = LIST_ITEM (node, const link_t, reading);
@@ -193,6 +227,7 @@ void reads_init (reads_t *self, base_t *base, tasks_t *tasks, links_t *peers)
 {
     *self = (reads_t){.base = base, .tasks = tasks, .peers = peers};
     list_init (&self->turns);
+    list_init (&self->own);
     list_init (&self->jobs_given);
 }
 
@@ -202,6 +237,8 @@ void reads_reset (reads_t *self)
     node_t *turns = &self->turns;
     for (node_t *node = list_pop_front (turns); node != NULL; node = list_pop_front (turns))
         jobs_drop_link (self, LIST_ITEM (node, link_t, reading));
+    for (read_job_t *job = first_own (self); job != NULL; job = first_own (self))
+        job_free (self, job);
     for (node_t *node = self->jobs_given.next; node != &self->jobs_given; node = node->next)
         abandon (self, LIST_ITEM (node, read_job_t, node));
 }

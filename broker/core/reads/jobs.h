@@ -18,6 +18,8 @@ read_job_t *job_for_request (reads_t *self, link_t *link, const char *ns, read_k
 /* … for a subscription, which has one at a time. */
 read_job_t *job_for_stream (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
                             uint64_t need, struct subscription *subscription);
+/* … of the engine's own: whoever has it handles it when it is done. */
+read_job_t *job_for_engine (reads_t *self, const char *ns, read_kind_t kind, uint64_t need);
 void job_free (reads_t *self, read_job_t *job);
 /* Nobody wants it any more: freed, or left to the reader that has it. */
 void job_drop (reads_t *self, read_job_t *job);

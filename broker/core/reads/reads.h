@@ -25,6 +25,7 @@ typedef struct read_job {
     buf_t *after;                      /* the same */
     bool counted;                      /* among the open reads of its link */
     bool given;                        /* a reader has it */
+    bool own;                          /* the engine's: no link waits for it */
     char ns[TMQ_NAME_LENGTH_MAX + 1];  /* a reader may outlive the namespace's object */
 } read_job_t;
 
@@ -33,6 +34,7 @@ typedef struct reads {
     tasks_t *tasks;
     links_t *peers;
     node_t turns;      /* links with reads that wait, who is next first */
+    node_t own;        /* reads of the engine's own that wait */
     node_t jobs_given; /* readers have them */
     size_t given;
     size_t open;      /* reads of requests, waiting or given */

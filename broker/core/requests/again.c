@@ -21,10 +21,12 @@
 #include "core/requests/answer.h"
 #include "core/requests/deeds.h"
 #include "core/requests/room.h"
+#include "core/requests/sessions.h"
 #include "core/tasks/extras.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
 #include "core/tasks/revive.h"
+#include "core/tasks/session.h"
 #include "core/tasks/settle.h"
 #include "core/tasks/space.h"
 #include "core/tasks/view.h"
@@ -178,6 +180,20 @@ static bool needs_have_room (call_t *call, const found_t *found, done_t *out)
     return false;
 }
 
+/* The session of the task takes none now. */
+static bool session_has_room (call_t *call, const found_t *found, done_t *out)
+{
+    char text[SESSION_REFUSAL_SIZE];
+    const char *session =
+        found->task != NULL ? session_text (found->task->session) : found->record->session;
+    tmq_code_t code = session_refuses (call->requests, call->link->space, session, text);
+    if (code == TMQ_OK)
+        return true;
+    *out = refuse (code, text);
+    out->retry_after_ms = code == TMQ_LIMIT ? LIMIT_RETRY_MS : 0;
+    return false;
+}
+
 static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_input_t input)
 {
     requests_t *self = call->requests;
@@ -191,7 +207,8 @@ static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_inpu
     if (status != TMQ_STATUS_FAILED && status != TMQ_STATUS_CANCELLED)
         return refuse_status (
             input == INPUT_RETRY ? "it cannot be retried" : "it cannot be resumed", status);
-    if (!has_room (call, &found, &item) || !needs_have_room (call, &found, &item))
+    if (!session_has_room (call, &found, &item) || !has_room (call, &found, &item) ||
+        !needs_have_room (call, &found, &item))
         return item;
     deeds_task (call, DEED_CANCEL, &found);
     begin_change (self);

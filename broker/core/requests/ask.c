@@ -17,6 +17,7 @@
 #include "core/requests/report.h"
 #include "core/tasks/asking.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/session.h"
 #include "core/wire/pack.h"
 #include "ids.h"
 #include "json.h"
@@ -358,7 +359,7 @@ static bool is_wanted (call_t *call, const task_t *task)
     const Taskmq__Inbox *request = call->request->inbox;
     const char *holder = task->leased ? name_text (task->detail->identity) : NULL;
     return is_among (task->queue->name, request->queues, request->n_queues) &&
-           is_among (name_text (task->session), request->sessions, request->n_sessions) &&
+           is_among (session_text (task->session), request->sessions, request->n_sessions) &&
            access_sees (&call->link->access, task->queue->name, name_text (task->owner), holder,
                         RIGHT_READ | RIGHT_OBSERVE);
 }
@@ -373,7 +374,7 @@ static void pack_question (call_t *call, bytes_t *out, const question_t *questio
     packed.task_id = (ProtobufCBinaryData){sizeof (task->id), (uint8_t *) task->id.bytes};
     packed.key = question->key;
     packed.queue = task->queue->name;
-    packed.session = (char *) name_text (task->session);
+    packed.session = (char *) session_text (task->session);
     packed.asked_at = (uint64_t) question->asked_at;
     packed.deadline = (uint64_t) question->deadline;
     packed.has_default = question->has_default;

@@ -104,7 +104,8 @@ void on_item_put (call_t *call)
     const box_name_t name = {call->link->space, put->session, put->box};
     const uint8_t *request_id = call->request->request_id.data;
     box_t box;
-    if (new_is_refused (call) || !find_box (call, &name, &box))
+    if (new_is_refused (call) || shared_is_leaving (call, name.session) ||
+        !find_box (call, &name, &box))
         return;
     uint64_t number = puts_find (&box.puts, request_id);
     if (number != 0) {

@@ -59,7 +59,7 @@ static void pack_queue (bytes_t *out, uint32_t field, const queue_t *queue)
         settings_message (queue->settings, &settings);
         bytes_append_message (out, INFO_SETTINGS, &settings.base);
     }
-    bytes_append_uint (out, INFO_READY, queue->ready);
+    bytes_append_uint (out, INFO_READY, queue->ready + queue->held);
     bytes_append_uint (out, INFO_SCHEDULED, queue->scheduled);
     bytes_append_uint (out, INFO_WORKING, queue->working);
     bytes_append_uint (out, INFO_INPUT_REQUIRED, queue->input_required);

@@ -13,6 +13,7 @@
 #include "core/requests/deeds.h"
 #include "core/requests/fire.h"
 #include "core/requests/room.h"
+#include "core/tasks/entries.h"
 #include "core/tasks/journal.h"
 
 enum {
@@ -314,11 +315,18 @@ void on_schedule_resume (call_t *call)
 void on_schedule_remove (call_t *call)
 {
     requests_t *self = call->requests;
+    space_t *space = call->link->space;
+    const uint8_t *request_id = call->request->request_id.data;
+    if (entries_removed_by (space, request_id) != 0) {
+        reply_code (call, TMQ_OK, NULL);
+        return;
+    }
     schedule_t *schedule = find (call, call->request->schedule_remove->name, RIGHT_CANCEL);
     if (schedule == NULL)
         return;
     self->tasks->open.inputs++;
     fire_event (self, schedule, TMQ_EVENT_REMOVED, name_text (call->link->identity), "");
     schedule_remove (self->tasks, schedule);
+    entries_note_removal (self->tasks, space, request_id, 1);
     reply_code (call, TMQ_OK, NULL);
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "core/peers/link.h"
+#include "core/requests/answer.h"
+#include "core/tasks/session.h"
 
 /* One of its workers works in the session. */
 static bool holds_in (const link_t *link, const char *session)
@@ -17,7 +19,7 @@ static bool holds_in (const link_t *link, const char *session)
         const worker_t *worker = LIST_ITEM (at, const worker_t, of_link);
         for (node_t *node = worker->leases.next; node != &worker->leases; node = node->next) {
             const task_t *task = LIST_ITEM (node, const detail_t, held)->task;
-            if (strcmp (name_text (task->session), session) == 0)
+            if (strcmp (session_text (task->session), session) == 0)
                 return true;
         }
     }
@@ -33,6 +35,15 @@ bool shared_sees (const link_t *link, const char *session, const char *owner, un
 {
     return (link->access.everywhere & rights) != 0 || is_own (link, owner, rights) ||
            holds_in (link, session);
+}
+
+bool shared_is_leaving (call_t *call, const char *name)
+{
+    const session_t *session = name[0] == '\0' ? NULL : session_find (call->link->space, name);
+    if (session == NULL || !session->stored->leaving)
+        return false;
+    reply_code_at_once (call, TMQ_LIMIT, "the session is being removed", LIMIT_RETRY_MS);
+    return true;
 }
 
 bool shared_may_make (const link_t *link, const char *session)

@@ -48,7 +48,7 @@ static void pack_counters (requests_t *self, bytes_t *out)
 #undef X
     const counter_t gauges[] = {
         {"live_tasks", tasks_live (self->tasks)},
-        {"ready", self->tasks->ready},
+        {"ready", self->tasks->ready + self->tasks->held},
         {"leases", self->tasks->leases},
         {"links", self->peers->established},
         {"workers", self->tasks->workers.count},
@@ -82,7 +82,7 @@ static void pack_depth (const requests_t *self, bytes_t *out, queue_t *queue)
 {
     bytes_mark_t mark = bytes_open (out, STATS_QUEUES);
     bytes_append_string (out, DEPTH_QUEUE, queue->name);
-    bytes_append_uint (out, DEPTH_READY, queue->ready);
+    bytes_append_uint (out, DEPTH_READY, queue->ready + queue->held);
     bytes_append_uint (out, DEPTH_SCHEDULED, queue->scheduled);
     bytes_append_uint (out, DEPTH_WORKING, queue->working);
     bytes_append_uint (out, DEPTH_INPUT_REQUIRED, queue->input_required);

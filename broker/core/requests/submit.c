@@ -16,6 +16,7 @@
 #include "core/requests/after.h"
 #include "core/requests/answer.h"
 #include "core/requests/room.h"
+#include "core/requests/sessions.h"
 #include "core/requests/submit.h"
 #include "core/tasks/change.h"
 #include "core/tasks/dependents.h"
@@ -24,6 +25,7 @@
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
 #include "core/tasks/makers.h"
+#include "core/tasks/session.h"
 #include "core/tasks/settings.h"
 #include "core/tasks/space.h"
 #include "core/wire/pack.h"
@@ -154,7 +156,7 @@ static task_t *accept_task (requests_t *self, space_t *space, name_t *identity,
     task->queue->tasks++;
     const char *owner = name_text (identity);
     task->owner = names_share (identity);
-    task->session = names_keep (&self->base->names, spec->session);
+    session_take (self->tasks, task, space, spec->session, owner);
     take_texts (self->tasks, task, spec);
     take_extra (self->tasks, task, spec);
     needs_begin (self->tasks, task);
@@ -173,6 +175,7 @@ static task_t *accept_task (requests_t *self, space_t *space, name_t *identity,
     change_place (self->tasks, task);
     space_add_task (task);
     account_add_task (self->tasks, task);
+    session_add_task (self->tasks, task);
     dependents_judge (self->tasks, task);
     self->tasks->open.bytes += task->payload_bytes + buf_length (extra_packed (task->extra));
     self->base->counts.submitted++;
@@ -275,11 +278,15 @@ static bool may_accept (const requests_t *self, const space_t *space, const Task
     tmq_id_t id;
     memcpy (id.bytes, spec->task_id.data, sizeof (id));
     room_refusal_t room;
+    char why[SESSION_REFUSAL_SIZE];
+    tmq_code_t code = session_refuses (self, space, spec->session, why);
     if (id_time_ms (&id) > self->base->clocks.wall_ms + ID_AHEAD_MS_MAX)
         *refusal = (answer_t){.code = TMQ_INVALID,
                               .text = "task_id: its time is more than a day ahead of the broker's"};
     else if (room_refuses (self, space, spec->payload_bytes, texts_bytes (spec), &room))
         *refusal = (answer_t){.code = TMQ_LIMIT, .full = memory_text (room.text)};
+    else if (code != TMQ_OK)
+        *refusal = (answer_t){.code = code, .full = memory_text (why)};
     else
         return queue_has_room (self, space, spec, refusal) &&
                needs_have_room (self, space, spec, refusal);

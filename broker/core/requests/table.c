@@ -250,6 +250,11 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (QUEUE_SHOW, on_queue_show, want_nothing, RIGHT_LINK, 1)                                     \
     X (QUEUE_PAUSE, on_queue_pause, want_nothing, RIGHT_ADMIN, 8)                                  \
     X (QUEUE_RESUME, on_queue_resume, want_nothing, RIGHT_ADMIN, 8)                                \
+    X (SESSION_SET, on_session_set, want_nothing, RIGHT_SUBMIT | RIGHT_WORK, 8)                    \
+    X (SESSION_SHOW, on_session_show, want_nothing, SEES | RIGHT_WORK, 8)                          \
+    X (SESSION_LIST, on_session_list, want_nothing, SEES | RIGHT_WORK, 64)                         \
+    X (SESSION_STATUS, on_session_status, want_nothing, RIGHT_SUBMIT | RIGHT_WORK, 8)              \
+    X (SESSION_REMOVE, on_session_remove, want_nothing, RIGHT_SUBMIT | RIGHT_WORK, 8)              \
     X (SCHEDULE_PUT, on_schedule_put, want_nothing, RIGHT_SUBMIT, 8)                               \
     X (SCHEDULE_SHOW, on_schedule_show, want_nothing, SEES, 8)                                     \
     X (SCHEDULE_LIST, on_schedule_list, want_nothing, SEES, 64)                                    \

@@ -16,6 +16,7 @@
 #include "core/requests/pages.h"
 #include "core/requests/shared.h"
 #include "core/sessions/values.h"
+#include "core/tasks/entries.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/makers.h"
 #include "core/wire/pack.h"
@@ -147,7 +148,8 @@ void on_value_put (call_t *call)
     const value_name_t name = {call->link->space, put->session, put->key};
     const uint8_t *request_id = call->request->request_id.data;
     value_t value;
-    if (new_is_refused (call) || !find (call, &name, &value))
+    if (new_is_refused (call) || shared_is_leaving (call, name.session) ||
+        !find (call, &name, &value))
         return;
     uint64_t version = puts_find (&value.puts, request_id);
     if (version != 0 && self->base->config.planted_bug != ENGINE_BUG_VALUE_PUT_TWICE) {
@@ -184,7 +186,12 @@ void on_value_remove (call_t *call)
     requests_t *self = call->requests;
     const Taskmq__ValueRemove *remove = call->request->value_remove;
     const value_name_t name = {call->link->space, remove->session, remove->key};
-    value_t value;
+    const uint8_t *request_id = call->request->request_id.data;
+    value_t value = {.version = entries_removed_by (name.space, request_id)};
+    if (value.version != 0) {
+        answer (call, &name, &value, NULL);
+        return;
+    }
     if (!find (call, &name, &value))
         return;
     bool seen = value.version != 0 && (shared_sees (call->link, name.session, value.owner, SEES) ||
@@ -197,6 +204,8 @@ void on_value_remove (call_t *call)
         return;
     journal_input (self->tasks);
     value_remove (self->sessions, &name, name_text (call->link->identity), &value);
+    entries_note_removal (self->tasks, name.space, request_id, value.version);
+    value = (value_t){.version = value.version}; /* all that a repeat is told */
     answer (call, &name, &value, NULL);
 }
 
@@ -215,17 +224,45 @@ void on_value_list (call_t *call)
                list->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : list->limit);
 }
 
-/* A row of a page, unless the link does not see it. */
-static void pack_row (bytes_t *out, const link_t *link, const row_t *row)
+/* A row of a page. False: the link does not see it. */
+static bool pack_row (bytes_t *out, const link_t *link, const row_t *row)
 {
     const char *session = (const char *) buf_bytes (row->key);
     session += strlen (session) + 1; /* behind the namespace */
     size_t key_bytes;
     const char *key = value_key_of (row->key, &key_bytes);
     value_t value;
-    if (key_bytes > 0 && value_unpack (&value, row->body) &&
-        shared_sees (link, session, value.owner, SEES))
-        pack_value (out, PAGE_VALUES, session, key, key_bytes, &value, 0);
+    if (key_bytes == 0 || !value_unpack (&value, row->body) ||
+        !shared_sees (link, session, value.owner, SEES))
+        return false;
+    pack_value (out, PAGE_VALUES, session, key, key_bytes, &value, 0);
+    return true;
+}
+
+/* A cursor is the key of a value, so it must be one that the link sees: a page without any is read
+ * on from where it ended. */
+bool values_go_on (requests_t *self, read_job_t *job)
+{
+    read_t *read = &job->read;
+    bytes_t *scratch = &self->peers->scratch;
+    bool wanted = job->link != NULL && !job->link->dead && read->error == 0;
+    if (read->kind != READ_ROWS || read->row_kind != ROW_KIND_VALUE || !wanted || !read->more)
+        return false;
+    for (size_t i = 0; i < read->rows_count; i++) {
+        bytes_clear (scratch);
+        if (pack_row (scratch, job->link, &read->rows[i]))
+            return false;
+    }
+    if (read->rows_count == 0)
+        return false;
+    buf_drop (job->after);
+    job->after = buf_keep (read->rows[read->rows_count - 1].key);
+    read->after = job->after;
+    rows_free (read->rows, read->rows_count);
+    read->rows = NULL;
+    read->rows_count = 0;
+    job_again (self->reads, job);
+    return true;
 }
 
 void values_answer (requests_t *self, read_job_t *job)
@@ -235,18 +272,21 @@ void values_answer (requests_t *self, read_job_t *job)
     bytes_mark_t mark;
     bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, false, &mark);
     bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_VALUE_PAGE);
+    const row_t *last = NULL; /* that was shown */
     size_t i = 0;
     for (; i < read->rows_count; i++) {
         size_t before = out->length;
-        pack_row (out, job->link, &read->rows[i]);
-        if (out->length > ENVELOPE_FILL_BYTES - TAIL_BYTES && i > 0) {
+        if (!pack_row (out, job->link, &read->rows[i]))
+            continue;
+        if (out->length > ENVELOPE_FILL_BYTES - TAIL_BYTES && last != NULL) {
             out->length = before;
             break;
         }
+        last = &read->rows[i];
     }
-    if (i > 0 && (i < read->rows_count || read->more)) {
+    if (last != NULL && (i < read->rows_count || read->more)) {
         size_t length;
-        const char *key = value_key_of (read->rows[i - 1].key, &length);
+        const char *key = value_key_of (last->key, &length);
         bytes_append_blob (out, PAGE_NEXT, key, length);
     }
     bytes_close (out, page);

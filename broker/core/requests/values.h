@@ -11,6 +11,9 @@
 /* The value of a request that names one is to be looked up. */
 void want_value (const requests_t *self, const link_t *link, const char *session, const char *key,
                  key_list_t *keys);
+/* The rows that were read for a value_list are none for its link, and others follow: these are read
+ * first. */
+bool values_go_on (requests_t *self, read_job_t *job);
 /* Answers a value_list whose rows were read. */
 void values_answer (requests_t *self, read_job_t *job);
 

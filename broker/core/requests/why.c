@@ -19,6 +19,7 @@
 #include "core/tasks/extras.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/question.h"
+#include "core/tasks/session.h"
 #include "core/tasks/settings.h"
 #include "core/tasks/view.h"
 #include "ids.h"
@@ -283,6 +284,22 @@ static void tell_paused (story_t *self, const queue_t *queue)
           why[0] != '\0' ? ": " : "", why);
 }
 
+static void tell_session (story_t *self, const session_t *session)
+{
+    const Taskmq__Session *stored = session->stored;
+    const char *how = session_status_text (stored->status);
+    const char *why = stored->status_why;
+    char since[UNITS_TEXT_SIZE];
+    span (since, wall_ms (self) - (int64_t) stored->status_at);
+    add_text (self, "session", session->name->text);
+    add_text (self, "by", stored->status_by);
+    add_time (self, "since", (int64_t) stored->status_at);
+    add_text (self, "why", why);
+    tell (self, stored->status == TMQ_SESSION_STATUS_PAUSED ? "session_paused" : "session_frozen",
+          "its session '%s' was %s by %s %s ago%s%s", session->name->text, how, stored->status_by,
+          since, why[0] != '\0' ? ": " : "", why);
+}
+
 static void tell_rate (story_t *self, const queue_t *queue)
 {
     const settings_t *settings = queue->settings;
@@ -351,6 +368,8 @@ static void tell_queued (story_t *self, const task_t *task)
         tell_blocked (self, task);
     else if (task->scheduled)
         tell_scheduled (self, task);
+    else if (session_holds (task->session) && !gate_is_closed (&task->queue->gate, GATE_PAUSED))
+        tell_session (self, task->session);
     else if (!tell_gate (self, task->queue))
         tell_ready (self, task);
 }

@@ -153,16 +153,23 @@ void item_put (sessions_t *self, const box_name_t *name, box_t *box, item_entry_
     box_close (self, name, box);
 }
 
-void item_remove (sessions_t *self, const box_name_t *name, box_t *box, const item_entry_t *item,
-                  const char *actor)
+void item_drop (sessions_t *self, const box_name_t *name, const item_entry_t *item,
+                const char *actor)
 {
     row_key_t key;
     tell (self, name, TMQ_EVENT_REMOVED, actor, item);
     item_row_key (&key, name->space->name, name->session, name->box, item->number);
     rows_put (self->tasks, row_make_gone (ROW_KIND_ITEM, key.bytes, key.length));
-    box->count--;
     name->space->entries.items--;
     name->space->entries.bytes -= item->length;
+    entries_changed (self->tasks, name->space);
+}
+
+void item_remove (sessions_t *self, const box_name_t *name, box_t *box, const item_entry_t *item,
+                  const char *actor)
+{
+    item_drop (self, name, item, actor);
+    box->count--;
 }
 
 void box_close (sessions_t *self, const box_name_t *name, const box_t *box)

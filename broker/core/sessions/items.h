@@ -8,8 +8,8 @@
 #define TASKMQ_CORE_ITEMS_H
 
 #include "core/data/row.h"
-#include "core/sessions/puts.h"
 #include "core/sessions/sessions.h"
+#include "core/tasks/puts.h"
 
 /* How many puts a box remembers, so that a repeat of one gets its first answer. */
 enum { BOX_PUTS_MAX = 32 };
@@ -48,6 +48,9 @@ bool item_unpack (item_entry_t *out, const buf_t *body);
 /* Puts it, with an event: item gets its number and time. */
 void item_put (sessions_t *self, const box_name_t *name, box_t *box, item_entry_t *item,
                const uint8_t *request_id);
+/* It goes with its box. */
+void item_drop (sessions_t *self, const box_name_t *name, const item_entry_t *item,
+                const char *actor);
 /* It is acknowledged, and gone. The box is to be closed after the last one. */
 void item_remove (sessions_t *self, const box_name_t *name, box_t *box, const item_entry_t *item,
                   const char *actor);

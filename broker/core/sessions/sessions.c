@@ -4,7 +4,13 @@
 
 #include "core/sessions/sessions.h"
 
-void sessions_init (sessions_t *self, base_t *base, tasks_t *tasks)
+void sessions_init (sessions_t *self, base_t *base, tasks_t *tasks, reads_t *reads)
 {
-    *self = (sessions_t){.base = base, .tasks = tasks};
+    *self = (sessions_t){.base = base, .tasks = tasks, .reads = reads};
+}
+
+void sessions_reset (sessions_t *self)
+{
+    buf_drop (self->after);
+    sessions_init (self, self->base, self->tasks, self->reads);
 }

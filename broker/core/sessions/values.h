@@ -7,8 +7,8 @@
 #define TASKMQ_CORE_VALUES_H
 
 #include "core/data/row.h"
-#include "core/sessions/puts.h"
 #include "core/sessions/sessions.h"
+#include "core/tasks/puts.h"
 
 /* How many puts a value remembers, so that a repeat of one gets its first answer. */
 enum { VALUE_PUTS_MAX = 4 };

@@ -21,6 +21,7 @@
 #include "core/tasks/lanes.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/question.h"
+#include "core/tasks/session.h"
 #include "core/tasks/space.h"
 #include "ids.h"
 #include "types.h"
@@ -78,11 +79,13 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
         self->ended++;
         space_end_task (task);
         account_end_task (self, task);
+        session_end_task (self, task);
         needs_end (self, task);
     } else if (!task_is_terminal (task) && previous >= TMQ_STATUS_COMPLETED) {
         self->ended--;
         space_add_task (task);
         account_add_task (self, task);
+        session_add_task (self, task);
         needs_begin (self, task);
     }
     task->version++;
@@ -94,7 +97,7 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
     event_t event = {.kind = row->event,
                      .id = &task->id,
                      .queue = task->queue->name,
-                     .session = name_text (task->session),
+                     .session = session_text (task->session),
                      .status = row->to,
                      .previous = previous,
                      .attempt = task->attempt,
@@ -137,7 +140,8 @@ bool task_is_over (const tasks_t *self, const task_t *task)
 
 void change_place (tasks_t *self, task_t *task)
 {
-    assert (task->status == TMQ_STATUS_QUEUED && !task->ready && !task->scheduled && !task->leased);
+    assert (task->status == TMQ_STATUS_QUEUED && !task->ready && !task->scheduled && !task->held);
+    assert (!task->leased);
     bool due = due_has_come (self, task);
     task->due = false;
     if (due)
@@ -152,6 +156,11 @@ void change_place (tasks_t *self, task_t *task)
         task->queue->scheduled++;
         list_push_back (&self->delayed, &task->place);
         due_arm_scheduled (self, task);
+        return;
+    }
+    if (session_holds (task->session)) {
+        session_hold (self, task);
+        due_arm_ready (self, task);
         return;
     }
     lanes_push (self, task);
@@ -172,8 +181,17 @@ void change_unplace (tasks_t *self, task_t *task)
         lanes_remove (self, task);
         self->ready--;
     }
+    if (task->held)
+        session_unhold (self, task);
     if (task->blocked)
         edges_drop (self, task);
+}
+
+void change_hold (tasks_t *self, task_t *task)
+{
+    lanes_remove (self, task);
+    self->ready--;
+    session_hold (self, task);
 }
 
 void change_judge_delays (tasks_t *self)

@@ -27,6 +27,8 @@ void change_extend_expiry (task_t *task, int64_t from_ms);
 /* A queued task goes to where it belongs: ready order or the wheel. */
 void change_place (tasks_t *self, task_t *task);
 void change_unplace (tasks_t *self, task_t *task);
+/* One that is ready is held back by its session: it leaves the order. */
+void change_hold (tasks_t *self, task_t *task);
 /* The wall clock moved: tasks that wait for not_before are judged anew … */
 void change_judge_delays (tasks_t *self);
 /* … as far as this round's allowance of alarms goes. */

@@ -121,7 +121,7 @@ static void judge_anew (tasks_t *self, task_t *task)
         if (extra->after[i]->status != TMQ_STATUS_COMPLETED)
             extra->after[i]->status = TMQ_STATUS_NONE;
     extras_changed (self, task);
-    if (!task->ready && !task->scheduled && !task->blocked)
+    if (!task->ready && !task->held && !task->scheduled && !task->blocked)
         return;
     change_unplace (self, task);
     change_place (self, task);

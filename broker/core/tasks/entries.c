@@ -7,11 +7,33 @@
 #include <string.h>
 
 #include "bytes.h"
+#include "core/base/memory.h"
+#include "core/tasks/puts.h"
 #include "core/tasks/rows.h"
 #include "core/tasks/space.h"
 #include "wire.h"
 
-enum { FIELD_VALUES = 1, FIELD_ITEMS = 2, FIELD_BYTES = 3 };
+enum { FIELD_VALUES = 1, FIELD_ITEMS = 2, FIELD_BYTES = 3, FIELD_REMOVED = 4 };
+
+static puts_t *removed_of (space_t *space)
+{
+    if (space->entries.removed == NULL)
+        space->entries.removed = memory_zero (1, sizeof (puts_t));
+    return space->entries.removed;
+}
+
+uint64_t entries_removed_by (const space_t *space, const uint8_t *request_id)
+{
+    const puts_t *removed = space->entries.removed;
+    return removed == NULL ? 0 : puts_find (removed, request_id);
+}
+
+void entries_note_removal (tasks_t *self, space_t *space, const uint8_t *request_id,
+                           uint64_t number)
+{
+    puts_remember (removed_of (space), PUTS_MAX, request_id, number);
+    entries_changed (self, space);
+}
 
 void entries_changed (tasks_t *self, space_t *space)
 {
@@ -29,6 +51,8 @@ void entries_close (tasks_t *self)
         bytes_append_uint (&body, FIELD_VALUES, space->entries.values);
         bytes_append_uint (&body, FIELD_ITEMS, space->entries.items);
         bytes_append_uint (&body, FIELD_BYTES, space->entries.bytes);
+        if (space->entries.removed != NULL)
+            puts_append (&body, FIELD_REMOVED, space->entries.removed);
         rows_put (self, row_make (ROW_KIND_ENTRIES, space->name, strlen (space->name) + 1,
                                   body.data, body.length));
     }
@@ -46,6 +70,7 @@ void entries_load (tasks_t *self, const row_t *row)
         case FIELD_VALUES: space->entries.values = field.value; break;
         case FIELD_ITEMS: space->entries.items = field.value; break;
         case FIELD_BYTES: space->entries.bytes = field.value; break;
+        case FIELD_REMOVED: puts_take (removed_of (space), PUTS_MAX, &field); break;
         default: break;
         }
     }

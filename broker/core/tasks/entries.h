@@ -11,6 +11,11 @@
 
 /* The counts of the namespace have changed, and a row of it stands in the open batch. */
 void entries_changed (tasks_t *self, space_t *space);
+/* What was removed by this request among the newest PUTS_MAX removals, as it was noted; 0: it is
+ * not among them. So a repeat gets the first answer. */
+uint64_t entries_removed_by (const space_t *space, const uint8_t *request_id);
+void entries_note_removal (tasks_t *self, space_t *space, const uint8_t *request_id,
+                           uint64_t number);
 /* Adds the rows of the counts to the batch that is being closed. */
 void entries_close (tasks_t *self);
 /* Takes such a row at a start. */

@@ -12,6 +12,7 @@
 
 #include "core/base/memory.h"
 #include "core/tasks/extras.h"
+#include "core/tasks/session.h"
 #include "core/tasks/space.h"
 
 enum { TURN = 1000000 }; /* virtual time of a task in a lane of weight 1 */
@@ -85,9 +86,10 @@ static track_t *track_at (lanes_t *self, unsigned priority)
 uint32_t lane_weight (const tasks_t *self, const queue_t *queue, const name_t *key)
 {
     (void) self;
-    (void) queue;
-    (void) key;
-    return LANE_WEIGHT;
+    if (key == NULL || queue->weight_of != TMQ_WEIGHT_OF_SESSION)
+        return LANE_WEIGHT;
+    const session_t *session = session_find (queue->space, key->text);
+    return session == NULL ? LANE_WEIGHT : session->stored->salience;
 }
 
 static uint64_t step_of (const tasks_t *self, const queue_t *queue, const lane_t *lane)
@@ -172,7 +174,8 @@ static name_t *key_of (tasks_t *self, const task_t *task)
 {
     switch (task->queue->weight_of) {
     case TMQ_WEIGHT_OF_OWNER: return names_share (task->owner);
-    case TMQ_WEIGHT_OF_SESSION: return names_share (task->session);
+    case TMQ_WEIGHT_OF_SESSION:
+        return task->session == NULL ? NULL : names_share (task->session->name);
     default:
         return task->extra == NULL ? NULL
                                    : names_keep (&self->base->names, task->extra->fields->fair_key);

@@ -12,6 +12,7 @@
 #include "core/tasks/makers.h"
 #include "core/tasks/question.h"
 #include "core/tasks/schedule.h"
+#include "core/tasks/session.h"
 #include "core/tasks/settings.h"
 #include "core/tasks/space.h"
 #include "core/tasks/tasks.h"
@@ -40,6 +41,7 @@ void tasks_init (tasks_t *self, base_t *base, history_t *history)
     list_init (&self->rows_unwritten);
     edges_init (&self->edges);
     list_init (&self->removed);
+    list_init (&self->sessions_gone);
     tasks_reset (self);
 }
 
@@ -52,6 +54,7 @@ void tasks_reset (tasks_t *self)
     lanes_reset (self);
     settings_clear (self);
     schedules_clear (self);
+    sessions_clear (self);
     spaces_clear (self);
     makers_clear (self);
     accounts_reset (self);

@@ -40,6 +40,7 @@ struct queue {
     space_t *space;
     uint32_t hash;
     uint32_t ready; /* tasks in this order */
+    uint32_t held;  /* … ready ones that their sessions hold back */
     uint32_t tasks; /* live tasks of the queue, in whichever status */
     uint32_t seats; /* workers that serve it */
     uint32_t scheduled;

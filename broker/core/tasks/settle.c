@@ -9,6 +9,7 @@
 #include "core/tasks/extras.h"
 #include "core/tasks/index.h"
 #include "core/tasks/rows.h"
+#include "core/tasks/session.h"
 #include "core/tasks/settle.h"
 #include "core/tasks/space.h"
 
@@ -57,7 +58,7 @@ static void evict (tasks_t *self, task_t *task)
         leave_maps (self, task);
     alarm_disarm (&task->alarm);
     names_drop (&self->base->names, task->owner);
-    names_drop (&self->base->names, task->session);
+    session_drop (self, task);
     if (task->detail != NULL) {
         list_remove (&task->detail->lazy);
         names_drop (&self->base->names, task->detail->worker);

@@ -38,8 +38,8 @@ space_t *space_make (tasks_t *self, const char *name)
 static bool is_needed (const space_t *space)
 {
     return space->links > 0 || space->queues > 0 || space->workers > 0 || space->removals > 0 ||
-           space->schedules_count > 0 || space->entries.values > 0 || space->entries.items > 0 ||
-           event_log_is_used (&space->log);
+           space->schedules_count > 0 || space->sessions_count > 0 || space->entries.values > 0 ||
+           space->entries.items > 0 || event_log_is_used (&space->log);
 }
 
 void space_release (tasks_t *self, space_t *space)
@@ -64,6 +64,7 @@ void spaces_free_idle (tasks_t *self)
         map_remove (&self->spaces, space->hash, space);
         event_log_clear (&space->log);
         unanswered_clear (&space->unanswered);
+        free (space->entries.removed);
         free (space);
     }
     for (node_t *node = list_pop_front (&later); node != NULL; node = list_pop_front (&later))
@@ -175,6 +176,7 @@ void spaces_clear (tasks_t *self)
          space = map_each (&self->spaces, &cursor)) {
         event_log_clear (&space->log);
         unanswered_clear (&space->unanswered);
+        free (space->entries.removed);
         free (space);
     }
     map_free (&self->spaces);

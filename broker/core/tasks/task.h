@@ -111,7 +111,7 @@ typedef struct task {
     tmq_id_t id;
     queue_t *queue; /* implies the namespace */
     name_t *owner;
-    name_t *session;
+    struct session *session; /* NULL: none */
     char *texts; /* packed: method, content type, dedup key, meta, labels; NULL: all empty */
     buf_t *payload;
     extra_t *extra; /* what few tasks have (extras.h); NULL: none of it */
@@ -142,6 +142,7 @@ typedef struct task {
     bool dead : 1;
     bool ready : 1;      /* in its queue's order */
     bool in_heap : 1;    /* … among the returned ones */
+    bool held : 1;       /* ready, but its session holds it back (session.h) */
     bool due : 1;        /* not_before has passed on the monotonic clock */
     bool scheduled : 1;  /* waits for not_before */
     bool by_wall : 1;    /* … which is a time of day, not a duration (due.c) */

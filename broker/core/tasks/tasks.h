@@ -24,12 +24,14 @@
 #include "core/tasks/unanswered.h"
 
 typedef struct schedule schedule_t;
+typedef struct session session_t;
 
 /* What a namespace keeps beside its tasks (entries.h). */
 typedef struct entries {
     uint64_t values;
     uint64_t items;
-    uint64_t bytes; /* of both */
+    uint64_t bytes;       /* of both */
+    struct puts *removed; /* request ids of the newest removals; NULL: none */
 } entries_t;
 
 /* A namespace. */
@@ -49,6 +51,9 @@ struct space {
     struct schedule **schedules; /* by name */
     size_t schedules_count;
     size_t schedules_capacity;
+    struct session **sessions; /* by name */
+    size_t sessions_count;
+    size_t sessions_capacity;
     entries_t entries;
     node_t counted; /* in the list of those whose entries the open batch changes */
     char name[TMQ_NAME_LENGTH_MAX + 1];
@@ -203,15 +208,19 @@ typedef struct tasks {
     absent_t absent;
     size_t texts_bytes; /* of live tasks */
     size_t ready;       /* gauges: tasks in the order of their queues, … */
-    size_t leases;      /* … that are held */
+    size_t held;        /* … ready ones whose session holds them back */
+    size_t leases;      /* … that workers have */
     size_t ended;       /* of those in memory, terminal ones */
     node_t removed;     /* tasks that are found no more and wait for their rows alone */
 
     edges_t edges;
-    size_t schedules_bytes; /* of their rows */
+    size_t schedules_bytes;  /* of their rows */
+    size_t sessions_bytes;   /* … and in memory */
+    node_t sessions_leaving; /* what belongs to them goes */
+    node_t sessions_gone;    /* that tasks in memory point to */
 
     node_t delayed;         /* tasks that wait for not_before */
-    node_t delays_to_judge; /* … of whom the wall clock moved meanwhile */
+    node_t delays_to_judge; /* … of whom the wall clock moved meanwhile; or their session goes on */
     node_t lazy;            /* details with a change that may wait, by due time */
     open_batch_t open;
     fifo_t closed; /* batches that are full and wait to be taken */

@@ -10,6 +10,7 @@
 #include "core/tasks/extras.h"
 #include "core/tasks/index.h"
 #include "core/tasks/lanes.h"
+#include "core/tasks/session.h"
 #include "core/tasks/space.h"
 #include "core/tasks/view.h"
 
@@ -50,7 +51,7 @@ void task_view (const task_t *task, record_t *out, task_texts_t *texts)
                       .ns = task->queue->space->name,
                       .owner = name_text (task->owner),
                       .queue = task->queue->name,
-                      .session = name_text (task->session),
+                      .session = session_text (task->session),
                       .method = texts->method,
                       .content_type = texts->content_type,
                       .dedup_key = texts->dedup_key,
@@ -160,7 +161,7 @@ task_t *task_restore (tasks_t *self, const record_t *record)
     task->queue = queue_make (self, space, record->queue);
     task->queue->tasks++;
     task->owner = names_keep (&self->base->names, record->owner);
-    task->session = names_keep (&self->base->names, record->session);
+    session_take_back (self, task, space, record->session, record->owner);
     restore_texts (self, task, record);
     extras_take (self, task, record->extra);
     if (has_detail (record))
@@ -170,6 +171,7 @@ task_t *task_restore (tasks_t *self, const record_t *record)
     if (!task_is_terminal (task)) {
         space_add_task (task);
         account_add_task (self, task);
+        session_add_task (self, task);
         needs_begin (self, task);
     }
     if (task->has_dedup_key)
@@ -185,6 +187,7 @@ tmq_phase_t task_phase (const tasks_t *self, const task_t *task)
     if (task->status == TMQ_STATUS_QUEUED)
         return task->blocked || task->leased                      ? TMQ_PHASE_BLOCKED
                : task->scheduled                                  ? TMQ_PHASE_SCHEDULED
+               : session_holds (task->session)                    ? TMQ_PHASE_PAUSED
                : gate_is_closed (&task->queue->gate, GATE_PAUSED) ? TMQ_PHASE_PAUSED
                                                                   : TMQ_PHASE_READY;
     if (task->status != TMQ_STATUS_WORKING)

@@ -10,6 +10,7 @@
 #include "base/sized.h"
 #include "client/client.h"
 #include "codec/encode.h"
+#include "codec/sessions.h"
 
 /* body: NULL, or length bytes. */
 static int call_with (void *out, client_member_t member, tmq_client_t *client, tmq_op_t op,
@@ -41,6 +42,81 @@ static int check_key (const char *session, const char *key, tmq_error_t *error)
     if (code == TMQ_OK && (key == NULL || key[0] == '\0'))
         return core_error (error, TMQ_INVALID, "key: it must not be empty");
     return code == TMQ_OK ? core_check_text (key, "key", TMQ_ENTRY_NAME_BYTES_MAX, error) : code;
+}
+
+/* Sessions. */
+
+void tmq_session_report_free (tmq_session_report_t *report)
+{
+    free (report);
+}
+
+void tmq_session_spec_init (tmq_session_spec_t *out)
+{
+    *out = (tmq_session_spec_t){.size = sizeof *out};
+}
+
+static int call_sessions (tmq_session_report_t **out, tmq_client_t *client, tmq_op_t op,
+                          const ProtobufCMessage *message, uint32_t timeout_ms, tmq_error_t *error)
+{
+    return client_ask (out, CLIENT_MEMBER (shared), client, op, message, timeout_ms, error);
+}
+
+int tmq_session_set (tmq_session_report_t **out, tmq_client_t *client, const tmq_session_spec_t *in,
+                     uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    int code = core_request_session (&request, in, error);
+    return code != TMQ_OK
+               ? code
+               : client_take (out, CLIENT_MEMBER (shared), client, request, timeout_ms, error);
+}
+
+int tmq_session_show (tmq_session_report_t **out, tmq_client_t *client, const char *name,
+                      uint32_t timeout_ms, tmq_error_t *error)
+{
+    Taskmq__SessionName message = TASKMQ__SESSION_NAME__INIT;
+    int code = core_check_name (name, "session", true, error);
+    message.name = client_text (name);
+    return code != TMQ_OK
+               ? code
+               : call_sessions (out, client, TMQ_OP_SESSION_SHOW, &message.base, timeout_ms, error);
+}
+
+int tmq_session_list (tmq_session_report_t **out, tmq_client_t *client, const char *after,
+                      uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
+{
+    Taskmq__SessionList message = TASKMQ__SESSION_LIST__INIT;
+    message.after = client_text (after);
+    message.limit = limit;
+    return call_sessions (out, client, TMQ_OP_SESSION_LIST, &message.base, timeout_ms, error);
+}
+
+int tmq_session_status (tmq_session_report_t **out, tmq_client_t *client, const char *name,
+                        tmq_session_status_t status, const char *why, uint32_t timeout_ms,
+                        tmq_error_t *error)
+{
+    Taskmq__SessionStatus message = TASKMQ__SESSION_STATUS__INIT;
+    int code = core_check_name (name, "session", true, error);
+    if (code == TMQ_OK)
+        code = core_check_text (why, "why", TMQ_SESSION_WHY_BYTES_MAX, error);
+    message.name = client_text (name);
+    message.status = (uint32_t) status;
+    message.why = client_text (why);
+    return code != TMQ_OK ? code
+                          : call_sessions (out, client, TMQ_OP_SESSION_STATUS, &message.base,
+                                           timeout_ms, error);
+}
+
+int tmq_session_remove (tmq_client_t *client, const char *name, uint32_t timeout_ms,
+                        tmq_error_t *error)
+{
+    Taskmq__SessionName message = TASKMQ__SESSION_NAME__INIT;
+    int code = core_check_name (name, "session", true, error);
+    message.name = client_text (name);
+    return code != TMQ_OK ? code
+                          : call_sessions (NULL, client, TMQ_OP_SESSION_REMOVE, &message.base,
+                                           timeout_ms, error);
 }
 
 /* Values. */

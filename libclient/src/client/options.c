@@ -338,6 +338,11 @@ const char *tmq_event_kind_text (tmq_event_kind_t kind)
     return event_kind_text ((unsigned) kind);
 }
 
+const char *tmq_session_status_text (tmq_session_status_t status)
+{
+    return session_status_text ((unsigned) status);
+}
+
 const char *tmq_subject_text (tmq_subject_t subject)
 {
     return subject_text ((unsigned) subject);

@@ -103,6 +103,11 @@ typedef enum core_op {
     X (TMQ_OP_SCHEDULE_PAUSE, SCHEDULE_PAUSE)                                                      \
     X (TMQ_OP_SCHEDULE_RESUME, SCHEDULE_RESUME)                                                    \
     X (TMQ_OP_SCHEDULE_REMOVE, SCHEDULE_REMOVE)                                                    \
+    X (TMQ_OP_SESSION_SET, SESSION_SET)                                                            \
+    X (TMQ_OP_SESSION_SHOW, SESSION_SHOW)                                                          \
+    X (TMQ_OP_SESSION_LIST, SESSION_LIST)                                                          \
+    X (TMQ_OP_SESSION_STATUS, SESSION_STATUS)                                                      \
+    X (TMQ_OP_SESSION_REMOVE, SESSION_REMOVE)                                                      \
     X (CORE_OP_HELLO, HELLO)                                                                       \
     X (CORE_OP_HEARTBEAT, HEARTBEAT)                                                               \
     X (CORE_OP_GOODBYE, GOODBYE)                                                                   \

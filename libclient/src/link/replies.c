@@ -17,6 +17,7 @@
 #include "codec/records.h"
 #include "codec/roster.h"
 #include "codec/schedules.h"
+#include "codec/sessions.h"
 #include "ids.h"
 #include "types.h"
 
@@ -279,6 +280,24 @@ bool core_reply_schedules (core_requests_t *self, core_request_t *request,
     }
     request->answer.completion.schedules = core_schedules_record (page, page == &one ? body : NULL);
     return end_made (self, request, request->answer.completion.schedules);
+}
+
+bool core_reply_sessions (core_requests_t *self, core_request_t *request,
+                          const Taskmq__Reply *reply, const uint8_t *body)
+{
+    (void) body;
+    Taskmq__SessionPage one = TASKMQ__SESSION_PAGE__INIT;
+    const Taskmq__SessionPage *page = &one;
+    if (reply->body_case == TASKMQ__REPLY__BODY_SESSION_PAGE)
+        page = reply->session_page;
+    else if (reply->body_case != TASKMQ__REPLY__BODY_SESSION)
+        return false;
+    else {
+        one.sessions = (Taskmq__Session **) (uintptr_t) &reply->session;
+        one.n_sessions = 1;
+    }
+    request->answer.shared = core_sessions_record (page);
+    return end_made (self, request, request->answer.shared);
 }
 
 bool core_reply_queues (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
