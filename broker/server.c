@@ -652,6 +652,7 @@ static void set_counters (void *context)
         {"connections_mute", router.mute},
         {"accept_failed", router.accept_failed},
         {"send_failed", router.send_failed},
+        {"libzmq", router_zeromq_version ()},
         {"stored_tasks", store.tasks},
         {"tombstones", store.tombstones},
         {"database_bytes", store.database_bytes},

@@ -136,6 +136,7 @@
     X (peers, "connections that have spoken", "")                                                  \
     X (unread_bytes, "bytes sent that clients have not read", "grows: clients do not read")        \
     X (connections, "connections to the endpoints", "")                                            \
+    X (libzmq, "ZeroMQ that runs: 40304 is 4.3.4", "below 40304: it has known holes, renew it")    \
     X (stored_tasks, "tasks in the tables", "")                                                    \
     X (tombstones, "removed tasks that are remembered", "")                                        \
     X (database_bytes, "size of taskmq.db", "near the space there is")                             \

@@ -756,6 +756,13 @@ void router_recheck (router_t *self)
     }
 }
 
+unsigned router_zeromq_version (void)
+{
+    int major, minor, patch;
+    zmq_version (&major, &minor, &patch);
+    return (unsigned) (major * 10000 + minor * 100 + patch);
+}
+
 void router_stats (const router_t *self, router_stats_t *out)
 {
     door_stats_t door;

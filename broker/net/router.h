@@ -121,6 +121,9 @@ void router_maintain (router_t *self, int64_t now_ms, int64_t heard_ms,
  * lets in as somebody else. */
 void router_recheck (router_t *self);
 
+/* Of the library that runs: 40304 is 4.3.4. */
+unsigned router_zeromq_version (void);
+
 typedef struct router_stats {
     uint64_t received;
     uint64_t sent;

@@ -144,6 +144,39 @@ static void submits_have_a_rate (void **state)
     rig_free (rig);
 }
 
+/* What waits for the disk: who fills half of the room leaves the rest to others, if there are any. */
+static void nobody_fills_the_room_of_all (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.pending_inputs_soft = 8;
+    for (int others = 0; others < 2; others++) {
+        rig_t *rig = rig_new_with (&config);
+        rig->peers[ME].identity = "me";
+        rig->peers[OTHER].identity = "other";
+        rig_access (rig, "me uid:1 client(*)\nother uid:2 client(*)\n");
+        rig_link (rig, ME, "default");
+        if (others == 1)
+            rig_link (rig, OTHER, "default");
+        rig_settle (rig);
+        for (unsigned i = 1; i <= 4; i++)
+            rig_submit (rig, ME, i, "q", "");
+        rig_take (rig); /* under way to the disk */
+        uint64_t fifth = rig_submit (rig, ME, 5, "q", "");
+        uint64_t theirs = others == 1 ? rig_submit (rig, OTHER, 6, "q", "") : 0;
+        rig_durable (rig);
+        rig_settle (rig);
+        if (others == 1) {
+            assert_int_equal (rig_code (rig, ME, fifth), TMQ_OVERLOADED);
+            assert_int_equal (rig_code (rig, OTHER, theirs), TMQ_OK);
+            fifth = rig_submit (rig, ME, 5, "q", ""); /* the disk has what it sent */
+            rig_settle (rig);
+        }
+        assert_int_equal (rig_code (rig, ME, fifth), TMQ_OK);
+        rig_free (rig);
+    }
+}
+
 static void reads_have_a_rate (void **state)
 {
     (void) state;
@@ -358,6 +391,7 @@ int main (void)
         cmocka_unit_test (counts_survive_a_restart),
         cmocka_unit_test (counts_survive_a_failed_commit),
         cmocka_unit_test (submits_have_a_rate),
+        cmocka_unit_test (nobody_fills_the_room_of_all),
         cmocka_unit_test (reads_have_a_rate),
         cmocka_unit_test (leases_are_limited),
         cmocka_unit_test (leases_are_limited_for_workers_that_wait),

@@ -11,6 +11,7 @@
 
 #include "core/requests/answer.h"
 #include "core/requests/deeds.h"
+#include "core/tasks/journal.h"
 
 enum { READS_BURST = 4 }; /* seconds of reads that may come at once */
 
@@ -142,6 +143,16 @@ quota_refusal_t quota_submit (requests_t *self, const link_t *link, size_t paylo
                        quotas[over], LIMIT_RETRY_MS);
     return take (self, link, &account->submits, quotas[QUOTA_RATE], quotas[QUOTA_BURST],
                  "tasks a second");
+}
+
+bool quota_is_over_share (requests_t *self, const link_t *link)
+{
+    account_t *account = link->account;
+    size_t half = self->base->config.pending_inputs_soft / 2;
+    if (account == NULL || !account->limited || journal_pending_inputs (self->tasks) < half)
+        return false;
+    bool alone = account->links_count == self->peers->established;
+    return !alone && account_pending (self->tasks, account) >= half;
 }
 
 quota_refusal_t quota_read (requests_t *self, const link_t *link)

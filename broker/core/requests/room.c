@@ -5,6 +5,7 @@
 /* Room for live tasks, for all requests that bring some. */
 #include "core/requests/room.h"
 
+#include "core/requests/quota.h"
 #include "core/tasks/journal.h"
 
 bool room_refuses (const requests_t *self, const space_t *space, size_t payload_bytes,
@@ -37,7 +38,7 @@ bool room_refused_at_once (call_t *call)
     if (self->base->full) {
         self->base->counts.full++;
         reply_code_at_once (call, TMQ_STORE_FULL, NULL, FULL_RETRY_MS);
-    } else if (submits_are_refused (self)) {
+    } else if (submits_are_refused (self) || quota_is_over_share (self, call->link)) {
         self->base->counts.overloads++;
         reply_code_at_once (call, TMQ_OVERLOADED, NULL, OVERLOAD_RETRY_MS);
     } else {

@@ -335,6 +335,7 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
         return refused_by_quota (&over);
     makers_count (self->tasks, space, call->link->identity);
     journal_input (self->tasks);
+    account_add_pending (self->tasks, call->link->account);
     task_t *task = accept_task (self, space, call->link->identity, spec, payload, digest);
     return (answer_t){.id = task->id, .status = task->status};
 }

@@ -81,6 +81,27 @@ void account_end_task (tasks_t *self, const task_t *task)
     account_release (self, account);
 }
 
+size_t account_pending (const tasks_t *self, account_t *account)
+{
+    if (self->durable >= account->pending_upto) {
+        account->pending_old = account->pending_new;
+        account->pending_new = 0;
+        account->pending_upto = self->open.no;
+    }
+    return account->pending_old + account->pending_new;
+}
+
+void account_add_pending (tasks_t *self, account_t *account)
+{
+    if (account == NULL)
+        return;
+    account_pending (self, account);
+    if (self->open.no <= account->pending_upto)
+        account->pending_old++;
+    else
+        account->pending_new++;
+}
+
 void account_add_leases (tasks_t *self, worker_t *worker, size_t count)
 {
     account_t *account = count == 0 ? NULL : account_of (self, worker->identity);

@@ -17,10 +17,13 @@ typedef struct account {
     name_t *name;
     node_t links; /* of_account of its links */
     size_t links_count;
-    size_t tasks;   /* live ones, … */
-    uint64_t bytes; /* … of their payloads */
-    size_t leases;  /* that its workers hold */
-    node_t hungry;  /* its workers that wait for the end of a lease of any of them */
+    size_t tasks;       /* live ones, … */
+    uint64_t bytes;     /* … of their payloads */
+    size_t leases;      /* that its workers hold */
+    node_t hungry;      /* its workers that wait for the end of a lease of any of them */
+    size_t pending_old; /* submitted tasks that are not durable, in batches up to … */
+    uint64_t pending_upto;
+    size_t pending_new; /* … this one, and behind it */
     bucket_t submits;
     bucket_t reads;
     bool limited;
@@ -41,6 +44,10 @@ void account_limit (tasks_t *self, account_t *account, const uint64_t *quotas);
 /* A live task came, or ended. */
 void account_add_task (tasks_t *self, const task_t *task);
 void account_end_task (tasks_t *self, const task_t *task);
+/* It submitted a task into the open batch. Accepts NULL. */
+void account_add_pending (tasks_t *self, account_t *account);
+/* How many of them may not be durable yet; at most a few batches too many. */
+size_t account_pending (const tasks_t *self, account_t *account);
 /* The worker has so many leases more, or fewer. */
 void account_add_leases (tasks_t *self, worker_t *worker, size_t count);
 void account_end_leases (tasks_t *self, worker_t *worker, size_t count);

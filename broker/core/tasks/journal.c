@@ -252,7 +252,7 @@ void journal_clear (tasks_t *self)
     *open = (open_batch_t){.no = open->no};
     self->taken_durable = 0;
     base_refuse (self->base, open->no - 1);
-    self->settled = open->no - 1;
+    self->durable = self->settled = open->no - 1;
     self->pending_inputs = self->pending_bytes = 0;
     self->dirty_tasks = self->dirty_bytes = 0;
     self->cached_bytes = 0;

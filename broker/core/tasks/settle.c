@@ -122,6 +122,7 @@ void settle_durable (tasks_t *self, uint64_t batch)
         const taken_t *taken = fifo_at (&self->taken, self->taken_durable);
         if (taken->no > batch)
             break;
+        self->durable = taken->no;
         self->pending_inputs -= taken->inputs;
         self->pending_bytes -= taken->bytes;
         self->taken_durable++;

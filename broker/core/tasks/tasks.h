@@ -228,6 +228,7 @@ typedef struct tasks {
     fifo_t taken;
     size_t taken_durable;  /* so many of them, from the first, are durable */
     uint64_t settled;      /* written, and memory knows */
+    uint64_t durable;      /* number of the newest durable batch */
     size_t pending_inputs; /* of taken batches that are not durable */
     size_t pending_bytes;
     size_t dirty_tasks; /* changed and not written back */
