@@ -10,8 +10,8 @@
  * checked in the same pass, in an arena with a budget.
  *
  * Failure: what cannot be decoded gives NULL and a report; nothing is allocated outside of the
- * arena. A string that is not UTF-8 without NUL, or a value of the wrong type inside of a request, is
- * a flaw: in a client's message it is the validator's to judge (it spoils one request, not its
+ * arena. A string that is not UTF-8 without NUL, or a value of the wrong type inside of a request,
+ * is a flaw: in a client's message it is the validator's to judge (it spoils one request, not its
  * neighbours), in a broker's it is an error.
  *
  * Pure. Any thread, one arena per thread. The messages live until the arena is reset and are never

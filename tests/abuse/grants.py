@@ -137,6 +137,35 @@ def taken_back(on):
     on.went_on()
 
 
+def ended(on):
+    """A principal whose time ends while it holds a lease and waits: cut within the second"""
+    people = People(on, brief="key:{key} admin(default)", other="key:{key} client(default)")
+    on.begin()
+    operator, brief, other = on.client(), people.link("brief"), people.link("other")
+    held, = operator.fill(1, queue="held")
+    brief.request("register", pb.Register(worker_id=os.urandom(16), name="w", queues=["held"],
+                                          capacity=1))
+    assert brief.take("assignment")[1].task_id == held
+    brief.request("subscribe", pb.Subscribe(subscription=1, from_now=True))
+    monitor = brief.socket.get_monitor_socket(HANDSHAKES)
+    end = time.time() + 3
+    people.lines["brief"] += time.strftime(" until=%Y-%m-%dT%H:%M:%SZ", time.gmtime(end))
+    people.write()
+    taskctl(on, "reload")
+    await_refusal(monitor)
+    assert time.time() > end - 1, "it was cut before its time"
+    brief.socket.disable_monitor()
+    after = operator.fill(20)
+    late = [part for part in everything_said(brief) if speaks_of(part, after)]
+    assert not late, late
+    on.until("the task waits again", lambda: task_of(operator, held).status == QUEUED)
+    assert task_of(operator, held).failures == 0
+    brief.drop()
+    assert people.handshake("brief") == REFUSED
+    assert code_of(other, "heartbeat", pb.Heartbeat()) == OK
+    on.went_on()
+
+
 def narrowed(on):
     """A principal that has less than before, while it is connected: its link ends, it sees less"""
     people = People(on, less="key:{key} reader(default) client(default)")
@@ -438,7 +467,7 @@ def quotas_stay(on):
     on.went_on()
 
 
-CASES = [taken_back, narrowed, before_hello, others_tasks, others_leases, invited, frozen_readers,
-         quotas_stay]
+CASES = [taken_back, ended, narrowed, before_hello, others_tasks, others_leases, invited,
+         frozen_readers, quotas_stay]
 for case in CASES:
     case.broker = {"options": ("--listen", "tcp://127.0.0.1:0?curve")}

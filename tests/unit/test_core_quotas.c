@@ -144,7 +144,7 @@ static void submits_have_a_rate (void **state)
     rig_free (rig);
 }
 
-/* What waits for the disk: who fills half of the room leaves the rest to others, if there are any. */
+/* What waits for the disk: one principal fills half of the room, if others are here. */
 static void nobody_fills_the_room_of_all (void **state)
 {
     (void) state;
