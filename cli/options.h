@@ -95,6 +95,7 @@ static const option_spec_t submit_options[] = {
      "only for workers with this label; up to 8 of them"},
     {OPT_AFTER, "after", 0, KIND_TEXT, 0, 64, "ID[:POLICY]",
      "wait for that task; if it fails, fail (:fail), or run (:ignore, :continue)"},
+    {OPT_PARENT, "parent", 0, KIND_TEXT, 0, 36, "ID", "the task that it is a part of"},
     {TASK_META, "an object of your own"},
     {TASK_MAX_ATTEMPTS, "how often it may fail; default 3"},
     {TASK_BACKOFF, "before the second attempt, doubled each time; default 1s"},
@@ -186,13 +187,19 @@ static const option_spec_t result_options[] = {
      0,         KIND_TIME,                                                                         \
      0,         0,                                                                                 \
      "TIME",    "created then or later: 2026-11-21, '2026-11-21 05:00', yesterday, 90m (ago)"},    \
+        {OPT_UNTIL, "until", 0, KIND_TIME, 0, 0, "TIME", "created before"},                        \
     {                                                                                              \
-        OPT_UNTIL, "until", 0, KIND_TIME, 0, 0, "TIME", "created before"                           \
+        OPT_PARENT, "parent", 0, KIND_TEXT, 0, 36, "ID", "parts of this task; several are OR"      \
+    }
+#define TREE_OPTION                                                                                \
+    {                                                                                              \
+        OPT_TREE, "tree", 0, KIND_FLAG, 0, 0, NULL, "also the parts of the tasks, and their parts" \
     }
 
 static const option_spec_t wait_options[] = {
     FILTER_OPTIONS,
     CREATED_OPTIONS,
+    TREE_OPTION,
     {OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION", "how long; exit 7 after"},
     FIELDS_OPTION,
     END_OF_OPTIONS};
@@ -200,6 +207,7 @@ static const option_spec_t wait_options[] = {
 static const option_spec_t cancel_options[] = {
     FILTER_OPTIONS,
     CREATED_OPTIONS,
+    TREE_OPTION,
     {OPT_YES, "yes", 'y', KIND_FLAG, 0, 0, NULL, "do not ask"},
     {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "only count what the conditions match"},
     FIELDS_OPTION,

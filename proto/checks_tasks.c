@@ -66,6 +66,18 @@ static bool check_after (check_t *check, const Taskmq__TaskSpec *task)
     return true;
 }
 
+static bool check_parent (check_t *check, const Taskmq__TaskSpec *task)
+{
+    if (task->extra == NULL || task->extra->parent.len == 0)
+        return true;
+    const ProtobufCBinaryData *parent = &task->extra->parent;
+    if (!check_16_bytes (check, "extra.parent", parent))
+        return false;
+    return task->task_id.len != ID_BYTES ||
+           memcmp (parent->data, task->task_id.data, ID_BYTES) != 0 ||
+           check_refuse (check, TMQ_INVALID, "extra.parent: a task cannot be a part of itself");
+}
+
 static bool check_not_given (check_t *check, const char *member, const char *text)
 {
     return text[0] == '\0' || check_refuse (check, TMQ_INVALID, "%s: the broker's alone", member);
@@ -80,7 +92,8 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
     if (bytes > TMQ_EXTRA_BYTES_MAX)
         return check_refuse (check, TMQ_TOO_LARGE, "extra: %zu bytes, at most %d", bytes,
                              TMQ_EXTRA_BYTES_MAX);
-    if (extra->revived_by.len > 0 || extra->set_by.len > 0 || extra->checkpoint_bytes > 0)
+    if (extra->revived_by.len > 0 || extra->set_by.len > 0 || extra->checkpoint_bytes > 0 ||
+        extra->depth > 0 || extra->has_parts)
         return check_refuse (check, TMQ_INVALID, "extra: has what only the broker may say");
     return check_range (check, "extra.start_by", extra->start_by, 0, TMQ_TIME_MS_MAX) &&
            check_range (check, "extra.max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
@@ -103,7 +116,8 @@ bool check_spec (check_t *check, const Taskmq__TaskSpec *task)
            check_range (check, "max_attempts", task->max_attempts, 0, TMQ_MAX_ATTEMPTS_MAX) &&
            check_task_times (check, task) && check_labels (check, task->labels, task->n_labels) &&
            check_json (check, "meta", task->meta, TMQ_META_BYTES_MAX, true) &&
-           check_extra (check, task->extra) && check_after (check, task);
+           check_extra (check, task->extra) && check_after (check, task) &&
+           check_parent (check, task);
 }
 
 static bool check_task (check_t *check, const Taskmq__TaskSpec *task)
@@ -199,7 +213,9 @@ static bool check_stored_filter (check_t *check, const Taskmq__Filter *filter)
     if (filter->n_subjects > 0 || filter->name_prefix[0] != '\0')
         return check_refuse (check, TMQ_UNSUPPORTED,
                              "subjects, name_prefix: only in the filter of a subscription");
-    if (!check_labels (check, filter->labels, filter->n_labels))
+    if (!check_labels (check, filter->labels, filter->n_labels) ||
+        !check_count (check, "parents", filter->n_parents, 0, TMQ_FILTER_VALUES_MAX) ||
+        !check_ids (check, "parents", filter->parents, filter->n_parents))
         return false;
     if (!check_range (check, "created_since", filter->created_since, 0, INT64_MAX) ||
         !check_range (check, "created_until", filter->created_until, 0, INT64_MAX))

@@ -146,6 +146,11 @@ typedef struct task_view {
     const char *cancel_message;
     const tmq_id_t *depends_on; /* tasks that it waits or waited for */
     size_t depends_on_count;
+    tmq_id_t parent; /* all zero: it is no part of another task */
+    bool has_parts;
+    const char *fair_key;
+    const label_view_t *needs; /* labels that its worker must have */
+    size_t needs_count;
     uint64_t payload_bytes;
     const void *payload; /* payload_bytes bytes; NULL: not loaded */
     unsigned outcome;    /* 0: none */
@@ -218,9 +223,13 @@ void json_write_gap (json_writer_t *self, const gap_view_t *gap);
 struct Taskmq__Task;
 struct Taskmq__Event;
 struct Taskmq__Extra;
-/* Fills in what of a task's extra is shown; borrows from it, and from ids, which has room for as
- * many as it depends on. */
-void task_view_extra (task_view_t *out, const struct Taskmq__Extra *extra, tmq_id_t *ids);
+/* What a view of a task's extra borrows from, beside the extra. */
+typedef struct extra_view_room {
+    tmq_id_t depends_on[TMQ_AFTER_MAX];
+    label_view_t needs[TMQ_NEEDS_MAX];
+} extra_view_room_t;
+/* Fills in what of a task's extra is shown. */
+void task_view_extra (task_view_t *out, extra_view_room_t *room, const struct Taskmq__Extra *extra);
 /* Fill a view from a message on the wire, from which it borrows. The array of labels is laid into
  * arena: false when that is full, or when an id is not 16 bytes long. The bodies stay unset. */
 bool task_view_from_wire (task_view_t *out, const struct Taskmq__Task *task, arena_t *arena);

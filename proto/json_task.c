@@ -95,9 +95,10 @@ static void member_progress (json_writer_t *writer, const progress_view_t *progr
     json_write_object_end (writer);
 }
 
-static void member_labels (json_writer_t *writer, const label_view_t *labels, size_t count)
+static void member_labels (json_writer_t *writer, const char *name, const label_view_t *labels,
+                           size_t count)
 {
-    json_write_key (writer, "labels");
+    json_write_key (writer, name);
     json_write_object_begin (writer);
     for (size_t i = 0; i < count; i++) {
         json_write_foreign_key (writer, labels[i].key);
@@ -196,14 +197,10 @@ static void write_error (json_writer_t *writer, const task_view_t *task)
     json_write_object_end (writer);
 }
 
-static void write_contents (json_writer_t *writer, const task_view_t *task, bool with_result,
-                            size_t bytes_max)
+/* To other tasks, and to workers. */
+static void write_relations (json_writer_t *writer, const task_view_t *task)
 {
     char id[ID_TEXT_SIZE];
-    bool has_result = task_has_result (task);
-    member_labels (writer, task->labels, task->labels_count);
-    member_json (writer, "meta", task->meta);
-    member_text (writer, "trace", task->trace);
     json_write_key (writer, "depends_on");
     json_write_array_begin (writer);
     for (size_t i = 0; i < task->depends_on_count; i++) {
@@ -211,6 +208,24 @@ static void write_contents (json_writer_t *writer, const task_view_t *task, bool
         json_write_plain (writer, id, ID_TEXT_LENGTH);
     }
     json_write_array_end (writer);
+    if (id_is_zero (&task->parent))
+        member_null (writer, "parent");
+    else
+        member_id (writer, "parent", &task->parent);
+    json_write_key (writer, "has_parts");
+    json_write_bool (writer, task->has_parts);
+    member_text (writer, "fair_key", task->fair_key);
+    member_labels (writer, "require", task->needs, task->needs_count);
+}
+
+static void write_contents (json_writer_t *writer, const task_view_t *task, bool with_result,
+                            size_t bytes_max)
+{
+    bool has_result = task_has_result (task);
+    member_labels (writer, "labels", task->labels, task->labels_count);
+    member_json (writer, "meta", task->meta);
+    member_text (writer, "trace", task->trace);
+    write_relations (writer, task);
     member_uint (writer, "payload_bytes", task->payload_bytes);
     if (with_result && has_result)
         member_body (writer, "result", task->result_type, task->result, task->result_bytes,
@@ -296,7 +311,7 @@ void json_write_event (json_writer_t *self, const event_view_t *event)
     member_text (self, "actor", event->actor);
     member_text (self, "message", event->message);
     member_progress (self, &event->progress);
-    member_labels (self, event->labels, event->labels_count);
+    member_labels (self, "labels", event->labels, event->labels_count);
     if (event->trace != NULL && *event->trace != '\0')
         member_text (self, "trace", event->trace);
     member_cursor (self, event->cursor);
@@ -340,12 +355,22 @@ static progress_view_t progress_from_wire (const Taskmq__Progress *progress)
                              progress->message};
 }
 
-void task_view_extra (task_view_t *out, const struct Taskmq__Extra *extra, tmq_id_t *ids)
+void task_view_extra (task_view_t *out, extra_view_room_t *room, const struct Taskmq__Extra *extra)
 {
-    for (size_t i = 0; i < extra->n_after; i++)
-        id_from_bytes (&ids[i], extra->after[i]->task_id.data, extra->after[i]->task_id.len);
-    out->depends_on = ids;
-    out->depends_on_count = extra->n_after;
+    size_t after = extra->n_after < TMQ_AFTER_MAX ? extra->n_after : TMQ_AFTER_MAX;
+    size_t needs = extra->n_needs < TMQ_NEEDS_MAX ? extra->n_needs : TMQ_NEEDS_MAX;
+    for (size_t i = 0; i < after; i++)
+        id_from_bytes (&room->depends_on[i], extra->after[i]->task_id.data,
+                       extra->after[i]->task_id.len);
+    for (size_t i = 0; i < needs; i++)
+        room->needs[i] = (label_view_t){extra->needs[i]->key, extra->needs[i]->value};
+    out->depends_on = room->depends_on;
+    out->depends_on_count = after;
+    out->needs = room->needs;
+    out->needs_count = needs;
+    out->fair_key = extra->fair_key;
+    id_from_bytes (&out->parent, extra->parent.data, extra->parent.len);
+    out->has_parts = extra->has_parts;
     out->start_by = (int64_t) extra->start_by;
     out->max_runtime_ms = (int64_t) extra->max_runtime_ms;
     out->trace = extra->trace;
@@ -389,10 +414,10 @@ bool task_view_from_wire (task_view_t *out, const struct Taskmq__Task *task, are
         .seq = task->seq,
     };
     if (task->extra != NULL) {
-        tmq_id_t *ids = arena_zalloc (arena, task->extra->n_after + 1, sizeof *ids);
-        if (ids == NULL)
+        extra_view_room_t *room = arena_zalloc (arena, 1, sizeof *room);
+        if (room == NULL)
             return false;
-        task_view_extra (out, task->extra, ids);
+        task_view_extra (out, room, task->extra);
     }
     if (task->error != NULL) {
         out->error_code = task->error->code;

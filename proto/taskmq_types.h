@@ -281,6 +281,7 @@ enum {
     TMQ_REQUESTS_MAX = 1024,            /* of one message */
     TMQ_LABELS_MAX = 16,
     TMQ_AFTER_MAX = 64,        /* tasks that one may depend on */
+    TMQ_TREE_DEPTH_MAX = 32,   /* tasks above a part of a part of … */
     TMQ_LABEL_BYTES_MAX = 256, /* of one label's value */
     TMQ_META_BYTES_MAX = 16 * 1024,
     TMQ_MESSAGE_BYTES_MAX = 1024,       /* of status and progress, of a cancel */

@@ -70,7 +70,7 @@ void record_view (task_view_t *out, record_view_room_t *room, const record_t *re
     out->seq = record->last_seq;
     room->extra = record->extra == NULL ? NULL : extra_new (record->extra);
     if (room->extra != NULL)
-        task_view_extra (out, room->extra->fields, room->depends_on);
+        task_view_extra (out, &room->of_extra, room->extra->fields);
 }
 
 void record_view_clear (record_view_room_t *room)

@@ -14,7 +14,7 @@
 typedef struct record_view_room {
     label_view_t labels[TMQ_LABELS_MAX];
     extra_t *extra;
-    tmq_id_t depends_on[TMQ_AFTER_MAX];
+    extra_view_room_t of_extra;
 } record_view_room_t;
 
 /* room: to be cleared when the view is not needed any more. wall_ms decides whether a queued task

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "core/data/extra.h"
 #include "ids.h"
 #include "types.h"
 
@@ -41,12 +42,25 @@ static bool has_labels (const filter_t *filter, const record_t *record)
     return true;
 }
 
+static bool is_part (const filter_t *filter, const record_t *record)
+{
+    tmq_id_t parent;
+    if (filter->parents_count == 0)
+        return true;
+    if (record->extra == NULL || !extra_parent (record->extra, &parent))
+        return false;
+    for (size_t i = 0; i < filter->parents_count; i++)
+        if (id_equal (&filter->parents[i], &parent))
+            return true;
+    return false;
+}
+
 bool select_matches (const filter_t *filter, const record_t *record)
 {
     return strcmp (filter->ns, record->ns) == 0 && select_wants_status (filter, record->status) &&
            contains (filter->queues, filter->queues_count, record->queue) &&
            contains (filter->sessions, filter->sessions_count, record->session) &&
-           has_labels (filter, record) &&
+           has_labels (filter, record) && is_part (filter, record) &&
            (filter->created_since == 0 || record->created_at >= filter->created_since) &&
            (filter->created_until == 0 || record->created_at < filter->created_until) &&
            filter_sees (filter, record->queue, record->owner);

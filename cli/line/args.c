@@ -297,8 +297,18 @@ void args_expand (args_t *args, size_t i, char *text)
     args->read = text;
 }
 
+void args_replace (args_t *args, size_t i, char *text)
+{
+    args->kept = must_grow (args->kept, args->kept_count + 1, sizeof *args->kept);
+    args->kept[args->kept_count++] = text;
+    args->values[i].text = text;
+}
+
 void args_clear (args_t *args)
 {
+    for (size_t i = 0; i < args->kept_count; i++)
+        free (args->kept[i]);
+    free (args->kept);
     free (args->read);
     free (args->values);
     free (args->operands);

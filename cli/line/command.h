@@ -96,6 +96,7 @@ typedef enum option_id {
     OPT_MISSED,
     OPT_OVERLAP,
     OPT_PAUSED,
+    OPT_PARENT,
     OPT_PAYLOAD,
     OPT_PAYLOAD_FILE,
     OPT_POLL_INTERVAL,
@@ -119,6 +120,7 @@ typedef enum option_id {
     OPT_STATUS,
     OPT_SUBJECT,
     OPT_TRACE,
+    OPT_TREE,
     OPT_TTL,
     OPT_TYPE,
     OPT_UNSET,
@@ -227,6 +229,8 @@ typedef struct args {
     size_t values_count;
     const char **operands;
     size_t operands_count;
+    char **kept; /* values in place of those of argv */
+    size_t kept_count;
     char *read;  /* what "-" brought instead of itself, split into operands; NULL: nothing */
     char **rest; /* behind "--", NULL-terminated as argv is; NULL: there was no "--" */
     problem_t problem;
@@ -239,6 +243,8 @@ void args_clear (args_t *args);
 bool args_has (const args_t *args, option_id_t id);
 /* Puts the words of text, which args takes over, in the place of operand i. */
 void args_expand (args_t *args, size_t i, char *text);
+/* Puts text, which args takes over, in the place of value i. */
+void args_replace (args_t *args, size_t i, char *text);
 /* The last value given; NULL without one. */
 const option_value_t *args_value (const args_t *args, option_id_t id);
 const char *args_text (const args_t *args, option_id_t id);

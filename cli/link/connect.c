@@ -128,6 +128,8 @@ int app_try (app_t *app, tmq_broker_info_t *info, tmq_error_t *error)
 
 int app_connect (app_t *app)
 {
+    if (app->client)
+        return 0;
     return connect_until (app, 0);
 }
 

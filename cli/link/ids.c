@@ -4,10 +4,13 @@
 
 #include "link/ids.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/exit.h"
 #include "base/memory.h"
+#include "link/connect.h"
 #include "link/input.h"
 #include "screen/output.h"
 
@@ -85,4 +88,35 @@ void app_resolve_operands (app_t *app, tmq_id_t **out, size_t *count, tally_t *t
         else
             (*count)++;
     }
+}
+
+/* "ID" or "ID:POLICY". */
+static int resolve_value (app_t *app, size_t i)
+{
+    const char *given = app->args.values[i].text;
+    const char *colon = strchr (given, ':');
+    char *text = must_copy (given);
+    char whole[80];
+    tmq_id_t id;
+    int code = 0;
+    text[strcspn (text, ":")] = '\0';
+    if (looks_like_id (text) && tmq_id_parse (&id, text) != TMQ_OK && !(code = app_connect (app)) &&
+        !(code = app_resolve (app, &id, text))) {
+        tmq_id_format (&id, whole);
+        snprintf (whole + strlen (whole), sizeof whole - strlen (whole), "%s", colon ? colon : "");
+        args_replace (&app->args, i, must_copy (whole));
+    }
+    free (text);
+    return code;
+}
+
+int app_resolve_options (app_t *app)
+{
+    int code = 0;
+    for (size_t i = 0; !code && i < app->args.values_count; i++) {
+        const option_spec_t *spec = app->args.values[i].spec;
+        if (spec->kind == KIND_TEXT && (spec->id == OPT_AFTER || spec->id == OPT_PARENT))
+            code = resolve_value (app, i);
+    }
+    return code;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "ids.h"
 #include "screen/output.h"
 #include "screen/show.h"
 #include "screen/table.h"
@@ -133,6 +134,17 @@ static void put_head (const app_t *app, const tmq_task_t *task)
             task->dead ? " (dead: no attempts are left)" : "");
 }
 
+static void put_labels (const app_t *app, const char *name, const tmq_label_t *labels, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        put_name (app, i == 0 ? name : "");
+        print_text (app, stdout, labels[i].key);
+        fputc ('=', stdout);
+        print_text (app, stdout, labels[i].value);
+        fputc ('\n', stdout);
+    }
+}
+
 static void put_origin (const app_t *app, const tmq_task_t *task)
 {
     char text[64];
@@ -143,13 +155,9 @@ static void put_origin (const app_t *app, const tmq_task_t *task)
     put_fact (app, "method", task->method);
     snprintf (text, sizeof text, "%d", task->priority);
     put_fact (app, "priority", text);
-    for (size_t i = 0; i < task->labels_count; i++) {
-        put_name (app, i == 0 ? "labels" : "");
-        print_text (app, stdout, task->labels[i].key);
-        fputc ('=', stdout);
-        print_text (app, stdout, task->labels[i].value);
-        fputc ('\n', stdout);
-    }
+    put_fact (app, "fair key", task->fair_key);
+    put_labels (app, "labels", task->labels, task->labels_count);
+    put_labels (app, "require", task->needs, task->needs_count);
     put_fact (app, "meta", task->meta);
     put_fact (app, "trace", task->trace);
 }
@@ -171,6 +179,24 @@ static void put_after (const app_t *app, const tmq_task_t *task)
         else
             printf ("%s\n", after->policy <= TMQ_AFTER_CONTINUE ? policies[after->policy] : "");
     }
+}
+
+/* The task that it is a part of, and its own parts. */
+static void put_parts (const app_t *app, const tmq_task_t *task, const uint64_t *parts)
+{
+    char text[256];
+    size_t used = 0;
+    if (!id_is_zero (&task->parent)) {
+        tmq_id_format (&task->parent, text);
+        put_fact (app, "part of", text);
+    }
+    for (unsigned i = TMQ_STATUS_QUEUED; parts && i <= TMQ_STATUS_CANCELLED; i++)
+        if (parts[i])
+            used +=
+                (size_t) snprintf (text + used, sizeof text - used, "%s%" PRIu64 " %s",
+                                   used ? ", " : "", parts[i], tmq_status_text ((tmq_status_t) i));
+    if (used)
+        put_fact (app, "parts", text);
 }
 
 const char *phase_name (tmq_phase_t phase)
@@ -250,11 +276,12 @@ static void put_payload (const app_t *app, const tmq_task_t *task, const tmq_tas
         put_size (app, "payload", task->payload_bytes, task->content_type);
 }
 
-void show_card (const app_t *app, const tmq_task_t *task, const tmq_task_t *payload,
-                tmq_event_t *const *events, size_t events_count)
+void show_card (const app_t *app, const tmq_task_t *task, const uint64_t *parts,
+                const tmq_task_t *payload, tmq_event_t *const *events, size_t events_count)
 {
     put_head (app, task);
     put_origin (app, task);
+    put_parts (app, task, parts);
     put_course (app, task);
     put_payload (app, task, payload);
     put_outcome (app, task);

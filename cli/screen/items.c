@@ -85,6 +85,7 @@ void shown_task_init (shown_task_t *out, const tmq_task_t *task)
     out->depends_on = must_alloc (task->after_count * sizeof *out->depends_on);
     for (size_t i = 0; i < task->after_count; i++)
         out->depends_on[i] = task->after[i].id;
+    out->needs = view_labels (task->needs, task->needs_count);
     out->view = (task_view_t){
         .id = task->id,
         .ns = task->ns,
@@ -120,6 +121,11 @@ void shown_task_init (shown_task_t *out, const tmq_task_t *task)
         .cancel_message = task->cancel_message,
         .depends_on = out->depends_on,
         .depends_on_count = task->after_count,
+        .parent = task->parent,
+        .has_parts = task->has_parts,
+        .fair_key = task->fair_key,
+        .needs = out->needs,
+        .needs_count = task->needs_count,
         .payload_bytes = task->payload_bytes,
         .outcome = task->outcome,
         .result_bytes = task->result_bytes,
@@ -138,6 +144,7 @@ void shown_task_clear (shown_task_t *self)
 {
     free (self->labels);
     free (self->depends_on);
+    free (self->needs);
 }
 
 void write_task_members (json_writer_t *writer, const tmq_task_t *task, bool with_result)

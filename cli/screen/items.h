@@ -33,6 +33,7 @@ typedef struct shown_task {
     task_view_t view;
     label_view_t *labels;
     tmq_id_t *depends_on;
+    label_view_t *needs;
 } shown_task_t;
 void shown_task_init (shown_task_t *out, const tmq_task_t *task);
 void shown_task_clear (shown_task_t *self);

@@ -32,10 +32,10 @@ size_t id_from (void);
 const char *progress_text (char *out, size_t size, double done, double total, const char *unit,
                            const char *message);
 
-/* All about one task. The task's body is its result, payload's body the payload (NULL: not shown);
- * events may be NULL. */
-void show_card (const app_t *app, const tmq_task_t *task, const tmq_task_t *payload,
-                tmq_event_t *const *events, size_t events_count);
+/* All about one task. parts: how many it has in each status, or NULL; the task's body is its
+ * result, payload's body the payload (NULL: not shown); events may be NULL. */
+void show_card (const app_t *app, const tmq_task_t *task, const uint64_t *parts,
+                const tmq_task_t *payload, tmq_event_t *const *events, size_t events_count);
 /* Text from a task, between words in as many lines as the terminal makes of it. column: where the
  * line stands now; indent: where the following lines begin. */
 void print_wrapped_text (const app_t *app, const char *text, size_t column, size_t indent);

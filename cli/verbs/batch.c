@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "ids.h"
 #include "link/connect.h"
+#include "link/ids.h"
 #include "link/input.h"
 #include "screen/items.h"
 #include "screen/output.h"
@@ -347,7 +348,9 @@ int run_submit_batch (app_t *app)
     size_t count = 0;
     const bool payloads = args_has (&app->args, OPT_LINES);
     const char *file = args_text (&app->args, payloads ? OPT_LINES : OPT_BATCH);
-    int code = payloads ? check_lines_options (app) : check_batch_options (app);
+    int code = app_resolve_options (app);
+    if (!code)
+        code = payloads ? check_lines_options (app) : check_batch_options (app);
     if (!code)
         code = read_all (app, &text, &bytes, file, SIZE_MAX / 4);
     if (code)

@@ -20,6 +20,7 @@
 #include "screen/show.h"
 #include "screen/status.h"
 #include "verbs/many.h"
+#include "verbs/tree.h"
 #include "verbs/verbs.h"
 
 enum {
@@ -34,6 +35,7 @@ typedef struct cancelling {
     tally_t tally;
     status_line_t status;
     const tmq_id_t *ids;
+    tree_t tree; /* --tree: they are of it */
     size_t count;
     size_t sent;
     size_t printed;
@@ -131,10 +133,35 @@ static int cancel_all (cancelling_t *self)
     return code;
 }
 
+/* What is submitted while its parent is being cancelled is a part as well. */
+static int cancel_tree (cancelling_t *self)
+{
+    int code = 0;
+    while (!code && self->count < self->tree.count) {
+        self->count = self->tree.count;
+        code = cancel_all (self);
+        if (!code)
+            code = tree_grow (&self->tree, self->app);
+    }
+    return code;
+}
+
 /* Only what has not ended can be cancelled. */
 static const tmq_status_t LIVE[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
                                     TMQ_STATUS_INPUT_REQUIRED};
 static const many_t CANCEL = {"cancel", "cancelled", LIVE, sizeof LIVE / sizeof *LIVE};
+
+/* In the place of the ids that were named. *go_on false: it was only counted. */
+static int begin_tree (cancelling_t *self, bool *go_on)
+{
+    const int code = tree_open (&self->tree, self->app, self->ids, self->count);
+    *go_on = !args_has (&self->app->args, OPT_DRY_RUN);
+    if (!code && !*go_on)
+        printf (app_wants_json (self->app) ? "{\"count\":%zu}\n" : "%zu\n", self->tree.count);
+    self->ids = self->tree.ids;
+    self->count = 0;
+    return code;
+}
 
 int run_cancel (app_t *app)
 {
@@ -153,18 +180,23 @@ int run_cancel (app_t *app)
     }
     cancelling_t *self = must_alloc (sizeof *self);
     *self = (cancelling_t){.app = app, .tally = tally, .ids = ids, .count = count};
-    self->by_filter = app->args.operands_count == 0;
+    const bool tree = args_has (&app->args, OPT_TREE);
+    self->by_filter = tree || app->args.operands_count == 0;
+    if (tree)
+        code = begin_tree (self, &go_on);
     status_begin (&self->status, app);
     items_begin (&self->items, app, false);
-    code = cancel_all (self);
+    if (!code && go_on)
+        code = tree ? cancel_tree (self) : cancel_all (self);
     status_end (app);
     items_end (&self->items, NULL);
-    if (!code && self->by_filter && count == 0)
+    if (!code && self->by_filter && go_on && self->count == 0)
         note (app, "no tasks");
-    else if (!code && self->by_filter)
+    else if (!code && self->by_filter && go_on)
         note (app, "%zu cancelled, %zu had ended", self->tally.done - self->ended, self->ended);
     if (!code)
         code = tally_exit (&self->tally);
+    tree_clear (&self->tree);
     free (self);
     free (ids);
     return code;

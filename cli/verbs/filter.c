@@ -28,10 +28,22 @@ static int add_label (task_filter_t *out, const app_t *app, const char *text)
     return 0;
 }
 
+static int add_parent (task_filter_t *out, const app_t *app, const char *text)
+{
+    const size_t i = out->filter.parents_count;
+    if (i == TMQ_FILTER_VALUES_MAX)
+        return too_many (app, "parent");
+    if (tmq_id_parse (&out->parents[i], text) != TMQ_OK)
+        return usage_error (app, "a full id, or its ending of at least 6 characters",
+                            "--parent '%.40s' is not an id", text);
+    out->filter.parents_count++;
+    return 0;
+}
+
 bool filter_is_given (const app_t *app)
 {
-    static const option_id_t conditions[] = {OPT_QUEUE, OPT_STATUS, OPT_SESSION,
-                                             OPT_LABEL, OPT_SINCE,  OPT_UNTIL};
+    static const option_id_t conditions[] = {OPT_QUEUE, OPT_STATUS, OPT_SESSION, OPT_LABEL,
+                                             OPT_SINCE, OPT_UNTIL,  OPT_PARENT};
     for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
         if (args_has (&app->args, conditions[i]))
             return true;
@@ -49,6 +61,7 @@ int filter_from_args (task_filter_t *out, const app_t *app, bool with_times)
     filter->statuses = out->statuses;
     filter->sessions = out->sessions;
     filter->labels = out->labels;
+    filter->parents = out->parents;
     const bool by_operand = args->command->operand == OPERAND_QUEUE;
     const size_t operands = by_operand ? args->operands_count : 0;
     if (args_count (args, OPT_QUEUE) + operands > TMQ_FILTER_VALUES_MAX)
@@ -69,7 +82,9 @@ int filter_from_args (task_filter_t *out, const app_t *app, bool with_times)
             statuses |= value->number;
         else if (value->spec->id == OPT_SESSION)
             out->sessions[filter->sessions_count++] = value->text;
-        const int code = value->spec->id == OPT_LABEL ? add_label (out, app, value->text) : 0;
+        const int code = value->spec->id == OPT_LABEL    ? add_label (out, app, value->text)
+                         : value->spec->id == OPT_PARENT ? add_parent (out, app, value->text)
+                                                         : 0;
         if (code)
             return code;
     }

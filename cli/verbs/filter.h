@@ -14,12 +14,14 @@ typedef struct filter {
     const char *queues[TMQ_FILTER_VALUES_MAX];
     tmq_status_t statuses[TMQ_FILTER_VALUES_MAX];
     const char *sessions[TMQ_FILTER_VALUES_MAX];
+    tmq_id_t parents[TMQ_FILTER_VALUES_MAX];
     tmq_label_t labels[TMQ_LABELS_MAX];
     char label_keys[TMQ_LABELS_MAX][TMQ_NAME_LENGTH_MAX + 1];
 } task_filter_t;
 
 /* --queue (also as operands, where these name queues), --status, --session, --label; with_times:
- * also --since and --until. 0 or an exit code. The result must stay where it is. */
+ * also --since, --until and --parent (whole ids, see app_resolve_options). 0 or an exit code. The
+ * result must stay where it is. */
 int filter_from_args (task_filter_t *out, const app_t *app, bool with_times);
 
 /* True if any condition is among the options. */

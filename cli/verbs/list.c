@@ -9,6 +9,7 @@
 
 #include "base/exit.h"
 #include "link/connect.h"
+#include "link/ids.h"
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/tasks.h"
@@ -81,7 +82,8 @@ int run_list (app_t *app)
         return usage_error (app, "--fields chooses the keys of JSON",
                             "--columns goes with a table only");
     int code = task_table_init (&table, app, args_text (args, OPT_COLUMNS));
-    if (code || (code = filter_from_args (&filter, app, true)) || (code = app_connect (app)))
+    if (code || (code = app_resolve_options (app)) ||
+        (code = filter_from_args (&filter, app, true)) || (code = app_connect (app)))
         return code;
     tmq_list_query_t query = {.filter = filter.filter, .cursor = args_text (args, OPT_CURSOR)};
     items_begin (&items, app, false);
@@ -99,8 +101,8 @@ int run_count (app_t *app)
     task_filter_t filter;
     uint64_t count;
     tmq_error_t error = {0};
-    int code = filter_from_args (&filter, app, true);
-    if (code || (code = app_connect (app)))
+    int code = app_resolve_options (app);
+    if (code || (code = filter_from_args (&filter, app, true)) || (code = app_connect (app)))
         return code;
     error.code = tmq_count (&count, app->client, &filter.filter, app->timeout_ms, &error);
     if (error.code != TMQ_OK)

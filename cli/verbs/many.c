@@ -30,8 +30,11 @@ int many_check (const app_t *app)
         return usage_error (app, "taskctl list shows what a condition matches",
                             "%s needs ids, or conditions such as --queue NAME",
                             app->args.command->name);
+    const bool tree = args_has (&app->args, OPT_TREE);
+    if (tree && app->args.operands_count == 0)
+        return usage_error (app, NULL, "--tree goes with ids");
     if (app->args.operands_count &&
-        (args_has (&app->args, OPT_YES) || args_has (&app->args, OPT_DRY_RUN)))
+        (args_has (&app->args, OPT_YES) || (args_has (&app->args, OPT_DRY_RUN) && !tree)))
         return usage_error (app, NULL, "--yes and --dry-run go with conditions");
     return 0;
 }
@@ -79,13 +82,14 @@ int many_find (app_t *app, const many_t *what, tmq_id_t **ids, size_t *count, ta
         app_resolve_operands (app, ids, count, tally);
         return 0;
     }
-    int code = filter_from_args (&filter, app, true);
+    int code = app_resolve_options (app);
+    if (code || (code = filter_from_args (&filter, app, true)))
+        return code;
     if (!filter.filter.statuses_count) {
         memcpy (filter.statuses, what->statuses, what->statuses_count * sizeof *what->statuses);
         filter.filter.statuses_count = what->statuses_count;
     }
-    if (!code)
-        code = confirm (app, what, &filter, go_on);
+    code = confirm (app, what, &filter, go_on);
     return code || !*go_on ? code : many_ids (app, &filter.filter, ids, count);
 }
 

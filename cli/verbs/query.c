@@ -14,6 +14,7 @@
 #include "screen/output.h"
 #include "screen/show.h"
 #include "verbs/receipt.h"
+#include "verbs/tree.h"
 #include "verbs/verbs.h"
 #include "verbs/wait.h"
 
@@ -62,12 +63,30 @@ static int history_load (history_view_t *self, const app_t *app, const tmq_id_t 
     return TMQ_OK;
 }
 
+static void write_parts (json_writer_t *writer, const parts_t *parts)
+{
+    json_write_key (writer, "parts");
+    if (!parts->total) {
+        json_write_null (writer);
+        return;
+    }
+    json_write_object_begin (writer);
+    json_write_key (writer, "total");
+    json_write_uint (writer, parts->total);
+    for (unsigned i = TMQ_STATUS_QUEUED; i <= TMQ_STATUS_CANCELLED; i++) {
+        json_write_key (writer, tmq_status_text ((tmq_status_t) i));
+        json_write_uint (writer, parts->of[i]);
+    }
+    json_write_object_end (writer);
+}
+
 static void write_full (items_t *items, const tmq_task_t *task, const tmq_task_t *payload,
-                        const history_view_t *history)
+                        const history_view_t *history, const parts_t *parts)
 {
     json_writer_t *writer = items_open (items);
     json_write_object_begin (writer);
     write_task_members (writer, task, true);
+    write_parts (writer, parts);
     if (payload) {
         json_write_key (writer, "payload");
         json_write_body (writer, payload->content_type, payload->body_bytes ? payload->body : "",
@@ -85,19 +104,20 @@ static void write_full (items_t *items, const tmq_task_t *task, const tmq_task_t
 }
 
 static void show_full (items_t *items, const tmq_task_t *task, const tmq_task_t *payload,
-                       const history_view_t *history)
+                       const history_view_t *history, const parts_t *parts)
 {
     const app_t *app = items->app;
     char id[37];
     if (app_wants_json (app)) {
-        write_full (items, task, payload, history);
+        write_full (items, task, payload, history, parts);
     } else if (app->format == FORMAT_ID) {
         tmq_id_format (&task->id, id);
         puts (id);
     } else {
         if (items->count++)
             fputc ('\n', stdout);
-        show_card (app, task, payload, history->events, history->count);
+        show_card (app, task, parts->total ? parts->of : NULL, payload, history->events,
+                   history->count);
     }
 }
 
@@ -106,6 +126,7 @@ static int get_one (app_t *app, items_t *items, const tmq_id_t *id)
     tmq_task_t *task = NULL;
     tmq_task_t *payload = NULL;
     history_view_t history = {0};
+    parts_t parts = {0};
     tmq_error_t error = {0};
     char text[37];
     error.code = tmq_get (&task, app->client, id, app->timeout_ms, &error);
@@ -113,8 +134,10 @@ static int get_one (app_t *app, items_t *items, const tmq_id_t *id)
         error.code = tmq_payload (&payload, app->client, id, app->timeout_ms, &error);
     if (error.code == TMQ_OK && args_has (&app->args, OPT_EVENTS))
         error.code = history_load (&history, app, id, &error);
+    if (error.code == TMQ_OK && task->has_parts)
+        error.code = parts_count (&parts, app, id, &error);
     if (error.code == TMQ_OK)
-        show_full (items, task, payload, &history);
+        show_full (items, task, payload, &history, &parts);
     if (error.code == TMQ_OK && task->status == TMQ_STATUS_INPUT_REQUIRED &&
         !app_wants_json (app) && app->format != FORMAT_ID)
         show_questions (app, id);

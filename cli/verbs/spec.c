@@ -103,21 +103,36 @@ static bool find_policy (tmq_after_t *out, const char *name)
 }
 
 /* "line:N" into the id of that line's task. */
-static bool find_line (tmq_id_t *out, const spec_t *self, const char *text, char *why,
-                       size_t why_size)
+static bool find_line (tmq_id_t *out, const spec_t *self, const char *option, const char *text,
+                       char *why, size_t why_size)
 {
     char *end;
     const unsigned long long line = strtoull (text, &end, 10);
     if (*text < '0' || *text > '9' || *end || line == 0) {
-        snprintf (why, why_size, "after: line:N needs the number of a line, from 1");
+        snprintf (why, why_size, "%s: line:N needs the number of a line, from 1", option);
         return false;
     }
     if (line > self->earlier_count || id_is_zero (&self->earlier[line - 1])) {
-        snprintf (why, why_size, "after: line %llu is no earlier line with a task", line);
+        snprintf (why, why_size, "%s: line %llu is no earlier line with a task", option, line);
         return false;
     }
     *out = self->earlier[line - 1];
     return true;
+}
+
+/* "ID" or "line:N". */
+static bool find_task (tmq_id_t *out, const spec_t *self, const char *option, const char *text,
+                       char *why, size_t why_size)
+{
+    const bool is_line = strncmp (text, "line:", 5) == 0;
+    if (is_line && self->earlier)
+        return find_line (out, self, option, text + 5, why, why_size);
+    snprintf (why, why_size, "%s: line:N is for the lines of a --batch", option);
+    if (is_line)
+        return false;
+    snprintf (why, why_size, "%s: '%.64s' must be the id of a task%s", option, text,
+              self->earlier ? ", a whole one, or line:N" : "");
+    return tmq_id_parse (out, text) == TMQ_OK;
 }
 
 /* "ID", "ID:POLICY", "line:N" or "line:N:POLICY". */
@@ -127,22 +142,14 @@ static bool add_after (spec_t *self, const char *given, char *why, size_t why_si
     tmq_dependency_t after = {.policy = TMQ_AFTER_FAIL};
     char text[80];
     snprintf (text, sizeof text, "%s", given);
-    const bool is_line = strncmp (text, "line:", 5) == 0;
-    snprintf (why, why_size, "after: line:N is for the lines of a --batch");
-    if (is_line && !self->earlier)
-        return false;
-    char *colon = strchr (is_line ? text + 5 : text, ':');
+    char *colon = strchr (strncmp (text, "line:", 5) == 0 ? text + 5 : text, ':');
     if (colon) {
         *colon = '\0';
         snprintf (why, why_size, "after: '%.20s' must be fail, ignore or continue", colon + 1);
         if (!find_policy (&after.policy, colon + 1))
             return false;
     }
-    if (is_line && !find_line (&after.id, self, text + 5, why, why_size))
-        return false;
-    snprintf (why, why_size, "after: '%.64s' must be the whole id of a task%s", text,
-              self->earlier ? ", or line:N" : "");
-    if (!is_line && tmq_id_parse (&after.id, text) != TMQ_OK)
+    if (!find_task (&after.id, self, "after", text, why, why_size))
         return false;
     snprintf (why, why_size, "after: '%.64s' is given twice", text);
     for (size_t i = 0; i < submit->after_count; i++)
@@ -168,7 +175,8 @@ static bool is_consistent (const spec_t *self, char *why, size_t why_size)
     for (size_t i = 0; i < self->submit.after_count; i++)
         if (id_equal (&self->after[i].id, &self->submit.id))
             return false;
-    return true;
+    snprintf (why, why_size, "parent: a task cannot be a part of itself");
+    return id_is_zero (&self->submit.id) || !id_equal (&self->submit.parent, &self->submit.id);
 }
 
 static bool is_object (const char *text, char *why, size_t why_size)
@@ -218,6 +226,7 @@ static bool put_option (spec_t *self, option_id_t id, const char *text, uint64_t
     case OPT_LABEL: return add_pair (self, labels_of (self), text, why, why_size);
     case OPT_REQUIRE: return add_pair (self, needs_of (self), text, why, why_size);
     case OPT_FAIR_KEY: submit->fair_key = text; break;
+    case OPT_PARENT: return find_task (&submit->parent, self, "parent", text, why, why_size);
     case OPT_AFTER: return add_after (self, text, why, why_size);
     case OPT_ID:
         snprintf (why, why_size, "the id must be a UUIDv7");
@@ -561,6 +570,10 @@ void spec_write (json_writer_t *writer, const spec_t *self)
     write_string (writer, "fair_key", submit->fair_key);
     write_pairs (writer, "require", submit->needs, submit->needs_count);
     write_after (writer, submit);
+    if (!id_is_zero (&submit->parent)) {
+        tmq_id_format (&submit->parent, id);
+        write_string (writer, "parent", id);
+    }
     if (submit->meta) {
         json_write_key (writer, "meta");
         json_write_raw (writer, submit->meta, strlen (submit->meta));

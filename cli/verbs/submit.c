@@ -10,6 +10,7 @@
 #include "base/exit.h"
 #include "ids.h"
 #include "link/connect.h"
+#include "link/ids.h"
 #include "link/input.h"
 #include "screen/items.h"
 #include "screen/output.h"
@@ -108,7 +109,6 @@ static int submit_one (app_t *app, spec_t *spec)
 {
     tmq_receipt_t receipt;
     tmq_error_t error = {0};
-    app->tells_link = args_has (&app->args, OPT_WAIT);
     int code = app_connect (app);
     if (code)
         return code;
@@ -135,8 +135,12 @@ int run_submit (app_t *app)
         return usage_error (app, NULL, "--for goes with --wait");
     if (args_has (args, OPT_BATCH) || args_has (args, OPT_LINES))
         return run_submit_batch (app);
+    app->tells_link = args_has (args, OPT_WAIT);
+    int code = app_resolve_options (app);
+    if (code)
+        return code;
     spec_init (&spec, args->command->options);
-    int code = spec_from_args (&spec, app, 0);
+    code = spec_from_args (&spec, app, 0);
     if (!code)
         code = args_has (args, OPT_DRY_RUN) ? dry_run (app, &spec) : submit_one (app, &spec);
     spec_clear (&spec);

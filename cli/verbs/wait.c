@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/memory.h"
 #include "link/connect.h"
@@ -20,6 +21,7 @@
 #include "verbs/filter.h"
 #include "verbs/many.h"
 #include "verbs/receipt.h"
+#include "verbs/tree.h"
 #include "verbs/verbs.h"
 
 enum { BATCH = 64 };
@@ -35,13 +37,13 @@ typedef void wait_take_t (void *context, const tmq_completion_t *answer);
 
 /* Gives each id's answer to take. What a poll brings beside them is news of the connection. */
 static int wait_loop (app_t *app, link_state_t *link, const tmq_id_t *ids, size_t count,
-                      wait_take_t *take, void *context)
+                      uint32_t for_ms, wait_take_t *take, void *context)
 {
     tmq_error_t error = {0};
     size_t open = 0;
     for (size_t at = 0; at < count; at += TMQ_WAIT_IDS_MAX) {
         const size_t some = count - at < TMQ_WAIT_IDS_MAX ? count - at : TMQ_WAIT_IDS_MAX;
-        error.code = tmq_wait_start (app->client, ids + at, some, wait_ms (app), NULL, &error);
+        error.code = tmq_wait_start (app->client, ids + at, some, for_ms, NULL, &error);
         if (error.code != TMQ_OK)
             return library_error (app, &error, NULL);
         open += some;
@@ -105,7 +107,7 @@ int wait_for_result (app_t *app, const tmq_id_t *id)
     link_state_t link = link_state (app);
     char text[37];
     tmq_id_format (id, text);
-    int code = wait_loop (app, &link, id, 1, take_one, &error);
+    int code = wait_loop (app, &link, id, 1, wait_ms (app), take_one, &error);
     if (code)
         return code;
     const bool look = is_worth_a_look (app, &link, error.code);
@@ -251,6 +253,35 @@ static size_t drop_repeated (tmq_id_t *ids, size_t count)
     return kept;
 }
 
+static int wait_some (waiting_t *self, const tmq_id_t *ids, size_t count, uint32_t for_ms)
+{
+    return wait_loop (self->app, &self->link, ids, count, for_ms, take_answer, self);
+}
+
+/* A task may get parts until it has ended, and they too: so it looks again at the end of all. */
+static int wait_tree (waiting_t *self, const tmq_id_t *ids, size_t count)
+{
+    tree_t tree;
+    size_t waited = 0;
+    const uint64_t from_ms = mono_ms ();
+    const uint32_t most_ms = wait_ms (self->app);
+    int code = tree_open (&tree, self->app, ids, count);
+    while (!code && waited < tree.count) {
+        const uint64_t spent_ms = mono_ms () - from_ms;
+        uint32_t left_ms = most_ms;
+        if (most_ms != TMQ_FOREVER)
+            left_ms = spent_ms < most_ms ? most_ms - (uint32_t) spent_ms : 0;
+        self->total = tree.count;
+        show_bar (self);
+        code = wait_some (self, tree.ids + waited, tree.count - waited, left_ms);
+        waited = tree.count;
+        if (!code && !self->unended)
+            code = tree_grow (&tree, self->app);
+    }
+    tree_clear (&tree);
+    return code;
+}
+
 int run_wait (app_t *app)
 {
     waiting_t self = {.app = app, .link = link_state (app)};
@@ -266,7 +297,7 @@ int run_wait (app_t *app)
         return code;
     if (app->args.operands_count)
         app_resolve_operands (app, &ids, &count, &tally);
-    else if ((code = filter_from_args (&filter, app, true)) ||
+    else if ((code = app_resolve_options (app)) || (code = filter_from_args (&filter, app, true)) ||
              (code = many_ids (app, &filter.filter, &ids, &count)))
         return code;
     count = drop_repeated (ids, count);
@@ -278,7 +309,8 @@ int run_wait (app_t *app)
     items_begin (&self.items, app, false);
     status_begin (&status, app);
     show_bar (&self);
-    code = wait_loop (app, &self.link, ids, count, take_answer, &self);
+    code = args_has (&app->args, OPT_TREE) ? wait_tree (&self, ids, count)
+                                           : wait_some (&self, ids, count, wait_ms (app));
     status_end (app);
     items_end (&self.items, NULL);
     free (ids);

@@ -485,6 +485,8 @@ typedef struct tmq_submission {
     const char *fair_key;     /* at most 64 bytes: keys of a queue are served in turn */
     const tmq_label_t *needs; /* at most 8: labels that the worker must have */
     size_t needs_count;
+    tmq_id_t parent; /* the task that it is a part of: one that the broker knows, or an earlier one
+                        of the same batch; all zero: none */
 } tmq_submit_t;
 /* Fills in the defaults; queue is left to be set. */
 TMQ_API void tmq_submit_init (tmq_submit_t *submit, size_t size);
@@ -572,6 +574,11 @@ struct tmq_task {
     const tmq_dependency_t *after;
     size_t after_count;
     const char *cancel_message; /* of who cancelled it */
+    tmq_id_t parent;            /* the task that it is a part of; all zero: none */
+    bool has_parts;             /* tasks were submitted as parts of it */
+    const char *fair_key;       /* as tmq_submit_t has it; and the next one */
+    const tmq_label_t *needs;
+    size_t needs_count;
 };
 /* Accepts NULL. */
 TMQ_API void tmq_task_free (tmq_task_t *task);
@@ -614,6 +621,8 @@ typedef struct tmq_filter {
     size_t labels_count;
     uint64_t created_since; /* half open, 0: open; not for subscriptions */
     uint64_t created_until;
+    const tmq_id_t *parents; /* OR: tasks that are parts of these; not for subscriptions */
+    size_t parents_count;
 } tmq_filter_t;
 
 /* The longest cursor of a list, without its NUL. */

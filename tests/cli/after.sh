@@ -61,7 +61,7 @@ err_has "there is no task $unknown"
 run 2 taskctl submit q --after "$first:later"
 err_has "'later' must be fail, ignore or continue"
 run 2 taskctl submit q --after 42
-err_has "'42' must be the whole id of a task"
+err_has "'42' must be the id of a task"
 run 2 taskctl submit q --after line:1
 err_has 'line:N is for the lines of a --batch'
 run 2 taskctl submit q --after "$first" --after "$first:ignore"
@@ -118,7 +118,7 @@ broken ()
 broken '{"queue":"bad","after":"line:2"}' ': line 2 is no earlier line'
 broken '{"queue":"bad","after":"line:3"}' ': line 3 is no earlier line'
 broken '{"queue":"bad","after":"line:x"}' ': line:N needs the number of a line'
-broken '{"queue":"bad","after":["x"]}' ": 'x' must be the whole id"
+broken '{"queue":"bad","after":["x"]}' ": 'x' must be the id of a task, a whole one"
 broken '{"queue":"bad","after":[7]}' ' must be a string'
 broken "{\"queue\":\"bad\",\"id\":\"$unknown\",\"after\":\"$unknown\"}" ': a task cannot depend on itself'
 run 0 taskctl -o json submit q --dry-run --after "$first:ignore"

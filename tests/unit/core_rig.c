@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/data/extra.h"
 #include "ids.h"
 
 /* The store. */
@@ -117,7 +118,12 @@ static bool takes (const filter_t *filter, const record_t *row)
     bool status = filter->statuses_count == 0;
     for (size_t i = 0; i < filter->statuses_count; i++)
         status = status || filter->statuses[i] == row->status;
-    return queue && status && strcmp (filter->ns, row->ns) == 0 &&
+    tmq_id_t parent;
+    bool part = filter->parents_count == 0;
+    for (size_t i = 0; i < filter->parents_count; i++)
+        part = part || (row->extra != NULL && extra_parent (row->extra, &parent) &&
+                        memcmp (&parent, &filter->parents[i], sizeof (parent)) == 0);
+    return queue && status && part && strcmp (filter->ns, row->ns) == 0 &&
            filter_sees (filter, row->queue, row->owner);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/data/extra.h"
 #include "ids.h"
 #include "store_support.h"
 
@@ -353,6 +354,24 @@ static const label_t *labels_of (int64_t number)
     return labels;
 }
 
+static tmq_id_t parent_of (int64_t number)
+{
+    return (tmq_id_t){{1, (uint8_t) (number % 4)}};
+}
+
+/* Every third task is a part, of the task number % 4; freed by buf_drop. */
+static buf_t *part_of (int64_t number)
+{
+    tmq_id_t parent = parent_of (number);
+    Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+    extra.start_by = UINT64_MAX; /* before the parent, and behind it: */
+    extra.depth = 300;
+    extra.fair_key = "k";
+    if (number % 3 == 0)
+        extra.parent = (ProtobufCBinaryData){sizeof (parent.bytes), parent.bytes};
+    return extra_pack (&extra);
+}
+
 /* 60 tasks: queue by number % 3, status by number % 4, session by number % 5, every tenth in
  * another namespace. */
 static void fill_lists (fixture_t *f)
@@ -370,8 +389,10 @@ static void fill_lists (fixture_t *f)
         record.ns = number % 10 == 0 ? "other" : "default";
         record.labels = labels_of (number);
         record.labels_count = LISTED_LABELS;
+        record.extra = number % 2 == 0 ? NULL : part_of (number);
         batch_add_record (batch, &record);
         fixture_commit (f, batch);
+        buf_drop (record.extra);
     }
     fixture_settle (f);
 }
@@ -395,7 +416,11 @@ static bool wanted (const filter_t *filter, int64_t number)
     record_t labelled = {.labels = labels_of (number), .labels_count = LISTED_LABELS};
     for (size_t i = 0; i < filter->labels_count; i++)
         labels &= record_has_label (&labelled, &filter->labels[i]);
-    return queue && session && status && labels &&
+    bool part = filter->parents_count == 0;
+    tmq_id_t parent = parent_of (number);
+    for (size_t i = 0; i < filter->parents_count; i++)
+        part |= number % 6 == 3 && memcmp (&filter->parents[i], &parent, sizeof (parent)) == 0;
+    return queue && session && status && labels && part &&
            (number % 10 == 0) == (strcmp (filter->ns, "other") == 0) &&
            1000 + number >= filter->created_since &&
            (filter->created_until == 0 || 1000 + number < filter->created_until);
@@ -484,7 +509,8 @@ static void lists_and_counts_follow_their_filter (void **state)
     static const tmq_status_t STATUSES[] = {TMQ_STATUS_FAILED, TMQ_STATUS_QUEUED};
     fill_lists (f);
     static const label_t LABELS[] = {{"half", "1"}, {"day", "3"}, {"day", "none"}};
-    for (unsigned mask = 0; mask < 256; mask++)
+    const tmq_id_t parents[] = {parent_of (1), parent_of (3), {{7}}};
+    for (unsigned mask = 0; mask < 512; mask++)
         for (size_t limit = 1; limit <= 100; limit = limit * 7) {
             filter_t filter = {.ns = mask & 1 ? "other" : "default"};
             filter.queues = QUEUES;
@@ -494,7 +520,9 @@ static void lists_and_counts_follow_their_filter (void **state)
             filter.statuses = STATUSES;
             filter.statuses_count = mask & 8 ? 2 : 0;
             filter.labels = LABELS;
-            filter.labels_count = mask / 64;
+            filter.labels_count = mask / 64 % 4;
+            filter.parents = parents;
+            filter.parents_count = mask & 256 ? mask % 3 + 1 : 0;
             filter.created_since = mask & 16 ? 1010 : 0;
             filter.created_until = mask & 32 ? 1047 : 0;
             check_filter (f, &filter, limit, mask % 3 * 4);

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/memory.h"
 #include "taskmq_types.h"
@@ -34,6 +35,40 @@ buf_t *extra_pack (const Taskmq__Extra *fields)
     buf_t *packed = buf_new_uninitialised (length);
     taskmq__extra__pack (fields, buf_mutable (packed));
     return packed;
+}
+
+/* By hand, for it is asked of each image that is written and of each task that a list looks at. */
+static bool number_read (const uint8_t **at, const uint8_t *end, uint64_t *out)
+{
+    *out = 0;
+    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
+        uint8_t byte = *(*at)++;
+        *out |= (uint64_t) (byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return true;
+    }
+    return false;
+}
+
+bool extra_parent (const buf_t *packed, tmq_id_t *out)
+{
+    enum { PARENT_TAG = 16 << 3 | 2 }; /* of taskmq.proto, with a length behind it */
+    const uint8_t *at = buf_bytes (packed);
+    const uint8_t *end = at + buf_length (packed);
+    uint64_t tag;
+    uint64_t number;
+    while (at < end && number_read (&at, end, &tag) && number_read (&at, end, &number)) {
+        if ((tag & 7) == 0)
+            continue;
+        if ((tag & 7) != 2 || number > (uint64_t) (end - at)) /* Extra has no other kinds */
+            return false;
+        if (tag == PARENT_TAG && number == sizeof (out->bytes)) {
+            memcpy (out->bytes, at, sizeof (out->bytes));
+            return true;
+        }
+        at += number;
+    }
+    return false;
 }
 
 bool extra_waits (buf_t *packed)

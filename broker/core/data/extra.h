@@ -14,6 +14,7 @@
 
 #include "core/data/buf.h"
 #include "taskmq.pb-c.h"
+#include "taskmq_types.h"
 
 typedef struct extra {
     Taskmq__Extra *fields;   /* never NULL; what it points to is its own (extra_set_text) */
@@ -26,6 +27,8 @@ typedef struct extra {
 
 /* The bytes of a message, without what is unknown in it. NULL: there is nothing in it. */
 buf_t *extra_pack (const Taskmq__Extra *fields);
+/* The task that one with it is a part of; false: of none. */
+bool extra_parent (const buf_t *packed, tmq_id_t *out);
 /* A task with it waits for others to end. */
 bool extra_waits (buf_t *packed);
 /* What one with these fields takes in memory, about; 0 for NULL. */

@@ -106,6 +106,8 @@ typedef struct filter {
     size_t sessions_count;
     const label_t *labels; /* all of them must be there */
     size_t labels_count;
+    const tmq_id_t *parents; /* it is a part of one of them */
+    size_t parents_count;
     int64_t created_since; /* half open; 0: open */
     int64_t created_until;
     access_t *scope; /* what the asker sees; NULL: everything in the namespace */

@@ -325,6 +325,8 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
     if (is_there (&by_key) && !key_is_free (self, space, &by_key))
         return existing (call, &by_key, digest);
     after_refusal_t unknown = after_judge (call, spec);
+    if (unknown.code == TMQ_OK)
+        unknown = parent_judge (call, spec);
     if (unknown.code != TMQ_OK)
         return (answer_t){.code = unknown.code, .full = unknown.text};
     answer_t refusal;
@@ -337,6 +339,7 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
     journal_input (self->tasks);
     account_add_pending (self->tasks, call->link->account);
     task_t *task = accept_task (self, space, call->link->identity, spec, payload, digest);
+    parent_mark (self, space, spec);
     return (answer_t){.id = task->id, .status = task->status};
 }
 

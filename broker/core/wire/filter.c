@@ -45,7 +45,7 @@ static size_t room_of (const Taskmq__Filter *filter)
     size_t room = (filter->n_queues + filter->n_sessions) * sizeof (char *) +
                   strlen (filter->name_prefix) + 1 + filter->n_labels * sizeof (label_t) +
                   filter->n_statuses * sizeof (tmq_status_t) +
-                  filter->n_task_ids * sizeof (tmq_id_t);
+                  (filter->n_task_ids + filter->n_parents) * sizeof (tmq_id_t);
     for (size_t i = 0; i < filter->n_queues; i++)
         room += strlen (filter->queues[i]) + 1;
     for (size_t i = 0; i < filter->n_sessions; i++)
@@ -75,6 +75,19 @@ static void put_subjects (filter_copy_t *self, filter_place_t *place, const Task
                                    sizeof (self->subjects));
     if (filter->name_prefix[0] != '\0')
         self->name_prefix = put (place, filter->name_prefix, strlen (filter->name_prefix) + 1);
+}
+
+/* Digested only where it is asked, as subjects. */
+static void put_parents (filter_copy_t *self, filter_place_t *place, const Taskmq__Filter *filter)
+{
+    static const char MARK[] = "parents"; /* they are no task_ids */
+    if (filter->n_parents == 0)
+        return;
+    crypto_generichash_update (&place->hash, (const uint8_t *) MARK, sizeof (MARK));
+    self->filter.parents = (const tmq_id_t *) place->at;
+    self->filter.parents_count = filter->n_parents;
+    for (size_t i = 0; i < filter->n_parents; i++)
+        put (place, filter->parents[i].data, sizeof (tmq_id_t));
 }
 
 enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
@@ -147,6 +160,7 @@ filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter, const a
     self->ids_count = filter->n_task_ids;
     for (size_t i = 0; i < filter->n_task_ids; i++)
         put (&place, filter->task_ids[i].data, sizeof (tmq_id_t));
+    put_parents (self, &place, filter);
     crypto_generichash_update (&place.hash, (const uint8_t *) &filter->created_since,
                                sizeof (filter->created_since));
     crypto_generichash_update (&place.hash, (const uint8_t *) &filter->created_until,

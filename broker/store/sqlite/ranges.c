@@ -14,6 +14,7 @@ enum {
     BY_QUEUE,
     BY_SESSION,
     BY_LABEL,
+    BY_PARENT,
     BY_NUMBER,
     QUEUES,
     CREATED,
@@ -39,6 +40,8 @@ const char *const RANGES_TEXTS[RANGES_STATEMENTS] = {
                  " CROSS JOIN task AS t ON t.number = l.number"
                  " WHERE l.ns = ?1 AND l.key = ?5 AND l.value = ?6 AND l.number < ?3"
                  " AND l.number >= ?4 ORDER BY l.number DESC",
+    [BY_PARENT] = "SELECT number, queue, status, session FROM task WHERE ns = ?1 AND parent = ?5"
+                  " AND " BETWEEN,
     [BY_NUMBER] = "SELECT number, queue, status FROM task WHERE ns = ?1 AND " BETWEEN,
     [QUEUES] = "SELECT id FROM name WHERE ns = ?1 AND kind = ?2 LIMIT ?3",
     /* Numbers and times of acceptance rise together (S20). */
@@ -68,8 +71,9 @@ typedef struct range {
     int statement;
     int64_t key; /* queue, session or namespace */
     tmq_status_t status;
-    const label_t *label; /* BY_LABEL */
-    int64_t high;         /* numbers below it are still to be read */
+    const label_t *label;   /* BY_LABEL */
+    const tmq_id_t *parent; /* BY_PARENT */
+    int64_t high;           /* numbers below it are still to be read */
     bool exhausted;
     size_t vain; /* entries looked at that were not wanted */
     int64_t buffer[RANGE_BUFFER];
@@ -85,6 +89,7 @@ static range_t *range_add (ranges_t *self, int statement, int64_t key, tmq_statu
     range->key = key;
     range->status = status;
     range->label = NULL;
+    range->parent = NULL;
     range->high = self->high;
     range->exhausted = false;
     range->next = range->count = range->vain = 0;
@@ -204,6 +209,14 @@ static store_code_t plan_sessions (ranges_t *self, store_error_t *error)
     return code;
 }
 
+/* What a task has many parts of is rare, so nothing else is walked. */
+static void plan_parents (ranges_t *self)
+{
+    self->count = 0;
+    for (size_t i = 0; i < self->filter->parents_count; i++)
+        range_add (self, BY_PARENT, self->ns, TMQ_STATUS_NONE)->parent = &self->filter->parents[i];
+}
+
 /* Which conditions are the fewest. */
 
 static sqlite3_stmt *range_bind (const ranges_t *self, const range_t *range, int which, int64_t low)
@@ -214,6 +227,9 @@ static sqlite3_stmt *range_bind (const ranges_t *self, const range_t *range, int
         sqlite3_bind_int (statement, 2, (int) range->status);
     sqlite3_bind_int64 (statement, 3, range->high);
     sqlite3_bind_int64 (statement, 4, low);
+    if (range->parent != NULL)
+        sqlite3_bind_blob (statement, 5, range->parent->bytes, sizeof (range->parent->bytes),
+                           SQLITE_STATIC);
     if (range->label != NULL) {
         sqlite3_bind_text (statement, 5, range->label->key, -1, SQLITE_STATIC);
         sqlite3_bind_text (statement, 6, range->label->value, -1, SQLITE_STATIC);
@@ -290,9 +306,11 @@ store_code_t ranges_open (ranges_t *self, view_t *view, const filter_t *filter,
         return code;
     if (filter->sessions_count > 0)
         code = plan_sessions (self, error);
-    else
+    else if (filter->parents_count == 0)
         plan_queues (self);
-    if (code == STORE_OK && filter->labels_count > 0)
+    if (filter->parents_count > 0)
+        plan_parents (self);
+    else if (code == STORE_OK && filter->labels_count > 0)
         code = plan_labels (self, error);
     return code;
 }
@@ -345,7 +363,8 @@ static bool fits (const ranges_t *self, const range_t *range, sqlite3_stmt *row)
     if (filter->queues_count > 0 &&
         !holds (self->queues, self->queues_count, sqlite3_column_int64 (row, 1)))
         return false;
-    return range->statement != BY_LABEL || filter->sessions_count == 0 ||
+    bool has_session = range->statement == BY_LABEL || range->statement == BY_PARENT;
+    return !has_session || filter->sessions_count == 0 ||
            holds (self->sessions, self->sessions_count, sqlite3_column_int64 (row, 3));
 }
 

@@ -3,14 +3,15 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Numbers of the tasks that a filter wants, newest first, by walking indexes and never the rows of
- * all tasks: one range per queue and status, or per session, or the one of the rarest label. */
+ * all tasks: one range per queue and status, or per session or parent, or the one of the rarest
+ * label. */
 #ifndef TASKMQ_STORE_RANGES_H
 #define TASKMQ_STORE_RANGES_H
 
 #include "store/sqlite/view.h"
 
 /* Statements that ranges need; they stand first in the texts of the view. */
-enum { RANGES_STATEMENTS = 13 };
+enum { RANGES_STATEMENTS = 14 };
 extern const char *const RANGES_TEXTS[RANGES_STATEMENTS];
 
 typedef struct ranges {

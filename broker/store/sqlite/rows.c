@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/data/extra.h"
 #include "ids.h"
 #include "store/sqlite/checksum.h"
 #include "store/sqlite/journal_codec.h"
@@ -97,8 +98,8 @@ store_code_t row_check_events (sqlite3_stmt *row, store_error_t *error)
 
 /* The longest piece first, then the columns; names as their numbers, for they have sums of
  * their own. */
-static uint64_t sum_of_task (const record_t *record, const row_names_t *names, const uint8_t *rest,
-                             size_t rest_bytes)
+static uint64_t sum_of_task (const record_t *record, const row_names_t *names,
+                             const tmq_id_t *parent, const uint8_t *rest, size_t rest_bytes)
 {
     const int64_t numbers[] = {record->number,
                                names->ns,
@@ -121,7 +122,7 @@ static uint64_t sum_of_task (const record_t *record, const row_names_t *names, c
         sum = checksum_add_text (sum, record->labels[i].key);
         sum = checksum_add_text (sum, record->labels[i].value);
     }
-    return sum;
+    return parent == NULL ? sum : checksum_add (sum, parent->bytes, sizeof (parent->bytes));
 }
 
 /* Record to row. */
@@ -151,6 +152,22 @@ static void bind_inline (sqlite3_stmt *statement, row_column_t column, row_colum
                      (int64_t) row_sum_of_body (number, kind, buf_bytes (body), buf_length (body)));
 }
 
+/* The column is for its index: the parent itself stands in the extra. */
+static void bind_parent (sqlite3_stmt *statement, const record_t *record, const row_names_t *names,
+                         const bytes_t *rest)
+{
+    tmq_id_t parent;
+    bool part = record->extra != NULL && extra_parent (record->extra, &parent);
+    if (part)
+        sqlite3_bind_blob (statement, ROW_PARENT + 1, parent.bytes, sizeof (parent.bytes),
+                           SQLITE_TRANSIENT);
+    else
+        sqlite3_bind_null (statement, ROW_PARENT + 1);
+    bind_number (
+        statement, ROW_SUM,
+        (int64_t) sum_of_task (record, names, part ? &parent : NULL, rest->data, rest->length));
+}
+
 void row_bind (sqlite3_stmt *statement, const record_t *record, const row_names_t *names,
                const buf_t *payload, const buf_t *result, bytes_t *rest)
 {
@@ -177,8 +194,7 @@ void row_bind (sqlite3_stmt *statement, const record_t *record, const row_names_
     bind_number (statement, ROW_PAYLOAD_BYTES, record->payload_bytes);
     bind_number (statement, ROW_RESULT_BYTES, record->result_bytes);
     bind_bytes (statement, ROW_REST, rest->data, rest->length);
-    bind_number (statement, ROW_SUM,
-                 (int64_t) sum_of_task (record, names, rest->data, rest->length));
+    bind_parent (statement, record, names, rest);
     bind_inline (statement, ROW_PAYLOAD, ROW_PAYLOAD_SUM, record->number, ROW_BODY_PAYLOAD,
                  payload);
     bind_inline (statement, ROW_RESULT, ROW_RESULT_SUM, record->number, ROW_BODY_RESULT, result);
@@ -335,8 +351,12 @@ static store_code_t check_row (sqlite3_stmt *row, const record_t *record, store_
 {
     const row_names_t names = {number_of (row, ROW_NS), number_of (row, ROW_OWNER),
                                number_of (row, ROW_QUEUE), number_of (row, ROW_SESSION)};
-    uint64_t sum = sum_of_task (record, &names, sqlite3_column_blob (row, ROW_REST),
-                                (size_t) sqlite3_column_bytes (row, ROW_REST));
+    tmq_id_t parent;
+    bool part = sqlite3_column_type (row, ROW_PARENT) != SQLITE_NULL;
+    sql_column_bytes (row, ROW_PARENT, parent.bytes, sizeof (parent.bytes));
+    uint64_t sum =
+        sum_of_task (record, &names, part ? &parent : NULL, sqlite3_column_blob (row, ROW_REST),
+                     (size_t) sqlite3_column_bytes (row, ROW_REST));
     return sum == (uint64_t) number_of (row, ROW_SUM) ? STORE_OK
                                                       : row_damaged (row, "the row", error);
 }

@@ -16,7 +16,7 @@
  * with the inline bodies, which stand last so that reading the others stops early. */
 #define ROW_COLUMNS_BARE                                                                           \
     "number, ns, id, owner, queue, session, status, created_at, expires_at, leased, last_event,"   \
-    " dedup_key, labels, payload_bytes, result_bytes, rest, sum"
+    " dedup_key, labels, payload_bytes, result_bytes, rest, sum, parent"
 #define ROW_COLUMNS ROW_COLUMNS_BARE ", payload_sum, result_sum, payload, result"
 
 /* Positions in both lists; a parameter of an INSERT is its column's position plus one. */
@@ -38,6 +38,7 @@ typedef enum row_column {
     ROW_RESULT_BYTES,
     ROW_REST,
     ROW_SUM,
+    ROW_PARENT,
     ROW_PAYLOAD_SUM,
     ROW_RESULT_SUM,
     ROW_PAYLOAD,

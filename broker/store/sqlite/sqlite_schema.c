@@ -62,11 +62,13 @@ static const char TABLES_1[] =
     " last_event INTEGER NOT NULL, dedup_key TEXT, labels INTEGER NOT NULL,"
     " payload_bytes INTEGER NOT NULL, result_bytes INTEGER NOT NULL,"
     " rest BLOB NOT NULL," /* message Record of journal.proto, without what has columns */
-    " sum INTEGER NOT NULL, payload_sum INTEGER, result_sum INTEGER," /* of the bodies here */
+    " sum INTEGER NOT NULL, parent BLOB,"
+    " payload_sum INTEGER, result_sum INTEGER," /* of the bodies here */
     " payload BLOB, result BLOB) STRICT;"
     "CREATE UNIQUE INDEX task_id ON task (ns, id);"
     "CREATE INDEX task_queue ON task (queue, status);" /* ends with the rowid: number */
     "CREATE INDEX task_session ON task (session) WHERE session IS NOT NULL;"
+    "CREATE INDEX task_parent ON task (ns, parent) WHERE parent IS NOT NULL;"
     "CREATE INDEX task_expiry ON task (expires_at)"
     " WHERE expires_at > 0 AND status >= 4 AND leased = 0;"
     "CREATE UNIQUE INDEX task_dedup ON task (ns, owner, dedup_key) WHERE dedup_key IS NOT NULL;"

@@ -38,7 +38,7 @@ enum statement {
 
 #define TASK_INSERT                                                                                \
     "INSERT INTO task (" ROW_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"     \
-    " ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)"
+    " ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)"
 
 /* Bodies are given once: an image without them leaves the stored ones alone. */
 #define TASK_UPDATE                                                                                \

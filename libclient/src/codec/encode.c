@@ -49,7 +49,8 @@ enum {
     EXTRA_TRACE = 3,
     EXTRA_FAIR_KEY = 10,
     EXTRA_NEEDS = 11,
-    EXTRA_AFTER = 15
+    EXTRA_AFTER = 15,
+    EXTRA_PARENT = 16
 };
 
 /* Checks. */
@@ -151,6 +152,11 @@ int core_check_filter (const tmq_filter_t *filter, bool subscription, tmq_error_
     if (subscription && (filter->created_since != 0 || filter->created_until != 0))
         return core_error (error, TMQ_INVALID,
                            "created_since, created_until: not for subscriptions");
+    if (filter->parents_count > TMQ_FILTER_VALUES_MAX)
+        return core_error (error, TMQ_TOO_LARGE, "parents: %zu, at most %d are allowed",
+                           filter->parents_count, TMQ_FILTER_VALUES_MAX);
+    if (subscription && filter->parents_count != 0)
+        return core_error (error, TMQ_INVALID, "parents: not for subscriptions");
     if (!subscription && filter->task_ids_count != 0)
         return core_error (error, TMQ_INVALID, "task_ids: only for subscriptions");
     return TMQ_OK;
@@ -189,6 +195,8 @@ static void encode_filter (bytes_t *out, const tmq_filter_t *filter)
     core_encode_labels (out, 5, filter->labels, filter->labels_count);
     bytes_append_uint (out, 6, filter->created_since);
     bytes_append_uint (out, 7, filter->created_until);
+    for (size_t i = 0; i < filter->parents_count; i++)
+        bytes_append_element (out, 10, filter->parents[i].bytes, ID_BYTES);
 }
 
 void core_encode_filter (bytes_t *out, uint32_t field, const tmq_filter_t *filter)
@@ -234,6 +242,8 @@ static void encode_extra (bytes_t *out, const tmq_submit_t *in)
     bytes_append_string (&extra, EXTRA_FAIR_KEY, in->fair_key);
     core_encode_labels (&extra, EXTRA_NEEDS, in->needs, in->needs_count);
     encode_after (&extra, in);
+    if (!id_is_zero (&in->parent))
+        bytes_append_blob (&extra, EXTRA_PARENT, in->parent.bytes, ID_BYTES);
     bytes_append_blob (out, SPEC_EXTRA, extra.data, extra.length);
     out->failed |= extra.failed;
     bytes_free (&extra);

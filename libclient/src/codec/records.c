@@ -69,6 +69,10 @@ static void task_fill_texts (tmq_task_t *out, tail_t *tail, const Taskmq__Task *
     out->after = tail_after (tail, in->extra, &out->after_count);
     out->labels = tail_labels (tail, in->labels, in->n_labels);
     out->labels_count = in->n_labels;
+    out->needs_count = in->extra != NULL ? in->extra->n_needs : 0;
+    tail_align (tail);
+    out->needs = tail_labels (tail, in->extra != NULL ? in->extra->needs : NULL, out->needs_count);
+    out->fair_key = tail_text (tail, in->extra != NULL ? in->extra->fair_key : "");
     out->ns = tail_text (tail, in->namespace_);
     out->queue = tail_text (tail, in->queue);
     out->session = tail_text (tail, in->session);
@@ -116,6 +120,8 @@ static void task_fill_numbers (tmq_task_t *out, const Taskmq__Task *in)
     if (in->extra != NULL) {
         out->start_by = in->extra->start_by;
         out->max_runtime_ms = in->extra->max_runtime_ms;
+        out->has_parts = in->extra->has_parts;
+        id_from_bytes (&out->parent, in->extra->parent.data, in->extra->parent.len);
     }
 }
 

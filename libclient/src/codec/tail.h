@@ -29,6 +29,12 @@ static inline void *tail_bytes (tail_t *tail, const void *data, size_t size)
     return at;
 }
 
+/* Before what is no text. */
+static inline void tail_align (tail_t *tail)
+{
+    tail->used = (tail->used + sizeof (void *) - 1) / sizeof (void *) * sizeof (void *);
+}
+
 static inline const char *tail_text (tail_t *tail, const char *text)
 {
     return tail_bytes (tail, text, strlen (text) + 1);
