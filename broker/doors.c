@@ -130,11 +130,14 @@ static void tell_joiners (doors_t *self, const char *endpoint)
     char place[JOIN_PLACE_BYTES_MAX + 1];
     const char *at = endpoint + strlen ("tcp://");
     const char *colon = strrchr (at, ':');
+    const char *told = config_text (self->config, CONFIG_ADVERTISE);
     bool everywhere = strncmp (at, "0.0.0.0:", 8) == 0 || strncmp (at, "[::]:", 5) == 0;
     if (self->joiners_told || colon == NULL)
         return;
     self->joiners_told = true;
-    if (everywhere && gethostname (host, sizeof (host) - 1) == 0)
+    if (told != NULL)
+        snprintf (place, sizeof (place), "%s", told);
+    else if (everywhere && gethostname (host, sizeof (host) - 1) == 0)
         snprintf (place, sizeof (place), "%s%.16s", host, colon);
     else
         snprintf (place, sizeof (place), "%.250s", at);

@@ -337,7 +337,7 @@ bool key_import (key_secret_t *out, const char *text, char error[KEY_ERROR_SIZE]
 /* Invitations. */
 
 /* What may stand in HOST:PORT, IPv6 in brackets; who connects looks more closely. */
-static bool check_place (const char *place, size_t length, char error[KEY_ERROR_SIZE])
+static bool place_is_good (const char *place, size_t length, char error[KEY_ERROR_SIZE])
 {
     const char *colon = memrchr (place, ':', length);
     if (length > JOIN_PLACE_BYTES_MAX || colon == NULL || colon == place)
@@ -358,10 +358,15 @@ static bool check_place (const char *place, size_t length, char error[KEY_ERROR_
     return true;
 }
 
+bool join_place_check (const char *place, char error[KEY_ERROR_SIZE])
+{
+    return place_is_good (place, strlen (place), error);
+}
+
 bool join_make (join_t *out, const key_public_t *server, const char *place,
                 char error[KEY_ERROR_SIZE])
 {
-    if (!check_place (place, strlen (place), error))
+    if (!join_place_check (place, error))
         return false;
     out->server = *server;
     randombytes_buf (out->seed, sizeof out->seed);
@@ -389,7 +394,7 @@ bool join_parse (join_t *out, const char *text, char error[KEY_ERROR_SIZE])
         good = refuse (error, "an invitation of version %d; this program knows version %d",
                        bytes[0], JOIN_VERSION);
     const char *place = (const char *) bytes + JOIN_FIXED_BYTES;
-    good = good && check_place (place, count - JOIN_FIXED_BYTES, error);
+    good = good && place_is_good (place, count - JOIN_FIXED_BYTES, error);
     if (good) {
         memset (out, 0, sizeof *out);
         memcpy (out->server.bytes, bytes + 1, KEY_BYTES);

@@ -63,6 +63,8 @@ typedef struct join {
     char place[JOIN_PLACE_BYTES_MAX + 1]; /* HOST:PORT */
 } join_t;
 
+/* The text is HOST:PORT, as an invitation may have it. */
+bool join_place_check (const char *place, char error[KEY_ERROR_SIZE]);
 /* An invitation with a new seed. False if place is no HOST:PORT. */
 bool join_make (join_t *out, const key_public_t *server, const char *place,
                 char error[KEY_ERROR_SIZE]);

@@ -199,6 +199,11 @@ static bool set_text (config_t *self, config_key_t key, const char *text,
                   (unsigned long long) config_rules[key].most);
         return false;
     }
+    char reason[KEY_ERROR_SIZE];
+    if (key == CONFIG_ADVERTISE && !join_place_check (text, reason)) {
+        snprintf (why, UNITS_ERROR_SIZE, "%.*s", UNITS_ERROR_SIZE - 1, reason);
+        return false;
+    }
     free (self->values[key].text);
     self->values[key].text = memory_text (text);
     return true;

@@ -38,6 +38,9 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "addresses to listen on beside the socket in the data directory")                           \
     X (INSECURE_LISTEN, "broker/insecure_listen", LIST, RESTART, 0, 0, ROUTER_ENDPOINTS_MAX - 1,   \
        "URI", "tcp addresses that ask for no key and encrypt nothing, wherever they are")          \
+    X (ADVERTISE, "broker/advertise", TEXT, RESTART, 0, 1, JOIN_PLACE_BYTES_MAX, "HOST:PORT",      \
+       "how other machines reach the broker, for invitations; without it the first address with "  \
+       "keys")                                                                                     \
     X (ALLOW_FROM, "broker/allow_from", LIST, RESTART, 0, 0, CONFIG_NETWORKS_MAX, "NETWORK",       \
        "networks from which tcp connections are taken; others are closed before a byte is "        \
        "read; without any: all")                                                                   \

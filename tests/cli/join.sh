@@ -195,3 +195,13 @@ run 0 taskctl reload
 run 0 taskctl stats
 out_lacks '^access_stale *1$'
 stop_broker
+
+# How others reach the broker may be said once, for all invitations.
+broker_options="$broker_options -c $room/taskmqd.conf"
+printf 'broker\n    advertise = tasks.example:5560\n' >taskmqd.conf
+start_broker
+run 0 taskctl invite far --role worker
+err_has '^it leads to tasks\.example:5560;'
+run 0 taskctl invite near --role worker --address 10.0.0.1:99
+err_lacks 'tasks\.example'
+stop_broker

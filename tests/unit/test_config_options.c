@@ -198,6 +198,7 @@ static void test_wrong_files_are_named (void **state)
     assert_bad_file ("store\n    readers = 2\nlimits\n    links = 5\n    links = 6\n",
                      ":5: limits/links stands in line 4 already");
     assert_bad_file ("broker\n    feed = tcp://127.0.0.1:1\n", ":2: broker/feed = tcp://");
+    assert_bad_file ("broker\n    advertise = broker.example\n", "HOST:PORT");
 }
 
 static void test_contradictions_are_named_with_their_places (void **state)
