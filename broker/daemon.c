@@ -293,6 +293,8 @@ static exits_t open_server (daemon_t *self)
     options->engine.broker_started_at = (int64_t) time (NULL) * 1000;
     randombytes_buf (options->engine.seed, sizeof (options->engine.seed));
     settings_fill (options, &self->config, self->links);
+    data_path (&self->data, "logs", self->logs, sizeof (self->logs));
+    options->logs_directory = self->logs;
     self->zones = zones_new (ZONES_DIRECTORY);
     options->engine.zone = zones_find;
     options->engine.zone_context = self->zones;

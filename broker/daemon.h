@@ -24,8 +24,8 @@
 #include "server.h"
 #include "zones.h"
 
-/* Open files that are no connections: databases, their logs, sockets. */
-enum { DAEMON_FILES_SPARE = 64 };
+/* Open files that are no connections: databases, logs of tasks, sockets. */
+enum { DAEMON_FILES_SPARE = 96 };
 
 /* A configuration on its way from the thread that reads it to the loop. */
 typedef struct reloading {
@@ -67,6 +67,7 @@ typedef struct daemon {
     feed_t *feed;
     zones_t *zones;
     char host[HOST_NAME_MAX + 1]; /* of this machine; empty: not known */
+    char logs[DATA_PATH_SIZE];
     server_options_t options;     /* of the server, as the last reload left them */
     server_t *server;
 } daemon_t;

@@ -24,6 +24,7 @@
 #include "core/base/memory.h"
 #include "intake.h"
 #include "log/log.h"
+#include "log_desk.h"
 #include "notes.h"
 #include "store/committer.h"
 #include "store/readers_pool.h"
@@ -68,6 +69,7 @@ struct server {
     readers_pool_t *readers;
     sweeper_t *sweeper;
     errands_t *errands;
+    log_desk_t *logs;
     intake_t *intake;
     notes_t notes; /* for the record of deeds */
     source_t sources[SOURCES_MAX];
@@ -194,9 +196,11 @@ static void commit_done (server_t *self, const commit_result_t *result)
         self->durable_batch = result->batch;
         feed_publish (self->options.feed);
         engine_durable (self->engine, result->batch, self->now);
+        log_desk_durable (self->logs, result->batch);
         return;
     }
     feed_drop (self->options.feed);
+    log_desk_drop (self->logs);
     if (result->code == STORE_ERROR_FULL) {
         start_over (self, result->text);
         return;
@@ -235,6 +239,7 @@ static size_t take_batches (server_t *self, batch_t *batches[STORE_COMMIT_BATCHE
             return count;
         boot_raise (&self->boot, batch);
         feed_hold (self->options.feed, batch);
+        log_desk_hold (self->logs, batch);
         bytes += batch->bytes;
         *inputs += batch->inputs;
         batches[count++] = batch;
@@ -364,6 +369,14 @@ static bool take_errands (server_t *self)
         else
             errand_free (errand);
     }
+    return false;
+}
+
+static bool take_logs (server_t *self)
+{
+    store_error_t error = {STORE_OK, ""};
+    if (log_desk_take (self->logs, self->engine, self->now, &error) != STORE_OK)
+        exits_store_failed (&error);
     return false;
 }
 
@@ -502,8 +515,12 @@ static void run_errands (server_t *self)
         router_address (self->options.router, errand->peer, errand->address,
                         sizeof (errand->address));
         errand->has_key = router_key (self->options.router, errand->peer, &errand->key);
-        run_errand (self, errand);
+        if (errand->op == TASKMQ__REQUEST__OP_READ_LOG)
+            log_desk_read (self->logs, errand);
+        else
+            run_errand (self, errand);
     }
+    log_desk_give (self->logs, self->engine);
 }
 
 static void note_deeds (server_t *self)
@@ -619,6 +636,7 @@ static void set_counters (void *context)
     store_stats_t store;
     exporter_stats_t exporter;
     audit_stats_t audit;
+    shelf_stats_t logs = log_desk_stats (self->logs);
     intake_stats (self->intake, &intake);
     router_stats (self->options.router, &router);
     zap_stats (self->options.zap, &zap);
@@ -673,6 +691,11 @@ static void set_counters (void *context)
         {"audit_lines", audit.lines},
         {"audit_lost", audit.lost},
         {"audit_errors", audit.errors},
+        {"logs_tasks", logs.tasks},
+        {"logs_bytes", logs.bytes},
+        {"logs_lost", logs.lost},
+        {"logs_evicted", logs.evicted},
+        {"logs_errors", logs.errors},
         {"feed_published", feed_published (self->options.feed)},
         {"export_lag", durable_pos > exporter.pos ? durable_pos - exporter.pos : 0},
     };
@@ -735,7 +758,8 @@ static bool is_finished (const server_t *self)
     if (!self->stopping || !committer_idle (self->committer))
         return false;
     bool quiet = self->emptied && intake_is_idle (self->intake) && !self->busy &&
-                 !self->committing && self->reads == 0 && self->errands_given == 0;
+                 !self->committing && self->reads == 0 && self->errands_given == 0 &&
+                 log_desk_is_idle (self->logs);
     if (quiet && store_written (self->options.store) < self->durable_batch) {
         store_flush (self->options.store);
         quiet = false;
@@ -773,6 +797,7 @@ static void watch_sources (server_t *self)
         {options->written_fd, take_written, false},
         {readers_pool_fd (self->readers), take_reads, false},
         {errands_fd (self->errands), take_errands, false},
+        {log_desk_fd (self->logs), take_logs, false},
         {options->signal_fd, take_signals, false},
     };
     static_assert (sizeof (sources) <= sizeof (self->sources), "a place for each");
@@ -823,8 +848,9 @@ exits_t server_new (server_t **out, const server_options_t *options)
     self->committer = committer_new (options->store);
     self->sweeper = sweeper_new (options->store);
     self->errands = errands_new (options->runners, options->runners_count, options->judge);
+    self->logs = log_desk_new (options->logs_directory, &options->logs, options->store);
     if (self->intake == NULL || self->committer == NULL || self->sweeper == NULL ||
-        self->errands == NULL) {
+        self->errands == NULL || self->logs == NULL) {
         server_free (&self);
         return exits_fail (EXITS_INTERNAL, "cannot start a thread");
     }
@@ -843,6 +869,7 @@ void server_configure (server_t *self, const server_options_t *options)
     self->options.pending_inputs_hard = options->pending_inputs_hard;
     self->options.pending_bytes_hard = options->pending_bytes_hard;
     self->options.free_bytes_min = options->free_bytes_min;
+    log_desk_configure (self->logs, &options->logs);
     engine_configure (self->engine, &options->engine);
     intake_configure (self->intake, &options->lines);
     self->busy = true; /* what was refused may be possible now */
@@ -854,6 +881,7 @@ void server_free (server_t **self_p)
     if (self == NULL)
         return;
     *self_p = NULL;
+    log_desk_free (&self->logs);
     errands_free (&self->errands);
     sweeper_free (&self->sweeper);
     readers_pool_free (&self->readers);

@@ -15,6 +15,7 @@
 #include "export/exporter.h"
 #include "inbox.h"
 #include "key_change.h"
+#include "logs/shelf.h"
 #include "net/feed.h"
 #include "net/router.h"
 #include "net/zap.h"
@@ -36,6 +37,8 @@ typedef struct server_options {
     size_t pending_inputs_hard; /* beyond it nothing is read (A19) */
     size_t pending_bytes_hard;
     uint64_t free_bytes_min; /* below it submissions are refused (A22) */
+    shelf_limits_t logs;
+    const char *logs_directory; /* as long */
     size_t readers;
     size_t peers_max;               /* of the router */
     const errand_runner_t *runners; /* of the requests that need a file; copied */

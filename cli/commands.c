@@ -149,6 +149,22 @@ static const command_t commands[] = {
      .operand = OPERAND_ID,
      .operands_max = -1,
      .run = run_watch},
+    {.name = "logs",
+     .group = "find and follow tasks",
+     .operands = "ID [options]",
+     .summary = "show what the program of a task writes",
+     .text = "Its stdout, then its stderr, as far as they are kept: the newest 1 MiB of each,\n"
+             "of up to 8 attempts. With -f, both as they come, until the task has ended. On a\n"
+             "terminal control bytes are escaped.",
+     .examples = "taskctl logs 4fdd1c9a8b2e\n"
+                 "taskctl logs -f --stream err 4fdd1c9a8b2e\n"
+                 "taskctl logs --attempt 1 --tail 20 4fdd1c9a8b2e",
+     .options = logs_options,
+     .operand = OPERAND_ID,
+     .operands_min = 1,
+     .operands_max = 1,
+     .no_ids = true,
+     .run = run_logs},
     {.name = "inbox",
      .group = "find and follow tasks",
      .operands = "[QUEUE...] [options]",

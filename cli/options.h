@@ -252,6 +252,14 @@ static const option_spec_t list_options[] = {
 
 static const option_spec_t count_options[] = {FILTER_OPTIONS, CREATED_OPTIONS, END_OF_OPTIONS};
 
+static const option_spec_t logs_options[] = {
+    {OPT_FOLLOW, "follow", 'f', KIND_FLAG, 0, 0, NULL, "go on until the task has ended"},
+    {OPT_STREAM, "stream", 0, KIND_TEXT, 0, 0, "out|err", "only stdout, or only stderr"},
+    {OPT_ATTEMPT, "attempt", 0, KIND_NUMBER, 1, TMQ_MAX_ATTEMPTS_MAX, "N",
+     "of this attempt; default the newest"},
+    {OPT_TAIL, "tail", 0, KIND_NUMBER, 0, 1000000, "N", "only the last N lines of each"},
+    END_OF_OPTIONS};
+
 static const option_spec_t watch_options[] = {
     FILTER_OPTIONS,
     {OPT_SINCE, "since", 0, KIND_TEXT, 0, 0, "WHERE",

@@ -59,6 +59,8 @@ bool check_answer (check_t *check, const Taskmq__Request *request);
 bool check_inbox (check_t *check, const Taskmq__Request *request);
 bool check_ask (check_t *check, const Taskmq__Request *request);
 bool check_take_answers (check_t *check, const Taskmq__Request *request);
+bool check_log (check_t *check, const Taskmq__Request *request);
+bool check_read_log (check_t *check, const Taskmq__Request *request);
 bool check_checkpoint (check_t *check, const Taskmq__Request *request);
 bool check_checkpoint_read (check_t *check, const Taskmq__Request *request);
 bool check_retry (check_t *check, const Taskmq__Request *request);

@@ -337,6 +337,34 @@ bool check_checkpoint_read (check_t *check, const Taskmq__Request *request)
     return check_lease (check, request->checkpoint_read->lease);
 }
 
+/* Logs. */
+
+static bool check_stream (check_t *check, uint32_t stream)
+{
+    return check_range (check, "stream", stream, TMQ_LOG_OUT, TMQ_LOG_ERR);
+}
+
+bool check_log (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Log *log = request->log;
+    if (log->log_bytes > TMQ_LOG_BYTES_MAX)
+        return check_refuse (check, TMQ_TOO_LARGE, "log_bytes: %u bytes, at most %d",
+                             log->log_bytes, TMQ_LOG_BYTES_MAX);
+    return check_range (check, "log_bytes", log->log_bytes, 1, TMQ_LOG_BYTES_MAX) &&
+           check_stream (check, log->stream) &&
+           check_range (check, "offset", log->offset, 0, TMQ_LOG_OFFSET_MAX - log->log_bytes) &&
+           check_lease (check, log->lease);
+}
+
+bool check_read_log (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__ReadLog *read = request->read_log;
+    return check_16_bytes (check, "task_id", &read->task_id) &&
+           check_stream (check, read->stream) &&
+           check_range (check, "offset", read->offset, 0, TMQ_LOG_OFFSET_MAX) &&
+           check_range (check, "limit", read->limit, 0, TMQ_LOG_BYTES_MAX);
+}
+
 bool check_retry (check_t *check, const Taskmq__Request *request)
 {
     return check_changed (check, request->retry->n_task_ids, request->retry->task_ids);

@@ -48,7 +48,10 @@
        "above 0: free space where the data is")                                                    \
     X (no_links, "requests without a link", "grows while nothing is restarted")                    \
     X (events, "events stored", "")                                                                \
-    X (notices, "progress notices sent", "")                                                       \
+    X (notices, "notices of progress and logs sent", "")                                           \
+    X (log_bytes, "bytes of logs taken", "")                                                       \
+    X (log_waits, "pieces of logs whose worker was told to wait",                                  \
+       "a share that grows: a program writes more than logs/rate, or the disk is slow")            \
     X (gaps, "gaps told to subscribers",                                                           \
        "above 0: subscribers were away longer than events are kept")                               \
     X (outputs, "messages sent", "")                                                               \
@@ -114,6 +117,11 @@
     X (audit_lost, "lines that did not get into audit.jsonl",                                      \
        "above 0: free space where the data is")                                                    \
     X (audit_errors, "failed writes of audit.jsonl", "above 0: free space where the data is")      \
+    X (logs_lost, "bytes of logs that found no place", "above 0: free space where the data is")    \
+    X (logs_evicted, "tasks whose logs went for others",                                           \
+       "a share that grows: raise logs/disk or logs/tasks")                                        \
+    X (logs_errors, "pieces of logs that could not be written",                                    \
+       "above 0: free space where the data is")                                                    \
     X (feed_published, "events published by --feed", "")
 
 /* What there is at the moment. */
@@ -129,6 +137,8 @@
     X (pending_inputs, "changes not yet on disk", "near 20,000: submissions are refused soon")     \
     X (pending_bytes, "bytes of the changes not yet on disk", "")                                  \
     X (dirty_tasks, "tasks not yet in the tables", "near 20,000: submissions are refused soon")    \
+    X (logs_tasks, "tasks that have a log", "")                                                    \
+    X (logs_bytes, "bytes of logs", "")                                                            \
     X (payload_cache_bytes, "payloads in memory", "")                                              \
     X (ring_bytes, "events in memory", "")                                                         \
     X (inbox_messages, "messages that wait for their round", "grows: clients send without end")    \

@@ -43,6 +43,7 @@ typedef enum request_flag {
     X (WHY, why, REQUEST_LARGE | REQUEST_READS)                                                    \
     X (ANSWER, answer, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                         \
     X (INBOX, inbox, REQUEST_LARGE | REQUEST_READS)                                                \
+    X (READ_LOG, read_log, REQUEST_LARGE | REQUEST_READS)                                          \
     X (SUBSCRIBE, subscribe, REQUEST_READS)                                                        \
     X (CREDIT, credit, REQUEST_QUIET)                                                              \
     X (UNSUBSCRIBE, unsubscribe, 0)                                                                \
@@ -57,6 +58,7 @@ typedef enum request_flag {
     X (RELEASE, release, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                       \
     X (LEAVE, leave, REQUEST_CHANGES)                                                              \
     X (ASK, ask, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                               \
+    X (LOG, log, 0)                                                                                \
     X (CHECKPOINT, checkpoint, REQUEST_CHANGES)                                                    \
     X (CHECKPOINT_READ, checkpoint_read, REQUEST_LARGE | REQUEST_READS)                            \
     X (TAKE_ANSWERS, take_answers, REQUEST_LARGE | REQUEST_READS)                                  \

@@ -268,6 +268,10 @@ typedef enum tmq_task_error {
     TMQ_TASK_ERROR_RESERVED_LAST = -33001
 } tmq_task_error_t;
 
+/* What a program writes its log to. */
+typedef enum tmq_log_stream { TMQ_LOG_OUT = 1, TMQ_LOG_ERR = 2 } tmq_log_stream_t;
+#define TMQ_LOG_OFFSET_MAX ((uint64_t) 1 << 62) /* of a byte of a log */
+
 /* Limits and defaults (units last).
  * The ones that both ends must agree on. What an operator may change is in the broker's
  * configuration and reported by the welcome. */
@@ -317,6 +321,7 @@ enum {
     TMQ_WAIT_IDS_MAX = 1000,    /* of one wait */
     TMQ_CHANGE_IDS_MAX = 256,   /* of one retry, resume, set or purge */
     TMQ_CHECKPOINT_BYTES_MAX = 64 * 1024,
+    TMQ_LOG_BYTES_MAX = 64 * 1024, /* of one piece of a log, sent or read */
     TMQ_CREDIT_MAX = 1000, /* assignments a worker may hold */
     TMQ_WORKER_QUEUES_MAX = 64,
     TMQ_WORKER_TEXT_BYTES_MAX = 256, /* its host, its version */

@@ -59,6 +59,8 @@ static const check_kind_t checks[] = {
     [OP (RESULT)] = check_result,
     [OP (PAYLOAD)] = check_payload,
     [OP (CANCEL)] = check_cancel,
+    [OP (LOG)] = check_log,
+    [OP (READ_LOG)] = check_read_log,
     [OP (CHECKPOINT)] = check_checkpoint,
     [OP (CHECKPOINT_READ)] = check_checkpoint_read,
     [OP (RETRY)] = check_retry,
@@ -151,6 +153,7 @@ static size_t request_bodies (const Taskmq__Request *request)
         return total;
     case TASKMQ__REQUEST__OP_COMPLETE: return body_in_frame (request->complete->result_bytes);
     case TASKMQ__REQUEST__OP_CHECKPOINT: return body_in_frame (request->checkpoint->state_bytes);
+    case TASKMQ__REQUEST__OP_LOG: return body_in_frame (request->log->log_bytes);
     case TASKMQ__REQUEST__OP_FAIL: return body_in_frame (request->fail->result_bytes);
     case TASKMQ__REQUEST__OP_VALUE_PUT: return body_in_frame (request->value_put->body_bytes);
     case TASKMQ__REQUEST__OP_ITEM_PUT: return body_in_frame (request->item_put->body_bytes);

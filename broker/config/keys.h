@@ -136,6 +136,16 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "the journal's write-ahead log is grown to this size at the start")                         \
     X (READERS, "store/readers", COUNT, RESTART, 2, 1, 64, NULL,                                   \
        "threads for lists, counts and replays")                                                    \
+    X (LOGS_STREAM, "logs/stream", SIZE, NOW, CONFIG_M, 256 * CONFIG_K, CONFIG_G, NULL,            \
+       "what is kept of each output of an attempt; beyond it the older half goes")                 \
+    X (LOGS_DISK, "logs/disk", SIZE, NOW, CONFIG_G, CONFIG_M, 1024 * CONFIG_G, NULL,               \
+       "all logs; beyond it those written longest ago go")                                         \
+    X (LOGS_TASKS, "logs/tasks", COUNT, NOW, 100000, 1, 10000000, NULL,                            \
+       "tasks that have a log; beyond it the same")                                                \
+    X (LOGS_RATE, "logs/rate", SIZE, NOW, CONFIG_M, CONFIG_K, CONFIG_G, NULL,                      \
+       "of one task in a second; beyond it its worker is told to wait")                            \
+    X (LOGS_QUEUE, "logs/queue", SIZE, NOW, 8 * CONFIG_M, 128 * CONFIG_K, CONFIG_G, NULL,          \
+       "pieces of logs that are not in their files yet; beyond it workers are told to wait")       \
     X (AUDIT_FILE, "audit/file", SWITCH, RESTART, 1, 0, 1, NULL,                                   \
        "keeps audit.jsonl, the record of who did what to the broker")                              \
     X (AUDIT_KEEP, "audit/keep", SIZE, RESTART, 64 * CONFIG_M, 64 * CONFIG_K, 64 * CONFIG_G, NULL, \

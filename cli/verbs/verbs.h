@@ -10,6 +10,7 @@
 
 int run_submit (app_t *app);
 int run_get (app_t *app);
+int run_logs (app_t *app);
 int run_why (app_t *app);
 int run_payload (app_t *app);
 int run_result (app_t *app);

@@ -113,6 +113,17 @@ static void take_err (work_job_t *job, const char *data, size_t bytes)
 
 /* Polling. */
 
+/* What it writes to stdout and stderr goes into the task's log, too, as far as it can be had. */
+static void take_bytes (work_job_t *job, job_fd_t which,
+                        void (*take) (work_job_t *, const char *, size_t), const char *data,
+                        size_t bytes)
+{
+    if (which != JOB_TALK)
+        tmq_worker_log (job->worker, job->assignment,
+                        which == JOB_OUT ? TMQ_LOG_OUT : TMQ_LOG_ERR, data, bytes, NULL);
+    take (job, data, bytes);
+}
+
 /* Reads what is there. A job that writes without end must not keep us from the others. */
 static void take_from (work_job_t *job, job_fd_t which,
                        void (*take) (work_job_t *, const char *, size_t))
@@ -122,7 +133,7 @@ static void take_from (work_job_t *job, job_fd_t which,
         return;
     const ssize_t n = read (job->fds[which], data, sizeof data);
     if (n > 0)
-        take (job, data, (size_t) n);
+        take_bytes (job, which, take, data, (size_t) n);
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))
         close_end (job, which);
 }
@@ -136,7 +147,7 @@ static void take_rest (work_job_t *job, job_fd_t which,
         char data[READ_BYTES];
         const ssize_t n = read (job->fds[which], data, sizeof data);
         if (n > 0)
-            take (job, data, (size_t) n);
+            take_bytes (job, which, take, data, (size_t) n);
         else if (n == 0 || errno != EINTR)
             close_end (job, which);
     }

@@ -360,7 +360,9 @@ typedef enum tmq_op {
     TMQ_OP_SESSION_SHOW,
     TMQ_OP_SESSION_LIST,
     TMQ_OP_SESSION_STATUS,
-    TMQ_OP_SESSION_REMOVE
+    TMQ_OP_SESSION_REMOVE,
+
+    TMQ_OP_READ_LOG /* taskmq_logs.h */
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -717,7 +719,7 @@ typedef enum tmq_item_kind {
     TMQ_ITEM_EVENT = 1, /* numbered, once, in order */
     TMQ_ITEM_SNAPSHOT,  /* the present state of a task; item->task */
     TMQ_ITEM_SNAPSHOT_END,
-    TMQ_ITEM_NOTICE, /* progress; best effort, seq 0 */
+    TMQ_ITEM_NOTICE, /* progress, or how far a log is; best effort, seq 0 */
     TMQ_ITEM_GAP,    /* events gap_from..gap_to are no longer kept */
     TMQ_ITEM_LIVE    /* the replay has caught up (once) */
 } tmq_item_kind_t;
@@ -755,6 +757,9 @@ typedef struct tmq_event {
     const char *name;      /* … but a name: of a value its key, … */
     uint64_t number;       /* … of an item */
     const char *trace;     /* of the task */
+    bool has_log;          /* a notice of how far the log of this attempt is: */
+    uint64_t log_out;      /* where its stdout ends, … */
+    uint64_t log_err;      /* … and its stderr */
 } tmq_event_t;
 /* Frees the item with its task. Accepts NULL. */
 TMQ_API void tmq_event_free (tmq_event_t *event);
@@ -789,6 +794,7 @@ typedef struct tmq_subscription_options {
     const tmq_subject_t *subjects; /* what the events are to be about; none: tasks only */
     size_t subjects_count;
     const char *name_prefix; /* of other subjects: what their names begin with; NULL: any */
+    bool logs;               /* also notices of how far the logs of its tasks are */
 } tmq_subscription_options_t;
 /* Fills in the defaults. */
 TMQ_API void tmq_subscription_options_init (tmq_subscription_options_t *options, size_t size);
@@ -828,6 +834,7 @@ TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscript
 /* One header is enough: these are its parts by area, and need what stands above. */
 #include "taskmq_admin.h"
 #include "taskmq_again.h"
+#include "taskmq_logs.h"
 #include "taskmq_questions.h"
 #include "taskmq_queues.h"
 #include "taskmq_schedules.h"

@@ -17,6 +17,7 @@
 #include "codec.h"
 #include "link/replies.h"
 #include "parts/asked.h"
+#include "parts/logs.h"
 #include "parts/waits.h"
 
 struct core {
@@ -74,6 +75,14 @@ static bool on_worker (core_requests_t *requests, core_request_t *request,
     return true;
 }
 
+static bool on_log (core_requests_t *requests, core_request_t *request, const Taskmq__Reply *reply,
+                    const uint8_t *body)
+{
+    (void) body;
+    core_logs_reply (&((core_t *) requests->core)->workers, request, reply);
+    return true;
+}
+
 static bool on_answers (core_requests_t *requests, core_request_t *request,
                         const Taskmq__Reply *reply, const uint8_t *body)
 {
@@ -109,6 +118,7 @@ static const struct op {
     [TMQ_OP_CANCEL] = {core_reply_cancel, NULL},
     [TMQ_OP_CHECKPOINT] = {core_reply_done, word_ended},
     [TMQ_OP_CHECKPOINT_READ] = {core_reply_part, NULL},
+    [TMQ_OP_READ_LOG] = {core_reply_part, NULL},
     [TMQ_OP_RETRY] = {core_reply_changed, NULL},
     [TMQ_OP_RESUME] = {core_reply_changed, NULL},
     [TMQ_OP_SET] = {core_reply_changed, NULL},
@@ -170,6 +180,7 @@ static const struct op {
     [CORE_OP_RENEW] = {on_worker, NULL},
     [CORE_OP_STARTED] = {on_worker, NULL},
     [CORE_OP_PROGRESS] = {on_worker, NULL},
+    [CORE_OP_LOG] = {on_log, NULL},
     [CORE_OP_TAKE_ANSWERS] = {on_answers, NULL},
 };
 
@@ -431,7 +442,9 @@ static bool internal_reply (core_t *self, core_request_t *request, const Taskmq_
                             const uint8_t *body)
 {
     uint64_t number = request->number;
-    if (core_reply_is_for_now (reply->code) && request->op != CORE_OP_HELLO) {
+    bool waits = core_reply_is_for_now (reply->code) ||
+                 (request->op == CORE_OP_LOG && reply->code == TMQ_LIMIT);
+    if (waits && request->op != CORE_OP_HELLO) {
         core_request_delay (&self->requests, request, (int) reply->code, reply->text,
                             reply->retry_after_ms);
         return true;

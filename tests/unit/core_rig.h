@@ -165,6 +165,10 @@ uint64_t rig_payload (rig_t *self, size_t peer, unsigned n);
 uint64_t rig_cancel (rig_t *self, size_t peer, unsigned n);
 /* retry, resume or purge: the number of the operation. */
 uint64_t rig_change (rig_t *self, size_t peer, unsigned op, unsigned first, unsigned count);
+/* A piece of the assignment's log. */
+uint64_t rig_log (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                  tmq_log_stream_t stream, uint64_t offset, const char *bytes);
+uint64_t rig_read_log (rig_t *self, size_t peer, unsigned n);
 /* What a worker keeps; state NULL: asks for it. */
 uint64_t rig_checkpoint (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                          const char *state);

@@ -259,6 +259,31 @@ uint64_t rig_started (rig_t *self, size_t peer, const Taskmq__Assignment *assign
     return rig_send (self, peer, &request, NULL, 0);
 }
 
+uint64_t rig_log (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
+                  tmq_log_stream_t stream, uint64_t offset, const char *bytes)
+{
+    Taskmq__Lease lease = lease_of (assignment);
+    Taskmq__Log log = TASKMQ__LOG__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_LOG);
+    log.lease = &lease;
+    log.stream = stream;
+    log.offset = offset;
+    log.log_bytes = (uint32_t) strlen (bytes);
+    request.log = &log;
+    return rig_send (self, peer, &request, bytes, log.log_bytes);
+}
+
+uint64_t rig_read_log (rig_t *self, size_t peer, unsigned n)
+{
+    tmq_id_t id = rig_id (n);
+    Taskmq__ReadLog read = TASKMQ__READ_LOG__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_READ_LOG);
+    read.task_id = bytes_of (id.bytes, sizeof (id.bytes));
+    read.stream = TMQ_LOG_OUT;
+    request.read_log = &read;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
 uint64_t rig_checkpoint (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                          const char *state)
 {

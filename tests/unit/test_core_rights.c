@@ -41,6 +41,16 @@ static char judge_code (rig_t *rig, uint64_t request, unsigned n)
     return letter_of (rig_code (rig, ME, request));
 }
 
+/* The engine gives what it allows to the server, four at a time. */
+static char judge_log (rig_t *rig, uint64_t request, unsigned n)
+{
+    errand_t *errand;
+    while ((errand = engine_errand_next (rig->engine)) != NULL)
+        engine_errand_done (rig->engine, errand, rig->now);
+    rig_settle (rig);
+    return rig_code (rig, ME, request) == TMQ_LIMIT ? 'y' : judge_code (rig, request, n);
+}
+
 /* The requests about many tasks. */
 static char judge_changed (rig_t *rig, uint64_t request, unsigned n)
 {
@@ -338,6 +348,16 @@ SEND (send_push)
     return rig_push (rig, ME, lease_of (rig, n), "so far", 1);
 }
 
+SEND (send_log)
+{
+    return rig_log (rig, ME, lease_of (rig, n), TMQ_LOG_OUT, 0, "");
+}
+
+SEND (send_read_log)
+{
+    return rig_read_log (rig, ME, n);
+}
+
 SEND (send_checkpoint)
 {
     return rig_checkpoint (rig, ME, lease_of (rig, n), "");
@@ -403,6 +423,9 @@ static const probe_t PROBES[] = {
     {"result", send_result, judge_code, OWN, "ynnnn yynny nnnny ddddd yyyny yyyny"},
     {"payload", send_payload, judge_body, OWN, "ynnnn yynny nnnny ddddd yyyny yyyny"},
     {"payload", send_payload, judge_body, DONE + OWN, "ynnn yynn nnnn dddd yyyn yyyn"},
+    {"read_log", send_read_log, judge_log, OWN, "ynnnn yynny nnnny ddddd yyyny yyyny"},
+    {"read_log", send_read_log, judge_log, DONE + OWN, "ynnn yynn nnnn dddd yyyn yyyn"},
+    {"read_log", send_read_log, judge_log, GONE + OWN, "enn een nnn ddd eee eee"},
     {"task_events", send_history, judge_history, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
     {"task_events", send_history, judge_code, GONE + OWN, "enn een nnn een eee eee"},
     {"resolve", send_resolve, judge_resolved, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
@@ -432,6 +455,7 @@ static const probe_t PROBES[] = {
     {"started", send_started, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"renew", send_renew, judge_renewed, OWN, "dddddd dddddd ssssys dddddd ssssys ssssys"},
     {"push", send_push, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
+    {"log", send_log, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"checkpoint", send_checkpoint, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"checkpoint_read", send_checkpoint_read, judge_code, OWN,
      "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},

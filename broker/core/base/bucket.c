@@ -35,6 +35,15 @@ int64_t bucket_take_each (bucket_t *self, int64_t each_ns, uint64_t burst, int64
     return wait_ms;
 }
 
+int64_t bucket_take_some (bucket_t *self, uint64_t count, int64_t each_ns, uint64_t burst,
+                          int64_t mono_ms)
+{
+    int64_t wait_ms = bucket_take_each (self, each_ns, burst, mono_ms);
+    if (wait_ms == 0)
+        self->paid_ns += (int64_t) (count - 1) * each_ns;
+    return wait_ms;
+}
+
 int64_t bucket_take (bucket_t *self, uint64_t rate, uint64_t burst, int64_t mono_ms)
 {
     int64_t each_ns = rate >= (uint64_t) SECOND_NS ? 1 : SECOND_NS / (int64_t) rate;

@@ -19,6 +19,9 @@ typedef struct bucket {
 int64_t bucket_take (bucket_t *self, uint64_t rate, uint64_t burst, int64_t mono_ms);
 /* … of which one comes each each_ns (at least 1, at most a day). */
 int64_t bucket_take_each (bucket_t *self, int64_t each_ns, uint64_t burst, int64_t mono_ms);
+/* … of which `count` are taken at once, also when one is there and the others are owed. */
+int64_t bucket_take_some (bucket_t *self, uint64_t count, int64_t each_ns, uint64_t burst,
+                          int64_t mono_ms);
 /* In how many ms one can be taken; 0: now. */
 int64_t bucket_wait_ms (const bucket_t *self, int64_t each_ns, uint64_t burst, int64_t mono_ms);
 /* Nothing is missing: it is as a new one. */

@@ -65,6 +65,8 @@ typedef struct engine_config {
     int64_t unsent_ms_max;    /* … for so long: then it ends, 10 s */
     size_t fetched_bytes_max; /* payloads read ahead for waiting workers: 32 MiB */
     budget_t round;           /* what one round may cost */
+    size_t log_bytes_max;     /* pieces of logs that are not in their files yet: 8 MiB */
+    uint64_t log_rate;        /* bytes a second of a task's log, 1 MiB */
     unsigned planted_bug;     /* test-only: 0 in the broker; see planted.h */
 } engine_config_t;
 #define ENGINE_CONFIG_INIT                                                                         \
@@ -83,7 +85,7 @@ typedef struct engine_config {
         .gone_grace_ms = TMQ_GONE_GRACE_MS, .waits_max = 1000000, .link_reads_max = 64,            \
         .reads_max = 4096, .given_reads_max = 4, .read_looks_max = 20000,                          \
         .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000, .fetched_bytes_max = 32u << 20,      \
-        .round = BUDGET_INIT                                                                       \
+        .log_bytes_max = 8u << 20, .log_rate = 1u << 20, .round = BUDGET_INIT                                                                       \
     }
 
 #endif

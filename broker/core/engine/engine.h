@@ -34,6 +34,7 @@
 #include "core/base/counts.h"
 #include "core/data/deed.h"
 #include "core/data/errand.h"
+#include "core/data/log_piece.h"
 #include "core/data/lookup.h"
 #include "core/data/peer.h"
 #include "taskmq.pb-c.h"
@@ -192,6 +193,11 @@ void engine_keep_row (engine_t *self, row_t row, now_t now);
 
 /* Work to be done off the loop, or NULL. Belongs to the caller until engine_errand_done. */
 errand_t *engine_errand_next (engine_t *self);
+
+/* A piece of a task's log to be kept, or NULL. Belongs to the caller until engine_log_done. */
+log_piece_t *engine_log_next (engine_t *self);
+/* It is kept, or lost. Takes it. */
+void engine_log_done (engine_t *self, log_piece_t *piece);
 
 /* What is pending, for the hard limit of A19. */
 size_t engine_pending_inputs (const engine_t *self);

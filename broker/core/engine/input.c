@@ -22,6 +22,7 @@
 #include "core/requests/cancel.h"
 #include "core/requests/deeds.h"
 #include "core/requests/errands.h"
+#include "core/requests/log.h"
 #include "core/requests/fire.h"
 #include "core/requests/parting.h"
 #include "core/requests/policy.h"
@@ -426,7 +427,8 @@ static bool is_behind (const engine_t *self)
 {
     return !list_is_empty (&self->streams.ended) || stats_are_owed (&self->requests) ||
            waits_are_behind (&self->requests) || dependents_are_owed (&self->tasks) ||
-           !list_is_empty (&self->tasks.noticed) || !list_is_empty (&self->match.owing) ||
+           !list_is_empty (&self->tasks.noticed) || !list_is_empty (&self->tasks.flowed) ||
+           !list_is_empty (&self->match.owing) ||
            !list_is_empty (&self->tasks.delays_to_judge) ||
            (!list_is_empty (&self->tasks.changed_queues) && !self->base.stopping);
 }
@@ -595,6 +597,16 @@ bool engine_deed_next (engine_t *self, deed_t *out)
 errand_t *engine_errand_next (engine_t *self)
 {
     return errand_jobs_next (&self->requests);
+}
+
+log_piece_t *engine_log_next (engine_t *self)
+{
+    return log_pieces_next (&self->requests);
+}
+
+void engine_log_done (engine_t *self, log_piece_t *piece)
+{
+    log_piece_done (&self->requests, piece);
 }
 
 clocks_step_t engine_clock_news (engine_t *self, int64_t *ms)

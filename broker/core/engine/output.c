@@ -22,6 +22,7 @@
 #include "core/requests/parting.h"
 #include "core/streams/stream.h"
 #include "core/tasks/attempt.h"
+#include "core/tasks/flow.h"
 #include "core/tasks/index.h"
 #include "core/tasks/view.h"
 
@@ -300,6 +301,20 @@ void engine_output_failed (engine_t *self, const output_t *output, now_t now)
     input_end (self);
 }
 
+static size_t notice_of_log (engine_t *self, const flow_t *flow, size_t max)
+{
+    event_log_t *log = &flow->task->queue->space->log;
+    record_t record;
+    task_texts_t texts;
+    Taskmq__LogState state = TASKMQ__LOG_STATE__INIT;
+    if (self->streams.of_logs == 0 || log->audience == NULL)
+        return 0;
+    task_view (flow->task, &record, &texts);
+    state.out = flow->end[TMQ_LOG_OUT - 1];
+    state.err = flow->end[TMQ_LOG_ERR - 1];
+    return stream_notice (&self->streams, log, &record, &state, max);
+}
+
 void output_notices (engine_t *self)
 {
     size_t max = self->base.config.round.notices; /* of one, so that it reaches all, or many */
@@ -312,9 +327,13 @@ void output_notices (engine_t *self)
         size_t looked_at = 0;
         if (log->audience != NULL) {
             task_view (detail->task, &record, &texts);
-            looked_at = stream_notice (&self->streams, log, &record, max);
+            looked_at = stream_notice (&self->streams, log, &record, NULL, max);
         }
         budget_take (left, 1 + looked_at);
+    }
+    while (*left > 0 && !list_is_empty (&self->tasks.flowed)) {
+        const flow_t *flow = LIST_ITEM (list_pop_front (&self->tasks.flowed), flow_t, flowed);
+        budget_take (left, 1 + notice_of_log (self, flow, max));
     }
 }
 

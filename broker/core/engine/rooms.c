@@ -12,6 +12,7 @@
 #include "core/base/memory.h"
 #include "core/engine/rooms.h"
 #include "core/requests/errands.h"
+#include "core/requests/log.h"
 #include "core/requests/parting.h"
 #include "core/requests/wait.h"
 
@@ -39,6 +40,7 @@ engine_t *engine_new (const engine_config_t *config)
     waits_init (&self->requests);
     list_init (&self->requests.errands);
     list_init (&self->requests.errands_given);
+    list_init (&self->requests.log_pieces);
     list_init (&self->left);
     list_init (&self->left_streams);
     list_init (&self->denied);
@@ -85,6 +87,7 @@ void engine_free (engine_t *self)
         return;
     clear (self);
     errand_jobs_free (&self->requests);
+    log_pieces_free (&self->requests);
     reads_free (&self->reads);
     links_free (&self->peers);
     tasks_free (&self->tasks);

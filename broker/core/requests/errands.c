@@ -6,6 +6,7 @@
  * is done. */
 #include "core/requests/errands.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,19 +68,19 @@ static bool owns_tasks (const call_t *call)
            task_owner_has_some (call->requests->tasks, request->invite->name);
 }
 
-void on_errand (call_t *call)
+static errand_job_t *begin (call_t *call)
 {
     requests_t *self = call->requests;
     char text[LIMIT_TEXT_SIZE];
     if (count_of (call->link) >= ERRANDS_LINK_MAX) {
         limit_text (text, "open requests of a link that need a file", ERRANDS_LINK_MAX);
         reply_code_at_once (call, TMQ_LIMIT, text, ERRANDS_RETRY_MS);
-        return;
+        return NULL;
     }
     if (self->errands_count >= ERRANDS_MAX) {
         limit_text (text, "open requests that need a file", ERRANDS_MAX);
         reply_code_at_once (call, TMQ_OVERLOADED, text, ERRANDS_RETRY_MS);
-        return;
+        return NULL;
     }
     errand_job_t *job = memory_zero (1, sizeof (*job));
     job->errand.op = (uint32_t) call->request->op_case;
@@ -87,12 +88,26 @@ void on_errand (call_t *call)
     job->errand.identity = memory_text (name_text (call->link->identity));
     job->errand.request = pack_request (call->request);
     job->errand.owns = owns_tasks (call);
+    snprintf (job->errand.ns, sizeof (job->errand.ns), "%s", call->link->space->name);
     job->errand.context = job;
     job->link = call->link;
     job->request = call->request->id;
     list_push_back (&self->errands, &job->node);
     list_push_back (&call->link->errands, &job->of_link);
     self->errands_count++;
+    return job;
+}
+
+void on_errand (call_t *call)
+{
+    begin (call);
+}
+
+void errand_about_task (call_t *call, int64_t number)
+{
+    errand_job_t *job = begin (call);
+    if (job != NULL)
+        job->errand.task_number = number;
 }
 
 errand_t *errand_jobs_next (requests_t *self)

@@ -11,6 +11,8 @@
 #include "core/requests/requests.h"
 
 void on_errand (call_t *call);
+/* … about a task that the link may read. */
+void errand_about_task (call_t *call, int64_t number);
 /* The next one to be done, or NULL; it comes back by errand_answer. */
 errand_t *errand_jobs_next (requests_t *self);
 /* Takes it; answers, if its link still stands. */

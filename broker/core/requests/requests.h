@@ -35,6 +35,8 @@ typedef struct requests {
     node_t errands; /* requests that need a file (errands.c): to be given to the server, … */
     node_t errands_given; /* … and with it */
     size_t errands_count;
+    node_t log_pieces; /* to be given to the server (log.c) */
+    size_t log_bytes;  /* of them, and of those that are with it */
     deed_t deeds[DEEDS_MAX]; /* for the record (deeds.c) */
     size_t deeds_count;
     size_t deeds_told;   /* of them */
@@ -71,6 +73,8 @@ void on_result (call_t *call);
 void on_payload (call_t *call);
 void on_cancel (call_t *call);
 void on_why (call_t *call);
+void on_log (call_t *call);
+void on_read_log (call_t *call);
 void on_ask (call_t *call);
 void on_take_answers (call_t *call);
 void on_answer (call_t *call);

@@ -110,6 +110,8 @@ void on_subscribe (call_t *call)
         subscription_new (self->streams, link, &link->space->log, request->subscription,
                           filter_new (link->space->name, request->filter, &link->access));
     subscription->snapshot_wanted = subscription->snapshot_more = request->snapshot;
+    subscription->logs = request->logs;
+    self->streams->of_logs += subscription->logs;
     subscription->start_batch = journal_batch (self->tasks);
     subscription->live_seq = newest;
     if (subscription->snapshot_wanted && subscription->filter->ids_count > 0)

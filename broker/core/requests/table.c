@@ -94,6 +94,12 @@ WANT_IDS (retry)
 WANT_IDS (set)
 WANT_IDS (wait)
 
+WANT (want_read_log)
+{
+    (void) items;
+    want_id (self->reads, link->space, request->read_log->task_id.data, false, keys);
+}
+
 WANT (want_inbox)
 {
     (void) items;
@@ -122,6 +128,7 @@ WANT_TASK (push)
 WANT_TASK (ask)
 WANT_TASK (take_answers)
 WANT_TASK (checkpoint)
+WANT_TASK (log)
 #undef WANT_TASK
 
 WANT (want_checkpoint_read)
@@ -215,6 +222,7 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (PURGE, on_purge, want_purge, RIGHT_ADMIN | RIGHT_READ, 1)                                   \
     X (WAIT, on_wait, want_wait, SEES | RIGHT_WORK, 1)                                             \
     X (STATS, on_stats, want_nothing, RIGHT_LINK, 64)                                              \
+    X (READ_LOG, on_read_log, want_read_log, RIGHT_BODY | RIGHT_WORK, 8)                           \
     X (SUBSCRIBE, on_subscribe, want_subscribe, SEES, 8)                                           \
     X (CREDIT, on_credit, want_nothing, RIGHT_LINK, 1)                                             \
     X (UNSUBSCRIBE, on_unsubscribe, want_nothing, RIGHT_LINK, 1)                                   \
@@ -224,6 +232,7 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (RENEW, on_renew, want_nothing, RIGHT_WORK, 1)                                               \
     X (PUSH, on_push, want_push, RIGHT_WORK, 1)                                                    \
     X (ASK, on_ask, want_ask, RIGHT_WORK, 2)                                                       \
+    X (LOG, on_log, want_log, RIGHT_WORK, 2)                                                       \
     X (CHECKPOINT, on_checkpoint, want_checkpoint, RIGHT_WORK, 2)                                  \
     X (CHECKPOINT_READ, on_checkpoint_read, want_checkpoint_read, RIGHT_WORK, 8)                   \
     X (TAKE_ANSWERS, on_take_answers, want_take_answers, RIGHT_WORK, 8)                            \

@@ -376,10 +376,10 @@ void stream_alarm (streams_t *self, subscription_t *subscription)
 }
 
 static void send_notice (streams_t *self, const subscription_t *subscription,
-                         const record_t *record)
+                         const record_t *record, const Taskmq__LogState *state)
 {
     link_t *link = subscription->link;
-    if (!subscription->told_live || link->notices >= NOTICES_MAX ||
+    if ((state != NULL && !subscription->logs) || !subscription->told_live || link->notices >= NOTICES_MAX ||
         gate_is_closed (&link->gate, GATE_STALLED) ||
         !filter_takes_record (subscription->filter, record))
         return;
@@ -397,7 +397,8 @@ static void send_notice (streams_t *self, const subscription_t *subscription,
     notice.attempt = record->attempt;
     notice.worker = (char *) record->worker;
     notice.at = (uint64_t) self->base->clocks.wall_ms;
-    notice.progress = &progress;
+    notice.progress = state == NULL ? &progress : NULL;
+    notice.log = (Taskmq__LogState *) (uintptr_t) state;
     bytes_clear (&self->peers->scratch);
     bytes_append_message (&self->peers->scratch, BROKER_NOTICES, &notice.base);
     outbox_add (self->peers, link, ITEM_NOTICE, 0, &self->peers->scratch, NULL);
@@ -405,14 +406,15 @@ static void send_notice (streams_t *self, const subscription_t *subscription,
     self->base->counts.notices++;
 }
 
-size_t stream_notice (streams_t *self, event_log_t *log, const record_t *record, size_t max)
+size_t stream_notice (streams_t *self, event_log_t *log, const record_t *record,
+                      const Taskmq__LogState *state, size_t max)
 {
     node_t concerned;
     list_init (&concerned);
     size_t looked_at = interest_notice (self, log, record, max, &concerned);
     for (node_t *node = list_pop_front (&concerned); node != NULL;
          node = list_pop_front (&concerned))
-        send_notice (self, LIST_ITEM (node, subscription_t, concerned), record);
+        send_notice (self, LIST_ITEM (node, subscription_t, concerned), record, state);
     return looked_at;
 }
 

@@ -22,8 +22,10 @@ void stream_failed (streams_t *self, subscription_t *subscription);
 void stream_read_done (streams_t *self, read_job_t *job);
 void stream_alarm (streams_t *self, subscription_t *subscription);
 /* Tells of a task's progress, those that are live and whose filter takes the task. At most max are
- * looked at; returns how many were. */
-size_t stream_notice (streams_t *self, event_log_t *log, const record_t *record, size_t max);
+ * looked at; returns how many were. state: of how far its log is, to those who want to know; NULL:
+ * of its progress. */
+size_t stream_notice (streams_t *self, event_log_t *log, const record_t *record,
+                      const Taskmq__LogState *state, size_t max);
 void stream_acknowledge (streams_t *self, subscription_t *subscription, uint64_t upto);
 /* … so many messages of the snapshot. */
 void stream_acknowledge_snapshot (streams_t *self, subscription_t *subscription, uint32_t messages);

@@ -85,6 +85,7 @@ struct subscription {
     bool snapshot_wanted;
     bool told_live; /* the client knows that the replay is over */
     bool upto_due;  /* time for an empty upto */
+    bool logs;      /* it is told how far the logs of its tasks are */
     bool held;      /* its window is full: news do not wake it before credit comes */
     bool gap;       /* to be told before anything else */
     uint64_t gap_from;
@@ -130,7 +131,8 @@ typedef struct streams {
     uint64_t streamed; /* newest batch whose events subscribers may see */
     uint64_t looks;    /* of subscriptions at events, in this round of output */
     size_t pages_held; /* of replays */
-    size_t count;      /* subscriptions */
+    size_t count;      /* subscriptions, … */
+    size_t of_logs;    /* … that are told of logs */
     size_t bytes;      /* … with their filters and snapshots by id */
 } streams_t;
 

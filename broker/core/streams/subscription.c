@@ -109,6 +109,7 @@ static void part (streams_t *self, subscription_t *subscription)
     alarm_disarm (&subscription->alarm);
     subscription->link = NULL;
     self->count--;
+    self->of_logs -= subscription->logs;
     read_job_t *job = subscription->job;
     if (job == NULL)
         return;

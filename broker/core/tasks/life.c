@@ -66,6 +66,7 @@ void tasks_reset (tasks_t *self)
     list_init (&self->changed_workers);
     self->facts_count = 0;
     list_init (&self->noticed);
+    list_init (&self->flowed);
     self->ready = 0;
     self->texts_bytes = 0;
     self->leases = 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/tasks/flow.h"
 
 /* THE table. */
 
@@ -270,6 +271,7 @@ detail_t *task_detail (slab_t *slab, task_t *self)
 static void detail_give (slab_t *slab, detail_t *detail)
 {
     list_remove (&detail->noticed);
+    flow_free (detail->flow);
     free (detail->pushed);
     free (detail->status_message);
     free (detail->progress_unit);

@@ -251,7 +251,8 @@ typedef struct tasks {
     fact_t *facts;          /* in the order in which they were made */
     size_t facts_count;
     size_t facts_capacity;
-    node_t noticed; /* details of tasks with progress to tell */
+    node_t noticed; /* details of tasks with progress to tell, … */
+    node_t flowed;  /* … and flows of logs that went on */
 } tasks_t;
 
 void tasks_init (tasks_t *self, base_t *base, history_t *history);

@@ -13,6 +13,7 @@
 #include "client/client.h"
 #include "client/options.h"
 #include "parts/asked.h"
+#include "parts/logs.h"
 
 struct tmq_worker {
     client_object_t object; /* first */
@@ -193,6 +194,26 @@ int tmq_worker_progress (tmq_worker_t *self, const tmq_assignment_t *of,
     code = core_worker_progress (self->core, of, progress, client_now_ms (), error);
     client_leave (self->object.client);
     return code;
+}
+
+int tmq_worker_log (tmq_worker_t *self, const tmq_assignment_t *of, tmq_log_stream_t stream,
+                    const void *bytes, size_t length, tmq_error_t *error)
+{
+    int code = enter (self, error);
+    if (code != TMQ_OK)
+        return code;
+    code = core_worker_log (self->core, of, stream, bytes, length, client_now_ms (), error);
+    client_leave (self->object.client);
+    return code;
+}
+
+size_t tmq_worker_log_pending (tmq_worker_t *self, const tmq_assignment_t *of)
+{
+    if (enter (self, NULL) != TMQ_OK)
+        return 0;
+    size_t bytes = core_worker_log_pending (self->core, of);
+    client_leave (self->object.client);
+    return bytes;
 }
 
 void client_worker_returned (tmq_worker_t *self, const tmq_assignment_t *of)

@@ -260,6 +260,9 @@ tmq_event_t *core_notice_record (const Taskmq__Notice *in, const char *ns)
     id_from_bytes (&out->task_id, in->task_id.data, in->task_id.len);
     out->status = (tmq_status_t) in->status;
     out->attempt = in->attempt;
+    out->has_log = in->log != NULL;
+    out->log_out = in->log != NULL ? in->log->out : 0;
+    out->log_err = in->log != NULL ? in->log->err : 0;
     return out;
 }
 

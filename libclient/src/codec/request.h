@@ -33,6 +33,7 @@ typedef enum core_op {
     CORE_OP_STARTED,
     CORE_OP_RENEW,
     CORE_OP_PROGRESS,
+    CORE_OP_LOG,
     CORE_OP_TAKE_ANSWERS,
     CORE_OP_GIVE_BACK,
     CORE_OP_CANCEL_ACK,
@@ -65,6 +66,7 @@ typedef enum core_op {
     X (TMQ_OP_ASK, ASK)                                                                            \
     X (TMQ_OP_ANSWER, ANSWER)                                                                      \
     X (TMQ_OP_WHY, WHY)                                                                            \
+    X (TMQ_OP_READ_LOG, READ_LOG)                                                                  \
     X (TMQ_OP_INBOX, INBOX)                                                                        \
     X (TMQ_OP_WORKER_LIST, WORKER_LIST)                                                            \
     X (TMQ_OP_WORKER_SHOW, WORKER_SHOW)                                                            \
@@ -120,6 +122,7 @@ typedef enum core_op {
     X (CORE_OP_STARTED, STARTED)                                                                   \
     X (CORE_OP_RENEW, RENEW)                                                                       \
     X (CORE_OP_TAKE_ANSWERS, TAKE_ANSWERS)                                                         \
+    X (CORE_OP_LOG, LOG)                                                                           \
     X (CORE_OP_PROGRESS, PUSH)                                                                     \
     X (CORE_OP_GIVE_BACK, RELEASE)                                                                 \
     X (CORE_OP_CANCEL_ACK, CANCEL_ACK)                                                             \
@@ -190,6 +193,8 @@ struct core_request {
     struct core_worker *worker;         /* of an internal request of a worker */
     struct core_wait *waits;            /* of an internal WAIT: the tasks that it asked for */
     struct core_refused *refused_tasks; /* of a submit that was refused for now */
+    unsigned log_stream;                /* of an internal LOG, … */
+    uint64_t log_end;                   /* … and where its piece ends */
     uint64_t subscription;              /* of an internal request of a subscription: its number */
     core_request_t *followers;          /* PUSH: older messages that this one replaced, by `next` */
     core_request_t *leader;             /* PUSH: the one that replaced this one */

@@ -32,6 +32,8 @@ const Taskmq__Part *core_part_of (const Taskmq__Reply *reply)
 {
     if (reply->body_case == TASKMQ__REPLY__BODY_AUDIT_PAGE)
         return reply->audit_page;
+    if (reply->body_case == TASKMQ__REPLY__BODY_LOG_PAGE)
+        return reply->log_page;
     if (reply->body_case == TASKMQ__REPLY__BODY_CHECKPOINT_STATE)
         return reply->checkpoint_state;
     return reply->body_case == TASKMQ__REPLY__BODY_BACKUP_PART ? reply->backup_part : NULL;

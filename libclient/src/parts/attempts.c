@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/errors.h"
 #include "ids.h"
+#include "parts/logs.h"
 #include "types.h"
 
 enum {
@@ -176,6 +177,7 @@ void core_attempt_free (core_attempt_t *attempt)
         fresh_remove (worker, attempt);
     silence (attempt, TMQ_STALE_LEASE);
     answers_free (attempt);
+    core_log_free (attempt->log);
     if (attempt->change != NULL)
         attempt->change->attempt = NULL;
     core_heap_clear (&all->requests->timers, &attempt->lease_timer);
@@ -326,7 +328,8 @@ int core_worker_started (core_worker_t *self, const tmq_assignment_t *of, tmq_er
 static void push_schedule (core_attempt_t *attempt)
 {
     core_workers_t *all = attempt->worker->all;
-    if (attempt->push_due || (attempt->message == NULL && !attempt->has_progress))
+    if (attempt->push_due ||
+        (attempt->message == NULL && !attempt->has_progress && !core_log_waits (attempt)))
         return;
     if (all->link->now_ms < attempt->push_after_ms) {
         core_heap_set (&all->requests->timers, &attempt->push_timer, attempt->push_after_ms);
@@ -373,6 +376,7 @@ void core_attempts_output (core_workers_t *all)
         attempt->message = NULL;
         if (attempt->has_progress)
             progress_send (attempt);
+        core_log_send (attempt, false);
     }
 }
 
@@ -548,6 +552,7 @@ int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *o
         core_request_queue (self->all->requests, attempt->message);
         attempt->message = NULL;
     }
+    core_log_send (attempt, true);
     attempt->ends++; /* it may be answered already */
     code = core_request_start (self->all->requests, request, target, deadline_ms, error);
     if (code != TMQ_OK)

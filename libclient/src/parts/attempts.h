@@ -57,6 +57,7 @@ typedef struct core_attempt {
     bool push_due;
     int64_t push_after_ms;
     core_timer_t push_timer;
+    struct core_log *log;   /* what its program writes (logs.h); NULL: nothing so far */
     core_request_t *message; /* status message to be sent */
     bool has_progress;
     double progress_done;

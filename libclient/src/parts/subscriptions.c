@@ -84,6 +84,7 @@ struct core_subscription {
     bool asked_once; /* `received` is meant, not how the options say it */
     bool from_now;
     bool snapshot; /* wanted, and not yet complete */
+    bool logs;     /* notices of them are wanted */
     bool live_told;
 };
 
@@ -174,6 +175,7 @@ static void subscribe (core_subscription_t *self)
         bytes_append_uint (out, 7, self->since_time);
     }
     bytes_append_uint (out, 6, self->snapshot);
+    bytes_append_uint (out, 8, self->logs);
     bytes_close (out, mark);
     request->subscription = self->number;
     self->stage = SUBSCRIPTION_ASKED;
@@ -558,6 +560,7 @@ static int subscription_init (core_subscription_t *self, const tmq_subscription_
     self->from_now = !given && options->since_time == 0;
     self->since_time = given ? 0 : options->since_time;
     self->snapshot = options->snapshot;
+    self->logs = options->logs;
     self->buffer_bytes_max =
         options->buffer_bytes_max < BUFFER_BYTES_MIN ? BUFFER_BYTES_MIN : options->buffer_bytes_max;
     core_part_init (&self->part, TMQ_OP_SUBSCRIPTION_READY, options->notify, options->user);

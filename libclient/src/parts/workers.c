@@ -20,6 +20,7 @@
 #include "codec/records.h"
 #include "ids.h"
 #include "parts/asked.h"
+#include "parts/logs.h"
 
 enum { RENEW_LEASES_MAX = 500 }; /* of one request: 25 KiB */
 
@@ -180,8 +181,11 @@ static void enrol_again (core_worker_t *self)
 void core_workers_link (core_workers_t *all)
 {
     CORE_PARTS_EACH (core_worker_t, self, &all->parts)
-    if (self->code == TMQ_OK && core_link_is_up (all->link))
+    if (self->code == TMQ_OK && core_link_is_up (all->link)) {
         enrol (self);
+        for (core_attempt_t *attempt = self->attempts; attempt != NULL; attempt = attempt->next)
+            core_log_again (attempt);
+    }
 }
 
 void core_workers_unlink (core_workers_t *all)
@@ -190,8 +194,10 @@ void core_workers_unlink (core_workers_t *all)
     {
         self->registered = false;
         self->registering = false;
-        for (core_attempt_t *attempt = self->attempts; attempt != NULL; attempt = attempt->next)
+        for (core_attempt_t *attempt = self->attempts; attempt != NULL; attempt = attempt->next) {
             attempt->fetching = false;
+            core_log_unsent (attempt);
+        }
     }
 }
 

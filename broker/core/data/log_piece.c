@@ -1,0 +1,24 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "core/data/log_piece.h"
+
+#include <stdlib.h>
+
+#include "core/base/memory.h"
+
+log_piece_t *log_piece_new (const log_key_t *key, uint64_t offset, const void *bytes, size_t length)
+{
+    log_piece_t *self = memory_zero (1, sizeof (*self));
+    self->key = *key;
+    self->offset = offset;
+    self->bytes = buf_new (bytes, length);
+    return self;
+}
+
+void log_piece_free (log_piece_t *self)
+{
+    buf_drop (self->bytes);
+    free (self);
+}

@@ -1,0 +1,492 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The files of logs: what is written is read again at its offset, or a gap is told; and nothing
+ * grows beyond its limit. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "logs/shelf.h"
+#include "store_support.h"
+
+static const shelf_limits_t LIMITS = {
+    .stream_bytes = 1 << 20, .disk_bytes = 64 << 20, .tasks = 1000};
+enum { KIB = 1024 };
+
+static char place[64];
+static char directory[96];
+static shelf_t *shelf;
+
+static log_key_t key_of (int64_t number)
+{
+    log_key_t key = {.number = number, .ns = "default", .attempt = 1, .stream = TMQ_LOG_OUT};
+    key.id.bytes[0] = (uint8_t) number;
+    return key;
+}
+
+static void open_shelf (const shelf_limits_t *limits)
+{
+    int error = 0;
+    shelf = shelf_new (directory, limits, &error);
+    assert_non_null (shelf);
+}
+
+static int setup (void **state)
+{
+    (void) state;
+    directory_make (place);
+    snprintf (directory, sizeof (directory), "%s/logs", place);
+    open_shelf (&LIMITS);
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    (void) state;
+    char command[160];
+    shelf_free (&shelf);
+    snprintf (command, sizeof (command), "rm -rf '%s'", place);
+    return system (command);
+}
+
+static int put (const log_key_t *key, uint64_t offset, const void *bytes, size_t length)
+{
+    log_piece_t *piece = log_piece_new (key, offset, bytes, length);
+    int error = shelf_write (shelf, piece, 0);
+    log_piece_free (piece);
+    return error;
+}
+
+static void put_text (const log_key_t *key, uint64_t offset, const char *text)
+{
+    assert_int_equal (put (key, offset, text, strlen (text)), 0);
+}
+
+static shelf_page_t page_at (const log_key_t *key, uint64_t offset, char *out, size_t limit)
+{
+    shelf_page_t page;
+    assert_int_equal (shelf_read (shelf, key, offset, (uint8_t *) out, limit, &page), 0);
+    return page;
+}
+
+static void expect (const log_key_t *key, uint64_t offset, uint64_t begins, const char *text)
+{
+    char bytes[256];
+    shelf_page_t page = page_at (key, offset, bytes, sizeof (bytes));
+    assert_int_equal (page.length, strlen (text));
+    assert_memory_equal (bytes, text, page.length);
+    if (page.length > 0)
+        assert_int_equal (page.offset, begins);
+}
+
+static void path_of (char out[200], int64_t number, const char *name)
+{
+    snprintf (out, 200, "%s/%llx/%s", directory, (unsigned long long) number >> 8, name);
+}
+
+static void repeats_change_nothing_and_gaps_are_told (void **state)
+{
+    (void) state;
+    log_key_t key = key_of (1);
+    put_text (&key, 0, "hello ");
+    put_text (&key, 0, "hello ");
+    put_text (&key, 3, "lo wor");
+    put_text (&key, 20, "end");
+    put_text (&key, 2, "late");
+    expect (&key, 0, 0, "hello wor");
+    expect (&key, 4, 4, "o wor");
+    expect (&key, 9, 20, "end");
+    expect (&key, 21, 21, "nd");
+    expect (&key, 23, 0, "");
+    expect (&key, UINT64_MAX / 4, 0, "");
+    char bytes[4];
+    assert_int_equal (page_at (&key, 0, bytes, 4).end, 23);
+    assert_int_equal (page_at (&key, 0, bytes, 4).length, 4);
+}
+
+static void offsets_may_be_as_large_as_they_may (void **state)
+{
+    (void) state;
+    log_key_t key = key_of (1);
+    put_text (&key, TMQ_LOG_OFFSET_MAX - 3, "end");
+    expect (&key, 0, TMQ_LOG_OFFSET_MAX - 3, "end");
+    put_text (&key, 0, "all of this was before");
+    expect (&key, 0, TMQ_LOG_OFFSET_MAX - 3, "end");
+    shelf_free (&shelf);
+    open_shelf (&LIMITS);
+    expect (&key, 0, TMQ_LOG_OFFSET_MAX - 3, "end");
+}
+
+static void streams_and_attempts_are_apart (void **state)
+{
+    (void) state;
+    log_key_t out = key_of (1);
+    log_key_t err = out;
+    log_key_t second = out;
+    err.stream = TMQ_LOG_ERR;
+    second.attempt = 2;
+    put_text (&out, 0, "out");
+    put_text (&err, 0, "err");
+    put_text (&second, 0, "second");
+    expect (&out, 0, 0, "out");
+    expect (&err, 0, 0, "err");
+    second.attempt = 0;
+    expect (&second, 0, 0, "second");
+    char bytes[8];
+    assert_int_equal (page_at (&second, 0, bytes, 8).attempt, 2);
+    log_key_t other = key_of (2);
+    assert_int_equal (page_at (&other, 0, bytes, 8).attempt, 0);
+}
+
+/* A number alone is not enough: after a restore it may have been somebody else's. */
+static void nobody_reads_the_log_of_another_task (void **state)
+{
+    (void) state;
+    log_key_t key = key_of (1);
+    log_key_t other = key;
+    put_text (&key, 0, "mine");
+    other.id.bytes[5] = 1;
+    expect (&other, 0, 0, "");
+    other = key;
+    snprintf (other.ns, sizeof (other.ns), "other");
+    expect (&other, 0, 0, "");
+    assert_int_equal (put (&other, 0, "x", 1), 0);
+    expect (&key, 0, 0, "mine");
+}
+
+static void the_older_half_goes (void **state)
+{
+    (void) state;
+    log_key_t key = key_of (1);
+    char *block = calloc (1, 64 * KIB);
+    char bytes[KIB];
+    for (uint64_t i = 0; i < 100; i++) {
+        memset (block, (int) ('0' + i % 10), 64 * KIB);
+        assert_int_equal (put (&key, i * 64 * KIB, block, 64 * KIB), 0);
+        assert_true (shelf_stats (shelf).bytes <= LIMITS.stream_bytes);
+    }
+    free (block);
+    shelf_page_t page = page_at (&key, 0, bytes, sizeof (bytes));
+    assert_int_equal (page.end, 100 * 64 * KIB);
+    assert_true (page.offset >= page.end - LIMITS.stream_bytes);
+    assert_true (page.offset <= page.end - LIMITS.stream_bytes / 4);
+    for (uint64_t at = page.offset; at < page.end; at += sizeof (bytes)) {
+        page = page_at (&key, at, bytes, sizeof (bytes));
+        assert_int_equal (page.offset, at);
+        assert_int_equal (bytes[0], '0' + at / (64 * KIB) % 10);
+        assert_int_equal (bytes[KIB - 1], '0' + at / (64 * KIB) % 10);
+    }
+}
+
+static void many_small_pieces_stay_within_the_limit (void **state)
+{
+    (void) state;
+    log_key_t key = key_of (1);
+    for (uint64_t i = 0; i < 100000; i++)
+        assert_int_equal (put (&key, i, "x", 1), 0);
+    assert_true (shelf_stats (shelf).bytes <= LIMITS.stream_bytes);
+    expect (&key, 99990, 99990, "xxxxxxxxxx");
+}
+
+static void a_torn_end_is_cut_off (void **state)
+{
+    (void) state;
+    log_key_t key = key_of (1);
+    char path[200];
+    put_text (&key, 0, "whole");
+    put_text (&key, 5, "torn");
+    shelf_free (&shelf);
+    path_of (path, 1, "1-1.out");
+    struct stat info;
+    assert_int_equal (stat (path, &info), 0);
+    assert_int_equal (info.st_mode & 07777, 0600);
+    for (off_t cut = 1; cut <= 4 + 16; cut++) {
+        assert_int_equal (truncate (path, info.st_size - cut), 0);
+        open_shelf (&LIMITS);
+        expect (&key, 0, 0, "whole");
+        put_text (&key, 5, "torn");
+        expect (&key, 0, 0, "wholetorn");
+        shelf_free (&shelf);
+    }
+    /* Zeros of a write that the power took. */
+    assert_int_equal (truncate (path, info.st_size - 20), 0);
+    assert_int_equal (truncate (path, info.st_size + 4096), 0);
+    open_shelf (&LIMITS);
+    expect (&key, 0, 0, "whole");
+    put_text (&key, 5, " again");
+    expect (&key, 0, 0, "whole again");
+}
+
+static void any_byte_may_be_wrong (void **state)
+{
+    (void) state;
+    log_key_t key = key_of (1);
+    char path[200];
+    char bytes[64];
+    put_text (&key, 0, "one");
+    put_text (&key, 3, "two");
+    path_of (path, 1, "1-1.out");
+    struct stat info;
+    assert_int_equal (stat (path, &info), 0);
+    for (off_t at = 0; at < info.st_size; at++) {
+        uint8_t byte;
+        int fd = open (path, O_RDWR);
+        assert_int_equal (pread (fd, &byte, 1, at), 1);
+        byte ^= 0x5a;
+        assert_int_equal (pwrite (fd, &byte, 1, at), 1);
+        shelf_page_t page = page_at (&key, 0, bytes, sizeof (bytes));
+        assert_true (page.length <= 6);
+        byte ^= 0x5a;
+        assert_int_equal (pwrite (fd, &byte, 1, at), 1);
+        close (fd);
+    }
+    expect (&key, 0, 0, "onetwo");
+}
+
+static void links_are_not_followed (void **state)
+{
+    (void) state;
+    log_key_t key = key_of (1);
+    char path[200];
+    char target[160];
+    put_text (&key, 0, "mine");
+    shelf_free (&shelf);
+    path_of (path, 1, "1-1.out");
+    snprintf (target, sizeof (target), "%s/target", place);
+    assert_int_equal (rename (path, target), 0);
+    assert_int_equal (symlink (target, path), 0);
+    open_shelf (&LIMITS);
+    expect (&key, 0, 0, "");
+    assert_int_not_equal (put (&key, 4, "x", 1), 0);
+    unlink (path);
+    assert_int_equal (link (target, path), 0); /* nor a second name */
+    expect (&key, 0, 0, "");
+    assert_int_not_equal (put (&key, 4, "x", 1), 0);
+    shelf_free (&shelf);
+    assert_int_equal (unlink (path), 0);
+    path_of (path, 1, "");
+    path[strlen (path) - 1] = '\0';
+    assert_int_equal (rmdir (path), 0);
+    assert_int_equal (symlink (place, path), 0);
+    open_shelf (&LIMITS);
+    assert_int_not_equal (put (&key, 0, "x", 1), 0);
+}
+
+static void the_directory_itself_may_be_wrong (void **state)
+{
+    (void) state;
+    int error = 0;
+    char path[160];
+    snprintf (path, sizeof (path), "%s/link", place);
+    assert_int_equal (symlink (directory, path), 0);
+    assert_null (shelf_new (path, &LIMITS, &error));
+    assert_int_not_equal (error, 0);
+    snprintf (path, sizeof (path), "%s/nowhere/logs", place);
+    assert_null (shelf_new (path, &LIMITS, &error));
+    assert_int_equal (error, ENOENT);
+}
+
+static void a_task_that_is_gone_leaves_nothing (void **state)
+{
+    (void) state;
+    char path[200];
+    for (int64_t number = 1; number <= 3; number++) {
+        log_key_t key = key_of (number);
+        for (uint32_t attempt = 1; attempt <= 3; attempt++) {
+            key.attempt = attempt;
+            put_text (&key, 0, "said");
+        }
+    }
+    shelf_forget (shelf, 2);
+    log_key_t key = key_of (2);
+    expect (&key, 0, 0, "");
+    assert_int_equal (shelf_stats (shelf).tasks, 2);
+    shelf_forget (shelf, 2);
+    shelf_forget (shelf, 99);
+    shelf_forget (shelf, 1);
+    shelf_forget (shelf, 3);
+    assert_int_equal (shelf_stats (shelf).bytes, 0);
+    path_of (path, 1, "");
+    assert_int_not_equal (access (path, F_OK), 0);
+}
+
+static void old_attempts_go (void **state)
+{
+    (void) state;
+    log_key_t key = key_of (1);
+    char text[16];
+    for (uint32_t attempt = 1; attempt <= 100; attempt++) {
+        key.attempt = attempt;
+        put_text (&key, 0, "said");
+    }
+    uint64_t one = shelf_stats (shelf).bytes / SHELF_ATTEMPTS_MAX;
+    assert_int_equal (shelf_stats (shelf).bytes, one * SHELF_ATTEMPTS_MAX);
+    key.attempt = 92;
+    expect (&key, 0, 0, "");
+    put_text (&key, 0, "late");
+    expect (&key, 0, 0, "");
+    key.attempt = 93;
+    expect (&key, 0, 0, "said");
+    key.attempt = 100000;
+    put_text (&key, 0, "far");
+    assert_int_equal (shelf_stats (shelf).bytes, one - 1);
+    snprintf (text, sizeof (text), "far");
+    expect (&key, 0, 0, text);
+}
+
+static void beyond_the_limits_the_oldest_go (void **state)
+{
+    (void) state;
+    shelf_limits_t limits = LIMITS;
+    char *block = calloc (1, 64 * KIB);
+    limits.tasks = 10;
+    shelf_configure (shelf, &limits);
+    for (int64_t number = 1; number <= 1000; number++) {
+        log_key_t key = key_of (number);
+        put_text (&key, 0, "said");
+        assert_true (shelf_stats (shelf).tasks <= 10);
+    }
+    log_key_t key = key_of (990);
+    expect (&key, 0, 0, "");
+    key = key_of (991);
+    put_text (&key, 4, " more"); /* written last: it stays the longest */
+    limits.disk_bytes = 256 * KIB;
+    shelf_configure (shelf, &limits);
+    for (int64_t number = 2001; number <= 2003; number++) {
+        log_key_t large = key_of (number);
+        assert_int_equal (put (&large, 0, block, 64 * KIB), 0);
+    }
+    expect (&key, 0, 0, "said more");
+    for (int64_t number = 3001; number <= 3008; number++) {
+        log_key_t large = key_of (number);
+        assert_int_equal (put (&large, 0, block, 64 * KIB), 0);
+        assert_true (shelf_stats (shelf).bytes <= limits.disk_bytes);
+    }
+    expect (&key, 0, 0, "");
+    assert_true (shelf_stats (shelf).evicted >= 990);
+    free (block);
+}
+
+static void a_disk_with_little_space_takes_nothing (void **state)
+{
+    (void) state;
+    shelf_limits_t limits = LIMITS;
+    log_key_t key = key_of (1);
+    put_text (&key, 0, "before");
+    limits.free_bytes_min = UINT64_MAX;
+    shelf_configure (shelf, &limits);
+    log_piece_t *piece = log_piece_new (&key, 6, "lost", 4);
+    assert_int_equal (shelf_write (shelf, piece, 5000), ENOSPC);
+    assert_int_equal (shelf_stats (shelf).lost, 4);
+    limits.free_bytes_min = 0;
+    shelf_configure (shelf, &limits);
+    assert_int_equal (shelf_write (shelf, piece, 5001), ENOSPC); /* it looks once a second */
+    piece->offset = 10;
+    assert_int_equal (shelf_write (shelf, piece, 10000), 0);
+    log_piece_free (piece);
+    expect (&key, 0, 0, "before");
+    expect (&key, 6, 10, "lost");
+}
+
+/* A write that finds no space leaves what was there. The limit on files is such a disk. */
+static void a_write_that_fails_loses_only_itself (void **state)
+{
+    (void) state;
+    struct rlimit before;
+    log_key_t key = key_of (1);
+    char *block = calloc (1, 64 * KIB);
+    put_text (&key, 0, "kept");
+    assert_int_equal (getrlimit (RLIMIT_FSIZE, &before), 0);
+    struct rlimit small = {8 * KIB, before.rlim_max};
+    signal (SIGXFSZ, SIG_IGN);
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &small), 0);
+    assert_int_equal (put (&key, 4, block, 64 * KIB), EFBIG);
+    assert_int_equal (put (&key, 4, block, 64 * KIB), EFBIG);
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &before), 0);
+    expect (&key, 0, 0, "kept");
+    put_text (&key, 64 * KIB + 4, " and goes on");
+    expect (&key, 0, 0, "kept");
+    expect (&key, 4, 64 * KIB + 4, " and goes on");
+    assert_int_equal (shelf_stats (shelf).errors, 2);
+    free (block);
+}
+
+static void a_start_finds_what_was_left (void **state)
+{
+    (void) state;
+    enum { TASKS = 600 };
+    char path[200];
+    log_key_t left[SHELF_SLICE_MAX];
+    bool seen[TASKS + 1] = {false};
+    size_t slices = 0;
+    for (int64_t number = 1; number <= TASKS; number++) {
+        log_key_t key = key_of (number);
+        put_text (&key, 0, "said");
+        key.stream = TMQ_LOG_ERR;
+        put_text (&key, 0, "said");
+    }
+    uint64_t bytes = shelf_stats (shelf).bytes;
+    shelf_free (&shelf);
+    path_of (path, 1, "7-1.out.new");
+    close (open (path, O_CREAT | O_WRONLY, 0600));
+    path_of (path, 1, "what is this");
+    close (open (path, O_CREAT | O_WRONLY, 0600));
+    open_shelf (&LIMITS);
+    log_key_t key = key_of (500); /* asked about before the look has come to it */
+    expect (&key, 0, 0, "said");
+    size_t count;
+    bool more = true;
+    while (more) {
+        more = shelf_look (shelf, left, &count);
+        for (size_t i = 0; i < count; i++) {
+            assert_in_range (left[i].number, 1, TASKS);
+            assert_false (seen[left[i].number]);
+            assert_string_equal (left[i].ns, "default");
+            assert_int_equal (left[i].id.bytes[0], (uint8_t) left[i].number);
+            seen[left[i].number] = true;
+        }
+        slices++;
+    }
+    for (int64_t number = 1; number <= TASKS; number++)
+        assert_true (seen[number] || number == 500);
+    assert_true (slices >= TASKS / SHELF_SLICE_MAX);
+    assert_int_equal (shelf_stats (shelf).tasks, TASKS);
+    assert_int_equal (shelf_stats (shelf).bytes, bytes);
+    assert_int_equal (access (path, F_OK), 0); /* nobody's: it stays */
+    path_of (path, 1, "7-1.out.new");
+    assert_int_not_equal (access (path, F_OK), 0);
+    assert_false (shelf_look (shelf, left, &count));
+    assert_int_equal (count, 0);
+}
+
+int main (void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST (repeats_change_nothing_and_gaps_are_told),
+        TEST (offsets_may_be_as_large_as_they_may),
+        TEST (streams_and_attempts_are_apart),
+        TEST (nobody_reads_the_log_of_another_task),
+        TEST (the_older_half_goes),
+        TEST (many_small_pieces_stay_within_the_limit),
+        TEST (a_torn_end_is_cut_off),
+        TEST (any_byte_may_be_wrong),
+        TEST (links_are_not_followed),
+        TEST (the_directory_itself_may_be_wrong),
+        TEST (a_task_that_is_gone_leaves_nothing),
+        TEST (old_attempts_go),
+        TEST (beyond_the_limits_the_oldest_go),
+        TEST (a_disk_with_little_space_takes_nothing),
+        TEST (a_write_that_fails_loses_only_itself),
+        TEST (a_start_finds_what_was_left),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
