@@ -68,7 +68,7 @@ typedef struct daemon {
     zones_t *zones;
     char host[HOST_NAME_MAX + 1]; /* of this machine; empty: not known */
     char logs[DATA_PATH_SIZE];
-    server_options_t options;     /* of the server, as the last reload left them */
+    server_options_t options; /* of the server, as the last reload left them */
     server_t *server;
 } daemon_t;
 #define DAEMON_INIT                                                                                \

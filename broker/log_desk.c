@@ -51,7 +51,8 @@ static store_code_t judge_left (log_desk_t *self, const logs_news_t *news, store
     size_t count = 0;
     for (size_t i = 0; i < news->left_count; i++) {
         const record_t *record = keys[i].record;
-        bool is_there = keys[i].damaged || (record != NULL && record->number == news->left[i].number);
+        bool is_there =
+            keys[i].damaged || (record != NULL && record->number == news->left[i].number);
         if (code == STORE_OK && !is_there)
             numbers[count++] = news->left[i].number;
         if (record != NULL)
@@ -85,8 +86,8 @@ void log_desk_hold (log_desk_t *self, const batch_t *batch)
     if (!logs_are_kept (self->logs))
         return;
     for (size_t i = 0; i < batch->removals_count; i++) {
-        self->gone = memory_grow (self->gone, &self->gone_capacity, self->gone_count,
-                                  sizeof (*self->gone));
+        self->gone =
+            memory_grow (self->gone, &self->gone_capacity, self->gone_count, sizeof (*self->gone));
         self->gone[self->gone_count++] = (gone_t){batch->no, batch->removals[i].number};
     }
 }

@@ -322,7 +322,7 @@ enum {
     TMQ_CHANGE_IDS_MAX = 256,   /* of one retry, resume, set or purge */
     TMQ_CHECKPOINT_BYTES_MAX = 64 * 1024,
     TMQ_LOG_BYTES_MAX = 64 * 1024, /* of one piece of a log, sent or read */
-    TMQ_CREDIT_MAX = 1000, /* assignments a worker may hold */
+    TMQ_CREDIT_MAX = 1000,         /* assignments a worker may hold */
     TMQ_WORKER_QUEUES_MAX = 64,
     TMQ_WORKER_TEXT_BYTES_MAX = 256, /* its host, its version */
     TMQ_WORKER_CONFIG_BYTES_MAX = 4 * 1024,

@@ -144,8 +144,8 @@ static int handle_open (shelf_t *self, entry_t *entry, const log_key_t *key, han
     if (*out == NULL) {
         handle_t made = {.key = *key};
         made.directory = open_bucket (self, key->number, true);
-        int error = made.directory < 0 ? errno
-                                       : log_file_open (&made.file, made.directory, key, true);
+        int error =
+            made.directory < 0 ? errno : log_file_open (&made.file, made.directory, key, true);
         if (error != 0) {
             if (made.directory >= 0)
                 close (made.directory);
@@ -481,8 +481,7 @@ void shelf_free (shelf_t **self_p)
     *self_p = NULL;
     while (self->open_count > 0)
         handle_close (self, &self->open[0]);
-    for (node_t *node = list_first (&self->by_age); node != NULL;
-         node = list_first (&self->by_age))
+    for (node_t *node = list_first (&self->by_age); node != NULL; node = list_first (&self->by_age))
         entry_free (self, LIST_ITEM (node, entry_t, by_age));
     map_free (&self->entries);
     if (self->files != NULL)

@@ -23,9 +23,9 @@
 enum {
     STREAMS = 2,
     BATCH = 64,
-    TAIL_BYTES = 64 * 1024,         /* looked at for --tail at first, … */
+    TAIL_BYTES = 64 * 1024,            /* looked at for --tail at first, … */
     TAIL_BYTES_MAX = 16 * 1024 * 1024, /* … and at most */
-    RETRY_MS = 1000                 /* after a read that found no broker */
+    RETRY_MS = 1000                    /* after a read that found no broker */
 };
 
 static const char *const stream_names[STREAMS] = {"out", "err"};
@@ -156,7 +156,7 @@ static void skip_to_tail (logs_t *self, size_t stream)
         }
         if (self->tail > 0)
             tmq_part_free (part);
-        self->offsets[stream] = self->tail == 0 ? end
+        self->offsets[stream] = self->tail == 0       ? end
                                 : count >= self->tail ? lines[count % self->tail]
                                                       : from;
         const bool enough = count > self->tail || from == 0 || window >= TAIL_BYTES_MAX;
@@ -176,7 +176,8 @@ static void read_stream (logs_t *self, size_t stream)
         if (self->attempt == 0)
             self->attempt = part->file;
         const bool is_tail = self->tail != UINT64_MAX;
-        const uint64_t lost = part->length > 0 && !is_tail ? part->offset - self->offsets[stream] : 0;
+        const uint64_t lost =
+            part->length > 0 && !is_tail ? part->offset - self->offsets[stream] : 0;
         if (part->length > 0) {
             put_part (self, stream, part, lost);
             self->offsets[stream] = part->offset + part->length;
@@ -284,14 +285,14 @@ static int begin_following (logs_t *self)
     options.notify = true;
     error.code = tmq_subscription_new (&self->subscription, self->app->client, &options, &error);
     if (error.code == TMQ_OK)
-        error.code =
-            tmq_subscription_ready (self->subscription, self->app->timeout_ms, &error);
+        error.code = tmq_subscription_ready (self->subscription, self->app->timeout_ms, &error);
     if (error.code == TMQ_OK)
         error.code = tmq_get (&task, self->app->client, &self->id, self->app->timeout_ms, &error);
     if (error.code != TMQ_OK)
         return library_error (self->app, &error, self->text);
     self->newest = task->attempt;
-    self->ended = tmq_status_terminal (task->status) || (self->fixed && task->attempt > self->attempt);
+    self->ended =
+        tmq_status_terminal (task->status) || (self->fixed && task->attempt > self->attempt);
     self->owed = true;
     tmq_task_free (task);
     return 0;

@@ -82,6 +82,7 @@ typedef struct job {
     uint64_t started_at_ms;
     uint64_t
         overrun_at_ms; /* stopped then, if the broker says nothing; 0: its runtime has no end */
+    uint64_t flush_until_ms; /* it exited, and its outcome waits for its log until then at most */
     bool exited;
     int status; /* exit status, or 128 + the signal */
     int signal; /* that ended it; 0: none */

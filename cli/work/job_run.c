@@ -119,8 +119,8 @@ static void take_bytes (work_job_t *job, job_fd_t which,
                         size_t bytes)
 {
     if (which != JOB_TALK)
-        tmq_worker_log (job->worker, job->assignment,
-                        which == JOB_OUT ? TMQ_LOG_OUT : TMQ_LOG_ERR, data, bytes, NULL);
+        tmq_worker_log (job->worker, job->assignment, which == JOB_OUT ? TMQ_LOG_OUT : TMQ_LOG_ERR,
+                        data, bytes, NULL);
     take (job, data, bytes);
 }
 
@@ -171,6 +171,7 @@ static void bury (work_job_t *job)
     job->status = end.status;
     job->signal = end.signal;
     job->exited = true;
+    close_end (job, JOB_GUARD);
 }
 
 void job_poll_fill (const work_job_t *job, struct pollfd out[JOB_FDS])
@@ -195,7 +196,7 @@ bool job_poll_take (work_job_t *job, const struct pollfd in[JOB_FDS])
         talk_flush (job);
     if (in[JOB_TALK].revents & ~POLLOUT)
         take_from (job, JOB_TALK, talk_take);
-    if (in[JOB_GUARD].revents)
+    if (in[JOB_GUARD].revents && !job->exited)
         bury (job);
     return job->exited;
 }

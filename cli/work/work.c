@@ -36,9 +36,13 @@
 
 enum {
     BATCH = 64,
-    LEFT_MS = 1000,  /* between looks at the queues for the bar */
-    LOOK_MS = 500,   /* between looks at the queues for --drain */
-    RETRY_MS = 1000, /* before a program that could not be started is tried again */
+    LEFT_MS = 1000, /* between looks at the queues for the bar */
+    LOOK_MS = 500,  /* between looks at the queues for --drain */
+    FLUSH_MS =
+        1000, /* the outcome waits so long for a log that the broker does not take faster, … */
+    FLUSH_LOOK_MS = 20,
+    FLUSH_BYTES = 32 * 1024, /* … if there is so much of it */
+    RETRY_MS = 1000,         /* before a program that could not be started is tried again */
     /* Open files of the worker itself, and those of a start on top of what a job keeps. */
     FILES_BASE = 64,
     FILES_START = 12
@@ -146,6 +150,18 @@ static bool is_over (const work_t *self)
 }
 
 /* Jobs. */
+
+/* What a program says last is often why it ended. */
+static bool is_flushing (const work_t *self, work_job_t *job)
+{
+    const size_t left = tmq_worker_log_pending (self->worker, job->assignment);
+    if (self->stage >= STAGE_GIVING_BACK)
+        return false;
+    if (job->flush_until_ms)
+        return left > 0 && mono_ms () < job->flush_until_ms;
+    job->flush_until_ms = mono_ms () + FLUSH_MS;
+    return left > FLUSH_BYTES;
+}
 
 static void end_job (work_t *self, size_t i)
 {
@@ -450,6 +466,8 @@ static int pause_ms (const work_t *self)
     uint64_t wake_ms = UINT64_MAX;
     for (size_t i = 0; i < self->jobs_count; i++) {
         const work_job_t *job = self->jobs[i];
+        if (job->exited && now_ms + FLUSH_LOOK_MS < wake_ms)
+            wake_ms = now_ms + FLUSH_LOOK_MS;
         if (job->kill_at_ms && job->kill_at_ms < wake_ms)
             wake_ms = job->kill_at_ms;
         if (job->overrun_at_ms && job->stop == STOP_NONE && job->overrun_at_ms < wake_ms)
@@ -480,7 +498,8 @@ static bool poll_once (work_t *self)
         return errno == EINTR;
     /* Backwards, because the end of a job moves the last one into its place. */
     for (size_t i = self->jobs_count; i-- > 0;) {
-        if (job_poll_take (self->jobs[i], self->fds + 2 + i * JOB_FDS))
+        if (job_poll_take (self->jobs[i], self->fds + 2 + i * JOB_FDS) &&
+            !is_flushing (self, self->jobs[i]))
             end_job (self, i);
     }
     if (self->fds[1].revents)
@@ -493,7 +512,7 @@ static void stop_overdue (work_t *self)
     const uint64_t now_ms = mono_ms ();
     for (size_t i = 0; i < self->jobs_count; i++) {
         work_job_t *job = self->jobs[i];
-        if (job->overrun_at_ms && job->overrun_at_ms <= now_ms)
+        if (job->overrun_at_ms && job->overrun_at_ms <= now_ms && !job->exited)
             job_stop (job, STOP_RUNTIME, now_ms);
         if (job->kill_at_ms && job->kill_at_ms <= now_ms) {
             job_kill (job);

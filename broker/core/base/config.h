@@ -85,7 +85,7 @@ typedef struct engine_config {
         .gone_grace_ms = TMQ_GONE_GRACE_MS, .waits_max = 1000000, .link_reads_max = 64,            \
         .reads_max = 4096, .given_reads_max = 4, .read_looks_max = 20000,                          \
         .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000, .fetched_bytes_max = 32u << 20,      \
-        .log_bytes_max = 8u << 20, .log_rate = 1u << 20, .round = BUDGET_INIT                                                                       \
+        .log_bytes_max = 8u << 20, .log_rate = 1u << 20, .round = BUDGET_INIT                      \
     }
 
 #endif

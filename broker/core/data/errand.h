@@ -20,12 +20,12 @@ enum { ERRAND_TEXT_SIZE = 512 };
 
 typedef struct errand {
     /* The question, filled in by the engine. */
-    uint32_t op;    /* its member of Request.op */
-    peer_t peer;    /* who asks */
-    char *identity; /* … and what net takes it for */
-    buf_t *request; /* the packed Request */
-    bool owns;      /* the name that it is about owns live tasks */
-    int64_t task_number; /* of the task that it is about; 0: none */
+    uint32_t op;                      /* its member of Request.op */
+    peer_t peer;                      /* who asks */
+    char *identity;                   /* … and what net takes it for */
+    buf_t *request;                   /* the packed Request */
+    bool owns;                        /* the name that it is about owns live tasks */
+    int64_t task_number;              /* of the task that it is about; 0: none */
     char ns[TMQ_NAME_LENGTH_MAX + 1]; /* of the link */
     /* Filled in by the server on its way: the address of the peer, or empty, … */
     char address[64];

@@ -22,8 +22,8 @@
 #include "core/requests/cancel.h"
 #include "core/requests/deeds.h"
 #include "core/requests/errands.h"
-#include "core/requests/log.h"
 #include "core/requests/fire.h"
+#include "core/requests/log.h"
 #include "core/requests/parting.h"
 #include "core/requests/policy.h"
 #include "core/requests/stats.h"
@@ -428,8 +428,7 @@ static bool is_behind (const engine_t *self)
     return !list_is_empty (&self->streams.ended) || stats_are_owed (&self->requests) ||
            waits_are_behind (&self->requests) || dependents_are_owed (&self->tasks) ||
            !list_is_empty (&self->tasks.noticed) || !list_is_empty (&self->tasks.flowed) ||
-           !list_is_empty (&self->match.owing) ||
-           !list_is_empty (&self->tasks.delays_to_judge) ||
+           !list_is_empty (&self->match.owing) || !list_is_empty (&self->tasks.delays_to_judge) ||
            (!list_is_empty (&self->tasks.changed_queues) && !self->base.stopping);
 }
 

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/planted.h"
 #include "core/reads/find.h"
 #include "core/requests/answer.h"
 #include "core/requests/errands.h"
@@ -37,6 +36,16 @@ static task_t *begin (call_t *call, const Taskmq__Lease *lease)
         return NULL;
     }
     return report_is_denied (call, task) ? NULL : task;
+}
+
+static flow_t *flow_of (task_t *task)
+{
+    detail_t *detail = task->detail;
+    if (detail->flow == NULL)
+        detail->flow = flow_new (task, task->attempt);
+    if (detail->flow->attempt != task->attempt)
+        flow_begin (detail->flow, task->attempt);
+    return detail->flow;
 }
 
 static void ask_to_wait (call_t *call, const char *what, size_t limit, int64_t wait_ms)
@@ -95,6 +104,7 @@ void on_log (call_t *call)
     if (task == NULL)
         return;
     flow_t *flow = flow_of (task);
+    report_started (self, task);
     if (must_wait (call, flow, log->log_bytes))
         return;
     take (self, task, log, call->body);

@@ -11,6 +11,6 @@
 
 log_piece_t *log_pieces_next (requests_t *self); /* or NULL; comes back by log_piece_done */
 void log_piece_done (requests_t *self, log_piece_t *piece); /* takes it */
-void log_pieces_free (requests_t *self); /* those that wait */
+void log_pieces_free (requests_t *self);                    /* those that wait */
 
 #endif

@@ -379,8 +379,8 @@ static void send_notice (streams_t *self, const subscription_t *subscription,
                          const record_t *record, const Taskmq__LogState *state)
 {
     link_t *link = subscription->link;
-    if ((state != NULL && !subscription->logs) || !subscription->told_live || link->notices >= NOTICES_MAX ||
-        gate_is_closed (&link->gate, GATE_STALLED) ||
+    if ((state != NULL && !subscription->logs) || !subscription->told_live ||
+        link->notices >= NOTICES_MAX || gate_is_closed (&link->gate, GATE_STALLED) ||
         !filter_takes_record (subscription->filter, record))
         return;
     Taskmq__Progress progress = TASKMQ__PROGRESS__INIT;

@@ -8,19 +8,19 @@
 
 #include "core/base/memory.h"
 
-/* A new attempt begins two new streams; the rate is the task's. */
-flow_t *flow_of (task_t *task)
+flow_t *flow_new (struct task *task, uint32_t attempt)
 {
-    flow_t *self = task->detail->flow;
-    if (self == NULL) {
-        self = task->detail->flow = memory_zero (1, sizeof (*self));
-        self->task = task;
-    }
-    if (self->attempt != task->attempt) {
-        self->attempt = task->attempt;
-        self->end[0] = self->end[1] = 0;
-    }
+    flow_t *self = memory_zero (1, sizeof (*self));
+    self->task = task;
+    self->attempt = attempt;
     return self;
+}
+
+void flow_begin (flow_t *self, uint32_t attempt)
+{
+    self->attempt = attempt;
+    for (size_t i = 0; i < FLOW_STREAMS; i++)
+        self->end[i] = 0;
 }
 
 void flow_free (flow_t *self)

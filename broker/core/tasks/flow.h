@@ -7,21 +7,24 @@
 #ifndef TASKMQ_CORE_FLOW_H
 #define TASKMQ_CORE_FLOW_H
 
+#include <stdint.h>
+
 #include "core/base/bucket.h"
-#include "core/tasks/task.h"
+#include "core/base/list.h"
 
 enum { FLOW_STREAMS = 2 };
 
 typedef struct flow {
-    task_t *task;
+    struct task *task;
     node_t flowed; /* in the list of those that went on */
     uint32_t attempt;
     bucket_t rate;              /* of bytes, both streams together */
     uint64_t end[FLOW_STREAMS]; /* where each ends; TMQ_LOG_OUT first */
 } flow_t;
 
-/* Of the present attempt. The task has a detail. */
-flow_t *flow_of (task_t *task);
+flow_t *flow_new (struct task *task, uint32_t attempt);
+/* A new attempt begins two new streams; the rate is the task's. */
+void flow_begin (flow_t *self, uint32_t attempt);
 void flow_free (flow_t *self); /* accepts NULL */
 
 #endif

@@ -100,7 +100,7 @@ typedef struct detail {
     uint32_t result_bytes;
     int32_t error_code;
     tmq_outcome_kind_t outcome;
-    bool listed; /* while its worker registers: the worker has it */
+    bool listed;       /* while its worker registers: the worker has it */
     struct flow *flow; /* of its log (flow.h); NULL: its worker has sent none */
 } detail_t;
 

@@ -193,7 +193,7 @@ struct core_request {
     struct core_worker *worker;         /* of an internal request of a worker */
     struct core_wait *waits;            /* of an internal WAIT: the tasks that it asked for */
     struct core_refused *refused_tasks; /* of a submit that was refused for now */
-    unsigned log_stream;                /* of an internal LOG, … */
+    tmq_log_stream_t log_stream;        /* of an internal LOG, … */
     uint64_t log_end;                   /* … and where its piece ends */
     uint64_t subscription;              /* of an internal request of a subscription: its number */
     core_request_t *followers;          /* PUSH: older messages that this one replaced, by `next` */

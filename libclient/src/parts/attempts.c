@@ -17,7 +17,6 @@
 #include "base/check.h"
 #include "base/errors.h"
 #include "ids.h"
-#include "parts/logs.h"
 #include "types.h"
 
 enum {
@@ -329,7 +328,7 @@ static void push_schedule (core_attempt_t *attempt)
 {
     core_workers_t *all = attempt->worker->all;
     if (attempt->push_due ||
-        (attempt->message == NULL && !attempt->has_progress && !core_log_waits (attempt)))
+        (attempt->message == NULL && !attempt->has_progress && !core_log_waits (attempt->log)))
         return;
     if (all->link->now_ms < attempt->push_after_ms) {
         core_heap_set (&all->requests->timers, &attempt->push_timer, attempt->push_after_ms);
@@ -364,6 +363,32 @@ static void progress_send (core_attempt_t *attempt)
     core_internal_send (requests, request);
 }
 
+static void send_piece (core_attempt_t *attempt, const core_log_piece_t *piece)
+{
+    core_requests_t *requests = attempt->worker->all->requests;
+    bytes_mark_t mark = 0;
+    core_request_t *request =
+        core_attempt_about (core_internal_new (requests, CORE_OP_LOG), attempt, &mark);
+    if (request != NULL) {
+        bytes_append_uint (&request->fields, 2, piece->stream);
+        bytes_append_uint (&request->fields, 3, piece->offset);
+        bytes_append_uint (&request->fields, 4, piece->length);
+        bytes_close (&request->fields, mark);
+        bytes_append (&request->body, piece->bytes, piece->length);
+        request->log_stream = piece->stream;
+        request->log_end = piece->offset + piece->length;
+    }
+    core_internal_send (requests, request);
+}
+
+void core_attempt_send_log (core_attempt_t *attempt, bool all)
+{
+    core_log_piece_t piece;
+    while (core_link_is_up (attempt->worker->all->link) &&
+           core_log_next (attempt->log, all, &piece))
+        send_piece (attempt, &piece);
+}
+
 void core_attempts_output (core_workers_t *all)
 {
     while (all->pushes != NULL) {
@@ -376,7 +401,7 @@ void core_attempts_output (core_workers_t *all)
         attempt->message = NULL;
         if (attempt->has_progress)
             progress_send (attempt);
-        core_log_send (attempt, false);
+        core_attempt_send_log (attempt, false);
     }
 }
 
@@ -552,7 +577,7 @@ int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *o
         core_request_queue (self->all->requests, attempt->message);
         attempt->message = NULL;
     }
-    core_log_send (attempt, true);
+    core_attempt_send_log (attempt, true);
     attempt->ends++; /* it may be answered already */
     code = core_request_start (self->all->requests, request, target, deadline_ms, error);
     if (code != TMQ_OK)

@@ -7,6 +7,7 @@
 #define TASKMQ_CLIENT_ATTEMPTS_H
 
 #include "link/requests.h"
+#include "parts/log_kept.h"
 #include "parts/part.h"
 
 typedef struct core_worker core_worker_t;
@@ -57,7 +58,7 @@ typedef struct core_attempt {
     bool push_due;
     int64_t push_after_ms;
     core_timer_t push_timer;
-    struct core_log *log;   /* what its program writes (logs.h); NULL: nothing so far */
+    core_log_t *log;         /* what its program writes (logs.h); NULL: nothing so far */
     core_request_t *message; /* status message to be sent */
     bool has_progress;
     double progress_done;
@@ -127,6 +128,8 @@ bool core_fresh_push (core_worker_t *self, core_attempt_t *attempt);
 core_attempt_t *core_fresh_pop (core_worker_t *self);
 
 void core_push_due (core_attempt_t *attempt);
+/* The next piece of each stream of its log; all: everything. */
+void core_attempt_send_log (core_attempt_t *attempt, bool all);
 void core_attempts_output (core_workers_t *all); /* progress and status messages that are due */
 /* A message about an attempt, or its last word, was answered or will not be. */
 void core_attempt_answered (core_workers_t *all, core_request_t *request, int code);

@@ -2,31 +2,17 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* What the program of an attempt writes, on its way to the broker.
+/* What the programs of attempts write, on its way to the broker.
  *
- * A stream keeps what the broker has not taken, at most LOG_KEPT_MAX bytes: the newest. One piece of
- * each is under way at a time, so a program that writes much is sent in large pieces, and one that
- * writes little at once. What was under way when a link ended is sent again; the broker knows by
- * the offset what it has. Before the end of an attempt everything is sent, and nothing waited
- * for. */
+ * One piece of a stream is under way at a time, so a program that writes much is sent in large
+ * pieces, and one that writes little at once. What was under way when a link ended is sent again:
+ * the broker knows by the offset what it has. Before the end of an attempt everything is sent, and
+ * nothing waited for (attempts.c). */
 #ifndef TASKMQ_CLIENT_LOGS_H
 #define TASKMQ_CLIENT_LOGS_H
 
 #include "parts/attempts.h"
 
-enum { CORE_LOG_KEPT_MAX = 256 * 1024 /* bytes of a stream */ };
-
-typedef struct core_log core_log_t;
-
-void core_log_free (core_log_t *self); /* accepts NULL */
-/* There is something to send. */
-bool core_log_waits (const core_attempt_t *attempt);
-/* Sends the next piece of each stream; all: everything. */
-void core_log_send (core_attempt_t *attempt, bool all);
-/* The link ended: nothing is under way any more. */
-void core_log_unsent (core_attempt_t *attempt);
-/* A new one is up. */
-void core_log_again (core_attempt_t *attempt);
 void core_logs_reply (core_workers_t *all, const core_request_t *request,
                       const Taskmq__Reply *reply);
 

@@ -20,7 +20,6 @@
 #include "codec/records.h"
 #include "ids.h"
 #include "parts/asked.h"
-#include "parts/logs.h"
 
 enum { RENEW_LEASES_MAX = 500 }; /* of one request: 25 KiB */
 
@@ -184,7 +183,7 @@ void core_workers_link (core_workers_t *all)
     if (self->code == TMQ_OK && core_link_is_up (all->link)) {
         enrol (self);
         for (core_attempt_t *attempt = self->attempts; attempt != NULL; attempt = attempt->next)
-            core_log_again (attempt);
+            core_attempt_send_log (attempt, attempt->ends > 0);
     }
 }
 
@@ -196,7 +195,7 @@ void core_workers_unlink (core_workers_t *all)
         self->registering = false;
         for (core_attempt_t *attempt = self->attempts; attempt != NULL; attempt = attempt->next) {
             attempt->fetching = false;
-            core_log_unsent (attempt);
+            core_log_unsent (attempt->log);
         }
     }
 }
