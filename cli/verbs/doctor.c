@@ -293,6 +293,8 @@ static const struct rule {
      "journalctl -u taskmqd | grep EXPORT"},
     {"audit_lost", 0, VERDICT_WRONG, "audit", "lines of audit.jsonl were lost",
      "df -h; journalctl -u taskmqd | grep AUDIT"},
+    {"logs_errors", 0, VERDICT_WARNING, "logs", "pieces of the logs of tasks could not be written",
+     "df -h; journalctl -u taskmqd | grep LOGS"},
     {"accept_failed", 0, VERDICT_WARNING, "files", "connections were lost for lack of open files",
      "raise LimitNOFILE (systemctl edit taskmqd), or lower limits/links"},
     {"peers_refused", 0, VERDICT_WARNING, "files", "connections were refused: there were too many",
