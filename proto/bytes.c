@@ -66,8 +66,8 @@ const char *bytes_text (bytes_t *self)
 
 /* protobuf. */
 
-/* Eight groups of seven bits, each in a byte of its own, the lowest first. Times are of six bytes, so
- * all groups are made at once and not one after the other. */
+/* Eight groups of seven bits, each in a byte of its own, the lowest first. Times are of six bytes,
+ * so all groups are made at once and not one after the other. */
 static uint64_t varint_groups (uint64_t value)
 {
     value = (value & 0x0fffffff) | (value & 0x0fffffffull << 28) << 4;
