@@ -149,7 +149,8 @@ size_t engine_want (engine_t *self, const message_t *message, size_t from, key_l
             message->verdicts == NULL ? NULL : &message->verdicts->requests[i];
         if (is_idle (message, request))
             continue;
-        budget_take (&self->base.round.requests, request_cost (request));
+        budget_take (&self->base.round.requests,
+                     request_cost (&self->requests, linked ? link : NULL, request));
         if (!linked || (verdict != NULL && verdict->verdict.code != TMQ_OK))
             continue;
         size_t before = keys->count;

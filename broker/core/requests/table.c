@@ -15,6 +15,8 @@
 #include "core/requests/items.h"
 #include "core/requests/values.h"
 #include "core/tasks/checkpoint.h"
+#include "core/tasks/lanes.h"
+#include "core/tasks/space.h"
 #include "request_kinds.h"
 
 /* What the tables are asked before it is handled: one function beside each handler. */
@@ -302,7 +304,21 @@ static const request_row_t *row_of (const Taskmq__Request *request)
     return &ROWS[op];
 }
 
-size_t request_cost (const Taskmq__Request *request)
+/* What it looks at or moves beyond what its row and its lists say, as memory is now. */
+static size_t cost_of_work (const requests_t *self, const link_t *link,
+                            const Taskmq__Request *request)
+{
+    const queue_t *queue = NULL;
+    if (request->op_case != OP (QUEUE_SET))
+        return 0;
+    const Taskmq__QueueSet *set = request->queue_set;
+    for (size_t i = 0; i < set->n_fields; i++)
+        if (set->fields[i] == TMQ_QUEUE_FIELD_WEIGHT_OF)
+            queue = queue_find (self->tasks, link->space, set->queue);
+    return queue == NULL || queue->ready > LANES_MOVED_MAX ? 0 : queue->ready;
+}
+
+size_t request_cost (const requests_t *self, const link_t *link, const Taskmq__Request *request)
 {
     const request_row_t *row = row_of (request);
     size_t cost = row == NULL ? 1 : row->cost;
@@ -324,7 +340,7 @@ size_t request_cost (const Taskmq__Request *request)
         cost += request->renew->n_leases;
     else if (request->op_case == OP (REGISTER))
         cost += request->register_->n_leases;
-    return cost;
+    return link == NULL ? cost : cost + cost_of_work (self, link, request);
 }
 
 void request_want (requests_t *self, const link_t *link, const Taskmq__Request *request,

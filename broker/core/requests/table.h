@@ -12,8 +12,8 @@
 /* Appends the keys that the request needs and memory does not answer. link: established. */
 void request_want (requests_t *self, const link_t *link, const Taskmq__Request *request,
                    const verdict_t *items, key_list_t *keys);
-/* What it takes of a round's allowance of requests. Pure. */
-size_t request_cost (const Taskmq__Request *request);
+/* What it takes of a round's allowance of requests. link: established, or NULL. Changes nothing. */
+size_t request_cost (const requests_t *self, const link_t *link, const Taskmq__Request *request);
 /* Handles one request of a link that showed its token (linked) or did not. call->link may be
  * another one, or dead, afterwards. */
 void request_handle (call_t *call, bool linked);

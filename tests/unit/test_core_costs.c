@@ -1,0 +1,84 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What requests cost that look at much, or move much: the round's allowance pays for it, so that
+ * nobody else waits for longer than a round. */
+#include "core_rig.h"
+
+enum { REQUESTS = 64 };
+
+/* A message of the peer with so many of the same request; valid until the next call. */
+static message_t message_of (rig_t *rig, size_t peer, const Taskmq__Request *request)
+{
+    static Taskmq__Request requests[REQUESTS];
+    static Taskmq__Request *list[REQUESTS];
+    static Taskmq__ClientMessage envelope;
+    for (size_t i = 0; i < REQUESTS; i++) {
+        requests[i] = *request;
+        requests[i].id = 1000 + i;
+        list[i] = &requests[i];
+    }
+    rig_peer_t *from = &rig->peers[peer];
+    envelope = (Taskmq__ClientMessage) TASKMQ__CLIENT_MESSAGE__INIT;
+    envelope.token = (ProtobufCBinaryData){sizeof (from->token), from->token};
+    envelope.n_requests = REQUESTS;
+    envelope.requests = list;
+    return (message_t){.peer = from->id, .identity = from->identity, .envelope = &envelope};
+}
+
+/* So many of the message's requests are handled in one round. */
+static size_t handled (rig_t *rig, const message_t *message)
+{
+    key_list_t keys = {0};
+    engine_round (rig->engine);
+    size_t upto = engine_want (rig->engine, message, 0, &keys);
+    engine_loaded (rig->engine, &keys);
+    engine_message (rig->engine, message, 0, upto, rig->now);
+    return upto;
+}
+
+/* … that move all ready tasks of the queue to other lanes. */
+static size_t flips_in_a_round (rig_t *rig, uint32_t field)
+{
+    Taskmq__QueueSettings settings = TASKMQ__QUEUE_SETTINGS__INIT;
+    Taskmq__QueueSet set = TASKMQ__QUEUE_SET__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    uint8_t id[16] = {1};
+    settings.weight_of = TMQ_WEIGHT_OF_SESSION;
+    set.queue = (char *) "q";
+    set.settings = &settings;
+    set.fields = &field;
+    set.n_fields = 1;
+    request.op_case = TASKMQ__REQUEST__OP_QUEUE_SET;
+    request.queue_set = &set;
+    request.request_id = (ProtobufCBinaryData){sizeof (id), id};
+    message_t message = message_of (rig, 0, &request);
+    size_t count = handled (rig, &message);
+    rig_settle (rig);
+    return count;
+}
+
+static void tasks_that_change_their_lanes_are_paid_for (void **state)
+{
+    enum { READY = 200 };
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.requests = 2 * READY;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    for (unsigned n = 1; n <= READY; n++)
+        rig_submit (rig, 0, n, "q", "");
+    rig_settle (rig);
+    assert_int_equal (flips_in_a_round (rig, TMQ_QUEUE_FIELD_WEIGHT_OF), 2);
+    assert_in_range (flips_in_a_round (rig, TMQ_QUEUE_FIELD_MAX_RUNNING), 40, REQUESTS);
+    rig_free (rig);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (tasks_that_change_their_lanes_are_paid_for),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
