@@ -142,7 +142,7 @@ static const option_spec_t key_options[] = {
     {OPT_YES, "yes", 'y', KIND_FLAG, 0, 0, NULL, "show --secret: also into a file or a pipe"},
     Z85_OPTION,
     GRANT_OPTIONS,
-    {OPT_UNTIL, "until", 0, KIND_TIME, 0, 0, "TIME", "trust: when the name ends, as 2027-06-30"},
+    {OPT_UNTIL, "until", 0, KIND_FUTURE, 0, 0, "TIME", "trust: when the name ends, as 2027-06-30"},
     {OPT_INHERIT, "inherit", 0, KIND_FLAG, 0, 0, NULL,
      "trust: the name may own tasks of an earlier time"},
     END_OF_OPTIONS};
@@ -392,7 +392,7 @@ static const option_spec_t schedule_options[] = {
      "if the task before has not ended: allow (default), skip, cancel it"},
     {OPT_MISSED, "missed", 0, KIND_TEXT, 0, 16, "WHAT",
      "what the broker was away for: skip (default), one, all (100)"},
-    {OPT_UNTIL, "until", 0, KIND_TIME, 0, 0, "TIME", "no instant after it"},
+    {OPT_UNTIL, "until", 0, KIND_FUTURE, 0, 0, "TIME", "no instant after it"},
     {OPT_PAUSED, "paused", 0, KIND_FLAG, 0, 0, NULL, "begin when it is resumed"},
     {OPT_REPLACE, "replace", 0, KIND_FLAG, 0, 0, NULL, "your schedule of this name"},
     {OPT_COUNT, "count", 0, KIND_NUMBER, 1, TMQ_SCHEDULE_COMING_MAX, "N",

@@ -133,7 +133,7 @@ bool check_labels (check_t *check, Taskmq__Label *const *labels, size_t count)
 
 bool check_needs (check_t *check, const Taskmq__Extra *extra)
 {
-    return check_count (check, "extra.needs", extra->n_needs, 0, TMQ_NEEDS_MAX) &&
+    return check_count (check, "needs", extra->n_needs, 0, TMQ_NEEDS_MAX) &&
            check_labels (check, extra->needs, extra->n_needs);
 }
 

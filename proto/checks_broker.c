@@ -214,8 +214,6 @@ static bool check_rate (check_t *check, const Taskmq__QueueSettings *in)
                              "rate: 0 would let nothing begin; pause the queue instead");
     if (in->rate != 0 && in->rate_ms == 0)
         return check_refuse (check, TMQ_INVALID, "rate_ms: must be given with rate");
-    if (in->rate == 0 && in->burst != 0)
-        return check_refuse (check, TMQ_INVALID, "burst: only beside a rate");
     return in->rate / 1000 <= in->rate_ms ||
            check_refuse (check, TMQ_INVALID, "rate: at most 1000 in a millisecond");
 }

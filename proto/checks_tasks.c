@@ -35,11 +35,11 @@ static bool check_task_times (check_t *check, const Taskmq__TaskSpec *task)
 /* A trace goes into environments and headers. */
 static bool check_trace (check_t *check, const char *trace)
 {
-    if (!check_text (check, "extra.trace", trace, TMQ_TRACE_BYTES_MAX))
+    if (!check_text (check, "trace", trace, TMQ_TRACE_BYTES_MAX))
         return false;
     for (const char *at = trace; *at != '\0'; at++)
         if (*at < ' ' || *at > '~')
-            return check_refuse (check, TMQ_INVALID, "extra.trace: must be printable ASCII");
+            return check_refuse (check, TMQ_INVALID, "trace: must be printable ASCII");
     return true;
 }
 
@@ -48,20 +48,20 @@ static bool check_after (check_t *check, const Taskmq__TaskSpec *task)
     const Taskmq__Extra *extra = task->extra;
     if (extra == NULL)
         return true;
-    if (!check_count (check, "extra.after", extra->n_after, 0, TMQ_AFTER_MAX))
+    if (!check_count (check, "after", extra->n_after, 0, TMQ_AFTER_MAX))
         return false;
     for (size_t i = 0; i < extra->n_after; i++) {
         const Taskmq__Dependency *entry = extra->after[i];
         const ProtobufCBinaryData *id = &entry->task_id;
-        if (!check_16_bytes (check, "extra.after.task_id", id) ||
-            !check_range (check, "extra.after.policy", entry->policy, 0, TMQ_AFTER_CONTINUE) ||
-            !check_range (check, "extra.after.status", entry->status, 0, 0))
+        if (!check_16_bytes (check, "after.task_id", id) ||
+            !check_range (check, "after.policy", entry->policy, 0, TMQ_AFTER_CONTINUE) ||
+            !check_range (check, "after.status", entry->status, 0, 0))
             return false;
         if (memcmp (id->data, task->task_id.data, ID_BYTES) == 0)
-            return check_refuse (check, TMQ_INVALID, "extra.after: a task cannot depend on itself");
+            return check_refuse (check, TMQ_INVALID, "after: a task cannot depend on itself");
         for (size_t k = 0; k < i; k++)
             if (memcmp (id->data, extra->after[k]->task_id.data, ID_BYTES) == 0)
-                return check_refuse (check, TMQ_INVALID, "extra.after: a task stands twice");
+                return check_refuse (check, TMQ_INVALID, "after: a task stands twice");
     }
     return true;
 }
@@ -71,11 +71,11 @@ static bool check_parent (check_t *check, const Taskmq__TaskSpec *task)
     if (task->extra == NULL || task->extra->parent.len == 0)
         return true;
     const ProtobufCBinaryData *parent = &task->extra->parent;
-    if (!check_16_bytes (check, "extra.parent", parent))
+    if (!check_16_bytes (check, "parent", parent))
         return false;
     return task->task_id.len != ID_BYTES ||
            memcmp (parent->data, task->task_id.data, ID_BYTES) != 0 ||
-           check_refuse (check, TMQ_INVALID, "extra.parent: a task cannot be a part of itself");
+           check_refuse (check, TMQ_INVALID, "parent: a task cannot be a part of itself");
 }
 
 static bool check_not_given (check_t *check, const char *member, const char *text)
@@ -95,11 +95,11 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
     if (extra->revived_by.len > 0 || extra->set_by.len > 0 || extra->checkpoint_bytes > 0 ||
         extra->depth > 0 || extra->has_parts)
         return check_refuse (check, TMQ_INVALID, "extra: has what only the broker may say");
-    return check_range (check, "extra.start_by", extra->start_by, 0, TMQ_TIME_MS_MAX) &&
-           check_range (check, "extra.max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
+    return check_range (check, "start_by", extra->start_by, 0, TMQ_TIME_MS_MAX) &&
+           check_range (check, "max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
            check_trace (check, extra->trace) &&
-           check_not_given (check, "extra.cancel_message", extra->cancel_message) &&
-           check_text (check, "extra.fair_key", extra->fair_key, TMQ_FAIR_KEY_BYTES_MAX) &&
+           check_not_given (check, "cancel_message", extra->cancel_message) &&
+           check_text (check, "fair_key", extra->fair_key, TMQ_FAIR_KEY_BYTES_MAX) &&
            check_needs (check, extra);
 }
 

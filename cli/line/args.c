@@ -177,6 +177,23 @@ static void take_mistake (args_t *args, const parser_t *parser, int value, char 
     }
 }
 
+/* Words that other programs have for some of ours. */
+static const char *synonym_of (const char *text, const command_t *command)
+{
+    static const struct {
+        const char *theirs;
+        const char *ours;
+    } synonyms[] = {
+        {"unpause", "resume"}, {"continue", "resume"}, {"start", "resume"}, {"stop", "pause"},
+        {"hold", "pause"},     {"create", "add"},      {"new", "add"},      {"add", "put"},
+        {"delete", "remove"},  {"rm", "remove"},       {"del", "remove"},   {"delete", "drop"},
+        {"ls", "list"},        {"info", "show"},       {"get", "show"},     {"config", "set"}};
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+        if (strcmp (synonyms[i].theirs, text) == 0 && verb_find (command, synonyms[i].ours))
+            return synonyms[i].ours;
+    return NULL;
+}
+
 static void blame_verb (args_t *args, const char *text)
 {
     const char *names[16];
@@ -186,7 +203,8 @@ static void blame_verb (args_t *args, const char *text)
         assert (count < sizeof names / sizeof *names);
         names[count++] = verb->name;
     }
-    const char *nearest = nearest_of (text, names, count);
+    const char *synonym = synonym_of (text, command);
+    const char *nearest = synonym ? synonym : nearest_of (text, names, count);
     if (!blame (args, "unknown command '%s %s'", command->name, text))
         return;
     if (nearest)

@@ -56,19 +56,33 @@ static void print_options (const option_spec_t *list)
     }
 }
 
-static void print_commands (const command_t *commands)
+static bool is_in_group (const command_t *command, const char *group)
 {
-    const char *group = "";
+    return command->group && strcmp (command->group, group) == 0;
+}
+
+static void print_group (const command_t *commands, const char *group)
+{
+    printf ("\n%s:\n", group);
     for (const command_t *c = commands; c->name; c++) {
         char head[40];
-        if (!c->group)
+        if (!is_in_group (c, group))
             continue;
-        if (strcmp (group, c->group) != 0)
-            printf ("\n%s:\n", c->group);
-        group = c->group;
         snprintf (head, sizeof head, "%s%s%s", c->name, c->alias ? ", " : "",
                   c->alias ? c->alias : "");
         print_entry (head, c->summary);
+    }
+}
+
+/* Each group stands where its first command does in the table. */
+static void print_commands (const command_t *commands)
+{
+    for (const command_t *c = commands; c->name; c++) {
+        const command_t *first = commands;
+        while (c->group && first < c && !is_in_group (first, c->group))
+            first++;
+        if (c->group && first == c)
+            print_group (commands, c->group);
     }
 }
 

@@ -196,10 +196,10 @@ static int send_set (again_t *self, tmq_changed_t *out, const tmq_id_t *ids, siz
 static const tmq_status_t ENDED[] = {TMQ_STATUS_FAILED, TMQ_STATUS_CANCELLED, TMQ_STATUS_COMPLETED};
 static const tmq_status_t LIVE[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
                                     TMQ_STATUS_INPUT_REQUIRED};
-static const deed_t RETRY = {{"retry", "retried", ENDED, 2}, send_retry};
-static const deed_t RESUME = {{"resume", "resumed", ENDED, 2}, send_resume};
-static const deed_t PURGE = {{"purge", "purged", ENDED, 3}, send_purge};
-static const deed_t SET = {{"set", "set", LIVE, 3}, send_set};
+static const deed_t RETRY = {{"retry", "retried", ENDED, 2, true}, send_retry};
+static const deed_t RESUME = {{"resume", "resumed", ENDED, 2, true}, send_resume};
+static const deed_t PURGE = {{"purge", "purged", ENDED, 3, true}, send_purge};
+static const deed_t SET = {{"set", "set", LIVE, 3, false}, send_set};
 
 int run_retry (app_t *app)
 {

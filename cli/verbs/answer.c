@@ -222,7 +222,7 @@ static int put_answered (const app_t *app, const char *id, const char *key,
     } else if (app->format == FORMAT_ID) {
         puts (id);
     } else {
-        note (app, "taskctl: %s: %s is answered", id, key);
+        note (app, "%s: %s is answered", id, key);
     }
     return EXIT_OK;
 }
@@ -268,6 +268,8 @@ int run_answer (app_t *app)
     if (!code && !given.given)
         code = usage_error (app, "--data STR, --file FILE, or - for standard input",
                             "answer needs an answer");
+    if (!code && given.length == 0)
+        code = usage_error (app, "--data '\"\"' answers with an empty text", "the answer is empty");
     if (!code)
         code = answer (app, &given);
     given_clear (&given);

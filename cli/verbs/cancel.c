@@ -149,7 +149,7 @@ static int cancel_tree (cancelling_t *self)
 /* Only what has not ended can be cancelled. */
 static const tmq_status_t LIVE[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
                                     TMQ_STATUS_INPUT_REQUIRED};
-static const many_t CANCEL = {"cancel", "cancelled", LIVE, sizeof LIVE / sizeof *LIVE};
+static const many_t CANCEL = {"cancel", "cancelled", LIVE, sizeof LIVE / sizeof *LIVE, false};
 
 /* In the place of the ids that were named. *go_on false: it was only counted. */
 static int begin_tree (cancelling_t *self, bool *go_on)

@@ -20,6 +20,8 @@ int run_help (app_t *app)
         snprintf (hint, sizeof hint, "did you mean '%s'?", nearest ? nearest : "");
         return usage_error (app, nearest ? hint : "taskctl help", "unknown command '%s'", name);
     }
+    if (app->args.operands_count > 1 && !verb_find (command, app->args.operands[1]))
+        return usage_error (app, NULL, "%s has no command '%s'", name, app->args.operands[1]);
     help_print (grammar, command);
     return EXIT_OK;
 }

@@ -73,6 +73,26 @@ static int confirm (app_t *app, const many_t *what, const task_filter_t *filter,
     return *go_on ? EXIT_OK : EXIT_OTHER;
 }
 
+static bool is_possible (const many_t *what, tmq_status_t status)
+{
+    for (size_t i = 0; i < what->statuses_count; i++)
+        if (what->statuses[i] == status)
+            return true;
+    return !what->strict;
+}
+
+/* A status with which it can never be done is a mistake, and no condition that matches nothing. */
+static int check_statuses (const app_t *app, const many_t *what, const task_filter_t *filter)
+{
+    for (size_t i = 0; i < filter->filter.statuses_count; i++) {
+        const tmq_status_t status = filter->statuses[i];
+        if (!is_possible (what, status))
+            return usage_error (app, NULL, "no task that is %s can be %s", tmq_status_text (status),
+                                what->past);
+    }
+    return 0;
+}
+
 int many_find (app_t *app, const many_t *what, tmq_id_t **ids, size_t *count, tally_t *tally,
                bool *go_on)
 {
@@ -89,7 +109,9 @@ int many_find (app_t *app, const many_t *what, tmq_id_t **ids, size_t *count, ta
         memcpy (filter.statuses, what->statuses, what->statuses_count * sizeof *what->statuses);
         filter.filter.statuses_count = what->statuses_count;
     }
-    code = confirm (app, what, &filter, go_on);
+    code = check_statuses (app, what, &filter);
+    if (!code)
+        code = confirm (app, what, &filter, go_on);
     return code || !*go_on ? code : many_ids (app, &filter.filter, ids, count);
 }
 

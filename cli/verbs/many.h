@@ -19,6 +19,7 @@ typedef struct many {
     const char *past;             /* "cancelled" */
     const tmq_status_t *statuses; /* with which it can be done, where no --status is given */
     size_t statuses_count;
+    bool strict; /* with no other status it can be done */
 } many_t;
 /* The ids that the line names, or that its conditions match: these are counted first, and somebody
  * is asked. *go_on false: nothing is to be done. *ids is freed by free (). 0 or an exit code. */

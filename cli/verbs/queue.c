@@ -192,7 +192,8 @@ static void add_queue (items_t *items, const tmq_queue_t *queue)
                    {"input_required", queue->input_required},
                    {"queued_bytes", queue->queued_bytes},
                    {"running", queue->running},
-                   {"workers", queue->workers}};
+                   {"workers", queue->workers},
+                   {"needs_sets", queue->needs_sets}};
     json_writer_t *writer = items_open (items);
     json_write_object_begin (writer);
     json_write_key (writer, "queue");
@@ -274,10 +275,12 @@ static int queue_list (app_t *app)
         if (tmq_queue_list (&report, app->client, cursor, 0, app->timeout_ms, &error) != TMQ_OK)
             break;
         for (size_t i = 0; i < report->count; i++) {
-            if (out.table == NULL)
+            if (out.table)
+                add_row (out.table, &report->queues[i], wide);
+            else if (out.json)
                 add_queue (&out.items, &report->queues[i]);
             else
-                add_row (out.table, &report->queues[i], wide);
+                puts (report->queues[i].queue);
         }
         snprintf (cursor, sizeof cursor, "%s", report->next);
         tmq_queue_report_free (report);
@@ -305,6 +308,9 @@ static void put_card (const app_t *app, const tmq_queue_t *queue)
     printf ("working         %" PRIu64 ", and %" PRIu64 " wait for an answer\n", queue->working,
             queue->input_required);
     printf ("running         %" PRIu64 " at %" PRIu64 " workers\n", queue->running, queue->workers);
+    if (queue->needs_sets)
+        printf ("required labels %" PRIu32 " sets, at most %d\n", queue->needs_sets,
+                TMQ_NEEDS_SETS_MAX);
     for (size_t i = 0; i < SETTINGS; i++)
         if (*setting_text (text, &settings[i], &queue->settings))
             printf ("%-15s %s\n", settings[i].name, text);
@@ -318,6 +324,8 @@ static int put_report (const app_t *app, tmq_queue_report_t *report)
         items_begin (&items, app, true);
         add_queue (&items, &report->queues[0]);
         items_end (&items, NULL);
+    } else if (app->format == FORMAT_ID) {
+        puts (report->queues[0].queue);
     } else {
         put_card (app, &report->queues[0]);
     }
@@ -342,7 +350,7 @@ static int queue_show (app_t *app)
 static int put_change (const app_t *app, tmq_queue_report_t *report, const char *what)
 {
     const tmq_queue_t *queue = &report->queues[0];
-    if (app_wants_json (app))
+    if (app_wants_json (app) || app->format == FORMAT_ID)
         return put_report (app, report);
     note (app, "queue %s %s", queue->queue, what);
     if (queue->workers + queue->ready + queue->scheduled + queue->working == 0)

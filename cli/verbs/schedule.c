@@ -13,6 +13,7 @@
 #include "link/connect.h"
 #include "screen/listing.h"
 #include "screen/output.h"
+#include "screen/show.h"
 #include "units.h"
 #include "verbs/spec.h"
 #include "verbs/verbs.h"
@@ -33,9 +34,18 @@ static const char *state_of (const tmq_schedule_t *schedule)
     return schedule->paused ? "paused" : schedule->coming_count == 0 ? "over" : "active";
 }
 
-static const char *absolute (char out[TIME_TEXT_SIZE], int64_t ms)
+/* Where the reader is, as in all that is not JSON. */
+enum { INSTANT_SIZE = LOCAL_TIME_SIZE + ZONE_SIZE };
+static const char *instant (char out[INSTANT_SIZE], uint64_t ms)
 {
-    return time_format (out, ms) ? out : "never";
+    char text[LOCAL_TIME_SIZE];
+    char zone[ZONE_SIZE];
+    long zone_s;
+    if (!local_time (text, zone, &zone_s, ms))
+        return "never";
+    text[sizeof "2026-11-22 05:00:00" - 1] = '\0'; /* nobody plans by the millisecond */
+    snprintf (out, INSTANT_SIZE, "%s %s", text, zone);
+    return out;
 }
 
 /* JSON. */
@@ -163,14 +173,13 @@ static int read_spec (const app_t *app, tmq_schedule_spec_t *out, const spec_t *
 
 static void tell_next (const app_t *app, const tmq_schedule_t *schedule)
 {
-    char text[TIME_TEXT_SIZE];
+    char text[INSTANT_SIZE];
     if (schedule->paused)
         note (app, "schedule %s is paused", schedule->name);
     else if (schedule->coming_count == 0)
         note (app, "schedule %s: no instant comes any more", schedule->name);
     else
-        note (app, "schedule %s: next %s", schedule->name,
-              absolute (text, (int64_t) schedule->coming[0]));
+        note (app, "schedule %s: next %s", schedule->name, instant (text, schedule->coming[0]));
 }
 
 /* Shows what became of a change, and frees the report. */
@@ -179,10 +188,31 @@ static int put_change (const app_t *app, tmq_schedule_report_t *report)
     int code = EXIT_OK;
     if (app_wants_json (app))
         code = put_json (app, &report->schedules[0]);
+    else if (app->format == FORMAT_ID)
+        puts (report->schedules[0].name);
     else
         tell_next (app, &report->schedules[0]);
     tmq_schedule_report_free (report);
     return code;
+}
+
+/* By the names of the command line, where the broker has those of the protocol. */
+static int blame_spec (const app_t *app, const tmq_schedule_spec_t *wanted,
+                       const tmq_error_t *error)
+{
+    static const struct {
+        const char *prefix;
+        const char *option;
+    } members[] = {{"calendar: ", "cron"}, {"zone: ", "zone"}, {"until: ", "until"}};
+    if (error->code == TMQ_CONFLICT)
+        return code_error (app, TMQ_CONFLICT, "--replace puts it in place of one of yours",
+                           "%s: %s", wanted->name, error->text);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        const size_t length = strlen (members[i].prefix);
+        if (error->code == TMQ_INVALID && strncmp (error->text, members[i].prefix, length) == 0)
+            return usage_error (app, NULL, "--%s: %s", members[i].option, error->text + length);
+    }
+    return library_error (app, error, wanted->name);
 }
 
 static int schedule_add (app_t *app)
@@ -198,10 +228,7 @@ static int schedule_add (app_t *app)
     if (!code)
         code = app_connect (app);
     if (!code && tmq_schedule_put (&report, app->client, &wanted, app->timeout_ms, &error) != 0)
-        code = error.code == TMQ_CONFLICT
-                   ? code_error (app, TMQ_CONFLICT, "--replace puts it in place of one of yours",
-                                 "%s: %s", wanted.name, error.text)
-                   : library_error (app, &error, wanted.name);
+        code = blame_spec (app, &wanted, &error);
     if (!code)
         code = put_change (app, report);
     spec_clear (&task);
@@ -255,10 +282,12 @@ static int schedule_list (app_t *app)
         if (tmq_schedule_list (&page, app->client, after, 0, app->timeout_ms, &error) != TMQ_OK)
             break;
         for (size_t i = 0; i < page->count; i++) {
-            if (out.table == NULL)
+            if (out.table)
+                add_row (out.table, &page->schedules[i], wide);
+            else if (out.json)
                 add_schedule (&out.items, &page->schedules[i]);
             else
-                add_row (out.table, &page->schedules[i], wide);
+                puts (page->schedules[i].name);
             snprintf (after, sizeof after, "%s", page->schedules[i].name);
         }
         more = page->more;
@@ -278,7 +307,7 @@ static void put_line (const app_t *app, const char *what, const char *text)
 
 static void put_card (const app_t *app, const tmq_schedule_t *schedule)
 {
-    char text[TIME_TEXT_SIZE];
+    char text[INSTANT_SIZE];
     char id[37];
     put_line (app, "schedule", schedule->name);
     put_line (app, "calendar", schedule->calendar);
@@ -290,7 +319,7 @@ static void put_card (const app_t *app, const tmq_schedule_t *schedule)
     printf ("overlap         %s\n", overlaps[(unsigned) schedule->overlap % WORDS]);
     printf ("missed          %s\n", misseds[(unsigned) schedule->missed % WORDS]);
     if (schedule->until)
-        printf ("until           %s\n", absolute (text, (int64_t) schedule->until));
+        printf ("until           %s\n", instant (text, schedule->until));
     printf ("fired           %" PRIu64 ", skipped %" PRIu64 "\n", schedule->fired,
             schedule->skipped);
     if (!id_is_zero (&schedule->last_task)) {
@@ -300,7 +329,7 @@ static void put_card (const app_t *app, const tmq_schedule_t *schedule)
     if (*schedule->last_error)
         put_line (app, "last error", schedule->last_error);
     for (size_t i = 0; i < schedule->coming_count; i++)
-        printf ("%-15s %s\n", i == 0 ? "next" : "", absolute (text, (int64_t) schedule->coming[i]));
+        printf ("%-15s %s\n", i == 0 ? "next" : "", instant (text, schedule->coming[i]));
 }
 
 static int show (app_t *app, uint32_t coming, void put (const app_t *, const tmq_schedule_t *))
@@ -315,6 +344,8 @@ static int show (app_t *app, uint32_t coming, void put (const app_t *, const tmq
         return library_error (app, &error, name);
     if (app_wants_json (app))
         code = put_json (app, &report->schedules[0]);
+    else if (app->format == FORMAT_ID)
+        puts (report->schedules[0].name);
     else
         put (app, &report->schedules[0]);
     tmq_schedule_report_free (report);
@@ -328,9 +359,9 @@ static int schedule_show (app_t *app)
 
 static void put_coming (const app_t *app, const tmq_schedule_t *schedule)
 {
-    char text[TIME_TEXT_SIZE];
+    char text[INSTANT_SIZE];
     for (size_t i = 0; i < schedule->coming_count; i++)
-        puts (absolute (text, (int64_t) schedule->coming[i]));
+        puts (instant (text, schedule->coming[i]));
     if (schedule->coming_count == 0)
         tell_next (app, schedule);
 }

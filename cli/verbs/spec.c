@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "ids.h"
 #include "link/input.h"
@@ -170,6 +171,16 @@ static bool is_consistent (const spec_t *self, char *why, size_t why_size)
 {
     snprintf (why, why_size, "only one of delay and at");
     if (self->submit.delay_ms && self->submit.not_before)
+        return false;
+    const tmq_submit_t *submit = &self->submit;
+    const uint64_t now_ms = wall_ms ();
+    snprintf (why, why_size, "start_by: that time has passed");
+    if (submit->start_by && submit->start_by <= now_ms)
+        return false;
+    snprintf (why, why_size, "start_by is before the task may start (%s)",
+              submit->delay_ms ? "delay" : "at");
+    if (submit->start_by &&
+        (submit->start_by <= submit->not_before || submit->start_by - now_ms <= submit->delay_ms))
         return false;
     snprintf (why, why_size, "after: a task cannot depend on itself");
     for (size_t i = 0; i < self->submit.after_count; i++)
@@ -427,6 +438,10 @@ static bool put_member (spec_t *self, const char *key, const json_t *value, char
         return put_data (self, value, why, why_size);
     if (strcmp (key, "after") == 0)
         return put_after (self, value, why, why_size);
+    if (strcmp (key, "label") == 0) {
+        snprintf (why, why_size, "label is written \"labels\":{\"NAME\":\"VALUE\"}");
+        return false;
+    }
     if (strcmp (key, "labels") == 0)
         return put_pairs (self, labels_of (self), key, value, why, why_size);
     if (strcmp (key, "require") == 0)

@@ -48,6 +48,7 @@ typedef struct tmq_queue {
     uint64_t running;      /* tasks that workers hold, also cancelled ones */
     uint64_t workers;      /* that serve it */
     uint32_t closed;       /* why nothing is given away now: tmq_queue_closed_t, added up */
+    uint32_t needs_sets;   /* different sets of labels that its live tasks require */
 } tmq_queue_t;
 
 struct tmq_queue_report {

@@ -131,6 +131,10 @@ err_has 'go with conditions'
 submit q --data x
 run 0 taskctl cancel "$id"
 run 9 taskctl retry "$id" $unknown
+run 2 taskctl purge --status queued --yes
+err_has '^taskctl: no task that is queued can be purged$'
+run 2 taskctl retry --status completed --yes
+err_has '^taskctl: no task that is completed can be retried$'
 run 0 taskctl count --queue q --status queued
 out 1
 stop_broker

@@ -132,6 +132,8 @@ out_has '^error ask k65: .*64'
 # What is wrong on the command line.
 run 2 taskctl answer "$id"
 run 2 taskctl answer "$id" --data x --file y
+run 2 taskctl answer "$id" --data ''
+err_has 'the answer is empty'
 run 2 taskctl inbox 'no name'
 run 5 taskctl answer 0192f0c1-0000-7000-8000-000000000000 --data x
 head -c 65537 /dev/zero | tr '\0' 1 >large

@@ -99,7 +99,7 @@ err_has '^hint: taskctl queue pause'
 run 2 taskctl queue set thumbs --rate 10
 err_has 'must be N/DURATION'
 run 2 taskctl queue set thumbs --rate 1000000/1ms
-run 2 taskctl queue set thumbs --burst 5
+run 2 taskctl queue set nobody --burst 5
 err_has 'burst: only beside a rate'
 run 2 taskctl queue set thumbs --max-running 0
 run 2 taskctl queue set thumbs --max-bytes 12
@@ -110,6 +110,22 @@ run 2 taskctl queue set 'a b' --max-running 1
 run 2 taskctl queue pause
 run 2 taskctl queue stop thumbs
 err_has "unknown command 'queue stop'"
+err_has "did you mean 'queue pause'"
+run 2 taskctl queue unpause thumbs
+err_has "did you mean 'queue resume'"
+
+# The burst alone, where a rate is set; a second pause keeps the reason of the first.
+run 0 taskctl queue set bursty --rate 10/1m
+run 0 taskctl queue set bursty --burst 5
+run 0 taskctl queue pause bursty --why 'the disk'
+run 0 taskctl queue pause bursty
+run 0 taskctl queue show bursty
+out_has '^burst  *5$'
+out_has '^paused .*: the disk$'
+run 0 taskctl -o id queue list
+out_has '^bursty$'
+run 0 taskctl -o id queue resume bursty
+out bursty
 run 0 taskctl queue show thumbs
 out_has '^max-running +7$'
 stop_broker

@@ -7,7 +7,7 @@ start_broker
 # By the clock of a zone.
 run 0 taskctl schedule add nightly reports --cron '30 3 * * *' --zone Europe/Berlin --data hello \
     --label kind=report
-err_has '^schedule nightly: next 20[0-9-]*T0[12]:30:00.000Z$'
+err_has '^schedule nightly: next 20[0-9-]* 0[12]:30:00 UTC$'
 out_lines 0
 run 0 taskctl schedule next nightly --count 3
 out_lines 3
@@ -61,7 +61,16 @@ for bad in '60 * * * *' '* 24 * * *' '* * 0 * *' '* * * 13 *' '* * * * 8' '* * *
     run 2 taskctl schedule add bad checks --cron "$bad"
 done
 run 2 taskctl schedule add bad checks --cron '* * 32 * *'
-err_has '^taskctl: bad: calendar: 32 is no day of the month \(1 to 31\)$'
+err_has '^taskctl: --cron: 32 is no day of the month \(1 to 31\)$'
+run 2 taskctl schedule add bad checks --cron '0 0 30 2 *'
+err_has '^taskctl: --cron: no such moment ever comes$'
+run 2 taskctl schedule add bad checks --cron @daily --until 1s
+err_has '^taskctl: --until: no moment comes before it$'
+run 2 taskctl schedule delete bad
+err_has "did you mean 'schedule remove'"
+run 0 taskctl help schedule add
+out_has '^usage: taskctl schedule add'
+run 2 taskctl help schedule ad
 run 2 taskctl schedule add bad checks --cron @daily --zone Mars/Olympus
 err_has 'zone: there is no time zone Mars/Olympus here'
 run 2 taskctl schedule add bad checks --cron @daily --overlap never

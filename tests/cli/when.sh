@@ -29,6 +29,15 @@ out '{"phase":"scheduled"}'
 # What cannot be.
 run 2 taskctl submit later --delay 1m --at 18:00
 err_has 'only one of delay and at'
+run 2 taskctl submit later --delay 1h --start-by 30m
+err_has 'start_by is before the task may start \(delay\)'
+run 2 taskctl submit later --at 2031-01-01 --start-by 2030-01-01
+err_has 'start_by is before the task may start \(at\)'
+run 2 taskctl submit later --start-by 2020-01-01
+err_has 'start_by: that time has passed'
+printf '{"queue":"later","label":{"a":"b"}}\n' >bad.jsonl
+run 2 taskctl submit --batch bad.jsonl
+err_has 'line 1: label is written "labels":'
 run 2 taskctl submit later --at yesterday
 err_has "must be a time: 18:00"
 run 2 taskctl submit later --trace "$(printf 'a\tb')"

@@ -178,6 +178,31 @@ static void a_task_that_is_still_queued_at_its_start_by_fails (void **state)
     assert_false (rig_task (rig, 0, 1)->dead);
 }
 
+/* What could only fail is refused, where it can be known. */
+static void a_start_by_that_nothing_can_keep_is_refused (void **state)
+{
+    rig_t *rig = *state;
+    const struct {
+        uint64_t start_by_ms, delay_ms, at_ms;
+        int code;
+    } cases[] = {{0, 0, 0, TMQ_INVALID},       {1, 0, 0, TMQ_OK},
+                 {5000, 5000, 0, TMQ_INVALID}, {5001, 5000, 0, TMQ_OK},
+                 {5000, 0, 5000, TMQ_INVALID}, {5001, 0, 5000, TMQ_OK}};
+    const uint64_t now_ms = (uint64_t) rig->now.wall_ms;
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+        Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+        extra.start_by = now_ms + cases[i].start_by_ms;
+        spec.delay_ms = cases[i].delay_ms;
+        spec.not_before = cases[i].at_ms ? now_ms + cases[i].at_ms : 0;
+        spec.extra = &extra;
+        const uint64_t submit = rig_submit_spec (rig, 0, i + 1, &spec, "p");
+        rig_settle (rig);
+        assert_int_equal (rig_reply (rig, 0, submit)->reply->submitted->items[0]->code,
+                          cases[i].code);
+    }
+}
+
 static void it_is_never_claimed_after_it (void **state)
 {
     rig_t *rig = *state;
@@ -212,11 +237,8 @@ static void the_earlier_of_its_ends_counts (void **state)
 {
     rig_t *rig = *state;
     submit (rig, 1, (when_t){.start_by_ms = 9000, .ttl_ms = 5000});
-    submit (rig, 2, (when_t){.start_by_ms = 3000, .delay_ms = 60000});
-    submit (rig, 3, (when_t){.start_by_ms = -1});
-    live (rig, 1100);
-    assert_failed (rig, 3, TMQ_TASK_ERROR_START_MISSED);
-    live (rig, 6000);
+    submit (rig, 2, (when_t){.start_by_ms = 3000, .ttl_ms = 60000});
+    live (rig, 7100);
     assert_failed (rig, 1, TMQ_TASK_ERROR_EXPIRED);
     assert_failed (rig, 2, TMQ_TASK_ERROR_START_MISSED);
 }
@@ -407,6 +429,7 @@ int main (void)
         TEST (a_time_that_has_passed_is_no_delay),
         TEST (a_delay_goes_on_after_a_restart_and_a_failed_commit),
         TEST (a_task_that_is_still_queued_at_its_start_by_fails),
+        TEST (a_start_by_that_nothing_can_keep_is_refused),
         TEST (it_is_never_claimed_after_it),
         TEST (one_that_was_claimed_in_time_goes_on),
         TEST (the_earlier_of_its_ends_counts),

@@ -125,7 +125,7 @@ static void a_repeated_part_is_the_same (void **state)
 static void what_is_not_there_has_no_parts (void **state)
 {
     rig_t *rig = *state;
-    expect_item (rig, submit_part (rig, 2, 99), TMQ_NOT_FOUND, "extra.parent: there is no task");
+    expect_item (rig, submit_part (rig, 2, 99), TMQ_NOT_FOUND, "parent: there is no task");
     uint64_t get = rig_get (rig, OWNER, 2);
     rig_run (rig);
     assert_int_equal (rig_code (rig, OWNER, get), TMQ_NOT_FOUND);

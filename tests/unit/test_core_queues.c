@@ -123,6 +123,9 @@ static void a_paused_queue_gives_nothing (void **state)
     assert_string_equal (info->settings->paused_by, "uid:0");
     assert_string_equal (info->settings->paused_why, "the disk");
     assert_true (info->settings->paused_at > 0);
+    assert_int_equal (rig_code (rig, 0, pause_queue (rig, 0, "q", "")), TMQ_OK); /* once more */
+    info = show (rig, "q");
+    assert_string_equal (info->settings->paused_why, "the disk");
     assert_int_equal (info->closed, TMQ_QUEUE_CLOSED_PAUSED);
     assert_int_equal (info->ready, 3);
     assert_int_equal (info->workers, 1);

@@ -134,6 +134,16 @@ static void wrong_ones_are_refused (void **state)
     assert_int_equal (rig_code (rig, 0, id), TMQ_INVALID);
     assert_string_equal (rig_reply (rig, 0, id)->reply->text,
                          "zone: there is no time zone Mars/Olympus here");
+    bad = named ("bad", "0 0 30 2 *");
+    id = put (rig, 0, &bad, false, "");
+    assert_int_equal (rig_code (rig, 0, id), TMQ_INVALID);
+    assert_string_equal (rig_reply (rig, 0, id)->reply->text,
+                         "calendar: no such moment ever comes");
+    bad = named ("bad", "@every 1h");
+    bad.until = (uint64_t) rig->now.wall_ms + MINUTE;
+    id = put (rig, 0, &bad, false, "");
+    assert_int_equal (rig_code (rig, 0, id), TMQ_INVALID);
+    assert_string_equal (rig_reply (rig, 0, id)->reply->text, "until: no moment comes before it");
     id = about (rig, 0, TASKMQ__REQUEST__OP_SCHEDULE_PAUSE, "nobody");
     assert_int_equal (rig_code (rig, 0, id), TMQ_NOT_FOUND);
 }

@@ -389,9 +389,9 @@ static void test_extra_of_a_task (void **state)
     extra.trace = repeated ('~', TMQ_TRACE_BYTES_MAX);
     assert_good_task (task);
     extra.trace = repeated ('~', TMQ_TRACE_BYTES_MAX + 1);
-    assert_bad_task (task, TMQ_TOO_LARGE, "extra.trace: 513 bytes, at most 512");
+    assert_bad_task (task, TMQ_TOO_LARGE, "trace: 513 bytes, at most 512");
     extra.trace = text_of ("a\tb");
-    assert_bad_task (task, TMQ_INVALID, "extra.trace: must be printable ASCII");
+    assert_bad_task (task, TMQ_INVALID, "trace: must be printable ASCII");
     extra.trace = text_of ("");
     uint8_t id[16] = {1};
     Taskmq__Dependency entries[TMQ_AFTER_MAX + 1];
@@ -403,27 +403,27 @@ static void test_extra_of_a_task (void **state)
     }
     extra.after = after;
     extra.n_after = TMQ_AFTER_MAX + 1;
-    assert_bad_task (task, TMQ_TOO_LARGE, "extra.after: 65 of them, at most 64");
+    assert_bad_task (task, TMQ_TOO_LARGE, "after: 65 of them, at most 64");
     extra.n_after = 2;
-    assert_bad_task (task, TMQ_INVALID, "extra.after: a task stands twice");
+    assert_bad_task (task, TMQ_INVALID, "after: a task stands twice");
     extra.n_after = 1;
     entries[0].policy = TMQ_AFTER_CONTINUE + 1;
-    assert_bad_task (task, TMQ_INVALID, "extra.after.policy: must be in 0..2");
+    assert_bad_task (task, TMQ_INVALID, "after.policy: must be in 0..2");
     entries[0].policy = TMQ_AFTER_FAIL;
     entries[0].status = TMQ_STATUS_COMPLETED;
-    assert_bad_task (task, TMQ_INVALID, "extra.after.status: must be in 0..0");
+    assert_bad_task (task, TMQ_INVALID, "after.status: must be in 0..0");
     entries[0].status = 0;
     entries[0].task_id = task.task_id;
-    assert_bad_task (task, TMQ_INVALID, "extra.after: a task cannot depend on itself");
+    assert_bad_task (task, TMQ_INVALID, "after: a task cannot depend on itself");
     extra.n_after = 0;
     extra.cancel_message = text_of ("why");
-    assert_bad_task (task, TMQ_INVALID, "extra.cancel_message: the broker's alone");
+    assert_bad_task (task, TMQ_INVALID, "cancel_message: the broker's alone");
     extra.cancel_message = text_of ("");
     extra.max_runtime_ms++;
-    assert_bad_task (task, TMQ_INVALID, "extra.max_runtime_ms: must be in 0..");
+    assert_bad_task (task, TMQ_INVALID, "max_runtime_ms: must be in 0..");
     extra.max_runtime_ms = 0;
     extra.start_by++;
-    assert_bad_task (task, TMQ_INVALID, "extra.start_by: must be in 0..");
+    assert_bad_task (task, TMQ_INVALID, "start_by: must be in 0..");
 }
 
 /* A grant becomes a word of a line: it must not become an option of it. */

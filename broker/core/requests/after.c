@@ -35,7 +35,7 @@ static after_refusal_t refusal (tmq_code_t code, const char *member, const uint8
     char text[160];
     memcpy (id.bytes, bytes, sizeof (id));
     id_format (&id, id_text);
-    snprintf (text, sizeof (text), "extra.%s: %s %s", member, what, id_text);
+    snprintf (text, sizeof (text), "%s: %s %s", member, what, id_text);
     return (after_refusal_t){code, memory_text (text)};
 }
 

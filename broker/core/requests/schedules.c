@@ -155,15 +155,33 @@ static ProtobufCBinaryData changes_with (const call_t *call, const Taskmq__Sched
     return out;
 }
 
+/* False with a text if it would never make a task. */
+static bool has_instants (const call_t *call, const Taskmq__Schedule *schedule,
+                          const calendar_t *calendar, const zone_t *zone, const char **text)
+{
+    int64_t now_ms = call->requests->base->clocks.wall_ms;
+    occurrence_t now = calendar_at (zone, now_ms);
+    occurrence_t first;
+    *text = "calendar: no such moment ever comes";
+    if (!calendar_next (calendar, zone, now_ms, &now, &first))
+        return false;
+    *text = "until: no moment comes before it";
+    return schedule->until == 0 || first.at_ms <= (int64_t) schedule->until;
+}
+
 static bool refuse_definition (call_t *call, const Taskmq__Schedule *schedule)
 {
     char text[CALENDAR_ERROR_SIZE + 32];
     char error[CALENDAR_ERROR_SIZE];
+    const char *never;
     calendar_t calendar;
+    const zone_t *zone = schedule_zone (call->requests->tasks, schedule->zone);
     if (!calendar_parse (&calendar, schedule->calendar, error))
         snprintf (text, sizeof (text), "calendar: %s", error);
-    else if (schedule_zone (call->requests->tasks, schedule->zone) == NULL)
+    else if (zone == NULL)
         snprintf (text, sizeof (text), "zone: there is no time zone %s here", schedule->zone);
+    else if (!has_instants (call, schedule, &calendar, zone, &never))
+        snprintf (text, sizeof (text), "%s", never);
     else
         return false;
     reply_code_at_once (call, TMQ_INVALID, text, 0);

@@ -271,6 +271,14 @@ static bool needs_have_room (const requests_t *self, const space_t *space,
     return false;
 }
 
+static bool never_starts (const requests_t *self, const Taskmq__TaskSpec *spec)
+{
+    const uint64_t now_ms = (uint64_t) self->base->clocks.wall_ms;
+    const uint64_t start_by = spec->extra == NULL ? 0 : spec->extra->start_by;
+    const uint64_t from = spec->delay_ms > 0 ? now_ms + spec->delay_ms : spec->not_before;
+    return start_by != 0 && (start_by <= now_ms || start_by <= from);
+}
+
 /* An id from the far future would make the look-up of every later one necessary (absent.h). */
 static bool may_accept (const requests_t *self, const space_t *space, const Taskmq__TaskSpec *spec,
                         answer_t *refusal)
@@ -283,6 +291,10 @@ static bool may_accept (const requests_t *self, const space_t *space, const Task
     if (id_time_ms (&id) > self->base->clocks.wall_ms + ID_AHEAD_MS_MAX)
         *refusal = (answer_t){.code = TMQ_INVALID,
                               .text = "task_id: its time is more than a day ahead of the broker's"};
+    else if (never_starts (self, spec))
+        *refusal = (answer_t){.code = TMQ_INVALID,
+                              .text = "start_by: the time has passed, or the task may start only "
+                                      "after it"};
     else if (room_refuses (self, space, spec->payload_bytes, texts_bytes (spec), &room))
         *refusal = (answer_t){.code = TMQ_LIMIT, .full = memory_text (room.text)};
     else if (code != TMQ_OK)

@@ -173,6 +173,8 @@ static void take_field (settings_t *self, const Taskmq__QueueSettings *in, uint3
 
 void settings_pause (const tasks_t *self, settings_t *settings, const char *by, const char *why)
 {
+    if (settings->paused && (why == NULL || *why == '\0'))
+        return; /* who paused it first, and why, stands */
     if (!settings->paused)
         settings->paused_at = self->base->clocks.wall_ms;
     settings->paused = true;

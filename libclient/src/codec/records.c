@@ -445,6 +445,7 @@ static void queue_fill (tmq_queue_t *out, tail_t *tail, const Taskmq__QueueInfo 
     out->running = in->running;
     out->workers = in->workers;
     out->closed = in->closed;
+    out->needs_sets = in->needs_sets;
 }
 
 tmq_queue_report_t *core_queues_record (const Taskmq__QueuePage *page)
