@@ -20,7 +20,7 @@ ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cas
          "Asia/Kolkata"]
 FIELDS = ["*/5 * * * *", "30 * * * *", "*/20 2 * * *", "30 2 * * *", "0,30 1-3 * * *",
           "15 3 * * 0", "0 0 1 * *", "45 23 31 * mon", "10 2 29 feb *", "1 1 1-7 * */2",
-          "0 12 */10 3,10 sun"]
+          "0 12 */10 3,10 sun", "7 5 31 */3 */7", "* 4 28-30 2,4 */3", "0 6 */30 2-4 mon"]
 MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 DAYS = "sun mon tue wed thu fri sat".split()
 BEGIN = datetime.datetime(2026, 1, 15, tzinfo=datetime.timezone.utc)

@@ -136,6 +136,25 @@ static void rare_days_are_found (void **state)
     assert_int_equal (at.at_ms / 1000, 1767225600 + DAY); /* Friday the 2nd */
 }
 
+/* A clock that changes twice a year, for a hundred years: what comes once in decades is found
+ * behind all these changes. */
+static void rare_days_are_found_behind_many_changes (void **state)
+{
+    enum { MANY = 200 };
+    zone_change_t changes[MANY];
+    zone_t zone = {3600, changes, MANY};
+    (void) state;
+    for (int i = 0; i < MANY; i++)
+        changes[i] = (zone_change_t){FORWARD + (int64_t) i * 182 * DAY, i % 2 == 0 ? 7200 : 3600};
+    calendar_t leap = parsed ("* 0 29 2 */7");
+    occurrence_t at = calendar_at (&zone, INT64_C (1767225600000)); /* 2026 */
+    assert_true (calendar_next (&leap, &zone, 0, &at, &at));
+    assert_int_equal (at.local_s, INT64_C (1961625600)); /* 2032 */
+    for (int i = 0; i < 60; i++)                         /* the last of them is the next one */
+        assert_true (calendar_next (&leap, &zone, 0, &at, &at));
+    assert_int_equal (at.local_s, INT64_C (2845238400)); /* 2060 */
+}
+
 static void a_distance_counts_from_its_anchor (void **state)
 {
     (void) state;
@@ -162,6 +181,7 @@ int main (void)
         cmocka_unit_test (an_hour_that_is_left_out),
         cmocka_unit_test (an_hour_that_is_repeated),
         cmocka_unit_test (rare_days_are_found),
+        cmocka_unit_test (rare_days_are_found_behind_many_changes),
         cmocka_unit_test (a_distance_counts_from_its_anchor),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -75,10 +75,29 @@ static void tasks_that_change_their_lanes_are_paid_for (void **state)
     rig_free (rig);
 }
 
+static void instants_that_are_computed_are_paid_for (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    Taskmq__ScheduleName show = TASKMQ__SCHEDULE_NAME__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    config.round.requests = 1000;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    show.name = (char *) "nightly";
+    show.coming = TMQ_SCHEDULE_COMING_MAX;
+    request.op_case = TASKMQ__REQUEST__OP_SCHEDULE_SHOW;
+    request.schedule_show = &show;
+    message_t message = message_of (rig, 0, &request);
+    assert_in_range (handled (rig, &message), 1, 1000 / TMQ_SCHEDULE_COMING_MAX);
+    rig_free (rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (tasks_that_change_their_lanes_are_paid_for),
+        cmocka_unit_test (instants_that_are_computed_are_paid_for),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ enum {
     MINUTE_S = 60,
     HOUR_S = 60 * MINUTE_S,
     DAY_S = 24 * HOUR_S,
-    DAYS_MAX = CALENDAR_YEARS_MAX * 366
+    LOOKS_MAX = CALENDAR_YEARS_MAX * 16 /* days: the first of each month, and a few more */
 };
 
 /* Days. */
@@ -47,6 +47,13 @@ static date_t date_of (int64_t day)
                    .month = (unsigned) (month < 10 ? month + 3 : month - 9)};
     date.year = year + era * 400 + (date.month <= 2);
     return date;
+}
+
+static unsigned length_of_month (const date_t *date)
+{
+    static const uint8_t LENGTH[] = {0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = date->year % 4 == 0 && (date->year % 100 != 0 || date->year % 400 == 0);
+    return date->month == 2 && leap ? 29U : LENGTH[date->month];
 }
 
 static unsigned weekday_of (int64_t day)
@@ -258,14 +265,23 @@ static int64_t first_utc (const zone_t *zone, int64_t local_s)
 
 /* Finding. */
 
-static bool day_matches (const calendar_t *self, int64_t day)
+/* 0: the day matches; else so many days may be passed over: to the next one of its month that may
+ * match, or to the next month. */
+static unsigned days_to_pass (const calendar_t *self, int64_t day)
 {
     date_t date = date_of (day);
-    if ((self->months >> date.month & 1) == 0)
-        return false;
-    bool of_month = (self->days >> date.day & 1) != 0;
     bool of_week = (self->weekdays >> weekday_of (day) & 1) != 0;
-    return self->either_day ? of_month || of_week : of_month && of_week;
+    uint32_t left = self->days >> date.day;
+    unsigned rest = length_of_month (&date) - date.day + 1;
+    if ((self->months >> date.month & 1) == 0)
+        return rest;
+    if ((left & 1) != 0 && (of_week || self->either_day))
+        return 0;
+    if (self->either_day)
+        return of_week ? 0 : 1;
+    left &= ~UINT32_C (1);
+    unsigned ahead = left == 0 ? rest : (unsigned) __builtin_ctz (left);
+    return ahead < rest ? ahead : rest;
 }
 
 /* The first minute of the day from this one on; false: none. */
@@ -283,19 +299,21 @@ static bool minute_of_day (const calendar_t *self, unsigned from, unsigned *out)
     return false;
 }
 
-/* The first time on the wall, from this one on, that the fields name. *days is what is left of the
+/* The first time on the wall, from this one on, that the fields name. *looks is what is left of the
  * days to look at. */
-static bool next_local (const calendar_t *self, int64_t from_s, int64_t *out, int *days)
+static bool next_local (const calendar_t *self, int64_t from_s, int64_t *out, int *looks)
 {
     int64_t minute = floor_div (from_s + MINUTE_S - 1, MINUTE_S);
     int64_t day = floor_div (minute, DAY_S / MINUTE_S);
     unsigned of_day = (unsigned) (minute - day * (DAY_S / MINUTE_S));
-    for (; *days > 0; day++, of_day = 0, (*days)--) {
+    for (; *looks > 0; of_day = 0, (*looks)--) {
         unsigned found;
-        if (!day_matches (self, day) || !minute_of_day (self, of_day, &found))
-            continue;
-        *out = day * DAY_S + (int64_t) found * MINUTE_S;
-        return true;
+        unsigned pass = days_to_pass (self, day);
+        if (pass == 0 && minute_of_day (self, of_day, &found)) {
+            *out = day * DAY_S + (int64_t) found * MINUTE_S;
+            return true;
+        }
+        day += pass == 0 ? 1 : pass;
     }
     return false;
 }
@@ -308,17 +326,22 @@ static bool next_every (const calendar_t *self, int64_t anchor_ms, const occurre
     return true;
 }
 
-/* By the clock on the wall: each stretch between two changes of it by itself. */
+/* By the clock on the wall: each stretch between two changes of it by itself. What was found behind
+ * the end of one is the first in the next, too, unless the clock went back behind its begin. */
 static bool next_wall (const calendar_t *self, const zone_t *zone, const occurrence_t *after,
                        occurrence_t *out)
 {
-    int days = DAYS_MAX;
+    int looks = LOOKS_MAX;
     int64_t from_s = floor_div (after->at_ms, 1000) + 1;
-    for (size_t at = changes_upto (zone, from_s); days > 0; at++) {
-        int64_t local_s;
+    int64_t begin_s = INT64_MAX; /* none is in [begin_s, local_s) */
+    int64_t local_s = INT64_MIN;
+    for (size_t at = changes_upto (zone, from_s);; at++) {
         int32_t offset = offset_after (zone, at);
-        if (!next_local (self, from_s + offset, &local_s, &days))
-            return false;
+        if (from_s + offset < begin_s || from_s + offset > local_s) {
+            begin_s = from_s + offset;
+            if (!next_local (self, begin_s, &local_s, &looks))
+                return false;
+        }
         bool last = at == zone->changes_count;
         if (last || local_s - offset < zone->changes[at].at) {
             *out = (occurrence_t){(local_s - offset) * 1000, local_s};
@@ -326,16 +349,15 @@ static bool next_wall (const calendar_t *self, const zone_t *zone, const occurre
         }
         from_s = zone->changes[at].at;
     }
-    return false;
 }
 
 /* By what the clock should show: each time of it once. */
 static bool next_once (const calendar_t *self, const zone_t *zone, const occurrence_t *after,
                        occurrence_t *out)
 {
-    int days = DAYS_MAX;
+    int looks = LOOKS_MAX;
     int64_t local_s = after->local_s;
-    while (next_local (self, local_s + 1, &local_s, &days)) {
+    while (next_local (self, local_s + 1, &local_s, &looks)) {
         int64_t at_ms = first_utc (zone, local_s) * 1000;
         if (at_ms < after->at_ms)
             continue; /* it was shown before the clock went back */

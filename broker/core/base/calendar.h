@@ -63,7 +63,7 @@ bool calendar_parse (calendar_t *out, const char *text, char error[CALENDAR_ERRO
 /* The place from which calendar_next finds what is after this time. */
 occurrence_t calendar_at (const zone_t *zone, int64_t at_ms);
 /* The first one after another, or after calendar_at's; anchor_ms: what @every counts from. False:
- * none comes. Looks at no more than CALENDAR_YEARS_MAX years of days. */
+ * none comes in CALENDAR_YEARS_MAX years. Looks at a few days of each month. */
 bool calendar_next (const calendar_t *self, const zone_t *zone, int64_t anchor_ms,
                     const occurrence_t *after, occurrence_t *out);
 

@@ -54,7 +54,8 @@ static size_t coming (const schedule_t *schedule, uint64_t *out, size_t max)
     bool more = schedule->has_next;
     while (more && count < max) {
         out[count++] = (uint64_t) at.at_ms;
-        more = calendar_next (&schedule->calendar, schedule->zone, (int64_t) stored->created_at,
+        more = count < max &&
+               calendar_next (&schedule->calendar, schedule->zone, (int64_t) stored->created_at,
                               &at, &at) &&
                (stored->until == 0 || at.at_ms <= (int64_t) stored->until);
     }

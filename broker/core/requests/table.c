@@ -338,6 +338,8 @@ size_t request_cost (const requests_t *self, const link_t *link, const Taskmq__R
         cost += request->purge->n_task_ids;
     else if (request->op_case == OP (RENEW))
         cost += request->renew->n_leases;
+    else if (request->op_case == OP (SCHEDULE_SHOW))
+        cost += request->schedule_show->coming;
     else if (request->op_case == OP (REGISTER))
         cost += request->register_->n_leases;
     return link == NULL ? cost : cost + cost_of_work (self, link, request);
