@@ -299,6 +299,22 @@ static const command_t commands[] = {
      .operands_max = -1,
      .repeats = true,
      .run = run_purge},
+    {.name = "adopt",
+     .group = "change tasks",
+     .operands = "ID ATTEMPT",
+     .summary = "make a late success the outcome of its task",
+     .text = "The success of an attempt whose lease was over is kept for 7 days; get\n"
+             "--attempts shows it. Adopted it completes the task, and whoever works on the\n"
+             "task meanwhile has lost it. If nothing is kept of that attempt: exit 5. Of a\n"
+             "task that is completed or cancelled: exit 6. Needs the role admin.",
+     .examples = "taskctl get --attempts 4fdd1c9a8b2e\n"
+                 "taskctl adopt 4fdd1c9a8b2e 1",
+     .options = adopt_options,
+     .operand = OPERAND_ID,
+     .operands_min = 2,
+     .operands_max = 2,
+     .repeats = true,
+     .run = run_adopt},
     {.name = "answer",
      .group = "change tasks",
      .operands = "ID [--ask KEY] [--data STR | --file FILE | -]",

@@ -113,6 +113,8 @@ static const option_spec_t submit_options[] = {
 static const option_spec_t get_options[] = {
     {OPT_PAYLOAD, "payload", 0, KIND_FLAG, 0, 0, NULL, "with what the task carries in"},
     {OPT_EVENTS, "events", 0, KIND_FLAG, 0, 0, NULL, "with its history"},
+    {OPT_ATTEMPTS, "attempts", 0, KIND_FLAG, 0, 0, NULL,
+     "with its attempts, and what is kept of them"},
     FIELDS_OPTION,
     END_OF_OPTIONS};
 
@@ -212,6 +214,8 @@ static const option_spec_t cancel_options[] = {
     {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "only count what the conditions match"},
     FIELDS_OPTION,
     END_OF_OPTIONS};
+
+static const option_spec_t adopt_options[] = {FIELDS_OPTION, END_OF_OPTIONS};
 
 static const option_spec_t again_options[] = {
     FILTER_OPTIONS,

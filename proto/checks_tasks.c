@@ -93,7 +93,8 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
         return check_refuse (check, TMQ_TOO_LARGE, "extra: %zu bytes, at most %d", bytes,
                              TMQ_EXTRA_BYTES_MAX);
     if (extra->revived_by.len > 0 || extra->set_by.len > 0 || extra->checkpoint_bytes > 0 ||
-        extra->depth > 0 || extra->has_parts)
+        extra->depth > 0 || extra->has_parts || extra->adopted_from > 0 ||
+        extra->adopted_by.len > 0)
         return check_refuse (check, TMQ_INVALID, "extra: has what only the broker may say");
     return check_range (check, "start_by", extra->start_by, 0, TMQ_TIME_MS_MAX) &&
            check_range (check, "max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
@@ -378,6 +379,19 @@ bool check_resume (check_t *check, const Taskmq__Request *request)
 bool check_purge (check_t *check, const Taskmq__Request *request)
 {
     return check_changed (check, request->purge->n_task_ids, request->purge->task_ids);
+}
+
+bool check_adopt (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Adopt *adopt = request->adopt;
+    return check_16_bytes (check, "task_id", &adopt->task_id) &&
+           check_range (check, "attempt", adopt->attempt, 1, UINT32_MAX);
+}
+
+bool check_attempts (check_t *check, const Taskmq__Request *request)
+{
+    return check_16_bytes (check, "task_id", &request->attempts->task_id) &&
+           check_range (check, "limit", request->attempts->limit, 0, TMQ_LIST_LIMIT_MAX);
 }
 
 bool check_set (check_t *check, const Taskmq__Request *request)

@@ -27,6 +27,8 @@
        "a share that grows: workers hang, or max_runtime is too short")                            \
     X (removed, "terminal tasks removed after their time to live", "")                             \
     X (retried, "tasks queued afresh, or resumed, after their end", "")                            \
+    X (kept, "successes that came too late and were kept", "")                                     \
+    X (adopted, "tasks completed by such a success", "")                                           \
     X (purged, "terminal tasks removed by hand", "")                                               \
     X (attempts_failed, "attempts that failed and will be repeated",                               \
        "a share that grows: workers fail")                                                         \

@@ -38,6 +38,8 @@ typedef enum request_flag {
     X (RESUME, resume, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                         \
     X (SET, set, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                               \
     X (PURGE, purge, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                           \
+    X (ADOPT, adopt, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                           \
+    X (ATTEMPTS, attempts, REQUEST_LARGE | REQUEST_READS)                                          \
     X (WAIT, wait, REQUEST_READS)                                                                  \
     X (STATS, stats, REQUEST_LARGE | REQUEST_READS)                                                \
     X (WHY, why, REQUEST_LARGE | REQUEST_READS)                                                    \

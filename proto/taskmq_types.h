@@ -90,6 +90,7 @@ typedef enum tmq_fact_kind {
     X (15, CHANGED, "changed")                                                                     \
     X (16, EXPIRED, "expired")                                                                     \
     X (17, PURGED, "purged")                                                                       \
+    X (18, LATE, "late")                                                                           \
     X (19, REMOVED, "removed")                                                                     \
     X (20, FIRED, "fired")
 
@@ -258,7 +259,8 @@ typedef enum tmq_code {
     X (-33006, ANSWER_DEADLINE, "a question was not answered in time")                             \
     X (-33007, INTERRUPTED, "the broker was away for too long")                                    \
     X (-33008, TOO_LARGE, "the outcome is too large")                                              \
-    X (-33009, DAMAGED, "the stored payload is damaged")
+    X (-33009, DAMAGED, "the stored payload is damaged")                                           \
+    X (-33010, SUPERSEDED, "the late success of another attempt was adopted")
 
 typedef enum tmq_task_error {
 #define X(number, NAME, text) TMQ_TASK_ERROR_##NAME = number,
@@ -321,8 +323,12 @@ enum {
     TMQ_WAIT_IDS_MAX = 1000,    /* of one wait */
     TMQ_CHANGE_IDS_MAX = 256,   /* of one retry, resume, set or purge */
     TMQ_CHECKPOINT_BYTES_MAX = 64 * 1024,
-    TMQ_LOG_BYTES_MAX = 64 * 1024, /* of one piece of a log, sent or read */
-    TMQ_CREDIT_MAX = 1000,         /* assignments a worker may hold */
+    TMQ_LOG_BYTES_MAX = 64 * 1024,         /* of one piece of a log, sent or read */
+    TMQ_CREDIT_MAX = 1000,                 /* assignments a worker may hold */
+    TMQ_KEPT_TASK_MAX = 3,                 /* successes of a task that came too late, … */
+    TMQ_KEPT_MAX = 10000,                  /* … of a namespace, … */
+    TMQ_KEPT_BYTES_MAX = 64 * 1024 * 1024, /* … and of their bytes, … */
+    TMQ_KEPT_MS = 7 * 24 * 60 * 60 * 1000, /* … and for how long they are kept */
     TMQ_WORKER_QUEUES_MAX = 64,
     TMQ_WORKER_TEXT_BYTES_MAX = 256, /* its host, its version */
     TMQ_WORKER_CONFIG_BYTES_MAX = 4 * 1024,

@@ -602,6 +602,24 @@ static void read_standing (const memory_store_t *self, read_t *read)
     }
 }
 
+/* An attempt begins behind the end of the one before it, so they stand in their order. */
+static void read_attempts (memory_store_t *self, read_t *read)
+{
+    const entry_t *entry = find_number (self, read->task_number);
+    size_t capacity = 0;
+    for (size_t i = 0; entry != NULL && i < entry->attempts_count && !read->more; i++) {
+        const attempt_t *attempt = &entry->attempts[i];
+        if (attempt->attempt <= read->after_attempt)
+            continue;
+        read->more = read->attempts_count == read->limit;
+        if (read->more)
+            return;
+        read->attempts =
+            memory_grow (read->attempts, &capacity, read->attempts_count, sizeof (attempt_t));
+        read->attempts[read->attempts_count++] = *attempt;
+    }
+}
+
 static store_code_t memory_reader_run (store_reader_t *reader, read_t *read, store_error_t *error)
 {
     (void) error;
@@ -617,6 +635,7 @@ static store_code_t memory_reader_run (store_reader_t *reader, read_t *read, sto
     case READ_SINCE: read_since (self, read); break;
     case READ_ROWS: row_list_page (&self->rows, read); break;
     case READ_STANDING: read_standing (self, read); break;
+    case READ_ATTEMPTS: read_attempts (self, read); break;
     }
     pthread_mutex_unlock (&self->lock);
     return STORE_OK;

@@ -45,6 +45,7 @@ typedef enum option_id {
     OPT_TASK,
     OPT_TEXT,
     OPT_AFTER,
+    OPT_ATTEMPTS,
     OPT_AT,
     OPT_INVITED,
     OPT_WORK_ROLE,

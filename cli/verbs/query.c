@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "link/connect.h"
 #include "link/ids.h"
+#include "screen/attempts.h"
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/show.h"
@@ -81,7 +82,8 @@ static void write_parts (json_writer_t *writer, const parts_t *parts)
 }
 
 static void write_full (items_t *items, const tmq_task_t *task, const tmq_task_t *payload,
-                        const history_view_t *history, const parts_t *parts)
+                        const history_view_t *history, const parts_t *parts,
+                        const attempts_view_t *attempts)
 {
     json_writer_t *writer = items_open (items);
     json_write_object_begin (writer);
@@ -91,6 +93,10 @@ static void write_full (items_t *items, const tmq_task_t *task, const tmq_task_t
         json_write_key (writer, "payload");
         json_write_body (writer, payload->content_type, payload->body_bytes ? payload->body : "",
                          payload->body_bytes);
+    }
+    if (args_has (&items->app->args, OPT_ATTEMPTS)) {
+        json_write_key (writer, "attempts");
+        attempts_write (writer, attempts);
     }
     if (args_has (&items->app->args, OPT_EVENTS)) {
         json_write_key (writer, "events");
@@ -104,12 +110,13 @@ static void write_full (items_t *items, const tmq_task_t *task, const tmq_task_t
 }
 
 static void show_full (items_t *items, const tmq_task_t *task, const tmq_task_t *payload,
-                       const history_view_t *history, const parts_t *parts)
+                       const history_view_t *history, const parts_t *parts,
+                       const attempts_view_t *attempts)
 {
     const app_t *app = items->app;
     char id[37];
     if (app_wants_json (app)) {
-        write_full (items, task, payload, history, parts);
+        write_full (items, task, payload, history, parts, attempts);
     } else if (app->format == FORMAT_ID) {
         tmq_id_format (&task->id, id);
         puts (id);
@@ -118,6 +125,8 @@ static void show_full (items_t *items, const tmq_task_t *task, const tmq_task_t 
             fputc ('\n', stdout);
         show_card (app, task, parts->total ? parts->of : NULL, payload, history->events,
                    history->count);
+        if (args_has (&app->args, OPT_ATTEMPTS))
+            attempts_show (app, attempts);
     }
 }
 
@@ -127,6 +136,7 @@ static int get_one (app_t *app, items_t *items, const tmq_id_t *id)
     tmq_task_t *payload = NULL;
     history_view_t history = {0};
     parts_t parts = {0};
+    attempts_view_t attempts = {0};
     tmq_error_t error = {0};
     char text[37];
     error.code = tmq_get (&task, app->client, id, app->timeout_ms, &error);
@@ -136,11 +146,14 @@ static int get_one (app_t *app, items_t *items, const tmq_id_t *id)
         error.code = history_load (&history, app, id, &error);
     if (error.code == TMQ_OK && task->has_parts)
         error.code = parts_count (&parts, app, id, &error);
+    if (error.code == TMQ_OK && args_has (&app->args, OPT_ATTEMPTS))
+        error.code = attempts_load (&attempts, app, id, &error);
     if (error.code == TMQ_OK)
-        show_full (items, task, payload, &history, &parts);
+        show_full (items, task, payload, &history, &parts, &attempts);
     if (error.code == TMQ_OK && task->status == TMQ_STATUS_INPUT_REQUIRED &&
         !app_wants_json (app) && app->format != FORMAT_ID)
         show_questions (app, id);
+    attempts_clear (&attempts);
     history_clear (&history);
     tmq_task_free (payload);
     tmq_task_free (task);

@@ -23,6 +23,7 @@ int run_retry (app_t *app);
 int run_resume (app_t *app);
 int run_set (app_t *app);
 int run_purge (app_t *app);
+int run_adopt (app_t *app);
 int run_answer (app_t *app);
 int run_inbox (app_t *app);
 /* The open questions of a task, a line each. */

@@ -30,10 +30,12 @@ static void repair_text (char *text)
 static void tell_late (const report_plan_t *plan, tmq_op_t op, const tmq_error_t *error,
                        const char *id)
 {
-    plan->sum->late++;
-    note (plan->app, "taskctl: %s: the %s came too late and was thrown away%s%s", id,
-          op == TMQ_OP_COMPLETE ? "result" : "outcome", error ? ": " : "",
-          error ? error->text : "");
+    const bool kept = error && strstr (error->text, "was kept"); /* only a remark rests on it */
+    plan->sum->late += !kept;
+    plan->sum->kept += kept;
+    note (plan->app, "taskctl: %s: the %s came too late%s%s%s", id,
+          op == TMQ_OP_COMPLETE ? "result" : "outcome", kept ? "" : " and was thrown away",
+          error ? ": " : "", error ? error->text : "");
 }
 
 static size_t sent (const report_plan_t *plan, const tmq_assignment_t *task, tmq_op_t op, int code,
@@ -145,6 +147,10 @@ static void tell_end (const report_plan_t *plan, const work_job_t *job)
 size_t report_end (const report_plan_t *plan, work_job_t *job)
 {
     tell_end (plan, job);
+    /* One that had done its work all the same says so: the broker may keep it. */
+    const bool over = job->stop == STOP_LOST || job->stop == STOP_RUNTIME;
+    if (over && !job->signal && job->status == 0)
+        return report_success (plan, job);
     switch (job->stop) {
     case STOP_CANCELLED: return report_cancelled (plan, job->assignment);
     case STOP_LOST: plan->sum->lost++; return 0;
@@ -205,6 +211,7 @@ void report_sum_text (char *out, size_t size, const report_sum_t *sum)
                  {sum->cancelled, "cancelled"},
                  {sum->lost, "lost to another attempt"},
                  {sum->overran, "stopped after their max_runtime"},
+                 {sum->kept, "too late and kept"},
                  {sum->late, "too late and thrown away"}};
     size_t used = (size_t) snprintf (out, size, "%" PRIu64 " done", sum->done);
     for (size_t i = 0; i < sizeof parts / sizeof *parts && used < size; i++) {

@@ -14,6 +14,7 @@ typedef struct report_sum {
     uint64_t failed;
     uint64_t given_back;
     uint64_t cancelled;
+    uint64_t kept;    /* the result came too late and is kept by the broker */
     uint64_t late;    /* the outcome came too late and was thrown away */
     uint64_t lost;    /* stopped, because another attempt took over */
     uint64_t overran; /* … because their max_runtime was over */

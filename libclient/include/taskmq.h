@@ -362,7 +362,10 @@ typedef enum tmq_op {
     TMQ_OP_SESSION_STATUS,
     TMQ_OP_SESSION_REMOVE,
 
-    TMQ_OP_READ_LOG /* taskmq_logs.h */
+    TMQ_OP_READ_LOG, /* taskmq_logs.h */
+    /* Late successes (taskmq_again.h). */
+    TMQ_OP_ADOPT,
+    TMQ_OP_ATTEMPTS /* of blocking calls only */
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -385,6 +388,7 @@ typedef struct tmq_access_report tmq_access_t;
 typedef struct tmq_file_part tmq_part_t;
 typedef struct tmq_changed tmq_changed_t;
 typedef struct tmq_worker_page tmq_worker_list_t;
+typedef struct tmq_attempt_page tmq_attempt_list_t; /* of taskmq_again.h */
 
 /* The answer to what a _start function began, or news. Which pointers are set follows from op (and
  * only when code is 0, except receipts, which always tell about every task); they belong to the
@@ -399,7 +403,7 @@ typedef struct tmq_completion {
     tmq_id_t task_id;         /* WAIT, RESOLVE, STARTED, PUSH, COMPLETE, FAIL, RELEASE, CANCEL,
                                  ASK, ANSWER, CHECKPOINT, CHECKPOINT_READ */
     tmq_status_t status;      /* WAIT */
-    tmq_task_t *task;         /* GET, RESULT, PAYLOAD, CANCEL */
+    tmq_task_t *task;         /* GET, RESULT, PAYLOAD, CANCEL, ADOPT */
     tmq_task_list_t *list;    /* LIST */
     tmq_event_list_t *events; /* EVENTS */
     tmq_stats_t *stats;       /* STATS */
@@ -417,6 +421,7 @@ typedef struct tmq_completion {
     tmq_worker_list_t *workers;            /* WORKER_LIST, WORKER_SHOW, WORKER_DRAIN */
     struct tmq_schedule_report *schedules; /* of blocking calls about schedules */
     tmq_explanation_t *why;                /* WHY */
+    tmq_attempt_list_t *attempts;          /* ATTEMPTS */
 } tmq_completion_t;
 
 /* A descriptor that is readable (level-triggered) exactly while completions are queued. Only poll

@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Tasks done again, changed and removed by hand. A part of taskmq.h, which includes it. */
+/* Tasks done again, changed and removed by hand, their attempts, and successes that came too late.
+ * A part of taskmq.h, which includes it. */
 #ifndef TASKMQ_AGAIN_H
 #define TASKMQ_AGAIN_H
 
@@ -78,6 +79,50 @@ TMQ_API int tmq_set (tmq_changed_t *out, tmq_client_t *client, const tmq_id_t *i
 TMQ_API int tmq_set_start (tmq_client_t *client, const tmq_id_t *ids, size_t count,
                            const tmq_set_t *set, const uint8_t *request_id, uint32_t timeout_ms,
                            void *user, tmq_error_t *error);
+
+/* One attempt at a task. */
+typedef struct tmq_attempt_info {
+    uint32_t attempt;
+    const char *worker;        /* name of who had it */
+    int64_t started_at;        /* ms since the epoch; 0: its worker never said that it began */
+    int64_t ended_at;          /* 0: it goes on */
+    tmq_event_kind_t how;      /* the event that ended it; TMQ_EVENT_NONE: it goes on */
+    int32_t error_code;        /* what it failed with; 0: without a code */
+    const char *error_message; /* its first 1 KiB; empty: none */
+    bool kept;                 /* it brought a success after its end, which is kept: */
+    uint64_t kept_bytes;       /* of its result, */
+    const char *kept_type;     /* content type */
+    int64_t kept_at;           /* since when, */
+    int64_t kept_until;        /* and until when at the latest */
+} tmq_attempt_info_t;
+/* Some attempts, by rising number. All texts belong to it. */
+struct tmq_attempt_page {
+    const tmq_attempt_info_t *attempts;
+    size_t count;
+    uint32_t next; /* `after` of the page that follows; 0: there is none */
+};
+/* Accepts NULL. */
+TMQ_API void tmq_attempt_list_free (tmq_attempt_list_t *list);
+
+/* The attempts at a task with greater numbers than `after`, at most limit (1..1000; 0: 50). Waits
+ * for the answer; *out is to be freed, and is not touched unless the code is 0.
+ * Codes: TMQ_NOT_FOUND, TMQ_EXPIRED, TMQ_PURGED, TMQ_DENIED. */
+TMQ_API int tmq_attempts (tmq_attempt_list_t **out, tmq_client_t *client, const tmq_id_t *id,
+                          uint32_t after, uint32_t limit, uint32_t timeout_ms, tmq_error_t *error);
+
+/* Makes the late success that is kept of an attempt the outcome of its task, which is completed by
+ * it. Whoever works on the task meanwhile has lost it. Needs the role admin. *task (task may be
+ * NULL) is the task as it is then. request_id: 16 bytes, or NULL, as above; a repeat succeeds.
+ * Codes: TMQ_NOT_FOUND (no such task, or nothing is kept of this attempt: the text says which),
+ * TMQ_WRONG_STATUS (the task is completed or cancelled, or the attempt still runs), TMQ_EXPIRED,
+ * TMQ_PURGED, TMQ_DENIED. */
+TMQ_API int tmq_adopt (tmq_task_t **task, tmq_client_t *client, const tmq_id_t *id,
+                       uint32_t attempt, const uint8_t *request_id, uint32_t timeout_ms,
+                       tmq_error_t *error);
+/* The completion is TMQ_OP_ADOPT with `task`. Does not block. */
+TMQ_API int tmq_adopt_start (tmq_client_t *client, const tmq_id_t *id, uint32_t attempt,
+                             const uint8_t *request_id, uint32_t timeout_ms, void *user,
+                             tmq_error_t *error);
 
 #ifdef __cplusplus
 }

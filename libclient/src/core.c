@@ -123,6 +123,8 @@ static const struct op {
     [TMQ_OP_RESUME] = {core_reply_changed, NULL},
     [TMQ_OP_SET] = {core_reply_changed, NULL},
     [TMQ_OP_PURGE] = {core_reply_changed, NULL},
+    [TMQ_OP_ADOPT] = {core_reply_cancel, NULL},
+    [TMQ_OP_ATTEMPTS] = {core_reply_attempts, NULL},
     [TMQ_OP_STATS] = {core_reply_stats, NULL},
     [TMQ_OP_ENROLL] = {core_reply_access, NULL},
     [TMQ_OP_KEY_LIST] = {core_reply_access, NULL},

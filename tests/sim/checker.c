@@ -591,8 +591,13 @@ static void walk_event (world_t *world, walk_t *walk, const Taskmq__Event *event
         sim_fail (world, "I2: task %u had status %u, event %llu (%u) makes it %u", index,
                   walk->status, (unsigned long long) event->seq, event->kind, event->status);
     }
-    if (event->attempt < walk->attempt ||
-        (event->kind == TMQ_EVENT_CLAIMED && event->attempt == walk->attempt)) {
+    if (event->kind == TMQ_EVENT_LATE) { /* of an attempt that is over; nothing else changes */
+        if (event->attempt > walk->attempt || event->status != walk->status) {
+            sim_fail (world, "I5: task %u: a late success of attempt %u after %u", index,
+                      event->attempt, walk->attempt);
+        }
+    } else if (event->attempt < walk->attempt ||
+               (event->kind == TMQ_EVENT_CLAIMED && event->attempt == walk->attempt)) {
         sim_fail (world, "I5: task %u: attempt %u after %u", index, event->attempt, walk->attempt);
     }
     if (event->kind == TMQ_EVENT_SUBMITTED) {
@@ -602,7 +607,9 @@ static void walk_event (world_t *world, walk_t *walk, const Taskmq__Event *event
         check_claim_time (world, walk, event, index);
     }
     walk->last_seq = event->seq;
-    walk->attempt = removal ? walk->attempt : event->attempt;
+    if (!removal && event->kind != TMQ_EVENT_LATE) {
+        walk->attempt = event->attempt;
+    }
     walk->status = removal ? walk->status : event->status;
     walk->removed = removal;
 }

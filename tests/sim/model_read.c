@@ -213,6 +213,22 @@ static void read_since (const model_log_t *log, read_t *read)
     }
 }
 
+static void read_attempts (const model_t *self, read_t *read)
+{
+    const model_row_t *row = &self->tables.rows[model_index (read->id.bytes)];
+    read->attempts = calloc (row->attempts_count + 1, sizeof *read->attempts);
+    for (size_t i = 0; i < row->attempts_count; i++) {
+        if (row->attempts[i].attempt <= read->after_attempt) {
+            continue;
+        }
+        if (read->attempts_count == read->limit) {
+            read->more = true;
+            return;
+        }
+        read->attempts[read->attempts_count++] = row->attempts[i];
+    }
+}
+
 void model_read (const model_t *self, read_t *read)
 {
     const model_log_t *log = model_log (&self->tables, read->filter.ns);
@@ -226,5 +242,6 @@ void model_read (const model_t *self, read_t *read)
     case READ_EXPORT:
     case READ_STANDING: break; /* the exporter's alone; the engine never asks for them */
     case READ_ROWS: row_list_page (&self->tables.kind_rows, read); break;
+    case READ_ATTEMPTS: read_attempts (self, read); break;
     }
 }

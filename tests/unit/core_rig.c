@@ -223,6 +223,23 @@ static void read_history (const rig_t *self, read_t *read)
     bytes_free (&out);
 }
 
+static void read_attempts (const rig_t *self, read_t *read)
+{
+    read->attempts = memory_zero (read->limit, sizeof (attempt_t));
+    for (uint64_t no = 1; no <= self->written; no++) {
+        const batch_t *batch = self->batches[no];
+        for (size_t i = 0; batch != NULL && i < batch->attempts_count; i++) {
+            const attempt_t *row = &batch->attempts[i];
+            if (row->number != read->task_number || row->attempt <= read->after_attempt)
+                continue;
+            read->more = read->attempts_count == read->limit;
+            if (read->more)
+                return;
+            read->attempts[read->attempts_count++] = *row;
+        }
+    }
+}
+
 static bool run_read (rig_t *self)
 {
     read_t *read = engine_read_next (self->engine);
@@ -236,6 +253,7 @@ static bool run_read (rig_t *self)
     case READ_EVENTS: read_events (self, read); break;
     case READ_HISTORY: read_history (self, read); break;
     case READ_ROWS: row_list_page (&self->kind_rows, read); break;
+    case READ_ATTEMPTS: read_attempts (self, read); break;
     case READ_SINCE: read->seq = (uint64_t) read->since_ms; break; /* as the test wants it */
     default: fail_msg ("a read that the rig does not know");
     }

@@ -266,6 +266,31 @@ SEND (send_purge)
     return rig_change (rig, ME, TASKMQ__REQUEST__OP_PURGE, n, 1);
 }
 
+SEND (send_adopt)
+{
+    Taskmq__Adopt adopt = TASKMQ__ADOPT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    tmq_id_t id = rig_id (n);
+    uint8_t request_id[16] = {1};
+    request.request_id = (ProtobufCBinaryData){sizeof (request_id), request_id};
+    adopt.task_id = (ProtobufCBinaryData){sizeof (id), id.bytes};
+    adopt.attempt = 1;
+    request.op_case = TASKMQ__REQUEST__OP_ADOPT;
+    request.adopt = &adopt;
+    return rig_send (rig, ME, &request, NULL, 0);
+}
+
+SEND (send_attempts)
+{
+    Taskmq__Attempts attempts = TASKMQ__ATTEMPTS__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    tmq_id_t id = rig_id (n);
+    attempts.task_id = (ProtobufCBinaryData){sizeof (id), id.bytes};
+    request.op_case = TASKMQ__REQUEST__OP_ATTEMPTS;
+    request.attempts = &attempts;
+    return rig_send (rig, ME, &request, NULL, 0);
+}
+
 SEND (send_set)
 {
     Taskmq__Set set = TASKMQ__SET__INIT;
@@ -428,6 +453,8 @@ static const probe_t PROBES[] = {
     {"read_log", send_read_log, judge_log, GONE + OWN, "enn een nnn ddd eee eee"},
     {"task_events", send_history, judge_history, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
     {"task_events", send_history, judge_code, GONE + OWN, "enn een nnn een eee eee"},
+    {"attempts", send_attempts, judge_code, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
+    {"attempts", send_attempts, judge_code, GONE + OWN, "enn een nnn een eee eee"},
     {"resolve", send_resolve, judge_resolved, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
     {"list", send_list, judge_page, OWN, "y---- yy--y ddddd bb--b yyy-y yyy-y"},
     {"list", send_list, judge_page, DONE + OWN, "y--- yy-- dddd bb-- yyy- yyy-"},
@@ -450,6 +477,8 @@ static const probe_t PROBES[] = {
     {"resume", send_resume, judge_changed, DOOMED + OWN, "ynnn ddnn dddd dddd yyyn yyyn"},
     {"set", send_set, judge_changed, DOOMED + OWN, "ynnn ddnn dddd dddd yyyn yyyn"},
     {"purge", send_purge, judge_changed, DOOMED + OWN, "dnnn ddnn dddd dddd yyyn yyyn"},
+    {"adopt", send_adopt, judge_code, DONE + OWN, "dnnn ddnn dddd dddd yyyn yyyn"},
+    {"adopt", send_adopt, judge_code, GONE + OWN, "dnn ddn ddd ddd eee eee"},
     {"register", send_register, judge_code, FOREIGN, "dd dd yd dd yy yy"},
     {"worker_credit", send_worker_credit, judge_quiet, HELD, "dd dd yn dd yn yn"},
     {"started", send_started, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},

@@ -219,6 +219,7 @@ static void a_lease_that_is_not_held_any_more_is_told (void **state)
     assert_int_equal (core_worker_state (worker, assignment), TMQ_ATTEMPT_LOST);
     expect_change (worker, TMQ_ATTEMPT_LOST);
     assert_int_equal (core_worker_held (worker), 0);
+    assert_int_equal (end (worker, rig, TMQ_OP_FAIL, assignment, "late"), TMQ_STALE_LEASE);
     assert_int_equal (end (worker, rig, TMQ_OP_COMPLETE, assignment, "late"), TMQ_STALE_LEASE);
     finish (rig, assignment);
 }
@@ -418,7 +419,42 @@ static void an_attempt_that_ran_too_long_is_lost (void **state)
     assert_int_equal (change.state, TMQ_ATTEMPT_LOST);
     assert_string_equal (change.message, "changed my mind");
     assert_int_equal (core_worker_held (worker), 0);
-    assert_int_equal (end (worker, rig, TMQ_OP_COMPLETE, assignment, "late"), TMQ_STALE_LEASE);
+    assert_int_equal (end (worker, rig, TMQ_OP_RELEASE, assignment, ""), TMQ_STALE_LEASE);
+    finish (rig, assignment);
+}
+
+/* The broker may keep it, so it is said with the secret of the lease that is over, also on another
+ * link; nothing else is said of the attempt. */
+static void a_late_success_is_sent (void **state)
+{
+    (void) state;
+    core_worker_t *worker;
+    tmq_assignment_t *assignment;
+    rig_t *rig = working (&worker, &assignment);
+    rig_cut (rig);
+    rig_pass (rig, 200);
+    rig_welcome (rig);
+    registered (rig, 1, TMQ_STALE_LEASE);
+    expect_change (worker, TMQ_ATTEMPT_LOST);
+    assert_int_equal (core_worker_started (worker, assignment, NULL), TMQ_STALE_LEASE);
+    assert_int_equal (end (worker, rig, TMQ_OP_COMPLETE, assignment, "late"), TMQ_OK);
+    const Taskmq__Request *request = find_request (rig, TASKMQ__REQUEST__OP_COMPLETE);
+    assert_non_null (request);
+    assert_int_equal (request->complete->lease->attempt, assignment->attempt);
+    assert_int_equal (request->complete->lease->secret.len, 16);
+    assert_int_equal (core_worker_state (worker, assignment), TMQ_ATTEMPT_LOST);
+    assert_int_equal (core_worker_held (worker), 0);
+    rig_cut (rig);
+    rig_pass (rig, 200);
+    rig_welcome (rig);
+    assert_true (rig_take (rig));
+    assert_int_equal (rig->message->n_requests, 2);
+    assert_int_equal (rig->message->requests[0]->register_->n_leases, 0);
+    request = rig->message->requests[1];
+    assert_int_equal (request->op_case, TASKMQ__REQUEST__OP_COMPLETE);
+    rig_refuse (rig, request->id, TMQ_STALE_LEASE, 0);
+    rig_answered (rig, TMQ_OP_COMPLETE, TMQ_STALE_LEASE);
+    assert_int_equal (end (worker, rig, TMQ_OP_COMPLETE, assignment, "again"), TMQ_STALE_LEASE);
     finish (rig, assignment);
 }
 
@@ -865,6 +901,7 @@ int main (void)
         cmocka_unit_test (a_prefetched_task_is_acknowledged_by_the_library),
         cmocka_unit_test (a_completion_survives_a_reconnect),
         cmocka_unit_test (an_end_without_answer_can_be_said_again),
+        cmocka_unit_test (a_late_success_is_sent),
         cmocka_unit_test (an_outcome_is_copied),
         cmocka_unit_test (a_release_tells_its_delay),
         cmocka_unit_test (reserved_codes_are_refused),

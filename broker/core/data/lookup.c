@@ -24,6 +24,7 @@ void read_clear (read_t *read)
         record_free (read->items[i].record);
     rows_free (read->rows, read->rows_count);
     free (read->items);
+    free (read->attempts);
     if (read->release != NULL)
         read->release (read->held);
     read->records = NULL;
@@ -35,6 +36,8 @@ void read_clear (read_t *read)
     read->rows_count = 0;
     read->items = NULL;
     read->items_count = 0;
+    read->attempts = NULL;
+    read->attempts_count = 0;
     read->release = NULL;
     read->held = NULL;
 }

@@ -122,13 +122,14 @@ static inline bool filter_sees (const filter_t *filter, const char *queue, const
 typedef enum read_kind {
     READ_LIST = 1, /* records without bodies, newest first */
     READ_COUNT,
-    READ_RESOLVE, /* short id among the live and the newest TMQ_SUFFIX_TASKS_MAX */
-    READ_HISTORY, /* events of one task, oldest first, before a sequence */
-    READ_EVENTS,  /* event blocks of a namespace after a sequence */
-    READ_EXPORT,  /* newest events of their tasks after a position, with whole records */
-    READ_SINCE,   /* sequence before the first event at or after a time */
-    READ_ROWS,    /* rows of a kind whose keys begin with a prefix, in their order */
-    READ_STANDING /* whether events are still their tasks' newest */
+    READ_RESOLVE,  /* short id among the live and the newest TMQ_SUFFIX_TASKS_MAX */
+    READ_HISTORY,  /* events of one task, oldest first, before a sequence */
+    READ_EVENTS,   /* event blocks of a namespace after a sequence */
+    READ_EXPORT,   /* newest events of their tasks after a position, with whole records */
+    READ_SINCE,    /* sequence before the first event at or after a time */
+    READ_ROWS,     /* rows of a kind whose keys begin with a prefix, in their order */
+    READ_STANDING, /* whether events are still their tasks' newest */
+    READ_ATTEMPTS  /* rows of a task's attempts, in their order */
 } read_kind_t;
 
 /* A task, and an event that was its newest once. */
@@ -154,21 +155,24 @@ typedef struct read {
     filter_t filter;       /* LIST, COUNT; of the others ns, of RESOLVE also scope */
     access_t scope;        /* what filter.scope points to, if it is set */
     int64_t before_number; /* LIST, COUNT: only smaller numbers; 0: from the newest */
-    size_t limit;         /* LIST, HISTORY, ROWS: items; EVENTS: bytes of blocks; EXPORT: items that
+    size_t
+        limit; /* LIST, HISTORY, ROWS, ATTEMPTS: items; EVENTS: bytes of blocks; EXPORT: items that
                               must be read from the tables; what is still in memory comes whole */
-    size_t bytes_max;     /* LIST, EXPORT: may end when its records have so many
+    size_t bytes_max;    /* LIST, EXPORT: may end when its records have so many
                               (record_wire_bytes, EXPORT also bodies); 0: only by limit */
-    size_t vain_max;      /* LIST: may end after so many entries that were looked at in vain, COUNT:
+    size_t vain_max;     /* LIST: may end after so many entries that were looked at in vain, COUNT:
                               after so many that were looked at; 0: no limit */
-    char suffix[33];      /* RESOLVE */
-    uint64_t last_seq;    /* HISTORY: the chain's start (the task's newest wanted event) */
-    uint64_t after_seq;   /* EVENTS */
-    uint64_t after_pos;   /* EXPORT */
-    int64_t since_ms;     /* SINCE */
-    row_kind_t row_kind;  /* ROWS */
-    const buf_t *prefix;  /* ROWS: NULL is every key; the asker's */
-    const buf_t *after;   /* ROWS: only keys behind it; NULL: from the first; the asker's */
-    standing_t *standing; /* STANDING: the asker's, with the answers */
+    char suffix[33];     /* RESOLVE */
+    uint64_t last_seq;   /* HISTORY: the chain's start (the task's newest wanted event) */
+    uint64_t after_seq;  /* EVENTS */
+    uint64_t after_pos;  /* EXPORT */
+    int64_t since_ms;    /* SINCE */
+    row_kind_t row_kind; /* ROWS */
+    const buf_t *prefix; /* ROWS: NULL is every key; the asker's */
+    const buf_t *after;  /* ROWS: only keys behind it; NULL: from the first; the asker's */
+    int64_t task_number; /* ATTEMPTS */
+    uint32_t after_attempt; /* ATTEMPTS: only greater ones */
+    standing_t *standing;   /* STANDING: the asker's, with the answers */
     size_t standing_count;
     /* answers, owned by the job */
     int error; /* 0, or the store's code; then the answers are empty */
@@ -178,13 +182,15 @@ typedef struct read {
     int64_t
         next_number; /* LIST, COUNT: it ended early, go on below it; 0: it did not (a LIST goes on
                             behind its last record) */
-    bool more;       /* LIST, COUNT, EVENTS, EXPORT, ROWS: something follows */
+    bool more;       /* LIST, COUNT, EVENTS, EXPORT, ROWS, ATTEMPTS: something follows */
     uint64_t count;  /* COUNT: is added to; RESOLVE: how many match (2 stands for several) */
-    tmq_id_t id;     /* RESOLVE; HISTORY: a question, the task (zero: not known) */
+    tmq_id_t id;     /* RESOLVE; HISTORY (zero: not known), ATTEMPTS: a question, the task */
     buf_t *list;     /* HISTORY: a packed taskmq.EventList, oldest first */
     uint64_t before_seq;   /* HISTORY: for the page before this one, 0: nothing before */
     event_block_t *blocks; /* EVENTS: whole blocks, the first may begin before after_seq + 1 */
     size_t blocks_count;
+    attempt_t *attempts; /* ATTEMPTS */
+    size_t attempts_count;
     row_t *rows; /* ROWS: as many as limit and ROWS_READ_BYTES_MAX allow */
     size_t rows_count;
     uint64_t first_seq;     /* EVENTS: oldest retained sequence, 0: none retained */

@@ -24,6 +24,8 @@
     X (TEST_LIVE, 2, "test-live", LIVE, "any bytes; of the tests alone")                           \
     X (FORGOTTEN, 3, "forgotten", LIVE, "one row: the highest sequence of forgotten namespaces")   \
     X (AUDIT_HEAD, 4, "audit-head", LIVE, "one row: where the record of deeds stood")              \
+    X (QUARANTINE, 5, "quarantine", TABLES, "namespace, task, attempt: a success that came late")  \
+    X (LATE, 20, "late", LIVE, "namespace, task, attempt: what is known of such a success")        \
     X (CHECKPOINT, 6, "checkpoint", TABLES, "namespace, task: what a worker keeps of its work")    \
     X (QUEUE, 7, "queue", LIVE, "namespace, queue: what is set for it")                            \
     X (QUESTION, 9, "question", LIVE, "namespace, task, key: of a live task, open or answered")    \

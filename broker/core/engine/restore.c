@@ -15,6 +15,7 @@
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
 #include "core/tasks/lease.h"
+#include "core/tasks/quarantine.h"
 #include "core/tasks/question.h"
 #include "core/tasks/rows.h"
 #include "core/tasks/schedule.h"
@@ -115,6 +116,11 @@ static void load_entries (engine_t *self, const row_t *row)
     entries_load (&self->tasks, row);
 }
 
+static void load_late (engine_t *self, const row_t *row)
+{
+    kept_load (&self->tasks, row);
+}
+
 static void load_worker (engine_t *self, const row_t *row)
 {
     roster_load (&self->match, row);
@@ -125,6 +131,7 @@ static row_load_t *const ROW_LOADS[ROW_KINDS_MAX] = {
     [ROW_KIND_QUESTION] = load_question, [ROW_KIND_QUEUE] = load_queue,
     [ROW_KIND_SCHEDULE] = load_schedule, [ROW_KIND_ENTRIES] = load_entries,
     [ROW_KIND_WORKER] = load_worker,     [ROW_KIND_SESSION] = load_session,
+    [ROW_KIND_LATE] = load_late,
 };
 
 void engine_restore_row (engine_t *self, const row_t *row)

@@ -132,12 +132,17 @@ bool find_attempt (const reads_t *self, const space_t *space, const uint8_t *id,
     const attempt_note_t *note = attempt_note_find (self->tasks, number, attempt);
     if (note != NULL) {
         *out = *note;
+        out->name = NULL;
         return true;
     }
     const lookup_t *key = loaded_id (self, space, id, LOOKUP_ATTEMPT, attempt);
     if (key == NULL || key->attempt_row == NULL)
         return false;
-    *out = (attempt_note_t){.number = number, .attempt = attempt, .how = key->attempt_row->how};
+    *out = (attempt_note_t){.number = number,
+                            .attempt = attempt,
+                            .how = key->attempt_row->how,
+                            .started_at = key->attempt_row->started_at,
+                            .worker = key->attempt_row->worker};
     memcpy (out->secret, key->attempt_row->secret, sizeof (out->secret));
     memcpy (out->request_id, key->attempt_row->request_id, sizeof (out->request_id));
     return true;

@@ -115,6 +115,7 @@ void job_free (reads_t *self, read_job_t *job)
     filter_free (job->filter);
     buf_drop (job->prefix);
     buf_drop (job->after);
+    free (job->newest);
     access_clear (&job->read.scope);
     free (job);
 }

@@ -23,6 +23,7 @@ typedef struct read_job {
     filter_copy_t *filter;             /* owned, or NULL */
     buf_t *prefix;                     /* of rows; owned, or NULL */
     buf_t *after;                      /* the same */
+    attempt_t *newest;                 /* of attempts: the one without a row; owned, or NULL */
     bool counted;                      /* among the open reads of its link */
     bool given;                        /* a reader has it */
     bool own;                          /* the engine's: no link waits for it */

@@ -2,11 +2,12 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Changes of tasks by name: each of up to 256 ids is done or refused with its own code.
+/* Changes of tasks by name: each of up to 256 ids is done or refused with its own code; adopt is
+ * of one.
  *
  * A repeat gets the answer that the first one got: the task keeps the id of the request that
- * brought it back, and of the one that set it. To purge what is purged succeeds. An id that was
- * refused is judged again. */
+ * brought it back, of the one that set it, and of the one that gave it its outcome. To purge what
+ * is purged succeeds. An id that was refused is judged again. */
 #include "core/requests/again.h"
 
 #include <assert.h>
@@ -19,12 +20,15 @@
 #include "core/data/extra.h"
 #include "core/peers/link.h"
 #include "core/requests/answer.h"
+#include "core/requests/cancel.h"
 #include "core/requests/deeds.h"
+#include "core/requests/get.h"
 #include "core/requests/room.h"
 #include "core/requests/sessions.h"
 #include "core/tasks/extras.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
+#include "core/tasks/quarantine.h"
 #include "core/tasks/revive.h"
 #include "core/tasks/session.h"
 #include "core/tasks/settle.h"
@@ -88,11 +92,13 @@ task_t *again_task (requests_t *self, found_t *found)
 }
 
 /* The request has changed this task already. which: a member of Extra. */
-typedef enum mark { MARK_REVIVED, MARK_SET } mark_t;
+typedef enum mark { MARK_REVIVED, MARK_SET, MARK_ADOPTED } mark_t;
 
 static ProtobufCBinaryData *mark_in (Taskmq__Extra *fields, mark_t mark)
 {
-    return mark == MARK_REVIVED ? &fields->revived_by : &fields->set_by;
+    return mark == MARK_REVIVED ? &fields->revived_by
+           : mark == MARK_SET   ? &fields->set_by
+                                : &fields->adopted_by;
 }
 
 static bool is_repeat (const call_t *call, const found_t *found, mark_t mark)
@@ -128,12 +134,6 @@ static void keep_mark (call_t *call, task_t *task, mark_t mark)
 static cause_t cause_of (const call_t *call, const char *message)
 {
     return (cause_t){.actor = name_text (call->link->identity), .message = message};
-}
-
-static void begin_change (requests_t *self)
-{
-    journal_close_full (self->tasks);
-    self->tasks->open.inputs++;
 }
 
 /* retry, resume. */
@@ -211,7 +211,7 @@ static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_inpu
         !needs_have_room (call, &found, &item))
         return item;
     deeds_task (call, DEED_CANCEL, &found);
-    begin_change (self);
+    journal_input (self->tasks);
     task_t *task = again_task (self, &found);
     cause_t cause = cause_of (call, NULL);
     keep_mark (call, task, MARK_REVIVED);
@@ -300,7 +300,7 @@ static done_t set_one (call_t *call, const ProtobufCBinaryData *id)
         return refuse (TMQ_LIMIT, text);
     }
     deeds_task (call, DEED_CANCEL, &found);
-    begin_change (self);
+    journal_input (self->tasks);
     task_t *task = again_task (self, &found);
     cause_t cause = cause_of (call, set.what);
     keep_mark (call, task, MARK_SET);
@@ -330,7 +330,7 @@ static done_t purge_one (call_t *call, const ProtobufCBinaryData *id)
         return item;
     }
     deeds_task (call, DEED_CANCEL, &found);
-    begin_change (self);
+    journal_input (self->tasks);
     cause_t cause = cause_of (call, NULL);
     if (found.record != NULL) {
         change_remove (self->tasks, call->link->space, found.record, INPUT_PURGE, &cause);
@@ -342,6 +342,89 @@ static done_t purge_one (call_t *call, const ProtobufCBinaryData *id)
     change_remove (self->tasks, call->link->space, &view, INPUT_PURGE, &cause);
     settle_detach (self->tasks, found.task);
     return (done_t){0};
+}
+
+/* adopt. */
+
+/* Why the success of this attempt cannot be had. */
+static void refuse_attempt (call_t *call, const found_t *found, uint32_t attempt)
+{
+    char text[96];
+    const task_t *task = found->task;
+    uint32_t newest = task != NULL ? task->attempt : found->record->attempt;
+    bool running = task != NULL && task->leased && !task_is_withdrawn (task) && attempt == newest;
+    if (attempt > newest)
+        snprintf (text, sizeof (text), "the task has had %" PRIu32 " attempts, not %" PRIu32,
+                  newest, attempt);
+    else if (running)
+        snprintf (text, sizeof (text), "attempt %" PRIu32 " is still running", attempt);
+    else
+        snprintf (text, sizeof (text), "no late success of attempt %" PRIu32 " is kept", attempt);
+    reply_code (call, running ? TMQ_WRONG_STATUS : TMQ_NOT_FOUND, text);
+}
+
+/* NULL: the request was answered. */
+static const kept_t *find_kept (call_t *call, const found_t *found, const buf_t **bytes)
+{
+    const Taskmq__Adopt *request = call->request->adopt;
+    const space_t *space = call->link->space;
+    const uint8_t *id = request->task_id.data;
+    tmq_status_t status = found_status (found);
+    if (transition_find (status, INPUT_ADOPT) == NULL) {
+        get_answer_wrong_status (call, "no attempt can be adopted", status);
+        return NULL;
+    }
+    const kept_t *kept = kept_find (call->requests->tasks, space, id, request->attempt);
+    if (kept == NULL) {
+        refuse_attempt (call, found, request->attempt);
+        return NULL;
+    }
+    row_key_t key;
+    bool there;
+    kept_key (&key, space->name, id, request->attempt);
+    *bytes = find_row (call->requests->reads, ROW_KIND_QUARANTINE, key.bytes, key.length, &there);
+    if (there && buf_length (*bytes) == kept->bytes)
+        return kept;
+    reply_code (call, TMQ_INTERNAL, "the late success could not be read");
+    return NULL;
+}
+
+/* Who works on it meanwhile is told that it is over. */
+static void adopt_found (call_t *call, found_t *found, const kept_t *kept, const buf_t *bytes)
+{
+    requests_t *self = call->requests;
+    char message[32];
+    deeds_task (call, DEED_CANCEL, found);
+    journal_input (self->tasks);
+    task_t *task = again_task (self, found);
+    uint32_t attempt = task->attempt;
+    const worker_t *holder =
+        task->leased && !task_is_withdrawn (task) ? task->detail->holder : NULL;
+    if (holder != NULL)
+        WORKER_COUNT (holder, cancelled);
+    snprintf (message, sizeof (message), "of attempt %" PRIu32, kept->attempt);
+    cause_t cause = cause_of (call, message);
+    keep_mark (call, task, MARK_ADOPTED);
+    adopt (self->tasks, task, kept, bytes, &cause);
+    if (holder != NULL)
+        cancel_tell (self, holder, &task->id, attempt, task_error_text (TMQ_TASK_ERROR_SUPERSEDED),
+                     TMQ_TASK_ERROR_SUPERSEDED);
+}
+
+void on_adopt (call_t *call)
+{
+    found_t found;
+    if (room_refused_at_once (call) ||
+        !get_find (call, &call->request->adopt->task_id, RIGHT_ADMIN, &found))
+        return;
+    if (!is_repeat (call, &found, MARK_ADOPTED)) {
+        const buf_t *bytes = NULL;
+        const kept_t *kept = find_kept (call, &found, &bytes);
+        if (kept == NULL)
+            return;
+        adopt_found (call, &found, kept, bytes);
+    }
+    get_answer (call, &found, NULL);
 }
 
 /* The requests. */

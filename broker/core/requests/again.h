@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Changes of tasks by name: retry, resume, set, purge. */
+/* Changes of tasks by name: retry, resume, set, purge, adopt. */
 #ifndef TASKMQ_CORE_AGAIN_H
 #define TASKMQ_CORE_AGAIN_H
 

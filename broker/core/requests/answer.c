@@ -96,13 +96,14 @@ static uint32_t attempt_of (const found_t *found)
     return found->task != NULL ? found->task->attempt : found->record->attempt;
 }
 
-void reply_stale (call_t *call, const found_t *found, const Taskmq__Lease *lease)
+void reply_stale (call_t *call, const found_t *found, const Taskmq__Lease *lease, bool kept)
 {
     char text[STALE_TEXT_SIZE];
     tmq_status_t status = found_status (found);
     call->requests->base->counts.stale_leases++;
     if (!found_is_seen (call->link, found)) { /* nor whether it exists */
-        reply_code (call, TMQ_STALE_LEASE, "the lease is over");
+        reply_code (call, TMQ_STALE_LEASE,
+                    kept ? "the lease is over; the success was kept" : "the lease is over");
         return;
     }
     if (status == TMQ_STATUS_NONE && found->gone != TMQ_NOT_FOUND)
@@ -112,8 +113,9 @@ void reply_stale (call_t *call, const found_t *found, const Taskmq__Lease *lease
     else {
         snprintf (text, sizeof (text),
                   "the lease of attempt %" PRIu32 " is over: the task is %s, its newest attempt is "
-                  "%" PRIu32,
-                  lease->attempt, status_text (status), attempt_of (found));
+                  "%" PRIu32 "%s",
+                  lease->attempt, status_text (status), attempt_of (found),
+                  kept ? "; the success was kept" : "");
         reply_code (call, TMQ_STALE_LEASE, text);
     }
 }

@@ -14,7 +14,7 @@ enum {
     LIMIT_RETRY_MS = 1000,   /* tasks end, links close: nobody knows when */
     LIMIT_TEXT_SIZE = 96,
     GONE_TEXT_SIZE = 96,
-    STALE_TEXT_SIZE = 160
+    STALE_TEXT_SIZE = 192
 };
 
 /* Starts the answer to a request in scratch and sends it. text NULL: the code's own. */
@@ -29,8 +29,9 @@ void reply_limit (call_t *call, const char *what, size_t limit);
 /* Why the task is not there, and since when. */
 void gone_text (char out[GONE_TEXT_SIZE], const found_t *found);
 void reply_gone (call_t *call, const found_t *found);
-/* The lease is over, and what became of the task: STALE_LEASE, or the code of one that is gone. */
-void reply_stale (call_t *call, const found_t *found, const Taskmq__Lease *lease);
+/* The lease is over, and what became of the task: STALE_LEASE, or the code of one that is gone.
+ * kept: of what it brought. */
+void reply_stale (call_t *call, const found_t *found, const Taskmq__Lease *lease, bool kept);
 void reply_to (requests_t *self, link_t *link, uint64_t request, tmq_code_t code, const char *text,
                uint64_t batch);
 

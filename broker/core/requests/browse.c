@@ -10,6 +10,7 @@
 #include "core/reads/find.h"
 #include "core/reads/jobs.h"
 #include "core/requests/answer.h"
+#include "core/requests/attempts.h"
 #include "core/requests/browse.h"
 #include "core/requests/items.h"
 #include "core/requests/pages.h"
@@ -237,6 +238,7 @@ void browse_answer (requests_t *self, read_job_t *job)
     case READ_RESOLVE: answer_resolve (self, job); break;
     case READ_HISTORY: answer_history (self, job); break;
     case READ_ROWS: answer_rows (self, job); break;
+    case READ_ATTEMPTS: attempts_answer (self, job); break;
     case READ_SINCE:
         reply_to (self, job->link, job->request, TMQ_NOT_FOUND, "the subscription has ended", 0);
         break;

@@ -72,8 +72,9 @@ void on_cancel (call_t *call)
     if (status != TMQ_STATUS_CANCELLED) {
         deeds_task (call, DEED_CANCEL, &found);
         const Taskmq__Cancel *request = call->request->cancel;
-        cause_t cause = {name_text (call->link->identity), request->message,
-                         call->request->request_id.data};
+        cause_t cause = {.actor = name_text (call->link->identity),
+                         .message = request->message,
+                         .request_id = call->request->request_id.data};
         cancel_task (call->requests, found.task, &cause);
     }
     get_answer (call, &found, NULL);

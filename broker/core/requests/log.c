@@ -32,7 +32,7 @@ static task_t *begin (call_t *call, const Taskmq__Lease *lease)
     found_t found = find_unjudged (self->reads, call->link->space, lease->task_id.data);
     task_t *task = found.task;
     if (!lease_is_current (self->tasks, task, lease)) {
-        reply_stale (call, &found, lease);
+        reply_stale (call, &found, lease, false);
         return NULL;
     }
     return report_is_denied (call, task) ? NULL : task;

@@ -6,17 +6,19 @@
  *
  * A report of the current attempt is applied. Any other may be a repeat, and gets its first answer:
  * the task's record or the attempt's row keeps the secret and the request id that ended it. What is
- * left is stale and changes nothing. */
+ * left is stale and changes nothing; but a success is kept, as long as the task has none (S35). */
 #include <sodium.h>
 #include <string.h>
 
 #include "core/reads/find.h"
+#include "core/requests/again.h"
 #include "core/requests/answer.h"
 #include "core/requests/report.h"
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
+#include "core/tasks/quarantine.h"
 #include "ids.h"
 #include "types.h"
 
@@ -54,28 +56,62 @@ static bool attempt_of_is (const call_t *call, const found_t *found, const Taskm
            report_is_of (call->link, holder);
 }
 
-/* The attempt's own row says that this very request ended it. */
-static bool row_says_repeat (const call_t *call, const found_t *found, const Taskmq__Lease *lease)
+/* The row of an attempt that is over, if the lease was of it. */
+static bool row_of (const call_t *call, const found_t *found, const Taskmq__Lease *lease,
+                    attempt_note_t *out)
 {
-    attempt_note_t row;
     int64_t number = found->task != NULL     ? found->task->number
                      : found->record != NULL ? found->record->number
                                              : 0;
     return find_attempt (call->requests->reads, call->link->space, lease->task_id.data, number,
-                         lease->attempt, &row) &&
-           same_secret (&row, lease) &&
+                         lease->attempt, out) &&
+           same_secret (out, lease);
+}
+
+/* The attempt's own row says that this very request ended it. */
+static bool row_says_repeat (const call_t *call, const found_t *found, const Taskmq__Lease *lease)
+{
+    attempt_note_t row;
+    return row_of (call, found, lease, &row) &&
            memcmp (row.request_id, call->request->request_id.data, sizeof (row.request_id)) == 0;
+}
+
+/* Keeps the success that an attempt brought after its end (S35); false: it is none, or of no use
+ * any more. What an attempt brings that was cancelled does not count (S5). */
+static bool keep_late (call_t *call, found_t *found, const Taskmq__Lease *lease)
+{
+    requests_t *self = call->requests;
+    const Taskmq__Complete *request = call->request->complete;
+    attempt_note_t row;
+    if (transition_find (found_status (found), INPUT_LATE) == NULL ||
+        !row_of (call, found, lease, &row) || row.how == TMQ_EVENT_CANCELLED ||
+        !access_queue (&call->link->access, found->queue, RIGHT_WORK))
+        return false;
+    const uint8_t *id = lease->task_id.data;
+    if (kept_find (self->tasks, call->link->space, id, lease->attempt) == NULL) {
+        const late_t late = {
+            &row, call->body, request->result_bytes,
+            attempt_result_type (call->body, request->result_bytes, request->result_type)};
+        const cause_t cause = {.actor = name_text (call->link->identity),
+                               .worker = row.worker,
+                               .attempt = row.attempt};
+        journal_input (self->tasks);
+        task_t *task = again_task (self, found);
+        kept_add (self->tasks, task, &late);
+        change_apply (self->tasks, task, INPUT_LATE, &cause);
+    }
+    return true;
 }
 
 /* The answer to a report that is not the current attempt's. ended: the status that the same report
  * would have led to at once, NONE when it leads back to the queue. */
-static void answer_late (call_t *call, const found_t *found, const Taskmq__Lease *lease,
+static void answer_late (call_t *call, found_t *found, const Taskmq__Lease *lease,
                          tmq_status_t ended)
 {
     requests_t *self = call->requests;
     bool there = found->task != NULL || found->record != NULL;
     if (!there || self->base->config.planted_bug == ENGINE_BUG_REPEAT_NOT_SEEN) {
-        reply_stale (call, found, lease);
+        reply_stale (call, found, lease, false);
         return;
     }
     tmq_status_t status = found_status (found);
@@ -90,8 +126,11 @@ static void answer_late (call_t *call, const found_t *found, const Taskmq__Lease
              attempt_is_damaged (self->reads, call->link->space, lease->task_id.data,
                                  lease->attempt))
         reply_code (call, TMQ_INTERNAL, "the stored attempt is damaged");
+    else if (self->base->full && ended == TMQ_STATUS_COMPLETED)
+        reply_code_at_once (call, TMQ_STORE_FULL, NULL, FULL_RETRY_MS); /* it may be kept later */
     else
-        reply_stale (call, found, lease);
+        reply_stale (call, found, lease,
+                     ended == TMQ_STATUS_COMPLETED && keep_late (call, found, lease));
 }
 
 static void cancel_acknowledge (call_t *call, task_t *task)
@@ -127,21 +166,9 @@ static task_t *begin (call_t *call, const Taskmq__Lease *lease, tmq_status_t end
 
 static cause_t cause_of (const call_t *call, const char *message)
 {
-    return (cause_t){name_text (call->link->identity), message, call->request->request_id.data};
-}
-
-static void take_result (requests_t *self, task_t *task, const uint8_t *bytes, uint32_t length,
-                         const char *type)
-{
-    detail_t *detail = task->detail;
-    detail->result_bytes = length;
-    if (length > 0)
-        detail->result = buf_new (bytes, length);
-    if (type[0] == '\0')
-        type = utf8_is_valid (bytes, length) ? "text/plain" : "application/octet-stream";
-    names_drop (&self->base->names, detail->result_type);
-    detail->result_type = names_keep (&self->base->names, type);
-    self->tasks->open.bytes += length;
+    return (cause_t){.actor = name_text (call->link->identity),
+                     .message = message,
+                     .request_id = call->request->request_id.data};
 }
 
 /* An outcome without a report of `started` shows that the work was done all the same. */
@@ -161,7 +188,8 @@ void on_complete (call_t *call)
         return;
     WORKER_COUNT (task->detail->holder, completed);
     ensure_started (self, task);
-    take_result (self, task, call->body, request->result_bytes, request->result_type);
+    attempt_take_result (self->tasks, task, call->body, request->result_bytes,
+                         request->result_type);
     detail_set_error (task->detail, 0, NULL, NULL);
     task->detail->outcome = TMQ_OUTCOME_RESULT;
     cause_t cause = cause_of (call, NULL);
@@ -185,7 +213,8 @@ void on_fail (call_t *call)
     bool last = request->final || task->failures + 1 >= task->max_attempts;
     if (last && request->result_bytes > 0) {
         task->detail->outcome = TMQ_OUTCOME_TOOL_ERROR;
-        take_result (self, task, call->body, request->result_bytes, request->result_type);
+        attempt_take_result (self->tasks, task, call->body, request->result_bytes,
+                             request->result_type);
     }
     const attempt_error_t error = {request->code, request->message, request->data, request->final};
     cause_t cause = cause_of (call, request->message);
@@ -233,5 +262,5 @@ void on_cancel_ack (call_t *call)
     if (repeated)
         reply_code (call, TMQ_OK, NULL);
     else
-        reply_stale (call, &found, lease);
+        reply_stale (call, &found, lease, false);
 }

@@ -96,7 +96,7 @@ task_t *report_begin (call_t *call, const Taskmq__Lease *lease)
     found_t found = find_unjudged (self->reads, call->link->space, lease->task_id.data);
     task_t *task = found.task;
     if (!lease_is_current (self->tasks, task, lease)) {
-        reply_stale (call, &found, lease);
+        reply_stale (call, &found, lease, false);
         return NULL;
     }
     if (report_is_denied (call, task))

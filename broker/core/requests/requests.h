@@ -90,6 +90,8 @@ void on_retry (call_t *call);
 void on_resume (call_t *call);
 void on_set (call_t *call);
 void on_purge (call_t *call);
+void on_adopt (call_t *call);
+void on_attempts (call_t *call);
 void on_wait (call_t *call);
 void on_subscribe (call_t *call);
 void on_credit (call_t *call);

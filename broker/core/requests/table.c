@@ -16,6 +16,7 @@
 #include "core/requests/values.h"
 #include "core/tasks/checkpoint.h"
 #include "core/tasks/lanes.h"
+#include "core/tasks/quarantine.h"
 #include "core/tasks/space.h"
 #include "request_kinds.h"
 
@@ -78,6 +79,7 @@ WANT (want_the_payload)
         want_id (self->reads, link->space, request->KIND->task_id.data, false, keys);              \
     }
 WANT_ID (answer)
+WANT_ID (attempts)
 WANT_ID (cancel)
 WANT_ID (task_events)
 WANT_ID (why)
@@ -107,6 +109,16 @@ WANT (want_inbox)
     (void) items;
     if (request->inbox->task_id.len > 0)
         want_id (self->reads, link->space, request->inbox->task_id.data, false, keys);
+}
+
+WANT (want_adopt)
+{
+    (void) items;
+    const Taskmq__Adopt *adopt = request->adopt;
+    row_key_t key;
+    kept_key (&key, link->space->name, adopt->task_id.data, adopt->attempt);
+    want_id (self->reads, link->space, adopt->task_id.data, false, keys);
+    want_row (self->reads, ROW_KIND_QUARANTINE, key.bytes, key.length, keys);
 }
 
 WANT (want_subscribe)
@@ -222,6 +234,8 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (RESUME, on_resume, want_resume, RIGHT_CANCEL | RIGHT_READ, 1)                               \
     X (SET, on_set, want_set, RIGHT_CANCEL | RIGHT_READ, 1)                                        \
     X (PURGE, on_purge, want_purge, RIGHT_ADMIN | RIGHT_READ, 1)                                   \
+    X (ADOPT, on_adopt, want_adopt, RIGHT_ADMIN | RIGHT_READ, 8)                                   \
+    X (ATTEMPTS, on_attempts, want_attempts, SEES | RIGHT_WORK, 8)                                 \
     X (WAIT, on_wait, want_wait, SEES | RIGHT_WORK, 1)                                             \
     X (STATS, on_stats, want_nothing, RIGHT_LINK, 64)                                              \
     X (READ_LOG, on_read_log, want_read_log, RIGHT_BODY | RIGHT_WORK, 8)                           \

@@ -13,6 +13,7 @@
 #include "core/tasks/lease.h"
 #include "core/tasks/question.h"
 #include "core/tasks/settings.h"
+#include "ids.h"
 #include "types.h"
 
 void attempt_give (tasks_t *self, worker_t *worker, task_t *task)
@@ -207,4 +208,24 @@ void attempt_overrun (tasks_t *self, task_t *task)
     const cause_t cause = {.message = text};
     self->base->counts.overran++;
     attempt_fail (self, task, &error, &cause);
+}
+
+const char *attempt_result_type (const uint8_t *bytes, uint32_t length, const char *type)
+{
+    if (type[0] != '\0')
+        return type;
+    return utf8_is_valid (bytes, length) ? "text/plain" : "application/octet-stream";
+}
+
+void attempt_take_result (tasks_t *self, task_t *task, const uint8_t *bytes, uint32_t length,
+                          const char *type)
+{
+    detail_t *detail = task->detail;
+    detail->result_bytes = length;
+    if (length > 0)
+        detail->result = buf_new (bytes, length);
+    names_drop (&self->base->names, detail->result_type);
+    detail->result_type =
+        names_keep (&self->base->names, attempt_result_type (bytes, length, type));
+    self->open.bytes += length;
 }

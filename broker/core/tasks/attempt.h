@@ -36,6 +36,12 @@ typedef struct attempt_error {
 void attempt_fail (tasks_t *self, task_t *task, const attempt_error_t *error, const cause_t *cause);
 /* It ran for longer than its task's max_runtime, which is a failure like a reported one. */
 void attempt_overrun (tasks_t *self, task_t *task);
+/* The content type of a result; type: empty for the default. */
+const char *attempt_result_type (const uint8_t *bytes, uint32_t length, const char *type);
+/* What an attempt brought, into the task's detail, which has no result yet. type: as
+ * above. */
+void attempt_take_result (tasks_t *self, task_t *task, const uint8_t *bytes, uint32_t length,
+                          const char *type);
 int64_t attempt_backoff_ms (tasks_t *self, const task_t *task, uint32_t times);
 
 #endif

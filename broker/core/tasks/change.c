@@ -20,6 +20,7 @@
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
 #include "core/tasks/lease.h"
+#include "core/tasks/quarantine.h"
 #include "core/tasks/question.h"
 #include "core/tasks/session.h"
 #include "core/tasks/space.h"
@@ -109,6 +110,10 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
                      .previous_seq = task->last_seq,
                      .owner = name_text (task->owner),
                      .trace = task->extra == NULL ? NULL : extras_of (task)->trace};
+    if (cause != NULL && cause->attempt > 0) {
+        event.attempt = cause->attempt;
+        event.worker = cause->worker;
+    }
     history_add (self->history, &task->queue->space->log, &event);
     task->last_seq = event.seq;
     note_fact (self, task, input, previous);
@@ -248,6 +253,8 @@ void change_finish (tasks_t *self, task_t *task, task_input_t input, const cause
     change_apply (self, task, input, cause);
     if (task->extra != NULL && task->status != TMQ_STATUS_FAILED)
         checkpoint_drop (self, task);
+    if (task->status == TMQ_STATUS_COMPLETED)
+        kept_drop (self, task->queue->space, &task->id);
     count_end (self, task);
 }
 
@@ -335,6 +342,7 @@ void change_remove (tasks_t *self, space_t *space, const record_t *record, task_
                      .previous_seq = record->last_seq,
                      .owner = record->owner};
     checkpoint_remove (self, record);
+    kept_drop (self, space, &record->id);
     journal_add_removal (self, space, record, input == INPUT_PURGE ? TMQ_PURGED : TMQ_EXPIRED);
     history_add (self->history, &space->log, &event);
     if (input == INPUT_PURGE)

@@ -13,6 +13,8 @@ typedef struct cause {
     const char *actor;         /* NULL: the broker itself */
     const char *message;       /* NULL: none */
     const uint8_t *request_id; /* NULL: none */
+    const char *worker;        /* of another attempt than the newest, … */
+    uint32_t attempt;          /* … which this is; 0: of the newest */
 } cause_t;
 
 /* Applies one transition that must be permitted: status, version, event, image, fact. The lease and

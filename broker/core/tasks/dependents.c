@@ -134,8 +134,9 @@ void dependents_follow (tasks_t *self, const fact_t *fact)
     bool had_ended = fact->from >= TMQ_STATUS_COMPLETED;
     if (had_ended && !ends)
         judge_anew (self, task);
-    bool back = had_ended && !ends; /* it may have left memory meanwhile, and the mark with it */
-    if ((!task->awaited && !back) || fact->from == fact->to || !(ends || back))
+    bool back = had_ended && !ends;
+    /* One that had ended may have left memory meanwhile, and the mark with it. */
+    if ((!task->awaited && !had_ended) || fact->from == fact->to || !(ends || back))
         return;
     awaited_t *awaited = edges_find (self, task->queue->space, task->id.bytes);
     if (awaited != NULL && back)

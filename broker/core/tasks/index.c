@@ -83,7 +83,10 @@ void attempt_note_add (tasks_t *self, const attempt_t *attempt)
     *note = (attempt_note_t){.hash = attempt_hash (self, attempt->number, attempt->attempt),
                              .number = attempt->number,
                              .attempt = attempt->attempt,
-                             .how = attempt->how};
+                             .how = attempt->how,
+                             .started_at = attempt->started_at,
+                             .name = names_keep (&self->base->names, attempt->worker)};
+    note->worker = name_text (note->name);
     memcpy (note->secret, attempt->secret, sizeof (note->secret));
     memcpy (note->request_id, attempt->request_id, sizeof (note->request_id));
     map_insert (&self->attempts_by_key, note->hash, note);
@@ -123,6 +126,7 @@ void notes_forget (tasks_t *self, size_t attempts, size_t removals)
     for (size_t i = 0; i < attempts; i++) {
         attempt_note_t *note = fifo_pop (&self->attempt_notes);
         map_remove (&self->attempts_by_key, note->hash, note);
+        names_drop (&self->base->names, note->name);
         free (note);
     }
     for (size_t i = 0; i < removals; i++) {

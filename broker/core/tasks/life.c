@@ -10,6 +10,7 @@
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
 #include "core/tasks/makers.h"
+#include "core/tasks/quarantine.h"
 #include "core/tasks/question.h"
 #include "core/tasks/schedule.h"
 #include "core/tasks/session.h"
@@ -49,6 +50,7 @@ void tasks_reset (tasks_t *self)
 {
     journal_clear (self);
     edges_clear (self);
+    kept_clear (self);
     askings_clear (self);
     clear_tasks (self);
     lanes_reset (self);

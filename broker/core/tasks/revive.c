@@ -8,8 +8,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/tasks/attempt.h"
 #include "core/tasks/checkpoint.h"
 #include "core/tasks/extras.h"
+#include "core/tasks/journal.h"
+#include "types.h"
 
 static void drop_outcome (tasks_t *self, detail_t *detail)
 {
@@ -56,6 +59,36 @@ void revive_queue (tasks_t *self, task_t *task, task_input_t input, const cause_
     change_apply (self, task, input, cause);
     if (!task->leased)
         change_place (self, task);
+}
+
+void adopt (tasks_t *self, task_t *task, const kept_t *kept, const buf_t *bytes,
+            const cause_t *cause)
+{
+    detail_t *detail = task_detail (&self->slab, task);
+    uint32_t attempt = kept->attempt;
+    if (task->leased && !task_is_withdrawn (task))
+        journal_add_attempt (self, task, TMQ_EVENT_CANCELLED, 0,
+                             task_error_text (TMQ_TASK_ERROR_SUPERSEDED), NULL);
+    drop_outcome (self, detail);
+    task->result_stored = false;
+    task->dead = false;
+    task->started = true;
+    task->attempt++; /* which nobody has */
+    secrets_take (&self->base->secrets, detail->secret, sizeof (detail->secret));
+    memset (detail->worker_id, 0, sizeof (detail->worker_id));
+    names_drop (&self->base->names, detail->identity);
+    detail->identity = NULL;
+    names_drop (&self->base->names, detail->worker);
+    detail->worker = names_share (kept->worker);
+    detail->started_at = kept->started_at;
+    detail->outcome = TMQ_OUTCOME_RESULT;
+    attempt_take_result (self, task, buf_bytes (bytes), (uint32_t) buf_length (bytes),
+                         name_text (kept->type));
+    extras_edit (task)->adopted_from = attempt;
+    extras_changed (self, task);
+    self->base->counts.adopted++;
+    self->freshened = self->open.no;
+    change_finish (self, task, INPUT_ADOPT, cause); /* what is kept of the task goes */
 }
 
 /* Labels. */

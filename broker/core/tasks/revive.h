@@ -8,11 +8,17 @@
 #define TASKMQ_CORE_REVIVE_H
 
 #include "core/tasks/change.h"
+#include "core/tasks/quarantine.h"
 #include "core/tasks/tasks.h"
 
 /* A task that failed or was cancelled waits in its queue again, with all its attempts before it.
  * input: RETRY or RESUME. While the lease of its last attempt stands beside it, it is blocked. */
 void revive_queue (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause);
+
+/* The late success of an attempt, with its bytes, is the outcome: that of one more attempt, which
+ * has ended at once, so whoever works on the task has lost it (S35). The table permits it. */
+void adopt (tasks_t *self, task_t *task, const kept_t *kept, const buf_t *bytes,
+            const cause_t *cause);
 
 /* What a client may change; what is not given stays as it is. */
 typedef struct revision {

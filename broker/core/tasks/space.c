@@ -30,6 +30,7 @@ space_t *space_make (tasks_t *self, const char *name)
     strncpy (space->name, name, TMQ_NAME_LENGTH_MAX);
     event_log_init (&space->log, space->name, self->history->floor_seq);
     list_init (&space->queue_list);
+    list_init (&space->kept);
     map_insert (&self->spaces, space->hash, space);
     return space;
 }
@@ -39,7 +40,8 @@ static bool is_needed (const space_t *space)
 {
     return space->links > 0 || space->queues > 0 || space->workers > 0 || space->removals > 0 ||
            space->schedules_count > 0 || space->sessions_count > 0 || space->entries.values > 0 ||
-           space->entries.items > 0 || event_log_is_used (&space->log);
+           space->entries.items > 0 || space->kept_count > 0 ||
+           event_log_is_used (&space->log);
 }
 
 void space_release (tasks_t *self, space_t *space)

@@ -21,80 +21,89 @@ enum { STATUS_COUNT = TMQ_STATUS_CANCELLED + 1 };
     {                                                                                              \
         TMQ_STATUS_##STATUS, TMQ_EVENT_##EVENT                                                     \
     }
-static const transition_t TRANSITIONS[STATUS_COUNT][INPUT_COUNT] = {
-    [TMQ_STATUS_NONE] =
-        {
-            [INPUT_SUBMIT] = TO (QUEUED, SUBMITTED),
-        },
-    [TMQ_STATUS_QUEUED] =
-        {
-            [INPUT_CLAIM] = TO (WORKING, CLAIMED),
-            [INPUT_EXPIRE] = TO (FAILED, FAILED),
-            [INPUT_DEPENDENCY] = TO (FAILED, FAILED),
-            [INPUT_UNBLOCK] = TO (QUEUED, CHANGED),
-            [INPUT_CANCEL] = TO (CANCELLED, CANCELLED),
-            [INPUT_MISS_START] = TO (FAILED, FAILED),
-            [INPUT_SET] = TO (QUEUED, CHANGED),
-            /* The lease of the time before its cancel may still stand beside it. */
-            [INPUT_CANCEL_ACK] = TO (QUEUED, CANCEL_ACKNOWLEDGED),
-            [INPUT_RELEASE] = TO (QUEUED, RELEASED),
-            [INPUT_LOSE] = TO (QUEUED, LEASE_LOST),
-        },
-    [TMQ_STATUS_WORKING] =
-        {
-            [INPUT_COMPLETE] = TO (COMPLETED, COMPLETED),
-            [INPUT_FAIL] = TO (QUEUED, ATTEMPT_FAILED),
-            [INPUT_FAIL_FINALLY] = TO (FAILED, FAILED),
-            [INPUT_RELEASE] = TO (QUEUED, RELEASED),
-            [INPUT_LOSE] = TO (QUEUED, LEASE_LOST),
-            [INPUT_LOSE_FINALLY] = TO (FAILED, FAILED),
-            [INPUT_CANCEL] = TO (CANCELLED, CANCELLED),
-            [INPUT_CHANGE] = TO (WORKING, CHANGED),
-            [INPUT_ASK] = TO (INPUT_REQUIRED, ASKED),
-            [INPUT_SET] = TO (WORKING, CHANGED),
-        },
-    [TMQ_STATUS_INPUT_REQUIRED] =
-        {
-            [INPUT_COMPLETE] = TO (COMPLETED, COMPLETED),
-            /* The end of an attempt leaves the questions open (S22). */
-            [INPUT_FAIL] = TO (INPUT_REQUIRED, ATTEMPT_FAILED),
-            [INPUT_FAIL_FINALLY] = TO (FAILED, FAILED),
-            [INPUT_RELEASE] = TO (INPUT_REQUIRED, RELEASED),
-            [INPUT_LOSE] = TO (INPUT_REQUIRED, LEASE_LOST),
-            [INPUT_CANCEL] = TO (CANCELLED, CANCELLED),
-            [INPUT_CHANGE] = TO (INPUT_REQUIRED, CHANGED),
-            [INPUT_ASK] = TO (INPUT_REQUIRED, ASKED),
-            [INPUT_ANSWER_SOME] = TO (INPUT_REQUIRED, ANSWERED),
-            [INPUT_ANSWER] = TO (WORKING, ANSWERED),
-            [INPUT_ANSWER_FREE] = TO (QUEUED, ANSWERED),
-            [INPUT_SET] = TO (INPUT_REQUIRED, CHANGED),
-        },
-    [TMQ_STATUS_COMPLETED] =
-        {
-            [INPUT_REMOVE] = TO (NONE, EXPIRED),
-            [INPUT_PURGE] = TO (NONE, PURGED),
-            [INPUT_SET] = TO (COMPLETED, CHANGED),
-        },
-    [TMQ_STATUS_FAILED] =
-        {
-            [INPUT_REMOVE] = TO (NONE, EXPIRED),
-            [INPUT_PURGE] = TO (NONE, PURGED),
-            [INPUT_SET] = TO (FAILED, CHANGED),
-            [INPUT_RETRY] = TO (QUEUED, RETRIED),
-            [INPUT_RESUME] = TO (QUEUED, RESUMED),
-        },
-    [TMQ_STATUS_CANCELLED] =
-        {
-            /* The lease that may stand beside it (S5): the end of it is an event, not a change. */
-            [INPUT_CANCEL_ACK] = TO (CANCELLED, CANCEL_ACKNOWLEDGED),
-            [INPUT_RELEASE] = TO (CANCELLED, RELEASED),
-            [INPUT_LOSE] = TO (CANCELLED, LEASE_LOST),
-            [INPUT_REMOVE] = TO (NONE, EXPIRED),
-            [INPUT_PURGE] = TO (NONE, PURGED),
-            [INPUT_SET] = TO (CANCELLED, CHANGED),
-            [INPUT_RETRY] = TO (QUEUED, RETRIED),
-            [INPUT_RESUME] = TO (QUEUED, RESUMED),
-        },
+static const transition_t TRANSITIONS[STATUS_COUNT][INPUT_COUNT] =
+    {
+        [TMQ_STATUS_NONE] =
+            {
+                [INPUT_SUBMIT] = TO (QUEUED, SUBMITTED),
+            },
+        [TMQ_STATUS_QUEUED] =
+            {
+                [INPUT_CLAIM] = TO (WORKING, CLAIMED),
+                [INPUT_EXPIRE] = TO (FAILED, FAILED),
+                [INPUT_DEPENDENCY] = TO (FAILED, FAILED),
+                [INPUT_UNBLOCK] = TO (QUEUED, CHANGED),
+                [INPUT_CANCEL] = TO (CANCELLED, CANCELLED),
+                [INPUT_MISS_START] = TO (FAILED, FAILED),
+                [INPUT_SET] = TO (QUEUED, CHANGED),
+                [INPUT_LATE] = TO (QUEUED, LATE),
+                [INPUT_ADOPT] = TO (COMPLETED, ADOPTED),
+                /* The lease of the time before its cancel may still stand beside it. */
+                [INPUT_CANCEL_ACK] = TO (QUEUED, CANCEL_ACKNOWLEDGED),
+                [INPUT_RELEASE] = TO (QUEUED, RELEASED),
+                [INPUT_LOSE] = TO (QUEUED, LEASE_LOST),
+            },
+        [TMQ_STATUS_WORKING] =
+            {
+                [INPUT_COMPLETE] = TO (COMPLETED, COMPLETED),
+                [INPUT_FAIL] = TO (QUEUED, ATTEMPT_FAILED),
+                [INPUT_FAIL_FINALLY] = TO (FAILED, FAILED),
+                [INPUT_RELEASE] = TO (QUEUED, RELEASED),
+                [INPUT_LOSE] = TO (QUEUED, LEASE_LOST),
+                [INPUT_LOSE_FINALLY] = TO (FAILED, FAILED),
+                [INPUT_CANCEL] = TO (CANCELLED, CANCELLED),
+                [INPUT_CHANGE] = TO (WORKING, CHANGED),
+                [INPUT_ASK] = TO (INPUT_REQUIRED, ASKED),
+                [INPUT_SET] = TO (WORKING, CHANGED),
+                [INPUT_LATE] = TO (WORKING, LATE),
+                [INPUT_ADOPT] = TO (COMPLETED, ADOPTED),
+            },
+        [TMQ_STATUS_INPUT_REQUIRED] =
+            {
+                [INPUT_COMPLETE] = TO (COMPLETED, COMPLETED),
+                /* The end of an attempt leaves the questions open (S22). */
+                [INPUT_FAIL] = TO (INPUT_REQUIRED, ATTEMPT_FAILED),
+                [INPUT_FAIL_FINALLY] = TO (FAILED, FAILED),
+                [INPUT_RELEASE] = TO (INPUT_REQUIRED, RELEASED),
+                [INPUT_LOSE] = TO (INPUT_REQUIRED, LEASE_LOST),
+                [INPUT_CANCEL] = TO (CANCELLED, CANCELLED),
+                [INPUT_CHANGE] = TO (INPUT_REQUIRED, CHANGED),
+                [INPUT_ASK] = TO (INPUT_REQUIRED, ASKED),
+                [INPUT_ANSWER_SOME] = TO (INPUT_REQUIRED, ANSWERED),
+                [INPUT_ANSWER] = TO (WORKING, ANSWERED),
+                [INPUT_ANSWER_FREE] = TO (QUEUED, ANSWERED),
+                [INPUT_SET] = TO (INPUT_REQUIRED, CHANGED),
+                [INPUT_LATE] = TO (INPUT_REQUIRED, LATE),
+                [INPUT_ADOPT] = TO (COMPLETED, ADOPTED),
+            },
+        [TMQ_STATUS_COMPLETED] =
+            {
+                [INPUT_REMOVE] = TO (NONE, EXPIRED),
+                [INPUT_PURGE] = TO (NONE, PURGED),
+                [INPUT_SET] = TO (COMPLETED, CHANGED),
+            },
+        [TMQ_STATUS_FAILED] =
+            {
+                [INPUT_REMOVE] = TO (NONE, EXPIRED),
+                [INPUT_PURGE] = TO (NONE, PURGED),
+                [INPUT_SET] = TO (FAILED, CHANGED),
+                [INPUT_LATE] = TO (FAILED, LATE),
+                [INPUT_ADOPT] = TO (COMPLETED, ADOPTED),
+                [INPUT_RETRY] = TO (QUEUED, RETRIED),
+                [INPUT_RESUME] = TO (QUEUED, RESUMED),
+            },
+        [TMQ_STATUS_CANCELLED] =
+            {
+                /* The lease that may stand beside it (S5): its end is an event, not a change. */
+                [INPUT_CANCEL_ACK] = TO (CANCELLED, CANCEL_ACKNOWLEDGED),
+                [INPUT_RELEASE] = TO (CANCELLED, RELEASED),
+                [INPUT_LOSE] = TO (CANCELLED, LEASE_LOST),
+                [INPUT_REMOVE] = TO (NONE, EXPIRED),
+                [INPUT_PURGE] = TO (NONE, PURGED),
+                [INPUT_SET] = TO (CANCELLED, CHANGED),
+                [INPUT_RETRY] = TO (QUEUED, RETRIED),
+                [INPUT_RESUME] = TO (QUEUED, RESUMED),
+            },
 };
 #undef TO
 

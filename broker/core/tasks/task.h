@@ -22,7 +22,7 @@
 
 /* The state machine. */
 
-/* What can happen to a task. Reserved for later work: adopt. */
+/* What can happen to a task. */
 typedef enum task_input {
     INPUT_SUBMIT = 0,   /* accepted */
     INPUT_CLAIM,        /* assigned to a worker */
@@ -48,6 +48,8 @@ typedef enum task_input {
     INPUT_RESUME,       /* … or from where it was */
     INPUT_SET,          /* a client changes what may be changed */
     INPUT_PURGE,        /* removed by hand */
+    INPUT_LATE,         /* an attempt that is over brings a success, which is kept */
+    INPUT_ADOPT,        /* a client makes it the outcome */
     INPUT_COUNT
 } task_input_t;
 

@@ -54,6 +54,9 @@ struct space {
     struct session **sessions; /* by name */
     size_t sessions_count;
     size_t sessions_capacity;
+    node_t kept; /* late successes (quarantine.h), the oldest first */
+    size_t kept_count;
+    size_t kept_bytes;
     entries_t entries;
     node_t counted; /* in the list of those whose entries the open batch changes */
     char name[TMQ_NAME_LENGTH_MAX + 1];
@@ -159,6 +162,9 @@ typedef struct attempt_note {
     int64_t number;
     uint32_t attempt;
     tmq_event_kind_t how;
+    int64_t started_at;
+    name_t *name; /* of its worker, kept; NULL in a copy */
+    const char *worker;
     uint8_t secret[16];
     uint8_t request_id[16];
 } attempt_note_t;
@@ -239,6 +245,7 @@ typedef struct tasks {
     map_t attempts_by_key;
     map_t removals_by_key;
     questions_t questions;
+    map_t kept;        /* late successes, by namespace and task */
     map_t rows_by_key; /* their newest changes that are not written back */
     node_t rows_unwritten;
     node_t counted_spaces; /* whose counts of entries go with the open batch */

@@ -6,6 +6,7 @@
  * the page is over, and is called again in the next one where it goes on. */
 #include "store/sqlite/readers.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ enum statement {
     BLOCK_FIRST,
     ROWS_FROM,
     NEWEST_OF,
+    ATTEMPTS_FROM,
     EXPORT_FIRST,
     STATEMENTS = EXPORT_FIRST + EXPORT_STATEMENTS
 };
@@ -45,6 +47,9 @@ static const char *const TEXTS[EXPORT_FIRST - RANGES_STATEMENTS] = {
         "SELECT key FROM event WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT 1",
     [ROWS_FROM - RANGES_STATEMENTS] = KIND_ROWS_FROM,
     [NEWEST_OF - RANGES_STATEMENTS] = "SELECT last_event FROM task WHERE ns = ?1 AND id = ?2",
+    [ATTEMPTS_FROM - RANGES_STATEMENTS] =
+        "SELECT " ROW_ATTEMPT_COLUMNS " FROM attempt WHERE number = ?1 AND attempt > ?2"
+        " ORDER BY attempt",
 };
 
 /* What a read keeps from page to page. */
@@ -440,14 +445,56 @@ static store_code_t page_standing (page_read_t *job, store_error_t *error)
     return code;
 }
 
+/* Attempts. */
+
+/* Takes the row that the statement stands on, or ends the read before it. */
+static store_code_t take_attempt (page_read_t *job, sqlite3_stmt *statement, store_error_t *error)
+{
+    read_t *read = job->read;
+    attempt_t attempt;
+    if (read->attempts_count == read->limit) {
+        read->more = job->done = true;
+        return STORE_OK;
+    }
+    if (!row_read_attempt (statement, &attempt))
+        return store_fail (error, STORE_ERROR_DAMAGED, "attempt %" PRIu32 " of the task is damaged",
+                           attempt.attempt);
+    attempt.id = read->id;
+    read->attempts =
+        memory_grow (read->attempts, &job->capacity, read->attempts_count, sizeof (attempt_t));
+    read->attempts[read->attempts_count++] = attempt;
+    return STORE_OK;
+}
+
+static store_code_t page_attempts (page_read_t *job, store_error_t *error)
+{
+    const read_t *read = job->read;
+    size_t count = read->attempts_count;
+    uint32_t after = count > 0 ? read->attempts[count - 1].attempt : read->after_attempt;
+    store_code_t code = STORE_OK;
+    sqlite3_stmt *statement = view_statement (job->view, ATTEMPTS_FROM);
+    sqlite3_bind_int64 (statement, 1, read->task_number);
+    sqlite3_bind_int64 (statement, 2, after);
+    do {
+        bool row;
+        code = view_step (job->view, statement, &row, error);
+        job->done = !row;
+        if (code == STORE_OK && row)
+            code = take_attempt (job, statement, error);
+    } while (code == STORE_OK && !job->done && !view_is_over (job->view));
+    sqlite3_reset (statement);
+    return code;
+}
+
 /* Running. */
 
 typedef store_code_t page_t (page_read_t *job, store_error_t *error);
 
 static page_t *const PAGES[] = {
-    [READ_LIST] = page_list,       [READ_COUNT] = page_count,   [READ_RESOLVE] = page_resolve,
-    [READ_HISTORY] = page_history, [READ_EVENTS] = page_events, [READ_EXPORT] = page_export,
-    [READ_SINCE] = page_since,     [READ_ROWS] = page_rows,     [READ_STANDING] = page_standing,
+    [READ_LIST] = page_list,         [READ_COUNT] = page_count,   [READ_RESOLVE] = page_resolve,
+    [READ_HISTORY] = page_history,   [READ_EVENTS] = page_events, [READ_EXPORT] = page_export,
+    [READ_SINCE] = page_since,       [READ_ROWS] = page_rows,     [READ_STANDING] = page_standing,
+    [READ_ATTEMPTS] = page_attempts,
 };
 
 static const tmq_status_t LIVE[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
@@ -461,7 +508,7 @@ static store_code_t job_prepare (page_read_t *job, filter_t *live, store_error_t
         export_walk_begin (job->export, read->after_pos);
         return STORE_OK;
     }
-    if (read->kind == READ_ROWS || read->kind == READ_STANDING)
+    if (read->kind == READ_ROWS || read->kind == READ_STANDING || read->kind == READ_ATTEMPTS)
         return STORE_OK; /* what is asked for says whose it is */
     store_code_t code =
         names_find (&job->view->names, NAME_NAMESPACE, 0, read->filter.ns, &job->ns, error);

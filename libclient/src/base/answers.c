@@ -120,6 +120,11 @@ void tmq_queue_report_free (tmq_queue_report_t *report)
     free (report);
 }
 
+void tmq_attempt_list_free (tmq_attempt_list_t *list)
+{
+    free (list);
+}
+
 void tmq_worker_list_free (tmq_worker_list_t *list)
 {
     /* It is what an arena begins with, whose place stands behind it. */
@@ -145,6 +150,7 @@ static void completion_clear (tmq_completion_t *completion)
     free (completion->answered);
     tmq_worker_list_free (completion->workers);
     tmq_explanation_free (completion->why);
+    tmq_attempt_list_free (completion->attempts);
     memset (completion, 0, sizeof *completion);
 }
 

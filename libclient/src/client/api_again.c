@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Tasks done again, changed and removed by hand. */
+/* Tasks done again, changed and removed by hand; their attempts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,4 +190,62 @@ int tmq_set_start (tmq_client_t *client, const tmq_id_t *ids, size_t count, cons
     change_t change = {.op = TMQ_OP_SET, .ids = ids, .count = count, .request_id = request_id};
     int code = take_set (&change.set, &labels, set, error);
     return code == TMQ_OK ? start (client, &change, timeout_ms, user, error) : code;
+}
+
+/* Attempts. */
+
+static ProtobufCBinaryData bytes_of (const tmq_id_t *id)
+{
+    return (ProtobufCBinaryData){sizeof id->bytes, (uint8_t *) (uintptr_t) id->bytes};
+}
+
+int tmq_attempts (tmq_attempt_list_t **out, tmq_client_t *client, const tmq_id_t *id,
+                  uint32_t after, uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
+{
+    Taskmq__Attempts message = TASKMQ__ATTEMPTS__INIT;
+    if (id == NULL)
+        return core_error (error, TMQ_INVALID, "the id is NULL");
+    message.task_id = bytes_of (id);
+    message.after = after;
+    message.limit = limit;
+    return client_ask (out, CLIENT_MEMBER (completion.attempts), client, TMQ_OP_ATTEMPTS,
+                       &message.base, timeout_ms, error);
+}
+
+static int adopt_request (core_request_t **out, const tmq_id_t *id, uint32_t attempt,
+                          const uint8_t *request_id, tmq_error_t *error)
+{
+    Taskmq__Adopt message = TASKMQ__ADOPT__INIT;
+    if (id == NULL)
+        return core_error (error, TMQ_INVALID, "the id is NULL");
+    if (attempt == 0)
+        return core_error (error, TMQ_INVALID, "attempt: they are counted from 1");
+    message.task_id = bytes_of (id);
+    message.attempt = attempt;
+    int code = core_request_message (out, TMQ_OP_ADOPT, &message.base, error);
+    if (code != TMQ_OK)
+        return code;
+    (*out)->task_id = *id;
+    (*out)->answer.completion.task_id = *id;
+    if (request_id != NULL)
+        memcpy ((*out)->request_id, request_id, sizeof (*out)->request_id);
+    return TMQ_OK;
+}
+
+int tmq_adopt (tmq_task_t **task, tmq_client_t *client, const tmq_id_t *id, uint32_t attempt,
+               const uint8_t *request_id, uint32_t timeout_ms, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    int code = adopt_request (&request, id, attempt, request_id, error);
+    if (code != TMQ_OK)
+        return code;
+    return client_take (task, CLIENT_MEMBER (completion.task), client, request, timeout_ms, error);
+}
+
+int tmq_adopt_start (tmq_client_t *client, const tmq_id_t *id, uint32_t attempt,
+                     const uint8_t *request_id, uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    int code = adopt_request (&request, id, attempt, request_id, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
 }

@@ -423,6 +423,44 @@ tmq_explanation_t *core_explanation_record (const Taskmq__Explanation *in)
     return out;
 }
 
+/* Attempts. */
+
+static void attempt_fill (tmq_attempt_info_t *out, tail_t *tail, const Taskmq__AttemptInfo *in)
+{
+    out->attempt = in->attempt;
+    out->worker = tail_text (tail, in->worker);
+    out->started_at = (int64_t) in->started_at;
+    out->ended_at = (int64_t) in->ended_at;
+    out->how = (tmq_event_kind_t) in->how;
+    out->error_code = in->error != NULL ? in->error->code : 0;
+    out->error_message = tail_text (tail, in->error != NULL ? in->error->message : "");
+    out->kept = in->kept;
+    out->kept_bytes = in->kept_bytes;
+    out->kept_type = tail_text (tail, in->kept_type);
+    out->kept_at = (int64_t) in->kept_at;
+    out->kept_until = (int64_t) in->kept_until;
+}
+
+tmq_attempt_list_t *core_attempts_record (const Taskmq__AttemptPage *in)
+{
+    tmq_attempt_info_t measured;
+    tail_t tail = {NULL, 0};
+    for (size_t i = 0; i < in->n_attempts; i++)
+        attempt_fill (&measured, &tail, in->attempts[i]);
+    size_t list = in->n_attempts * sizeof (tmq_attempt_info_t);
+    tmq_attempt_list_t *out = calloc (1, sizeof *out + list + tail.used);
+    if (out == NULL)
+        return NULL;
+    tmq_attempt_info_t *attempts = (tmq_attempt_info_t *) (void *) (out + 1);
+    tail = (tail_t){(uint8_t *) (attempts + in->n_attempts), 0};
+    for (size_t i = 0; i < in->n_attempts; i++)
+        attempt_fill (&attempts[i], &tail, in->attempts[i]);
+    out->attempts = attempts;
+    out->count = in->n_attempts;
+    out->next = in->next;
+    return out;
+}
+
 /* Queues. */
 
 static void queue_fill (tmq_queue_t *out, tail_t *tail, const Taskmq__QueueInfo *in)

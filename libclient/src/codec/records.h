@@ -34,5 +34,6 @@ size_t core_event_bytes (const tmq_event_t *event);
 void core_cursor_format (char out[48], uint64_t generation, uint64_t seq);
 
 tmq_explanation_t *core_explanation_record (const Taskmq__Explanation *in);
+tmq_attempt_list_t *core_attempts_record (const Taskmq__AttemptPage *in);
 
 #endif

@@ -185,6 +185,17 @@ bool core_reply_changed (core_requests_t *self, core_request_t *request, const T
     return end_made (self, request, completion->changed);
 }
 
+bool core_reply_attempts (core_requests_t *self, core_request_t *request,
+                          const Taskmq__Reply *reply, const uint8_t *body)
+{
+    (void) body;
+    tmq_completion_t *completion = &request->answer.completion;
+    if (reply->body_case != TASKMQ__REPLY__BODY_ATTEMPT_PAGE)
+        return false;
+    completion->attempts = core_attempts_record (reply->attempt_page);
+    return end_made (self, request, completion->attempts);
+}
+
 bool core_reply_list (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
                       const uint8_t *body)
 {

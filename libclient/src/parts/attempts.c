@@ -20,8 +20,9 @@
 #include "types.h"
 
 enum {
-    PUSH_MS = 100,                   /* between two pushes of one attempt: 10 a second (S19) */
-    CHANGES_MAX = 2 * TMQ_CREDIT_MAX /* older ones give way */
+    PUSH_MS = 100,                    /* between two pushes of one attempt: 10 a second (S19) */
+    CHANGES_MAX = 2 * TMQ_CREDIT_MAX, /* older ones give way */
+    LOST_MAX = TMQ_CREDIT_MAX         /* of a worker, remembered; older ones give way */
 };
 
 /* Waking. */
@@ -87,12 +88,18 @@ void core_attempt_schedule (core_attempt_t *attempt)
 
 /* Attempts. */
 
-core_attempt_t *core_attempt_find (const core_workers_t *all, const tmq_id_t *id, uint32_t attempt)
+static core_attempt_t *find_known (const core_workers_t *all, const tmq_id_t *id, uint32_t attempt)
 {
     core_idnode_t *node = core_idmap_get (&all->attempts, id);
     while (node != NULL && ((core_attempt_t *) node)->attempt != attempt)
         node = core_idmap_again (node);
     return (core_attempt_t *) node;
+}
+
+core_attempt_t *core_attempt_find (const core_workers_t *all, const tmq_id_t *id, uint32_t attempt)
+{
+    core_attempt_t *known = find_known (all, id, attempt);
+    return known != NULL && known->lost ? NULL : known;
 }
 
 static core_attempt_t *fresh_at (const core_worker_t *self, size_t index)
@@ -167,6 +174,34 @@ static void answers_free (core_attempt_t *attempt)
     }
 }
 
+static void unlist (core_attempt_t *attempt)
+{
+    core_worker_t *worker = attempt->worker;
+    core_attempt_t **first = attempt->lost ? &worker->lost : &worker->attempts;
+    if (attempt->previous != NULL)
+        attempt->previous->next = attempt->next;
+    else
+        *first = attempt->next;
+    if (attempt->next != NULL)
+        attempt->next->previous = attempt->previous;
+    if (attempt->lost)
+        worker->lost_count--;
+    else
+        worker->held--;
+}
+
+/* There is nothing more to be said, but perhaps its end. */
+static void quieten (core_attempt_t *attempt)
+{
+    core_workers_t *all = attempt->worker->all;
+    silence (attempt, TMQ_STALE_LEASE);
+    answers_free (attempt);
+    core_log_free (attempt->log);
+    attempt->log = NULL;
+    core_heap_clear (&all->requests->timers, &attempt->lease_timer);
+    core_heap_clear (&all->requests->timers, &attempt->push_timer);
+}
+
 void core_attempt_free (core_attempt_t *attempt)
 {
     core_worker_t *worker = attempt->worker;
@@ -174,31 +209,45 @@ void core_attempt_free (core_attempt_t *attempt)
     core_idmap_remove (&all->attempts, &attempt->node); /* from here on nobody finds it */
     if (attempt->fresh != NULL)
         fresh_remove (worker, attempt);
-    silence (attempt, TMQ_STALE_LEASE);
-    answers_free (attempt);
-    core_log_free (attempt->log);
     if (attempt->change != NULL)
         attempt->change->attempt = NULL;
-    core_heap_clear (&all->requests->timers, &attempt->lease_timer);
-    core_heap_clear (&all->requests->timers, &attempt->push_timer);
+    quieten (attempt);
     all->requests->timers_alive -= 2;
-    if (attempt->previous != NULL)
-        attempt->previous->next = attempt->next;
-    else
-        worker->attempts = attempt->next;
-    if (attempt->next != NULL)
-        attempt->next->previous = attempt->previous;
-    worker->held--;
+    unlist (attempt);
     tmq_assignment_free (attempt->fresh);
     free (attempt);
 }
 
+static void forget_oldest (core_worker_t *worker)
+{
+    core_attempt_t *oldest = worker->lost;
+    while (oldest->next != NULL)
+        oldest = oldest->next;
+    core_attempt_free (oldest);
+}
+
 void core_attempt_lost (core_attempt_t *attempt, const char *message)
 {
+    core_worker_t *worker = attempt->worker;
     if (attempt->ends > 0)
         return; /* the answer to its end says what became of it */
     core_attempt_change (attempt, TMQ_ATTEMPT_LOST, message);
-    core_attempt_free (attempt);
+    if (!attempt->taken) {
+        core_attempt_free (attempt);
+        return;
+    }
+    if (worker->lost_count >= LOST_MAX)
+        forget_oldest (worker);
+    quieten (attempt);
+    unlist (attempt);
+    attempt->lost = true;
+    attempt->state = TMQ_ATTEMPT_LOST;
+    attempt->previous = NULL;
+    attempt->next = worker->lost;
+    if (attempt->next != NULL)
+        attempt->next->previous = attempt;
+    worker->lost = attempt;
+    worker->lost_count++;
 }
 
 void core_attempt_encode (bytes_t *out, const core_attempt_t *attempt)
@@ -277,6 +326,13 @@ void core_attempt_cancelled (core_attempt_t *attempt, const char *message)
     core_attempt_change (attempt, TMQ_ATTEMPT_CANCELLED, message);
 }
 
+/* … held or remembered. */
+static core_attempt_t *known_of (const core_worker_t *self, const tmq_assignment_t *of)
+{
+    core_attempt_t *attempt = of == NULL ? NULL : find_known (self->all, &of->task_id, of->attempt);
+    return attempt != NULL && attempt->worker == self ? attempt : NULL;
+}
+
 core_attempt_t *core_attempt_of (const core_worker_t *self, const tmq_assignment_t *of)
 {
     core_attempt_t *attempt =
@@ -297,7 +353,7 @@ tmq_attempt_state_t core_worker_state (const core_worker_t *self, const tmq_assi
 
 void core_worker_returned (core_worker_t *self, const tmq_assignment_t *of)
 {
-    core_attempt_t *attempt = core_attempt_of (self, of);
+    core_attempt_t *attempt = known_of (self, of);
     if (attempt != NULL && attempt->ends == 0)
         core_attempt_free (attempt);
 }
@@ -552,7 +608,7 @@ int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *o
                      int64_t deadline_ms, int64_t now_ms, tmq_error_t *error)
 {
     static const tmq_outcome_t nothing = {0};
-    core_attempt_t *attempt = core_attempt_of (self, of);
+    core_attempt_t *attempt = known_of (self, of);
     bytes_mark_t mark = 0;
     core_link_hear_time (self->all->link, now_ms);
     if (outcome == NULL)
@@ -562,6 +618,10 @@ int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *o
         return code;
     if (op == TMQ_OP_RELEASE && delay_ms != UINT32_MAX && delay_ms > TMQ_RELEASE_DELAY_MS_MAX)
         return core_error (error, TMQ_INVALID, "delay_ms: at most %d", TMQ_RELEASE_DELAY_MS_MAX);
+    if (attempt != NULL && attempt->lost && op != TMQ_OP_COMPLETE && attempt->ends == 0) {
+        core_attempt_free (attempt); /* only a success may still be of use */
+        attempt = NULL;
+    }
     if (attempt == NULL)
         return core_attempt_stale (error);
     core_request_t *request = core_attempt_about (core_request_new (op), attempt, &mark);
@@ -594,8 +654,9 @@ static bool is_over (int code)
 
 void core_attempt_answered (core_workers_t *all, core_request_t *request, int code)
 {
-    core_attempt_t *attempt = core_attempt_find (all, &request->task_id, request->attempt);
-    if (attempt == NULL)
+    core_attempt_t *attempt = find_known (all, &request->task_id, request->attempt);
+    bool ends = core_op_ends_attempt (request->op);
+    if (attempt == NULL || (attempt->lost && !ends))
         return;
     if (request->op == TMQ_OP_PUSH || request->op == TMQ_OP_ASK ||
         request->op == TMQ_OP_CHECKPOINT) {

@@ -27,7 +27,8 @@ typedef struct core_given {
 } core_given_t;
 
 /* One lease. It is held from its assignment until the broker has answered its end, or has said that
- * it is over. */
+ * it is over. One that was taken is remembered then: the broker may keep the success that it still
+ * brings. */
 typedef struct core_attempt {
     core_idnode_t node; /* first: found by the task's id */
     struct core_worker *worker;
@@ -46,6 +47,7 @@ typedef struct core_attempt {
     tmq_attempt_state_t state; /* HELD, ENDING or CANCELLED */
     bool taken;
     bool started;
+    bool lost;               /* it is not held any more, and stands in the worker's list of such */
     unsigned ends;           /* open requests that end it */
     tmq_assignment_t *fresh; /* until it is taken */
     core_change_t *change;   /* not yet heard of */
@@ -90,6 +92,8 @@ struct core_worker {
     char *text;
     core_attempt_t *attempts;
     size_t held;
+    core_attempt_t *lost; /* newest first */
+    size_t lost_count;
     core_attempt_t **fresh; /* a ring */
     size_t fresh_first;
     size_t fresh_count;
@@ -109,6 +113,7 @@ typedef struct core_workers {
 } core_workers_t;
 
 void core_worker_wake (core_worker_t *self);
+/* One that is held. */
 core_attempt_t *core_attempt_find (const core_workers_t *all, const tmq_id_t *id, uint32_t attempt);
 /* Tells the application about a new state of an attempt it has taken. message may be NULL. */
 void core_attempt_change (core_attempt_t *attempt, tmq_attempt_state_t state, const char *message);

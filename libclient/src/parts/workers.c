@@ -531,6 +531,8 @@ void core_worker_free (core_worker_t *self)
         core_attempt_free (attempt);
         attempt = next;
     }
+    while (self->lost != NULL)
+        core_attempt_free (self->lost);
     if (self->registered || self->registering)
         leave (self);
     for (core_worker_t **at = &all->due; *at != NULL; at = &(*at)->next_due)

@@ -1,0 +1,49 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Successes that came too late: the lease of their attempt was over. Each is kept for a while, to
+ * be adopted. What is known of it is a row that lives in memory (LATE); its bytes are a row beside
+ * it that is read when it is wanted (QUARANTINE). A task has few of them and a namespace so many
+ * bytes; beyond that the oldest go. They go with their task, too, and when it is completed. */
+#ifndef TASKMQ_CORE_QUARANTINE_H
+#define TASKMQ_CORE_QUARANTINE_H
+
+#include "core/tasks/tasks.h"
+
+typedef struct kept {
+    node_t node; /* in the list of its namespace, the oldest first */
+    uint32_t hash;
+    space_t *space;
+    tmq_id_t id;
+    uint32_t attempt;
+    uint32_t bytes;
+    int64_t started_at; /* of the attempt */
+    int64_t at;         /* when it came */
+    int64_t expires_at;
+    name_t *worker;
+    name_t *type; /* content type */
+} kept_t;
+
+/* What is kept of the attempt, or NULL. */
+kept_t *kept_find (const tasks_t *self, const space_t *space, const uint8_t *id, uint32_t attempt);
+/* The row with its bytes. */
+void kept_key (row_key_t *out, const char *ns, const uint8_t *id, uint32_t attempt);
+
+/* A success that an attempt brought. */
+typedef struct late {
+    const attempt_note_t *attempt; /* which is over */
+    const uint8_t *bytes;
+    uint32_t length;
+    const char *type;
+} late_t;
+/* Keeps it. The caller tells of it by INPUT_LATE. */
+void kept_add (tasks_t *self, task_t *task, const late_t *late);
+/* Its task is completed, or removed. */
+void kept_drop (tasks_t *self, const space_t *space, const tmq_id_t *id);
+
+/* Takes a row of the kind LATE at a start, or its end. */
+void kept_load (tasks_t *self, const row_t *row);
+void kept_clear (tasks_t *self); /* before the namespaces go */
+
+#endif
