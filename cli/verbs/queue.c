@@ -209,8 +209,7 @@ static void add_queue (items_t *items, const tmq_queue_t *queue)
     items_close (items);
 }
 
-/* "paused cap"; "open" when nothing holds it. */
-static const char *state_text (char *out, size_t size, const tmq_queue_t *queue)
+const char *queue_state_text (char *out, size_t size, const tmq_queue_t *queue)
 {
     size_t length = 0;
     *out = '\0';
@@ -246,7 +245,7 @@ static void add_row (table_t *table, const tmq_queue_t *queue, bool wide)
     table_set (table, 0, "%s", queue->queue);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         table_set (table, 1 + i, "%" PRIu64, numbers[i]);
-    table_set (table, 6, "%s", state_text (text, sizeof text, queue));
+    table_set (table, 6, "%s", queue_state_text (text, sizeof text, queue));
     if (!wide)
         return;
     table_set (table, 7, "%" PRIu64, queue->running);
@@ -296,7 +295,7 @@ static void put_card (const app_t *app, const tmq_queue_t *queue)
     char text[512];
     char unit[UNITS_TEXT_SIZE];
     print_safe (app, stdout, "queue           %s", queue->queue);
-    printf ("\nstate           %s\n", state_text (text, sizeof text, queue));
+    printf ("\nstate           %s\n", queue_state_text (text, sizeof text, queue));
     if (queue->paused) {
         print_safe (app, stdout, "paused          by %s, %s", queue->paused_by,
                     time_format_relative (unit, (int64_t) queue->paused_at, (int64_t) wall_ms ()));

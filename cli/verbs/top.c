@@ -26,8 +26,9 @@
 
 enum {
     INTERVAL_MS = 2000,
-    WORKERS_MS = 500, /* for the answer about them */
-    ROWS_MAX = 100,   /* tasks of each kind that are asked for */
+    STATES_MS = 500, /* for the answer about workers, and about queues */
+    ROWS_MAX = 100,  /* tasks of each kind that are asked for */
+    STATE_SIZE = 64, /* "paused cap rate" */
     ANSWERS = 16
 };
 
@@ -56,6 +57,7 @@ typedef struct top {
     tmq_stats_t *stats;
     tmq_queue_depth_t *queues; /* of stats, sorted */
     tmq_worker_list_t *workers;
+    tmq_queue_report_t *states; /* of queues; NULL: not told */
     tmq_task_list_t *running;
     tmq_task_list_t *failed;
     rates_t rates;
@@ -154,6 +156,21 @@ static bool ask_tasks (top_t *self, tmq_status_t status, tmq_task_list_t **place
            TMQ_OK;
 }
 
+static void look_at_states (top_t *self)
+{
+    tmq_worker_list_t *workers = NULL;
+    tmq_queue_report_t *states = NULL;
+    tmq_client_t *client = self->app->client;
+    if (tmq_workers (&workers, client, 0, ROWS_MAX, false, STATES_MS, NULL) == TMQ_OK) {
+        tmq_worker_list_free (self->workers);
+        self->workers = workers;
+    }
+    if (tmq_queue_list (&states, client, "", TMQ_QUEUE_LIST_MAX, STATES_MS, NULL) == TMQ_OK) {
+        tmq_queue_report_free (self->states);
+        self->states = states;
+    }
+}
+
 static void look (top_t *self)
 {
     const uint64_t now_ms = mono_ms ();
@@ -164,11 +181,7 @@ static void look (top_t *self)
         tmq_stats_start (self->app->client, (uint32_t) self->interval_ms, NULL, NULL) == TMQ_OK;
     self->open += ask_tasks (self, TMQ_STATUS_WORKING, &self->running);
     self->open += ask_tasks (self, TMQ_STATUS_FAILED, &self->failed);
-    tmq_worker_list_t *workers = NULL;
-    if (tmq_workers (&workers, self->app->client, 0, ROWS_MAX, false, WORKERS_MS, NULL) != TMQ_OK)
-        return;
-    tmq_worker_list_free (self->workers);
-    self->workers = workers;
+    look_at_states (self);
 }
 
 static void take_link (top_t *self, const tmq_completion_t *answer)
@@ -226,6 +239,7 @@ static void draw_sums (const top_t *self)
 {
     uint64_t ready = 0, scheduled = 0, working = 0, input = 0;
     const rates_t *rates = &self->rates;
+    const size_t workers = self->workers ? self->workers->count : 0;
     for (size_t i = 0; self->stats && i < self->stats->queues_count; i++) {
         ready += self->queues[i].ready;
         scheduled += self->queues[i].scheduled;
@@ -234,11 +248,11 @@ static void draw_sums (const top_t *self)
     }
     full_put (self->app, 1, 0, full_columns (), FULL_PLAIN,
               " %" PRIu64 " ready  %" PRIu64 " scheduled  %" PRIu64 " working  %" PRIu64
-              " waiting for input  %zu workers",
-              ready, scheduled, working, input, self->workers ? self->workers->count : 0);
+              " waiting for input  %zu worker%s",
+              ready, scheduled, working, input, workers, workers == 1 ? "" : "s");
     if (rates->known)
         full_put (self->app, 2, 0, full_columns (), FULL_PLAIN,
-                  " in a second: %.1f submitted  %.1f completed  %.1f failed", rates->submitted_s,
+                  " per second: %.1f submitted  %.1f completed  %.1f failed", rates->submitted_s,
                   rates->completed_s, rates->failed_s);
 }
 
@@ -261,21 +275,32 @@ static size_t fit (size_t count, size_t room)
     return count <= room ? count : room > 0 ? room - 1 : 0;
 }
 
+/* Beyond the first TMQ_QUEUE_LIST_MAX nothing is known. */
+static const char *state_of (const top_t *self, const char *queue, char out[STATE_SIZE])
+{
+    for (size_t i = 0; self->states && i < self->states->count; i++)
+        if (strcmp (self->states->queues[i].queue, queue) == 0)
+            return queue_state_text (out, STATE_SIZE, &self->states->queues[i]);
+    return "";
+}
+
 static size_t draw_queues (const top_t *self, size_t line, size_t room)
 {
     const size_t count = self->stats ? self->stats->queues_count : 0;
     const size_t shown = fit (count, room);
     const int name = full_columns () >= 100 ? 40 : 24;
     char head[128];
-    snprintf (head, sizeof head, "%-*s %9s %9s %9s %9s", name, "QUEUE", "READY", "SCHEDULED",
-              "WORKING", "INPUT");
+    char text[STATE_SIZE];
+    snprintf (head, sizeof head, "%-*s %9s %9s %9s %9s  %s", name, "QUEUE", "READY", "SCHEDULED",
+              "WORKING", "INPUT", "STATE");
     line = draw_head (self, line, head);
     for (size_t i = 0; i < shown; i++, line++) {
         const tmq_queue_depth_t *queue = &self->queues[i];
+        const char *state = state_of (self, queue->queue, text);
         full_put (self->app, line, 0, full_columns (), queue->working ? FULL_GOOD : FULL_PLAIN,
-                  "%-*.*s %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64, name, name,
+                  "%-*.*s %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 "  %s", name, name,
                   queue->queue, queue->ready, queue->scheduled, queue->working,
-                  queue->input_required);
+                  queue->input_required, state);
     }
     return draw_rest (self, line, shown, count);
 }
@@ -474,6 +499,7 @@ int run_top (app_t *app)
     free (self.queues);
     tmq_stats_free (self.stats);
     tmq_worker_list_free (self.workers);
+    tmq_queue_report_free (self.states);
     tmq_task_list_free (self.running);
     tmq_task_list_free (self.failed);
     if (self.code != 0)

@@ -28,6 +28,8 @@ int run_answer (app_t *app);
 int run_inbox (app_t *app);
 /* The open questions of a task, a line each. */
 void show_questions (app_t *app, const tmq_id_t *id);
+/* What holds a queue back, "paused cap"; "open" for nothing. */
+const char *queue_state_text (char *out, size_t size, const tmq_queue_t *queue);
 int run_stats (app_t *app);
 int run_top (app_t *app);
 int run_ping (app_t *app);

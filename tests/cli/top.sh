@@ -29,14 +29,17 @@ ask ()
     [ "$answer" = ok ] || fail "$1: $answer $(cat <&9)"
 }
 ask 'see ^ taskctl top .* connected  default  ipc:'
-ask 'see ^ 2 ready  0 scheduled  1 working  0 waiting for input  1 workers$'
-ask 'see ^QUEUE  *READY SCHEDULED  *WORKING  *INPUT$'
-ask 'see ^later  *2  *0  *0  *0$'
-ask 'see ^render  *0  *0  *1  *0$'
+ask 'see ^ 2 ready  0 scheduled  1 working  0 waiting for input  1 worker$'
+ask 'see ^QUEUE  *READY SCHEDULED  *WORKING  *INPUT  STATE$'
+ask 'see ^later  *2  *0  *0  *0  open$'
+ask 'see ^render  *0  *0  *1  *0  open$'
+run 0 taskctl queue pause later
+ask 'see ^later  *2  *0  *0  *0  paused$'
+run 0 taskctl queue resume later
 ask 'see ^render-1  *working  *1  *0  *0  render$'
 ask "see ^$(echo "$id" | cut -c 25-)  *render "
 ask "see ^$(echo "$broken" | cut -c 25-)  *broken  .*it is broken"
-ask 'see in a second: 0.0 submitted'
+ask 'see per second: 0.0 submitted'
 
 # Keys, and another size.
 ask 'see q leave   s sort: ready'
@@ -48,7 +51,7 @@ ask 'lacks ^QUEUE'
 ask 'key ?'
 ask 'see ^QUEUE'
 ask 'size 40 120'
-ask 'see ^later  *2  *0  *0  *0$'
+ask 'see ^later  *2  *0  *0  *0  open$'
 ask 'size 6 30'
 ask 'see ^too small: 40 by 8 at least$'
 ask 'size 24 80'
