@@ -93,11 +93,85 @@ static void instants_that_are_computed_are_paid_for (void **state)
     rig_free (rig);
 }
 
+/* A worker of peer 1 with this label. */
+static void register_with_label (rig_t *rig, unsigned worker, const char *label)
+{
+    Taskmq__Register body = TASKMQ__REGISTER__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__Label one = TASKMQ__LABEL__INIT;
+    Taskmq__Label *labels[] = {&one};
+    char *queues[] = {(char *) "q"};
+    tmq_id_t id = rig_id (worker);
+    one.key = one.value = (char *) label;
+    body.worker_id = (ProtobufCBinaryData){sizeof (id), id.bytes};
+    body.name = (char *) label;
+    body.queues = queues;
+    body.n_queues = 1;
+    body.labels = labels;
+    body.n_labels = 1;
+    body.capacity = 1;
+    request.op_case = TASKMQ__REQUEST__OP_REGISTER;
+    request.register_ = &body;
+    rig_send (rig, 1, &request, NULL, 0);
+}
+
+static void submit_for (rig_t *rig, unsigned n, const char *label)
+{
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+    Taskmq__Label one = TASKMQ__LABEL__INIT;
+    Taskmq__Label *needs[] = {&one};
+    one.key = one.value = (char *) label;
+    extra.needs = needs;
+    extra.n_needs = 1;
+    spec.queue = (char *) "q";
+    spec.extra = &extra;
+    rig_submit_spec (rig, 0, n, &spec, "");
+}
+
+/* The one who is right stands at the end. The queue changes in each round, which begins no walk
+ * anew before the last one has come to its end. */
+static void waiting_workers_are_looked_at_some_in_each_round (void **state)
+{
+    enum { WORKERS = 200, SEATS = 10 };
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.seats = SEATS;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    for (unsigned n = 1; n <= WORKERS; n++)
+        rig_register (rig, 1, 1000 + n, "q", 1);
+    register_with_label (rig, 2000, "gpu");
+    rig_settle (rig);
+    unsigned rounds = 0;
+    submit_for (rig, 1, "gpu");
+    for (; rig_assignments (rig, 1) == 0 && rounds < WORKERS; rounds++) {
+        submit_for (rig, 10 + rounds, "nobody");
+        rig_settle (rig);
+    }
+    assert_in_range (rounds, WORKERS / SEATS / 4, WORKERS / SEATS);
+    for (unsigned i = 0; i < 2 * WORKERS / SEATS; i++) /* what is left of the walks */
+        rig_settle (rig);
+    submit_for (rig, 2, "gpu"); /* he has no room */
+    for (unsigned i = 0; i < 2 * WORKERS / SEATS; i++)
+        rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, 1), 1);
+    rig_leave (rig, 1, 1003); /* before the walk, and where it stands */
+    rig_leave (rig, 1, 1001 + SEATS);
+    register_with_label (rig, 2001, "gpu");
+    for (unsigned i = 0; i < 2 * WORKERS / SEATS; i++)
+        rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, 1), 2);
+    rig_free (rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (tasks_that_change_their_lanes_are_paid_for),
         cmocka_unit_test (instants_that_are_computed_are_paid_for),
+        cmocka_unit_test (waiting_workers_are_looked_at_some_in_each_round),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

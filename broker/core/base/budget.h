@@ -19,6 +19,7 @@
     X (answer_bytes, 4194304, "bytes of answers, with their bodies")                               \
     X (alarms, 4096, "tasks, links, waits and streams whose time has come")                        \
     X (assignments, 2048, "tasks given to workers")                                                \
+    X (seats, 4096, "places of waiting workers that a task is looked for")                         \
     X (debts, 2048, "leases of workers that left")                                                 \
     X (queues, 4096, "queues looked at for stats")                                                 \
     X (waits, 4096, "answers to those who wait for tasks that ended")                              \

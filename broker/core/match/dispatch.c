@@ -113,16 +113,20 @@ static task_t *next_task (match_t *self, seat_t *seat)
     return task;
 }
 
-/* By priority over the worker's queues, then by acceptance. */
-static task_t *next_for (match_t *self, worker_t *worker)
+/* The task of this seat, or one of the worker's other queues that comes before it: by priority,
+ * then by acceptance. */
+static task_t *best_for (match_t *self, const seat_t *own, task_t *task)
 {
-    task_t *best = NULL;
+    const worker_t *worker = own->worker;
+    task_t *best = task;
     for (size_t i = 0; i < worker->seats_count; i++) {
-        if (!gate_is_open (&worker->seats[i].queue->gate))
+        seat_t *seat = &worker->seats[i];
+        if (seat == own || seat->queue->ready == 0 || !gate_is_open (&seat->queue->gate))
             continue;
-        task_t *task = next_task (self, &worker->seats[i]);
-        if (task != NULL && (best == NULL || queue_before (task, best)))
-            best = task;
+        budget_take (&self->base->round.seats, 1);
+        task_t *other = next_task (self, seat);
+        if (other != NULL && queue_before (other, best))
+            best = other;
     }
     return best;
 }
@@ -150,33 +154,54 @@ static void assign (match_t *self, seat_t *seat, task_t *task)
     }
 }
 
-/* Whoever is first in the list gets the next task that is right for him. Where tasks have
- * requirements he is passed over when there is none, and keeps his place. */
+/* The walk of a queue through its waiting seats (queue->look). Whoever is first gets the next task
+ * that is right for him. Where tasks have requirements he is passed over when there is none, and
+ * keeps his place. False: the walk is over. */
+static bool serve_next (match_t *self, queue_t *queue)
+{
+    const node_t *end = &queue->waiting;
+    if (queue->ready == 0 || !gate_is_open (&queue->gate) || queue->look == end)
+        return false;
+    seat_t *seat = LIST_ITEM (queue->look, seat_t, node);
+    queue->look = queue->look->next;
+    budget_take (&self->base->round.seats, 1);
+    if (!account_has_lease (seat->worker)) { /* others of its principal took the last ones */
+        worker_update (self, seat->worker);
+        return true;
+    }
+    task_t *task = next_task (self, seat);
+    if (task == NULL)
+        return lanes_are_split (queue);
+    assign (self, seat, best_for (self, seat, task));
+    budget_take (&self->base->round.assignments, 1);
+    journal_close_full (self->tasks);
+    if (queue->look == end) /* he stands at the end now */
+        queue->look = end->prev;
+    return true;
+}
+
+static bool may_go_on (const match_t *self)
+{
+    return self->base->round.assignments > 0 && self->base->round.seats > 0;
+}
+
+/* A walk that the round does not finish goes on in the next one where it was, and if the queue has
+ * changed meanwhile another follows. So nobody at the end of the list waits for ever. */
 static void dispatch_queue (match_t *self, queue_t *queue)
 {
-    node_t *waiting = &queue->waiting;
-    node_t *node = waiting->next;
-    while (queue->ready > 0 && gate_is_open (&queue->gate) && node != waiting &&
-           self->base->round.assignments > 0) {
-        seat_t *seat = LIST_ITEM (node, seat_t, node);
-        node_t *next = node->next;
-        if (!account_has_lease (seat->worker)) { /* others of its principal took the last ones */
-            worker_update (self, seat->worker);
-            node = waiting->next;
-            continue;
-        }
-        task_t *task = next_for (self, seat->worker);
-        if (task == NULL && !lanes_are_split (queue))
-            return;
-        if (task != NULL) {
-            assign (self, seat, task);
-            budget_take (&self->base->round.assignments, 1);
-            journal_close_full (self->tasks);
-        }
-        node = next == waiting || node_is_linked (next) ? next : waiting->next;
-        if (node == waiting && task != NULL) /* he stands at the end now */
-            node = waiting->prev;
+    bool more = true;
+    if (queue->look == NULL) {
+        queue->look = queue->waiting.next;
+        queue->look_again = false;
     }
+    while (more && may_go_on (self))
+        more = serve_next (self, queue);
+    bool again = queue->look_again || node_is_linked (&queue->changed);
+    if (!more)
+        queue->look = NULL;
+    if (more || again)
+        queue_changed (self->tasks, queue);
+    queue->look_again = more && again;
 }
 
 void dispatch_run (match_t *self)
@@ -185,14 +210,11 @@ void dispatch_run (match_t *self)
     if (self->base->stopping)
         return;
     node_t *changed = &self->tasks->changed_queues;
-    while (self->base->round.assignments > 0) {
+    while (may_go_on (self)) {
         node_t *node = list_pop_front (changed);
         if (node == NULL)
             return;
-        queue_t *queue = LIST_ITEM (node, queue_t, changed);
-        dispatch_queue (self, queue);
-        if (self->base->round.assignments == 0) /* it may have more: the next round goes on */
-            queue_changed (self->tasks, queue);
+        dispatch_queue (self, LIST_ITEM (node, queue_t, changed));
     }
 }
 

@@ -41,6 +41,8 @@ static void set_waiting (match_t *self, worker_t *worker, bool waiting)
     for (size_t i = 0; i < worker->seats_count; i++) {
         seat_t *seat = &worker->seats[i];
         if (!waiting) {
+            if (seat->queue->look == &seat->node)
+                seat->queue->look = seat->node.next;
             list_remove (&seat->node);
             continue;
         }

@@ -71,6 +71,7 @@ struct lanes {
     order_t **orders; /* by slot; NULL: free */
     size_t slots;     /* so many places */
     size_t sets;      /* orders beside the first one */
+    uint64_t newest;  /* serial of the one that was made last */
     uint64_t turns;
     track_t *tracks[LEVEL_GROUPS];
 };
@@ -450,13 +451,15 @@ task_t *lanes_first (tasks_t *self, queue_t *queue, const order_set_t *orders)
     if (lanes == NULL)
         return queue_first (queue);
     lane_t *best = NULL;
-    for (size_t i = 0; i < lanes->slots; i++) {
-        if (lanes->orders[i] == NULL || (orders->bits[i / 64] & (UINT64_C (1) << (i % 64))) == 0)
-            continue;
-        lane_t *lane = order_first (self, queue, lanes->orders[i]);
-        if (lane != NULL && (best == NULL || lane_before (lane, best)))
-            best = lane;
-    }
+    for (size_t word = 0; word < ORDER_WORDS; word++)
+        for (uint64_t left = orders->bits[word]; left != 0; left &= left - 1) {
+            size_t i = word * 64 + (size_t) __builtin_ctzll (left);
+            if (i >= lanes->slots || lanes->orders[i] == NULL)
+                continue;
+            lane_t *lane = order_first (self, queue, lanes->orders[i]);
+            if (lane != NULL && (best == NULL || lane_before (lane, best)))
+                best = lane;
+        }
     return best == NULL ? NULL : level_first (best->line);
 }
 
@@ -670,7 +673,7 @@ static order_t *order_new (tasks_t *self, lanes_t *lanes)
     }
     order_t *order = memory_zero (1, sizeof (*order));
     order->slot = slot;
-    order->serial = ++self->orders_made;
+    order->serial = lanes->newest = ++self->orders_made;
     lanes->orders[slot] = order;
     lanes->sets++;
     return order;
@@ -728,7 +731,7 @@ void needs_judge (const tasks_t *self, const queue_t *queue, order_set_t *orders
 {
     const lanes_t *lanes = queue->lanes;
     orders->bits[0] |= 1;
-    if (lanes == NULL || lanes->sets == 0 || orders->judged == self->orders_made)
+    if (lanes == NULL || lanes->sets == 0 || lanes->newest <= orders->judged)
         return;
     for (size_t i = 1; i < lanes->slots; i++) {
         const order_t *order = lanes->orders[i];

@@ -59,6 +59,8 @@ struct queue {
     uint32_t queued;               /* … how many they are */
     node_t of_space;               /* in its namespace's list */
     node_t waiting;                /* seats whose workers have credit left, in turn */
+    node_t *look;                  /* … the next one of match's walk through them; NULL: none */
+    bool look_again;               /* it has changed since that walk began */
     node_t changed;                /* in the list of queues to look at */
     node_t fetch;                  /* in match's list of queues that wait for payloads */
     uint64_t used[4];              /* priorities that may have tasks */

@@ -160,7 +160,9 @@ void queue_changed (tasks_t *self, queue_t *queue)
 {
     if (self->base->config.planted_bug == ENGINE_BUG_LOST_WAKE_UP && queue->ready == 1)
         return;
-    if (!node_is_linked (&queue->changed))
+    if (node_is_linked (&queue->changed))
+        queue->look_again = true;
+    else
         list_push_back (&self->changed_queues, &queue->changed);
 }
 
