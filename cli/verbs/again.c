@@ -5,8 +5,8 @@
 /* taskctl retry, resume, set, purge: of ids, or of all that match conditions.
  *
  * Up to 256 tasks go in a request, one request at a time, so what was answered is printed before
- * the next is sent. Of tasks that conditions matched some may change before their turn: that is no
- * failure. The command may be repeated. */
+ * the next is sent. Of tasks that conditions matched some may go before their turn: that is said,
+ * and no failure. The command may be repeated. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ struct again {
     status_line_t status;
     tmq_id_t *ids;
     size_t count;
-    size_t changed; /* before their turn, where a condition matched them */
+    size_t gone; /* before their turn, where a condition matched them */
     bool by_filter;
 };
 
@@ -77,13 +77,14 @@ static int put_answer (again_t *self, const tmq_changed_t *answer)
         put_done (self, answer);
         return EXIT_OK;
     }
-    if (self->by_filter && (code == TMQ_WRONG_STATUS || exit_of_code (code) == EXIT_NOT_FOUND)) {
-        self->changed++;
-        return EXIT_OK;
-    }
     tmq_error_t error = {.code = code};
     snprintf (error.text, sizeof error.text, "%s", answer->text);
     tmq_id_format (&answer->id, id);
+    if (self->by_filter && exit_of_code (code) == EXIT_NOT_FOUND) {
+        note (self->app, "taskctl: %s: %s", id, error.text);
+        self->gone++;
+        return EXIT_OK;
+    }
     if (code == TMQ_UNKNOWN) {
         char hint[96];
         char hex[2 * sizeof self->request_id + 1];
@@ -127,7 +128,7 @@ static void say_how_many (const again_t *self)
     if (self->count == 0)
         note (self->app, "no tasks");
     else
-        note (self->app, "%zu of %zu %s", self->tally.done - self->tally.failed - self->changed,
+        note (self->app, "%zu of %zu %s", self->tally.done - self->tally.failed - self->gone,
               self->count, self->deed->many.past);
 }
 

@@ -127,6 +127,17 @@ out 0
 run 2 taskctl purge "$id" --yes
 err_has 'go with conditions'
 
+# What conditions match and cannot be changed is said, task by task.
+submit stuck --data x
+submit stuck --data y
+run 2 taskctl retry --queue stuck --status queued --yes
+err_has 'no task that is queued can be retried'
+run 0 taskctl queue set stuck --max-tasks 2
+run 0 taskctl cancel "$id"
+submit stuck --data z
+run 10 taskctl retry --queue stuck --yes
+err_has 'queued tasks of the queue: 2, as many as there may be'
+
 # Some of several.
 submit q --data x
 run 0 taskctl cancel "$id"

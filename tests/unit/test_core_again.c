@@ -288,6 +288,74 @@ static void live_tasks_have_a_limit (void **state)
     assert_done (rig, retry (rig, 1), TMQ_STATUS_QUEUED);
 }
 
+static void set_queue (rig_t *rig, const char *queue, Taskmq__QueueSettings *settings,
+                       uint32_t field)
+{
+    uint32_t fields[] = {field};
+    static uint8_t sets = 0; /* each is a request of its own */
+    uint8_t request_id[16] = {9, ++sets};
+    Taskmq__QueueSet body = TASKMQ__QUEUE_SET__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    request.op_case = TASKMQ__REQUEST__OP_QUEUE_SET;
+    request.request_id = (ProtobufCBinaryData){sizeof (request_id), request_id};
+    request.queue_set = &body;
+    body.queue = (char *) (uintptr_t) queue;
+    body.settings = settings;
+    body.fields = fields;
+    body.n_fields = 1;
+    uint64_t number = rig_send (rig, 0, &request, NULL, 0);
+    rig_run (rig);
+    assert_int_equal (rig_code (rig, 0, number), TMQ_OK);
+}
+
+/* What is set for a queue holds for who comes back by hand, too. */
+static void a_queue_has_a_limit (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__QueueSettings settings = TASKMQ__QUEUE_SETTINGS__INIT;
+    fail_it (rig, IN_TABLES);
+    settings.max_tasks = 1;
+    set_queue (rig, "q", &settings, TMQ_QUEUE_FIELD_MAX_TASKS);
+    rig_submit (rig, 0, SUBJECT + 1, "q", "p");
+    rig_run (rig);
+    assert_refused (rig, retry (rig, 1), TMQ_LIMIT,
+                    "queued tasks of the queue: 1, as many as there may be");
+    rig_cancel (rig, 0, SUBJECT + 1);
+    rig_settle (rig);
+    settings.max_bytes = 6; /* of 7 */
+    set_queue (rig, "q", &settings, TMQ_QUEUE_FIELD_MAX_BYTES);
+    assert_refused (rig, retry (rig, 2), TMQ_LIMIT, "bytes of payloads of the queue's queued");
+    settings.max_bytes = 7;
+    set_queue (rig, "q", &settings, TMQ_QUEUE_FIELD_MAX_BYTES);
+    assert_done (rig, retry (rig, 3), TMQ_STATUS_QUEUED);
+}
+
+static void dependencies_have_a_limit (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+    Taskmq__Dependency after = TASKMQ__DEPENDENCY__INIT;
+    Taskmq__Dependency *list[] = {&after};
+    tmq_id_t parent = rig_id (5);
+    spec.queue = (char *) "q";
+    spec.extra = &extra;
+    extra.after = list;
+    extra.n_after = 1;
+    after.task_id = (ProtobufCBinaryData){sizeof (parent), parent.bytes};
+    rig_submit (rig, 0, 5, "q", "p");
+    rig_submit_spec (rig, 0, SUBJECT, &spec, "p");
+    rig_cancel (rig, 0, SUBJECT);
+    rig_submit_spec (rig, 0, SUBJECT + 1, &spec, "p");
+    rig_settle (rig);
+    rig->config.dependencies_max = 1;
+    engine_configure (rig->engine, &rig->config);
+    assert_refused (rig, retry (rig, 1), TMQ_LIMIT, "dependencies of waiting tasks: 1, as many");
+    rig_cancel (rig, 0, SUBJECT + 1);
+    rig_settle (rig);
+    assert_done (rig, retry (rig, 1), TMQ_STATUS_QUEUED);
+}
+
 static void each_id_has_its_own_answer (void **state)
 {
     rig_t *rig = *state;
@@ -648,6 +716,8 @@ int main (void)
         TEST (a_key_stays_with_its_task),
         TEST (a_failed_commit_takes_it_back),
         TEST (live_tasks_have_a_limit),
+        TEST (a_queue_has_a_limit),
+        TEST (dependencies_have_a_limit),
         TEST (each_id_has_its_own_answer),
         TEST (what_waits_is_set),
         TEST (a_start_is_put_off_and_brought_forward),

@@ -25,6 +25,7 @@
 #include "core/requests/get.h"
 #include "core/requests/room.h"
 #include "core/requests/sessions.h"
+#include "core/tasks/edges.h"
 #include "core/tasks/extras.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
@@ -138,26 +139,79 @@ static cause_t cause_of (const call_t *call, const char *message)
 
 /* retry, resume. */
 
+static bool refuse_limit (done_t *out, const char *what, size_t limit)
+{
+    char text[LIMIT_TEXT_SIZE];
+    limit_text (text, what, limit);
+    *out = refuse (TMQ_LIMIT, text);
+    out->retry_after_ms = LIMIT_RETRY_MS;
+    return false;
+}
+
+static size_t payload_of (const found_t *found)
+{
+    return found->task != NULL ? found->task->payload_bytes : found->record->payload_bytes;
+}
+
+/* What a task takes in memory of the texts of live ones, when it comes back. */
+static size_t texts_bytes (const record_t *record)
+{
+    task_texts_t texts = {.method = record->method,
+                          .content_type = record->content_type,
+                          .dedup_key = record->dedup_key,
+                          .meta = record->meta};
+    memcpy (texts.labels, record->labels, record->labels_count * sizeof (label_t));
+    size_t bytes = task_texts_bytes (&texts, record->labels_count);
+    extra_t *extra = record->extra == NULL ? NULL : extra_new (record->extra);
+    bytes += extra_bytes_of (extra == NULL ? NULL : extra->fields);
+    extra_free (extra);
+    return bytes;
+}
+
 static bool has_room (call_t *call, const found_t *found, done_t *out)
 {
     requests_t *self = call->requests;
-    size_t payload =
-        found->task != NULL ? found->task->payload_bytes : found->record->payload_bytes;
-    size_t texts = found->task != NULL ? 0 : record_wire_bytes (found->record);
+    const space_t *space = call->link->space;
+    size_t payload = payload_of (found);
+    size_t texts = found->task != NULL ? 0 : texts_bytes (found->record);
     room_refusal_t refusal;
-    if (room_refuses (self, call->link->space, payload, texts, &refusal)) {
+    if (room_refuses (self, space, payload, texts, &refusal)) {
         *out = refuse (TMQ_LIMIT, refusal.text);
         out->retry_after_ms = LIMIT_RETRY_MS;
         return false;
     }
+    size_t limit = 0;
+    const char *what = room_of_queue (self, space, found->queue, payload, &limit);
+    return what == NULL || refuse_limit (out, what, limit);
+}
+
+/* The last to be asked: what else is refused shall not count for a rate. */
+static bool quota_allows (call_t *call, const found_t *found, done_t *out)
+{
     if (!link_is (call->link, found->owner)) /* an admin may go beyond the owner's quota */
         return true;
-    quota_refusal_t over = quota_submit (self, call->link, payload);
+    quota_refusal_t over = quota_submit (call->requests, call->link, payload_of (found));
     if (!over.refused)
         return true;
     *out = refuse (TMQ_LIMIT, over.text);
     out->retry_after_ms = over.retry_after_ms;
     return false;
+}
+
+/* It is judged anew by its dependencies, but for those that completed (S21). */
+static bool edges_have_room (call_t *call, const found_t *found, done_t *out)
+{
+    const requests_t *self = call->requests;
+    buf_t *packed = found->task != NULL ? extra_packed (found->task->extra) : found->record->extra;
+    if (packed == NULL)
+        return true;
+    size_t open = 0;
+    extra_t *extra = extra_new (packed);
+    for (size_t i = 0; i < extra->fields->n_after; i++)
+        open += extra->fields->after[i]->status != TMQ_STATUS_COMPLETED;
+    extra_free (extra);
+    return open == 0 || edges_fit (self->tasks, open) ||
+           refuse_limit (out, "dependencies of waiting tasks", self->base->config.dependencies_max);
 }
 
 /* Its requirements may be one set too many now. */
@@ -171,13 +225,7 @@ static bool needs_have_room (call_t *call, const found_t *found, done_t *out)
     extra_t *extra = extra_new (packed);
     bool fit = needs_fit (tasks, queue, extra->fields);
     extra_free (extra);
-    if (fit)
-        return true;
-    char text[LIMIT_TEXT_SIZE];
-    limit_text (text, "sets of requirements in the queue", TMQ_NEEDS_SETS_MAX);
-    *out = refuse (TMQ_LIMIT, text);
-    out->retry_after_ms = LIMIT_RETRY_MS;
-    return false;
+    return fit || refuse_limit (out, "sets of requirements in the queue", TMQ_NEEDS_SETS_MAX);
 }
 
 /* The session of the task takes none now. */
@@ -208,7 +256,8 @@ static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_inpu
         return refuse_status (
             input == INPUT_RETRY ? "it cannot be retried" : "it cannot be resumed", status);
     if (!session_has_room (call, &found, &item) || !has_room (call, &found, &item) ||
-        !needs_have_room (call, &found, &item))
+        !needs_have_room (call, &found, &item) || !edges_have_room (call, &found, &item) ||
+        !quota_allows (call, &found, &item))
         return item;
     deeds_task (call, DEED_CANCEL, &found);
     journal_input (self->tasks);

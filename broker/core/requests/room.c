@@ -7,6 +7,8 @@
 
 #include "core/requests/quota.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/settings.h"
+#include "core/tasks/space.h"
 
 bool room_refuses (const requests_t *self, const space_t *space, size_t payload_bytes,
                    size_t texts_bytes, room_refusal_t *out)
@@ -30,6 +32,24 @@ bool room_refuses (const requests_t *self, const space_t *space, size_t payload_
     if (what != NULL)
         limit_text (out->text, what, limit);
     return what != NULL;
+}
+
+const char *room_of_queue (const requests_t *self, const space_t *space, const char *name,
+                           size_t payload_bytes, size_t *limit)
+{
+    const queue_t *queue = space->settings == 0 ? NULL : queue_find (self->tasks, space, name);
+    const settings_t *settings = queue == NULL ? NULL : queue->settings;
+    if (settings == NULL)
+        return NULL;
+    if (settings->max_tasks > 0 && queue->queued >= settings->max_tasks) {
+        *limit = (size_t) settings->max_tasks;
+        return "queued tasks of the queue";
+    }
+    if (settings->max_bytes > 0 && queue->queued_bytes + payload_bytes > settings->max_bytes) {
+        *limit = (size_t) settings->max_bytes;
+        return "bytes of payloads of the queue's queued tasks";
+    }
+    return NULL;
 }
 
 bool room_refused_at_once (call_t *call)

@@ -240,23 +240,11 @@ static bool same_task (const found_t *a, const found_t *b)
 static bool queue_has_room (const requests_t *self, const space_t *space,
                             const Taskmq__TaskSpec *spec, answer_t *refusal)
 {
-    const queue_t *queue =
-        space->settings == 0 ? NULL : queue_find (self->tasks, space, spec->queue);
-    const settings_t *settings = queue == NULL ? NULL : queue->settings;
-    if (settings == NULL)
-        return true;
-    if (settings->max_tasks > 0 && queue->queued >= settings->max_tasks)
-        *refusal = (answer_t){.code = TMQ_LIMIT,
-                              .text = "queued tasks of the queue",
-                              .limit = (size_t) settings->max_tasks};
-    else if (settings->max_bytes > 0 &&
-             queue->queued_bytes + spec->payload_bytes > settings->max_bytes)
-        *refusal = (answer_t){.code = TMQ_LIMIT,
-                              .text = "bytes of payloads of the queue's queued tasks",
-                              .limit = (size_t) settings->max_bytes};
-    else
-        return true;
-    return false;
+    size_t limit = 0;
+    const char *what = room_of_queue (self, space, spec->queue, spec->payload_bytes, &limit);
+    if (what != NULL)
+        *refusal = (answer_t){.code = TMQ_LIMIT, .text = what, .limit = limit};
+    return what == NULL;
 }
 
 static bool needs_have_room (const requests_t *self, const space_t *space,
