@@ -195,6 +195,38 @@ static void a_retry_waits_for_the_lease_beside_it (void **state)
     assert_int_equal (rig_assignment (rig, 0, 0)->assignment->attempt, 2);
 }
 
+/* The next attempt begins as after any other end: what the old worker says is of no account. */
+static void what_the_old_worker_says_counts_no_more (void **state)
+{
+    rig_t *rig = *state;
+    rig_submit (rig, 0, SUBJECT, "q", "p");
+    rig_run (rig);
+    const Taskmq__Assignment *assignment = claim (rig);
+    rig_cancel (rig, 0, SUBJECT);
+    rig_settle (rig);
+    assert_done (rig, retry (rig, 1), TMQ_STATUS_QUEUED);
+    uint64_t words[] = {
+        rig_started (rig, 1, assignment), rig_push (rig, 1, assignment, "here I am", 1),
+        rig_ask (rig, 1, assignment, "key", "1"), rig_checkpoint (rig, 1, assignment, "old")};
+    rig_settle (rig);
+    for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
+        assert_int_equal (rig_code (rig, 1, words[i]), TMQ_WRONG_STATUS);
+    const Taskmq__Task *task = rig_task (rig, 0, SUBJECT);
+    assert_int_equal (task->status, TMQ_STATUS_QUEUED);
+    assert_int_equal (task->phase, TMQ_PHASE_BLOCKED);
+    assert_string_equal (task->status_message, "");
+    assert_int_equal (task->started_at, 0);
+    rig_register_with (rig, 1, WORKER, "q", 1, assignment);
+    rig_settle (rig);
+    assert_int_equal (rig_task (rig, 0, SUBJECT)->started_at, 0);
+    rig_cancel_ack (rig, 1, assignment);
+    rig_worker_credit (rig, 1, WORKER, 1, 1);
+    rig_settle (rig);
+    assert_int_equal (rig_task (rig, 0, SUBJECT)->attempt, 2);
+    const Taskmq__Extra *extra = rig_assignment (rig, 1, 1)->assignment->extra;
+    assert_true (extra == NULL || extra->checkpoint_bytes == 0);
+}
+
 static void a_lease_that_ends_lets_it_go_on (void **state)
 {
     rig_t *rig = *state;
@@ -710,6 +742,7 @@ int main (void)
         TEST (a_repeat_gets_the_first_answer),
         TEST (only_what_failed_or_was_cancelled_is_retried),
         TEST (a_retry_waits_for_the_lease_beside_it),
+        TEST (what_the_old_worker_says_counts_no_more),
         TEST (a_lease_that_ends_lets_it_go_on),
         TEST (a_blocked_task_may_be_cancelled),
         TEST (a_wait_is_told_of_an_end_that_was_undone),

@@ -278,6 +278,26 @@ static const Taskmq__CancelNotice *newest_cancel (const rig_t *rig, size_t peer)
     return NULL;
 }
 
+/* It was cancelled and is queued again: nothing is left of the attempt but its lease. */
+static void an_attempt_that_was_withdrawn_has_no_bound (void **state)
+{
+    rig_t *rig = *state;
+    running (rig, 3);
+    rig_cancel (rig, 0, 1);
+    rig_settle (rig);
+    rig_change (rig, 0, TASKMQ__REQUEST__OP_RETRY, 1, 1);
+    rig_settle (rig);
+    live (rig, 6000);
+    assert_phase (rig, 1, TMQ_PHASE_BLOCKED);
+    rig_restart (rig);
+    relink (rig);
+    rig_settle (rig);
+    assert_phase (rig, 1, TMQ_PHASE_BLOCKED);
+    rig_advance (rig, 10 * 60 * 1000);
+    assert_phase (rig, 1, TMQ_PHASE_READY);
+    assert_int_equal (rig_task (rig, 0, 1)->failures, 0);
+}
+
 static void an_attempt_ends_at_its_max_runtime (void **state)
 {
     rig_t *rig = *state;
@@ -434,6 +454,7 @@ int main (void)
         TEST (one_that_was_claimed_in_time_goes_on),
         TEST (the_earlier_of_its_ends_counts),
         TEST (a_start_by_stands_after_a_restart),
+        TEST (an_attempt_that_was_withdrawn_has_no_bound),
         TEST (an_attempt_ends_at_its_max_runtime),
         TEST (the_last_attempt_leaves_the_task_dead),
         TEST (an_outcome_in_time_that_was_not_read_yet_counts),

@@ -36,7 +36,7 @@ static void answer_register (call_t *call, worker_t *worker)
         tmq_code_t code = report_refresh (self, call->link, worker, lease, &task);
         if (task != NULL)
             task->detail->listed = true;
-        if (task != NULL && lease->started)
+        if (task != NULL && lease->started && code == TMQ_OK)
             report_started (self, task);
         pack_lease_state (&packed, REGISTERED_LEASES, lease->task_id.data, lease->attempt, code,
                           task == NULL ? 0 : task->lease_ms, report_news (self, task));

@@ -101,7 +101,7 @@ task_t *report_begin (call_t *call, const Taskmq__Lease *lease)
     }
     if (report_is_denied (call, task))
         return NULL;
-    if (task->status == TMQ_STATUS_CANCELLED) {
+    if (task_is_withdrawn (task)) {
         reply_code (call, TMQ_WRONG_STATUS, "the task was cancelled");
         return NULL;
     }

@@ -100,7 +100,7 @@ static void bound (tasks_t *self, task_t *task, int64_t left_ms)
 static int64_t bound_of (const tasks_t *self, const task_t *task)
 {
     bool planted = self->base->config.planted_bug == ENGINE_BUG_RUNTIME_UNBOUNDED;
-    return planted || !task->leased ? 0 : (int64_t) extras_of (task)->max_runtime_ms;
+    return planted || !task->leased || task_is_withdrawn (task) ? 0 : (int64_t) extras_of (task)->max_runtime_ms;
 }
 
 void due_arm_runtime (tasks_t *self, task_t *task)
@@ -122,7 +122,7 @@ void due_arm_runtime_anew (tasks_t *self, task_t *task)
 int64_t due_attempt_ms (const task_t *task, int64_t lease_due_ms)
 {
     int64_t runtime_due_ms = task->detail->runtime_due_ms;
-    return !task_is_terminal (task) && runtime_due_ms != 0 && runtime_due_ms < lease_due_ms
+    return !task_is_withdrawn (task) && runtime_due_ms != 0 && runtime_due_ms < lease_due_ms
                ? runtime_due_ms
                : lease_due_ms;
 }
@@ -130,5 +130,5 @@ int64_t due_attempt_ms (const task_t *task, int64_t lease_due_ms)
 bool due_is_overrun (const tasks_t *self, const task_t *task)
 {
     int64_t due_ms = task->detail->runtime_due_ms;
-    return !task_is_terminal (task) && due_ms != 0 && due_ms <= self->base->clocks.heard_ms;
+    return !task_is_withdrawn (task) && due_ms != 0 && due_ms <= self->base->clocks.heard_ms;
 }
