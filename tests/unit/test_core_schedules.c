@@ -3,6 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Schedules: each instant once, through clocks that leap, restarts and failed commits. */
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -189,6 +190,48 @@ static void a_pause_is_not_made_up_for (void **state)
     rig_restart (rig);
     rig_advance (rig, 5 * MINUTE);
     assert_int_equal (tasks_made (rig), 1);
+}
+
+/* A pause and a clock that went back meanwhile: what was decided stays so. */
+static void a_resume_does_not_go_back (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Schedule schedule = named ("p", "@every 1m");
+    put_well (rig, &schedule);
+    rig_advance (rig, 10 * MINUTE);
+    uint64_t last_at = show (rig, "p")->last_at;
+    about_as (rig, 0, TASKMQ__REQUEST__OP_SCHEDULE_PAUSE, "p", 1);
+    rig->now.wall_ms -= 2 * HOUR;
+    rig_advance (rig, MINUTE);
+    about_as (rig, 0, TASKMQ__REQUEST__OP_SCHEDULE_RESUME, "p", 2);
+    assert_false (show (rig, "p")->paused);
+    assert_true (show (rig, "p")->last_at >= last_at);
+}
+
+/* All that others see of a schedule does not tell them the ids of its tasks: who submits a task of
+ * such an id first would take the place of the schedule's. */
+static void nobody_can_tell_the_id_of_an_instant (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__Schedule schedule = named ("tick", "@every 1m");
+    tmq_id_t guess;
+    uint8_t hash[crypto_generichash_BYTES];
+    crypto_generichash_state known;
+    put_well (rig, &schedule);
+    const Taskmq__Schedule *seen = show (rig, "tick");
+    assert_int_equal (seen->salt.len, 0);
+    uint64_t made_at = seen->created_at;
+    rig_advance (rig, MINUTE);
+    seen = show (rig, "tick");
+    const uint64_t numbers[] = {made_at, seen->last_at, (uint64_t) seen->last_local};
+    crypto_generichash_init (&known, NULL, 0, sizeof (hash));
+    crypto_generichash_update (&known, (const uint8_t *) "default", sizeof ("default"));
+    crypto_generichash_update (&known, (const uint8_t *) "tick", sizeof ("tick"));
+    crypto_generichash_update (&known, (const uint8_t *) numbers, sizeof (numbers));
+    crypto_generichash_final (&known, hash, sizeof (hash));
+    id_make (&guess, (int64_t) seen->last_at, hash);
+    assert_int_equal (seen->last_task.len, sizeof (guess));
+    assert_memory_not_equal (seen->last_task.data, &guess, sizeof (guess));
 }
 
 /* Its first request arrives once more, when it has been paused. */
@@ -686,6 +729,8 @@ int main (void)
         TEST (wrong_ones_are_refused),
         TEST (a_name_is_one_schedule),
         TEST (a_pause_is_not_made_up_for),
+        TEST (a_resume_does_not_go_back),
+        TEST (nobody_can_tell_the_id_of_an_instant),
         TEST (a_late_repeat_undoes_nothing),
         cmocka_unit_test (one_without_its_zone_stays_and_says_so),
         TEST (one_with_a_strange_calendar_stays_and_is_put_anew),

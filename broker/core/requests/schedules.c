@@ -68,6 +68,7 @@ static Taskmq__Schedule shown (const schedule_t *schedule, uint64_t *list, size_
     Taskmq__Schedule out = *schedule->stored;
     out.payload = (ProtobufCBinaryData){0};
     out.request_ids = (ProtobufCBinaryData){0};
+    out.salt = (ProtobufCBinaryData){0};
     if (schedule->broken != NULL)
         out.last_error = (char *) schedule->broken;
     out.n_coming = coming (schedule, list, max);
@@ -251,6 +252,9 @@ static Taskmq__Schedule *stored_of (call_t *call, const schedule_t *old)
     free (packed);
     if (stored == NULL)
         abort (); /* out of memory, as everywhere in the broker */
+    uint8_t salt[SCHEDULE_SALT_BYTES];
+    secrets_take (&call->requests->base->secrets, salt, sizeof (salt));
+    stored->salt = copy (salt, sizeof (salt));
     stored->owner = memory_text (name_text (call->link->identity));
     stored->created_at = (uint64_t) call->requests->base->clocks.wall_ms;
     stored->payload = copy (call->body, given->task->payload_bytes);
@@ -299,7 +303,10 @@ static void remember (call_t *call, schedule_t *schedule)
 static void set_paused (call_t *call, const char *name, bool paused)
 {
     requests_t *self = call->requests;
-    schedule_t *schedule = room_refused_at_once (call) ? NULL : find (call, name, RIGHT_CANCEL);
+    /* A pause is what helps against a schedule that fills the broker. */
+    if (!paused && room_refused_at_once (call))
+        return;
+    schedule_t *schedule = find (call, name, RIGHT_CANCEL);
     if (schedule == NULL)
         return;
     if (schedule->broken != NULL) {
@@ -310,7 +317,8 @@ static void set_paused (call_t *call, const char *name, bool paused)
         schedule->stored->paused = paused;
         if (!paused) { /* what came meanwhile was nobody's to make up for */
             occurrence_t now = calendar_at (schedule->zone, self->base->clocks.wall_ms);
-            schedule_goes_on (schedule, &now);
+            if (now.at_ms > schedule->last.at_ms) /* a clock that went back decides none twice */
+                schedule_goes_on (schedule, &now);
         }
         remember (call, schedule);
         self->tasks->open.inputs++;

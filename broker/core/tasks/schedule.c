@@ -199,7 +199,7 @@ tmq_id_t schedule_task_id (const schedule_t *schedule, const occurrence_t *insta
                                 (uint64_t) instant->local_s};
     uint8_t hash[crypto_generichash_BYTES];
     crypto_generichash_state state;
-    crypto_generichash_init (&state, NULL, 0, sizeof (hash));
+    crypto_generichash_init (&state, stored->salt.data, stored->salt.len, sizeof (hash));
     crypto_generichash_update (&state, (const uint8_t *) schedule->space->name,
                                strlen (schedule->space->name) + 1);
     crypto_generichash_update (&state, (const uint8_t *) stored->name, strlen (stored->name) + 1);

@@ -16,6 +16,7 @@ enum {
     SCHEDULES_SPACE_MAX = 10000,            /* of one namespace */
     SCHEDULES_BYTES_MAX = 64 * 1024 * 1024, /* of all, with their payloads */
     SCHEDULE_LATE_MS = 60000,               /* an instant that is later was missed */
+    SCHEDULE_SALT_BYTES = 16,
     SCHEDULE_MISSED_MAX = 100               /* so many of them are made up for at a time */
 };
 
@@ -64,7 +65,8 @@ void schedule_goes_on (schedule_t *schedule, const occurrence_t *behind);
 bool schedule_newest (const schedule_t *schedule, int64_t upto_ms, occurrence_t *out);
 /* Passes over the instants up to a time, but for the newest ones; the row is the caller's. */
 void schedule_leave_out (schedule_t *schedule, int64_t upto_ms, size_t kept);
-/* The id of the task of an instant: the same one whenever it is asked for. */
+/* The id of the task of an instant: the same one whenever it is asked for. The salt of the schedule
+ * keeps others from guessing it. */
 tmq_id_t schedule_task_id (const schedule_t *schedule, const occurrence_t *instant);
 /* Calls tell for each that is broken. */
 void schedules_tell_broken (const tasks_t *self, schedule_tell_t *tell, void *context);
