@@ -100,7 +100,9 @@ static void bound (tasks_t *self, task_t *task, int64_t left_ms)
 static int64_t bound_of (const tasks_t *self, const task_t *task)
 {
     bool planted = self->base->config.planted_bug == ENGINE_BUG_RUNTIME_UNBOUNDED;
-    return planted || !task->leased || task_is_withdrawn (task) ? 0 : (int64_t) extras_of (task)->max_runtime_ms;
+    return planted || !task->leased || task_is_withdrawn (task)
+               ? 0
+               : (int64_t) extras_of (task)->max_runtime_ms;
 }
 
 void due_arm_runtime (tasks_t *self, task_t *task)

@@ -17,7 +17,7 @@ enum {
     SCHEDULES_BYTES_MAX = 64 * 1024 * 1024, /* of all, with their payloads */
     SCHEDULE_LATE_MS = 60000,               /* an instant that is later was missed */
     SCHEDULE_SALT_BYTES = 16,
-    SCHEDULE_MISSED_MAX = 100               /* so many of them are made up for at a time */
+    SCHEDULE_MISSED_MAX = 100 /* so many of them are made up for at a time */
 };
 
 /* Schedule.overlap and Schedule.missed. */
