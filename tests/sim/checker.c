@@ -140,6 +140,12 @@ void check_submitted (world_t *world, known_t *task, const Taskmq__SubmittedItem
     case TMQ_OVERLOADED:
     case TMQ_STORE_FULL:
     case TMQ_LIMIT: return;
+    case TMQ_INVALID: /* the submit arrived after its task had to begin */
+        if (task->start_by == 0 || task->accepted) {
+            sim_fail (world, "I6: the submit of task %u is invalid: %s", index_of (task),
+                      item->text);
+        }
+        return;
     case TMQ_NOT_FOUND:
         if (!after_may_be_unknown (world, task)) {
             sim_fail (world, "S21: task %u: %s", index_of (task), item->text);
