@@ -4,6 +4,8 @@
 
 /* What requests cost that look at much, or move much: the round's allowance pays for it, so that
  * nobody else waits for longer than a round. */
+#include <stdio.h>
+
 #include "core_rig.h"
 
 enum { REQUESTS = 64 };
@@ -166,12 +168,52 @@ static void waiting_workers_are_looked_at_some_in_each_round (void **state)
     rig_free (rig);
 }
 
+/* So many inboxes with a filter that nothing meets. */
+static size_t inboxes_in_a_round (rig_t *rig)
+{
+    char *queues[] = {(char *) "elsewhere"};
+    Taskmq__Inbox inbox = TASKMQ__INBOX__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    inbox.queues = queues;
+    inbox.n_queues = 1;
+    request.op_case = TASKMQ__REQUEST__OP_INBOX;
+    request.inbox = &inbox;
+    message_t message = message_of (rig, 0, &request);
+    return handled (rig, &message);
+}
+
+static void questions_that_are_looked_at_are_paid_for (void **state)
+{
+    enum { QUESTIONS = TMQ_QUESTIONS_OPEN_MAX };
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.requests = QUESTIONS;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    size_t before = inboxes_in_a_round (rig);
+    rig_submit (rig, 0, 1, "q", "p");
+    rig_register (rig, 1, 1000, "q", 1);
+    rig_settle (rig);
+    const Taskmq__Assignment *assignment = rig_assignment (rig, 1, 0)->assignment;
+    rig_started (rig, 1, assignment);
+    for (unsigned i = 0; i < QUESTIONS; i++) {
+        char key[16];
+        snprintf (key, sizeof (key), "k%u", i);
+        rig_ask (rig, 1, assignment, key, "1");
+        rig_settle (rig);
+    }
+    assert_in_range (inboxes_in_a_round (rig), 1, before / 2);
+    rig_free (rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (tasks_that_change_their_lanes_are_paid_for),
         cmocka_unit_test (instants_that_are_computed_are_paid_for),
         cmocka_unit_test (waiting_workers_are_looked_at_some_in_each_round),
+        cmocka_unit_test (questions_that_are_looked_at_are_paid_for),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

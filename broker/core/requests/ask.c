@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "core/peers/outbox.h"
 #include "core/requests/answer.h"
 #include "core/requests/get.h"
@@ -18,6 +19,7 @@
 #include "core/tasks/asking.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/session.h"
+#include "core/tasks/space.h"
 #include "core/wire/pack.h"
 #include "ids.h"
 #include "json.h"
@@ -346,20 +348,55 @@ static question_t *walk_next (walk_t *walk)
                : unanswered_next (&walk->space->unanswered, walk->request->after, &walk->cursor);
 }
 
-static bool is_among (const char *name, char *const *names, size_t count)
+/* What is wanted, by what is in memory of it: names that nothing has are left out, so a look
+ * compares no strings. */
+typedef struct wanted {
+    const queue_t *queues[TMQ_FILTER_VALUES_MAX];
+    const session_t *sessions[TMQ_FILTER_VALUES_MAX]; /* NULL: tasks without one */
+    size_t queues_count;
+    size_t sessions_count;
+} wanted_t;
+
+static void wanted_read (const call_t *call, wanted_t *out)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp (names[i], name) == 0)
-            return true;
-    return count == 0;
+    const Taskmq__Inbox *request = call->request->inbox;
+    const space_t *space = call->link->space;
+    out->queues_count = out->sessions_count = 0;
+    for (size_t i = 0; i < request->n_queues && i < TMQ_FILTER_VALUES_MAX; i++) {
+        const queue_t *queue = queue_find (call->requests->tasks, space, request->queues[i]);
+        if (queue != NULL)
+            out->queues[out->queues_count++] = queue;
+    }
+    for (size_t i = 0; i < request->n_sessions && i < TMQ_FILTER_VALUES_MAX; i++) {
+        const char *name = request->sessions[i];
+        const session_t *session = name[0] == '\0' ? NULL : session_find (space, name);
+        if (session != NULL || name[0] == '\0')
+            out->sessions[out->sessions_count++] = session;
+    }
 }
 
-static bool is_wanted (call_t *call, const task_t *task)
+static bool is_of_queues (const wanted_t *wanted, const queue_t *queue)
+{
+    for (size_t i = 0; i < wanted->queues_count; i++)
+        if (wanted->queues[i] == queue)
+            return true;
+    return false;
+}
+
+static bool is_of_sessions (const wanted_t *wanted, const session_t *session)
+{
+    for (size_t i = 0; i < wanted->sessions_count; i++)
+        if (wanted->sessions[i] == session)
+            return true;
+    return false;
+}
+
+static bool is_wanted (call_t *call, const wanted_t *wanted, const task_t *task)
 {
     const Taskmq__Inbox *request = call->request->inbox;
     const char *holder = task->leased ? name_text (task->detail->identity) : NULL;
-    return is_among (task->queue->name, request->queues, request->n_queues) &&
-           is_among (session_text (task->session), request->sessions, request->n_sessions) &&
+    return (request->n_queues == 0 || is_of_queues (wanted, task->queue)) &&
+           (request->n_sessions == 0 || is_of_sessions (wanted, task->session)) &&
            access_sees (&call->link->access, task->queue->name, name_text (task->owner), holder,
                         RIGHT_READ | RIGHT_OBSERVE);
 }
@@ -396,8 +433,10 @@ static uint64_t pack_inbox (call_t *call, walk_t *walk, bytes_t *out)
     size_t room = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
     size_t looks = call->requests->base->config.read_looks_max;
     uint64_t looked = request->after;
+    wanted_t names MEMORY_FILLED_BEFORE_READ;
+    wanted_read (call, &names);
     for (question_t *question = walk_next (walk); question != NULL; question = walk_next (walk)) {
-        bool wanted = is_wanted (call, question->asking->task);
+        bool wanted = is_wanted (call, &names, question->asking->task);
         size_t before = out->length;
         if (room == 0 || looks == 0)
             return looked;

@@ -318,18 +318,41 @@ static const request_row_t *row_of (const Taskmq__Request *request)
     return &ROWS[op];
 }
 
-/* What it looks at or moves beyond what its row and its lists say, as memory is now. */
-static size_t cost_of_work (const requests_t *self, const link_t *link,
-                            const Taskmq__Request *request)
+/* Ready tasks that go to other lanes. */
+static size_t moved_by (const requests_t *self, const link_t *link, const Taskmq__QueueSet *set)
 {
     const queue_t *queue = NULL;
-    if (request->op_case != OP (QUEUE_SET))
-        return 0;
-    const Taskmq__QueueSet *set = request->queue_set;
     for (size_t i = 0; i < set->n_fields; i++)
         if (set->fields[i] == TMQ_QUEUE_FIELD_WEIGHT_OF)
             queue = queue_find (self->tasks, link->space, set->queue);
     return queue == NULL || queue->ready > LANES_MOVED_MAX ? 0 : queue->ready;
+}
+
+/* Open questions that it may look at. */
+static size_t looked_at_by (const requests_t *self, const link_t *link, const Taskmq__Inbox *inbox)
+{
+    size_t looks = self->base->config.read_looks_max;
+    size_t open = link->space->unanswered.open;
+    size_t limit = inbox->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : inbox->limit;
+    bool all = inbox->n_queues == 0 && inbox->n_sessions == 0 &&
+               (link->access.everywhere & SEES) != 0; /* nothing is looked at in vain */
+    if (inbox->task_id.len > 0)
+        return 0;
+    if (all && limit < looks)
+        looks = limit;
+    return open < looks ? open : looks;
+}
+
+/* What it looks at or moves beyond what its row and its lists say, as memory is now. */
+static size_t cost_of_work (const requests_t *self, const link_t *link,
+                            const Taskmq__Request *request)
+{
+    enum { LOOKS = 8 }; /* … cost as much as a small request */
+    switch ((int) request->op_case) {
+    case OP (QUEUE_SET): return moved_by (self, link, request->queue_set);
+    case OP (INBOX): return looked_at_by (self, link, request->inbox) / LOOKS;
+    default: return 0;
+    }
 }
 
 size_t request_cost (const requests_t *self, const link_t *link, const Taskmq__Request *request)
