@@ -1,4 +1,5 @@
 #!/bin/sh
+# shellcheck disable=SC2016 # the shells of the programs expand these
 # Logs: what a worker's program writes is shown live, through a kill of the broker and a second
 # attempt, and stays bounded.
 . "$(dirname "$0")/lib.sh"
