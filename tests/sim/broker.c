@@ -79,6 +79,8 @@ static void broker_start (world_t *world)
         config.unsent_ms_max = 0;
     }
     config.round.dependents = 2;
+    config.log_bytes_max = SIM_LOG_BYTES_MAX;
+    list_init (&broker->logs.pieces);
     config.looks_max = config.ring_bytes == 4096 ? 20 : config.looks_max;
     config.dirty_tasks_soft = rng_chance (&world->rng, 250) ? 20 : config.dirty_tasks_soft;
 
@@ -138,6 +140,7 @@ void broker_crash (world_t *world)
         broker->batch = NULL;
     }
     forget_reads (broker);
+    logs_forget (&broker->logs);
     network_broker_gone (world);
     broker->start_ms = world->mono_ms + rng_between (&world->rng, 1, 4000);
 }
@@ -156,6 +159,9 @@ void broker_free (world_t *world)
 {
     broker_t *broker = &world->broker;
     forget_reads (broker);
+    if (broker->engine != NULL) {
+        logs_forget (&broker->logs);
+    }
     engine_free (broker->engine);
     broker->engine = NULL;
     batch_free (broker->batch);
@@ -437,6 +443,7 @@ void broker_step (world_t *world)
         return;
     }
     readers (world);
+    logs_step (world);
     if (broker->batch == NULL) {
         broker->batch = engine_batch_take (broker->engine, now_of (world));
         if (broker->batch != NULL) {

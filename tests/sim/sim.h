@@ -163,6 +163,17 @@ typedef struct flying_read {
     struct flying_read *next;
 } flying_read_t;
 
+/* Pieces of logs that the server has and that are not in a file yet (logs.c). */
+enum { SIM_LOG_BYTES_MAX = 96 };
+typedef struct logs {
+    node_t pieces;
+    size_t bytes;
+    int64_t due_ms; /* of the next one to be done */
+} logs_t;
+void logs_fill (const tmq_id_t *id, uint32_t attempt, uint64_t offset, uint8_t *out, size_t length);
+void logs_step (struct world *world);
+void logs_forget (logs_t *self);
+
 typedef struct broker {
     engine_t *engine; /* NULL: down */
     int64_t start_ms; /* when it comes back */
@@ -180,6 +191,7 @@ typedef struct broker {
     int64_t full_until; /* submissions are refused; 0: there is space */
     int64_t sweep_ms;
     flying_read_t *reads;
+    logs_t logs;
     arena_t *arena;
     int64_t started_ms; /* this run of it, or its last restart from the store */
     uint32_t crashes;

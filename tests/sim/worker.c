@@ -26,6 +26,7 @@ typedef struct hold {
     bool cancelled;
     bool ending;      /* the end was sent */
     uint64_t answers; /* number of the newest answer that it has */
+    uint64_t said;    /* bytes of its log */
     plan_t plan;
     int64_t act_ms;
     int64_t renew_ms;
@@ -439,6 +440,24 @@ static void report (client_t *client, hold_t *hold)
     request_about (client, &request, hold, NULL, 0);
 }
 
+static void send_log (client_t *client, hold_t *hold)
+{
+    uint8_t bytes[48];
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__Log log = TASKMQ__LOG__INIT;
+    Taskmq__Lease lease;
+    fill_lease (hold, &lease);
+    log.lease = &lease;
+    log.stream = TMQ_LOG_OUT;
+    log.offset = hold->said;
+    log.log_bytes = 1 + (uint32_t) (hold->said % sizeof bytes);
+    logs_fill (&hold->task->id, hold->attempt, hold->said, bytes, log.log_bytes);
+    hold->said += log.log_bytes;
+    request.op_case = TASKMQ__REQUEST__OP_LOG;
+    request.log = &log;
+    request_about (client, &request, hold, bytes, log.log_bytes);
+}
+
 static void act (client_t *client, hold_t *hold)
 {
     rng_t *rng = &client->world->rng;
@@ -456,6 +475,9 @@ static void act (client_t *client, hold_t *hold)
         send_ask (client, hold);
         hold->act_ms = client->world->mono_ms + rng_between (rng, 1, 2500);
         return;
+    }
+    for (int i = 0; client->world->faults && i < 4; i++) {
+        send_log (client, hold);
     }
     hold->ending = true;
     switch (hold->plan) {

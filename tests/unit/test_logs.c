@@ -6,6 +6,7 @@
  * grows beyond its limit. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "logs/logs.h"
 #include "logs/shelf.h"
 #include "store_support.h"
+#include "taskmq.pb-c.h"
 
 static const shelf_limits_t LIMITS = {
     .stream_bytes = 1 << 20, .disk_bytes = 64 << 20, .tasks = 1000};
@@ -467,6 +470,78 @@ static void a_start_finds_what_was_left (void **state)
     assert_int_equal (count, 0);
 }
 
+/* The thread. */
+
+static void next_done (logs_t *logs, logs_news_t *out)
+{
+    while (!logs_done (logs, out)) {
+        struct pollfd fd = {logs_fd (logs), POLLIN, 0};
+        assert_int_equal (poll (&fd, 1, 60000), 1);
+    }
+}
+
+static errand_t *read_errand (const log_key_t *key, uint64_t offset)
+{
+    Taskmq__ReadLog read = TASKMQ__READ_LOG__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    read.task_id = (ProtobufCBinaryData){sizeof (key->id), (uint8_t *) (uintptr_t) key->id.bytes};
+    read.stream = key->stream;
+    read.offset = offset;
+    request.op_case = TASKMQ__REQUEST__OP_READ_LOG;
+    request.read_log = &read;
+    errand_t *errand = errand_new (TASKMQ__REQUEST__OP_READ_LOG);
+    errand->task_number = key->number;
+    snprintf (errand->ns, sizeof (errand->ns), "%s", key->ns);
+    errand->request = buf_new_uninitialised (taskmq__request__get_packed_size (&request));
+    taskmq__request__pack (&request, buf_mutable (errand->request));
+    return errand;
+}
+
+static void a_read_finds_what_was_taken_before_it (void **state)
+{
+    (void) state;
+    enum { PIECES = 300 };
+    logs_news_t news;
+    log_key_t key = key_of (1);
+    logs_t *logs = logs_new (directory, &LIMITS);
+    assert_non_null (logs);
+    for (uint64_t i = 0; i < PIECES; i++)
+        logs_write (logs, log_piece_new (&key, 4 * i, "said", 4));
+    logs_read (logs, read_errand (&key, 0));
+    assert_true (logs_are_kept (logs));
+    size_t pieces = 0;
+    do {
+        next_done (logs, &news);
+        if (news.piece != NULL) {
+            log_piece_free (news.piece);
+            pieces++;
+        }
+        if (news.looked)
+            logs_look (logs);
+    } while (news.errand == NULL);
+    assert_int_equal (pieces, PIECES);
+    assert_int_equal (news.errand->code, TMQ_OK);
+    assert_int_equal (buf_length (news.errand->body), 4 * PIECES);
+    errand_free (news.errand);
+    assert_int_equal (logs_pending (logs), 0);
+    assert_int_equal (logs_stats (logs).tasks, 1);
+
+    int64_t *gone = calloc (1, sizeof (*gone));
+    gone[0] = 1;
+    logs_forget (logs, gone, 1);
+    logs_configure (logs, &LIMITS);
+    logs_read (logs, read_errand (&key, 0));
+    do
+        next_done (logs, &news);
+    while (news.errand == NULL);
+    assert_int_equal (buf_length (news.errand->body), 0);
+    errand_free (news.errand);
+    for (uint64_t i = 0; i < PIECES; i++) /* some of them wait when it ends */
+        logs_write (logs, log_piece_new (&key, 4 * i, "said", 4));
+    logs_free (&logs);
+    assert_null (logs);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
@@ -487,6 +562,7 @@ int main (void)
         TEST (a_disk_with_little_space_takes_nothing),
         TEST (a_write_that_fails_loses_only_itself),
         TEST (a_start_finds_what_was_left),
+        TEST (a_read_finds_what_was_taken_before_it),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -41,7 +41,9 @@
     X (45, DRAIN_FORGOTTEN, "a drained worker that registers again gets tasks")                    \
     X (46, ROSTER_UNWRITTEN, "who works is kept in memory alone")                                  \
     X (50, VALUE_UNGUARDED, "a value is put whatever version it has")                              \
-    X (51, VALUE_PUT_TWICE, "a repeated put of a value is not known again")
+    X (51, VALUE_PUT_TWICE, "a repeated put of a value is not known again")                        \
+    X (59, LOG_OF_ANYBODY, "a former attempt writes into the log of the present one (A75)")        \
+    X (60, LOG_UNBOUNDED, "pieces of logs that wait are not counted (A75)")
 
 enum {
     ENGINE_BUG_NONE = 0,

@@ -31,7 +31,9 @@ static task_t *begin (call_t *call, const Taskmq__Lease *lease)
     requests_t *self = call->requests;
     found_t found = find_unjudged (self->reads, call->link->space, lease->task_id.data);
     task_t *task = found.task;
-    if (!lease_is_current (self->tasks, task, lease)) {
+    bool unchecked =
+        self->base->config.planted_bug == ENGINE_BUG_LOG_OF_ANYBODY && task != NULL && task->leased;
+    if (!unchecked && !lease_is_current (self->tasks, task, lease)) {
         reply_stale (call, &found, lease, false);
         return NULL;
     }
@@ -60,7 +62,8 @@ static bool must_wait (call_t *call, flow_t *flow, size_t bytes)
 {
     requests_t *self = call->requests;
     const engine_config_t *config = &self->base->config;
-    if (self->log_bytes + bytes > config->log_bytes_max) {
+    if (self->log_bytes + bytes > config->log_bytes_max &&
+        config->planted_bug != ENGINE_BUG_LOG_UNBOUNDED) {
         ask_to_wait (call, "bytes of logs that are not in their files yet", config->log_bytes_max,
                      QUEUE_RETRY_MS);
         return true;

@@ -15,6 +15,7 @@ typedef struct stream {
     bytes_t kept;
     uint64_t offset; /* of its first byte */
     size_t sent;     /* of it, under way */
+    size_t pieces;   /* under way, also of what is kept no more */
 } stream_t;
 
 struct core_log {
@@ -70,13 +71,14 @@ bool core_log_next (core_log_t *self, bool all, core_log_piece_t *out)
     for (size_t i = 0; self != NULL && i < STREAMS; i++) {
         stream_t *stream = &self->streams[i];
         size_t left = stream->kept.length - stream->sent;
-        if (left == 0 || (stream->sent > 0 && !all))
+        if (left == 0 || (stream->pieces > 0 && !all))
             continue;
         out->stream = i == 0 ? TMQ_LOG_OUT : TMQ_LOG_ERR;
         out->offset = stream->offset + stream->sent;
         out->bytes = stream->kept.data + stream->sent;
         out->length = left < TMQ_LOG_BYTES_MAX ? left : TMQ_LOG_BYTES_MAX;
         stream->sent += out->length;
+        stream->pieces++;
         return true;
     }
     return false;
@@ -85,7 +87,7 @@ bool core_log_next (core_log_t *self, bool all, core_log_piece_t *out)
 bool core_log_waits (const core_log_t *self)
 {
     for (size_t i = 0; self != NULL && i < STREAMS; i++)
-        if (self->streams[i].sent == 0 && self->streams[i].kept.length > 0)
+        if (self->streams[i].pieces == 0 && self->streams[i].kept.length > 0)
             return true;
     return false;
 }
@@ -95,6 +97,7 @@ void core_log_taken (core_log_t *self, tmq_log_stream_t number, uint64_t end)
     if (self == NULL)
         return;
     stream_t *stream = &self->streams[number - 1];
+    stream->pieces -= stream->pieces > 0;
     if (end > stream->offset)
         drop (stream, (size_t) (end - stream->offset));
 }
@@ -102,7 +105,7 @@ void core_log_taken (core_log_t *self, tmq_log_stream_t number, uint64_t end)
 void core_log_unsent (core_log_t *self)
 {
     for (size_t i = 0; self != NULL && i < STREAMS; i++)
-        self->streams[i].sent = 0;
+        self->streams[i].sent = self->streams[i].pieces = 0;
 }
 
 void core_log_end (core_log_t *self)

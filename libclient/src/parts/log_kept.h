@@ -33,7 +33,7 @@ typedef struct core_log_piece {
 bool core_log_next (core_log_t *self, bool all, core_log_piece_t *out);
 /* … there is one. */
 bool core_log_waits (const core_log_t *self);
-/* The broker has everything before this offset. */
+/* The broker has taken the piece that ends there. */
 void core_log_taken (core_log_t *self, tmq_log_stream_t stream, uint64_t end);
 /* Nothing is under way any more: it is sent again. */
 void core_log_unsent (core_log_t *self);
