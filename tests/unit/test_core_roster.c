@@ -269,6 +269,34 @@ static void it_stays_drained_over_a_restart (void **state)
     assert_true (info->drained_at > 0 && info->drained_by[0] != '\0');
 }
 
+/* Workers that come and go are forgotten before it, when there is no room for all. */
+static void it_stays_drained_whoever_comes_and_goes (void **state)
+{
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.worker_bytes_max = 3000;
+    (void) state;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, BOSS, "default");
+    rig_link (rig, ME, "default");
+    enrol (rig, ME, WORKER, "w");
+    rig_settle (rig);
+    drain (rig, BOSS, "w");
+    rig_leave (rig, ME, WORKER);
+    for (unsigned i = 1; i <= 200; i++) {
+        uint64_t passing = enrol (rig, BOSS, WORKER + i, "passing");
+        rig_settle (rig);
+        assert_int_equal (rig_code (rig, BOSS, passing), TMQ_OK);
+        rig_leave (rig, BOSS, WORKER + i);
+        rig_settle (rig);
+    }
+    uint64_t again = enrol (rig, ME, WORKER, "w");
+    rig_submit (rig, BOSS, 1, "q", "");
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, ME, again), TMQ_OK);
+    assert_int_equal (rig_assignments (rig, ME), 0);
+    rig_free (rig);
+}
+
 static void lists_come_in_pages (void **state)
 {
     rig_t *rig = *state;
@@ -327,6 +355,7 @@ int main (void)
         TEST (an_end_is_told_and_kept_for_a_week),
         TEST (a_drained_worker_gets_nothing_new),
         TEST (it_stays_drained_over_a_restart),
+        TEST (it_stays_drained_whoever_comes_and_goes),
         TEST (lists_come_in_pages),
         TEST (workers_are_seen_by_who_may),
     };

@@ -179,10 +179,25 @@ static void write_row (match_t *self, roster_entry_t *entry)
         alarm_disarm (&entry->alarm);
 }
 
+/* A drain holds as long as it can: others come and go, and make room for each other. */
+static roster_entry_t *first_to_forget (match_t *self)
+{
+    enum { LOOKS_MAX = 64 };
+    roster_entry_t *entry = NULL;
+    for (int looks = 0; looks < LOOKS_MAX; looks++) {
+        entry = LIST_ITEM (list_first (&self->roster_gone), roster_entry_t, gone);
+        if (entry->drained_at == 0)
+            break;
+        list_unlink (&entry->gone);
+        list_push_back (&self->roster_gone, &entry->gone);
+    }
+    return entry;
+}
+
 static void forget_first_gone (match_t *self)
 {
     row_key_t key = ROW_KEY_INIT;
-    roster_entry_t *entry = LIST_ITEM (list_first (&self->roster_gone), roster_entry_t, gone);
+    roster_entry_t *entry = first_to_forget (self);
     key_of (&key, entry);
     rows_put (self->tasks, row_make_gone (ROW_KIND_WORKER, key.bytes, key.length));
     forget (self, entry);
