@@ -8,6 +8,7 @@
  * by a later attempt that begins from scratch and asks the same again. */
 #include "core/requests/ask.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -310,10 +311,12 @@ void on_answer (call_t *call)
     if (!get_find (call, &call->request->answer->task_id, RIGHT_CANCEL, &found))
         return;
     tmq_status_t status = found_status (&found);
-    if (status_is_terminal (status))
+    if (status_is_terminal (status)) {
         get_answer_wrong_status (call, "its questions ended with it", status);
-    else
+    } else {
+        assert (found.task != NULL); /* what is not over is in memory */
         answer_all (call, found.task);
+    }
 }
 
 /* inbox. */

@@ -5,6 +5,7 @@
 /* cancel: the end of a task by a client. */
 #include "core/requests/cancel.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/peers/outbox.h"
@@ -75,6 +76,7 @@ void on_cancel (call_t *call)
         cause_t cause = {.actor = name_text (call->link->identity),
                          .message = request->message,
                          .request_id = call->request->request_id.data};
+        assert (found.task != NULL); /* what is not over is in memory */
         cancel_task (call->requests, found.task, &cause);
     }
     get_answer (call, &found, NULL);
