@@ -14,8 +14,8 @@
 
 enum {
     ROSTER_WRITE_MS = 60000, /* from one row of a worker that works to the next */
-    ROSTER_GONE_MAX =
-        10000, /* workers that have ended; beyond it the first of them are forgotten, drained ones last */
+    /* Workers that have ended; beyond it the first of them are forgotten, drained ones last. */
+    ROSTER_GONE_MAX = 10000,
     ROSTER_GONE_MS = 7 * 24 * 3600 * 1000
 };
 
