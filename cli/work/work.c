@@ -321,7 +321,8 @@ static void take_changes (work_t *self)
             job_stop (job, STOP_CANCELLED, mono_ms ());
         } else if (change.state == TMQ_ATTEMPT_LOST) {
             /* Why is said of an attempt that the broker ended itself. */
-            job_stop (job, *change.message ? STOP_RUNTIME : STOP_LOST, mono_ms ());
+            const bool overran = *change.message && job->assignment->max_runtime_ms;
+            job_stop (job, overran ? STOP_RUNTIME : STOP_LOST, mono_ms ());
         } else if (change.state == TMQ_ATTEMPT_HURRY) {
             snprintf (line, sizeof line, "hurry %" PRIu64 "\n",
                       job->assignment->max_runtime_ms / 2000);
