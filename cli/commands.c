@@ -197,8 +197,8 @@ static const command_t commands[] = {
      .group = "share between tasks",
      .operands = "send AGENT [--data STR | --file FILE | -]\nread AGENT\nack AGENT NUMBER...",
      .summary = "mailboxes between agents",
-     .text = "send prints the number of the item. It stays in the box until it is\n"
-             "acknowledged; a box holds 10,000.",
+     .text = "send prints the number of the item. It stays in the box until ack takes it\n"
+             "away; a box holds 10,000. In a pipe read gives a JSON line for each.",
      .examples = "taskctl mail send planner --session trip --data 'the flight is late'\n"
                  "taskctl -o jsonl mail read planner --session trip\n"
                  "taskctl mail ack planner 4711 --session trip",
@@ -230,7 +230,6 @@ static const command_t commands[] = {
      .operand = OPERAND_VERB,
      .verbs = session_verbs,
      .operands_max = -1,
-     .pages = true,
      .run = run_verb},
     {.name = "cancel",
      .group = "change tasks",

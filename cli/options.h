@@ -300,27 +300,28 @@ static const option_spec_t context_options[] = {
     FIELDS_OPTION,
     END_OF_OPTIONS};
 
-#define ITEM_OPTIONS                                                                               \
-    {OPT_DATA, "data", 0, KIND_TEXT, 0, 0, "STR", "what is put"},                                  \
-        {OPT_FILE, "file", 0, KIND_TEXT, 0, 0, "FILE", "the same, the content of FILE"},           \
+/* PUT, LIST: what the verbs are called. */
+#define ITEM_OPTIONS(PUT, LIST)                                                                    \
+    {OPT_DATA, "data", 0, KIND_TEXT, 0, 0, "STR", PUT ": what is put"},                            \
+        {OPT_FILE, "file", 0, KIND_TEXT, 0, 0, "FILE", PUT ": the same, the content of FILE"},     \
         {OPT_SOURCE, "source",                                                                     \
          0,          KIND_TEXT,                                                                    \
          0,          TMQ_ENTRY_NAME_BYTES_MAX,                                                     \
-         "TEXT",     "put: where it comes from; list: only these"},                                \
+         "TEXT",     PUT ": where it comes from; " LIST ": only these"},                           \
         {OPT_TYPE, "type",                                                                         \
          0,        KIND_TEXT,                                                                      \
          0,        TMQ_ENTRY_NAME_BYTES_MAX,                                                       \
-         "TEXT",   "put: what it is; list: only these"},                                           \
-        {OPT_INTENSITY, "intensity", 0, KIND_TEXT, 0, 0, "N", "put: from 0 (default) to 1"},       \
-        {OPT_AFTER, "after", 0, KIND_NUMBER, 0, UINT64_MAX, "NUMBER", "list: behind this item"},   \
-        {OPT_SINCE, "since", 0, KIND_TIME, 0, 0, "TIME", "list: put at or after it"},              \
+         "TEXT",   PUT ": what it is; " LIST ": only these"},                                      \
+        {OPT_INTENSITY, "intensity", 0, KIND_TEXT, 0, 0, "N", PUT ": from 0 (default) to 1"},      \
+        {OPT_AFTER, "after", 0, KIND_NUMBER, 0, UINT64_MAX, "NUMBER", LIST ": behind this item"},  \
     {                                                                                              \
-        OPT_LIMIT, "limit", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "list: at most N; default 50"      \
+        OPT_SINCE, "since", 0, KIND_TIME, 0, 0, "TIME", LIST ": put at or after it"                \
     }
 
 static const option_spec_t mail_options[] = {
     {OPT_SESSION, "session", 0, KIND_NAME, 0, 0, "NAME", "of this session; else of the namespace"},
-    ITEM_OPTIONS,
+    ITEM_OPTIONS ("send", "read"),
+    {OPT_LIMIT, "limit", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "read: at most N; default 50"},
     FIELDS_OPTION,
     END_OF_OPTIONS};
 
@@ -330,13 +331,15 @@ static const option_spec_t session_options[] = {
      "set: its share where a queue has weight-of session; default 100"},
     {OPT_CONTEXT, "context", 0, KIND_TEXT, 0, TMQ_SESSION_CONTEXT_BYTES_MAX, "JSON",
      "set: whatever belongs to it"},
-    {OPT_LABEL, "label", 'l', KIND_LABEL, 0, 0, "NAME=VALUE", "set: add or replace it"},
+    {OPT_LABEL, "label", 0, KIND_LABEL, 0, 0, "NAME=VALUE", "set: add or replace it"},
     {OPT_DROP_LABEL, "drop-label", 0, KIND_NAME, 0, 0, "NAME", "set: take it away"},
     {OPT_STATUS, "status", 0, KIND_TEXT, 0, 0, "STATUS",
      "list: active, paused, frozen or complete ones"},
     {OPT_WHY, "why", 0, KIND_TEXT, 0, TMQ_SESSION_WHY_BYTES_MAX, "TEXT",
      "pause, freeze, complete: shown by why and show"},
-    ITEM_OPTIONS,
+    ITEM_OPTIONS ("input add", "input list"),
+    {OPT_LIMIT, "limit", 0, KIND_NUMBER, 1, UINT32_MAX, "N",
+     "list: at most N; input list: the same, default 50"},
     FIELDS_OPTION,
     END_OF_OPTIONS};
 

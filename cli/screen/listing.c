@@ -4,8 +4,11 @@
 
 #include "screen/listing.h"
 
+#include "screen/output.h"
+
 void listing_begin (listing_t *self, const app_t *app, const column_t *columns, size_t count)
 {
+    self->app = app;
     self->json = app_wants_json (app);
     self->table = NULL;
     if (self->json)
@@ -16,6 +19,8 @@ void listing_begin (listing_t *self, const app_t *app, const column_t *columns, 
 
 void listing_end (listing_t *self)
 {
+    if (self->table && table_rows (self->table) == 0 && terminal_columns ())
+        note (self->app, "there is nothing to list");
     if (self->table)
         table_end (self->table);
     else if (self->json)

@@ -13,10 +13,12 @@ typedef struct listing {
     items_t items;  /* begun with the JSON formats alone */
     table_t *table; /* NULL with the others */
     bool json;
+    const app_t *app;
 } listing_t;
 
 /* columns lives as long as the listing. */
 void listing_begin (listing_t *self, const app_t *app, const column_t *columns, size_t count);
+/* An empty table says so on a terminal. */
 void listing_end (listing_t *self);
 
 #endif

@@ -220,6 +220,11 @@ void table_paint (table_t *self, size_t column, tmq_status_t status)
                               sequence);
 }
 
+size_t table_rows (const table_t *self)
+{
+    return scols_table_get_nlines (self->scols);
+}
+
 void table_end (table_t *self)
 {
     if (terminal_columns ())

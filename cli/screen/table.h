@@ -40,6 +40,7 @@ void table_set (table_t *self, size_t column, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
 /* In the colour of that status. */
 void table_paint (table_t *self, size_t column, tmq_status_t status);
+size_t table_rows (const table_t *self);
 /* Prints and frees it. */
 void table_end (table_t *self);
 /* Columns of the terminal on stdout, 0 if it is none; measured once. */

@@ -176,12 +176,12 @@ static void offer_labels (const typed_t *self)
 
 static void offer_sessions (const typed_t *self)
 {
-    tmq_task_list_t *page = newest_tasks (self);
-    for (size_t i = 0; page && i < page->count; i++) {
-        if (*page->tasks[i]->session)
-            offer (self, page->tasks[i]->session, NULL);
-    }
-    tmq_task_list_free (page);
+    tmq_session_report_t *page = NULL;
+    if (connect_quickly (self))
+        tmq_session_list (&page, self->app->client, NULL, LIVE_TASKS, TIMEOUT_MS, NULL);
+    for (size_t i = 0; page && i < page->count; i++)
+        offer (self, page->sessions[i].name, page->sessions[i].goal);
+    tmq_session_report_free (page);
 }
 
 /* What is to be completed. */
@@ -217,6 +217,8 @@ static void offer_verbs (const typed_t *self)
 {
     for (const verb_t *verb = self->command->verbs; !self->verb && verb->name; verb++)
         offer (self, verb->name, NULL);
+    if (self->verb && strcmp (self->command->name, "session") == 0 && self->verb->operands_max > 0)
+        offer_sessions (self);
     if (self->verb && strcmp (self->command->name, "profile") == 0 && self->verb->operands_max > 0)
         offer_profiles (self);
 }

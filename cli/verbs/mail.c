@@ -211,6 +211,8 @@ static int show (app_t *app, const place_t *place)
                                        {"TYPE", COLUMN_LEFT},
                                        {"DATA", COLUMN_TRUNCATE}};
     listing_t out;
+    if (!terminal_columns () && !args_has (&app->args, OPT_OUTPUT) && !getenv ("TASKMQ_OUTPUT"))
+        app->format = FORMAT_JSONL; /* who reads a pipe wants the bytes, not what a table makes */
     int code = app_connect (app);
     if (code)
         return code;
@@ -256,6 +258,8 @@ static int acknowledge (app_t *app, const place_t *place)
         code = error.code == TMQ_OK ? EXIT_OK : library_error (app, &error, place->box);
     }
     free (numbers);
+    if (!code && gone == 0)
+        return code_error (app, TMQ_NOT_FOUND, NULL, "%s: nothing of it is there", place->box);
     if (!code)
         note (app, "%" PRIu64 " of %zu acknowledged", gone, count);
     return code;

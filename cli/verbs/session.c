@@ -13,9 +13,9 @@
 #include "ids.h"
 #include "link/connect.h"
 #include "screen/items.h"
+#include "screen/listing.h"
 #include "screen/members.h"
 #include "screen/output.h"
-#include "screen/table.h"
 #include "units.h"
 #include "verbs/verbs.h"
 
@@ -123,24 +123,20 @@ static const column_t wide_columns[] = {{"SESSION", COLUMN_LEFT}, {"STATUS", COL
                                         {"UPDATED", COLUMN_LEFT}, {"OWNER", COLUMN_LEFT},
                                         {"WHY", COLUMN_TRUNCATE}, {"GOAL", COLUMN_TRUNCATE}};
 
-static void show_one (const app_t *app, items_t *items, table_t *table,
-                      const tmq_session_t *session)
+static void show_one (const app_t *app, listing_t *out, const tmq_session_t *session)
 {
-    if (table)
-        add_row (table, session, app->format == FORMAT_WIDE);
-    else if (app->format == FORMAT_ID)
-        puts (session->name);
+    if (out->table)
+        add_row (out->table, session, app->format == FORMAT_WIDE);
+    else if (out->json)
+        add_session (&out->items, session, false);
     else
-        add_session (items, session, false);
+        puts (session->name);
 }
 
-/* Pages. Returns how many were shown. */
-static size_t show_pages (app_t *app, tmq_session_status_t status, items_t *items, table_t *table,
-                          tmq_error_t *error)
+static void show_pages (app_t *app, tmq_session_status_t status, listing_t *out, tmq_error_t *error)
 {
     char after[TMQ_NAME_LENGTH_MAX + 1] = "";
-    size_t left = args_number (&app->args, OPT_LIMIT, SIZE_MAX);
-    size_t shown = 0;
+    uint64_t left = args_number (&app->args, OPT_LIMIT, UINT64_MAX);
     bool more = true;
     while (more && left > 0) {
         tmq_session_report_t *page = NULL;
@@ -151,42 +147,30 @@ static size_t show_pages (app_t *app, tmq_session_status_t status, items_t *item
             snprintf (after, sizeof after, "%s", session->name);
             if (status && session->status != status)
                 continue;
-            show_one (app, items, table, session);
-            shown++;
+            show_one (app, out, session);
             left--;
         }
         more = page->more;
         tmq_session_report_free (page);
     }
-    return shown;
 }
 
 static int session_list (app_t *app)
 {
-    const bool json = app_wants_json (app);
-    const bool tables = app->format == FORMAT_TABLE || app->format == FORMAT_WIDE;
     const bool wide = app->format == FORMAT_WIDE;
     tmq_session_status_t status;
     tmq_error_t error = {0};
-    items_t items;
-    table_t *table = NULL;
+    listing_t out;
     int code = take_status (&status, app);
     if (!code)
         code = app_connect (app);
     if (code)
         return code;
-    if (json)
-        items_begin (&items, app, false);
-    if (tables)
-        table = table_new (app, wide ? wide_columns : narrow,
-                           wide ? sizeof wide_columns / sizeof *wide_columns
-                                : sizeof narrow / sizeof *narrow,
-                           true);
-    show_pages (app, status, &items, table, &error);
-    if (json)
-        items_end (&items, NULL);
-    if (table)
-        table_end (table);
+    listing_begin (&out, app, wide ? wide_columns : narrow,
+                   wide ? sizeof wide_columns / sizeof *wide_columns
+                        : sizeof narrow / sizeof *narrow);
+    show_pages (app, status, &out, &error);
+    listing_end (&out);
     return error.code == TMQ_OK ? EXIT_OK : library_error (app, &error, NULL);
 }
 

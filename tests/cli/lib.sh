@@ -208,6 +208,7 @@ neutral ()
 {
     sed -E -e 's/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/ID/g' \
         -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z/TIME/g' \
+        -e 's/"status_by":"uid:[^"]*"/"status_by":"WHO"/g' \
         -e 's/"owner":"[^"]*"/"owner":"OWNER"/g; s/"actor":"uid:[^"]*"/"actor":"ACTOR"/g' \
         -e 's/"worker":"[^"]*"/"worker":"WORKER"/g; s/"version":[0-9]+/"version":N/g' \
         -e 's/"cursor":"[0-9]+-/"cursor":"GEN-/g' "$@"

@@ -15,7 +15,7 @@ $second"
 run 0 taskctl -o jsonl mail read planner --session trip --type note
 out_lines 1
 out_has '"source":"crew","type":"note","intensity":0,"recency":[01](\.[0-9]+)?,"bytes":18,"data":"the flight is late"'
-run 0 taskctl mail read planner --session trip --after "$first"
+run 0 taskctl -o table mail read planner --session trip --after "$first"
 out_has "^ *$second .* second"
 run 0 taskctl -o id mail read planner
 out_lines 0
@@ -41,6 +41,18 @@ out_lines 0
 run 0 taskctl session input drop trip "$input"
 run 0 taskctl -o id session input list trip
 out_lines 0
+
+# What is not there cannot be acknowledged, and nobody is told that it was.
+run 5 taskctl mail ack planner 999999 --session trip
+err_has 'nothing of it is there'
+run 5 taskctl session input drop trip "$input"
+
+# A pipe gets the bytes, not what a table makes of them.
+run 0 sh -c 'printf "two\nlines" | taskctl mail send planner -'
+run 0 sh -c 'taskctl mail read planner | cat'
+out_has '"data":"two\\nlines"'
+run 0 taskctl -o table mail read planner
+out_has 'two.x0alines'
 
 # Bad input.
 run 2 taskctl mail send 'a b' --data x

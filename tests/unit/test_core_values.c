@@ -274,6 +274,33 @@ static void one_sees_and_changes_what_is_its_own (void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
 
+/* A cursor names no key that the link does not see, and a page of such keys alone is no end. */
+static void a_page_ends_with_what_is_seen (void **state)
+{
+    rig_t *rig = *state;
+    unsigned code;
+    char key[16];
+    rig_access (rig, "ann uid:1 client(default)\nbob uid:2 client(default)\n");
+    rig->peers[0].identity = "ann";
+    rig->peers[1].identity = "bob";
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    for (unsigned i = 10; i < 40; i++) {
+        snprintf (key, sizeof (key), "key%u", i);
+        put_as (rig, i == 12 || i == 35 ? 1 : 0, key, "x", WITH_ANY, &code);
+        assert_int_equal (code, TMQ_OK);
+    }
+    const Taskmq__ValuePage *page = list (rig, 1, "", "", 5);
+    assert_int_equal (page->n_values, 1);
+    assert_string_equal (page->next, "key12");
+    page = list (rig, 1, "", page->next, 5);
+    assert_int_equal (page->n_values, 1);
+    assert_string_equal (page->values[0]->key, "key35");
+    page = list (rig, 1, "", "key35", 5);
+    assert_int_equal (page->n_values, 0);
+    assert_string_equal (page->next, "");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +308,7 @@ int main (void)
         TEST (a_repeated_remove_gets_its_first_answer),
         TEST (a_repeated_put_gets_its_first_answer),
         TEST (values_are_listed_by_their_keys),
+        TEST (a_page_ends_with_what_is_seen),
         TEST (a_watcher_is_told_and_others_are_not),
         TEST (a_failed_commit_takes_it_back),
         TEST (one_sees_and_changes_what_is_its_own),
