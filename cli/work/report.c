@@ -149,8 +149,8 @@ size_t report_end (const report_plan_t *plan, work_job_t *job)
     tell_end (plan, job);
     /* One that had done its work all the same says so: the broker may keep it. */
     const bool over = job->stop == STOP_LOST || job->stop == STOP_RUNTIME;
-    if (over && !job->signal && job->status == 0)
-        return report_success (plan, job);
+    if (over && !job->signal && job->status == 0 && report_success (plan, job) > 0)
+        return 1;
     switch (job->stop) {
     case STOP_CANCELLED: return report_cancelled (plan, job->assignment);
     case STOP_LOST: plan->sum->lost++; return 0;
