@@ -395,6 +395,24 @@ bool time_format (char out[TIME_TEXT_SIZE], int64_t ms)
     return true;
 }
 
+const char *duration_format_short (char out[UNITS_TEXT_SIZE], int64_t ms)
+{
+    uint64_t left = ms > 0 ? (uint64_t) ms : 0;
+    const unit_t *unit = duration_units;
+    while (unit->factor > 1 && left < unit->factor)
+        unit++;
+    if (left == 0) {
+        snprintf (out, UNITS_TEXT_SIZE, "0");
+        return out;
+    }
+    int used = snprintf (out, UNITS_TEXT_SIZE, "%" PRIu64 "%s", left / unit->factor, unit->name);
+    left %= unit->factor;
+    if (unit->factor > 1 && unit[1].factor > 1 && left >= unit[1].factor)
+        snprintf (out + used, (size_t) (UNITS_TEXT_SIZE - used), "%" PRIu64 "%s",
+                  left / unit[1].factor, unit[1].name);
+    return out;
+}
+
 const char *time_format_relative (char out[UNITS_TEXT_SIZE], int64_t ms, int64_t now_ms)
 {
     bool past = ms <= now_ms;

@@ -25,6 +25,10 @@ bool duration_parse (int64_t *ms, const char *text, char error[UNITS_ERROR_SIZE]
 /* In the largest unit that leaves no rest: "90s", "2h", "1500ms", "0". duration_parse reads it. */
 const char *duration_format (char out[UNITS_TEXT_SIZE], int64_t ms);
 
+/* In its two largest units, cut: "1m30s", "23h59m", "2d", "800ms", "0". For people; duration_parse
+ * reads it. */
+const char *duration_format_short (char out[UNITS_TEXT_SIZE], int64_t ms);
+
 /* "512B", "64K", "1M", "2G" or "0", in bytes; K is 1,024. As duration_parse. */
 bool size_parse (uint64_t *bytes, const char *text, char error[UNITS_ERROR_SIZE]);
 /* With one decimal where the unit leaves a rest: "640B", "64K", "1.4M". For people. */

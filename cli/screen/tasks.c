@@ -63,7 +63,10 @@ static void put_id (char out[TEXT_SIZE], const tmq_task_t *task)
 
 static void put_status (char out[TEXT_SIZE], const tmq_task_t *task)
 {
-    put_text (out, tmq_status_text (task->status));
+    const bool held = task->phase != TMQ_PHASE_NONE && task->phase != TMQ_PHASE_READY &&
+                      task->phase != TMQ_PHASE_LEASED;
+    snprintf (out, TEXT_SIZE, held ? "%s (%s)" : "%s", tmq_status_text (task->status),
+              phase_name (task->phase));
 }
 
 static void put_queue (char out[TEXT_SIZE], const tmq_task_t *task)

@@ -90,6 +90,7 @@ static void write_stats (items_t *items, const tmq_stats_t *stats)
         member_text (writer, "queue", queue->queue);
         member_uint (writer, "ready", queue->ready);
         member_uint (writer, "scheduled", queue->scheduled);
+        member_uint (writer, "blocked", queue->blocked);
         member_uint (writer, "working", queue->working);
         member_uint (writer, "input_required", queue->input_required);
         member_uint (writer, "submitted", queue->submitted);
@@ -106,11 +107,12 @@ static void write_stats (items_t *items, const tmq_stats_t *stats)
 
 static void show_queues (const app_t *app, const tmq_stats_t *stats)
 {
-    static const column_t columns[] = {
-        {"QUEUE", COLUMN_LEFT},    {"READY", COLUMN_RIGHT},     {"SCHEDULED", COLUMN_RIGHT},
-        {"WORKING", COLUMN_RIGHT}, {"ASKING", COLUMN_RIGHT},    {"OLDEST", COLUMN_RIGHT},
-        {"FAILED", COLUMN_RIGHT},  {"SUBMITTED", COLUMN_RIGHT}, {"COMPLETED", COLUMN_RIGHT}};
-    enum { COLUMNS_NARROW = 7, COLUMNS_WIDE = 9 };
+    static const column_t columns[] = {{"QUEUE", COLUMN_LEFT},      {"READY", COLUMN_RIGHT},
+                                       {"SCHEDULED", COLUMN_RIGHT}, {"BLOCKED", COLUMN_RIGHT},
+                                       {"WORKING", COLUMN_RIGHT},   {"ASKING", COLUMN_RIGHT},
+                                       {"OLDEST", COLUMN_RIGHT},    {"FAILED", COLUMN_RIGHT},
+                                       {"SUBMITTED", COLUMN_RIGHT}, {"COMPLETED", COLUMN_RIGHT}};
+    enum { COLUMNS_NARROW = 8, COLUMNS_WIDE = 10 };
     const bool wide = app->format == FORMAT_WIDE;
     table_t *table = table_new (app, columns, wide ? COLUMNS_WIDE : COLUMNS_NARROW, true);
     for (size_t i = 0; i < stats->queues_count; i++) {
@@ -120,14 +122,15 @@ static void show_queues (const app_t *app, const tmq_stats_t *stats)
         table_set (table, 0, "%s", queue->queue);
         table_set (table, 1, "%" PRIu64, queue->ready);
         table_set (table, 2, "%" PRIu64, queue->scheduled);
-        table_set (table, 3, "%" PRIu64, queue->working);
-        table_set (table, 4, "%" PRIu64, queue->input_required);
-        table_set (table, 5, "%s", queue->ready ? span_format (age, queue->oldest_ready_ms) : "");
-        table_set (table, 6, "%" PRIu64, queue->failed);
+        table_set (table, 3, "%" PRIu64, queue->blocked);
+        table_set (table, 4, "%" PRIu64, queue->working);
+        table_set (table, 5, "%" PRIu64, queue->input_required);
+        table_set (table, 6, "%s", queue->ready ? span_format (age, queue->oldest_ready_ms) : "");
+        table_set (table, 7, "%" PRIu64, queue->failed);
         if (!wide)
             continue;
-        table_set (table, 7, "%" PRIu64, queue->submitted);
-        table_set (table, 8, "%" PRIu64, queue->completed);
+        table_set (table, 8, "%" PRIu64, queue->submitted);
+        table_set (table, 9, "%" PRIu64, queue->completed);
     }
     table_end (table);
 }

@@ -79,6 +79,7 @@ static void put_depths (const app_t *app, const tmq_stats_t *stats)
         const tmq_queue_depth_t *queue = &stats->queues[i];
         put_depth (app, queue->queue, "ready", queue->ready);
         put_depth (app, queue->queue, "scheduled", queue->scheduled);
+        put_depth (app, queue->queue, "blocked", queue->blocked);
         put_depth (app, queue->queue, "working", queue->working);
         put_depth (app, queue->queue, "input_required", queue->input_required);
     }

@@ -188,6 +188,7 @@ static void add_queue (items_t *items, const tmq_queue_t *queue)
         uint64_t value;
     } numbers[] = {{"ready", queue->ready},
                    {"scheduled", queue->scheduled},
+                   {"blocked", queue->blocked},
                    {"working", queue->working},
                    {"input_required", queue->input_required},
                    {"queued_bytes", queue->queued_bytes},
@@ -239,28 +240,28 @@ static void add_row (table_t *table, const tmq_queue_t *queue, bool wide)
 {
     char text[512];
     char unit[UNITS_TEXT_SIZE];
-    const uint64_t numbers[] = {queue->ready, queue->scheduled, queue->working,
-                                queue->input_required, queue->workers};
+    const uint64_t numbers[] = {queue->ready,   queue->scheduled,      queue->blocked,
+                                queue->working, queue->input_required, queue->workers};
     table_row (table);
     table_set (table, 0, "%s", queue->queue);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         table_set (table, 1 + i, "%" PRIu64, numbers[i]);
-    table_set (table, 6, "%s", queue_state_text (text, sizeof text, queue));
+    table_set (table, 7, "%s", queue_state_text (text, sizeof text, queue));
     if (!wide)
         return;
-    table_set (table, 7, "%" PRIu64, queue->running);
-    table_set (table, 8, "%s", size_format (unit, queue->queued_bytes));
-    table_set (table, 9, "%s", settings_text (text, sizeof text, queue));
+    table_set (table, 8, "%" PRIu64, queue->running);
+    table_set (table, 9, "%s", size_format (unit, queue->queued_bytes));
+    table_set (table, 10, "%s", settings_text (text, sizeof text, queue));
 }
 
 static int queue_list (app_t *app)
 {
-    static const column_t columns[] = {{"QUEUE", COLUMN_LEFT},      {"READY", COLUMN_RIGHT},
-                                       {"SCHEDULED", COLUMN_RIGHT}, {"WORKING", COLUMN_RIGHT},
-                                       {"ASKING", COLUMN_RIGHT},    {"WORKERS", COLUMN_RIGHT},
-                                       {"STATE", COLUMN_LEFT},      {"RUNNING", COLUMN_RIGHT},
-                                       {"BYTES", COLUMN_RIGHT},     {"SETTINGS", COLUMN_TRUNCATE}};
-    enum { COLUMNS_NARROW = 7, COLUMNS_WIDE = 10 };
+    static const column_t columns[] = {
+        {"QUEUE", COLUMN_LEFT},    {"READY", COLUMN_RIGHT},      {"SCHEDULED", COLUMN_RIGHT},
+        {"BLOCKED", COLUMN_RIGHT}, {"WORKING", COLUMN_RIGHT},    {"ASKING", COLUMN_RIGHT},
+        {"WORKERS", COLUMN_RIGHT}, {"STATE", COLUMN_LEFT},       {"RUNNING", COLUMN_RIGHT},
+        {"BYTES", COLUMN_RIGHT},   {"SETTINGS", COLUMN_TRUNCATE}};
+    enum { COLUMNS_NARROW = 8, COLUMNS_WIDE = 11 };
     const bool wide = app->format == FORMAT_WIDE;
     char cursor[TMQ_CURSOR_BYTES_MAX * 2 + 1] = "";
     tmq_error_t error = {0};
@@ -302,8 +303,10 @@ static void put_card (const app_t *app, const tmq_queue_t *queue)
         print_safe (app, stdout, "%s%s", *queue->paused_why ? ": " : "", queue->paused_why);
         putchar ('\n');
     }
-    printf ("queued          %" PRIu64 " ready, %" PRIu64 " scheduled, payloads %s\n", queue->ready,
-            queue->scheduled, size_format (unit, queue->queued_bytes));
+    printf ("queued          %" PRIu64 " ready, %" PRIu64 " scheduled, %" PRIu64
+            " blocked, payloads %s\n",
+            queue->ready, queue->scheduled, queue->blocked,
+            size_format (unit, queue->queued_bytes));
     printf ("working         %" PRIu64 ", and %" PRIu64 " wait for an answer\n", queue->working,
             queue->input_required);
     printf ("running         %" PRIu64 " at %" PRIu64 " workers\n", queue->running, queue->workers);
@@ -352,7 +355,7 @@ static int put_change (const app_t *app, tmq_queue_report_t *report, const char 
     if (app_wants_json (app) || app->format == FORMAT_ID)
         return put_report (app, report);
     note (app, "queue %s %s", queue->queue, what);
-    if (queue->workers + queue->ready + queue->scheduled + queue->working == 0)
+    if (queue->workers + queue->ready + queue->scheduled + queue->blocked + queue->working == 0)
         note (app, "nobody uses a queue of this name now; it counts for whoever will");
     tmq_queue_report_free (report);
     return EXIT_OK;

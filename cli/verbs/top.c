@@ -237,19 +237,20 @@ static void draw_bar (const top_t *self)
 
 static void draw_sums (const top_t *self)
 {
-    uint64_t ready = 0, scheduled = 0, working = 0, input = 0;
+    uint64_t ready = 0, scheduled = 0, blocked = 0, working = 0, input = 0;
     const rates_t *rates = &self->rates;
     const size_t workers = self->workers ? self->workers->count : 0;
     for (size_t i = 0; self->stats && i < self->stats->queues_count; i++) {
         ready += self->queues[i].ready;
         scheduled += self->queues[i].scheduled;
+        blocked += self->queues[i].blocked;
         working += self->queues[i].working;
         input += self->queues[i].input_required;
     }
     full_put (self->app, 1, 0, full_columns (), FULL_PLAIN,
-              " %" PRIu64 " ready  %" PRIu64 " scheduled  %" PRIu64 " working  %" PRIu64
-              " waiting for input  %zu worker%s",
-              ready, scheduled, working, input, workers, workers == 1 ? "" : "s");
+              " %" PRIu64 " ready  %" PRIu64 " scheduled  %" PRIu64 " blocked  %" PRIu64
+              " working  %" PRIu64 " waiting for input  %zu worker%s",
+              ready, scheduled, blocked, working, input, workers, workers == 1 ? "" : "s");
     if (rates->known)
         full_put (self->app, 2, 0, full_columns (), FULL_PLAIN,
                   " per second: %.1f submitted  %.1f completed  %.1f failed", rates->submitted_s,

@@ -703,6 +703,7 @@ typedef struct tmq_queue_depth {
     uint64_t failed;
     uint64_t attempts_failed; /* those of tasks that are tried again too */
     uint64_t oldest_ready_ms; /* so long its oldest ready task could have been claimed */
+    uint64_t blocked;         /* queued tasks that wait for others */
 } tmq_queue_depth_t;
 struct tmq_stats_report {
     const tmq_counter_t *counters;

@@ -47,6 +47,7 @@ typedef struct tmq_queue {
     uint64_t queued_bytes; /* of the payloads of queued tasks */
     uint64_t running;      /* tasks that workers hold, also cancelled ones */
     uint64_t workers;      /* that serve it */
+    uint64_t blocked;      /* queued tasks that wait for others */
     uint32_t closed;       /* why nothing is given away now: tmq_queue_closed_t, added up */
     uint32_t needs_sets;   /* different sets of labels that its live tasks require */
 } tmq_queue_t;

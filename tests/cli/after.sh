@@ -22,6 +22,13 @@ sixth=$id
 run 0 taskctl -o json get "$third"
 json phase '"blocked"'
 json depends_on "[\"$first\",\"$second\"]"
+run 0 taskctl list q
+out_has 'queued \(blocked\)'
+run 0 taskctl -o json queue show q
+json ready 2
+json blocked 4
+run 0 taskctl -o json stats
+json blocked 4
 run 0 taskctl get "$third"
 out_has "phase *blocked"
 out_has "after *$first  whatever becomes of it"

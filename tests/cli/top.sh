@@ -29,7 +29,7 @@ ask ()
     [ "$answer" = ok ] || fail "$1: $answer $(cat <&9)"
 }
 ask 'see ^ taskctl top .* connected  default  ipc:'
-ask 'see ^ 2 ready  0 scheduled  1 working  0 waiting for input  1 worker$'
+ask 'see ^ 2 ready  0 scheduled  0 blocked  1 working  0 waiting for input  1 worker$'
 ask 'see ^QUEUE  *READY SCHEDULED  *WORKING  *INPUT  STATE$'
 ask 'see ^later  *2  *0  *0  *0  open$'
 ask 'see ^render  *0  *0  *1  *0  open$'

@@ -136,13 +136,95 @@ static void a_queue_holds_its_tasks (void **state)
     assert_int_equal (number_of (why, "rate_ms"), 60000);
 }
 
+static void a_key_holds_its_tasks (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__QueueSet set = TASKMQ__QUEUE_SET__INIT;
+    Taskmq__QueueSettings settings = TASKMQ__QUEUE_SETTINGS__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+    uint32_t cap[] = {TMQ_QUEUE_FIELD_MAX_PER_KEY};
+    extra.fair_key = (char *) "tenant-7";
+    spec.extra = &extra;
+    set.queue = (char *) "q";
+    set.settings = &settings;
+    settings.max_per_key = 1;
+    set.fields = cap;
+    set.n_fields = 1;
+    request.op_case = TASKMQ__REQUEST__OP_QUEUE_SET;
+    request.queue_set = &set;
+    send (rig, &request);
+    rig_submit_spec (rig, OWNER, 1, &spec, "");
+    rig_submit_spec (rig, OWNER, 2, &spec, "");
+    rig_register (rig, WORKER, 1, "q", 5);
+    rig_run (rig);
+    const Taskmq__Explanation *why =
+        expect (rig, 2, "key_cap", "of the fair key 'tenant-7' 1 tasks of queue 'q' are running");
+    assert_int_equal (number_of (why, "max_per_key"), 1);
+}
+
+/* A worker with this label, key "kind"; drained, when somebody wants it to end. */
+static void register_kind (rig_t *rig, unsigned worker, const char *value)
+{
+    static uint8_t id[16];
+    char *queues[] = {(char *) "q"};
+    Taskmq__Label label = TASKMQ__LABEL__INIT;
+    Taskmq__Label *labels[] = {&label};
+    Taskmq__Register registration = TASKMQ__REGISTER__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    id[0] = (uint8_t) worker;
+    label.key = (char *) "kind";
+    label.value = (char *) value;
+    registration.worker_id = (ProtobufCBinaryData){sizeof (id), id};
+    registration.name = (char *) "w";
+    registration.queues = queues;
+    registration.n_queues = 1;
+    registration.capacity = 1;
+    registration.labels = labels;
+    registration.n_labels = 1;
+    request.op_case = TASKMQ__REQUEST__OP_REGISTER;
+    request.register_ = &registration;
+    rig_send (rig, WORKER, &request, NULL, 0);
+    rig_run (rig);
+}
+
+static void nobody_is_right_for_it (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+    Taskmq__Label label = TASKMQ__LABEL__INIT;
+    Taskmq__Label *labels[] = {&label};
+    Taskmq__WorkerDrain drain = TASKMQ__WORKER_DRAIN__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    label.key = (char *) "kind";
+    label.value = (char *) "big";
+    extra.needs = labels;
+    extra.n_needs = 1;
+    spec.extra = &extra;
+    rig_submit_spec (rig, OWNER, 1, &spec, "");
+    register_kind (rig, 1, "small");
+    const Taskmq__Explanation *why =
+        expect (rig, 1, "no_worker_with_labels", "none has the label kind=big");
+    assert_string_equal (text_of (why, "missing"), "kind=big");
+    assert_int_equal (number_of (why, "workers"), 1);
+    drain.name = (char *) "w";
+    request.op_case = TASKMQ__REQUEST__OP_WORKER_DRAIN;
+    request.worker_drain = &drain;
+    send (rig, &request);
+    rig_submit (rig, OWNER, 2, "q", "");
+    why = expect (rig, 2, "drained", "worker 'w' of queue 'q' is drained");
+    assert_string_equal (text_of (why, "worker"), "w");
+}
+
 static void a_task_waits_for_its_time (void **state)
 {
     rig_t *rig = *state;
     Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
     spec.delay_ms = 90000;
     rig_submit_spec (rig, OWNER, 1, &spec, "");
-    const Taskmq__Explanation *why = expect (rig, 1, "scheduled", "it may be claimed in 90s");
+    const Taskmq__Explanation *why = expect (rig, 1, "scheduled", "it may be claimed in 1m30s");
     assert_string_equal (text_of (why, "cause"), "delay");
     assert_int_equal (number_of (why, "until"), rig->now.wall_ms + 90000);
     rig_submit (rig, OWNER, 2, "q", "");
@@ -270,6 +352,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (a_ready_task_has_a_place, rig_setup, rig_teardown),
         cmocka_unit_test_setup_teardown (a_queue_holds_its_tasks, rig_setup, rig_teardown),
+        cmocka_unit_test_setup_teardown (a_key_holds_its_tasks, rig_setup, rig_teardown),
+        cmocka_unit_test_setup_teardown (nobody_is_right_for_it, rig_setup, rig_teardown),
         cmocka_unit_test_setup_teardown (a_task_waits_for_its_time, rig_setup, rig_teardown),
         cmocka_unit_test_setup_teardown (a_task_waits_for_others, rig_setup, rig_teardown),
         cmocka_unit_test_setup_teardown (a_worker_has_it, rig_setup, rig_teardown),

@@ -312,9 +312,24 @@ static void test_numbers_do_not_follow_the_locale (void **state)
     setlocale (LC_NUMERIC, "C");
 }
 
+static void test_short_durations (void **state)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } CASES[] = {{0, "0"},         {-5, "0"},         {800, "800ms"},       {1900, "1s"},
+                 {90000, "1m30s"}, {60000, "1m"},     {86399999, "23h59m"}, {172800000, "2d"},
+                 {3601000, "1h"},  {90000000, "1d1h"}};
+    char text[UNITS_TEXT_SIZE];
+    (void) state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        assert_string_equal (duration_format_short (text, CASES[i].ms), CASES[i].text);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_short_durations),
         cmocka_unit_test (test_durations_are_read),
         cmocka_unit_test (test_bad_durations_are_refused),
         cmocka_unit_test (test_durations_are_written),

@@ -27,6 +27,7 @@ enum {
     INFO_WORKERS,
     INFO_CLOSED,
     INFO_NEEDS_SETS,
+    INFO_BLOCKED,
     PAGE_QUEUES = 1,
     PAGE_NEXT
 };
@@ -68,6 +69,7 @@ static void pack_queue (bytes_t *out, uint32_t field, const queue_t *queue)
     bytes_append_uint (out, INFO_WORKERS, queue->seats);
     bytes_append_uint (out, INFO_CLOSED, closed_by (queue));
     bytes_append_uint (out, INFO_NEEDS_SETS, needs_count (queue));
+    bytes_append_uint (out, INFO_BLOCKED, queue->blocked);
     bytes_close (out, mark);
 }
 

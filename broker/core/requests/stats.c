@@ -29,7 +29,8 @@ enum {
     DEPTH_COMPLETED,
     DEPTH_FAILED,
     DEPTH_ATTEMPTS_FAILED,
-    DEPTH_OLDEST_READY_MS
+    DEPTH_OLDEST_READY_MS,
+    DEPTH_BLOCKED
 };
 
 static void pack_counter (bytes_t *out, const char *name, uint64_t value)
@@ -91,6 +92,7 @@ static void pack_depth (const requests_t *self, bytes_t *out, queue_t *queue)
     bytes_append_uint (out, DEPTH_FAILED, queue->totals.failed);
     bytes_append_uint (out, DEPTH_ATTEMPTS_FAILED, queue->totals.attempts_failed);
     bytes_append_uint (out, DEPTH_OLDEST_READY_MS, (uint64_t) oldest_ready_ms (self, queue));
+    bytes_append_uint (out, DEPTH_BLOCKED, queue->blocked);
     bytes_close (out, mark);
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/match/match.h"
 #include "core/reads/find.h"
 #include "core/requests/answer.h"
 #include "core/requests/get.h"
@@ -18,6 +19,7 @@
 #include "core/tasks/edges.h"
 #include "core/tasks/extras.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/question.h"
 #include "core/tasks/session.h"
 #include "core/tasks/settings.h"
@@ -104,14 +106,6 @@ __attribute__ ((format (printf, 3, 4))) static void tell (story_t *self, const c
     self->out.sentence = self->sentence;
 }
 
-/* In whole seconds, where there are any. */
-static const char *span (char out[UNITS_TEXT_SIZE], int64_t ms)
-{
-    if (ms >= 1000)
-        ms -= ms % 1000;
-    return duration_format (out, ms > 0 ? ms : 0);
-}
-
 static int64_t wall_ms (const story_t *self)
 {
     return self->call->requests->base->clocks.wall_ms;
@@ -125,7 +119,7 @@ static void tell_failed (story_t *self, const record_t *task)
     enum { SHOWN_BYTES_MAX = 600 };
     const char *message = self->call->bodies ? task->error_message : "";
     const int shown = (int) utf8_whole (message, strlen (message), SHOWN_BYTES_MAX);
-    span (ago, wall_ms (self) - task->finished_at);
+    duration_format_short (ago, wall_ms (self) - task->finished_at);
     add_number (self, "error_code", (uint64_t) (int64_t) task->error_code);
     add_text (self, "error_message", message);
     if (task->dead)
@@ -145,7 +139,7 @@ static void tell_failed (story_t *self, const record_t *task)
 static void tell_end (story_t *self, const record_t *task)
 {
     char ago[UNITS_TEXT_SIZE];
-    span (ago, wall_ms (self) - task->finished_at);
+    duration_format_short (ago, wall_ms (self) - task->finished_at);
     add_time (self, "finished_at", task->finished_at);
     if (task->status == TMQ_STATUS_FAILED) {
         tell_failed (self, task);
@@ -185,7 +179,7 @@ static void tell_leased (story_t *self, const task_t *task)
               worker);
         return;
     }
-    span (left, left_ms);
+    duration_format_short (left, left_ms);
     tell (self, "leased",
           "worker '%s' %s it: attempt %" PRIu32 ", after %" PRIu32 " failures of at most %" PRIu32
           "; the lease ends in %s unless it is renewed",
@@ -214,8 +208,8 @@ static void tell_input (story_t *self, const task_t *task)
         add_text (self, "key", first->key);
     add_time (self, "asked_at", first->asked_at);
     add_time (self, "until", first->deadline);
-    span (since, wall_ms (self) - first->asked_at);
-    span (left, first->deadline - wall_ms (self));
+    duration_format_short (since, wall_ms (self) - first->asked_at);
+    duration_format_short (left, first->deadline - wall_ms (self));
     tell (self, "input",
           "it waits for an answer: %" PRIu32 " question%s open, the most urgent one since %s, for "
           "another %s",
@@ -251,7 +245,7 @@ static void tell_scheduled (story_t *self, const task_t *task)
     const char *cause = task->attempt == 0                         ? "delay"
                         : task->failures > 0 && task->returns == 0 ? "backoff"
                                                                    : "return";
-    span (left, task->not_before - wall_ms (self));
+    duration_format_short (left, task->not_before - wall_ms (self));
     add_time (self, "until", task->not_before);
     add_text (self, "cause", cause);
     if (task->attempt > 0) {
@@ -276,7 +270,7 @@ static void tell_paused (story_t *self, const queue_t *queue)
     const char *by = settings->paused_by == NULL ? "" : settings->paused_by;
     const char *why = settings->why == NULL ? "" : settings->why;
     char since[UNITS_TEXT_SIZE];
-    span (since, wall_ms (self) - settings->paused_at);
+    duration_format_short (since, wall_ms (self) - settings->paused_at);
     add_text (self, "by", by);
     add_time (self, "since", settings->paused_at);
     add_text (self, "why", why);
@@ -290,7 +284,7 @@ static void tell_session (story_t *self, const session_t *session)
     const char *how = session_status_text (stored->status);
     const char *why = stored->status_why;
     char since[UNITS_TEXT_SIZE];
-    span (since, wall_ms (self) - (int64_t) stored->status_at);
+    duration_format_short (since, wall_ms (self) - (int64_t) stored->status_at);
     add_text (self, "session", session->name->text);
     add_text (self, "by", stored->status_by);
     add_time (self, "since", (int64_t) stored->status_at);
@@ -325,6 +319,122 @@ static bool tell_gate (story_t *self, const queue_t *queue)
         tell_rate (self, queue);
     } else {
         return false;
+    }
+    return true;
+}
+
+/* Its fair key has as many running as may. */
+static bool tell_key (story_t *self, const task_t *task)
+{
+    key_use_t use;
+    if (!lanes_key_is_full (self->call->requests->tasks, task, &use))
+        return false;
+    add_text (self, "fair_key", use.key);
+    add_number (self, "running", use.running);
+    add_number (self, "max_per_key", task->queue->key_cap);
+    tell (self, "key_cap",
+          "of the fair key '%s' %" PRIu32 " tasks of queue '%s' are running, and may be %" PRIu32,
+          use.key, use.running, task->queue->name, task->queue->key_cap);
+    return true;
+}
+
+/* The workers that serve its queue. */
+typedef struct crowd {
+    uint32_t serving;
+    uint32_t right;      /* … and have the labels that it requires */
+    uint32_t open;       /* … and are given tasks */
+    const char *drained; /* the name of a right one that gets nothing any more; NULL: none */
+} crowd_t;
+
+static bool has_label (const worker_t *worker, const Taskmq__Label *label)
+{
+    size_t key = strlen (label->key);
+    for (size_t i = 0; i < worker->labels_count; i++) {
+        const char *text = name_text (worker->labels[i]);
+        if (strncmp (text, label->key, key) == 0 && text[key] == '=' &&
+            strcmp (text + key + 1, label->value) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool serves (const worker_t *worker, const queue_t *queue)
+{
+    for (size_t i = 0; i < worker->seats_count; i++)
+        if (worker->seats[i].queue == queue)
+            return true;
+    return false;
+}
+
+/* missing: of the labels that it requires the first that no worker has, NULL if there is none. */
+static crowd_t look_around (const story_t *self, const task_t *task, const Taskmq__Label **missing)
+{
+    const Taskmq__Extra *extra = extras_of (task);
+    const map_t *workers = &self->call->requests->tasks->workers;
+    crowd_t crowd = {0};
+    uint32_t having[TMQ_NEEDS_MAX] = {0};
+    size_t cursor = 0;
+    size_t looks = 0;
+    for (const worker_t *worker = map_each (workers, &cursor); worker != NULL && looks < LOOKS_MAX;
+         worker = map_each (workers, &cursor), looks++) {
+        if (worker->space != task->queue->space || !serves (worker, task->queue))
+            continue;
+        size_t met = 0;
+        for (size_t i = 0; i < extra->n_needs; i++) {
+            bool has = has_label (worker, extra->needs[i]);
+            met += has;
+            having[i] += has;
+        }
+        crowd.serving++;
+        if (met < extra->n_needs)
+            continue;
+        crowd.right++;
+        crowd.open += worker->link != NULL && gate_is_open (&worker->gate);
+        if (gate_is_closed (&worker->gate, GATE_DRAINED))
+            crowd.drained = name_text (worker->name);
+    }
+    *missing = NULL;
+    for (size_t i = extra->n_needs; i > 0; i--)
+        if (having[i - 1] == 0)
+            *missing = extra->needs[i - 1];
+    return crowd;
+}
+
+static void tell_needs (story_t *self, const task_t *task, const crowd_t *crowd,
+                        const Taskmq__Label *missing)
+{
+    char label[TMQ_NAME_LENGTH_MAX + TMQ_LABEL_BYTES_MAX + 2] = "";
+    if (missing != NULL)
+        snprintf (label, sizeof (label), "%s=%s", missing->key, missing->value);
+    add_text (self, "missing", label);
+    add_number (self, "workers", crowd->serving);
+    tell (self, "no_worker_with_labels",
+          missing != NULL ? "of the %" PRIu32 " workers of queue '%s' none has the label %s, which "
+                            "it requires"
+                          : "of the %" PRIu32 " workers of queue '%s' none has all the labels "
+                            "that it requires%s",
+          crowd->serving, task->queue->name, label);
+}
+
+/* There are workers, and none of them can be given this task. */
+static bool tell_workers (story_t *self, const task_t *task)
+{
+    const Taskmq__Label *missing;
+    crowd_t crowd = look_around (self, task, &missing);
+    if (crowd.serving == 0 || crowd.open > 0)
+        return false;
+    if (crowd.right == 0) {
+        tell_needs (self, task, &crowd, missing);
+        return true;
+    }
+    add_number (self, "workers", crowd.right);
+    if (crowd.drained != NULL) {
+        add_text (self, "worker", crowd.drained);
+        tell (self, "drained",
+              "worker '%s' of queue '%s' is drained and gets nothing new, and there is no other",
+              crowd.drained, task->queue->name);
+    } else {
+        tell (self, "silent", "the workers of queue '%s' are not heard now", task->queue->name);
     }
     return true;
 }
@@ -370,7 +480,7 @@ static void tell_queued (story_t *self, const task_t *task)
         tell_scheduled (self, task);
     else if (session_holds (task->session) && !gate_is_closed (&task->queue->gate, GATE_PAUSED))
         tell_session (self, task->session);
-    else if (!tell_gate (self, task->queue))
+    else if (!tell_gate (self, task->queue) && !tell_key (self, task) && !tell_workers (self, task))
         tell_ready (self, task);
 }
 

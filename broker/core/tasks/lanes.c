@@ -560,6 +560,15 @@ void lanes_release (tasks_t *self, task_t *task)
     tidy (self, task->queue, fair);
 }
 
+bool lanes_key_is_full (tasks_t *self, const task_t *task, key_use_t *out)
+{
+    const queue_t *queue = task->queue;
+    if (queue->lanes == NULL || task->lane == NULL || !is_closed (self, queue, task->lane->fair))
+        return false;
+    *out = (key_use_t){name_text (task->lane->fair->name), task->lane->fair->running};
+    return true;
+}
+
 void lanes_judge (tasks_t *self, queue_t *queue)
 {
     if (queue->lanes == NULL)

@@ -54,6 +54,12 @@ void lanes_hold (tasks_t *self, task_t *task);
 void lanes_release (tasks_t *self, task_t *task);
 /* The cap of a key (queue->key_cap) has changed. */
 void lanes_judge (tasks_t *self, queue_t *queue);
+/* How many of a ready task's key are running. False: it may run, as far as its key goes. */
+typedef struct key_use {
+    const char *key;
+    uint32_t running;
+} key_use_t;
+bool lanes_key_is_full (tasks_t *self, const task_t *task, key_use_t *out);
 /* By what lanes are told apart, from now on. At most LANES_MOVED_MAX may be ready. */
 void lanes_change_key (tasks_t *self, queue_t *queue, tmq_weight_of_t weight_of);
 /* The share of a key's lane against the others, 1..1000. */

@@ -358,7 +358,8 @@ static void stats_fill (tmq_counter_t *counters, tmq_queue_depth_t *queues, tail
                                             depth->completed,
                                             depth->failed,
                                             depth->attempts_failed,
-                                            depth->oldest_ready_ms};
+                                            depth->oldest_ready_ms,
+                                            depth->blocked};
     }
 }
 
@@ -484,6 +485,7 @@ static void queue_fill (tmq_queue_t *out, tail_t *tail, const Taskmq__QueueInfo 
     out->workers = in->workers;
     out->closed = in->closed;
     out->needs_sets = in->needs_sets;
+    out->blocked = in->blocked;
 }
 
 tmq_queue_report_t *core_queues_record (const Taskmq__QueuePage *page)
