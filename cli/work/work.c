@@ -86,6 +86,7 @@ typedef struct work {
     uint64_t left_at_ms;   /* when the next of these is due */
     uint64_t idle_wall_ms; /* since when nothing runs */
     unsigned empty_seen;   /* how many counts in a row were 0 while nothing came */
+    unsigned unfit_seen;   /* … or of tasks that others have to do */
     uint64_t look_at_ms;
 } work_t;
 
@@ -380,6 +381,58 @@ static void look_at_left (work_t *self)
     self->counting_left = ask_queues (self, &self->left);
 }
 
+/* What is queued may be for others. */
+static bool list_left (work_t *self)
+{
+    const tmq_list_query_t query = {.filter = self->queued, .limit = TMQ_LIST_LIMIT_MAX};
+    return tmq_list_start (self->app->client, &query, TMQ_FOREVER, NULL, NULL) == TMQ_OK;
+}
+
+/* A label that the task requires and --label does not give; NULL: there is none. */
+static const tmq_label_t *lacking (const work_t *self, const tmq_task_t *task)
+{
+    const args_t *args = &self->app->args;
+    for (size_t i = 0; i < task->needs_count; i++) {
+        const tmq_label_t *need = &task->needs[i];
+        const size_t key = strlen (need->key);
+        size_t k = 0;
+        for (; k < args_count (args, OPT_LABEL); k++) {
+            const char *given = args_nth (args, OPT_LABEL, k)->text;
+            if (strncmp (given, need->key, key) == 0 && given[key] == '=' &&
+                strcmp (given + key + 1, need->value) == 0)
+                break;
+        }
+        if (k == args_count (args, OPT_LABEL))
+            return need;
+    }
+    return NULL;
+}
+
+/* --drain ends, too, when nothing is left but tasks that this worker may not do, and those that
+ * wait for them. */
+static void take_left (work_t *self, const tmq_completion_t *answer)
+{
+    const tmq_task_list_t *list = answer->code == TMQ_OK ? answer->list : NULL;
+    const tmq_label_t *label = NULL;
+    size_t unfit = 0;
+    size_t waiting = 0;
+    self->counting = false;
+    for (size_t i = 0; list && i < list->count; i++) {
+        const tmq_label_t *missing = lacking (self, list->tasks[i]);
+        unfit += missing != NULL;
+        waiting += !missing && list->tasks[i]->phase == TMQ_PHASE_BLOCKED;
+        label = missing ? missing : label;
+    }
+    if (!label || *list->next || unfit + waiting < list->count || is_busy (self)) {
+        self->unfit_seen = 0;
+    } else if (++self->unfit_seen == 2) {
+        note (self->app,
+              "taskctl: %zu task%s left that this worker may not do: it has no label %s=%s", unfit,
+              unfit == 1 ? " is" : "s are", label->key, label->value);
+        begin_drain (self);
+    }
+}
+
 static void take_count (work_t *self, const tmq_completion_t *answer)
 {
     const bool is_stats = answer->op == TMQ_OP_STATS;
@@ -393,7 +446,7 @@ static void take_count (work_t *self, const tmq_completion_t *answer)
         self->left_at_ms = mono_ms () + LEFT_MS;
         return;
     }
-    self->counting = false;
+    self->counting = queued > 0 && !is_stats && list_left (self);
     if (!good || queued > 0) {
         self->empty_seen = 0;
         self->look_at_ms = mono_ms () + LOOK_MS;
@@ -449,6 +502,8 @@ static void take_answers (work_t *self)
         const tmq_completion_t *answer = answers[i];
         if (answer->op == TMQ_OP_COUNT || answer->op == TMQ_OP_STATS)
             take_count (self, answer);
+        else if (answer->op == TMQ_OP_LIST)
+            take_left (self, answer);
         else if (report_is_answer (answer))
             self->reports -= report_take (&self->report, answer);
         else if (answer->op == TMQ_OP_CHECKPOINT_READ)

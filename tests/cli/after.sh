@@ -130,3 +130,15 @@ broken '{"queue":"bad","after":[7]}' ' must be a string'
 broken "{\"queue\":\"bad\",\"id\":\"$unknown\",\"after\":\"$unknown\"}" ': a task cannot depend on itself'
 run 0 taskctl -o json submit q --dry-run --after "$first:ignore"
 json after "[\"$first:ignore\"]"
+
+# A worker that drains does not wait for what others have to do, nor for what waits for that.
+submit lab --require gpu=a100
+unfit=$id
+submit lab --after "$unfit"
+submit lab --require cpu=arm
+fit=$id
+run 0 taskctl work lab --label cpu=arm --drain -- true
+err_has '1 task is left that this worker may not do: it has no label gpu=a100'
+[ "$(status_of "$fit")" = completed ] || fail "what the worker may do was not done"
+run 0 taskctl work lab --label gpu=a100 --drain -- true
+[ "$(status_of "$unfit")" = completed ] || fail "another worker did not do it"
