@@ -36,10 +36,9 @@ static char *question_text (const char *request)
 
 /* inbox. */
 
-static void write_question (items_t *items, const tmq_question_t *question)
+static void write_question (json_writer_t *writer, const tmq_question_t *question)
 {
     char id[37];
-    json_writer_t *writer = items_open (items);
     const struct {
         const char *key;
         const char *text;
@@ -75,6 +74,11 @@ static void write_question (items_t *items, const tmq_question_t *question)
     else
         json_write_raw (writer, question->default_answer, strlen (question->default_answer));
     json_write_object_end (writer);
+}
+
+static void add_question (items_t *items, const tmq_question_t *question)
+{
+    write_question (items_open (items), question);
     items_close (items);
 }
 
@@ -105,7 +109,7 @@ static void show_one (const app_t *app, items_t *items, table_t *table,
     else if (app->format == FORMAT_ID)
         puts (id);
     else
-        write_question (items, question);
+        add_question (items, question);
 }
 
 /* Pages until `left` questions are shown. */
@@ -174,6 +178,21 @@ void show_questions (app_t *app, const tmq_id_t *id)
         putchar ('\n');
         free (text);
     }
+    tmq_inbox_free (page);
+}
+
+void write_questions (json_writer_t *writer, const app_t *app, const tmq_task_t *task)
+{
+    tmq_inbox_query_t query;
+    tmq_inbox_t *page = NULL;
+    tmq_inbox_query_init (&query);
+    query.task_id = &task->id;
+    json_write_array_begin (writer);
+    if (task->status == TMQ_STATUS_INPUT_REQUIRED &&
+        tmq_inbox (&page, app->client, &query, app->timeout_ms, NULL) == TMQ_OK)
+        for (size_t i = 0; i < page->count; i++)
+            write_question (writer, &page->questions[i]);
+    json_write_array_end (writer);
     tmq_inbox_free (page);
 }
 

@@ -89,6 +89,8 @@ static void write_full (items_t *items, const tmq_task_t *task, const tmq_task_t
     json_write_object_begin (writer);
     write_task_members (writer, task, true);
     write_parts (writer, parts);
+    json_write_key (writer, "questions");
+    write_questions (writer, items->app, task);
     if (payload) {
         json_write_key (writer, "payload");
         json_write_body (writer, payload->content_type, payload->body_bytes ? payload->body : "",

@@ -6,6 +6,7 @@
 #ifndef TASKCTL_VERBS_H
 #define TASKCTL_VERBS_H
 
+#include "json.h"
 #include "line/app.h"
 
 int run_submit (app_t *app);
@@ -28,6 +29,8 @@ int run_answer (app_t *app);
 int run_inbox (app_t *app);
 /* The open questions of a task, a line each. */
 void show_questions (app_t *app, const tmq_id_t *id);
+/* Those of a task that are open, as an array. */
+void write_questions (json_writer_t *writer, const app_t *app, const tmq_task_t *task);
 /* What holds a queue back, "paused cap"; "open" for nothing. */
 const char *queue_state_text (char *out, size_t size, const tmq_queue_t *queue);
 int run_stats (app_t *app);

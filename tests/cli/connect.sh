@@ -63,8 +63,8 @@ run 0 taskctl stats
 out_has '^COUNTER +VALUE$'
 run 0 taskctl submit q
 run 0 taskctl stats
-out_has '^QUEUE +READY +SCHEDULED +WORKING +ASKING +OLDEST +FAILED$'
-out_has '^q +1 +0 +0 +0 +[0-9.]+m?s +0$'
+out_has '^QUEUE +READY +SCHEDULED +BLOCKED +WORKING +ASKING +OLDEST +FAILED$'
+out_has '^q +1 +0 +0 +0 +0 +[0-9.]+m?s +0$'
 run 0 taskctl -o json stats
 json ready 1
 run 0 taskctl stats -v

@@ -39,6 +39,8 @@ out_lines 0
 run 0 taskctl -o json inbox --task "$id"
 sed -E -i 's/"number":[0-9]+/"number":N/' out
 golden inbox.json
+run 0 taskctl -o json get "$id"
+out_has "\"questions\":\\[\{\"task_id\":\"$id\",\"key\":\"colour\","
 run 0 taskctl get "$id"
 out_has '^  question  *colour: which colour[?]$'
 run 5 taskctl answer "$id" --ask size --data 5
