@@ -128,4 +128,9 @@ run 0 taskctl -o id queue resume bursty
 out bursty
 run 0 taskctl queue show thumbs
 out_has '^max-running +7$'
+
+# Changes are events for who asks for them.
+run 0 taskctl queue pause thumbs --why lunch
+run 0 taskctl -o jsonl watch --subject queue --queue thumbs --since 0 --count 1
+out_has '"subject":"queue","name":"thumbs"'
 stop_broker

@@ -560,9 +560,8 @@ static uint64_t known_upto (const program_t *program)
 bool library_at_rest (const client_t *client)
 {
     const program_t *program = client->state;
-    const model_log_t *log = model_log (&client->world->model->durable, client->ns);
     return program != NULL && program->core != NULL && program->open == 0 && program->mirrored &&
-           known_upto (program) == log->events_count;
+           known_upto (program) >= check_newest (client->world, client->ns);
 }
 
 void library_check (client_t *client)

@@ -458,6 +458,8 @@ void check_read (world_t *world, known_t *task, const Taskmq__Reply *reply, cons
 /* An event batch that followed `last` and goes to `upto`. queue: the filter, or NULL. */
 void check_events (world_t *world, const char *ns, const char *queue, uint64_t last, uint64_t upto,
                    const Taskmq__EventList *list);
+/* The newest event of a task that is durable; 0: none. */
+uint64_t check_newest (const world_t *world, const char *ns);
 /* One event that the library delivered after `last`. */
 void check_event (world_t *world, const char *ns, uint64_t last, const tmq_event_t *event);
 /* A connection ended and the broker was told so (A48). */

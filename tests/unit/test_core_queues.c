@@ -457,10 +457,50 @@ static void queues_are_listed_page_by_page (void **state)
     assert_int_equal (rig_code (rig, 0, send (rig, 0, &request)), TMQ_BAD_CURSOR);
 }
 
+static void a_change_is_an_event_of_the_queue (void **state)
+{
+    rig_t *rig = *state;
+    static const char *const WHAT[] = {"", "paused", "resumed"};
+    uint32_t subjects[] = {TMQ_SUBJECT_QUEUE};
+    char *queues[] = {(char *) "q"};
+    Taskmq__Filter filter = TASKMQ__FILTER__INIT;
+    Taskmq__Subscribe subscribe = TASKMQ__SUBSCRIBE__INIT;
+    filter.n_subjects = 1;
+    filter.subjects = subjects;
+    filter.n_queues = 1;
+    filter.queues = queues;
+    subscribe.subscription = 1;
+    subscribe.filter = &filter;
+    rig_subscribe_as (rig, 1, &subscribe);
+    rig_settle (rig);
+    rig_submit (rig, 0, 1, "q", "p");
+    set_one (rig, "q", TMQ_QUEUE_FIELD_MAX_RUNNING, 2);
+    pause_queue (rig, 0, "q", "lunch");
+    pause_queue (rig, 0, "other", "");
+    resume_queue (rig, 0, "q");
+    resume_queue (rig, 0, "q"); /* it was not paused */
+    rig_settle (rig);
+    size_t seen = 0;
+    for (size_t i = 0; i < rig->peers[1].count; i++) {
+        const Taskmq__EventList *list = rig->peers[1].items[i].list;
+        for (size_t k = 0; list != NULL && k < list->n_events; k++) {
+            const Taskmq__Event *event = list->events[k];
+            assert_true (seen < 3);
+            assert_int_equal (event->kind, TMQ_EVENT_CHANGED);
+            assert_int_equal (event->subject, TMQ_SUBJECT_QUEUE);
+            assert_string_equal (event->name, "q");
+            assert_string_equal (event->actor, rig->peers[0].identity);
+            assert_string_equal (event->message, WHAT[seen++]);
+        }
+    }
+    assert_int_equal (seen, 3);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
     const struct CMUnitTest tests[] = {
+        TEST (a_change_is_an_event_of_the_queue),
         TEST (a_paused_queue_gives_nothing),
         TEST (what_is_held_goes_on),
         TEST (a_list_shows_who_waits_for_a_pause),

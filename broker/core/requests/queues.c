@@ -208,10 +208,27 @@ static settings_t *settings_for (call_t *call, const char *name, bool *done)
     return settings_make (self->tasks, queue_make (self->tasks, space, name));
 }
 
-static void changed (call_t *call, settings_t *settings, const char *name)
+/* An event of the queue, for who reads its tasks. */
+static void tell (call_t *call, const char *name, const char *what)
+{
+    event_t event = {.kind = TMQ_EVENT_CHANGED,
+                     .subject = TMQ_SUBJECT_QUEUE,
+                     .name = name,
+                     .queue = name,
+                     .session = "",
+                     .worker = "",
+                     .actor = name_text (call->link->identity),
+                     .message = what,
+                     .owner = ""};
+    history_add (call->requests->history, &call->link->space->log, &event);
+}
+
+/* what: of the change, for those who watch. */
+static void changed (call_t *call, settings_t *settings, const char *name, const char *what)
 {
     tasks_t *tasks = call->requests->tasks;
     space_t *space = call->link->space;
+    tell (call, name, what);
     memcpy (settings->request_id, call->request->request_id.data, sizeof (settings->request_id));
     settings_put (tasks, settings);
     deeds_queue (call, name);
@@ -232,7 +249,7 @@ void on_queue_set (call_t *call)
     const char *wrong = settings_take (call->requests->tasks, settings, request->settings,
                                        request->fields, request->n_fields);
     if (wrong == NULL) {
-        changed (call, settings, request->queue);
+        changed (call, settings, request->queue, "");
         return;
     }
     settings_drop_empty (call->requests->tasks, settings);
@@ -251,7 +268,7 @@ void on_queue_pause (call_t *call)
     else {
         settings_pause (call->requests->tasks, settings, name_text (call->link->identity),
                         request->why);
-        changed (call, settings, request->queue);
+        changed (call, settings, request->queue, "paused");
     }
 }
 
@@ -267,6 +284,6 @@ void on_queue_resume (call_t *call)
         settings_drop_empty (call->requests->tasks, settings);
     } else {
         settings_resume (settings);
-        changed (call, settings, name);
+        changed (call, settings, name, "resumed");
     }
 }
