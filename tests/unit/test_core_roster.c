@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/engine/rooms.h"
+#include "core/match/roster.h"
 #include "core_rig.h"
 
 enum { BOSS = 0, ME = 1, OTHER = 2, WORKER = 50 };
@@ -320,6 +322,35 @@ static void lists_come_in_pages (void **state)
     assert_int_equal (count, 25);
 }
 
+/* As many come and go. */
+static void come_and_go (rig_t *rig, unsigned from, unsigned count)
+{
+    for (unsigned n = from; n < from + count; n++) {
+        rig_register (rig, ME, n, "q", 1);
+        rig_leave (rig, ME, n);
+        if (n % 100 == 0) {
+            rig_settle (rig);
+            rig_forget (rig, ME);
+        }
+    }
+    rig_settle (rig);
+    rig_forget (rig, ME);
+}
+
+static void what_a_full_disk_kept_goes_afterwards (void **state)
+{
+    enum { OVER = 30 };
+    rig_t *rig = *state;
+    const match_t *match = &rig->engine->match;
+    come_and_go (rig, 1000, ROSTER_GONE_MAX);
+    engine_set_full (rig->engine, true); /* nothing is removed */
+    come_and_go (rig, 1000 + ROSTER_GONE_MAX, OVER);
+    assert_int_equal (match->roster_gone_count, ROSTER_GONE_MAX + OVER);
+    engine_set_full (rig->engine, false);
+    come_and_go (rig, 1000 + ROSTER_GONE_MAX + OVER, OVER);
+    assert_int_equal (match->roster_gone_count, ROSTER_GONE_MAX);
+}
+
 static void workers_are_seen_by_who_may (void **state)
 {
     rig_t *rig = *state;
@@ -357,6 +388,7 @@ int main (void)
         TEST (it_stays_drained_over_a_restart),
         TEST (it_stays_drained_whoever_comes_and_goes),
         TEST (lists_come_in_pages),
+        TEST (what_a_full_disk_kept_goes_afterwards),
         TEST (workers_are_seen_by_who_may),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

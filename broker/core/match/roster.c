@@ -209,6 +209,13 @@ static void add_gone (match_t *self, roster_entry_t *entry)
     self->roster_gone_count++;
 }
 
+/* Two for each that comes: what a full disk left over the limit goes, too. */
+static void trim_gone (match_t *self)
+{
+    for (int i = 0; i < 2 && self->roster_gone_count > ROSTER_GONE_MAX && !self->base->full; i++)
+        forget_first_gone (self);
+}
+
 static void end_entry (match_t *self, roster_entry_t *entry)
 {
     if (entry->ended_at != 0)
@@ -216,8 +223,7 @@ static void end_entry (match_t *self, roster_entry_t *entry)
     entry->ended_at = self->base->clocks.wall_ms;
     add_gone (self, entry);
     write_row (self, entry);
-    if (self->roster_gone_count > ROSTER_GONE_MAX && !self->base->full)
-        forget_first_gone (self);
+    trim_gone (self);
 }
 
 /* What happens. */
