@@ -92,9 +92,9 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
     if (bytes > TMQ_EXTRA_BYTES_MAX)
         return check_refuse (check, TMQ_TOO_LARGE, "extra: %zu bytes, at most %d", bytes,
                              TMQ_EXTRA_BYTES_MAX);
-    if (extra->revived_by.len > 0 || extra->set_by.len > 0 || extra->checkpoint_bytes > 0 ||
-        extra->depth > 0 || extra->has_parts || extra->adopted_from > 0 ||
-        extra->adopted_by.len > 0)
+    if (extra->revived_by.len > 0 || extra->set_by.len > 0 || extra->answered_by.len > 0 ||
+        extra->checkpoint_bytes > 0 || extra->depth > 0 || extra->has_parts ||
+        extra->adopted_from > 0 || extra->adopted_by.len > 0)
         return check_refuse (check, TMQ_INVALID, "extra: has what only the broker may say");
     return check_range (check, "start_by", extra->start_by, 0, TMQ_TIME_MS_MAX) &&
            check_range (check, "max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&

@@ -216,7 +216,9 @@ static void memory_for_questions_has_a_bound (void **state)
     assert_int_equal (reply (rig, 1, ask)->code, TMQ_OK);
     char *large = calloc (1, 2001);
     memset (large, '1', 2000);
-    assert_int_equal (answered (rig, rig_answer (rig, 0, 1, "a", large)), TMQ_LIMIT);
+    uint64_t answer = rig_answer (rig, 0, 1, "a", large);
+    assert_int_equal (answered (rig, answer), TMQ_LIMIT);
+    assert_true (reply (rig, 0, answer)->answered->items[0]->retry_after_ms > 0);
     ask = rig_ask (rig, 1, assignment, "b", large);
     assert_int_equal (reply (rig, 1, ask)->code, TMQ_LIMIT);
     free (large);
@@ -261,6 +263,43 @@ static void an_answer_after_the_end_changes_nothing (void **state)
     assert_int_equal (open_questions (rig), 0);
     answer = rig_answer (rig, 0, 2, "a", "1");
     assert_int_equal (reply (rig, 0, answer)->code, TMQ_NOT_FOUND);
+}
+
+/* Its first answer was lost, and the task has ended meanwhile; a start lies between, too. */
+static void a_repeated_answer_after_the_end_gets_the_first_one (void **state)
+{
+    rig_t *rig = *state;
+    const Taskmq__Assignment *assignment = claimed (rig);
+    rig_ask (rig, 1, assignment, "a", "1");
+    rig_use_request_id (5);
+    assert_int_equal (answered (rig, rig_answer (rig, 0, 1, "a", "1")), TMQ_OK);
+    rig_complete (rig, 1, assignment, "done");
+    rig_settle (rig);
+    uint64_t again = rig_answer (rig, 0, 1, "a", "1");
+    assert_int_equal (answered (rig, again), TMQ_OK);
+    assert_string_equal (reply (rig, 0, again)->answered->items[0]->key, "a");
+    assert_int_equal (reply (rig, 0, again)->answered->status, TMQ_STATUS_COMPLETED);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_int_equal (answered (rig, rig_answer (rig, 0, 1, "a", "1")), TMQ_OK);
+    rig_use_request_id (6);
+    assert_int_equal (reply (rig, 0, rig_answer (rig, 0, 1, "a", "1"))->code, TMQ_WRONG_STATUS);
+}
+
+/* What is asked already stays; its repeat needs no space. */
+static void nothing_is_asked_on_a_full_disk (void **state)
+{
+    rig_t *rig = *state;
+    const Taskmq__Assignment *assignment = claimed (rig);
+    rig_ask (rig, 1, assignment, "a", "1");
+    rig_settle (rig);
+    engine_set_full (rig->engine, true);
+    assert_int_equal (reply (rig, 1, rig_ask (rig, 1, assignment, "a", "1"))->code, TMQ_OK);
+    const Taskmq__Reply *refused = reply (rig, 1, rig_ask (rig, 1, assignment, "b", "1"));
+    assert_int_equal (refused->code, TMQ_STORE_FULL);
+    assert_true (refused->retry_after_ms > 0);
+    engine_set_full (rig->engine, false);
+    assert_int_equal (reply (rig, 1, rig_ask (rig, 1, assignment, "b", "1"))->code, TMQ_OK);
 }
 
 static void a_cancel_takes_the_questions_along (void **state)
@@ -600,6 +639,8 @@ int main (void)
         TEST (an_answer_counts_once),
         TEST (an_answer_that_is_no_json_is_refused),
         TEST (an_answer_after_the_end_changes_nothing),
+        TEST (a_repeated_answer_after_the_end_gets_the_first_one),
+        TEST (nothing_is_asked_on_a_full_disk),
         TEST (a_cancel_takes_the_questions_along),
         TEST (a_released_task_waits_for_its_answer),
         TEST (a_lost_lease_leaves_the_question),

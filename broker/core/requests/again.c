@@ -23,6 +23,7 @@
 #include "core/requests/cancel.h"
 #include "core/requests/deeds.h"
 #include "core/requests/get.h"
+#include "core/requests/marks.h"
 #include "core/requests/room.h"
 #include "core/requests/sessions.h"
 #include "core/tasks/edges.h"
@@ -90,46 +91,6 @@ task_t *again_task (requests_t *self, found_t *found)
         found->record = NULL;
     }
     return found->task;
-}
-
-/* The request has changed this task already. which: a member of Extra. */
-typedef enum mark { MARK_REVIVED, MARK_SET, MARK_ADOPTED } mark_t;
-
-static ProtobufCBinaryData *mark_in (Taskmq__Extra *fields, mark_t mark)
-{
-    return mark == MARK_REVIVED ? &fields->revived_by
-           : mark == MARK_SET   ? &fields->set_by
-                                : &fields->adopted_by;
-}
-
-static bool is_repeat (const call_t *call, const found_t *found, mark_t mark)
-{
-    const ProtobufCBinaryData *id = &call->request->request_id;
-    extra_t *stored = NULL;
-    Taskmq__Extra *fields = NULL;
-    if (found->task != NULL && found->task->extra != NULL)
-        fields = found->task->extra->fields;
-    else if (found->task == NULL && found->record->extra != NULL)
-        fields = (stored = extra_new (found->record->extra))->fields;
-    bool same = false;
-    if (fields != NULL) {
-        const ProtobufCBinaryData *kept = mark_in (fields, mark);
-        same = kept->len == id->len && memcmp (kept->data, id->data, id->len) == 0;
-    }
-    extra_free (stored);
-    return same;
-}
-
-static void keep_mark (call_t *call, task_t *task, mark_t mark)
-{
-    const ProtobufCBinaryData *id = &call->request->request_id;
-    ProtobufCBinaryData *place = mark_in (extras_edit (task), mark);
-    if (place->len != id->len) {
-        free (place->data);
-        *place = (ProtobufCBinaryData){id->len, memory_alloc (id->len)};
-    }
-    memcpy (place->data, id->data, id->len);
-    extras_changed (call->requests->tasks, task);
 }
 
 static cause_t cause_of (const call_t *call, const char *message)
@@ -250,7 +211,7 @@ static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_inpu
     if (!find (call, id, RIGHT_CANCEL, &found, &item))
         return item;
     tmq_status_t status = found_status (&found);
-    if (is_repeat (call, &found, MARK_REVIVED))
+    if (mark_is_repeat (call, &found, MARK_REVIVED))
         return (done_t){.status = status};
     if (status != TMQ_STATUS_FAILED && status != TMQ_STATUS_CANCELLED)
         return refuse_status (
@@ -263,7 +224,7 @@ static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_inpu
     journal_input (self->tasks);
     task_t *task = again_task (self, &found);
     cause_t cause = cause_of (call, NULL);
-    keep_mark (call, task, MARK_REVIVED);
+    mark_keep (call, task, MARK_REVIVED);
     revive_queue (self->tasks, task, input, &cause);
     return (done_t){.status = task->status};
 }
@@ -336,7 +297,7 @@ static done_t set_one (call_t *call, const ProtobufCBinaryData *id)
     if (!find (call, id, RIGHT_CANCEL, &found, &item))
         return item;
     tmq_status_t status = found_status (&found);
-    if (is_repeat (call, &found, MARK_SET))
+    if (mark_is_repeat (call, &found, MARK_SET))
         return (done_t){.status = status};
     const revision_t *revision = &set.revision;
     if (status_is_terminal (status) && (revision->priority >= 0 || revision->max_attempts > 0))
@@ -352,7 +313,7 @@ static done_t set_one (call_t *call, const ProtobufCBinaryData *id)
     journal_input (self->tasks);
     task_t *task = again_task (self, &found);
     cause_t cause = cause_of (call, set.what);
-    keep_mark (call, task, MARK_SET);
+    mark_keep (call, task, MARK_SET);
     revise (self->tasks, task, revision, &cause);
     return (done_t){.status = task->status};
 }
@@ -453,7 +414,7 @@ static void adopt_found (call_t *call, found_t *found, const kept_t *kept, const
         WORKER_COUNT (holder, cancelled);
     snprintf (message, sizeof (message), "of attempt %" PRIu32, kept->attempt);
     cause_t cause = cause_of (call, message);
-    keep_mark (call, task, MARK_ADOPTED);
+    mark_keep (call, task, MARK_ADOPTED);
     adopt (self->tasks, task, kept, bytes, &cause);
     if (holder != NULL)
         cancel_tell (self, holder, &task->id, attempt, task_error_text (TMQ_TASK_ERROR_SUPERSEDED),
@@ -466,7 +427,7 @@ void on_adopt (call_t *call)
     if (room_refused_at_once (call) ||
         !get_find (call, &call->request->adopt->task_id, RIGHT_ADMIN, &found))
         return;
-    if (!is_repeat (call, &found, MARK_ADOPTED)) {
+    if (!mark_is_repeat (call, &found, MARK_ADOPTED)) {
         const buf_t *bytes = NULL;
         const kept_t *kept = find_kept (call, &found, &bytes);
         if (kept == NULL)

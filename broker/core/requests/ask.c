@@ -16,7 +16,9 @@
 #include "core/peers/outbox.h"
 #include "core/requests/answer.h"
 #include "core/requests/get.h"
+#include "core/requests/marks.h"
 #include "core/requests/report.h"
+#include "core/requests/room.h"
 #include "core/tasks/asking.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/session.h"
@@ -107,7 +109,7 @@ void on_ask (call_t *call)
         return;
     }
     size_t bytes = strlen (key) + strlen (ask->request) + strlen (ask->default_answer);
-    if (!refuse_question (call, asking, bytes))
+    if (!refuse_question (call, asking, bytes) && !room_refused_at_once (call))
         answer_asked (call, add_question (call, task, key), false);
 }
 
@@ -278,12 +280,37 @@ static judged_t answer_one (call_t *call, task_t *task, const Taskmq__AnswerItem
 
 enum { ANSWERED_ITEMS = 1, ANSWERED_STATUS = 2 };
 
+static void answer_answered (call_t *call, bytes_t *packed, tmq_status_t status)
+{
+    requests_t *self = call->requests;
+    bytes_append_uint (packed, ANSWERED_STATUS, status);
+    bytes_mark_t mark;
+    bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
+    bytes_append_element (out, TASKMQ__REPLY__BODY_ANSWERED, packed->data, packed->length);
+    reply_close (self, call->link, mark, journal_batch (self->tasks), NULL);
+}
+
+/* A repeat behind the end of the task: all of it counted. */
+static void answer_again (call_t *call, tmq_status_t status)
+{
+    const Taskmq__Answer *request = call->request->answer;
+    bytes_t packed = BYTES_INIT;
+    for (size_t i = 0; i < request->n_items; i++) {
+        Taskmq__AnsweredItem answered = TASKMQ__ANSWERED_ITEM__INIT;
+        answered.key = (char *) key_of (request->items[i]->key);
+        bytes_append_message (&packed, ANSWERED_ITEMS, &answered.base);
+    }
+    answer_answered (call, &packed, status);
+    bytes_free (&packed);
+}
+
 static void answer_all (call_t *call, task_t *task)
 {
     requests_t *self = call->requests;
     const Taskmq__Answer *request = call->request->answer;
     const uint8_t *bytes = call->body;
     bytes_t packed = BYTES_INIT;
+    bool all_count = true;
     self->tasks->open.inputs++;
     for (size_t i = 0; i < request->n_items; i++) {
         const Taskmq__AnswerItem *item = request->items[i];
@@ -291,17 +318,19 @@ static void answer_all (call_t *call, task_t *task)
         Taskmq__AnsweredItem answered = TASKMQ__ANSWERED_ITEM__INIT;
         answered.key = (char *) key_of (item->key);
         answered.code = judged.code;
+        answered.retry_after_ms = judged.code == TMQ_LIMIT ? LIMIT_RETRY_MS : 0;
+        all_count = all_count && judged.code == TMQ_OK;
         if (judged.code != TMQ_OK)
             answered.text =
                 (char *) (judged.text == NULL ? code_text ((int) judged.code) : judged.text);
         bytes_append_message (&packed, ANSWERED_ITEMS, &answered.base);
         bytes += item->bytes;
     }
-    bytes_append_uint (&packed, ANSWERED_STATUS, task->status);
-    bytes_mark_t mark;
-    bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
-    bytes_append_element (out, TASKMQ__REPLY__BODY_ANSWERED, packed.data, packed.length);
-    reply_close (self, call->link, mark, journal_batch (self->tasks), NULL);
+    if (all_count) {
+        mark_keep (call, task, MARK_ANSWERED);
+        journal_touch (self->tasks, task);
+    }
+    answer_answered (call, &packed, task->status);
     bytes_free (&packed);
 }
 
@@ -311,7 +340,9 @@ void on_answer (call_t *call)
     if (!get_find (call, &call->request->answer->task_id, RIGHT_CANCEL, &found))
         return;
     tmq_status_t status = found_status (&found);
-    if (status_is_terminal (status)) {
+    if (status_is_terminal (status) && mark_is_repeat (call, &found, MARK_ANSWERED)) {
+        answer_again (call, status);
+    } else if (status_is_terminal (status)) {
         get_answer_wrong_status (call, "its questions ended with it", status);
     } else {
         assert (found.task != NULL); /* what is not over is in memory */

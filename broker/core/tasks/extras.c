@@ -50,5 +50,6 @@ void extras_changed (tasks_t *self, task_t *task)
 size_t extras_room (const task_t *task)
 {
     size_t used = task->extra == NULL ? 0 : taskmq__extra__get_packed_size (task->extra->fields);
+    used += EXTRA_MARKS_BYTES;
     return used < TMQ_EXTRA_BYTES_MAX ? TMQ_EXTRA_BYTES_MAX - used : 0;
 }

@@ -22,6 +22,7 @@ const Taskmq__Extra *extras_of (const task_t *task);
 Taskmq__Extra *extras_edit (task_t *task);
 void extras_changed (tasks_t *self, task_t *task);
 /* Bytes that may still be added, packed. */
+enum { EXTRA_MARKS_BYTES = 96 }; /* kept free for request ids, which are noted without asking */
 size_t extras_room (const task_t *task);
 
 #endif

@@ -1,0 +1,50 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "core/requests/marks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/data/extra.h"
+#include "core/tasks/extras.h"
+
+static ProtobufCBinaryData *mark_in (Taskmq__Extra *fields, mark_t mark)
+{
+    return mark == MARK_REVIVED   ? &fields->revived_by
+           : mark == MARK_SET     ? &fields->set_by
+           : mark == MARK_ADOPTED ? &fields->adopted_by
+                                  : &fields->answered_by;
+}
+
+bool mark_is_repeat (const call_t *call, const found_t *found, mark_t mark)
+{
+    const ProtobufCBinaryData *id = &call->request->request_id;
+    extra_t *stored = NULL;
+    Taskmq__Extra *fields = NULL;
+    if (found->task != NULL && found->task->extra != NULL)
+        fields = found->task->extra->fields;
+    else if (found->task == NULL && found->record->extra != NULL)
+        fields = (stored = extra_new (found->record->extra))->fields;
+    bool same = false;
+    if (fields != NULL) {
+        const ProtobufCBinaryData *kept = mark_in (fields, mark);
+        same = kept->len == id->len && memcmp (kept->data, id->data, id->len) == 0;
+    }
+    extra_free (stored);
+    return same;
+}
+
+void mark_keep (call_t *call, task_t *task, mark_t mark)
+{
+    const ProtobufCBinaryData *id = &call->request->request_id;
+    ProtobufCBinaryData *place = mark_in (extras_edit (task), mark);
+    if (place->len != id->len) {
+        free (place->data);
+        *place = (ProtobufCBinaryData){id->len, memory_alloc (id->len)};
+    }
+    memcpy (place->data, id->data, id->len);
+    extras_changed (call->requests->tasks, task);
+}
