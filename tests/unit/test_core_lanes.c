@@ -381,11 +381,42 @@ static void one_who_submits_nearly_all_holds_nobody_up (void **state)
         fail_msg ("%u steps instead of %u", beside, without);
 }
 
+/* Nobody walks through all lanes of a queue in each round. */
+static void reading_ahead_looks_at_the_first_lanes (void **state)
+{
+    enum { LANES_ALL = 3 * LANES_PEEKED_MAX, LIMIT = 256 };
+    (void) state;
+    task_t *cold[LIMIT];
+    crowd_t *crowd = calloc (1, sizeof (*crowd));
+    crowd->rig = rig_new (ENGINE_BUG_NONE);
+    tasks_t *tasks = &crowd->rig->tasks;
+    for (unsigned i = 0; i < LANES_ALL; i++)
+        crowd_submit (crowd, i);
+    task_t *last = crowd->tasks[LANES_ALL - 1];
+    last->payload_bytes = 5; /* not in memory */
+    assert_int_equal (lanes_peek_cold (tasks, crowd->rig->queue, cold, LIMIT), 0);
+    for (unsigned i = 0; i < LANES_ALL; i++) {
+        if (i >= LANES_PEEKED_MAX / 2 && i < LANES_ALL - 1)
+            lanes_remove (tasks, crowd->tasks[i]);
+    }
+    assert_int_equal (lanes_peek_cold (tasks, crowd->rig->queue, cold, LIMIT), 1);
+    assert_ptr_equal (cold[0], last);
+    for (size_t i = 0; i < crowd->count; i++) {
+        if (crowd->tasks[i]->ready)
+            lanes_remove (tasks, crowd->tasks[i]);
+        extras_drop (tasks, crowd->tasks[i]);
+        crowd->tasks[i]->detail = NULL;
+    }
+    rig_free (crowd->rig);
+    free (crowd);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (the_order_is_that_of_the_model),
         cmocka_unit_test (one_who_submits_nearly_all_holds_nobody_up),
+        cmocka_unit_test (reading_ahead_looks_at_the_first_lanes),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

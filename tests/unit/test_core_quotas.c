@@ -188,12 +188,18 @@ static void reads_have_a_rate (void **state)
     }
     uint64_t count = rig_count (rig, ME);
     uint64_t stats = rig_stats (rig, ME);
+    Taskmq__ScheduleList all = TASKMQ__SCHEDULE_LIST__INIT;
+    Taskmq__Request list = TASKMQ__REQUEST__INIT;
+    list.op_case = TASKMQ__REQUEST__OP_SCHEDULE_LIST;
+    list.schedule_list = &all;
+    uint64_t schedules = rig_send (rig, ME, &list, NULL, 0);
     uint64_t get = rig_get (rig, ME, 1);
     uint64_t others = rig_count (rig, OTHER);
     rig_settle (rig);
     assert_int_equal (rig_code (rig, ME, count), TMQ_LIMIT);
     assert_in_range (rig_reply (rig, ME, count)->reply->retry_after_ms, 400, 600);
     assert_int_equal (rig_code (rig, ME, stats), TMQ_LIMIT);
+    assert_int_equal (rig_code (rig, ME, schedules), TMQ_LIMIT);
     assert_int_equal (rig_code (rig, ME, get), TMQ_NOT_FOUND);
     assert_int_equal (rig_code (rig, OTHER, others), TMQ_OK);
     rig_advance (rig, 500);

@@ -12,6 +12,7 @@
 #include "core/requests/answer.h"
 #include "core/requests/deeds.h"
 #include "core/requests/fire.h"
+#include "core/requests/quota.h"
 #include "core/requests/room.h"
 #include "core/tasks/entries.h"
 #include "core/tasks/journal.h"
@@ -105,6 +106,8 @@ void on_schedule_list (call_t *call)
     bytes_mark_t mark;
     uint64_t list[1];
     const Taskmq__ScheduleList *request = call->request->schedule_list;
+    if (quota_answered (call, quota_read (call->requests, call->link)))
+        return;
     size_t left = request->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : request->limit;
     bytes_t *out = reply_open (call->requests, call->request->id, TMQ_OK, NULL, 0, false, &mark);
     bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_SCHEDULE_PAGE);

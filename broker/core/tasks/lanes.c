@@ -501,8 +501,9 @@ bool lanes_are_split (const queue_t *queue)
     return queue->lanes != NULL && queue->lanes->sets > 0;
 }
 
-/* What is not in memory of the first tasks of the order's lanes, a few of each. */
-static size_t peek_order (order_t *order, task_t **out, size_t limit)
+/* What is not in memory of the first tasks of the order's lanes, a few of each. A heap has those
+ * that are soon to be served in front, so there is no need to look at all of many lanes. */
+static size_t peek_order (order_t *order, task_t **out, size_t limit, size_t *looks)
 {
     size_t found = 0;
     for (int priority = 255; priority >= 0 && found < limit; priority--) {
@@ -510,7 +511,7 @@ static size_t peek_order (order_t *order, task_t **out, size_t limit)
             continue;
         const lane_level_t *level = level_at (order, (unsigned) priority);
         size_t each = (limit - found) / level->count + 1;
-        for (size_t i = 0; i < level->count && found < limit; i++) {
+        for (size_t i = 0; i < level->count && found<limit && * looks> 0; i++, (*looks)--) {
             size_t left = limit - found;
             found +=
                 level_peek_cold (level->lanes[i]->line, out + found, each < left ? each : left);
@@ -525,6 +526,7 @@ size_t lanes_peek_cold (tasks_t *self, queue_t *queue, task_t **out, size_t limi
     if (lanes == NULL)
         return queue_peek_cold (queue, out, limit);
     size_t found = 0;
+    size_t looks = LANES_PEEKED_MAX;
     for (size_t i = 0; i < lanes->slots; i++) { /* the heads, for whomever they are */
         lane_t *lane =
             lanes->orders[i] == NULL ? NULL : order_first (self, queue, lanes->orders[i]);
@@ -534,7 +536,7 @@ size_t lanes_peek_cold (tasks_t *self, queue_t *queue, task_t **out, size_t limi
     }
     for (size_t i = 0; i < lanes->slots && found < limit; i++)
         if (lanes->orders[i] != NULL)
-            found += peek_order (lanes->orders[i], out + found, limit - found);
+            found += peek_order (lanes->orders[i], out + found, limit - found, &looks);
     return found;
 }
 

@@ -23,7 +23,8 @@ enum {
     LANE_WEIGHT = 100,       /* of a lane that nobody gave another one; 1..1000 */
     LANES_MOVED_MAX = 20000, /* ready tasks that change their lanes at once */
     LANES_LOOKED_MAX = 4096,
-    ORDERS_MAX = 128, /* of a queue; those of new tasks are limited before (A71) */
+    LANES_PEEKED_MAX = 1024, /* for payloads to be read ahead, in one look at a queue */
+    ORDERS_MAX = 128,        /* of a queue; those of new tasks are limited before (A71) */
     ORDER_WORDS = ORDERS_MAX / 64
 };
 
