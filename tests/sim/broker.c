@@ -42,9 +42,9 @@ static void restore (world_t *world, const boot_t *boot)
             engine_restore_ns (broker->engine, tables->logs[i].ns, tables->logs[i].events_count);
         }
     }
-    record_t *live[MODEL_TASKS_MAX] = {NULL};
+    record_t *live[MODEL_ROWS_MAX] = {NULL};
     size_t count = 0;
-    for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
+    for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
         const record_t *record = tables->rows[i].record;
         if (record == NULL || (record->status >= TMQ_STATUS_COMPLETED && !record->leased)) {
             continue;
@@ -133,6 +133,7 @@ void broker_crash (world_t *world)
         /* The commit was under way: it reached the disk or it did not. */
         if (rng_chance (&world->rng, 500)) {
             check_batch (world, broker->batch);
+            scheduler_check_batch (world, broker->batch);
             model_commit (world->model, broker->batch);
         } else {
             batch_free (broker->batch);
@@ -199,6 +200,7 @@ static void committer (world_t *world)
         uint64_t no = broker->batch->no;
         check_batch (world, broker->batch);
         warden_check_batch (world, broker->batch);
+        scheduler_check_batch (world, broker->batch);
         model_commit (world->model, broker->batch);
         broker->batch = NULL;
         broker->durable = no;

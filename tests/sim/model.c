@@ -13,9 +13,27 @@
 
 const char *const model_namespaces[MODEL_NAMESPACES] = {"default", "other", "shared"};
 
+/* Ids of tasks that schedules made in this run: there is one world at a time. */
+static uint8_t fired[MODEL_FIRED_MAX][16];
+static uint32_t fired_count;
+
+static uint32_t fired_index (const uint8_t id[16])
+{
+    uint32_t place = 0;
+    while (place < fired_count && memcmp (fired[place], id, 16) != 0) {
+        place++;
+    }
+    if (place == fired_count && place < MODEL_FIRED_MAX) {
+        memcpy (fired[fired_count++], id, 16);
+    }
+    return MODEL_TASKS_MAX + place;
+}
+
 uint32_t model_index (const uint8_t id[16])
 {
-    return (uint32_t) id[12] << 24 | (uint32_t) id[13] << 16 | (uint32_t) id[14] << 8 | id[15];
+    uint32_t index =
+        (uint32_t) id[12] << 24 | (uint32_t) id[13] << 16 | (uint32_t) id[14] << 8 | id[15];
+    return index < MODEL_TASKS_MAX ? index : fired_index (id);
 }
 
 static void broken (model_t *self, const char *what, const char *detail, uint64_t a, uint64_t b)
@@ -37,7 +55,7 @@ static void side_init (model_side_t *side)
 
 static void side_clear (model_side_t *side)
 {
-    for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
+    for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
         record_free (side->rows[i].record);
         free (side->rows[i].attempts);
     }
@@ -78,7 +96,7 @@ record_t *model_copy (const record_t *record, bool bodies)
 static void apply_record (model_t *self, model_side_t *side, const record_t *record)
 {
     uint32_t index = model_index (record->id.bytes);
-    if (index >= MODEL_TASKS_MAX) {
+    if (index >= MODEL_ROWS_MAX) {
         broken (self, "record of an unknown task", "", index, 0);
         return;
     }
@@ -116,7 +134,7 @@ static void apply_record (model_t *self, model_side_t *side, const record_t *rec
 static void apply_attempt (model_t *self, model_side_t *side, const attempt_t *attempt)
 {
     uint32_t index = model_index (attempt->id.bytes);
-    if (index >= MODEL_TASKS_MAX) {
+    if (index >= MODEL_ROWS_MAX) {
         broken (self, "attempt of an unknown task", "", index, 0);
         return;
     }
@@ -134,7 +152,7 @@ static void apply_attempt (model_t *self, model_side_t *side, const attempt_t *a
 static void apply_removal (model_t *self, model_side_t *side, const removal_t *removal)
 {
     uint32_t index = model_index (removal->id.bytes);
-    if (index >= MODEL_TASKS_MAX) {
+    if (index >= MODEL_ROWS_MAX) {
         broken (self, "removal of an unknown task", "", index, 0);
         return;
     }
@@ -221,6 +239,7 @@ static void apply (model_t *self, model_side_t *side, const batch_t *batch)
 model_t *model_new (uint64_t generation)
 {
     model_t *self = calloc (1, sizeof *self);
+    fired_count = 0;
     self->generation = generation;
     side_init (&self->durable);
     side_init (&self->tables);
@@ -271,7 +290,7 @@ void model_write_back (model_t *self, uint64_t batch)
 static void fill_boot (const model_t *self, boot_t *boot)
 {
     uint64_t tasks = 0;
-    for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
+    for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
         tasks += self->tables.rows[i].record != NULL;
     }
     *boot = (boot_t){.generation = self->generation,

@@ -14,7 +14,12 @@
 #include "core/data/row_list.h"
 #include "taskmq.pb-c.h"
 
-enum { MODEL_TASKS_MAX = 4096, MODEL_NAMESPACES = 3 };
+enum {
+    MODEL_TASKS_MAX = 4096, /* of clients */
+    MODEL_FIRED_MAX = 2048, /* that schedules made */
+    MODEL_ROWS_MAX = MODEL_TASKS_MAX + MODEL_FIRED_MAX,
+    MODEL_NAMESPACES = 3
+};
 
 typedef struct model_row {
     record_t *record; /* NULL: none, or removed */
@@ -39,7 +44,7 @@ typedef struct model_log {
 } model_log_t;
 
 typedef struct model_side {
-    model_row_t rows[MODEL_TASKS_MAX];
+    model_row_t rows[MODEL_ROWS_MAX];
     row_list_t kind_rows;
     model_log_t logs[MODEL_NAMESPACES];
     int64_t last_number;
@@ -62,7 +67,8 @@ typedef struct model {
 
 extern const char *const model_namespaces[MODEL_NAMESPACES];
 
-/* Tasks of the simulation carry their index in the last four bytes of their id. */
+/* Tasks of the simulation carry their index in the last four bytes of their id. Those that
+ * schedules made have an id of the broker's, and places behind the others as they are met. */
 uint32_t model_index (const uint8_t id[16]);
 
 model_t *model_new (uint64_t generation);

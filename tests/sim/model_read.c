@@ -13,7 +13,7 @@
 
 static void load_dedup (const model_t *self, lookup_t *key)
 {
-    for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
+    for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
         const record_t *record = self->tables.rows[i].record;
         if (record != NULL && strcmp (record->dedup_key, key->dedup_key) == 0 &&
             strcmp (record->ns, key->ns) == 0 && strcmp (record->owner, key->owner) == 0) {
@@ -37,7 +37,7 @@ static void load_one (const model_t *self, lookup_t *key)
         return;
     }
     uint32_t index = model_index (key->id.bytes);
-    if (index >= MODEL_TASKS_MAX) {
+    if (index >= MODEL_ROWS_MAX) {
         return;
     }
     const model_row_t *row = &self->tables.rows[index];
@@ -70,7 +70,7 @@ void model_load (const model_t *self, lookup_t *keys, size_t count)
 void model_due (const model_t *self, int64_t wall_ms, size_t limit, due_t *out)
 {
     out->records = calloc (limit, sizeof (record_t *));
-    for (size_t i = 0; i < MODEL_TASKS_MAX && out->count < limit; i++) {
+    for (size_t i = 0; i < MODEL_ROWS_MAX && out->count < limit; i++) {
         const record_t *record = self->tables.rows[i].record;
         if (record != NULL && record->expires_at > 0 && record->expires_at <= wall_ms &&
             record->status >= TMQ_STATUS_COMPLETED && !record->leased) {
@@ -111,9 +111,9 @@ static int newest_first (const void *a, const void *b)
 
 static void read_list (const model_t *self, read_t *read)
 {
-    const record_t **found = calloc (MODEL_TASKS_MAX, sizeof *found);
+    const record_t **found = calloc (MODEL_ROWS_MAX, sizeof *found);
     size_t count = 0;
-    for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
+    for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
         const record_t *record = self->tables.rows[i].record;
         if (record != NULL && filter_matches (&read->filter, record) &&
             (read->before_number == 0 || record->number < read->before_number)) {
@@ -137,7 +137,7 @@ static void read_list (const model_t *self, read_t *read)
 
 static void read_resolve (const model_t *self, read_t *read)
 {
-    for (size_t i = 0; i < MODEL_TASKS_MAX; i++) {
+    for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
         const record_t *record = self->tables.rows[i].record;
         if (record != NULL && strcmp (record->ns, read->filter.ns) == 0 &&
             id_ends_with (&record->id, read->suffix) && read->count < 2 &&

@@ -280,6 +280,12 @@ struct world {
     uint32_t clients_count;
     known_t tasks[MODEL_TASKS_MAX];
     uint32_t tasks_count;
+    struct {
+        uint32_t rate;    /* that is stored of a queue; 0: none, … */
+        int64_t since_ms; /* … from when on, … */
+        uint32_t claims;  /* … and how many became durable since */
+        uint32_t starts;  /* of the broker, by then */
+    } rates[3];
     uint64_t counted;       /* puts of sharers that were answered OK, … */
     uint64_t maybe_counted; /* … and whose answer nobody heard */
     rights_t rights[PROWLERS];
@@ -418,6 +424,12 @@ const char *warden_key (const known_t *task);
 bool warden_is_strong (const client_t *worker);
 /* A batch that is about to become durable. */
 void warden_check_batch (world_t *world, const batch_t *batch);
+
+/* scheduler.c. */
+
+extern const actor_t scheduler_actor;
+/* A batch that is about to become durable: each instant is decided once, and none is lost. */
+void scheduler_check_batch (world_t *world, const batch_t *batch);
 
 /* after.c. */
 

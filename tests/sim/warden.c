@@ -12,7 +12,8 @@
 enum {
     PAUSE_MS_MAX = 1500,
     SETTLED_MS = 5000, /* a connection so old has no forerunner whose words are still under way */
-    CAP_MAX = 3
+    CAP_MAX = 3,
+    RATE_MS = 5000 /* one task in so long, where there is a rate */
 };
 
 static const char *const queues[] = {"red", "green", "blue"};
@@ -77,18 +78,21 @@ static void pause (client_t *client, const char *queue, bool paused)
     client_request (client, &request, NULL, 0);
 }
 
-static void cap (client_t *client, const char *queue, uint32_t running, uint32_t per_key)
+static void cap (client_t *client, const char *queue, uint32_t running, uint32_t per_key, bool rate)
 {
-    static uint32_t fields[] = {TMQ_QUEUE_FIELD_MAX_RUNNING, TMQ_QUEUE_FIELD_MAX_PER_KEY};
+    static uint32_t fields[] = {TMQ_QUEUE_FIELD_MAX_RUNNING, TMQ_QUEUE_FIELD_MAX_PER_KEY,
+                                TMQ_QUEUE_FIELD_RATE, TMQ_QUEUE_FIELD_RATE_MS};
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
     Taskmq__QueueSet set_op = TASKMQ__QUEUE_SET__INIT;
     Taskmq__QueueSettings settings = TASKMQ__QUEUE_SETTINGS__INIT;
     settings.max_running = running;
     settings.max_per_key = per_key;
+    settings.rate = rate;
+    settings.rate_ms = rate ? RATE_MS : 0;
     set_op.queue = (char *) (uintptr_t) queue;
     set_op.settings = &settings;
     set_op.fields = fields;
-    set_op.n_fields = 2;
+    set_op.n_fields = 4;
     request.op_case = TASKMQ__REQUEST__OP_QUEUE_SET;
     request.queue_set = &set_op;
     client_request (client, &request, NULL, 0);
@@ -108,7 +112,7 @@ static void warden_tick (client_t *client)
         if (order % 2 == 0) {
             pause (client, queues[order / 2 % 3], false);
         } else {
-            cap (client, queues[order / 2 % 3], 0, rng_below (rng, 2));
+            cap (client, queues[order / 2 % 3], 0, rng_below (rng, 2), false);
         }
         return;
     }
@@ -116,7 +120,8 @@ static void warden_tick (client_t *client)
     if (rng_chance (rng, 600)) {
         pause (client, queue, rng_chance (rng, 400));
     } else {
-        cap (client, queue, rng_below (rng, CAP_MAX + 1), rng_below (rng, CAP_MAX));
+        cap (client, queue, rng_below (rng, CAP_MAX + 1), rng_below (rng, CAP_MAX),
+             rng_chance (rng, 200));
     }
 }
 
@@ -224,18 +229,70 @@ static void judge_claim (world_t *world, const batch_t *batch, const record_t *c
     taskmq__queue_settings__free_unpacked (settings, NULL);
 }
 
+/* Of the namespace that has a warden. */
+static uint32_t queue_number (const char *ns, const char *queue)
+{
+    uint32_t number = 0;
+    while (number < 3 &&
+           (strcmp (ns, model_namespaces[0]) != 0 || strcmp (queue, queues[number]) != 0)) {
+        number++;
+    }
+    return number;
+}
+
+/* A bucket of one is full when the rate is set and when the broker starts; a little more, for the
+ * broker is ahead of the disk. */
+static void judge_rate (world_t *world, const record_t *claimed)
+{
+    uint32_t number = queue_number (claimed->ns, claimed->queue);
+    if (number == 3 || world->rates[number].rate == 0) {
+        return;
+    }
+    int64_t passed_ms = world->mono_ms - world->rates[number].since_ms;
+    uint32_t starts = world->broker.crashes + world->broker.resets - world->rates[number].starts;
+    uint32_t most = 2 + starts + (uint32_t) (passed_ms / RATE_MS);
+    if (++world->rates[number].claims > most) {
+        sim_fail (world, "%u tasks of queue %s began in %lld ms, at most %u may",
+                  world->rates[number].claims, claimed->queue, (long long) passed_ms, most);
+    }
+}
+
+static void note_rate (world_t *world, const row_t *row)
+{
+    const char *ns = (const char *) buf_bytes (row->key);
+    uint32_t number = queue_number (ns, ns + strlen (ns) + 1);
+    Taskmq__QueueSettings *settings =
+        row->gone
+            ? NULL
+            : taskmq__queue_settings__unpack (NULL, buf_length (row->body), buf_bytes (row->body));
+    uint32_t rate = settings == NULL ? 0 : settings->rate;
+    if (number < 3 && world->rates[number].rate != rate) {
+        world->rates[number].rate = rate;
+        world->rates[number].since_ms = world->mono_ms;
+        world->rates[number].claims = 0;
+        world->rates[number].starts = world->broker.crashes + world->broker.resets;
+    }
+    taskmq__queue_settings__free_unpacked (settings, NULL);
+}
+
 void warden_check_batch (world_t *world, const batch_t *batch)
 {
+    bool changes = false;
     for (size_t i = 0; i < batch->rows_count; i++) {
         if (batch->rows[i].kind == ROW_KIND_QUEUE) {
-            return; /* what was before it in the batch and what behind is not to be told */
+            note_rate (world, &batch->rows[i]);
+            changes = true;
         }
+    }
+    if (changes) {
+        return; /* what was before it in the batch and what behind is not to be told */
     }
     for (size_t i = 0; i < batch->records_count && !world->failed; i++) {
         const record_t *record = batch->records[i];
         const record_t *before = world->model->durable.rows[model_index (record->id.bytes)].record;
         if (record->leased && (before == NULL || before->attempt != record->attempt)) {
             judge_claim (world, batch, record);
+            judge_rate (world, record);
         }
     }
 }

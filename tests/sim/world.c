@@ -173,6 +173,7 @@ static void populate (world_t *world)
     }
     prowlers_swap (world, true);
     client_init (world, &warden_actor, model_namespaces[0], identities[0]);
+    client_init (world, &scheduler_actor, model_namespaces[SIM_SHARED], identities[0]);
     for (uint32_t i = 0; i < SHARERS; i++) {
         client_init (world, &sharer_actor, model_namespaces[SIM_SHARED], identities[0]);
     }

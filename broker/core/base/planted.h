@@ -43,7 +43,11 @@
     X (50, VALUE_UNGUARDED, "a value is put whatever version it has")                              \
     X (51, VALUE_PUT_TWICE, "a repeated put of a value is not known again")                        \
     X (59, LOG_OF_ANYBODY, "a former attempt writes into the log of the present one (A75)")        \
-    X (60, LOG_UNBOUNDED, "pieces of logs that wait are not counted (A75)")
+    X (60, LOG_UNBOUNDED, "pieces of logs that wait are not counted (A75)")                        \
+    X (61, RATE_IGNORED, "more tasks of a queue begin than its rate allows")                       \
+    X (62, INSTANT_TWICE, "a start does not know how far a schedule has come")                     \
+    X (63, SCHEDULE_NOT_PAUSED, "a schedule that is paused makes tasks")                           \
+    X (64, INSTANT_LOST, "an instant that finds no room for its task makes none")
 
 enum {
     ENGINE_BUG_NONE = 0,

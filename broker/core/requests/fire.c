@@ -106,7 +106,9 @@ static bool submit (requests_t *self, schedule_t *schedule, const occurrence_t *
     if (task_find (self->tasks, schedule->space, id.bytes) == NULL &&
         submit_scheduled (self, schedule, &id, why, sizeof (why)) == NULL) {
         set_text (&schedule->stored->last_error, why);
-        return false;
+        if (self->base->config.planted_bug == ENGINE_BUG_INSTANT_LOST)
+            decided (self, schedule, instant, why);
+        return self->base->config.planted_bug == ENGINE_BUG_INSTANT_LOST;
     }
     set_last_task (schedule->stored, &id);
     schedule->stored->fired++;
@@ -139,12 +141,12 @@ static bool fire (requests_t *self, schedule_t *schedule, const occurrence_t *in
 }
 
 /* Instants that came while nobody could decide them. */
-static void make_up (schedule_t *schedule, int64_t missed_ms)
+static void make_up (const requests_t *self, schedule_t *schedule, int64_t missed_ms)
 {
     size_t kept = schedule->stored->missed == MISSED_ALL   ? SCHEDULE_MISSED_MAX
                   : schedule->stored->missed == MISSED_ONE ? 1
                                                            : 0;
-    schedule_leave_out (schedule, missed_ms, kept);
+    schedule_leave_out (self->tasks, schedule, missed_ms, kept);
     schedule->make_up_ms = missed_ms;
 }
 
@@ -189,7 +191,7 @@ static bool decide (requests_t *self, schedule_t *schedule)
         return wait_for_clock (self, schedule);
     int64_t missed_ms = missed_before_ms (self, schedule);
     if (schedule->next.at_ms <= missed_ms && schedule->next.at_ms > schedule->make_up_ms)
-        make_up (schedule, missed_ms);
+        make_up (self, schedule, missed_ms);
     if (!has_come (self, schedule))
         return wait_for_next (self, schedule);
     occurrence_t instant = schedule->next;

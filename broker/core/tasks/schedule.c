@@ -28,6 +28,8 @@ static row_key_t key_of (const space_t *space, const char *name)
 
 static void put_row (tasks_t *self, schedule_t *schedule)
 {
+    if (self->base->config.planted_bug == ENGINE_BUG_INSTANT_TWICE && schedule->stored->fired > 0)
+        return;
     row_key_t key = key_of (schedule->space, schedule->stored->name);
     size_t bytes = taskmq__schedule__get_packed_size (schedule->stored);
     uint8_t *body = memory_alloc (bytes);
@@ -108,11 +110,13 @@ static void free_schedule (tasks_t *self, schedule_t *schedule)
 
 /* Instants. */
 
-static void find_next (schedule_t *schedule)
+static void find_next (const tasks_t *self, schedule_t *schedule)
 {
     const Taskmq__Schedule *stored = schedule->stored;
+    bool paused =
+        stored->paused && self->base->config.planted_bug != ENGINE_BUG_SCHEDULE_NOT_PAUSED;
     schedule->has_next =
-        schedule->broken == NULL && !stored->paused &&
+        schedule->broken == NULL && !paused &&
         calendar_next (&schedule->calendar, schedule->zone, (int64_t) stored->created_at,
                        &schedule->last, &schedule->next) &&
         (stored->until == 0 || schedule->next.at_ms <= (int64_t) stored->until);
@@ -175,7 +179,7 @@ bool schedule_newest (const schedule_t *schedule, int64_t upto_ms, occurrence_t 
     return true;
 }
 
-void schedule_leave_out (schedule_t *schedule, int64_t upto_ms, size_t kept)
+void schedule_leave_out (const tasks_t *self, schedule_t *schedule, int64_t upto_ms, size_t kept)
 {
     int64_t until_ms = (int64_t) schedule->stored->until;
     int64_t from_ms = until_ms != 0 && until_ms < upto_ms ? until_ms : upto_ms;
@@ -189,7 +193,7 @@ void schedule_leave_out (schedule_t *schedule, int64_t upto_ms, size_t kept)
         return;
     occurrence_t place = calendar_at (schedule->zone, from_ms);
     schedule_goes_on (schedule, &place);
-    find_next (schedule);
+    find_next (self, schedule);
 }
 
 tmq_id_t schedule_task_id (const schedule_t *schedule, const occurrence_t *instant)
@@ -269,7 +273,7 @@ void schedule_changed (tasks_t *self, schedule_t *schedule)
     schedule->stored->version++;
     schedule->stored->updated_at = (uint64_t) self->base->clocks.wall_ms;
     put_row (self, schedule);
-    find_next (schedule);
+    find_next (self, schedule);
     schedule_arm (self, schedule);
 }
 
@@ -296,7 +300,7 @@ void schedule_load (tasks_t *self, const row_t *row)
     }
     space_t *space = space_make (self, (const char *) key);
     schedule_t *schedule = make (self, space, stored, buf_length (row->body));
-    find_next (schedule);
+    find_next (self, schedule);
     schedule_arm (self, schedule);
 }
 

@@ -233,9 +233,11 @@ static uint64_t burst_of (const settings_t *self)
 static void judge_rate (tasks_t *self, settings_t *settings)
 {
     int64_t now_ms = self->base->clocks.mono_ms;
-    int64_t wait_ms = settings->rate == 0 ? 0
-                                          : bucket_wait_ms (&settings->bucket, each_ns (settings),
-                                                            burst_of (settings), now_ms);
+    bool ignored = self->base->config.planted_bug == ENGINE_BUG_RATE_IGNORED;
+    int64_t wait_ms =
+        settings->rate == 0 || ignored
+            ? 0
+            : bucket_wait_ms (&settings->bucket, each_ns (settings), burst_of (settings), now_ms);
     alarm_disarm (&settings->alarm);
     if (wait_ms == 0) {
         gate_open (&settings->queue->gate, GATE_RATE);
