@@ -69,6 +69,31 @@ static known_t *draw_asked (client_t *client, uint32_t question)
     return task;
 }
 
+static void send_answer (client_t *client, known_t *task, uint32_t question, uint8_t given)
+{
+    answer_intent_t *intent = calloc (1, sizeof *intent);
+    *intent = (answer_intent_t){.task = task,
+                                .question = question,
+                                .answer = given,
+                                .asked_then = task->questions[question].asked,
+                                .known_then = task->questions[question].answer};
+    char key[8];
+    Taskmq__Answer answer = TASKMQ__ANSWER__INIT;
+    Taskmq__AnswerItem item = TASKMQ__ANSWER_ITEM__INIT;
+    Taskmq__AnswerItem *items[] = {&item};
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    snprintf (key, sizeof key, "q%u", question);
+    item.key = key;
+    item.bytes = (uint32_t) strlen (ANSWERS[given]);
+    answer.task_id.data = task->id.bytes;
+    answer.task_id.len = 16;
+    answer.items = items;
+    answer.n_items = 1;
+    request.op_case = TASKMQ__REQUEST__OP_ANSWER;
+    request.answer = &answer;
+    client_request (client, &request, ANSWERS[given], item.bytes)->data = intent;
+}
+
 void question_answer (client_t *client)
 {
     rng_t *rng = &client->world->rng;
@@ -77,29 +102,16 @@ void question_answer (client_t *client)
     if (task == NULL) {
         return;
     }
-    answer_intent_t *intent = calloc (1, sizeof *intent);
-    *intent = (answer_intent_t){
-        .task = task, .question = question, .answer = (uint8_t) (1 + rng_below (rng, 2))};
-    intent->asked_then = task->questions[intent->question].asked;
-    intent->known_then = task->questions[intent->question].answer;
-    if (intent->known_then == intent->answer && rng_chance (rng, 500)) {
-        intent->answer = (uint8_t) (3 - intent->answer); /* somebody else thinks otherwise */
+    uint8_t answer = (uint8_t) (1 + rng_below (rng, 2));
+    uint8_t other = (uint8_t) (3 - answer);
+    bool known = task->questions[question].answer == answer;
+    if (known && rng_chance (rng, 500)) {
+        answer = other; /* somebody else thinks otherwise, … */
     }
-    char key[8];
-    Taskmq__Answer answer = TASKMQ__ANSWER__INIT;
-    Taskmq__AnswerItem item = TASKMQ__ANSWER_ITEM__INIT;
-    Taskmq__AnswerItem *items[] = {&item};
-    Taskmq__Request request = TASKMQ__REQUEST__INIT;
-    snprintf (key, sizeof key, "q%u", intent->question);
-    item.key = key;
-    item.bytes = (uint32_t) strlen (ANSWERS[intent->answer]);
-    answer.task_id.data = task->id.bytes;
-    answer.task_id.len = 16;
-    answer.items = items;
-    answer.n_items = 1;
-    request.op_case = TASKMQ__REQUEST__OP_ANSWER;
-    request.answer = &answer;
-    client_request (client, &request, ANSWERS[intent->answer], item.bytes)->data = intent;
+    send_answer (client, task, question, answer);
+    if (!known && rng_chance (rng, 300)) {
+        send_answer (client, task, question, other); /* … perhaps at the same time */
+    }
 }
 
 void question_answered (world_t *world, const pending_t *pending, const Taskmq__Reply *reply)
