@@ -298,6 +298,24 @@ static void an_attempt_that_was_withdrawn_has_no_bound (void **state)
     assert_int_equal (rig_task (rig, 0, 1)->failures, 0);
 }
 
+static void the_time_of_a_question_does_not_count (void **state)
+{
+    rig_t *rig = *state;
+    const Taskmq__Assignment *assignment = running (rig, 3);
+    live (rig, 4000);
+    rig_ask (rig, 1, assignment, "key", "1");
+    rig_settle (rig);
+    live (rig, 20000);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_INPUT_REQUIRED);
+    rig_answer (rig, 0, 1, "key", "2");
+    rig_settle (rig);
+    live (rig, 4000);
+    assert_int_equal (rig_status (rig, 0, 1), TMQ_STATUS_WORKING);
+    assert_int_equal (rig_task (rig, 0, 1)->failures, 0);
+    live (rig, 2000);
+    assert_int_equal (rig_task (rig, 0, 1)->failures, 1);
+}
+
 static void an_attempt_ends_at_its_max_runtime (void **state)
 {
     rig_t *rig = *state;
@@ -455,6 +473,7 @@ int main (void)
         TEST (the_earlier_of_its_ends_counts),
         TEST (a_start_by_stands_after_a_restart),
         TEST (an_attempt_that_was_withdrawn_has_no_bound),
+        TEST (the_time_of_a_question_does_not_count),
         TEST (an_attempt_ends_at_its_max_runtime),
         TEST (the_last_attempt_leaves_the_task_dead),
         TEST (an_outcome_in_time_that_was_not_read_yet_counts),

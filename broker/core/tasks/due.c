@@ -121,10 +121,16 @@ void due_arm_runtime_anew (tasks_t *self, task_t *task)
         bound (self, task, most_ms);
 }
 
+/* Not while a question is open, nor when it was withdrawn (S27). */
+static bool is_bounded (const task_t *task)
+{
+    return task->status == TMQ_STATUS_WORKING;
+}
+
 int64_t due_attempt_ms (const task_t *task, int64_t lease_due_ms)
 {
     int64_t runtime_due_ms = task->detail->runtime_due_ms;
-    return !task_is_withdrawn (task) && runtime_due_ms != 0 && runtime_due_ms < lease_due_ms
+    return is_bounded (task) && runtime_due_ms != 0 && runtime_due_ms < lease_due_ms
                ? runtime_due_ms
                : lease_due_ms;
 }
@@ -132,5 +138,5 @@ int64_t due_attempt_ms (const task_t *task, int64_t lease_due_ms)
 bool due_is_overrun (const tasks_t *self, const task_t *task)
 {
     int64_t due_ms = task->detail->runtime_due_ms;
-    return !task_is_withdrawn (task) && due_ms != 0 && due_ms <= self->base->clocks.heard_ms;
+    return is_bounded (task) && due_ms != 0 && due_ms <= self->base->clocks.heard_ms;
 }
