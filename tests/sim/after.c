@@ -23,6 +23,7 @@ static void add (known_t *task, const known_t *awaited, uint32_t policy)
         }
     }
     task->after[task->after_count].index = index;
+    task->after[task->after_count].unsure = !awaited->accepted;
     task->after[task->after_count++].policy = policy;
 }
 
@@ -66,7 +67,9 @@ bool after_may_be_unknown (const world_t *world, const known_t *task)
 {
     for (uint32_t i = 0; i < task->after_count; i++) {
         const known_t *awaited = &world->tasks[task->after[i].index];
-        if (!awaited->accepted || awaited->alias != 0) {
+        /* An answer to the first try may come late, when a second one has been accepted. */
+        bool unsure = !awaited->accepted || task->after[i].unsure;
+        if (unsure || awaited->refused || awaited->alias != 0) {
             return true;
         }
     }

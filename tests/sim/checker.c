@@ -133,6 +133,7 @@ static void check_alias (world_t *world, known_t *task, const Taskmq__SubmittedI
 
 void check_submitted (world_t *world, known_t *task, const Taskmq__SubmittedItem *item)
 {
+    task->refused = task->refused || item->code != TMQ_OK;
     switch (item->code) {
     case TMQ_OK: break;
     case TMQ_EXPIRED:
@@ -149,6 +150,11 @@ void check_submitted (world_t *world, known_t *task, const Taskmq__SubmittedItem
     case TMQ_NOT_FOUND:
         if (!after_may_be_unknown (world, task)) {
             sim_fail (world, "S21: task %u: %s", index_of (task), item->text);
+        }
+        return;
+    case TMQ_WRONG_STATUS: /* its session is complete */
+        if (task->session == 0) {
+            sim_fail (world, "S32: task %u: %s", index_of (task), item->text);
         }
         return;
     default:
@@ -415,10 +421,8 @@ void check_events (world_t *world, const char *ns, const char *queue, uint64_t l
     size_t at = 0;
     for (uint64_t seq = last + 1; seq <= upto; seq++) {
         const Taskmq__Event *expected = log->events[seq - 1];
-        if (expected->subject != TMQ_SUBJECT_NONE) {
-            continue; /* who follows tasks is not told */
-        }
-        if (queue != NULL && strcmp (expected->queue, queue) != 0) {
+        bool asked = queue == NULL || strcmp (expected->queue, queue) == 0;
+        if (!asked || expected->subject != TMQ_SUBJECT_NONE) {
             continue;
         }
         if (at == list->n_events || !same_event (list->events[at], expected)) {
@@ -450,8 +454,8 @@ uint64_t check_newest (const world_t *world, const char *ns)
 void check_event (world_t *world, const char *ns, uint64_t last, const tmq_event_t *event)
 {
     const model_log_t *log = model_log (&world->model->durable, ns);
-    uint64_t next = last + 1;
-    while (next < log->events_count && log->events[next - 1]->subject != TMQ_SUBJECT_NONE) {
+    uint64_t next = last + 1; /* of what is no task nobody has asked */
+    while (next <= log->events_count && log->events[next - 1]->subject != TMQ_SUBJECT_NONE) {
         next++;
     }
     if (event->seq != next || event->seq > log->events_count) {

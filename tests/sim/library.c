@@ -172,6 +172,7 @@ static void submit_one (client_t *client)
     submit.start_by = (uint64_t) task->start_by;
     submit.max_runtime_ms = task->max_runtime_ms;
     submit.fair_key = warden_key (task);
+    submit.session = warden_session (task);
     submit.needs = &STRONG;
     submit.needs_count = task->needs;
     if (core_request_submit (&request, &submit, &task->id, NULL) != TMQ_OK ||

@@ -3,7 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Sharers: each counts one value up, by a put that rests on the version it has seen. So the value
- * is the number of puts that were answered OK, and of those whose maker did not live to hear it. */
+ * is the number of puts that were answered OK, and of those whose maker did not live to hear it.
+ * The same holds for the items that they put into a box, where nobody takes them out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,15 @@
 
 /* A value remembers its newest four puts. A put that is repeated behind others may be forgotten,
  * one of them without an answer yet: then nobody knows. */
-enum { PAUSE_MS_MAX = 3000, PUTS_BEHIND_MAX = 2 };
+enum { PAUSE_MS_MAX = 3000, PUTS_BEHIND_MAX = 2, ITEMS_BEHIND_MAX = 30 /* a box remembers 32 */ };
 
 static char key[] = "count";
+static char box[] = "tally";
 
 typedef struct sharer {
     bool seen;    /* version and count are what somebody answered */
     bool putting; /* a put has no answer yet */
+    bool adding;  /* … of an item */
     uint64_t version;
     unsigned long count;
 } sharer_t;
@@ -57,6 +60,18 @@ static void count_up (client_t *client, sharer_t *sharer)
     client_request (client, &request, text, put.body_bytes)->context = client->world->counted;
 }
 
+static void add_item (client_t *client, sharer_t *sharer)
+{
+    Taskmq__ItemPut put = TASKMQ__ITEM_PUT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    put.box = box;
+    put.body_bytes = 1;
+    request.op_case = TASKMQ__REQUEST__OP_ITEM_PUT;
+    request.item_put = &put;
+    sharer->adding = true;
+    client_request (client, &request, "x", 1)->context = client->world->items;
+}
+
 static void sharer_tick (client_t *client)
 {
     world_t *world = client->world;
@@ -65,7 +80,9 @@ static void sharer_tick (client_t *client)
     if (!world->faults || client_open (client) > 0) {
         return;
     }
-    if (sharer->seen) {
+    if (rng_chance (&world->rng, 400)) {
+        add_item (client, sharer);
+    } else if (sharer->seen) {
         count_up (client, sharer);
     } else {
         look (client);
@@ -87,6 +104,19 @@ static void put_answered (client_t *client, sharer_t *sharer, const pending_t *p
     } else {
         sim_fail (world, "a put is answered %u %s", reply->code, reply->text);
     }
+}
+
+static void item_answered (client_t *client, sharer_t *sharer, const pending_t *pending,
+                           const Taskmq__Reply *reply)
+{
+    world_t *world = client->world;
+    sharer->adding = false;
+    if (reply->code != TMQ_OK || reply->item_done == NULL || reply->item_done->number == 0) {
+        sim_fail (world, "an item is answered %u %s", reply->code, reply->text);
+        return;
+    }
+    world->maybe_items += world->items - pending->context >= ITEMS_BEHIND_MAX;
+    world->items++;
 }
 
 static void look_answered (client_t *client, sharer_t *sharer, const Taskmq__Reply *reply,
@@ -114,6 +144,8 @@ static void sharer_reply (client_t *client, pending_t *pending, const Taskmq__Re
     sharer_t *sharer = sharer_of (client);
     if (pending->op == TASKMQ__REQUEST__OP_VALUE_PUT) {
         put_answered (client, sharer, pending, reply);
+    } else if (pending->op == TASKMQ__REQUEST__OP_ITEM_PUT) {
+        item_answered (client, sharer, pending, reply);
     } else {
         look_answered (client, sharer, reply, body, body_bytes);
     }
@@ -123,6 +155,7 @@ static void sharer_stop (client_t *client)
 {
     sharer_t *sharer = sharer_of (client);
     client->world->maybe_counted += sharer->putting;
+    client->world->maybe_items += sharer->adding;
     *sharer = (sharer_t){0};
 }
 
@@ -142,6 +175,20 @@ static unsigned long stored_count (const row_t *row)
     return strtoul (text, NULL, 10);
 }
 
+static void check_items (world_t *world)
+{
+    const row_list_t *rows = &world->model->durable.kind_rows;
+    uint64_t count = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        count += rows->rows[i].kind == ROW_KIND_ITEM;
+    }
+    if (count < world->items || count > world->items + world->maybe_items) {
+        sim_fail (world, "items: %llu puts were answered, %llu more may have been; there are %llu",
+                  (unsigned long long) world->items, (unsigned long long) world->maybe_items,
+                  (unsigned long long) count);
+    }
+}
+
 void sharers_check (world_t *world)
 {
     row_key_t row_key = ROW_KEY_INIT;
@@ -157,6 +204,7 @@ void sharers_check (world_t *world)
                   (unsigned long long) world->counted, (unsigned long long) world->maybe_counted,
                   count);
     }
+    check_items (world);
 }
 
 const actor_t sharer_actor = {

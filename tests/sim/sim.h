@@ -227,9 +227,11 @@ typedef struct known {
     int64_t start_by;
     uint32_t max_runtime_ms;
     uint8_t key;           /* its fair key; 0: none */
+    uint8_t session;       /* 0: none */
     bool needs;            /* only strong workers may have it */
     bool submitted;        /* sent at least once */
     bool accepted;         /* acknowledged */
+    bool refused;          /* some submit of it was */
     uint32_t alias;        /* the answer named another task (dedup key): its index + 1 */
     bool removed;          /* somebody was told EXPIRED or PURGED */
     bool cancelled;        /* a cancel was acknowledged */
@@ -240,6 +242,7 @@ typedef struct known {
     struct {
         uint32_t index;
         uint32_t policy;
+        bool unsure;        /* not known to be accepted when the task was sent first */
     } after[SIM_AFTER_MAX]; /* what it waits for */
     uint32_t after_count;
     unsigned ends;    /* a bit for each terminal status that was durable */
@@ -288,6 +291,8 @@ struct world {
     } rates[3];
     uint64_t counted;       /* puts of sharers that were answered OK, … */
     uint64_t maybe_counted; /* … and whose answer nobody heard */
+    uint64_t items;         /* the same of items */
+    uint64_t maybe_items;
     rights_t rights[PROWLERS];
     policy_t *policy; /* that says so */
     uint64_t steps;
@@ -376,7 +381,7 @@ extern const actor_t auditor_actor;
 extern const actor_t library_actor;
 extern const actor_t prowler_actor;
 extern const actor_t sharer_actor;
-/* The value that sharers count up is as high as they know (sharer.c). */
+/* The value that sharers count up is as high as they know, and items are as many (sharer.c). */
 void sharers_check (world_t *world);
 /* A new task of the client's namespace and owner; one that was submitted before, or NULL. */
 known_t *submitter_draw_task (client_t *client);
@@ -420,6 +425,7 @@ extern const actor_t warden_actor;
 void warden_draw (rng_t *rng, known_t *task);
 void warden_fill (const known_t *task, Taskmq__Extra *extra);
 const char *warden_key (const known_t *task);
+const char *warden_session (const known_t *task);
 /* A worker that may have every task. */
 bool warden_is_strong (const client_t *worker);
 /* A batch that is about to become durable. */

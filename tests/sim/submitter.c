@@ -83,6 +83,7 @@ known_t *submitter_draw_task (client_t *client)
         task->payload_bytes = rng_chance (rng, 900) ? 40 : 41;
         task->content = 1000 + (uint32_t) key;
         task->queue = queues[0];
+        task->session = 0; /* it is of the content, too */
     } else {
         task->content = index;
     }
@@ -106,6 +107,7 @@ static void fill_spec (world_t *world, const known_t *task, Taskmq__TaskSpec *sp
     spec->task_id.data = (uint8_t *) (uintptr_t) task->id.bytes;
     spec->task_id.len = 16;
     spec->queue = (char *) (uintptr_t) task->queue;
+    spec->session = (char *) (uintptr_t) warden_session (task);
     spec->payload_bytes = task->payload_bytes;
     spec->dedup_key = (char *) (uintptr_t) task->dedup_key;
     spec->priority_plus_1 = task->priority + 1u;

@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Who pauses queues and sets caps, and what must be true of every claim that becomes durable: by
- * the settings that are stored before it, and by the leases that are. */
+/* Who pauses queues and sessions and sets caps, and what must be true of every claim and acceptance
+ * that becomes durable: by the settings that are stored before it, and by the leases that are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +18,7 @@ enum {
 
 static const char *const queues[] = {"red", "green", "blue"};
 static const char *const keys[] = {"", "k1", "k2", "k3"};
+static const char *const sessions[] = {"", "s1", "s2", "s3"};
 
 /* What tasks ask for. */
 
@@ -25,6 +26,7 @@ void warden_draw (rng_t *rng, known_t *task)
 {
     task->key = (uint8_t) (rng_chance (rng, 400) ? 1 + rng_below (rng, 3) : 0);
     task->needs = rng_chance (rng, 150);
+    task->session = (uint8_t) (rng_chance (rng, 400) ? 1 + rng_below (rng, 3) : 0);
 }
 
 void warden_fill (const known_t *task, Taskmq__Extra *extra)
@@ -41,6 +43,11 @@ void warden_fill (const known_t *task, Taskmq__Extra *extra)
 const char *warden_key (const known_t *task)
 {
     return keys[task->key];
+}
+
+const char *warden_session (const known_t *task)
+{
+    return sessions[task->session];
 }
 
 /* The first worker of each namespace is strong, and every other one after them. */
@@ -98,6 +105,45 @@ static void cap (client_t *client, const char *queue, uint32_t running, uint32_t
     client_request (client, &request, NULL, 0);
 }
 
+static void set_session (client_t *client, const char *name, tmq_session_status_t status)
+{
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__SessionStatus status_op = TASKMQ__SESSION_STATUS__INIT;
+    status_op.name = (char *) (uintptr_t) name;
+    status_op.status = status;
+    request.op_case = TASKMQ__REQUEST__OP_SESSION_STATUS;
+    request.session_status = &status_op;
+    client_request (client, &request, NULL, 0);
+}
+
+static void set_salience (client_t *client, const char *name, uint32_t salience)
+{
+    static uint32_t fields[] = {TMQ_SESSION_FIELD_SALIENCE};
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__SessionSet set_op = TASKMQ__SESSION_SET__INIT;
+    set_op.name = (char *) (uintptr_t) name;
+    set_op.salience = salience;
+    set_op.fields = fields;
+    set_op.n_fields = 1;
+    request.op_case = TASKMQ__REQUEST__OP_SESSION_SET;
+    request.session_set = &set_op;
+    client_request (client, &request, NULL, 0);
+}
+
+/* Mostly active; sometimes it holds its tasks, or takes none. */
+static void order_session (client_t *client, rng_t *rng)
+{
+    static const tmq_session_status_t statuses[] = {
+        TMQ_SESSION_STATUS_ACTIVE, TMQ_SESSION_STATUS_ACTIVE, TMQ_SESSION_STATUS_PAUSED,
+        TMQ_SESSION_STATUS_PAUSED, TMQ_SESSION_STATUS_FROZEN, TMQ_SESSION_STATUS_COMPLETE};
+    const char *name = sessions[1 + rng_below (rng, 3)];
+    if (rng_chance (rng, 300)) {
+        set_salience (client, name, 1 + rng_below (rng, TMQ_SALIENCE_MAX));
+    } else {
+        set_session (client, name, statuses[rng_below (rng, 6)]);
+    }
+}
+
 static void warden_tick (client_t *client)
 {
     world_t *world = client->world;
@@ -109,11 +155,17 @@ static void warden_tick (client_t *client)
     }
     if (!world->faults) { /* all may run: again and again, for a late word may undo it */
         uint32_t order = warden->asked++;
-        if (order % 2 == 0) {
-            pause (client, queues[order / 2 % 3], false);
+        if (order % 3 == 0) {
+            pause (client, queues[order / 3 % 3], false);
+        } else if (order % 3 == 1) {
+            cap (client, queues[order / 3 % 3], 0, rng_below (rng, 2), false);
         } else {
-            cap (client, queues[order / 2 % 3], 0, rng_below (rng, 2), false);
+            set_session (client, sessions[1 + order / 3 % 3], TMQ_SESSION_STATUS_ACTIVE);
         }
+        return;
+    }
+    if (rng_chance (rng, 400)) {
+        order_session (client, rng);
         return;
     }
     const char *queue = queues[rng_below (rng, 3)];
@@ -143,12 +195,55 @@ static Taskmq__QueueSettings *settings_of (const model_side_t *side, const char 
     return NULL;
 }
 
+/* What is stored of the session; NULL: nothing. To be freed. */
+static Taskmq__Session *session_of (const model_side_t *side, const char *ns, const char *name)
+{
+    row_key_t key = ROW_KEY_INIT;
+    row_key_text (&key, ns);
+    row_key_text (&key, name);
+    buf_t *wanted = buf_new (key.bytes, key.length);
+    const row_t *row = row_list_find (&side->kind_rows, ROW_KIND_SESSION, wanted);
+    buf_drop (wanted);
+    return row == NULL
+               ? NULL
+               : taskmq__session__unpack (NULL, buf_length (row->body), buf_bytes (row->body));
+}
+
+static void session_answered (client_t *client, const pending_t *pending,
+                              const Taskmq__Reply *reply)
+{
+    world_t *world = client->world;
+    if (reply->code == TMQ_NOT_FOUND && pending->op == TASKMQ__REQUEST__OP_SESSION_STATUS) {
+        return;
+    }
+    if (reply->code != TMQ_OK || reply->session == NULL) {
+        sim_fail (world, "an order about a session is answered %u: %s", reply->code, reply->text);
+        return;
+    }
+    if (pending->sent_ms < client->linked_ms + SETTLED_MS) {
+        return;
+    }
+    Taskmq__Session *stored = session_of (&world->model->durable, client->ns, reply->session->name);
+    if (stored == NULL || stored->status != reply->session->status ||
+        stored->salience != reply->session->salience) {
+        sim_fail (world, "session %s is not stored as it was answered", reply->session->name);
+    }
+    if (stored != NULL) {
+        taskmq__session__free_unpacked (stored, NULL);
+    }
+}
+
 static void warden_reply (client_t *client, pending_t *pending, const Taskmq__Reply *reply,
                           const uint8_t *body, size_t body_bytes)
 {
     world_t *world = client->world;
     (void) body;
     (void) body_bytes;
+    if (pending->op == TASKMQ__REQUEST__OP_SESSION_STATUS ||
+        pending->op == TASKMQ__REQUEST__OP_SESSION_SET) {
+        session_answered (client, pending, reply);
+        return;
+    }
     if (reply->code != TMQ_OK) {
         sim_fail (world, "an order about a queue is answered %u: %s", reply->code, reply->text);
         return;
@@ -275,7 +370,48 @@ static void note_rate (world_t *world, const row_t *row)
     taskmq__queue_settings__free_unpacked (settings, NULL);
 }
 
-void warden_check_batch (world_t *world, const batch_t *batch)
+/* The batch has a row of the session: what was before it and what behind is not to be told. */
+static bool changes_session (const batch_t *batch, const record_t *record)
+{
+    row_key_t key = ROW_KEY_INIT;
+    row_key_text (&key, record->ns);
+    row_key_text (&key, record->session);
+    for (size_t i = 0; i < batch->rows_count; i++) {
+        const row_t *row = &batch->rows[i];
+        if (row->kind == ROW_KIND_SESSION && buf_length (row->key) == key.length &&
+            memcmp (buf_bytes (row->key), key.bytes, key.length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* S32. claimed: it was given to a worker; else it is new. */
+static void judge_session (world_t *world, const batch_t *batch, const record_t *record,
+                           bool claimed)
+{
+    if (record->session[0] == '\0' || changes_session (batch, record)) {
+        return;
+    }
+    Taskmq__Session *session = session_of (&world->model->durable, record->ns, record->session);
+    if (session == NULL) {
+        sim_fail (world, "there is no session %s", record->session);
+        return;
+    }
+    bool paused = session->status == TMQ_SESSION_STATUS_PAUSED;
+    bool frozen = session->status == TMQ_SESSION_STATUS_FROZEN;
+    bool complete = session->status == TMQ_SESSION_STATUS_COMPLETE;
+    if (claimed && (paused || frozen)) {
+        sim_fail (world, "a task of session %s is given away while it is paused", record->session);
+    }
+    if (!claimed && (frozen || complete)) {
+        sim_fail (world, "session %s takes a task, and should take none", record->session);
+    }
+    taskmq__session__free_unpacked (session, NULL);
+}
+
+/* What was before it in the batch and what behind is not to be told. */
+static bool changes_queues (world_t *world, const batch_t *batch)
 {
     bool changes = false;
     for (size_t i = 0; i < batch->rows_count; i++) {
@@ -284,15 +420,22 @@ void warden_check_batch (world_t *world, const batch_t *batch)
             changes = true;
         }
     }
-    if (changes) {
-        return; /* what was before it in the batch and what behind is not to be told */
-    }
+    return changes;
+}
+
+void warden_check_batch (world_t *world, const batch_t *batch)
+{
+    bool judged = !changes_queues (world, batch);
     for (size_t i = 0; i < batch->records_count && !world->failed; i++) {
         const record_t *record = batch->records[i];
         const record_t *before = world->model->durable.rows[model_index (record->id.bytes)].record;
-        if (record->leased && (before == NULL || before->attempt != record->attempt)) {
+        bool claimed = record->leased && (before == NULL || before->attempt != record->attempt);
+        if (claimed && judged) {
             judge_claim (world, batch, record);
             judge_rate (world, record);
+        }
+        if (claimed || before == NULL) {
+            judge_session (world, batch, record, claimed && before != NULL);
         }
     }
 }

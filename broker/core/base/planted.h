@@ -40,6 +40,10 @@
     X (41, NEEDS_IGNORED, "a worker gets tasks whose requirements its labels do not meet")         \
     X (45, DRAIN_FORGOTTEN, "a drained worker that registers again gets tasks")                    \
     X (46, ROSTER_UNWRITTEN, "who works is kept in memory alone")                                  \
+    X (55, SESSION_UNHELD, "a task of a paused session is given to a worker")                      \
+    X (56, FREEZE_UNWRITTEN, "the status of a session is kept in memory alone")                    \
+    X (57, SALIENCE_UNWRITTEN, "the salience of a session is kept in memory alone")                \
+    X (58, ITEM_PUT_TWICE, "a repeated put of an item is not known again")                         \
     X (50, VALUE_UNGUARDED, "a value is put whatever version it has")                              \
     X (51, VALUE_PUT_TWICE, "a repeated put of a value is not known again")                        \
     X (59, LOG_OF_ANYBODY, "a former attempt writes into the log of the present one (A75)")        \

@@ -81,7 +81,8 @@ static bool pass_over (match_t *self, task_t *task)
 {
     if (due_is_over (self->tasks, task))
         change_end_unclaimed (self->tasks, task);
-    else if (session_holds (task->session))
+    else if (session_holds (task->session) &&
+             self->base->config.planted_bug != ENGINE_BUG_SESSION_UNHELD)
         change_hold (self->tasks, task);
     else
         return false;

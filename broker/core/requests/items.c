@@ -108,7 +108,7 @@ void on_item_put (call_t *call)
         !find_box (call, &name, &box))
         return;
     uint64_t number = puts_find (&box.puts, request_id);
-    if (number != 0) {
+    if (number != 0 && self->base->config.planted_bug != ENGINE_BUG_ITEM_PUT_TWICE) {
         answer_put (call, number);
         return;
     }

@@ -163,7 +163,8 @@ void change_place (tasks_t *self, task_t *task)
         due_arm_scheduled (self, task);
         return;
     }
-    if (session_holds (task->session)) {
+    if (session_holds (task->session) &&
+        self->base->config.planted_bug != ENGINE_BUG_SESSION_UNHELD) {
         session_hold (self, task);
         due_arm_ready (self, task);
         return;

@@ -37,6 +37,10 @@ static void put_row (tasks_t *self, session_t *session)
     row_key_t key = key_of (session);
     bytes_t packed = BYTES_INIT;
     Taskmq__Session stored = *session->stored;
+    if (self->base->config.planted_bug == ENGINE_BUG_FREEZE_UNWRITTEN)
+        stored.status = TMQ_SESSION_STATUS_ACTIVE;
+    if (self->base->config.planted_bug == ENGINE_BUG_SALIENCE_UNWRITTEN)
+        stored.salience = TMQ_SALIENCE_DEFAULT;
     bytes_append_packed (&packed, &stored.base);
     count_bytes (self, session, packed.length + SESSION_MEMORY_BYTES);
     rows_put (self, row_make (ROW_KIND_SESSION, key.bytes, key.length, packed.data, packed.length));
