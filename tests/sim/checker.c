@@ -568,6 +568,7 @@ typedef struct walk {
     uint64_t last_seq;
     uint32_t status;
     uint32_t attempt;
+    uint32_t asked; /* the newest attempt that asked a question */
     bool removed;
 } walk_t;
 
@@ -592,13 +593,16 @@ static void check_claim_time (world_t *world, const walk_t *walk, const Taskmq__
     }
 }
 
-/* Where the broker does not stand still and its clock neither, an attempt ends in time. */
-static void check_runtime (world_t *world, const known_t *task, const record_t *record)
+/* Where the broker does not stand still and its clock neither, an attempt ends in time. While a
+ * question is open its time does not count (S27). */
+static void check_runtime (world_t *world, const known_t *task, const walk_t *walk,
+                           const record_t *record)
 {
     const sim_options_t *options = &world->options;
     bool steady = options->broker_crash == 0 && options->broker_freeze == 0 &&
                   options->commit_full == 0 && options->clock_leap == 0;
-    if (!steady || task->max_runtime_ms == 0 || record->status != TMQ_STATUS_COMPLETED) {
+    if (!steady || task->max_runtime_ms == 0 || walk->asked == record->attempt ||
+        record->status != TMQ_STATUS_COMPLETED) {
         return;
     }
     int64_t ran_ms = record->finished_at - record->started_at;
@@ -640,6 +644,9 @@ static void walk_event (world_t *world, walk_t *walk, const Taskmq__Event *event
     if (!removal && event->kind != TMQ_EVENT_LATE) {
         walk->attempt = event->attempt;
     }
+    if (event->status == TMQ_STATUS_INPUT_REQUIRED) {
+        walk->asked = event->attempt;
+    }
     walk->status = removal ? walk->status : event->status;
     walk->removed = removal;
 }
@@ -661,7 +668,7 @@ static void check_rows (world_t *world, const walk_t *walks)
                       (unsigned long long) record->last_seq, (int) record->status,
                       (unsigned long long) walk->last_seq, walk->status);
         }
-        check_runtime (world, &world->tasks[i], record);
+        check_runtime (world, &world->tasks[i], walk, record);
         if (record->failures > record->max_attempts) {
             sim_fail (world, "task %u failed %u times of at most %u", i, record->failures,
                       record->max_attempts);
