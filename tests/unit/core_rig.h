@@ -231,4 +231,9 @@ void rig_use_request_id (unsigned n);
 unsigned rig_status (rig_t *self, size_t peer, unsigned n);
 const Taskmq__Task *rig_task (rig_t *self, size_t peer, unsigned n);
 
+enum { RIG_REQUESTS_MAX = 100 };
+/* A message of the peer with so many of the same request, for who hands it over in pieces; valid
+ * until the next call. */
+message_t rig_message_of (rig_t *rig, size_t peer, const Taskmq__Request *request, size_t count);
+
 #endif

@@ -550,3 +550,22 @@ unsigned rig_status (rig_t *self, size_t peer, unsigned n)
 {
     return rig_task (self, peer, n)->status;
 }
+
+message_t rig_message_of (rig_t *rig, size_t peer, const Taskmq__Request *request, size_t count)
+{
+    static Taskmq__Request requests[RIG_REQUESTS_MAX];
+    static Taskmq__Request *list[RIG_REQUESTS_MAX];
+    static Taskmq__ClientMessage envelope;
+    assert_in_range (count, 1, RIG_REQUESTS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        requests[i] = *request;
+        requests[i].id = 1000 + i;
+        list[i] = &requests[i];
+    }
+    rig_peer_t *from = &rig->peers[peer];
+    envelope = (Taskmq__ClientMessage) TASKMQ__CLIENT_MESSAGE__INIT;
+    envelope.token = (ProtobufCBinaryData){sizeof (from->token), from->token};
+    envelope.n_requests = count;
+    envelope.requests = list;
+    return (message_t){.peer = from->id, .identity = from->identity, .envelope = &envelope};
+}

@@ -358,26 +358,7 @@ static size_t handle_round (rig_t *rig, const message_t *message, size_t from)
     return upto;
 }
 
-enum { REQUESTS = 100 };
-
-/* A message of the peer with so many of the same request; valid until the next call. */
-static message_t message_of (rig_t *rig, size_t peer, const Taskmq__Request *request)
-{
-    static Taskmq__Request requests[REQUESTS];
-    static Taskmq__Request *list[REQUESTS];
-    static Taskmq__ClientMessage envelope;
-    for (size_t i = 0; i < REQUESTS; i++) {
-        requests[i] = *request;
-        requests[i].id = 1000 + i;
-        list[i] = &requests[i];
-    }
-    rig_peer_t *from = &rig->peers[peer];
-    envelope = (Taskmq__ClientMessage) TASKMQ__CLIENT_MESSAGE__INIT;
-    envelope.token = (ProtobufCBinaryData){sizeof (from->token), from->token};
-    envelope.n_requests = REQUESTS;
-    envelope.requests = list;
-    return (message_t){.peer = from->id, .identity = from->identity, .envelope = &envelope};
-}
+enum { REQUESTS = RIG_REQUESTS_MAX };
 
 static message_t heartbeats_of (rig_t *rig, size_t peer)
 {
@@ -386,7 +367,7 @@ static message_t heartbeats_of (rig_t *rig, size_t peer)
     heartbeat = (Taskmq__Heartbeat) TASKMQ__HEARTBEAT__INIT;
     request.op_case = TASKMQ__REQUEST__OP_HEARTBEAT;
     request.heartbeat = &heartbeat;
-    return message_of (rig, peer, &request);
+    return rig_message_of (rig, peer, &request, REQUESTS);
 }
 
 static message_t counts_of (rig_t *rig, size_t peer)
@@ -399,7 +380,7 @@ static message_t counts_of (rig_t *rig, size_t peer)
     count.filter = &filter;
     request.op_case = TASKMQ__REQUEST__OP_COUNT;
     request.count = &count;
-    return message_of (rig, peer, &request);
+    return rig_message_of (rig, peer, &request, REQUESTS);
 }
 
 static void a_message_is_handled_in_as_many_rounds_as_it_takes (void **state)

@@ -10,25 +10,6 @@
 
 enum { REQUESTS = 64 };
 
-/* A message of the peer with so many of the same request; valid until the next call. */
-static message_t message_of (rig_t *rig, size_t peer, const Taskmq__Request *request)
-{
-    static Taskmq__Request requests[REQUESTS];
-    static Taskmq__Request *list[REQUESTS];
-    static Taskmq__ClientMessage envelope;
-    for (size_t i = 0; i < REQUESTS; i++) {
-        requests[i] = *request;
-        requests[i].id = 1000 + i;
-        list[i] = &requests[i];
-    }
-    rig_peer_t *from = &rig->peers[peer];
-    envelope = (Taskmq__ClientMessage) TASKMQ__CLIENT_MESSAGE__INIT;
-    envelope.token = (ProtobufCBinaryData){sizeof (from->token), from->token};
-    envelope.n_requests = REQUESTS;
-    envelope.requests = list;
-    return (message_t){.peer = from->id, .identity = from->identity, .envelope = &envelope};
-}
-
 /* So many of the message's requests are handled in one round. */
 static size_t handled (rig_t *rig, const message_t *message)
 {
@@ -55,7 +36,7 @@ static size_t flips_in_a_round (rig_t *rig, uint32_t field)
     request.op_case = TASKMQ__REQUEST__OP_QUEUE_SET;
     request.queue_set = &set;
     request.request_id = (ProtobufCBinaryData){sizeof (id), id};
-    message_t message = message_of (rig, 0, &request);
+    message_t message = rig_message_of (rig, 0, &request, REQUESTS);
     size_t count = handled (rig, &message);
     rig_settle (rig);
     return count;
@@ -90,7 +71,7 @@ static void instants_that_are_computed_are_paid_for (void **state)
     show.coming = TMQ_SCHEDULE_COMING_MAX;
     request.op_case = TASKMQ__REQUEST__OP_SCHEDULE_SHOW;
     request.schedule_show = &show;
-    message_t message = message_of (rig, 0, &request);
+    message_t message = rig_message_of (rig, 0, &request, REQUESTS);
     assert_in_range (handled (rig, &message), 1, 1000 / TMQ_SCHEDULE_COMING_MAX);
     rig_free (rig);
 }
@@ -178,7 +159,7 @@ static size_t inboxes_in_a_round (rig_t *rig)
     inbox.n_queues = 1;
     request.op_case = TASKMQ__REQUEST__OP_INBOX;
     request.inbox = &inbox;
-    message_t message = message_of (rig, 0, &request);
+    message_t message = rig_message_of (rig, 0, &request, REQUESTS);
     return handled (rig, &message);
 }
 
