@@ -7,158 +7,55 @@
 #include <string.h>
 
 #include "base/exit.h"
-#include "base/memory.h"
 #include "link/connect.h"
 #include "link/ids.h"
-#include "screen/attempts.h"
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/show.h"
 #include "verbs/receipt.h"
-#include "verbs/tree.h"
+#include "verbs/record.h"
 #include "verbs/verbs.h"
 #include "verbs/wait.h"
 
-enum { EVENTS_PAGE = 1000 };
-
 /* get. */
 
-/* All events of a task, oldest first. */
-typedef struct history_view {
-    tmq_event_list_t **pages; /* newest page first */
-    size_t pages_count;
-    tmq_event_t **events;
-    size_t count;
-} history_view_t;
-
-static void history_clear (history_view_t *self)
+static unsigned wants_of (const args_t *args)
 {
-    for (size_t i = 0; i < self->pages_count; i++)
-        tmq_event_list_free (self->pages[i]);
-    free (self->pages);
-    free (self->events);
+    return (args_has (args, OPT_PAYLOAD) ? RECORD_PAYLOAD : 0U) |
+           (args_has (args, OPT_EVENTS) ? RECORD_EVENTS : 0U) |
+           (args_has (args, OPT_ATTEMPTS) ? RECORD_ATTEMPTS : 0U);
 }
 
-static int history_load (history_view_t *self, const app_t *app, const tmq_id_t *id,
-                         tmq_error_t *error)
+static void show_record (items_t *items, app_t *app, const record_t *record)
 {
-    uint64_t before_seq = 0;
-    memset (self, 0, sizeof *self);
-    do {
-        tmq_event_list_t *page;
-        const int code =
-            tmq_events (&page, app->client, id, before_seq, EVENTS_PAGE, app->timeout_ms, error);
-        if (code != TMQ_OK)
-            return code;
-        self->pages = must_grow (self->pages, self->pages_count + 1, sizeof (void *));
-        self->pages[self->pages_count++] = page;
-        self->count += page->count;
-        before_seq = page->before_seq;
-    } while (before_seq);
-    self->events = must_alloc (self->count * sizeof (void *));
-    size_t at = 0;
-    for (size_t i = self->pages_count; i-- > 0;) {
-        for (size_t j = 0; j < self->pages[i]->count; j++)
-            self->events[at++] = self->pages[i]->events[j];
-    }
-    return TMQ_OK;
-}
-
-static void write_parts (json_writer_t *writer, const parts_t *parts)
-{
-    json_write_key (writer, "parts");
-    if (!parts->total) {
-        json_write_null (writer);
-        return;
-    }
-    json_write_object_begin (writer);
-    json_write_key (writer, "total");
-    json_write_uint (writer, parts->total);
-    for (unsigned i = TMQ_STATUS_QUEUED; i <= TMQ_STATUS_CANCELLED; i++) {
-        json_write_key (writer, tmq_status_text ((tmq_status_t) i));
-        json_write_uint (writer, parts->of[i]);
-    }
-    json_write_object_end (writer);
-}
-
-static void write_full (items_t *items, const tmq_task_t *task, const tmq_task_t *payload,
-                        const history_view_t *history, const parts_t *parts,
-                        const attempts_view_t *attempts)
-{
-    json_writer_t *writer = items_open (items);
-    json_write_object_begin (writer);
-    write_task_members (writer, task, true);
-    write_parts (writer, parts);
-    json_write_key (writer, "questions");
-    write_questions (writer, items->app, task);
-    if (payload) {
-        json_write_key (writer, "payload");
-        json_write_body (writer, payload->content_type, payload->body_bytes ? payload->body : "",
-                         payload->body_bytes);
-    }
-    if (args_has (&items->app->args, OPT_ATTEMPTS)) {
-        json_write_key (writer, "attempts");
-        attempts_write (writer, attempts);
-    }
-    if (args_has (&items->app->args, OPT_EVENTS)) {
-        json_write_key (writer, "events");
-        json_write_array_begin (writer);
-        for (size_t i = 0; i < history->count; i++)
-            write_event (writer, history->events[i]);
-        json_write_array_end (writer);
-    }
-    json_write_object_end (writer);
-    items_close (items);
-}
-
-static void show_full (items_t *items, const tmq_task_t *task, const tmq_task_t *payload,
-                       const history_view_t *history, const parts_t *parts,
-                       const attempts_view_t *attempts)
-{
-    const app_t *app = items->app;
     char id[37];
     if (app_wants_json (app)) {
-        write_full (items, task, payload, history, parts, attempts);
+        record_write (items_open (items), app, record);
+        items_close (items);
     } else if (app->format == FORMAT_ID) {
-        tmq_id_format (&task->id, id);
+        tmq_id_format (&record->task->id, id);
         puts (id);
     } else {
         if (items->count++)
             fputc ('\n', stdout);
-        show_card (app, task, parts->total ? parts->of : NULL, payload, history->events,
-                   history->count);
-        if (args_has (&app->args, OPT_ATTEMPTS))
-            attempts_show (app, attempts);
+        show_card (app, record->task, record->parts.total ? record->parts.of : NULL,
+                   record->payload, record->events, record->events_count);
+        if (record->wants & RECORD_ATTEMPTS)
+            attempts_show (app, &record->attempts);
+        if (record->task->status == TMQ_STATUS_INPUT_REQUIRED)
+            show_questions (app, &record->task->id);
     }
 }
 
 static int get_one (app_t *app, items_t *items, const tmq_id_t *id)
 {
-    tmq_task_t *task = NULL;
-    tmq_task_t *payload = NULL;
-    history_view_t history = {0};
-    parts_t parts = {0};
-    attempts_view_t attempts = {0};
+    record_t record;
     tmq_error_t error = {0};
     char text[37];
-    error.code = tmq_get (&task, app->client, id, app->timeout_ms, &error);
-    if (error.code == TMQ_OK && args_has (&app->args, OPT_PAYLOAD))
-        error.code = tmq_payload (&payload, app->client, id, app->timeout_ms, &error);
-    if (error.code == TMQ_OK && args_has (&app->args, OPT_EVENTS))
-        error.code = history_load (&history, app, id, &error);
-    if (error.code == TMQ_OK && task->has_parts)
-        error.code = parts_count (&parts, app, id, &error);
-    if (error.code == TMQ_OK && args_has (&app->args, OPT_ATTEMPTS))
-        error.code = attempts_load (&attempts, app, id, &error);
+    error.code = record_load (&record, app, id, wants_of (&app->args), &error);
     if (error.code == TMQ_OK)
-        show_full (items, task, payload, &history, &parts, &attempts);
-    if (error.code == TMQ_OK && task->status == TMQ_STATUS_INPUT_REQUIRED &&
-        !app_wants_json (app) && app->format != FORMAT_ID)
-        show_questions (app, id);
-    attempts_clear (&attempts);
-    history_clear (&history);
-    tmq_task_free (payload);
-    tmq_task_free (task);
+        show_record (items, app, &record);
+    record_clear (&record);
     tmq_id_format (id, text);
     return error.code == TMQ_OK ? EXIT_OK : library_error (app, &error, text);
 }

@@ -1,0 +1,117 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "verbs/record.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "screen/items.h"
+#include "verbs/verbs.h"
+
+enum { EVENTS_PAGE = 1000 };
+
+static void order_events (record_t *self)
+{
+    size_t at = 0;
+    self->events = must_alloc (self->events_count * sizeof (void *));
+    for (size_t i = self->event_pages_count; i-- > 0;) {
+        for (size_t j = 0; j < self->event_pages[i]->count; j++)
+            self->events[at++] = self->event_pages[i]->events[j];
+    }
+}
+
+/* The pages come newest first. */
+static int load_events (record_t *self, const app_t *app, const tmq_id_t *id, tmq_error_t *error)
+{
+    uint64_t before_seq = 0;
+    do {
+        tmq_event_list_t *page;
+        const int code =
+            tmq_events (&page, app->client, id, before_seq, EVENTS_PAGE, app->timeout_ms, error);
+        if (code != TMQ_OK)
+            return code;
+        self->event_pages =
+            must_grow (self->event_pages, self->event_pages_count + 1, sizeof (void *));
+        self->event_pages[self->event_pages_count++] = page;
+        self->events_count += page->count;
+        before_seq = page->before_seq;
+    } while (before_seq);
+    order_events (self);
+    return TMQ_OK;
+}
+
+int record_load (record_t *out, app_t *app, const tmq_id_t *id, unsigned wants, tmq_error_t *error)
+{
+    *out = (record_t){.wants = wants};
+    int code = tmq_get (&out->task, app->client, id, app->timeout_ms, error);
+    if (code == TMQ_OK && wants & RECORD_PAYLOAD)
+        code = tmq_payload (&out->payload, app->client, id, app->timeout_ms, error);
+    if (code == TMQ_OK && wants & RECORD_EVENTS)
+        code = load_events (out, app, id, error);
+    if (code == TMQ_OK && out->task->has_parts)
+        code = parts_count (&out->parts, app, id, error);
+    if (code == TMQ_OK && wants & RECORD_ATTEMPTS)
+        code = attempts_load (&out->attempts, app, id, error);
+    return code;
+}
+
+void record_clear (record_t *self)
+{
+    attempts_clear (&self->attempts);
+    for (size_t i = 0; i < self->event_pages_count; i++)
+        tmq_event_list_free (self->event_pages[i]);
+    free (self->event_pages);
+    free (self->events);
+    tmq_task_free (self->payload);
+    tmq_task_free (self->task);
+}
+
+static void write_parts (json_writer_t *writer, const parts_t *parts)
+{
+    json_write_key (writer, "parts");
+    if (!parts->total) {
+        json_write_null (writer);
+        return;
+    }
+    json_write_object_begin (writer);
+    json_write_key (writer, "total");
+    json_write_uint (writer, parts->total);
+    for (unsigned i = TMQ_STATUS_QUEUED; i <= TMQ_STATUS_CANCELLED; i++) {
+        json_write_key (writer, tmq_status_text ((tmq_status_t) i));
+        json_write_uint (writer, parts->of[i]);
+    }
+    json_write_object_end (writer);
+}
+
+static void write_events (json_writer_t *writer, const record_t *self)
+{
+    json_write_key (writer, "events");
+    json_write_array_begin (writer);
+    for (size_t i = 0; i < self->events_count; i++)
+        write_event (writer, self->events[i]);
+    json_write_array_end (writer);
+}
+
+void record_write (json_writer_t *writer, app_t *app, const record_t *self)
+{
+    const tmq_task_t *payload = self->payload;
+    json_write_object_begin (writer);
+    write_task_members (writer, self->task, true);
+    write_parts (writer, &self->parts);
+    json_write_key (writer, "questions");
+    write_questions (writer, app, self->task);
+    if (payload) {
+        json_write_key (writer, "payload");
+        json_write_body (writer, payload->content_type, payload->body_bytes ? payload->body : "",
+                         payload->body_bytes);
+    }
+    if (self->wants & RECORD_ATTEMPTS) {
+        json_write_key (writer, "attempts");
+        attempts_write (writer, &self->attempts);
+    }
+    if (self->wants & RECORD_EVENTS)
+        write_events (writer, self);
+    json_write_object_end (writer);
+}
