@@ -301,6 +301,70 @@ static void a_page_ends_with_what_is_seen (void **state)
     assert_string_equal (page->next, "");
 }
 
+/* The value of the session "trip" is seen by this peer. */
+static bool sees_trip (rig_t *rig, size_t peer)
+{
+    Taskmq__ValueList message = TASKMQ__VALUE_LIST__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_VALUE_LIST);
+    message.session = "trip";
+    request.value_list = &message;
+    uint64_t sent = rig_send (rig, peer, &request, NULL, 0);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, peer, sent), TMQ_OK);
+    return rig_reply (rig, peer, sent)->reply->value_page->n_values == 1;
+}
+
+static void submit_trip (rig_t *rig, unsigned n)
+{
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.session = "trip";
+    spec.queue = "q";
+    rig_submit_spec (rig, 0, n, &spec, "");
+    rig_settle (rig);
+}
+
+/* Nobody else has rights over it, so it is the lease that shows it. */
+static void a_worker_sees_what_its_sessions_have (void **state)
+{
+    enum { WIL = 1, WIL_ANEW = 3 };
+    rig_t *rig = *state;
+    Taskmq__ValuePut body = TASKMQ__VALUE_PUT__INIT;
+    rig_access (rig, "ann uid:1 client(default)\nwil uid:2 worker(default)\n");
+    rig->peers[0].identity = "ann";
+    rig->peers[WIL].identity = rig->peers[WIL_ANEW].identity = "wil";
+    rig_link (rig, 0, "default");
+    rig_link (rig, WIL, "default");
+    next_id[0]++;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_VALUE_PUT);
+    body.session = "trip";
+    body.key = "plan";
+    body.body_bytes = 1;
+    request.value_put = &body;
+    rig_send (rig, 0, &request, "x", 1);
+    rig_register (rig, WIL, 7, "q", 8);
+    assert_false (sees_trip (rig, WIL));
+    submit_trip (rig, 1);
+    submit_trip (rig, 2);
+    assert_true (sees_trip (rig, WIL));
+    rig_complete (rig, WIL, rig_assignment (rig, WIL, 0)->assignment, "");
+    assert_true (sees_trip (rig, WIL)); /* one is left */
+    rig_complete (rig, WIL, rig_assignment (rig, WIL, 1)->assignment, "");
+    assert_false (sees_trip (rig, WIL));
+    submit_trip (rig, 3);
+    submit_trip (rig, 4);
+    rig_link (rig, WIL_ANEW, "default");
+    const Taskmq__Assignment *held = rig_assignment (rig, WIL, 2)->assignment;
+    rig_register_with (rig, WIL_ANEW, 7, "q", 1, held); /* moves, with one of its leases */
+    rig_settle (rig);
+    assert_false (sees_trip (rig, WIL));
+    assert_true (sees_trip (rig, WIL_ANEW));
+    rig_complete (rig, WIL_ANEW, held, "");
+    rig_settle (rig);
+    assert_true (sees_trip (rig, WIL_ANEW)); /* the other one came again */
+    rig_leave (rig, WIL_ANEW, 7);
+    assert_false (sees_trip (rig, WIL_ANEW));
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +376,7 @@ int main (void)
         TEST (a_watcher_is_told_and_others_are_not),
         TEST (a_failed_commit_takes_it_back),
         TEST (one_sees_and_changes_what_is_its_own),
+        TEST (a_worker_sees_what_its_sessions_have),
         cmocka_unit_test (there_are_only_so_many_also_after_a_restart),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

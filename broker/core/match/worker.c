@@ -13,6 +13,7 @@
 #include "core/tasks/attempt.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
+#include "core/tasks/members.h"
 #include "core/tasks/space.h"
 
 size_t worker_seats_bytes (size_t count)
@@ -112,6 +113,7 @@ void worker_drop_unlisted (match_t *self, worker_t *worker, const char *why)
         detail_t *detail = LIST_ITEM (node, detail_t, held);
         next = node->next;
         if (!detail->listed) {
+            members_remove (self->tasks, detail);
             list_unlink (node);
             list_push_back (&worker->dropped, node);
         }

@@ -112,7 +112,7 @@ void on_item_put (call_t *call)
         answer_put (call, number);
         return;
     }
-    if (!shared_may_make (call->link, name.session)) {
+    if (!shared_may_make (call->requests, call->link, name.session)) {
         reply_code (call, TMQ_DENIED, "no right to put an item here");
         return;
     }
@@ -140,7 +140,7 @@ static bool acknowledge (call_t *call, const box_name_t *name, box_t *box, uint6
     item_row_key (&key, name->space->name, name->session, name->box, number);
     const buf_t *body = find_body (self->reads, ROW_KIND_ITEM, &key, &found, &damaged);
     if (!found || !item_unpack (&item, body) ||
-        !shared_may_change (call->link, name->session, item.owner))
+        !shared_may_change (call->requests, call->link, name->session, item.owner))
         return false;
     item_remove (self->sessions, name, box, &item, name_text (call->link->identity));
     return true;
@@ -186,14 +186,15 @@ typedef struct item_page {
 } item_page_t;
 
 /* False: the page is full, and the row is for the next one. */
-static bool pack_row (bytes_t *out, item_page_t *page, const link_t *link, const row_t *row)
+static bool pack_row (const requests_t *self, bytes_t *out, item_page_t *page, const link_t *link,
+                      const row_t *row)
 {
     const char *session = (const char *) buf_bytes (row->key);
     session += strlen (session) + 1; /* behind the namespace */
     item_entry_t item;
     size_t before = out->length;
-    if (item_unpack (&item, row->body) && shared_sees (link, session, item.owner, SEES)) {
-        bool bare = !shared_sees (link, session, item.owner, RIGHT_BODY);
+    if (item_unpack (&item, row->body) && shared_sees (self, link, session, item.owner, SEES)) {
+        bool bare = !shared_sees (self, link, session, item.owner, RIGHT_BODY);
         size_t length = bare ? 0 : item.length;
         pack_item (out, &item, length);
         if (page->last != 0 && (out->length > ENVELOPE_FILL_BYTES ||
@@ -216,7 +217,7 @@ void items_answer (requests_t *self, read_job_t *job)
     bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, false, &mark);
     bytes_mark_t inner = bytes_open (out, TASKMQ__REPLY__BODY_ITEM_PAGE);
     size_t i = 0;
-    while (i < read->rows_count && pack_row (out, &page, job->link, &read->rows[i]))
+    while (i < read->rows_count && pack_row (self, out, &page, job->link, &read->rows[i]))
         i++;
     if (i < read->rows_count || read->more)
         bytes_append_uint (out, PAGE_NEXT, page.last);

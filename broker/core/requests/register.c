@@ -17,6 +17,7 @@
 #include "core/tasks/attempt.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
+#include "core/tasks/members.h"
 #include "core/wire/pack.h"
 
 enum {
@@ -125,6 +126,7 @@ void on_register (call_t *call)
     worker->serial = link->serial;
     list_push_back (&link->workers, &worker->of_link);
     link->workers_count++;
+    members_move (self->tasks, worker);
     if (worker->identity != link->identity) {
         account_end_leases (self->tasks, worker, worker->held);
         names_drop (&self->base->names, worker->identity);
@@ -166,6 +168,7 @@ void on_leave (call_t *call)
         worker_find (self->tasks, call->link->space, call->request->leave->worker_id.data);
     if (worker != NULL && worker->link == call->link) {
         worker_detach (self->match, worker);
+        members_move (self->tasks, worker);
         worker_drop_leases (self->match, worker, WORKER_RETURNS, "the worker left");
         roster_leave (self->match, worker, call->request->leave);
         roster_release (self->match, worker);

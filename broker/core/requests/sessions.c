@@ -63,8 +63,9 @@ static bool is_seen (const call_t *call, const session_t *session)
 {
     const char *name = session->name->text;
     const char *owner = session->stored->owner;
-    return !session->stored->leaving && (shared_sees (call->link, name, owner, SEES) ||
-                                         shared_may_change (call->link, name, owner));
+    return !session->stored->leaving &&
+           (shared_sees (call->requests, call->link, name, owner, SEES) ||
+            shared_may_change (call->requests, call->link, name, owner));
 }
 
 /* As it is shown: without what only the store needs. */
@@ -139,7 +140,7 @@ void on_session_list (call_t *call)
 static bool may_change (call_t *call, const session_t *session)
 {
     const char *name = session->name->text;
-    if (shared_may_change (call->link, name, session->stored->owner))
+    if (shared_may_change (call->requests, call->link, name, session->stored->owner))
         return true;
     deny (call);
     reply_code (call, TMQ_DENIED, "the session belongs to somebody else");
@@ -269,7 +270,7 @@ void on_session_set (call_t *call)
     }
     if (new_is_refused (call) || (session != NULL && refuse_name (call, session)))
         return;
-    if (session == NULL && !shared_may_make (call->link, set->name)) {
+    if (session == NULL && !shared_may_make (call->requests, call->link, set->name)) {
         deny (call);
         reply_code (call, TMQ_DENIED, "no right to make a session here");
         return;

@@ -4,26 +4,16 @@
 
 #include "core/requests/shared.h"
 
-#include <string.h>
-
 #include "core/peers/link.h"
 #include "core/requests/answer.h"
+#include "core/tasks/members.h"
 #include "core/tasks/session.h"
 
 /* One of its workers works in the session. */
-static bool holds_in (const link_t *link, const char *session)
+static bool holds_in (const requests_t *self, const link_t *link, const char *session)
 {
-    if (session[0] == '\0' || !access_may (&link->access, RIGHT_WORK))
-        return false;
-    for (node_t *at = link->workers.next; at != &link->workers; at = at->next) {
-        const worker_t *worker = LIST_ITEM (at, const worker_t, of_link);
-        for (node_t *node = worker->leases.next; node != &worker->leases; node = node->next) {
-            const task_t *task = LIST_ITEM (node, const detail_t, held)->task;
-            if (strcmp (session_text (task->session), session) == 0)
-                return true;
-        }
-    }
-    return false;
+    return access_may (&link->access, RIGHT_WORK) &&
+           members_have (self->tasks, link->serial, session);
 }
 
 static bool is_own (const link_t *link, const char *owner, unsigned rights)
@@ -31,10 +21,11 @@ static bool is_own (const link_t *link, const char *owner, unsigned rights)
     return access_may (&link->access, rights) && link_is (link, owner);
 }
 
-bool shared_sees (const link_t *link, const char *session, const char *owner, unsigned rights)
+bool shared_sees (const requests_t *self, const link_t *link, const char *session,
+                  const char *owner, unsigned rights)
 {
     return (link->access.everywhere & rights) != 0 || is_own (link, owner, rights) ||
-           holds_in (link, session);
+           holds_in (self, link, session);
 }
 
 bool shared_is_leaving (call_t *call, const char *name)
@@ -46,13 +37,14 @@ bool shared_is_leaving (call_t *call, const char *name)
     return true;
 }
 
-bool shared_may_make (const link_t *link, const char *session)
+bool shared_may_make (const requests_t *self, const link_t *link, const char *session)
 {
-    return access_may (&link->access, RIGHT_SUBMIT) || holds_in (link, session);
+    return access_may (&link->access, RIGHT_SUBMIT) || holds_in (self, link, session);
 }
 
-bool shared_may_change (const link_t *link, const char *session, const char *owner)
+bool shared_may_change (const requests_t *self, const link_t *link, const char *session,
+                        const char *owner)
 {
     return (link->access.everywhere & RIGHT_CANCEL) != 0 ||
-           is_own (link, owner, RIGHT_SUBMIT | RIGHT_WORK) || holds_in (link, session);
+           is_own (link, owner, RIGHT_SUBMIT | RIGHT_WORK) || holds_in (self, link, session);
 }

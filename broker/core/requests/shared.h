@@ -10,12 +10,14 @@
 
 /* The link has one of the rights over what belongs to this owner: its own, all with a grant for
  * every queue, or all of a session in which one of its workers holds a lease. */
-bool shared_sees (const link_t *link, const char *session, const char *owner, unsigned rights);
+bool shared_sees (const requests_t *self, const link_t *link, const char *session,
+                  const char *owner, unsigned rights);
 /* The session is being removed: nothing may be put into it, which was answered. */
 bool shared_is_leaving (call_t *call, const char *session);
 /* It may make something in the session, or with an empty one in the namespace. */
-bool shared_may_make (const link_t *link, const char *session);
+bool shared_may_make (const requests_t *self, const link_t *link, const char *session);
 /* It may change or remove what belongs to this owner. */
-bool shared_may_change (const link_t *link, const char *session, const char *owner);
+bool shared_may_change (const requests_t *self, const link_t *link, const char *session,
+                        const char *owner);
 
 #endif

@@ -116,11 +116,12 @@ static bool guard (call_t *call, const value_t *value, uint64_t if_version_plus_
 /* The link may change it, or make it; else the request was answered. */
 static bool judge (call_t *call, const value_name_t *name, const value_t *value)
 {
-    if (value->version == 0 && !shared_may_make (call->link, name->session))
+    if (value->version == 0 && !shared_may_make (call->requests, call->link, name->session))
         reply_code (call, TMQ_DENIED, "no right to make a value here");
-    else if (value->version == 0 || shared_may_change (call->link, name->session, value->owner))
+    else if (value->version == 0 ||
+             shared_may_change (call->requests, call->link, name->session, value->owner))
         return true;
-    else if (shared_sees (call->link, name->session, value->owner, SEES))
+    else if (shared_sees (call->requests, call->link, name->session, value->owner, SEES))
         reply_code (call, TMQ_DENIED, "the value belongs to somebody else");
     else
         reply_code (call, TMQ_CONFLICT, "the key is in use");
@@ -175,7 +176,8 @@ void on_value_get (call_t *call)
     value_t value;
     if (!find (call, &name, &value))
         return;
-    if (value.version == 0 || !shared_sees (call->link, name.session, value.owner, RIGHT_BODY))
+    if (value.version == 0 ||
+        !shared_sees (call->requests, call->link, name.session, value.owner, RIGHT_BODY))
         answer_none (call);
     else
         answer (call, &name, &value, buf_new (value.bytes, value.length));
@@ -194,8 +196,9 @@ void on_value_remove (call_t *call)
     }
     if (!find (call, &name, &value))
         return;
-    bool seen = value.version != 0 && (shared_sees (call->link, name.session, value.owner, SEES) ||
-                                       shared_may_change (call->link, name.session, value.owner));
+    bool seen = value.version != 0 &&
+                (shared_sees (call->requests, call->link, name.session, value.owner, SEES) ||
+                 shared_may_change (call->requests, call->link, name.session, value.owner));
     if (!seen) {
         answer_none (call);
         return;
@@ -225,7 +228,7 @@ void on_value_list (call_t *call)
 }
 
 /* A row of a page. False: the link does not see it. */
-static bool pack_row (bytes_t *out, const link_t *link, const row_t *row)
+static bool pack_row (const requests_t *self, bytes_t *out, const link_t *link, const row_t *row)
 {
     const char *session = (const char *) buf_bytes (row->key);
     session += strlen (session) + 1; /* behind the namespace */
@@ -233,7 +236,7 @@ static bool pack_row (bytes_t *out, const link_t *link, const row_t *row)
     const char *key = value_key_of (row->key, &key_bytes);
     value_t value;
     if (key_bytes == 0 || !value_unpack (&value, row->body) ||
-        !shared_sees (link, session, value.owner, SEES))
+        !shared_sees (self, link, session, value.owner, SEES))
         return false;
     pack_value (out, PAGE_VALUES, session, key, key_bytes, &value, 0);
     return true;
@@ -250,7 +253,7 @@ bool values_go_on (requests_t *self, read_job_t *job)
         return false;
     for (size_t i = 0; i < read->rows_count; i++) {
         bytes_clear (scratch);
-        if (pack_row (scratch, job->link, &read->rows[i]))
+        if (pack_row (self, scratch, job->link, &read->rows[i]))
             return false;
     }
     if (read->rows_count == 0)
@@ -276,7 +279,7 @@ void values_answer (requests_t *self, read_job_t *job)
     size_t i = 0;
     for (; i < read->rows_count; i++) {
         size_t before = out->length;
-        if (!pack_row (out, job->link, &read->rows[i]))
+        if (!pack_row (self, out, job->link, &read->rows[i]))
             continue;
         if (out->length > ENVELOPE_FILL_BYTES - TAIL_BYTES && last != NULL) {
             out->length = before;

@@ -13,6 +13,7 @@
 #include "core/tasks/index.h"
 #include "core/tasks/lanes.h"
 #include "core/tasks/lease.h"
+#include "core/tasks/members.h"
 #include "core/tasks/settings.h"
 #include "core/tasks/space.h"
 
@@ -44,6 +45,7 @@ void lease_hold (tasks_t *self, worker_t *worker, task_t *task)
 {
     task->detail->holder = worker;
     list_push_back (&worker->leases, &task->detail->held);
+    members_add (self, worker, task);
     worker->held++;
     task->queue->leases++;
     account_add_leases (self, worker, 1);
@@ -57,6 +59,7 @@ void lease_end (tasks_t *self, task_t *task)
     detail_t *detail = task->detail;
     worker_t *worker = detail->holder;
     list_remove (&detail->held);
+    members_remove (self, detail);
     detail->holder = NULL;
     task->leased = false;
     worker->held--;

@@ -10,6 +10,7 @@
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
 #include "core/tasks/makers.h"
+#include "core/tasks/members.h"
 #include "core/tasks/quarantine.h"
 #include "core/tasks/question.h"
 #include "core/tasks/schedule.h"
@@ -56,6 +57,7 @@ void tasks_reset (tasks_t *self)
     lanes_reset (self);
     settings_clear (self);
     schedules_clear (self);
+    members_clear (self);
     sessions_clear (self);
     spaces_clear (self);
     makers_clear (self);

@@ -79,6 +79,7 @@ typedef struct detail {
     worker_t *holder;       /* who has the lease; NULL: nobody */
     struct fair *fair;      /* the fair key that the lease counts for; NULL: none */
     node_t held;            /* in the holder's list of leases */
+    struct member *member;  /* … as which the lease is counted (members.h); NULL: as none */
     uint64_t assignment;    /* its number for the holder; 0: unknown (given before a restart) */
     int64_t lease_due_ms;   /* clocks_awake_ms */
     int64_t runtime_due_ms; /* mono: the attempt ends then; 0: no bound, or not started */

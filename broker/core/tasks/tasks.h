@@ -25,6 +25,7 @@
 
 typedef struct schedule schedule_t;
 typedef struct session session_t;
+typedef struct member member_t;
 
 /* What a namespace keeps beside its tasks (entries.h). */
 typedef struct entries {
@@ -202,6 +203,7 @@ typedef struct tasks {
     map_t by_id;  /* live tasks, by namespace and id */
     map_t by_key; /* … by namespace, owner and dedup key */
     map_t workers;
+    map_t members; /* members.h */
     node_t walks; /* over queues, under way */
     node_t idle_spaces;
     node_t makers;   /* makers.c */
