@@ -141,6 +141,7 @@
     X (dirty_tasks, "tasks not yet in the tables", "near 20,000: submissions are refused soon")    \
     X (logs_tasks, "tasks that have a log", "")                                                    \
     X (logs_bytes, "bytes of logs", "")                                                            \
+    X (schedules_waiting, "schedules that wait for their turn", "grows: too many come at once")    \
     X (payload_cache_bytes, "payloads in memory", "")                                              \
     X (ring_bytes, "events in memory", "")                                                         \
     X (inbox_messages, "messages that wait for their round", "grows: clients send without end")    \

@@ -722,6 +722,107 @@ static void a_thousand_miss_and_repeat_nothing (void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
 
+static rig_t *rig_with_rates (uint32_t rate, uint32_t space_rate)
+{
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.instants_rate = rate;
+    config.space_instants_rate = space_rate;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "other");
+    return rig;
+}
+
+static unsigned code_of_put (rig_t *rig, size_t peer, unsigned n, const char *calendar,
+                             const char *payload)
+{
+    char name[16];
+    snprintf (name, sizeof (name), "s%u", n);
+    Taskmq__Schedule schedule = named (name, calendar);
+    request_id[1]++;
+    return rig_code (rig, peer, put (rig, peer, &schedule, true, payload));
+}
+
+static void there_are_only_so_many_instants (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_with_rates (5, 3);
+    char big[INSTANT_BYTES + 1];
+    memset (big, 'x', sizeof (big) - 1);
+    big[sizeof (big) - 1] = '\0';
+    for (unsigned n = 1; n <= 3; n++)
+        assert_int_equal (code_of_put (rig, 0, n, "@every 1s", ""), TMQ_OK);
+    assert_int_equal (code_of_put (rig, 0, 4, "@every 1s", ""), TMQ_LIMIT);
+    assert_int_equal (code_of_put (rig, 0, 4, "* * * * *", ""), TMQ_LIMIT);
+    assert_int_equal (code_of_put (rig, 0, 3, "@every 2s", ""), TMQ_OK); /* gives half a one back */
+    assert_int_equal (code_of_put (rig, 0, 4, "*/5 * * * *", ""), TMQ_OK);
+    assert_int_equal (code_of_put (rig, 1, 1, "@every 1s", ""), TMQ_OK);
+    assert_int_equal (code_of_put (rig, 1, 2, "@every 1s", big), TMQ_LIMIT); /* it counts twice */
+    assert_int_equal (code_of_put (rig, 1, 2, "@every 1s", ""), TMQ_OK);
+    assert_int_equal (code_of_put (rig, 1, 3, "@every 1s", ""), TMQ_LIMIT); /* of all */
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_int_equal (code_of_put (rig, 0, 5, "@every 1s", ""), TMQ_LIMIT);
+    assert_int_equal (rig_code (rig, 0, about (rig, 0, TASKMQ__REQUEST__OP_SCHEDULE_REMOVE, "s1")),
+                      TMQ_OK);
+    assert_int_equal (code_of_put (rig, 0, 5, "@every 1s", ""), TMQ_OK);
+    rig_free (rig);
+}
+
+/* They are later than what would count as missed. */
+static void instants_of_one_moment_wait_for_their_turn (void **state)
+{
+    enum { CROWD = INSTANTS_AT_ONCE + 100 };
+    (void) state;
+    rig_t *rig = rig_with_rates (1, 1);
+    for (unsigned n = 1; n <= CROWD; n++)
+        assert_int_equal (code_of_put (rig, 0, n, "0 * * * *", ""), TMQ_OK);
+    int64_t hour_ms = HOUR - rig->now.wall_ms % HOUR;
+    rig_advance (rig, hour_ms + SECOND);
+    size_t at_once = tasks_made (rig);
+    assert_in_range (at_once, INSTANTS_AT_ONCE, INSTANTS_AT_ONCE + 2);
+    size_t waiting = 0;
+    for (unsigned n = 1; n <= CROWD; n++) {
+        char name[16];
+        snprintf (name, sizeof (name), "s%u", n);
+        waiting += strstr (show (rig, name)->last_error, "waits for its turn") != NULL;
+    }
+    assert_int_equal (waiting, CROWD - at_once);
+    uint64_t submit = rig_submit (rig, 0, 1, "q", "");
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, submit), TMQ_OK); /* others do not wait */
+    rig_advance (rig, 10 * SECOND);
+    assert_in_range (tasks_made (rig), at_once + 10, at_once + 13);
+    rig_advance (rig, 100 * SECOND);
+    assert_int_equal (tasks_made (rig), CROWD + 1);
+    rig_advance (rig, 10 * MINUTE);
+    assert_int_equal (tasks_made (rig), CROWD + 1);
+    rig_free (rig);
+}
+
+/* Of the seconds of a minute a few are tried, and the reason is told. */
+static void one_that_cannot_fire_tries_more_and_more_rarely (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.live_tasks_max = 1;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    Taskmq__Schedule schedule = named ("tick", "@every 30s");
+    put_well (rig, &schedule);
+    rig_submit (rig, 0, 1, "q", "");
+    rig_advance (rig, 30 * SECOND); /* tried at 30 s, 31, 33, 37 … */
+    assert_string_not_equal (show (rig, "tick")->last_error, "");
+    rig_advance (rig, 8 * SECOND);
+    rig_cancel (rig, 0, 1);
+    rig_advance (rig, 6 * SECOND);
+    assert_int_equal (show (rig, "tick")->fired, 0);
+    rig_advance (rig, 2 * SECOND);
+    assert_int_equal (show (rig, "tick")->fired, 1);
+    assert_string_equal (show (rig, "tick")->last_error, "");
+    rig_free (rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -748,6 +849,9 @@ int main (void)
         TEST (it_ends),
         TEST (others_do_not_see_it),
         TEST (a_page_goes_on_behind_its_last_name),
+        cmocka_unit_test (there_are_only_so_many_instants),
+        cmocka_unit_test (instants_of_one_moment_wait_for_their_turn),
+        cmocka_unit_test (one_that_cannot_fire_tries_more_and_more_rarely),
         TEST (a_thousand_miss_and_repeat_nothing),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -55,8 +55,11 @@ typedef struct engine_config {
     int64_t space_ms;            /* … and then one in so long, 10 min: so nobody makes all of them
                                  * before the first have gone, 37 days later */
     size_t dependencies_max;     /* of tasks that wait for others, 1,000,000 */
-    int64_t ttl_ms;              /* default of a task */
-    int64_t recover_max_age_ms;  /* 0: off (S9) */
+    uint32_t instants_rate;      /* instants of schedules a second, 2,000; one of more than 4 KiB
+                                  * counts for each of them … */
+    uint32_t space_instants_rate; /* … that those of a namespace may have on average, 500 */
+    int64_t ttl_ms;               /* default of a task */
+    int64_t recover_max_age_ms;   /* 0: off (S9) */
     uint32_t heartbeat_ms;
     uint32_t gone_grace_ms;
     size_t waits_max;         /* ids that are waited for, all links together: 1,000,000 */
@@ -85,12 +88,12 @@ typedef struct engine_config {
         .space_items_max = TMQ_ITEMS_MAX, .box_items_max = TMQ_BOX_ITEMS_MAX, .spaces_max = 10000, \
         .space_kept_max = TMQ_KEPT_MAX, .space_kept_bytes_max = TMQ_KEPT_BYTES_MAX,                \
         .kept_ms = TMQ_KEPT_MS, .spaces_at_once = 1000, .space_ms = 600000,                        \
-        .dependencies_max = 1000000, .ttl_ms = TMQ_TTL_MS_DEFAULT,                                 \
-        .heartbeat_ms = TMQ_HEARTBEAT_MS, .gone_grace_ms = TMQ_GONE_GRACE_MS,                      \
-        .waits_max = 1000000, .link_reads_max = 64, .reads_max = 4096, .given_reads_max = 4,       \
-        .read_looks_max = 20000, .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000,             \
-        .fetched_bytes_max = 32u << 20, .log_bytes_max = 8u << 20, .log_rate = 1u << 20,           \
-        .round = BUDGET_INIT                                                                       \
+        .dependencies_max = 1000000, .instants_rate = 2000, .space_instants_rate = 500,            \
+        .ttl_ms = TMQ_TTL_MS_DEFAULT, .heartbeat_ms = TMQ_HEARTBEAT_MS,                            \
+        .gone_grace_ms = TMQ_GONE_GRACE_MS, .waits_max = 1000000, .link_reads_max = 64,            \
+        .reads_max = 4096, .given_reads_max = 4, .read_looks_max = 20000,                          \
+        .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000, .fetched_bytes_max = 32u << 20,      \
+        .log_bytes_max = 8u << 20, .log_rate = 1u << 20, .round = BUDGET_INIT                      \
     }
 
 #endif

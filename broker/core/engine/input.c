@@ -393,6 +393,7 @@ static void fire (engine_t *self, alarm_t *alarm)
     case ALARM_QUEUE: settings_alarm (&self->tasks, LIST_ITEM (alarm, settings_t, alarm)); break;
     case ALARM_SESSION: session_alarm (&self->tasks, LIST_ITEM (alarm, session_t, alarm)); break;
     case ALARM_SCHEDULE: fire_alarm (&self->requests, LIST_ITEM (alarm, schedule_t, alarm)); break;
+    case ALARM_INSTANTS: fire_turns (&self->requests); break;
     default: assert (false && "an alarm of no kind");
     }
 }

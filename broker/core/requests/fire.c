@@ -19,8 +19,9 @@
 #include "ids.h"
 
 enum {
-    AGAIN_MS = 1000,
-    AT_ONCE_MAX = 16, /* instants of a schedule in one round */
+    AGAIN_MS = 1000,       /* a task that the broker cannot take now, doubled each time … */
+    AGAIN_DOUBLED_MAX = 6, /* … so often: about a minute */
+    AT_ONCE_MAX = 16,      /* instants of a schedule in one round */
     WHY_SIZE = 160
 };
 
@@ -70,6 +71,7 @@ static void decided (requests_t *self, schedule_t *schedule, const occurrence_t 
                      const char *why)
 {
     schedule_goes_on (schedule, instant);
+    schedule->refused = 0;
     set_text (&schedule->stored->last_error, why);
     self->tasks->open.inputs++;
     schedule_changed (self->tasks, schedule);
@@ -182,8 +184,16 @@ static int64_t missed_before_ms (const requests_t *self, const schedule_t *sched
     return clocks->wall_ms - SCHEDULE_LATE_MS - held_ms;
 }
 
-/* One instant, if it has come. False: it waits for the alarm. */
-static bool decide (requests_t *self, schedule_t *schedule)
+static void try_again_later (requests_t *self, schedule_t *schedule)
+{
+    schedule_arm_later (self->tasks, schedule, (int64_t) AGAIN_MS << schedule->refused);
+    if (schedule->refused < AGAIN_DOUBLED_MAX)
+        schedule->refused++;
+}
+
+/* One instant, if it has come. False: it waits for the alarm, or its turn. first: it has waited for
+ * its turn already. */
+static bool decide (requests_t *self, schedule_t *schedule, bool first)
 {
     if (!has_come (self, schedule))
         return wait_for_next (self, schedule);
@@ -194,10 +204,12 @@ static bool decide (requests_t *self, schedule_t *schedule)
         make_up (self, schedule, missed_ms);
     if (!has_come (self, schedule))
         return wait_for_next (self, schedule);
+    if (!schedule_has_turn (self->tasks, schedule, first))
+        return false;
     occurrence_t instant = schedule->next;
     bool done = fire (self, schedule, &instant);
     if (!done)
-        schedule_arm_later (self->tasks, schedule, AGAIN_MS);
+        try_again_later (self, schedule);
     journal_close_full (self->tasks);
     return done;
 }
@@ -208,6 +220,19 @@ void fire_alarm (requests_t *self, schedule_t *schedule)
         schedule_arm_later (self->tasks, schedule, AGAIN_MS);
         return;
     }
-    for (int left = AT_ONCE_MAX; left > 0 && decide (self, schedule); left--)
+    if (node_is_linked (&schedule->waiting))
+        return;
+    for (int left = AT_ONCE_MAX; left > 0 && decide (self, schedule, false); left--)
         budget_take (&self->base->round.alarms, 1);
+}
+
+void fire_turns (requests_t *self)
+{
+    if (self->base->stopping)
+        return;
+    for (schedule_t *schedule = schedule_next_turn (self->tasks); schedule != NULL;
+         schedule = schedule_next_turn (self->tasks)) {
+        decide (self, schedule, true);
+        budget_take (&self->base->round.alarms, 1);
+    }
 }

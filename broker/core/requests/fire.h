@@ -11,6 +11,8 @@
 
 /* Its alarm: decides the instants that have come, a few in a round. */
 void fire_alarm (requests_t *self, schedule_t *schedule);
+/* Schedules wait for their turn, and it may have come. */
+void fire_turns (requests_t *self);
 /* Tells those who watch that the schedule changed, fired or is gone. actor NULL: the broker. */
 void fire_event (requests_t *self, const schedule_t *schedule, tmq_event_kind_t kind,
                  const char *actor, const char *message);

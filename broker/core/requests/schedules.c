@@ -18,8 +18,9 @@
 #include "core/tasks/journal.h"
 
 enum {
-    ITEM_ROOM = 64,  /* for the wrapping of one schedule in a page */
-    CHANGES_KEPT = 8 /* whose repeats are known */
+    ITEM_ROOM = 64,   /* for the wrapping of one schedule in a page */
+    CHANGES_KEPT = 8, /* whose repeats are known */
+    DAY_S = 86400
 };
 
 /* Reading. */
@@ -72,6 +73,9 @@ static Taskmq__Schedule shown (const schedule_t *schedule, uint64_t *list, size_
     out.salt = (ProtobufCBinaryData){0};
     if (schedule->broken != NULL)
         out.last_error = (char *) schedule->broken;
+    else if (node_is_linked (&schedule->waiting))
+        out.last_error =
+            (char *) "it waits for its turn: more instants have come than are decided in a second";
     out.n_coming = coming (schedule, list, max);
     out.coming = list;
     out.body = body ? (uint32_t) schedule->stored->payload.len : 0;
@@ -209,6 +213,29 @@ static bool refuse_name (call_t *call, const schedule_t *old)
     return true;
 }
 
+/* It would come too often, beside the others. */
+static bool refuse_rate (call_t *call, const schedule_t *old, size_t bytes)
+{
+    const tasks_t *tasks = call->requests->tasks;
+    const engine_config_t *config = &call->requests->base->config;
+    char error[CALENDAR_ERROR_SIZE];
+    calendar_t calendar;
+    if (!calendar_parse (&calendar, call->request->schedule_put->schedule->calendar, error))
+        return false;
+    uint64_t daily = schedule_daily (&calendar, schedule_cost (bytes));
+    uint64_t less = old == NULL ? 0 : old->daily;
+    if (daily <= less)
+        return false;
+    if (call->link->space->schedules_daily - less + daily > DAY_S * config->space_instants_rate)
+        reply_limit (call, "instants a second of the namespace's schedules",
+                     config->space_instants_rate);
+    else if (tasks->instants.daily - less + daily > DAY_S * config->instants_rate)
+        reply_limit (call, "instants a second of all schedules", config->instants_rate);
+    else
+        return false;
+    return true;
+}
+
 static bool refuse_more (call_t *call, const schedule_t *old)
 {
     const tasks_t *tasks = call->requests->tasks;
@@ -222,7 +249,7 @@ static bool refuse_more (call_t *call, const schedule_t *old)
         reply_limit (call, "bytes of schedules", SCHEDULES_BYTES_MAX);
         return true;
     }
-    return false;
+    return refuse_rate (call, old, bytes);
 }
 
 static ProtobufCBinaryData copy (const void *data, size_t length)

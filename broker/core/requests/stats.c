@@ -59,6 +59,7 @@ static void pack_counters (requests_t *self, bytes_t *out)
         {"pending_bytes", journal_pending_bytes (self->tasks)},
         {"dirty_tasks", self->tasks->dirty_tasks},
         {"payload_cache_bytes", self->tasks->cached_bytes},
+        {"schedules_waiting", self->tasks->instants.count},
         {"ring_bytes", self->history->ring_bytes},
     };
     for (size_t i = 0; i < sizeof (gauges) / sizeof (gauges[0]); i++)

@@ -44,6 +44,7 @@ void tasks_init (tasks_t *self, base_t *base, history_t *history)
     edges_init (&self->edges);
     list_init (&self->removed);
     list_init (&self->sessions_gone);
+    list_init (&self->instants.waiting);
     tasks_reset (self);
 }
 

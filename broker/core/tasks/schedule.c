@@ -14,7 +14,10 @@
 #include "core/tasks/space.h"
 #include "ids.h"
 
-enum { LOOK_MS = 60000 }; /* between two looks at the clock on the wall */
+enum {
+    LOOK_MS = 60000, /* between two looks at the clock on the wall */
+    DAY_MS = 86400000
+};
 
 /* Rows. */
 
@@ -99,9 +102,20 @@ static void delist (space_t *space, const schedule_t *schedule)
     space->schedules_capacity = 0;
 }
 
+static void wait_no_more (tasks_t *self, schedule_t *schedule)
+{
+    if (!node_is_linked (&schedule->waiting))
+        return;
+    list_unlink (&schedule->waiting);
+    self->instants.count--;
+}
+
 static void free_schedule (tasks_t *self, schedule_t *schedule)
 {
     alarm_disarm (&schedule->alarm);
+    wait_no_more (self, schedule);
+    self->instants.daily -= schedule->daily;
+    schedule->space->schedules_daily -= schedule->daily;
     names_drop (&self->base->names, schedule->owner);
     self->schedules_bytes -= schedule->bytes;
     taskmq__schedule__free_unpacked (schedule->stored, NULL);
@@ -214,6 +228,74 @@ tmq_id_t schedule_task_id (const schedule_t *schedule, const occurrence_t *insta
     return id;
 }
 
+/* Turns. */
+
+uint32_t schedule_cost (size_t bytes)
+{
+    return (uint32_t) (bytes / INSTANT_BYTES + 1);
+}
+
+uint64_t schedule_daily (const calendar_t *calendar, uint32_t cost)
+{
+    int64_t times = calendar->every_ms != 0 ? DAY_MS / calendar->every_ms
+                                            : (int64_t) __builtin_popcountll (calendar->minutes) *
+                                                  (int64_t) __builtin_popcount (calendar->hours);
+    return (uint64_t) (times > 0 ? times : 1) * cost;
+}
+
+static int64_t instant_ns (const tasks_t *self)
+{
+    return INT64_C (1000000000) / self->base->config.instants_rate;
+}
+
+/* Whoever waits for longest is looked at when the next one may be decided. */
+static void arm_turns (tasks_t *self)
+{
+    instants_t *instants = &self->instants;
+    int64_t now_ms = self->base->clocks.mono_ms;
+    int64_t wait_ms =
+        bucket_wait_ms (&instants->bucket, instant_ns (self), INSTANTS_AT_ONCE, now_ms);
+    instants->alarm.kind = ALARM_INSTANTS;
+    alarm_disarm (&instants->alarm);
+    if (!list_is_empty (&instants->waiting))
+        wheel_arm (&self->base->fine, &instants->alarm, now_ms + wait_ms);
+}
+
+bool schedule_has_turn (tasks_t *self, schedule_t *schedule, bool first)
+{
+    instants_t *instants = &self->instants;
+    int64_t now_ms = self->base->clocks.mono_ms;
+    if ((first || list_is_empty (&instants->waiting)) &&
+        bucket_take_some (&instants->bucket, schedule->cost, instant_ns (self), INSTANTS_AT_ONCE,
+                          now_ms) == 0)
+        return true;
+    if (schedule->held_ms == 0)
+        schedule->held_ms = now_ms;
+    alarm_disarm (&schedule->alarm);
+    instants->count++;
+    if (first)
+        list_push_front (&instants->waiting, &schedule->waiting);
+    else
+        list_push_back (&instants->waiting, &schedule->waiting);
+    arm_turns (self);
+    return false;
+}
+
+schedule_t *schedule_next_turn (tasks_t *self)
+{
+    instants_t *instants = &self->instants;
+    const node_t *node = list_first (&instants->waiting);
+    if (node == NULL || self->base->round.alarms == 0 ||
+        bucket_wait_ms (&instants->bucket, instant_ns (self), INSTANTS_AT_ONCE,
+                        self->base->clocks.mono_ms) > 0) {
+        arm_turns (self);
+        return NULL;
+    }
+    schedule_t *schedule = LIST_ITEM (node, schedule_t, waiting);
+    wait_no_more (self, schedule);
+    return schedule;
+}
+
 /* Life. */
 
 const zone_t *schedule_zone (const tasks_t *self, const char *name)
@@ -236,6 +318,11 @@ static void take_definition (tasks_t *self, schedule_t *schedule)
         schedule->broken = "its calendar is not understood";
     else if (schedule->zone == NULL)
         schedule->broken = "its time zone is not there any more";
+    schedule->cost = schedule_cost (taskmq__schedule__get_packed_size (stored));
+    if (schedule->broken == NULL)
+        schedule->daily = schedule_daily (&schedule->calendar, schedule->cost);
+    schedule->space->schedules_daily += schedule->daily;
+    self->instants.daily += schedule->daily;
 }
 
 static schedule_t *make (tasks_t *self, space_t *space, Taskmq__Schedule *stored, size_t bytes)
@@ -318,6 +405,7 @@ void schedules_tell_broken (const tasks_t *self, schedule_tell_t *tell, void *co
 void schedules_clear (tasks_t *self)
 {
     size_t cursor = 0;
+    alarm_disarm (&self->instants.alarm);
     for (space_t *space = map_each (&self->spaces, &cursor); space != NULL;
          space = map_each (&self->spaces, &cursor)) {
         for (size_t i = 0; i < space->schedules_count; i++)

@@ -17,7 +17,9 @@ enum {
     SCHEDULES_BYTES_MAX = 64 * 1024 * 1024, /* of all, with their payloads */
     SCHEDULE_LATE_MS = 60000,               /* an instant that is later was missed */
     SCHEDULE_SALT_BYTES = 16,
-    SCHEDULE_MISSED_MAX = 100 /* so many of them are made up for at a time */
+    SCHEDULE_MISSED_MAX = 100, /* so many of them are made up for at a time */
+    INSTANT_BYTES = 4096,      /* of a schedule with its payload that one instant takes along */
+    INSTANTS_AT_ONCE = 256     /* that are decided without a pause, of all schedules */
 };
 
 /* Schedule.overlap and Schedule.missed. */
@@ -36,7 +38,12 @@ struct schedule {
     occurrence_t next;
     bool has_next;
     int64_t make_up_ms; /* instants up to this time were missed, and are made up for */
-    int64_t held_ms;    /* mono; what came since then waits, or waited, for the clock; 0: nothing */
+    int64_t held_ms;    /* mono; what came since then waits, or waited, for the clock or for its
+                         * turn; 0: nothing */
+    node_t waiting;     /* in the list of those that wait for their turn */
+    uint32_t cost;      /* as so many instants one of it counts */
+    uint32_t refused;   /* times in a row that the broker could not take its task */
+    uint64_t daily;     /* so many of them in a day */
     size_t bytes;       /* of its row */
 };
 
@@ -59,6 +66,14 @@ void schedule_load (tasks_t *self, const row_t *row);
 void schedule_arm (tasks_t *self, schedule_t *schedule);
 /* ... so long from now at the earliest. */
 void schedule_arm_later (tasks_t *self, schedule_t *schedule, int64_t ms);
+/* What one instant of a schedule with so many bytes counts, and its instants of a day. */
+uint32_t schedule_cost (size_t bytes);
+uint64_t schedule_daily (const calendar_t *calendar, uint32_t cost);
+/* One of its instants may be decided now. Else it waits until its turn comes. first: it has waited
+ * for longest. */
+bool schedule_has_turn (tasks_t *self, schedule_t *schedule, bool first);
+/* The next one whose turn has come; NULL: none. */
+schedule_t *schedule_next_turn (tasks_t *self);
 /* Goes on behind an occurrence. */
 void schedule_goes_on (schedule_t *schedule, const occurrence_t *behind);
 /* The newest instant up to a time that is not decided; false: none. */

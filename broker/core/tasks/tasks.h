@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "core/base/base.h"
+#include "core/base/bucket.h"
 #include "core/base/fifo.h"
 #include "core/base/gate.h"
 #include "core/base/list.h"
@@ -52,6 +53,7 @@ struct space {
     struct schedule **schedules; /* by name */
     size_t schedules_count;
     size_t schedules_capacity;
+    uint64_t schedules_daily;  /* instants that they have in a day */
     struct session **sessions; /* by name */
     size_t sessions_count;
     size_t sessions_capacity;
@@ -126,6 +128,16 @@ typedef struct edges {
     node_t unknown; /* … of which memory does not know it; those that are looked up first */
     size_t count;   /* open edges */
 } edges_t;
+
+/* Schedules whose instants have come, when there are more of them than may be decided in a second
+ * (schedule.h). */
+typedef struct instants {
+    node_t waiting; /* in the order in which they came */
+    size_t count;
+    bucket_t bucket;
+    alarm_t alarm;
+    uint64_t daily; /* instants that all schedules have in a day */
+} instants_t;
 
 /* The batch that grows. */
 typedef struct open_batch {
@@ -204,7 +216,7 @@ typedef struct tasks {
     map_t by_key; /* … by namespace, owner and dedup key */
     map_t workers;
     map_t members; /* members.h */
-    node_t walks; /* over queues, under way */
+    node_t walks;  /* over queues, under way */
     node_t idle_spaces;
     node_t makers;   /* makers.c */
     node_t accounts; /* account.c */
@@ -222,6 +234,7 @@ typedef struct tasks {
     node_t removed;     /* tasks that are found no more and wait for their rows alone */
 
     edges_t edges;
+    instants_t instants;
     size_t schedules_bytes;  /* of their rows */
     size_t sessions_bytes;   /* … and in memory */
     node_t sessions_leaving; /* what belongs to them goes */
