@@ -137,6 +137,25 @@ static const command_t commands[] = {
      .operands_max = TMQ_FILTER_VALUES_MAX,
      .no_ids = true,
      .run = run_count},
+    {.name = "export",
+     .group = "find and follow tasks",
+     .operands = "[ID...] [options]",
+     .summary = "write out tasks with all that is kept of them",
+     .text = "Those that the conditions match, newest first; without ids and conditions all of\n"
+             "the namespace. jsonl and json have the payload, the result, the attempts and the\n"
+             "events; csv has what a list shows; task is a text for people. Files in --dir are\n"
+             "named after the time and the end of the id, as\n"
+             "2026-11-21T21-05-00.123-b15e0a.task.",
+     .examples = "taskctl export --queue thumbs --since yesterday >thumbs.jsonl\n"
+                 "taskctl export --format csv --file failed.csv --status failed\n"
+                 "taskctl export --dir records --session trip\n"
+                 "taskctl export --format task 4fdd1c9a8b2e",
+     .options = export_options,
+     .operand = OPERAND_ID,
+     .operands_max = -1,
+     .no_ids = true,
+     .forms = true,
+     .run = run_export},
     {.name = "watch",
      .group = "find and follow tasks",
      .operands = "[ID...] [options]",

@@ -254,6 +254,16 @@ static const option_spec_t list_options[] = {
     FIELDS_OPTION,
     END_OF_OPTIONS};
 
+static const option_spec_t export_options[] = {
+    {OPT_FORMAT, "format", 0, KIND_TEXT, 0, 0, "FORMAT",
+     "jsonl (default), json, csv, or task, which people read"},
+    {OPT_FILE, "file", 0, KIND_TEXT, 0, 0, "FILE", "into that file, whole or not at all"},
+    {OPT_DIR, "dir", 0, KIND_TEXT, 0, 0, "DIR", "a file for each task in that directory"},
+    FILTER_OPTIONS,
+    CREATED_OPTIONS,
+    FIELDS_OPTION,
+    END_OF_OPTIONS};
+
 static const option_spec_t count_options[] = {FILTER_OPTIONS, CREATED_OPTIONS, END_OF_OPTIONS};
 
 static const option_spec_t logs_options[] = {

@@ -199,6 +199,14 @@ size_t utf8_character (const uint8_t *bytes, size_t length)
     return count;
 }
 
+uint32_t utf8_code (const uint8_t *character, size_t length)
+{
+    uint32_t code = length == 1 ? character[0] : character[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++)
+        code = code << 6 | (character[i] & 0x3f);
+    return code;
+}
+
 /* True if all eight bytes are in 0x01..0x7f. */
 static bool is_ascii_word (const uint8_t *bytes)
 {

@@ -68,5 +68,7 @@ bool utf8_is_valid (const void *bytes, size_t length);
 size_t utf8_whole (const char *text, size_t length, size_t max);
 /* Length in bytes of the well-formed character (NUL included) at bytes, 0 if there is none. */
 size_t utf8_character (const uint8_t *bytes, size_t length);
+/* The code point of a well-formed character of that length. */
+uint32_t utf8_code (const uint8_t *character, size_t length);
 
 #endif

@@ -136,15 +136,6 @@ bool json_text_is_hidden (uint32_t character)
     return false;
 }
 
-/* The code point of a valid character of size bytes, more than one. */
-static uint32_t code_point (const uint8_t *at, size_t size)
-{
-    uint32_t code = at[0] & (0x7fu >> size);
-    for (size_t i = 1; i < size; i++)
-        code = code << 6 | (at[i] & 0x3f);
-    return code;
-}
-
 /* Writes one character that is not plain ASCII; returns its length, at least 1. */
 static size_t write_character (json_writer_t *self, const uint8_t *at, size_t length)
 {
@@ -153,7 +144,7 @@ static size_t write_character (json_writer_t *self, const uint8_t *at, size_t le
         write_text (self, "\xef\xbf\xbd");
         return 1;
     }
-    uint32_t code = size == 1 ? at[0] : code_point (at, size);
+    uint32_t code = utf8_code (at, size);
     if (code >= 0xa0 && !json_text_is_hidden (code)) {
         bytes_append (self->out, at, size);
     } else if (code <= 0xffff) {

@@ -63,6 +63,7 @@ typedef enum option_id {
     OPT_CURSOR,
     OPT_DATA,
     OPT_DEDUP_KEY,
+    OPT_DIR,
     OPT_DELAY,
     OPT_DRAIN,
     OPT_DROP_LABEL,
@@ -73,6 +74,7 @@ typedef enum option_id {
     OPT_FILE,
     OPT_FOLLOW,
     OPT_FOR,
+    OPT_FORMAT,
     OPT_GOAL,
     OPT_IN,
     OPT_NOW,
@@ -200,6 +202,7 @@ typedef struct command {
     int operands_min;
     int operands_max;             /* -1: any number */
     bool no_ids;                  /* it prints none, so -o id means nothing */
+    bool forms;                   /* its output has forms of its own, which --fields goes with */
     bool pages;                   /* what it prints may be long */
     bool takes_rest;              /* "-- COMMAND..." */
     bool repeats;                 /* --request-id makes it a repeat */

@@ -133,7 +133,7 @@ int fields_check (const app_t *app)
     int code = 0;
     if (!fields)
         return 0;
-    if (app->format != FORMAT_JSON && app->format != FORMAT_JSONL)
+    if (app->format != FORMAT_JSON && app->format != FORMAT_JSONL && !app->args.command->forms)
         return usage_error (app, "list --columns chooses what a table shows",
                             "--fields goes with -o json or -o jsonl");
     write_samples (&task, &event);

@@ -1,0 +1,389 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* taskctl export: tasks with all that is kept of them, for other programs and for people. */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/exit.h"
+#include "base/memory.h"
+#include "ids.h"
+#include "link/connect.h"
+#include "link/ids.h"
+#include "link/outfile.h"
+#include "screen/csv.h"
+#include "screen/fields.h"
+#include "screen/items.h"
+#include "screen/output.h"
+#include "screen/page.h"
+#include "screen/status.h"
+#include "units.h"
+#include "verbs/filter.h"
+#include "verbs/record.h"
+#include "verbs/verbs.h"
+
+typedef enum form { FORM_JSONL, FORM_JSON, FORM_TASK, FORM_CSV, FORMS } form_t;
+static const char *const form_names[FORMS] = {"jsonl", "json", "task", "csv"};
+
+typedef struct exporting {
+    app_t *app;
+    form_t form;
+    const char *directory; /* NULL: all in one file */
+    char *part;            /* the name of a file in it until it is whole */
+    const char *fields;
+    outfile_t file;
+    bytes_t bytes;    /* of the task at hand */
+    bool heading;     /* what is put next is the head of a table */
+    uint64_t written; /* tasks */
+    uint64_t total;   /* that are wanted; 0: not counted */
+    uint64_t gone;    /* removed while we were at it */
+    status_line_t status;
+} exporting_t;
+
+/* Writing. */
+
+/* The JSON that was just made. To be freed by json_decref. */
+static json_t *parsed (const exporting_t *self)
+{
+    json_t *object = json_loadb ((const char *) self->bytes.data, self->bytes.length,
+                                 JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
+    if (!object)
+        must_grow (NULL, SIZE_MAX, 2); /* ends the program: our own writer's JSON is whole */
+    return object;
+}
+
+static void put_json (exporting_t *self)
+{
+    FILE *stream = self->file.stream;
+    if (self->form == FORM_JSON && !self->directory)
+        fputs (self->written ? ",\n" : "{\"items\":[\n", stream);
+    fwrite (self->bytes.data, 1, self->bytes.length, stream);
+    if (self->form == FORM_JSONL || self->directory)
+        fputc ('\n', stream);
+}
+
+static void put_page (exporting_t *self)
+{
+    json_t *record = parsed (self);
+    if (self->written && !self->directory)
+        fputs ("\n\n", self->file.stream);
+    page_write (self->file.stream, record);
+    json_decref (record);
+}
+
+static void put_row (exporting_t *self)
+{
+    json_t *object = parsed (self);
+    if (self->heading)
+        csv_head (self->file.stream, object);
+    else
+        csv_row (self->file.stream, object);
+    json_decref (object);
+}
+
+/* What stands in bytes. */
+static void put (exporting_t *self)
+{
+    if (self->fields && !self->bytes.failed)
+        fields_pick (&self->bytes, self->fields);
+    if (self->bytes.failed)
+        must_grow (NULL, SIZE_MAX, 2); /* ends the program: memory ran out */
+    if (self->form == FORM_CSV)
+        put_row (self);
+    else if (self->form == FORM_TASK)
+        put_page (self);
+    else
+        put_json (self);
+    self->written += !self->heading;
+}
+
+/* An error of writing ends the export early: the rest would be in vain. */
+static int check_stream (const exporting_t *self)
+{
+    if (self->directory || !ferror (self->file.stream))
+        return EXIT_OK;
+    const int reason = errno;
+    return code_error (self->app, reason == ENOSPC ? TMQ_STORE_FULL : TMQ_INTERNAL, NULL,
+                       "cannot write %s: %s", self->file.path ? self->file.path : "standard output",
+                       strerror (reason));
+}
+
+/* A directory of files. */
+
+enum { ENDING_MIN = 6, ID_ENDING_MAX = 36, HEAD_BYTES = 128 };
+
+/* Whether the file is there and is that of another task. */
+static bool is_of_another (const char *path, const char *id)
+{
+    char head[HEAD_BYTES + 1] = "";
+    FILE *file = fopen (path, "r");
+    if (!file)
+        return false;
+    head[fread (head, 1, HEAD_BYTES, file)] = '\0';
+    fclose (file);
+    return !strstr (head, id);
+}
+
+/* "2026-11-21T21-05-00.123-b15e0a.task": when it was made, and the end of its id, which is longer
+ * where two tasks would share the name. Freed by free (). */
+static char *file_path (const exporting_t *self, const tmq_task_t *task)
+{
+    char id[ID_TEXT_SIZE];
+    char made[TIME_TEXT_SIZE] = "";
+    char *path = NULL;
+    tmq_id_format (&task->id, id);
+    time_format (made, (int64_t) task->created_at);
+    for (char *at = made; *at; at++)
+        *at = *at == ':' ? '-' : *at;
+    made[strcspn (made, "Z")] = '\0';
+    for (int ending = ENDING_MIN; !path && ending <= ID_ENDING_MAX; ending += ENDING_MIN) {
+        if (asprintf (&path, "%s/%s-%s.%s", self->directory, made, id + ID_ENDING_MAX - ending,
+                      form_names[self->form]) < 0)
+            path = must_grow (NULL, SIZE_MAX, 2);
+        if (ending < ID_ENDING_MAX && is_of_another (path, id)) {
+            free (path);
+            path = NULL;
+        }
+    }
+    return path;
+}
+
+static int put_file (exporting_t *self, const tmq_task_t *task)
+{
+    char *path = file_path (self, task);
+    int code = outfile_open (&self->file, self->app, path, self->part);
+    if (!code) {
+        put (self);
+        code = outfile_close (&self->file, self->app, true, false);
+    }
+    free (path);
+    return code;
+}
+
+static int make_directory (const app_t *app, const char *path)
+{
+    struct stat found;
+    if (mkdir (path, 0700) == 0 ||
+        (errno == EEXIST && stat (path, &found) == 0 && S_ISDIR (found.st_mode)))
+        return EXIT_OK;
+    return code_error (app, TMQ_INTERNAL, NULL, "cannot make the directory %s: %s", path,
+                       strerror (errno));
+}
+
+/* Tasks. */
+
+static int export_task (exporting_t *self, const tmq_id_t *id, bool listed)
+{
+    enum { WHOLE = RECORD_PAYLOAD | RECORD_EVENTS | RECORD_ATTEMPTS };
+    record_t record;
+    tmq_error_t error = {0};
+    char text[37];
+    int code = EXIT_OK;
+    error.code = record_load (&record, self->app, id, WHOLE, &error);
+    if (error.code == TMQ_OK) {
+        json_writer_t writer = {&self->bytes, false};
+        bytes_clear (&self->bytes);
+        record_write (&writer, self->app, &record);
+        if (self->directory)
+            code = put_file (self, record.task);
+        else
+            put (self);
+    }
+    record_clear (&record);
+    if (listed &&
+        (error.code == TMQ_NOT_FOUND || error.code == TMQ_EXPIRED || error.code == TMQ_PURGED)) {
+        self->gone++;
+        return EXIT_OK;
+    }
+    tmq_id_format (id, text);
+    return error.code == TMQ_OK ? code : library_error (self->app, &error, text);
+}
+
+/* A row says what a list does, so that nothing more is asked for. */
+static void export_row (exporting_t *self, const tmq_task_t *task)
+{
+    json_writer_t writer = {&self->bytes, false};
+    bytes_clear (&self->bytes);
+    json_write_object_begin (&writer);
+    write_task_members (&writer, task, false);
+    json_write_object_end (&writer);
+    put (self);
+}
+
+/* Of no tasks there is a table, too. */
+static void put_table_head (exporting_t *self)
+{
+    static const tmq_task_t none;
+    self->heading = true;
+    export_row (self, &none);
+    self->heading = false;
+}
+
+static int export_listed (exporting_t *self, const tmq_task_list_t *page)
+{
+    int code = EXIT_OK;
+    for (size_t i = 0; !code && i < page->count; i++) {
+        if (self->form == FORM_CSV)
+            export_row (self, page->tasks[i]);
+        else
+            code = export_task (self, &page->tasks[i]->id, true);
+        if (!code)
+            code = check_stream (self);
+        if (self->file.path || self->directory)
+            status_show_bar (self->app, self->written + self->gone, self->total,
+                             "%" PRIu64 " tasks", self->written);
+    }
+    return code;
+}
+
+static int export_matching (exporting_t *self)
+{
+    app_t *app = self->app;
+    task_filter_t filter;
+    tmq_task_list_t *page = NULL;
+    tmq_error_t error = {0};
+    int code = filter_from_args (&filter, app, true);
+    if (code)
+        return code;
+    tmq_list_query_t query = {.filter = filter.filter, .limit = TMQ_LIST_LIMIT_MAX};
+    error.code = tmq_count (&self->total, app->client, &filter.filter, app->timeout_ms, &error);
+    while (!code) {
+        tmq_task_list_t *next = NULL;
+        if (error.code == TMQ_OK)
+            error.code = tmq_list (&next, app->client, &query, app->timeout_ms, &error);
+        tmq_task_list_free (page);
+        page = next;
+        if (error.code != TMQ_OK) {
+            code = library_error (app, &error, NULL);
+            break;
+        }
+        code = export_listed (self, page);
+        query.cursor = page->next;
+        if (!*page->next)
+            break;
+    }
+    tmq_task_list_free (page);
+    return code;
+}
+
+static int export_row_of (exporting_t *self, const tmq_id_t *id)
+{
+    tmq_task_t *task;
+    tmq_error_t error = {0};
+    char text[37];
+    error.code = tmq_get (&task, self->app->client, id, self->app->timeout_ms, &error);
+    tmq_id_format (id, text);
+    if (error.code != TMQ_OK)
+        return library_error (self->app, &error, text);
+    export_row (self, task);
+    tmq_task_free (task);
+    return EXIT_OK;
+}
+
+static int export_named (exporting_t *self)
+{
+    tally_t tally = {0};
+    tmq_id_t *ids;
+    size_t count;
+    app_resolve_operands (self->app, &ids, &count, &tally);
+    self->total = count;
+    for (size_t i = 0; i < count; i++)
+        tally_add (&tally, self->form == FORM_CSV ? export_row_of (self, &ids[i])
+                                                  : export_task (self, &ids[i], false));
+    free (ids);
+    return tally_exit (&tally);
+}
+
+/* The command. */
+
+static int read_form (exporting_t *self)
+{
+    const app_t *app = self->app;
+    const char *name = args_text (&app->args, OPT_FORMAT);
+    if (!name)
+        name = self->directory ? "task" : app->format == FORMAT_JSON ? "json" : "jsonl";
+    while (self->form < FORMS && strcmp (name, form_names[self->form]) != 0)
+        self->form++;
+    if (self->form == FORMS)
+        return usage_error (app, "jsonl, json, task or csv", "there is no format '%.40s'", name);
+    if (self->directory && self->form != FORM_TASK && self->form != FORM_JSON)
+        return usage_error (app, "--file FILE writes all tasks into one",
+                            "--dir goes with --format task or json");
+    if (self->fields && self->form == FORM_TASK)
+        return usage_error (app, NULL, "--fields goes with --format jsonl, json or csv");
+    return EXIT_OK;
+}
+
+static int check (exporting_t *self)
+{
+    const app_t *app = self->app;
+    const args_t *args = &app->args;
+    if (args->operands_count && filter_is_given (app))
+        return usage_error (app, NULL, "export takes ids or conditions, not both");
+    if (self->directory && args_has (args, OPT_FILE))
+        return usage_error (app, NULL, "--file and --dir exclude each other");
+    const int code = read_form (self);
+    if (code || !self->directory)
+        return code;
+    if (asprintf (&self->part, "%s/.export-%ld.part", self->directory, (long) getpid ()) < 0)
+        self->part = must_grow (NULL, SIZE_MAX, 2);
+    return make_directory (app, self->directory);
+}
+
+static void tell (const exporting_t *self)
+{
+    const char *where = self->directory ? self->directory : self->file.path;
+    if (self->gone)
+        note (self->app, "%" PRIu64 " removed meanwhile", self->gone);
+    if (where)
+        note (self->app, "%" PRIu64 " task%s in %s", self->written, self->written == 1 ? "" : "s",
+              where);
+    else if (self->written == 0)
+        note (self->app, "no tasks");
+}
+
+static int export_all (exporting_t *self)
+{
+    app_t *app = self->app;
+    const char *path = args_text (&app->args, OPT_FILE);
+    int code = self->directory ? 0 : outfile_open (&self->file, app, path, NULL);
+    if (code)
+        return code;
+    if (self->form == FORM_CSV)
+        put_table_head (self);
+    status_begin (&self->status, app);
+    code = app->args.operands_count ? export_named (self) : export_matching (self);
+    status_end (app);
+    const bool good = !code || (code == EXIT_SOME && self->written);
+    if (good && self->form == FORM_JSON && !self->directory)
+        fputs (self->written ? "\n],\"next\":null}\n" : "{\"items\":[],\"next\":null}\n",
+               self->file.stream);
+    const int closed = self->directory ? 0 : outfile_close (&self->file, app, good, true);
+    code = code ? code : closed;
+    if (good && !closed)
+        tell (self);
+    return code;
+}
+
+int run_export (app_t *app)
+{
+    const args_t *args = &app->args;
+    exporting_t self = {.app = app,
+                        .directory = args_text (args, OPT_DIR),
+                        .fields = args_text (args, OPT_FIELDS),
+                        .file = {.stream = stdout},
+                        .bytes = BYTES_INIT};
+    int code = check (&self);
+    if (!code && (!args->operands_count || app_operands_are_ids (app, &code)) &&
+        !(code = app_connect (app)) && !(code = app_resolve_options (app)))
+        code = export_all (&self);
+    bytes_free (&self.bytes);
+    free (self.part);
+    return code;
+}

@@ -1,0 +1,117 @@
+#!/bin/sh
+# shellcheck disable=SC2016 # the shells of the programs expand these
+# export: its formats, its files, and what it finds wrong.
+. "$(dirname "$0")/lib.sh"
+start_broker
+
+neutral_page ()
+{
+    sed -E -i -e 's/^(owner +).*/\1OWNER/; s/^(worker +).*/\1WORKER/' \
+        -e 's/uid:[0-9]+/ACTOR/g; s/[^ ]+-[0-9]+-[0-9]+( |$)/WORKER\1/g' out
+}
+
+# A task with everything, one with nothing, one whose bytes are no text.
+submit nobody
+bare=$id
+run 0 taskctl session set trip --goal travel
+submit first
+after=$id
+submit reports --data '{"month":11,"of":["a","b"]}' --content-type application/json --session trip \
+    --label album=summer --label lang=de --method "$(printf 'a\033[31mb')" --meta '{"a":1}' \
+    --priority 7 --ttl 0 --max-attempts 5 --fair-key k --trace 00-ab --parent "$bare" \
+    --after "$after:ignore" --max-runtime 1h --start-by 1h
+full=$id
+run 0 taskctl cancel "$after"
+run 0 taskctl work reports --drain --release-delay 1ms --result-type text/plain -- \
+    sh -c '[ "$TASKMQ_ATTEMPT" = 1 ] && exit 75; printf "one\n== no heading\n\n\033[1mtwo\n"'
+printf '\000\001\377' >bytes
+submit broken --file bytes --max-attempts 1
+broken=$id
+run 0 taskctl work broken --drain -- sh -c 'echo "it broke, \"here\"" >&2; exit 100'
+
+run 0 taskctl export --format task "$full"
+out_has '^== result ='
+out_lacks '^== no heading'
+neutral_page
+golden export-full.task
+run 0 taskctl export --format task "$bare"
+neutral_page
+golden export-bare.task
+run 0 taskctl export --format task "$broken"
+out_has '^  not a text: --format jsonl has it$'
+out_has '^  code 100$'
+
+# jsonl has the parts; json is one document of the same.
+run 0 taskctl export "$full"
+out_lines 1
+json payload '{"month":11,"of":["a","b"]}'
+out_has '"attempts":\[\{"attempt":1,.*"end":"released"'
+out_has '"events":\[\{"kind":"submitted"'
+run 0 taskctl export "$broken"
+json payload '{"base64":"AAH/"}'
+run 0 taskctl export
+out_lines 4
+cp out all.jsonl
+run 0 taskctl export --format json
+sed -e '1d' -e '$d' -e 's/,$//' out | cmp -s - all.jsonl || fail 'json and jsonl differ'
+run 0 taskctl -o json export
+out_has '^\],"next":null\}$'
+run 0 taskctl export --queue reports --status completed --label album=summer --since 1h
+cmp -s out all.jsonl && fail 'the conditions did nothing'
+out_lines 1
+run 0 taskctl export --fields task_id,status "$broken"
+out "{\"task_id\":\"$broken\",\"status\":\"failed\"}"
+
+# csv: a head also without tasks; quotes; columns by choice.
+run 0 taskctl export --format csv
+out_lines 5
+out_has '^task_id,namespace,queue,session,'
+out_has '"\{""code"":100,""message"":""it broke, \\""here\\"""",'
+run 0 taskctl export --format csv --queue none
+out_lines 1
+run 0 taskctl export --format csv --fields task_id,label:album,method "$full" "$bare"
+out "task_id,label:album,method
+$full,summer,a\\x1b[31mb
+$bare,,"
+
+# Files: whole or not there, and one a task.
+run 0 taskctl export --file all.copy
+err '4 tasks in all.copy'
+cmp -s all.copy all.jsonl || fail 'the file is not what stdout has'
+[ "$(stat -c %a all.copy)" = 600 ] || fail 'others can read the file'
+echo kept >target
+run 5 taskctl export --file target ffffffffffff
+[ "$(cat target)" = kept ] || fail 'a failed export took the place of the file'
+run 9 taskctl export --file target "$bare" ffffffffffff
+[ "$(wc -l <target)" = 1 ] || fail 'what was found is not in the file'
+run 0 taskctl export --dir records
+run 0 taskctl export --dir records
+err '4 tasks in records'
+[ "$(find records -type f | wc -l)" = 4 ] || fail 'not a file for each task'
+name=$(taskctl -o json get "$full" | sed -E 's/.*"created_at":"([^"]*)Z".*/\1/; s/:/-/g')
+run 0 taskctl export --format task "$full"
+cmp -s out "records/$name-$(printf %s "$full" | tail -c 6).task" || fail 'another name or text'
+made=$(taskctl -o json get "$bare" | sed -E 's/.*"created_at":"([^"]*)Z".*/\1/; s/:/-/g')
+printf 'task_id  of another\n' >"records/$made-$(printf %s "$bare" | tail -c 6).task"
+run 0 taskctl export --dir records "$bare"
+[ -f "records/$made-$(printf %s "$bare" | tail -c 12).task" ] || fail 'took the name of another'
+run 0 taskctl export --dir json --format json "$bare"
+[ -f "json/$made-$(printf %s "$bare" | tail -c 6).json" ] || fail 'no file of JSON'
+
+# Mistakes.
+run 2 taskctl export --format xml
+err_has "there is no format 'xml'"
+run 2 taskctl export --dir there --format csv
+run 2 taskctl export --dir there --file here
+run 2 taskctl export --format task --fields task_id
+run 2 taskctl export --fields nothing
+run 2 taskctl export --queue reports "$full"
+err_has 'ids or conditions, not both'
+run 1 taskctl export --dir target
+err_has 'cannot make the directory target'
+run 1 taskctl export --file /proc/nowhere/file
+run 5 taskctl export ffffffffffff
+run 10 sh -c 'taskctl export >/dev/full'
+err_has 'No space left'
+[ ! -e there ] || fail 'a mistake made a directory'
+[ -z "$(find . -name '.*.part' -o -name '.*.new-*')" ] || fail 'parts of files are left'
