@@ -132,6 +132,15 @@ const Taskmq__Request *rig_request (rig_t *rig, Taskmq__Request__OpCase op)
     }
 }
 
+const Taskmq__Request *rig_find_request (rig_t *rig, Taskmq__Request__OpCase op)
+{
+    while (rig_take (rig))
+        for (size_t i = 0; i < rig->message->n_requests; i++)
+            if (rig->message->requests[i]->op_case == op)
+                return rig->message->requests[i];
+    return NULL;
+}
+
 void rig_send (rig_t *rig, const Taskmq__BrokerMessage *message, const void *body,
                size_t body_bytes)
 {

@@ -70,16 +70,6 @@ static rig_t *working (core_worker_t **worker, tmq_assignment_t **assignment, ui
     return rig;
 }
 
-/* The worker's credit goes along with other messages: this request among those of the next. */
-static const Taskmq__Request *find_request (rig_t *rig, Taskmq__Request__OpCase op)
-{
-    while (rig_take (rig))
-        for (size_t i = 0; i < rig->message->n_requests; i++)
-            if (rig->message->requests[i]->op_case == op)
-                return rig->message->requests[i];
-    return NULL;
-}
-
 static void done (rig_t *rig, core_worker_t *worker, tmq_assignment_t *assignment)
 {
     tmq_assignment_free (assignment);
@@ -90,7 +80,7 @@ static void done (rig_t *rig, core_worker_t *worker, tmq_assignment_t *assignmen
 /* Answers the take_answers that has to come: one answer of this number, or none. */
 static void give (rig_t *rig, uint64_t seen, uint64_t number, const char *text)
 {
-    const Taskmq__Request *request = find_request (rig, TASKMQ__REQUEST__OP_TAKE_ANSWERS);
+    const Taskmq__Request *request = rig_find_request (rig, TASKMQ__REQUEST__OP_TAKE_ANSWERS);
     assert_non_null (request);
     assert_int_equal (request->take_answers->seen, seen);
     Taskmq__GivenAnswer given = TASKMQ__GIVEN_ANSWER__INIT;
@@ -162,7 +152,7 @@ static void test_a_question_is_asked_until_it_is_answered (void **state)
     uint8_t request_id[16];
     rig_t *rig = working (&worker, &assignment, 0);
     ask (rig, worker, assignment, TMQ_OK);
-    const Taskmq__Request *request = find_request (rig, TASKMQ__REQUEST__OP_ASK);
+    const Taskmq__Request *request = rig_find_request (rig, TASKMQ__REQUEST__OP_ASK);
     assert_non_null (request);
     assert_string_equal (request->ask->key, "one");
     assert_true (request->ask->has_default && request->ask->default_text);
@@ -197,7 +187,7 @@ static void test_answers_are_fetched_when_they_are_told_of (void **state)
     assert_int_equal (core_worker_changed (&change, worker), TMQ_OK);
     assert_int_equal (change.state, TMQ_ATTEMPT_ANSWERED);
     give (rig, 1, 0, ""); /* the broker hears that it was taken */
-    assert_null (find_request (rig, TASKMQ__REQUEST__OP_TAKE_ANSWERS));
+    assert_null (rig_find_request (rig, TASKMQ__REQUEST__OP_TAKE_ANSWERS));
     has (worker, assignment, NULL, "\"red\"");
     has_none (worker, assignment, NULL, TMQ_TIMEOUT);
     has (worker, assignment, "one", "\"red\"");
@@ -227,7 +217,7 @@ static void test_a_lost_link_loses_no_answer (void **state)
     tmq_assignment_t *assignment;
     rig_t *rig = working (&worker, &assignment, 0);
     notify (rig, 1);
-    assert_non_null (find_request (rig, TASKMQ__REQUEST__OP_TAKE_ANSWERS));
+    assert_non_null (rig_find_request (rig, TASKMQ__REQUEST__OP_TAKE_ANSWERS));
     rig_cut (rig);
     rig_pass (rig, 200);
     rig_welcome (rig);
@@ -243,7 +233,7 @@ static void test_what_does_not_add_up_ends_the_link (void **state)
     core_worker_t *worker;
     tmq_assignment_t *assignment;
     rig_t *rig = working (&worker, &assignment, 1);
-    const Taskmq__Request *request = find_request (rig, TASKMQ__REQUEST__OP_TAKE_ANSWERS);
+    const Taskmq__Request *request = rig_find_request (rig, TASKMQ__REQUEST__OP_TAKE_ANSWERS);
     Taskmq__GivenAnswer given = TASKMQ__GIVEN_ANSWER__INIT;
     Taskmq__GivenAnswer *answers[] = {&given};
     Taskmq__AnswerPage page = TASKMQ__ANSWER_PAGE__INIT;
@@ -269,7 +259,7 @@ static void test_a_cancelled_task_gets_no_answer (void **state)
     tmq_assignment_t *assignment;
     rig_t *rig = working (&worker, &assignment, 0);
     ask (rig, worker, assignment, TMQ_OK);
-    const Taskmq__Request *request = find_request (rig, TASKMQ__REQUEST__OP_ASK);
+    const Taskmq__Request *request = rig_find_request (rig, TASKMQ__REQUEST__OP_ASK);
     rig_refuse (rig, request->id, TMQ_WRONG_STATUS, 0);
     rig_answered (rig, TMQ_OP_ASK, TMQ_WRONG_STATUS);
     has_none (worker, assignment, "one", TMQ_CANCELLED);
