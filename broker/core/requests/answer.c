@@ -10,6 +10,7 @@
 
 #include "core/peers/outbox.h"
 #include "core/tasks/journal.h"
+#include "core/wire/pack.h"
 #include "request_kinds.h"
 #include "types.h"
 #include "units.h"
@@ -47,6 +48,20 @@ void reply_to (requests_t *self, link_t *link, uint64_t request, tmq_code_t code
     bytes_mark_t mark;
     reply_open (self, request, code, text, 0, false, &mark);
     reply_close (self, link, mark, batch, NULL);
+}
+
+bool reply_page_add (bytes_t *out, const ProtobufCMessage *message, size_t *left)
+{
+    enum { PAGE_LIST = 1, PAGE_MORE = 2, WRAPPING_BYTES = 64 };
+    size_t bytes = protobuf_c_message_get_packed_size (message) + WRAPPING_BYTES;
+    bool fits = *left > 0 && out->length + bytes <= ENVELOPE_FILL_BYTES;
+    if (fits) {
+        bytes_append_message (out, PAGE_LIST, message);
+        --*left;
+    } else {
+        bytes_append_uint (out, PAGE_MORE, 1);
+    }
+    return fits;
 }
 
 void reply_code (call_t *call, tmq_code_t code, const char *text)

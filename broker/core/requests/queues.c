@@ -161,14 +161,17 @@ void on_queue_list (call_t *call)
     bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
     bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_QUEUE_PAGE);
     size_t *looks = &self->base->round.queues;
-    for (; node != &space->queue_list && left > 0 && (*looks > 0 || last == NULL) &&
+    bool looked = false;
+    for (; node != &space->queue_list && left > 0 && (*looks > 0 || !looked) &&
            out->length <= ENVELOPE_FILL_BYTES;
          node = node->next) {
-        last = LIST_ITEM (node, const queue_t, of_space);
+        const queue_t *queue = LIST_ITEM (node, const queue_t, of_space);
+        last = queue;
+        looked = true;
         budget_take (looks, 1);
-        if (!access_queue (&call->link->access, last->name, QUEUE_RIGHTS))
+        if (!access_queue (&call->link->access, queue->name, QUEUE_RIGHTS))
             continue;
-        pack_queue (out, PAGE_QUEUES, last);
+        pack_queue (out, PAGE_QUEUES, queue);
         left--;
     }
     if (node != &space->queue_list && last != NULL)

@@ -18,7 +18,6 @@
 #include "core/tasks/journal.h"
 
 enum {
-    ITEM_ROOM = 64,   /* for the wrapping of one schedule in a page */
     CHANGES_KEPT = 8, /* whose repeats are known */
     DAY_S = 86400
 };
@@ -106,7 +105,6 @@ void on_schedule_show (call_t *call)
 
 void on_schedule_list (call_t *call)
 {
-    enum { PAGE_SCHEDULES = 1, PAGE_MORE = 2 };
     bytes_mark_t mark;
     uint64_t list[1];
     const Taskmq__ScheduleList *request = call->request->schedule_list;
@@ -121,13 +119,8 @@ void on_schedule_list (call_t *call)
         if (!is_seen (call, schedule, RIGHT_READ | RIGHT_OBSERVE))
             continue;
         Taskmq__Schedule message = shown (schedule, list, 1, false);
-        size_t bytes = taskmq__schedule__get_packed_size (&message) + ITEM_ROOM;
-        if (left == 0 || out->length + bytes > ENVELOPE_FILL_BYTES) {
-            bytes_append_uint (out, PAGE_MORE, 1);
+        if (!reply_page_add (out, &message.base, &left))
             break;
-        }
-        bytes_append_message (out, PAGE_SCHEDULES, &message.base);
-        left--;
     }
     bytes_close (out, page);
     reply_close (call->requests, call->link, mark, journal_batch (call->requests->tasks), NULL);

@@ -22,7 +22,6 @@
 #include "types.h"
 
 enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
-enum { SESSION_ROOM = 64 }; /* for the wrapping of one in a page */
 
 /* Tasks that come. */
 
@@ -107,7 +106,6 @@ void on_session_show (call_t *call)
 
 void on_session_list (call_t *call)
 {
-    enum { PAGE_SESSIONS = 1, PAGE_MORE = 2 };
     requests_t *self = call->requests;
     const Taskmq__SessionList *request = call->request->session_list;
     size_t count;
@@ -122,13 +120,8 @@ void on_session_list (call_t *call)
         if (!is_seen (call, sessions[i]))
             continue;
         Taskmq__Session message = shown (sessions[i], false);
-        size_t bytes = taskmq__session__get_packed_size (&message) + SESSION_ROOM;
-        if (left == 0 || out->length + bytes > ENVELOPE_FILL_BYTES) {
-            bytes_append_uint (out, PAGE_MORE, 1);
+        if (!reply_page_add (out, &message.base, &left))
             break;
-        }
-        bytes_append_message (out, PAGE_SESSIONS, &message.base);
-        left--;
     }
     bytes_close (out, page);
     reply_close (self, call->link, mark, journal_batch (self->tasks), NULL);

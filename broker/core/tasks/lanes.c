@@ -694,7 +694,7 @@ void needs_begin (tasks_t *self, task_t *task)
 {
     if (task->extra == NULL || task->extra->fields->n_needs == 0)
         return;
-    name_t *needs[TMQ_NEEDS_MAX];
+    name_t *needs[TMQ_NEEDS_MAX] = {NULL};
     lanes_t *lanes = lanes_make (self, task->queue);
     size_t count = read_needs (self, task->extra->fields, needs);
     order_t *order = order_find (lanes, needs, count);
