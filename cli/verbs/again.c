@@ -14,6 +14,7 @@
 #include "base/exit.h"
 #include "base/memory.h"
 #include "ids.h"
+#include "line/labels.h"
 #include "link/connect.h"
 #include "link/ids.h"
 #include "screen/items.h"
@@ -222,27 +223,21 @@ int run_purge (app_t *app)
 
 /* What set changes, with the arrays that it points into. */
 typedef struct changes {
-    tmq_label_t labels[TMQ_LABELS_MAX];
-    char keys[TMQ_LABELS_MAX][TMQ_NAME_LENGTH_MAX + 1];
+    labels_t labels;
     const char *drop[TMQ_LABELS_MAX];
 } changes_t;
 
 static int take_labels (app_t *app, tmq_set_t *set, changes_t *changes)
 {
     const args_t *args = &app->args;
-    set->labels_count = args_count (args, OPT_SET_LABEL);
     set->drop_labels_count = args_count (args, OPT_DROP_LABEL);
-    if (set->labels_count > TMQ_LABELS_MAX || set->drop_labels_count > TMQ_LABELS_MAX)
+    if (!labels_from_args (&changes->labels, args, OPT_SET_LABEL) ||
+        set->drop_labels_count > TMQ_LABELS_MAX)
         return usage_error (app, NULL, "at most %d labels", TMQ_LABELS_MAX);
-    for (size_t i = 0; i < set->labels_count; i++) {
-        const char *text = args_nth (args, OPT_SET_LABEL, i)->text;
-        const size_t length = strcspn (text, "=");
-        memcpy (changes->keys[i], text, length); /* the parser has seen that it fits */
-        changes->labels[i] = (tmq_label_t){changes->keys[i], text + length + 1};
-    }
     for (size_t i = 0; i < set->drop_labels_count; i++)
         changes->drop[i] = args_nth (args, OPT_DROP_LABEL, i)->text;
-    set->labels = changes->labels;
+    set->labels = changes->labels.list;
+    set->labels_count = changes->labels.count;
     set->drop_labels = changes->drop;
     return 0;
 }

@@ -15,16 +15,11 @@ static int too_many (const app_t *app, const char *option)
                         TMQ_FILTER_VALUES_MAX);
 }
 
-/* The parser has made sure that there is an equals sign. */
 static int add_label (task_filter_t *out, const app_t *app, const char *text)
 {
-    const size_t key = strcspn (text, "=");
-    const size_t i = out->filter.labels_count;
-    if (i == TMQ_LABELS_MAX)
+    if (!labels_add (&out->labels, text))
         return usage_error (app, NULL, "--label is given more than %d times", TMQ_LABELS_MAX);
-    memcpy (out->label_keys[i], text, key);
-    out->labels[i] = (tmq_label_t){out->label_keys[i], text + key + 1};
-    out->filter.labels_count++;
+    out->filter.labels_count = out->labels.count;
     return 0;
 }
 
@@ -60,7 +55,7 @@ int filter_from_args (task_filter_t *out, const app_t *app, bool with_times)
     filter->queues = out->queues;
     filter->statuses = out->statuses;
     filter->sessions = out->sessions;
-    filter->labels = out->labels;
+    filter->labels = out->labels.list;
     filter->parents = out->parents;
     const bool by_operand = args->command->operand == OPERAND_QUEUE;
     const size_t operands = by_operand ? args->operands_count : 0;

@@ -7,6 +7,7 @@
 #define TASKCTL_FILTER_H
 
 #include "line/app.h"
+#include "line/labels.h"
 
 /* A filter of the library with the arrays that it points into. */
 typedef struct filter {
@@ -15,8 +16,7 @@ typedef struct filter {
     tmq_status_t statuses[TMQ_FILTER_VALUES_MAX];
     const char *sessions[TMQ_FILTER_VALUES_MAX];
     tmq_id_t parents[TMQ_FILTER_VALUES_MAX];
-    tmq_label_t labels[TMQ_LABELS_MAX];
-    char label_keys[TMQ_LABELS_MAX][TMQ_NAME_LENGTH_MAX + 1];
+    labels_t labels;
 } task_filter_t;
 
 /* --queue (also as operands, where these name queues), --status, --session, --label; with_times:

@@ -14,6 +14,7 @@
 #include "base/exit.h"
 #include "base/memory.h"
 #include "link/connect.h"
+#include "link/events.h"
 #include "link/ids.h"
 #include "link/state.h"
 #include "screen/items.h"
@@ -225,16 +226,9 @@ static void take_event (logs_t *self, const tmq_event_t *event)
 
 static void drain_events (logs_t *self)
 {
-    while (!self->code) {
-        tmq_event_t *event;
-        tmq_error_t error = {0};
-        error.code = tmq_subscription_next (&event, self->subscription, 0, &error);
-        if (error.code == TMQ_TIMEOUT)
-            return;
-        if (error.code != TMQ_OK) {
-            self->code = library_error (self->app, &error, NULL);
-            return;
-        }
+    tmq_event_t *event;
+    while (!self->code &&
+           (event = next_event (self->app, self->subscription, &self->code)) != NULL) {
         take_event (self, event);
         tmq_event_free (event);
     }

@@ -269,7 +269,7 @@ static int acknowledge (app_t *app, const place_t *place)
 
 static int run_mail (app_t *app, int (*run) (app_t *app, const place_t *place))
 {
-    place_t place;
+    place_t place = {0};
     const int code = mail_place (&place, app);
     return code ? code : run (app, &place);
 }

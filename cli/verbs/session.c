@@ -11,6 +11,7 @@
 #include "base/exit.h"
 #include "base/memory.h"
 #include "ids.h"
+#include "line/labels.h"
 #include "link/connect.h"
 #include "screen/items.h"
 #include "screen/listing.h"
@@ -261,8 +262,7 @@ static int session_show (app_t *app)
 
 typedef struct change {
     tmq_session_spec_t spec;
-    tmq_label_t labels[TMQ_LABELS_MAX];
-    char keys[TMQ_LABELS_MAX][TMQ_NAME_LENGTH_MAX + 1];
+    labels_t labels;
     const char *dropped[TMQ_LABELS_MAX];
 } change_t;
 
@@ -270,20 +270,13 @@ typedef struct change {
 static int read_labels (const app_t *app, change_t *out)
 {
     const args_t *args = &app->args;
-    const size_t count = args_count (args, OPT_LABEL);
     const size_t dropped = args_count (args, OPT_DROP_LABEL);
-    if (count > TMQ_LABELS_MAX || dropped > TMQ_LABELS_MAX)
+    if (!labels_from_args (&out->labels, args, OPT_LABEL) || dropped > TMQ_LABELS_MAX)
         return usage_error (app, NULL, "at most %d labels", TMQ_LABELS_MAX);
-    for (size_t i = 0; i < count; i++) {
-        const char *text = args_nth (args, OPT_LABEL, i)->text;
-        const char *sign = strchr (text, '=');
-        snprintf (out->keys[i], sizeof out->keys[i], "%.*s", (int) (sign - text), text);
-        out->labels[i] = (tmq_label_t){out->keys[i], sign + 1};
-    }
     for (size_t i = 0; i < dropped; i++)
         out->dropped[i] = args_nth (args, OPT_DROP_LABEL, i)->text;
-    out->spec.labels = out->labels;
-    out->spec.labels_count = count;
+    out->spec.labels = out->labels.list;
+    out->spec.labels_count = out->labels.count;
     out->spec.drop_labels = out->dropped;
     out->spec.drop_labels_count = dropped;
     return 0;

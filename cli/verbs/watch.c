@@ -16,6 +16,7 @@
 #include "base/exit.h"
 #include "base/memory.h"
 #include "link/connect.h"
+#include "link/events.h"
 #include "link/ids.h"
 #include "link/state.h"
 #include "screen/items.h"
@@ -178,20 +179,13 @@ static void take_event (watching_t *self, const tmq_event_t *event)
 
 static void drain_events (watching_t *self)
 {
-    while (!self->done) {
-        tmq_event_t *event;
-        tmq_error_t error = {0};
-        error.code = tmq_subscription_next (&event, self->subscription, 0, &error);
-        if (error.code == TMQ_TIMEOUT)
-            return;
-        if (error.code != TMQ_OK) {
-            self->code = library_error (self->app, &error, NULL);
-            self->done = true;
-            return;
-        }
+    tmq_event_t *event;
+    while (!self->done &&
+           (event = next_event (self->app, self->subscription, &self->code)) != NULL) {
         take_event (self, event);
         tmq_event_free (event);
     }
+    self->done |= self->code != 0;
 }
 
 /* The loop. */

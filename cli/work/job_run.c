@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "ids.h"
 #include "screen/status.h"
 #include "work/guard.h"
 #include "work/job.h"
@@ -72,11 +73,7 @@ static void keep_last_line (work_job_t *job)
         length--;
     if (length == 0)
         return;
-    if (length > TMQ_ERROR_MESSAGE_BYTES_MAX) {
-        length = TMQ_ERROR_MESSAGE_BYTES_MAX;
-        while (length > 0 && ((unsigned char) job->err_line.text[length] & 0xc0) == 0x80)
-            length--; /* not in the middle of a character */
-    }
+    length = utf8_whole (job->err_line.text, length, TMQ_ERROR_MESSAGE_BYTES_MAX);
     memcpy (job->last_line, job->err_line.text, length);
     job->last_line[length] = '\0';
 }

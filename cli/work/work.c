@@ -26,6 +26,7 @@
 #include "base/exit.h"
 #include "base/memory.h"
 #include "ids.h"
+#include "line/labels.h"
 #include "link/connect.h"
 #include "link/state.h"
 #include "screen/output.h"
@@ -642,30 +643,6 @@ static int raise_files (work_t *self)
                         self->jobs_max, (uintmax_t) more.rlim_max);
 }
 
-/* Of --label: the names and values lie in texts. */
-typedef struct labels {
-    tmq_label_t list[TMQ_LABELS_MAX + 1]; /* one more is refused by the library */
-    size_t count;
-    char *texts;
-} labels_t;
-
-static void read_labels (const args_t *args, labels_t *out)
-{
-    const size_t given = args_count (args, OPT_LABEL);
-    size_t bytes = 1;
-    for (size_t i = 0; i < given; i++)
-        bytes += strlen (args_nth (args, OPT_LABEL, i)->text) + 1;
-    char *at = must_alloc (bytes);
-    *out = (labels_t){.texts = at};
-    for (; out->count < given && out->count <= TMQ_LABELS_MAX; out->count++) {
-        char *end = stpcpy (at, args_nth (args, OPT_LABEL, out->count)->text);
-        char *value = strchr (at, '=');
-        *value = '\0';
-        out->list[out->count] = (tmq_label_t){at, value + 1};
-        at = end + 1;
-    }
-}
-
 static int start_worker (work_t *self)
 {
     const args_t *args = &self->app->args;
@@ -683,11 +660,11 @@ static int start_worker (work_t *self)
     snprintf (version, sizeof version, "taskctl %d.%d.%d", TMQ_VERSION_MAJOR, TMQ_VERSION_MINOR,
               TMQ_VERSION_PATCH);
     options.version = version;
-    read_labels (&self->app->args, &labels);
+    if (!labels_from_args (&labels, args, OPT_LABEL))
+        return usage_error (self->app, NULL, "--label is given more than %d times", TMQ_LABELS_MAX);
     options.labels = labels.list;
     options.labels_count = labels.count;
     error.code = tmq_worker_new (&self->worker, self->app->client, &options, &error);
-    free (labels.texts);
     return error.code == TMQ_OK ? 0 : library_error (self->app, &error, NULL);
 }
 
