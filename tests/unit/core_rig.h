@@ -173,7 +173,7 @@ uint64_t rig_read_log (rig_t *self, size_t peer, unsigned n);
 uint64_t rig_checkpoint (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                          const char *state);
 /* ids are filled in. */
-uint64_t rig_set (rig_t *self, size_t peer, unsigned n, Taskmq__Set *set);
+uint64_t rig_set (rig_t *self, size_t peer, unsigned n, const Taskmq__Set *set);
 /* The code of the only item of its answer. */
 unsigned rig_changed (const rig_t *self, size_t peer, uint64_t request);
 uint64_t rig_wait (rig_t *self, size_t peer, unsigned first, unsigned count, uint32_t deadline_ms);
@@ -204,7 +204,7 @@ uint64_t rig_ask (rig_t *self, size_t peer, const Taskmq__Assignment *assignment
                   const char *request_text);
 /* … with everything else as the test wants it. */
 uint64_t rig_ask_as (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
-                     Taskmq__Ask *ask);
+                     const Taskmq__Ask *ask);
 uint64_t rig_take_answers (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                            uint64_t seen);
 uint64_t rig_answer (rig_t *self, size_t peer, unsigned n, const char *key, const char *json);

@@ -128,14 +128,15 @@ uint64_t rig_change (rig_t *self, size_t peer, unsigned op, unsigned first, unsi
     return rig_send (self, peer, &request, NULL, 0);
 }
 
-uint64_t rig_set (rig_t *self, size_t peer, unsigned n, Taskmq__Set *set)
+uint64_t rig_set (rig_t *self, size_t peer, unsigned n, const Taskmq__Set *set)
 {
     tmq_id_t id = rig_id (n);
     ProtobufCBinaryData bytes = bytes_of (id.bytes, sizeof (id.bytes));
     Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_SET);
-    set->n_task_ids = 1;
-    set->task_ids = &bytes;
-    request.set = set;
+    Taskmq__Set own = *set;
+    own.n_task_ids = 1;
+    own.task_ids = &bytes;
+    request.set = &own;
     return rig_send (self, peer, &request, NULL, 0);
 }
 
@@ -315,12 +316,13 @@ uint64_t rig_complete (rig_t *self, size_t peer, const Taskmq__Assignment *assig
 }
 
 uint64_t rig_ask_as (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
-                     Taskmq__Ask *ask)
+                     const Taskmq__Ask *ask)
 {
     Taskmq__Lease lease = lease_of (assignment);
     Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_ASK);
-    ask->lease = &lease;
-    request.ask = ask;
+    Taskmq__Ask own = *ask;
+    own.lease = &lease;
+    request.ask = &own;
     return rig_send (self, peer, &request, NULL, 0);
 }
 

@@ -15,24 +15,25 @@ enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE };
 
 static uint8_t request_id[16] = {1};
 
-static uint64_t put (rig_t *rig, size_t peer, Taskmq__Schedule *schedule, bool replace,
+static uint64_t put (rig_t *rig, size_t peer, const Taskmq__Schedule *schedule, bool replace,
                      const char *payload)
 {
     Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
     Taskmq__SchedulePut message = TASKMQ__SCHEDULE_PUT__INIT;
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
-    if (schedule->task == NULL)
-        schedule->task = &spec;
-    if (schedule->task->queue[0] == '\0')
-        schedule->task->queue = (char *) "mail";
-    schedule->task->payload_bytes = (uint32_t) strlen (payload);
-    message.schedule = schedule;
+    Taskmq__Schedule own = *schedule;
+    if (schedule->task != NULL)
+        spec = *schedule->task;
+    if (spec.queue[0] == '\0')
+        spec.queue = (char *) "mail";
+    spec.payload_bytes = (uint32_t) strlen (payload);
+    own.task = &spec;
+    message.schedule = &own;
     message.replace = replace;
     request.op_case = TASKMQ__REQUEST__OP_SCHEDULE_PUT;
     request.request_id = (ProtobufCBinaryData){sizeof (request_id), request_id};
     request.schedule_put = &message;
     uint64_t id = rig_send (rig, peer, &request, payload, strlen (payload));
-    schedule->task = NULL;
     rig_run (rig);
     return id;
 }

@@ -91,7 +91,7 @@ static void a_batch_of_an_older_program_is_taken (void **state)
     core_request_t *request = NULL;
     tmq_submit_t *first = (tmq_submit_t *) (void *) room;
     for (size_t i = 0; i < COUNT; i++) {
-        tmq_submit_t whole;
+        tmq_submit_t whole = {0};
         (tmq_submit_init) (&whole, OLD);
         whole.queue = "q";
         memcpy (room + i * OLD, &whole, OLD);
