@@ -41,7 +41,7 @@ void rig_cut (rig_t *rig);
 bool rig_take (rig_t *rig);
 /* The only request of the next message, of that kind. Heartbeats are answered on the way. */
 const Taskmq__Request *rig_request (rig_t *rig, Taskmq__Request__OpCase op);
-/* The first request of that kind among all that are to be sent, whatever else goes along; or NULL. */
+/* The first request of that kind among all that are to be sent, or NULL. */
 const Taskmq__Request *rig_find_request (rig_t *rig, Taskmq__Request__OpCase op);
 
 void rig_send (rig_t *rig, const Taskmq__BrokerMessage *message, const void *body,

@@ -32,8 +32,8 @@ void reply_gone (call_t *call, const found_t *found);
 /* The lease is over, and what became of the task: STALE_LEASE, or the code of one that is gone.
  * kept: of what it brought. */
 void reply_stale (call_t *call, const found_t *found, const Taskmq__Lease *lease, bool kept);
-/* Adds one message to the list (field 1) of the page that is open. False: the page has its *left, or
- * is full, and says that there is more (field 2). */
+/* Adds one message to the list (field 1) of the page that is open. False: it has its *left, or is
+ * full, and says that there is more (field 2). */
 bool reply_page_add (bytes_t *out, const ProtobufCMessage *message, size_t *left);
 void reply_to (requests_t *self, link_t *link, uint64_t request, tmq_code_t code, const char *text,
                uint64_t batch);
