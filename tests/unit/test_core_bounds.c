@@ -292,6 +292,79 @@ static unsigned subscribe_to (rig_t *rig, uint64_t subscription, size_t ids, siz
     return rig_code (rig, 0, request);
 }
 
+/* Submits tasks that have a queue, a fair key or a requirement of their own until there is no room;
+ * how many there were. */
+static unsigned fill_with_own (rig_t *rig, bool queue, bool key, bool need)
+{
+    char name[16];
+    for (unsigned n = 1;; n++) {
+        static Taskmq__Label label = TASKMQ__LABEL__INIT;
+        Taskmq__Label *labels[] = {&label};
+        Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+        Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+        snprintf (name, sizeof (name), "own%u", n);
+        spec.queue = queue ? name : (char *) "q";
+        spec.extra = key || need ? &extra : NULL;
+        extra.fair_key = key ? name : extra.fair_key;
+        label.key = label.value = name;
+        extra.needs = labels;
+        extra.n_needs = need;
+        uint64_t request = rig_submit_spec (rig, 0, n, &spec, "");
+        rig_settle (rig);
+        unsigned code = rig_reply (rig, 0, request)->reply->submitted->items[0]->code;
+        if (code != TMQ_OK) {
+            assert_int_equal (code, TMQ_LIMIT);
+            return n - 1;
+        }
+    }
+}
+
+static void queues_and_lanes_are_counted_with_the_texts (void **state)
+{
+    enum { BYTES = 96 * 1024, QUEUE = 500, KEY = 250, ALL = 3000, LESS = 3 };
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.live_bytes_max = BYTES;
+    for (unsigned kind = 0; kind < 3; kind++) {
+        rig_t *rig = rig_new_with (&config);
+        rig_link (rig, 0, "default");
+        unsigned room = fill_with_own (rig, kind != 1, kind != 0, kind == 2);
+        unsigned each = kind == 0 ? QUEUE : kind == 1 ? KEY : ALL;
+        assert_in_range (room, BYTES / each / LESS, BYTES / each);
+        rig_free (rig);
+    }
+}
+
+/* What they took is free again, to the byte. */
+static void queues_and_lanes_give_back_what_they_took (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.live_bytes_max = 8192;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    for (unsigned n = 1; n <= 300; n++) {
+        Taskmq__Label label = {PROTOBUF_C_MESSAGE_INIT (&taskmq__label__descriptor), "k", "v"};
+        Taskmq__Label *labels[] = {&label};
+        Taskmq__Extra extra = TASKMQ__EXTRA__INIT;
+        Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+        char name[16];
+        snprintf (name, sizeof (name), "own%u", n);
+        spec.queue = name;
+        spec.priority_plus_1 = n % 256 + 1;
+        spec.extra = &extra;
+        extra.fair_key = name;
+        extra.needs = labels;
+        extra.n_needs = 1;
+        uint64_t request = rig_submit_spec (rig, 0, n, &spec, "");
+        rig_settle (rig);
+        assert_int_equal (rig_reply (rig, 0, request)->reply->submitted->items[0]->code, TMQ_OK);
+        rig_cancel (rig, 0, n);
+        rig_settle (rig);
+    }
+    rig_free (rig);
+}
+
 static void subscriptions_have_only_so_many_bytes (void **state)
 {
     (void) state;
@@ -745,6 +818,8 @@ int main (void)
         cmocka_unit_test (a_worker_that_comes_back_has_what_was_not_given_back),
         cmocka_unit_test (a_round_judges_no_more_delays_than_it_may),
         cmocka_unit_test (live_tasks_have_only_so_many_bytes_of_texts),
+        cmocka_unit_test (queues_and_lanes_are_counted_with_the_texts),
+        cmocka_unit_test (queues_and_lanes_give_back_what_they_took),
         cmocka_unit_test (subscriptions_have_only_so_many_bytes),
         cmocka_unit_test (snapshots_by_id_are_counted),
         cmocka_unit_test (workers_have_only_so_many_bytes_of_queues),

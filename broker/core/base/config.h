@@ -27,27 +27,28 @@ typedef struct engine_config {
     /* A time zone by its name, for as long as the engine lives; NULL: there is none. */
     const zone_t *(*zone) (void *context, const char *name);
     void *zone_context;
-    size_t live_tasks_max;      /* 1,000,000 */
-    size_t live_bytes_max;      /* of the texts of live tasks (method, meta, labels …): 256 MiB */
-    size_t stream_bytes_max;    /* of subscriptions, their filters and snapshots by id: 256 MiB */
-    size_t worker_bytes_max;    /* of workers' places at queues, with the queues: 64 MiB */
-    size_t questions_bytes_max; /* of questions of live tasks and their answers: 64 MiB */
-    size_t links_max;           /* 10,000 */
-    size_t pending_inputs_soft; /* not yet durable (A19): 20,000 */
-    size_t pending_bytes_soft;  /* 16 MiB */
-    size_t dirty_tasks_soft;    /* not yet written back (A12): 50,000 */
-    size_t dirty_bytes_soft;    /* 64 MiB */
-    size_t ring_bytes;          /* newest events in memory, all namespaces, 4 MiB */
-    size_t looks_max;           /* of subscriptions at events, between two drains: 100,000 */
-    size_t payload_cache_bytes; /* 64 MiB */
-    size_t space_tasks_max;     /* live tasks of a namespace: 1,000,000 */
-    size_t space_bytes_max;     /* … of their payloads: 4 GiB */
-    size_t space_values_max;    /* values of a namespace: 1,000,000 */
-    size_t space_sessions_max;  /* sessions of a namespace: 100,000 */
-    size_t sessions_bytes_max;  /* … of all namespaces, in memory: 256 MiB */
-    size_t space_items_max;     /* items of a namespace: 10,000,000 */
-    size_t box_items_max;       /* … of a box: 10,000 */
-    size_t space_kept_max;      /* late successes of a namespace: 10,000, … */
+    size_t live_tasks_max;       /* 1,000,000 */
+    size_t live_bytes_max;       /* of the texts of live tasks (method, meta, labels …), with
+                                 * their queues and lanes: 256 MiB */
+    size_t stream_bytes_max;     /* of subscriptions, their filters and snapshots by id: 256 MiB */
+    size_t worker_bytes_max;     /* of workers' places at queues, with the queues: 64 MiB */
+    size_t questions_bytes_max;  /* of questions of live tasks and their answers: 64 MiB */
+    size_t links_max;            /* 10,000 */
+    size_t pending_inputs_soft;  /* not yet durable (A19): 20,000 */
+    size_t pending_bytes_soft;   /* 16 MiB */
+    size_t dirty_tasks_soft;     /* not yet written back (A12): 50,000 */
+    size_t dirty_bytes_soft;     /* 64 MiB */
+    size_t ring_bytes;           /* newest events in memory, all namespaces, 4 MiB */
+    size_t looks_max;            /* of subscriptions at events, between two drains: 100,000 */
+    size_t payload_cache_bytes;  /* 64 MiB */
+    size_t space_tasks_max;      /* live tasks of a namespace: 1,000,000 */
+    size_t space_bytes_max;      /* … of their payloads: 4 GiB */
+    size_t space_values_max;     /* values of a namespace: 1,000,000 */
+    size_t space_sessions_max;   /* sessions of a namespace: 100,000 */
+    size_t sessions_bytes_max;   /* … of all namespaces, in memory: 256 MiB */
+    size_t space_items_max;      /* items of a namespace: 10,000,000 */
+    size_t box_items_max;        /* … of a box: 10,000 */
+    size_t space_kept_max;       /* late successes of a namespace: 10,000, … */
     size_t space_kept_bytes_max; /* … of their bytes: 64 MiB, … */
     int64_t kept_ms;             /* … for so long: 7 d */
     size_t spaces_max;           /* namespaces with a history: 10,000 */

@@ -19,8 +19,9 @@ bool room_refuses (const requests_t *self, const space_t *space, size_t payload_
     if (tasks_live (self->tasks) >= config->live_tasks_max) {
         what = "live tasks";
         limit = config->live_tasks_max;
-    } else if (self->tasks->texts_bytes + texts_bytes > config->live_bytes_max) {
-        what = "bytes of live tasks' texts";
+    } else if (self->tasks->texts_bytes + self->tasks->order_bytes + texts_bytes >
+               config->live_bytes_max) {
+        what = "bytes of live tasks' texts, and of their queues and fair keys";
         limit = config->live_bytes_max;
     } else if (space->tasks >= config->space_tasks_max) {
         what = "live tasks of the namespace";

@@ -27,6 +27,7 @@ typedef struct fair {
 } fair_t;
 
 typedef struct order order_t;
+typedef struct track track_t;
 
 struct lane {
     level_t own;
@@ -48,6 +49,7 @@ typedef struct lane_level {
 } lane_level_t;
 
 struct order {
+    lanes_t *lanes;
     name_t *needs[TMQ_NEEDS_MAX]; /* "key=value", by their addresses */
     size_t needs_count;
     size_t slot;
@@ -58,14 +60,16 @@ struct order {
 };
 
 /* A priority of all orders. */
-typedef struct track {
+struct track {
     struct lane *plain; /* of the queue's own level; NULL: that is empty */
     uint64_t now;       /* virtual time */
-} track_t;
+};
 
 struct lanes {
-    map_t fairs; /* by the name's hash */
-    map_t keyed; /* lanes but the plain ones, by key, order and priority */
+    queue_t *queue;
+    size_t bytes; /* what all this takes, about */
+    map_t fairs;  /* by the name's hash */
+    map_t keyed;  /* lanes but the plain ones, by key, order and priority */
     fair_t none;
     node_t capped;    /* keys with parked lanes */
     order_t **orders; /* by slot; NULL: free */
@@ -76,11 +80,29 @@ struct lanes {
     track_t *tracks[LEVEL_GROUPS];
 };
 
+/* What they take, with what the allocator and the tables add. */
+enum {
+    LANES_BYTES = sizeof (lanes_t) + 2 * 16 * sizeof (map_slot_t) + 4 * ALLOCATION_BYTES,
+    TRACKS_BYTES = LEVEL_GROUP * sizeof (track_t) + ALLOCATION_BYTES,
+    ORDER_BYTES = sizeof (order_t) + ALLOCATION_BYTES,
+    LEVELS_BYTES = LEVEL_GROUP * sizeof (lane_level_t) + ALLOCATION_BYTES,
+    LANE_BYTES = sizeof (lane_t) + 8 * sizeof (lane_t *) + SLOT_BYTES + 2 * ALLOCATION_BYTES,
+    FAIR_BYTES = sizeof (fair_t) + sizeof (name_t) + 2 * SLOT_BYTES + 2 * ALLOCATION_BYTES
+};
+
+static void count (lanes_t *self, size_t more, size_t less)
+{
+    self->bytes += more - less;
+    queue_count (self->queue, more, less);
+}
+
 static track_t *track_at (lanes_t *self, unsigned priority)
 {
     track_t **group = &self->tracks[priority / LEVEL_GROUP];
-    if (*group == NULL)
+    if (*group == NULL) {
         *group = memory_zero (LEVEL_GROUP, sizeof (**group));
+        count (self, TRACKS_BYTES, 0);
+    }
     return &(*group)[priority % LEVEL_GROUP];
 }
 
@@ -134,8 +156,10 @@ static void sift_down (lane_level_t *self, size_t i, lane_t *lane)
 static lane_level_t *level_at (order_t *self, unsigned priority)
 {
     lane_level_t **group = &self->groups[priority / LEVEL_GROUP];
-    if (*group == NULL)
+    if (*group == NULL) {
         *group = memory_zero (LEVEL_GROUP, sizeof (**group));
+        count (self->lanes, LEVELS_BYTES, 0);
+    }
     return &(*group)[priority % LEVEL_GROUP];
 }
 
@@ -196,6 +220,7 @@ static fair_t *fair_make (tasks_t *self, lanes_t *lanes, name_t *name)
             return fair;
         }
     fair = memory_zero (1, sizeof (*fair));
+    count (lanes, FAIR_BYTES + strlen (name->text), 0);
     fair->name = name;
     list_init (&fair->parked);
     map_insert (&lanes->fairs, name->hash, fair);
@@ -210,7 +235,9 @@ static bool is_closed (const tasks_t *self, const queue_t *queue, const fair_t *
 
 static void order_free (order_t *order)
 {
+    count (order->lanes, 0, ORDER_BYTES);
     for (size_t i = 0; i < LEVEL_GROUPS; i++) {
+        count (order->lanes, 0, order->groups[i] == NULL ? 0 : LEVELS_BYTES);
         for (size_t k = 0; order->groups[i] != NULL && k < LEVEL_GROUP; k++)
             free (order->groups[i][k].lanes);
         free (order->groups[i]);
@@ -242,6 +269,7 @@ static void lanes_clear (queue_t *queue)
     free (lanes->orders);
     map_free (&lanes->keyed);
     map_free (&lanes->fairs);
+    queue_count (queue, 0, lanes->bytes);
     free (lanes);
     queue->lanes = NULL;
 }
@@ -251,6 +279,7 @@ static void tidy (tasks_t *self, queue_t *queue, fair_t *fair)
 {
     lanes_t *lanes = queue->lanes;
     if (fair != NULL && fair->name != NULL && fair->lanes == 0 && fair->running == 0) {
+        count (lanes, 0, FAIR_BYTES + strlen (fair->name->text));
         map_remove (&lanes->fairs, fair->name->hash, fair);
         names_drop (&self->base->names, fair->name);
         free (fair);
@@ -275,6 +304,7 @@ static uint32_t lane_hash (const tasks_t *self, const fair_t *fair, const order_
 static lane_t *lane_new (lanes_t *lanes, fair_t *fair, order_t *order, unsigned priority)
 {
     lane_t *lane = memory_zero (1, sizeof (*lane));
+    count (lanes, LANE_BYTES, 0);
     list_init (&lane->own.fifo);
     lane->line = &lane->own;
     lane->fair = fair;
@@ -322,11 +352,14 @@ static lanes_t *lanes_make (tasks_t *self, queue_t *queue)
     if (queue->lanes != NULL)
         return queue->lanes;
     lanes_t *lanes = memory_zero (1, sizeof (*lanes));
+    lanes->queue = queue;
+    count (lanes, LANES_BYTES + ORDER_BYTES, 0);
     list_init (&lanes->none.parked);
     list_init (&lanes->capped);
     lanes->slots = 1;
     lanes->orders = memory_zero (1, sizeof (*lanes->orders));
     lanes->orders[0] = memory_zero (1, sizeof (order_t));
+    lanes->orders[0]->lanes = lanes;
     queue->lanes = lanes;
     for (unsigned i = 0; i < 256; i++)
         if ((queue->used[i / 64] & (UINT64_C (1) << (i % 64))) != 0)
@@ -349,6 +382,7 @@ static void lane_end (tasks_t *self, queue_t *queue, lane_t *lane)
     else
         map_remove (&lanes->keyed, lane_hash (self, fair, lane->order, lane->priority), lane);
     fair->lanes--;
+    count (lanes, 0, LANE_BYTES);
     free (lane);
     tidy (self, queue, fair);
 }
@@ -683,6 +717,8 @@ static order_t *order_new (tasks_t *self, lanes_t *lanes)
         lanes->orders[slot] = NULL;
     }
     order_t *order = memory_zero (1, sizeof (*order));
+    count (lanes, ORDER_BYTES, 0);
+    order->lanes = lanes;
     order->slot = slot;
     order->serial = lanes->newest = ++self->orders_made;
     lanes->orders[slot] = order;

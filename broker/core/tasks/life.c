@@ -74,6 +74,7 @@ void tasks_reset (tasks_t *self)
     list_init (&self->flowed);
     self->ready = 0;
     self->texts_bytes = 0;
+    self->order_bytes = 0;
     self->leases = 0;
     self->ended = 0;
 }

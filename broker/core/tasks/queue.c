@@ -93,10 +93,14 @@ void queue_init (queue_t *self, space_t *space, const char *name)
     strncpy (self->name, name, TMQ_NAME_LENGTH_MAX);
 }
 
+enum { GROUP_BYTES = LEVEL_GROUP * sizeof (level_t) + ALLOCATION_BYTES };
+
 void queue_clear (queue_t *self)
 {
-    for (size_t i = 0; i < LEVEL_GROUPS; i++)
+    for (size_t i = 0; i < LEVEL_GROUPS; i++) {
+        queue_count (self, 0, self->groups[i] == NULL ? 0 : GROUP_BYTES);
         free (self->groups[i]);
+    }
 }
 
 level_t *queue_level (queue_t *self, unsigned priority)
@@ -104,6 +108,7 @@ level_t *queue_level (queue_t *self, unsigned priority)
     level_t **group = &self->groups[priority / LEVEL_GROUP];
     if (*group == NULL) {
         *group = memory_zero (LEVEL_GROUP, sizeof (**group));
+        queue_count (self, GROUP_BYTES, 0);
         for (size_t i = 0; i < LEVEL_GROUP; i++)
             list_init (&(*group)[i].fifo);
     }

@@ -57,6 +57,7 @@ struct queue {
     uint64_t serial;               /* in the order in which they were made */
     uint64_t queued_bytes;         /* of the payloads of queued tasks */
     uint32_t queued;               /* … how many they are */
+    size_t *bytes;                 /* counts what its levels and lanes take; NULL: nobody counts */
     node_t of_space;               /* in its namespace's list */
     node_t waiting;                /* seats whose workers have credit left, in turn */
     node_t *look;                  /* … the next one of match's walk through them; NULL: none */
@@ -76,6 +77,16 @@ task_t *level_first (const level_t *self); /* NULL: it is empty */
 /* As queue_peek_cold. */
 size_t level_peek_cold (const level_t *self, task_t **out, size_t limit);
 level_t *queue_level (queue_t *self, unsigned priority);
+enum {
+    ALLOCATION_BYTES = 16, /* of malloc, for each piece of memory */
+    SLOT_BYTES = 43        /* of a map that has just grown, for an item */
+};
+/* So many bytes more, or less, are taken for the queue. */
+static inline void queue_count (queue_t *self, size_t more, size_t less)
+{
+    if (self->bytes != NULL)
+        *self->bytes += more - less;
+}
 /* Its payload is in the tables alone. */
 static inline bool task_is_cold (const task_t *task)
 {

@@ -74,6 +74,8 @@ void spaces_free_idle (tasks_t *self)
 
 /* Queues. */
 
+enum { QUEUE_BYTES = sizeof (queue_t) + SLOT_BYTES + ALLOCATION_BYTES };
+
 static uint32_t queue_hash (const tasks_t *self, const space_t *space, const char *name)
 {
     uint8_t key[sizeof (space->hash) + TMQ_NAME_LENGTH_MAX];
@@ -108,6 +110,8 @@ queue_t *queue_make (tasks_t *self, space_t *space, const char *name)
     queue = memory_alloc (sizeof (*queue));
     queue_init (queue, space, name);
     queue->hash = hash;
+    queue->bytes = &self->order_bytes;
+    queue_count (queue, QUEUE_BYTES, 0);
     queue->serial = ++self->queues_made;
     space->queues++;
     list_push_back (&space->queue_list, &queue->of_space);
@@ -129,6 +133,7 @@ void queue_release (tasks_t *self, queue_t *queue)
     list_unlink (&queue->of_space);
     map_remove (&self->queues, queue->hash, queue);
     queue->space->queues--;
+    queue_count (queue, 0, QUEUE_BYTES);
     queue_clear (queue);
     free (queue);
 }

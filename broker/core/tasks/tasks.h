@@ -226,7 +226,8 @@ typedef struct tasks {
     uint64_t orders_made; /* sets of requirements (lanes.h) */
     size_t settings;      /* queues that have some */
     absent_t absent;
-    size_t texts_bytes; /* of live tasks */
+    size_t texts_bytes; /* of live tasks, … */
+    size_t order_bytes; /* … of their queues, with levels and lanes */
     size_t ready;       /* gauges: tasks in the order of their queues, … */
     size_t held;        /* … ready ones whose session holds them back */
     size_t leases;      /* … that workers have */
