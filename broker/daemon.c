@@ -258,12 +258,14 @@ static exits_t open_router (daemon_t *self)
                                 .mute_max = self->mute,
                                 .mute_ms = (int64_t) self->config.numbers[CONFIG_HELLO],
                                 .linger_ms = LINGER_MS,
+                                .unread_bytes_max = self->config.numbers[CONFIG_LINK_UNREAD],
+                                .unread_all_bytes_max = self->config.numbers[CONFIG_UNREAD],
                                 .guard = doors_guard (&self->doors)};
 
     /* Counts until the first socket is made. */
     zmq_ctx_set (options.context, ZMQ_IO_THREADS, (int) options.guard.io_threads);
     zap_options_t zap = {
-        .context = options.context, .silent_ms = SOCKET_HANDSHAKE_MS_MAX, .audit = self->audit};
+        .context = options.context, .silent_ms = options.guard.handshake_ms, .audit = self->audit};
     randombytes_buf (options.key, sizeof (options.key));
     randombytes_buf (zap.key, sizeof (zap.key));
     /* Before the first address: a connection that finds no handler is refused. */

@@ -74,7 +74,8 @@ guard_t doors_guard (doors_t *self)
     return (guard_t){.server_key = self->has_server_key ? &self->server_key : NULL,
                      .networks = self->networks,
                      .networks_count = networks->items_count,
-                     .io_threads = doors_io_threads (self)};
+                     .io_threads = doors_io_threads (self),
+                     .handshake_ms = (int) self->config->numbers[CONFIG_HANDSHAKE]};
 }
 
 static exits_t cannot_listen (const listen_error_t *error)

@@ -22,6 +22,7 @@ void settings_fill (server_options_t *out, const config_t *config, size_t links)
     out->engine.stream_bytes_max = limits[CONFIG_SUBSCRIPTION_BYTES];
     out->engine.worker_bytes_max = limits[CONFIG_WORKER_BYTES];
     out->engine.pending_inputs_soft = limits[CONFIG_PENDING_INPUTS_SOFT];
+    out->engine.pending_share = limits[CONFIG_PENDING_SHARE];
     out->engine.pending_bytes_soft = limits[CONFIG_PENDING_BYTES_SOFT];
     out->engine.dirty_tasks_soft = limits[CONFIG_DIRTY_TASKS_SOFT];
     out->engine.dirty_bytes_soft = limits[CONFIG_DIRTY_BYTES_SOFT];

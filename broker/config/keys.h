@@ -11,6 +11,8 @@
 #include "log/log.h"
 #include "net/feed.h"
 #include "net/router.h"
+#include "net/socket.h"
+#include "net/unread.h"
 #include "taskmq_types.h"
 
 enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
@@ -78,6 +80,11 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
     X (READS, "limits/reads", COUNT, NOW, 4096, 1, 1000000, NULL, "... all clients together")      \
     X (UNSENT_BYTES, "limits/unsent_bytes", SIZE, NOW, 2 * CONFIG_M, 64 * CONFIG_K, 64 * CONFIG_G, \
        NULL, "answers that a client does not read; beyond it for 10 s its link ends")              \
+    X (LINK_UNREAD, "limits/link_unread", SIZE, RESTART, UNREAD_BYTES, 640 * CONFIG_K,             \
+       64 * CONFIG_G, NULL,                                                                        \
+       "output that a client has not read; beyond it nothing more is given to ZeroMQ for it")      \
+    X (UNREAD, "limits/unread", SIZE, RESTART, UNREAD_ALL_BYTES, CONFIG_M, 1024 * CONFIG_G, NULL,  \
+       "... all clients together; beyond it each has 128K")                                        \
     X (SUBSCRIPTION_BYTES, "limits/subscription_bytes", SIZE, NOW, 256 * CONFIG_M, CONFIG_M,       \
        64 * CONFIG_G, NULL, "subscriptions with their filters; beyond it they are answered LIMIT") \
     X (WORKER_BYTES, "limits/worker_bytes", SIZE, NOW, 64 * CONFIG_M, CONFIG_M, 64 * CONFIG_G,     \
@@ -86,6 +93,8 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "inputs not yet durable; beyond it submissions are answered OVERLOADED")                    \
     X (PENDING_BYTES_SOFT, "limits/pending_bytes_soft", SIZE, NOW, 16 * CONFIG_M, CONFIG_M,        \
        64 * CONFIG_G, NULL, "the same in bytes")                                                   \
+    X (PENDING_SHARE, "limits/pending_share", COUNT, NOW, 50, 1, 100, NULL,                        \
+       "percent of pending_inputs_soft that one principal fills while others are connected")       \
     X (PENDING_INPUTS_HARD, "limits/pending_inputs_hard", COUNT, NOW, 100000, 100, 10000000, NULL, \
        "inputs not yet durable; beyond it nothing more is read")                                   \
     X (PENDING_BYTES_HARD, "limits/pending_bytes_hard", SIZE, NOW, 64 * CONFIG_M, CONFIG_M,        \
@@ -126,6 +135,8 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "from the end of a worker's connection to the return of its tasks")                         \
     X (HELLO, "links/hello", DURATION, RESTART, 10 * CONFIG_S, 100, CONFIG_H, NULL,                \
        "a connection without a link for so long is closed")                                        \
+    X (HANDSHAKE, "links/handshake", DURATION, RESTART, SOCKET_HANDSHAKE_MS, 100, 60 * CONFIG_S,   \
+       NULL, "a connection whose handshake takes longer is closed")                                \
     X (SYNCHRONOUS, "store/synchronous", CHOICE, RESTART, 0, 0, 1, "full|normal",                  \
        "normal: a loss of power may lose work that was acknowledged")                              \
     X (WRITE_BACK_TASKS, "store/write_back_tasks", COUNT, RESTART, 20000, 1, 1000000, NULL,        \

@@ -75,6 +75,8 @@ bool listen_bind (void *socket, const address_t *address, const char *domain, co
     if (address->curve && key == NULL)
         return refuse (error, true, "there is no key of the broker", address);
     socket_set (socket, ZMQ_IPV6, address->ipv6);
+    socket_set (socket, ZMQ_HANDSHAKE_IVL,
+                guard->handshake_ms > 0 ? guard->handshake_ms : SOCKET_HANDSHAKE_MS);
     if (!socket_guard (socket, domain, key))
         return refuse (error, true, "ZeroMQ does not guard it", address);
     if (!allow_networks (socket, address, guard))

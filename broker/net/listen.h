@@ -23,6 +23,7 @@ typedef struct guard {
     const char *const *networks;    /* from which tcp connections are taken; none: from all */
     size_t networks_count;
     unsigned io_threads; /* of ZeroMQ: with several, encryption has all but the first to itself */
+    int handshake_ms;    /* how long a handshake may take; 0: SOCKET_HANDSHAKE_MS */
 } guard_t;
 
 /* Which of so many threads serve an address, a bit each; 0: any. */

@@ -71,7 +71,8 @@ struct router {
     void *socket;
     void *monitor;
     peers_t *peers;
-    unread_t *unread; /* of all peers */
+    unread_t *unread;        /* of all peers */
+    size_t unread_bytes_max; /* of one */
     door_t *door;
     numbers_t *numbers;
     unsure_t *unsure;       /* peers whose numbers are newer than what is known */
@@ -110,7 +111,10 @@ router_t *router_new (const router_options_t *options, char *error, size_t error
     self->held_max = options->held_max;
     self->held = memory_zero (options->held_max, sizeof (held_t));
     self->peers = peers_new (options->peers_max, options->key);
-    self->unread = unread_new (NULL);
+    self->unread_bytes_max =
+        options->unread_bytes_max > 0 ? options->unread_bytes_max : UNREAD_BYTES;
+    self->unread = unread_new (
+        NULL, options->unread_all_bytes_max > 0 ? options->unread_all_bytes_max : UNREAD_ALL_BYTES);
     door_options_t door = {.mute_ms = options->mute_ms, .mute_max = options->mute_max};
     self->door = door_new (&door);
     self->guard = options->guard;
@@ -589,7 +593,7 @@ static bool account_of (router_t *self, peer_t peer, unread_t **account)
 {
     unread_t **unread = peers_unread (self->peers, peer);
     if (*unread == NULL)
-        *unread = unread_new (self->unread);
+        *unread = unread_new (self->unread, self->unread_bytes_max);
     *account = *unread;
     if (unread_has_room (*account))
         return true;

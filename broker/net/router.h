@@ -28,12 +28,14 @@ enum {
 typedef struct router router_t;
 
 typedef struct router_options {
-    void *context;    /* of ZeroMQ; the broker has one */
-    size_t peers_max; /* connections that are told apart at the same time */
-    size_t held_max;  /* messages received and not yet released */
-    size_t mute_max;  /* connections that have said nothing; 0: any number */
-    int64_t mute_ms;  /* how long a connection may be without a link */
-    int linger_ms;    /* how long router_free may go on sending */
+    void *context;               /* of ZeroMQ; the broker has one */
+    size_t peers_max;            /* connections that are told apart at the same time */
+    size_t held_max;             /* messages received and not yet released */
+    size_t mute_max;             /* connections that have said nothing; 0: any number */
+    int64_t mute_ms;             /* how long a connection may be without a link */
+    int linger_ms;               /* how long router_free may go on sending */
+    size_t unread_bytes_max;     /* given to ZeroMQ for one peer and not sent; 0: UNREAD_BYTES */
+    size_t unread_all_bytes_max; /* the same of all peers; 0: UNREAD_ALL_BYTES */
     const zap_t *zap; /* borrowed: who let the peers in; NULL: they are never asked about */
     guard_t guard;    /* of the addresses */
     uint8_t key[PEERS_KEY_BYTES]; /* secret, for the table of peers */

@@ -68,7 +68,6 @@ bool socket_allow (void *socket, const char *network)
 void socket_limit (void *socket, int64_t frame_bytes)
 {
     socket_set (socket, ZMQ_BACKLOG, BACKLOG);
-    socket_set (socket, ZMQ_HANDSHAKE_IVL, SOCKET_HANDSHAKE_MS_MAX);
     socket_set (socket, ZMQ_TCP_KEEPALIVE, 1);
     socket_set (socket, ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_IDLE_S);
     socket_set (socket, ZMQ_TCP_KEEPALIVE_INTVL, KEEPALIVE_INTERVAL_S);

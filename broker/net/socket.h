@@ -13,7 +13,7 @@
 #include "keys.h"
 
 enum {
-    SOCKET_HANDSHAKE_MS_MAX = 5000, /* from accept to the end of ZeroMQ's own handshake */
+    SOCKET_HANDSHAKE_MS = 5000, /* from accept to the end of ZeroMQ's own handshake */
     SOCKET_DOMAIN_MAX = 80
 };
 

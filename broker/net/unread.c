@@ -11,14 +11,16 @@
 
 struct unread {
     unread_t *all; /* NULL: it is that of all */
+    size_t bytes_max;
     atomic_size_t bytes;
     atomic_size_t references; /* the owner, messages under way, and the peers' to that of all */
 };
 
-unread_t *unread_new (unread_t *all)
+unread_t *unread_new (unread_t *all, size_t bytes_max)
 {
     unread_t *self = memory_zero (1, sizeof (*self));
     self->all = all;
+    self->bytes_max = bytes_max;
     atomic_init (&self->bytes, 0);
     atomic_init (&self->references, 1);
     if (all != NULL)
@@ -50,7 +52,7 @@ bool unread_has_room (const unread_t *self)
 {
     size_t bytes = unread_bytes (self);
     return bytes < UNREAD_FAIR_BYTES ||
-           (bytes < UNREAD_BYTES_MAX && unread_bytes (self->all) < UNREAD_ALL_BYTES_MAX);
+           (bytes < self->bytes_max && unread_bytes (self->all) < self->all->bytes_max);
 }
 
 void unread_add (unread_t *self, size_t bytes)

@@ -12,17 +12,19 @@
 #include <stddef.h>
 
 enum {
-    /* Of one peer. Three times what a client may have asked for at a time (4 large answers). */
-    UNREAD_BYTES_MAX = 4 * 1024 * 1024,
-    UNREAD_ALL_BYTES_MAX = 256 * 1024 * 1024, /* of all peers */
-    UNREAD_FAIR_BYTES = 128 * 1024            /* of one, when all are over their limit */
+    /* Of one peer, unless the options say otherwise. Three times what a client may have asked for
+     * at a time (4 large answers). */
+    UNREAD_BYTES = 4 * 1024 * 1024,
+    UNREAD_ALL_BYTES = 256 * 1024 * 1024, /* the same of all peers */
+    UNREAD_FAIR_BYTES = 128 * 1024        /* of one, when all are over their limit */
 };
 
 /* Of all peers, or of one. */
 typedef struct unread unread_t;
 
-/* all: NULL for that of all, which each peer's refers to. */
-unread_t *unread_new (unread_t *all);
+/* all: NULL for that of all, which each peer's refers to. bytes_max: from then on there is no
+ * room. */
+unread_t *unread_new (unread_t *all, size_t bytes_max);
 /* The owner's end of it; it lives until the last byte has left. Accepts a NULL object. */
 void unread_drop (unread_t **self);
 size_t unread_bytes (const unread_t *self);

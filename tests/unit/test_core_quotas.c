@@ -144,12 +144,12 @@ static void submits_have_a_rate (void **state)
     rig_free (rig);
 }
 
-/* What waits for the disk: one principal fills half of the room, if others are here. */
-static void nobody_fills_the_room_of_all (void **state)
+/* What waits for the disk: one principal fills its share of the room, if others are here. */
+static void fill_the_room (size_t inputs, size_t percent)
 {
-    (void) state;
     engine_config_t config = ENGINE_CONFIG_INIT;
-    config.pending_inputs_soft = 8;
+    config.pending_inputs_soft = inputs;
+    config.pending_share = percent;
     for (int others = 0; others < 2; others++) {
         rig_t *rig = rig_new_with (&config);
         rig->peers[ME].identity = "me";
@@ -175,6 +175,14 @@ static void nobody_fills_the_room_of_all (void **state)
         assert_int_equal (rig_code (rig, ME, fifth), TMQ_OK);
         rig_free (rig);
     }
+}
+
+static void nobody_fills_the_room_of_all (void **state)
+{
+    (void) state;
+    fill_the_room (8, ((engine_config_t) ENGINE_CONFIG_INIT).pending_share);
+    fill_the_room (16, 25);
+    fill_the_room (5, 80);
 }
 
 static void reads_have_a_rate (void **state)

@@ -5,6 +5,8 @@
 /* Addresses and the ROUTER itself, with raw DEALERs as peers. */
 #include "support/cmocka_all.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@
 
 #include "net/router.h"
 #include "net/socket.h"
+#include "net/unread.h"
 #include "net/zap.h"
 #include "support/timing.h"
 
@@ -233,16 +236,26 @@ static const char *listen_on (router_t *router, const char *uri)
     return endpoint;
 }
 
-static void fixture_open (fixture_t *self)
+/* unread_max: 0 for the default. */
+static void fixture_open_with (fixture_t *self, size_t unread_max)
 {
     char uri[96];
     char error[ERROR_SIZE] = "";
-    router_options_t options = {.context = context, .peers_max = 100, .held_max = 8, .zap = zap};
+    router_options_t options = {.context = context,
+                                .peers_max = 100,
+                                .held_max = 8,
+                                .zap = zap,
+                                .unread_bytes_max = unread_max};
     self->router = router_new (&options, error, sizeof (error));
     assert_non_null (self->router);
     snprintf (uri, sizeof (uri), "ipc://%s/router.ipc", home);
     self->ipc = listen_on (self->router, uri);
     self->tcp = listen_on (self->router, "tcp://127.0.0.1:0");
+}
+
+static void fixture_open (fixture_t *self)
+{
+    fixture_open_with (self, 0);
 }
 
 static void *dealer_open (const char *endpoint)
@@ -317,6 +330,48 @@ static void test_a_handler_that_ends_shuts_the_door (void **state)
     zmq_close (newcomer);
     zmq_close (old);
     router_free (&fixture.router);
+}
+
+/* A connection that says nothing, to a router whose handshakes may take so long. */
+static int connect_in_silence (router_t **router, int handshake_ms)
+{
+    char error[ERROR_SIZE];
+    router_options_t options = {.context = context,
+                                .peers_max = 100,
+                                .held_max = 8,
+                                .guard = {.handshake_ms = handshake_ms}};
+    *router = router_new (&options, error, sizeof (error));
+    assert_non_null (*router);
+    const char *endpoint = listen_on (*router, "tcp://127.0.0.1:0");
+    uint16_t port = (uint16_t) atoi (strrchr (endpoint, ':') + 1);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons (port),
+                                  .sin_addr.s_addr = htonl (INADDR_LOOPBACK)};
+    int fd = socket (AF_INET, SOCK_STREAM, 0);
+    assert_int_equal (connect (fd, (const struct sockaddr *) &address, sizeof (address)), 0);
+    return fd;
+}
+
+static void test_a_handshake_has_its_time (void **state)
+{
+    (void) state;
+    router_t *patient;
+    router_t *hasty;
+    uint8_t greeting[64];
+    int kept = connect_in_silence (&patient, 600 * 1000);
+    int cut = connect_in_silence (&hasty, 100);
+    ssize_t length;
+    while ((length = read (cut, greeting, sizeof (greeting))) > 0)
+        ;
+    assert_true (length == 0 || errno == ECONNRESET);
+    do {
+        length = recv (kept, greeting, sizeof (greeting), MSG_DONTWAIT);
+    } while (length > 0);
+    assert_true (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
+    close (kept);
+    close (cut);
+    router_free (&hasty);
+    router_free (&patient);
 }
 
 /* With one thread of ZeroMQ there is nothing to choose. */
@@ -490,12 +545,12 @@ static uint64_t unread (router_t *router)
     return stats.unread_bytes;
 }
 
-static void test_a_peer_that_takes_nothing_is_refused (void **state)
+static void give_until_refused (size_t unread_max)
 {
-    (void) state;
     fixture_t fixture;
     incoming_t incoming;
-    fixture_open (&fixture);
+    fixture_open_with (&fixture, unread_max);
+    size_t most = unread_max > 0 ? unread_max : UNREAD_BYTES;
     void *dealer = zmq_socket (context, ZMQ_DEALER);
     int one = 1;
     int none = 0;
@@ -512,15 +567,22 @@ static void test_a_peer_that_takes_nothing_is_refused (void **state)
     while (sent < 10000 && router_send (fixture.router, &output))
         sent++;
     /* Counted in bytes; what the system's buffers take has left. */
-    assert_in_range (sent, UNREAD_BYTES_MAX / BODY_BYTES, 2 * UNREAD_BYTES_MAX / BODY_BYTES);
+    assert_in_range (sent, most / BODY_BYTES, (most + UNREAD_BYTES) / BODY_BYTES);
     router_stats (fixture.router, &stats);
     assert_int_equal (stats.unread_full, 1);
     /* The system may have taken some more since. */
-    assert_in_range (stats.unread_bytes, UNREAD_BYTES_MAX / 2, UNREAD_BYTES_MAX + BODY_BYTES);
+    assert_in_range (stats.unread_bytes, most / 2, most + BODY_BYTES);
     buf_drop (body);
     zmq_close (dealer);
     WAIT_FOR (unread (fixture.router) == 0, PATIENCE_MS);
     router_free (&fixture.router);
+}
+
+static void test_a_peer_that_takes_nothing_is_refused (void **state)
+{
+    (void) state;
+    give_until_refused (0);
+    give_until_refused (64 * (size_t) BODY_BYTES);
 }
 
 /* As the server does: it reads what the descriptor announces, nothing else. */
@@ -712,6 +774,7 @@ int main (void)
         cmocka_unit_test (test_a_long_ipc_path_moves_to_a_private_directory),
         cmocka_unit_test (test_an_ipc_path_is_taken_only_when_it_is_free),
         cmocka_unit_test (test_a_handler_that_ends_shuts_the_door),
+        cmocka_unit_test (test_a_handshake_has_its_time),
         cmocka_unit_test (test_who_speaks_without_keys_has_a_thread),
         cmocka_unit_test (test_nobody_can_tell_the_next_peers_number),
         cmocka_unit_test (test_messages_come_in_with_their_senders),

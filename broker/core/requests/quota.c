@@ -148,11 +148,12 @@ quota_refusal_t quota_submit (requests_t *self, const link_t *link, size_t paylo
 bool quota_is_over_share (requests_t *self, const link_t *link)
 {
     account_t *account = link->account;
-    size_t half = self->base->config.pending_inputs_soft / 2;
-    if (account == NULL || !account->limited || journal_pending_inputs (self->tasks) < half)
+    const engine_config_t *config = &self->base->config;
+    size_t share = config->pending_inputs_soft * config->pending_share / 100;
+    if (account == NULL || !account->limited || journal_pending_inputs (self->tasks) < share)
         return false;
     bool alone = account->links_count == self->peers->established;
-    return !alone && account_pending (self->tasks, account) >= half;
+    return !alone && account_pending (self->tasks, account) >= share;
 }
 
 quota_refusal_t quota_read (requests_t *self, const link_t *link)

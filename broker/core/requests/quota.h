@@ -31,8 +31,8 @@ quota_refusal_t quota_submit (requests_t *self, const link_t *link, size_t paylo
  * is unlimited. */
 bool quota_has_room (requests_t *self, name_t *identity, const principal_t *principal,
                      size_t payload_bytes);
-/* The link's principal alone has filled half of what may wait for the disk, and others are here:
- * the other half is theirs. */
+/* The link's principal alone has filled its share of what may wait for the disk, and others are
+ * here: the rest is theirs. */
 bool quota_is_over_share (requests_t *self, const link_t *link);
 /* Of a request that reads pages. As quota_submit. */
 quota_refusal_t quota_read (requests_t *self, const link_t *link);
