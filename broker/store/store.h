@@ -40,6 +40,8 @@ typedef struct store_options {
     uint64_t events_bytes_max; /* 1 GiB of packed events */
     int64_t tombstones_ms_max; /* 30 d */
     uint64_t tombstones_max;   /* 1,000,000 */
+    /* Without a commit for so long, free space in the files goes back to the file system: 60 s. */
+    int64_t shrink_ms;
     /* Told whenever written () rose or a namespace was forgotten; on any thread; may be NULL. */
     void (*notify) (void *context);
     void *notify_context;
@@ -51,7 +53,7 @@ typedef struct store_options {
 #define STORE_OPTIONS_INIT                                                                         \
     {                                                                                              \
         NULL, 20000, 250, 16u << 20, false, 20000, INT64_C (7) * 86400000, UINT64_C (1) << 30,     \
-            INT64_C (30) * 86400000, 1000000, NULL, NULL, NULL, NULL                               \
+            INT64_C (30) * 86400000, 1000000, 60000, NULL, NULL, NULL, NULL                               \
     }
 
 /* URI is "sqlite" or "memory". On success *out is open, recovered, checkpointed and holds a

@@ -4,8 +4,10 @@
 
 /* What the sqlite backend forgets: old events as a prefix, never past the exporter, and old
  * tombstones. Time is that of the batches: batch b is of 5000 + b ms. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "store_support.h"
 #include "support/timing.h"
@@ -294,6 +296,64 @@ static void the_oldest_tombstones_go_first (void **state)
     assert_int_equal (tombstones (f), 101);
 }
 
+/* Free space. */
+
+static off_t file_bytes (const fixture_t *f)
+{
+    char path[128];
+    struct stat info;
+    snprintf (path, sizeof (path), "%s/taskmq.db", f->directory);
+    assert_int_equal (stat (path, &info), 0);
+    return info.st_size;
+}
+
+/* Tasks of 16 KB come, and go again. */
+static void fill_and_empty (fixture_t *f, int64_t from, int64_t to)
+{
+    enum { PAYLOAD = 16000, PER_BATCH = 100 };
+    batch_t *batch = NULL;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int64_t n = from; n <= to; n++) {
+            record_t record = test_record (n);
+            if (batch == NULL)
+                batch = fixture_batch (f);
+            if (pass == 0) {
+                record.payload = buf_new_uninitialised (PAYLOAD);
+                memset (buf_mutable (record.payload), 'x', PAYLOAD);
+                record.payload_bytes = PAYLOAD;
+                batch_add_record (batch, &record);
+                buf_drop (record.payload);
+            } else {
+                batch_add_removal (batch, &record, TMQ_PURGED, 1);
+            }
+            if (n % PER_BATCH == 0 || n == to) {
+                fixture_commit (f, batch);
+                batch = NULL;
+            }
+        }
+        fixture_settle (f);
+    }
+}
+
+static void a_file_that_was_emptied_shrinks_at_rest (void **state)
+{
+    enum { TASKS = 1000, WHOLE = TASKS * 16000, SMALL = 4 * 1024 * 1024 };
+    fixture_t *f = *state;
+    fill_and_empty (f, 1, TASKS);
+    reopen (f);
+    assert_true (file_bytes (f) > WHOLE); /* it is not at rest for long enough */
+    f->options.shrink_ms = 1;
+    reopen (f);
+    WAIT_FOR (file_bytes (f) < SMALL, TIMING_PATIENCE_MS);
+    fill_and_empty (f, TASKS + 1, 2 * TASKS);
+    WAIT_FOR (file_bytes (f) < SMALL, TIMING_PATIENCE_MS);
+    f->options.shrink_ms = 60000;
+    reopen (f);
+    assert_true (file_bytes (f) < SMALL);
+    store_error_t error;
+    assert_int_equal (store_check (f->store, &error), STORE_OK);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, retention_setup, fixture_teardown)
 
 int main (void)
@@ -306,6 +366,7 @@ int main (void)
         TEST (events_stay_until_they_are_exported),
         TEST (many_events_go_before_they_are_old),
         TEST (the_oldest_tombstones_go_first),
+        TEST (a_file_that_was_emptied_shrinks_at_rest),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -36,12 +36,13 @@ enum {
     /* What is few is written soon. Under load a task that lives for 50 ms would then often be
      * written twice, so many wait longer. */
     FEW_TASKS = 1000,
-    FEW_PERCENT = 40,  /* of the time that many may wait */
-    FLUSH_MS_MIN = 20, /* between two write-backs that were asked for (A11) */
-    STALL_MS = 1000,   /* between two tries when there is no space (A22) */
-    REST_MS = 1000,    /* without a commit, until the journal is emptied (A10) */
-    FORGET_MS = 1000,  /* between two looks for what is old */
-    FORGET_MS_MAX = 50 /* of slices in a row, before the next write-back */
+    FEW_PERCENT = 40,    /* of the time that many may wait */
+    FLUSH_MS_MIN = 20,   /* between two write-backs that were asked for (A11) */
+    STALL_MS = 1000,     /* between two tries when there is no space (A22) */
+    REST_MS = 1000,      /* without a commit, until the journal is emptied (A10) */
+    FORGET_MS = 1000,    /* between two looks for what is old */
+    FORGET_MS_MAX = 50,  /* of slices in a row, before the next write-back */
+    SHRINK_PAUSE_MS = 20 /* between two steps that give free pages back */
 };
 
 typedef struct sqlite_store {
@@ -70,6 +71,7 @@ typedef struct sqlite_store {
     bool flush;
     bool stop;
     bool stalled;
+    bool may_shrink;      /* something was written since free pages were looked at */
     int64_t commit_ms;    /* when the last commit came */
     store_error_t broken; /* a final failure of the store thread */
     uint64_t commits;
@@ -336,11 +338,32 @@ static store_code_t copy_some (sqlite_store_t *self, int64_t *last_ms, store_err
     return STORE_OK;
 }
 
+/* After a long rest the tables' file gets smaller, step by step; a commit meanwhile ends the rest.
+ * Without space for it, it stays as it is until the next one. */
+static store_code_t shrink (sqlite_store_t *self, store_error_t *error)
+{
+    int64_t due = self->commit_ms + self->options.shrink_ms;
+    if (now_ms () < due) {
+        wait_until (self, due);
+        return STORE_OK;
+    }
+    pthread_mutex_unlock (&self->lock);
+    bool more = false;
+    store_code_t code = tables_shrink (self->tables, &more, error);
+    pthread_mutex_lock (&self->lock);
+    self->may_shrink = more && code == STORE_OK;
+    if (self->may_shrink && !self->stop && self->pending.count == 0)
+        wait_until (self, now_ms () + SHRINK_PAUSE_MS);
+    return code == STORE_ERROR_FULL ? STORE_OK : code;
+}
+
 /* Nothing is pending: empties the journal after a while, and sleeps. */
 static store_code_t rest (sqlite_store_t *self, store_error_t *error)
 {
     self->flush = false; /* everything is written already */
     if (!journal_has_written_rows (self->journal)) {
+        if (self->may_shrink)
+            return shrink (self, error);
         pthread_cond_wait (&self->changed, &self->lock);
         return STORE_OK;
     }
@@ -384,6 +407,7 @@ static void *store_run (void *context)
             continue;
         }
         last_ms = now_ms ();
+        self->may_shrink = true;
         code = write_pending (self, &error);
         if (code != STORE_OK)
             break;
@@ -793,6 +817,8 @@ static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_erro
     files_note (&self->files, directory);
     self->load.damage = self->due.damage = &self->damage;
     reserve_take (&self->reserve);
+    self->commit_ms = now_ms ();
+    self->may_shrink = true; /* a start before this one may not have come so far */
     if (pthread_create (&self->thread, NULL, store_run, self) != 0)
         return store_fail (error, STORE_ERROR_IO, "the store thread cannot be started");
     self->thread_runs = true;

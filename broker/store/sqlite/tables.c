@@ -6,6 +6,7 @@
  * space was missing and gives up otherwise. */
 #include "store/sqlite/tables.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/base/memory.h"
@@ -90,8 +91,11 @@ static const char *const TEXTS[STATEMENTS] = {
 };
 
 enum {
-    FRAME_HEADER_BYTES = 24,         /* of the write-ahead log, before each page */
-    WAL_BYTES_MAX = 16 * 1024 * 1024 /* A18 */
+    FRAME_HEADER_BYTES = 24,          /* of the write-ahead log, before each page */
+    WAL_BYTES_MAX = 16 * 1024 * 1024, /* A18 */
+    SHRINK_BYTES = 1024 * 1024,       /* that one step gives back */
+    SPARE_SHARE = 6,                  /* of the file, or … */
+    SPARE_BYTES = 1024 * 1024         /* … so much may be free: what comes next fills it */
 };
 
 /* A name that a removed task had: perhaps nobody has it now. */
@@ -116,6 +120,7 @@ struct tables {
     tables_meta_t meta;   /* with the changes of the open transaction */
     uint64_t page_bytes;
     uint64_t wal_bytes;
+    bool shrunk; /* pages were given back since the last checkpoint for their sake */
 };
 
 static int tables_wal_hook (void *context, sqlite3 *db, const char *name, int frames)
@@ -678,10 +683,8 @@ store_code_t tables_checkpoint_all (tables_t *self, store_error_t *error)
     return sql_checkpoint (self->db, SQLITE_CHECKPOINT_TRUNCATE, error);
 }
 
-store_code_t tables_checkpoint_if_large (tables_t *self, store_error_t *error)
+static store_code_t checkpoint (tables_t *self, store_error_t *error)
 {
-    if (self->wal_bytes < WAL_BYTES_MAX)
-        return STORE_OK;
     /* The copying is done while readers go on; the gate is closed for what they hold back and for
      * the reset alone. */
     store_code_t code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_PASSIVE, error);
@@ -693,4 +696,48 @@ store_code_t tables_checkpoint_if_large (tables_t *self, store_error_t *error)
     if (code == STORE_OK)
         self->wal_bytes = 0;
     return code;
+}
+
+store_code_t tables_checkpoint_if_large (tables_t *self, store_error_t *error)
+{
+    return self->wal_bytes < WAL_BYTES_MAX ? STORE_OK : checkpoint (self, error);
+}
+
+/* Free pages. */
+
+static store_code_t give_pages_back (tables_t *self, store_error_t *error)
+{
+    char text[64];
+    snprintf (text, sizeof (text), "PRAGMA incremental_vacuum (%d)",
+              (int) (SHRINK_BYTES / self->page_bytes));
+    store_code_t code = tables_begin (self, error);
+    if (code == STORE_OK)
+        code = sql_run (self->db, text, error);
+    if (code == STORE_OK)
+        code = tables_commit (self, error);
+    if (code != STORE_OK)
+        tables_rollback (self);
+    return code;
+}
+
+store_code_t tables_shrink (tables_t *self, bool *more, store_error_t *error)
+{
+    int64_t spare = 0;
+    int64_t pages = 0;
+    *more = false;
+    store_code_t code = sql_number (self->db, "PRAGMA freelist_count", &spare, error);
+    if (code == STORE_OK)
+        code = sql_number (self->db, "PRAGMA page_count", &pages, error);
+    if (code != STORE_OK)
+        return code;
+    *more = spare > pages / SPARE_SHARE && spare * (int64_t) self->page_bytes > SPARE_BYTES;
+    if (*more) {
+        code = give_pages_back (self, error);
+        self->shrunk = true;
+        return code == STORE_OK ? tables_checkpoint_if_large (self, error) : code;
+    }
+    if (!self->shrunk)
+        return STORE_OK;
+    self->shrunk = false; /* the file gets smaller when the log comes into it */
+    return checkpoint (self, error);
 }

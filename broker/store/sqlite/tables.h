@@ -69,4 +69,9 @@ store_code_t tables_checkpoint_all (tables_t *self, store_error_t *error);
 /* When the log is past its size: checkpoints it and, behind the closed gate, resets it. */
 store_code_t tables_checkpoint_if_large (tables_t *self, store_error_t *error);
 
+/* Gives 1 MiB of free pages back to the file system, if more than a sixth of the file is free and
+ * at least 1 MiB; *more: there may be more to give. The next rows fill what is left. To be called
+ * when nothing else is to be done. */
+store_code_t tables_shrink (tables_t *self, bool *more, store_error_t *error);
+
 #endif
