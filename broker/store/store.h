@@ -53,7 +53,7 @@ typedef struct store_options {
 #define STORE_OPTIONS_INIT                                                                         \
     {                                                                                              \
         NULL, 20000, 250, 16u << 20, false, 20000, INT64_C (7) * 86400000, UINT64_C (1) << 30,     \
-            INT64_C (30) * 86400000, 1000000, 60000, NULL, NULL, NULL, NULL                               \
+            INT64_C (30) * 86400000, 1000000, 60000, NULL, NULL, NULL, NULL                        \
     }
 
 /* URI is "sqlite" or "memory". On success *out is open, recovered, checkpointed and holds a
