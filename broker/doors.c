@@ -331,3 +331,8 @@ void doors_renew (doors_t *self, int64_t now_ms)
                    LOG_FIELDS (LOG_TEXT ("error", error.text)));
     self->renew_failed = !good;
 }
+
+bool doors_are_closing (const doors_t *self)
+{
+    return router_is_closing (self->router) || feed_is_closing (self->feed);
+}

@@ -61,5 +61,7 @@ void doors_open_to_users (doors_t *self);
 void doors_change_key (doors_t *self, const key_secret_t *key);
 /* Opens what could not be opened anew yet; call it once in a while. */
 void doors_renew (doors_t *self, int64_t now_ms);
+/* Then doors_renew is to be called soon. */
+bool doors_are_closing (const doors_t *self);
 
 #endif

@@ -38,6 +38,7 @@ enum {
     WAIT_MS_MAX = 1000, /* so that a longer gap between two rounds can only be a pause (A20) */
     MAINTAIN_MS = 1000, /* free space, forgotten peers, files that are gone */
     DISK_MS = 100,      /* free space, while there are commits: a second may fill the reserve */
+    CLOSING_MS = 5,     /* until it is seen whether a door has closed */
     FULL_LINES_MS = 10, /* until it is seen whether those read whose lines are full */
     STOP_MS_MAX = 2500  /* a clean stop waits for so long, then for the commit in flight only */
 };
@@ -431,6 +432,8 @@ static void collect (server_t *self)
     }
     if (zap_wants_recheck (self->options.zap, self->now))
         recheck (self);
+    if (doors_are_closing (self->options.doors))
+        doors_renew (self->options.doors, self->now.mono_ms);
 }
 
 /* Messages. */
@@ -720,6 +723,8 @@ static int wait_ms (const server_t *self)
         (router_has_connections (self->options.router) || feed_has_channels (self->options.feed)))
         until = self->look_at;
     int64_t ms = until - clock_now ().mono_ms;
+    if (ms > CLOSING_MS && doors_are_closing (self->options.doors))
+        return CLOSING_MS;
     if (ms <= 0)
         return 0;
     return ms < WAIT_MS_MAX ? (int) ms : WAIT_MS_MAX;

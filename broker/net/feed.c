@@ -46,6 +46,7 @@ typedef struct channel {
     guard_t guard;
     bool old;    /* to be opened anew */
     bool closed; /* until it is */
+    closing_t closing;
 } channel_t;
 
 struct feed {
@@ -292,29 +293,24 @@ static uint32_t no_messages (void *context, int fd)
     return 0;
 }
 
-/* What its monitor tells goes to the door. */
-typedef struct watch {
-    feed_t *feed;
-    int64_t now_ms;
-} watch_t;
-
-static void take_event (void *context, uint16_t event, uint32_t value)
+static void take_event (feed_t *self, channel_t *channel, uint16_t event, int fd, int64_t now_ms)
 {
-    const watch_t *watch = context;
-    if (event == ZMQ_EVENT_ACCEPTED && (int) value >= 0) {
-        door_opened (watch->feed->door, (int) value, watch->now_ms);
-        *asked_by (watch->feed, (int) value) = 0;
-    } else if (event == ZMQ_EVENT_DISCONNECTED)
-        door_closed (watch->feed->door, (int) value);
+    if (event == ZMQ_EVENT_ACCEPTED && fd >= 0) {
+        door_opened (self->door, fd, now_ms);
+        *asked_by (self, fd) = 0;
+    } else if (event == ZMQ_EVENT_DISCONNECTED) {
+        door_closed (self->door, fd);
+    } else if (event == ZMQ_EVENT_CLOSED) {
+        listen_closed (&channel->closing);
+    }
 }
 
-static void channel_watch (feed_t *self, const channel_t *channel, int64_t now_ms)
+static void channel_watch (feed_t *self, channel_t *channel, int64_t now_ms)
 {
-    watch_t watch = {self, now_ms};
     uint16_t event;
     uint32_t value;
     for (int i = 0; i < EVENTS_MAX && monitor_receive (channel->monitor, &event, &value); i++)
-        take_event (&watch, event, value);
+        take_event (self, channel, event, (int) value, now_ms);
 }
 
 void feed_outdate (feed_t *self)
@@ -335,20 +331,31 @@ void feed_recheck (feed_t *self, zap_t *zap)
 
 bool feed_renew (feed_t *self, int64_t now_ms, listen_error_t *error)
 {
-    watch_t watch = {self, now_ms};
     bool good = true;
     for (size_t i = 0; i < self->channels_count; i++) {
         channel_t *channel = self->channels[i];
         if (!channel->old)
             continue;
         if (!channel->closed)
-            listen_end (channel->socket, channel->monitor, channel->uri, take_event, &watch);
+            listen_close (channel->socket, channel->uri, &channel->closing, now_ms);
+        channel->closed = true;
+        channel_watch (self, channel, now_ms);
+        if (!listen_all_closed (&channel->closing, now_ms))
+            continue;
         channel->closed = !listen_bind (channel->socket, &channel->address, channel->domain,
                                         &channel->guard, error);
         channel->old = channel->closed;
         good = good && !channel->closed;
     }
     return good;
+}
+
+bool feed_is_closing (const feed_t *self)
+{
+    bool closing = false;
+    for (size_t i = 0; i < self->channels_count; i++)
+        closing = closing || listen_is_closing (&self->channels[i]->closing);
+    return closing;
 }
 
 void feed_watch (feed_t *self, int64_t now_ms)

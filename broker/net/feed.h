@@ -43,10 +43,11 @@ void feed_drop (feed_t *self);
 /* The guard's key is another one: the addresses that ask for keys are opened anew by feed_renew. */
 void feed_outdate (feed_t *self);
 /* Ends the connections of the feeds where one came in who would not be let in any more: all of a
- * feed, because nothing tells whose they are. The others are back at once. */
+ * feed, because nothing tells whose they are. The others are back within a second. */
 void feed_recheck (feed_t *self, zap_t *zap);
-/* Opens anew what is to be. False: an address is not to be had now; to be called again. */
+/* As router_renew; to be called again while feed_is_closing. */
 bool feed_renew (feed_t *self, int64_t now_ms, listen_error_t *error);
+bool feed_is_closing (const feed_t *self);
 
 /* Cuts subscribers that send more than subscriptions; call each ROUTER_LOOK_MS while there are
  * feeds. */

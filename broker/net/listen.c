@@ -89,16 +89,31 @@ bool listen_bind (void *socket, const address_t *address, const char *domain, co
     return true;
 }
 
-void listen_end (void *socket, void *monitor, const char *uri, listen_event_t *tell, void *context)
+void listen_close (void *socket, const char *uri, closing_t *closing, int64_t now_ms)
 {
-    uint16_t event = 0;
-    uint32_t value;
-    zmq_pollitem_t item = {monitor, 0, ZMQ_POLLIN, 0};
-    bool open = zmq_unbind (socket, uri) == 0;
-    while (open && zmq_poll (&item, 1, LISTEN_END_MS) > 0)
-        while (open && monitor_receive (monitor, &event, &value)) {
-            open = event != ZMQ_EVENT_CLOSED;
-            if (open)
-                tell (context, event, value);
-        }
+    if (zmq_unbind (socket, uri) != 0)
+        return; /* it is not bound */
+    closing->count++;
+    closing->until_ms = now_ms + LISTEN_END_MS;
+}
+
+void listen_closed (closing_t *closing)
+{
+    if (closing->count == 0)
+        return; /* it came too late */
+    closing->count--;
+    closing->ended = closing->count == 0;
+}
+
+bool listen_is_closing (const closing_t *closing)
+{
+    return closing->count > 0 || closing->ended;
+}
+
+bool listen_all_closed (closing_t *closing, int64_t now_ms)
+{
+    if (closing->count > 0 && now_ms < closing->until_ms)
+        return false;
+    *closing = (closing_t){0};
+    return true;
 }

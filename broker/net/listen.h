@@ -17,6 +17,13 @@
  * for each processor it took 33 ms at most. */
 enum { LISTEN_END_MS = 1000 };
 
+/* Listeners of a socket that are closing, in the time of ZeroMQ's threads; nobody waits for it. */
+typedef struct closing {
+    size_t count;
+    bool ended;       /* the last of them did, and nobody has asked since */
+    int64_t until_ms; /* then it is tried whether their addresses are free */
+} closing_t;
+
 /* Who may come near. All borrowed. */
 typedef struct guard {
     const key_secret_t *server_key; /* NULL: no address can ask for a key */
@@ -35,11 +42,15 @@ typedef struct listen_error {
     char text[ADDRESS_ERROR_SIZE];
 } listen_error_t;
 
-/* What else a monitor tells meanwhile. */
-typedef void listen_event_t (void *context, uint16_t event, uint32_t value);
-/* Closes a listener, which ends every connection that came by it, and waits until its address is
- * free again, at most LISTEN_END_MS. What was sent leaves within the linger. */
-void listen_end (void *socket, void *monitor, const char *uri, listen_event_t *tell, void *context);
+/* Begins to close a listener, which ends every connection that came by it. What was sent leaves
+ * within the linger. */
+void listen_close (void *socket, const char *uri, closing_t *closing, int64_t now_ms);
+/* The socket's monitor told ZMQ_EVENT_CLOSED. */
+void listen_closed (closing_t *closing);
+/* There is something to ask for. */
+bool listen_is_closing (const closing_t *closing);
+/* Their addresses may be bound again. */
+bool listen_all_closed (closing_t *closing, int64_t now_ms);
 
 /* Binds the socket; connections are asked about under this domain. False with an error. */
 bool listen_bind (void *socket, const address_t *address, const char *domain, const guard_t *guard,

@@ -90,6 +90,7 @@ struct router {
     size_t held_max;
     endpoint_t *endpoints[ROUTER_ENDPOINTS_MAX];
     size_t endpoints_count;
+    closing_t closing;
     router_stats_t stats;
 };
 
@@ -650,6 +651,8 @@ static void take_event (router_t *self, uint16_t event, int fd, int64_t now_ms)
         peers_ended (self->peers, fd, now_ms);
     } else if (event == ZMQ_EVENT_ACCEPT_FAILED) {
         self->stats.accept_failed++;
+    } else if (event == ZMQ_EVENT_CLOSED) {
+        listen_closed (&self->closing);
     }
 }
 
@@ -659,35 +662,39 @@ void router_outdate (router_t *self)
         self->endpoints[i]->old = self->endpoints[i]->address.curve;
 }
 
-/* What happens while a listener closes. */
-typedef struct meanwhile {
-    router_t *router;
-    int64_t now_ms;
-} meanwhile_t;
-
-static void tell (void *context, uint16_t event, uint32_t value)
+/* All of them close before the first is bound again. */
+static void close_old (router_t *self, int64_t now_ms)
 {
-    const meanwhile_t *meanwhile = context;
-    take_event (meanwhile->router, event, (int) value, meanwhile->now_ms);
+    for (size_t i = 0; i < self->endpoints_count; i++) {
+        endpoint_t *endpoint = self->endpoints[i];
+        if (endpoint->old && !endpoint->closed)
+            listen_close (self->socket, endpoint->uri, &self->closing, now_ms);
+        endpoint->closed = endpoint->old;
+    }
 }
 
 bool router_renew (router_t *self, int64_t now_ms, listen_error_t *error)
 {
-    meanwhile_t meanwhile = {self, now_ms};
     bool good = true;
+    close_old (self, now_ms);
+    if (!listen_all_closed (&self->closing, now_ms))
+        return true;
     for (size_t i = 0; i < self->endpoints_count; i++) {
         endpoint_t *endpoint = self->endpoints[i];
         const address_t *address = &endpoint->address;
         if (!endpoint->old)
             continue;
-        if (!endpoint->closed)
-            listen_end (self->socket, self->monitor, endpoint->uri, tell, &meanwhile);
         endpoint->closed =
             !listen_bind (self->socket, address, address_domain (address), &self->guard, error);
         endpoint->old = endpoint->closed;
         good = good && !endpoint->closed;
     }
     return good;
+}
+
+bool router_is_closing (const router_t *self)
+{
+    return listen_is_closing (&self->closing);
 }
 
 static void cut_crowd (router_t *self, int64_t now_ms)

@@ -53,8 +53,10 @@ const char *router_bind (router_t *self, const address_t *address, listen_error_
 /* The guard's key is another one: the addresses that ask for keys are to be opened anew by
  * router_renew, which ends all connections that came by them. */
 void router_outdate (router_t *self);
-/* Opens anew what is to be. False: an address is not to be had now; to be called again. */
+/* Opens anew what is to be; nothing waits for the old listeners to close, so it is to be called
+ * again while router_is_closing. False: an address is not to be had now; to be called again. */
 bool router_renew (router_t *self, int64_t now_ms, listen_error_t *error);
+bool router_is_closing (const router_t *self);
 
 /* A message of a peer. How many frames are good is the validator's to judge; only the first two are
  * kept. */

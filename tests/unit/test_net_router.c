@@ -332,6 +332,17 @@ static void test_a_handler_that_ends_shuts_the_door (void **state)
     router_free (&fixture.router);
 }
 
+static int connect_to (const char *endpoint)
+{
+    uint16_t port = (uint16_t) atoi (strrchr (endpoint, ':') + 1);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons (port),
+                                  .sin_addr.s_addr = htonl (INADDR_LOOPBACK)};
+    int fd = socket (AF_INET, SOCK_STREAM, 0);
+    assert_int_equal (connect (fd, (const struct sockaddr *) &address, sizeof (address)), 0);
+    return fd;
+}
+
 /* A connection that says nothing, to a router whose handshakes may take so long. */
 static int connect_in_silence (router_t **router, int handshake_ms)
 {
@@ -342,14 +353,7 @@ static int connect_in_silence (router_t **router, int handshake_ms)
                                 .guard = {.handshake_ms = handshake_ms}};
     *router = router_new (&options, error, sizeof (error));
     assert_non_null (*router);
-    const char *endpoint = listen_on (*router, "tcp://127.0.0.1:0");
-    uint16_t port = (uint16_t) atoi (strrchr (endpoint, ':') + 1);
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons (port),
-                                  .sin_addr.s_addr = htonl (INADDR_LOOPBACK)};
-    int fd = socket (AF_INET, SOCK_STREAM, 0);
-    assert_int_equal (connect (fd, (const struct sockaddr *) &address, sizeof (address)), 0);
-    return fd;
+    return connect_to (listen_on (*router, "tcp://127.0.0.1:0"));
 }
 
 static void test_a_handshake_has_its_time (void **state)
@@ -372,6 +376,30 @@ static void test_a_handshake_has_its_time (void **state)
     close (cut);
     router_free (&hasty);
     router_free (&patient);
+}
+
+/* The key changes: the listener closes in ZeroMQ's own time, and nobody waits for that. */
+static void test_nobody_waits_for_a_listener_to_close (void **state)
+{
+    (void) state;
+    key_public_t public_key;
+    key_secret_t secret;
+    listen_error_t error = {false, ""};
+    key_make (&public_key, &secret);
+    router_options_t options = {
+        .context = context, .peers_max = 100, .held_max = 8, .guard = {.server_key = &secret}};
+    router_t *router = router_new (&options, error.text, sizeof (error.text));
+    assert_non_null (router);
+    const char *endpoint = listen_on (router, "tcp://127.0.0.1:0?curve");
+    assert_false (router_is_closing (router));
+    router_outdate (router);
+    assert_true (router_renew (router, 1, &error));
+    assert_true (router_is_closing (router)); /* that it has closed is told by router_watch only */
+    WAIT_FOR (router_watch (router, 1) && router_renew (router, 1, &error) &&
+                  !router_is_closing (router),
+              PATIENCE_MS);
+    close (connect_to (endpoint));
+    router_free (&router);
 }
 
 /* With one thread of ZeroMQ there is nothing to choose. */
@@ -775,6 +803,7 @@ int main (void)
         cmocka_unit_test (test_an_ipc_path_is_taken_only_when_it_is_free),
         cmocka_unit_test (test_a_handler_that_ends_shuts_the_door),
         cmocka_unit_test (test_a_handshake_has_its_time),
+        cmocka_unit_test (test_nobody_waits_for_a_listener_to_close),
         cmocka_unit_test (test_who_speaks_without_keys_has_a_thread),
         cmocka_unit_test (test_nobody_can_tell_the_next_peers_number),
         cmocka_unit_test (test_messages_come_in_with_their_senders),
