@@ -139,8 +139,9 @@ int main (int argc, char **argv)
     exit_code = close_output (&app, exit_code);
     args_clear (&app.args);
     pager_end (pager);
-    if (app.last_note[0] && !app.quiet) {
-        print_safe (&app, stderr, "%s", app.last_note);
+    char *rest = app.last_note;
+    for (char *line; !app.quiet && (line = strsep (&rest, "\n")) != NULL && *line;) {
+        print_safe (&app, stderr, "%s", line);
         fputc ('\n', stderr);
     }
     return exit_code;

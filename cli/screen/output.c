@@ -163,8 +163,11 @@ void note (const app_t *app, const char *format, ...)
 void note_last (app_t *app, const char *format, ...)
 {
     va_list list;
+    size_t used = strlen (app->last_note);
+    if (used > 0 && used + 1 < sizeof app->last_note)
+        app->last_note[used++] = '\n';
     va_start (list, format);
-    vsnprintf (app->last_note, sizeof app->last_note, format, list);
+    vsnprintf (app->last_note + used, sizeof app->last_note - used, format, list);
     va_end (list);
 }
 

@@ -28,7 +28,7 @@ int task_error (const app_t *app, const char *name, const char *id, const char *
 int library_error (const app_t *app, const tmq_error_t *error, const char *what);
 /* A line on stderr that -q silences; says nothing about success or failure. */
 void note (const app_t *app, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
-/* The same, behind all output, also behind a pager. The text is short; a later one replaces it. */
+/* The same, behind all output, also behind a pager. The text is short; a later one stands below. */
 void note_last (app_t *app, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
 /* A line on stderr that only -v shows. */
 void detail (const app_t *app, const char *format, ...) __attribute__ ((format (printf, 2, 3)));

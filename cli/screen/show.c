@@ -15,9 +15,8 @@
 #include "units.h"
 
 enum {
-    CLOCK_FROM = 11,       /* where the time of day begins in a local time */
-    LAST_GROUP = 24,       /* where the last group of an id's text begins */
-    FULL_ID_COLUMNS = 100, /* of a terminal that shows full ids in tables */
+    CLOCK_FROM = 11, /* where the time of day begins in a local time */
+    LAST_GROUP = 24, /* where the last group of an id's text begins */
     HISTORY_INDENT = 4,
     CLOCK_COLUMNS = 12,
     MS_PER_SECOND = 1000,
@@ -78,7 +77,7 @@ const char *task_remark (char *out, size_t size, const tmq_task_t *task)
     if (task->status == TMQ_STATUS_FAILED)
         snprintf (out, size, "%s%s", task->dead ? "dead: " : "", task->error_message);
     else if (task->phase == TMQ_PHASE_SCHEDULED && task->not_before)
-        snprintf (out, size, "not before %s",
+        snprintf (out, size, "due %s",
                   time_format_relative (when, (int64_t) task->not_before, (int64_t) wall_ms ()));
     else if (*task->status_message)
         snprintf (out, size, "%s", task->status_message);
@@ -89,10 +88,10 @@ const char *task_remark (char *out, size_t size, const tmq_task_t *task)
     return out;
 }
 
-size_t id_from (void)
+size_t id_from (size_t full_columns)
 {
     const size_t columns = terminal_columns ();
-    return columns && columns < FULL_ID_COLUMNS ? LAST_GROUP : 0;
+    return columns && columns < full_columns ? LAST_GROUP : 0;
 }
 
 /* Lines of a live view. */
@@ -133,116 +132,6 @@ static void print_clock (const app_t *app, uint64_t at)
     if (local_time (text, zone, &zone_s, at))
         printf ("%s%s%s", paint_dim (app), text + CLOCK_FROM, paint_end (app));
 }
-
-static bool moves (const tmq_event_t *event)
-{
-    return event->status != event->previous && event->status && event->previous;
-}
-
-/* True if print_event_what will print something. */
-static bool says_more (const tmq_event_t *event)
-{
-    return moves (event) || event->attempt || *event->worker || event->has_progress;
-}
-
-static void print_event_what (const app_t *app, FILE *out, const tmq_event_t *event)
-{
-    char text[TMQ_MESSAGE_BYTES_MAX + 128];
-    const char *arrow = app->utf8 ? "→" : "->";
-    if (moves (event))
-        fprintf (out, "  %s %s %s%s%s", tmq_status_text (event->previous), arrow,
-                 paint_status (app, event->status), tmq_status_text (event->status),
-                 paint_end (app));
-    if (event->attempt)
-        fprintf (out, "  attempt %" PRIu32, event->attempt);
-    if (*event->worker) {
-        fputs ("  by ", out);
-        print_text (app, out, event->worker);
-    }
-    if (event->has_progress) {
-        progress_text (text, sizeof text, event->progress_done, event->progress_total,
-                       event->progress_unit, event->progress_message);
-        fputs ("  ", out);
-        print_text (app, out, text);
-    }
-}
-
-static void print_message (const app_t *app, const tmq_event_t *event)
-{
-    if (*event->message) {
-        fputs ("  ", stdout);
-        print_text (app, stdout, event->message);
-    }
-}
-
-static void print_snapshot (const app_t *app, const tmq_task_t *task)
-{
-    char id[37];
-    char remark[TMQ_ERROR_MESSAGE_BYTES_MAX + 64];
-    tmq_id_format (&task->id, id);
-    print_clock (app, task->updated_at);
-    print_safe (app, stdout, "  %-14s  %s  %s  ", "is", id + id_from (), task->queue);
-    printf ("%s%s%s", paint_status (app, task->status), tmq_status_text (task->status),
-            paint_end (app));
-    task_remark (remark, sizeof remark, task);
-    if (*remark) {
-        fputs ("  ", stdout);
-        print_text (app, stdout, remark);
-    }
-}
-
-/* Events of another history cannot be compared with ours by their numbers. */
-static void show_gap (const app_t *app, const tmq_event_t *event, bool other_history)
-{
-    fputs (paint_bold (app), stdout);
-    if (other_history)
-        printf ("-- the cursor belongs to another history: this one follows from its event %" PRIu64
-                " --",
-                event->gap_to + 1);
-    else
-        printf ("-- events %" PRIu64 " to %" PRIu64 " are no longer kept --", event->gap_from,
-                event->gap_to);
-    printf ("%s\n", paint_end (app));
-}
-
-/* What is no task. */
-static void print_entry (const app_t *app, const char *kind, const tmq_event_t *event)
-{
-    print_safe (app, stdout, "  %-14s  %s %s", kind, tmq_subject_text (event->subject),
-                event->name);
-    if (event->number != 0)
-        printf (" %" PRIu64, event->number);
-    if (*event->session)
-        print_safe (app, stdout, "  session %s", event->session);
-    if (*event->actor)
-        print_safe (app, stdout, "  by %s", event->actor);
-}
-
-void show_event (const app_t *app, const tmq_event_t *event, bool other_history)
-{
-    char id[37];
-    if (event->item == TMQ_ITEM_GAP) {
-        show_gap (app, event, other_history);
-        return;
-    }
-    if (event->item == TMQ_ITEM_SNAPSHOT) {
-        print_snapshot (app, event->task);
-    } else {
-        tmq_id_format (&event->task_id, id);
-        print_clock (app, event->at);
-        const char *kind =
-            event->item == TMQ_ITEM_NOTICE ? "progress" : tmq_event_kind_text (event->kind);
-        if (event->subject > TMQ_SUBJECT_TASK)
-            print_entry (app, kind, event);
-        else
-            print_safe (app, stdout, "  %-14s  %s  %s", kind, id + id_from (), event->queue);
-        print_event_what (app, stdout, event);
-        print_message (app, event);
-    }
-    fputc ('\n', stdout);
-}
-
-/* A history. */
 
 /* The columns that a text takes; escape sequences take none. */
 static size_t columns_of (const char *text, size_t length)
@@ -286,32 +175,162 @@ void print_wrapped_text (const app_t *app, const char *text, size_t column, size
     free (safe);
 }
 
-void show_history_event (const app_t *app, const tmq_event_t *event)
+static void put_event_what (const app_t *app, FILE *out, const tmq_event_t *event, bool brief)
 {
+    char text[TMQ_MESSAGE_BYTES_MAX + 128];
+    const char *arrow = app->utf8 ? "→" : "->";
+    if (!brief && event->status != event->previous && event->status && event->previous)
+        fprintf (out, "  %s %s %s%s%s", tmq_status_text (event->previous), arrow,
+                 paint_status (app, event->status), tmq_status_text (event->status),
+                 paint_end (app));
+    if (event->attempt)
+        fprintf (out, "  attempt %" PRIu32, event->attempt);
+    if (*event->worker) {
+        fputs ("  by ", out);
+        print_text (app, out, event->worker);
+    }
+    if (event->has_progress) {
+        progress_text (text, sizeof text, event->progress_done, event->progress_total,
+                       event->progress_unit, event->progress_message);
+        fputs ("  ", out);
+        print_text (app, out, text);
+    }
+}
+
+/* brief: without the statuses, of which the kind of the event tells enough. To be freed. */
+static char *event_what (const app_t *app, const tmq_event_t *event, bool brief, size_t *columns)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream (&text, &bytes);
+    if (out) {
+        put_event_what (app, out, event, brief);
+        fclose (out);
+    }
+    *columns = text ? columns_of (text, bytes) : 0;
+    return text;
+}
+
+/* The rest of an event's line, which has come to this column. What it has no room for stands below,
+ * from the column indent on. */
+static void print_event_rest (const app_t *app, const tmq_event_t *event, size_t column,
+                              size_t indent)
+{
+    const size_t columns = terminal_columns ();
+    size_t width;
+    char *what = event_what (app, event, false, &width);
+    if (columns && column + width > columns) {
+        free (what);
+        what = event_what (app, event, true, &width);
+    }
+    if (what && columns && column + width > columns)
+        print_wrapped_text (app, what, column, indent);
+    else
+        fputs (what ? what : "", stdout);
+    free (what);
+    if (!*event->message)
+        return;
+    column += width + 2;
+    char *message = safe_text (app, event->message);
+    const bool below = columns && column + columns_of (message, strlen (message)) > columns;
+    if (!below)
+        fputs ("  ", stdout);
+    print_wrapped_text (app, event->message, below ? columns : column, indent);
+    free (message);
+}
+
+static void print_snapshot (const app_t *app, const tmq_task_t *task)
+{
+    char id[37];
+    char remark[TMQ_ERROR_MESSAGE_BYTES_MAX + 64];
+    tmq_id_format (&task->id, id);
+    print_clock (app, task->updated_at);
+    print_safe (app, stdout, "  %-14s  %s  %s  ", "is", id + id_from (FULL_ID_COLUMNS),
+                task->queue);
+    printf ("%s%s%s", paint_status (app, task->status), tmq_status_text (task->status),
+            paint_end (app));
+    task_remark (remark, sizeof remark, task);
+    if (*remark) {
+        fputs ("  ", stdout);
+        print_text (app, stdout, remark);
+    }
+}
+
+/* Events of another history cannot be compared with ours by their numbers. */
+static void show_gap (const app_t *app, const tmq_event_t *event, bool other_history)
+{
+    fputs (paint_bold (app), stdout);
+    if (other_history)
+        printf ("-- the cursor belongs to another history: this one follows from its event %" PRIu64
+                " --",
+                event->gap_to + 1);
+    else
+        printf ("-- events %" PRIu64 " to %" PRIu64 " are no longer kept --", event->gap_from,
+                event->gap_to);
+    printf ("%s\n", paint_end (app));
+}
+
+/* What is no task. */
+static void put_entry (const app_t *app, FILE *out, const char *kind, const tmq_event_t *event)
+{
+    print_safe (app, out, "  %-14s  %s %s", kind, tmq_subject_text (event->subject), event->name);
+    if (event->number != 0)
+        fprintf (out, " %" PRIu64, event->number);
+    if (*event->session)
+        print_safe (app, out, "  session %s", event->session);
+    if (*event->actor)
+        print_safe (app, out, "  by %s", event->actor);
+}
+
+static void print_event (const app_t *app, const tmq_event_t *event)
+{
+    char id[37];
     char *head = NULL;
-    size_t head_bytes;
-    FILE *out = open_memstream (&head, &head_bytes);
-    const char *kind = tmq_event_kind_text (event->kind);
+    size_t bytes = 0;
+    FILE *out = open_memstream (&head, &bytes);
+    const char *kind =
+        event->item == TMQ_ITEM_NOTICE ? "progress" : tmq_event_kind_text (event->kind);
     if (!out)
         return;
-    fprintf (out, says_more (event) || *event->message ? "  %-14s" : "  %s", kind);
-    print_event_what (app, out, event);
+    tmq_id_format (&event->task_id, id);
+    if (event->subject > TMQ_SUBJECT_TASK)
+        put_entry (app, out, kind, event);
+    else
+        print_safe (app, out, "  %-14s  %s  %s", kind, id + id_from (FULL_ID_COLUMNS),
+                    event->queue);
     fclose (out);
-    char *message = safe_text (app, event->message);
-    const size_t columns = terminal_columns ();
-    const size_t taken = HISTORY_INDENT + CLOCK_COLUMNS + columns_of (head, head_bytes) + 2;
-    printf ("%*s", HISTORY_INDENT, "");
     print_clock (app, event->at);
     fputs (head, stdout);
-    const bool below = columns && taken + columns_of (message, strlen (message)) > columns;
-    if (*message && !below)
-        fputs ("  ", stdout);
-    if (*message)
-        print_wrapped_text (app, event->message, below ? columns : taken,
-                            HISTORY_INDENT + CLOCK_COLUMNS + 2);
-    putchar ('\n');
-    free (message);
+    print_event_rest (app, event, CLOCK_COLUMNS + columns_of (head, bytes), CLOCK_COLUMNS + 2);
     free (head);
+}
+
+void show_event (const app_t *app, const tmq_event_t *event, bool other_history)
+{
+    if (event->item == TMQ_ITEM_GAP) {
+        show_gap (app, event, other_history);
+        return;
+    }
+    if (event->item == TMQ_ITEM_SNAPSHOT)
+        print_snapshot (app, event->task);
+    else
+        print_event (app, event);
+    fputc ('\n', stdout);
+}
+
+void show_history_event (const app_t *app, const tmq_event_t *event)
+{
+    enum { KIND_COLUMNS = 16 };
+    const char *kind = tmq_event_kind_text (event->kind);
+    const bool alone = !event->attempt && !*event->worker && !event->has_progress &&
+                       !*event->message &&
+                       (event->status == event->previous || !event->status || !event->previous);
+    printf ("%*s", HISTORY_INDENT, "");
+    print_clock (app, event->at);
+    printf (alone ? "  %s" : "  %-14s", kind);
+    print_event_rest (app, event, HISTORY_INDENT + CLOCK_COLUMNS + KIND_COLUMNS,
+                      HISTORY_INDENT + CLOCK_COLUMNS + 2);
+    putchar ('\n');
 }
 
 void show_ending (const app_t *app, const tmq_task_t *task)
@@ -320,7 +339,7 @@ void show_ending (const app_t *app, const tmq_task_t *task)
     char took[32];
     char remark[TMQ_ERROR_MESSAGE_BYTES_MAX + 64];
     tmq_id_format (&task->id, id);
-    printf ("%s  %s%-9s%s  ", id + id_from (), paint_status (app, task->status),
+    printf ("%s  %s%-9s%s  ", id + id_from (FULL_ID_COLUMNS), paint_status (app, task->status),
             tmq_status_text (task->status), paint_end (app));
     print_text (app, stdout, task->queue);
     if (*task_took (took, task))

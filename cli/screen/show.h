@@ -24,9 +24,10 @@ const char *task_took (char out[32], const tmq_task_t *task);
 /* What there is to say about a task in one line: its error, message or progress. "" if nothing. */
 const char *task_remark (char *out, size_t size, const tmq_task_t *task);
 
-/* Where the id begins in what tables and lines show. On a narrow terminal its last group is enough:
- * it is random, and any ending names a task. */
-size_t id_from (void);
+/* Where the id begins in what tables and lines show. On a narrower terminal its last group
+ * is enough: it is random, and any ending names a task. */
+enum { FULL_ID_COLUMNS = 100, FULL_ID_COLUMNS_WIDE = 180 };
+size_t id_from (size_t full_columns);
 
 /* "3/10 pages rendering" */
 const char *progress_text (char *out, size_t size, double done, double total, const char *unit,

@@ -18,7 +18,8 @@
 enum {
     COLUMNS_MAX = 32,
     SEPARATOR = 2,
-    NARROWEST = 8 /* what cutting leaves of a column at least, and its title */
+    NARROWEST = 8, /* what cutting leaves of a column at least, and its title */
+    ROOMY = 12     /* what others make room for before it is cut further */
 };
 
 struct table {
@@ -27,6 +28,9 @@ struct table {
     struct libscols_line *line;
     struct libscols_column *columns[COLUMNS_MAX];
     bool may_cut[COLUMNS_MAX];
+    bool filled[COLUMNS_MAX]; /* some row has something there */
+    bool left_out[COLUMNS_MAX];
+    int yields[COLUMNS_MAX]; /* 0: not at all */
     size_t widths[COLUMNS_MAX];
     size_t count;
 };
@@ -111,6 +115,7 @@ table_t *table_new (const app_t *app, const column_t *columns, size_t count, boo
         self->columns[i] =
             or_die (scols_table_new_column (self->scols, columns[i].title, 0, known));
         self->may_cut[i] = flags & COLUMN_TRUNCATE;
+        self->yields[i] = flags / COLUMN_YIELDS;
         self->widths[i] = headings ? strlen (columns[i].title) : 0;
     }
     self->count = count;
@@ -139,18 +144,60 @@ static size_t text_width (const char *text, size_t max, size_t *bytes)
     return width;
 }
 
-/* Narrows the widest columns that may be cut until a row fits the terminal. */
-static void fit (size_t widths[COLUMNS_MAX], const table_t *self)
+/* A row's width, if of a column that may be cut at most so much counts. */
+static size_t row_width (const table_t *self, size_t cut_to)
 {
     size_t total = 0;
     for (size_t i = 0; i < self->count; i++) {
-        widths[i] = self->widths[i];
-        total += widths[i] + (i > 0 ? SEPARATOR : 0);
+        const bool cut = self->may_cut[i] && self->widths[i] > cut_to;
+        if (!self->left_out[i])
+            total += (cut ? cut_to : self->widths[i]) + SEPARATOR;
     }
+    return total - (total ? SEPARATOR : 0);
+}
+
+/* The column that is missed least, or count. */
+static size_t least_wanted (const table_t *self)
+{
+    size_t least = self->count;
+    for (size_t i = 0; i < self->count; i++) {
+        if (self->left_out[i] || self->yields[i] == 0)
+            continue;
+        if (least == self->count || self->filled[i] < self->filled[least] ||
+            (self->filled[i] == self->filled[least] && self->yields[i] < self->yields[least]))
+            least = i;
+    }
+    return least;
+}
+
+void table_fit (table_t *self)
+{
+    const size_t columns = terminal_columns ();
+    size_t i = 0;
+    while (columns && row_width (self, ROOMY) > columns && i < self->count) {
+        i = least_wanted (self);
+        if (i < self->count) {
+            self->left_out[i] = true;
+            scols_column_set_flags (self->columns[i], SCOLS_FL_HIDDEN);
+        }
+    }
+}
+
+bool table_has_left_out (const table_t *self, size_t column)
+{
+    return self->left_out[column];
+}
+
+/* Narrows the widest columns that may be cut until a row fits the terminal. */
+static void narrow (size_t widths[COLUMNS_MAX], const table_t *self)
+{
+    size_t total = row_width (self, SIZE_MAX);
+    for (size_t i = 0; i < self->count; i++)
+        widths[i] = self->widths[i];
     for (; total > terminal_columns (); total--) {
         size_t widest = self->count;
         for (size_t i = 0; i < self->count; i++)
-            if (self->may_cut[i] && widths[i] > NARROWEST &&
+            if (self->may_cut[i] && !self->left_out[i] && widths[i] > NARROWEST &&
                 (widest == self->count || widths[i] > widths[widest]))
                 widest = i;
         if (widest == self->count)
@@ -181,7 +228,7 @@ static void cut_rows (table_t *self)
     size_t widths[COLUMNS_MAX];
     struct libscols_iter *rows = or_die (scols_new_iter (SCOLS_ITER_FORWARD));
     struct libscols_line *row;
-    fit (widths, self);
+    narrow (widths, self);
     while (scols_table_next_line (self->scols, rows, &row) == 0)
         for (size_t i = 0; i < self->count; i++)
             if (widths[i] < self->widths[i])
@@ -205,6 +252,7 @@ void table_set (table_t *self, size_t column, const char *format, ...)
     char *safe = safe_text (self->app, text);
     const char *shown = *safe ? safe : "-";
     const size_t width = text_width (shown, SIZE_MAX, NULL);
+    self->filled[column] |= *safe != '\0';
     scols_line_set_column_data (self->line, self->columns[column], shown);
     if (width > self->widths[column])
         self->widths[column] = width;
@@ -227,6 +275,7 @@ size_t table_rows (const table_t *self)
 
 void table_end (table_t *self)
 {
+    table_fit (self);
     if (terminal_columns ())
         cut_rows (self);
     scols_print_table (self->scols);

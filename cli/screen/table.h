@@ -22,7 +22,10 @@ const char *paint_end (const app_t *app);
 typedef enum column_flags {
     COLUMN_LEFT = 0,
     COLUMN_RIGHT = 1,
-    COLUMN_TRUNCATE = 2 /* where the terminal is too narrow; a mark says so */
+    COLUMN_TRUNCATE = 2, /* where the terminal is too narrow; a mark says so */
+    /* Times a rank from 1 on: left out where the terminal is too narrow, those without any content
+     * first, then by rank. */
+    COLUMN_YIELDS = 16
 } column_flags_t;
 
 typedef struct column {
@@ -41,6 +44,9 @@ void table_set (table_t *self, size_t column, const char *format, ...)
 /* In the colour of that status. */
 void table_paint (table_t *self, size_t column, tmq_status_t status);
 size_t table_rows (const table_t *self);
+/* After the last row: leaves out what yields, until the others have some room. */
+void table_fit (table_t *self);
+bool table_has_left_out (const table_t *self, size_t column);
 /* Prints and frees it. */
 void table_end (table_t *self);
 /* Columns of the terminal on stdout, 0 if it is none; measured once. */

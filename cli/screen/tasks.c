@@ -58,7 +58,15 @@ static void put_id (char out[TEXT_SIZE], const tmq_task_t *task)
 {
     char id[37];
     tmq_id_format (&task->id, id);
-    put_text (out, id + id_from ());
+    put_text (out, id + id_from (FULL_ID_COLUMNS));
+}
+
+/* Beside all the other columns. */
+static void put_wide_id (char out[TEXT_SIZE], const tmq_task_t *task)
+{
+    char id[37];
+    tmq_id_format (&task->id, id);
+    put_text (out, id + id_from (FULL_ID_COLUMNS_WIDE));
 }
 
 static void put_status (char out[TEXT_SIZE], const tmq_task_t *task)
@@ -166,23 +174,23 @@ static void put_remark (char out[TEXT_SIZE], const tmq_task_t *task)
 static const task_fact_t facts[] = {
     {"id", "ID", COLUMN_LEFT, SHOWN_ALWAYS, put_id},
     {"status", "STATUS", COLUMN_LEFT, SHOWN_ALWAYS, put_status},
-    {"queue", "QUEUE", COLUMN_LEFT, SHOWN_ALWAYS, put_queue},
-    {"session", "SESSION", COLUMN_TRUNCATE, SHOWN_WIDE, put_session},
-    {"priority", "PRIORITY", COLUMN_RIGHT, SHOWN_WIDE, put_priority},
-    {"method", "METHOD", COLUMN_TRUNCATE, SHOWN_IF_ANY, put_method},
-    {"labels", "LABELS", COLUMN_TRUNCATE, SHOWN_IF_ANY, put_labels},
-    {"created", "CREATED", COLUMN_RIGHT, SHOWN_ALWAYS, put_created},
+    {"queue", "QUEUE", COLUMN_TRUNCATE, SHOWN_ALWAYS, put_queue},
+    {"session", "SESSION", COLUMN_TRUNCATE | 8 * COLUMN_YIELDS, SHOWN_WIDE, put_session},
+    {"priority", "PRIORITY", COLUMN_RIGHT | 4 * COLUMN_YIELDS, SHOWN_WIDE, put_priority},
+    {"method", "METHOD", COLUMN_TRUNCATE | 11 * COLUMN_YIELDS, SHOWN_IF_ANY, put_method},
+    {"labels", "LABELS", COLUMN_TRUNCATE | 12 * COLUMN_YIELDS, SHOWN_IF_ANY, put_labels},
+    {"created", "CREATED", COLUMN_RIGHT | 10 * COLUMN_YIELDS, SHOWN_ALWAYS, put_created},
     {"updated", "UPDATED", COLUMN_RIGHT, SHOWN_BY_CHOICE, put_updated},
-    {"took", "TOOK", COLUMN_RIGHT, SHOWN_ALWAYS, put_took},
-    {"failures", "FAILED", COLUMN_RIGHT, SHOWN_ALWAYS, put_failures},
-    {"attempt", "ATTEMPT", COLUMN_RIGHT, SHOWN_WIDE, put_attempt},
-    {"worker", "WORKER", COLUMN_TRUNCATE, SHOWN_WIDE, put_worker},
+    {"took", "TOOK", COLUMN_RIGHT | 6 * COLUMN_YIELDS, SHOWN_ALWAYS, put_took},
+    {"failures", "FAILED", COLUMN_RIGHT | 9 * COLUMN_YIELDS, SHOWN_ALWAYS, put_failures},
+    {"attempt", "ATTEMPT", COLUMN_RIGHT | 3 * COLUMN_YIELDS, SHOWN_WIDE, put_attempt},
+    {"worker", "WORKER", COLUMN_TRUNCATE | 7 * COLUMN_YIELDS, SHOWN_WIDE, put_worker},
     {"owner", "OWNER", COLUMN_LEFT, SHOWN_BY_CHOICE, put_owner},
     {"type", "TYPE", COLUMN_LEFT, SHOWN_BY_CHOICE, put_type},
-    {"payload", "PAYLOAD", COLUMN_RIGHT, SHOWN_WIDE, put_payload},
-    {"result", "RESULT", COLUMN_RIGHT, SHOWN_WIDE, put_result},
-    {"expires", "EXPIRES", COLUMN_RIGHT, SHOWN_WIDE, put_expires},
-    {"remark", "REMARK", COLUMN_TRUNCATE, SHOWN_IF_ANY, put_remark},
+    {"payload", "PAYLOAD", COLUMN_RIGHT | 2 * COLUMN_YIELDS, SHOWN_WIDE, put_payload},
+    {"result", "RESULT", COLUMN_RIGHT | 1 * COLUMN_YIELDS, SHOWN_WIDE, put_result},
+    {"expires", "EXPIRES", COLUMN_RIGHT | 5 * COLUMN_YIELDS, SHOWN_WIDE, put_expires},
+    {"remark", "REMARK", COLUMN_TRUNCATE | 13 * COLUMN_YIELDS, SHOWN_IF_ANY, put_remark},
 };
 enum { FACTS = sizeof facts / sizeof *facts };
 /* "label:NAME" */
@@ -226,7 +234,7 @@ static const task_fact_t *find_fact (const char *name, size_t length)
 
 int task_table_init (task_table_t *self, const app_t *app, const char *choice)
 {
-    *self = (task_table_t){.app = app};
+    *self = (task_table_t){.app = app, .chosen = choice != NULL};
     while (choice) {
         const size_t length = strcspn (choice, ",");
         const task_fact_t *fact = find_fact (choice, length);
@@ -282,12 +290,26 @@ static void fill_row (table_t *table, const task_table_t *self, const tmq_task_t
         char text[TEXT_SIZE] = "";
         if (column->fact == &label_fact)
             put_text (text, label_value (task, column->label));
+        else if (column->fact->put == put_id && self->app->format == FORMAT_WIDE)
+            put_wide_id (text, task);
         else
             column->fact->put (text, task);
         table_set (table, i, "%s", text);
         if (column->fact->put == put_status)
             table_paint (table, i, task->status);
     }
+}
+
+/* What the first page has no room for is missing from the others, too. */
+static void drop_left_out (task_table_t *self, const table_t *table)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < self->count; i++) {
+        if (!table_has_left_out (table, i))
+            self->columns[kept++] = self->columns[i];
+    }
+    self->left_out += self->count - kept;
+    self->count = kept;
 }
 
 void task_table_show (task_table_t *self, tmq_task_t *const *tasks, size_t count)
@@ -299,12 +321,15 @@ void task_table_show (task_table_t *self, tmq_task_t *const *tasks, size_t count
         settle_columns (self, tasks, count);
     for (size_t i = 0; i < self->count; i++) {
         const task_column_t *column = &self->columns[i];
+        const int flags = column->fact->flags;
         columns[i].title = column->fact == &label_fact ? column->label : column->fact->title;
-        columns[i].flags = column->fact->flags;
+        columns[i].flags = self->chosen ? flags % COLUMN_YIELDS : flags;
     }
     table_t *table = table_new (self->app, columns, self->count, !self->begun);
     self->begun = true;
     for (size_t i = 0; i < count; i++)
         fill_row (table, self, tasks[i]);
+    table_fit (table);
+    drop_left_out (self, table);
     table_end (table);
 }

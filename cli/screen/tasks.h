@@ -23,6 +23,8 @@ typedef struct task_table {
     task_column_t columns[TASK_COLUMNS_MAX];
     size_t count;
     bool begun;
+    bool chosen;     /* by --columns: all of them are shown */
+    size_t left_out; /* columns, because the terminal is too narrow */
 } task_table_t;
 
 /* choice: --columns, names with commas; NULL: what suits. 0 or an exit code. */

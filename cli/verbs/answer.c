@@ -90,7 +90,7 @@ static void add_row (table_t *table, const tmq_question_t *question)
     char *text = question_text (question->request);
     tmq_id_format (&question->task_id, id);
     table_row (table);
-    table_set (table, 0, "%s", id + id_from ());
+    table_set (table, 0, "%s", id + id_from (FULL_ID_COLUMNS));
     table_set (table, 1, "%s", question->key);
     table_set (table, 2, "%s",
                span_format (age, now > question->asked_at ? now - question->asked_at : 0));

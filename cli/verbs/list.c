@@ -89,6 +89,9 @@ int run_list (app_t *app)
     items_begin (&items, app, false);
     code = list_pages (app, &items, &table, &query,
                        all ? UINT64_MAX : args_number (args, OPT_LIMIT, TMQ_LIST_LIMIT_DEFAULT));
+    if (app->format == FORMAT_WIDE && table.left_out > 0)
+        note_last (app, "no room for %zu columns here: --columns chooses, a pipe gets all",
+                   table.left_out);
     if (!code && items.count == 0 && !app_wants_json (app) && app->format != FORMAT_ID)
         note (app, "no tasks");
     return code;

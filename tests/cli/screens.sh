@@ -103,6 +103,18 @@ on_terminal 80 'taskctl list --queue wide'
 out_lacks '^.{81}'
 out_has 'wide +- +page=17 film…  +now'
 out_has 'wide +a+… +page=1 +now'
+# What is missed least is left out before texts are cut to nothing: first the columns without content.
+on_terminal 80 'taskctl list --queue wide -o wide'
+out_lacks '^.{81}'
+out_lacks ' RESULT '
+out_has '^no room for [0-9]+ columns here: --columns chooses'
+on_terminal 80 'taskctl list --queue wide --columns id,session,took,attempt,worker,result'
+out_has '^ID +SESSION +TOOK +ATTEMPT +WORKER +RESULT$'
+submit full --label page=2 --delay 1h --method resize
+on_terminal 80 'taskctl list --queue full'
+out_lacks '^.{81}'
+out_lacks ' TOOK '
+out_has 'queued \(scheduled\) +full +resize +page=2 +now +due in '
 on_terminal 80 'LC_ALL=C taskctl list --queue wide'
 out_has 'wide +a+\.\. +page=1 '
 on_terminal 200 'taskctl list --queue wide'
@@ -122,6 +134,14 @@ out_has 'error .*the frame could not be rendered because the disk of the$'
 out_has '^ {16}machine is full again$'
 out_lacks 'again.*again'
 run 0 taskctl get --events "$id"
+out_has "  $long\$"
+# So does that of a live view, whose lines leave out what their kind tells.
+on_terminal 80 'NO_COLOR=1 taskctl -q watch --since 0 --queue narrow --count 3'
+out_lacks '^.{81}'
+out_has '^[0-9:.]{12}  claimed  .* narrow  attempt 1  by '
+out_has '^ {14}the frame could not be rendered because the disk of the machine is$'
+run 0 taskctl watch --since 0 --queue narrow --count 3
+out_has ' claimed  .* queued . working  attempt 1  by '
 out_has "  $long\$"
 
 # Long output goes through a pager, which knows the width and the colours of the terminal.

@@ -14,7 +14,7 @@ out_has '^  start by .*\(in [23]h\)'
 out_has '^  max runtime +90s'
 out_has '^  trace +00-ab-cd-01 x=1'
 run 0 taskctl list later
-out_has 'not before in (59m|1h)'
+out_has 'due in (59m|1h)'
 run 0 taskctl submit later --at 2030-01-02T03:04:05Z --start-by 2031-01-01T00:00:00Z \
     --max-runtime 1m --trace t --dry-run -o json
 out_has '"at":"2030-01-02T03:04:05.000Z","start_by":"2031-01-01T00:00:00.000Z","max_runtime":"1m","trace":"t"'
