@@ -112,6 +112,16 @@ static void write_samples (bytes_t *task, bytes_t *event)
     bytes_append_byte (event, '\0');
 }
 
+/* What get and export add to the keys of a task. */
+static bool is_part (const char *name, size_t length)
+{
+    static const char *const parts[] = {"attempts", "events", "parts", "questions"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strlen (parts[i]) == length && strncmp (parts[i], name, length) == 0)
+            return true;
+    return false;
+}
+
 static bool is_known (piece_t task, piece_t event, const char *name, size_t length)
 {
     const size_t first = strcspn (name, ".,");
@@ -120,9 +130,8 @@ static bool is_known (piece_t task, piece_t event, const char *name, size_t leng
         return false;
     if (strncmp (name, "label:", 6) == 0)
         return length > 6;
-    if (length == 6 && strncmp (name, "events", 6) == 0)
-        return true;
-    return find_member (&ignored, task, name, first) || find_member (&ignored, event, name, first);
+    return is_part (name, first) || find_member (&ignored, task, name, first) ||
+           find_member (&ignored, event, name, first);
 }
 
 int fields_check (const app_t *app)

@@ -61,6 +61,10 @@ cmp -s out all.jsonl && fail 'the conditions did nothing'
 out_lines 1
 run 0 taskctl export --fields task_id,status "$broken"
 out "{\"task_id\":\"$broken\",\"status\":\"failed\"}"
+run 0 taskctl export --fields attempts,parts.completed "$bare"
+out '{"attempts":[],"parts.completed":1}'
+run 0 taskctl -o json get --attempts --fields attempts,questions "$bare"
+out '{"attempts":[],"questions":[]}'
 
 # csv: a head also without tasks; quotes; columns by choice.
 run 0 taskctl export --format csv
