@@ -57,7 +57,8 @@ exits_t doors_key (doors_t *self)
     return EXITS_OK;
 }
 
-unsigned doors_io_threads (const doors_t *self)
+/* How many threads ZeroMQ is to have; after doors_key. */
+static unsigned doors_io_threads (const doors_t *self)
 {
     enum { PROCESSORS_FOR_TWO = 4 };
     uint64_t said = self->config->numbers[CONFIG_IO_THREADS];

@@ -47,8 +47,6 @@ typedef struct doors {
 /* Reads or makes the broker's key, if an address asks for keys: only a broker that other machines
  * reach has one. */
 exits_t doors_key (doors_t *self);
-/* How many threads ZeroMQ is to have; after doors_key. */
-unsigned doors_io_threads (const doors_t *self);
 /* Who may come near, as the configuration has it; valid as long as the doors. */
 guard_t doors_guard (doors_t *self);
 /* Listens everywhere, looks whether the doors are shut, and says that the broker is ready. */

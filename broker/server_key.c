@@ -40,8 +40,9 @@ static exits_t write_file (const char *name, const char *what, const key_secret_
     return EXITS_OK;
 }
 
-exits_t server_key_write (const key_secret_t *key, const data_t *data,
-                          char error[SERVER_KEY_ERROR_SIZE])
+/* Replaces the file by this key, atomically and durably. */
+static exits_t server_key_write (const key_secret_t *key, const data_t *data,
+                                 char error[SERVER_KEY_ERROR_SIZE])
 {
     return write_file (FILE_NAME, "the broker's key, ", key, "", data, error);
 }

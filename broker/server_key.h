@@ -20,9 +20,6 @@ exits_t server_key_open (key_secret_t *out, bool *made, const data_t *data,
 /* Reads the key, if the file is there. Codes and wiping as of server_key_open. */
 exits_t server_key_read (key_secret_t *out, bool *there, const data_t *data,
                          char error[SERVER_KEY_ERROR_SIZE]);
-/* Replaces the file by this key, atomically and durably. */
-exits_t server_key_write (const key_secret_t *key, const data_t *data,
-                          char error[SERVER_KEY_ERROR_SIZE]);
 
 /* The key that is to follow, in DIR/server.key.next, and when (wall clock). As above; of a damaged
  * file nothing is used. */

@@ -155,15 +155,6 @@ const char *arena_vprintf (arena_t *self, const char *format, va_list arguments)
     return copy;
 }
 
-const char *arena_printf (arena_t *self, const char *format, ...)
-{
-    va_list arguments;
-    va_start (arguments, format);
-    const char *text = arena_vprintf (self, format, arguments);
-    va_end (arguments);
-    return text;
-}
-
 size_t arena_used (const arena_t *self)
 {
     return self->handed_out;

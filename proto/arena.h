@@ -30,8 +30,6 @@ void *arena_alloc (arena_t *self, size_t size);
 /* As arena_alloc, zeroed, for count elements; NULL also if the product overflows. */
 void *arena_zalloc (arena_t *self, size_t count, size_t size);
 /* A formatted string of at most 511 bytes (longer texts are cut); NULL beyond the budget. */
-const char *arena_printf (arena_t *self, const char *format, ...)
-    __attribute__ ((format (printf, 2, 3)));
 const char *arena_vprintf (arena_t *self, const char *format, va_list arguments)
     __attribute__ ((format (printf, 2, 0)));
 /* Bytes handed out for this message. */

@@ -188,12 +188,6 @@ void bytes_append_packed (bytes_t *self, const ProtobufCMessage *message)
         self->length += protobuf_c_message_pack (message, room);
 }
 
-size_t bytes_message_size (uint32_t field, const ProtobufCMessage *message)
-{
-    size_t size = protobuf_c_message_get_packed_size (message);
-    return varint_size (tag_of (field, WIRE_BYTES)) + varint_size (size) + size;
-}
-
 bytes_mark_t bytes_open (bytes_t *self, uint32_t field)
 {
     uint8_t *room = bytes_reserve (self, VARINT_BYTES_MAX + 1);

@@ -112,8 +112,6 @@ void bytes_append_sint (bytes_t *self, uint32_t field, int64_t value);
 void bytes_append_message (bytes_t *self, uint32_t field, const ProtobufCMessage *message);
 /* Packs a message without a tag: the whole of an envelope. */
 void bytes_append_packed (bytes_t *self, const ProtobufCMessage *message);
-/* Size that bytes_append_message will add. */
-size_t bytes_message_size (uint32_t field, const ProtobufCMessage *message);
 
 /* A submessage whose fields are appended one by one: what is appended between the two calls is its
  * contents. May be nested; close in the reverse order. */

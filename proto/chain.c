@@ -58,7 +58,9 @@ void chain_link (bytes_t *out, chain_head_t *head, const void *members, size_t l
     bytes_append_byte (out, '\n');
 }
 
-bool chain_read (const void *line, size_t length, uint64_t *n, uint8_t prev[CHAIN_HASH_BYTES])
+/* The number and the prev of a line. False: it is no line of a chain. */
+static bool chain_read (const void *line, size_t length, uint64_t *n,
+                        uint8_t prev[CHAIN_HASH_BYTES])
 {
     const char *text = line;
     if (length < BEGIN_LENGTH + END_LENGTH || length > CHAIN_LINE_BYTES_MAX ||

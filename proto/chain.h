@@ -40,8 +40,6 @@ bool chain_hash_parse (uint8_t out[CHAIN_HASH_BYTES], const char *text, size_t l
 /* Appends the next line, with its newline, and moves the head behind it. members: of a JSON object,
  * without braces. */
 void chain_link (bytes_t *out, chain_head_t *head, const void *members, size_t length);
-/* The number and the prev of a line. False: it is no line of a chain. */
-bool chain_read (const void *line, size_t length, uint64_t *n, uint8_t prev[CHAIN_HASH_BYTES]);
 /* The head behind this line; false as chain_read. */
 bool chain_follow (chain_head_t *out, const void *line, size_t length);
 

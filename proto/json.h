@@ -85,8 +85,6 @@ void json_write_text (json_writer_t *self, const char *text);
 void json_write_time (json_writer_t *self, int64_t ms);
 /* Copies a valid JSON text without its white space, so that it stays on one line. */
 void json_write_raw (json_writer_t *self, const void *text, size_t length);
-/* {"base64":"…"} */
-void json_write_base64 (json_writer_t *self, const void *bytes, size_t length);
 /* A body by its content type: as JSON if it is application/json and valid, as a string if it is
  * text/… or has no type, and is UTF-8 without NUL, else as {"base64":"…"}. */
 void json_write_body (json_writer_t *self, const char *content_type, const void *bytes,
@@ -220,7 +218,6 @@ void json_write_event (json_writer_t *self, const event_view_t *event);
 /* {"kind":"gap","from":…,"to":…,"other_history":…} */
 void json_write_gap (json_writer_t *self, const gap_view_t *gap);
 
-struct Taskmq__Task;
 struct Taskmq__Event;
 struct Taskmq__Extra;
 /* What a view of a task's extra borrows from, beside the extra. */
@@ -230,9 +227,8 @@ typedef struct extra_view_room {
 } extra_view_room_t;
 /* Fills in what of a task's extra is shown. */
 void task_view_extra (task_view_t *out, extra_view_room_t *room, const struct Taskmq__Extra *extra);
-/* Fill a view from a message on the wire, from which it borrows. The array of labels is laid into
- * arena: false when that is full, or when an id is not 16 bytes long. The bodies stay unset. */
-bool task_view_from_wire (task_view_t *out, const struct Taskmq__Task *task, arena_t *arena);
+/* Fills a view from a message on the wire, from which it borrows. The array of labels is laid into
+ * arena: false when that is full, or when an id is not 16 bytes long. */
 bool event_view_from_wire (event_view_t *out, const struct Taskmq__Event *event, const char *ns,
                            arena_t *arena);
 

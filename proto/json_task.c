@@ -377,57 +377,6 @@ void task_view_extra (task_view_t *out, extra_view_room_t *room, const struct Ta
     out->cancel_message = extra->cancel_message;
 }
 
-bool task_view_from_wire (task_view_t *out, const struct Taskmq__Task *task, arena_t *arena)
-{
-    *out = (task_view_t){
-        .ns = task->namespace_,
-        .queue = task->queue,
-        .session = task->session,
-        .owner = task->owner,
-        .status = task->status,
-        .phase = task->phase,
-        .status_message = task->status_message,
-        .priority = task->priority,
-        .method = task->method,
-        .content_type = task->content_type,
-        .created_at = (int64_t) task->created_at,
-        .updated_at = (int64_t) task->updated_at,
-        .started_at = (int64_t) task->started_at,
-        .finished_at = (int64_t) task->finished_at,
-        .expires_at = (int64_t) task->expires_at,
-        .ttl_ms = (int64_t) task->ttl_ms,
-        .not_before = (int64_t) task->not_before,
-        .poll_interval_ms = task->poll_interval_ms,
-        .attempt = task->attempt,
-        .failures = task->failures,
-        .max_attempts = task->max_attempts,
-        .worker = task->worker,
-        .progress = progress_from_wire (task->progress),
-        .labels_count = task->n_labels,
-        .meta = task->meta,
-        .payload_bytes = task->payload_bytes,
-        .outcome = task->outcome,
-        .result_bytes = task->result_bytes,
-        .result_type = task->result_type,
-        .dead = task->dead,
-        .version = task->version,
-        .seq = task->seq,
-    };
-    if (task->extra != NULL) {
-        extra_view_room_t *room = arena_zalloc (arena, 1, sizeof *room);
-        if (room == NULL)
-            return false;
-        task_view_extra (out, room, task->extra);
-    }
-    if (task->error != NULL) {
-        out->error_code = task->error->code;
-        out->error_message = task->error->message;
-        out->error_data = task->error->data;
-    }
-    return id_from_bytes (&out->id, task->task_id.data, task->task_id.len) &&
-           labels_from_wire (&out->labels, task->labels, task->n_labels, arena);
-}
-
 bool event_view_from_wire (event_view_t *out, const struct Taskmq__Event *event, const char *ns,
                            arena_t *arena)
 {

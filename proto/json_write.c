@@ -283,7 +283,8 @@ static void write_base64 (json_writer_t *self, const uint8_t *at, size_t length)
     room[3] = '=';
 }
 
-void json_write_base64 (json_writer_t *self, const void *bytes, size_t length)
+/* {"base64":"…"} */
+static void json_write_base64 (json_writer_t *self, const void *bytes, size_t length)
 {
     json_write_object_begin (self);
     json_write_key (self, "base64");

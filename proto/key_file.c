@@ -53,7 +53,8 @@ static int check (int fd, const char *path, char error[KEY_FILE_ERROR_SIZE])
     return 0;
 }
 
-int secret_file_open (int *fd, const char *path, char error[KEY_FILE_ERROR_SIZE])
+/* Opens a file that nobody else may read, for reading; the caller closes *fd. */
+static int secret_file_open (int *fd, const char *path, char error[KEY_FILE_ERROR_SIZE])
 {
     /* Not blocking: whoever plants a pipe does not stop us. */
     const int opened = open (path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);

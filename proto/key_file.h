@@ -24,9 +24,6 @@ enum {
     SECRET_FILE_BYTES_MAX = 4096 /* of a file with a key */
 };
 
-/* Opens a file that nobody else may read, for reading; the caller closes *fd. */
-int secret_file_open (int *fd, const char *path, char error[KEY_FILE_ERROR_SIZE]);
-
 /* Writes the file whole or not at all, with mode 0600, and syncs it with its directory. Unless
  * replace is set, a file of that name stays and is EEXIST. */
 int secret_file_write (const char *path, const char *text, size_t length, bool replace,

@@ -19,16 +19,6 @@ const char *status_text (unsigned status)
     }
 }
 
-tmq_status_t status_from_text (const char *text)
-{
-#define X(number, NAME, status_name, terminal)                                                     \
-    if (strcmp (text, status_name) == 0)                                                           \
-        return TMQ_STATUS_##NAME;
-    TMQ_STATUS_MAP (X)
-#undef X
-    return TMQ_STATUS_NONE;
-}
-
 bool status_is_known (unsigned status)
 {
     switch (status) {
@@ -90,27 +80,6 @@ const char *session_status_text (unsigned status)
 #define X(number, NAME, text)                                                                      \
     case number: return text;
         TMQ_SESSION_STATUS_MAP (X)
-#undef X
-    default: return "?";
-    }
-}
-
-tmq_event_kind_t event_kind_from_text (const char *text)
-{
-#define X(number, NAME, kind_name)                                                                 \
-    if (strcmp (text, kind_name) == 0)                                                             \
-        return TMQ_EVENT_##NAME;
-    TMQ_EVENT_MAP (X)
-#undef X
-    return TMQ_EVENT_NONE;
-}
-
-const char *outcome_kind_text (unsigned kind)
-{
-    switch (kind) {
-#define X(number, NAME, text)                                                                      \
-    case number: return text;
-        TMQ_OUTCOME_MAP (X)
 #undef X
     default: return "?";
     }

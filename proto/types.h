@@ -16,17 +16,13 @@
 
 /* "input_required". */
 const char *status_text (unsigned status);
-/* The status of this text, or TMQ_STATUS_NONE. */
-tmq_status_t status_from_text (const char *text);
 bool status_is_known (unsigned status);
 bool status_is_terminal (unsigned status);
 
 const char *phase_text (unsigned phase);
 const char *event_kind_text (unsigned kind);
-tmq_event_kind_t event_kind_from_text (const char *text);
 const char *subject_text (unsigned subject);
 const char *session_status_text (unsigned status);
-const char *outcome_kind_text (unsigned kind);
 
 /* "NOT_FOUND"; "OK" for 0. */
 const char *code_name (int code);

@@ -58,7 +58,8 @@ bool event_walk_next (event_walk_t *walk, event_view_t *event)
     return true;
 }
 
-bool event_find (const uint8_t *list, size_t list_bytes, uint64_t seq, event_view_t *event)
+/* Finds one event of a list by its sequence. */
+static bool event_find (const uint8_t *list, size_t list_bytes, uint64_t seq, event_view_t *event)
 {
     event_walk_t walk = event_walk (list, list_bytes);
     while (event_walk_next (&walk, event))

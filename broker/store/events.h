@@ -29,8 +29,6 @@ typedef struct event_walk {
 event_walk_t event_walk (const uint8_t *list, size_t list_bytes);
 /* The next event, oldest first; false at the end, or when damaged is set. */
 bool event_walk_next (event_walk_t *walk, event_view_t *event);
-/* Finds one event of a list by its sequence. */
-bool event_find (const uint8_t *list, size_t list_bytes, uint64_t seq, event_view_t *event);
 /* Some of its events are of no task. */
 bool event_list_is_mixed (const buf_t *list);
 /* Sequence of the first event at or after since_ms, 0 if there is none in the list. */

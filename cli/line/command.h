@@ -149,7 +149,7 @@ typedef enum option_kind {
     KIND_NUMBER,   /* min..max */
     KIND_DURATION, /* min..max milliseconds */
     KIND_TIME,     /* as value_time reads it; the number is ms since the epoch */
-    KIND_FUTURE,   /* as value_future reads it; the number is as of KIND_TIME */
+    KIND_FUTURE,   /* the same ahead of us; the number is as of KIND_TIME */
     KIND_STATUS,   /* the number is a tmq_status_t */
     KIND_STATUSES, /* several with commas; the number has bit 1 << tmq_status_t for each */
     KIND_SUBJECT,  /* the number is a tmq_subject_t */
@@ -273,9 +273,6 @@ bool value_parse (uint64_t *number, const option_spec_t *spec, const char *text,
 /* RFC 3339; a day or a minute of local time ("2026-11-22", "2026-11-22 05:00"); "today" and
  * "yesterday", which begin at midnight; a duration before now. In ms since the epoch. */
 bool value_time (uint64_t *ms, const char *text);
-/* The same for what lies ahead: a duration counts from now on, and a time of day is its next
- * one. */
-bool value_future (uint64_t *ms, const char *text);
 
 /* Help on stdout. command NULL: the overview. */
 void help_print (const grammar_t *grammar, const command_t *command);

@@ -178,7 +178,9 @@ static bool parse_clock (int64_t *ms, const char *text, time_t now)
     return false;
 }
 
-bool value_future (uint64_t *ms, const char *text)
+/* As value_time for what lies ahead: a duration counts from now on, and a time of day is its next
+ * one. */
+static bool value_future (uint64_t *ms, const char *text)
 {
     int64_t value;
     const int64_t now = (int64_t) wall_ms ();

@@ -64,6 +64,14 @@ void items_end (items_t *self, const char *next)
 
 /* Views. */
 
+/* A view of a task, with arrays of its own. */
+typedef struct shown_task {
+    task_view_t view;
+    label_view_t *labels;
+    tmq_id_t *depends_on;
+    label_view_t *needs;
+} shown_task_t;
+
 static label_view_t *view_labels (const tmq_label_t *labels, size_t count)
 {
     label_view_t *out = must_alloc (count * sizeof *out);
@@ -79,7 +87,7 @@ static progress_view_t view_progress (double done, double total, const char *uni
     return (progress_view_t){given, done, total, unit, message};
 }
 
-void shown_task_init (shown_task_t *out, const tmq_task_t *task)
+static void shown_task_init (shown_task_t *out, const tmq_task_t *task)
 {
     out->labels = view_labels (task->labels, task->labels_count);
     out->depends_on = must_alloc (task->after_count * sizeof *out->depends_on);
@@ -140,7 +148,7 @@ void shown_task_init (shown_task_t *out, const tmq_task_t *task)
     };
 }
 
-void shown_task_clear (shown_task_t *self)
+static void shown_task_clear (shown_task_t *self)
 {
     free (self->labels);
     free (self->depends_on);

@@ -28,16 +28,6 @@ void items_end (items_t *self, const char *next);
 /* True if the format is one of the JSON ones. */
 bool app_wants_json (const app_t *app);
 
-/* A view of a task, with arrays of its own. */
-typedef struct shown_task {
-    task_view_t view;
-    label_view_t *labels;
-    tmq_id_t *depends_on;
-    label_view_t *needs;
-} shown_task_t;
-void shown_task_init (shown_task_t *out, const tmq_task_t *task);
-void shown_task_clear (shown_task_t *self);
-
 /* with_result: its body was asked for. */
 void items_add_task (items_t *self, const tmq_task_t *task, bool with_result);
 /* An item of a subscription, with its cursor. other_history: it is a gap, and what was before it

@@ -27,12 +27,6 @@ void member_uint (json_writer_t *writer, const char *key, uint64_t value)
     json_write_uint (writer, value);
 }
 
-void member_bool (json_writer_t *writer, const char *key, bool value)
-{
-    json_write_key (writer, key);
-    json_write_bool (writer, value);
-}
-
 void member_time (json_writer_t *writer, const char *key, uint64_t ms)
 {
     char text[TIME_TEXT_SIZE] = "";

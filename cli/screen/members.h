@@ -13,7 +13,6 @@
 void member_text (json_writer_t *writer, const char *key, const char *text);
 void member_texts (json_writer_t *writer, const char *key, const char *const *texts, size_t count);
 void member_uint (json_writer_t *writer, const char *key, uint64_t value);
-void member_bool (json_writer_t *writer, const char *key, bool value);
 /* ms since the epoch; 0 is null. */
 void member_time (json_writer_t *writer, const char *key, uint64_t ms);
 

@@ -164,8 +164,6 @@ batch_t *engine_batch_take (engine_t *self, now_t now);
 /* A leap of the wall clock, or its way back, that nobody was told yet, and how far; else
  * CLOCKS_STEADY. */
 clocks_step_t engine_clock_news (engine_t *self, int64_t *ms);
-/* Inputs in the batches that wait to be taken (for the choice of an inline commit, A16). */
-size_t engine_batch_inputs (const engine_t *self);
 
 /* A message ready to leave. Borrowed until the next call on the engine's outputs. */
 struct output {

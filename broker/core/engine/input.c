@@ -626,11 +626,6 @@ batch_t *engine_batch_take (engine_t *self, now_t now)
     return journal_take (&self->tasks);
 }
 
-size_t engine_batch_inputs (const engine_t *self)
-{
-    return journal_inputs (&self->tasks);
-}
-
 read_t *engine_read_next (engine_t *self)
 {
     return jobs_next (&self->reads);

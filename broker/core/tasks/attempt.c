@@ -45,7 +45,7 @@ void attempt_give (tasks_t *self, worker_t *worker, task_t *task)
     self->base->counts.claimed++;
 }
 
-int64_t attempt_backoff_ms (tasks_t *self, const task_t *task, uint32_t times)
+static int64_t attempt_backoff_ms (tasks_t *self, const task_t *task, uint32_t times)
 {
     int64_t delay_ms = task->backoff_ms;
     for (uint32_t i = 1; i < times && delay_ms < TMQ_BACKOFF_MS_MAX; i++)
@@ -57,8 +57,9 @@ int64_t attempt_backoff_ms (tasks_t *self, const task_t *task, uint32_t times)
            (int64_t) secrets_below (&self->base->secrets, (uint64_t) (2 * jitter_ms + 1));
 }
 
-void attempt_requeue (tasks_t *self, task_t *task, task_input_t input, int64_t delay_ms,
-                      const cause_t *cause)
+/* A task whose attempt ended without an end of the task goes back to its queue. */
+static void attempt_requeue (tasks_t *self, task_t *task, task_input_t input, int64_t delay_ms,
+                             const cause_t *cause)
 {
     detail_t *detail = task->detail;
     lease_end (self, task);

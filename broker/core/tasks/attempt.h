@@ -11,9 +11,6 @@
 
 /* A new attempt of a ready task, held by the worker. */
 void attempt_give (tasks_t *self, worker_t *worker, task_t *task);
-/* A task whose attempt ended without an end of the task goes back to its queue. */
-void attempt_requeue (tasks_t *self, task_t *task, task_input_t input, int64_t delay_ms,
-                      const cause_t *cause);
 /* An uncounted return (S4): release, goodbye, undelivered, lost before it was started. */
 void attempt_return (tasks_t *self, task_t *task, task_input_t input, int64_t delay_ms,
                      const cause_t *cause);
@@ -42,6 +39,5 @@ const char *attempt_result_type (const uint8_t *bytes, uint32_t length, const ch
  * above. */
 void attempt_take_result (tasks_t *self, task_t *task, const uint8_t *bytes, uint32_t length,
                           const char *type);
-int64_t attempt_backoff_ms (tasks_t *self, const task_t *task, uint32_t times);
 
 #endif

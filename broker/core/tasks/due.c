@@ -22,7 +22,9 @@ static int64_t start_by_of (const task_t *task)
     return or_never ((int64_t) extras_of (task)->start_by);
 }
 
-int64_t due_end_ms (const task_t *task)
+/* When a task that is still queued ends, by the time of expiry: the earlier of its time to live and
+ * its start_by. INT64_MAX: never. */
+static int64_t due_end_ms (const task_t *task)
 {
     int64_t expires_at = or_never (task->expires_at);
     if (task->extra == NULL)

@@ -9,12 +9,9 @@
 
 #include "core/tasks/tasks.h"
 
-/* When a task that is still queued ends, by the time of expiry: the earlier of its time to live and
- * its start_by. INT64_MAX: never. */
-int64_t due_end_ms (const task_t *task);
-/* … and with which error. */
+/* With which error a queued task ends by the time of expiry. */
 tmq_task_error_t due_error (const task_t *task);
-/* A queued task has come to that end: it must not be claimed. */
+/* A queued task has come to the end that time sets it: it must not be claimed. */
 bool due_is_over (const tasks_t *self, const task_t *task);
 /* It may be claimed as far as not_before goes. */
 bool due_has_come (const tasks_t *self, const task_t *task);

@@ -106,7 +106,8 @@ static track_t *track_at (lanes_t *self, unsigned priority)
     return &(*group)[priority % LEVEL_GROUP];
 }
 
-uint32_t lane_weight (const tasks_t *self, const queue_t *queue, const name_t *key)
+/* The share of a key's lane against the others, 1..1000. */
+static uint32_t lane_weight (const tasks_t *self, const queue_t *queue, const name_t *key)
 {
     (void) self;
     if (key == NULL || queue->weight_of != TMQ_WEIGHT_OF_SESSION)

@@ -63,8 +63,6 @@ typedef struct key_use {
 bool lanes_key_is_full (tasks_t *self, const task_t *task, key_use_t *out);
 /* By what lanes are told apart, from now on. At most LANES_MOVED_MAX may be ready. */
 void lanes_change_key (tasks_t *self, queue_t *queue, tmq_weight_of_t weight_of);
-/* The share of a key's lane against the others, 1..1000. */
-uint32_t lane_weight (const tasks_t *self, const queue_t *queue, const name_t *key);
 
 /* A task with requirements came to life, or ended. */
 void needs_begin (tasks_t *self, task_t *task);

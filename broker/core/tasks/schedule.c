@@ -174,7 +174,8 @@ static bool due_behind (const schedule_t *schedule, const occurrence_t *behind, 
     return true;
 }
 
-bool schedule_newest (const schedule_t *schedule, int64_t upto_ms, occurrence_t *out)
+/* The newest instant up to a time that is not decided; false: none. */
+static bool schedule_newest (const schedule_t *schedule, int64_t upto_ms, occurrence_t *out)
 {
     int64_t low_s = schedule->last.at_ms / 1000; /* one is due behind it … */
     int64_t high_s = upto_ms / 1000 + 1;         /* … and none behind this */

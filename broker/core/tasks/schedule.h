@@ -76,8 +76,6 @@ bool schedule_has_turn (tasks_t *self, schedule_t *schedule, bool first);
 schedule_t *schedule_next_turn (tasks_t *self);
 /* Goes on behind an occurrence. */
 void schedule_goes_on (schedule_t *schedule, const occurrence_t *behind);
-/* The newest instant up to a time that is not decided; false: none. */
-bool schedule_newest (const schedule_t *schedule, int64_t upto_ms, occurrence_t *out);
 /* Passes over the instants up to a time, but for the newest ones; the row is the caller's. */
 void schedule_leave_out (const tasks_t *self, schedule_t *schedule, int64_t upto_ms, size_t kept);
 /* The id of the task of an instant: the same one whenever it is asked for. The salt of the schedule

@@ -199,7 +199,7 @@ static void encode_filter (bytes_t *out, const tmq_filter_t *filter)
         bytes_append_element (out, 10, filter->parents[i].bytes, ID_BYTES);
 }
 
-void core_encode_filter (bytes_t *out, uint32_t field, const tmq_filter_t *filter)
+static void core_encode_filter (bytes_t *out, uint32_t field, const tmq_filter_t *filter)
 {
     bytes_mark_t mark = bytes_open (out, field);
     encode_filter (out, filter);

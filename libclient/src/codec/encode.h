@@ -36,8 +36,7 @@ int core_encode_spec (bytes_t *out, const tmq_submit_t *in, tmq_error_t *error);
 /* The last step of each: takes the request, which may be NULL. */
 int core_request_finish (core_request_t **out, core_request_t *request, tmq_error_t *error);
 
-void core_encode_filter (bytes_t *out, uint32_t field, const tmq_filter_t *filter);
-/* … of a subscription, with what it asks about other things than tasks. */
+/* The filter of a subscription, with what it asks about other things than tasks. */
 void core_encode_subscription_filter (bytes_t *out, uint32_t field,
                                       const tmq_subscription_options_t *options);
 int core_check_filter (const tmq_filter_t *filter, bool subscription, tmq_error_t *error);

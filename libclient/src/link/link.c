@@ -95,7 +95,8 @@ static void link_pause (core_link_t *self, const char *text)
     lose (self, CORE_LINK_NEWS_TEXT);
 }
 
-void core_link_refuse (core_link_t *self, int code, const char *text)
+/* Ends for good. */
+static void core_link_refuse (core_link_t *self, int code, const char *text)
 {
     self->code = code;
     snprintf (self->text, sizeof self->text, "%s: %s", self->config->endpoints[self->endpoint],

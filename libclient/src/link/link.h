@@ -87,8 +87,6 @@ void core_link_hurry (core_link_t *self);
 void core_link_drop (core_link_t *self, int code, const char *text);
 /* The broker has forgotten the link, or never knew it: begin again on the same connection. */
 void core_link_again (core_link_t *self);
-/* Ends for good. */
-void core_link_refuse (core_link_t *self, int code, const char *text);
 void core_link_close (core_link_t *self);
 /* Says goodbye next; closes at once if there is nobody to say it to. */
 void core_link_leave (core_link_t *self);
