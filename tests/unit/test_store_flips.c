@@ -8,6 +8,7 @@
  *
  *     test_store_flips [--flips N] [--seed S]       N flips in each file */
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "store/audit.h"
 #include "store_support.h"
 
 enum { TASKS = 60, PER_BATCH = 4, LARGE_EVERY = 7, LARGE_BYTES = 3000, SMALL_BYTES = 200 };
@@ -273,6 +275,156 @@ static void a_killed_store_with_a_flipped_bit_in_what_only_its_tables_have (void
     flip_all (KILLED_GIVEN_UP);
 }
 
+/* Index pages have no checksums. `taskmqd --check` compares them with their tables: what it does not
+ * find must not be told by the index either. */
+typedef struct page {
+    size_t at;
+    char index[64];
+} page_t;
+
+enum { PAGES_MAX = 64, PAGE_BYTES = 16384, SQL_BYTES = 1000 };
+
+static size_t number_at (const uint8_t *bytes)
+{
+    return (size_t) bytes[0] << 8 | bytes[1];
+}
+
+/* The pages of indexes that have entries. */
+static size_t find_pages (sqlite3 *db, const image_t *image, page_t pages[PAGES_MAX])
+{
+    sqlite3_stmt *statement;
+    size_t count = 0;
+    assert_int_equal (sqlite3_prepare_v2 (db,
+                                          "SELECT pageno, name FROM dbstat WHERE ncell > 0 AND name"
+                                          " IN (SELECT name FROM sqlite_schema"
+                                          " WHERE type = 'index')",
+                                          -1, &statement, NULL),
+                      SQLITE_OK);
+    while (count < PAGES_MAX && sqlite3_step (statement) == SQLITE_ROW) {
+        page_t *page = &pages[count++];
+        page->at = (size_t) (sqlite3_column_int64 (statement, 0) - 1) * PAGE_BYTES;
+        snprintf (page->index, sizeof (page->index), "%s",
+                  (const char *) sqlite3_column_text (statement, 1));
+        assert_true (page->at + PAGE_BYTES <= image->size);
+    }
+    sqlite3_finalize (statement);
+    return count;
+}
+
+/* "SELECT its columns, from the index alone". */
+static void index_sql (sqlite3 *db, const char *index, char sql[SQL_BYTES])
+{
+    sqlite3_stmt *statement;
+    assert_int_equal (
+        sqlite3_prepare_v2 (db,
+                            "SELECT 'SELECT ' || (SELECT group_concat (ifnull (name, 'rowid'))"
+                            " FROM pragma_index_xinfo (?1)) || ' FROM ' || tbl_name ||"
+                            " ' INDEXED BY ' || name || CASE WHEN instr (sql, ' WHERE ') THEN"
+                            " substr (sql, instr (sql, ' WHERE ')) ELSE '' END"
+                            " FROM sqlite_schema WHERE name = ?1",
+                            -1, &statement, NULL),
+        SQLITE_OK);
+    sqlite3_bind_text (statement, 1, index, -1, SQLITE_STATIC);
+    assert_int_equal (sqlite3_step (statement), SQLITE_ROW);
+    snprintf (sql, SQL_BYTES, "%s", (const char *) sqlite3_column_text (statement, 0));
+    sqlite3_finalize (statement);
+}
+
+static sqlite3 *open_tables (const fixture_t *f)
+{
+    char path[160];
+    sqlite3 *db;
+    snprintf (path, sizeof (path), "%s/taskmq.db", f->directory);
+    assert_int_equal (sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    return db;
+}
+
+/* A sum over what the index tells, in its order; 0 when it cannot be read to its end. */
+static uint64_t told_by (const fixture_t *f, const char *index)
+{
+    char sql[SQL_BYTES];
+    sqlite3 *db = open_tables (f);
+    sqlite3_stmt *statement;
+    uint64_t sum = 14695981039346656037u;
+    int rc = SQLITE_ERROR;
+    index_sql (db, index, sql);
+    if (sqlite3_prepare_v2 (db, sql, -1, &statement, NULL) == SQLITE_OK) {
+        while ((rc = sqlite3_step (statement)) == SQLITE_ROW)
+            for (int i = 0; i < sqlite3_column_count (statement); i++) {
+                const uint8_t *bytes = sqlite3_column_blob (statement, i);
+                int length = sqlite3_column_bytes (statement, i);
+                sum = (sum ^ (uint64_t) sqlite3_column_type (statement, i)) * 1099511628211u;
+                for (int k = 0; k < length; k++)
+                    sum = (sum ^ bytes[k]) * 1099511628211u;
+            }
+        sqlite3_finalize (statement);
+    }
+    sqlite3_close (db);
+    return rc == SQLITE_DONE ? sum : 0;
+}
+
+static void count_finding (void *context, const char *text)
+{
+    assert_true (text[0] != '\0');
+    ++*(unsigned *) context;
+}
+
+static bool is_found (const fixture_t *f)
+{
+    unsigned findings = 0;
+    store_error_t error = {STORE_OK, ""};
+    store_audit_t audit = {.found = count_finding, .context = &findings};
+    return store_audit (&audit, f->directory, &error) != STORE_OK || findings > 0;
+}
+
+/* A byte of the page that is not between its pointers and its cells, where nothing stands. */
+static size_t byte_in_use (const uint8_t *page)
+{
+    enum { LEAF = 10, LEAF_HEADER = 8, INNER_HEADER = 12 };
+    size_t used = (page[0] == LEAF ? LEAF_HEADER : INNER_HEADER) + 2 * number_at (page + 3);
+    size_t cells = number_at (page + 5);
+    size_t at = next_random () % (used + PAGE_BYTES - cells);
+    return at < used ? at : cells + at - used;
+}
+
+static void an_index_with_a_flipped_bit (void **state)
+{
+    (void) state;
+    page_t pages[PAGES_MAX];
+    image_t images[FILES_COUNT];
+    fixture_t *f = prepared (CLOSED);
+    for (size_t i = 0; i < FILES_COUNT; i++)
+        image_read (f, &images[i], FILES[i]);
+    sqlite3 *db = open_tables (f);
+    size_t count = find_pages (db, &images[0], pages);
+    sqlite3_close (db);
+    assert_true (count >= 4); /* of ids, of queues, of bodies, of events */
+    assert_false (is_found (f));
+    unsigned harmless = 0;
+    for (unsigned i = 0; i < flips * count; i++) {
+        const page_t *page = &pages[i % count];
+        uint64_t told = told_by (f, page->index);
+        size_t at = page->at + byte_in_use (images[0].bytes + page->at);
+        uint8_t bit = (uint8_t) (1u << next_random () % 8);
+        images[0].bytes[at] ^= bit;
+        image_write (f, &images[0]);
+        images[0].bytes[at] ^= bit;
+        if (!is_found (f)) {
+            if (told_by (f, page->index) != told)
+                fail_msg ("%s: byte %zu, mask %#x is not found", page->index, at, bit);
+            harmless++;
+        }
+        restore (f, images);
+    }
+    print_message ("%u flips in %zu pages of indexes: %u found by the check, %u in bytes that say "
+                   "nothing\n",
+                   flips * (unsigned) count, count, flips * (unsigned) count - harmless, harmless);
+    for (size_t i = 0; i < FILES_COUNT; i++)
+        free (images[i].bytes);
+    void *owner = f;
+    fixture_teardown (&owner);
+}
+
 /* Opens what a kill has left without one of its files. */
 static void assert_refused_without (end_t end, const char *name, const char *text)
 {
@@ -312,6 +464,7 @@ int main (int argc, char **argv)
         cmocka_unit_test (a_killed_store_with_a_flipped_bit),
         cmocka_unit_test (a_killed_store_with_a_flipped_bit_in_its_tables),
         cmocka_unit_test (a_killed_store_with_a_flipped_bit_in_what_only_its_tables_have),
+        cmocka_unit_test (an_index_with_a_flipped_bit),
         cmocka_unit_test (a_killed_store_without_one_of_its_logs),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -21,7 +21,10 @@
 #include "ids.h"
 #include "parts/asked.h"
 
-enum { RENEW_LEASES_MAX = 500 }; /* of one request: 25 KiB */
+enum {
+    RENEW_LEASES_MAX = 500, /* of one request: 25 KiB */
+    RENEW_MS_MIN = 100      /* between two tries, whatever the broker says that a lease lasts */
+};
 
 /* Leases. */
 
@@ -67,7 +70,8 @@ void core_attempt_due (core_attempt_t *attempt)
             core_attempt_change (attempt, TMQ_ATTEMPT_HURRY, NULL);
     }
     if (now_ms >= attempt->renew_ms) {
-        attempt->renew_ms = now_ms + attempt->lease_ms / 6;
+        uint32_t step_ms = attempt->lease_ms / 6;
+        attempt->renew_ms = now_ms + (step_ms > RENEW_MS_MIN ? step_ms : RENEW_MS_MIN);
         if (worker->registered)
             due (worker);
     }
