@@ -275,8 +275,8 @@ static void a_killed_store_with_a_flipped_bit_in_what_only_its_tables_have (void
     flip_all (KILLED_GIVEN_UP);
 }
 
-/* Index pages have no checksums. `taskmqd --check` compares them with their tables: what it does not
- * find must not be told by the index either. */
+/* Index pages have no checksums. `taskmqd --check` compares them with their tables: what it does
+ * not find must not be told by the index either. */
 typedef struct page {
     size_t at;
     char index[64];
