@@ -81,7 +81,7 @@ static void learn_version (known_t *task, uint64_t version)
 /* Somebody was told that the task is gone. */
 static void learn_removal (world_t *world, known_t *task)
 {
-    if (task->ttl_ms == 0 && world->options.clock_leap == 0) {
+    if (task->ttl_ms == 0 && world->options.clock_leap == 0 && !task->purging) {
         sim_fail (world, "I3: task %u is gone before its time", index_of (task));
     }
     task->removed = true;
@@ -93,6 +93,13 @@ static void learn_end (world_t *world, known_t *task, uint32_t status)
         if (task->ended != TMQ_STATUS_NONE) {
             sim_fail (world, "I2: task %u had ended as %d and shows status %u", index_of (task),
                       (int) task->ended, status);
+        }
+        return;
+    }
+    if (task->revived && status != TMQ_STATUS_COMPLETED) { /* perhaps of an earlier life */
+        if ((task->ends & 1u << status) == 0) {
+            sim_fail (world, "A7: the end of task %u (%u) was told and never was durable",
+                      index_of (task), status);
         }
         return;
     }
@@ -142,13 +149,13 @@ void check_submitted (world_t *world, known_t *task, const Taskmq__SubmittedItem
     case TMQ_STORE_FULL:
     case TMQ_LIMIT: return;
     case TMQ_INVALID: /* the submit arrived after its task had to begin */
-        if (task->start_by == 0 || task->accepted) {
+        if (task->start_by == 0 || (task->accepted && task->alias == 0)) {
             sim_fail (world, "I6: the submit of task %u is invalid: %s", index_of (task),
                       item->text);
         }
         return;
     case TMQ_NOT_FOUND:
-        if (!after_may_be_unknown (world, task)) {
+        if (!after_may_be_unknown (world, task) && !parts_may_be_orphans (world, task)) {
             sim_fail (world, "S21: task %u: %s", index_of (task), item->text);
         }
         return;
@@ -263,7 +270,7 @@ void check_completed (world_t *world, known_t *task, uint32_t attempt, uint8_t r
                       attempt, index, task->assigned[i].attempt);
         }
     }
-    if (task->cancelled) {
+    if (task->cancelled && !task->revived) {
         sim_fail (world, "I2: task %u was cancelled, then completed by attempt %u", index, attempt);
     }
     task->completed_by = attempt;
@@ -278,6 +285,43 @@ void check_completed (world_t *world, known_t *task, uint32_t attempt, uint8_t r
                   index, attempt, result_bytes, buf_length (record->result), record->attempt);
     }
     world->completions++;
+}
+
+void check_brought (known_t *task, uint32_t attempt, uint8_t result_seed, uint32_t result_bytes)
+{
+    for (size_t i = 0; i < task->assigned_count; i++) {
+        assigned_t *entry = &task->assigned[i];
+        if (entry->attempt == attempt) {
+            entry->brought = true;
+            entry->result_seed = result_seed;
+            entry->result_bytes = result_bytes;
+        }
+    }
+}
+
+void check_adopted (world_t *world, known_t *task, uint32_t attempt, const record_t *record)
+{
+    const assigned_t *entry = NULL;
+    for (size_t i = 0; i < task->assigned_count; i++) {
+        entry = task->assigned[i].attempt == attempt ? &task->assigned[i] : entry;
+    }
+    if (entry == NULL || !entry->brought) {
+        sim_fail (world, "S35: attempt %u of task %u is adopted and brought nothing", attempt,
+                  index_of (task));
+        return;
+    }
+    if (task->completed_by != 0 && task->completed_by != record->attempt) {
+        sim_fail (world, "I4: attempt %u of task %u completed it, adopted is %u as %u",
+                  task->completed_by, index_of (task), attempt, record->attempt);
+    }
+    task->completed_by = record->attempt;
+    task->result_seed = entry->result_seed;
+    task->result_bytes = entry->result_bytes;
+    learn_end (world, task, TMQ_STATUS_COMPLETED);
+    if (!result_fits (task, buf_bytes (record->result), buf_length (record->result))) {
+        sim_fail (world, "S35: task %u has another outcome than what attempt %u brought",
+                  index_of (task), attempt);
+    }
 }
 
 void check_stale (world_t *world, const known_t *task, uint32_t attempt)
@@ -301,8 +345,8 @@ void check_cancelled (world_t *world, known_t *task, const Taskmq__Reply *reply)
 {
     switch (reply->code) {
     case TMQ_OK:
-        task->cancelled = true;
-        if (task->completed_by != 0) {
+        task->cancelled = !task->revived;
+        if (task->completed_by != 0 && !task->revived) {
             sim_fail (world, "I2: task %u was completed, then cancelled", index_of (task));
         }
         learn_end (world, task, TMQ_STATUS_CANCELLED);
@@ -542,8 +586,24 @@ void check_given_back (world_t *world)
     }
 }
 
+/* What is stored of a task that is queued says when it may be claimed. */
+static void check_not_before (world_t *world, const Taskmq__Event *event)
+{
+    if (event->kind != TMQ_EVENT_CLAIMED || world->options.clock_leap != 0) {
+        return;
+    }
+    uint32_t index = model_index (event->task_id.data);
+    const record_t *before = world->model->durable.rows[index].record;
+    if (before != NULL && before->last_seq == event->previous_seq &&
+        before->not_before > (int64_t) event->at) {
+        sim_fail (world, "S25: task %u is claimed %lld ms before its time", index,
+                  (long long) (before->not_before - (int64_t) event->at));
+    }
+}
+
 void check_batch (world_t *world, const batch_t *batch)
 {
+    keeper_check_batch (world, batch);
     for (size_t i = 0; i < batch->blocks_count; i++) {
         if (strcmp (batch->blocks[i].ns, model_namespaces[SIM_SHARED]) == 0) {
             continue; /* the tasks there are of schedules */
@@ -553,6 +613,8 @@ void check_batch (world_t *world, const batch_t *batch)
             taskmq__event_list__unpack (NULL, buf_length (packed), buf_bytes (packed));
         for (size_t k = 0; list != NULL && k < list->n_events; k++) {
             after_check_event (world, list->events[k]);
+            mender_check_event (world, list->events[k]);
+            check_not_before (world, list->events[k]);
             if (list->events[k]->kind == TMQ_EVENT_LEASE_LOST) {
                 check_lease_lost (world, list->events[k]);
             }
@@ -569,6 +631,7 @@ typedef struct walk {
     uint32_t status;
     uint32_t attempt;
     uint32_t asked; /* the newest attempt that asked a question */
+    bool withdrawn; /* a cancelled attempt has its lease still */
     bool removed;
 } walk_t;
 
@@ -577,7 +640,7 @@ static void check_claim_time (world_t *world, const walk_t *walk, const Taskmq__
                               uint32_t index)
 {
     const known_t *task = &world->tasks[index];
-    if (world->options.clock_leap != 0) {
+    if (world->options.clock_leap != 0 || task->revived || task->set) {
         return;
     }
     uint64_t not_before =
@@ -601,14 +664,40 @@ static void check_runtime (world_t *world, const known_t *task, const walk_t *wa
     const sim_options_t *options = &world->options;
     bool steady = options->broker_crash == 0 && options->broker_freeze == 0 &&
                   options->commit_full == 0 && options->clock_leap == 0;
-    if (!steady || task->max_runtime_ms == 0 || walk->asked == record->attempt ||
-        record->status != TMQ_STATUS_COMPLETED) {
+    if (!steady || task->max_runtime_ms == 0 || task->kept_of > 0 ||
+        walk->asked == record->attempt || record->status != TMQ_STATUS_COMPLETED) {
         return;
     }
     int64_t ran_ms = record->finished_at - record->started_at;
     if (ran_ms > (int64_t) task->max_runtime_ms + RUNTIME_SLACK_MS) {
         sim_fail (world, "max_runtime: attempt %u of task %u ran for %lld ms of %u",
                   record->attempt, index_of (task), (long long) ran_ms, task->max_runtime_ms);
+    }
+}
+
+/* By whose wish it does not stay as it ended. */
+static bool goes_on (const walk_t *walk, const Taskmq__Event *event)
+{
+    bool revived = event->kind == TMQ_EVENT_RETRIED || event->kind == TMQ_EVENT_RESUMED;
+    bool adopted = event->kind == TMQ_EVENT_ADOPTED && walk->status == TMQ_STATUS_FAILED;
+    return adopted || (revived && walk->status != TMQ_STATUS_COMPLETED);
+}
+
+/* S5: while the lease of a cancelled attempt stands, nobody begins another one. */
+static void walk_lease (world_t *world, walk_t *walk, const Taskmq__Event *event, uint32_t index)
+{
+    switch (event->kind) {
+    case TMQ_EVENT_CANCELLED: walk->withdrawn = event->previous == TMQ_STATUS_WORKING; break;
+    case TMQ_EVENT_CANCEL_ACKNOWLEDGED:
+    case TMQ_EVENT_RELEASED:
+    case TMQ_EVENT_LEASE_LOST: walk->withdrawn = false; break;
+    case TMQ_EVENT_CLAIMED:
+        if (walk->withdrawn) {
+            sim_fail (world, "S5: task %u is claimed, its cancelled attempt has a lease still",
+                      index);
+        }
+        break;
+    default: break;
     }
 }
 
@@ -620,8 +709,8 @@ static void walk_event (world_t *world, walk_t *walk, const Taskmq__Event *event
                   (unsigned long long) event->previous_seq);
     }
     bool removal = event->kind == TMQ_EVENT_EXPIRED || event->kind == TMQ_EVENT_PURGED;
-    if (walk->removed ||
-        (is_terminal (walk->status) && !removal && event->status != walk->status)) {
+    if (walk->removed || (is_terminal (walk->status) && !removal && !goes_on (walk, event) &&
+                          event->status != walk->status)) {
         sim_fail (world, "I2: task %u had status %u, event %llu (%u) makes it %u", index,
                   walk->status, (unsigned long long) event->seq, event->kind, event->status);
     }
@@ -631,7 +720,8 @@ static void walk_event (world_t *world, walk_t *walk, const Taskmq__Event *event
                       event->attempt, walk->attempt);
         }
     } else if (event->attempt < walk->attempt ||
-               (event->kind == TMQ_EVENT_CLAIMED && event->attempt == walk->attempt)) {
+               ((event->kind == TMQ_EVENT_CLAIMED || event->kind == TMQ_EVENT_ADOPTED) &&
+                event->attempt == walk->attempt)) {
         sim_fail (world, "I5: task %u: attempt %u after %u", index, event->attempt, walk->attempt);
     }
     if (event->kind == TMQ_EVENT_SUBMITTED) {
@@ -640,6 +730,7 @@ static void walk_event (world_t *world, walk_t *walk, const Taskmq__Event *event
     if (event->kind == TMQ_EVENT_CLAIMED) {
         check_claim_time (world, walk, event, index);
     }
+    walk_lease (world, walk, event, index);
     walk->last_seq = event->seq;
     if (!removal && event->kind != TMQ_EVENT_LATE) {
         walk->attempt = event->attempt;
@@ -717,6 +808,8 @@ void check_durable (world_t *world)
     }
     check_rows (world, walks);
     free (walks);
+    keeper_check_durable (world);
+    parts_check_durable (world);
     for (uint32_t i = 0; i < world->tasks_count; i++) {
         check_known (world, &world->tasks[i]);
     }

@@ -308,6 +308,9 @@ static size_t body_of (const Taskmq__Reply *reply)
     if (reply->body_case == TASKMQ__REPLY__BODY_ANSWER_PAGE) {
         return reply->answer_page->body;
     }
+    if (reply->body_case == TASKMQ__REPLY__BODY_CHECKPOINT_STATE) {
+        return reply->checkpoint_state->body;
+    }
     if (reply->body_case == TASKMQ__REPLY__BODY_VALUE) {
         return reply->value->body;
     }

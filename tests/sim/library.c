@@ -425,6 +425,7 @@ static void end_one (client_t *client, held_t *held)
     tmq_attempt_state_t state = core_worker_state (program->worker, held->assignment);
     tmq_op_t op = dice < 85 ? TMQ_OP_COMPLETE : dice < 93 ? TMQ_OP_FAIL : TMQ_OP_RELEASE;
     check_result_fill (held->result_seed, result, held->result_bytes);
+    check_brought (held->task, held->assignment->attempt, held->result_seed, held->result_bytes);
     if (state == TMQ_ATTEMPT_CANCELLED) {
         op = TMQ_OP_CANCELLED;
     } else if (op == TMQ_OP_FAIL) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/data/extra.h"
 #include "ids.h"
 #include "model.h"
 
@@ -82,6 +83,19 @@ void model_due (const model_t *self, int64_t wall_ms, size_t limit, due_t *out)
 
 /* Reads in pages. */
 
+static bool is_part (const filter_t *filter, const record_t *record)
+{
+    extra_t *extra = record->extra == NULL ? NULL : extra_new (record->extra);
+    bool found = filter->parents_count == 0;
+    for (size_t i = 0; extra != NULL && i < filter->parents_count; i++) {
+        found = found || (extra->fields->parent.len == sizeof (tmq_id_t) &&
+                          memcmp (extra->fields->parent.data, filter->parents[i].bytes,
+                                  sizeof (tmq_id_t)) == 0);
+    }
+    extra_free (extra);
+    return found;
+}
+
 static bool filter_matches (const filter_t *filter, const record_t *record)
 {
     bool queue = filter->queues_count == 0;
@@ -99,7 +113,7 @@ static bool filter_matches (const filter_t *filter, const record_t *record)
     return queue && status && session && strcmp (filter->ns, record->ns) == 0 &&
            (filter->created_since == 0 || record->created_at >= filter->created_since) &&
            (filter->created_until == 0 || record->created_at < filter->created_until) &&
-           filter_sees (filter, record->queue, record->owner);
+           filter_sees (filter, record->queue, record->owner) && is_part (filter, record);
 }
 
 static int newest_first (const void *a, const void *b)

@@ -4,7 +4,7 @@
 
 /* Questions: workers ask, submitters answer in one of two ways, deadlines answer in a third. I13:
  * a question has one answer. Who was told that an answer counts, who was given one, and every later
- * attempt agree on it. */
+ * attempt agree on it. With the end of a task they go: nothing is said of one that was revived. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +24,9 @@ typedef struct answer_intent {
 static void learn (world_t *world, known_t *task, uint32_t question, uint8_t answer)
 {
     uint8_t *known = &task->questions[question].answer;
+    if (task->revived) {
+        return;
+    }
     if (*known != 0 && *known != answer) {
         sim_fail (world, "I13: question %u of task %u is answered %s and %s", question,
                   model_index (task->id.bytes), ANSWERS[*known], ANSWERS[answer]);
@@ -117,7 +120,7 @@ void question_answer (client_t *client)
 void question_answered (world_t *world, const pending_t *pending, const Taskmq__Reply *reply)
 {
     const answer_intent_t *intent = pending->data;
-    if (reply->code != TMQ_OK || reply->answered == NULL) {
+    if (reply->code != TMQ_OK || reply->answered == NULL || intent->task->revived) {
         return; /* the task has ended, or is gone */
     }
     uint32_t code = reply->answered->items[0]->code;
@@ -137,6 +140,9 @@ void question_check_assigned (world_t *world, const known_t *task,
                               const Taskmq__Assignment *assignment)
 {
     uint64_t answered = 0;
+    if (task->revived) {
+        return;
+    }
     for (size_t i = 0; i < task->assigned_count; i++) {
         if (task->assigned[i].attempt > assignment->attempt) {
             return; /* it comes late */

@@ -19,7 +19,7 @@
 #include "taskmq.h"
 #include "taskmq.pb-c.h"
 
-enum { SIM_CLIENTS_MAX = 28, SIM_QUESTIONS = 3 };
+enum { SIM_CLIENTS_MAX = 32, SIM_QUESTIONS = 3, SIM_STATE_BYTES = 12 };
 #define SIM_END_OF_TIME INT64_MAX
 
 /* What may happen, and how often. per_mille where nothing else is said. */
@@ -31,6 +31,7 @@ typedef struct sim_options {
     uint32_t workers;
     uint32_t subscribers;
     uint32_t libraries;     /* programs that use the library's core */
+    uint32_t menders;       /* who retry, set, purge and adopt */
     uint32_t safety_ms;     /* length of the safety phase */
     uint32_t delay_ms_max;  /* of a message */
     uint32_t lose;          /* a client's message vanishes */
@@ -205,6 +206,9 @@ typedef struct assigned {
     uint8_t secret[16];
     uint32_t worker; /* index of the client */
     int64_t at_ms;
+    bool brought; /* a success, which is … */
+    uint8_t result_seed;
+    uint32_t result_bytes;
 } assigned_t;
 
 enum { SIM_AFTER_MAX = 3 }; /* tasks that one waits for */
@@ -254,6 +258,17 @@ typedef struct known {
         bool asked;     /* acknowledged */
         uint8_t answer; /* that somebody was told to count; 0: none */
     } questions[SIM_QUESTIONS];
+    uint32_t parent; /* its index + 1; 0: it is a part of none */
+    /* What menders do with it. */
+    bool revived;      /* it may be asked to go on after its end */
+    uint32_t revivals; /* requests to do so that were sent */
+    bool purging;      /* a purge was sent */
+    bool set;          /* … a set */
+    uint32_t revived_events;
+    uint32_t late_events;
+    uint32_t fresh_from; /* attempt of the newest retry that was durable: its state is gone */
+    uint32_t state_of;   /* newest attempt whose checkpoint was acknowledged */
+    uint32_t kept_of;    /* newest attempt whose late success was said to be kept */
 } known_t;
 
 /* What a prowler's line in the policy grants: role and queue, as prowler.c numbers them. */
@@ -381,6 +396,8 @@ extern const actor_t auditor_actor;
 extern const actor_t library_actor;
 extern const actor_t prowler_actor;
 extern const actor_t sharer_actor;
+extern const actor_t mender_actor;
+extern const actor_t feller_actor;
 /* The value that sharers count up is as high as they know, and items are as many (sharer.c). */
 void sharers_check (world_t *world);
 /* A new task of the client's namespace and owner; one that was submitted before, or NULL. */
@@ -437,6 +454,31 @@ extern const actor_t scheduler_actor;
 /* A batch that is about to become durable: each instant is decided once, and none is lost. */
 void scheduler_check_batch (world_t *world, const batch_t *batch);
 
+/* mender.c. */
+
+/* An event that is about to become durable. */
+void mender_check_event (world_t *world, const Taskmq__Event *event);
+
+/* keeper.c. */
+
+void keeper_fill (const known_t *task, uint32_t attempt, uint32_t number,
+                  uint8_t out[SIM_STATE_BYTES]);
+/* The answer to a checkpoint. */
+void keeper_kept (world_t *world, known_t *task, uint32_t attempt, const Taskmq__Reply *reply);
+void keeper_check_assigned (world_t *world, const known_t *task,
+                            const Taskmq__Assignment *assignment);
+void keeper_read (world_t *world, const known_t *task, uint32_t attempt, uint32_t state_of,
+                  const Taskmq__Reply *reply, const uint8_t *body);
+void keeper_check_batch (world_t *world, const batch_t *batch);
+void keeper_check_durable (world_t *world);
+
+/* parts.c. */
+
+void parts_draw (client_t *client, known_t *task);
+void parts_fill (world_t *world, const known_t *task, Taskmq__Extra *extra);
+bool parts_may_be_orphans (const world_t *world, const known_t *task);
+void parts_check_durable (world_t *world);
+
 /* after.c. */
 
 /* What a spec borrows. */
@@ -464,6 +506,10 @@ void check_assigned (world_t *world, uint32_t worker, const Taskmq__Assignment *
                      const uint8_t *body);
 void check_completed (world_t *world, known_t *task, uint32_t attempt, uint8_t result_seed,
                       uint32_t result_bytes);
+/* An attempt is about to report its success. */
+void check_brought (known_t *task, uint32_t attempt, uint8_t result_seed, uint32_t result_bytes);
+/* The success of an attempt was adopted, and this is what is durable of it. */
+void check_adopted (world_t *world, known_t *task, uint32_t attempt, const record_t *record);
 /* The end of an attempt was answered STALE_LEASE. */
 void check_stale (world_t *world, const known_t *task, uint32_t attempt);
 void check_ended_otherwise (world_t *world, known_t *task, uint32_t attempt);

@@ -99,6 +99,7 @@ static void fill_spec (world_t *world, const known_t *task, Taskmq__TaskSpec *sp
     extra->start_by = (uint64_t) task->start_by;
     extra->max_runtime_ms = task->max_runtime_ms;
     warden_fill (task, extra);
+    parts_fill (world, task, extra);
     if (taskmq__extra__get_packed_size (extra) > 0) {
         spec->extra = extra;
     }
@@ -162,6 +163,7 @@ static void submit_new (client_t *client)
     for (size_t i = 0; i < intent->count; i++) {
         intent->tasks[i] = submitter_draw_task (client);
         after_draw (client, intent->tasks[i], intent->tasks, i);
+        parts_draw (client, intent->tasks[i]);
     }
     submit (client, intent);
 }

@@ -13,7 +13,8 @@ enum {
     PAUSE_MS_MAX = 1500,
     SETTLED_MS = 5000, /* a connection so old has no forerunner whose words are still under way */
     CAP_MAX = 3,
-    RATE_MS = 5000 /* one task in so long, where there is a rate */
+    RATE_MS = 5000, /* one task in so long, where there is a rate */
+    REST_MS = 10000 /* then all is done that is not held, and only an opened gate wakes a worker */
 };
 
 static const char *const queues[] = {"red", "green", "blue"};
@@ -61,6 +62,7 @@ bool warden_is_strong (const client_t *worker)
 
 typedef struct warden {
     uint32_t asked; /* orders so far in the liveness phase */
+    bool rested;    /* before them */
 } warden_t;
 
 static void warden_start (client_t *client)
@@ -151,6 +153,11 @@ static void warden_tick (client_t *client)
     warden_t *warden = client->state;
     client->next_ms = world->mono_ms + rng_between (rng, 50, PAUSE_MS_MAX);
     if (client_open (client) > 0) {
+        return;
+    }
+    if (!world->faults && !warden->rested) {
+        warden->rested = true;
+        client->next_ms += rng_chance (rng, 300) ? REST_MS : 0;
         return;
     }
     if (!world->faults) { /* all may run: again and again, for a late word may undo it */

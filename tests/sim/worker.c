@@ -27,6 +27,7 @@ typedef struct hold {
     bool ending;      /* the end was sent */
     uint64_t answers; /* number of the newest answer that it has */
     uint64_t said;    /* bytes of its log */
+    uint32_t kept;    /* checkpoints */
     plan_t plan;
     int64_t act_ms;
     int64_t renew_ms;
@@ -59,6 +60,7 @@ typedef struct about {
     uint8_t result_seed;
     uint32_t result_bytes;
     uint32_t question;
+    uint32_t state_of; /* of a read of the checkpoint: what was known to be kept */
 } about_t;
 
 static hold_t *find_hold (worker_t *worker, const known_t *task, uint32_t attempt)
@@ -94,7 +96,8 @@ static pending_t *request_about (client_t *client, Taskmq__Request *request, con
 {
     pending_t *pending = client_request (client, request, body, body_bytes);
     about_t *about = calloc (1, sizeof *about);
-    *about = (about_t){hold->task, hold->attempt, hold->result_seed, hold->result_bytes, 0};
+    *about = (about_t){hold->task, hold->attempt,       hold->result_seed, hold->result_bytes,
+                       0,          hold->task->state_of};
     pending->data = about;
     return pending;
 }
@@ -143,6 +146,35 @@ static void answers_taken (client_t *client, const pending_t *pending, const Tas
     if (hold != NULL && page->n_answers > 0) {
         hold->answers = page->answers[page->n_answers - 1]->number;
     }
+}
+
+/* Checkpoints. */
+
+static void keep_state (client_t *client, hold_t *hold)
+{
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__Checkpoint checkpoint = TASKMQ__CHECKPOINT__INIT;
+    Taskmq__Lease lease;
+    uint8_t state[SIM_STATE_BYTES];
+    fill_lease (hold, &lease);
+    keeper_fill (hold->task, hold->attempt, ++hold->kept, state);
+    checkpoint.lease = &lease;
+    checkpoint.state_bytes = sizeof state;
+    request.op_case = TASKMQ__REQUEST__OP_CHECKPOINT;
+    request.checkpoint = &checkpoint;
+    request_about (client, &request, hold, state, sizeof state);
+}
+
+static void read_state (client_t *client, hold_t *hold)
+{
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__CheckpointRead read = TASKMQ__CHECKPOINT_READ__INIT;
+    Taskmq__Lease lease;
+    fill_lease (hold, &lease);
+    read.lease = &lease;
+    request.op_case = TASKMQ__REQUEST__OP_CHECKPOINT_READ;
+    request.checkpoint_read = &read;
+    request_about (client, &request, hold, NULL, 0);
 }
 
 /* Registration. */
@@ -287,6 +319,7 @@ static void take (client_t *client, const Taskmq__Assignment *assignment, const 
         return;
     }
     question_check_assigned (world, task, assignment);
+    keeper_check_assigned (world, task, assignment);
     hold_t *hold = &worker->holds[worker->holds_count++];
     *hold =
         (hold_t){.task = task, .attempt = assignment->attempt, .lease_ms = assignment->lease_ms};
@@ -311,6 +344,9 @@ static void take (client_t *client, const Taskmq__Assignment *assignment, const 
     hold->result_bytes = rng_chance (rng, 200) ? 0 : rng_below (rng, RESULT_MAX);
     if (assignment->answers > 0) {
         take_answers (client, hold);
+    }
+    if (assignment->extra != NULL && assignment->extra->checkpoint_bytes > 0) {
+        read_state (client, hold);
     }
 }
 
@@ -367,6 +403,7 @@ static void send_complete (client_t *client, hold_t *hold)
     uint8_t result[RESULT_MAX];
     fill_lease (hold, &lease);
     check_result_fill (hold->result_seed, result, hold->result_bytes);
+    check_brought (hold->task, hold->attempt, hold->result_seed, hold->result_bytes);
     complete.lease = &lease;
     complete.result_bytes = hold->result_bytes;
     request.op_case = TASKMQ__REQUEST__OP_COMPLETE;
@@ -474,6 +511,11 @@ static void act (client_t *client, hold_t *hold)
     if (client->world->faults && rng_chance (rng, 120)) {
         send_ask (client, hold);
         hold->act_ms = client->world->mono_ms + rng_between (rng, 1, 2500);
+        return;
+    }
+    if (client->world->faults && rng_chance (rng, hold->plan == PLAN_COMPLETE ? 120 : 500)) {
+        keep_state (client, hold);
+        hold->act_ms = client->world->mono_ms + rng_between (rng, 1, 1000);
         return;
     }
     for (int i = 0; client->world->faults && i < 4; i++) {
@@ -624,6 +666,10 @@ static void ended (client_t *client, const pending_t *pending, const Taskmq__Rep
                   client->index, model_index (about->task->id.bytes), about->attempt, reply->code,
                   reply->text);
     }
+    if (complete && reply->code == TMQ_STALE_LEASE && strstr (reply->text, "kept") != NULL &&
+        about->attempt > about->task->kept_of) {
+        about->task->kept_of = about->attempt;
+    }
     if (complete && reply->code == TMQ_STALE_LEASE) {
         check_stale (client->world, about->task, about->attempt);
     }
@@ -638,6 +684,16 @@ static void worker_reply (client_t *client, pending_t *pending, const Taskmq__Re
     case TASKMQ__REQUEST__OP_ASK: {
         const about_t *about = pending->data;
         question_asked (client->world, about->task, about->question, reply);
+        break;
+    }
+    case TASKMQ__REQUEST__OP_CHECKPOINT: {
+        const about_t *about = pending->data;
+        keeper_kept (client->world, about->task, about->attempt, reply);
+        break;
+    }
+    case TASKMQ__REQUEST__OP_CHECKPOINT_READ: {
+        const about_t *about = pending->data;
+        keeper_read (client->world, about->task, about->attempt, about->state_of, reply, body);
         break;
     }
     case TASKMQ__REQUEST__OP_TAKE_ANSWERS:

@@ -40,18 +40,20 @@ sim_options_t sim_options_of (uint64_t seed)
     out.commit_ms_max = rng_chance (&rng, 300) ? 200 : 5;
     out.write_ms_max = rng_chance (&rng, 500) ? 2000 : 100;
     out.clock_leap = rng_chance (&rng, 150) ? 20 : 0;
+    out.menders = rng_chance (&rng, 600);
     return out;
 }
 
 void sim_options_print (const sim_options_t *o)
 {
-    printf ("seed %llu: bug %u, %u submitters, %u workers, %u subscribers, %u libraries, %u ms, "
+    printf ("seed %llu: bug %u, %u submitters, %u workers, %u subscribers, %u libraries, "
+            "%u menders, %u ms, "
             "delay %u ms, "
             "lose %u, repeat %u, cut %u, stall %u, refuse %u, broker_crash %u, broker_freeze %u, "
             "commit_full %u, client_crash %u, commit %u ms, write %u ms, clock_leap %u\n",
             (unsigned long long) o->seed, o->planted_bug, o->submitters, o->workers, o->subscribers,
-            o->libraries, o->safety_ms, o->delay_ms_max, o->lose, o->repeat, o->cut, o->stall,
-            o->refuse, o->broker_crash, o->broker_freeze, o->commit_full, o->client_crash,
+            o->libraries, o->menders, o->safety_ms, o->delay_ms_max, o->lose, o->repeat, o->cut,
+            o->stall, o->refuse, o->broker_crash, o->broker_freeze, o->commit_full, o->client_crash,
             o->commit_ms_max, o->write_ms_max, o->clock_leap);
 }
 
@@ -177,6 +179,10 @@ static void populate (world_t *world)
     for (uint32_t i = 0; i < SHARERS; i++) {
         client_init (world, &sharer_actor, model_namespaces[SIM_SHARED], identities[0]);
     }
+    client_init (world, &feller_actor, model_namespaces[0], identities[0]);
+    for (uint32_t i = 0; i < options->menders; i++) {
+        client_init (world, &mender_actor, model_namespaces[0], identities[0]);
+    }
     for (uint32_t i = 0; i < options->libraries; i++) {
         client_init (world, &library_actor, model_namespaces[0], identities[i % 2]);
     }
@@ -193,7 +199,8 @@ static bool at_rest (const world_t *world)
             subscriber_upto (client) < check_newest (world, client->ns)) {
             return false;
         }
-        bool asks = client->actor == &submitter_actor || client->actor == &sharer_actor;
+        bool asks = client->actor == &submitter_actor || client->actor == &sharer_actor ||
+                    client->actor == &mender_actor || client->actor == &feller_actor;
         if (asks && client_open (client) > 0) {
             return false;
         }

@@ -51,7 +51,16 @@
     X (61, RATE_IGNORED, "more tasks of a queue begin than its rate allows")                       \
     X (62, INSTANT_TWICE, "a start does not know how far a schedule has come")                     \
     X (63, SCHEDULE_NOT_PAUSED, "a schedule that is paused makes tasks")                           \
-    X (64, INSTANT_LOST, "an instant that finds no room for its task makes none")
+    X (64, INSTANT_LOST, "an instant that finds no room for its task makes none")                  \
+    X (52, RETRY_UNBLOCKED, "a retried task does not wait for the lease of its cancelled attempt") \
+    X (53, ADOPT_UNFENCED, "an adopted success is no attempt of its own (S35)")                    \
+    X (54, CHECKPOINT_OF_ANYBODY, "a former attempt keeps its state with the task (S9)")           \
+    X (67, REVIVED_TWICE, "a repeated retry is not known again (S5)")                              \
+    X (68, CHECKPOINT_RETRIED, "a retry begins with the checkpoint of the time before (S5)")       \
+    X (69, LATE_UNWRITTEN, "a late success is told to be kept, and no start finds it (S35)")       \
+    X (70, PARTS_UNMARKED, "a task that has ended does not remember its parts (S21)")              \
+    X (71, START_NOT_SET, "a not_before that is set holds nothing back (S5)")                      \
+    X (72, CHECKPOINT_LEFT, "what is kept of a task stays when the task is removed (S9)")
 
 enum {
     ENGINE_BUG_NONE = 0,

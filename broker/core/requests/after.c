@@ -128,6 +128,8 @@ void parent_mark (requests_t *self, space_t *space, const Taskmq__TaskSpec *spec
     found_t found = find_unjudged (self->reads, space, spec->extra->parent.data);
     if ((found.task == NULL && found.record == NULL) || place_of (&found).has_parts)
         return;
+    if (found.task == NULL && self->base->config.planted_bug == ENGINE_BUG_PARTS_UNMARKED)
+        return;
     task_t *parent = again_task (self, &found); /* one that has ended leaves memory again */
     extras_edit (parent)->has_parts = true;
     extras_changed (self->tasks, parent);

@@ -211,7 +211,8 @@ static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_inpu
     if (!find (call, id, RIGHT_CANCEL, &found, &item))
         return item;
     tmq_status_t status = found_status (&found);
-    if (mark_is_repeat (call, &found, MARK_REVIVED))
+    if (mark_is_repeat (call, &found, MARK_REVIVED) &&
+        self->base->config.planted_bug != ENGINE_BUG_REVIVED_TWICE)
         return (done_t){.status = status};
     if (status != TMQ_STATUS_FAILED && status != TMQ_STATUS_CANCELLED)
         return refuse_status (

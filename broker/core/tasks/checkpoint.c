@@ -54,7 +54,7 @@ void checkpoint_drop (tasks_t *self, task_t *task)
 
 void checkpoint_remove (tasks_t *self, const record_t *record)
 {
-    if (record->extra == NULL)
+    if (record->extra == NULL || self->base->config.planted_bug == ENGINE_BUG_CHECKPOINT_LEFT)
         return;
     extra_t *extra = extra_new (record->extra);
     if (extra->fields->checkpoint_bytes > 0)

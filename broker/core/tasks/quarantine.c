@@ -158,7 +158,10 @@ static void put_rows (tasks_t *self, const kept_t *kept, const late_t *late)
     row_t bytes = row_make (ROW_KIND_QUARANTINE, key.bytes, key.length, late->bytes, late->length);
     known.expires_at = bytes.expires_at = kept->expires_at;
     rows_put (self, bytes);
-    rows_put (self, known);
+    if (self->base->config.planted_bug != ENGINE_BUG_LATE_UNWRITTEN)
+        rows_put (self, known);
+    else
+        row_drop (&known);
     bytes_free (&body);
 }
 

@@ -12,6 +12,7 @@
 #include "core/tasks/checkpoint.h"
 #include "core/tasks/extras.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/lease.h"
 #include "types.h"
 
 static void drop_outcome (tasks_t *self, detail_t *detail)
@@ -52,8 +53,11 @@ void revive_queue (tasks_t *self, task_t *task, task_input_t input, const cause_
         extra_set_text (&extras_edit (task)->cancel_message, NULL);
         extras_changed (self, task);
     }
-    if (input == INPUT_RETRY)
+    const unsigned planted = self->base->config.planted_bug;
+    if (input == INPUT_RETRY && planted != ENGINE_BUG_CHECKPOINT_RETRIED)
         checkpoint_drop (self, task);
+    if (task->leased && planted == ENGINE_BUG_RETRY_UNBLOCKED)
+        lease_end (self, task);
     self->base->counts.retried++;
     self->freshened = self->open.no;
     change_apply (self, task, input, cause);
@@ -73,7 +77,8 @@ void adopt (tasks_t *self, task_t *task, const kept_t *kept, const buf_t *bytes,
     task->result_stored = false;
     task->dead = false;
     task->started = true;
-    task->attempt++; /* which nobody has */
+    if (self->base->config.planted_bug != ENGINE_BUG_ADOPT_UNFENCED)
+        task->attempt++; /* which nobody has */
     secrets_take (&self->base->secrets, detail->secret, sizeof (detail->secret));
     memset (detail->worker_id, 0, sizeof (detail->worker_id));
     names_drop (&self->base->names, detail->identity);
@@ -141,7 +146,7 @@ void revise (tasks_t *self, task_t *task, const revision_t *revision, const caus
     if (revision->not_before >= 0) {
         task->not_before = revision->not_before;
         task->by_wall = revision->not_before > 0;
-        task->due = false;
+        task->due = self->base->config.planted_bug == ENGINE_BUG_START_NOT_SET;
     }
     if (revision->ttl)
         task->ttl_ms = revision->ttl_ms;
