@@ -218,7 +218,10 @@ static void memory_for_questions_has_a_bound (void **state)
     memset (large, '1', 2000);
     uint64_t answer = rig_answer (rig, 0, 1, "a", large);
     assert_int_equal (answered (rig, answer), TMQ_LIMIT);
-    assert_true (reply (rig, 0, answer)->answered->items[0]->retry_after_ms > 0);
+    const Taskmq__AnsweredItem *refused = reply (rig, 0, answer)->answered->items[0];
+    assert_true (refused->retry_after_ms > 0);
+    assert_string_equal (refused->text,
+                         "bytes of questions and answers: 2000, as many as there may be");
     ask = rig_ask (rig, 1, assignment, "b", large);
     assert_int_equal (reply (rig, 1, ask)->code, TMQ_LIMIT);
     free (large);

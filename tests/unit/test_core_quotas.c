@@ -201,6 +201,8 @@ static void reads_have_a_rate (void **state)
     list.op_case = TASKMQ__REQUEST__OP_SCHEDULE_LIST;
     list.schedule_list = &all;
     uint64_t schedules = rig_send (rig, ME, &list, NULL, 0);
+    Taskmq__Inbox open = TASKMQ__INBOX__INIT;
+    uint64_t inbox = rig_inbox (rig, ME, &open);
     uint64_t get = rig_get (rig, ME, 1);
     uint64_t others = rig_count (rig, OTHER);
     rig_settle (rig);
@@ -208,6 +210,7 @@ static void reads_have_a_rate (void **state)
     assert_in_range (rig_reply (rig, ME, count)->reply->retry_after_ms, 400, 600);
     assert_int_equal (rig_code (rig, ME, stats), TMQ_LIMIT);
     assert_int_equal (rig_code (rig, ME, schedules), TMQ_LIMIT);
+    assert_int_equal (rig_code (rig, ME, inbox), TMQ_LIMIT);
     assert_int_equal (rig_code (rig, ME, get), TMQ_NOT_FOUND);
     assert_int_equal (rig_code (rig, OTHER, others), TMQ_OK);
     rig_advance (rig, 500);

@@ -17,6 +17,7 @@
 #include "core/requests/answer.h"
 #include "core/requests/get.h"
 #include "core/requests/marks.h"
+#include "core/requests/quota.h"
 #include "core/requests/report.h"
 #include "core/requests/room.h"
 #include "core/tasks/asking.h"
@@ -177,7 +178,7 @@ static void answer_given (call_t *call, const asking_t *asking)
         if (question == NULL)
             continue;
         size_t length = buf_length (question->answer);
-        if (length > 0) {
+        if (at != NULL && length > 0) { /* there is room for the sum of them */
             memcpy (at, buf_bytes (question->answer), length);
             at += length;
         }
@@ -229,7 +230,7 @@ void answers_follow (requests_t *self, const fact_t *fact)
 
 typedef struct judged {
     tmq_code_t code;
-    const char *text; /* NULL: the code's own */
+    const char *text; /* NULL: the code's own. Of LIMIT: of what there is too much */
 } judged_t;
 
 static bool is_answered_so (const question_t *question, const uint8_t *bytes, size_t length,
@@ -270,7 +271,7 @@ static judged_t answer_one (call_t *call, task_t *task, const Taskmq__AnswerItem
                                             ? "the deadline has passed, and its default counts"
                                             : "it is answered already, in another way"};
     if (!questions_have_room (self->tasks, item->bytes))
-        return (judged_t){TMQ_LIMIT, "as many bytes of questions and answers as there may be"};
+        return (judged_t){TMQ_LIMIT, "bytes of questions and answers"};
     cause_t cause = {.actor = name_text (call->link->identity), .message = key};
     buf_t *answer = item->bytes == 0 ? NULL : buf_new (bytes, item->bytes);
     asking_answer (self->tasks, question, answer, item->text, &cause);
@@ -309,6 +310,7 @@ static void answer_all (call_t *call, task_t *task)
     requests_t *self = call->requests;
     const Taskmq__Answer *request = call->request->answer;
     const uint8_t *bytes = call->body;
+    char limit[LIMIT_TEXT_SIZE];
     bytes_t packed = BYTES_INIT;
     bool all_count = true;
     self->tasks->open.inputs++;
@@ -323,6 +325,10 @@ static void answer_all (call_t *call, task_t *task)
         if (judged.code != TMQ_OK)
             answered.text =
                 (char *) (judged.text == NULL ? code_text ((int) judged.code) : judged.text);
+        if (judged.code == TMQ_LIMIT) {
+            limit_text (limit, judged.text, self->base->config.questions_bytes_max);
+            answered.text = limit;
+        }
         bytes_append_message (&packed, ANSWERED_ITEMS, &answered.base);
         bytes += item->bytes;
     }
@@ -495,6 +501,8 @@ void on_inbox (call_t *call)
     bytes_t packed = BYTES_INIT;
     bool one = request->task_id.len > 0;
     found_t found;
+    if (quota_answered (call, quota_read (self, call->link)))
+        return;
     if (one && !get_find (call, &request->task_id, RIGHT_READ | RIGHT_OBSERVE, &found))
         return;
     if (one)
