@@ -138,7 +138,7 @@ static int open_plain (int directory, const char *name, int flags, int *out, uin
 int log_file_head (int directory, const char *name, log_key_t *out)
 {
     uint8_t head[LOG_FILE_HEAD_BYTES];
-    int fd;
+    int fd = -1;
     uint64_t size;
     int error = open_plain (directory, name, O_RDONLY, &fd, &size);
     if (error != 0)

@@ -143,7 +143,7 @@ static void submit (logs_t *self, const job_t *job)
 
 static void job_free (job_t *job)
 {
-    list_unlink (&job->node);
+    list_remove (&job->node);
     free (job->numbers);
     free (job->left);
     free (job);
@@ -255,7 +255,8 @@ void logs_free (logs_t **self_p)
         handover_stop (self->handover);
         pthread_join (self->thread, NULL);
     }
-    for (node_t *node = list_first (&self->jobs); node != NULL; node = list_first (&self->jobs)) {
+    node_t *jobs = &self->jobs;
+    for (node_t *node = list_pop_front (jobs); node != NULL; node = list_pop_front (jobs)) {
         job_t *job = LIST_ITEM (node, job_t, node);
         if (job->piece != NULL)
             log_piece_free (job->piece);

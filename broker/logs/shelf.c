@@ -196,7 +196,7 @@ static void entry_free (shelf_t *self, entry_t *entry)
     self->stats.bytes -= entry->bytes;
     self->stats.tasks--;
     map_remove (&self->entries, hash_of (entry->number), entry);
-    list_unlink (&entry->by_age);
+    list_remove (&entry->by_age);
     free (entry);
 }
 
@@ -481,7 +481,8 @@ void shelf_free (shelf_t **self_p)
     *self_p = NULL;
     while (self->open_count > 0)
         handle_close (self, &self->open[0]);
-    for (node_t *node = list_first (&self->by_age); node != NULL; node = list_first (&self->by_age))
+    node_t *by_age = &self->by_age;
+    for (node_t *node = list_pop_front (by_age); node != NULL; node = list_pop_front (by_age))
         entry_free (self, LIST_ITEM (node, entry_t, by_age));
     map_free (&self->entries);
     if (self->files != NULL)

@@ -438,10 +438,9 @@ void roster_load (match_t *self, const row_t *row)
 
 void roster_clear (match_t *self)
 {
-    for (node_t *node = list_first (&self->roster); node != NULL;
-         node = list_first (&self->roster)) {
+    node_t *roster = &self->roster;
+    for (node_t *node = list_pop_front (roster); node != NULL; node = list_pop_front (roster)) {
         roster_entry_t *entry = LIST_ITEM (node, roster_entry_t, node);
-        list_unlink (&entry->node);
         buf_drop (entry->about);
         free (entry); /* the names are cleared, and so are the wheels */
     }

@@ -238,8 +238,9 @@ void reads_reset (reads_t *self)
     node_t *turns = &self->turns;
     for (node_t *node = list_pop_front (turns); node != NULL; node = list_pop_front (turns))
         jobs_drop_link (self, LIST_ITEM (node, link_t, reading));
-    for (read_job_t *job = first_own (self); job != NULL; job = first_own (self))
-        job_free (self, job);
+    node_t *own = &self->own;
+    for (node_t *node = list_pop_front (own); node != NULL; node = list_pop_front (own))
+        job_free (self, LIST_ITEM (node, read_job_t, node));
     for (node_t *node = self->jobs_given.next; node != &self->jobs_given; node = node->next)
         abandon (self, LIST_ITEM (node, read_job_t, node));
 }

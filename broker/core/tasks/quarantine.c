@@ -68,7 +68,7 @@ kept_t *kept_find (const tasks_t *self, const space_t *space, const uint8_t *id,
 static void forget (tasks_t *self, kept_t *kept)
 {
     space_t *space = kept->space;
-    list_unlink (&kept->node);
+    list_remove (&kept->node);
     map_remove (&self->kept, kept->hash, kept);
     space->kept_count--;
     space->kept_bytes -= kept->bytes;
@@ -138,7 +138,7 @@ static void make_room (tasks_t *self, space_t *space, const uint8_t *id, size_t 
         drop (self, oldest);
     while (space->kept_count > 0 && (space->kept_count >= config->space_kept_max ||
                                      space->kept_bytes + bytes > config->space_kept_bytes_max))
-        drop (self, LIST_ITEM (list_first (&space->kept), kept_t, node));
+        drop (self, LIST_ITEM (list_pop_front (&space->kept), kept_t, node));
 }
 
 /* To come and to be loaded. */

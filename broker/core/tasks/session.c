@@ -417,8 +417,8 @@ void session_load (tasks_t *self, const row_t *row)
 void sessions_clear (tasks_t *self)
 {
     size_t cursor = 0;
-    for (node_t *node = list_first (&self->sessions_gone); node != NULL;
-         node = list_first (&self->sessions_gone))
+    node_t *gone = &self->sessions_gone;
+    for (node_t *node = list_pop_front (gone); node != NULL; node = list_pop_front (gone))
         free_session (self, LIST_ITEM (node, session_t, of_tasks));
     for (space_t *space = map_each (&self->spaces, &cursor); space != NULL;
          space = map_each (&self->spaces, &cursor)) {
