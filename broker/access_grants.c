@@ -198,7 +198,7 @@ static bool may_invite (access_work_t *work, const policy_t *policy)
     if (!has_key)
         errand_refuse (work->errand, TMQ_UNSUPPORTED,
                        "the broker listens on no address with keys, so nobody could join: start it "
-                       "with --listen tcp://ADDRESS:PORT");
+                       "with --listen 'tcp://*:5560' (loopback has no keys)");
     else if (!filled && invite->uses > 1)
         errand_refuse (work->errand, TMQ_INVALID,
                        "name: several who join need %%h in it, as %s-%%h", invite->name);

@@ -604,7 +604,7 @@ static const command_t commands[] = {
     {.name = "completion",
      .group = "get help",
      .operands = "bash|zsh|fish",
-     .summary = "a script by which that shell completes taskctl",
+     .summary = "a script by which your shell completes taskctl",
      .text = "It completes commands, options and their values. Ids, queues, sessions and\n"
              "labels are those of the broker.",
      .examples = "source <(taskctl completion bash)\n"

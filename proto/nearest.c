@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { LENGTH_MAX = 63, EDITS_MAX = 2 };
+enum { LENGTH_MAX = 63, EDITS_MAX = 2, BEGINNING_MIN = 3 };
 
 static size_t least (size_t a, size_t b)
 {
@@ -39,6 +39,22 @@ static size_t distance (const char *a, const char *b)
     return rows[a_length % 3][b_length];
 }
 
+/* The only one that begins with the word, if that says enough. */
+static const char *only_with_beginning (const char *word, const char *const *candidates,
+                                        size_t count)
+{
+    const size_t length = strlen (word);
+    const char *found = NULL;
+    for (size_t i = 0; i < count && length >= BEGINNING_MIN; i++) {
+        if (strncmp (word, candidates[i], length) != 0)
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = candidates[i];
+    }
+    return found;
+}
+
 const char *nearest_of (const char *word, const char *const *candidates, size_t count)
 {
     const char *nearest = NULL;
@@ -50,5 +66,5 @@ const char *nearest_of (const char *word, const char *const *candidates, size_t 
             nearest = candidates[i];
         }
     }
-    return nearest;
+    return nearest != NULL ? nearest : only_with_beginning (word, candidates, count);
 }

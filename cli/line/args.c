@@ -236,6 +236,15 @@ static void check_verb (args_t *args)
         hint_help (args);
 }
 
+/* The bytes of the first words. */
+static size_t words_length (const char *text, int words)
+{
+    size_t length = strcspn (text, " \n");
+    while (--words > 0 && text[length] == ' ')
+        length += 1 + strcspn (text + length + 1, " \n");
+    return length;
+}
+
 static void check_operands (args_t *args)
 {
     const command_t *command = args->command;
@@ -251,7 +260,8 @@ static void check_operands (args_t *args)
         wrong = blame (args, "%s takes nothing behind '--'", command->name);
     else if (count < command->operands_min)
         wrong = blame (args, "%s needs %.*s", command->name,
-                       (int) strcspn (command->operands, " \n"), command->operands);
+                       (int) words_length (command->operands, command->operands_min),
+                       command->operands);
     else if (command->operands_max >= 0 && count > command->operands_max)
         wrong = blame (args, "%s takes no further argument '%s'", command->name,
                        args->operands[command->operands_max]);

@@ -54,14 +54,27 @@ static int read_stdin (app_t *app)
     return 0;
 }
 
+/* Who meant a queue is told how to say so. */
+static int no_id (const app_t *app, const char *text)
+{
+    static const char by_id[] = "a full id, or its ending of at least 6 characters";
+    const option_spec_t *option = app->args.command->options;
+    char hint[TMQ_NAME_LENGTH_MAX + 96];
+    while (option->id != OPT_END && option->id != OPT_QUEUE)
+        option++;
+    if (option->id == OPT_END || strlen (text) > TMQ_NAME_LENGTH_MAX)
+        return usage_error (app, by_id, "'%s' is not an id", text);
+    snprintf (hint, sizeof hint, "%s; the tasks of a queue: --queue %s", by_id, text);
+    return usage_error (app, hint, "'%s' is not an id", text);
+}
+
 bool app_operands_are_ids (app_t *app, int *code)
 {
     if ((*code = read_stdin (app)))
         return false;
     for (size_t i = 0; i < app->args.operands_count; i++) {
         if (!looks_like_id (app->args.operands[i])) {
-            *code = usage_error (app, "a full id, or its ending of at least 6 characters",
-                                 "'%s' is not an id", app->args.operands[i]);
+            *code = no_id (app, app->args.operands[i]);
             return false;
         }
     }

@@ -15,14 +15,24 @@
 #include "json.h"
 #include "screen/status.h"
 
+static bool is_command (const app_t *app, const char *name)
+{
+    return app->args.command && strcmp (app->args.command->name, name) == 0;
+}
+
 /* What can be done about it, where there is something general to say. */
-static const char *hint_of_code (int code)
+static const char *hint_of_code (const app_t *app, int code)
 {
     switch (code) {
     case TMQ_AMBIGUOUS: return "give more of the id's characters";
-    case TMQ_CONFLICT: return "the same id or key was used with other content, or by someone else";
+    case TMQ_CONFLICT:
+        return is_command (app, "submit")
+                   ? "the same id or key was used with other content, or by someone else"
+                   : NULL;
     case TMQ_STORE_FULL: return "free some space where the broker keeps its data";
-    case TMQ_BAD_CURSOR: return "a cursor goes with the filters it was made with";
+    case TMQ_BAD_CURSOR:
+        return is_command (app, "list") ? "a cursor goes with the filters it was made with"
+                                        : "--since 0 begins with the first event that is kept";
     case TMQ_NO_LINK:
     case TMQ_STOPPING:
     case TMQ_UNREACHABLE: return "is taskmqd still running?";
@@ -133,7 +143,7 @@ int library_error (const app_t *app, const tmq_error_t *error, const char *what)
     const char *text = error->text[0] ? error->text : tmq_code_text (error->code);
     tmq_id_t id;
     return id_error (app, error->code, what && tmq_id_parse (&id, what) == TMQ_OK ? what : NULL,
-                     error->hint[0] ? error->hint : hint_of_code (error->code), "%s%s%s",
+                     error->hint[0] ? error->hint : hint_of_code (app, error->code), "%s%s%s",
                      what ? what : "", what ? ": " : "", text);
 }
 

@@ -113,6 +113,17 @@ bool local_time (char out[LOCAL_TIME_SIZE], char zone[ZONE_SIZE], long *zone_s, 
     return true;
 }
 
+const char *moment_text (char out[MOMENT_SIZE], uint64_t ms)
+{
+    char text[LOCAL_TIME_SIZE];
+    char zone[ZONE_SIZE];
+    long zone_s;
+    out[0] = '\0';
+    if (ms && local_time (text, zone, &zone_s, ms))
+        snprintf (out, MOMENT_SIZE, "%s %s", text, zone);
+    return out;
+}
+
 const char *clock_text (char out[CLOCK_TEXT_SIZE], uint64_t ms)
 {
     char text[LOCAL_TIME_SIZE] = "";

@@ -13,6 +13,9 @@ enum { LOCAL_TIME_SIZE = 32, ZONE_SIZE = 16 };
 /* "2026-11-22 05:00:01.123" where the reader is, and "UTC+01:00", in seconds too. False for a time
  * that cannot be shown. */
 bool local_time (char out[LOCAL_TIME_SIZE], char zone[ZONE_SIZE], long *zone_s, uint64_t ms);
+/* The same as one text, for cards: "2026-11-22 05:00:01.234 UTC+01:00"; "" if it is no time. */
+enum { MOMENT_SIZE = LOCAL_TIME_SIZE + ZONE_SIZE };
+const char *moment_text (char out[MOMENT_SIZE], uint64_t ms);
 enum { CLOCK_TEXT_SIZE = 9 };
 /* "05:00:01" where the reader is. */
 const char *clock_text (char out[CLOCK_TEXT_SIZE], uint64_t ms);

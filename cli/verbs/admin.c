@@ -14,6 +14,7 @@
 #include "screen/output.h"
 #include "screen/show.h"
 #include "screen/table.h"
+#include "units.h"
 #include "verbs/explain.h"
 #include "verbs/prometheus.h"
 #include "verbs/verbs.h"
@@ -30,6 +31,7 @@ static uint64_t mono_us (void)
 static void put_ping (const app_t *app, const tmq_broker_info_t *info, uint64_t us)
 {
     items_t items;
+    char cursor[2 * 20 + 2]; /* a text: a generation is more than many readers of JSON can count */
     if (!app_wants_json (app)) {
         print_safe (app, stdout, "%s at %s", info->broker, info->endpoint);
         printf (" answers in %" PRIu64 ".%03" PRIu64 " ms\n", us / 1000, us % 1000);
@@ -45,6 +47,8 @@ static void put_ping (const app_t *app, const tmq_broker_info_t *info, uint64_t 
     member_uint (writer, "generation", info->generation);
     member_uint (writer, "epoch", info->epoch);
     member_uint (writer, "seq", info->seq);
+    snprintf (cursor, sizeof cursor, "%" PRIu64 "-%" PRIu64, info->generation, info->seq);
+    member_text (writer, "cursor", cursor);
     member_uint (writer, "round_trip_us", us);
     json_write_object_end (writer);
     items_close (&items);
@@ -156,18 +160,30 @@ static void put_words (const char *text, size_t indent)
     putchar ('\n');
 }
 
+/* Bytes as people count them. */
+static const char *value_text (char out[UNITS_TEXT_SIZE], const tmq_counter_t *counter)
+{
+    static const char unit[] = "_bytes";
+    const size_t length = strlen (counter->name);
+    if (length > sizeof unit && strcmp (counter->name + length - (sizeof unit - 1), unit) == 0)
+        return size_format (out, counter->value);
+    snprintf (out, UNITS_TEXT_SIZE, "%" PRIu64, counter->value);
+    return out;
+}
+
 /* All counters with their meaning; what is bad already is painted. */
 static void explain_counters (const app_t *app, const tmq_stats_t *stats)
 {
     enum { NAME_COLUMNS = 24, VALUE_COLUMNS = 14 };
     char text[256];
+    char value[UNITS_TEXT_SIZE];
     for (size_t i = 0; i < stats->counters_count; i++) {
         const tmq_counter_t *counter = &stats->counters[i];
         const explanation_t *known = explain (counter->name);
         const bool is_bad = counter->value && strncmp (known->bad, "above 0", 7) == 0;
         print_safe (app, stdout, "%-*s ", NAME_COLUMNS, counter->name);
-        printf ("%s%*" PRIu64 "%s  ", is_bad ? paint_status (app, TMQ_STATUS_FAILED) : "",
-                VALUE_COLUMNS, counter->value, is_bad ? paint_end (app) : "");
+        printf ("%s%*s%s  ", is_bad ? paint_status (app, TMQ_STATUS_FAILED) : "", VALUE_COLUMNS,
+                value_text (value, counter), is_bad ? paint_end (app) : "");
         snprintf (text, sizeof text, "%s%s%s", known->meaning, *known->bad ? "; bad: " : "",
                   known->bad);
         put_words (text, NAME_COLUMNS + 1 + VALUE_COLUMNS + 2);
@@ -179,6 +195,7 @@ static void show_counters (const app_t *app, const tmq_stats_t *stats)
 {
     static const column_t columns[] = {{"COUNTER", COLUMN_LEFT}, {"VALUE", COLUMN_RIGHT}};
     table_t *table = table_new (app, columns, sizeof columns / sizeof *columns, true);
+    char value[UNITS_TEXT_SIZE];
     size_t zeros = 0;
     for (size_t i = 0; i < stats->counters_count; i++) {
         if (stats->counters[i].value == 0 && app->format != FORMAT_WIDE) {
@@ -187,7 +204,7 @@ static void show_counters (const app_t *app, const tmq_stats_t *stats)
         }
         table_row (table);
         table_set (table, 0, "%s", stats->counters[i].name);
-        table_set (table, 1, "%" PRIu64, stats->counters[i].value);
+        table_set (table, 1, "%s", value_text (value, &stats->counters[i]));
     }
     table_end (table);
     if (zeros)

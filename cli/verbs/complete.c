@@ -30,6 +30,8 @@ typedef struct typed {
     size_t before_length;
     const char *word;   /* the part that is completed */
     const verb_t *verb; /* of the command; NULL: not typed yet, or it has none */
+    size_t operands;    /* of the verb, that are complete */
+    const char *session;
 } typed_t;
 
 /* Candidates. */
@@ -184,7 +186,57 @@ static void offer_sessions (const typed_t *self)
     tmq_session_report_free (page);
 }
 
+static void offer_schedules (const typed_t *self)
+{
+    tmq_schedule_report_t *page = NULL;
+    if (connect_quickly (self))
+        tmq_schedule_list (&page, self->app->client, NULL, LIVE_TASKS, TIMEOUT_MS, NULL);
+    for (size_t i = 0; page && i < page->count; i++)
+        offer (self, page->schedules[i].name, page->schedules[i].calendar);
+    tmq_schedule_report_free (page);
+}
+
+static void offer_workers (const typed_t *self)
+{
+    tmq_worker_list_t *page = NULL;
+    if (connect_quickly (self))
+        tmq_workers (&page, self->app->client, 0, LIVE_TASKS, false, TIMEOUT_MS, NULL);
+    for (size_t i = 0; page && i < page->count; i++)
+        offer (self, page->workers[i].name, page->workers[i].host);
+    tmq_worker_list_free (page);
+}
+
+/* Those of the session that the line has named, or the namespace's. */
+static void offer_keys (const typed_t *self)
+{
+    tmq_value_list_t *page = NULL;
+    tmq_value_query_t query;
+    tmq_value_query_init (&query);
+    query.session = self->session;
+    query.prefix = self->word;
+    query.limit = LIVE_TASKS;
+    if (connect_quickly (self))
+        tmq_value_list (&page, self->app->client, &query, TIMEOUT_MS, NULL);
+    for (size_t i = 0; page && i < page->count; i++)
+        offer (self, page->values[i].key, NULL);
+    tmq_value_list_free (page);
+}
+
 /* What is to be completed. */
+
+/* The pieces of "out|err". */
+static void offer_pieces (const typed_t *self, const char *pieces, size_t length)
+{
+    char piece[64];
+    while (length > 0) {
+        const size_t one = strcspn (pieces, "|");
+        const size_t size = one < length ? one : length;
+        snprintf (piece, sizeof piece, "%.*s", (int) size, pieces);
+        offer (self, piece, NULL);
+        pieces += size < length ? size + 1 : size;
+        length -= size < length ? size + 1 : size;
+    }
+}
 
 static void offer_values (const typed_t *self)
 {
@@ -211,16 +263,45 @@ static void offer_values (const typed_t *self)
         offer_words (self, subjects);
     else if (self->option->kind == KIND_STATUS || self->option->kind == KIND_STATUSES)
         offer_statuses (self);
+    else if (self->option->value && strchr (self->option->value, '|'))
+        offer_pieces (self, self->option->value, strlen (self->option->value));
+}
+
+/* What a verb's operand is called says what it is. */
+static void offer_named (const typed_t *self, const char *name, size_t length)
+{
+    static const struct {
+        const char *name;    /* its beginning */
+        const char *command; /* NULL: of any */
+        void (*offer) (const typed_t *self);
+    } kinds[] = {{"QUEUE", NULL, offer_queues},       {"WORKER", NULL, offer_workers},
+                 {"SESSION", NULL, offer_sessions},   {"KEY", NULL, offer_keys},
+                 {"PREFIX", NULL, offer_keys},        {"NAME", "session", offer_sessions},
+                 {"NAME", "profile", offer_profiles}, {"NAME", "schedule", offer_schedules}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strncmp (name, kinds[i].name, strlen (kinds[i].name)) == 0 &&
+            (!kinds[i].command || strcmp (kinds[i].command, self->command->name) == 0)) {
+            kinds[i].offer (self);
+            return;
+        }
+    }
+    if (memchr (name, '|', length))
+        offer_pieces (self, name, length);
 }
 
 static void offer_verbs (const typed_t *self)
 {
     for (const verb_t *verb = self->command->verbs; !self->verb && verb->name; verb++)
         offer (self, verb->name, NULL);
-    if (self->verb && strcmp (self->command->name, "session") == 0 && self->verb->operands_max > 0)
-        offer_sessions (self);
-    if (self->verb && strcmp (self->command->name, "profile") == 0 && self->verb->operands_max > 0)
-        offer_profiles (self);
+    if (!self->verb)
+        return;
+    const char *operand = self->verb->operands;
+    for (size_t i = 0; i < self->operands && *operand; i++) {
+        operand += strcspn (operand, " ");
+        operand += strspn (operand, " ");
+    }
+    operand += strspn (operand, "[");
+    offer_named (self, operand, strcspn (operand, " ]"));
 }
 
 static void offer_operands (const typed_t *self)
@@ -268,6 +349,8 @@ static void take_value (typed_t *self, const option_spec_t *option, const char *
         self->app->ns = value;
     else if (option->id == OPT_PROFILE)
         self->app->profile = value;
+    else if (option->id == OPT_SESSION)
+        self->session = value;
 }
 
 /* A word that is complete. */
@@ -288,6 +371,8 @@ static void take_word (typed_t *self, const char *word)
         self->command = command_find (self->app->args.grammar, word);
     else if (!option && word[0] != '-' && !self->verb)
         self->verb = verb_find (self->command, word);
+    else if (!option && word[0] != '-')
+        self->operands++;
 }
 
 int run_complete (app_t *app)

@@ -321,8 +321,13 @@ static void logs_one (logs_t *self)
         follow (self);
     else
         read_all (self);
+    bool any = false;
+    for (size_t i = 0; i < STREAMS; i++)
+        any = any || self->offsets[i] > 0;
     if (!self->code && self->attempt == 0)
         note (self->app, "the task has no log");
+    else if (!self->code && self->fixed && !any)
+        note (self->app, "attempt %" PRIu32 " has no log", self->attempt);
 }
 
 int run_logs (app_t *app)

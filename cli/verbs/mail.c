@@ -259,7 +259,8 @@ static int acknowledge (app_t *app, const place_t *place)
     }
     free (numbers);
     if (!code && gone == 0)
-        return code_error (app, TMQ_NOT_FOUND, NULL, "%s: nothing of it is there", place->box);
+        return code_error (app, TMQ_NOT_FOUND, NULL, "%s: no item of these numbers is there",
+                           place->box);
     if (!code)
         note (app, "%" PRIu64 " of %zu acknowledged", gone, count);
     return code;

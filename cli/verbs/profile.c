@@ -26,6 +26,14 @@ static int file_error (const app_t *app, int failed, const char *reason)
                        failed == ENOENT ? "taskctl profile list" : NULL, "%s", reason);
 }
 
+/* Of a profile that was named. */
+static int read_error (const app_t *app, int failed, const char *name, const char *reason)
+{
+    char missing[PROFILE_NAME_SIZE + 32];
+    snprintf (missing, sizeof missing, "there is no profile %s", name);
+    return file_error (app, failed, failed == ENOENT ? missing : reason);
+}
+
 static const char *operand (const app_t *app, size_t i)
 {
     return i < app->args.operands_count ? app->args.operands[i] : NULL;
@@ -180,7 +188,7 @@ static int profile_show (app_t *app)
         return code;
     const int failed = profile_read (&profile, path, reason);
     if (failed != 0)
-        return file_error (app, failed, reason);
+        return read_error (app, failed, name, reason);
     for (size_t i = 0; i < profile.count; i++) {
         const bool secret = strcmp (profile.lines[i].key, "key") == 0;
         print_text (app, stdout, profile.lines[i].key);
@@ -213,7 +221,7 @@ static int profile_use (app_t *app)
         return code;
     const int failed = profile_read (&profile, path, reason);
     if (failed != 0)
-        return file_error (app, failed, reason);
+        return read_error (app, failed, name, reason);
     profile_clear (&profile);
     return saved_choose (app, name);
 }

@@ -348,6 +348,8 @@ static int queue_show (app_t *app)
     return put_report (app, report);
 }
 
+static const char resumed[] = "is not paused any more";
+
 /* Changes say little: the exit code is the answer, and JSON the queue as it stands. */
 static int put_change (const app_t *app, tmq_queue_report_t *report, const char *what)
 {
@@ -355,8 +357,9 @@ static int put_change (const app_t *app, tmq_queue_report_t *report, const char 
     if (app_wants_json (app) || app->format == FORMAT_ID)
         return put_report (app, report);
     note (app, "queue %s %s", queue->queue, what);
-    if (queue->workers + queue->ready + queue->scheduled + queue->blocked + queue->working == 0)
-        note (app, "nobody uses a queue of this name now; it counts for whoever will");
+    if (what != resumed &&
+        queue->workers + queue->ready + queue->scheduled + queue->blocked + queue->working == 0)
+        note (app, "no task and no worker uses this queue now; it counts for those to come");
     tmq_queue_report_free (report);
     return EXIT_OK;
 }
@@ -395,7 +398,7 @@ static int ask_resume (app_t *app, const char *queue, tmq_queue_report_t **out, 
 
 static int queue_resume (app_t *app)
 {
-    return change (app, ask_resume, "is not paused");
+    return change (app, ask_resume, resumed);
 }
 
 /* set. */

@@ -63,7 +63,7 @@ static pairs_t labels_of (spec_t *self)
 
 static pairs_t needs_of (spec_t *self)
 {
-    return (pairs_t){self->needs, &self->submit.needs_count, TMQ_NEEDS_MAX, "require"};
+    return (pairs_t){self->needs, &self->submit.needs_count, TMQ_NEEDS_MAX, "required label"};
 }
 
 static bool add_pair (spec_t *self, pairs_t pairs, const char *text, char *why, size_t why_size)

@@ -61,14 +61,14 @@ static void write_why (json_writer_t *writer, const tmq_explanation_t *why)
 static void show_fact (const app_t *app, const tmq_fact_t *fact)
 {
     char text[UNITS_TEXT_SIZE];
-    char time[TIME_TEXT_SIZE];
+    char moment[MOMENT_SIZE];
     print_text (app, stdout, fact->name);
     printf ("%*s", fact->name[0] ? (int) (16 - strlen (fact->name) % 16) : 16, "");
     switch (fact->kind) {
     case TMQ_FACT_TEXT: print_text (app, stdout, fact->text); break;
     case TMQ_FACT_TIME:
-        if (time_format (time, (int64_t) fact->number))
-            printf ("%s  (%s)", time,
+        if (*moment_text (moment, fact->number))
+            printf ("%s  (%s)", moment,
                     time_format_relative (text, (int64_t) fact->number, (int64_t) wall_ms ()));
         break;
     case TMQ_FACT_DURATION: fputs (duration_format (text, (int64_t) fact->number), stdout); break;

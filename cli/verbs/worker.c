@@ -14,6 +14,7 @@
 #include "screen/listing.h"
 #include "screen/members.h"
 #include "screen/output.h"
+#include "screen/show.h"
 #include "units.h"
 #include "verbs/verbs.h"
 
@@ -184,8 +185,8 @@ static void put_fact (const app_t *app, const char *name, const char *text)
 
 static void put_moment (const app_t *app, const char *name, uint64_t ms, const char *by)
 {
-    char text[TIME_TEXT_SIZE] = "", relative[UNITS_TEXT_SIZE], line[160];
-    if (!ms || !time_format (text, (int64_t) ms))
+    char text[MOMENT_SIZE], relative[UNITS_TEXT_SIZE], line[160];
+    if (!*moment_text (text, ms))
         return;
     snprintf (line, sizeof line, "%s (%s)%s%s", text, ago (relative, ms), *by ? " by " : "", by);
     put_fact (app, name, line);

@@ -119,9 +119,15 @@ run 0 taskctl retry --queue many --yes
 err_has 'no tasks'
 run 0 taskctl -o id set --queue many --priority 1 --yes
 err_has '301 of 301 set'
+submit many --data y --label page=7
+run 0 taskctl -o id set --with-label page=7 --priority 9 --label film=dawn --yes
+out "$id"
+run 0 taskctl -o json get "$id"
+json priority 9
+json labels '{"page":"7","film":"dawn"}'
 run 0 taskctl cancel --queue many --yes
 run 0 taskctl -o id purge --queue many --yes
-err_has '301 of 301 purged'
+err_has '302 of 302 purged'
 run 0 taskctl count --queue many
 out 0
 run 2 taskctl purge "$id" --yes

@@ -50,6 +50,34 @@ run 0 taskctl complete -- get "$(printf %.20s "$id")"
 out "$id	thumbs queued"
 run 0 taskctl complete -- -n other list th
 out_lines 0
+# The operands of a verb, by what its help calls them.
+run 0 taskctl complete -- queue pause t
+out thumbs
+run 0 taskctl schedule add nightly reports --cron '30 3 * * *'
+run 0 taskctl complete -- schedule show n
+out 'nightly	30 3 * * *'
+run 0 taskctl complete -- schedule add nightly th
+out thumbs
+run 0 taskctl context put plan --session s1 --data x
+run 0 taskctl complete -- context get --session s1 p
+out plan
+run 0 taskctl complete -- context get p
+out_lines 0
+run 0 taskctl complete -- session input l
+out list
+run 0 taskctl complete -- session input list s
+out 's1'
+run 0 taskctl complete -- logs --stream ''
+out 'out
+err'
+run 0 taskctl complete -- schedule add n q --overlap s
+out skip
+spawn worker taskctl work boxes --name box -- cat
+eventually sh -c 'taskctl worker list | grep -q "^box "'
+run 0 taskctl complete -- worker drain b
+out_has '^box	'
+signal worker TERM
+ended worker 0
 
 # As bash asks for it, also behind the '=' at which it splits.
 cat >ask.bash <<'END'

@@ -91,6 +91,7 @@ printf 'key = %s\n' "$(cat secret)" >>"$profiles/lab.conf"
 run 0 taskctl profile show lab
 out_has '^key = \(a secret key\)$'
 run 5 taskctl profile use nobody
+err_has '^taskctl: there is no profile nobody$'
 run 0 taskctl profile use lab
 run 0 taskctl profile list
 out_has '^lab +tcp://192.0.2.1:5560 +night +yes$'

@@ -47,6 +47,9 @@ run 0 cat follower.out
 out_has '^last word 1$'
 out_has '^attempt 2$'
 out_has '^last word 2$'
+run 0 taskctl logs --attempt 7 "$id"
+out_lines 0
+err_has '^attempt 7 has no log$'
 run 0 cat errors.out
 out 'warning 1
 last word 1

@@ -44,7 +44,7 @@ out_lines 0
 
 # What is not there cannot be acknowledged, and nobody is told that it was.
 run 5 taskctl mail ack planner 999999 --session trip
-err_has 'nothing of it is there'
+err_has 'no item of these numbers is there'
 run 5 taskctl session input drop trip "$input"
 
 # A pipe gets the bytes, not what a table makes of them.

@@ -7,7 +7,7 @@ start_broker
 # A pause of a queue that nobody uses yet counts for whoever will.
 run 0 taskctl queue pause thumbs --why "the disk is full"
 err_has '^queue thumbs is paused; what workers hold goes on$'
-err_has '^nobody uses a queue of this name now'
+err_has '^no task and no worker uses this queue now'
 out_lines 0
 submit thumbs --data one
 first=$id
@@ -26,7 +26,10 @@ golden queue.json
 run 0 taskctl -q queue resume thumbs
 err_lacks '.'
 run 0 taskctl queue resume thumbs
+err 'queue thumbs is not paused any more'
 run 0 taskctl work thumbs --drain -- cat
+run 0 taskctl queue resume thumbs
+err 'queue thumbs is not paused any more'
 [ "$(status_of "$first")" = completed ] || fail "the task was not worked on"
 run 5 taskctl queue show never.used
 err_has 'no such queue'

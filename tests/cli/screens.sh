@@ -95,6 +95,7 @@ on_terminal 80 'taskctl stats -v 2>/dev/null'
 out_lacks '^.{81}'
 out_has '^overloads +[0-9]+  submissions refused because too much$'
 out_has '^ {41}was pending; bad: above 0: '
+out_has '^free_bytes +[0-9.]+[KMGT]  '
 
 # What does not fit is cut, and marked: the beginning of one label may be another label.
 submit wide --label page=1 --method "$(printf 'a%.0s' $(seq 30))"

@@ -66,6 +66,7 @@ run 0 taskctl context put kept --data 1
 submit later --session trip
 run 6 taskctl session remove trip
 err_has 'live tasks'
+err_lacks '^hint: '
 run 0 taskctl cancel "$id"
 run 0 taskctl session remove trip
 kill_broker

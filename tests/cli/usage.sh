@@ -20,6 +20,18 @@ run 2 taskctl gut
 err_has 'did you mean '\''get'\''\?'
 run 2 taskctl xyz
 err_lacks 'did you mean'
+# The beginning of one command is, that of several is not.
+run 2 taskctl sub
+err_has 'did you mean '\''submit'\''\?'
+run 2 taskctl re
+err_lacks 'did you mean'
+# Who means a queue, and who forgets half of what is needed.
+run 2 taskctl cancel thumbs --yes
+err_has 'the tasks of a queue: --queue thumbs$'
+run 2 taskctl adopt abcdef
+err_has 'adopt needs ID ATTEMPT$'
+run 2 taskctl submit q $(seq 9 | sed 's/.*/--require k&=v/')
+err_has 'more than 8 required labels$'
 run 2 taskctl list --tab
 err_lacks 'did you mean'
 

@@ -131,6 +131,11 @@ err_has '^cursor: '
 signal worker TERM
 ended worker 0
 
+# One that lies ahead has nothing to do with filters.
+run 2 taskctl watch --since 999999999999
+err_has 'beyond the newest event'
+err_has '^hint: --since 0 '
+
 # A cursor of another history is told as such, not as events that are no longer kept.
 run 0 taskctl -o jsonl watch --since 0 --count 1
 cursor=$(sed -n 's/^cursor: //p' err)

@@ -30,6 +30,8 @@ run 0 taskctl why "$second"
 out_has '^it failed .* ago: the task .* that this one depends on is cancelled$'
 out_has '^  error_code  *-33004$'
 out_has '^  finished_at .*)$'
+run 0 env TZ=XYZ-5 taskctl why "$second"
+out_has '^  finished_at +[0-9-]{10} [0-9:.]{12} UTC[+]05:00  [(]'
 
 # A short id will do; what is not there is said.
 run 0 taskctl why "$(printf %s "$first" | tail -c 12)"

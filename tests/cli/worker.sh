@@ -25,7 +25,8 @@ json labels '{"gpu":"a100"}'
 json completed 1
 json pid "$(cat one.pid)"
 json exit null
-run 0 taskctl worker show render-1
+run 0 env TZ=XYZ-5 taskctl worker show render-1
+out_has '^started +[0-9-]{10} [0-9:.]{12} UTC[+]05:00 [(]'
 out_has '^role *renderer$'
 out_has '^attempts *1 completed, 0 failed'
 run 0 taskctl -o id worker list

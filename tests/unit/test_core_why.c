@@ -277,7 +277,7 @@ static void a_worker_has_it (void **state)
     Taskmq__Assignment held = *assignment;
     rig_ask (rig, WORKER, assignment, "colour", "{\"text\":\"which?\"}");
     rig_run (rig);
-    why = expect (rig, 1, "input", "1 question is open");
+    why = expect (rig, 1, "input", "1 question is open, asked ");
     assert_string_equal (text_of (why, "key"), "colour");
     rig_cancel (rig, OWNER, 1);
     rig_run (rig);

@@ -211,9 +211,9 @@ static void tell_input (story_t *self, const task_t *task)
     duration_format_short (since, wall_ms (self) - first->asked_at);
     duration_format_short (left, first->deadline - wall_ms (self));
     tell (self, "input",
-          "it waits for an answer: %" PRIu32 " question%s open, the most urgent one since %s, for "
-          "another %s",
-          asking->open, asking->open == 1 ? " is" : "s are", since, left);
+          "it waits for an answer: %" PRIu32 " question%s open, %sasked %s ago; %s left to answer",
+          asking->open, asking->open == 1 ? " is" : "s are",
+          asking->open == 1 ? "" : "the most urgent one ", since, left);
 }
 
 /* Other tasks, and its time. */
