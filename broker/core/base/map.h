@@ -19,7 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct map_slot {
+/* Without padding: a quarter less for each of a million tasks. */
+typedef struct __attribute__ ((packed, aligned (4))) map_slot {
     void *item; /* NULL: free */
     uint32_t hash;
 } map_slot_t;

@@ -5,6 +5,8 @@
 /* Hashed timing wheel: a slot per granularity, chosen by the time at which an alarm is due. */
 #include "core/base/wheel.h"
 
+#define DUE_MAX ((INT64_C (1) << 47) - 1) /* ms: 4,000 years */
+
 void wheel_init (wheel_t *self, int64_t granularity_ms, int64_t now)
 {
     *self = (wheel_t){.granularity_ms = granularity_ms, .turned = now / granularity_ms};
@@ -34,7 +36,9 @@ static size_t slot_of (int64_t number)
 void wheel_arm (wheel_t *self, alarm_t *alarm, int64_t due)
 {
     list_remove (&alarm->node);
-    alarm->due = due;
+    due = due < DUE_MAX ? due : DUE_MAX;
+    alarm->due_low = (uint32_t) due;
+    alarm->due_high = (int16_t) (due >> 32);
     int64_t number = due / self->granularity_ms + (due % self->granularity_ms > 0);
     if (number <= self->turned)
         number = self->turned + 1;
@@ -78,8 +82,8 @@ void wheel_turn (wheel_t *self, int64_t now, node_t *fired, size_t max)
         self->turned = upto;
     for (size_t looked = 0; looked < max && !list_is_empty (&self->opened); looked++) {
         alarm_t *alarm = LIST_ITEM (self->opened.next, alarm_t, node);
-        if (alarm->due > now) {
-            wheel_arm (self, alarm, alarm->due); /* a turn or more ahead */
+        if (alarm_due (alarm) > now) {
+            wheel_arm (self, alarm, alarm_due (alarm)); /* a turn or more ahead */
             continue;
         }
         list_unlink (&alarm->node);

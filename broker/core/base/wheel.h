@@ -18,9 +18,14 @@ enum { WHEEL_SLOTS = 4096 };
 /* Member of what is to be woken; zeroed memory is a disarmed alarm. */
 typedef struct alarm {
     node_t node;
-    int64_t due;  /* ms on the wheel's clock */
+    uint32_t due_low; /* ms on the wheel's clock: alarm_due () */
+    int16_t due_high;
     uint8_t kind; /* the owner's: what the alarm is a member of */
 } alarm_t;
+static inline int64_t alarm_due (const alarm_t *alarm)
+{
+    return (int64_t) alarm->due_high * (INT64_C (1) << 32) + alarm->due_low;
+}
 
 typedef struct wheel {
     int64_t granularity_ms;

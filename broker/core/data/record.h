@@ -18,6 +18,9 @@ typedef struct label {
     const char *value;
 } label_t;
 
+/* The first half of the digest of a submit is enough to tell one from another. */
+enum { RECORD_DIGEST_BYTES = 16 };
+
 /* The whole state of one task at one moment, as it is stored. Strings are NUL-terminated UTF-8,
  * never NULL, empty when absent. Times are ms since the epoch, UTC, 0 when absent.
  * One allocation holds the struct, its strings and its labels (see record_new). */
@@ -73,7 +76,7 @@ typedef struct record {
     const char *progress_unit;
     const char *progress_message;
 
-    uint8_t digest[32]; /* BLAKE2b-256 of what S13 names */
+    uint8_t digest[RECORD_DIGEST_BYTES]; /* of what S13 names */
     uint32_t payload_bytes;
     buf_t *payload; /* NULL: stored earlier (or empty) */
     tmq_outcome_kind_t outcome;

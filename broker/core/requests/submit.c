@@ -78,7 +78,7 @@ static void take_texts (tasks_t *self, task_t *task, const Taskmq__TaskSpec *spe
     task_texts_t texts;
     texts_of (spec, &texts);
     task_set_texts (task, &texts, spec->n_labels);
-    self->texts_bytes += task->texts_bytes;
+    self->texts_bytes += task_texts_length (task);
 }
 
 static size_t texts_bytes (const Taskmq__TaskSpec *spec)
@@ -213,7 +213,7 @@ static answer_t existing (call_t *call, const found_t *found, const uint8_t *dig
     known_t known = known_of (found);
     if (!link_is (call->link, known.owner))
         return IN_USE;
-    if (memcmp (known.digest, digest, CODEC_DIGEST_BYTES) != 0 &&
+    if (memcmp (known.digest, digest, RECORD_DIGEST_BYTES) != 0 &&
         self->base->config.planted_bug != ENGINE_BUG_NO_DIGEST_CHECK)
         return (answer_t){.code = TMQ_CONFLICT, .id = known.id};
     self->base->counts.existing++;

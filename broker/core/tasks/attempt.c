@@ -117,7 +117,8 @@ void attempt_return (tasks_t *self, task_t *task, task_input_t input, int64_t de
         end_asking (self, task, input, cause);
         return;
     }
-    task->returns++;
+    if (task->returns < RETURNS_MAX)
+        task->returns++;
     if (task->returns >= TMQ_UNCOUNTED_COUNT_FROM && ++task->failures >= task->max_attempts) {
         char text[96];
         snprintf (text, sizeof (text),

@@ -95,7 +95,7 @@ void due_go_on (tasks_t *self, task_t *task)
 static void bound (tasks_t *self, task_t *task, int64_t left_ms)
 {
     task->detail->runtime_due_ms = self->base->clocks.mono_ms + left_ms;
-    if (task->alarm.due > task->detail->runtime_due_ms)
+    if (alarm_due (&task->alarm) > task->detail->runtime_due_ms)
         wheel_arm (&self->base->fine, &task->alarm, task->detail->runtime_due_ms);
 }
 

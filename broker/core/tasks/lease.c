@@ -35,7 +35,7 @@ void lease_arm (tasks_t *self, task_t *task, int64_t lease_ms)
     detail->lease_due_ms = clocks_awake_ms (clocks) + lease_ms;
     int64_t due_ms = clocks->mono_ms + lease_ms;
     /* A longer term is noticed when the alarm fires: a renewal costs nothing here. */
-    if (!alarm_is_armed (&task->alarm) || task->alarm.due > due_ms) {
+    if (!alarm_is_armed (&task->alarm) || alarm_due (&task->alarm) > due_ms) {
         task->alarm.kind = ALARM_TASK;
         wheel_arm (&self->base->fine, &task->alarm, due_ms);
     }

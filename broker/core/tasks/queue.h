@@ -79,7 +79,7 @@ size_t level_peek_cold (const level_t *self, task_t **out, size_t limit);
 level_t *queue_level (queue_t *self, unsigned priority);
 enum {
     ALLOCATION_BYTES = 16, /* of malloc, for each piece of memory */
-    SLOT_BYTES = 43        /* of a map that has just grown, for an item */
+    SLOT_BYTES = 32        /* of a map that has just grown, for an item */
 };
 /* So many bytes more, or less, are taken for the queue. */
 static inline void queue_count (queue_t *self, size_t more, size_t less)

@@ -128,9 +128,9 @@ static void revise_labels (tasks_t *self, task_t *task, const revision_t *revisi
     assert (count + revision->labels_count <= TMQ_LABELS_MAX);
     for (size_t i = 0; i < revision->labels_count; i++)
         texts.labels[count++] = revision->labels[i];
-    self->texts_bytes -= task->texts_bytes;
+    self->texts_bytes -= task_texts_length (task);
     task_replace_texts (task, &texts, count);
-    self->texts_bytes += task->texts_bytes;
+    self->texts_bytes += task_texts_length (task);
     task->relabelled = true;
 }
 

@@ -66,7 +66,7 @@ static void evict (tasks_t *self, task_t *task)
         names_drop (&self->base->names, task->detail->result_type);
     }
     forget_payload (self, task);
-    self->texts_bytes -= task->texts_bytes;
+    self->texts_bytes -= task_texts_length (task);
     extras_drop (self, task);
     task_clear (&self->slab, task);
     slab_give (&self->slab, task);

@@ -114,6 +114,9 @@ const transition_t *transition_find (tmq_status_t from, task_input_t input)
     return row->event == TMQ_EVENT_NONE ? NULL : row;
 }
 
+/* What a million of them take matters (docs/ARCHITECTURE.md, A32). */
+_Static_assert(sizeof (task_t) <= 256, "a queued task takes at most four cache lines");
+
 /* Texts. */
 
 static const char *text_next (const char **at)
@@ -129,7 +132,7 @@ void task_texts (const task_t *self, task_texts_t *out)
         out->method = out->content_type = out->dedup_key = out->meta = "";
         return;
     }
-    const char *at = self->texts;
+    const char *at = self->texts + sizeof (uint32_t);
     out->method = text_next (&at);
     out->content_type = text_next (&at);
     out->dedup_key = text_next (&at);
@@ -140,11 +143,19 @@ void task_texts (const task_t *self, task_texts_t *out)
     }
 }
 
+uint32_t task_texts_length (const task_t *self)
+{
+    uint32_t length = 0;
+    if (self->texts != NULL)
+        memcpy (&length, self->texts, sizeof (length));
+    return length;
+}
+
 const char *task_dedup_key (const task_t *self)
 {
     if (!self->has_dedup_key)
         return "";
-    const char *at = self->texts;
+    const char *at = self->texts + sizeof (uint32_t);
     text_next (&at);
     text_next (&at);
     return at;
@@ -175,11 +186,12 @@ void task_set_texts (task_t *self, const task_texts_t *texts, size_t labels_coun
     size_t room = task_texts_bytes (texts, labels_count);
     if (room == 0)
         return;
-    self->texts_bytes = (uint32_t) room;
-    self->texts = memory_alloc (room);
+    uint32_t length = (uint32_t) room;
+    self->texts = memory_alloc (sizeof (length) + room);
+    memcpy (self->texts, &length, sizeof (length));
     self->labels_count = (uint8_t) labels_count;
     self->has_dedup_key = texts->dedup_key[0] != '\0';
-    char *at = self->texts;
+    char *at = self->texts + sizeof (length);
     at = text_put (at, texts->method);
     at = text_put (at, texts->content_type);
     at = text_put (at, texts->dedup_key);
@@ -194,7 +206,6 @@ void task_replace_texts (task_t *self, const task_texts_t *texts, size_t labels_
 {
     char *old = self->texts;
     self->texts = NULL;
-    self->texts_bytes = 0;
     self->labels_count = 0;
     task_set_texts (self, texts, labels_count);
     free (old);

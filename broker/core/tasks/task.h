@@ -68,6 +68,7 @@ typedef struct worker worker_t;
 typedef struct lane lane_t;
 typedef struct lanes lanes_t;
 
+enum { RETURNS_MAX = UINT16_MAX };
 enum { PUSHES_KEPT = 7 }; /* beside the newest: so many may be repeated after a cut */
 
 /* What a task gains when it is first touched: one that only waits to be claimed has none. */
@@ -116,7 +117,8 @@ typedef struct task {
     queue_t *queue; /* implies the namespace */
     name_t *owner;
     struct session *session; /* NULL: none */
-    char *texts; /* packed: method, content type, dedup key, meta, labels; NULL: all empty */
+    char *texts; /* packed: their length, method, content type, dedup key, meta, labels; NULL: all
+                  * empty */
     buf_t *payload;
     extra_t *extra; /* what few tasks have (extras.h); NULL: none of it */
     detail_t *detail;
@@ -129,17 +131,16 @@ typedef struct task {
     int64_t ttl_ms;
     uint64_t last_seq;
     uint64_t changed; /* newest batch with a change of it */
-    uint64_t version;
+    uint32_t version;
     uint32_t payload_bytes;
-    uint32_t texts_bytes;
     uint32_t poll_interval_ms;
     uint32_t lease_ms;
     uint32_t backoff_ms;
     uint32_t max_attempts;
     uint32_t attempt;
     uint32_t failures;
-    uint32_t returns;
-    uint8_t digest[32];
+    uint8_t digest[RECORD_DIGEST_BYTES];
+    uint16_t returns; /* no more than RETURNS_MAX are counted */
     uint8_t priority;
     uint8_t status; /* tmq_status_t */
     uint8_t labels_count;
@@ -182,6 +183,8 @@ size_t task_texts_bytes (const task_texts_t *texts, size_t labels_count);
 void task_set_texts (task_t *self, const task_texts_t *texts, size_t labels_count);
 /* Packs others in their place; they may point into the old ones. */
 void task_replace_texts (task_t *self, const task_texts_t *texts, size_t labels_count);
+/* What its texts take. */
+uint32_t task_texts_length (const task_t *self);
 /* The dedup key alone, empty when there is none. */
 const char *task_dedup_key (const task_t *self);
 

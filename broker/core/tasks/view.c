@@ -95,7 +95,7 @@ static void restore_fields (task_t *task, const record_t *record)
     task->not_before = record->not_before;
     task->ttl_ms = record->ttl_ms;
     task->last_seq = record->last_seq;
-    task->version = record->version;
+    task->version = (uint32_t) record->version;
     task->payload_bytes = record->payload_bytes;
     task->poll_interval_ms = record->poll_interval_ms;
     task->lease_ms = record->lease_ms;
@@ -103,7 +103,7 @@ static void restore_fields (task_t *task, const record_t *record)
     task->max_attempts = record->max_attempts;
     task->attempt = record->attempt;
     task->failures = record->failures;
-    task->returns = record->returns;
+    task->returns = (uint16_t) (record->returns < RETURNS_MAX ? record->returns : RETURNS_MAX);
     memcpy (task->digest, record->digest, sizeof (task->digest));
     task->priority = record->priority;
     task->status = (uint8_t) record->status;
@@ -150,7 +150,7 @@ static void restore_texts (tasks_t *self, task_t *task, const record_t *record)
     for (size_t i = 0; i < record->labels_count; i++)
         texts.labels[i] = record->labels[i];
     task_set_texts (task, &texts, record->labels_count);
-    self->texts_bytes += task->texts_bytes;
+    self->texts_bytes += task_texts_length (task);
 }
 
 task_t *task_restore (tasks_t *self, const record_t *record)

@@ -326,6 +326,14 @@ static void fixed_to (uint8_t *to, size_t length, const ProtobufCBinaryData *fro
         memset (to, 0, length);
 }
 
+/* Of a longer one, which an older version wrote, the beginning. */
+static void digest_to (uint8_t to[RECORD_DIGEST_BYTES], const ProtobufCBinaryData *from)
+{
+    const ProtobufCBinaryData first = {
+        from->len < RECORD_DIGEST_BYTES ? from->len : RECORD_DIGEST_BYTES, from->data};
+    fixed_to (to, RECORD_DIGEST_BYTES, &first);
+}
+
 static buf_t *body_from (const ProtobufCBinaryData *from)
 {
     return from->len == 0 ? NULL : buf_new (from->data, from->len);
@@ -385,7 +393,7 @@ static void unpack_rest (record_t *to, const Journal__Record *from)
     to->progress_total = from->progress_total;
     to->progress_unit = from->progress_unit;
     to->progress_message = from->progress_message;
-    fixed_to (to->digest, sizeof (to->digest), &from->digest);
+    digest_to (to->digest, &from->digest);
     to->outcome = (tmq_outcome_kind_t) from->outcome;
     to->result_type = from->result_type;
     to->error_code = from->error_code;
