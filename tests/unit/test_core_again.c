@@ -643,6 +643,42 @@ static const Taskmq__Assignment *claim_again (rig_t *rig)
     return rig_assignment (rig, 1, rig_assignments (rig, 1) - 1)->assignment;
 }
 
+/* They count until they are gone, also through a restart. */
+static void a_namespace_keeps_only_so_many_bytes_of_checkpoints (void **state)
+{
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.space_bytes_max = 10;
+    rig_t *rig = rig_new_with (&config);
+    (void) state;
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    rig_submit (rig, 0, SUBJECT, "q", "p");
+    rig_run (rig);
+    const Taskmq__Assignment *first = claim (rig);
+    keep (rig, first, "12345678");
+    keep (rig, first, "1234567890");
+    uint64_t request = rig_checkpoint (rig, 1, first, "12345678901");
+    rig_run (rig);
+    assert_int_equal (rig_code (rig, 1, request), TMQ_LIMIT);
+    assert_kept (rig, first, "1234567890");
+    rig_fail (rig, 1, first, 5, false);
+    rig_settle (rig);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    rig_register (rig, 1, WORKER, "q", 1);
+    const Taskmq__Assignment *second = claim_again (rig);
+    request = rig_checkpoint (rig, 1, second, "12345678901");
+    rig_run (rig);
+    assert_int_equal (rig_code (rig, 1, request), TMQ_LIMIT);
+    rig_complete (rig, 1, second, "");
+    rig_settle (rig);
+    rig_submit (rig, 0, SUBJECT + 1000, "q", "p");
+    const Taskmq__Assignment *other = claim_again (rig);
+    keep (rig, other, "1234567890");
+    rig_free (rig);
+}
+
 /* Through a failed attempt, the tables, a restart, a failure for good and a resume. */
 static void the_next_attempt_has_the_checkpoint (void **state)
 {
@@ -762,6 +798,7 @@ int main (void)
         TEST (what_lives_is_not_purged),
         TEST (a_purge_frees_the_key),
         TEST (the_next_attempt_has_the_checkpoint),
+        cmocka_unit_test (a_namespace_keeps_only_so_many_bytes_of_checkpoints),
         TEST (a_retry_begins_without_it),
         TEST (it_goes_with_the_task),
         TEST (only_the_holder_keeps_something),

@@ -123,6 +123,18 @@ static void a_repeated_put_gets_its_first_number (void **state)
     assert_int_equal (read_box (rig, "inputs", 0, 0)->reply->item_page->n_items, 1);
 }
 
+/* What is there is read and acknowledged. */
+static void nothing_is_put_on_a_full_disk (void **state)
+{
+    rig_t *rig = *state;
+    uint64_t first = put (rig, "inputs", "one");
+    engine_set_full (rig->engine, true);
+    assert_int_equal (code_of_put (rig, "inputs", "two", NULL), TMQ_STORE_FULL);
+    assert_int_equal (acknowledge (rig, "inputs", &first, 1), 1);
+    engine_set_full (rig->engine, false);
+    put (rig, "inputs", "two");
+}
+
 static void a_box_and_a_namespace_hold_only_so_many (void **state)
 {
     (void) state;
@@ -173,6 +185,7 @@ int main (void)
         TEST (items_are_read_in_their_order_until_they_are_acknowledged),
         TEST (a_repeated_put_gets_its_first_number),
         TEST (a_page_takes_what_a_message_takes),
+        TEST (nothing_is_put_on_a_full_disk),
         cmocka_unit_test (a_box_and_a_namespace_hold_only_so_many),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

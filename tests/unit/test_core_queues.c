@@ -496,10 +496,28 @@ static void a_change_is_an_event_of_the_queue (void **state)
     assert_int_equal (seen, 3);
 }
 
+/* What is set already may be changed, and a pause may be what helps. */
+static void no_queue_is_set_up_on_a_full_disk (void **state)
+{
+    rig_t *rig = *state;
+    Taskmq__QueueSettings settings = TASKMQ__QUEUE_SETTINGS__INIT;
+    const uint32_t fields[] = {TMQ_QUEUE_FIELD_MAX_RUNNING};
+    settings.max_running = 3;
+    assert_int_equal (rig_code (rig, 0, set (rig, 0, "old", &settings, fields, 1)), TMQ_OK);
+    engine_set_full (rig->engine, true);
+    assert_int_equal (rig_code (rig, 0, set (rig, 0, "new", &settings, fields, 1)), TMQ_STORE_FULL);
+    settings.max_running = 1;
+    assert_int_equal (rig_code (rig, 0, set (rig, 0, "old", &settings, fields, 1)), TMQ_OK);
+    assert_int_equal (rig_code (rig, 0, pause_queue (rig, 0, "third", "")), TMQ_OK);
+    engine_set_full (rig->engine, false);
+    assert_int_equal (rig_code (rig, 0, set (rig, 0, "new", &settings, fields, 1)), TMQ_OK);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
     const struct CMUnitTest tests[] = {
+        TEST (no_queue_is_set_up_on_a_full_disk),
         TEST (a_change_is_an_event_of_the_queue),
         TEST (a_paused_queue_gives_nothing),
         TEST (what_is_held_goes_on),

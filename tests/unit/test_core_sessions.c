@@ -118,6 +118,21 @@ static void a_frozen_session_takes_nothing (void **state)
     assert_int_equal (stage_code_of_submit (rig, 2, "trip"), TMQ_OK);
 }
 
+/* A pause is taken: it may be what helps. */
+static void nothing_is_set_on_a_full_disk (void **state)
+{
+    rig_t *rig = *state;
+    assert_int_equal (stage_set_goal (rig, 0, "trip", "Rome"), TMQ_OK);
+    engine_set_full (rig->engine, true);
+    stage_next_request ();
+    assert_int_equal (stage_set_goal (rig, 0, "trip", "Paris"), TMQ_STORE_FULL);
+    assert_int_equal (stage_set_goal (rig, 0, "other", "Paris"), TMQ_STORE_FULL);
+    stage_set_status (rig, "trip", TMQ_SESSION_STATUS_PAUSED);
+    engine_set_full (rig->engine, false);
+    stage_next_request ();
+    assert_int_equal (stage_set_goal (rig, 0, "trip", "Paris"), TMQ_OK);
+}
+
 static void a_complete_session_lets_its_tasks_end (void **state)
 {
     rig_t *rig = *state;
@@ -462,6 +477,7 @@ int main (void)
         TEST (the_first_task_makes_its_session),
         TEST (what_is_set_survives_a_restart),
         TEST (a_frozen_session_takes_nothing),
+        TEST (nothing_is_set_on_a_full_disk),
         TEST (a_complete_session_lets_its_tasks_end),
         TEST (salience_is_the_share_of_a_session),
         TEST (what_belongs_to_a_session_goes_with_it),

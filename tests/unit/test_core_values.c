@@ -251,6 +251,20 @@ static void a_failed_commit_takes_it_back (void **state)
     assert_value (rig, "k", "kept", version);
 }
 
+/* What is there may be removed. */
+static void nothing_is_put_on_a_full_disk (void **state)
+{
+    rig_t *rig = *state;
+    put (rig, "k", "kept", WITH_ANY);
+    engine_set_full (rig->engine, true);
+    assert_int_equal (code_of_put (rig, "k", "more", WITH_ANY), TMQ_STORE_FULL);
+    assert_int_equal (code_of_put (rig, "new", "", WITH_ANY), TMQ_STORE_FULL);
+    next_id[0]++;
+    assert_int_equal (code_of_remove (rig, "k", WITH_ANY), TMQ_OK);
+    engine_set_full (rig->engine, false);
+    put (rig, "k", "again", WITH_ANY);
+}
+
 static void one_sees_and_changes_what_is_its_own (void **state)
 {
     rig_t *rig = *state;
@@ -375,6 +389,7 @@ int main (void)
         TEST (a_page_ends_with_what_is_seen),
         TEST (a_watcher_is_told_and_others_are_not),
         TEST (a_failed_commit_takes_it_back),
+        TEST (nothing_is_put_on_a_full_disk),
         TEST (one_sees_and_changes_what_is_its_own),
         TEST (a_worker_sees_what_its_sessions_have),
         cmocka_unit_test (there_are_only_so_many_also_after_a_restart),

@@ -190,6 +190,49 @@ static void attempts_are_found_by_their_number (void **state)
     free (found);
 }
 
+/* Behind an attempt, a page at a time; those of other tasks are not among them. */
+static void attempts_are_read_in_pages (void **state)
+{
+    enum { ATTEMPTS = 8, PAGE = 3 };
+    fixture_t *f = *state;
+    for (int64_t number = 1; number <= 2; number++) {
+        record_t record = test_record (number);
+        batch_t *batch = fixture_batch (f);
+        fixture_change (f, batch, &record, TMQ_EVENT_ATTEMPT_FAILED);
+        for (uint32_t i = 1; i <= ATTEMPTS; i++) {
+            attempt_t attempt = {.number = number,
+                                 .id = record.id,
+                                 .attempt = i * 2,
+                                 .how = TMQ_EVENT_LEASE_LOST,
+                                 .ended_at = number * 100 + i};
+            batch_add_attempt (batch, &attempt);
+        }
+        fixture_commit (f, batch);
+    }
+    fixture_settle (f);
+    uint32_t seen = 0;
+    for (bool more = true; more;) {
+        read_t read = {
+            .kind = READ_ATTEMPTS, .task_number = 2, .after_attempt = seen * 2, .limit = PAGE};
+        fixture_read (f, &read);
+        more = read.more;
+        assert_int_equal (read.attempts_count, seen + PAGE <= ATTEMPTS ? PAGE : ATTEMPTS - seen);
+        for (size_t i = 0; i < read.attempts_count; i++) {
+            seen++;
+            assert_int_equal (read.attempts[i].attempt, seen * 2);
+            assert_int_equal (read.attempts[i].ended_at, 200 + seen);
+            assert_int_equal (read.attempts[i].how, TMQ_EVENT_LEASE_LOST);
+        }
+        read_clear (&read);
+    }
+    assert_int_equal (seen, ATTEMPTS);
+    read_t none = {.kind = READ_ATTEMPTS, .task_number = 3, .limit = PAGE};
+    fixture_read (f, &none);
+    assert_int_equal (none.attempts_count, 0);
+    assert_false (none.more);
+    read_clear (&none);
+}
+
 /* Removal. */
 
 static void a_removed_task_leaves_a_tombstone (void **state)
@@ -763,6 +806,7 @@ int main (void)
         ON_ALL (a_result_can_be_replaced),
         ON_ALL (a_dedup_key_belongs_to_owner_and_namespace),
         ON_ALL (attempts_are_found_by_their_number),
+        ON_ALL (attempts_are_read_in_pages),
         ON_ALL (a_removed_task_leaves_a_tombstone),
         ON_ALL (only_ended_tasks_past_their_time_are_due),
         ON_ALL (live_tasks_come_in_order),

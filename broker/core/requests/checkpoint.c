@@ -26,6 +26,17 @@ static task_t *begin (call_t *call, const Taskmq__Lease *lease)
     return report_begin (call, lease);
 }
 
+static bool refuse_more (call_t *call, const task_t *task)
+{
+    uint64_t limit = call->requests->base->config.space_bytes_max;
+    uint64_t bytes = call->request->checkpoint->state_bytes;
+    uint64_t before = extras_of (task)->checkpoint_bytes;
+    if (bytes <= before || call->link->space->entries.bytes + bytes - before <= limit)
+        return false;
+    reply_limit (call, "bytes of the namespace's values, items and checkpoints", limit);
+    return true;
+}
+
 void on_checkpoint (call_t *call)
 {
     requests_t *self = call->requests;
@@ -33,7 +44,7 @@ void on_checkpoint (call_t *call)
     if (room_refused_at_once (call))
         return;
     task_t *task = begin (call, request->lease);
-    if (task == NULL)
+    if (task == NULL || refuse_more (call, task))
         return;
     report_started (self, task);
     self->tasks->open.inputs++;

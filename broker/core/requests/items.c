@@ -91,7 +91,8 @@ static bool fits (call_t *call, const box_t *box, size_t length)
     else if (entries->items >= config->space_items_max)
         reply_limit (call, "items of the namespace", config->space_items_max);
     else if (entries->bytes + length > config->space_bytes_max)
-        reply_limit (call, "bytes of the namespace's values and items", config->space_bytes_max);
+        reply_limit (call, "bytes of the namespace's values, items and checkpoints",
+                     config->space_bytes_max);
     else
         return true;
     return false;

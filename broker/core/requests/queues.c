@@ -9,6 +9,7 @@
 #include "core/requests/answer.h"
 #include "core/requests/deeds.h"
 #include "core/requests/quota.h"
+#include "core/requests/room.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
 #include "core/tasks/settings.h"
@@ -241,7 +242,11 @@ static void changed (call_t *call, settings_t *settings, const char *name, const
 void on_queue_set (call_t *call)
 {
     const Taskmq__QueueSet *request = call->request->queue_set;
+    const queue_t *queue = queue_find (call->requests->tasks, call->link->space, request->queue);
     bool done;
+    /* What is set already may be changed on a full disk, and every queue may be paused: that helps. */
+    if ((queue == NULL || queue->settings == NULL) && room_refused_at_once (call))
+        return;
     settings_t *settings = settings_for (call, request->queue, &done);
     if (settings == NULL)
         return;

@@ -136,7 +136,8 @@ static bool fits (call_t *call, const value_t *value, size_t length)
         reply_limit (call, "values of the namespace", config->space_values_max);
     else if (length > value->length &&
              entries->bytes + length - value->length > config->space_bytes_max)
-        reply_limit (call, "bytes of the namespace's values and items", config->space_bytes_max);
+        reply_limit (call, "bytes of the namespace's values, items and checkpoints",
+                     config->space_bytes_max);
     else
         return true;
     return false;

@@ -6,9 +6,11 @@
 #include "core/tasks/checkpoint.h"
 
 #include "core/data/extra.h"
+#include "core/tasks/entries.h"
 #include "core/tasks/extras.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/rows.h"
+#include "core/tasks/space.h"
 
 void checkpoint_key (row_key_t *out, const char *ns, const tmq_id_t *id)
 {
@@ -30,6 +32,13 @@ static void note_length (tasks_t *self, task_t *task, size_t length)
     extras_changed (self, task);
 }
 
+/* They count with the values and items of their namespace. */
+static void count (tasks_t *self, space_t *space, size_t more, size_t less)
+{
+    space->entries.bytes += more - less;
+    entries_changed (self, space);
+}
+
 void checkpoint_put (tasks_t *self, task_t *task, const uint8_t *bytes, size_t length)
 {
     if (length == 0) {
@@ -38,6 +47,7 @@ void checkpoint_put (tasks_t *self, task_t *task, const uint8_t *bytes, size_t l
         row_key_t key;
         checkpoint_key (&key, task->queue->space->name, &task->id);
         rows_put (self, row_make (ROW_KIND_CHECKPOINT, key.bytes, key.length, bytes, length));
+        count (self, task->queue->space, length, extras_of (task)->checkpoint_bytes);
         note_length (self, task, length);
     }
     task->version++;
@@ -48,6 +58,7 @@ void checkpoint_drop (tasks_t *self, task_t *task)
 {
     if (extras_of (task)->checkpoint_bytes == 0)
         return;
+    count (self, task->queue->space, 0, extras_of (task)->checkpoint_bytes);
     put_gone (self, task->queue->space->name, &task->id);
     note_length (self, task, 0);
 }
@@ -57,7 +68,10 @@ void checkpoint_remove (tasks_t *self, const record_t *record)
     if (record->extra == NULL || self->base->config.planted_bug == ENGINE_BUG_CHECKPOINT_LEFT)
         return;
     extra_t *extra = extra_new (record->extra);
+    space_t *space = space_find (self, record->ns);
     if (extra->fields->checkpoint_bytes > 0)
         put_gone (self, record->ns, &record->id);
+    if (extra->fields->checkpoint_bytes > 0 && space != NULL)
+        count (self, space, 0, extra->fields->checkpoint_bytes);
     extra_free (extra);
 }
