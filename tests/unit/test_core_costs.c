@@ -188,6 +188,84 @@ static void questions_that_are_looked_at_are_paid_for (void **state)
     rig_free (rig);
 }
 
+static void make_session (rig_t *rig, unsigned n)
+{
+    char name[16];
+    Taskmq__SessionSet set = TASKMQ__SESSION_SET__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    uint8_t id[16] = {(uint8_t) n, 1};
+    snprintf (name, sizeof (name), "s%u", n);
+    set.name = name;
+    request.op_case = TASKMQ__REQUEST__OP_SESSION_SET;
+    request.session_set = &set;
+    request.request_id = (ProtobufCBinaryData){sizeof (id), id};
+    rig_send (rig, 0, &request, NULL, 0);
+    rig_settle (rig);
+}
+
+static void sessions_that_are_looked_at_are_paid_for (void **state)
+{
+    enum { SESSIONS = 160 };
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    Taskmq__SessionList list = TASKMQ__SESSION_LIST__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    config.round.requests = 800;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    for (unsigned n = 0; n < SESSIONS; n++)
+        make_session (rig, n);
+    request.op_case = TASKMQ__REQUEST__OP_SESSION_LIST;
+    request.session_list = &list;
+    list.limit = SESSIONS;
+    message_t message = rig_message_of (rig, 0, &request, REQUESTS);
+    size_t whole = handled (rig, &message);
+    list.limit = 1;
+    message = rig_message_of (rig, 0, &request, REQUESTS);
+    assert_in_range (whole, 800 / (64 + SESSIONS / 8), 800 / (64 + SESSIONS / 8) + 1);
+    assert_true (handled (rig, &message) > whole);
+    rig_free (rig);
+}
+
+static uint64_t put_item (rig_t *rig, uint8_t n)
+{
+    Taskmq__ItemPut put = TASKMQ__ITEM_PUT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    uint8_t id[16] = {n, 2};
+    put.box = (char *) "inputs";
+    put.body_bytes = 1;
+    request.op_case = TASKMQ__REQUEST__OP_ITEM_PUT;
+    request.item_put = &put;
+    request.request_id = (ProtobufCBinaryData){sizeof (id), id};
+    uint64_t sent = rig_send (rig, 0, &request, "1", 1);
+    rig_run (rig);
+    return rig_reply (rig, 0, sent)->reply->item_done->number;
+}
+
+static void items_that_are_acknowledged_are_paid_for (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    Taskmq__ItemAck ack = TASKMQ__ITEM_ACK__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    uint64_t numbers[100];
+    uint8_t id[16] = {1};
+    config.round.requests = 1000;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    for (uint8_t i = 0; i < 100; i++) /* they are in memory until they are written back */
+        numbers[i] = put_item (rig, i);
+    ack.box = (char *) "inputs";
+    ack.numbers = numbers;
+    ack.n_numbers = 100;
+    request.op_case = TASKMQ__REQUEST__OP_ITEM_ACK;
+    request.item_ack = &ack;
+    request.request_id = (ProtobufCBinaryData){sizeof (id), id};
+    message_t message = rig_message_of (rig, 0, &request, REQUESTS);
+    assert_in_range (handled (rig, &message), 9, 10);
+    rig_free (rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +273,8 @@ int main (void)
         cmocka_unit_test (instants_that_are_computed_are_paid_for),
         cmocka_unit_test (waiting_workers_are_looked_at_some_in_each_round),
         cmocka_unit_test (questions_that_are_looked_at_are_paid_for),
+        cmocka_unit_test (sessions_that_are_looked_at_are_paid_for),
+        cmocka_unit_test (items_that_are_acknowledged_are_paid_for),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

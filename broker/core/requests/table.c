@@ -17,6 +17,7 @@
 #include "core/tasks/checkpoint.h"
 #include "core/tasks/lanes.h"
 #include "core/tasks/quarantine.h"
+#include "core/tasks/session.h"
 #include "core/tasks/space.h"
 #include "request_kinds.h"
 
@@ -328,19 +329,30 @@ static size_t moved_by (const requests_t *self, const link_t *link, const Taskmq
     return queue == NULL || queue->ready > LANES_MOVED_MAX ? 0 : queue->ready;
 }
 
-/* Open questions that it may look at. */
-static size_t looked_at_by (const requests_t *self, const link_t *link, const Taskmq__Inbox *inbox)
+/* Of so many entries, those that a page of them may look at. all: none is looked at in vain. */
+static size_t looked_at (const link_t *link, bool all, size_t limit, size_t count)
+{
+    limit = limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : limit;
+    return all && (link->access.everywhere & SEES) != 0 && limit < count ? limit : count;
+}
+
+/* … of open questions. */
+static size_t questions_looked_at (const requests_t *self, const link_t *link,
+                                   const Taskmq__Inbox *inbox)
 {
     size_t looks = self->base->config.read_looks_max;
     size_t open = link->space->unanswered.open;
-    size_t limit = inbox->limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : inbox->limit;
-    bool all = inbox->n_queues == 0 && inbox->n_sessions == 0 &&
-               (link->access.everywhere & SEES) != 0; /* nothing is looked at in vain */
-    if (inbox->task_id.len > 0)
-        return 0;
-    if (all && limit < looks)
-        looks = limit;
-    return open < looks ? open : looks;
+    bool all = inbox->n_queues == 0 && inbox->n_sessions == 0;
+    return inbox->task_id.len > 0
+               ? 0
+               : looked_at (link, all, inbox->limit, open < looks ? open : looks);
+}
+
+static size_t sessions_looked_at (const link_t *link, const Taskmq__SessionList *list)
+{
+    size_t count;
+    sessions_behind (link->space, list->after, &count);
+    return looked_at (link, true, list->limit, count);
 }
 
 /* What it looks at or moves beyond what its row and its lists say, as memory is now. */
@@ -350,7 +362,13 @@ static size_t cost_of_work (const requests_t *self, const link_t *link,
     enum { LOOKS = 8 }; /* … cost as much as a small request */
     switch ((int) request->op_case) {
     case OP (QUEUE_SET): return moved_by (self, link, request->queue_set);
-    case OP (INBOX): return looked_at_by (self, link, request->inbox) / LOOKS;
+    case OP (INBOX): return questions_looked_at (self, link, request->inbox) / LOOKS;
+    case OP (SESSION_LIST): return sessions_looked_at (link, request->session_list) / LOOKS;
+    case OP (SCHEDULE_LIST):
+        return looked_at (link, true, request->schedule_list->limit, link->space->schedules_count) /
+               LOOKS;
+    case OP (WORKER_LIST):
+    case OP (WORKER_SHOW): return self->match->roster_by_id.count / LOOKS; /* of all namespaces */
     default: return 0;
     }
 }
@@ -375,6 +393,8 @@ size_t request_cost (const requests_t *self, const link_t *link, const Taskmq__R
         cost += request->purge->n_task_ids;
     else if (request->op_case == OP (RENEW))
         cost += request->renew->n_leases;
+    else if (request->op_case == OP (ITEM_ACK))
+        cost += request->item_ack->n_numbers;
     else if (request->op_case == OP (SCHEDULE_SHOW))
         cost += request->schedule_show->coming;
     else if (request->op_case == OP (REGISTER))
