@@ -158,16 +158,17 @@ static void show_one (const app_t *app, items_t *items, table_t *table, const tm
 }
 
 /* Pages until `left` values are shown. */
-static int list_pages (app_t *app, tmq_value_query_t *query, uint64_t left, items_t *items,
+static int list_pages (app_t *app, const tmq_value_query_t *asked, uint64_t left, items_t *items,
                        table_t *table)
 {
     char after[TMQ_ENTRY_NAME_BYTES_MAX + 1] = "";
+    tmq_value_query_t query = *asked;
     tmq_error_t error = {0};
     do {
         tmq_value_list_t *page = NULL;
-        query->after = after;
-        query->limit = left < TMQ_LIST_LIMIT_MAX ? (uint32_t) left : TMQ_LIST_LIMIT_MAX;
-        error.code = tmq_value_list (&page, app->client, query, app->timeout_ms, &error);
+        query.after = after;
+        query.limit = left < TMQ_LIST_LIMIT_MAX ? (uint32_t) left : TMQ_LIST_LIMIT_MAX;
+        error.code = tmq_value_list (&page, app->client, &query, app->timeout_ms, &error);
         if (error.code != TMQ_OK)
             return library_error (app, &error, NULL);
         for (size_t i = 0; i < page->count; i++, left--)

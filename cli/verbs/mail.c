@@ -293,7 +293,7 @@ static int mail_ack (app_t *app)
 int session_input (app_t *app)
 {
     const char *verb = app->args.operands[1];
-    place_t place;
+    place_t place = {0};
     const int code = input_place (&place, app);
     if (code)
         return code;

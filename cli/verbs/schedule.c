@@ -218,7 +218,7 @@ static int blame_spec (const app_t *app, const tmq_schedule_spec_t *wanted,
 static int schedule_add (app_t *app)
 {
     tmq_schedule_report_t *report = NULL;
-    tmq_schedule_spec_t wanted;
+    tmq_schedule_spec_t wanted = {0};
     tmq_error_t error = {0};
     spec_t task;
     spec_init (&task, app->args.command->options);
