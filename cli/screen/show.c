@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "screen/output.h"
@@ -374,8 +375,16 @@ int show_failure (const app_t *app, const tmq_task_t *task)
                        task->error_code);
 }
 
+void put_bytes (const void *bytes, size_t length)
+{
+    if (length == 0)
+        return;
+    fwrite (bytes, 1, length, stdout);
+    if (isatty (STDOUT_FILENO) && ((const char *) bytes)[length - 1] != '\n')
+        putchar ('\n');
+}
+
 void put_body (const tmq_task_t *task)
 {
-    if (task->body_bytes)
-        fwrite (task->body, 1, task->body_bytes, stdout);
+    put_bytes (task->body, task->body_bytes);
 }

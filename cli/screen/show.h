@@ -51,7 +51,8 @@ void show_history_event (const app_t *app, const tmq_event_t *event);
 void show_ending (const app_t *app, const tmq_task_t *task);
 /* What went wrong with a failed or cancelled task, on stderr. Returns EXIT_TASK. */
 int show_failure (const app_t *app, const tmq_task_t *task);
-/* The bytes as they are. */
+/* The bytes as they are; on a terminal the line after them is a new one. */
+void put_bytes (const void *bytes, size_t length);
 void put_body (const tmq_task_t *task);
 
 /* "ready"; empty for none. */

@@ -111,11 +111,16 @@ static void write_stats (items_t *items, const tmq_stats_t *stats)
 
 static void show_queues (const app_t *app, const tmq_stats_t *stats)
 {
-    static const column_t columns[] = {{"QUEUE", COLUMN_LEFT},      {"READY", COLUMN_RIGHT},
-                                       {"SCHEDULED", COLUMN_RIGHT}, {"BLOCKED", COLUMN_RIGHT},
-                                       {"WORKING", COLUMN_RIGHT},   {"ASKING", COLUMN_RIGHT},
-                                       {"OLDEST", COLUMN_RIGHT},    {"FAILED", COLUMN_RIGHT},
-                                       {"SUBMITTED", COLUMN_RIGHT}, {"COMPLETED", COLUMN_RIGHT}};
+    static const column_t columns[] = {{"QUEUE", COLUMN_TRUNCATE},
+                                       {"READY", COLUMN_RIGHT},
+                                       {"SCHEDULED", COLUMN_RIGHT | 3 * COLUMN_YIELDS},
+                                       {"BLOCKED", COLUMN_RIGHT | 2 * COLUMN_YIELDS},
+                                       {"WORKING", COLUMN_RIGHT},
+                                       {"ASKING", COLUMN_RIGHT | 1 * COLUMN_YIELDS},
+                                       {"OLDEST", COLUMN_RIGHT},
+                                       {"FAILED", COLUMN_RIGHT},
+                                       {"SUBMITTED", COLUMN_RIGHT},
+                                       {"COMPLETED", COLUMN_RIGHT}};
     enum { COLUMNS_NARROW = 8, COLUMNS_WIDE = 10 };
     const bool wide = app->format == FORMAT_WIDE;
     table_t *table = table_new (app, columns, wide ? COLUMNS_WIDE : COLUMNS_NARROW, true);

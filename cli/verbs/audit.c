@@ -18,6 +18,7 @@
 #include "link/connect.h"
 #include "screen/items.h"
 #include "screen/output.h"
+#include "screen/show.h"
 #include "screen/table.h"
 #include "trust.h"
 #include "verbs/verbs.h"
@@ -279,8 +280,8 @@ static int run_head (app_t *app)
 
 /* tail. */
 
-enum { COLUMNS = 5 };
-static const int widths[COLUMNS] = {24, 16, 10, 10, 0};
+enum { COLUMNS = 4 };
+static const int widths[COLUMNS] = {24, 16, 10, 10};
 
 static const char *member (const json_t *object, const char *key)
 {
@@ -292,28 +293,29 @@ static const char *member (const json_t *object, const char *key)
 static void show_line (const app_t *app, const char *line, size_t length)
 {
     json_t *object = json_loadb (line, length, 0, NULL);
-    static const char *const keys[COLUMNS] = {"at", "kind", "actor", "from", "object"};
+    static const char *const keys[COLUMNS] = {"at", "kind", "actor", "from"};
+    size_t column = 0;
     for (size_t i = 0; i < COLUMNS; i++) {
         char *text = safe_text (app, member (object, keys[i]));
-        printf ("%-*s ", widths[i], text);
+        column += (size_t) printf ("%-*s ", widths[i], text);
         free (text);
     }
-    char *outcome = safe_text (app, member (object, "outcome"));
-    char *detail = safe_text (app, member (object, "detail"));
-    printf ("%s%s%s\n", outcome, strcmp (detail, "-") ? ": " : "",
-            strcmp (detail, "-") ? detail : "");
-    free (outcome);
-    free (detail);
+    const char *detail = member (object, "detail");
+    char rest[2048];
+    snprintf (rest, sizeof rest, "%s %s%s%s", member (object, "object"), member (object, "outcome"),
+              strcmp (detail, "-") ? ": " : "", strcmp (detail, "-") ? detail : "");
+    print_wrapped_text (app, rest, column, (size_t) widths[0] + 1);
+    putchar ('\n');
     json_decref (object);
 }
 
 static void show_heads (const app_t *app)
 {
-    static const char *const heads[COLUMNS] = {"AT", "KIND", "ACTOR", "FROM", "OBJECT"};
+    static const char *const heads[COLUMNS] = {"AT", "KIND", "ACTOR", "FROM"};
     printf ("%s", paint_dim (app));
     for (size_t i = 0; i < COLUMNS; i++)
         printf ("%-*s ", widths[i], heads[i]);
-    printf ("OUTCOME%s\n", paint_end (app));
+    printf ("OBJECT OUTCOME%s\n", paint_end (app));
 }
 
 static void show_page (const app_t *app, const tmq_part_t *page)

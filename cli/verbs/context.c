@@ -11,6 +11,7 @@
 #include "link/connect.h"
 #include "screen/listing.h"
 #include "screen/output.h"
+#include "screen/show.h"
 #include "verbs/given.h"
 #include "verbs/verbs.h"
 
@@ -85,7 +86,7 @@ static int context_get (app_t *app)
     else if (app->format == FORMAT_ID)
         printf ("%" PRIu64 "\n", value->version);
     else
-        fwrite (value->bytes, 1, value->length, stdout);
+        put_bytes (value->bytes, value->length);
     tmq_value_free (value);
     return EXIT_OK;
 }

@@ -20,6 +20,7 @@
 #include "profile.h"
 #include "screen/items.h"
 #include "screen/output.h"
+#include "screen/show.h"
 #include "screen/table.h"
 #include "units.h"
 #include "verbs/verbs.h"
@@ -67,15 +68,16 @@ static void write_finding (doctor_t *self, verdict_t verdict, const char *about,
 static void show_finding (doctor_t *self, verdict_t verdict, const char *about, const char *text,
                           const char *mend)
 {
+    enum { TEXT_COLUMN = 19 };
     const app_t *app = self->app;
     const char *paint = verdict == VERDICT_OK        ? ""
                         : verdict == VERDICT_WARNING ? paint_bold (app)
                                                      : paint_status (app, TMQ_STATUS_FAILED);
     printf ("%s%-8s%s %-9s ", paint, verdict_texts[verdict], *paint ? paint_end (app) : "", about);
-    print_text (app, stdout, text);
+    print_wrapped_text (app, text, TEXT_COLUMN, TEXT_COLUMN);
     putchar ('\n');
     if (mend) {
-        print_safe (app, stdout, "%18s -> %s", "", mend);
+        print_safe (app, stdout, "%*s-> %s", TEXT_COLUMN, "", mend);
         putchar ('\n');
     }
 }

@@ -256,11 +256,17 @@ static void add_row (table_t *table, const tmq_queue_t *queue, bool wide)
 
 static int queue_list (app_t *app)
 {
-    static const column_t columns[] = {
-        {"QUEUE", COLUMN_LEFT},    {"READY", COLUMN_RIGHT},      {"SCHEDULED", COLUMN_RIGHT},
-        {"BLOCKED", COLUMN_RIGHT}, {"WORKING", COLUMN_RIGHT},    {"ASKING", COLUMN_RIGHT},
-        {"WORKERS", COLUMN_RIGHT}, {"STATE", COLUMN_LEFT},       {"RUNNING", COLUMN_RIGHT},
-        {"BYTES", COLUMN_RIGHT},   {"SETTINGS", COLUMN_TRUNCATE}};
+    static const column_t columns[] = {{"QUEUE", COLUMN_TRUNCATE},
+                                       {"READY", COLUMN_RIGHT},
+                                       {"SCHEDULED", COLUMN_RIGHT | 3 * COLUMN_YIELDS},
+                                       {"BLOCKED", COLUMN_RIGHT | 2 * COLUMN_YIELDS},
+                                       {"WORKING", COLUMN_RIGHT},
+                                       {"ASKING", COLUMN_RIGHT | 1 * COLUMN_YIELDS},
+                                       {"WORKERS", COLUMN_RIGHT | 6 * COLUMN_YIELDS},
+                                       {"STATE", COLUMN_LEFT},
+                                       {"RUNNING", COLUMN_RIGHT | 4 * COLUMN_YIELDS},
+                                       {"BYTES", COLUMN_RIGHT | 5 * COLUMN_YIELDS},
+                                       {"SETTINGS", COLUMN_TRUNCATE}};
     enum { COLUMNS_NARROW = 8, COLUMNS_WIDE = 11 };
     const bool wide = app->format == FORMAT_WIDE;
     char cursor[TMQ_CURSOR_BYTES_MAX * 2 + 1] = "";
@@ -307,9 +313,10 @@ static void put_card (const app_t *app, const tmq_queue_t *queue)
             " blocked, payloads %s\n",
             queue->ready, queue->scheduled, queue->blocked,
             size_format (unit, queue->queued_bytes));
-    printf ("working         %" PRIu64 ", and %" PRIu64 " wait for an answer\n", queue->working,
+    printf ("at work         %" PRIu64 ", and %" PRIu64 " wait for an answer\n", queue->working,
             queue->input_required);
-    printf ("running         %" PRIu64 " at %" PRIu64 " workers\n", queue->running, queue->workers);
+    printf ("workers         %" PRIu64 ", who hold %" PRIu64 " tasks\n", queue->workers,
+            queue->running);
     if (queue->needs_sets)
         printf ("required labels %" PRIu32 " sets, at most %d\n", queue->needs_sets,
                 TMQ_NEEDS_SETS_MAX);

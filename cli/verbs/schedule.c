@@ -262,11 +262,16 @@ static void add_row (table_t *table, const tmq_schedule_t *schedule, bool wide)
 
 static int schedule_list (app_t *app)
 {
-    static const column_t columns[] = {{"NAME", COLUMN_LEFT},     {"CALENDAR", COLUMN_LEFT},
-                                       {"QUEUE", COLUMN_LEFT},    {"STATE", COLUMN_LEFT},
-                                       {"NEXT", COLUMN_LEFT},     {"FIRED", COLUMN_RIGHT},
-                                       {"SKIPPED", COLUMN_RIGHT}, {"ZONE", COLUMN_LEFT},
-                                       {"OWNER", COLUMN_LEFT},    {"ERROR", COLUMN_TRUNCATE}};
+    static const column_t columns[] = {{"NAME", COLUMN_TRUNCATE},
+                                       {"CALENDAR", COLUMN_TRUNCATE},
+                                       {"QUEUE", COLUMN_TRUNCATE},
+                                       {"STATE", COLUMN_LEFT},
+                                       {"NEXT", COLUMN_LEFT},
+                                       {"FIRED", COLUMN_RIGHT | 2 * COLUMN_YIELDS},
+                                       {"SKIPPED", COLUMN_RIGHT | 1 * COLUMN_YIELDS},
+                                       {"ZONE", COLUMN_TRUNCATE},
+                                       {"OWNER", COLUMN_LEFT | 3 * COLUMN_YIELDS},
+                                       {"ERROR", COLUMN_TRUNCATE | 4 * COLUMN_YIELDS}};
     enum { COLUMNS_NARROW = 6, COLUMNS_WIDE = 10 };
     const bool wide = app->format == FORMAT_WIDE;
     char after[TMQ_NAME_LENGTH_MAX + 1] = "";

@@ -116,13 +116,17 @@ static int take_status (tmq_session_status_t *status, const app_t *app)
                               "--status '%.40s' must be active, paused, frozen or complete", text);
 }
 
-static const column_t narrow[] = {{"SESSION", COLUMN_LEFT}, {"STATUS", COLUMN_LEFT},
-                                  {"TASKS", COLUMN_RIGHT},  {"SALIENCE", COLUMN_RIGHT},
-                                  {"UPDATED", COLUMN_LEFT}, {"GOAL", COLUMN_TRUNCATE}};
-static const column_t wide_columns[] = {{"SESSION", COLUMN_LEFT}, {"STATUS", COLUMN_LEFT},
-                                        {"TASKS", COLUMN_RIGHT},  {"SALIENCE", COLUMN_RIGHT},
-                                        {"UPDATED", COLUMN_LEFT}, {"OWNER", COLUMN_LEFT},
-                                        {"WHY", COLUMN_TRUNCATE}, {"GOAL", COLUMN_TRUNCATE}};
+static const column_t narrow[] = {{"SESSION", COLUMN_TRUNCATE}, {"STATUS", COLUMN_LEFT},
+                                  {"TASKS", COLUMN_RIGHT},      {"SALIENCE", COLUMN_RIGHT},
+                                  {"UPDATED", COLUMN_LEFT},     {"GOAL", COLUMN_TRUNCATE}};
+static const column_t wide_columns[] = {{"SESSION", COLUMN_TRUNCATE},
+                                        {"STATUS", COLUMN_LEFT},
+                                        {"TASKS", COLUMN_RIGHT},
+                                        {"SALIENCE", COLUMN_RIGHT | 2 * COLUMN_YIELDS},
+                                        {"UPDATED", COLUMN_LEFT | 3 * COLUMN_YIELDS},
+                                        {"OWNER", COLUMN_LEFT | 1 * COLUMN_YIELDS},
+                                        {"WHY", COLUMN_TRUNCATE | 4 * COLUMN_YIELDS},
+                                        {"GOAL", COLUMN_TRUNCATE | 5 * COLUMN_YIELDS}};
 
 static void show_one (const app_t *app, listing_t *out, const tmq_session_t *session)
 {

@@ -60,12 +60,13 @@ static void write_why (json_writer_t *writer, const tmq_explanation_t *why)
 
 static void show_fact (const app_t *app, const tmq_fact_t *fact)
 {
+    enum { TEXT_COLUMN = 18 };
     char text[UNITS_TEXT_SIZE];
     char moment[MOMENT_SIZE];
     print_text (app, stdout, fact->name);
     printf ("%*s", fact->name[0] ? (int) (16 - strlen (fact->name) % 16) : 16, "");
     switch (fact->kind) {
-    case TMQ_FACT_TEXT: print_text (app, stdout, fact->text); break;
+    case TMQ_FACT_TEXT: print_wrapped_text (app, fact->text, TEXT_COLUMN, TEXT_COLUMN); break;
     case TMQ_FACT_TIME:
         if (*moment_text (moment, fact->number))
             printf ("%s  (%s)", moment,
@@ -80,7 +81,7 @@ static void show_fact (const app_t *app, const tmq_fact_t *fact)
 static void show_why (const app_t *app, const tmq_explanation_t *why)
 {
     char id[37];
-    print_text (app, stdout, why->sentence);
+    print_wrapped_text (app, why->sentence, 0, 0);
     fputc ('\n', stdout);
     for (size_t i = 0; i < why->facts_count; i++) {
         fputs ("  ", stdout);

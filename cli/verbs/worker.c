@@ -108,10 +108,15 @@ static const char *ago (char out[UNITS_TEXT_SIZE], uint64_t ms)
     return ms ? time_format_relative (out, (int64_t) ms, (int64_t) wall_ms ()) : "";
 }
 
-static const column_t columns[] = {
-    {"NAME", COLUMN_LEFT},     {"STATE", COLUMN_LEFT},    {"QUEUES", COLUMN_TRUNCATE},
-    {"RUNNING", COLUMN_RIGHT}, {"DONE", COLUMN_RIGHT},    {"FAILED", COLUMN_RIGHT},
-    {"HEARD", COLUMN_LEFT},    {"HOST", COLUMN_TRUNCATE}, {"ID", COLUMN_LEFT}};
+static const column_t columns[] = {{"NAME", COLUMN_TRUNCATE},
+                                   {"STATE", COLUMN_LEFT},
+                                   {"QUEUES", COLUMN_TRUNCATE},
+                                   {"RUNNING", COLUMN_RIGHT},
+                                   {"DONE", COLUMN_RIGHT | 3 * COLUMN_YIELDS},
+                                   {"FAILED", COLUMN_RIGHT | 4 * COLUMN_YIELDS},
+                                   {"HEARD", COLUMN_LEFT | 2 * COLUMN_YIELDS},
+                                   {"HOST", COLUMN_TRUNCATE | 1 * COLUMN_YIELDS},
+                                   {"ID", COLUMN_LEFT}};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static void add_row (table_t *table, const tmq_worker_info_t *worker, bool wide)

@@ -145,6 +145,28 @@ run 0 taskctl watch --since 0 --queue narrow --count 3
 out_has ' claimed  .* queued . working  attempt 1  by '
 out_has "  $long\$"
 
+# Other tables too, and sentences, which go on between words.
+run 0 taskctl queue set narrow --max-running 4 --rate 100/1m --max-tasks 100000
+run 0 taskctl session set a-session-with-quite-a-long-name-for-a-table --goal "$long"
+: >err
+for table in 'queue list' 'session list' 'worker list --all' 'schedule list' 'audit tail' doctor stats; do
+    on_terminal 80 "NO_COLOR=1 taskctl -o wide $table"
+    out_lacks '^.{81}'
+done
+submit later --after "$id"
+: >err
+on_terminal 60 "taskctl why $id"
+out_lacks '^.{61}'
+# A result without a newline leaves the prompt a line of its own, and a pipe all bytes as they are.
+submit printed --data 'no newline'
+run 0 taskctl work printed --drain -- cat
+: >err
+on_terminal 80 "taskctl result $id; echo prompt"
+out_has '^no newline$'
+out_has '^prompt$'
+run 0 sh -c "taskctl result $id; echo prompt"
+out 'no newlineprompt'
+
 # Long output goes through a pager, which knows the width and the colours of the terminal.
 cat >pager <<'END'
 #!/bin/sh
