@@ -409,27 +409,39 @@ static const tmq_label_t *lacking (const work_t *self, const tmq_task_t *task)
     return NULL;
 }
 
-/* --drain ends, too, when nothing is left but tasks that this worker may not do, and those that
- * wait for them. */
+static void note_left (const work_t *self, size_t unfit, const tmq_label_t *label, size_t paused)
+{
+    if (unfit > 0)
+        note (self->app,
+              "taskctl: %zu task%s left that this worker may not do: it has no label %s=%s", unfit,
+              unfit == 1 ? " is" : "s are", label->key, label->value);
+    if (paused > 0)
+        note (self->app, "taskctl: %zu task%s left that somebody has paused", paused,
+              paused == 1 ? " is" : "s are");
+}
+
+/* --drain ends, too, when nothing is left but tasks that this worker may not do, that are paused,
+ * and those that wait for them. */
 static void take_left (work_t *self, const tmq_completion_t *answer)
 {
     const tmq_task_list_t *list = answer->code == TMQ_OK ? answer->list : NULL;
     const tmq_label_t *label = NULL;
     size_t unfit = 0;
     size_t waiting = 0;
+    size_t paused = 0;
     self->counting = false;
     for (size_t i = 0; list && i < list->count; i++) {
         const tmq_label_t *missing = lacking (self, list->tasks[i]);
         unfit += missing != NULL;
         waiting += !missing && list->tasks[i]->phase == TMQ_PHASE_BLOCKED;
+        paused += !missing && list->tasks[i]->phase == TMQ_PHASE_PAUSED;
         label = missing ? missing : label;
     }
-    if (!label || *list->next || unfit + waiting < list->count || is_busy (self)) {
+    if (unfit + paused == 0 || *list->next || unfit + paused + waiting < list->count ||
+        is_busy (self)) {
         self->unfit_seen = 0;
     } else if (++self->unfit_seen == 2) {
-        note (self->app,
-              "taskctl: %zu task%s left that this worker may not do: it has no label %s=%s", unfit,
-              unfit == 1 ? " is" : "s are", label->key, label->value);
+        note_left (self, unfit, label, paused);
         begin_drain (self);
     }
 }

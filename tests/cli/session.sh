@@ -33,6 +33,8 @@ golden session.json
 run 0 taskctl work jobs --max-tasks 1 -- cat
 run 0 taskctl count --status queued
 out 2
+run 0 taskctl work jobs --drain -- cat
+err_has '^taskctl: 2 tasks are left that somebody has paused$'
 run 0 taskctl -o json get "$first"
 out_has '"phase":"paused"'
 run 0 taskctl session list --status paused

@@ -299,6 +299,27 @@ static void it_stays_drained_whoever_comes_and_goes (void **state)
     rig_free (rig);
 }
 
+/* One that had ended says more of itself than before, and nothing is free. */
+static void one_that_comes_back_makes_room (void **state)
+{
+    enum { MANY = 200, BACK = 5 };
+    static const char NAME[] = "a-worker-with-a-name-that-is-much-longer-than-the-one-it-had";
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.worker_bytes_max = 3000;
+    (void) state;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, BOSS, "default");
+    for (unsigned i = 1; i <= MANY + BACK; i++) {
+        unsigned n = i <= MANY ? WORKER + i : WORKER + 2 * MANY + 1 - i;
+        uint64_t request = enrol (rig, BOSS, n, i <= MANY ? "w" : NAME);
+        rig_settle (rig);
+        assert_int_equal (rig_code (rig, BOSS, request), TMQ_OK);
+        rig_leave (rig, BOSS, n);
+        rig_settle (rig);
+    }
+    rig_free (rig);
+}
+
 static void lists_come_in_pages (void **state)
 {
     rig_t *rig = *state;
@@ -387,6 +408,7 @@ int main (void)
         TEST (a_drained_worker_gets_nothing_new),
         TEST (it_stays_drained_over_a_restart),
         TEST (it_stays_drained_whoever_comes_and_goes),
+        cmocka_unit_test (one_that_comes_back_makes_room),
         TEST (lists_come_in_pages),
         TEST (what_a_full_disk_kept_goes_afterwards),
         TEST (workers_are_seen_by_who_may),

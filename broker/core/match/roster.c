@@ -73,15 +73,21 @@ static worker_t *worker_of (const match_t *self, const roster_entry_t *entry)
     return space == NULL ? NULL : worker_find (self->tasks, space, entry->id);
 }
 
+/* No more among those that have ended. */
+static void remove_gone (match_t *self, roster_entry_t *entry)
+{
+    if (!node_is_linked (&entry->gone))
+        return;
+    list_unlink (&entry->gone);
+    self->roster_gone_count--;
+}
+
 static void forget (match_t *self, roster_entry_t *entry)
 {
     worker_t *worker = worker_of (self, entry);
     if (worker != NULL)
         worker->tally = NULL;
-    if (node_is_linked (&entry->gone)) {
-        list_unlink (&entry->gone);
-        self->roster_gone_count--;
-    }
+    remove_gone (self, entry);
     alarm_disarm (&entry->alarm);
     list_unlink (&entry->node);
     map_remove (&self->roster_by_id, entry->hash, entry);
@@ -251,13 +257,17 @@ static buf_t *pack_about (const Taskmq__Register *said)
 
 bool roster_has_room (match_t *self, const char *ns, const Taskmq__Register *said)
 {
-    const roster_entry_t *entry = roster_find (self, ns, said->worker_id.data);
+    roster_entry_t *entry = roster_find (self, ns, said->worker_id.data);
+    bool gone = entry != NULL && node_is_linked (&entry->gone);
     size_t before = entry == NULL ? 0 : buf_length (entry->about);
     size_t bytes = taskmq__register__get_packed_size (said); /* at least as much */
     size_t bytes_max = self->base->config.worker_bytes_max;
-    while (self->roster_bytes - before + bytes > bytes_max && self->roster_gone_count > 0 &&
-           !(entry != NULL && node_is_linked (&entry->gone)))
+    if (gone) /* it is not to be forgotten itself */
+        remove_gone (self, entry);
+    while (self->roster_bytes - before + bytes > bytes_max && self->roster_gone_count > 0)
         forget_first_gone (self);
+    if (gone)
+        add_gone (self, entry);
     return self->roster_bytes - before + bytes <= bytes_max;
 }
 
@@ -294,8 +304,7 @@ void roster_register (match_t *self, worker_t *worker, const Taskmq__Register *s
     bool back = entry->ended_at != 0;
     bool news = back || !says_the_same (entry, about) || entry->identity != worker->identity;
     if (back) {
-        list_unlink (&entry->gone);
-        self->roster_gone_count--;
+        remove_gone (self, entry);
         entry->ended_at = 0;
         entry->has_exit = false;
     }

@@ -244,7 +244,7 @@ void on_queue_set (call_t *call)
     const Taskmq__QueueSet *request = call->request->queue_set;
     const queue_t *queue = queue_find (call->requests->tasks, call->link->space, request->queue);
     bool done;
-    /* What is set already may be changed on a full disk, and every queue may be paused: that helps. */
+    /* What is set already may be changed on a full disk, and every queue be paused: that helps. */
     if ((queue == NULL || queue->settings == NULL) && room_refused_at_once (call))
         return;
     settings_t *settings = settings_for (call, request->queue, &done);
