@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/match/match.h"
 #include "core_rig.h"
 
 enum {
@@ -410,6 +411,8 @@ static void workers_have_only_so_many_bytes_of_queues (void **state)
         assert_in_range (worker, 100, 200);
     } while (rig_code (rig, 0, request) == TMQ_OK);
     assert_int_equal (rig_code (rig, 0, request), TMQ_LIMIT);
+    size_t each = sizeof (worker_t) + sizeof (seat_t) + sizeof (queue_t); /* of one queue */
+    assert_in_range ((worker - 101) * each, 1, config.worker_bytes_max);
     request = rig_register (rig, 0, 100, "other", 1); /* one that is there may change its mind */
     rig_settle (rig);
     assert_int_equal (rig_code (rig, 0, request), TMQ_OK);

@@ -291,6 +291,8 @@ static void it_stays_drained_whoever_comes_and_goes (void **state)
         rig_leave (rig, BOSS, WORKER + i);
         rig_settle (rig);
     }
+    size_t known = list (rig, BOSS, true, 0, 0)->n_workers;
+    assert_in_range (known * sizeof (roster_entry_t), 1, config.worker_bytes_max);
     uint64_t again = enrol (rig, ME, WORKER, "w");
     rig_submit (rig, BOSS, 1, "q", "");
     rig_settle (rig);

@@ -33,7 +33,7 @@ typedef struct match {
     map_t roster_by_id;
     node_t roster_gone; /* … and those of workers that have ended, as they ended or were loaded */
     size_t roster_gone_count;
-    size_t roster_bytes; /* of what they say of themselves */
+    size_t roster_bytes; /* of the entries, with what they say of themselves */
     uint64_t roster_no;
 } match_t;
 

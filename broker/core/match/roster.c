@@ -64,6 +64,7 @@ static roster_entry_t *make (match_t *self, const char *ns, const uint8_t *id)
     entry->alarm.kind = ALARM_ROSTER;
     map_insert (&self->roster_by_id, entry->hash, entry);
     list_push_front (&self->roster, &entry->node);
+    self->roster_bytes += sizeof (*entry);
     return entry;
 }
 
@@ -95,7 +96,7 @@ static void forget (match_t *self, roster_entry_t *entry)
     names_drop (&self->base->names, entry->name);
     names_drop (&self->base->names, entry->identity);
     names_drop (&self->base->names, entry->drained_by);
-    self->roster_bytes -= buf_length (entry->about);
+    self->roster_bytes -= buf_length (entry->about) + sizeof (*entry);
     buf_drop (entry->about);
     free (entry);
 }
@@ -260,7 +261,8 @@ bool roster_has_room (match_t *self, const char *ns, const Taskmq__Register *sai
     roster_entry_t *entry = roster_find (self, ns, said->worker_id.data);
     bool gone = entry != NULL && node_is_linked (&entry->gone);
     size_t before = entry == NULL ? 0 : buf_length (entry->about);
-    size_t bytes = taskmq__register__get_packed_size (said); /* at least as much */
+    size_t bytes = taskmq__register__get_packed_size (said) /* at least as much */
+                   + (entry == NULL ? sizeof (*entry) : 0);
     size_t bytes_max = self->base->config.worker_bytes_max;
     if (gone) /* it is not to be forgotten itself */
         remove_gone (self, entry);

@@ -18,7 +18,7 @@
 
 size_t worker_seats_bytes (size_t count)
 {
-    return count * (sizeof (seat_t) + sizeof (queue_t));
+    return count == 0 ? 0 : sizeof (worker_t) + count * (sizeof (seat_t) + sizeof (queue_t));
 }
 
 void worker_sit (match_t *self, worker_t *worker, char *const *queues, size_t count)
