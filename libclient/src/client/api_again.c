@@ -33,11 +33,12 @@ static int change_request (core_request_t **out, change_t *change, size_t from, 
     ProtobufCBinaryData ids[TMQ_CHANGE_IDS_MAX];
     Taskmq__Retry retry = TASKMQ__RETRY__INIT;
     Taskmq__Purge purge = TASKMQ__PURGE__INIT;
+    Taskmq__Set set = change->set;
     fill (ids, change->ids + from, count);
-    retry.task_ids = purge.task_ids = change->set.task_ids = ids;
-    retry.n_task_ids = purge.n_task_ids = change->set.n_task_ids = count;
+    retry.task_ids = purge.task_ids = set.task_ids = ids;
+    retry.n_task_ids = purge.n_task_ids = set.n_task_ids = count;
     const ProtobufCMessage *message = change->op == TMQ_OP_PURGE ? &purge.base
-                                      : change->op == TMQ_OP_SET ? &change->set.base
+                                      : change->op == TMQ_OP_SET ? &set.base
                                                                  : &retry.base;
     int code = core_request_message (out, change->op, message, error);
     if (code == TMQ_OK && change->request_id != NULL)

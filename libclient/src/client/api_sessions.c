@@ -132,13 +132,13 @@ int tmq_value_put (tmq_value_t **out, tmq_client_t *client, const char *session,
 {
     Taskmq__ValuePut message = TASKMQ__VALUE_PUT__INIT;
     int code = check_key (session, key, error);
-    if (code == TMQ_OK && length > TMQ_VALUE_BYTES_MAX)
-        code = core_error (error, TMQ_TOO_LARGE, "the value has %zu bytes, at most %d are allowed",
-                           length, TMQ_VALUE_BYTES_MAX);
-    if (code == TMQ_OK && bytes == NULL && length > 0)
-        code = core_error (error, TMQ_INVALID, "the bytes are NULL");
     if (code != TMQ_OK)
         return code;
+    if (length > TMQ_VALUE_BYTES_MAX)
+        return core_error (error, TMQ_TOO_LARGE, "the value has %zu bytes, at most %d are allowed",
+                           length, TMQ_VALUE_BYTES_MAX);
+    if (bytes == NULL && length > 0)
+        return core_error (error, TMQ_INVALID, "the bytes are NULL");
     message.session = client_text (session);
     message.key = client_text (key);
     message.body_bytes = (uint32_t) length;
