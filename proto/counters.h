@@ -88,8 +88,6 @@
        "grows: clients do not read")                                                               \
     X (connections_cut_claimed, "connections cut because they chose their routing id",             \
        "above 0: strangers, or a client that is wrong")                                            \
-    X (connections_mute, "connections that have said nothing yet",                                 \
-       "near limits/mute: strangers, or a broken network")                                         \
     X (connections_cut_crowd, "connections cut because too many had said nothing",                 \
        "above 0: strangers; who says so is in the log")                                            \
     X (connections_cut_revoked, "connections cut because the access file changed", "")             \
@@ -138,7 +136,7 @@
     X (waits, "tasks that somebody waits for", "")                                                 \
     X (pending_inputs, "changes not yet on disk", "near 20,000: submissions are refused soon")     \
     X (pending_bytes, "bytes of the changes not yet on disk", "")                                  \
-    X (dirty_tasks, "tasks not yet in the tables", "near 20,000: submissions are refused soon")    \
+    X (dirty_tasks, "tasks not yet in the tables", "near 50,000: submissions are refused soon")    \
     X (logs_tasks, "tasks that have a log", "")                                                    \
     X (logs_bytes, "bytes of logs", "")                                                            \
     X (schedules_waiting, "schedules that wait for their turn", "grows: too many come at once")    \
@@ -149,6 +147,8 @@
     X (peers, "connections that have spoken", "")                                                  \
     X (unread_bytes, "bytes sent that clients have not read", "grows: clients do not read")        \
     X (connections, "connections to the endpoints", "")                                            \
+    X (connections_mute, "connections that have said nothing yet",                                 \
+       "near limits/mute: strangers, or a broken network")                                         \
     X (libzmq, "ZeroMQ that runs: 40304 is 4.3.4", "below 40304: it has known holes, renew it")    \
     X (stored_tasks, "tasks in the tables", "")                                                    \
     X (tombstones, "removed tasks that are remembered", "")                                        \
@@ -158,7 +158,7 @@
        "grows for minutes: the disk is too slow")                                                  \
     X (free_bytes, "space left where the data is", "under 256M: submissions are refused soon")     \
     X (store_dirty_tasks, "tasks that wait to be written back",                                    \
-       "near 20,000: submissions are refused soon")                                                \
+       "near 50,000: submissions are refused soon")                                                \
     X (store_dirty_bytes, "bytes of the tasks that wait for it",                                   \
        "near 64M: submissions are refused soon")                                                   \
     X (write_back_stalled, "1 while the tables cannot be written",                                 \

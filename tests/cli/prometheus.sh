@@ -45,6 +45,7 @@ out_has '^# TYPE taskmq_submitted_total counter$'
 out_has '^taskmq_submitted_total 3$'
 out_has '^# TYPE taskmq_live_tasks gauge$'
 out_has '^taskmq_live_tasks 3$'
+out_has '^# TYPE taskmq_connections_mute gauge$' # it goes down again
 out_has '^taskmq_server_rounds_total [0-9]+$'
 out_has '^taskmq_broker_info\{broker="taskmqd [0-9.]+"\} 1$'
 out_has '^taskmq_queue_tasks\{namespace="default",queue="one.q",state="ready"\} 2$'
