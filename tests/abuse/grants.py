@@ -5,6 +5,7 @@
 """Who was let in, and wants more than the access file gives, or goes on after it was taken away."""
 
 import os
+import re
 import subprocess
 import time
 
@@ -21,11 +22,13 @@ from keys import HANDSHAKES, KeyClient, door_of, handshake, key_text
 
 CONFLICT, DENIED, STALE_LEASE, QUEUED = 8, 15, 10, 1
 OPEN_READS = 64  # of one link
+UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 REFUSED = (zmq.EVENT_HANDSHAKE_FAILED_AUTH, 400)
 
 
 class Member(KeyClient):
-    CHANGES = KeyClient.CHANGES | {"enroll"}
+    CHANGES = KeyClient.CHANGES | {"enroll", "answer", "adopt", "retry", "resume", "set", "purge",
+                                   "ask", "checkpoint"}
 
 
 class People:
@@ -230,7 +233,31 @@ def by_id():
         "cancel": lambda task: pb.Cancel(task_id=task),
         "resolve": lambda task: pb.Resolve(suffix=task.hex()),
         "wait": lambda task: pb.Wait(task_ids=[task]),
+        "why": lambda task: pb.Why(task_id=task),
+        "answer": lambda task: pb.Answer(task_id=task, items=[pb.AnswerItem(key="k")]),
+        "inbox": lambda task: pb.Inbox(task_id=task),
+        "read_log": lambda task: pb.ReadLog(task_id=task, stream=1),
+        "attempts": lambda task: pb.Attempts(task_id=task),
+        "adopt": lambda task: pb.Adopt(task_id=task, attempt=1),
+        "retry": lambda task: pb.Retry(task_ids=[task]),
+        "resume": lambda task: pb.Retry(task_ids=[task]),
+        "set": lambda task: pb.Set(task_ids=[task], priority_plus_1=1),
+        "purge": lambda task: pb.Purge(task_ids=[task]),
+        "submit": needs_other,
     }
+
+
+def needs_other(task):
+    """Two tasks that name this one: one waits for it, one is a part of it."""
+    after = pb.Extra(after=[pb.Dependency(task_id=task)])
+    return pb.Submit(tasks=[pb.TaskSpec(task_id=uuid7(), queue="q", extra=extra)
+                            for extra in (after, pb.Extra(parent=task))])
+
+
+def items_of(reply):
+    """What a reply says of each task by itself."""
+    body = reply.WhichOneof("body")
+    return getattr(reply, body).items if body in ("waited", "changed", "submitted") else ()
 
 
 def said_about(link, kind, tasks):
@@ -245,16 +272,15 @@ def said_about(link, kind, tasks):
         link.kept.clear()
     for reply in replies.values():
         reply.id = 0
-        for item in reply.waited.items if reply.WhichOneof("body") == "waited" else ():
-            assert item.task_id in tasks
+        for item in items_of(reply):
+            item.text = UUID.sub("", item.text)
             item.task_id = b""
     return [numbers.index(number) for number in order], [replies[number] for number in numbers]
 
 
 def is_answer(reply):
-    if reply.WhichOneof("body") == "waited":
-        return any(item.code == OK for item in reply.waited.items)
-    return reply.code == OK
+    items = items_of(reply)
+    return any(item.code == OK for item in items) if items else reply.code == OK
 
 
 def time_to_refuse(link, foreign, count):
@@ -270,15 +296,17 @@ def time_to_refuse(link, foreign, count):
 
 def others_tasks(on):
     """Tasks of others, by every request that takes an id: as if there were none"""
-    people = People(on, owner="key:{key} client(default)",
+    people = People(on, owner="key:{key} client(default)", admin="key:{key} admin(default)",
                     thief="key:{key} client(default) reads=1000000/s")
     on.begin()
-    owner, thief = people.link("owner"), people.link("thief")
+    owner, admin, thief = people.link("owner"), people.link("admin"), people.link("thief")
     far = on.client("other")
     foreign = owner.fill(OPEN_READS, b"x", queue="q") + far.fill(OPEN_READS, b"x", queue="q")
     ended = foreign[:OPEN_READS // 2]
     for task in ended:
         owner.request("cancel", pb.Cancel(task_id=task))
+    removed = admin.request("purge", pb.Purge(task_ids=ended[::2])).changed.items
+    assert {item.code for item in removed} == {OK}, removed
     absent = [uuid7() for _ in foreign]
     mixed = [task for pair in zip(foreign, absent) for task in pair]
     asked = 0
@@ -341,13 +369,18 @@ def others_leases(on):
         return (("started", pb.Started(lease=lease)), ("complete", pb.Complete(lease=lease)),
                 ("fail", pb.Fail(lease=lease, code=1)), ("release", pb.Release(lease=lease)),
                 ("push", pb.Push(lease=lease, status_message="x")),
-                ("cancel_ack", pb.CancelAck(lease=lease)))
+                ("cancel_ack", pb.CancelAck(lease=lease)),
+                ("ask", pb.Ask(lease=lease, request="1")),
+                ("take_answers", pb.TakeAnswers(lease=lease)),
+                ("checkpoint", pb.Checkpoint(lease=lease)),
+                ("checkpoint_read", pb.CheckpointRead(lease=lease)),
+                ("log", pb.Log(lease=lease, stream=1, log_bytes=1), b"x"))
 
-    for kind, operation in ends(lease):
-        assert code_of(two, kind, operation) == DENIED, kind
+    for kind, *operation in ends(lease):
+        assert code_of(two, kind, *operation) == DENIED, kind
     for link in (one, two):
-        for kind, operation in ends(guess):
-            assert code_of(link, kind, operation) == STALE_LEASE, kind
+        for kind, *operation in ends(guess):
+            assert code_of(link, kind, *operation) == STALE_LEASE, kind
     takes = pb.Register(worker_id=mine, name="w", queues=["q"], capacity=1, leases=[lease])
     assert code_of(two, "register", takes) == DENIED
     for kind, operation in (("leave", pb.Leave(worker_id=mine)),
@@ -362,8 +395,8 @@ def others_leases(on):
     one.request("leave", pb.Leave(worker_id=mine))
     held = two.take("assignment")[1]
     assert held.task_id == task
-    for kind, operation in ends(lease):
-        assert code_of(one, kind, operation) in (DENIED, STALE_LEASE), kind
+    for kind, *operation in ends(lease):
+        assert code_of(one, kind, *operation) in (DENIED, STALE_LEASE), kind
     assert code_of(two, "complete", pb.Complete(lease=pb.Lease(
         task_id=task, attempt=held.attempt, secret=held.secret))) == OK
     on.went_on()
