@@ -222,7 +222,8 @@ static void sessions_that_are_looked_at_are_paid_for (void **state)
     size_t whole = handled (rig, &message);
     list.limit = 1;
     message = rig_message_of (rig, 0, &request, REQUESTS);
-    assert_in_range (whole, 800 / (64 + SESSIONS / 8), 800 / (64 + SESSIONS / 8) + 1);
+    size_t each = 64 + SESSIONS / 8 + SESSIONS; /* each is looked at, and shown */
+    assert_in_range (whole, 800 / each, 800 / each + 1);
     assert_true (handled (rig, &message) > whole);
     rig_free (rig);
 }
@@ -266,6 +267,114 @@ static void items_that_are_acknowledged_are_paid_for (void **state)
     rig_free (rig);
 }
 
+/* So many requests of this kind for pages of up to `limit` entries. */
+static size_t pages_in_a_round (rig_t *rig, Taskmq__Request__OpCase op, uint32_t limit)
+{
+    Taskmq__SessionList sessions = TASKMQ__SESSION_LIST__INIT;
+    Taskmq__ScheduleList schedules = TASKMQ__SCHEDULE_LIST__INIT;
+    Taskmq__WorkerList workers = TASKMQ__WORKER_LIST__INIT;
+    Taskmq__Inbox inbox = TASKMQ__INBOX__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    sessions.limit = schedules.limit = workers.limit = inbox.limit = limit;
+    request.op_case = op;
+    switch ((int) op) {
+    case TASKMQ__REQUEST__OP_SESSION_LIST: request.session_list = &sessions; break;
+    case TASKMQ__REQUEST__OP_SCHEDULE_LIST: request.schedule_list = &schedules; break;
+    case TASKMQ__REQUEST__OP_WORKER_LIST: request.worker_list = &workers; break;
+    default: request.inbox = &inbox; break;
+    }
+    message_t message = rig_message_of (rig, 0, &request, REQUESTS);
+    return handled (rig, &message);
+}
+
+/* Each in one of its own. */
+static void submit_in_session (rig_t *rig, size_t peer, unsigned n)
+{
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    char name[16];
+    snprintf (name, sizeof (name), "n%u", n);
+    spec.queue = (char *) "q";
+    spec.session = name;
+    rig_submit_spec (rig, peer, n, &spec, "");
+}
+
+static void put_schedule (rig_t *rig, unsigned n)
+{
+    Taskmq__TaskSpec task = TASKMQ__TASK_SPEC__INIT;
+    Taskmq__Schedule schedule = TASKMQ__SCHEDULE__INIT;
+    Taskmq__SchedulePut put = TASKMQ__SCHEDULE_PUT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    tmq_id_t id = rig_id (5000 + n);
+    char name[16];
+    snprintf (name, sizeof (name), "s%u", n);
+    task.queue = (char *) "q";
+    schedule.name = name;
+    schedule.calendar = (char *) "@daily";
+    schedule.task = &task;
+    put.schedule = &schedule;
+    request.op_case = TASKMQ__REQUEST__OP_SCHEDULE_PUT;
+    request.schedule_put = &put;
+    request.request_id = (ProtobufCBinaryData){sizeof (id), id.bytes};
+    rig_send (rig, 0, &request, NULL, 0);
+}
+
+/* What a page shows costs as much as small requests. */
+static void entries_of_pages_are_paid_for (void **state)
+{
+    static const Taskmq__Request__OpCase PAGES[] = {
+        TASKMQ__REQUEST__OP_SESSION_LIST, TASKMQ__REQUEST__OP_SCHEDULE_LIST,
+        TASKMQ__REQUEST__OP_WORKER_LIST, TASKMQ__REQUEST__OP_INBOX};
+    enum { KINDS = sizeof (PAGES) / sizeof (PAGES[0]), ENTRIES = TMQ_QUESTIONS_OPEN_MAX };
+    size_t before[KINDS];
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.requests = 16 * ENTRIES;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    for (unsigned i = 0; i < KINDS; i++)
+        before[i] = pages_in_a_round (rig, PAGES[i], ENTRIES);
+    for (unsigned n = 0; n < ENTRIES; n++) {
+        submit_in_session (rig, 0, 1 + n);
+        put_schedule (rig, n);
+        rig_register (rig, 1, 1000 + n, "elsewhere", 1);
+    }
+    rig_register (rig, 1, 3000, "q", 1);
+    rig_settle (rig);
+    const Taskmq__Assignment *assignment = rig_assignment (rig, 1, 0)->assignment;
+    rig_started (rig, 1, assignment);
+    for (unsigned n = 0; n < ENTRIES; n++) {
+        char key[16];
+        snprintf (key, sizeof (key), "k%u", n);
+        rig_ask (rig, 1, assignment, key, "1");
+        rig_settle (rig);
+    }
+    for (unsigned i = 0; i < KINDS; i++)
+        assert_in_range (pages_in_a_round (rig, PAGES[i], ENTRIES), 1, before[i] / 2);
+    rig_free (rig);
+}
+
+/* One who sees none of them has looked at all of them. */
+static void entries_that_are_looked_at_in_vain_are_paid_for (void **state)
+{
+    enum { SESSIONS = 512 };
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.requests = 1024;
+    rig_t *rig = rig_new_with (&config);
+    rig->peers[0].identity = "me";
+    rig->peers[1].identity = "somebody";
+    rig_access (rig, "me uid:1 client(default/z)\nsomebody uid:2 operator\n");
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    size_t before = pages_in_a_round (rig, TASKMQ__REQUEST__OP_SESSION_LIST, 1);
+    for (unsigned n = 0; n < SESSIONS; n++)
+        submit_in_session (rig, 1, 1 + n);
+    rig_settle (rig);
+    assert_in_range (pages_in_a_round (rig, TASKMQ__REQUEST__OP_SESSION_LIST, 1), 1, before / 2);
+    rig_free (rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +384,8 @@ int main (void)
         cmocka_unit_test (questions_that_are_looked_at_are_paid_for),
         cmocka_unit_test (sessions_that_are_looked_at_are_paid_for),
         cmocka_unit_test (items_that_are_acknowledged_are_paid_for),
+        cmocka_unit_test (entries_of_pages_are_paid_for),
+        cmocka_unit_test (entries_that_are_looked_at_in_vain_are_paid_for),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

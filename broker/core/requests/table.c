@@ -228,7 +228,7 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (RESULT, on_result, want_the_result, RIGHT_BODY | RIGHT_WORK, 1)                             \
     X (PAYLOAD, on_payload, want_the_payload, RIGHT_BODY | RIGHT_WORK, 1)                          \
     X (CANCEL, on_cancel, want_cancel, RIGHT_CANCEL | RIGHT_READ, 1)                               \
-    X (WHY, on_why, want_why, SEES | RIGHT_WORK, 8)                                                \
+    X (WHY, on_why, want_why, SEES | RIGHT_WORK, 32)                                               \
     X (ANSWER, on_answer, want_answer, RIGHT_CANCEL | RIGHT_READ, 2)                               \
     X (INBOX, on_inbox, want_inbox, SEES, 8)                                                       \
     X (RETRY, on_retry, want_retry, RIGHT_CANCEL | RIGHT_READ, 1)                                  \
@@ -355,20 +355,35 @@ static size_t sessions_looked_at (const link_t *link, const Taskmq__SessionList 
     return looked_at (link, true, list->limit, count);
 }
 
-/* What it looks at or moves beyond what its row and its lists say, as memory is now. */
+/* … and those that it shows: to pack one costs as much as a small request. */
+static size_t shown (size_t limit, size_t count)
+{
+    limit = limit == 0 ? TMQ_LIST_LIMIT_DEFAULT : limit;
+    return limit < count ? limit : count;
+}
+
+/* What it looks at, shows or moves beyond what its row and its lists say, as memory is now. */
 static size_t cost_of_work (const requests_t *self, const link_t *link,
                             const Taskmq__Request *request)
 {
-    enum { LOOKS = 8 }; /* … cost as much as a small request */
+    enum { LOOKS = 8 };   /* … cost as much as a small request */
+    enum { INSTANT = 4 }; /* each schedule of a page computes one */
+    const space_t *space = link->space;
+    size_t schedules = space->schedules_count;
+    size_t workers = self->match->roster_by_id.count; /* of all namespaces */
     switch ((int) request->op_case) {
     case OP (QUEUE_SET): return moved_by (self, link, request->queue_set);
-    case OP (INBOX): return questions_looked_at (self, link, request->inbox) / LOOKS;
-    case OP (SESSION_LIST): return sessions_looked_at (link, request->session_list) / LOOKS;
+    case OP (INBOX):
+        return questions_looked_at (self, link, request->inbox) / LOOKS +
+               shown (request->inbox->limit, space->unanswered.open);
+    case OP (SESSION_LIST):
+        return sessions_looked_at (link, request->session_list) / LOOKS +
+               shown (request->session_list->limit, space->sessions_count);
     case OP (SCHEDULE_LIST):
-        return looked_at (link, true, request->schedule_list->limit, link->space->schedules_count) /
-               LOOKS;
-    case OP (WORKER_LIST):
-    case OP (WORKER_SHOW): return self->match->roster_by_id.count / LOOKS; /* of all namespaces */
+        return looked_at (link, true, request->schedule_list->limit, schedules) / LOOKS +
+               INSTANT * shown (request->schedule_list->limit, schedules);
+    case OP (WORKER_LIST): return workers / LOOKS + shown (request->worker_list->limit, workers);
+    case OP (WORKER_SHOW): return workers / LOOKS;
     default: return 0;
     }
 }
