@@ -156,7 +156,7 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
     X (LOGS_RATE, "logs/rate", SIZE, NOW, CONFIG_M, CONFIG_K, CONFIG_G, NULL,                      \
        "of one task in a second; beyond it its worker is told to wait")                            \
     X (LOGS_QUEUE, "logs/queue", SIZE, NOW, 8 * CONFIG_M, 128 * CONFIG_K, CONFIG_G, NULL,          \
-       "pieces of logs that are not in their files yet; beyond it workers are told to wait")       \
+       "memory of pieces of logs that are not in their files yet; beyond it workers wait")         \
     X (AUDIT_FILE, "audit/file", SWITCH, RESTART, 1, 0, 1, NULL,                                   \
        "keeps audit.jsonl, the record of who did what to the broker")                              \
     X (AUDIT_KEEP, "audit/keep", SIZE, RESTART, 64 * CONFIG_M, 64 * CONFIG_K, 64 * CONFIG_G, NULL, \

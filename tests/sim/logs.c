@@ -42,7 +42,7 @@ void logs_step (world_t *world)
     while ((piece = engine_log_next (world->broker.engine)) != NULL) {
         check_piece (world, piece);
         list_push_back (&self->pieces, &piece->node);
-        self->bytes += buf_length (piece->bytes);
+        self->bytes += log_piece_memory (buf_length (piece->bytes));
     }
     if (self->bytes > SIM_LOG_BYTES_MAX) {
         sim_fail (world, "%zu bytes of logs wait for the server, at most %d may", self->bytes,
@@ -50,7 +50,7 @@ void logs_step (world_t *world)
     }
     while (!list_is_empty (&self->pieces) && world->mono_ms >= self->due_ms) {
         piece = LIST_ITEM (list_pop_front (&self->pieces), log_piece_t, node);
-        self->bytes -= buf_length (piece->bytes);
+        self->bytes -= log_piece_memory (buf_length (piece->bytes));
         self->due_ms = world->mono_ms + (int64_t) (piece->offset % 400);
         engine_log_done (world->broker.engine, piece);
     }

@@ -165,7 +165,7 @@ typedef struct flying_read {
 } flying_read_t;
 
 /* Pieces of logs that the server has and that are not in a file yet (logs.c). */
-enum { SIM_LOG_BYTES_MAX = 96 };
+enum { SIM_LOG_BYTES_MAX = 1500 };
 typedef struct logs {
     node_t pieces;
     size_t bytes;

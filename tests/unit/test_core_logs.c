@@ -165,7 +165,7 @@ static void what_is_not_in_a_file_is_bounded (void **state)
 {
     (void) state;
     engine_config_t config = ENGINE_CONFIG_INIT;
-    config.log_bytes_max = 10;
+    config.log_bytes_max = log_piece_memory (10);
     rig_t *rig = rig_new_with (&config);
     rig_link (rig, 0, "default");
     rig_link (rig, 1, "default");
@@ -179,6 +179,25 @@ static void what_is_not_in_a_file_is_bounded (void **state)
     engine_log_done (rig->engine, piece);
     assert_int_equal (log_code (rig, assignment, 6, "six..."), TMQ_OK);
     assert_int_equal (finish (rig), 6);
+    rig_free (rig);
+}
+
+/* A byte costs what a piece of one byte takes. */
+static void small_pieces_are_bounded_by_their_memory (void **state)
+{
+    enum { ROOM = 100 };
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.log_bytes_max = ROOM * sizeof (log_piece_t);
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    const Taskmq__Assignment *assignment = take_task (rig);
+    unsigned taken = 0;
+    while (taken <= ROOM && log_code (rig, assignment, taken, "x") == TMQ_OK)
+        taken++;
+    assert_in_range (taken, ROOM / 4, ROOM);
+    assert_int_equal (finish (rig), taken);
     rig_free (rig);
 }
 
@@ -292,6 +311,7 @@ int main (void)
         TEST (a_cancelled_program_says_why_it_ends),
         TEST (who_writes_too_fast_waits),
         cmocka_unit_test (what_is_not_in_a_file_is_bounded),
+        cmocka_unit_test (small_pieces_are_bounded_by_their_memory),
         TEST (who_follows_is_told_how_far_it_is),
         TEST (a_read_names_the_task_to_the_server),
         TEST (a_reset_keeps_what_is_with_the_server),

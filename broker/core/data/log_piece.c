@@ -17,6 +17,12 @@ log_piece_t *log_piece_new (const log_key_t *key, uint64_t offset, const void *b
     return self;
 }
 
+size_t log_piece_memory (size_t length)
+{
+    enum { LINE_BYTES = 192 }; /* the buffer's head, and what the writer keeps with it */
+    return sizeof (log_piece_t) + LINE_BYTES + length;
+}
+
 void log_piece_free (log_piece_t *self)
 {
     buf_drop (self->bytes);

@@ -31,6 +31,8 @@ typedef struct log_piece {
 
 log_piece_t *log_piece_new (const log_key_t *key, uint64_t offset, const void *bytes,
                             size_t length);
+/* What it takes of memory, with its place in the line of whoever writes it. */
+size_t log_piece_memory (size_t length);
 void log_piece_free (log_piece_t *self);
 
 #endif

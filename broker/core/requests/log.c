@@ -62,9 +62,9 @@ static bool must_wait (call_t *call, flow_t *flow, size_t bytes)
 {
     requests_t *self = call->requests;
     const engine_config_t *config = &self->base->config;
-    if (self->log_bytes + bytes > config->log_bytes_max &&
+    if (self->log_bytes + log_piece_memory (bytes) > config->log_bytes_max &&
         config->planted_bug != ENGINE_BUG_LOG_UNBOUNDED) {
-        ask_to_wait (call, "bytes of logs that are not in their files yet", config->log_bytes_max,
+        ask_to_wait (call, "bytes of memory for logs not in their files yet", config->log_bytes_max,
                      QUEUE_RETRY_MS);
         return true;
     }
@@ -85,7 +85,7 @@ static void take (requests_t *self, task_t *task, const Taskmq__Log *log, const 
     snprintf (key.ns, sizeof (key.ns), "%s", task->queue->space->name);
     log_piece_t *piece = log_piece_new (&key, log->offset, bytes, log->log_bytes);
     list_push_back (&self->log_pieces, &piece->node);
-    self->log_bytes += log->log_bytes;
+    self->log_bytes += log_piece_memory (log->log_bytes);
     self->base->counts.log_bytes += log->log_bytes;
 }
 
@@ -130,7 +130,7 @@ log_piece_t *log_pieces_next (requests_t *self)
 
 void log_piece_done (requests_t *self, log_piece_t *piece)
 {
-    self->log_bytes -= buf_length (piece->bytes);
+    self->log_bytes -= log_piece_memory (buf_length (piece->bytes));
     log_piece_free (piece);
 }
 

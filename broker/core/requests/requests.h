@@ -36,7 +36,7 @@ typedef struct requests {
     node_t errands_given; /* … and with it */
     size_t errands_count;
     node_t log_pieces;       /* to be given to the server (log.c) */
-    size_t log_bytes;        /* of them, and of those that are with it */
+    size_t log_bytes;        /* of memory, of them, and of those that are with it */
     deed_t deeds[DEEDS_MAX]; /* for the record (deeds.c) */
     size_t deeds_count;
     size_t deeds_told;   /* of them */
