@@ -18,6 +18,19 @@ static uint64_t send_reload (rig_t *rig, size_t peer)
     return rig_send (rig, peer, &request, NULL, 0);
 }
 
+static uint64_t send_enroll (rig_t *rig, size_t peer)
+{
+    Taskmq__Enroll enroll = TASKMQ__ENROLL__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    uint8_t key[32] = {1};
+    uint8_t id[16] = {1};
+    enroll.public_key = (ProtobufCBinaryData){sizeof (key), key};
+    request.op_case = TASKMQ__REQUEST__OP_ENROLL;
+    request.enroll = &enroll;
+    request.request_id = (ProtobufCBinaryData){sizeof (id), id};
+    return rig_send (rig, peer, &request, NULL, 0);
+}
+
 static void done (rig_t *rig, errand_t *errand)
 {
     engine_errand_done (rig->engine, errand, rig->now);
@@ -122,6 +135,39 @@ static void all_links_together_have_a_limit (void **state)
         engine_errand_done (rig->engine, held[i], rig->now);
 }
 
+/* However much of it there is that everybody may ask for. */
+static void operators_have_room_of_their_own (void **state)
+{
+    rig_t *rig = *state;
+    size_t given = 0;
+    errand_t *held[64];
+    for (size_t peer = 2; peer < RIG_PEERS; peer++)
+        rig_link (rig, peer, "default");
+    for (size_t peer = 0; peer < RIG_PEERS; peer++)
+        for (size_t i = 0; i < 4; i++)
+            send_enroll (rig, peer);
+    rig_settle (rig);
+    for (errand_t *errand = engine_errand_next (rig->engine); errand != NULL;
+         errand = engine_errand_next (rig->engine))
+        held[given++] = errand;
+    assert_int_equal (given, 64);
+    rig_goodbye (rig, 0); /* its errands are under way, and take their room */
+    rig_link (rig, 0, "default");
+    uint64_t one_more = send_enroll (rig, 0);
+    uint64_t reload = send_reload (rig, 0);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, one_more), TMQ_OVERLOADED);
+    assert_null (rig_reply (rig, 0, reload));
+    done (rig, engine_errand_next (rig->engine));
+    assert_int_equal (rig_code (rig, 0, reload), TMQ_OK);
+    for (size_t i = 0; i < given; i++)
+        engine_errand_done (rig->engine, held[i], rig->now);
+    rig_settle (rig);
+    send_enroll (rig, 0);
+    rig_settle (rig);
+    done (rig, engine_errand_next (rig->engine)); /* there is room again */
+}
+
 /* Those who asked are gone: the errand comes back to nobody. */
 static void an_errand_outlives_its_link (void **state)
 {
@@ -184,9 +230,13 @@ static void who_joins_is_told_from_who_had_the_name (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST (an_errand_becomes_the_answer), TEST (an_errand_may_be_refused),
-        TEST (errands_have_limits),          TEST (all_links_together_have_a_limit),
-        TEST (an_errand_outlives_its_link),  TEST (who_joins_is_told_from_who_had_the_name),
+        TEST (an_errand_becomes_the_answer),
+        TEST (an_errand_may_be_refused),
+        TEST (errands_have_limits),
+        TEST (all_links_together_have_a_limit),
+        TEST (operators_have_room_of_their_own),
+        TEST (an_errand_outlives_its_link),
+        TEST (who_joins_is_told_from_who_had_the_name),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 #include "core/tasks/index.h"
 
 enum {
-    ERRANDS_MAX = 64,     /* that wait or are under way, … */
+    ERRANDS_MAX = 64,     /* for operators, and for everybody: that wait or are under way, … */
     ERRANDS_LINK_MAX = 4, /* … of one link */
     ERRANDS_RETRY_MS = 200
 };
@@ -35,6 +35,13 @@ static size_t count_of (const link_t *link)
     for (const node_t *node = link->errands.next; node != &link->errands; node = node->next)
         count++;
     return count;
+}
+
+/* What everybody may ask for keeps no operator from what he has to do. */
+static size_t *counted_in (requests_t *self, uint32_t op)
+{
+    bool of_all = op == TASKMQ__REQUEST__OP_READ_LOG || op == TASKMQ__REQUEST__OP_ENROLL;
+    return of_all ? &self->errands_of_all_count : &self->errands_count;
 }
 
 static buf_t *pack_request (const Taskmq__Request *request)
@@ -77,7 +84,8 @@ static errand_job_t *begin (call_t *call)
         reply_code_at_once (call, TMQ_LIMIT, text, ERRANDS_RETRY_MS);
         return NULL;
     }
-    if (self->errands_count >= ERRANDS_MAX) {
+    size_t *count = counted_in (self, (uint32_t) call->request->op_case);
+    if (*count >= ERRANDS_MAX) {
         limit_text (text, "open requests that need a file", ERRANDS_MAX);
         reply_code_at_once (call, TMQ_OVERLOADED, text, ERRANDS_RETRY_MS);
         return NULL;
@@ -94,7 +102,7 @@ static errand_job_t *begin (call_t *call)
     job->request = call->request->id;
     list_push_back (&self->errands, &job->node);
     list_push_back (&call->link->errands, &job->of_link);
-    self->errands_count++;
+    ++*count;
     return job;
 }
 
@@ -125,7 +133,7 @@ static void job_free (requests_t *self, errand_job_t *job)
 {
     list_remove (&job->node);
     list_remove (&job->of_link);
-    self->errands_count--;
+    --*counted_in (self, job->errand.op);
     errand_clear (&job->errand);
     free (job);
 }

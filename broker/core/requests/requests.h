@@ -33,11 +33,12 @@ typedef struct requests {
     node_t stats;        /* requests for stats that are being answered (stats.c) */
     size_t stats_count;
     node_t errands; /* requests that need a file (errands.c): to be given to the server, … */
-    node_t errands_given; /* … and with it */
-    size_t errands_count;
-    node_t log_pieces;       /* to be given to the server (log.c) */
-    size_t log_bytes;        /* of memory, of them, and of those that are with it */
-    deed_t deeds[DEEDS_MAX]; /* for the record (deeds.c) */
+    node_t errands_given;        /* … and with it */
+    size_t errands_count;        /* for operators, … */
+    size_t errands_of_all_count; /* … and for everybody */
+    node_t log_pieces;           /* to be given to the server (log.c) */
+    size_t log_bytes;            /* of memory, of them, and of those that are with it */
+    deed_t deeds[DEEDS_MAX];     /* for the record (deeds.c) */
     size_t deeds_count;
     size_t deeds_told;   /* of them */
     uint64_t deeds_left; /* those not sampled that found no place */
