@@ -138,6 +138,7 @@ static int cancel_tree (cancelling_t *self)
 {
     int code = 0;
     while (!code && self->count < self->tree.count) {
+        self->ids = self->tree.ids;
         self->count = self->tree.count;
         code = cancel_all (self);
         if (!code)
@@ -154,7 +155,7 @@ static const many_t CANCEL = {"cancel", "cancelled", LIVE, sizeof LIVE / sizeof 
 /* In the place of the ids that were named. *go_on false: it was only counted. */
 static int begin_tree (cancelling_t *self, bool *go_on)
 {
-    const int code = tree_open (&self->tree, self->app, self->ids, self->count);
+    const int code = tree_open (&self->tree, self->app, self->ids, self->count, TREE_CANCEL_MAX);
     *go_on = !args_has (&self->app->args, OPT_DRY_RUN);
     if (!code && !*go_on)
         printf (app_wants_json (self->app) ? "{\"count\":%zu}\n" : "%zu\n", self->tree.count);

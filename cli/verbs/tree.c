@@ -20,6 +20,12 @@ static int compare (const void *a, const void *b)
 
 static void add (tree_t *self, const tmq_id_t *id, bool has_parts)
 {
+    if (self->count == self->capacity) {
+        self->capacity = self->capacity == 0 ? 1024 : 2 * self->capacity;
+        self->ids = must_grow (self->ids, self->capacity, sizeof *self->ids);
+        self->sorted = must_grow (self->sorted, self->capacity, sizeof *self->sorted);
+        self->has_parts = must_grow (self->has_parts, self->capacity, sizeof *self->has_parts);
+    }
     self->ids[self->count] = *id;
     self->has_parts[self->count++] = has_parts;
 }
@@ -50,9 +56,9 @@ static int take_parts (tree_t *self, app_t *app, const tmq_id_t *parents, size_t
             const tmq_task_t *task = page->tasks[i];
             if (is_known (self, known, &task->id))
                 continue;
-            if (self->count == TREE_TASKS_MAX)
+            if (self->count == self->max)
                 code = code_error (app, TMQ_LIMIT, "the tree of one of its parts",
-                                   "the tree has more than %d tasks", TREE_TASKS_MAX);
+                                   "the tree has more than %zu tasks", self->max);
             else
                 add (self, &task->id, task->has_parts);
         }
@@ -78,19 +84,16 @@ static int look (tree_t *self, app_t *app, size_t from, size_t known)
     return code;
 }
 
-int tree_open (tree_t *out, app_t *app, const tmq_id_t *ids, size_t count)
+int tree_open (tree_t *out, app_t *app, const tmq_id_t *ids, size_t count, size_t max)
 {
-    *out = (tree_t){0};
-    if (count > TREE_TASKS_MAX)
-        return usage_error (app, NULL, "--tree goes with at most %d ids", TREE_TASKS_MAX);
-    out->ids = must_alloc (TREE_TASKS_MAX * sizeof *out->ids);
-    out->sorted = must_alloc (TREE_TASKS_MAX * sizeof *out->sorted);
-    out->has_parts = must_alloc (TREE_TASKS_MAX * sizeof *out->has_parts);
+    *out = (tree_t){.max = max};
+    if (count > max)
+        return usage_error (app, NULL, "--tree goes with at most %zu ids", max);
+    for (size_t i = 0; i < count; i++)
+        add (out, &ids[i], true);
     /* A task that was named may be a part of another one that was. */
     memcpy (out->sorted, ids, count * sizeof *ids);
     qsort (out->sorted, count, sizeof *ids, compare);
-    for (size_t i = 0; i < count; i++)
-        add (out, &ids[i], true);
     return look (out, app, 0, count);
 }
 

@@ -11,18 +11,22 @@
 #include "line/app.h"
 #include "taskmq.h"
 
-enum { TREE_TASKS_MAX = 10000 }; /* with which one command has to do */
+/* With how many tasks one command has to do. What grows without an end has to be stopped all the
+ * same. */
+enum { TREE_WAIT_MAX = 10000, TREE_CANCEL_MAX = 1000000 };
 
 typedef struct tree {
-    tmq_id_t *ids; /* each once, parents before their parts */
+    tmq_id_t *ids; /* each once, parents before their parts; elsewhere after each look */
     size_t count;
+    size_t capacity;
+    size_t max;
     tmq_id_t *sorted; /* those of the looks before */
     bool *has_parts;
 } tree_t;
 
-/* The tasks of ids, and all that were parts of them when it was looked. 0 or an exit code; to be
- * cleared in any case. */
-int tree_open (tree_t *out, app_t *app, const tmq_id_t *ids, size_t count);
+/* The tasks of ids, and all that were parts of them when it was looked; max: of both. 0 or an exit
+ * code; to be cleared in any case. */
+int tree_open (tree_t *out, app_t *app, const tmq_id_t *ids, size_t count, size_t max);
 /* Looks again: what was submitted meanwhile stands behind the others. */
 int tree_grow (tree_t *self, app_t *app);
 void tree_clear (tree_t *self);

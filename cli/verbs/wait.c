@@ -265,7 +265,7 @@ static int wait_tree (waiting_t *self, const tmq_id_t *ids, size_t count)
     size_t waited = 0;
     const uint64_t from_ms = mono_ms ();
     const uint32_t most_ms = wait_ms (self->app);
-    int code = tree_open (&tree, self->app, ids, count);
+    int code = tree_open (&tree, self->app, ids, count, TREE_WAIT_MAX);
     while (!code && waited < tree.count) {
         const uint64_t spent_ms = mono_ms () - from_ms;
         uint32_t left_ms = most_ms;

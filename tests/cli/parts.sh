@@ -139,3 +139,14 @@ run 10 taskctl submit q --parent "$id"
 err_has 'as many as 32 tasks are above'
 run 0 taskctl -o id cancel --tree "$top"
 out_lines 33
+
+# More than somebody can wait for: it can be stopped all the same.
+submit plan
+many=$id
+awk -v parent="$many" 'BEGIN { for (i = 0; i < 10050; i++) printf "{\"queue\":\"t\",\"parent\":\"%s\"}\n", parent }' \
+    >many.jsonl
+run 0 taskctl submit --batch many.jsonl
+run 10 taskctl wait --tree "$many"
+err_has 'the tree has more than 10000 tasks'
+run 0 taskctl -o id cancel --tree "$many"
+err_has '10051 cancelled, 0 had ended'
