@@ -21,9 +21,9 @@ static bool is_command (const app_t *app, const char *name)
 }
 
 /* What can be done about it, where there is something general to say. */
-static const char *hint_of_code (const app_t *app, int code)
+static const char *hint_of_code (const app_t *app, const tmq_error_t *error)
 {
-    switch (code) {
+    switch (error->code) {
     case TMQ_AMBIGUOUS: return "give more of the id's characters";
     case TMQ_CONFLICT:
         return is_command (app, "submit")
@@ -35,7 +35,10 @@ static const char *hint_of_code (const app_t *app, int code)
                                         : "--since 0 begins with the first event that is kept";
     case TMQ_NO_LINK:
     case TMQ_STOPPING:
-    case TMQ_UNREACHABLE: return "is taskmqd still running?";
+    case TMQ_UNREACHABLE:
+        return strstr (error->text, "tcp://")
+                   ? "is taskmqd running there? look at host, port and firewall"
+                   : "is taskmqd still running?";
     case TMQ_TIMEOUT: return "--timeout gives the broker more time to answer";
     case TMQ_OVERLOADED:
     case TMQ_LIMIT: return "try again later";
@@ -143,7 +146,7 @@ int library_error (const app_t *app, const tmq_error_t *error, const char *what)
     const char *text = error->text[0] ? error->text : tmq_code_text (error->code);
     tmq_id_t id;
     return id_error (app, error->code, what && tmq_id_parse (&id, what) == TMQ_OK ? what : NULL,
-                     error->hint[0] ? error->hint : hint_of_code (app, error->code), "%s%s%s",
+                     error->hint[0] ? error->hint : hint_of_code (app, error), "%s%s%s",
                      what ? what : "", what ? ": " : "", text);
 }
 

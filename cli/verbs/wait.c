@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
@@ -24,7 +25,7 @@
 #include "verbs/tree.h"
 #include "verbs/verbs.h"
 
-enum { BATCH = 64 };
+enum { BATCH = 64, PATIENCE_MS = 3000 };
 
 static uint32_t wait_ms (const app_t *app)
 {
@@ -35,12 +36,24 @@ static uint32_t wait_ms (const app_t *app)
 
 typedef void wait_take_t (void *context, const tmq_completion_t *answer);
 
+/* Who waits at a terminal for a task that nobody works on learns what holds it. */
+static void tell_why (app_t *app, const tmq_id_t *id)
+{
+    tmq_explanation_t *why = NULL;
+    if (tmq_why (&why, app->client, id, app->timeout_ms, NULL) != TMQ_OK)
+        return;
+    if (why->status == TMQ_STATUS_QUEUED || why->status == TMQ_STATUS_INPUT_REQUIRED)
+        note (app, "taskctl: still waiting: %s", why->sentence);
+    tmq_explanation_free (why);
+}
+
 /* Gives each id's answer to take. What a poll brings beside them is news of the connection. */
 static int wait_loop (app_t *app, link_state_t *link, const tmq_id_t *ids, size_t count,
                       uint32_t for_ms, wait_take_t *take, void *context)
 {
     tmq_error_t error = {0};
     size_t open = 0;
+    bool patient = count == 1 && isatty (STDERR_FILENO);
     for (size_t at = 0; at < count; at += TMQ_WAIT_IDS_MAX) {
         const size_t some = count - at < TMQ_WAIT_IDS_MAX ? count - at : TMQ_WAIT_IDS_MAX;
         error.code = tmq_wait_start (app->client, ids + at, some, for_ms, NULL, &error);
@@ -51,7 +64,11 @@ static int wait_loop (app_t *app, link_state_t *link, const tmq_id_t *ids, size_
     while (open > 0) {
         tmq_completion_t *answers[BATCH];
         size_t taken = 0;
-        const int code = tmq_client_poll (answers, BATCH, &taken, app->client, TMQ_FOREVER);
+        const int code = tmq_client_poll (answers, BATCH, &taken, app->client,
+                                          patient ? PATIENCE_MS : TMQ_FOREVER);
+        if (code == TMQ_TIMEOUT && patient && !link->lost_at_ms)
+            tell_why (app, ids);
+        patient = patient && code != TMQ_TIMEOUT;
         if (code != TMQ_OK && code != TMQ_TIMEOUT) {
             error.code = code;
             return library_error (app, &error, NULL);

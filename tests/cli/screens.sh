@@ -157,6 +157,12 @@ submit later --after "$id"
 : >err
 on_terminal 60 "taskctl why $id"
 out_lacks '^.{61}'
+# Who waits at a terminal for what nobody works on learns why.
+submit lonely --data x
+in_terminal lonely 80 "taskctl wait $id"
+eventually grep -q "^taskctl: still waiting: no worker serves queue 'lonely'" lonely.out
+run 0 taskctl work lonely --drain -- cat
+ended lonely 0
 # A result without a newline leaves the prompt a line of its own, and a pipe all bytes as they are.
 submit printed --data 'no newline'
 run 0 taskctl work printed --drain -- cat
