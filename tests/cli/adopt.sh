@@ -89,6 +89,12 @@ spawn other taskctl work jobs -- sh -c ': >other; exec sleep 1000'
 eventually test -e other
 run 6 taskctl adopt "$id" 2
 err_has 'attempt 2 is still running'
+run 5 taskctl adopt "$id" 7
+err_has 'the task has had 2 attempts, not 7'
+run 6 taskctl retry "$id"
+err_has 'it cannot be retried: the task is working'
+run 6 taskctl purge "$id"
+err_has 'only what has ended can be purged: the task is working'
 run 0 taskctl adopt "$id" 1
 run 0 taskctl result "$id"
 out 'the late result'

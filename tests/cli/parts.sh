@@ -90,6 +90,48 @@ for each in "$root" "$one" "$deep"; do
     [ "$(status_of "$each")" = cancelled ] || fail "$each is not cancelled"
 done
 
+# Through kills of the broker: who is part of what, and a tree that is cancelled meanwhile. The
+# worker that holds one of it is told when it is back.
+submit plan
+root=$id
+submit build --parent "$root"
+one=$id
+submit grip --parent "$one"
+held=$id
+cat >holder <<'END'
+#!/bin/sh
+: >held
+exec sleep 1000
+END
+chmod +x holder
+spawn gripper taskctl work grip -- ./holder
+eventually test -e held
+kill_broker
+start_broker
+run 0 taskctl -o json get "$root"
+json has_parts true
+json parts '{"total":1,"queued":1,"working":0,"input_required":0,"completed":0,"failed":0,"cancelled":0}'
+run 0 taskctl -o id list --parent "$one"
+out "$held"
+submit test --parent "$held"
+deep=$id
+run 0 taskctl -o json get "$held"
+json has_parts true
+kill_broker
+spawn felling taskctl --timeout 60s -o id cancel --tree "$root"
+start_broker
+ended felling 0
+sort felling.out >felled
+printf '%s\n' "$root" "$one" "$held" "$deep" | sort >expected
+cmp expected felled || fail "other tasks were cancelled than those of the tree"
+kill_broker
+start_broker
+for each in "$root" "$one" "$held" "$deep"; do
+    [ "$(status_of "$each")" = cancelled ] || fail "$each is not cancelled after the kill"
+done
+signal gripper TERM
+ended gripper 0
+
 # A file, whose lines refer to earlier ones.
 cat >tree.jsonl <<END
 {"queue":"t"}

@@ -33,6 +33,14 @@ err 'queue thumbs is not paused any more'
 [ "$(status_of "$first")" = completed ] || fail "the task was not worked on"
 run 5 taskctl queue show never.used
 err_has 'no such queue'
+# One that nobody uses yet can be paused, and is when somebody does.
+run 0 taskctl queue pause to.come --why 'not yet'
+err_has 'nobody uses a queue of this name now; it counts for whoever will'
+submit to.come
+run 0 taskctl why "$id"
+out_has "queue 'to.come' was paused by .*: not yet"
+run 0 taskctl queue resume to.come
+run 0 taskctl cancel "$id"
 
 # Settings.
 run 0 taskctl queue set thumbs --max-running 2 --rate 10/1m --burst 3 --max-tasks 1 --max-bytes 1M \
