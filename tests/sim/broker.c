@@ -133,6 +133,7 @@ void broker_crash (world_t *world)
         /* The commit was under way: it reached the disk or it did not. */
         if (rng_chance (&world->rng, 500)) {
             check_batch (world, broker->batch);
+            warden_check_batch (world, broker->batch);
             scheduler_check_batch (world, broker->batch);
             model_commit (world->model, broker->batch);
         } else {
