@@ -12,12 +12,18 @@ void client_check (int code, const char *what, const tmq_error_t *error)
 
 tmq_client_t *client_connect (const server_t *server)
 {
+    return client_connect_to (server, NULL);
+}
+
+tmq_client_t *client_connect_to (const server_t *server, const char *ns)
+{
     const char *endpoints[] = {server->address};
     tmq_client_options_t options;
     tmq_client_options_init (&options);
     options.endpoints = endpoints;
     options.endpoints_count = 1;
     options.name = "taskmq-bench";
+    options.ns = ns;
     tmq_client_t *client;
     tmq_error_t error = {0};
     client_check (tmq_client_new (&client, &options, &error), "client", &error);

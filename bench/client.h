@@ -16,6 +16,8 @@ enum { CLIENT_DEADLINE_MS = 120 * 1000, CLIENT_POLL_MAX = 512 };
 void client_check (int code, const char *what, const tmq_error_t *error);
 /* A connected client, to be freed by tmq_client_free. */
 tmq_client_t *client_connect (const server_t *server);
+/* The same, in this namespace. */
+tmq_client_t *client_connect_to (const server_t *server, const char *ns);
 /* Takes the completions that are there, at most CLIENT_POLL_MAX, waiting up to timeout_ms for the
  * first; each must be TMQ_OK. Returns how many there were. */
 size_t client_reap (tmq_client_t *client, uint32_t timeout_ms, const char *what);

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,15 +60,35 @@ static void *work (void *argument)
     return NULL;
 }
 
-static void submit (flow_t *self, tmq_client_t *client, const void *payload, size_t number)
+const char *flow_shape_name (flow_shape_t shape)
+{
+    static const char *const names[] = {"plain", "fair", "fan", "chain"};
+    return names[shape];
+}
+
+/* head: the task that those after it wait for. */
+static void submit (flow_t *self, tmq_client_t *client, const void *payload, size_t number,
+                    tmq_id_t *head)
 {
     tmq_submit_t task;
     tmq_error_t error = {0};
+    char key[32];
+    tmq_dependency_t after = {.id = *head, .policy = TMQ_AFTER_FAIL};
+    bool heads = number == 0 || (self->shape == FLOW_FAN && number % (self->group + 1) == 0);
     tmq_submit_init (&task);
     task.queue = self->queue;
     task.payload = payload;
     task.payload_bytes = self->payload_bytes;
     tmq_id_make (&task.id);
+    if (self->shape == FLOW_FAIR) {
+        snprintf (key, sizeof key, "key-%zu", number % self->group);
+        task.fair_key = key;
+    } else if (self->shape != FLOW_PLAIN && !heads) {
+        task.after = &after;
+        task.after_count = 1;
+    }
+    if (heads || self->shape == FLOW_CHAIN)
+        *head = task.id;
     size_t every = self->ids_max > 0 ? (self->count + self->ids_max - 1) / self->ids_max : 1;
     if (self->ids && number % every == 0)
         self->ids[self->ids_count++] = task.id;
@@ -82,12 +103,13 @@ static size_t produce (stream_t *self, tmq_client_t *client, uint64_t end)
     uint8_t *payload = need_memory (malloc (flow->payload_bytes + 1));
     memset (payload, 'x', flow->payload_bytes + 1);
     size_t begun = 0;
+    tmq_id_t head = {{0}};
     size_t open = 0;
     while (flow->count > 0 ? begun < flow->count : now_ns () < end) {
         if (flow->complete && begun - atomic_load (&self->ended) >= WINDOW) {
             growth_pause_us (NAP_US);
         } else if (open < WINDOW) {
-            submit (flow, client, payload, begun++);
+            submit (flow, client, payload, begun++, &head);
             open++;
             if (begun % (CLIENT_POLL_MAX / 2) != 0)
                 continue;

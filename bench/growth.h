@@ -48,6 +48,9 @@ extern const growth_row_t connections_row;
 extern const growth_row_t subscribers_row;
 extern const growth_row_t stalled_row;
 extern const growth_row_t interference_row;
+extern const growth_row_t features_row;
+extern const growth_row_t values_row;
+extern const growth_row_t schedules_row;
 
 extern const growth_row_t *const growth_rows[];
 extern const size_t growth_rows_count;
@@ -87,6 +90,15 @@ void growth_pause_us (long us);
 /* One of the ordinary rows, by its name, on a queue of its own. */
 void growth_ordinary (figures_t *out, const char *row, const server_t *server, double seconds);
 
+/* What the tasks of a stream ask for. */
+typedef enum flow_shape {
+    FLOW_PLAIN,
+    FLOW_FAIR,  /* each has one of `group` fair keys, in turn */
+    FLOW_FAN,   /* `group` of them wait for the one before them, then the next one begins */
+    FLOW_CHAIN, /* each waits for the one before it */
+} flow_shape_t;
+const char *flow_shape_name (flow_shape_t shape);
+
 /* A stream of tasks through one queue: a producer with many requests outstanding and, if they are
  * to be completed, workers that prefetch. */
 typedef struct flow {
@@ -96,7 +108,9 @@ typedef struct flow {
     bool complete;
     size_t count;   /* ends after so many tasks; 0: … */
     double seconds; /* … after this time */
-    tmq_id_t *ids;  /* of every ids_every-th task, or NULL; as many as ids_max */
+    flow_shape_t shape;
+    size_t group;
+    tmq_id_t *ids; /* of every ids_every-th task, or NULL; as many as ids_max */
     size_t ids_max;
     size_t ids_count;
 } flow_t;
