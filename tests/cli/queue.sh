@@ -35,7 +35,7 @@ run 5 taskctl queue show never.used
 err_has 'no such queue'
 # One that nobody uses yet can be paused, and is when somebody does.
 run 0 taskctl queue pause to.come --why 'not yet'
-err_has 'nobody uses a queue of this name now; it counts for whoever will'
+err_has 'it counts for those to come'
 submit to.come
 run 0 taskctl why "$id"
 out_has "queue 'to.come' was paused by .*: not yet"
