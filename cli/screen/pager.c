@@ -14,7 +14,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+#include "base/program.h"
+#include "screen/output.h"
 #include "screen/table.h"
+
+/* The words of PAGER are the shell's business; but one that is not there would lose the output. */
+static bool is_there (const char *pager)
+{
+    const size_t length = strcspn (pager, " \t");
+    if (strcspn (pager, "$'\"`=;|&()<>\\") < length)
+        return true;
+    char *name = must_copy (pager);
+    name[length] = '\0';
+    char *path = program_find (name);
+    const bool found = path != NULL;
+    free (path);
+    free (name);
+    return found;
+}
 
 /* NULL: none is wanted. */
 static const char *chosen_pager (const app_t *app)
@@ -27,7 +45,12 @@ static const char *chosen_pager (const app_t *app)
         return NULL;
     if (!pager)
         return access ("/usr/bin/less", X_OK) == 0 ? "less" : NULL;
-    return *pager && strcmp (pager, "cat") != 0 ? pager : NULL;
+    if (!*pager || strcmp (pager, "cat") == 0)
+        return NULL;
+    const bool there = is_there (pager);
+    if (!there)
+        note (app, "taskctl: PAGER: there is no program '%s'", pager);
+    return there ? pager : NULL;
 }
 
 /* The pager reads in, and obeys the keyboard's signals as if we were not there. */

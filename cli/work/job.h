@@ -88,8 +88,6 @@ typedef struct job {
     int signal; /* that ended it; 0: none */
 } work_job_t;
 
-/* The program's path by PATH; NULL with errno if it cannot be executed. Freed by free (). */
-char *job_find_program (const char *name);
 
 /* Takes the assignment, and nulls it, on success only. checkpoint: what an earlier attempt kept,
  * NULL: nothing. NULL with errno; *unrunnable tells that the program itself cannot be executed. */

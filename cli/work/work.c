@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/memory.h"
+#include "base/program.h"
 #include "ids.h"
 #include "line/labels.h"
 #include "link/connect.h"
@@ -772,7 +773,7 @@ int run_work (app_t *app)
     int code = check_operands (app);
     if (code)
         return code;
-    char *path = job_find_program (args->rest[0]);
+    char *path = program_find (args->rest[0]);
     if (!path)
         return usage_error (app, NULL, "cannot execute %s: %s", args->rest[0], strerror (errno));
     if (self.taken_max < self.jobs_max)

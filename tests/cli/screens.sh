@@ -184,6 +184,10 @@ out_has '^paged: ID  '
 out_has "^paged: [0-9a-f]{12}  $esc"
 on_terminal 80 'PAGER=./pager taskctl --no-pager list'
 out_lacks paged
+# One that is not there is named, and loses nothing.
+on_terminal 80 'PAGER=no-such-pager taskctl list --queue narrow'
+out_has "^taskctl: PAGER: there is no program 'no-such-pager'$"
+out_has '^ID '
 on_terminal 80 'PAGER= taskctl list'
 out_has '^ID '
 run 0 env PAGER=./pager taskctl list
