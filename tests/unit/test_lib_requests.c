@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codec/records.h"
+
 /* How requests end. */
 
 static void never_sent_is_unreachable (void **state)
@@ -568,6 +570,24 @@ static void changes_are_counted_until_they_are_answered (void **state)
     rig_free (rig);
 }
 
+static void a_value_of_a_list_has_no_body_whatever_the_broker_says (void **state)
+{
+    (void) state;
+    Taskmq__Value value = TASKMQ__VALUE__INIT;
+    Taskmq__Value *values[] = {&value};
+    Taskmq__ValuePage page = TASKMQ__VALUE_PAGE__INIT;
+    value.key = (char *) "plan";
+    value.bytes = value.body = 5;
+    page.n_values = 1;
+    page.values = values;
+    tmq_value_list_t *list = core_value_list_record (&page);
+    assert_non_null (list);
+    assert_int_equal (list->count, 1);
+    assert_int_equal (list->values[0].length, 5);
+    assert_null (list->values[0].bytes);
+    tmq_value_list_free (list);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -592,6 +612,7 @@ int main (void)
         cmocka_unit_test (the_largest_task_fits),
         cmocka_unit_test (a_body_reaches_its_task),
         cmocka_unit_test (a_forgotten_read_gives_no_answer),
+        cmocka_unit_test (a_value_of_a_list_has_no_body_whatever_the_broker_says),
         cmocka_unit_test (changes_are_counted_until_they_are_answered),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -552,7 +552,7 @@ static void value_fill (tmq_value_t *out, tail_t *tail, const Taskmq__Value *in,
     out->version = in->version;
     out->updated_at = in->updated_at;
     out->length = in->bytes;
-    if (in->body == in->bytes)
+    if (in->body == in->bytes && (body != NULL || in->body == 0)) /* in a list there is none */
         out->bytes = tail_body (tail, body, in->body);
 }
 

@@ -35,8 +35,6 @@ void (tmq_schedule_spec_init) (tmq_schedule_spec_t *spec, size_t size)
 
 static int check (const tmq_schedule_spec_t *spec, tmq_error_t *error)
 {
-    if (spec->task == NULL)
-        return core_error (error, TMQ_INVALID, "tmq_schedule_spec_init was not called");
     int code = core_check_name (spec->name, "name", true, error);
     if (code == TMQ_OK)
         code = core_check_text (spec->calendar, "calendar", TMQ_CALENDAR_BYTES_MAX, error);
@@ -56,6 +54,8 @@ int core_request_schedule (core_request_t **out, const tmq_schedule_spec_t *give
     tmq_schedule_spec_t taken = {0};
     const tmq_schedule_spec_t *spec = &taken;
     if (given != NULL && !core_sized_take (&taken, sizeof taken, given, sizeof taken.size))
+        return core_error (error, TMQ_INVALID, "tmq_schedule_spec_init was not called");
+    if (spec->task == NULL)
         return core_error (error, TMQ_INVALID, "tmq_schedule_spec_init was not called");
     int code = check (spec, error);
     if (code != TMQ_OK)

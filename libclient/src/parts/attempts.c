@@ -223,7 +223,8 @@ static void forget_oldest (core_worker_t *worker)
     core_attempt_t *oldest = worker->lost;
     while (oldest->next != NULL)
         oldest = oldest->next;
-    core_attempt_free (oldest);
+    if (oldest != worker->lost) /* there are LOST_MAX */
+        core_attempt_free (oldest);
 }
 
 void core_attempt_lost (core_attempt_t *attempt, const char *message)
