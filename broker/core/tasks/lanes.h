@@ -24,7 +24,7 @@ enum {
     LANES_MOVED_MAX = 20000, /* ready tasks that change their lanes at once */
     LANES_LOOKED_MAX = 4096,
     LANES_PEEKED_MAX = 1024, /* for payloads to be read ahead, in one look at a queue */
-    ORDERS_MAX = 128,        /* of a queue; those of new tasks are limited before (A71) */
+    ORDERS_MAX = 128,        /* of a queue; those of new tasks are limited before (A74) */
     ORDER_WORDS = ORDERS_MAX / 64
 };
 
