@@ -100,7 +100,8 @@ static bool decode_text (decoder_t *self, known_t *known, const wire_field_t *fi
     char *text = arena_alloc (self->arena, field->length + 1);
     if (text == NULL)
         return no_memory (self);
-    memcpy (text, field->bytes, field->length);
+    if (field->length > 0)
+        memcpy (text, field->bytes, field->length);
     text[field->length] = '\0';
     *out = text;
     return true;

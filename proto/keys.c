@@ -101,7 +101,7 @@ static void check_of (uint8_t out[CHECK_BYTES], const char *prefix, const uint8_
 static void write_text (char *out, const char *prefix, uint8_t *bytes, size_t count)
 {
     check_of (bytes + count, prefix, bytes, count);
-    strcpy (out, prefix);
+    memcpy (out, prefix, strlen (prefix) + 1);
     base32_encode (out + strlen (prefix), bytes, count + CHECK_BYTES);
     sodium_memzero (bytes, count + CHECK_BYTES);
 }
@@ -372,7 +372,7 @@ bool join_make (join_t *out, const key_public_t *server, const char *place,
         return false;
     out->server = *server;
     randombytes_buf (out->seed, sizeof out->seed);
-    strcpy (out->place, place);
+    snprintf (out->place, sizeof out->place, "%s", place);
     return true;
 }
 
@@ -388,7 +388,7 @@ void join_text (char out[JOIN_TEXT_SIZE], const join_t *join)
 
 bool join_parse (join_t *out, const char *text, char error[KEY_ERROR_SIZE])
 {
-    uint8_t bytes[BODY_BYTES_MAX];
+    uint8_t bytes[BODY_BYTES_MAX] = {0};
     size_t count;
     bool good = read_text (bytes, &count, JOIN_PREFIX, text, JOIN_FIXED_BYTES + 3,
                            BODY_BYTES_MAX - CHECK_BYTES, error);

@@ -21,7 +21,7 @@ static int call_with (void *out, client_member_t member, tmq_client_t *client, t
     int code = core_request_message (&request, op, message, error);
     if (code != TMQ_OK)
         return code;
-    if (length > 0)
+    if (body != NULL)
         bytes_append (&request->body, body, length);
     if (request->body.failed) {
         core_request_free (request);

@@ -636,8 +636,11 @@ bool core_subscriptions_waiting (const core_subscriptions_t *all)
 
 void core_subscriptions_free (core_subscriptions_t *all)
 {
-    while (all->parts.first != NULL)
-        core_subscription_free ((core_subscription_t *) all->parts.first);
+    core_part_t *next;
+    for (core_part_t *part = all->parts.first; part != NULL; part = next) {
+        next = part->next;
+        core_subscription_free ((core_subscription_t *) part);
+    }
     core_slots_free (&all->numbers);
     arena_free (all->arena);
 }

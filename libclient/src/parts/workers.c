@@ -556,8 +556,11 @@ void core_workers_end (core_workers_t *all, int code, const char *text)
 
 void core_workers_free (core_workers_t *all)
 {
-    while (all->parts.first != NULL)
-        core_worker_free ((core_worker_t *) all->parts.first);
+    core_part_t *next;
+    for (core_part_t *part = all->parts.first; part != NULL; part = next) {
+        next = part->next;
+        core_worker_free ((core_worker_t *) part);
+    }
     core_idmap_free (&all->attempts);
 }
 
