@@ -214,6 +214,18 @@ static void blame_verb (args_t *args, const char *text)
         hint_help (args);
 }
 
+/* All that there are. */
+static void hint_verbs (args_t *args)
+{
+    const size_t size = sizeof args->problem.hint;
+    size_t used = (size_t) snprintf (args->problem.hint, size, "taskctl %s ", args->command->name);
+    for (const verb_t *verb = args->command->verbs; verb->name && used < size; verb++) {
+        const char *before = verb == args->command->verbs ? "" : verb[1].name ? ", " : " or ";
+        used +=
+            (size_t) snprintf (args->problem.hint + used, size - used, "%s%s", before, verb->name);
+    }
+}
+
 /* The operands behind the verb. */
 static void check_verb (args_t *args)
 {
@@ -232,7 +244,9 @@ static void check_verb (args_t *args)
                        args->operands[verb->operands_max + 1]);
     else
         return;
-    if (wrong && !args->problem.hint[0])
+    if (wrong && !args->problem.hint[0] && count < 0)
+        hint_verbs (args);
+    else if (wrong && !args->problem.hint[0])
         hint_help (args);
 }
 

@@ -88,7 +88,6 @@ typedef struct job {
     int signal; /* that ended it; 0: none */
 } work_job_t;
 
-
 /* Takes the assignment, and nulls it, on success only. checkpoint: what an earlier attempt kept,
  * NULL: nothing. NULL with errno; *unrunnable tells that the program itself cannot be executed. */
 work_job_t *job_start (const job_plan_t *plan, tmq_worker_t *worker, tmq_assignment_t **assignment,

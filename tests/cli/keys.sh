@@ -63,6 +63,7 @@ err "taskctl: unknown command 'key shwo'
 hint: did you mean 'key show'?"
 run 2 taskctl key
 err_has 'key needs one of its commands'
+err_has '^hint: taskctl key new, show, .* or [a-z]+$'
 run 2 taskctl key new a b
 err_has "key new takes no further argument 'b'"
 run 2 taskctl key import
