@@ -18,7 +18,8 @@ BURST = 50  # messages sent before what came back is read
 
 
 def operations():
-    """One operation of every kind, with whatever it needs to be taken as valid."""
+    """One operation of each kind, with whatever it needs to be taken as valid. Left out is what would
+    let somebody else in, make another key or a file of everything, and `log`, which needs a body."""
     task = uuid7()
     worker = os.urandom(16)
     lease = pb.Lease(task_id=task, attempt=1, secret=os.urandom(16))
@@ -50,6 +51,57 @@ def operations():
         "release": lambda: pb.Release(lease=lease),
         "leave": lambda: pb.Leave(worker_id=os.urandom(16)),
         "goodbye": pb.Goodbye,
+        "why": lambda: pb.Why(task_id=task),
+        "answer": lambda: pb.Answer(task_id=task, items=[pb.AnswerItem(key="k", text=True)]),
+        "inbox": pb.Inbox,
+        "read_log": lambda: pb.ReadLog(task_id=task, stream=1),
+        "attempts": lambda: pb.Attempts(task_id=task),
+        "retry": lambda: pb.Retry(task_ids=[task]),
+        "resume": lambda: pb.Retry(task_ids=[task]),
+        "set": lambda: pb.Set(task_ids=[task], priority_plus_1=1),
+        "purge": lambda: pb.Purge(task_ids=[task]),
+        "adopt": lambda: pb.Adopt(task_id=task, attempt=1),
+        "ask": lambda: pb.Ask(lease=lease, request="1"),
+        "take_answers": lambda: pb.TakeAnswers(lease=lease),
+        "checkpoint": lambda: pb.Checkpoint(lease=lease),
+        "checkpoint_read": lambda: pb.CheckpointRead(lease=lease),
+        "enroll": lambda: pb.Enroll(public_key=os.urandom(32)),
+        "key_list": pb.KeyList,
+        "key_revoke": lambda: pb.KeyRevoke(name="nobody"),
+        "invite_list": pb.InviteList,
+        "invite_revoke": lambda: pb.InviteRevoke(invitation="none"),
+        "reload": pb.Reload,
+        "access_read": pb.AccessRead,
+        "audit": pb.Audit,
+        "audit_head": pb.AuditHead,
+        "queue_list": pb.QueueList,
+        "queue_show": lambda: pb.QueueShow(queue="flood"),
+        "queue_set": lambda: pb.QueueSet(queue="flood", fields=[5],
+                                         settings=pb.QueueSettings(max_running=1)),
+        "queue_pause": lambda: pb.QueuePause(queue="flood"),
+        "queue_resume": lambda: pb.QueueResume(queue="flood"),
+        "session_set": lambda: pb.SessionSet(name="flood", goal="g", fields=[2]),
+        "session_show": lambda: pb.SessionName(name="flood"),
+        "session_list": lambda: pb.SessionList(limit=1000),
+        "session_status": lambda: pb.SessionStatus(name="flood", status=1 + os.urandom(1)[0] % 4),
+        "session_remove": lambda: pb.SessionName(name="flood"),
+        "schedule_put": lambda: pb.SchedulePut(replace=True, schedule=pb.Schedule(
+            name="flood", calendar="@yearly", task=pb.TaskSpec(queue="flood"))),
+        "schedule_show": lambda: pb.ScheduleName(name="flood", coming=100),
+        "schedule_list": lambda: pb.ScheduleList(limit=1000),
+        "schedule_pause": lambda: pb.ScheduleName(name="flood"),
+        "schedule_resume": lambda: pb.ScheduleName(name="flood"),
+        "schedule_remove": lambda: pb.ScheduleName(name="flood"),
+        "value_put": lambda: pb.ValuePut(key="flood"),
+        "value_get": lambda: pb.ValueGet(key="flood"),
+        "value_list": lambda: pb.ValueList(limit=1000),
+        "value_remove": lambda: pb.ValueRemove(key="flood"),
+        "item_put": lambda: pb.ItemPut(box="flood"),
+        "item_read": lambda: pb.ItemRead(box="flood", limit=256),
+        "item_ack": lambda: pb.ItemAck(box="flood", numbers=[1, 2, 3]),
+        "worker_list": lambda: pb.WorkerList(limit=1000, all=True),
+        "worker_show": lambda: pb.WorkerShow(name="nobody"),
+        "worker_drain": lambda: pb.WorkerDrain(name="nobody"),
     }
 
 
@@ -95,7 +147,7 @@ def flood(on, kinds):
 def flood_of_reads(on):
     """Full messages of each kind of read, without a pause"""
     flood(on, ["get", "resolve", "list", "count", "task_events", "result", "payload", "wait",
-               "stats"])
+               "stats", "why", "inbox", "read_log", "attempts", "worker_list", "worker_show"])
 
 
 def flood_of_links(on):
@@ -106,7 +158,20 @@ def flood_of_links(on):
 def flood_of_work(on):
     """Full messages of each kind of request about tasks and workers, without a pause"""
     flood(on, ["submit", "cancel", "register", "worker_credit", "started", "renew", "push",
-               "cancel_ack", "complete", "fail", "release", "leave"])
+               "cancel_ack", "complete", "fail", "release", "leave", "answer", "retry", "resume",
+               "set", "purge", "adopt", "ask", "take_answers", "checkpoint", "checkpoint_read"])
+
+
+def flood_of_entries(on):
+    """Full messages of each kind about queues, sessions, schedules, values and items, without a pause"""
+    flood(on, [kind for kind in operations() if kind.partition("_")[0] in
+               ("queue", "session", "schedule", "value", "item")])
+
+
+def flood_of_files(on):
+    """Full messages of what an operator reads and changes in files, without a pause"""
+    flood(on, ["key_list", "key_revoke", "invite_list", "invite_revoke", "reload", "access_read",
+               "audit", "audit_head", "enroll"])
 
 
 def with_ids(number, kind, operation):
@@ -188,4 +253,5 @@ class Flood:
         self.thread.join()
 
 
-CASES = [full_messages, flood_of_reads, flood_of_links, flood_of_work, heartbeats]
+CASES = [full_messages, flood_of_reads, flood_of_links, flood_of_work, flood_of_entries,
+         flood_of_files, heartbeats]

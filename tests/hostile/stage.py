@@ -41,10 +41,8 @@ class Client(Link):
         parts = []
         for kind, operation in requests:
             self.next_id += 1
-            request = pb.Request(id=self.next_id)
+            request = pb.Request(id=self.next_id, request_id=os.urandom(16))
             getattr(request, kind).CopyFrom(operation)
-            if kind in self.CHANGES:
-                request.request_id = os.urandom(16)
             parts.append(request)
         message = pb.ClientMessage(token=self.token, requests=parts)
         self.socket.send(message.SerializeToString())
