@@ -293,7 +293,8 @@ static void write_configuration (const char *path)
 {
     FILE *file = fopen (path, "w");
     if (file)
-        fprintf (file, "limits\n    live_tasks = %d\n    links = %d\n", LIMITS_TASKS, LIMITS_LINKS);
+        fprintf (file, "limits\n    live_tasks = %d\n    namespace_tasks = %d\n    links = %d\n",
+                 LIMITS_TASKS, LIMITS_TASKS, LIMITS_LINKS);
     if (!file || fclose (file) != 0)
         die ("%s: %s", path, strerror (errno));
 }

@@ -196,6 +196,23 @@ typedef struct gap_view {
     const char *cursor; /* as of an event */
 } gap_view_t;
 
+/* An open question of a task. */
+typedef struct question_view {
+    tmq_id_t task_id;
+    const char *key;
+    const char *queue;
+    const char *session;
+    const char *worker;
+    uint64_t number;
+    uint32_t attempt;
+    int64_t asked_at;
+    int64_t deadline;
+    const char *request; /* JSON text */
+    bool has_default;
+    bool default_is_text;
+    const char *default_answer; /* text, or JSON text */
+} question_view_t;
+
 /* What a task is shown with beside its own keys. */
 typedef struct task_extras {
     bool payload;          /* `payload` */
@@ -203,11 +220,14 @@ typedef struct task_extras {
     bool exported;         /* `seq`, `pos`, `payload`, `payload_hash`, `result_hash` */
     uint64_t pos;          /* broker-wide event number */
     size_t body_bytes_max; /* larger bodies are null, when exported with their hash; 0: no limit */
+    const question_view_t *questions; /* `questions`, if there are any */
+    size_t questions_count;
 } task_extras_t;
 enum { JSON_EXPORT_BODY_BYTES_MAX = 64 * 1024 }; /* of a body in tasks.jsonl */
 
 /* extras may be NULL. Hashes are BLAKE2b-256 in hexadecimal. */
 void json_write_task (json_writer_t *self, const task_view_t *task, const task_extras_t *extras);
+void json_write_question (json_writer_t *self, const question_view_t *question);
 /* Only the members, for those who open the object themselves and add members of their own. */
 void json_write_task_members (json_writer_t *self, const task_view_t *task,
                               const task_extras_t *extras);

@@ -241,6 +241,41 @@ static void write_contents (json_writer_t *writer, const task_view_t *task, bool
     member_uint (writer, "version", task->version);
 }
 
+void json_write_question (json_writer_t *self, const question_view_t *question)
+{
+    char id[ID_TEXT_SIZE];
+    id_format (&question->task_id, id);
+    json_write_object_begin (self);
+    member_text (self, "task_id", id);
+    member_text (self, "key", question->key);
+    member_text (self, "queue", question->queue);
+    member_text (self, "session", question->session[0] == '\0' ? NULL : question->session);
+    member_text (self, "worker", question->worker);
+    member_uint (self, "number", question->number);
+    member_uint (self, "attempt", question->attempt);
+    member_time (self, "asked_at", question->asked_at);
+    member_time (self, "deadline", question->deadline);
+    member_json (self, "request", question->request);
+    if (!question->has_default)
+        member_text (self, "default", NULL);
+    else if (question->default_is_text || question->default_answer[0] == '\0')
+        member_text (self, "default", question->default_answer);
+    else
+        member_json (self, "default", question->default_answer);
+    json_write_object_end (self);
+}
+
+static void member_questions (json_writer_t *self, const task_extras_t *extras)
+{
+    if (extras->questions_count == 0)
+        return;
+    json_write_key (self, "questions");
+    json_write_array_begin (self);
+    for (size_t i = 0; i < extras->questions_count; i++)
+        json_write_question (self, &extras->questions[i]);
+    json_write_array_end (self);
+}
+
 void json_write_task_members (json_writer_t *self, const task_view_t *task,
                               const task_extras_t *extras)
 {
@@ -258,6 +293,7 @@ void json_write_task_members (json_writer_t *self, const task_view_t *task,
                      extras->body_bytes_max);
         member_hash (self, "result_hash", task->result, task->result_bytes, extras->body_bytes_max);
     }
+    member_questions (self, extras);
 }
 
 void json_write_task (json_writer_t *self, const task_view_t *task, const task_extras_t *extras)

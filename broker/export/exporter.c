@@ -20,6 +20,7 @@
 #include "bytes.h"
 #include "core/base/memory.h"
 #include "export/compactor.h"
+#include "export/open_questions.h"
 #include "export/record_view.h"
 #include "log/log.h"
 #include "store/wakeup.h"
@@ -92,22 +93,41 @@ static bool write_lines (exporter_t *self, uint64_t upto_pos)
     return written;
 }
 
-static void render (exporter_t *self, const export_item_t *item, int64_t wall_ms)
+static void read_failed (exporter_t *self, const read_t *read)
 {
+    store_error_t error;
+    error.code = (store_code_t) read->error;
+    snprintf (error.text, sizeof (error.text), "%s", read->error_text);
+    self->options.failed (&error);
+}
+
+/* False: its questions could not be read. */
+static bool render (exporter_t *self, const export_item_t *item, int64_t wall_ms)
+{
+    open_questions_t questions;
+    if (!open_questions_read (&questions, self->reader, item->record)) {
+        read_failed (self, &questions.read);
+        open_questions_clear (&questions);
+        return false;
+    }
     task_view_t view;
     record_view_room_t room MEMORY_FILLED_BEFORE_READ;
     record_view (&view, &room, item->record, wall_ms);
     task_extras_t extras = {.exported = true,
                             .payload = true,
                             .pos = item->pos,
-                            .body_bytes_max = JSON_EXPORT_BODY_BYTES_MAX};
+                            .body_bytes_max = JSON_EXPORT_BODY_BYTES_MAX,
+                            .questions = questions.views,
+                            .questions_count = questions.count};
     json_writer_t writer = {&self->lines, false};
     json_write_task (&writer, &view, &extras);
     record_view_clear (&room);
+    open_questions_clear (&questions);
     json_write_newline (&writer);
     if (self->lines.failed)
         abort (); /* out of memory, as everywhere in the broker */
     self->lines_count++;
+    return true;
 }
 
 /* Following the events. */
@@ -120,11 +140,8 @@ static bool read_page (exporter_t *self, read_t *read)
     read->after_pos = self->after_pos;
     if (store_reader_run (self->reader, read) == STORE_OK)
         return true;
-    store_error_t error;
-    error.code = (store_code_t) read->error;
-    snprintf (error.text, sizeof (error.text), "%s", read->error_text);
+    read_failed (self, read);
     read_clear (read);
-    self->options.failed (&error);
     return false;
 }
 
@@ -173,8 +190,8 @@ static bool follow_page (exporter_t *self, bool *more)
         const export_item_t *item = &read.items[i];
         if (item->pos <= self->after_pos)
             continue;
-        render (self, item, wall_ms);
-        if (self->lines.length >= WRITE_BYTES)
+        good = render (self, item, wall_ms);
+        if (good && self->lines.length >= WRITE_BYTES)
             good = write_lines (self, item->pos);
     }
     if (good)

@@ -38,42 +38,19 @@ static char *question_text (const char *request)
 
 static void write_question (json_writer_t *writer, const tmq_question_t *question)
 {
-    char id[37];
-    const struct {
-        const char *key;
-        const char *text;
-    } texts[] = {{"task_id", id},
-                 {"key", question->key},
-                 {"queue", question->queue},
-                 {"session", *question->session ? question->session : NULL},
-                 {"worker", question->worker}};
-    tmq_id_format (&question->task_id, id);
-    json_write_object_begin (writer);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        json_write_key (writer, texts[i].key);
-        json_write_text (writer, texts[i].text);
-    }
-    json_write_key (writer, "number");
-    json_write_uint (writer, question->number);
-    json_write_key (writer, "attempt");
-    json_write_uint (writer, question->attempt);
-    json_write_key (writer, "asked_at");
-    json_write_time (writer, (int64_t) question->asked_at);
-    json_write_key (writer, "deadline");
-    json_write_time (writer, (int64_t) question->deadline);
-    json_write_key (writer, "request");
-    if (*question->request)
-        json_write_raw (writer, question->request, strlen (question->request));
-    else
-        json_write_null (writer);
-    json_write_key (writer, "default");
-    if (!question->has_default)
-        json_write_null (writer);
-    else if (question->default_is_text || !*question->default_answer)
-        json_write_text (writer, question->default_answer);
-    else
-        json_write_raw (writer, question->default_answer, strlen (question->default_answer));
-    json_write_object_end (writer);
+    json_write_question (writer, &(question_view_t){.task_id = question->task_id,
+                                                    .key = question->key,
+                                                    .queue = question->queue,
+                                                    .session = question->session,
+                                                    .worker = question->worker,
+                                                    .number = question->number,
+                                                    .attempt = question->attempt,
+                                                    .asked_at = (int64_t) question->asked_at,
+                                                    .deadline = (int64_t) question->deadline,
+                                                    .request = question->request,
+                                                    .has_default = question->has_default,
+                                                    .default_is_text = question->default_is_text,
+                                                    .default_answer = question->default_answer});
 }
 
 static void add_question (items_t *items, const tmq_question_t *question)

@@ -24,6 +24,7 @@
 #include "store/wakeup.h"
 #include "store_support.h"
 #include "support/timing.h"
+#include "taskmq.pb-c.h"
 
 enum { FILE_SIZE_MAX = 4 << 20 };
 
@@ -223,6 +224,61 @@ static void test_each_state_that_is_seen_gets_a_line (void **state)
     json_decref (last);
     buf_drop (record.payload);
     buf_drop (record.result);
+    rig_close (&rig);
+}
+
+static void add_question (batch_t *batch, const record_t *record, const char *key, uint64_t number,
+                          bool answered)
+{
+    row_key_t row_key = ROW_KEY_INIT;
+    Taskmq__QuestionRow row = TASKMQ__QUESTION_ROW__INIT;
+    uint8_t packed[256];
+    row_key_text (&row_key, record->ns);
+    row_key_bytes (&row_key, record->id.bytes, sizeof (record->id.bytes));
+    row_key_bytes (&row_key, key, strlen (key));
+    row.number = number;
+    row.request = "{\"text\":\"which?\"}";
+    row.worker = "w";
+    row.answer_number = answered;
+    assert_in_range (taskmq__question_row__get_packed_size (&row), 1, sizeof (packed));
+    size_t length = taskmq__question_row__pack (&row, packed);
+    batch->rows = realloc (batch->rows, (batch->rows_count + 1) * sizeof (row_t));
+    assert_non_null (batch->rows);
+    batch->rows[batch->rows_count++] =
+        row_make (ROW_KIND_QUESTION, row_key.bytes, row_key.length, packed, length);
+}
+
+/* In the order of asking; what has its answer is not among them, nor what another task asks. */
+static void test_open_questions_stand_in_the_line (void **state)
+{
+    rig_t rig;
+    rig_open (&rig, *state);
+    rig_export (&rig);
+    record_t record = test_record (1);
+    record_t other = test_record (2);
+    record.status = TMQ_STATUS_INPUT_REQUIRED;
+    batch_t *batch = fixture_batch (rig.fixture);
+    fixture_change (rig.fixture, batch, &record, TMQ_EVENT_ASKED);
+    add_question (batch, &record, "z-first", 7, false);
+    add_question (batch, &record, "b-answered", 8, true);
+    add_question (batch, &record, "a-second", 9, false);
+    add_question (batch, &other, "of another", 10, false);
+    fixture_commit (rig.fixture, batch);
+    rig_settle (&rig);
+    json_t *line = line_at (rig.path, 0);
+    const json_t *questions = json_object_get (line, "questions");
+    assert_int_equal (json_array_size (questions), 2);
+    assert_string_equal (text_of (json_array_get (questions, 0), "key"), "z-first");
+    assert_string_equal (text_of (json_array_get (questions, 1), "key"), "a-second");
+    assert_string_equal (
+        text_of (json_object_get (json_array_get (questions, 0), "request"), "text"), "which?");
+    json_decref (line);
+    record.status = TMQ_STATUS_WORKING;
+    commit_change (&rig, &record, TMQ_EVENT_ANSWERED);
+    rig_settle (&rig);
+    line = line_at (rig.path, 1);
+    assert_null (json_object_get (line, "questions"));
+    json_decref (line);
     rig_close (&rig);
 }
 
@@ -679,6 +735,7 @@ int main (void)
     static char sqlite[] = "sqlite";
     const struct CMUnitTest tests[] = {
         BOTH (test_each_state_that_is_seen_gets_a_line),
+        BOTH (test_open_questions_stand_in_the_line),
         BOTH (test_it_goes_on_after_its_last_line),
         BOTH (test_states_in_between_may_be_skipped),
         BOTH (test_a_removed_task_gets_no_line),
