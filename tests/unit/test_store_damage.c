@@ -445,6 +445,30 @@ static void a_damaged_row_of_a_kind_is_named (void **state)
     }
 }
 
+static void a_page_of_rows_goes_on_behind_damage (void **state)
+{
+    (void) state;
+    fixture_t *f = prepared ();
+    fixture_open (f);
+    batch_t *batch = fixture_batch (f);
+    batch_add_row (batch, ROW_KIND_TEST, "a", "body");
+    batch_add_row (batch, ROW_KIND_TEST, "b", "body");
+    batch_add_row (batch, ROW_KIND_TEST, "c", "body");
+    fixture_commit (f, batch);
+    fixture_close (f);
+    run_sql (f, "UPDATE row SET body = zeroblob (4) WHERE key = CAST ('b' AS BLOB)");
+    fixture_open (f);
+    read_t read = {.kind = READ_ROWS, .row_kind = ROW_KIND_TEST, .limit = 100};
+    fixture_read (f, &read);
+    assert_int_equal (read.rows_count, 2);
+    assert_memory_equal (buf_bytes (read.rows[0].key), "a", 1);
+    assert_memory_equal (buf_bytes (read.rows[1].key), "c", 1);
+    assert_false (read.more);
+    assert_told (f, row_kind_name (ROW_KIND_TEST));
+    read_clear (&read);
+    finish (f);
+}
+
 static void the_export_goes_on_behind_damage (void **state)
 {
     (void) state;
@@ -601,6 +625,7 @@ int main (void)
         cmocka_unit_test (a_list_leaves_a_damaged_row_out_and_names_it),
         cmocka_unit_test (the_export_and_the_sweep_go_on_behind_a_ruined_page),
         cmocka_unit_test (a_damaged_row_of_a_kind_is_named),
+        cmocka_unit_test (a_page_of_rows_goes_on_behind_damage),
         cmocka_unit_test (the_export_goes_on_behind_damage),
         cmocka_unit_test (a_flipped_bit_in_the_log_is_not_its_end),
         cmocka_unit_test (a_log_without_syncs_ends_where_one_is_missing),

@@ -62,7 +62,8 @@ static int compare_keys (const buf_t *a, const buf_t *b)
 }
 
 /* Takes the row that the statement stands on, or ends the read before it. */
-static store_code_t take_row (sqlite3_stmt *statement, kind_page_t *page, store_error_t *error)
+static store_code_t take_row (view_t *view, sqlite3_stmt *statement, kind_page_t *page,
+                              store_error_t *error)
 {
     read_t *read = page->read;
     row_t row = {.kind = read->row_kind,
@@ -80,7 +81,7 @@ static store_code_t take_row (sqlite3_stmt *statement, kind_page_t *page, store_
         code = read_body (statement, row.kind, &row.body, &row.expires_at, error);
     if (!is_new || code != STORE_OK) {
         row_drop (&row);
-        return code;
+        return page->none_missing ? code : view_go_on (view, code, error);
     }
     page->bytes += buf_length (row.key) + buf_length (row.body);
     read->rows = memory_grow (read->rows, &page->capacity, read->rows_count, sizeof (row_t));
@@ -102,7 +103,7 @@ store_code_t kind_rows_page (view_t *view, sqlite3_stmt *statement, kind_page_t 
         code = view_step (view, statement, &row, error);
         page->done = !row;
         if (row)
-            code = take_row (statement, page, error);
+            code = take_row (view, statement, page, error);
         /* The first one may be that before: only what comes behind it is a step. */
     } while (code == STORE_OK && !page->done &&
              (read->rows_count == count || !view_is_over (view)));

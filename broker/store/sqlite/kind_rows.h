@@ -24,8 +24,9 @@ store_code_t kind_rows_find (view_t *view, sqlite3_stmt *statement, lookup_t *ke
 /* A READ_ROWS on its way. */
 typedef struct kind_page {
     read_t *read;
-    size_t capacity; /* of its rows */
-    size_t bytes;    /* of their keys and bodies */
+    size_t capacity;   /* of its rows */
+    size_t bytes;      /* of their keys and bodies */
+    bool none_missing; /* a damaged row is an error; else it is told, and left out */
     bool done;
 } kind_page_t;
 

@@ -514,7 +514,7 @@ static store_code_t visit_kind (const stream_t *stream, row_kind_t kind, store_e
     store_code_t code = STORE_OK;
     for (bool done = false; code == STORE_OK && !done;) {
         read_t read = {.kind = READ_ROWS, .row_kind = kind, .after = after, .limit = SIZE_MAX};
-        kind_page_t page = {.read = &read};
+        kind_page_t page = {.read = &read, .none_missing = true};
         code = view_begin (stream->view, error);
         if (code != STORE_OK)
             break;
