@@ -93,7 +93,7 @@ static char *only_line (char *text, char **second, size_t *number)
 static int read_text (char text[SECRET_FILE_BYTES_MAX + 2], const char *path,
                       char error[KEY_FILE_ERROR_SIZE])
 {
-    int fd;
+    int fd = -1;
     int code = secret_file_open (&fd, path, error);
     if (code != 0)
         return code;
