@@ -58,7 +58,8 @@ static const char *only_with_beginning (const char *word, const char *const *can
 const char *nearest_of (const char *word, const char *const *candidates, size_t count)
 {
     const char *nearest = NULL;
-    size_t best = least (EDITS_MAX, (strlen (word) + 1) / 3) + 1;
+    const size_t too_far = least (EDITS_MAX, (strlen (word) + 1) / 3) + 1;
+    size_t best = too_far;
     for (size_t i = 0; i < count; i++) {
         size_t edits = distance (word, candidates[i]);
         if (edits < best) {
@@ -66,5 +67,5 @@ const char *nearest_of (const char *word, const char *const *candidates, size_t 
             nearest = candidates[i];
         }
     }
-    return nearest != NULL ? nearest : only_with_beginning (word, candidates, count);
+    return best < too_far ? nearest : only_with_beginning (word, candidates, count);
 }
