@@ -149,7 +149,7 @@ static void run_terminal (point_t *out, server_t *server, double seconds)
     measure_lives (out, server, seconds);
     point_set (out, "wal_bytes",
                (double) (growth_file_bytes (server, "taskmq.db-wal") +
-                         growth_file_bytes (server, "journal.db-wal")));
+                         growth_file_bytes (server, "journal.log")));
     growth_settle (server);
     measure_restart (out, server);
     /* A clean stop leaves everything in the tables' file and nothing in its log. */

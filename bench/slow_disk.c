@@ -3,7 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* A slower disk: preloaded into a server, it adds SLOW_DISK_US microseconds to each fsync and
- * fdatasync, after the real one.
+ * fdatasync, and to each write that is one as well (RWF_DSYNC), after the real one.
  *
  * msync and sync_file_range are left alone: no system measured here acknowledges on them
  * (PostgreSQL uses the latter as a hint). A program that makes its system calls itself, as NATS in
@@ -13,9 +13,12 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/uio.h>
 #include <time.h>
 
 typedef int sync_function_t (int fd);
+typedef ssize_t write_function_t (int fd, const struct iovec *pieces, int count, off_t at,
+                                  int flags);
 
 static struct timespec added;
 
@@ -57,4 +60,28 @@ int fsync (int fd)
 int fdatasync (int fd)
 {
     return slowly ("fdatasync", fd);
+}
+
+static ssize_t write_slowly (const char *name, int fd, const struct iovec *pieces, int count,
+                             off_t at, int flags)
+{
+    write_function_t *real = (write_function_t *) (uintptr_t) dlsym (RTLD_NEXT, name);
+    if (!real) {
+        errno = ENOSYS;
+        return -1;
+    }
+    ssize_t result = real (fd, pieces, count, at, flags);
+    if (flags & (RWF_DSYNC | RWF_SYNC))
+        delay ();
+    return result;
+}
+
+ssize_t pwritev2 (int fd, const struct iovec *pieces, int count, off_t at, int flags)
+{
+    return write_slowly ("pwritev2", fd, pieces, count, at, flags);
+}
+
+ssize_t pwritev64v2 (int fd, const struct iovec *pieces, int count, off_t at, int flags)
+{
+    return write_slowly ("pwritev64v2", fd, pieces, count, at, flags);
 }

@@ -154,14 +154,16 @@ static exits_t open_store (daemon_t *self)
     config_word (&self->config, CONFIG_STORE, store, sizeof (store));
     if (store_open (&self->store, store, &options, &self->boot, &error) != STORE_OK)
         return exits_fail (exits_of_store (error.code), error.text);
+    const char *way = self->boot.journal_way;
     log_write (LOG_LEVEL_INFO, "STORE", "opened and recovered",
                LOG_FIELDS (LOG_TEXT ("store", store), LOG_NUMBER ("tasks", self->boot.tasks),
                            LOG_NUMBER ("epoch", self->boot.epoch),
-                           LOG_NUMBER ("recovered_batches", self->boot.recovered_batches)));
+                           LOG_NUMBER ("recovered_batches", self->boot.recovered_batches),
+                           LOG_TEXT ("journal", way == NULL ? "none" : way)));
     if (self->boot.journal_cut)
         log_write (LOG_LEVEL_WARNING, "COMMITS-LOST",
                    "the newest commits before this start are lost: they were not synced to the disk"
-                   " (--synchronous normal)",
+                   " (--synchronous normal), or were given up by the file journal.cut",
                    NULL);
     if (self->config.numbers[CONFIG_SYNCHRONOUS] != 0)
         log_write (LOG_LEVEL_WARNING, "SYNCHRONOUS-NORMAL",

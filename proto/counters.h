@@ -154,8 +154,7 @@
     X (tombstones, "removed tasks that are remembered", "")                                        \
     X (database_bytes, "size of taskmq.db", "near the space there is")                             \
     X (wal_bytes, "size of its log", "grows for minutes: the disk is too slow")                    \
-    X (journal_bytes, "size of the journal with its log",                                          \
-       "grows for minutes: the disk is too slow")                                                  \
+    X (journal_bytes, "size of the journal", "grows for minutes: the disk is too slow")            \
     X (free_bytes, "space left where the data is", "under 256M: submissions are refused soon")     \
     X (store_dirty_tasks, "tasks that wait to be written back",                                    \
        "near 50,000: submissions are refused soon")                                                \

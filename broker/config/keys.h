@@ -144,7 +144,7 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
     X (WRITE_BACK_TIME, "store/write_back_time", DURATION, RESTART, 250, 1, 60 * CONFIG_S, NULL,   \
        "... or after this time; fewer than 1,000 after 100 ms")                                    \
     X (JOURNAL_SIZE, "store/journal_size", SIZE, RESTART, 16 * CONFIG_M, 0, 16 * CONFIG_G, NULL,   \
-       "the journal's write-ahead log is grown to this size at the start")                         \
+       "the journal has this size at the start")                                                   \
     X (READERS, "store/readers", COUNT, RESTART, 2, 1, 64, NULL,                                   \
        "threads for lists, counts and replays")                                                    \
     X (LOGS_STREAM, "logs/stream", SIZE, NOW, CONFIG_M, 256 * CONFIG_K, CONFIG_G, NULL,            \

@@ -29,7 +29,7 @@ typedef struct store_options {
     const char *directory;  /* of the data; unused by memory */
     size_t dirty_tasks_max; /* written back at the latest then, default 20,000 */
     uint32_t dirty_ms_max;  /* … or after this time, default 250; few after 40 % of it */
-    size_t journal_bytes;   /* to which the journal's WAL is grown at start, default 16 MiB */
+    size_t journal_bytes;   /* of the journal at the start, default 16 MiB */
     /* No sync at a commit: a loss of power takes the newest ones. Never the default. */
     bool synchronous_normal;
     /* A transaction of a reader ends after so many microseconds, default 20,000 (A18); with 0 after
@@ -49,11 +49,12 @@ typedef struct store_options {
     void (*failed) (void *context, const store_error_t *error);
     /* Told of each read that met a damaged row, and went on; on any thread; may be NULL. */
     void (*damaged) (void *context, const store_error_t *error);
+    const struct device *journal_device; /* under the journal; NULL: the files of the machine */
 } store_options_t;
 #define STORE_OPTIONS_INIT                                                                         \
     {                                                                                              \
         NULL, 20000, 250, 16u << 20, false, 20000, INT64_C (7) * 86400000, UINT64_C (1) << 30,     \
-            INT64_C (30) * 86400000, 1000000, 60000, NULL, NULL, NULL, NULL                        \
+            INT64_C (30) * 86400000, 1000000, 60000, NULL, NULL, NULL, NULL, NULL                  \
     }
 
 /* URI is "sqlite" or "memory". On success *out is open, recovered, checkpointed and holds a

@@ -37,7 +37,7 @@ done
 signal worker TERM
 ended worker 0
 stop_broker
-for kept in taskmq.db journal.db; do
+for kept in taskmq.db journal.log; do
     [ ! -e ".taskmq/$kept" ] || fail "$kept was written"
 done
 start_broker

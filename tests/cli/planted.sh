@@ -27,10 +27,12 @@ finds_link ()
 }
 
 finds_link taskmq.db 3 'taskmq.db is a symbolic link'
+finds_link journal.log 3 'journal.log: is a symbolic link'
+finds_link journal.new 0
 finds_link journal.db 3 'journal.db is a symbolic link'
 finds_link taskmq.db-wal 3 'symbolic links'
 finds_link taskmq.db-shm 3 'symbolic links'
-finds_link journal.db-wal 3 'symbolic links'
+finds_link journal.db-wal 0
 finds_link taskmq.lock 3 'taskmq.lock: .*symbolic links'
 finds_link audit.jsonl 3 'audit.jsonl: .*symbolic links'
 finds_link tasks.jsonl 3 'tasks.jsonl'

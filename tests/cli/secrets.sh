@@ -76,7 +76,7 @@ stop_broker
 
 for secret in join key server typo; do
     for place in said worker.out worker.err broker.out broker.err b.tar .taskmq/access \
-        .taskmq/audit.jsonl .taskmq/tasks.jsonl .taskmq/taskmq.db .taskmq/journal.db; do
+        .taskmq/audit.jsonl .taskmq/tasks.jsonl .taskmq/taskmq.db .taskmq/journal.log; do
         [ -e "$place" ] || fail "there is no $place"
         ! grep -aqF "$(cat $secret.secret)" "$place" || fail "the secret $secret stands in $place"
     done

@@ -190,7 +190,7 @@ static void test_damaged_database_is_refused_and_kept (void **state)
 static void test_database_that_is_deleted_ends_the_broker (void **state)
 {
     (void) state;
-    static const char *const names[] = {"taskmq.db", "journal.db"};
+    static const char *const names[] = {"taskmq.db", "journal.log"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         daemon_t broker;
         char path[DAEMON_PATH_MAX + 32];

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/audit.h"
 #include "support/cmocka_all.h"
 #include "support/timing.h"
 
@@ -245,10 +246,26 @@ static void check_database (const char *directory, const char *name)
     sqlite3_close (database);
 }
 
+static void fail_finding (void *context, const char *text)
+{
+    fail_msg ("I10: %s: %s", (const char *) context, text);
+}
+
+/* As `taskmqd --check` reads all of it. Returns how many commits only the journal has. */
+static uint64_t audit (const char *directory)
+{
+    store_error_t error = {STORE_OK, ""};
+    store_audit_t report = {.found = fail_finding, .context = (void *) directory};
+    if (store_audit (&report, directory, &error) != STORE_OK) {
+        fail_msg ("I10: %s: %s", directory, error.text);
+    }
+    return report.batches;
+}
+
 void checker_databases (const char *data_directory)
 {
     check_database (data_directory, "taskmq.db");
-    check_database (data_directory, "journal.db");
+    audit (data_directory);
 }
 
 /* The last line of a task, as far as it is compared. */
@@ -367,33 +384,12 @@ static void compare_line (const fact_t *fact, const line_t *line)
     }
 }
 
-static int count_rows (void *context, int columns, char **values, char **names)
-{
-    (void) columns;
-    (void) names;
-    *(long *) context = strtol (values[0], NULL, 10);
-    return 0;
-}
-
-static void check_journal_is_empty (const char *directory)
-{
-    char path[PATH_SIZE];
-    sqlite3 *database = NULL;
-    long rows = -1;
-    snprintf (path, sizeof path, "%s/journal.db", directory);
-    sqlite3_open_v2 (path, &database, SQLITE_OPEN_READWRITE, NULL);
-    sqlite3_exec (database, "SELECT count(*) FROM journal WHERE batch > 0", count_rows, &rows,
-                  NULL);
-    sqlite3_close (database);
-    if (rows != 0) {
-        fail_msg ("after a clean stop %s holds %ld batches", path, rows);
-    }
-}
-
 void checker_files (const history_t *history, const char *data_directory)
 {
     checker_databases (data_directory);
-    check_journal_is_empty (data_directory);
+    if (audit (data_directory) != 0) {
+        fail_msg ("after a clean stop the journal of %s holds batches", data_directory);
+    }
     char path[PATH_SIZE];
     size_t count;
     snprintf (path, sizeof path, "%s/tasks.jsonl", data_directory);

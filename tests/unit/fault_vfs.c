@@ -4,8 +4,10 @@
 
 #include "fault_vfs.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,11 +39,11 @@ static bool ends_with (const char *path, const char *end)
 }
 
 /* SQLITE_OK: let the operation through. */
-static int judge (const fault_file_t *file, fault_op_t op)
+static int judge_path (const char *path, fault_op_t op)
 {
     int rc = SQLITE_OK;
     pthread_mutex_lock (&lock);
-    if (is_armed && (armed.ops & op) != 0 && ends_with (file->path, armed.file)) {
+    if (is_armed && (armed.ops & op) != 0 && ends_with (path, armed.file)) {
         matched++;
         if (matched > armed.after && (!armed.once || failed == 0)) {
             failed++;
@@ -54,6 +56,11 @@ static int judge (const fault_file_t *file, fault_op_t op)
     }
     pthread_mutex_unlock (&lock);
     return rc;
+}
+
+static int judge (const fault_file_t *file, fault_op_t op)
+{
+    return judge_path (file->path, op);
 }
 
 static int note (int rc, const vfs_op_t *op)
@@ -90,7 +97,7 @@ static int file_write (sqlite3_file *file, const void *from, int amount, sqlite3
     int rc = judge ((fault_file_t *) file, FAULT_WRITE);
     if (rc != SQLITE_OK)
         return rc;
-    vfs_op_t op = {VFS_WRITE, path_of (file), from, (uint64_t) amount, (uint64_t) offset};
+    vfs_op_t op = {VFS_WRITE, path_of (file), from, (uint64_t) amount, (uint64_t) offset, NULL};
     return note (real_of (file)->pMethods->xWrite (real_of (file), from, amount, offset), &op);
 }
 
@@ -99,8 +106,20 @@ static int file_truncate (sqlite3_file *file, sqlite3_int64 size)
     int rc = judge ((fault_file_t *) file, FAULT_TRUNCATE);
     if (rc != SQLITE_OK)
         return rc;
-    vfs_op_t op = {VFS_TRUNCATE, path_of (file), NULL, (uint64_t) size, 0};
+    vfs_op_t op = {.kind = VFS_TRUNCATE, .path = path_of (file), .length = (uint64_t) size};
     return note (real_of (file)->pMethods->xTruncate (real_of (file), size), &op);
+}
+
+/* Whether the sync itself is left out. */
+static bool wait_as_a_sync (void)
+{
+    pthread_mutex_lock (&lock);
+    uint32_t us = delay_us;
+    bool skip = skips_syncs;
+    pthread_mutex_unlock (&lock);
+    if (us > 0)
+        usleep (us);
+    return skip;
 }
 
 static int file_sync (sqlite3_file *file, int flags)
@@ -108,13 +127,8 @@ static int file_sync (sqlite3_file *file, int flags)
     int rc = judge ((fault_file_t *) file, FAULT_SYNC);
     if (rc != SQLITE_OK)
         return rc;
-    pthread_mutex_lock (&lock);
-    uint32_t us = delay_us;
-    bool skip = skips_syncs;
-    pthread_mutex_unlock (&lock);
-    if (us > 0)
-        usleep (us);
-    vfs_op_t op = {VFS_SYNC, path_of (file), NULL, 0, 0};
+    bool skip = wait_as_a_sync ();
+    vfs_op_t op = {.kind = VFS_SYNC, .path = path_of (file)};
     return note (skip ? SQLITE_OK : real_of (file)->pMethods->xSync (real_of (file), flags), &op);
 }
 
@@ -201,14 +215,14 @@ static int vfs_open (sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int
     self->real = (sqlite3_file *) (self + 1);
     int rc = real_vfs->xOpen (real_vfs, path, self->real, flags, out);
     self->base.pMethods = self->real->pMethods == NULL ? NULL : &METHODS;
-    vfs_op_t op = {VFS_CREATE, path, NULL, 0, 0};
+    vfs_op_t op = {.kind = VFS_CREATE, .path = path};
     return note (rc, &op);
 }
 
 static int vfs_delete (sqlite3_vfs *vfs, const char *path, int sync_directory)
 {
     (void) vfs;
-    vfs_op_t op = {VFS_DELETE, path, NULL, 0, 0};
+    vfs_op_t op = {.kind = VFS_DELETE, .path = path};
     return note (real_vfs->xDelete (real_vfs, path, sync_directory), &op);
 }
 
@@ -225,6 +239,144 @@ void fault_vfs_install (void)
     fault_vfs.xDelete = vfs_delete;
     sqlite3_vfs_register (&fault_vfs, 1);
 }
+
+/* The journal's device. */
+
+enum { DESCRIPTORS_MAX = 1024 };
+
+static char *paths[DESCRIPTORS_MAX]; /* of what is open */
+
+static int refuse (const char *path, fault_op_t op)
+{
+    int rc = judge_path (path, op);
+    errno = rc == SQLITE_FULL ? ENOSPC : EIO;
+    return rc == SQLITE_OK ? 0 : -1;
+}
+
+static int device_note (int result, const vfs_op_t *op)
+{
+    int saved = errno;
+    note (result >= 0 ? SQLITE_OK : SQLITE_ERROR, op);
+    errno = saved;
+    return result;
+}
+
+static int device_open (const device_t *self, const char *path, int flags)
+{
+    int fd = device_files.open (self, path, flags);
+    if (fd < 0 || fd >= DESCRIPTORS_MAX)
+        return fd;
+    paths[fd] = strdup (path);
+    vfs_op_t op = {.kind = VFS_CREATE, .path = paths[fd]};
+    return device_note (fd, &op);
+}
+
+static void device_close (const device_t *self, int fd)
+{
+    free (paths[fd]);
+    paths[fd] = NULL;
+    device_files.close (self, fd);
+}
+
+static int device_write (const device_t *self, int fd, const void *bytes, size_t length,
+                         uint64_t at, bool durable)
+{
+    vfs_op_t op = {VFS_WRITE, paths[fd], bytes, length, at, NULL};
+    vfs_op_t sync = {.kind = VFS_SYNC_WRITE, .path = paths[fd]};
+    if (refuse (paths[fd], FAULT_WRITE) != 0)
+        return -1;
+    if (durable && refuse (paths[fd], FAULT_SYNC) != 0)
+        return -1;
+    bool skip = durable && wait_as_a_sync ();
+    if (device_note (device_files.write (self, fd, bytes, length, at, durable && !skip), &op) != 0)
+        return -1;
+    return durable ? device_note (0, &sync) : 0;
+}
+
+static int device_sync (const device_t *self, int fd)
+{
+    vfs_op_t op = {.kind = VFS_SYNC, .path = paths[fd]};
+    if (refuse (paths[fd], FAULT_SYNC) != 0)
+        return -1;
+    return device_note (wait_as_a_sync () ? 0 : device_files.sync (self, fd), &op);
+}
+
+static int device_truncate (const device_t *self, int fd, uint64_t bytes)
+{
+    vfs_op_t op = {.kind = VFS_TRUNCATE, .path = paths[fd], .length = bytes};
+    if (refuse (paths[fd], FAULT_TRUNCATE) != 0)
+        return -1;
+    return device_note (device_files.truncate (self, fd, bytes), &op);
+}
+
+static int device_lock (const device_t *self, int fd)
+{
+    return device_files.lock (self, fd);
+}
+
+static int64_t device_size (const device_t *self, int fd)
+{
+    return device_files.size (self, fd);
+}
+
+static int device_read (const device_t *self, int fd, void *to, size_t length, uint64_t at)
+{
+    return device_files.read (self, fd, to, length, at);
+}
+
+static int device_direct (const device_t *self, int fd, bool on)
+{
+    return device_files.direct (self, fd, on);
+}
+
+static void follow_rename (const char *from, const char *to)
+{
+    for (size_t i = 0; i < DESCRIPTORS_MAX; i++) {
+        if (paths[i] == NULL || strcmp (paths[i], from) != 0)
+            continue;
+        free (paths[i]);
+        paths[i] = strdup (to);
+    }
+}
+
+static int device_rename (const device_t *self, const char *from, const char *to)
+{
+    vfs_op_t op = {.kind = VFS_RENAME, .path = from, .to = to};
+    if (refuse (from, FAULT_WRITE) != 0)
+        return -1;
+    int result = device_note (device_files.rename (self, from, to), &op);
+    if (result == 0)
+        follow_rename (from, to);
+    return result;
+}
+
+static int device_remove (const device_t *self, const char *path)
+{
+    vfs_op_t op = {.kind = VFS_DELETE, .path = path};
+    return device_note (device_files.remove (self, path), &op);
+}
+
+static int device_sync_directory (const device_t *self, const char *path)
+{
+    if (refuse (path, FAULT_SYNC) != 0)
+        return -1;
+    return wait_as_a_sync () ? 0 : device_files.sync_directory (self, path);
+}
+
+const device_t fault_device = {
+    .open = device_open,
+    .close = device_close,
+    .lock = device_lock,
+    .size = device_size,
+    .read = device_read,
+    .write = device_write,
+    .sync = device_sync,
+    .truncate = device_truncate,
+    .direct = device_direct,
+    .rename = device_rename,
+    .remove = device_remove,
+    .sync_directory = device_sync_directory,
+};
 
 void fault_vfs_arm (const fault_t *fault)
 {
@@ -282,6 +434,6 @@ void fault_vfs_record (vfs_record_t *record, void *context)
 
 void fault_vfs_mark (uint64_t kind, uint64_t value)
 {
-    vfs_op_t op = {VFS_MARK, NULL, NULL, value, kind};
+    vfs_op_t op = {.kind = VFS_MARK, .length = value, .offset = kind};
     note (SQLITE_OK, &op);
 }

@@ -2,13 +2,15 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* A layer between SQLite and its files that lets writes and syncs of one file fail. Process-wide;
- * armed and asked from any thread. */
+/* A layer between the store and its files, those of SQLite and the journal's, that lets writes and
+ * syncs of one file fail. Process-wide; armed and asked from any thread. */
 #ifndef TASKMQ_TESTS_FAULT_VFS_H
 #define TASKMQ_TESTS_FAULT_VFS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "store/journal/device.h"
 
 typedef enum fault_op { FAULT_WRITE = 1, FAULT_SYNC = 2, FAULT_TRUNCATE = 4 } fault_op_t;
 
@@ -22,6 +24,8 @@ typedef struct fault {
 
 /* Becomes the default VFS; to be called before the first connection. May be repeated. */
 void fault_vfs_install (void);
+/* The same for the journal: to be given to a store as its journal_device. */
+extern const device_t fault_device;
 void fault_vfs_arm (const fault_t *fault); /* file must stay valid */
 void fault_vfs_disarm (void);
 /* Operations that matched since fault_vfs_arm, and how many of them failed. */
@@ -38,7 +42,9 @@ typedef enum vfs_op_kind {
     VFS_WRITE,
     VFS_TRUNCATE,
     VFS_SYNC,
+    VFS_SYNC_WRITE, /* of the newest write of this file alone */
     VFS_DELETE,
+    VFS_RENAME,
     VFS_MARK /* not of a file: see fault_vfs_mark */
 } vfs_op_kind_t;
 typedef struct vfs_op {
@@ -47,6 +53,7 @@ typedef struct vfs_op {
     const void *bytes; /* WRITE */
     uint64_t length;   /* WRITE, TRUNCATE; MARK: its value */
     uint64_t offset;   /* WRITE; MARK: its kind */
+    const char *to;    /* RENAME */
 } vfs_op_t;
 typedef void vfs_record_t (void *context, const vfs_op_t *op);
 /* NULL ends the recording. */

@@ -169,12 +169,15 @@ void directory_remove (const char *path)
 
 /* A store under test. */
 
+const device_t *fixture_device;
+
 fixture_t *fixture_new (const char *uri)
 {
     fixture_t *self = memory_zero (1, sizeof (*self));
     self->uri = uri;
     self->options = (store_options_t) STORE_OPTIONS_INIT;
     self->options.journal_bytes = 1 << 20;
+    self->options.journal_device = fixture_device;
     if (strcmp (uri, "memory") != 0)
         directory_make (self->directory);
     self->options.directory = self->directory;

@@ -6,6 +6,7 @@
 #ifndef TASKMQ_TESTS_STORE_SUPPORT_H
 #define TASKMQ_TESTS_STORE_SUPPORT_H
 
+#include "store/journal/device.h"
 #include "store/store.h"
 #include "support/cmocka_all.h"
 
@@ -44,6 +45,7 @@ typedef struct fixture {
 int fixture_setup (void **state);
 int fixture_teardown (void **state);
 /* A fixture whose store is not open yet. */
+extern const device_t *fixture_device; /* under the journal of stores that come; NULL: the files */
 fixture_t *fixture_new (const char *uri);
 void fixture_open (fixture_t *self);
 void fixture_close (fixture_t *self); /* cleanly */

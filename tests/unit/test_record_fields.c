@@ -15,7 +15,7 @@
 #include "core/wire/pack.h"
 #include "journal.pb-c.h"
 #include "record_fields.h"
-#include "store/sqlite/journal_codec.h"
+#include "store/journal/journal_codec.h"
 #include "store_support.h"
 
 enum { TEXT_BYTES = 32, FIELDS_MAX = 64, BODY_BYTES = 77 };

@@ -15,7 +15,7 @@
 #include "store_support.h"
 #include "support/timing.h"
 
-#define JOURNAL_WAL "journal.db-wal"
+#define JOURNAL "journal.log"
 #define TABLES_WAL "taskmq.db-wal"
 
 /* A batch with one new task; its payload makes commits of several sizes. */
@@ -57,6 +57,7 @@ static bool is_stored (fixture_t *f, int64_t number)
 static int faults_setup (void **state)
 {
     fault_vfs_install ();
+    fixture_device = &fault_device;
     *state = (void *) "sqlite";
     return fixture_setup (state);
 }
@@ -68,7 +69,7 @@ static int faults_teardown (void **state)
     return fixture_teardown (state);
 }
 
-/* Whichever write of a commit finds no space: that batch is refused, the next one is taken. */
+/* A write that finds no space: that batch is refused, the next one is taken. */
 static void a_full_disk_refuses_a_commit_and_no_more (void **state)
 {
     fixture_t *f = *state;
@@ -76,7 +77,7 @@ static void a_full_disk_refuses_a_commit_and_no_more (void **state)
     bool stored[200] = {false};
     unsigned refused = 0;
     for (int64_t number = 1; number < 200; number++) {
-        fault_t fault = {JOURNAL_WAL, FAULT_WRITE, true, (uint64_t) number % 13, true};
+        fault_t fault = {JOURNAL, FAULT_WRITE, true, (uint64_t) number % 3, true};
         fault_vfs_arm (&fault);
         store_code_t code = try_commit (f, number, &error);
         fault_vfs_disarm ();
@@ -200,7 +201,7 @@ static store_code_t try_commit_all (fixture_t *f, int64_t first, size_t count)
 static void batches_of_one_commit_share_its_sync (void **state)
 {
     fixture_t *f = *state;
-    fault_t none = {JOURNAL_WAL, FAULT_SYNC, false, UINT64_MAX, false};
+    fault_t none = {JOURNAL, FAULT_SYNC, false, UINT64_MAX, false};
     assert_int_equal (try_commit_all (f, 1, 1), STORE_OK); /* after a reset of the log */
     fault_vfs_arm (&none);
     assert_int_equal (try_commit_all (f, 2, 1), STORE_OK);
@@ -233,7 +234,7 @@ static void batches_of_one_commit_are_kept_or_refused_together (void **state)
             fixture_open (f);
             assert_int_equal (f->boot.recovered_batches, TOGETHER);
         } else {
-            fault_t fault = {JOURNAL_WAL, FAULT_WRITE, true, i % 10, true};
+            fault_t fault = {JOURNAL, FAULT_WRITE, true, i % 2, true};
             fault_vfs_arm (&fault);
             stored[i] = try_commit_all (f, (int64_t) i * TOGETHER + 1, TOGETHER) == STORE_OK;
             fault_vfs_disarm ();
@@ -386,7 +387,7 @@ static void a_failed_sync_ends_all_commits (void **state)
     store_error_t error;
     for (int64_t number = 1; number <= 5; number++)
         assert_int_equal (try_commit (f, number, &error), STORE_OK);
-    fault_t fault = {JOURNAL_WAL, FAULT_SYNC, false, 0, true};
+    fault_t fault = {JOURNAL, FAULT_SYNC, false, 0, true};
     fault_vfs_arm (&fault);
     assert_int_equal (try_commit (f, 6, &error), STORE_ERROR_IO);
     assert_int_equal (fault_vfs_failed (), 1);
@@ -503,7 +504,7 @@ static void the_committer_takes_the_wait (void **state)
     assert_int_equal (result.code, STORE_OK);
     assert_int_equal (result.batch, 2);
     assert_true (committer_idle (committer));
-    fault_t fault = {JOURNAL_WAL, FAULT_WRITE, true, 0, false};
+    fault_t fault = {JOURNAL, FAULT_WRITE, true, 0, false};
     fault_vfs_arm (&fault);
     batch = task_batch (f, 3);
     committer_submit (committer, &batch, 1);

@@ -7,7 +7,7 @@
 
 #include "core/base/memory.h"
 #include "journal.pb-c.h"
-#include "store/sqlite/journal_codec.h"
+#include "store/journal/journal_codec.h"
 #include "store_support.h"
 
 static batch_t *full_batch (void)

@@ -5,7 +5,7 @@
 /* What is not used costs nothing: the life of a plain task is some images of one record and three
  * events in the journal, and not a byte beside them, whatever other tasks of the broker use. */
 #include "core_rig.h"
-#include "store/sqlite/journal_codec.h"
+#include "store/journal/journal_codec.h"
 
 enum { LIVES = 20, LIFE_BYTES_MAX = 750, WIDER = 8 /* of numbers that have grown */ };
 

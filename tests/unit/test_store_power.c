@@ -49,6 +49,8 @@ static void record_op (void *context, const vfs_op_t *op)
         const char *slash = strrchr (op->path, '/');
         copy->path = memory_text (slash == NULL ? op->path : slash + 1);
     }
+    if (op->kind == VFS_RENAME)
+        copy->to = memory_text (strrchr (op->to, '/') + 1);
     if (op->kind == VFS_WRITE)
         copy->bytes = memcpy (memory_alloc (op->length), op->bytes, op->length);
 }
@@ -58,6 +60,7 @@ static void recording_free (recording_t *self)
     for (size_t i = 0; i < self->count; i++) {
         free ((char *) self->ops[i].path);
         free ((void *) self->ops[i].bytes);
+        free ((char *) self->ops[i].to);
     }
     free (self->ops);
 }
@@ -118,10 +121,28 @@ static void file_forget (image_t *file)
     memcpy (file->name, name, sizeof (name));
 }
 
+static void file_rename (image_t *file, image_t *to)
+{
+    char name[sizeof (to->name)];
+    memcpy (name, to->name, sizeof (name));
+    file_forget (to);
+    *to = *file;
+    memcpy (to->name, name, sizeof (name));
+    memcpy (name, file->name, sizeof (name));
+    *file = (image_t){0};
+    memcpy (file->name, name, sizeof (name));
+}
+
 static void disk_apply (disk_t *disk, const vfs_op_t *op)
 {
     image_t *file = disk_file (disk, op->kind == VFS_MARK ? "" : op->path);
     switch (op->kind) {
+    case VFS_RENAME: file_rename (file, disk_file (disk, op->to)); return;
+    case VFS_SYNC_WRITE: {
+        const vfs_op_t *write = file->unsynced[--file->unsynced_count];
+        bytes_write (&file->synced, &file->synced_length, write, 0, write->length);
+        return;
+    }
     case VFS_CREATE: file->exists = true; return;
     case VFS_DELETE: file_forget (file); return;
     case VFS_SYNC:
@@ -221,10 +242,12 @@ static batch_t *power_batch (fixture_t *f, uint64_t n)
 
 static void run_recorded (recording_t *recording, bool synchronous_normal)
 {
+    fixture_device = &fault_device;
     fixture_t *f = fixture_new ("sqlite");
+    fixture_device = NULL;
     f->options.synchronous_normal = synchronous_normal;
-    /* Small, so that it is wrapped and checkpointed often. Without syncs it holds many commits, of
-     * which a loss of power takes some from the middle. */
+    /* Small, so that it is used again often. Without syncs it holds many commits, of which a loss
+     * of power takes some from the middle. */
     f->options.journal_bytes = synchronous_normal ? 1 << 20 : 1 << 14;
     f->options.dirty_tasks_max = 7;
     f->options.dirty_ms_max = 3;

@@ -14,6 +14,9 @@
 #include <unistd.h>
 
 #include "ids.h"
+#include "store/audit.h"
+#include "store/checksum.h"
+#include "store/journal/scan.h"
 #include "store/readers_pool.h"
 #include "store/sqlite/sql.h"
 #include "store_support.h"
@@ -63,6 +66,22 @@ static void assert_open_fails (fixture_t *f, store_code_t wanted, const char *te
     assert_null (store);
 }
 
+static void ignore_finding (void *context, const char *text)
+{
+    (void) context;
+    print_message ("%s\n", text);
+}
+
+/* Commits that only the journal of a closed store has. */
+static uint64_t batches_waiting (const fixture_t *f)
+{
+    store_error_t error;
+    store_audit_t report = {.found = ignore_finding};
+    assert_int_equal (store_audit (&report, f->directory, &error), STORE_OK);
+    assert_int_equal (report.findings, 0);
+    return report.batches;
+}
+
 /* Restarts. */
 
 static void a_closed_store_is_whole_and_its_journal_empty (void **state)
@@ -77,8 +96,7 @@ static void a_closed_store_is_whole_and_its_journal_empty (void **state)
     fixture_commit (f, batch);
     boot_t first = f->boot;
     fixture_close (f);
-    assert_int_equal (ask_sql (f, "journal.db", "SELECT count (*) FROM journal WHERE batch > 0"),
-                      0);
+    assert_int_equal (batches_waiting (f), 0);
     assert_int_equal (ask_sql (f, "taskmq.db", "SELECT count (*) FROM task"), 51);
     assert_int_equal (ask_sql (f, "taskmq.db",
                                "SELECT count (*) FROM pragma_integrity_check"
@@ -499,20 +517,45 @@ static void set_version (const fixture_t *f, const char *name, int version)
     run_sql (f, name, text);
 }
 
+static void write_block (const fixture_t *f, const char *name, off_t at, const uint8_t *bytes,
+                         size_t length)
+{
+    char path[160];
+    path_of (f, name, path);
+    int fd = open (path, O_WRONLY);
+    assert_int_equal (pwrite (fd, bytes, length, at), length);
+    close (fd);
+}
+
+/* Both headers, of which one is enough. */
+static void set_journal_version (const fixture_t *f, uint8_t version)
+{
+    char path[160];
+    uint8_t header[FORM_HEADER_BYTES];
+    path_of (f, "journal.log", path);
+    int fd = open (path, O_RDONLY);
+    assert_int_equal (pread (fd, header, sizeof (header), 0), sizeof (header));
+    close (fd);
+    header[8] = version;
+    size_t summed = sizeof (header) - CHECKSUM_BYTES;
+    checksum_put (header + summed, checksum_add (0, header, summed));
+    write_block (f, "journal.log", 0, header, sizeof (header));
+    write_block (f, "journal.log", FORM_BLOCK_BYTES, header, sizeof (header));
+}
+
 static void a_newer_schema_is_refused (void **state)
 {
     fixture_t *f = *state;
     fixture_close (f);
     int tables = version_of (f, "taskmq.db");
-    int journal = version_of (f, "journal.db");
     set_version (f, "taskmq.db", tables + 1);
     assert_open_fails (f, STORE_ERROR_NEWER, "newer version");
     set_version (f, "taskmq.db", 1);
     assert_open_fails (f, STORE_ERROR_FOREIGN, "in development (schema 1");
     set_version (f, "taskmq.db", tables);
-    set_version (f, "journal.db", journal + 1);
-    assert_open_fails (f, STORE_ERROR_NEWER, "journal.db");
-    set_version (f, "journal.db", journal);
+    set_journal_version (f, FORM_VERSION + 1);
+    assert_open_fails (f, STORE_ERROR_NEWER, "journal.log");
+    set_journal_version (f, FORM_VERSION);
     fixture_open (f);
 }
 
@@ -619,47 +662,31 @@ static void leave_unclean (fixture_t *f, int64_t from, int64_t to)
     assert_true (WIFEXITED (status) && WEXITSTATUS (status) == 0);
 }
 
-/* Changes the journal of a killed store, and moves its log into it, as every program does that
- * looks at it. The empty log says that this was meant. */
-static void change_journal (fixture_t *f, const char *text)
-{
-    char path[160];
-    run_sql (f, "journal.db", text);
-    path_of (f, "journal.db-wal", path);
-    fclose (fopen (path, "w"));
-}
-
 static void a_journal_belongs_to_its_tables (void **state)
 {
+    static const uint8_t ZEROES[FORM_BLOCK_BYTES];
     fixture_t *f = *state;
     char path[160];
     fixture_close (f);
     leave_unclean (f, 1, 5);
-    change_journal (f, "PRAGMA wal_checkpoint (TRUNCATE)");
-    copy_file (f, "journal.db", "good.db");
+    copy_file (f, "journal.log", "good.log");
 
-    path_of (f, "journal.db", path);
+    path_of (f, "journal.log", path);
     unlink (path);
-    assert_open_fails (f, STORE_ERROR_CORRUPT, "journal.db is missing");
-    unlink (path);
+    assert_open_fails (f, STORE_ERROR_CORRUPT, "journal.log is missing");
+    assert_open_fails (f, STORE_ERROR_CORRUPT, "journal.log is missing"); /* and none was made */
 
-    copy_file (f, "good.db", "journal.db");
-    change_journal (f, "DELETE FROM journal WHERE batch = 3");
-    assert_open_fails (f, STORE_ERROR_CORRUPT, "batch 4 has lost the one before it");
+    copy_file (f, "good.log", "journal.log");
+    write_block (f, "journal.log", (off_t) (form_first_part (0) + (uint64_t) 2 * FORM_BLOCK_BYTES),
+                 ZEROES, sizeof (ZEROES));
+    assert_open_fails (f, STORE_ERROR_CORRUPT, "journal.log: is damaged behind batch 2");
 
-    copy_file (f, "good.db", "journal.db");
-    change_journal (f, "UPDATE journal SET body = zeroblob (length (body)) WHERE batch = 2");
-    assert_open_fails (f, STORE_ERROR_CORRUPT, "batch 2 is damaged");
-
-    copy_file (f, "good.db", "journal.db");
-    change_journal (f, "UPDATE journal SET batch = 9 WHERE batch = 5");
-    assert_open_fails (f, STORE_ERROR_CORRUPT, "wrong place");
-
-    copy_file (f, "good.db", "journal.db");
+    copy_file (f, "good.log", "journal.log");
     run_sql (f, "taskmq.db", "UPDATE meta SET generation = generation + 1");
     assert_open_fails (f, STORE_ERROR_CORRUPT, "table meta is damaged");
     run_sql (f, "taskmq.db", "UPDATE meta SET generation = generation - 1");
 
+    assert_int_equal (batches_waiting (f), 5);
     fixture_open (f);
     assert_int_equal (f->boot.recovered_batches, 5);
     assert_int_equal (f->boot.tasks, 5);
@@ -672,8 +699,7 @@ static void a_journal_that_was_replayed_is_not_replayed_again (void **state)
     store_error_t error;
     fixture_close (f);
     leave_unclean (f, 1, 5);
-    change_journal (f, "PRAGMA wal_checkpoint (TRUNCATE)");
-    copy_file (f, "journal.db", "good.db");
+    copy_file (f, "journal.log", "good.log");
     fixture_open (f);
     assert_int_equal (f->boot.recovered_batches, 5);
     /* Task 1 is gone by now; the old journal must not bring it back. */
@@ -682,7 +708,7 @@ static void a_journal_that_was_replayed_is_not_replayed_again (void **state)
     batch_add_removal (batch, &record, TMQ_PURGED, 1);
     fixture_commit (f, batch);
     fixture_close (f);
-    copy_file (f, "good.db", "journal.db");
+    copy_file (f, "good.log", "journal.log");
     assert_int_equal (store_open (&f->store, "sqlite", &f->options, &f->boot, &error), STORE_OK);
     assert_int_equal (store_reader_open (&f->reader, f->store, &error), STORE_OK);
     assert_int_equal (f->boot.recovered_batches, 0);
@@ -753,41 +779,62 @@ static void the_log_is_bounded_under_readers (void **state)
     assert_true (wal_bytes > (uint64_t) 10 << 20); /* else it was never put to the test */
 }
 
-static void the_journal_is_emptied_at_rest (void **state)
+static off_t journal_bytes (const fixture_t *f)
+{
+    char path[160];
+    struct stat status;
+    path_of (f, "journal.log", path);
+    assert_int_equal (stat (path, &status), 0);
+    return status.st_size;
+}
+
+static int read_log (void *context, void *to, size_t length, uint64_t at)
+{
+    return device_files.read (&device_files, *(int *) context, to, length, at);
+}
+
+/* The batch up to which the tables have all, as the file says. */
+static uint64_t noted_batch (const fixture_t *f)
+{
+    char path[160];
+    store_error_t error;
+    scan_t scan;
+    path_of (f, "journal.log", path);
+    int fd = open (path, O_RDONLY);
+    const scan_source_t source = {read_log, &fd, (uint64_t) journal_bytes (f), path};
+    assert_int_equal (scan_read (&scan, &source, &error), STORE_OK);
+    uint64_t written = scan.written;
+    scan_destroy (&scan);
+    close (fd);
+    return written;
+}
+
+/* So that tables which lose their newest part are known. */
+static void the_journal_says_at_rest_what_the_tables_have (void **state)
 {
     fixture_t *f = *state;
     int64_t number = 0;
     for (int i = 0; i < 5; i++)
         large_batch (f, &number);
     fixture_settle (f);
-    char path[160];
-    struct stat status;
-    path_of (f, "journal.db-wal", path);
-    assert_int_equal (stat (path, &status), 0);
-    assert_true (status.st_size >= (off_t) f->options.journal_bytes);
-    /* The rest checkpoints: journal.db then has the pages, which a copy can show to be free. */
-    path_of (f, "journal.db", path);
-    WAIT_FOR ((copy_file (f, "journal.db", "copy.db"),
-               ask_sql (f, "copy.db", "SELECT count (*) FROM journal WHERE batch > 0") == 0),
-              TIMING_PATIENCE_MS);
+    assert_true (journal_bytes (f) >= (off_t) f->options.journal_bytes);
+    WAIT_FOR (noted_batch (f) == 5, TIMING_PATIENCE_MS);
 }
 
-/* However much is committed: while little of it waits for the write-back, commits overwrite. */
+/* However much is committed: what the tables have is overwritten. */
 static void the_journal_of_a_light_load_keeps_its_size (void **state)
 {
-    enum { COMMITS = 600 }; /* 20 MiB of log, and less than a quarter of the journal to copy */
+    enum { COMMITS = 300, TOGETHER = 10 }; /* 60 have room */
     (void) state;
     fixture_t *f = fixture_new ("sqlite");
-    f->options.journal_bytes = 4 << 20;
+    f->options.journal_bytes = 1 << 18;
     fixture_open (f);
-    for (int64_t number = 1; number <= COMMITS; number++)
+    for (int64_t number = 1; number <= COMMITS; number++) {
         fixture_submit (f, number, number);
-    char path[160];
-    struct stat status;
-    path_of (f, "journal.db-wal", path);
-    assert_int_equal (stat (path, &status), 0);
-    assert_in_range (status.st_size, f->options.journal_bytes,
-                     f->options.journal_bytes + (1 << 20));
+        if (number % TOGETHER == 0)
+            fixture_settle (f);
+    }
+    assert_int_equal (journal_bytes (f), f->options.journal_bytes);
     void *done = f;
     fixture_teardown (&done);
 }
@@ -818,8 +865,7 @@ static void put_back (const char *directory, const char *name)
 static void a_file_that_is_gone_is_noticed (void **state)
 {
     fixture_t *fixture = *state;
-    static const char *const names[] = {"taskmq.db", "taskmq.db-wal", "journal.db",
-                                        "journal.db-wal"};
+    static const char *const names[] = {"taskmq.db", "taskmq.db-wal", "journal.log"};
     store_error_t error = {STORE_OK, ""};
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
         fixture_submit (fixture, (int64_t) i + 1, (int64_t) i + 1);
@@ -877,7 +923,7 @@ int main (void)
         TEST (a_journal_belongs_to_its_tables),
         TEST (a_journal_that_was_replayed_is_not_replayed_again),
         TEST (the_log_is_bounded_under_readers),
-        TEST (the_journal_is_emptied_at_rest),
+        TEST (the_journal_says_at_rest_what_the_tables_have),
         cmocka_unit_test (the_journal_of_a_light_load_keeps_its_size),
         TEST (a_file_that_is_gone_is_noticed),
         cmocka_unit_test (the_reserve_follows_no_link),

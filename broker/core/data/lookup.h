@@ -25,6 +25,7 @@ typedef struct boot {
     uint64_t tasks;       /* stored tasks */
     uint64_t recovered_batches; /* that stood in the journal */
     bool journal_cut;           /* commits that were not synced were lost with the power */
+    const char *journal_way;    /* how the journal is written: a word for the log, or NULL */
 } boot_t;
 
 /* Namespaces that the store has forgotten: without tasks and tombstones, and past the time that

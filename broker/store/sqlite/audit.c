@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "store/sqlite/checksum.h"
-#include "store/sqlite/journal_codec.h"
+#include "store/checksum.h"
+#include "store/journal/journal.h"
+#include "store/journal/journal_codec.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/sqlite_schema.h"
 #include "store/sqlite/wal_scan.h"
@@ -40,7 +41,7 @@ typedef struct check {
     sqlite3 *db;
     const char *file;
     row_reader_t reader;
-    bool clean; /* the tables need no journal */
+    journal_tables_t tables; /* as the journal has to find them */
 } check_t;
 
 static void found (check_t *self, const char *what, int64_t number)
@@ -103,7 +104,8 @@ static void check_meta (check_t *self, sqlite3_stmt *row)
     int64_t numbers[META_NUMBERS];
     for (int i = 0; i < META_NUMBERS; i++)
         numbers[i] = sqlite3_column_int64 (row, i);
-    self->clean = numbers[9] != 0;
+    self->tables = (journal_tables_t){(uint64_t) numbers[0], (uint64_t) numbers[1],
+                                      (uint64_t) numbers[2], numbers[9] != 0};
     bool is_new = numbers[1] == 0 && sum_in (row, META_NUMBERS) == 0;
     if (!is_new && checksum_add_numbers (0, numbers, META_NUMBERS) != sum_in (row, META_NUMBERS))
         found (self, "table meta is damaged", -1);
@@ -231,7 +233,7 @@ static store_code_t check_parts (check_t *self, const char *directory, bool tabl
 
 /* SQLite makes an empty log where there is none: that goes again. */
 static store_code_t check_file (store_audit_t *report, const char *directory, bool tables,
-                                bool *clean, store_error_t *error)
+                                journal_tables_t *found, store_error_t *error)
 {
     check_t self = {.report = report, .file = tables ? SCHEMA_TABLES_FILE : SCHEMA_JOURNAL_FILE};
     char log[PATH_MAX];
@@ -241,24 +243,55 @@ static store_code_t check_file (store_audit_t *report, const char *directory, bo
     store_code_t code = check_parts (&self, directory, tables, error);
     if (!had_log && stat (log, &status) == 0 && status.st_size == 0)
         unlink (log);
-    *clean = self.clean;
+    if (tables)
+        *found = self.tables;
     return code;
 }
 
-/* As in a directory that was restored: the start makes one. */
-static bool needs_no_journal (const char *directory, bool clean)
+static bool is_there (const char *directory, const char *name)
 {
     char path[PATH_MAX];
-    snprintf (path, sizeof (path), "%s/" SCHEMA_JOURNAL_FILE, directory);
-    return clean && access (path, F_OK) != 0;
+    snprintf (path, sizeof (path), "%s/%s", directory, name);
+    return access (path, F_OK) == 0;
 }
 
+static store_code_t count_batch (void *context, batch_t *batch, store_error_t *error)
+{
+    (void) error;
+    ((store_audit_t *) context)->batches++;
+    batch_free (batch);
+    return STORE_OK;
+}
+
+/* As a start reads it. */
+static store_code_t check_journal (store_audit_t *report, const char *directory,
+                                   const journal_tables_t *tables, store_error_t *error)
+{
+    check_t self = {.report = report};
+    journal_t *journal = NULL;
+    bool cut;
+    const journal_options_t options = {.directory = directory};
+    store_code_t code = journal_open (&journal, &options, tables, true, error);
+    if (code == STORE_OK)
+        code = journal_replay (journal, count_batch, report, &cut, error);
+    journal_free (&journal);
+    if (code != STORE_ERROR_CORRUPT)
+        return code;
+    found_error (&self, error);
+    return STORE_OK;
+}
+
+/* The journal of an earlier version stands for a missing one. So does nothing where the tables need
+ * none, as in a directory that was restored: the start makes one. */
 store_code_t store_audit (store_audit_t *self, const char *directory, store_error_t *error)
 {
     self->findings = self->tasks = self->blocks = self->batches = 0;
-    bool clean = false;
-    store_code_t code = check_file (self, directory, true, &clean, error);
-    if (code != STORE_OK || needs_no_journal (directory, clean))
+    journal_tables_t tables = {0};
+    store_code_t code = check_file (self, directory, true, &tables, error);
+    bool old = is_there (directory, SCHEMA_JOURNAL_FILE);
+    if (code == STORE_OK && old)
+        code = check_file (self, directory, false, &tables, error);
+    if (code != STORE_OK || (!is_there (directory, JOURNAL_FILE) && (old || tables.clean)))
         return code;
-    return check_file (self, directory, false, &clean, error);
+    return check_journal (self, directory, &tables, error);
 }

@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "store/journal/journal.h"
 #include "store/sqlite/sqlite_schema.h"
 
 enum { PATH_SIZE = 4096 };
 
 static const char *const NAMES[FILES_MAX] = {SCHEMA_TABLES_FILE, SCHEMA_TABLES_FILE "-wal",
-                                             SCHEMA_JOURNAL_FILE, SCHEMA_JOURNAL_FILE "-wal"};
+                                             JOURNAL_FILE};
 
 static bool status_of (const char *directory, const char *name, struct stat *status)
 {

@@ -11,7 +11,7 @@
 
 #include "store/error.h"
 
-enum { FILES_MAX = 4 };
+enum { FILES_MAX = 3 };
 
 /* By path, never through a descriptor: closing one of our own would drop SQLite's locks. */
 typedef struct files {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "store/sqlite/checksum.h"
+#include "store/checksum.h"
 
 enum { FIND_NS, FIND, TEXT_NS, TEXT, ADD_NS, ADD };
 

@@ -11,8 +11,8 @@
 #include "core/base/memory.h"
 #include "core/data/extra.h"
 #include "ids.h"
-#include "store/sqlite/checksum.h"
-#include "store/sqlite/journal_codec.h"
+#include "store/checksum.h"
+#include "store/journal/journal_codec.h"
 
 enum { LABELS, BODY };
 

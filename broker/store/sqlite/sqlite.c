@@ -23,9 +23,10 @@
 #include "ids.h"
 #include "store/dirty.h"
 #include "store/follow.h"
+#include "store/journal/journal.h"
 #include "store/sqlite/files.h"
-#include "store/sqlite/journal.h"
 #include "store/sqlite/load.h"
+#include "store/sqlite/old_journal.h"
 #include "store/sqlite/readers.h"
 #include "store/sqlite/reserve.h"
 #include "store/sqlite/sqlite_schema.h"
@@ -39,7 +40,7 @@ enum {
     FEW_PERCENT = 40,    /* of the time that many may wait */
     FLUSH_MS_MIN = 20,   /* between two write-backs that were asked for (A11) */
     STALL_MS = 1000,     /* between two tries when there is no space (A22) */
-    REST_MS = 1000,      /* without a commit, until the journal is emptied (A10) */
+    REST_MS = 1000,      /* without a commit, until the journal says what is written (A10) */
     FORGET_MS = 1000,    /* between two looks for what is old */
     FORGET_MS_MAX = 50,  /* of slices in a row, before the next write-back */
     SHRINK_PAUSE_MS = 20 /* between two steps that give free pages back */
@@ -357,11 +358,11 @@ static store_code_t shrink (sqlite_store_t *self, store_error_t *error)
     return code == STORE_ERROR_FULL ? STORE_OK : code;
 }
 
-/* Nothing is pending: empties the journal after a while, and sleeps. */
+/* Nothing is pending: tells the journal so after a while, and sleeps. */
 static store_code_t rest (sqlite_store_t *self, store_error_t *error)
 {
     self->flush = false; /* everything is written already */
-    if (!journal_has_written_rows (self->journal)) {
+    if (!journal_can_rest (self->journal)) {
         if (self->may_shrink)
             return shrink (self, error);
         pthread_cond_wait (&self->changed, &self->lock);
@@ -376,7 +377,10 @@ static store_code_t rest (sqlite_store_t *self, store_error_t *error)
     store_code_t code = journal_rest (self->journal, error);
     reserve_take (&self->reserve);
     pthread_mutex_lock (&self->lock);
-    return code == STORE_ERROR_FULL ? STORE_OK : code; /* the next commit does it */
+    if (code != STORE_ERROR_FULL && code != STORE_ERROR_BUSY)
+        return code;
+    wait_until (self, now_ms () + STALL_MS); /* unless the next commit says it */
+    return STORE_OK;
 }
 
 static void *store_run (void *context)
@@ -436,6 +440,43 @@ static store_code_t broken_code (sqlite_store_t *self, store_error_t *error)
     return code;
 }
 
+/* The journal has its largest size, and no segment is free: waits until the write-back has given
+ * some back. FULL: it waits for space itself. */
+static store_code_t wait_for_segments (sqlite_store_t *self, store_error_t *error)
+{
+    pthread_mutex_lock (&self->lock);
+    uint64_t before = atomic_load (&self->written);
+    while (atomic_load (&self->written) == before && !self->stalled &&
+           self->broken.code == STORE_OK) {
+        self->flush = true;
+        pthread_cond_signal (&self->changed);
+        wait_until (self, now_ms () + FLUSH_MS_MIN);
+    }
+    store_code_t code = self->broken.code;
+    if (code != STORE_OK)
+        *error = self->broken;
+    else if (self->stalled)
+        code = store_fail (error, STORE_ERROR_FULL,
+                           JOURNAL_FILE
+                           " has its largest size, and no space is left for " SCHEMA_TABLES_FILE);
+    pthread_mutex_unlock (&self->lock);
+    return code;
+}
+
+static store_code_t append (sqlite_store_t *self, batch_t *const *batches, size_t count,
+                            store_error_t *error)
+{
+    store_code_t code = STORE_ERROR_BUSY;
+    while (code == STORE_ERROR_BUSY) {
+        code = journal_append (self->journal, batches, count, error);
+        if (code != STORE_ERROR_BUSY)
+            break;
+        code = wait_for_segments (self, error);
+        code = code == STORE_OK ? STORE_ERROR_BUSY : code;
+    }
+    return code;
+}
+
 static store_code_t sqlite_commit (store_t *base, batch_t *const *batches, size_t count,
                                    store_error_t *error)
 {
@@ -443,7 +484,7 @@ static store_code_t sqlite_commit (store_t *base, batch_t *const *batches, size_
     int64_t start_us = now_us ();
     store_code_t code = broken_code (self, error);
     if (code == STORE_OK)
-        code = journal_append (self->journal, batches, count, error);
+        code = append (self, batches, count, error);
     if (code != STORE_OK) {
         for (size_t i = 0; i < count; i++)
             batch_free (batches[i]);
@@ -664,8 +705,7 @@ static void sqlite_stats (store_t *base, store_stats_t *out)
     pthread_mutex_unlock (&self->lock);
     out->database_bytes = file_bytes (directory, SCHEMA_TABLES_FILE);
     out->wal_bytes = file_bytes (directory, SCHEMA_TABLES_FILE "-wal");
-    out->journal_bytes = file_bytes (directory, SCHEMA_JOURNAL_FILE) +
-                         file_bytes (directory, SCHEMA_JOURNAL_FILE "-wal");
+    out->journal_bytes = file_bytes (directory, JOURNAL_FILE);
     out->free_bytes = reserve_free_bytes (directory);
 }
 
@@ -674,6 +714,8 @@ static void sqlite_stats (store_t *base, store_stats_t *out)
 typedef struct recovery {
     tables_t *tables;
     uint64_t batches;
+    old_journal_t *old; /* of an earlier version, or NULL */
+    bool cut;
 } recovery_t;
 
 static store_code_t replay_batch (void *context, batch_t *batch, store_error_t *error)
@@ -688,26 +730,64 @@ static store_code_t replay_batch (void *context, batch_t *batch, store_error_t *
     return code;
 }
 
+static void make_boot (boot_t *boot, const tables_meta_t *meta, const tmq_id_t *newest_id,
+                       const recovery_t *replay)
+{
+    *boot = (boot_t){
+        .generation = meta->generation,
+        .epoch = meta->epoch,
+        .last_number = meta->last_number,
+        .last_pos = meta->last_pos,
+        .newest_id_ms = id_time_ms (newest_id) + 1, /* 0 would say that it is not known */
+        .newest_ms = meta->newest_ms,
+        .tasks = meta->tasks,
+        .recovered_batches = replay->batches,
+        .journal_cut = replay->cut,
+    };
+}
+
+static store_code_t open_journals (sqlite_store_t *self, recovery_t *replay,
+                                   const journal_tables_t *found, store_error_t *error)
+{
+    const store_options_t *options = &self->options;
+    journal_options_t journal = {options->directory, options->journal_bytes,
+                                 options->synchronous_normal, options->journal_device};
+    store_code_t code = old_journal_open (&replay->old, options, &replay->cut, error);
+    if (code == STORE_OK && replay->old != NULL)
+        code = old_journal_judge (replay->old, found, error);
+    bool needed = !found->clean && (replay->old == NULL || old_journal_is_empty (replay->old));
+    if (code == STORE_OK)
+        code = journal_open (&self->journal, &journal, found, needed, error);
+    return code;
+}
+
+static store_code_t replay_all (sqlite_store_t *self, recovery_t *replay,
+                                const journal_tables_t *found, store_error_t *error)
+{
+    bool cut = false;
+    store_code_t code = STORE_OK;
+    if (replay->old != NULL)
+        code = old_journal_replay (replay->old, found, replay_batch, replay, error);
+    if (code == STORE_OK)
+        code = journal_replay (self->journal, replay_batch, replay, &cut, error);
+    replay->cut = replay->cut || cut;
+    return code;
+}
+
 /* Brings the journal's batches into the tables and begins a new epoch, in one transaction: a crash
  * at any point leaves either all of it to be done again or nothing. */
-static store_code_t recover (sqlite_store_t *self, bool journal_created, boot_t *boot,
-                             store_error_t *error)
+static store_code_t replay_and_begin (sqlite_store_t *self, recovery_t *replay,
+                                      store_error_t *error)
 {
     const tables_meta_t *meta = tables_meta (self->tables);
-    recovery_t replay = {self->tables, 0};
-    if (journal_created && !meta->clean)
-        return store_fail (error, STORE_ERROR_CORRUPT,
-                           "%s/" SCHEMA_JOURNAL_FILE " is missing: " SCHEMA_TABLES_FILE
-                           " was not closed cleanly and needs it",
-                           self->options.directory);
-    store_code_t code = journal_judge (self->journal, meta->generation, meta->epoch,
-                                       meta->written_batch, meta->clean, error);
+    const journal_tables_t found = {meta->generation, meta->epoch, meta->written_batch,
+                                    meta->clean};
+    store_code_t code = open_journals (self, replay, &found, error);
     if (code == STORE_OK)
         code = tables_begin (self->tables, error);
     if (code != STORE_OK)
         return code;
-    code = journal_replay (self->journal, meta->generation, meta->epoch, meta->written_batch,
-                           replay_batch, &replay, error);
+    code = replay_all (self, replay, &found, error);
     if (code == STORE_OK) {
         tables_start_epoch (self->tables);
         code = tables_commit (self->tables, error);
@@ -719,19 +799,20 @@ static store_code_t recover (sqlite_store_t *self, bool journal_created, boot_t 
     code = tables_checkpoint_all (self->tables, error);
     if (code == STORE_OK)
         code = journal_begin (self->journal, meta->generation, meta->epoch, error);
+    return code == STORE_OK ? old_journal_remove (&replay->old, error) : code;
+}
+
+static store_code_t recover (sqlite_store_t *self, boot_t *boot, store_error_t *error)
+{
+    const tables_meta_t *meta = tables_meta (self->tables);
+    recovery_t replay = {.tables = self->tables};
     tmq_id_t newest_id = {{0}};
+    store_code_t code = replay_and_begin (self, &replay, error);
+    old_journal_free (&replay.old);
     if (code == STORE_OK)
         code = tables_newest_id (self->tables, &newest_id, error);
-    *boot = (boot_t){
-        .generation = meta->generation,
-        .epoch = meta->epoch,
-        .last_number = meta->last_number,
-        .last_pos = meta->last_pos,
-        .newest_id_ms = id_time_ms (&newest_id) + 1, /* 0 would say that it is not known */
-        .newest_ms = meta->newest_ms,
-        .tasks = meta->tasks,
-        .recovered_batches = replay.batches,
-    };
+    make_boot (boot, meta, &newest_id, &replay);
+    boot->journal_way = code == STORE_OK ? journal_way (self->journal) : "";
     self->tasks = meta->tasks;
     self->tombstones = meta->tombstones;
     return code;
@@ -792,28 +873,21 @@ static store_code_t check_directory (const char *directory, store_error_t *error
 
 static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_error_t *error)
 {
-    bool journal_created;
-    bool journal_cut;
     bool tables_cut;
     const char *directory = self->options.directory;
     store_code_t code = check_directory (directory, error);
-    if (code == STORE_OK)
-        code = wal_scan (directory, SCHEMA_JOURNAL_FILE, &journal_cut, error);
     if (code == STORE_OK)
         code = wal_scan (directory, SCHEMA_TABLES_FILE, &tables_cut, error);
     if (code == STORE_OK)
         code = tables_open (&self->tables, &self->options, &self->gate, error);
     if (code == STORE_OK)
-        code = journal_open (&self->journal, &self->options, &journal_created, error);
-    if (code == STORE_OK)
-        code = recover (self, journal_created, boot, error);
+        code = recover (self, boot, error);
     if (code == STORE_OK)
         code = load_open (&self->load, directory, &self->gate, error);
     if (code == STORE_OK)
         code = load_open (&self->due, directory, &self->gate, error);
     if (code != STORE_OK)
         return code;
-    boot->journal_cut = journal_cut;
     files_note (&self->files, directory);
     self->load.damage = self->due.damage = &self->damage;
     reserve_take (&self->reserve);
@@ -837,7 +911,7 @@ static store_code_t sqlite_open (store_t **out, const store_options_t *options, 
     return code;
 }
 
-/* All rows are written: empties the journal, then says so in the tables. */
+/* All rows are written: says so in the journal, then in the tables. */
 static store_code_t finish (sqlite_store_t *self, store_error_t *error)
 {
     store_code_t code = journal_rest (self->journal, error);
@@ -853,7 +927,6 @@ static store_code_t finish (sqlite_store_t *self, store_error_t *error)
     }
     view_close (&self->load);
     view_close (&self->due);
-    journal_let_go (self->journal);
     return tables_checkpoint_all (self->tables, error);
 }
 

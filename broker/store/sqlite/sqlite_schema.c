@@ -228,25 +228,10 @@ static store_code_t schema_check (sqlite3 *db, store_error_t *error)
     return code;
 }
 
-store_code_t schema_mark_unsynced (sqlite3 *db, bool unsynced, store_error_t *error)
+static store_code_t schema_set_synchronous (sqlite3 *db, store_error_t *error)
 {
-    int64_t wanted = unsynced ? SCHEMA_JOURNAL_UNSYNCED : APPLICATION_JOURNAL;
-    int64_t found = 0;
-    char text[64];
-    store_code_t code = sql_number (db, "PRAGMA application_id", &found, error);
-    if (code != STORE_OK || found == wanted)
-        return code;
-    snprintf (text, sizeof (text), "PRAGMA application_id = %lld", (long long) wanted);
-    return sql_run (db, text, error);
-}
-
-store_code_t schema_set_synchronous (sqlite3 *db, bool normal, store_error_t *error)
-{
-    store_code_t code =
-        sql_run (db, normal ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", error);
-    if (code == STORE_OK)
-        code = sql_pragma (db, "PRAGMA synchronous", normal ? "1" : "2", error);
-    return code;
+    store_code_t code = sql_run (db, "PRAGMA synchronous = FULL", error);
+    return code == STORE_OK ? sql_pragma (db, "PRAGMA synchronous", "2", error) : code;
 }
 
 static store_code_t schema_open (sqlite3 **out, const schema_t *schema,
@@ -269,7 +254,7 @@ static store_code_t schema_open (sqlite3 **out, const schema_t *schema,
     if (code == STORE_OK)
         code = sql_pragma (db, "PRAGMA journal_mode = WAL", "wal", error);
     if (code == STORE_OK)
-        code = schema_set_synchronous (db, false, error);
+        code = schema_set_synchronous (db, error);
     if (code == STORE_OK)
         code = schema_migrate (db, schema, version, error);
     *created = version == 0;

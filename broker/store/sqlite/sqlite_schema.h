@@ -9,14 +9,14 @@
 #include "store/sqlite/sql.h"
 
 #define SCHEMA_TABLES_FILE "taskmq.db"
-#define SCHEMA_JOURNAL_FILE "journal.db"
+#define SCHEMA_JOURNAL_FILE "journal.db" /* of earlier versions */
 
 /* Opens a file for writing: checks whose it is, creates or migrates its schema, checks its
  * integrity where that is quick, sets synchronous = FULL and the write-ahead log, reads both back.
  * *created: the file was new or empty. */
 store_code_t schema_open_tables (sqlite3 **out, const store_options_t *options, bool *created,
                                  store_error_t *error);
-/* The same for the journal, which is locked for this connection alone. */
+/* The same for the journal of an earlier version, which is locked for this connection alone. */
 store_code_t schema_open_journal (sqlite3 **out, const store_options_t *options, bool *created,
                                   store_error_t *error);
 
@@ -27,12 +27,5 @@ store_code_t schema_open_unchanged (sqlite3 **out, const char *directory, bool t
 
 /* application_id of a journal that is written without syncs. */
 enum { SCHEMA_JOURNAL_UNSYNCED = 0x746d7175 }; /* "tmqu" */
-
-/* Marks a journal as one whose commits are synced, or are not. The mark stands in the file itself
- * after the next checkpoint: before the first commit without a sync that is needed. */
-store_code_t schema_mark_unsynced (sqlite3 *db, bool unsynced, store_error_t *error);
-
-/* FULL or NORMAL; read back. */
-store_code_t schema_set_synchronous (sqlite3 *db, bool normal, store_error_t *error);
 
 #endif

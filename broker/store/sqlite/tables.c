@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
-#include "store/sqlite/checksum.h"
+#include "store/checksum.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/sqlite_schema.h"
 

@@ -4,7 +4,7 @@
 
 /* Packs and unpacks commit batches. The checksum is the last field and covers all bytes before it,
  * so a body whose end is missing is damaged like one whose middle is. */
-#include "store/sqlite/journal_codec.h"
+#include "store/journal/journal_codec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "decode.h"
 #include "ids.h"
 #include "journal.pb-c.h"
-#include "store/sqlite/checksum.h"
+#include "store/checksum.h"
 
 /* Numbers of fields in journal.proto. Packing them one by one takes a third of the time that
  * protobuf-c takes to walk its descriptors; the test of this file unpacks with protobuf-c. */

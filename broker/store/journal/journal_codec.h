@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* journal.proto, packed: a commit batch as the body of a row of journal.db, and what has no column
+/* journal.proto, packed: a commit batch as it stands in the journal, and what has no column
  * of its own in a row of table task. */
 #ifndef TASKMQ_STORE_JOURNAL_CODEC_H
 #define TASKMQ_STORE_JOURNAL_CODEC_H

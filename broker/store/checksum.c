@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-#include "store/sqlite/checksum.h"
+#include "store/checksum.h"
 
 #include <assert.h>
 #include <endian.h>
