@@ -16,13 +16,16 @@
     "while attempts are left. A cancelled task gets SIGTERM, 10s later SIGKILL.\n"                 \
     "\n"                                                                                           \
     "Its environment has TASKMQ_TASK_ID, _ATTEMPT, _QUEUE, _SESSION, _METHOD, _META,\n"            \
-    "_LABELS, _LABEL_name, _AFTER, _TRACE, _MAX_RUNTIME_MS, _ENDPOINT, _NAMESPACE,\n"              \
+    "_LABELS, _LABEL_name, _AFTER, _TRACE, _TURNS, _MAX_RUNTIME_MS, _ENDPOINT,\n"                  \
+    "_NAMESPACE,\n"                                                                                \
     "TASKMQ_WORKDIR (an empty directory of its own that is removed afterwards),\n"                 \
     "TASKMQ_CHECKPOINT_FILE (what the last attempt kept) and TASKMQ_FD, the number\n"              \
     "of a socket for lines. The program may write\n"                                               \
     "  progress DONE/TOTAL [text]\n"                                                               \
     "  status TEXT\n"                                                                              \
     "  checkpoint JSON   for the next attempt; \"kept BYTES\" when it is safe\n"                   \
+    "  turn {JSON}       a turn of its work; \"told N\" when it is safe\n"                         \
+    "  file OP PATH      read, write or delete: of the next turn\n"                                \
     "  ask KEY JSON      the answer is \"answer KEY JSON\"\n"                                      \
     "and read \"deadline SECONDS\" (the broker is away), \"hurry SECONDS\" (half of its\n"         \
     "max_runtime has passed) and, before a SIGTERM, why: \"cancel\", \"lost\",\n"                  \
@@ -58,6 +61,7 @@ static const command_t commands[] = {
      .operands = "ID... [options]",
      .summary = "show tasks",
      .examples = "taskctl get 4fdd1c9a8b2e\n"
+                 "taskctl get --turns --files 4fdd1c9a8b2e\n"
                  "taskctl -o json get --payload --events 4fdd1c9a8b2e",
      .options = get_options,
      .operand = OPERAND_ID,
@@ -283,9 +287,12 @@ static const command_t commands[] = {
      .group = "change tasks",
      .operands = "ID...\nCONDITIONS [--yes | --dry-run]",
      .summary = "let failed and cancelled tasks go on",
-     .text = "As retry, but what the last worker kept of its work stays with the task.",
-     .examples = "taskctl resume 4fdd1c9a8b2e",
-     .options = again_options,
+     .text = "As retry, but what the last worker kept of its work stays with the task, and its\n"
+             "turns count on. --from-turn goes back to one of them; those behind it stay\n"
+             "readable. taskctl get --turns shows them.",
+     .examples = "taskctl resume 4fdd1c9a8b2e\n"
+                 "taskctl resume 4fdd1c9a8b2e --from-turn 3",
+     .options = resume_options,
      .operand = OPERAND_ID,
      .operands_max = -1,
      .repeats = true,

@@ -115,6 +115,8 @@ static const option_spec_t get_options[] = {
     {OPT_EVENTS, "events", 0, KIND_FLAG, 0, 0, NULL, "with its history"},
     {OPT_ATTEMPTS, "attempts", 0, KIND_FLAG, 0, 0, NULL,
      "with its attempts, and what is kept of them"},
+    {OPT_TURNS, "turns", 0, KIND_FLAG, 0, 0, NULL, "with what its workers told of their turns"},
+    {OPT_TURN_FILES, "files", 0, KIND_FLAG, 0, 0, NULL, "with the files that its turns touched"},
     FIELDS_OPTION,
     END_OF_OPTIONS};
 
@@ -220,6 +222,15 @@ static const option_spec_t adopt_options[] = {FIELDS_OPTION, END_OF_OPTIONS};
 static const option_spec_t again_options[] = {
     FILTER_OPTIONS,
     CREATED_OPTIONS,
+    {OPT_YES, "yes", 'y', KIND_FLAG, 0, 0, NULL, "do not ask"},
+    {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "only count what the conditions match"},
+    END_OF_OPTIONS};
+
+static const option_spec_t resume_options[] = {
+    FILTER_OPTIONS,
+    CREATED_OPTIONS,
+    {OPT_FROM_TURN, "from-turn", 0, KIND_NUMBER, 0, UINT32_MAX - 1, "N",
+     "back to this turn (0: before the first): those behind it count no more; of one ID"},
     {OPT_YES, "yes", 'y', KIND_FLAG, 0, 0, NULL, "do not ask"},
     {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "only count what the conditions match"},
     END_OF_OPTIONS};

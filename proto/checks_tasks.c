@@ -94,7 +94,9 @@ static bool check_extra (check_t *check, const Taskmq__Extra *extra)
                              TMQ_EXTRA_BYTES_MAX);
     if (extra->revived_by.len > 0 || extra->set_by.len > 0 || extra->answered_by.len > 0 ||
         extra->checkpoint_bytes > 0 || extra->depth > 0 || extra->has_parts ||
-        extra->adopted_from > 0 || extra->adopted_by.len > 0)
+        extra->adopted_from > 0 || extra->adopted_by.len > 0 || extra->turns > 0 ||
+        extra->turn_bytes > 0 || extra->turns_attempt > 0 || extra->turns_before > 0 ||
+        extra->n_superseded > 0)
         return check_refuse (check, TMQ_INVALID, "extra: has what only the broker may say");
     return check_range (check, "start_by", extra->start_by, 0, TMQ_TIME_MS_MAX) &&
            check_range (check, "max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
@@ -338,6 +340,44 @@ bool check_checkpoint_read (check_t *check, const Taskmq__Request *request)
     return check_lease (check, request->checkpoint_read->lease);
 }
 
+/* Turns. */
+
+static bool check_part (check_t *check, const char *member, uint32_t bytes)
+{
+    return bytes <= TMQ_TURN_BYTES_MAX ||
+           check_refuse (check, TMQ_TOO_LARGE, "%s: %u bytes, at most %d", member, bytes,
+                         TMQ_TURN_BYTES_MAX);
+}
+
+bool check_turn (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Turn *turn = request->turn;
+    size_t bytes = validate_turn_bytes (turn);
+    if (!check_part (check, "content_bytes", turn->content_bytes) ||
+        !check_part (check, "tool_calls_bytes", turn->tool_calls_bytes) ||
+        !check_part (check, "tool_log_bytes", turn->tool_log_bytes))
+        return false;
+    if (bytes > TMQ_FRAME_BYTES_MAX)
+        return check_refuse (check, TMQ_TOO_LARGE, "turn: %zu bytes with its files, at most %d",
+                             bytes, TMQ_FRAME_BYTES_MAX);
+    return check_range (check, "number", turn->number, 1, UINT32_MAX) &&
+           check_text (check, "agent", turn->agent, TMQ_TURN_AGENT_BYTES_MAX) &&
+           check_text (check, "status", turn->status, TMQ_TURN_STATUS_BYTES_MAX) &&
+           check_range (check, "started_at", turn->started_at, 0, TMQ_TIME_MS_MAX) &&
+           check_range (check, "duration_ms", turn->duration_ms, 0, TMQ_TTL_MS_MAX) &&
+           check_lease (check, turn->lease);
+}
+
+bool check_turns (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Turns *turns = request->turns;
+    return check_16_bytes (check, "task_id", &turns->task_id) &&
+           check_range (check, "limit", turns->limit, 0, TMQ_LIST_LIMIT_MAX) &&
+           check_range (check, "parts", turns->parts, 0,
+                        TMQ_TURN_CONTENT | TMQ_TURN_TOOL_CALLS | TMQ_TURN_TOOL_LOG |
+                            TMQ_TURN_FILES);
+}
+
 /* Logs. */
 
 static bool check_stream (check_t *check, uint32_t stream)
@@ -368,12 +408,17 @@ bool check_read_log (check_t *check, const Taskmq__Request *request)
 
 bool check_retry (check_t *check, const Taskmq__Request *request)
 {
+    if (request->retry->from_turn_plus_1 > 0)
+        return check_refuse (check, TMQ_INVALID, "from_turn_plus_1: only of a resume");
     return check_changed (check, request->retry->n_task_ids, request->retry->task_ids);
 }
 
 bool check_resume (check_t *check, const Taskmq__Request *request)
 {
-    return check_changed (check, request->resume->n_task_ids, request->resume->task_ids);
+    const Taskmq__Retry *resume = request->resume;
+    if (resume->from_turn_plus_1 > 0 && resume->n_task_ids > 1)
+        return check_refuse (check, TMQ_INVALID, "from_turn_plus_1: only beside one task");
+    return check_changed (check, resume->n_task_ids, resume->task_ids);
 }
 
 bool check_purge (check_t *check, const Taskmq__Request *request)

@@ -28,6 +28,7 @@
     X (removed, "terminal tasks removed after their time to live", "")                             \
     X (retried, "tasks queued afresh, or resumed, after their end", "")                            \
     X (kept, "successes that came too late and were kept", "")                                     \
+    X (turns, "turns that workers told", "")                                                       \
     X (adopted, "tasks completed by such a success", "")                                           \
     X (purged, "terminal tasks removed by hand", "")                                               \
     X (attempts_failed, "attempts that failed and will be repeated",                               \

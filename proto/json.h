@@ -146,6 +146,7 @@ typedef struct task_view {
     size_t depends_on_count;
     tmq_id_t parent; /* all zero: it is no part of another task */
     bool has_parts;
+    uint32_t turns; /* that its workers told */
     const char *fair_key;
     const label_view_t *needs; /* labels that its worker must have */
     size_t needs_count;
@@ -171,7 +172,7 @@ typedef struct event_view {
     tmq_id_t task_id;
     unsigned subject; /* 0: a task; else it has a name and no task_id */
     const char *name;
-    uint64_t number; /* of an item */
+    uint64_t number; /* of an item, of a turn */
     const char *queue;
     const char *session;
     const char *owner; /* of the task; NULL in a notice */

@@ -216,6 +216,7 @@ static void write_relations (json_writer_t *writer, const task_view_t *task)
     json_write_bool (writer, task->has_parts);
     member_text (writer, "fair_key", task->fair_key);
     member_labels (writer, "require", task->needs, task->needs_count);
+    member_uint (writer, "turn_count", task->turns);
 }
 
 static void write_contents (json_writer_t *writer, const task_view_t *task, bool with_result,
@@ -346,6 +347,10 @@ void json_write_event (json_writer_t *self, const event_view_t *event)
     member_text (self, "worker", event->worker);
     member_text (self, "actor", event->actor);
     member_text (self, "message", event->message);
+    if (event->kind == TMQ_EVENT_TURN) {
+        member_uint (self, "turn", event->number);
+        member_text (self, "agent", event->name);
+    }
     member_progress (self, &event->progress);
     member_labels (self, "labels", event->labels, event->labels_count);
     if (event->trace != NULL && *event->trace != '\0')
@@ -407,6 +412,7 @@ void task_view_extra (task_view_t *out, extra_view_room_t *room, const struct Ta
     out->fair_key = extra->fair_key;
     id_from_bytes (&out->parent, extra->parent.data, extra->parent.len);
     out->has_parts = extra->has_parts;
+    out->turns = extra->turns;
     out->start_by = (int64_t) extra->start_by;
     out->max_runtime_ms = (int64_t) extra->max_runtime_ms;
     out->trace = extra->trace;

@@ -40,6 +40,7 @@ typedef enum request_flag {
     X (PURGE, purge, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                           \
     X (ADOPT, adopt, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                           \
     X (ATTEMPTS, attempts, REQUEST_LARGE | REQUEST_READS)                                          \
+    X (TURNS, turns, REQUEST_LARGE | REQUEST_READS)                                                \
     X (WAIT, wait, REQUEST_READS)                                                                  \
     X (STATS, stats, REQUEST_LARGE | REQUEST_READS)                                                \
     X (WHY, why, REQUEST_LARGE | REQUEST_READS)                                                    \
@@ -62,6 +63,7 @@ typedef enum request_flag {
     X (ASK, ask, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                               \
     X (LOG, log, 0)                                                                                \
     X (CHECKPOINT, checkpoint, REQUEST_CHANGES)                                                    \
+    X (TURN, turn, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                             \
     X (CHECKPOINT_READ, checkpoint_read, REQUEST_LARGE | REQUEST_READS)                            \
     X (TAKE_ANSWERS, take_answers, REQUEST_LARGE | REQUEST_READS)                                  \
     X (ENROLL, enroll, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \

@@ -92,7 +92,8 @@ typedef enum tmq_fact_kind {
     X (17, PURGED, "purged")                                                                       \
     X (18, LATE, "late")                                                                           \
     X (19, REMOVED, "removed")                                                                     \
-    X (20, FIRED, "fired")
+    X (20, FIRED, "fired")                                                                         \
+    X (21, TURN, "turn")
 
 typedef enum tmq_event_kind {
     TMQ_EVENT_NONE = 0,
@@ -270,6 +271,27 @@ typedef enum tmq_task_error {
     TMQ_TASK_ERROR_RESERVED_LAST = -33001
 } tmq_task_error_t;
 
+/* What a worker did with a file in a turn. */
+#define TMQ_FILE_OP_MAP(X)                                                                         \
+    X (1, READ, "read")                                                                            \
+    X (2, WRITE, "write")                                                                          \
+    X (3, DELETE, "delete")
+
+typedef enum tmq_file_op {
+    TMQ_FILE_OP_NONE = 0,
+#define X(number, NAME, text) TMQ_FILE_OP_##NAME = number,
+    TMQ_FILE_OP_MAP (X)
+#undef X
+} tmq_file_op_t;
+
+/* Parts of a turn that are asked for; several add up. */
+typedef enum tmq_turn_part {
+    TMQ_TURN_CONTENT = 1,
+    TMQ_TURN_TOOL_CALLS = 2,
+    TMQ_TURN_TOOL_LOG = 4,
+    TMQ_TURN_FILES = 8
+} tmq_turn_part_t;
+
 /* What a program writes its log to. */
 typedef enum tmq_log_stream { TMQ_LOG_OUT = 1, TMQ_LOG_ERR = 2 } tmq_log_stream_t;
 #define TMQ_LOG_OFFSET_MAX ((uint64_t) 1 << 62) /* of a byte of a log */
@@ -323,12 +345,22 @@ enum {
     TMQ_WAIT_IDS_MAX = 1000,    /* of one wait */
     TMQ_CHANGE_IDS_MAX = 256,   /* of one retry, resume, set or purge */
     TMQ_CHECKPOINT_BYTES_MAX = 64 * 1024,
-    TMQ_LOG_BYTES_MAX = 64 * 1024,         /* of one piece of a log, sent or read */
-    TMQ_CREDIT_MAX = 1000,                 /* assignments a worker may hold */
-    TMQ_KEPT_TASK_MAX = 3,                 /* successes of a task that came too late, … */
-    TMQ_KEPT_MAX = 10000,                  /* … of a namespace, … */
-    TMQ_KEPT_BYTES_MAX = 64 * 1024 * 1024, /* … and of their bytes, … */
-    TMQ_KEPT_MS = 7 * 24 * 60 * 60 * 1000, /* … and for how long they are kept */
+    TMQ_TURN_BYTES_MAX = 64 * 1024, /* of a turn's content, tool calls, tool log; with its
+                                             * files it must fit into a frame */
+    TMQ_TURN_FILES_MAX = 256,       /* of a turn */
+    TMQ_TURN_PATH_BYTES_MAX = 1024, /* of a file's */
+    TMQ_TURN_AGENT_BYTES_MAX = 256,
+    TMQ_TURN_STATUS_BYTES_MAX = 64,
+    TMQ_TURNS_MAX = 1000,                   /* of a task, … */
+    TMQ_TURNS_BYTES_MAX = 64 * 1024 * 1024, /* … of their bytes, … */
+    TMQ_TURN_RATE_MAX = 20,                 /* … and in a second */
+    TMQ_TURN_RANGES_MAX = 16,               /* of turns of a task that were superseded */
+    TMQ_LOG_BYTES_MAX = 64 * 1024,          /* of one piece of a log, sent or read */
+    TMQ_CREDIT_MAX = 1000,                  /* assignments a worker may hold */
+    TMQ_KEPT_TASK_MAX = 3,                  /* successes of a task that came too late, … */
+    TMQ_KEPT_MAX = 10000,                   /* … of a namespace, … */
+    TMQ_KEPT_BYTES_MAX = 64 * 1024 * 1024,  /* … and of their bytes, … */
+    TMQ_KEPT_MS = 7 * 24 * 60 * 60 * 1000,  /* … and for how long they are kept */
     TMQ_WORKER_QUEUES_MAX = 64,
     TMQ_WORKER_TEXT_BYTES_MAX = 256, /* its host, its version */
     TMQ_WORKER_CONFIG_BYTES_MAX = 4 * 1024,
@@ -405,6 +437,7 @@ enum {
 #define TMQ_INVITE_MS_MAX INT64_C (2592000000)    /* 30 d */
 #define TMQ_ROTATE_MS_MAX INT64_C (31536000000)   /* 365 d, until a new key of the broker counts */
 #define TMQ_QUEUE_BYTES_MAX (INT64_C (1) << 50)   /* max_bytes of a queue */
+#define TMQ_SPACE_TURN_BYTES_MAX (INT64_C (4) << 30) /* of the turns of a namespace */
 
 #ifdef __cplusplus
 }

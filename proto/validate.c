@@ -69,6 +69,8 @@ static const check_kind_t checks[] = {
     [OP (PURGE)] = check_purge,
     [OP (ADOPT)] = check_adopt,
     [OP (ATTEMPTS)] = check_attempts,
+    [OP (TURN)] = check_turn,
+    [OP (TURNS)] = check_turns,
     [OP (WHY)] = check_why,
     [OP (WAIT)] = check_wait,
     [OP (STATS)] = check_nothing,
@@ -134,7 +136,7 @@ static const check_kind_t checks[] = {
 /* Requests and messages. */
 
 /* What is declared larger than a frame cannot be in one. */
-static size_t body_in_frame (uint32_t bytes)
+static size_t body_in_frame (size_t bytes)
 {
     return bytes <= TMQ_FRAME_BYTES_MAX ? bytes : 0;
 }
@@ -142,6 +144,12 @@ static size_t body_in_frame (uint32_t bytes)
 size_t validate_payload_bytes (const Taskmq__TaskSpec *spec)
 {
     return body_in_frame (spec->payload_bytes);
+}
+
+size_t validate_turn_bytes (const Taskmq__Turn *turn)
+{
+    return (size_t) turn->content_bytes + turn->tool_calls_bytes + turn->tool_log_bytes +
+           turn->files_bytes;
 }
 
 /* Length of all bodies that a request has in the second frame. */
@@ -155,6 +163,7 @@ static size_t request_bodies (const Taskmq__Request *request)
         return total;
     case TASKMQ__REQUEST__OP_COMPLETE: return body_in_frame (request->complete->result_bytes);
     case TASKMQ__REQUEST__OP_CHECKPOINT: return body_in_frame (request->checkpoint->state_bytes);
+    case TASKMQ__REQUEST__OP_TURN: return body_in_frame (validate_turn_bytes (request->turn));
     case TASKMQ__REQUEST__OP_LOG: return body_in_frame (request->log->log_bytes);
     case TASKMQ__REQUEST__OP_FAIL: return body_in_frame (request->fail->result_bytes);
     case TASKMQ__REQUEST__OP_VALUE_PUT: return body_in_frame (request->value_put->body_bytes);

@@ -55,5 +55,7 @@ void validate_client_message (verdicts_t *out, arena_t *arena, const Taskmq__Cli
 /* The length of the body that an item of a submit has in the second frame. A payload that is
  * declared larger than a frame is refused and cannot be there: 0. */
 size_t validate_payload_bytes (const Taskmq__TaskSpec *spec);
+/* The length of all parts of a turn. One that is longer than a frame is refused. */
+size_t validate_turn_bytes (const Taskmq__Turn *turn);
 
 #endif

@@ -249,6 +249,10 @@ static void put_course (const app_t *app, const tmq_task_t *task)
     put_fact (app, "worker", task->worker);
     put_fact (app, "message", task->status_message);
     put_fact (app, "cancelled", task->cancel_message);
+    if (task->turns) {
+        snprintf (text, sizeof text, "%" PRIu32, task->turns);
+        put_fact (app, "turns", text);
+    }
     put_progress (app, task);
 }
 

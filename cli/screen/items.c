@@ -131,6 +131,7 @@ static void shown_task_init (shown_task_t *out, const tmq_task_t *task)
         .depends_on_count = task->after_count,
         .parent = task->parent,
         .has_parts = task->has_parts,
+        .turns = task->turns,
         .fair_key = task->fair_key,
         .needs = out->needs,
         .needs_count = task->needs_count,

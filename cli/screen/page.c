@@ -80,7 +80,8 @@ static bool is_no_fact (const char *key)
 {
     static const char *const names[] = {"payload",     "payload_bytes", "content_type", "result",
                                         "result_type", "result_bytes",  "error",        "attempts",
-                                        "events",      "questions",     "version"};
+                                        "events",      "questions",     "version",      "turns",
+                                        "files",       "turn_count"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp (key, names[i]) == 0)
             return true;
@@ -213,6 +214,26 @@ static void put_rows (FILE *stream, const char *heading, const json_t *rows,
     }
 }
 
+static void put_turns (FILE *stream, const json_t *turns)
+{
+    static const char *const head[] = {"turn", "agent", "status", "attempt", "told_at", NULL};
+    static const char *const bodies[] = {"content", "tool_calls", "tool_log"};
+    if (json_array_size (turns) == 0)
+        return;
+    put_heading (stream, "turns");
+    for (size_t i = 0; i < json_array_size (turns); i++) {
+        const json_t *turn = json_array_get (turns, i);
+        put_line (stream, LINE_INDENT, turn, head);
+        if (json_is_true (json_object_get (turn, "superseded")))
+            fprintf (stream, "%*ssuperseded\n", DETAIL_INDENT, "");
+        for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
+            const json_t *body = json_object_get (turn, bodies[k]);
+            if (body && !json_is_null (body))
+                put_body (stream, body);
+        }
+    }
+}
+
 void page_write (FILE *stream, const json_t *record)
 {
     static const char *const request[] = {"payload", "content_type", "payload_bytes"};
@@ -221,11 +242,14 @@ void page_write (FILE *stream, const json_t *record)
                                           "ended_at", "end",    NULL};
     static const char *const event[] = {"at",    "kind",    "attempt", "worker",
                                         "actor", "message", NULL};
+    static const char *const file[] = {"op", "turn", "path", NULL};
     static const char *const question[] = {"key", "question", NULL};
     put_facts (stream, record);
     put_section (stream, "request", record, request);
+    put_turns (stream, json_object_get (record, "turns"));
     put_section (stream, "result", record, result);
     put_error (stream, json_object_get (record, "error"));
+    put_rows (stream, "files", json_object_get (record, "files"), file, "");
     put_rows (stream, "open questions", json_object_get (record, "questions"), question, "");
     put_rows (stream, "attempts", json_object_get (record, "attempts"), attempt, "error");
     put_rows (stream, "events", json_object_get (record, "events"), event, "");

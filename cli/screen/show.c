@@ -195,11 +195,17 @@ static void put_event_what (const app_t *app, FILE *out, const tmq_event_t *even
         fprintf (out, "  %s %s %s%s%s", tmq_status_text (event->previous), arrow,
                  paint_status (app, event->status), tmq_status_text (event->status),
                  paint_end (app));
+    if (event->kind == TMQ_EVENT_TURN)
+        fprintf (out, "  %" PRIu64, event->number);
     if (event->attempt)
         fprintf (out, "  attempt %" PRIu32, event->attempt);
     if (*event->worker) {
         fputs ("  by ", out);
         print_text (app, out, event->worker);
+    }
+    if (event->kind == TMQ_EVENT_TURN && *event->name) {
+        fputs ("  ", out);
+        print_text (app, out, event->name);
     }
     if (event->has_progress) {
         progress_text (text, sizeof text, event->progress_done, event->progress_total,

@@ -177,6 +177,11 @@ static int send_retry (again_t *self, tmq_changed_t *out, const tmq_id_t *ids, s
 static int send_resume (again_t *self, tmq_changed_t *out, const tmq_id_t *ids, size_t count,
                         tmq_error_t *error)
 {
+    const args_t *args = &self->app->args;
+    if (args_has (args, OPT_FROM_TURN))
+        return tmq_resume_from (out, self->app->client, ids,
+                                (uint32_t) args_number (args, OPT_FROM_TURN, 0), self->request_id,
+                                self->app->timeout_ms, error);
     return tmq_resume (out, self->app->client, ids, count, self->request_id, self->app->timeout_ms,
                        error);
 }
@@ -212,6 +217,9 @@ int run_retry (app_t *app)
 int run_resume (app_t *app)
 {
     again_t self = {.app = app};
+    if (args_has (&app->args, OPT_FROM_TURN) && app->args.operands_count != 1)
+        return usage_error (app, "taskctl get --turns ID shows its turns",
+                            "--from-turn goes with one ID");
     return run (&self, &RESUME);
 }
 

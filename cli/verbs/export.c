@@ -180,7 +180,7 @@ static int make_directory (const app_t *app, const char *path)
 
 static int export_task (exporting_t *self, const tmq_id_t *id, bool listed)
 {
-    enum { WHOLE = RECORD_PAYLOAD | RECORD_EVENTS | RECORD_ATTEMPTS };
+    enum { WHOLE = RECORD_PAYLOAD | RECORD_EVENTS | RECORD_ATTEMPTS | RECORD_TURNS | RECORD_FILES };
     record_t record;
     tmq_error_t error = {0};
     char text[37];

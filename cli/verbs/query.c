@@ -23,7 +23,9 @@ static unsigned wants_of (const args_t *args)
 {
     return (args_has (args, OPT_PAYLOAD) ? RECORD_PAYLOAD : 0U) |
            (args_has (args, OPT_EVENTS) ? RECORD_EVENTS : 0U) |
-           (args_has (args, OPT_ATTEMPTS) ? RECORD_ATTEMPTS : 0U);
+           (args_has (args, OPT_ATTEMPTS) ? RECORD_ATTEMPTS : 0U) |
+           (args_has (args, OPT_TURNS) ? RECORD_TURNS : 0U) |
+           (args_has (args, OPT_TURN_FILES) ? RECORD_FILES : 0U);
 }
 
 static void show_record (items_t *items, app_t *app, const record_t *record)
@@ -42,6 +44,10 @@ static void show_record (items_t *items, app_t *app, const record_t *record)
                    record->payload, record->events, record->events_count);
         if (record->wants & RECORD_ATTEMPTS)
             attempts_show (app, &record->attempts);
+        if (record->wants & RECORD_TURNS)
+            turns_show (app, &record->turns, &record->task->id);
+        if (record->wants & RECORD_FILES)
+            turns_show_files (app, &record->turns);
         if (record->task->status == TMQ_STATUS_INPUT_REQUIRED)
             show_questions (app, &record->task->id);
     }

@@ -54,12 +54,15 @@ int record_load (record_t *out, app_t *app, const tmq_id_t *id, unsigned wants, 
         code = parts_count (&out->parts, app, id, error);
     if (code == TMQ_OK && wants & RECORD_ATTEMPTS)
         code = attempts_load (&out->attempts, app, id, error);
+    if (code == TMQ_OK && out->task->turns > 0 && wants & (RECORD_TURNS | RECORD_FILES))
+        code = turns_load (&out->turns, app, id, wants & RECORD_TURNS, error);
     return code;
 }
 
 void record_clear (record_t *self)
 {
     attempts_clear (&self->attempts);
+    turns_clear (&self->turns);
     for (size_t i = 0; i < self->event_pages_count; i++)
         tmq_event_list_free (self->event_pages[i]);
     free (self->event_pages);
@@ -110,6 +113,14 @@ void record_write (json_writer_t *writer, app_t *app, const record_t *self)
     if (self->wants & RECORD_ATTEMPTS) {
         json_write_key (writer, "attempts");
         attempts_write (writer, &self->attempts);
+    }
+    if (self->wants & RECORD_TURNS) {
+        json_write_key (writer, "turns");
+        turns_write (writer, &self->turns);
+    }
+    if (self->wants & RECORD_FILES) {
+        json_write_key (writer, "files");
+        turns_write_files (writer, &self->turns);
     }
     if (self->wants & RECORD_EVENTS)
         write_events (writer, self);

@@ -9,13 +9,16 @@
 #include "json.h"
 #include "line/app.h"
 #include "screen/attempts.h"
+#include "screen/turns.h"
 #include "verbs/tree.h"
 
 /* What is asked for beside the task and its result; several are added. */
 typedef enum record_part {
     RECORD_PAYLOAD = 1,
     RECORD_EVENTS = 2,
-    RECORD_ATTEMPTS = 4
+    RECORD_ATTEMPTS = 4,
+    RECORD_TURNS = 8,
+    RECORD_FILES = 16 /* that the turns touched */
 } record_part_t;
 
 typedef struct record {
@@ -28,6 +31,7 @@ typedef struct record {
     size_t event_pages_count;
     parts_t parts;
     attempts_view_t attempts;
+    turns_view_t turns;
 } record_t;
 
 /* Asks for them, one after the other. Returns TMQ_OK or the code in error. To be cleared in any

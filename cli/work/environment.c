@@ -17,10 +17,11 @@
 
 /* Names that are set here, or that only an outer worker can have set. */
 static const char *const own_names[] = {
-    "TASKMQ_TASK_ID=",   "TASKMQ_ATTEMPT=",        "TASKMQ_QUEUE=",    "TASKMQ_SESSION=",
-    "TASKMQ_TRACE=",     "TASKMQ_MAX_RUNTIME_MS=", "TASKMQ_METHOD=",   "TASKMQ_FD=",
-    "TASKMQ_LABELS=",    "TASKMQ_META=",           "TASKMQ_ENDPOINT=", "TASKMQ_PAYLOAD_FILE=",
-    "TASKMQ_NAMESPACE=", "TASKMQ_AFTER=",          "TASKMQ_WORKDIR=",  "TASKMQ_CHECKPOINT_FILE="};
+    "TASKMQ_TASK_ID=",        "TASKMQ_ATTEMPT=",        "TASKMQ_QUEUE=",    "TASKMQ_SESSION=",
+    "TASKMQ_TRACE=",          "TASKMQ_MAX_RUNTIME_MS=", "TASKMQ_METHOD=",   "TASKMQ_FD=",
+    "TASKMQ_LABELS=",         "TASKMQ_META=",           "TASKMQ_ENDPOINT=", "TASKMQ_PAYLOAD_FILE=",
+    "TASKMQ_NAMESPACE=",      "TASKMQ_AFTER=",          "TASKMQ_TURNS=",    "TASKMQ_WORKDIR=",
+    "TASKMQ_CHECKPOINT_FILE="};
 /* Secrets of the worker, which are none of the program's business. */
 static const char *const secret_names[] = {"TASKMQ_KEY=", "TASKMQ_JOIN="};
 static const char key_file_name[] = "TASKMQ_KEY_FILE";
@@ -112,6 +113,8 @@ static void put_task (variables_t *self, const tmq_assignment_t *task)
     put (self, "TASKMQ_TRACE", task->trace);
     snprintf (number, sizeof number, "%" PRIu64, task->max_runtime_ms);
     put (self, "TASKMQ_MAX_RUNTIME_MS", task->max_runtime_ms ? number : "");
+    snprintf (number, sizeof number, "%" PRIu32, task->turns);
+    put (self, "TASKMQ_TURNS", number);
     put_labels (self, task);
     put_after (self, task);
 }

@@ -40,6 +40,12 @@ typedef struct line {
  * one that never reads costs no more than that and loses what came last. */
 enum { TALK_LINE_BYTES_MAX = 6 * TMQ_CHECKPOINT_BYTES_MAX + 64 }; /* each byte as an escape */
 
+/* A file that the program has told of. */
+typedef struct talk_file {
+    tmq_file_op_t op;
+    char *path;
+} talk_file_t;
+
 typedef struct talk {
     char *line; /* that is not complete yet */
     size_t line_bytes;
@@ -48,7 +54,9 @@ typedef struct talk {
     char *out;     /* for the program */
     size_t out_bytes;
     size_t out_sent;
-    size_t words; /* status messages, checkpoints and questions that have no answer yet */
+    size_t words; /* status messages, checkpoints, turns and questions that have no answer yet */
+    talk_file_t *files; /* TMQ_TURN_FILES_MAX, that wait for a turn; NULL: none so far */
+    size_t files_count;
 } talk_t;
 
 /* What every job of a run has in common. */
@@ -115,10 +123,12 @@ void talk_tell (work_job_t *job, const char *line);
 /* Sends what waits, and fetches answers to its questions as far as there is room. */
 void talk_flush (work_job_t *job);
 bool talk_waits (const work_job_t *job);
+/* The program has ended: files that wait for a turn become one. Before its outcome. */
+void talk_end (work_job_t *job);
 void talk_free (work_job_t *job);
 
-/* Of an answer to a status message, a checkpoint or a question: whose it was. False for any other
- * answer. */
+/* Of an answer to a status message, a checkpoint, a turn or a question: whose it was. False for any
+ * other answer. */
 bool talk_is_answer (const tmq_completion_t *answer);
 unsigned talk_attempt (const tmq_completion_t *answer);
 /* job NULL: it has ended. */

@@ -4,6 +4,7 @@
 
 /* The lines of TASKMQ_FD. Each verb is a row of one table; what is not understood is answered. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,19 +15,12 @@
 #include "base/memory.h"
 #include "json.h"
 #include "units.h"
-#include "work/job.h"
+#include "work/talk.h"
 
 enum {
     OUT_BYTES_MAX = 1024 * 1024, /* an answer of 64 KiB may be six times as long, as a string */
     WORDS_MAX = 64
 };
-
-/* Beside a status message, a checkpoint or a question on its way. */
-typedef struct word {
-    unsigned attempt;
-    size_t bytes;                             /* of a checkpoint */
-    char key[TMQ_QUESTION_KEY_BYTES_MAX + 1]; /* of a question */
-} word_t;
 
 /* Out. */
 
@@ -126,6 +120,9 @@ void talk_flush (work_job_t *job)
 
 void talk_free (work_job_t *job)
 {
+    for (size_t i = 0; i < job->talk.files_count; i++)
+        free (job->talk.files[i].path);
+    free (job->talk.files);
     free (job->talk.out);
     free (job->talk.line);
     job->talk.out = NULL;
@@ -134,7 +131,7 @@ void talk_free (work_job_t *job)
 
 /* Verbs: each returns what was wrong, NULL for nothing. */
 
-static const char too_many[] = "is one too many: 64 are on their way";
+const char word_too_many[] = "is one too many: 64 are on their way";
 
 /* "progress DONE/TOTAL [text]"; TOTAL 0 is unknown. */
 static const char *take_progress (work_job_t *job, const char *text)
@@ -161,8 +158,10 @@ static const char *take_progress (work_job_t *job, const char *text)
                : NULL;
 }
 
-static word_t *word_new (work_job_t *job, const char *key)
+word_t *word_new (work_job_t *job, const char *key)
 {
+    if (job->talk.words >= WORDS_MAX)
+        return NULL;
     word_t *word = must_alloc (sizeof *word);
     word->attempt = job->assignment->attempt;
     snprintf (word->key, sizeof word->key, "%s", key);
@@ -170,7 +169,7 @@ static word_t *word_new (work_job_t *job, const char *key)
     return word;
 }
 
-static const char *word_sent (work_job_t *job, word_t *word, const tmq_error_t *error)
+const char *word_sent (work_job_t *job, word_t *word, const tmq_error_t *error)
 {
     static char text[sizeof error->text];
     if (error->code == TMQ_OK)
@@ -187,9 +186,9 @@ static const char *take_status (work_job_t *job, const char *text)
     tmq_error_t error = {0};
     if (!*text)
         return "needs a text";
-    if (job->talk.words >= WORDS_MAX)
-        return too_many;
     word_t *word = word_new (job, "");
+    if (!word)
+        return word_too_many;
     error.code =
         tmq_worker_message_start (job->worker, job->assignment, text, TMQ_FOREVER, word, &error);
     return word_sent (job, word, &error);
@@ -215,11 +214,11 @@ static const char *take_ask (work_job_t *job, const char *text)
     const char *json = text + length + strspn (text + length, " ");
     if (length == 0 || length >= sizeof key || !json_text_is_valid (json, strlen (json)))
         return "needs KEY JSON, a word and a JSON value";
-    if (job->talk.words >= WORDS_MAX)
-        return too_many;
     snprintf (key, sizeof key, "%.*s", (int) length, text);
-    char *request = request_of (json);
     word_t *word = word_new (job, key);
+    if (!word)
+        return word_too_many;
+    char *request = request_of (json);
     tmq_ask_init (&ask);
     ask.key = key;
     ask.request = request;
@@ -235,12 +234,12 @@ static const char *take_checkpoint (work_job_t *job, const char *text)
     tmq_error_t error = {0};
     if (!json_text_is_valid (text, strlen (text)))
         return "needs a JSON value";
-    if (job->talk.words >= WORDS_MAX)
-        return too_many;
+    word_t *word = word_new (job, "");
+    if (!word)
+        return word_too_many;
     json_t *string =
         *text == '"' ? json_loads (text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : NULL;
     const char *state = string ? json_string_value (string) : text;
-    word_t *word = word_new (job, "");
     word->bytes = string ? json_string_length (string) : strlen (text);
     error.code = tmq_worker_checkpoint_start (job->worker, job->assignment, state, word->bytes,
                                               TMQ_FOREVER, word, &error);
@@ -251,10 +250,8 @@ static const char *take_checkpoint (work_job_t *job, const char *text)
 static const struct {
     const char *name;
     const char *(*take) (work_job_t *job, const char *text);
-} verbs[] = {{"progress", take_progress},
-             {"status", take_status},
-             {"ask", take_ask},
-             {"checkpoint", take_checkpoint}};
+} verbs[] = {{"progress", take_progress},     {"status", take_status},  {"ask", take_ask},
+             {"checkpoint", take_checkpoint}, {"turn", talk_take_turn}, {"file", talk_take_file}};
 
 static void take_verb (work_job_t *job, const char *line)
 {
@@ -318,7 +315,8 @@ void talk_take (work_job_t *job, const char *data, size_t bytes)
 
 bool talk_is_answer (const tmq_completion_t *answer)
 {
-    return answer->op == TMQ_OP_PUSH || answer->op == TMQ_OP_ASK || answer->op == TMQ_OP_CHECKPOINT;
+    return answer->op == TMQ_OP_PUSH || answer->op == TMQ_OP_ASK ||
+           answer->op == TMQ_OP_CHECKPOINT || answer->op == TMQ_OP_TURN;
 }
 
 unsigned talk_attempt (const tmq_completion_t *answer)
@@ -331,6 +329,7 @@ static const char *verb_of (const tmq_completion_t *answer)
 {
     return answer->op == TMQ_OP_ASK          ? "ask "
            : answer->op == TMQ_OP_CHECKPOINT ? "checkpoint"
+           : answer->op == TMQ_OP_TURN       ? "turn"
                                              : "status";
 }
 
@@ -346,6 +345,9 @@ void talk_answered (work_job_t *job, const tmq_completion_t *answer)
             talk_tell (job, line);
         } else if (answer->op == TMQ_OP_CHECKPOINT) {
             snprintf (line, sizeof line, "kept %zu\n", word->bytes);
+            talk_tell (job, line);
+        } else if (answer->op == TMQ_OP_TURN) {
+            snprintf (line, sizeof line, "told %" PRIu64 "\n", answer->count);
             talk_tell (job, line);
         }
     }

@@ -170,6 +170,7 @@ static void end_job (work_t *self, size_t i)
 {
     work_job_t *job = self->jobs[i];
     self->jobs[i] = self->jobs[--self->jobs_count];
+    talk_end (job);
     self->reports += report_end (&self->report, job);
     job_free (job);
     if (self->jobs_count == 0)

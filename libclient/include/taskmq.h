@@ -365,7 +365,10 @@ typedef enum tmq_op {
     TMQ_OP_READ_LOG, /* taskmq_logs.h */
     /* Late successes (taskmq_again.h). */
     TMQ_OP_ADOPT,
-    TMQ_OP_ATTEMPTS /* of blocking calls only */
+    TMQ_OP_ATTEMPTS, /* of blocking calls only */
+    /* Turns (taskmq_turns.h). */
+    TMQ_OP_TURN,
+    TMQ_OP_TURNS /* of blocking calls only */
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -389,6 +392,7 @@ typedef struct tmq_file_part tmq_part_t;
 typedef struct tmq_changed tmq_changed_t;
 typedef struct tmq_worker_page tmq_worker_list_t;
 typedef struct tmq_attempt_page tmq_attempt_list_t; /* of taskmq_again.h */
+typedef struct tmq_turn_page tmq_turn_list_t;       /* of taskmq_turns.h */
 
 /* The answer to what a _start function began, or news. Which pointers are set follows from op (and
  * only when code is 0, except receipts, which always tell about every task); they belong to the
@@ -401,13 +405,13 @@ typedef struct tmq_completion {
     tmq_receipt_t *receipts; /* SUBMIT (1), SUBMIT_BATCH */
     size_t receipts_count;
     tmq_id_t task_id;         /* WAIT, RESOLVE, STARTED, PUSH, COMPLETE, FAIL, RELEASE, CANCEL,
-                                 ASK, ANSWER, CHECKPOINT, CHECKPOINT_READ */
+                                 ASK, ANSWER, CHECKPOINT, CHECKPOINT_READ, TURN */
     tmq_status_t status;      /* WAIT */
     tmq_task_t *task;         /* GET, RESULT, PAYLOAD, CANCEL, ADOPT */
     tmq_task_list_t *list;    /* LIST */
     tmq_event_list_t *events; /* EVENTS */
     tmq_stats_t *stats;       /* STATS */
-    uint64_t count;           /* COUNT */
+    uint64_t count;           /* COUNT; TURN: its number in its attempt */
     tmq_link_state_t link;    /* LINK: the newest state; what was in between may be left out */
     char *text;               /* LOG */
     tmq_access_t *access;     /* of blocking calls about keys */
@@ -586,6 +590,7 @@ struct tmq_task {
     const char *fair_key;       /* as tmq_submit_t has it; and the next one */
     const tmq_label_t *needs;
     size_t needs_count;
+    uint32_t turns; /* that its workers told (taskmq_turns.h) */
 };
 /* Accepts NULL. */
 TMQ_API void tmq_task_free (tmq_task_t *task);
@@ -845,6 +850,7 @@ TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscript
 #include "taskmq_queues.h"
 #include "taskmq_schedules.h"
 #include "taskmq_sessions.h"
+#include "taskmq_turns.h"
 #include "taskmq_why.h"
 #include "taskmq_workers.h"
 

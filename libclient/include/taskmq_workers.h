@@ -61,6 +61,7 @@ typedef struct tmq_assignment {
                                       ignored */
     size_t after_count;
     size_t checkpoint_bytes; /* that an earlier attempt kept; 0: none */
+    uint32_t turns;          /* that earlier attempts told (tmq_turns); 0: none */
 } tmq_assignment_t;
 /* Accepts NULL. */
 TMQ_API void tmq_assignment_free (tmq_assignment_t *assignment);

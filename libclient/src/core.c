@@ -125,6 +125,8 @@ static const struct op {
     [TMQ_OP_PURGE] = {core_reply_changed, NULL},
     [TMQ_OP_ADOPT] = {core_reply_cancel, NULL},
     [TMQ_OP_ATTEMPTS] = {core_reply_attempts, NULL},
+    [TMQ_OP_TURN] = {core_reply_done, word_ended},
+    [TMQ_OP_TURNS] = {core_reply_turns, NULL},
     [TMQ_OP_STATS] = {core_reply_stats, NULL},
     [TMQ_OP_ENROLL] = {core_reply_access, NULL},
     [TMQ_OP_KEY_LIST] = {core_reply_access, NULL},
@@ -498,6 +500,8 @@ static bool reply_body (const Taskmq__Reply *reply, core_bodies_t *bodies, const
         *body = core_bodies_take (bodies, reply->schedule->body, &good);
     else if (reply->body_case == TASKMQ__REPLY__BODY_ITEM_PAGE)
         *body = core_bodies_take (bodies, reply->item_page->body, &good);
+    else if (reply->body_case == TASKMQ__REPLY__BODY_TURN_PAGE)
+        *body = core_bodies_take (bodies, reply->turn_page->body, &good);
     return good;
 }
 

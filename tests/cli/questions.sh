@@ -109,8 +109,8 @@ json failures 0
 submit q --data 'ask
 ask only-a-key
 ask key {broken
-turn {}
-file read x
+turn []
+file read
 checkpoint {x
 status
 nonsense'
@@ -119,8 +119,9 @@ run 0 taskctl work q --drain -- bash -c '{ cat; echo; } >&"$TASKMQ_FD"
 run 0 taskctl result "$id"
 out_lines 8
 out_has '^error ask needs KEY JSON'
-out_has "^error unknown verb 'turn'\$"
-out_has "^error unknown verb 'file'\$"
+out_has '^error turn needs a JSON object$'
+out_has '^error file needs read\|write\|delete PATH$'
+out_has "^error unknown verb 'nonsense'\$"
 out_has '^error status needs a text$'
 
 # 65 questions are one too many.

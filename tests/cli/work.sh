@@ -106,7 +106,7 @@ cat >talker <<'END'
 #!/bin/bash
 echo 'progress 0.3/1 reading' >&$TASKMQ_FD
 echo 'progress nan/10' >&$TASKMQ_FD
-echo 'turn {}' >&$TASKMQ_FD
+echo 'turns {}' >&$TASKMQ_FD
 read -r one <&$TASKMQ_FD
 read -r two <&$TASKMQ_FD
 printf '%s|%s' "$one" "$two"
@@ -121,7 +121,7 @@ eventually grep -q '"progress":{"done":0.3,"total":1,"unit":null,"message":"read
 : >go
 ended talking 0
 run 0 taskctl result "$id"
-out_has '^error progress needs DONE/TOTAL .*\|error unknown verb .turn.$'
+out_has '^error progress needs DONE/TOTAL .*\|error unknown verb .turns.$'
 signal watcher TERM
 ended watcher 143
 

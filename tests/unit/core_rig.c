@@ -424,6 +424,8 @@ static void keep_lists (rig_peer_t *peer, const Taskmq__BrokerMessage *message, 
             at = take_body (item, at, item->reply->value->body);
         else if (item->reply->body_case == TASKMQ__REPLY__BODY_ITEM_PAGE)
             at = take_body (item, at, item->reply->item_page->body);
+        else if (item->reply->body_case == TASKMQ__REPLY__BODY_TURN_PAGE)
+            at = take_body (item, at, item->reply->turn_page->body);
         else if (item->reply->body_case == TASKMQ__REPLY__BODY_CHECKPOINT_STATE)
             at = take_body (item, at, item->reply->checkpoint_state->body);
     }

@@ -189,6 +189,9 @@ uint64_t rig_worker_credit (rig_t *self, size_t peer, unsigned worker, uint64_t 
 uint64_t rig_leave (rig_t *self, size_t peer, unsigned worker);
 uint64_t rig_goodbye (rig_t *self, size_t peer);
 uint64_t rig_started (rig_t *self, size_t peer, const Taskmq__Assignment *assignment);
+uint64_t rig_turn (rig_t *self, size_t peer, const Taskmq__Assignment *assignment, uint32_t number,
+                   const char *content);
+uint64_t rig_turns (rig_t *self, size_t peer, unsigned n, uint32_t attempt, uint32_t after);
 uint64_t rig_complete (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                        const char *result);
 uint64_t rig_fail (rig_t *self, size_t peer, const Taskmq__Assignment *assignment, int32_t code,

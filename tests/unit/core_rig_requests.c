@@ -303,6 +303,34 @@ uint64_t rig_checkpoint (rig_t *self, size_t peer, const Taskmq__Assignment *ass
     return rig_send (self, peer, &request, state, checkpoint.state_bytes);
 }
 
+uint64_t rig_turn (rig_t *self, size_t peer, const Taskmq__Assignment *assignment, uint32_t number,
+                   const char *content)
+{
+    Taskmq__Lease lease = lease_of (assignment);
+    Taskmq__Turn turn = TASKMQ__TURN__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_TURN);
+    turn.lease = &lease;
+    turn.number = number;
+    turn.agent = (char *) (uintptr_t) "planner";
+    turn.status = (char *) (uintptr_t) "ok";
+    turn.content_bytes = (uint32_t) strlen (content);
+    request.turn = &turn;
+    return rig_send (self, peer, &request, content, turn.content_bytes);
+}
+
+uint64_t rig_turns (rig_t *self, size_t peer, unsigned n, uint32_t attempt, uint32_t after)
+{
+    tmq_id_t id = rig_id (n);
+    Taskmq__Turns turns = TASKMQ__TURNS__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_TURNS);
+    turns.task_id = bytes_of (id.bytes, sizeof (id.bytes));
+    turns.attempt = attempt;
+    turns.after = after;
+    turns.parts = TMQ_TURN_CONTENT;
+    request.turns = &turns;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
 uint64_t rig_complete (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                        const char *result)
 {

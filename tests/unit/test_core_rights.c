@@ -393,6 +393,16 @@ SEND (send_checkpoint_read)
     return rig_checkpoint (rig, ME, lease_of (rig, n), NULL);
 }
 
+SEND (send_turn)
+{
+    return rig_turn (rig, ME, lease_of (rig, n), 1, "");
+}
+
+SEND (send_turns)
+{
+    return rig_turns (rig, ME, n, 0, 0);
+}
+
 SEND (send_ask)
 {
     return rig_ask (rig, ME, lease_of (rig, n), "mine", "1");
@@ -455,6 +465,8 @@ static const probe_t PROBES[] = {
     {"task_events", send_history, judge_code, GONE + OWN, "enn een nnn een eee eee"},
     {"attempts", send_attempts, judge_code, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
     {"attempts", send_attempts, judge_code, GONE + OWN, "enn een nnn een eee eee"},
+    {"turns", send_turns, judge_code, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
+    {"turns", send_turns, judge_code, GONE + OWN, "enn een nnn een eee eee"},
     {"resolve", send_resolve, judge_resolved, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
     {"list", send_list, judge_page, OWN, "y---- yy--y ddddd bb--b yyy-y yyy-y"},
     {"list", send_list, judge_page, DONE + OWN, "y--- yy-- dddd bb-- yyy- yyy-"},
@@ -488,6 +500,7 @@ static const probe_t PROBES[] = {
     {"checkpoint", send_checkpoint, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"checkpoint_read", send_checkpoint_read, judge_code, OWN,
      "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
+    {"turn", send_turn, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"ask", send_ask, judge_code, OWN, "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},
     {"take_answers", send_take_answers, judge_code, OWN,
      "dddddd dddddd ssssyd dddddd ssssyd ssssyd"},

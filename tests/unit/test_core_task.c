@@ -22,7 +22,7 @@ static const char *const EXPECTED[INPUT_COUNT] = {
     [INPUT_ASK] = "..II...",         [INPUT_ANSWER_SOME] = "...I...",  [INPUT_ANSWER] = "...W...",
     [INPUT_ANSWER_FREE] = "...Q...", [INPUT_MISS_START] = ".F.....",   [INPUT_RETRY] = ".....QQ",
     [INPUT_RESUME] = ".....QQ",      [INPUT_SET] = ".QWICFK",          [INPUT_PURGE] = "....RRR",
-    [INPUT_LATE] = ".QWI.F.",        [INPUT_ADOPT] = ".CCC.C.",
+    [INPUT_LATE] = ".QWI.F.",        [INPUT_ADOPT] = ".CCC.C.",        [INPUT_TURN] = "..WI...",
 };
 
 static const tmq_event_kind_t EVENTS[INPUT_COUNT] = {
@@ -51,6 +51,7 @@ static const tmq_event_kind_t EVENTS[INPUT_COUNT] = {
     [INPUT_SET] = TMQ_EVENT_CHANGED,
     [INPUT_PURGE] = TMQ_EVENT_PURGED,
     [INPUT_LATE] = TMQ_EVENT_LATE,
+    [INPUT_TURN] = TMQ_EVENT_TURN,
     [INPUT_ADOPT] = TMQ_EVENT_ADOPTED,
 };
 

@@ -372,7 +372,7 @@ static void assert_task (const task_view_t *task, const task_extras_t *extras, c
     "\"not_before\":null,\"start_by\":null,\"max_runtime_ms\":null,\"poll_interval_ms\":1000,"     \
     "\"attempt\":0,\"failures\":0,\"max_attempts\":3,\"worker\":null,"                             \
     "\"progress\":null,\"labels\":{},\"meta\":null,\"trace\":null,\"depends_on\":[],"              \
-    "\"parent\":null,\"has_parts\":false,\"fair_key\":null,\"require\":{},"                        \
+    "\"parent\":null,\"has_parts\":false,\"fair_key\":null,\"require\":{},\"turn_count\":0,"       \
     "\"payload_bytes\":4,"
 #define TASK_TAIL                                                                                  \
     "\"result_type\":null,\"result_bytes\":null,\"error\":null,\"cancel_message\":null,\"dead\":"  \
@@ -423,6 +423,7 @@ static void test_every_key_of_a_finished_task (void **state)
     task.depends_on_count = 1;
     task.parent = task.id;
     task.has_parts = true;
+    task.turns = 3;
     task.fair_key = "t7";
     task.needs = labels;
     task.needs_count = 2;
@@ -452,7 +453,7 @@ static void test_every_key_of_a_finished_task (void **state)
         "\"labels\":{\"team\":\"a\\\"b\",\"empty\":\"\"},\"meta\":{\"k\":[]},"
         "\"trace\":\"00-1\",\"depends_on\":[\"017f22e2-79b0-7cc3-98c4-dc0c0c07398f\"],"
         "\"parent\":\"017f22e2-79b0-7cc3-98c4-dc0c0c07398f\",\"has_parts\":true,"
-        "\"fair_key\":\"t7\",\"require\":{\"team\":\"a\\\"b\",\"empty\":\"\"},"
+        "\"fair_key\":\"t7\",\"require\":{\"team\":\"a\\\"b\",\"empty\":\"\"},\"turn_count\":3,"
         "\"payload_bytes\":4,\"result\":{},\"result_type\":\"application/json\","
         "\"result_bytes\":2,\"error\":{\"code\":-7,\"message\":\"broken\",\"data\":[1,2]},"
         "\"cancel_message\":\"not needed\",\"dead\":true,\"version\":9}");

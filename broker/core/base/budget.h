@@ -25,7 +25,8 @@
     X (waits, 4096, "answers to those who wait for tasks that ended")                              \
     X (notices, 8192, "subscriptions looked at for notices of progress, and these")                \
     X (endings, 4096, "what ended subscriptions and waits held: names, tasks")                     \
-    X (dependents, 1000, "tasks told of the end of one that they depend on")
+    X (dependents, 1000, "tasks told of the end of one that they depend on")                       \
+    X (turns, 1000, "turns of tasks that were removed")
 
 typedef struct budget {
 #define X(name, amount, meaning) size_t name;

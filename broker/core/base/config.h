@@ -52,6 +52,10 @@ typedef struct engine_config {
     size_t space_kept_max;       /* late successes of a namespace: 10,000, … */
     size_t space_kept_bytes_max; /* … of their bytes: 64 MiB, … */
     int64_t kept_ms;             /* … for so long: 7 d */
+    size_t task_turns_max;       /* turns of a task: 1,000, … */
+    size_t task_turn_bytes_max;  /* … of their bytes: 64 MiB, … */
+    uint64_t turn_rate;          /* … in a second: 20, five times as many at once */
+    size_t space_turn_bytes_max; /* of the turns of a namespace: 4 GiB */
     size_t spaces_max;           /* namespaces with a history: 10,000 */
     size_t spaces_at_once;       /* that an identity may make without a pause: 1,000 … */
     int64_t space_ms;            /* … and then one in so long, 10 min: so nobody makes all of them
@@ -89,13 +93,16 @@ typedef struct engine_config {
         .space_sessions_max = TMQ_SESSIONS_MAX, .sessions_bytes_max = 256u << 20,                  \
         .space_items_max = TMQ_ITEMS_MAX, .box_items_max = TMQ_BOX_ITEMS_MAX, .spaces_max = 10000, \
         .space_kept_max = TMQ_KEPT_MAX, .space_kept_bytes_max = TMQ_KEPT_BYTES_MAX,                \
-        .kept_ms = TMQ_KEPT_MS, .spaces_at_once = 1000, .space_ms = 600000,                        \
-        .dependencies_max = 1000000, .instants_rate = 2000, .space_instants_rate = 500,            \
-        .ttl_ms = TMQ_TTL_MS_DEFAULT, .heartbeat_ms = TMQ_HEARTBEAT_MS,                            \
-        .gone_grace_ms = TMQ_GONE_GRACE_MS, .waits_max = 1000000, .link_reads_max = 64,            \
-        .reads_max = 4096, .given_reads_max = 4, .read_looks_max = 20000,                          \
-        .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000, .fetched_bytes_max = 32u << 20,      \
-        .log_bytes_max = 8u << 20, .log_rate = 1u << 20, .round = BUDGET_INIT                      \
+        .kept_ms = TMQ_KEPT_MS, .task_turns_max = TMQ_TURNS_MAX,                                   \
+        .task_turn_bytes_max = TMQ_TURNS_BYTES_MAX, .turn_rate = TMQ_TURN_RATE_MAX,                \
+        .space_turn_bytes_max = TMQ_SPACE_TURN_BYTES_MAX, .spaces_at_once = 1000,                  \
+        .space_ms = 600000, .dependencies_max = 1000000, .instants_rate = 2000,                    \
+        .space_instants_rate = 500, .ttl_ms = TMQ_TTL_MS_DEFAULT,                                  \
+        .heartbeat_ms = TMQ_HEARTBEAT_MS, .gone_grace_ms = TMQ_GONE_GRACE_MS,                      \
+        .waits_max = 1000000, .link_reads_max = 64, .reads_max = 4096, .given_reads_max = 4,       \
+        .read_looks_max = 20000, .unsent_bytes_max = 2u << 20, .unsent_ms_max = 10000,             \
+        .fetched_bytes_max = 32u << 20, .log_bytes_max = 8u << 20, .log_rate = 1u << 20,           \
+        .round = BUDGET_INIT                                                                       \
     }
 
 #endif

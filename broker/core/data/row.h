@@ -27,6 +27,8 @@
     X (QUARANTINE, 5, "quarantine", TABLES, "namespace, task, attempt: a success that came late")  \
     X (LATE, 20, "late", LIVE, "namespace, task, attempt: what is known of such a success")        \
     X (CHECKPOINT, 6, "checkpoint", TABLES, "namespace, task: what a worker keeps of its work")    \
+    X (TURN, 21, "turn", TABLES, "namespace, task, place: what a worker told of a turn")           \
+    X (TURNS_LEFT, 22, "turns-left", LIVE, "namespace, task: gone, but its turns are not yet")     \
     X (QUEUE, 7, "queue", LIVE, "namespace, queue: what is set for it")                            \
     X (QUESTION, 9, "question", LIVE, "namespace, task, key: of a live task, open or answered")    \
     X (SESSION, 10, "session", LIVE, "namespace, name: how it stands, and what is set")            \

@@ -22,6 +22,7 @@
 #include "core/tasks/session.h"
 #include "core/tasks/settings.h"
 #include "core/tasks/space.h"
+#include "core/tasks/turns.h"
 #include "core/tasks/view.h"
 #include "types.h"
 
@@ -121,6 +122,11 @@ static void load_late (engine_t *self, const row_t *row)
     kept_load (&self->tasks, row);
 }
 
+static void load_turns_left (engine_t *self, const row_t *row)
+{
+    turns_load (&self->tasks, row);
+}
+
 static void load_worker (engine_t *self, const row_t *row)
 {
     roster_load (&self->match, row);
@@ -131,7 +137,7 @@ static row_load_t *const ROW_LOADS[ROW_KINDS_MAX] = {
     [ROW_KIND_QUESTION] = load_question, [ROW_KIND_QUEUE] = load_queue,
     [ROW_KIND_SCHEDULE] = load_schedule, [ROW_KIND_ENTRIES] = load_entries,
     [ROW_KIND_WORKER] = load_worker,     [ROW_KIND_SESSION] = load_session,
-    [ROW_KIND_LATE] = load_late,
+    [ROW_KIND_LATE] = load_late,         [ROW_KIND_TURNS_LEFT] = load_turns_left,
 };
 
 void engine_restore_row (engine_t *self, const row_t *row)

@@ -116,6 +116,7 @@ void job_free (reads_t *self, read_job_t *job)
     buf_drop (job->prefix);
     buf_drop (job->after);
     free (job->newest);
+    free (job->turns);
     access_clear (&job->read.scope);
     free (job);
 }

@@ -24,6 +24,7 @@ typedef struct read_job {
     buf_t *prefix;                     /* of rows; owned, or NULL */
     buf_t *after;                      /* the same */
     attempt_t *newest;                 /* of attempts: the one without a row; owned, or NULL */
+    struct turns_asked *turns;         /* of turns: what was asked (requests/turns.c); the same */
     bool counted;                      /* among the open reads of its link */
     bool given;                        /* a reader has it */
     bool own;                          /* the engine's: no link waits for it */

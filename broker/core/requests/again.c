@@ -35,6 +35,7 @@
 #include "core/tasks/session.h"
 #include "core/tasks/settle.h"
 #include "core/tasks/space.h"
+#include "core/tasks/turns.h"
 #include "core/tasks/view.h"
 #include "types.h"
 
@@ -203,6 +204,24 @@ static bool session_has_room (call_t *call, const found_t *found, done_t *out)
     return false;
 }
 
+/* The task has the turn that a resume goes back to, and room to say so. */
+static bool turns_allow (call_t *call, const found_t *found, done_t *out)
+{
+    uint32_t from = call->request->resume->from_turn_plus_1;
+    buf_t *packed = found->task != NULL ? extra_packed (found->task->extra) : found->record->extra;
+    extra_t *extra = extra_new (packed);
+    uint32_t turns = extra->fields->turns;
+    bool fits = from == 0 || turns_have_range (extra->fields, from - 1);
+    extra_free (extra);
+    if (from > 0 && from - 1 > turns) {
+        char text[64];
+        snprintf (text, sizeof (text), "the task has %" PRIu32 " turns", turns);
+        *out = refuse (TMQ_INVALID, text);
+        return false;
+    }
+    return fits || refuse_limit (out, "ranges of superseded turns", TMQ_TURN_RANGES_MAX);
+}
+
 static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_input_t input)
 {
     requests_t *self = call->requests;
@@ -217,6 +236,8 @@ static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_inpu
     if (status != TMQ_STATUS_FAILED && status != TMQ_STATUS_CANCELLED)
         return refuse_status (
             input == INPUT_RETRY ? "it cannot be retried" : "it cannot be resumed", status);
+    if (input == INPUT_RESUME && !turns_allow (call, &found, &item))
+        return item;
     if (!session_has_room (call, &found, &item) || !has_room (call, &found, &item) ||
         !needs_have_room (call, &found, &item) || !edges_have_room (call, &found, &item) ||
         !quota_allows (call, &found, &item))
@@ -226,6 +247,8 @@ static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_inpu
     task_t *task = again_task (self, &found);
     cause_t cause = cause_of (call, NULL);
     mark_keep (call, task, MARK_REVIVED);
+    if (input == INPUT_RESUME && call->request->resume->from_turn_plus_1 > 0)
+        turns_supersede (self->tasks, task, call->request->resume->from_turn_plus_1 - 1);
     revive_queue (self->tasks, task, input, &cause);
     return (done_t){.status = task->status};
 }

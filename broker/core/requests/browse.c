@@ -14,6 +14,7 @@
 #include "core/requests/browse.h"
 #include "core/requests/items.h"
 #include "core/requests/pages.h"
+#include "core/requests/turns.h"
 #include "core/requests/values.h"
 #include "core/tasks/view.h"
 #include "core/wire/pack.h"
@@ -215,6 +216,7 @@ typedef void rows_answer_t (requests_t *self, read_job_t *job);
 static rows_answer_t *const ROWS_ANSWERS[ROW_KINDS_MAX] = {
     [ROW_KIND_VALUE] = values_answer,
     [ROW_KIND_ITEM] = items_answer,
+    [ROW_KIND_TURN] = turns_answer,
 };
 
 static void answer_rows (requests_t *self, read_job_t *job)

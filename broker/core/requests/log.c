@@ -40,16 +40,6 @@ static task_t *begin (call_t *call, const Taskmq__Lease *lease)
     return report_is_denied (call, task) ? NULL : task;
 }
 
-static flow_t *flow_of (task_t *task)
-{
-    detail_t *detail = task->detail;
-    if (detail->flow == NULL)
-        detail->flow = flow_new (task, task->attempt);
-    if (detail->flow->attempt != task->attempt)
-        flow_begin (detail->flow, task->attempt);
-    return detail->flow;
-}
-
 static void ask_to_wait (call_t *call, const char *what, size_t limit, int64_t wait_ms)
 {
     char text[LIMIT_TEXT_SIZE];
@@ -106,7 +96,7 @@ void on_log (call_t *call)
     task_t *task = begin (call, log->lease);
     if (task == NULL)
         return;
-    flow_t *flow = flow_of (task);
+    flow_t *flow = flow_at (&task->detail->flow, task, task->attempt);
     report_started (self, task);
     if (must_wait (call, flow, log->log_bytes))
         return;

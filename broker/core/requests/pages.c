@@ -34,11 +34,11 @@ read_job_t *page_job (call_t *call, read_kind_t kind)
                             call->request->deadline_ms);
 }
 
-void page_rows (call_t *call, row_kind_t kind, const row_key_t *prefix, const row_key_t *after,
-                size_t limit)
+read_job_t *page_rows (call_t *call, row_kind_t kind, const row_key_t *prefix,
+                       const row_key_t *after, size_t limit)
 {
     if (page_refused (call))
-        return;
+        return NULL;
     read_job_t *job = page_job (call, READ_ROWS);
     job->prefix = buf_new (prefix->bytes, prefix->length);
     job->after = after->length == 0 ? NULL : buf_new (after->bytes, after->length);
@@ -46,4 +46,5 @@ void page_rows (call_t *call, row_kind_t kind, const row_key_t *prefix, const ro
     job->read.prefix = job->prefix;
     job->read.after = job->after;
     job->read.limit = limit;
+    return job;
 }

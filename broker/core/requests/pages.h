@@ -15,8 +15,9 @@ bool page_refused (call_t *call);
 /* A read in the link's namespace, whose answer is the request's. */
 read_job_t *page_job (call_t *call, read_kind_t kind);
 /* Reads at most limit rows of a kind whose keys begin with prefix, behind `after` (empty: from the
- * first), for a request: what the table of kinds in browse.c names answers it. */
-void page_rows (call_t *call, row_kind_t kind, const row_key_t *prefix, const row_key_t *after,
-                size_t limit);
+ * first), for a request: what the table of kinds in browse.c names answers it. NULL: it was refused
+ * and answered. */
+read_job_t *page_rows (call_t *call, row_kind_t kind, const row_key_t *prefix,
+                       const row_key_t *after, size_t limit);
 
 #endif

@@ -93,6 +93,8 @@ void on_set (call_t *call);
 void on_purge (call_t *call);
 void on_adopt (call_t *call);
 void on_attempts (call_t *call);
+void on_turn (call_t *call);
+void on_turns (call_t *call);
 void on_wait (call_t *call);
 void on_subscribe (call_t *call);
 void on_credit (call_t *call);

@@ -13,6 +13,7 @@
 #include "core/requests/deeds.h"
 #include "core/requests/errands.h"
 #include "core/requests/items.h"
+#include "core/requests/turns.h"
 #include "core/requests/values.h"
 #include "core/tasks/checkpoint.h"
 #include "core/tasks/lanes.h"
@@ -83,6 +84,7 @@ WANT_ID (answer)
 WANT_ID (attempts)
 WANT_ID (cancel)
 WANT_ID (task_events)
+WANT_ID (turns)
 WANT_ID (why)
 
 /* What names some. */
@@ -145,6 +147,17 @@ WANT_TASK (take_answers)
 WANT_TASK (checkpoint)
 WANT_TASK (log)
 #undef WANT_TASK
+
+/* One that was told before may be a repeat: its row says so. */
+WANT (want_turn)
+{
+    (void) items;
+    const Taskmq__Turn *turn = request->turn;
+    row_key_t key;
+    want_id (self->reads, link->space, turn->lease->task_id.data, false, keys);
+    if (turn_told_key (self, link->space, turn, &key))
+        want_row (self->reads, ROW_KIND_TURN, key.bytes, key.length, keys);
+}
 
 WANT (want_checkpoint_read)
 {
@@ -237,6 +250,7 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (PURGE, on_purge, want_purge, RIGHT_ADMIN | RIGHT_READ, 1)                                   \
     X (ADOPT, on_adopt, want_adopt, RIGHT_ADMIN | RIGHT_READ, 8)                                   \
     X (ATTEMPTS, on_attempts, want_attempts, SEES | RIGHT_WORK, 8)                                 \
+    X (TURNS, on_turns, want_turns, SEES | RIGHT_WORK, 8)                                          \
     X (WAIT, on_wait, want_wait, SEES | RIGHT_WORK, 1)                                             \
     X (STATS, on_stats, want_nothing, RIGHT_LINK, 64)                                              \
     X (READ_LOG, on_read_log, want_read_log, RIGHT_BODY | RIGHT_WORK, 8)                           \
@@ -250,6 +264,7 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (PUSH, on_push, want_push, RIGHT_WORK, 1)                                                    \
     X (ASK, on_ask, want_ask, RIGHT_WORK, 2)                                                       \
     X (LOG, on_log, want_log, RIGHT_WORK, 2)                                                       \
+    X (TURN, on_turn, want_turn, RIGHT_WORK, 4)                                                    \
     X (CHECKPOINT, on_checkpoint, want_checkpoint, RIGHT_WORK, 2)                                  \
     X (CHECKPOINT_READ, on_checkpoint_read, want_checkpoint_read, RIGHT_WORK, 8)                   \
     X (TAKE_ANSWERS, on_take_answers, want_take_answers, RIGHT_WORK, 8)                            \

@@ -24,6 +24,7 @@
 #include "core/tasks/question.h"
 #include "core/tasks/session.h"
 #include "core/tasks/space.h"
+#include "core/tasks/turns.h"
 #include "ids.h"
 #include "types.h"
 
@@ -113,6 +114,10 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
     if (cause != NULL && cause->attempt > 0) {
         event.attempt = cause->attempt;
         event.worker = cause->worker;
+    }
+    if (cause != NULL && cause->number > 0) {
+        event.name = cause->name;
+        event.number = cause->number;
     }
     history_add (self->history, &task->queue->space->log, &event);
     task->last_seq = event.seq;
@@ -342,7 +347,12 @@ void change_remove (tasks_t *self, space_t *space, const record_t *record, task_
                      .labels_count = record->labels_count,
                      .previous_seq = record->last_seq,
                      .owner = record->owner};
-    checkpoint_remove (self, record);
+    if (record->extra != NULL) {
+        extra_t *extra = extra_new (record->extra);
+        checkpoint_remove (self, record, extra->fields);
+        turns_remove (self, space, record, extra->fields);
+        extra_free (extra);
+    }
     kept_drop (self, space, &record->id);
     journal_add_removal (self, space, record, input == INPUT_PURGE ? TMQ_PURGED : TMQ_EXPIRED);
     history_add (self->history, &space->log, &event);

@@ -15,6 +15,8 @@ typedef struct cause {
     const uint8_t *request_id; /* NULL: none */
     const char *worker;        /* of another attempt than the newest, … */
     uint32_t attempt;          /* … which this is; 0: of the newest */
+    const char *name;          /* of a turn: its agent, … */
+    uint64_t number;           /* … and its place */
 } cause_t;
 
 /* Applies one transition that must be permitted: status, version, event, image, fact. The lease and

@@ -5,7 +5,6 @@
 /* What workers keep beside their tasks. */
 #include "core/tasks/checkpoint.h"
 
-#include "core/data/extra.h"
 #include "core/tasks/entries.h"
 #include "core/tasks/extras.h"
 #include "core/tasks/journal.h"
@@ -63,15 +62,13 @@ void checkpoint_drop (tasks_t *self, task_t *task)
     note_length (self, task, 0);
 }
 
-void checkpoint_remove (tasks_t *self, const record_t *record)
+void checkpoint_remove (tasks_t *self, const record_t *record, const Taskmq__Extra *fields)
 {
-    if (record->extra == NULL || self->base->config.planted_bug == ENGINE_BUG_CHECKPOINT_LEFT)
+    if (fields->checkpoint_bytes == 0 ||
+        self->base->config.planted_bug == ENGINE_BUG_CHECKPOINT_LEFT)
         return;
-    extra_t *extra = extra_new (record->extra);
     space_t *space = space_find (self, record->ns);
-    if (extra->fields->checkpoint_bytes > 0)
-        put_gone (self, record->ns, &record->id);
-    if (extra->fields->checkpoint_bytes > 0 && space != NULL)
-        count (self, space, 0, extra->fields->checkpoint_bytes);
-    extra_free (extra);
+    put_gone (self, record->ns, &record->id);
+    if (space != NULL)
+        count (self, space, 0, fields->checkpoint_bytes);
 }

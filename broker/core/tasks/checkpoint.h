@@ -15,7 +15,7 @@ void checkpoint_key (row_key_t *out, const char *ns, const tmq_id_t *id);
 void checkpoint_put (tasks_t *self, task_t *task, const uint8_t *bytes, size_t length);
 /* The task has ended without a failure, or begins afresh. */
 void checkpoint_drop (tasks_t *self, task_t *task);
-/* The task is removed. */
-void checkpoint_remove (tasks_t *self, const record_t *record);
+/* The task is removed; fields: its Extra. */
+void checkpoint_remove (tasks_t *self, const record_t *record, const Taskmq__Extra *fields);
 
 #endif

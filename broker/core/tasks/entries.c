@@ -13,7 +13,13 @@
 #include "core/tasks/space.h"
 #include "wire.h"
 
-enum { FIELD_VALUES = 1, FIELD_ITEMS = 2, FIELD_BYTES = 3, FIELD_REMOVED = 4 };
+enum {
+    FIELD_VALUES = 1,
+    FIELD_ITEMS = 2,
+    FIELD_BYTES = 3,
+    FIELD_REMOVED = 4,
+    FIELD_TURN_BYTES = 5
+};
 
 static puts_t *removed_of (space_t *space)
 {
@@ -51,6 +57,7 @@ void entries_close (tasks_t *self)
         bytes_append_uint (&body, FIELD_VALUES, space->entries.values);
         bytes_append_uint (&body, FIELD_ITEMS, space->entries.items);
         bytes_append_uint (&body, FIELD_BYTES, space->entries.bytes);
+        bytes_append_uint (&body, FIELD_TURN_BYTES, space->entries.turn_bytes);
         if (space->entries.removed != NULL)
             puts_append (&body, FIELD_REMOVED, space->entries.removed);
         rows_put (self, row_make (ROW_KIND_ENTRIES, space->name, strlen (space->name) + 1,
@@ -70,6 +77,7 @@ void entries_load (tasks_t *self, const row_t *row)
         case FIELD_VALUES: space->entries.values = field.value; break;
         case FIELD_ITEMS: space->entries.items = field.value; break;
         case FIELD_BYTES: space->entries.bytes = field.value; break;
+        case FIELD_TURN_BYTES: space->entries.turn_bytes = field.value; break;
         case FIELD_REMOVED: puts_take (removed_of (space), PUTS_MAX, &field); break;
         default: break;
         }

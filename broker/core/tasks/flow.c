@@ -8,19 +8,17 @@
 
 #include "core/base/memory.h"
 
-flow_t *flow_new (struct task *task, uint32_t attempt)
+flow_t *flow_at (flow_t **place, struct task *task, uint32_t attempt)
 {
-    flow_t *self = memory_zero (1, sizeof (*self));
-    self->task = task;
+    if (*place == NULL) {
+        *place = memory_zero (1, sizeof (**place));
+        (*place)->task = task;
+    }
+    flow_t *self = *place;
+    for (size_t i = 0; self->attempt != attempt && i < FLOW_STREAMS; i++)
+        self->end[i] = 0;
     self->attempt = attempt;
     return self;
-}
-
-void flow_begin (flow_t *self, uint32_t attempt)
-{
-    self->attempt = attempt;
-    for (size_t i = 0; i < FLOW_STREAMS; i++)
-        self->end[i] = 0;
 }
 
 void flow_free (flow_t *self)

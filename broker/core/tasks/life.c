@@ -18,6 +18,7 @@
 #include "core/tasks/settings.h"
 #include "core/tasks/space.h"
 #include "core/tasks/tasks.h"
+#include "core/tasks/turns.h"
 
 static void clear_tasks (tasks_t *self)
 {
@@ -41,6 +42,7 @@ void tasks_init (tasks_t *self, base_t *base, history_t *history)
     list_init (&self->makers);
     list_init (&self->accounts);
     list_init (&self->rows_unwritten);
+    list_init (&self->turns_left);
     edges_init (&self->edges);
     list_init (&self->removed);
     list_init (&self->sessions_gone);
@@ -53,6 +55,7 @@ void tasks_reset (tasks_t *self)
     journal_clear (self);
     edges_clear (self);
     kept_clear (self);
+    turns_clear (self);
     askings_clear (self);
     clear_tasks (self);
     lanes_reset (self);

@@ -13,6 +13,7 @@
 #include "core/tasks/extras.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
+#include "core/tasks/turns.h"
 #include "types.h"
 
 static void drop_outcome (tasks_t *self, detail_t *detail)
@@ -58,6 +59,8 @@ void revive_queue (tasks_t *self, task_t *task, task_input_t input, const cause_
         checkpoint_drop (self, task);
     if (task->leased && planted == ENGINE_BUG_RETRY_UNBLOCKED)
         lease_end (self, task);
+    if (input == INPUT_RETRY)
+        turns_supersede (self, task, 0);
     self->base->counts.retried++;
     self->freshened = self->open.no;
     change_apply (self, task, input, cause);

@@ -50,6 +50,7 @@ typedef enum task_input {
     INPUT_PURGE,        /* removed by hand */
     INPUT_LATE,         /* an attempt that is over brings a success, which is kept */
     INPUT_ADOPT,        /* a client makes it the outcome */
+    INPUT_TURN,         /* its worker tells of a turn */
     INPUT_COUNT
 } task_input_t;
 

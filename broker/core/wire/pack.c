@@ -113,7 +113,7 @@ void pack_event (bytes_t *out, const event_t *event)
     bytes_append_uint (out, EVENT_PREVIOUS_SEQ, event->previous_seq);
     bytes_append_string (out, EVENT_OWNER, event->owner);
     bytes_append_string (out, EVENT_TRACE, event->trace);
-    if (event->subject != TMQ_SUBJECT_NONE) {
+    if (event->subject != TMQ_SUBJECT_NONE || event->number > 0) {
         bytes_append_uint (out, EVENT_SUBJECT, event->subject);
         bytes_append_string (out, EVENT_NAME, event->name);
         bytes_append_uint (out, EVENT_NUMBER, event->number);

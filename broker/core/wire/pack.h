@@ -16,7 +16,7 @@ typedef struct event {
     const tmq_id_t *id; /* NULL: it is of no task, but of … */
     tmq_subject_t subject;
     const char *name;
-    uint64_t number; /* of an item, else 0 */
+    uint64_t number; /* of an item, of a turn; else 0 */
     const char *queue;
     const char *session;
     tmq_status_t status;

@@ -232,6 +232,7 @@ typedef struct word {
     const tmq_assignment_t *of;
     const char *message;
     const tmq_ask_t *ask;
+    const tmq_turn_t *turn;
     const tmq_outcome_t *outcome;
     uint32_t delay_ms;
     const void *state; /* CHECKPOINT */
@@ -248,6 +249,9 @@ static int start (tmq_worker_t *self, const word_t *word, core_target_t target, 
     if (word->op == TMQ_OP_ASK)
         return core_worker_ask (self->core, word->of, word->ask, target, deadline_ms, now_ms,
                                 error);
+    if (word->op == TMQ_OP_TURN)
+        return core_worker_turn (self->core, word->of, word->turn, target, deadline_ms, now_ms,
+                                 error);
     if (word->op == TMQ_OP_CHECKPOINT || word->op == TMQ_OP_CHECKPOINT_READ)
         return core_worker_checkpoint (self->core, word->op, word->of, word->state, word->bytes,
                                        target, deadline_ms, now_ms, error);
@@ -343,6 +347,19 @@ int tmq_worker_answer (tmq_given_t **out, tmq_worker_t *self, const tmq_assignme
     }
     client_leave (client);
     return code;
+}
+
+int tmq_worker_turn (tmq_worker_t *self, const tmq_assignment_t *of, const tmq_turn_t *turn,
+                     uint32_t timeout_ms, tmq_error_t *error)
+{
+    return say (self, (word_t){.op = TMQ_OP_TURN, .of = of, .turn = turn}, timeout_ms, error);
+}
+
+int tmq_worker_turn_start (tmq_worker_t *self, const tmq_assignment_t *of, const tmq_turn_t *turn,
+                           uint32_t timeout_ms, void *user, tmq_error_t *error)
+{
+    return say_start (self, (word_t){.op = TMQ_OP_TURN, .of = of, .turn = turn}, timeout_ms, user,
+                      error);
 }
 
 int tmq_worker_checkpoint (tmq_worker_t *self, const tmq_assignment_t *of, const void *state,

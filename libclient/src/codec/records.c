@@ -121,6 +121,7 @@ static void task_fill_numbers (tmq_task_t *out, const Taskmq__Task *in)
         out->start_by = in->extra->start_by;
         out->max_runtime_ms = in->extra->max_runtime_ms;
         out->has_parts = in->extra->has_parts;
+        out->turns = in->extra->turns;
         id_from_bytes (&out->parent, in->extra->parent.data, in->extra->parent.len);
     }
 }
@@ -332,6 +333,7 @@ tmq_assignment_t *core_assignment_record (const Taskmq__Assignment *in, const vo
     out->payload_bytes = in->payload_bytes;
     out->max_runtime_ms = in->extra != NULL ? in->extra->max_runtime_ms : 0;
     out->checkpoint_bytes = in->extra != NULL ? in->extra->checkpoint_bytes : 0;
+    out->turns = in->extra != NULL ? in->extra->turns : 0;
     return out;
 }
 

@@ -61,6 +61,8 @@ typedef enum core_op {
     X (TMQ_OP_PURGE, PURGE)                                                                        \
     X (TMQ_OP_ADOPT, ADOPT)                                                                        \
     X (TMQ_OP_ATTEMPTS, ATTEMPTS)                                                                  \
+    X (TMQ_OP_TURN, TURN)                                                                          \
+    X (TMQ_OP_TURNS, TURNS)                                                                        \
     X (TMQ_OP_STATS, STATS)                                                                        \
     X (TMQ_OP_AUDIT, AUDIT)                                                                        \
     X (TMQ_OP_AUDIT_HEAD, AUDIT_HEAD)                                                              \

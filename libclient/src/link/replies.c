@@ -18,6 +18,7 @@
 #include "codec/roster.h"
 #include "codec/schedules.h"
 #include "codec/sessions.h"
+#include "codec/turns.h"
 #include "ids.h"
 #include "types.h"
 
@@ -428,6 +429,15 @@ bool core_reply_item_page (core_requests_t *self, core_request_t *request,
     if (reply->body_case != TASKMQ__REPLY__BODY_ITEM_PAGE)
         return false;
     request->answer.shared = core_item_list_record (reply->item_page, body);
+    return end_made (self, request, request->answer.shared);
+}
+
+bool core_reply_turns (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                       const uint8_t *body)
+{
+    if (reply->body_case != TASKMQ__REPLY__BODY_TURN_PAGE)
+        return false;
+    request->answer.shared = core_turn_list_record (reply->turn_page, body);
     return end_made (self, request, request->answer.shared);
 }
 

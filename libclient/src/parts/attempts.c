@@ -660,9 +660,12 @@ void core_attempt_answered (core_workers_t *all, core_request_t *request, int co
     if (attempt == NULL || (attempt->lost && !ends))
         return;
     if (request->op == TMQ_OP_PUSH || request->op == TMQ_OP_ASK ||
-        request->op == TMQ_OP_CHECKPOINT) {
+        request->op == TMQ_OP_CHECKPOINT || request->op == TMQ_OP_TURN) {
         if (attempt->message == request)
             attempt->message = request->heir;
+        if (request->op == TMQ_OP_TURN && code != TMQ_OK &&
+            attempt->turns >= request->answer.completion.count)
+            attempt->turns = (uint32_t) request->answer.completion.count - 1;
         if (code == TMQ_STALE_LEASE)
             core_attempt_lost (attempt, NULL);
         else if (code == TMQ_WRONG_STATUS)

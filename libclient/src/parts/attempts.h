@@ -52,6 +52,8 @@ typedef struct core_attempt {
     tmq_assignment_t *fresh; /* until it is taken */
     core_change_t *change;   /* not yet heard of */
 
+    uint32_t turns; /* number of the newest turn that was told */
+
     core_given_t *answers; /* to the task's questions, in the order of their numbers */
     uint64_t answers_seen; /* number of the newest of them */
     bool fetching;         /* the broker was asked for what is behind */
@@ -165,6 +167,9 @@ int core_worker_message (core_worker_t *self, const tmq_assignment_t *of, const 
 int core_worker_end (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *of,
                      const tmq_outcome_t *outcome, uint32_t delay_ms, core_target_t target,
                      int64_t deadline_ms, int64_t now_ms, tmq_error_t *error);
+int core_worker_turn (core_worker_t *self, const tmq_assignment_t *of, const tmq_turn_t *given,
+                      core_target_t target, int64_t deadline_ms, int64_t now_ms,
+                      tmq_error_t *error);
 /* op: TMQ_OP_CHECKPOINT, with what is kept, or TMQ_OP_CHECKPOINT_READ. */
 int core_worker_checkpoint (core_worker_t *self, tmq_op_t op, const tmq_assignment_t *of,
                             const void *state, size_t bytes, core_target_t target,

@@ -1,0 +1,59 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Turns: what workers tell of their work, turn by turn. Each is a row; memory knows only how many a
+ * task has and how many bytes (Extra.turns), and where its newest attempt began. A turn's place
+ * among all of its task is its number here, without gaps, so the rows can be removed unread.
+ *
+ * They go with their task. What is left of one that was removed is a debt (a row TURNS_LEFT), paid
+ * in later rounds, also after a restart. */
+#ifndef TASKMQ_CORE_TURNS_H
+#define TASKMQ_CORE_TURNS_H
+
+#include "core/tasks/tasks.h"
+
+enum { TURN_PARTS = 4 }; /* content, tool calls, tool log, files: bit n of tmq_turn_part_t */
+
+typedef struct turn {
+    uint32_t turn; /* its place, from 1 */
+    uint32_t attempt;
+    uint32_t number; /* among those of the attempt, from 1 */
+    int64_t started_at;
+    int64_t duration_ms;
+    int64_t told_at;
+    uint8_t request_id[16];
+    char worker[TMQ_NAME_LENGTH_MAX + 1];
+    char agent[TMQ_TURN_AGENT_BYTES_MAX + 1];
+    char status[TMQ_TURN_STATUS_BYTES_MAX + 1];
+    const uint8_t *parts[TURN_PARTS]; /* borrowed */
+    size_t lengths[TURN_PARTS];
+} turn_t;
+
+/* The row's key; turn 0: what those of the task begin with. */
+void turn_key (row_key_t *out, const char *ns, const uint8_t *id, uint32_t turn);
+bool turn_unpack (turn_t *out, const buf_t *body);
+size_t turn_bytes (const turn_t *turn); /* of its parts */
+/* How many the task's present attempt has told. */
+uint32_t turns_of_attempt (const task_t *task);
+/* The next one of the task's attempt: gets its place, number and time. The caller tells of it by
+ * INPUT_TURN. */
+void turn_put (tasks_t *self, task_t *task, turn_t *turn);
+
+/* The turn counts no more: a retry or a resume went back behind it. */
+bool turn_is_superseded (const uint32_t *ranges, size_t count, uint32_t turn);
+/* Turns behind `from` can be superseded: there is room for the range. */
+bool turns_have_range (const Taskmq__Extra *fields, uint32_t from);
+/* … are superseded. The task is about to be written. */
+void turns_supersede (tasks_t *self, task_t *task, uint32_t from);
+
+/* The task is removed. */
+void turns_remove (tasks_t *self, space_t *space, const record_t *record,
+                   const Taskmq__Extra *fields);
+/* Pays debts, as far as the round allows. */
+void turns_run (tasks_t *self);
+bool turns_are_owed (const tasks_t *self);
+void turns_load (tasks_t *self, const row_t *row); /* a TURNS_LEFT, at a start */
+void turns_clear (tasks_t *self);
+
+#endif

@@ -1,0 +1,238 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The lines of TASKMQ_FD that tell of turns and of files.
+ *
+ * Files are collected and go with the next turn. What is left of them at the end of the program, or
+ * when there are as many as a turn may have, becomes a turn of its own. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/memory.h"
+#include "units.h"
+#include "work/talk.h"
+
+/* A turn that is being read from its line: its texts point into the JSON. */
+typedef struct turn_line {
+    tmq_turn_t turn;
+    json_t *json;
+    char *tool_calls;
+    tmq_turn_file_t *files;
+    char wrong[128];
+} turn_line_t;
+
+static bool take_text (turn_line_t *self, const char **out, const char *key, const json_t *value)
+{
+    if (json_is_string (value)) {
+        *out = json_string_value (value);
+        return true;
+    }
+    snprintf (self->wrong, sizeof self->wrong, "%s must be a string", key);
+    return false;
+}
+
+static bool take_number (turn_line_t *self, uint64_t *out, const char *key, const json_t *value)
+{
+    if (json_is_integer (value) && json_integer_value (value) >= 0) {
+        *out = (uint64_t) json_integer_value (value);
+        return true;
+    }
+    snprintf (self->wrong, sizeof self->wrong, "%s must be a whole number from 0 up", key);
+    return false;
+}
+
+/* Milliseconds, or a text as 2026-11-21T05:00:00Z. */
+static bool take_time (turn_line_t *self, uint64_t *out, const char *key, const json_t *value)
+{
+    char why[UNITS_ERROR_SIZE];
+    int64_t ms;
+    if (!json_is_string (value))
+        return take_number (self, out, key, value);
+    if (time_parse (&ms, json_string_value (value), why) && ms >= 0) {
+        *out = (uint64_t) ms;
+        return true;
+    }
+    snprintf (self->wrong, sizeof self->wrong, "%s must be a time, as 2026-11-21T05:00:00Z", key);
+    return false;
+}
+
+static tmq_file_op_t op_of (const char *text, size_t length)
+{
+    for (tmq_file_op_t op = TMQ_FILE_OP_READ; op <= TMQ_FILE_OP_DELETE; op++)
+        if (strlen (tmq_file_op_text (op)) == length &&
+            strncmp (tmq_file_op_text (op), text, length) == 0)
+            return op;
+    return TMQ_FILE_OP_NONE;
+}
+
+static bool is_file (const json_t *value)
+{
+    const char *op = json_string_value (json_object_get (value, "op"));
+    return json_object_size (value) == 2 && op && op_of (op, strlen (op)) &&
+           json_is_string (json_object_get (value, "path"));
+}
+
+/* Behind those that were collected. */
+static bool take_files (turn_line_t *self, const char *key, const json_t *value)
+{
+    const size_t count = json_is_array (value) ? json_array_size (value) : SIZE_MAX;
+    bool good = count <= TMQ_TURN_FILES_MAX;
+    if (good)
+        self->files =
+            must_grow (self->files, self->turn.files_count + count + 1, sizeof *self->files);
+    for (size_t i = 0; good && i < count; i++) {
+        const json_t *file = json_array_get (value, i);
+        good = is_file (file);
+        if (!good)
+            break;
+        const char *op = json_string_value (json_object_get (file, "op"));
+        self->files[self->turn.files_count++] = (tmq_turn_file_t){
+            op_of (op, strlen (op)), json_string_value (json_object_get (file, "path"))};
+    }
+    if (!good)
+        snprintf (self->wrong, sizeof self->wrong,
+                  "%s must be an array of at most %d {\"op\":\"read|write|delete\",\"path\":...}",
+                  key, TMQ_TURN_FILES_MAX);
+    return good;
+}
+
+static bool take_member (turn_line_t *self, const char *key, const json_t *value)
+{
+    tmq_turn_t *turn = &self->turn;
+    if (json_is_null (value))
+        return true;
+    if (strcmp (key, "agent") == 0)
+        return take_text (self, &turn->agent, key, value);
+    if (strcmp (key, "status") == 0)
+        return take_text (self, &turn->status, key, value);
+    if (strcmp (key, "content") == 0)
+        return take_text (self, &turn->content, key, value);
+    if (strcmp (key, "tool_log") == 0)
+        return take_text (self, &turn->tool_log, key, value);
+    if (strcmp (key, "started_at") == 0)
+        return take_time (self, &turn->started_at, key, value);
+    if (strcmp (key, "duration_ms") == 0)
+        return take_number (self, &turn->duration_ms, key, value);
+    if (strcmp (key, "files") == 0)
+        return take_files (self, key, value);
+    if (strcmp (key, "tool_calls") == 0) {
+        free (self->tool_calls);
+        self->tool_calls = json_dumps (value, JSON_ENCODE_ANY | JSON_COMPACT);
+        turn->tool_calls = self->tool_calls;
+        return true;
+    }
+    snprintf (self->wrong, sizeof self->wrong, "does not know the key '%.48s'", key);
+    return false;
+}
+
+static bool read_line (turn_line_t *self, const char *text)
+{
+    json_error_t error;
+    const char *key;
+    json_t *value;
+    self->json = json_loads (text, JSON_REJECT_DUPLICATES, &error);
+    if (!json_is_object (self->json)) {
+        snprintf (self->wrong, sizeof self->wrong, "needs a JSON object");
+        return false;
+    }
+    json_object_foreach (self->json, key, value) if (!take_member (self, key, value)) return false;
+    return true;
+}
+
+/* Files that were told on lines of their own come first. */
+static void begin (turn_line_t *self, const talk_t *talk)
+{
+    memset (self, 0, sizeof *self);
+    tmq_turn_init (&self->turn);
+    self->files = must_grow (NULL, talk->files_count + 1, sizeof *self->files);
+    for (size_t i = 0; i < talk->files_count; i++)
+        self->files[i] = (tmq_turn_file_t){talk->files[i].op, talk->files[i].path};
+    self->turn.files_count = talk->files_count;
+}
+
+static void forget_files (talk_t *talk)
+{
+    for (size_t i = 0; i < talk->files_count; i++)
+        free (talk->files[i].path);
+    talk->files_count = 0;
+}
+
+/* What was collected stays when the turn is refused at once. */
+static const char *tell (work_job_t *job, turn_line_t *self)
+{
+    tmq_error_t error = {0};
+    word_t *word = word_new (job, "");
+    if (!word)
+        return word_too_many;
+    self->turn.files = self->files;
+    error.code = tmq_worker_turn_start (job->worker, job->assignment, &self->turn, TMQ_FOREVER,
+                                        word, &error);
+    if (error.code == TMQ_OK)
+        forget_files (&job->talk);
+    return word_sent (job, word, &error);
+}
+
+static void end (turn_line_t *self)
+{
+    json_decref (self->json);
+    free (self->tool_calls);
+    free (self->files);
+}
+
+const char *talk_take_turn (work_job_t *job, const char *text)
+{
+    static char wrong[sizeof ((turn_line_t *) NULL)->wrong];
+    turn_line_t line;
+    begin (&line, &job->talk);
+    const char *answer = NULL;
+    if (read_line (&line, text)) {
+        answer = tell (job, &line);
+    } else {
+        snprintf (wrong, sizeof wrong, "%s", line.wrong);
+        answer = wrong;
+    }
+    end (&line);
+    return answer;
+}
+
+/* The files that wait for a turn become one. */
+static const char *tell_files (work_job_t *job)
+{
+    turn_line_t line;
+    begin (&line, &job->talk);
+    const char *wrong = tell (job, &line);
+    end (&line);
+    return wrong;
+}
+
+const char *talk_take_file (work_job_t *job, const char *text)
+{
+    talk_t *talk = &job->talk;
+    const size_t length = strcspn (text, " ");
+    const char *path = text + length + strspn (text + length, " ");
+    const tmq_file_op_t op = op_of (text, length);
+    if (!op || !*path)
+        return "needs read|write|delete PATH";
+    if (strlen (path) > TMQ_TURN_PATH_BYTES_MAX)
+        return "has a path of more than 1024 bytes";
+    const char *wrong = talk->files_count == TMQ_TURN_FILES_MAX ? tell_files (job) : NULL;
+    if (wrong)
+        return wrong;
+    if (!talk->files)
+        talk->files = must_alloc (TMQ_TURN_FILES_MAX * sizeof *talk->files);
+    talk->files[talk->files_count++] = (talk_file_t){op, must_copy (path)};
+    return NULL;
+}
+
+void talk_end (work_job_t *job)
+{
+    if (job->talk.files_count > 0)
+        tell_files (job);
+    forget_files (&job->talk);
+    free (job->talk.files);
+    job->talk.files = NULL;
+}

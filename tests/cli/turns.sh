@@ -1,0 +1,84 @@
+#!/bin/sh
+# shellcheck disable=SC2016 # the shells of the programs expand these
+# work: what a program tells of its turns and files; get --turns --files, resume --from-turn.
+. "$(dirname "$0")/lib.sh"
+start_broker
+
+# Says each line of a file, and prints what is answered to it.
+cat >teller <<'END'
+#!/bin/bash
+while IFS= read -r line; do
+    printf '%s\n' "$line" >&"$TASKMQ_FD"
+    case $line in
+    'file read '* | 'file write '* | 'file delete '*) continue ;;
+    esac
+    read -r answer <&"$TASKMQ_FD"
+    echo "$answer"
+done <"$TASKMQ_TOLD"
+END
+chmod +x teller
+# told STATUS LINES...: what was answered to them in one attempt, which ends with the status.
+told ()
+{
+    status=$1
+    shift
+    printf '%s\n' "$@" >lines
+    run 0 env TASKMQ_TOLD="$room/lines" STATUS="$status" taskctl work q --max-tasks 1 -- \
+        sh -c './teller >answers; echo "$TASKMQ_TURNS" >turns; exit "$STATUS"'
+    cp answers out
+}
+
+# What is wrong is answered and changes nothing.
+submit q
+told 100 'turn' 'turn nonsense' 'turn [1]' 'turn {"agent":1}' 'turn {"agnt":"a"}' \
+    'turn {"started_at":"yesterday"}' 'turn {"duration_ms":-1}' 'turn {"files":[{"op":"eat","path":"a"}]}' \
+    'file' 'file eat a' 'file read' 'turn {"agent":"a","agent":"b"}'
+out 'error turn needs a JSON object
+error turn needs a JSON object
+error turn needs a JSON object
+error turn agent must be a string
+error turn does not know the key '\''agnt'\''
+error turn started_at must be a time, as 2026-11-21T05:00:00Z
+error turn duration_ms must be a whole number from 0 up
+error turn files must be an array of at most 256 {"op":"read|write|delete","path":...}
+error file needs read|write|delete PATH
+error file needs read|write|delete PATH
+error file needs read|write|delete PATH
+error turn needs a JSON object'
+run 0 taskctl -o json get --turns --files "$id"
+json turns '[]'
+json files '[]'
+json turn_count 0
+
+# Files go with the next turn; what is left of them at the end is a turn of its own.
+submit q
+told 100 'file read src/a b.c' \
+    'turn {"agent":"planner","status":"ok","content":"first\nsecond","tool_calls":[{"name":"grep"},{"name":"edit"}],"tool_log":"3 hits","started_at":"2026-11-21T05:00:00Z","duration_ms":2500}' \
+    'turn {"agent":"coder","files":[{"op":"write","path":"src/a b.c"}]}' 'file delete old'
+out 'told 1
+told 2'
+run 0 taskctl -o json get --turns --files "$id"
+golden turns.json
+run 0 taskctl get --turns --files --attempts "$id"
+grep -q '^         tools  grep, edit$' out || fail "get --turns does not name the tools"
+grep -q '^    write   turn 2    src/a b.c$' out || fail "get --files does not show the file"
+run 8 taskctl -o jsonl watch --since 0 --until completed "$id"
+grep -q '"kind":"turn".*"message":"ok","turn":1,"agent":"planner"' out || fail "no event of the turn"
+
+# A resume goes back to a turn, through a kill of the broker; the next attempt knows how many there are.
+run 2 taskctl resume "$id" --from-turn 4
+err_has 'the task has 3 turns'
+run 2 taskctl resume --queue q --from-turn 1
+run 2 taskctl resume "$id" --from-turn -1
+run 0 taskctl resume "$id" --from-turn 1
+kill_broker
+start_broker
+told 0 'turn {"content":"again"}'
+out 'told 1'
+[ "$(cat turns)" = 3 ] || fail "TASKMQ_TURNS is $(cat turns)"
+run 0 taskctl -o json get --turns --files "$id"
+golden turns-resumed.json
+
+# They go with the task.
+run 0 taskctl purge "$id"
+run 5 taskctl get --turns "$id"
