@@ -632,6 +632,7 @@ typedef struct walk {
     uint32_t attempt;
     uint32_t asked; /* the newest attempt that asked a question */
     bool withdrawn; /* a cancelled attempt has its lease still */
+    bool adopted;   /* its outcome came late */
     bool removed;
 } walk_t;
 
@@ -664,8 +665,8 @@ static void check_runtime (world_t *world, const known_t *task, const walk_t *wa
     const sim_options_t *options = &world->options;
     bool steady = options->broker_crash == 0 && options->broker_freeze == 0 &&
                   options->commit_full == 0 && options->clock_leap == 0;
-    if (!steady || task->max_runtime_ms == 0 || task->kept_of > 0 ||
-        walk->asked == record->attempt || record->status != TMQ_STATUS_COMPLETED) {
+    if (!steady || task->max_runtime_ms == 0 || walk->adopted || walk->asked == record->attempt ||
+        record->status != TMQ_STATUS_COMPLETED) {
         return;
     }
     int64_t ran_ms = record->finished_at - record->started_at;
@@ -731,6 +732,7 @@ static void walk_event (world_t *world, walk_t *walk, const Taskmq__Event *event
         check_claim_time (world, walk, event, index);
     }
     walk_lease (world, walk, event, index);
+    walk->adopted = walk->adopted || event->kind == TMQ_EVENT_ADOPTED;
     walk->last_seq = event->seq;
     if (!removal && event->kind != TMQ_EVENT_LATE) {
         walk->attempt = event->attempt;
