@@ -30,6 +30,7 @@ run 2 taskctl cancel thumbs --yes
 err_has 'the tasks of a queue: --queue thumbs$'
 run 2 taskctl adopt abcdef
 err_has 'adopt needs ID ATTEMPT$'
+# shellcheck disable=SC2046 # nine options
 run 2 taskctl submit q $(seq 9 | sed 's/.*/--require k&=v/')
 err_has 'more than 8 required labels$'
 run 2 taskctl list --tab
