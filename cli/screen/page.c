@@ -48,13 +48,14 @@ static void put_labels (FILE *stream, const char *name, const json_t *labels)
 {
     const char *key;
     json_t *value;
+    const char *before = name;
     json_object_foreach ((json_t *) labels, key, value)
     {
-        fprintf (stream, "%-*s", FACT_COLUMN, name);
+        fprintf (stream, "%-*s", FACT_COLUMN, before);
         plain_text (stream, key, strlen (key));
         fputc ('=', stream);
         put_lines (stream, json_string_value (value), json_string_length (value), FACT_COLUMN);
-        name = "";
+        before = "";
     }
 }
 

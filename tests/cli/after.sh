@@ -94,6 +94,14 @@ eventually is_removed
 run 0 taskctl submit q --after 01890000-0000-7000-8000-0000000000dd
 run 0 taskctl -o json get "$(cat out)"
 json status '"failed"'
+# So is one that was purged by hand.
+submit nobody
+gone=$id
+run 0 taskctl cancel "$gone"
+run 0 taskctl purge "$gone"
+run 0 taskctl submit q --after "$gone"
+run 0 taskctl -o json get "$(cat out)"
+json status '"failed"'
 # One of another namespace is none of ours.
 run 5 taskctl -n other submit q --after "$second"
 
