@@ -389,7 +389,7 @@ void join_text (char out[JOIN_TEXT_SIZE], const join_t *join)
 bool join_parse (join_t *out, const char *text, char error[KEY_ERROR_SIZE])
 {
     uint8_t bytes[BODY_BYTES_MAX] = {0};
-    size_t count;
+    size_t count = 0;
     bool good = read_text (bytes, &count, JOIN_PREFIX, text, JOIN_FIXED_BYTES + 3,
                            BODY_BYTES_MAX - CHECK_BYTES, error);
     if (good && bytes[0] != JOIN_VERSION)

@@ -56,7 +56,7 @@ void record_view (task_view_t *out, record_view_room_t *room, const record_t *re
                                           record->progress_message[0] != '\0',
                                       record->progress_done, record->progress_total,
                                       record->progress_unit, record->progress_message};
-    out->labels = room->labels; /* cppcheck-suppress ctuuninitvar; its address, not its content */
+    out->labels = room->labels;
     out->labels_count = record->labels_count;
     for (size_t i = 0; i < record->labels_count; i++)
         room->labels[i] = (label_view_t){record->labels[i].key, record->labels[i].value};
