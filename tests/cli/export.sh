@@ -4,8 +4,11 @@
 . "$(dirname "$0")/lib.sh"
 start_broker
 
+# An id may end in digits alone, as the name of a worker does: so ids go first.
 neutral_page ()
 {
+    neutral out >page
+    mv page out
     sed -E -i -e 's/^(owner +).*/\1OWNER/; s/^(worker +).*/\1WORKER/' \
         -e 's/uid:[0-9]+/ACTOR/g; s/[^ ]+-[0-9]+-[0-9]+( |$)/WORKER\1/g' out
 }
