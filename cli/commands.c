@@ -73,8 +73,8 @@ static const command_t commands[] = {
      .group = "submit tasks, fetch results",
      .operands = "ID",
      .summary = "say what holds a task",
-     .text = "One sentence and its facts, as the broker finds them at this moment: a place in\n"
-             "the queue, a pause, a delay, another task, a lease, a question, its end.",
+     .text = "One sentence and its facts, as the broker finds them now: a place in the queue,\n"
+             "a pause, a delay, another task, a lease, a question, its end.",
      .examples = "taskctl why 4fdd1c9a8b2e",
      .options = no_options,
      .operand = OPERAND_ID,
@@ -83,7 +83,7 @@ static const command_t commands[] = {
     {.name = "payload",
      .group = "submit tasks, fetch results",
      .operands = "ID",
-     .summary = "the bytes that a task carries in, raw",
+     .summary = "the bytes of a task's payload, raw",
      .examples = "taskctl payload 4fdd1c9a8b2e >photo.jpg",
      .options = no_options,
      .operand = OPERAND_ID,
@@ -95,8 +95,8 @@ static const command_t commands[] = {
      .group = "submit tasks, fetch results",
      .operands = "ID [options]",
      .summary = "the bytes of a task's result, raw",
-     .text = "Of a failed or cancelled task the error is on stderr and the exit code 8; of one\n"
-             "that has not ended the exit code is 6.",
+     .text = "A task that failed or was cancelled: the error is on stderr, and the exit code\n"
+             "is 8. A task that has not ended: the exit code is 6.",
      .examples = "taskctl result --wait 4fdd1c9a8b2e >thumb.png",
      .options = result_options,
      .operand = OPERAND_ID,
@@ -145,10 +145,10 @@ static const command_t commands[] = {
      .group = "find and follow tasks",
      .operands = "[ID...] [options]",
      .summary = "write out tasks with all that is kept of them",
-     .text = "Those that the conditions match, newest first; without ids and conditions all of\n"
-             "the namespace. jsonl and json have the payload, the result, the attempts and the\n"
-             "events; csv has what a list shows; task is a text for people. Files in --dir are\n"
-             "named after the time and the end of the id, as\n"
+     .text = "The tasks that the conditions match, newest first. Without ids and conditions it\n"
+             "is all of the namespace. jsonl and json have the payload, the result, the\n"
+             "attempts and the events. csv has what a list shows. task is a text for people.\n"
+             "Files in --dir are named after the time and the end of the id, as\n"
              "2026-11-21T21-05-00.123-b15e0a.task.",
      .examples = "taskctl export --queue thumbs --since yesterday >thumbs.jsonl\n"
                  "taskctl export --format csv --file failed.csv --status failed\n"
@@ -176,8 +176,8 @@ static const command_t commands[] = {
      .group = "find and follow tasks",
      .operands = "ID [options]",
      .summary = "show what the program of a task writes",
-     .text = "Its stdout, then its stderr, as far as they are kept: the newest 1 MiB of each,\n"
-             "of up to 8 attempts. With -f, both as they come, until the task has ended. On a\n"
+     .text = "Its stdout, then its stderr. The newest 1 MiB of each is kept, of up to 8\n"
+             "attempts. With -f, both are shown as they come, until the task has ended. On a\n"
              "terminal control bytes are escaped.",
      .examples = "taskctl logs 4fdd1c9a8b2e\n"
                  "taskctl logs -f --stream err 4fdd1c9a8b2e\n"
@@ -220,8 +220,8 @@ static const command_t commands[] = {
      .group = "share between tasks",
      .operands = "send AGENT [--data STR | --file FILE | -]\nread AGENT\nack AGENT NUMBER...",
      .summary = "mailboxes between agents",
-     .text = "send prints the number of the item. It stays in the box until ack takes it\n"
-             "away; a box holds 10,000. In a pipe read gives a JSON line for each.",
+     .text = "send prints the number of the item. It stays in the box until ack takes it away.\n"
+             "A box holds 10,000. In a pipe read gives a JSON line for each.",
      .examples = "taskctl mail send planner --session trip --data 'the flight is late'\n"
                  "taskctl -o jsonl mail read planner --session trip\n"
                  "taskctl mail ack planner 4711 --session trip",
@@ -238,13 +238,13 @@ static const command_t commands[] = {
                  "complete NAME\nremove NAME\n"
                  "input add NAME [--data STR | --file FILE | -]\ninput list NAME\n"
                  "input drop NAME NUMBER...",
-     .summary = "threads of work: goal, share, pause; what came in for them",
-     .text = "A session is made by the first task that names it, or by set. pause gives none\n"
-             "of its tasks to workers; what these hold goes on. freeze refuses new tasks, too.\n"
-             "A complete one (also: close) takes no tasks any more; 30 days after its last\n"
-             "one it goes, with its values (see context), mail and inputs. remove does so at\n"
-             "once; exit 6 while it has live tasks. An input stays until it is dropped; there\n"
-             "may be 10,000.",
+     .summary = "threads of work: goal, share, pause, inputs",
+     .text = "The first task that names a session makes it, or set does. pause gives none of\n"
+             "its tasks to workers; tasks that a worker has go on. freeze refuses new tasks,\n"
+             "too. complete (also: close) lets those go on that it has, and takes no new ones.\n"
+             "30 days after its last task a complete session goes, with its values (see\n"
+             "context), mail and inputs. remove does so at once; exit 6 while it has live\n"
+             "tasks. An input stays until it is dropped; there may be 10,000.",
      .examples = "taskctl session set trip --goal 'a week in Lisbon' --salience 300\n"
                  "taskctl session pause trip --why 'the user thinks'\n"
                  "taskctl session input add trip --source user --type text --data 'by train'\n"
@@ -258,7 +258,7 @@ static const command_t commands[] = {
      .group = "change tasks",
      .operands = "ID...\nCONDITIONS [--yes | --dry-run]",
      .summary = "cancel tasks",
-     .text = "Cancelling a cancelled task is no error; one that has ended otherwise: exit 6.\n"
+     .text = "To cancel a cancelled task is no error. A task that has ended otherwise: exit 6.\n"
              "With conditions, all tasks that match and have not ended are cancelled. On a\n"
              "terminal it asks before; elsewhere it needs --yes.",
      .examples = "taskctl cancel 4fdd1c9a8b2e\n"
@@ -271,11 +271,11 @@ static const command_t commands[] = {
     {.name = "retry",
      .group = "change tasks",
      .operands = "ID...\nCONDITIONS [--yes | --dry-run]",
-     .summary = "do failed and cancelled tasks again",
-     .text = "The same task, from the beginning, with all its attempts before it. Only what\n"
-             "failed or was cancelled: else exit 6. One whose worker has not stopped yet waits\n"
-             "for that. With conditions, all failed and cancelled tasks that match. On a\n"
-             "terminal it asks before; elsewhere it needs --yes.",
+     .summary = "repeat failed and cancelled tasks",
+     .text = "The same task begins anew. Its earlier attempts stay readable. A task that has\n"
+             "not failed and was not cancelled: exit 6. If its last worker has not stopped\n"
+             "yet, the task waits for that. With conditions, all failed and cancelled tasks\n"
+             "that match. On a terminal it asks before; elsewhere it needs --yes.",
      .examples = "taskctl retry 4fdd1c9a8b2e\n"
                  "taskctl retry --queue thumbs --status failed --since yesterday",
      .options = again_options,
@@ -287,9 +287,9 @@ static const command_t commands[] = {
      .group = "change tasks",
      .operands = "ID...\nCONDITIONS [--yes | --dry-run]",
      .summary = "let failed and cancelled tasks go on",
-     .text = "As retry, but what the last worker kept of its work stays with the task, and its\n"
-             "turns count on. --from-turn goes back to one of them; those behind it stay\n"
-             "readable. taskctl get --turns shows them.",
+     .text = "As retry, but the checkpoint of the last worker stays with the task, and its\n"
+             "turns count on. --from-turn goes back to one of them. The turns behind it stay\n"
+             "readable: taskctl get --turns shows them.",
      .examples = "taskctl resume 4fdd1c9a8b2e\n"
                  "taskctl resume 4fdd1c9a8b2e --from-turn 3",
      .options = resume_options,
@@ -300,10 +300,10 @@ static const command_t commands[] = {
     {.name = "set",
      .group = "change tasks",
      .operands = "ID... CHANGES\nCONDITIONS CHANGES [--yes | --dry-run]",
-     .summary = "change what may be changed of tasks",
-     .text = "Of a task that has ended only --ttl, --label and --drop-label; --at, --delay and\n"
-             "--now only of one that is queued: else exit 6. With conditions, all live tasks\n"
-             "that match, unless --status says which.",
+     .summary = "change priority, time to live, labels, ... of tasks",
+     .text = "A task that has ended takes only --ttl, --label and --drop-label. --at, --delay\n"
+             "and --now are for queued tasks. Anything else: exit 6. With conditions, all live\n"
+             "tasks that match, unless --status says which.",
      .examples = "taskctl set 4fdd1c9a8b2e --priority 200 --ttl 2d\n"
                  "taskctl set --queue thumbs --status queued --delay 1h",
      .options = set_options,
@@ -315,8 +315,8 @@ static const command_t commands[] = {
      .group = "change tasks",
      .operands = "ID...\nCONDITIONS [--yes | --dry-run]",
      .summary = "remove tasks that have ended",
-     .text = "Before their time to live is over: payload and result go, their ids stay taken.\n"
-             "Of a live task: exit 6, cancel it first. Needs the role admin.",
+     .text = "It does not wait for the end of their time to live. Payload and result go, the\n"
+             "ids stay taken. A live task: exit 6, cancel it first. Needs the role admin.",
      .examples = "taskctl purge 4fdd1c9a8b2e\n"
                  "taskctl purge --queue thumbs --until 2026-11-01 --dry-run",
      .options = again_options,
@@ -328,10 +328,10 @@ static const command_t commands[] = {
      .group = "change tasks",
      .operands = "ID ATTEMPT",
      .summary = "make a late success the outcome of its task",
-     .text = "The success of an attempt whose lease was over is kept for 7 days; get\n"
-             "--attempts shows it. Adopted it completes the task, and whoever works on the\n"
-             "task meanwhile has lost it. If nothing is kept of that attempt: exit 5. Of a\n"
-             "task that is completed or cancelled: exit 6. Needs the role admin.",
+     .text = "A success that came after the end of its lease is kept for 7 days; get\n"
+             "--attempts shows it. adopt completes the task with it. A worker that has the\n"
+             "task by then loses it. Nothing is kept of that attempt: exit 5. The task is\n"
+             "completed or cancelled: exit 6. Needs the role admin.",
      .examples = "taskctl get --attempts 4fdd1c9a8b2e\n"
                  "taskctl adopt 4fdd1c9a8b2e 1",
      .options = adopt_options,
@@ -345,7 +345,7 @@ static const command_t commands[] = {
      .operands = "ID [--ask KEY] [--data STR | --file FILE | -]",
      .summary = "answer a question of a task's worker",
      .text = "The answer is JSON if it can be read as such, else text. A question has one\n"
-             "answer: the same again is no error, another one: exit 6.",
+             "answer. To give the same again is no error; another one: exit 6.",
      .examples = "taskctl answer 4fdd1c9a8b2e --data yes\n"
                  "taskctl answer 4fdd1c9a8b2e --ask colour --data '\"red\"'",
      .options = answer_options,
@@ -383,7 +383,7 @@ static const command_t commands[] = {
     {.name = "ping",
      .group = "look at the broker",
      .operands = "",
-     .summary = "is the broker there, and how fast is it",
+     .summary = "is the broker there, and how fast",
      .examples = "taskctl -e tcp://127.0.0.1:5560 ping",
      .options = no_options,
      .no_ids = true,
@@ -391,10 +391,10 @@ static const command_t commands[] = {
     {.name = "doctor",
      .group = "look at the broker",
      .operands = "",
-     .summary = "what is wrong with this set-up, and what mends it",
-     .text = "It looks at the way to the broker, at who you are for it, at the clocks, at keys\n"
-             "and the broker's directory where they are here, and at the broker's numbers.\n"
-             "Exit code 1 if something is wrong; a warning is no reason.",
+     .summary = "check this set-up, say how to mend it",
+     .text = "It looks at the way to the broker, your name and rights there, the clocks, and\n"
+             "the broker's numbers. It looks at keys and at the broker's directory, if they\n"
+             "are on this machine. Exit code 1 if something is wrong, but not for a warning.",
      .examples = "taskctl doctor\n"
                  "taskctl -o json doctor",
      .options = no_options,
@@ -415,9 +415,9 @@ static const command_t commands[] = {
      .group = "look at the broker",
      .operands = "list [--all]\nshow WORKER\ndrain WORKER",
      .summary = "who works here; let one finish and end",
-     .text = "WORKER is a name, or an id of 32 digits; of several with one name drain takes\n"
-             "all. A drained worker gets nothing new, wherever it connects again. It\n"
-             "finishes what it holds, and 'taskctl work' ends then.",
+     .text = "WORKER is a name, or an id of 32 digits. drain takes all workers of that name. A\n"
+             "drained worker gets nothing new, wherever it connects again. It finishes what it\n"
+             "holds, and 'taskctl work' ends then.",
      .examples = "taskctl worker list\n"
                  "taskctl -o wide worker list --all\n"
                  "taskctl worker show box-4711-1\n"
@@ -434,10 +434,10 @@ static const command_t commands[] = {
                  "[--count N]\npause NAME\nresume NAME\nremove NAME",
      .summary = "submit a task again and again",
      .text = "The fields are those of crontab(5): minute hour day month weekday, by the clock\n"
-             "of --zone. Where clocks change it is as Debian's cron does: a line with a star\n"
-             "in minute or hour follows the clock; any other comes once, at once when its\n"
-             "time is left out. Each instant makes one task, also through restarts. What falls\n"
-             "into a pause is not made up for.",
+             "of --zone. Where clocks change it is as Debian's cron does. A line with a star\n"
+             "in minute or hour follows the clock. Any other comes once; it comes at once\n"
+             "when its time is left out. Each instant makes one task, also through restarts.\n"
+             "Instants of a pause are not made up for.",
      .examples = "taskctl schedule add nightly reports --cron '30 3 * * *' --zone Europe/Berlin\n"
                  "taskctl schedule add tick checks --cron '@every 90s' --overlap skip\n"
                  "taskctl schedule next nightly --count 3\n"
@@ -452,10 +452,10 @@ static const command_t commands[] = {
      .group = "look at the broker",
      .operands = "list\nshow QUEUE\nset QUEUE OPTIONS\npause QUEUE [--why TEXT]\nresume QUEUE",
      .summary = "how queues stand; pause them, set caps, rates, limits",
-     .text = "What is set counts at once, also for what is queued, and survives restarts; the\n"
+     .text = "Settings count at once, also for queued tasks, and survive restarts. The\n"
              "defaults (ttl, lease, ...) are given to a task as it is submitted. A paused\n"
-             "queue takes tasks and gives none to workers; what they hold goes on. So it is\n"
-             "with a cap below what runs. A queue need not exist to be paused or set.",
+             "queue takes tasks and gives none to workers. Tasks that run go on, also when the\n"
+             "cap is set below their number. A queue need not exist to be paused or set.",
      .examples = "taskctl queue list\n"
                  "taskctl queue pause thumbs --why 'the disk is full'\n"
                  "taskctl queue set thumbs --max-running 8 --rate 100/1m\n"
@@ -471,11 +471,11 @@ static const command_t commands[] = {
      .operands = "verify [FILE | DIR]... [--head HEX]\nhead\n"
                  "tail [-f] [--kind KIND] [--actor NAME] [--since WHEN] [...]",
      .summary = "the record of who did what to the broker",
-     .text = "verify reads audit.jsonl and the files before it, needs no broker, and names\n"
-             "the first line that was changed, removed or moved (exit 1). Nothing in the\n"
-             "files holds their last lines: a head that is known from the log proves that\n"
-             "all lines before it are what they were. head prints the newest number and\n"
-             "hash, tail the newest lines.",
+     .text = "verify reads audit.jsonl and the files before it, and needs no broker. It names\n"
+             "the first line that was changed, removed or moved (exit 1). Lines cut off at the\n"
+             "end leave no trace in the files. A head that you know, from the log, proves that\n"
+             "all lines before it are what they were. head prints the newest number and hash,\n"
+             "tail the newest lines.",
      .examples = "taskctl audit verify\n"
                  "taskctl audit verify /backup/audit*.jsonl --head 00b5dded312f...\n"
                  "taskctl audit tail -f --kind denied",
@@ -512,10 +512,10 @@ static const command_t commands[] = {
      .group = "keys and connections",
      .operands = "NAME --role ROLE... [options]\n--name NAME --role ROLE... [options]\nlist\n"
                  "revoke ID",
-     .summary = "let another machine join, by one line to be pasted there",
-     .text = "The line on stdout is a secret until it is used. With --uses it is for several:\n"
-             "then %h in NAME stands for the name of each machine. One that is called list or\n"
-             "revoke is said with --name.",
+     .summary = "make a line by which another machine joins",
+     .text = "The line on stdout is a secret until it is used. With --uses it is for several\n"
+             "machines: %h in NAME stands for the name of each. Use --name for a machine that\n"
+             "is called list or revoke.",
      .examples = "taskctl invite render-7 --role worker --queue 'render*'\n"
                  "taskctl invite 'render-%h' --role worker --uses 20 --for 1d\n"
                  "taskctl invite revoke 3f2a",
@@ -529,9 +529,9 @@ static const command_t commands[] = {
      .group = "keys and connections",
      .operands = "[LINE|-] [--profile NAME] [--if-needed]",
      .summary = "take an invitation: make a key here and save the connection",
-     .text = "LINE is what 'taskctl invite' printed, - reads it from stdin. Without it, it is\n"
-             "taken from TASKMQ_JOIN or /run/secrets/taskmq_join. The profile is 'default'\n"
-             "unless --profile says another one.",
+     .text = "LINE is the line that 'taskctl invite' printed; - reads it from stdin. Without\n"
+             "LINE it is taken from TASKMQ_JOIN or /run/secrets/taskmq_join. The profile is\n"
+             "'default', unless --profile names another one.",
      .examples = "taskctl join tmqjoin_af6436jfl4uodtb4...\n"
                  "taskctl join --if-needed && exec taskctl work render -- ./render",
      .options = join_options,
@@ -545,7 +545,7 @@ static const command_t commands[] = {
                  "trust NAME KEY --role ROLE...\nrevoke NAME|KEY\nlist",
      .summary = "your own key, by which a broker on another machine knows you",
      .text = "A key is kept as ~/.config/taskmq/keys/NAME.key. Without NAME it is default, the\n"
-             "one that is used where no other is said. import takes tmqsk_..., Z85, or a\n"
+             "key that is used where no other is named. import takes tmqsk_..., Z85, or a\n"
              "certificate of CZMQ.",
      .examples = "taskctl key new\n"
                  "taskctl key show --z85\n"
@@ -562,8 +562,9 @@ static const command_t commands[] = {
      .operands = "show\nrotate --in DURATION|--now",
      .summary = "the broker's public key, by which clients know it",
      .text = "rotate gives the broker another key and prints it. Clients that connect before\n"
-             "its time learn it from the broker and record it in their profile; who was away\n"
-             "needs it by hand, or a new line to join. Asked again, only the time changes.",
+             "its time learn it from the broker and record it in their profile. A client that\n"
+             "was away needs it by hand, or a new line to join. Asked again, only the time\n"
+             "changes.",
      .examples = "taskctl server-key show\n"
                  "taskctl server-key rotate --in 7d",
      .options = server_key_options,
@@ -586,8 +587,8 @@ static const command_t commands[] = {
                  "list\nuse NAME\nshow [NAME]\nremove NAME\ntest [NAME]",
      .summary = "saved connections",
      .text = "A profile is the file ~/.config/taskmq/profiles/NAME.conf. --profile takes it\n"
-             "for one command. What 'profile use' chose counts where no .taskmq directory is\n"
-             "here or above.",
+             "for one command. The choice of 'profile use' counts where no .taskmq directory\n"
+             "is here or above.",
      .examples = "taskctl profile add farm -e tcp://broker.example:5560 --server-key tmqpk_...\n"
                  "taskctl profile use farm\n"
                  "taskctl --profile farm list",

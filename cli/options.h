@@ -37,7 +37,7 @@ static const option_spec_t global_options[] = {
      "for one request; default 5s (TASKMQ_TIMEOUT)"},
     {OPT_COLOR, "color", 0, KIND_COLOR, 0, 0, "WHEN", "auto, always or never"},
     {OPT_NO_PAGER, "no-pager", 0, KIND_FLAG, 0, 0, NULL,
-     "long output on a terminal goes through $PAGER, or less; not so"},
+     "write long output straight to the terminal, not through $PAGER or less"},
     {OPT_REQUEST_ID, "request-id", 0, KIND_REQUEST, 0, 0, "HEX",
      "repeat a submit whose outcome was unknown"},
     {OPT_QUIET, "quiet", 'q', KIND_FLAG, 0, 0, NULL, "no remarks on stderr, only errors"},
@@ -111,11 +111,11 @@ static const option_spec_t submit_options[] = {
     END_OF_OPTIONS};
 
 static const option_spec_t get_options[] = {
-    {OPT_PAYLOAD, "payload", 0, KIND_FLAG, 0, 0, NULL, "with what the task carries in"},
+    {OPT_PAYLOAD, "payload", 0, KIND_FLAG, 0, 0, NULL, "with its payload"},
     {OPT_EVENTS, "events", 0, KIND_FLAG, 0, 0, NULL, "with its history"},
     {OPT_ATTEMPTS, "attempts", 0, KIND_FLAG, 0, 0, NULL,
      "with its attempts, and what is kept of them"},
-    {OPT_TURNS, "turns", 0, KIND_FLAG, 0, 0, NULL, "with what its workers told of their turns"},
+    {OPT_TURNS, "turns", 0, KIND_FLAG, 0, 0, NULL, "with the turns that its workers told"},
     {OPT_TURN_FILES, "files", 0, KIND_FLAG, 0, 0, NULL, "with the files that its turns touched"},
     FIELDS_OPTION,
     END_OF_OPTIONS};
@@ -157,7 +157,7 @@ static const option_spec_t invite_options[] = {
      "how long it is good; default 1h, at most 30d"},
     {OPT_USES, "uses", 0, KIND_NUMBER, 1, 1000, "N", "how often it is good; default 1"},
     {OPT_ADDRESS, "address", 0, KIND_TEXT, 0, 259, "HOST:PORT",
-     "how the other machine reaches the broker, if not as it says itself"},
+     "how the other machine reaches the broker, if not by its own address"},
     {OPT_INVITED, "name", 0, KIND_TEXT, 0, 66, "NAME", "for whom it is, instead of the operand"},
     END_OF_OPTIONS};
 
@@ -353,7 +353,7 @@ static const option_spec_t session_options[] = {
     {OPT_SALIENCE, "salience", 0, KIND_NUMBER, 1, TMQ_SALIENCE_MAX, "N",
      "set: its share where a queue has weight-of session; default 100"},
     {OPT_CONTEXT, "context", 0, KIND_TEXT, 0, TMQ_SESSION_CONTEXT_BYTES_MAX, "JSON",
-     "set: whatever belongs to it"},
+     "set: anything that belongs to it"},
     {OPT_LABEL, "label", 0, KIND_LABEL, 0, 0, "NAME=VALUE", "set: add or replace it"},
     {OPT_DROP_LABEL, "drop-label", 0, KIND_NAME, 0, 0, "NAME", "set: take it away"},
     {OPT_STATUS, "status", 0, KIND_TEXT, 0, 0, "STATUS",
@@ -401,7 +401,7 @@ static const option_spec_t work_options[] = {
 
 static const option_spec_t top_options[] = {{OPT_INTERVAL, "interval", 0, KIND_DURATION, 200,
                                              3600000, "DURATION",
-                                             "from one look to the next; default 2s"},
+                                             "how often it looks; default 2s"},
                                             END_OF_OPTIONS};
 
 static const option_spec_t worker_options[] = {

@@ -88,8 +88,9 @@ extern "C" {
 
 /* Version of the library that runs, as major << 16 | minor << 8 | patch. */
 TMQ_API uint32_t tmq_version (void);
-/* True if the running library serves a program compiled against that version of this header: same
- * major version, and a minor version not newer than the library's (before 1.0 the same one). */
+/* True if the running library serves a program compiled against that version of this header. The
+ * major version must be the same, and the minor one not newer than the library's (before 1.0 the
+ * same one). */
 TMQ_API bool tmq_version_compatible (uint32_t major, uint32_t minor);
 #define TMQ_VERSION_CHECK() tmq_version_compatible (TMQ_VERSION_MAJOR, TMQ_VERSION_MINOR)
 
@@ -134,7 +135,7 @@ typedef struct tmq_client tmq_client_t;
 
 /* Options of a client. The initialiser fills in the defaults; later versions append members.
  * Initialisers of all such structs are called with the struct alone: macros of their names add its
- * size, so that a program goes on working with a newer library whose struct is longer. */
+ * size. So a program goes on working with a newer library whose struct is longer. */
 typedef struct tmq_client_options {
     size_t size;                  /* sizeof (tmq_client_options_t); set by the initialiser */
     const char *const *endpoints; /* ZeroMQ URIs (tcp://HOST:PORT, ipc://PATH), at most 64, tried in
@@ -164,9 +165,9 @@ typedef struct tmq_client_options {
                               ipc:///run/taskmq/taskmqd.ipc */
     bool link;      /* also deliver TMQ_OP_LINK completions */
     bool fail_fast; /* until the first welcome: what needs the broker ends with TMQ_UNREACHABLE as
-                       soon as it is certain that none is there (no socket, nobody listens, no
-                       broker runs for the directory, permission denied), not only at its
-                       deadline. One that is starting is waited for */
+                       soon as it is certain that none is there, not only at its deadline. It is
+                       certain when there is no socket, nobody listens, no broker runs for the
+                       directory, or permission is denied. One that is starting is waited for */
     const char *server_key; /* the broker's public key (tmqpk_…), for tcp endpoints that do not name
                                theirs. NULL: TASKMQ_SERVER_KEY, else the profile's. Another machine
                                is not connected to without it */
@@ -219,7 +220,7 @@ TMQ_API int tmq_client_open (tmq_client_t **out, const char *uri, tmq_error_t *e
 TMQ_API void tmq_client_free (tmq_client_t **client);
 /* Waits until the client is connected and welcomed. Not needed before other calls.
  * Codes: TMQ_UNREACHABLE with the reason of the last attempt (the client goes on trying);
- * TMQ_NOT_AUTHENTICATED, TMQ_DENIED, TMQ_UNSUPPORTED, … when the broker refused us for good: then
+ * TMQ_NOT_AUTHENTICATED, TMQ_DENIED, TMQ_UNSUPPORTED, … when the broker refused us for good. Then
  * everything open has ended with that code, and every later operation gets it at once. */
 TMQ_API int tmq_client_connect (tmq_client_t *client, uint32_t timeout_ms, tmq_error_t *error);
 
@@ -394,8 +395,8 @@ typedef struct tmq_worker_page tmq_worker_list_t;
 typedef struct tmq_attempt_page tmq_attempt_list_t; /* of taskmq_again.h */
 typedef struct tmq_turn_page tmq_turn_list_t;       /* of taskmq_turns.h */
 
-/* The answer to what a _start function began, or news. Which pointers are set follows from op (and
- * only when code is 0, except receipts, which always tell about every task); they belong to the
+/* The answer to what a _start function began, or news. Which pointers are set follows from op. They
+ * are set only when code is 0; but receipts always tell about every task. They belong to the
  * completion unless they are taken by setting them to NULL here. */
 typedef struct tmq_completion {
     tmq_op_t op;
@@ -431,8 +432,8 @@ typedef struct tmq_completion {
 /* A descriptor that is readable (level-triggered) exactly while completions are queued. Only poll
  * or select it; never read, write or close it. Valid until tmq_client_free. -1 for NULL. */
 TMQ_API int tmq_client_fd (tmq_client_t *client);
-/* Waits up to timeout_ms for at least one completion and takes up to max of them into out, an array
- * of max (at least 1) pointers, in the order in which they were answered. *count tells how many.
+/* Waits up to timeout_ms for at least one completion. Takes up to max of them, in the order in
+ * which they were answered, into out, an array of max (at least 1) pointers. *count tells how many.
  * Each is freed by tmq_completion_free. Several threads may poll; each completion goes to one.
  * Codes: TMQ_TIMEOUT when there is none in time. */
 TMQ_API int tmq_client_poll (tmq_completion_t **out, size_t max, size_t *count,

@@ -61,7 +61,7 @@ TMQ_API void tmq_access_free (tmq_access_t *report);
 
 /* Brings a public key of our own. On the link of an invitation, it becomes the key of whom the
  * invitation is for: host fills %h in the name (NULL: none). On the link of a key, the same
- * principal has both keys from then on; with `alone`, which is asked for on a link of the new key,
+ * principal has both keys from then on. With `alone`, which is asked for on a link of the new key,
  * the other one ends. Gives one principal: the name, its grants and its end.
  * TMQ_DENIED: the invitation was used, and by whom, or has ended; TMQ_CONFLICT: the key or the name
  * is somebody else's. */
@@ -151,8 +151,8 @@ TMQ_API int tmq_audit (tmq_part_t **out, tmq_client_t *client, const tmq_audit_q
 TMQ_API int tmq_audit_head (tmq_part_t **out, tmq_client_t *client, uint32_t timeout_ms,
                             tmq_error_t *error);
 /* A part of the backup with this id of 16 bytes, from an offset on. The first call with an id has
- * it made, and until it is made the answer has `more` but no bytes: to be called again soon, at
- * least once in some seconds, or the broker gives it up. with_keys: the broker's secret key too.
+ * it made. Until it is made the answer has `more` but no bytes: call again soon, at least once in
+ * some seconds, or the broker gives it up. with_keys: the broker's secret key too.
  * Codes: LIMIT (another one is being made), STORE_FULL, NOT_FOUND (it is not kept any more). */
 TMQ_API int tmq_backup (tmq_part_t **out, tmq_client_t *client, const uint8_t id[16],
                         uint64_t offset, bool with_keys, uint32_t timeout_ms, tmq_error_t *error);

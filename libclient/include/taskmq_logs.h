@@ -37,8 +37,8 @@ TMQ_API size_t tmq_worker_log_pending (tmq_worker_t *worker, const tmq_assignmen
  *     total           where the stream ends now
  *     more            there is more now
  *
- * Who follows a log makes a subscription to the task with `logs` set, reads until there is no more
- * after TMQ_ITEM_LIVE, and again with each notice that has has_log, until the task has ended.
+ * To follow a log, make a subscription to the task with `logs` set. After TMQ_ITEM_LIVE read until
+ * there is no more, and again with each notice that has has_log, until the task has ended.
  * Codes: TMQ_NOT_FOUND, TMQ_EXPIRED, TMQ_PURGED, TMQ_INVALID, TMQ_DENIED, and those of any
  * request. */
 TMQ_API int tmq_log_read (tmq_part_t **out, tmq_client_t *client, const tmq_id_t *id,

@@ -59,9 +59,9 @@ typedef struct tmq_given {
 TMQ_API void tmq_given_free (tmq_given_t *given);
 
 /* Waits for the answer to the question of this key, and gives it as often as it is asked for. key
- * NULL: the next answer of the attempt that was not given yet, whatever its key, those to questions
- * of earlier attempts included. An event loop calls it with timeout 0 when tmq_worker_changed says
- * TMQ_ATTEMPT_ANSWERED.
+ * NULL: the next answer that this attempt was not given yet, whatever its key. Answers to questions
+ * of earlier attempts are among them. An event loop calls it with timeout 0 when tmq_worker_changed
+ * says TMQ_ATTEMPT_ANSWERED.
  * Codes: TMQ_TIMEOUT, TMQ_STALE_LEASE (the attempt is not held any more), TMQ_CANCELLED (the task
  * was), or why the worker ended. */
 TMQ_API int tmq_worker_answer (tmq_given_t **out, tmq_worker_t *worker, const tmq_assignment_t *of,

@@ -75,8 +75,8 @@ TMQ_API int tmq_session_list (tmq_session_report_t **out, tmq_client_t *client, 
                               uint32_t limit, uint32_t timeout_ms, tmq_error_t *error);
 /* TMQ_SESSION_STATUS_ACTIVE: it goes on. PAUSED: its tasks are not given to workers; what they hold
  * goes on. FROZEN: the same, and no task is accepted. COMPLETE: no task is accepted; those that it
- * has go on, and 30 days after the last one it is removed with its values and items. why (NULL:
- * none): at most 256 bytes. To give it the status that it has is no mistake. *out may be NULL.
+ * has go on. It is removed with its values and items 30 days after the last one. why (NULL: none):
+ * at most 256 bytes. To give it the status that it has is no mistake. *out may be NULL.
  * Codes: TMQ_NOT_FOUND, TMQ_DENIED. */
 TMQ_API int tmq_session_status (tmq_session_report_t **out, tmq_client_t *client, const char *name,
                                 tmq_session_status_t status, const char *why, uint32_t timeout_ms,

@@ -284,7 +284,7 @@ typedef enum tmq_run_end {
     TMQ_RUN_RELEASE       /* not now, or not here: give it back, not counted */
 } tmq_run_end_t;
 
-/* Works on one assignment, on a thread of tmq_worker_run's pool. outcome is zeroed; what it points
+/* Works on one assignment, on a thread of tmq_worker_run's pool. outcome is zeroed. What it points
  * to must live until outcome->release is called, or, if that is NULL, until this thread calls the
  * handler again. It should look at tmq_worker_state from time to time and return when the attempt
  * is cancelled or lost; what it returns then does not count. */
@@ -293,9 +293,9 @@ typedef tmq_run_end_t tmq_worker_handler_t (void *context, tmq_worker_t *worker,
                                             tmq_outcome_t *outcome);
 
 /* Takes assignments with a pool of threads (1..1,024; the worker's capacity should be at least as
- * much), says started, calls the handler, and reports its end, waiting for ever. What cannot be
- * sent does not keep it: a long error_message is cut, a result_type, error_data or error_code that
- * would be refused is left out, which the message says, and a result of more than
+ * much), says started, calls the handler, and reports its end, waiting for ever. An outcome that
+ * cannot be sent does not keep the task. A long error_message is cut. A result_type, error_data or
+ * error_code that would be refused is left out, which the message says. A result of more than
  * TMQ_FRAME_BYTES_MAX fails the task for good with TMQ_TASK_ERROR_TOO_LARGE. If the broker refuses
  * the end all the same, the attempt is given back. Blocks until the worker is drained
  * (tmq_worker_drain by any thread, also by a handler) and every handler has returned: then TMQ_OK.

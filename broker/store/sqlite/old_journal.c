@@ -174,8 +174,8 @@ store_code_t old_journal_judge (old_journal_t *self, const journal_tables_t *tab
     if (mark.epoch == tables->epoch && !tables->clean && !self->had_log)
         return store_fail (error, STORE_ERROR_CORRUPT,
                            "%s-wal is missing: the broker was killed, and its newest commits were"
-                           " there; put it back, or make an empty one if another program has moved"
-                           " it into journal.db",
+                           " there; put it back. If another program has moved it into journal.db,"
+                           " make an empty one",
                            file);
     return STORE_OK;
 }
