@@ -82,6 +82,14 @@ bool tasks_line_place (const char *line, size_t length, tasks_line_t *out)
     return tasks_line_parse (line, length, out);
 }
 
+/* Payloads and results are JSON that the parser may refuse, as it does numbers without an end: of
+ * a line that begins as the exporter writes it the beginning counts, and that it has its end. */
+static bool is_ours (const char *line, size_t length, tasks_line_t *out)
+{
+    return length > 0 && line[length - 1] == '}' && memchr (line, '\0', length) == NULL &&
+           tasks_line_place (line, length, out);
+}
+
 /* Cuts off a torn last line and reads the one before it. *foreign: it is none of ours. */
 static bool read_end (tasks_file_t *self, tasks_file_end_t *end, bool *foreign, char *error)
 {
@@ -100,7 +108,7 @@ static bool read_end (tasks_file_t *self, tasks_file_end_t *end, bool *foreign, 
     }
     bool good = torn == 0 || line_file_cut (&self->lines, error);
     tasks_line_t last = {0};
-    *foreign = good && !tasks_line_parse (line, length, &last);
+    *foreign = good && !is_ours (line, length, &last);
     end->pos = last.pos;
     end->id = last.id;
     free (line);

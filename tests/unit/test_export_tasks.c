@@ -309,6 +309,32 @@ static void test_it_goes_on_after_its_last_line (void **state)
     rig_close (&rig);
 }
 
+/* JSON that is good, and that the parser of the last line would not take. */
+static void test_no_json_of_a_task_makes_a_file_foreign (void **state)
+{
+    static const char *const bodies[] = {"[123456789012345678901234567890]", "1e999",
+                                         "{\"a\\u0000b\":1}", "\"a\\u0000b\""};
+    rig_t rig;
+    rig_open (&rig, *state);
+    for (size_t i = 0; i < sizeof (bodies) / sizeof (bodies[0]); i++) {
+        record_t record = test_record ((int64_t) i + 1);
+        record.content_type = "application/json";
+        record.payload_bytes = (uint32_t) strlen (bodies[i]);
+        record.payload = buf_new (bodies[i], record.payload_bytes);
+        rig_export (&rig);
+        commit_change (&rig, &record, TMQ_EVENT_SUBMITTED);
+        rig_settle (&rig);
+        exporter_free (&rig.exporter);
+        assert_non_null ((file_read (rig.path), strstr (text, bodies[i])));
+        rig_export (&rig);
+        rig_settle (&rig);
+        exporter_free (&rig.exporter);
+        assert_int_not_equal (access (rig.aside, F_OK), 0);
+        buf_drop (record.payload);
+    }
+    rig_close (&rig);
+}
+
 static void test_states_in_between_may_be_skipped (void **state)
 {
     rig_t rig;
@@ -737,6 +763,7 @@ int main (void)
         BOTH (test_each_state_that_is_seen_gets_a_line),
         BOTH (test_open_questions_stand_in_the_line),
         BOTH (test_it_goes_on_after_its_last_line),
+        BOTH (test_no_json_of_a_task_makes_a_file_foreign),
         BOTH (test_states_in_between_may_be_skipped),
         BOTH (test_a_removed_task_gets_no_line),
         BOTH (test_a_foreign_file_is_set_aside),
