@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/exit.h"
@@ -20,6 +22,25 @@ static int fail (const outfile_t *self, const app_t *app)
     return code_error (app, full ? TMQ_STORE_FULL : TMQ_INTERNAL,
                        full ? "free some space where the file is to be" : NULL,
                        "cannot write %s: %s", self->path, strerror (reason));
+}
+
+/* Standard output or error by a name of theirs, a device, a pipe: what stays as it is, and is
+ * written where it stands. False: there is none of that. */
+static bool open_place (const outfile_t *self, int *fd)
+{
+    struct stat there, own;
+    if (stat (self->path, &there) != 0)
+        return false;
+    for (int i = STDOUT_FILENO; i <= STDERR_FILENO; i++) {
+        if (fstat (i, &own) == 0 && own.st_dev == there.st_dev && own.st_ino == there.st_ino) {
+            *fd = fcntl (i, F_DUPFD_CLOEXEC, 0);
+            return true;
+        }
+    }
+    if (S_ISREG (there.st_mode) || S_ISDIR (there.st_mode))
+        return false;
+    *fd = open (self->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    return true;
 }
 
 static int open_part (outfile_t *self, const char *part)
@@ -39,7 +60,9 @@ int outfile_open (outfile_t *out, const app_t *app, const char *path, const char
     *out = (outfile_t){.stream = stdout, .path = path};
     if (!path)
         return EXIT_OK;
-    const int fd = open_part (out, part);
+    int fd;
+    if (!open_place (out, &fd))
+        fd = open_part (out, part);
     if (fd < 0)
         return fail (out, app);
     out->stream = fdopen (fd, "w");
@@ -47,7 +70,8 @@ int outfile_open (outfile_t *out, const app_t *app, const char *path, const char
         return EXIT_OK;
     const int code = fail (out, app);
     close (fd);
-    unlink (out->part);
+    if (*out->part)
+        unlink (out->part);
     return code;
 }
 
@@ -56,10 +80,14 @@ int outfile_close (outfile_t *self, const app_t *app, bool good, bool synced)
     int code = EXIT_OK;
     if (!self->path)
         return EXIT_OK;
+    const bool named = *self->part != '\0';
+    synced = synced && named;
     if (good && (fflush (self->stream) != 0 || (synced && fsync (fileno (self->stream)) != 0)))
         code = fail (self, app);
     if (fclose (self->stream) != 0 && good && !code)
         code = fail (self, app);
+    if (!named)
+        return code;
     if (good && !code &&
         (rename (self->part, self->path) != 0 || (synced && disk_sync_parent (self->path) != 0)))
         code = fail (self, app);

@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* A file that is whole under its name, or not there. */
+/* A file that is whole under its name, or not there. A device, a pipe, and a name of standard output
+ * or error are written as they are. */
 #ifndef TASKCTL_OUTFILE_H
 #define TASKCTL_OUTFILE_H
 
@@ -13,8 +14,9 @@
 
 typedef struct outfile {
     FILE *stream;
-    const char *path;    /* NULL: standard output */
-    char part[PATH_MAX]; /* what it is called until it is whole */
+    const char *path; /* NULL: standard output */
+    /* What it is called until it is whole; empty: it is written in place. */
+    char part[PATH_MAX];
 } outfile_t;
 
 /* Begins a file of mode 0600; path must live as long. part: what it is called until it is whole, in

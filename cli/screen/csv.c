@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "screen/plain.h"
 
 static bool needs_quotes (const char *text, size_t length)
@@ -37,6 +38,22 @@ static void put_cell (FILE *stream, const char *text, size_t length)
     fputc ('"', stream);
 }
 
+/* What a program for tables would take as a formula, and carry out. */
+static bool is_formula (const json_t *value)
+{
+    const char *text = json_string_value (value);
+    return text && *text && strchr ("=+-@\t\r", *text);
+}
+
+static char *after_apostrophe (const json_t *value, size_t *length)
+{
+    *length = json_string_length (value) + 1;
+    char *text = must_alloc (*length + 1);
+    *text = '\'';
+    memcpy (text + 1, json_string_value (value), *length);
+    return text;
+}
+
 void csv_row (FILE *stream, const json_t *object)
 {
     const char *key;
@@ -45,7 +62,8 @@ void csv_row (FILE *stream, const json_t *object)
     json_object_foreach ((json_t *) object, key, value)
     {
         size_t length;
-        char *text = plain_value (value, &length);
+        char *text =
+            is_formula (value) ? after_apostrophe (value, &length) : plain_value (value, &length);
         if (!first)
             fputc (',', stream);
         put_cell (stream, text, length);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* The values of the object's members in their order, as plain_value has them. Their text is made
- * safe as plain_text does. */
+ * safe as plain_text does, and a text that would be a formula stands behind an apostrophe. */
 void csv_row (FILE *stream, const json_t *object);
 /* The row above them: the keys. */
 void csv_head (FILE *stream, const json_t *object);

@@ -4,6 +4,7 @@
 
 /* taskctl export: tasks with all that is kept of them, for other programs and for people. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "link/outfile.h"
 #include "screen/csv.h"
 #include "screen/fields.h"
+#include "screen/foreign.h"
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/page.h"
@@ -51,8 +53,7 @@ typedef struct exporting {
 /* The JSON that was just made. To be freed by json_decref. */
 static json_t *parsed (const exporting_t *self)
 {
-    json_t *object = json_loadb ((const char *) self->bytes.data, self->bytes.length,
-                                 JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
+    json_t *object = foreign_read (&self->bytes);
     if (!object)
         must_grow (NULL, SIZE_MAX, 2); /* ends the program: our own writer's JSON is whole */
     return object;
@@ -118,16 +119,19 @@ static int check_stream (const exporting_t *self)
 
 enum { ENDING_MIN = 6, ID_ENDING_MAX = 36, HEAD_BYTES = 128 };
 
-/* Whether the file is there and is that of another task. */
+/* Whether something is there that is not the file of this task. A link is not followed, and a pipe
+ * is not waited for. */
 static bool is_of_another (const char *path, const char *id)
 {
     char head[HEAD_BYTES + 1] = "";
-    FILE *file = fopen (path, "r");
-    if (!file)
+    struct stat found;
+    if (lstat (path, &found) != 0)
         return false;
-    head[fread (head, 1, HEAD_BYTES, file)] = '\0';
-    fclose (file);
-    return !strstr (head, id);
+    const int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const bool read_it = fd >= 0 && S_ISREG (found.st_mode) && read (fd, head, HEAD_BYTES) > 0;
+    if (fd >= 0)
+        close (fd);
+    return !read_it || !strstr (head, id);
 }
 
 /* "2026-11-21T21-05-00.123-b15e0a.task": when it was made, and the end of its id, which is longer
@@ -302,6 +306,13 @@ static int export_named (exporting_t *self)
 
 /* The command. */
 
+static bool begins_with_id (const char *fields)
+{
+    static const char id[] = "task_id";
+    const size_t length = strcspn (fields, ",");
+    return length == sizeof id - 1 && memcmp (fields, id, length) == 0;
+}
+
 static int read_form (exporting_t *self)
 {
     const app_t *app = self->app;
@@ -317,6 +328,9 @@ static int read_form (exporting_t *self)
                             "--dir goes with --format task or json");
     if (self->fields && self->form == FORM_TASK)
         return usage_error (app, NULL, "--fields goes with --format jsonl, json or csv");
+    if (self->directory && self->fields && !begins_with_id (self->fields))
+        return usage_error (app, "--fields task_id,...",
+                            "with --dir the first field is task_id: it says whose a file is");
     return EXIT_OK;
 }
 

@@ -105,12 +105,51 @@ run 0 taskctl export --dir records "$bare"
 run 0 taskctl export --dir json --format json "$bare"
 [ -f "json/$made-$(printf %s "$bare" | tail -c 6).json" ] || fail 'no file of JSON'
 
+printf '{"status":"of another"}' >"json/$made-$(printf %s "$bare" | tail -c 6).json"
+run 0 taskctl export --dir json --format json --fields task_id,status "$bare"
+run 0 taskctl export --dir json --format json --fields task_id,status "$bare"
+[ "$(find json -type f | wc -l)" = 2 ] || fail 'a file is not known again'
+
+# What is no file stays what it is: a pipe, a link, a name of standard output.
+rm "records/$made-$(printf %s "$bare" | tail -c 6).task"
+mkfifo "records/$made-$(printf %s "$bare" | tail -c 6).task"
+run 0 taskctl export --dir records "$bare"
+[ -p "records/$made-$(printf %s "$bare" | tail -c 6).task" ] || fail 'took the place of a pipe'
+mkfifo pipe
+cat pipe >piped &
+run 0 taskctl export --file pipe "$bare"
+wait $!
+[ -p pipe ] || fail 'a file took the place of the pipe'
+[ "$(wc -l <piped)" = 1 ] || fail 'nothing went through the pipe'
+ln -s "$PWD/linked" link
+run 0 sh -c "taskctl export --file link $bare >linked"
+[ -h link ] || fail 'a file took the place of a name of standard output'
+[ "$(wc -l <linked)" = 1 ] || fail 'nothing went to standard output'
+
+# JSON of others that a parser may refuse: numbers without room, a NUL in a key.
+submit odd --content-type application/json \
+    --data '[123456789012345678901234567890,1e999,{"a\u0000b":-1.5,"c":"\\u0000"}]'
+run 0 taskctl export --format task "$id"
+out_has '^ +"123456789012345678901234567890",$'
+out_has '^ +"1e999",$'
+out_has '"a\\\\u0000b": -1.5'
+run 0 taskctl export --format csv --fields payload "$id"
+out_lines 2
+
+# A text that a program for tables would carry out.
+submit sums --label sum=-2+3 --label name=a-b
+run 0 taskctl export --format csv --fields label:sum,label:name "$id"
+out "label:sum,label:name
+'-2+3,a-b"
+
 # Mistakes.
 run 2 taskctl export --format xml
 err_has "there is no format 'xml'"
 run 2 taskctl export --dir there --format csv
 run 2 taskctl export --dir there --file here
 run 2 taskctl export --format task --fields task_id
+run 2 taskctl export --dir there --format json --fields status,task_id
+err_has 'the first field is task_id'
 run 2 taskctl export --fields nothing
 run 2 taskctl export --queue reports "$full"
 err_has 'ids or conditions, not both'
