@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* A file that is whole under its name, or not there. A device, a pipe, and a name of standard output
- * or error are written as they are. */
+/* A file that is whole under its name, or not there. A device, a pipe, and a name of standard
+ * output or error are written as they are. */
 #ifndef TASKCTL_OUTFILE_H
 #define TASKCTL_OUTFILE_H
 
