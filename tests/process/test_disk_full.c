@@ -5,6 +5,7 @@
 /* A full disk: submissions are refused, what is there is read and finished, and when there is space
  * again the same process goes on. The disk is full by a preloaded library (support/enospc.c). */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,8 +128,43 @@ static void test_full_disk (void **state)
     daemon_destroy (&broker);
 }
 
+/* Somebody else filled the disk, and the broker was killed: what it held back is for its start. */
+static void test_start_on_a_full_disk (void **state)
+{
+    (void) state;
+    enum { TASKS = 50 };
+    tmq_id_t ids[TASKS];
+    daemon_t broker;
+    daemon_init (&broker);
+    snprintf (flag, sizeof flag, "%s/full", broker.home);
+    setenv ("TASKMQ_ENOSPC_FLAG", flag, 1);
+    setenv ("TASKMQ_ENOSPC_DIR", broker.data, 1);
+    broker.preload = TASKMQ_TEST_ENOSPC;
+    daemon_start (&broker);
+    tmq_client_t *client = daemon_client (&broker);
+    for (int i = 0; i < TASKS; i++)
+        assert_int_equal (submit (client, "work", &ids[i]), TMQ_OK);
+    tmq_client_free (&client);
+    daemon_end (&broker, SIGKILL);
+
+    set_full (true);
+    daemon_start (&broker);
+    client = daemon_client (&broker);
+    for (int i = 0; i < TASKS; i++) {
+        tmq_task_t *task = NULL;
+        assert_int_equal (tmq_get (&task, client, &ids[i], TIMING_PATIENCE_MS, NULL), TMQ_OK);
+        tmq_task_free (task);
+    }
+    tmq_client_free (&client);
+    set_full (false);
+    daemon_stop (&broker);
+    checker_databases (broker.data);
+    daemon_destroy (&broker);
+}
+
 int main (void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test (test_full_disk)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test (test_full_disk),
+                                       cmocka_unit_test (test_start_on_a_full_disk)};
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

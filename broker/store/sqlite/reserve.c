@@ -45,6 +45,12 @@ uint64_t reserve_free_bytes (const char *directory)
     return (uint64_t) status.f_bavail * status.f_frsize;
 }
 
+void reserve_begin (reserve_t *self)
+{
+    if (reserve_free_bytes (self->directory) < RESERVE_BYTES)
+        reserve_release (self);
+}
+
 void reserve_take (reserve_t *self)
 {
     if (self->held || reserve_free_bytes (self->directory) < RESERVE_ROOM_BYTES)

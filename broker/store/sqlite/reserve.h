@@ -18,6 +18,8 @@ typedef struct reserve {
 
 void reserve_init (reserve_t *self, const char *directory);
 void reserve_destroy (reserve_t *self); /* the file stays */
+/* A start on a full disk: gives back what an earlier run held, so that there is room to recover. */
+void reserve_begin (reserve_t *self);
 /* Makes the file when it is missing and there is ample room; else does nothing. */
 void reserve_take (reserve_t *self);
 /* Gives its space back. */

@@ -477,6 +477,8 @@ static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_erro
     const char *directory = self->options.directory;
     store_code_t code = check_directory (directory, error);
     if (code == STORE_OK)
+        reserve_begin (&self->reserve);
+    if (code == STORE_OK)
         code = wal_scan (directory, SCHEMA_TABLES_FILE, &tables_cut, error);
     if (code == STORE_OK)
         code = tables_open (&self->tables, &self->options, &self->gate, error);
