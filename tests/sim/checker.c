@@ -614,6 +614,7 @@ void check_batch (world_t *world, const batch_t *batch)
         for (size_t k = 0; list != NULL && k < list->n_events; k++) {
             after_check_event (world, list->events[k]);
             mender_check_event (world, list->events[k]);
+            teller_check_event (world, list->events[k]);
             check_not_before (world, list->events[k]);
             if (list->events[k]->kind == TMQ_EVENT_LEASE_LOST) {
                 check_lease_lost (world, list->events[k]);
@@ -621,6 +622,7 @@ void check_batch (world_t *world, const batch_t *batch)
         }
         taskmq__event_list__free_unpacked (list, NULL);
     }
+    teller_check_batch (world, batch);
 }
 
 /* What is durable. */
@@ -812,6 +814,7 @@ void check_durable (world_t *world)
     free (walks);
     keeper_check_durable (world);
     parts_check_durable (world);
+    teller_check_durable (world);
     for (uint32_t i = 0; i < world->tasks_count; i++) {
         check_known (world, &world->tasks[i]);
     }

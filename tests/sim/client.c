@@ -311,6 +311,9 @@ static size_t body_of (const Taskmq__Reply *reply)
     if (reply->body_case == TASKMQ__REPLY__BODY_CHECKPOINT_STATE) {
         return reply->checkpoint_state->body;
     }
+    if (reply->body_case == TASKMQ__REPLY__BODY_TURN_PAGE) {
+        return reply->turn_page->body;
+    }
     if (reply->body_case == TASKMQ__REPLY__BODY_VALUE) {
         return reply->value->body;
     }

@@ -133,9 +133,8 @@ static void send (client_t *client, Taskmq__Request *request, order_t *order)
     client_request (client, request, NULL, 0)->data = order;
 }
 
-static void send_revive (client_t *client, order_t *order)
+static void send_revive (client_t *client, order_t *order, bool resume)
 {
-    bool resume = rng_chance (&client->world->rng, 400);
     ProtobufCBinaryData ids[ORDER_MAX];
     Taskmq__Retry retry = TASKMQ__RETRY__INIT;
     Taskmq__Request request = TASKMQ__REQUEST__INIT;
@@ -143,6 +142,9 @@ static void send_revive (client_t *client, order_t *order)
     fill_ids (order, ids);
     retry.task_ids = ids;
     retry.n_task_ids = order->count;
+    if (resume && order->count == 1 && rng_chance (&client->world->rng, 700)) {
+        retry.from_turn_plus_1 = 1 + rng_below (&client->world->rng, order->tasks[0]->turns + 1);
+    }
     request.op_case = resume ? TASKMQ__REQUEST__OP_RESUME : TASKMQ__REQUEST__OP_RETRY;
     if (resume) {
         request.resume = &retry;
@@ -151,6 +153,7 @@ static void send_revive (client_t *client, order_t *order)
     }
     for (size_t i = 0; i < order->count; i++) {
         will_revive (order->tasks[i]);
+        order->tasks[i]->resumed_from |= resume ? 1u << retry.from_turn_plus_1 : 0;
     }
     send (client, &request, order);
 }
@@ -178,7 +181,22 @@ static void cancel_and_revive (client_t *client)
         request.cancel = &cancel;
         send (client, &request, first);
     }
-    send_revive (client, order);
+    send_revive (client, order, rng_chance (&client->world->rng, 400));
+}
+
+/* Of a task that has ended otherwise than it should have, and has turns to go back to. */
+static void go_back (client_t *client)
+{
+    order_t *order = draw (client, TMQ_STATUS_FAILED, 1);
+    for (int tries = 0; tries < 60 && order->count == 1; tries++) {
+        if (order->tasks[0]->turns > 0 &&
+            is_wanted (client->world, order->tasks[0], TMQ_STATUS_FAILED)) {
+            break;
+        }
+        free (order);
+        order = draw (client, TMQ_STATUS_FAILED, 1);
+    }
+    send_revive (client, order, true);
 }
 
 static void send_set (client_t *client)
@@ -263,14 +281,21 @@ static void mender_tick (client_t *client)
         return;
     }
     uint32_t dice = rng_below (rng, 100);
-    if (dice < 35) {
-        send_revive (client, draw (client, TMQ_STATUS_FAILED, ORDER_MAX));
+    if (dice < 25) {
+        send_revive (client, draw (client, TMQ_STATUS_FAILED, ORDER_MAX), rng_chance (rng, 400));
+    } else if (dice < 35) {
+        go_back (client);
     } else if (dice < 55) {
         cancel_and_revive (client);
     } else if (dice < 60) {
         send_purge (client);
     } else if (dice < 80) {
         send_adopt (client);
+    } else if (dice < 88) {
+        known_t *task = submitter_draw_known (client);
+        if (task != NULL) {
+            teller_look (client, task);
+        }
     } else if (client_open (client) == 0) {
         send_set (client);
     }
@@ -284,6 +309,8 @@ static void check_revived (world_t *world, const known_t *task, const Taskmq__Ch
     if (item->code == TMQ_OK && task->revived_events == 0 && !task->gone) {
         sim_fail (world, "A7: the retry of task %u was acknowledged and is not durable",
                   index_of (task));
+    } else if (item->code == TMQ_INVALID) {
+        sim_fail (world, "A76: the resume of task %u is refused: %s", index_of (task), item->text);
     } else if (item->code == TMQ_WRONG_STATUS && !session &&
                (item->status == TMQ_STATUS_FAILED || item->status == TMQ_STATUS_CANCELLED)) {
         sim_fail (world, "S5: the retry of task %u is refused: %s", index_of (task), item->text);
@@ -378,9 +405,10 @@ static void mender_reply (client_t *client, pending_t *pending, const Taskmq__Re
                           const uint8_t *body, size_t body_bytes)
 {
     const order_t *order = pending->data;
-    (void) body;
-    (void) body_bytes;
     switch (pending->op) {
+    case TASKMQ__REQUEST__OP_TURNS:
+        teller_page (client->world, pending, reply, body, body_bytes);
+        break;
     case TASKMQ__REQUEST__OP_CANCEL: check_cancelled (client->world, order->tasks[0], reply); break;
     case TASKMQ__REQUEST__OP_ADOPT: adopted (client->world, order, reply); break;
     default: changed (client, pending, reply); break;

@@ -212,6 +212,7 @@ typedef struct assigned {
 } assigned_t;
 
 enum { SIM_AFTER_MAX = 3 }; /* tasks that one waits for */
+enum { SIM_TURNS_MAX = 24, SIM_TURN_BYTES = 40, SIM_WAYS = 16 };
 
 /* What the clients know about one task. */
 typedef struct known {
@@ -269,6 +270,17 @@ typedef struct known {
     uint32_t fresh_from; /* attempt of the newest retry that was durable: its state is gone */
     uint32_t state_of;   /* newest attempt whose checkpoint was acknowledged */
     uint32_t kept_of;    /* newest attempt whose late success was said to be kept */
+    /* Turns: what is durable (teller.c). Sets of turns have a bit for each place. */
+    struct {
+        uint32_t attempt;
+        uint32_t number; /* of this attempt */
+    } told[SIM_TURNS_MAX];
+    uint32_t turns;
+    uint32_t turn_events;
+    uint32_t superseded;
+    uint32_t resumed_from;   /* from_turn_plus_1 of each resume that was sent, as a bit */
+    uint32_t ways[SIM_WAYS]; /* what may be superseded behind the events of a batch */
+    uint32_t ways_count;     /* 0: there was no event */
 } known_t;
 
 /* What a prowler's line in the policy grants: role and queue, as prowler.c numbers them. */
@@ -471,6 +483,27 @@ void keeper_read (world_t *world, const known_t *task, uint32_t attempt, uint32_
                   const Taskmq__Reply *reply, const uint8_t *body);
 void keeper_check_batch (world_t *world, const batch_t *batch);
 void keeper_check_durable (world_t *world);
+
+/* teller.c. */
+
+bool teller_may_tell (const known_t *task);
+void teller_fill (const known_t *task, uint32_t attempt, uint32_t number, Taskmq__Turn *turn,
+                  char content[SIM_TURN_BYTES]);
+/* The answer to a turn. alone: it was told when all before it were acknowledged. */
+void teller_told (world_t *world, const known_t *task, uint32_t attempt, uint32_t number,
+                  bool alone, const Taskmq__Reply *reply);
+/* Reads some of a task's turns; the answer goes to teller_page. */
+void teller_look (client_t *client, known_t *task);
+void teller_page (world_t *world, const pending_t *pending, const Taskmq__Reply *reply,
+                  const uint8_t *body, size_t body_bytes);
+void teller_check_assigned (world_t *world, const known_t *task,
+                            const Taskmq__Assignment *assignment);
+/* An event, and then its batch, that are about to become durable. */
+void teller_check_event (world_t *world, const Taskmq__Event *event);
+void teller_check_batch (world_t *world, const batch_t *batch);
+void teller_check_durable (world_t *world);
+/* Nothing is left of the turns of removed tasks. */
+bool teller_is_quit (const world_t *world);
 
 /* parts.c. */
 

@@ -28,6 +28,9 @@ typedef struct hold {
     uint64_t answers; /* number of the newest answer that it has */
     uint64_t said;    /* bytes of its log */
     uint32_t kept;    /* checkpoints */
+    uint32_t told;    /* turns, … */
+    uint32_t heard;   /* … and how many were acknowledged */
+    bool mute;        /* one of them was refused: it tells no more */
     plan_t plan;
     int64_t act_ms;
     int64_t renew_ms;
@@ -61,6 +64,8 @@ typedef struct about {
     uint32_t result_bytes;
     uint32_t question;
     uint32_t state_of; /* of a read of the checkpoint: what was known to be kept */
+    uint32_t turn;     /* its number … */
+    bool alone;        /* … and those before it were acknowledged */
 } about_t;
 
 static hold_t *find_hold (worker_t *worker, const known_t *task, uint32_t attempt)
@@ -96,8 +101,9 @@ static pending_t *request_about (client_t *client, Taskmq__Request *request, con
 {
     pending_t *pending = client_request (client, request, body, body_bytes);
     about_t *about = calloc (1, sizeof *about);
-    *about = (about_t){hold->task, hold->attempt,       hold->result_seed, hold->result_bytes,
-                       0,          hold->task->state_of};
+    *about = (about_t){
+        hold->task, hold->attempt, hold->result_seed, hold->result_bytes, 0, hold->task->state_of,
+        0,          false};
     pending->data = about;
     return pending;
 }
@@ -175,6 +181,51 @@ static void read_state (client_t *client, hold_t *hold)
     request.op_case = TASKMQ__REQUEST__OP_CHECKPOINT_READ;
     request.checkpoint_read = &read;
     request_about (client, &request, hold, NULL, 0);
+}
+
+/* Turns. */
+
+static void tell_turn (client_t *client, hold_t *hold)
+{
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__Turn turn = TASKMQ__TURN__INIT;
+    Taskmq__Lease lease;
+    char content[SIM_TURN_BYTES];
+    hold->started = true;
+    fill_lease (hold, &lease);
+    teller_fill (hold->task, hold->attempt, ++hold->told, &turn, content);
+    turn.lease = &lease;
+    request.op_case = TASKMQ__REQUEST__OP_TURN;
+    request.turn = &turn;
+    about_t *about = request_about (client, &request, hold, content, strlen (content))->data;
+    about->turn = hold->told;
+    about->alone = hold->told == hold->heard + 1;
+}
+
+/* Mostly one after the other; of two at once the second may come first. */
+static bool tells_turns (client_t *client, hold_t *hold)
+{
+    rng_t *rng = &client->world->rng;
+    if (hold->mute || hold->told > hold->heard || !teller_may_tell (hold->task)) {
+        return false;
+    }
+    tell_turn (client, hold);
+    if (rng_chance (rng, 200)) {
+        tell_turn (client, hold);
+    }
+    hold->act_ms = client->world->mono_ms + rng_between (rng, 1, 1000);
+    return true;
+}
+
+static void turn_told (client_t *client, const about_t *about, const Taskmq__Reply *reply)
+{
+    hold_t *hold = find_hold (client->state, about->task, about->attempt);
+    teller_told (client->world, about->task, about->attempt, about->turn, about->alone, reply);
+    if (hold != NULL && reply->code == TMQ_OK && about->turn > hold->heard) {
+        hold->heard = about->turn;
+    } else if (hold != NULL && reply->code != TMQ_OK) {
+        hold->mute = true;
+    }
 }
 
 /* Registration. */
@@ -320,6 +371,7 @@ static void take (client_t *client, const Taskmq__Assignment *assignment, const 
     }
     question_check_assigned (world, task, assignment);
     keeper_check_assigned (world, task, assignment);
+    teller_check_assigned (world, task, assignment);
     hold_t *hold = &worker->holds[worker->holds_count++];
     *hold =
         (hold_t){.task = task, .attempt = assignment->attempt, .lease_ms = assignment->lease_ms};
@@ -347,6 +399,9 @@ static void take (client_t *client, const Taskmq__Assignment *assignment, const 
     }
     if (assignment->extra != NULL && assignment->extra->checkpoint_bytes > 0) {
         read_state (client, hold);
+    }
+    if (assignment->extra != NULL && assignment->extra->turns > 0) {
+        teller_look (client, task);
     }
 }
 
@@ -516,6 +571,10 @@ static void act (client_t *client, hold_t *hold)
     if (client->world->faults && rng_chance (rng, hold->plan == PLAN_COMPLETE ? 120 : 500)) {
         keep_state (client, hold);
         hold->act_ms = client->world->mono_ms + rng_between (rng, 1, 1000);
+        return;
+    }
+    if (client->world->faults && rng_chance (rng, hold->plan == PLAN_COMPLETE ? 400 : 700) &&
+        tells_turns (client, hold)) {
         return;
     }
     for (int i = 0; client->world->faults && i < 4; i++) {
@@ -696,6 +755,10 @@ static void worker_reply (client_t *client, pending_t *pending, const Taskmq__Re
         keeper_read (client->world, about->task, about->attempt, about->state_of, reply, body);
         break;
     }
+    case TASKMQ__REQUEST__OP_TURN: turn_told (client, pending->data, reply); break;
+    case TASKMQ__REQUEST__OP_TURNS:
+        teller_page (client->world, pending, reply, body, body_bytes);
+        break;
     case TASKMQ__REQUEST__OP_TAKE_ANSWERS:
         answers_taken (client, pending, reply, body, body_bytes);
         break;

@@ -190,7 +190,8 @@ static void populate (world_t *world)
 
 static bool at_rest (const world_t *world)
 {
-    if (world->broker.engine == NULL || world->broker.batch != NULL || !check_all_ended (world)) {
+    if (world->broker.engine == NULL || world->broker.batch != NULL || !check_all_ended (world) ||
+        !teller_is_quit (world)) {
         return false;
     }
     for (uint32_t i = 0; i < world->clients_count; i++) {
@@ -240,6 +241,9 @@ static void fail_liveness (world_t *world)
                       client->actor->name, (int) client->status, client_open (client),
                       (int) client->pending->op);
         }
+    }
+    if (!teller_is_quit (world)) {
+        sim_fail (world, "I11: turns of a task that was removed stay for ever");
     }
     sim_fail (world, "I11: the broker does not come to rest");
 }

@@ -52,6 +52,8 @@
     X (62, INSTANT_TWICE, "a start does not know how far a schedule has come")                     \
     X (63, SCHEDULE_NOT_PAUSED, "a schedule that is paused makes tasks")                           \
     X (64, INSTANT_LOST, "an instant that finds no room for its task makes none")                  \
+    X (65, TURN_TOLD_TWICE, "a turn that is repeated is told as another one (A45)")                \
+    X (66, TURNS_NOT_SUPERSEDED, "a resume leaves the turns behind its turn as they are (A76)")    \
     X (52, RETRY_UNBLOCKED, "a retried task does not wait for the lease of its cancelled attempt") \
     X (53, ADOPT_UNFENCED, "an adopted success is no attempt of its own (S35)")                    \
     X (54, CHECKPOINT_OF_ANYBODY, "a former attempt keeps its state with the task (S9)")           \
