@@ -13,6 +13,10 @@ void settings_fill (server_options_t *out, const config_t *config, size_t links)
     out->engine.live_bytes_max = limits[CONFIG_LIVE_BYTES];
     out->engine.space_tasks_max = limits[CONFIG_NAMESPACE_TASKS];
     out->engine.space_bytes_max = limits[CONFIG_NAMESPACE_BYTES];
+    out->engine.task_turns_max = limits[CONFIG_TASK_TURNS];
+    out->engine.task_turn_bytes_max = limits[CONFIG_TASK_TURN_BYTES];
+    out->engine.turn_rate = limits[CONFIG_TURN_RATE];
+    out->engine.space_turn_bytes_max = limits[CONFIG_NAMESPACE_TURN_BYTES];
     out->engine.spaces_max = limits[CONFIG_NAMESPACES];
     out->engine.spaces_at_once = (limits[CONFIG_NAMESPACES] + 9) / 10;
     out->engine.links_max = links;

@@ -68,6 +68,14 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
     X (NAMESPACE_BYTES, "limits/namespace_bytes", SIZE, NOW, 4 * CONFIG_G, CONFIG_M,               \
        1024 * CONFIG_G, NULL,                                                                      \
        "payloads of the unfinished tasks of one namespace; beyond it the same")                    \
+    X (TASK_TURNS, "limits/task_turns", COUNT, NOW, TMQ_TURNS_MAX, 1, 1000000, NULL,               \
+       "turns of a task; beyond it they are answered LIMIT")                                       \
+    X (TASK_TURN_BYTES, "limits/task_turn_bytes", SIZE, NOW, TMQ_TURNS_BYTES_MAX, CONFIG_M,        \
+       64 * CONFIG_G, NULL, "... their texts; beyond it the same")                                 \
+    X (TURN_RATE, "limits/turn_rate", COUNT, NOW, TMQ_TURN_RATE_MAX, 1, 10000, NULL,               \
+       "... in a second, five times as many at once; beyond it the same")                          \
+    X (NAMESPACE_TURN_BYTES, "limits/namespace_turn_bytes", SIZE, NOW, TMQ_SPACE_TURN_BYTES_MAX,   \
+       CONFIG_M, 1024 * CONFIG_G, NULL, "texts of the turns of one namespace; beyond it the same") \
     X (NAMESPACES, "limits/namespaces", COUNT, NOW, 10000, 1, 1000000, NULL,                       \
        "namespaces with a history; an identity makes a tenth at once, then one in ten "            \
        "minutes")                                                                                  \

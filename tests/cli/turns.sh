@@ -82,3 +82,18 @@ golden turns-resumed.json
 # They go with the task.
 run 0 taskctl purge "$id"
 run 5 taskctl get --turns "$id"
+
+# How many there may be, the operator says.
+stop_broker
+printf 'limits\n    task_turns = 2\n    task_turn_bytes = 1M\n    turn_rate = 5\n    namespace_turn_bytes = 2G\n' >conf
+run 0 taskmqd --show-config -c conf
+out_has '^ +task_turns = 2 '
+out_has '^ +task_turn_bytes = 1M '
+out_has '^ +turn_rate = 5 '
+out_has '^ +namespace_turn_bytes = 2G '
+broker_options="-c $room/conf"
+start_broker
+submit q
+told 100 'turn {}' 'turn {}' 'turn {}'
+out_has '^told 2$'
+out_has '^error turn: .*turns of a task.* 2'
