@@ -2,6 +2,8 @@
 # shellcheck disable=SC2016 # the shells of the programs expand these
 # work: what a program keeps for the next attempt, and the directory that it has for itself.
 . "$(dirname "$0")/lib.sh"
+printf 'links\n    grace = 100ms\n' >conf # what a killed worker held comes back soon
+broker_options="-c $room/conf"
 start_broker
 mkdir tmp
 export TMPDIR="$room/tmp"
@@ -113,7 +115,7 @@ spawn killed taskctl work steady -- ./steady
 eventually test -s "reached.$id"
 kill_broker
 start_broker
-eventually sh -c 'taskctl worker list | grep -q steady'
+eventually sh -c 'taskctl worker list | grep -qw working' # it has its lease again
 signal killed KILL
 ended killed 137
 run 0 taskctl work steady --max-tasks 1 -- ./steady
@@ -126,7 +128,12 @@ echo mine >keep/file
 submit deep --data "$room/keep"
 run 0 taskctl work deep --drain -- bash -c 'kept=$(cat); cd "$TASKMQ_WORKDIR"
     ln -s "$kept" link
-    for _ in $(seq 300); do mkdir d d0; echo x >f; mkfifo p; chmod 000 d0; cd d; done
+    mkdir -p "$(printf "d/%.0s" $(seq 300))"
+    for n in $(seq 300); do
+        echo x >f
+        [ $((n % 75)) -ne 0 ] || { mkdir d0; mkfifo p; chmod 000 d0; }
+        cd d
+    done
     cd "$TASKMQ_WORKDIR"; for i in $(seq 1000); do echo >"file $i"; done; chmod 000 d'
 run 0 taskctl -o json get "$id"
 json status '"completed"'
