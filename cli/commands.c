@@ -27,6 +27,7 @@
     "  turn {JSON}       a turn of its work; \"told N\" when it is safe\n"                         \
     "  file OP PATH      read, write or delete: of the next turn\n"                                \
     "  ask KEY JSON      the answer is \"answer KEY JSON\"\n"                                      \
+    "  failure JSON      data of the error, should the attempt fail\n"                             \
     "and read \"deadline SECONDS\" (the broker is away), \"hurry SECONDS\" (half of its\n"         \
     "max_runtime has passed) and, before a SIGTERM, why: \"cancel\", \"lost\",\n"                  \
     "\"max_runtime\", \"leave\" or \"too_large\".\n"                                               \

@@ -5,6 +5,7 @@
 /* Requests of subscribers and workers. */
 #include "checks.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,9 +150,16 @@ bool check_fail (check_t *check, const Taskmq__Request *request)
     if (task_error_is_reserved (fail->code))
         return check_refuse (check, TMQ_INVALID, "code: %d..%d are the broker's own",
                              TMQ_TASK_ERROR_RESERVED_FIRST, TMQ_TASK_ERROR_RESERVED_LAST);
+    if (fail->data[0] != '\0' && fail->data_bytes > 0)
+        return check_refuse (check, TMQ_INVALID, "data_bytes: beside data");
+    if (fail->data_bytes > TMQ_ERROR_DATA_BYTES_MAX)
+        return check_refuse (check, TMQ_TOO_LARGE, "data_bytes: %" PRIu32 ", at most %d",
+                             fail->data_bytes, TMQ_ERROR_DATA_BYTES_MAX);
     return check_text (check, "message", fail->message, TMQ_ERROR_MESSAGE_BYTES_MAX) &&
-           check_json (check, "data", fail->data, TMQ_ERROR_DATA_BYTES_MAX, false) &&
+           check_json (check, "data", fail->data, TMQ_ERROR_DATA_INLINE_MAX, false) &&
            check_body (check, "result_bytes", fail->result_bytes) &&
+           check_body (check, "result_bytes and data_bytes",
+                       fail->result_bytes + fail->data_bytes) &&
            check_text (check, "result_type", fail->result_type, TMQ_CONTENT_TYPE_BYTES_MAX);
 }
 

@@ -158,7 +158,8 @@ typedef struct task_view {
     const char *result_type;
     int32_t error_code;
     const char *error_message;
-    const char *error_data; /* JSON text */
+    const char *error_data;    /* JSON text */
+    uint64_t error_data_bytes; /* of it; more than it has: it is not loaded */
     bool dead;
     uint64_t version;
     uint64_t seq; /* its newest event */

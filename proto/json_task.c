@@ -194,6 +194,10 @@ static void write_error (json_writer_t *writer, const task_view_t *task)
     json_write_int (writer, task->error_code);
     member_text (writer, "message", task->error_message);
     member_json (writer, "data", task->error_data);
+    if (task->error_data_bytes > 0 && (task->error_data == NULL || *task->error_data == '\0')) {
+        json_write_key (writer, "data_bytes"); /* too long for a list */
+        json_write_uint (writer, task->error_data_bytes);
+    }
     json_write_object_end (writer);
 }
 

@@ -314,7 +314,8 @@ enum {
     TMQ_META_BYTES_MAX = 16 * 1024,
     TMQ_MESSAGE_BYTES_MAX = 1024,       /* of status and progress, of a cancel */
     TMQ_ERROR_MESSAGE_BYTES_MAX = 4096, /* of a failure */
-    TMQ_ERROR_DATA_BYTES_MAX = 16 * 1024,
+    TMQ_ERROR_DATA_BYTES_MAX = 64 * 1024,
+    TMQ_ERROR_DATA_INLINE_MAX = 16 * 1024, /* in an envelope; more stands in the second frame */
     TMQ_METHOD_BYTES_MAX = 256,
     TMQ_CONTENT_TYPE_BYTES_MAX = 256,
     TMQ_DEDUP_KEY_BYTES_MAX = 256,

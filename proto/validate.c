@@ -165,7 +165,8 @@ static size_t request_bodies (const Taskmq__Request *request)
     case TASKMQ__REQUEST__OP_CHECKPOINT: return body_in_frame (request->checkpoint->state_bytes);
     case TASKMQ__REQUEST__OP_TURN: return body_in_frame (validate_turn_bytes (request->turn));
     case TASKMQ__REQUEST__OP_LOG: return body_in_frame (request->log->log_bytes);
-    case TASKMQ__REQUEST__OP_FAIL: return body_in_frame (request->fail->result_bytes);
+    case TASKMQ__REQUEST__OP_FAIL:
+        return body_in_frame ((size_t) request->fail->result_bytes + request->fail->data_bytes);
     case TASKMQ__REQUEST__OP_VALUE_PUT: return body_in_frame (request->value_put->body_bytes);
     case TASKMQ__REQUEST__OP_ITEM_PUT: return body_in_frame (request->item_put->body_bytes);
     case TASKMQ__REQUEST__OP_ANSWER:

@@ -143,6 +143,7 @@ static void shown_task_init (shown_task_t *out, const tmq_task_t *task)
         .error_code = task->error_code,
         .error_message = task->error_message,
         .error_data = task->error_data,
+        .error_data_bytes = task->error_data_bytes,
         .dead = task->dead,
         .version = task->version,
         .seq = task->seq,

@@ -57,6 +57,7 @@ typedef struct talk {
     size_t words; /* status messages, checkpoints, turns and questions that have no answer yet */
     talk_file_t *files; /* TMQ_TURN_FILES_MAX, that wait for a turn; NULL: none so far */
     size_t files_count;
+    char *failure; /* JSON: data of the error, should the attempt fail; NULL: none */
 } talk_t;
 
 /* What every job of a run has in common. */

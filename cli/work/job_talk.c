@@ -125,6 +125,8 @@ void talk_free (work_job_t *job)
     free (job->talk.files);
     free (job->talk.out);
     free (job->talk.line);
+    free (job->talk.failure);
+    job->talk.failure = NULL;
     job->talk.out = NULL;
     job->talk.line = NULL;
 }
@@ -247,11 +249,24 @@ static const char *take_checkpoint (work_job_t *job, const char *text)
     return word_sent (job, word, &error);
 }
 
+/* "failure JSON": the newest counts, should the attempt fail. */
+static const char *take_failure (work_job_t *job, const char *text)
+{
+    if (!json_text_is_valid (text, strlen (text)))
+        return "needs a JSON value";
+    if (strlen (text) > TMQ_ERROR_DATA_BYTES_MAX)
+        return "may have 65536 bytes";
+    free (job->talk.failure);
+    job->talk.failure = must_copy (text);
+    return NULL;
+}
+
 static const struct {
     const char *name;
     const char *(*take) (work_job_t *job, const char *text);
 } verbs[] = {{"progress", take_progress},     {"status", take_status},  {"ask", take_ask},
-             {"checkpoint", take_checkpoint}, {"turn", talk_take_turn}, {"file", talk_take_file}};
+             {"checkpoint", take_checkpoint}, {"turn", talk_take_turn}, {"file", talk_take_file},
+             {"failure", take_failure}};
 
 static void take_verb (work_job_t *job, const char *line)
 {

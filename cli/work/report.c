@@ -73,6 +73,7 @@ static size_t report_failure (const report_plan_t *plan, work_job_t *job)
     repair_text (message);
     const tmq_outcome_t outcome = {.error_code = job->status,
                                    .error_message = message,
+                                   .error_data = job->talk.failure,
                                    .final = !job->signal && job->status == STATUS_FINAL};
     return fail (plan, job, &outcome);
 }

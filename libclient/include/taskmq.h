@@ -572,7 +572,7 @@ struct tmq_task {
     tmq_outcome_kind_t outcome; /* TMQ_OUTCOME_NONE: not ended yet */
     int32_t error_code;
     const char *error_message;
-    const char *error_data; /* JSON text */
+    const char *error_data; /* JSON text; see error_data_bytes */
     bool dead;
     uint64_t version;
     uint64_t seq;     /* its newest event */
@@ -592,6 +592,9 @@ struct tmq_task {
     const tmq_label_t *needs;
     size_t needs_count;
     uint32_t turns; /* that its workers told (taskmq_turns.h) */
+    /* Of the error's data. More than error_data has: it is longer than 16 KiB, and this record is
+     * of a list, a snapshot or tmq_payload; tmq_get has it. */
+    size_t error_data_bytes;
 };
 /* Accepts NULL. */
 TMQ_API void tmq_task_free (tmq_task_t *task);

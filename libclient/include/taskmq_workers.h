@@ -147,7 +147,8 @@ typedef struct tmq_outcome {
     int32_t error_code;             /* fail only, from here on; not -33099..-33001, but
                                        for TMQ_TASK_ERROR_TOO_LARGE */
     const char *error_message;      /* at most 4,096 bytes */
-    const char *error_data;         /* JSON text, at most 16 KiB */
+    const char *error_data;         /* JSON text, at most 64 KiB; with result at most
+                                       TMQ_FRAME_BYTES_MAX */
     bool final;                     /* do not try again */
     void (*release) (void *result); /* only tmq_worker_run calls it, when result is not needed any
                                        more (for example free); NULL: nobody does */

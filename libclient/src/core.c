@@ -483,13 +483,18 @@ static bool operation_reply (core_t *self, core_request_t *request, const Taskmq
     return true;
 }
 
+static size_t task_bodies (const Taskmq__Task *task)
+{
+    return (size_t) task->body + (task->error != NULL ? task->error->body : 0);
+}
+
 /* The bodies of a reply are passed over even if nobody waits for it. */
 static bool reply_body (const Taskmq__Reply *reply, core_bodies_t *bodies, const uint8_t **body)
 {
     bool good = true;
     *body = NULL;
     if (reply->body_case == TASKMQ__REPLY__BODY_TASK)
-        *body = core_bodies_take (bodies, reply->task->body, &good);
+        *body = core_bodies_take (bodies, task_bodies (reply->task), &good);
     else if (core_part_of (reply) != NULL)
         *body = core_bodies_take (bodies, core_part_of (reply)->body, &good);
     else if (reply->body_case == TASKMQ__REPLY__BODY_ANSWER_PAGE)

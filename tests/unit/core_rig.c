@@ -408,6 +408,11 @@ static void keep_events (rig_t *self, rig_peer_t *peer, const Taskmq__BrokerMess
     assert_int_equal (used, buf_length (body));
 }
 
+static size_t task_bodies (const Taskmq__Task *task)
+{
+    return task->body + (task->error != NULL ? task->error->body : 0);
+}
+
 static void keep_lists (rig_peer_t *peer, const Taskmq__BrokerMessage *message, buf_t *body)
 {
     const uint8_t *at = buf_bytes (body);
@@ -415,7 +420,7 @@ static void keep_lists (rig_peer_t *peer, const Taskmq__BrokerMessage *message, 
         rig_item_t *item = add_item (peer);
         item->reply = message->replies[i];
         if (item->reply->body_case == TASKMQ__REPLY__BODY_TASK)
-            at = take_body (item, at, item->reply->task->body);
+            at = take_body (item, at, task_bodies (item->reply->task));
         else if (item->reply->body_case == TASKMQ__REPLY__BODY_ANSWER_PAGE)
             at = take_body (item, at, item->reply->answer_page->body);
         if (item->reply->body_case == TASKMQ__REPLY__BODY_SCHEDULE)

@@ -251,7 +251,7 @@ static void a_client_sees_every_field (void **state)
 {
     const full_t *full = *state;
     bytes_t bytes = BYTES_INIT;
-    pack_task (&bytes, 1, &full->record, TMQ_PHASE_LEASED, false, BODY_BYTES);
+    pack_task (&bytes, 1, &full->record, TMQ_PHASE_LEASED, false, (pack_bodies_t){BODY_BYTES, 0});
     assert_false (bytes.failed);
     Taskmq__TaskPage *page = taskmq__task_page__unpack (NULL, bytes.length, bytes.data);
     assert_non_null (page);

@@ -45,6 +45,14 @@ char *memory_text (const char *text)
     return memcpy (memory_alloc (room), text, room);
 }
 
+char *memory_text_of (const void *bytes, size_t length)
+{
+    char *text = memory_alloc (length + 1);
+    memcpy (text, bytes, length);
+    text[length] = '\0';
+    return text;
+}
+
 void *memory_grow (void *items, size_t *capacity, size_t count, size_t size)
 {
     if (count < *capacity)

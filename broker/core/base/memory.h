@@ -12,7 +12,8 @@
 void *memory_alloc (size_t bytes);             /* undefined contents; 0 bytes gives a pointer too */
 void *memory_zero (size_t count, size_t size); /* zeroed */
 void *memory_resize (void *memory, size_t count, size_t size);
-char *memory_text (const char *text); /* a copy; NULL gives an empty one */
+char *memory_text (const char *text);                    /* a copy; NULL gives an empty one */
+char *memory_text_of (const void *bytes, size_t length); /* … with a NUL behind it */
 
 /* Makes room for one more item: returns items, moved when capacity had to grow. */
 void *memory_grow (void *items, size_t *capacity, size_t count, size_t size);

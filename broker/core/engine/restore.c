@@ -12,6 +12,7 @@
 #include "core/tasks/dependents.h"
 #include "core/tasks/due.h"
 #include "core/tasks/entries.h"
+#include "core/tasks/failure.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
 #include "core/tasks/lease.h"
@@ -169,7 +170,7 @@ static void interrupt (engine_t *self, task_t *task)
     const char *text = task_error_text (TMQ_TASK_ERROR_INTERRUPTED);
     journal_add_attempt (&self->tasks, task, TMQ_EVENT_FAILED, TMQ_TASK_ERROR_INTERRUPTED, text,
                          NULL);
-    detail_set_error (task->detail, TMQ_TASK_ERROR_INTERRUPTED, text, NULL);
+    failure_set (&self->tasks, task, TMQ_TASK_ERROR_INTERRUPTED, text, NULL);
     change_fail (&self->tasks, task, INPUT_FAIL_FINALLY, NULL);
 }
 

@@ -16,6 +16,21 @@
 
 /* Answers. */
 
+/* The body, and behind it the long data of the error, if both fit into a frame: beside a result
+ * they do, beside a payload perhaps not. */
+static buf_t *with_data (const record_t *record, bool bare, buf_t *body)
+{
+    size_t data = bare ? 0 : pack_long_data (record);
+    if (data == 0 || buf_length (body) + data > TMQ_FRAME_BYTES_MAX)
+        return buf_keep (body);
+    bytes_t whole = BYTES_INIT;
+    bytes_append (&whole, buf_bytes (body), buf_length (body));
+    bytes_append (&whole, record->error_data, data);
+    buf_t *frame = buf_new (whole.data, whole.length);
+    bytes_free (&whole);
+    return frame;
+}
+
 static void answer_record (call_t *call, const record_t *record, tmq_phase_t phase, buf_t *body)
 {
     requests_t *self = call->requests;
@@ -24,8 +39,12 @@ static void answer_record (call_t *call, const record_t *record, tmq_phase_t pha
     bool bare = !call->bodies;
     if (bare)
         body = NULL;
-    pack_task (out, TASKMQ__REPLY__BODY_TASK, record, phase, bare, (uint32_t) buf_length (body));
-    reply_close (self, call->link, mark, journal_batch (self->tasks), body);
+    buf_t *frame = with_data (record, bare, body);
+    const pack_bodies_t bodies = {(uint32_t) buf_length (body),
+                                  (uint32_t) (buf_length (frame) - buf_length (body))};
+    pack_task (out, TASKMQ__REPLY__BODY_TASK, record, phase, bare, bodies);
+    reply_close (self, call->link, mark, journal_batch (self->tasks), frame);
+    buf_drop (frame);
 }
 
 void get_answer (call_t *call, const found_t *found, buf_t *body)

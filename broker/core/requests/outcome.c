@@ -8,18 +8,22 @@
  * the task's record or the attempt's row keeps the secret and the request id that ended it. What is
  * left is stale and changes nothing; but a success is kept, as long as the task has none (S35). */
 #include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "core/reads/find.h"
 #include "core/requests/again.h"
 #include "core/requests/answer.h"
 #include "core/requests/report.h"
 #include "core/tasks/attempt.h"
 #include "core/tasks/change.h"
+#include "core/tasks/failure.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/quarantine.h"
 #include "ids.h"
+#include "json.h"
 #include "types.h"
 
 /* The newest attempt of a task: its number, secret, and the request that ended it. */
@@ -190,7 +194,7 @@ void on_complete (call_t *call)
     ensure_started (self, task);
     attempt_take_result (self->tasks, task, call->body, request->result_bytes,
                          request->result_type);
-    detail_set_error (task->detail, 0, NULL, NULL);
+    failure_set (self->tasks, task, 0, NULL, NULL);
     task->detail->outcome = TMQ_OUTCOME_RESULT;
     cause_t cause = cause_of (call, NULL);
     change_finish (self->tasks, task, INPUT_COMPLETE, &cause);
@@ -205,6 +209,11 @@ void on_fail (call_t *call)
         reply_code_at_once (call, TMQ_INVALID, "codes -33099..-33001 are the broker's own", 0);
         return;
     }
+    const char *long_data = (const char *) call->body + request->result_bytes;
+    if (request->data_bytes > 0 && !json_text_is_valid (long_data, request->data_bytes)) {
+        reply_code_at_once (call, TMQ_INVALID, "data: must be JSON", 0);
+        return;
+    }
     task_t *task = begin (call, request->lease, TMQ_STATUS_FAILED);
     if (task == NULL)
         return;
@@ -216,9 +225,12 @@ void on_fail (call_t *call)
         attempt_take_result (self->tasks, task, call->body, request->result_bytes,
                              request->result_type);
     }
-    const attempt_error_t error = {request->code, request->message, request->data, request->final};
+    char *copied = request->data_bytes > 0 ? memory_text_of (long_data, request->data_bytes) : NULL;
+    const attempt_error_t error = {request->code, request->message,
+                                   copied != NULL ? copied : request->data, request->final};
     cause_t cause = cause_of (call, request->message);
     attempt_fail (self->tasks, task, &error, &cause);
+    free (copied);
     reply_code (call, TMQ_OK, NULL);
 }
 

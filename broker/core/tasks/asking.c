@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/tasks/due.h"
+#include "core/tasks/failure.h"
 #include "core/tasks/journal.h"
 #include "types.h"
 
@@ -87,7 +88,7 @@ static void fail_unanswered (tasks_t *self, task_t *task, const question_t *ques
     if (task->leased)
         journal_add_attempt (self, task, TMQ_EVENT_FAILED, TMQ_TASK_ERROR_ANSWER_DEADLINE, text,
                              NULL);
-    detail_set_error (task->detail, TMQ_TASK_ERROR_ANSWER_DEADLINE, text, NULL);
+    failure_set (self, task, TMQ_TASK_ERROR_ANSWER_DEADLINE, text, NULL);
     change_fail (self, task, INPUT_FAIL_FINALLY, NULL);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/tasks/attempt.h"
+#include "core/tasks/failure.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
 #include "core/tasks/lease.h"
@@ -101,7 +102,7 @@ static void fail_dead (tasks_t *self, task_t *task, const char *text, const caus
     const uint8_t *request_id = cause == NULL ? NULL : cause->request_id;
     task->dead = true;
     journal_add_attempt (self, task, TMQ_EVENT_FAILED, TMQ_TASK_ERROR_LEASE_LOST, text, request_id);
-    detail_set_error (task->detail, TMQ_TASK_ERROR_LEASE_LOST, text, NULL);
+    failure_set (self, task, TMQ_TASK_ERROR_LEASE_LOST, text, NULL);
     change_fail (self, task, INPUT_LOSE_FINALLY, cause);
 }
 
@@ -179,9 +180,22 @@ void attempt_lose (tasks_t *self, task_t *task, const char *why)
         return;
     }
     journal_add_attempt (self, task, TMQ_EVENT_LEASE_LOST, TMQ_TASK_ERROR_LEASE_LOST, why, NULL);
-    detail_set_error (task->detail, TMQ_TASK_ERROR_LEASE_LOST, why, NULL);
+    failure_set (self, task, TMQ_TASK_ERROR_LEASE_LOST, why, NULL);
     attempt_requeue (self, task, INPUT_LOSE, attempt_backoff_ms (self, task, task->failures),
                      &cause);
+}
+
+/* Of a task that is tried again, its data stays in memory: there may be no room for it. */
+static void keep_error (tasks_t *self, task_t *task, const attempt_error_t *error, bool last)
+{
+    char noted[TMQ_ERROR_MESSAGE_BYTES_MAX + 1];
+    size_t bytes = error->data == NULL ? 0 : strlen (error->data);
+    if (last || failure_fits (self, task, bytes)) {
+        failure_set (self, task, error->code, error->message, error->data);
+        return;
+    }
+    failure_note (noted, error->message == NULL ? "" : error->message, bytes);
+    failure_set (self, task, error->code, noted, NULL);
 }
 
 void attempt_fail (tasks_t *self, task_t *task, const attempt_error_t *error, const cause_t *cause)
@@ -189,7 +203,7 @@ void attempt_fail (tasks_t *self, task_t *task, const attempt_error_t *error, co
     const uint8_t *request_id = cause == NULL ? NULL : cause->request_id;
     bool dead = ++task->failures >= task->max_attempts;
     task->returns = 0;
-    detail_set_error (task->detail, error->code, error->message, error->data);
+    keep_error (self, task, error, error->final || dead);
     journal_add_attempt (self, task,
                          error->final || dead ? TMQ_EVENT_FAILED : TMQ_EVENT_ATTEMPT_FAILED,
                          error->code, error->message, request_id);

@@ -17,6 +17,7 @@
 #include "core/tasks/due.h"
 #include "core/tasks/edges.h"
 #include "core/tasks/extras.h"
+#include "core/tasks/failure.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lanes.h"
 #include "core/tasks/lease.h"
@@ -314,7 +315,7 @@ void change_end_unclaimed (tasks_t *self, task_t *task)
         ending_text (again, sizeof (again), detail, error);
         text = again;
     }
-    detail_set_error (detail, error, text, NULL);
+    failure_set (self, task, error, text, NULL);
     change_fail (self, task, missed ? INPUT_MISS_START : INPUT_EXPIRE, NULL);
 }
 
@@ -323,8 +324,8 @@ void change_damaged (tasks_t *self, task_t *task)
     task->payload_wanted = false;
     if (task->status != TMQ_STATUS_QUEUED)
         return;
-    detail_set_error (task_detail (&self->slab, task), TMQ_TASK_ERROR_DAMAGED,
-                      task_error_text (TMQ_TASK_ERROR_DAMAGED), NULL);
+    failure_set (self, task, TMQ_TASK_ERROR_DAMAGED, task_error_text (TMQ_TASK_ERROR_DAMAGED),
+                 NULL);
     change_fail (self, task, INPUT_EXPIRE, NULL);
 }
 

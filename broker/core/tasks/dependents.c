@@ -9,6 +9,7 @@
 
 #include "core/tasks/change.h"
 #include "core/tasks/extras.h"
+#include "core/tasks/failure.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
 #include "ids.h"
@@ -38,7 +39,7 @@ static void fail (tasks_t *self, task_t *task, const Taskmq__Dependency *entry)
     snprintf (data, sizeof (data), "{\"task_id\":\"%s\",\"status\":\"%s\"}", id,
               status_text ((tmq_status_t) entry->status));
     self->base->counts.dependencies_failed++;
-    detail_set_error (task_detail (&self->slab, task), TMQ_TASK_ERROR_DEPENDENCY, text, data);
+    failure_set (self, task, TMQ_TASK_ERROR_DEPENDENCY, text, data);
     change_fail (self, task, INPUT_DEPENDENCY, NULL);
 }
 

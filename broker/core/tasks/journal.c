@@ -44,7 +44,7 @@ void journal_touch (tasks_t *self, task_t *task)
     open->tasks =
         memory_grow (open->tasks, &open->tasks_capacity, open->tasks_count, sizeof (task_t *));
     open->tasks[open->tasks_count++] = task;
-    open->bytes += IMAGE_BYTES;
+    open->bytes += IMAGE_BYTES + (task->detail != NULL ? task->detail->error_data_bytes : 0);
     task->in_batch = true;
     if (task->changed <= self->settled)
         self->dirty_tasks++;
@@ -129,7 +129,8 @@ static record_t *image_of (task_t *task, batch_t *batch, size_t expected)
     task->payload_stored = true;
     task->result_stored = task->result_stored || view.result != NULL;
     batch->bytes += IMAGE_BYTES + buf_length (view.payload) + buf_length (view.result) +
-                    buf_length (view.extra);
+                    buf_length (view.extra) +
+                    (task->detail != NULL ? task->detail->error_data_bytes : 0);
     return batch_record_new (batch, &view, expected);
 }
 

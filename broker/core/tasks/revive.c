@@ -11,20 +11,22 @@
 #include "core/tasks/attempt.h"
 #include "core/tasks/checkpoint.h"
 #include "core/tasks/extras.h"
+#include "core/tasks/failure.h"
 #include "core/tasks/journal.h"
 #include "core/tasks/lease.h"
 #include "core/tasks/turns.h"
 #include "types.h"
 
-static void drop_outcome (tasks_t *self, detail_t *detail)
+static void drop_outcome (tasks_t *self, task_t *task)
 {
+    detail_t *detail = task_detail (&self->slab, task);
     buf_drop (detail->result);
     detail->result = NULL;
     detail->result_bytes = 0;
     names_drop (&self->base->names, detail->result_type);
     detail->result_type = NULL;
     detail->outcome = TMQ_OUTCOME_NONE;
-    detail_set_error (detail, 0, NULL, NULL);
+    failure_set (self, task, 0, NULL, NULL);
     detail_set_text (&detail->status_message, NULL);
     detail_set_text (&detail->progress_message, NULL);
     detail_set_text (&detail->progress_unit, NULL);
@@ -41,7 +43,7 @@ static void begin_ttl (const tasks_t *self, task_t *task)
 
 void revive_queue (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause)
 {
-    drop_outcome (self, task_detail (&self->slab, task));
+    drop_outcome (self, task);
     task->result_stored = false;
     task->failures = task->returns = 0;
     task->dead = false;
@@ -76,7 +78,7 @@ void adopt (tasks_t *self, task_t *task, const kept_t *kept, const buf_t *bytes,
     if (task->leased && !task_is_withdrawn (task))
         journal_add_attempt (self, task, TMQ_EVENT_CANCELLED, 0,
                              task_error_text (TMQ_TASK_ERROR_SUPERSEDED), NULL);
-    drop_outcome (self, detail);
+    drop_outcome (self, task);
     task->result_stored = false;
     task->dead = false;
     task->started = true;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/tasks/extras.h"
+#include "core/tasks/failure.h"
 #include "core/tasks/index.h"
 #include "core/tasks/rows.h"
 #include "core/tasks/session.h"
@@ -66,6 +67,7 @@ static void evict (tasks_t *self, task_t *task)
         names_drop (&self->base->names, task->detail->result_type);
     }
     forget_payload (self, task);
+    failure_drop (self, task);
     self->texts_bytes -= task_texts_length (task);
     extras_drop (self, task);
     task_clear (&self->slab, task);

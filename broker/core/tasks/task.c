@@ -221,13 +221,6 @@ void detail_set_text (char **place, const char *text)
     *place = text == NULL || text[0] == '\0' ? NULL : memory_text (text);
 }
 
-void detail_set_error (detail_t *self, int32_t code, const char *message, const char *data)
-{
-    self->error_code = code;
-    detail_set_text (&self->error_message, message);
-    detail_set_text (&self->error_data, data);
-}
-
 /* Slab. */
 
 enum {

@@ -103,6 +103,7 @@ typedef struct detail {
     char *error_data;
     buf_t *result;
     uint32_t result_bytes;
+    uint32_t error_data_bytes;
     int32_t error_code;
     tmq_outcome_kind_t outcome;
     bool listed;       /* while its worker registers: the worker has it */
@@ -191,7 +192,6 @@ const char *task_dedup_key (const task_t *self);
 
 /* Replaces one of the detail's texts; an empty one becomes NULL. */
 void detail_set_text (char **place, const char *text);
-void detail_set_error (detail_t *self, int32_t code, const char *message, const char *data);
 static inline bool task_is_terminal (const task_t *self)
 {
     return self->status >= TMQ_STATUS_COMPLETED;

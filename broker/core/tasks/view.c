@@ -8,6 +8,7 @@
 
 #include "core/tasks/account.h"
 #include "core/tasks/extras.h"
+#include "core/tasks/failure.h"
 #include "core/tasks/index.h"
 #include "core/tasks/lanes.h"
 #include "core/tasks/session.h"
@@ -134,7 +135,7 @@ static void restore_detail (tasks_t *self, task_t *task, const record_t *record)
     detail->progress_total = record->progress_total;
     detail_set_text (&detail->progress_unit, record->progress_unit);
     detail_set_text (&detail->progress_message, record->progress_message);
-    detail_set_error (detail, record->error_code, record->error_message, record->error_data);
+    failure_set (self, task, record->error_code, record->error_message, record->error_data);
     detail->outcome = record->outcome;
     detail->result_bytes = record->result_bytes;
     detail->result_type = names_keep (&self->base->names, record->result_type);

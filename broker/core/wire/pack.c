@@ -6,6 +6,8 @@
  * for every task, and generic packing is what it would cost most. */
 #include "core/wire/pack.h"
 
+#include <string.h>
+
 /* Numbers of fields in taskmq.proto. The unit tests unpack with the generated code. */
 enum {
     EVENT_LIST_EVENTS = 1,
@@ -34,7 +36,7 @@ enum { LABEL_KEY = 1, LABEL_VALUE = 2 };
 
 enum { PROGRESS_DONE = 1, PROGRESS_TOTAL = 2, PROGRESS_UNIT = 3, PROGRESS_MESSAGE = 4 };
 
-enum { ERROR_CODE = 1, ERROR_MESSAGE = 2, ERROR_DATA = 3 };
+enum { ERROR_CODE = 1, ERROR_MESSAGE = 2, ERROR_DATA = 3, ERROR_DATA_BYTES = 4, ERROR_BODY = 5 };
 
 enum {
     TASK_ID = 1,
@@ -134,7 +136,13 @@ static void pack_progress (bytes_t *out, uint32_t field, const record_t *record)
     bytes_close (out, mark);
 }
 
-static void pack_outcome (bytes_t *out, const record_t *record, bool bare)
+uint32_t pack_long_data (const record_t *record)
+{
+    size_t bytes = strlen (record->error_data);
+    return bytes > TMQ_ERROR_DATA_INLINE_MAX ? (uint32_t) bytes : 0;
+}
+
+static void pack_outcome (bytes_t *out, const record_t *record, bool bare, uint32_t error_body)
 {
     bytes_append_uint (out, TASK_RESULT_BYTES, record->result_bytes);
     bytes_append_string (out, TASK_RESULT_TYPE, record->result_type);
@@ -145,13 +153,16 @@ static void pack_outcome (bytes_t *out, const record_t *record, bool bare)
     bytes_mark_t mark = bytes_open (out, TASK_ERROR);
     bytes_append_sint (out, ERROR_CODE, record->error_code);
     bytes_append_string (out, ERROR_MESSAGE, record->error_message);
-    if (!bare)
+    uint32_t long_data = bare ? 0 : pack_long_data (record);
+    if (!bare && long_data == 0)
         bytes_append_string (out, ERROR_DATA, record->error_data);
+    bytes_append_uint (out, ERROR_DATA_BYTES, long_data);
+    bytes_append_uint (out, ERROR_BODY, error_body);
     bytes_close (out, mark);
 }
 
 void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_t phase, bool bare,
-                uint32_t body_bytes)
+                pack_bodies_t bodies)
 {
     bytes_mark_t mark = bytes_open (out, field);
     bytes_append_blob (out, TASK_ID, record->id.bytes, sizeof (record->id.bytes));
@@ -180,12 +191,12 @@ void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_
     if (!bare)
         bytes_append_string (out, TASK_META, record->meta);
     bytes_append_uint (out, TASK_PAYLOAD_BYTES, record->payload_bytes);
-    pack_outcome (out, record, bare);
+    pack_outcome (out, record, bare, bodies.error);
     bytes_append_uint (out, TASK_DEAD, record->dead);
     bytes_append_uint (out, TASK_VERSION, record->version);
     bytes_append_uint (out, TASK_NOT_BEFORE, (uint64_t) record->not_before);
     bytes_append_uint (out, TASK_SEQ, record->last_seq);
-    bytes_append_uint (out, TASK_BODY, body_bytes);
+    bytes_append_uint (out, TASK_BODY, bodies.body);
     bytes_append_uint (out, TASK_FAILURES, record->failures);
     bytes_append_blob (out, TASK_EXTRA, buf_bytes (record->extra), buf_length (record->extra));
     bytes_close (out, mark);

@@ -53,9 +53,18 @@ enum { ENVELOPE_FILL_BYTES = 60 * 1024 };
 
 void pack_event (bytes_t *out, const event_t *event); /* one element of an EventList */
 /* The rest is packed as field of an enclosing message. */
+/* What of the second frame belongs to a task: its body, and behind it the data of its error, where
+ * that is too long for an envelope. */
+typedef struct pack_bodies {
+    uint32_t body;
+    uint32_t error;
+} pack_bodies_t;
+
 /* bare: without what RIGHT_BODY is needed for. */
 void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_t phase, bool bare,
-                uint32_t body_bytes);
+                pack_bodies_t bodies);
+/* How long the data of its error is, if that is too long for an envelope; else 0. */
+uint32_t pack_long_data (const record_t *record);
 void pack_labels (bytes_t *out, uint32_t field, const label_t *labels, size_t count);
 void pack_lease_state (bytes_t *out, uint32_t field, const uint8_t *id, uint32_t attempt,
                        tmq_code_t code, uint32_t lease_ms, uint32_t answers);

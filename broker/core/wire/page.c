@@ -21,7 +21,8 @@ size_t pack_page (bytes_t *out, uint32_t field, record_t *const *records, size_t
             continue;
         size_t before = out->length;
         bool bare = !access_sees (access, records[i]->queue, records[i]->owner, NULL, RIGHT_BODY);
-        pack_task (out, field, records[i], record_phase (records[i], clocks->wall_ms), bare, 0);
+        pack_task (out, field, records[i], record_phase (records[i], clocks->wall_ms), bare,
+                   (pack_bodies_t){0, 0});
         if (out->length > ENVELOPE_FILL_BYTES && before > HEAD_BYTES_MAX) {
             out->length = before;
             break;

@@ -18,6 +18,7 @@
 #include "client/client.h"
 #include "ids.h"
 #include "json.h"
+#include "parts/attempts.h"
 #include "types.h"
 
 enum { THREADS_MAX = 1024 };
@@ -99,7 +100,7 @@ static void fit_failure (fitted_t *self)
         drop (self, "error_data was left out: it is no JSON");
         outcome->error_data = NULL;
     }
-    if (outcome->result_bytes > TMQ_FRAME_BYTES_MAX) {
+    if (outcome->result_bytes + core_long_data (outcome) > TMQ_FRAME_BYTES_MAX) {
         drop (self, "the result of %zu bytes was left out", outcome->result_bytes);
         outcome->result_bytes = 0;
     }

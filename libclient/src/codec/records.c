@@ -62,7 +62,16 @@ void core_cursor_format (char out[48], uint64_t generation, uint64_t seq)
 
 /* Tasks. */
 
-static void task_fill_texts (tmq_task_t *out, tail_t *tail, const Taskmq__Task *in)
+/* The data of the error: in the message, or, where there is a second frame, in it. */
+static const char *tail_data (tail_t *tail, const Taskmq__TaskError *error, const uint8_t *frame)
+{
+    if (error == NULL || error->body == 0 || frame == NULL)
+        return tail_text (tail, error != NULL ? error->data : "");
+    return tail_body (tail, frame, error->body);
+}
+
+static void task_fill_texts (tmq_task_t *out, tail_t *tail, const Taskmq__Task *in,
+                             const uint8_t *data)
 {
     const Taskmq__TaskError *error = in->error;
     const Taskmq__Progress *progress = in->progress;
@@ -86,7 +95,7 @@ static void task_fill_texts (tmq_task_t *out, tail_t *tail, const Taskmq__Task *
     out->progress_message = tail_text (tail, progress != NULL ? progress->message : "");
     out->result_type = tail_text (tail, in->result_type);
     out->error_message = tail_text (tail, error != NULL ? error->message : "");
-    out->error_data = tail_text (tail, error != NULL ? error->data : "");
+    out->error_data = tail_data (tail, error, data);
     out->trace = tail_text (tail, in->extra != NULL ? in->extra->trace : "");
     out->cancel_message = tail_text (tail, in->extra != NULL ? in->extra->cancel_message : "");
 }
@@ -114,6 +123,9 @@ static void task_fill_numbers (tmq_task_t *out, const Taskmq__Task *in)
     out->result_bytes = in->result_bytes;
     out->outcome = (tmq_outcome_kind_t) in->outcome;
     out->error_code = in->error != NULL ? in->error->code : 0;
+    out->error_data_bytes = strlen (out->error_data);
+    if (out->error_data_bytes == 0 && in->error != NULL)
+        out->error_data_bytes = in->error->data_bytes;
     out->dead = in->dead;
     out->version = in->version;
     out->seq = in->seq;
@@ -126,17 +138,19 @@ static void task_fill_numbers (tmq_task_t *out, const Taskmq__Task *in)
     }
 }
 
-tmq_task_t *core_task_record (const Taskmq__Task *in, const void *body, size_t body_bytes)
+tmq_task_t *core_task_record (const Taskmq__Task *in, const uint8_t *body)
 {
+    size_t body_bytes = body != NULL ? in->body : 0;
+    const uint8_t *data = body != NULL ? body + in->body : NULL;
     tmq_task_t measured = {0};
     tail_t tail = {NULL, 0};
-    task_fill_texts (&measured, &tail, in);
+    task_fill_texts (&measured, &tail, in, data);
     tail_body (&tail, body, body_bytes);
     tmq_task_t *out = calloc (1, sizeof *out + tail.used);
     if (out == NULL)
         return NULL;
     tail = (tail_t){(uint8_t *) (out + 1), 0};
-    task_fill_texts (out, &tail, in);
+    task_fill_texts (out, &tail, in, data);
     task_fill_numbers (out, in);
     out->body = tail_body (&tail, body, body_bytes);
     out->body_bytes = body_bytes;
@@ -156,7 +170,7 @@ tmq_task_list_t *core_task_list_record (const Taskmq__TaskPage *page)
     list->tasks = tasks;
     list->next = next;
     for (size_t i = 0; i < page->n_tasks; i++) {
-        tasks[i] = core_task_record (page->tasks[i], NULL, 0);
+        tasks[i] = core_task_record (page->tasks[i], NULL);
         if (tasks[i] == NULL) {
             tmq_task_list_free (list);
             return NULL;

@@ -10,7 +10,9 @@
 #include "taskmq.pb-c.h"
 
 /* Each is one piece of memory; NULL when it is exhausted. */
-tmq_task_t *core_task_record (const Taskmq__Task *task, const void *body, size_t body_bytes);
+/* body: what of the second frame belongs to the task (Task.body, then TaskError.body); NULL: the
+ * message has none for it. */
+tmq_task_t *core_task_record (const Taskmq__Task *task, const uint8_t *body);
 tmq_event_t *core_event_record (const Taskmq__Event *event, const char *ns, uint64_t generation);
 tmq_event_t *core_notice_record (const Taskmq__Notice *notice, const char *ns);
 /* An item that is neither an event nor a notice. */

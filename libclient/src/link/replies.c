@@ -144,7 +144,7 @@ bool core_reply_task (core_requests_t *self, core_request_t *request, const Task
     tmq_completion_t *completion = &request->answer.completion;
     if (reply->body_case != TASKMQ__REPLY__BODY_TASK || reply->task->task_id.len != ID_BYTES)
         return false;
-    completion->task = core_task_record (reply->task, body, reply->task->body);
+    completion->task = core_task_record (reply->task, body);
     return end_made (self, request, completion->task);
 }
 

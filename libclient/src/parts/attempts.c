@@ -563,6 +563,12 @@ int core_worker_message (core_worker_t *self, const tmq_assignment_t *of, const 
 
 /* The end. */
 
+size_t core_long_data (const tmq_outcome_t *outcome)
+{
+    size_t bytes = outcome->error_data != NULL ? strlen (outcome->error_data) : 0;
+    return bytes > TMQ_ERROR_DATA_INLINE_MAX ? bytes : 0;
+}
+
 static int check_outcome (const tmq_outcome_t *outcome, tmq_op_t op, tmq_error_t *error)
 {
     if (outcome->result_bytes > TMQ_FRAME_BYTES_MAX)
@@ -579,6 +585,11 @@ static int check_outcome (const tmq_outcome_t *outcome, tmq_op_t op, tmq_error_t
                             error);
     if (code == TMQ_OK)
         code = core_check_text (outcome->error_data, "error_data", TMQ_ERROR_DATA_BYTES_MAX, error);
+    size_t long_bytes = core_long_data (outcome);
+    if (code == TMQ_OK && outcome->result_bytes + long_bytes > TMQ_FRAME_BYTES_MAX)
+        return core_error (error, TMQ_TOO_LARGE,
+                           "result and error_data: %zu bytes, at most %d are allowed together",
+                           outcome->result_bytes + long_bytes, TMQ_FRAME_BYTES_MAX);
     return code;
 }
 
@@ -593,11 +604,15 @@ static void encode_end (core_request_t *request, tmq_op_t op, const tmq_outcome_
     } else if (op == TMQ_OP_FAIL) {
         bytes_append_sint (out, 2, outcome->error_code);
         bytes_append_string (out, 3, outcome->error_message);
-        bytes_append_string (out, 4, outcome->error_data);
+        size_t long_bytes = core_long_data (outcome);
+        if (long_bytes == 0)
+            bytes_append_string (out, 4, outcome->error_data);
         bytes_append_uint (out, 5, outcome->final);
         bytes_append_uint (out, 6, outcome->result_bytes);
         bytes_append_string (out, 7, outcome->result_type);
+        bytes_append_uint (out, 8, long_bytes);
         bytes_append (&request->body, outcome->result, outcome->result_bytes);
+        bytes_append (&request->body, outcome->error_data, long_bytes);
     } else if (op == TMQ_OP_RELEASE && delay_ms != UINT32_MAX) {
         bytes_append_uint (out, 2, delay_ms);
         bytes_append_uint (out, 3, delay_ms == 0);

@@ -116,6 +116,8 @@ typedef struct core_workers {
 
 void core_worker_wake (core_worker_t *self);
 /* One that is held. */
+/* Of the data of a failure: how much of it stands in the second frame; 0: none. */
+size_t core_long_data (const tmq_outcome_t *outcome);
 core_attempt_t *core_attempt_find (const core_workers_t *all, const tmq_id_t *id, uint32_t attempt);
 /* Tells the application about a new state of an attempt it has taken. message may be NULL. */
 void core_attempt_change (core_attempt_t *attempt, tmq_attempt_state_t state, const char *message);

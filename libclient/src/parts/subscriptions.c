@@ -419,7 +419,7 @@ static bool take_task (core_subscription_t *self, const Taskmq__Task *task)
         tmq_event_free (event);
         return false;
     }
-    tmq_task_t *record = core_task_record (task, NULL, 0);
+    tmq_task_t *record = core_task_record (task, NULL);
     if (record == NULL) {
         tmq_event_free (event);
         return false;
