@@ -93,7 +93,7 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "output that a client has not read; beyond it nothing more is given to ZeroMQ for it")      \
     X (UNREAD, "limits/unread", SIZE, RESTART, UNREAD_ALL_BYTES, CONFIG_M, 1024 * CONFIG_G, NULL,  \
        "... all clients together; beyond it each has 128K")                                        \
-    X (SUBSCRIPTION_BYTES, "limits/subscription_bytes", SIZE, NOW, 256 * CONFIG_M, CONFIG_M,       \
+    X (SUBSCRIPTION_BYTES, "limits/subscription_bytes", SIZE, NOW, 64 * CONFIG_M, CONFIG_M,        \
        64 * CONFIG_G, NULL, "subscriptions with their filters; beyond it they are answered LIMIT") \
     X (WORKER_BYTES, "limits/worker_bytes", SIZE, NOW, 64 * CONFIG_M, CONFIG_M, 64 * CONFIG_G,     \
        NULL, "workers with their queues; beyond it they are answered LIMIT")                       \

@@ -15,7 +15,7 @@ enum {
     /* Of one peer, unless the options say otherwise. Three times what a client may have asked for
      * at a time (4 large answers). */
     UNREAD_BYTES = 4 * 1024 * 1024,
-    UNREAD_ALL_BYTES = 256 * 1024 * 1024, /* the same of all peers */
+    UNREAD_ALL_BYTES = 128 * 1024 * 1024, /* the same of all peers */
     UNREAD_FAIR_BYTES = 128 * 1024        /* of one, when all are over their limit */
 };
 

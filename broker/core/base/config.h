@@ -30,7 +30,7 @@ typedef struct engine_config {
     size_t live_tasks_max;       /* 1,000,000 */
     size_t live_bytes_max;       /* of the texts of live tasks (method, meta, labels …), with
                                  * their queues and lanes: 256 MiB */
-    size_t stream_bytes_max;     /* of subscriptions, their filters and snapshots by id: 256 MiB */
+    size_t stream_bytes_max;     /* of subscriptions, their filters and snapshots by id: 64 MiB */
     size_t worker_bytes_max;     /* of workers' places at queues, with the queues: 64 MiB */
     size_t questions_bytes_max;  /* of questions of live tasks and their answers: 64 MiB */
     size_t links_max;            /* 10,000 */
@@ -46,7 +46,7 @@ typedef struct engine_config {
     size_t space_bytes_max;      /* … of their payloads: 4 GiB */
     size_t space_values_max;     /* values of a namespace: 1,000,000 */
     size_t space_sessions_max;   /* sessions of a namespace: 100,000 */
-    size_t sessions_bytes_max;   /* … of all namespaces, in memory: 256 MiB */
+    size_t sessions_bytes_max;   /* … of all namespaces, in memory: 128 MiB */
     size_t space_items_max;      /* items of a namespace: 10,000,000 */
     size_t box_items_max;        /* … of a box: 10,000 */
     size_t space_kept_max;       /* late successes of a namespace: 10,000, … */
@@ -84,13 +84,13 @@ typedef struct engine_config {
 #define ENGINE_CONFIG_INIT                                                                         \
     {                                                                                              \
         .broker = "taskmqd", .broker_host = "", .live_tasks_max = 1000000,                         \
-        .live_bytes_max = 256u << 20, .stream_bytes_max = 256u << 20,                              \
+        .live_bytes_max = 256u << 20, .stream_bytes_max = 64u << 20,                               \
         .worker_bytes_max = 64u << 20, .questions_bytes_max = 64u << 20, .links_max = 10000,       \
         .pending_inputs_soft = 20000, .pending_share = 50, .pending_bytes_soft = 16u << 20,        \
         .dirty_tasks_soft = 50000, .dirty_bytes_soft = 64u << 20, .ring_bytes = 4u << 20,          \
         .looks_max = 100000, .payload_cache_bytes = 64u << 20, .space_tasks_max = 1000000,         \
         .space_bytes_max = (size_t) 4 << 30, .space_values_max = TMQ_VALUES_MAX,                   \
-        .space_sessions_max = TMQ_SESSIONS_MAX, .sessions_bytes_max = 256u << 20,                  \
+        .space_sessions_max = TMQ_SESSIONS_MAX, .sessions_bytes_max = 128u << 20,                  \
         .space_items_max = TMQ_ITEMS_MAX, .box_items_max = TMQ_BOX_ITEMS_MAX, .spaces_max = 10000, \
         .space_kept_max = TMQ_KEPT_MAX, .space_kept_bytes_max = TMQ_KEPT_BYTES_MAX,                \
         .kept_ms = TMQ_KEPT_MS, .task_turns_max = TMQ_TURNS_MAX,                                   \

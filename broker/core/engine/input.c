@@ -203,6 +203,7 @@ static void heard_again (engine_t *self, link_t *link)
     if (!list_is_empty (&link->ready))
         outbox_wake (&self->peers, link);
     worker_update_link (&self->match, link);
+    jobs_link_heard (&self->reads, link);
     for (node_t *node = link->subscriptions.next; node != &link->subscriptions; node = node->next)
         stream_wake (&self->streams, LIST_ITEM (node, subscription_t, of_link));
 }

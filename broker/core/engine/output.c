@@ -288,6 +288,7 @@ void engine_output_failed (engine_t *self, const output_t *output, now_t now)
         link->refused_ms = self->base.clocks.mono_ms;
     for (node_t *node = self->left_streams.next; node != &self->left_streams; node = node->next)
         stream_failed (&self->streams, LIST_ITEM (node, subscription_t, left));
+    streams_stall (&self->streams, link);
     worker_update_link (&self->match, link);
     queue_again (self, link);
     if (link->dead) {

@@ -43,6 +43,8 @@ link_t *link_make (links_t *self, peer_t peer)
     list_init (&link->stats);
     list_init (&link->errands);
     list_init (&link->reads);
+    list_init (&link->page_reads);
+    list_init (&link->paged);
     map_insert (&self->by_peer, peer_hash (self, peer), link);
     return link;
 }

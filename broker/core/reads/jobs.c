@@ -27,6 +27,69 @@ static void line_up (reads_t *self, read_job_t *job)
         list_push_back (&self->turns, &link->reading);
 }
 
+/* Pages of streams are held until the transport takes them, so few are read at a time (A51). */
+
+enum {
+    LINK_PAGES_MAX = 16, /* of one link: about 64 KiB each as messages */
+    PAGES_MAX = 128      /* of all links */
+};
+
+static bool may_have_page (const link_t *link)
+{
+    return link->pages < LINK_PAGES_MAX && !list_is_empty (&link->page_reads) &&
+           !gate_is_closed (&link->gate, GATE_STALLED);
+}
+
+/* Gives the free places to links in turn. */
+static void admit_pages (reads_t *self)
+{
+    while (self->pages < PAGES_MAX && !list_is_empty (&self->page_turns)) {
+        node_t *turn = list_pop_front (&self->page_turns);
+        link_t *link = LIST_ITEM (turn, link_t, page_turn);
+        if (!may_have_page (link))
+            continue;
+        read_job_t *job = LIST_ITEM (list_pop_front (&link->page_reads), read_job_t, node);
+        job->paged = true;
+        link->pages++;
+        self->pages++;
+        line_up (self, job);
+        if (may_have_page (link))
+            list_push_back (&self->page_turns, turn);
+    }
+}
+
+static void want_page (reads_t *self, link_t *link)
+{
+    if (!may_have_page (link))
+        return;
+    if (!node_is_linked (&link->page_turn))
+        list_push_back (&self->page_turns, &link->page_turn);
+    admit_pages (self);
+}
+
+void jobs_page_left (reads_t *self, link_t *link)
+{
+    link->pages--;
+    self->pages--;
+    want_page (self, link);
+    admit_pages (self); /* another link may have waited for the place */
+}
+
+void job_keep_page (read_job_t *job)
+{
+    job->paged = false;
+}
+
+bool jobs_pages_wait (const link_t *link)
+{
+    return !list_is_empty (&link->page_reads);
+}
+
+void jobs_link_heard (reads_t *self, link_t *link)
+{
+    want_page (self, link);
+}
+
 static read_job_t *job_new (const char *ns, read_kind_t kind, uint64_t need)
 {
     read_job_t *job = memory_zero (1, sizeof (*job));
@@ -39,13 +102,11 @@ static read_job_t *job_new (const char *ns, read_kind_t kind, uint64_t need)
     return job;
 }
 
-static read_job_t *job_of_link (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
-                                uint64_t need)
+static read_job_t *job_of_link (link_t *link, const char *ns, read_kind_t kind, uint64_t need)
 {
     read_job_t *job = job_new (ns, kind, need);
     job->link = link;
     link->references++;
-    line_up (self, job);
     return job;
 }
 
@@ -60,15 +121,22 @@ read_job_t *job_for_engine (reads_t *self, const char *ns, read_kind_t kind, uin
 read_job_t *job_for_stream (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
                             uint64_t need, struct subscription *subscription)
 {
-    read_job_t *job = job_of_link (self, link, ns, kind, need);
+    read_job_t *job = job_of_link (link, ns, kind, need);
     job->subscription = subscription;
+    if (kind == READ_SINCE) {
+        line_up (self, job);
+        return job;
+    }
+    list_push_back (&link->page_reads, &job->node);
+    want_page (self, link);
     return job;
 }
 
 read_job_t *job_for_request (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
                              uint64_t need, uint64_t request, uint32_t deadline_ms)
 {
-    read_job_t *job = job_of_link (self, link, ns, kind, need);
+    read_job_t *job = job_of_link (link, ns, kind, need);
+    line_up (self, job);
     job->request = request;
     job->counted = true;
     link->reads_count++;
@@ -99,6 +167,9 @@ static void leave_link (reads_t *self, read_job_t *job)
     }
     job->link = NULL;
     job->subscription = NULL;
+    if (job->paged)
+        jobs_page_left (self, link);
+    job->paged = false;
     if (list_is_empty (&link->reads))
         list_remove (&link->reading);
     link_unreference (self->peers, link);
@@ -141,9 +212,12 @@ void job_drop (reads_t *self, read_job_t *job)
 void jobs_drop_link (reads_t *self, link_t *link)
 {
     link->references++; /* the last of its reads would free it */
-    node_t *reads = &link->reads;
-    for (node_t *node = list_pop_front (reads); node != NULL; node = list_pop_front (reads))
-        job_free (self, LIST_ITEM (node, read_job_t, node));
+    node_t *lists[] = {&link->page_reads, &link->reads};
+    for (size_t i = 0; i < 2; i++)
+        for (node_t *node = list_pop_front (lists[i]); node != NULL;
+             node = list_pop_front (lists[i]))
+            job_free (self, LIST_ITEM (node, read_job_t, node));
+    list_remove (&link->page_turn);
     for (node_t *node = self->jobs_given.next; node != &self->jobs_given; node = node->next) {
         read_job_t *job = LIST_ITEM (node, read_job_t, node);
         if (job->link == link)
@@ -230,6 +304,7 @@ void reads_init (reads_t *self, base_t *base, tasks_t *tasks, links_t *peers)
     *self = (reads_t){.base = base, .tasks = tasks, .peers = peers};
     list_init (&self->turns);
     list_init (&self->own);
+    list_init (&self->page_turns);
     list_init (&self->jobs_given);
 }
 

@@ -15,9 +15,17 @@ bool jobs_have_room (const reads_t *self, const link_t *link);
  * none). */
 read_job_t *job_for_request (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
                              uint64_t need, uint64_t request, uint32_t deadline_ms);
-/* … for a subscription, which has one at a time. */
+/* … for a subscription, which has one at a time. A page (any kind but READ_SINCE) waits until its
+ * link may have one more. */
 read_job_t *job_for_stream (reads_t *self, link_t *link, const char *ns, read_kind_t kind,
                             uint64_t need, struct subscription *subscription);
+/* Whoever has the job keeps the page that it brought, and tells when it has left. */
+void job_keep_page (read_job_t *job);
+void jobs_page_left (reads_t *self, link_t *link);
+/* Pages of the link's streams wait for those that it has to leave. */
+bool jobs_pages_wait (const link_t *link);
+/* It takes messages again: its streams may have pages. */
+void jobs_link_heard (reads_t *self, link_t *link);
 /* … of the engine's own: whoever has it handles it when it is done. */
 read_job_t *job_for_engine (reads_t *self, const char *ns, read_kind_t kind, uint64_t need);
 void job_free (reads_t *self, read_job_t *job);

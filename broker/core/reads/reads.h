@@ -28,6 +28,7 @@ typedef struct read_job {
     bool counted;                      /* among the open reads of its link */
     bool given;                        /* a reader has it */
     bool own;                          /* the engine's: no link waits for it */
+    bool paged;                        /* counted among the pages of its link */
     char ns[TMQ_NAME_LENGTH_MAX + 1];  /* a reader may outlive the namespace's object */
 } read_job_t;
 
@@ -37,6 +38,8 @@ typedef struct reads {
     links_t *peers;
     node_t turns;      /* links with reads that wait, who is next first */
     node_t own;        /* reads of the engine's own that wait */
+    node_t page_turns; /* links whose streams may have one more page, who is next first */
+    size_t pages;      /* of streams: held, with readers, or waiting for one */
     node_t jobs_given; /* readers have them */
     size_t given;
     size_t open;      /* reads of requests, waiting or given */

@@ -70,16 +70,16 @@ static void pack_snapshot (streams_t *self, subscription_t *subscription)
     subscription->last = SENT_SNAPSHOT;
 }
 
-/* The rest of the page is read again when it is wanted. What was looked up by id stays: it is
- * little, and there is no place to go on from. */
-static void put_snapshot_back (streams_t *self, subscription_t *subscription)
+void snapshot_put_back (streams_t *self, subscription_t *subscription)
 {
     size_t next = subscription->snapshot_next;
-    if (subscription->filter->ids_count > 0 || next == subscription->snapshot_count)
+    if (subscription->filter->ids_count > 0 || subscription->snapshot == NULL)
         return;
-    subscription->snapshot_before =
-        next > 0 ? subscription->snapshot[next - 1]->number : subscription->snapshot[0]->number + 1;
-    subscription->snapshot_more = true;
+    if (next < subscription->snapshot_count) {
+        subscription->snapshot_before = next > 0 ? subscription->snapshot[next - 1]->number
+                                                 : subscription->snapshot[0]->number + 1;
+        subscription->snapshot_more = true;
+    }
     subscription_drop_snapshot (self, subscription);
 }
 
@@ -91,7 +91,7 @@ bool snapshot_next (streams_t *self, subscription_t *subscription)
                  !subscription->snapshot_more);
     if (rest && subscription->snapshot_sent - subscription->snapshot_taken >= SNAPSHOT_AHEAD) {
         if (self->pages_held > PAGES_HELD_MAX)
-            put_snapshot_back (self, subscription);
+            snapshot_put_back (self, subscription);
         subscription->held = true; /* credit wakes it */
         return false;
     }

@@ -12,6 +12,9 @@
 bool snapshot_next (streams_t *self, subscription_t *subscription);
 /* A page of it was read. */
 void snapshot_take (streams_t *self, subscription_t *subscription, read_t *read);
+/* The page goes, and its rest is read again when it is wanted. What was looked up by id stays: it
+ * is little, and there is no place to go on from. */
+void snapshot_put_back (streams_t *self, subscription_t *subscription);
 /* The transport did not take the last message. */
 void snapshot_failed (subscription_t *subscription);
 

@@ -146,6 +146,27 @@ static void set_gap (subscription_t *subscription, uint64_t to)
     subscription->cursor = to;
 }
 
+/* It is read again when it is wanted. */
+static void let_page_go (streams_t *self, subscription_t *subscription)
+{
+    if (subscription->page != NULL)
+        subscription_drop_page (self, subscription);
+    else
+        snapshot_put_back (self, subscription);
+}
+
+/* The pages of those that wait for credit are in the way of those that wait for a page. */
+static void make_way (streams_t *self, link_t *link)
+{
+    node_t *paged = &link->paged;
+    for (node_t *node = paged->next, *next = NULL; node != paged; node = next) {
+        subscription_t *subscription = LIST_ITEM (node, subscription_t, paged);
+        next = node->next;
+        if (subscription->held && jobs_pages_wait (link))
+            let_page_go (self, subscription);
+    }
+}
+
 static void ask_for_page (streams_t *self, subscription_t *subscription)
 {
     read_job_t *job = job_for_stream (self->reads, subscription->link, subscription->log->name,
@@ -185,11 +206,26 @@ void stream_read_done (streams_t *self, read_job_t *job)
                    self->base->clocks.mono_ms + TMQ_UPTO_INTERVAL_MS);
         return;
     }
-    if (job->read.kind == READ_LIST)
+    if (gate_is_closed (&subscription->link->gate, GATE_STALLED)) {
+        /* nobody would take it: it is read again when the link is heard */
+    } else if (job->read.kind == READ_LIST) {
         snapshot_take (self, subscription, &job->read);
-    else if (job->read.after_seq == subscription->cursor)
+    } else if (job->read.after_seq == subscription->cursor) {
         take_page (self, subscription, &job->read);
+    }
+    if (subscription->page != NULL || subscription->snapshot != NULL)
+        subscription_keep_page (subscription, job);
     stream_wake (self, subscription);
+}
+
+void streams_stall (streams_t *self, link_t *link)
+{
+    node_t *paged = &link->paged;
+    for (node_t *node = paged->next, *next = NULL; node != paged; node = next) {
+        next = node->next;
+        if (self->pages_held > PAGES_HELD_MAX)
+            let_page_go (self, LIST_ITEM (node, subscription_t, paged));
+    }
 }
 
 static void pack_gap (streams_t *self, subscription_t *subscription)
@@ -307,11 +343,13 @@ static bool next_events (streams_t *self, subscription_t *subscription, buf_t **
                 if (self->pages_held > PAGES_HELD_MAX)
                     subscription_drop_page (self, subscription);
                 subscription->held = true; /* the window is full: credit wakes it */
+                make_way (self, subscription->link);
                 return false;
             }
             subscription_drop_page (self, subscription);
             if (subscription->job == NULL)
                 ask_for_page (self, subscription);
+            make_way (self, subscription->link);
             return false;
         }
         if (count == 0)
@@ -344,8 +382,11 @@ bool stream_next (streams_t *self, subscription_t *subscription, buf_t **body)
         pack_gap (self, subscription);
         return true;
     }
-    if (subscription->snapshot_wanted && !subscription->snapshot_told)
-        return snapshot_next (self, subscription);
+    if (subscription->snapshot_wanted && !subscription->snapshot_told) {
+        bool sent = snapshot_next (self, subscription);
+        make_way (self, subscription->link);
+        return sent;
+    }
     subscription_drop_snapshot (self, subscription);
     return next_events (self, subscription, body);
 }

@@ -19,6 +19,8 @@ bool stream_next (streams_t *self, subscription_t *subscription, buf_t **body);
 /* What comes next for it are event batches, which may share a message. */
 bool stream_is_shareable (const streams_t *self, const subscription_t *subscription);
 void stream_failed (streams_t *self, subscription_t *subscription);
+/* The transport refuses the link's messages: its streams let pages go when many are held. */
+void streams_stall (streams_t *self, link_t *link);
 void stream_read_done (streams_t *self, read_job_t *job);
 void stream_alarm (streams_t *self, subscription_t *subscription);
 /* Tells of a task's progress, those that are live and whose filter takes the task. At most max are

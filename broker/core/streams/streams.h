@@ -103,6 +103,7 @@ struct subscription {
     size_t sent_capacity;
     size_t unacked_bytes;
     read_job_t *job;     /* a read under way */
+    node_t paged;        /* in the list of those of its link that hold a page that was read */
     event_block_t *page; /* blocks of the replay that were read */
     size_t page_count;
     size_t bytes;          /* of what its peer chose: counted in streams_t */
@@ -119,7 +120,9 @@ struct subscription {
     bool snapshot_told;      /* the message with `last` has left */
 };
 
-enum { PAGES_HELD_MAX = 64 }; /* beyond it a page whose reader stalls is dropped and read again */
+/* Beyond it a page whose reader stalls is dropped and read again. How many may be read and held:
+ * reads/jobs.c. */
+enum { PAGES_HELD_MAX = 64 };
 
 typedef struct streams {
     base_t *base;

@@ -51,6 +51,21 @@ subscription_t *subscription_new (streams_t *self, link_t *link, event_log_t *lo
     return subscription;
 }
 
+/* It holds no page any more: another of its link may have one. */
+static void give_place (streams_t *self, subscription_t *subscription)
+{
+    if (!node_is_linked (&subscription->paged))
+        return;
+    list_unlink (&subscription->paged);
+    jobs_page_left (self->reads, subscription->link);
+}
+
+void subscription_keep_page (subscription_t *subscription, read_job_t *job)
+{
+    job_keep_page (job);
+    list_push_back (&subscription->link->paged, &subscription->paged);
+}
+
 void subscription_drop_page (streams_t *self, subscription_t *subscription)
 {
     if (subscription->page == NULL)
@@ -63,6 +78,7 @@ void subscription_drop_page (streams_t *self, subscription_t *subscription)
     subscription->page = NULL;
     subscription->page_count = 0;
     self->pages_held--;
+    give_place (self, subscription);
 }
 
 void subscription_drop_snapshot (streams_t *self, subscription_t *subscription)
@@ -74,6 +90,7 @@ void subscription_drop_snapshot (streams_t *self, subscription_t *subscription)
         for (size_t i = 0; i < subscription->snapshot_count; i++)
             record_free (subscription->snapshot[i]);
         free (subscription->snapshot);
+        give_place (self, subscription);
     }
     subscription->snapshot = NULL;
     subscription->snapshot_count = subscription->snapshot_next = 0;
@@ -107,6 +124,7 @@ static void part (streams_t *self, subscription_t *subscription)
     list_remove (&subscription->of_link);
     list_remove (&subscription->of_interest);
     alarm_disarm (&subscription->alarm);
+    give_place (self, subscription);
     subscription->link = NULL;
     self->count--;
     self->of_logs -= subscription->logs;

@@ -19,7 +19,9 @@ void subscription_free (streams_t *self, subscription_t *subscription);
 void subscriptions_drop_link (streams_t *self, link_t *link);
 /* Frees what ended, as far as the round allows. */
 void subscriptions_run (streams_t *self);
-/* Forgets the page of events, or of the snapshot, that it holds. */
+/* It holds the page that the job brought, of events or of the snapshot. */
+void subscription_keep_page (subscription_t *subscription, read_job_t *job);
+/* Forgets it. */
 void subscription_drop_page (streams_t *self, subscription_t *subscription);
 void subscription_drop_snapshot (streams_t *self, subscription_t *subscription);
 
