@@ -270,6 +270,7 @@ void access_do_invite_revoke (access_work_t *work, const policy_t *policy)
     revoked.n_names = found != NULL;
     revoked.keys = found != NULL;
     errand_reply (work->errand, TASKMQ__REPLY__BODY_REVOKED, &revoked.base);
+    work->errand->idle = found == NULL;
     if (found != NULL)
         access_work_put (work, found->name, NULL);
 }

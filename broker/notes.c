@@ -62,7 +62,7 @@ static const principal_t *find (const policy_t *policy, const char *name)
     return policy != NULL ? policy_by_name (policy, name) : NULL;
 }
 
-void notes_difference (char *out, size_t size, const policy_t *before, const policy_t *after)
+bool notes_difference (char *out, size_t size, const policy_t *before, const policy_t *after)
 {
     text_t text = {.out = out, .size = size};
     out[0] = '\0';
@@ -90,8 +90,7 @@ void notes_difference (char *out, size_t size, const policy_t *before, const pol
     if (text.left > 0)
         snprintf (out + text.length, size - text.length, "%s%zu more lines",
                   text.length > 0 ? "; " : "", text.left);
-    else if (text.length == 0)
-        snprintf (out, size, "no line");
+    return text.length > 0 || text.left > 0;
 }
 
 /* Until when a broker before this one has told whose time had ended: until its last line. */
@@ -105,16 +104,19 @@ static int64_t looked_last (const notes_t *self, int64_t wall_ms)
 void notes_policy (notes_t *self, policy_t *policy, int64_t wall_ms)
 {
     char detail[AUDIT_TEXT_MAX];
+    bool differs = true;
     if (policy == NULL)
         snprintf (detail, sizeof (detail),
                   "there is none: whoever reaches the broker is its operator");
     else if (!self->begun)
         snprintf (detail, sizeof (detail), "%zu principals at the start", policy_count (policy));
     else
-        notes_difference (detail, sizeof (detail), self->policy, policy);
-    audit_note (
-        self->audit,
-        &(audit_line_t){.kind = AUDIT_ACCESS_CHANGED, .object = self->path, .detail = detail});
+        differs = notes_difference (detail, sizeof (detail), self->policy, policy) ||
+                  self->policy == NULL;
+    if (differs)
+        audit_note (
+            self->audit,
+            &(audit_line_t){.kind = AUDIT_ACCESS_CHANGED, .object = self->path, .detail = detail});
     policy_t *before = self->policy;
     self->policy = policy_keep (policy);
     policy_drop (before);

@@ -44,7 +44,7 @@ void notes_expect (notes_t *self);
 bool notes_head (notes_t *self, int64_t mono_ms, bool at_once, row_t *out);
 
 /* How two policies differ, line by line: what was added, changed, removed. What does not fit is
- * counted. NULL is a policy without lines. */
-void notes_difference (char *out, size_t size, const policy_t *before, const policy_t *after);
+ * counted. NULL is a policy without lines. False, and no text: they do not differ. */
+bool notes_difference (char *out, size_t size, const policy_t *before, const policy_t *after);
 
 #endif

@@ -368,6 +368,9 @@ static void note_deed (const records_t *self, const errand_t *errand,
     if (errand->code != TMQ_OK) {
         deed.line.outcome = "refused";
         deed.line.detail = errand->text[0] != '\0' ? errand->text : code_text ((int) errand->code);
+    } else if (errand->idle) {
+        deed.line.outcome = "nothing";
+        deed.line.detail = "there was none";
     }
     audit_note_synced (self->options.audit, &deed.line);
 }

@@ -400,8 +400,7 @@ static const option_spec_t work_options[] = {
     END_OF_OPTIONS};
 
 static const option_spec_t top_options[] = {{OPT_INTERVAL, "interval", 0, KIND_DURATION, 200,
-                                             3600000, "DURATION",
-                                             "how often it looks; default 2s"},
+                                             3600000, "DURATION", "how often it looks; default 2s"},
                                             END_OF_OPTIONS};
 
 static const option_spec_t worker_options[] = {

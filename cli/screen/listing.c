@@ -17,10 +17,10 @@ void listing_begin (listing_t *self, const app_t *app, const column_t *columns, 
         self->table = table_new (app, columns, count, true);
 }
 
-void listing_end (listing_t *self)
+void listing_end (listing_t *self, const char *none)
 {
-    if (self->table && table_rows (self->table) == 0 && terminal_columns ())
-        note (self->app, "there is nothing to list");
+    if (none && self->table && table_rows (self->table) == 0)
+        note (self->app, "%s", none);
     if (self->table)
         table_end (self->table);
     else if (self->json)

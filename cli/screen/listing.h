@@ -18,7 +18,7 @@ typedef struct listing {
 
 /* columns lives as long as the listing. */
 void listing_begin (listing_t *self, const app_t *app, const column_t *columns, size_t count);
-/* An empty table says so on a terminal. */
-void listing_end (listing_t *self);
+/* none: what is said on stderr of an empty table, as "no queues"; NULL: nothing. */
+void listing_end (listing_t *self, const char *none);
 
 #endif

@@ -240,9 +240,9 @@ typedef int pages_t (tmq_access_t **out, tmq_client_t *client, uint32_t offset, 
 typedef void put_line_t (const app_t *app, items_t *items, table_t *table,
                          const tmq_principal_t *line);
 
-/* All pages, as a table or as JSON. */
+/* All pages, as a table or as JSON. none: what is said when there are no lines. */
 static int put_lines (app_t *app, pages_t *read, const column_t *columns, size_t columns_count,
-                      put_line_t *put)
+                      put_line_t *put, const char *none)
 {
     listing_t out;
     tmq_access_t *report = NULL;
@@ -262,7 +262,7 @@ static int put_lines (app_t *app, pages_t *read, const column_t *columns, size_t
         offset = report->next;
         tmq_access_free (report);
     } while (offset != 0);
-    listing_end (&out);
+    listing_end (&out, code ? NULL : none);
     return code;
 }
 
@@ -307,7 +307,7 @@ static int invite_list (app_t *app)
                                        {"MAY", COLUMN_TRUNCATE}, {"USES LEFT", COLUMN_RIGHT},
                                        {"UNTIL", COLUMN_LEFT},   {"USED LAST BY", COLUMN_LEFT}};
     return put_lines (app, tmq_invite_list, columns, sizeof columns / sizeof *columns,
-                      put_open_invitation);
+                      put_open_invitation, "no invitations");
 }
 
 static int invite_revoke (app_t *app)
@@ -424,7 +424,8 @@ int key_list (app_t *app)
                                        {"MAY", COLUMN_LEFT},
                                        {"UNTIL", COLUMN_LEFT},
                                        {"WHO", COLUMN_TRUNCATE}};
-    return put_lines (app, tmq_key_list, columns, sizeof columns / sizeof *columns, put_principal);
+    return put_lines (app, tmq_key_list, columns, sizeof columns / sizeof *columns, put_principal,
+                      "no principals");
 }
 
 /* key rotate: a second key, proved, then the first one ends. */

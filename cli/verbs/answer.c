@@ -137,7 +137,7 @@ int run_inbox (app_t *app)
                               ? UINT64_MAX
                               : args_number (args, OPT_LIMIT, TMQ_LIST_LIMIT_DEFAULT);
     code = show_pages (app, &query, left, &out.items, out.table);
-    listing_end (&out);
+    listing_end (&out, code ? NULL : "no open questions");
     return code;
 }
 

@@ -318,9 +318,14 @@ static void show_heads (const app_t *app)
     printf ("OBJECT OUTCOME%s\n", paint_end (app));
 }
 
-static void show_page (const app_t *app, const tmq_part_t *page)
+/* headed: the heads stand already. */
+static void show_page (const app_t *app, const tmq_part_t *page, bool *headed)
 {
     const char *end = page->bytes + page->length;
+    if (page->length > 0 && !*headed && !app_wants_json (app)) {
+        show_heads (app);
+        *headed = true;
+    }
     for (const char *line = page->bytes, *newline; line < end; line = newline + 1) {
         newline = memchr (line, '\n', (size_t) (end - line));
         if (newline == NULL)
@@ -353,7 +358,7 @@ static int run_tail (app_t *app)
     tmq_error_t error = {0};
     tmq_part_t *page;
     tmq_audit_query_t query;
-    bool is_first = true;
+    bool headed = false;
     const bool follow = args_has (&app->args, OPT_FOLLOW);
     if (app->format == FORMAT_JSON)
         return usage_error (app, "-o jsonl", "audit tail gives lines, not one document");
@@ -367,10 +372,7 @@ static int run_tail (app_t *app)
         error.code = tmq_audit (&page, app->client, &query, app->timeout_ms, &error);
         if (error.code != TMQ_OK)
             return library_error (app, &error, NULL);
-        if (is_first && !app_wants_json (app))
-            show_heads (app);
-        is_first = false;
-        show_page (app, page);
+        show_page (app, page, &headed);
         const bool more = page->more;
         query.file = page->file;
         query.offset = page->offset;
@@ -378,10 +380,13 @@ static int run_tail (app_t *app)
         query.limit = TMQ_AUDIT_LINES_MAX;
         tmq_part_free (page);
         if (!(more && to_the_end) && !follow)
-            return EXIT_OK;
+            break;
         if (!more)
             poll (NULL, 0, FOLLOW_MS);
     }
+    if (!headed && !app_wants_json (app))
+        note (app, "no such lines");
+    return EXIT_OK;
 }
 
 const verb_t audit_verbs[] = {{"verify", "[FILE | DIR]...", 0, -1, run_verify},

@@ -201,7 +201,7 @@ static int context_list (app_t *app)
                               ? UINT64_MAX
                               : args_number (&app->args, OPT_LIMIT, TMQ_LIST_LIMIT_DEFAULT);
     code = list_pages (app, &query, left, &out.items, out.table);
-    listing_end (&out);
+    listing_end (&out, code ? NULL : "no values");
     return code;
 }
 

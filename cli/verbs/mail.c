@@ -219,7 +219,7 @@ static int show (app_t *app, const place_t *place)
     listing_begin (&out, app, columns, sizeof columns / sizeof *columns);
     const uint64_t left = args_number (&app->args, OPT_LIMIT, TMQ_LIST_LIMIT_DEFAULT);
     code = show_pages (app, place, left, &out.items, out.table);
-    listing_end (&out);
+    listing_end (&out, code ? NULL : "no items");
     return code;
 }
 

@@ -168,7 +168,7 @@ static int profile_list (app_t *app)
     listing_begin (&out, app, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < count; i++)
         list_one (app, &out.items, out.table, names[i], chosen);
-    listing_end (&out);
+    listing_end (&out, "no profiles");
     saved_free (names, count);
     return EXIT_OK;
 }

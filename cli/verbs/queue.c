@@ -291,7 +291,7 @@ static int queue_list (app_t *app)
         snprintf (cursor, sizeof cursor, "%s", report->next);
         tmq_queue_report_free (report);
     } while (*cursor);
-    listing_end (&out);
+    listing_end (&out, error.code == TMQ_OK ? "no queues" : NULL);
     return error.code == TMQ_OK ? EXIT_OK : library_error (app, &error, NULL);
 }
 

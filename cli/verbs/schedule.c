@@ -298,7 +298,7 @@ static int schedule_list (app_t *app)
         more = page->more;
         tmq_schedule_report_free (page);
     }
-    listing_end (&out);
+    listing_end (&out, error.code == TMQ_OK ? "no schedules" : NULL);
     return error.code == TMQ_OK ? EXIT_OK : library_error (app, &error, NULL);
 }
 

@@ -175,7 +175,7 @@ static int session_list (app_t *app)
                    wide ? sizeof wide_columns / sizeof *wide_columns
                         : sizeof narrow / sizeof *narrow);
     show_pages (app, status, &out, &error);
-    listing_end (&out);
+    listing_end (&out, error.code == TMQ_OK ? "no sessions" : NULL);
     return error.code == TMQ_OK ? EXIT_OK : library_error (app, &error, NULL);
 }
 

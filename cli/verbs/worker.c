@@ -173,7 +173,7 @@ static int worker_list (app_t *app)
         before = list->next;
         tmq_worker_list_free (list);
     } while (before != 0);
-    listing_end (&out);
+    listing_end (&out, code ? NULL : "no workers");
     return code;
 }
 
@@ -286,7 +286,7 @@ static int worker_drain (app_t *app)
         return library_error (app, &error, name);
     begin (&out, app);
     put_workers (app, &out, list);
-    listing_end (&out);
+    listing_end (&out, NULL);
     note (app, "%zu %s nothing new any more, and %s when done", list->count,
           list->count == 1 ? "worker gets" : "workers get", list->count == 1 ? "ends" : "end");
     tmq_worker_list_free (list);

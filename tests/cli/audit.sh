@@ -13,9 +13,12 @@ run 0 taskctl -o jsonl audit tail --kind listen
 out_lines 1
 out_has '^\{"n":3,"at":"[^"]*","kind":"listen","actor":null,.*,"prev":"[0-9a-f]{64}"\}$'
 run 0 taskctl audit tail --kind listen --actor nobody
-out_lines 1
-out_has '^AT  *KIND  *ACTOR  *FROM  *OBJECT OUTCOME$'
+out_lines 0
+err 'no such lines'
+run 0 taskctl -q audit tail --kind listen --actor nobody
+[ ! -s err ] || fail 'not quiet'
 run 0 taskctl audit tail --since 1h
+out_has '^AT  *KIND  *ACTOR  *FROM  *OBJECT OUTCOME$'
 out_lines 4
 run 0 taskctl audit tail --limit 1
 out_lines 2

@@ -45,6 +45,10 @@ run 0 taskctl invite back --role client
 run 0 taskctl -o json invite list
 run 0 taskctl invite revoke "$(taskctl -o jsonl invite list | sed -n 's/.*"invitation":"\([^"]*\)".*"name":"back".*/\1/p')"
 noted invite.revoked ' ok'
+run 5 taskctl invite revoke ffff
+noted invite.revoked 'ffff nothing: there was none'
+run 0 taskctl audit tail --kind access.changed --limit 100
+out_lacks 'no line'
 
 # By hand, and by a signal.
 

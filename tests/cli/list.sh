@@ -5,6 +5,25 @@ start_broker
 
 run 0 taskctl list
 err 'no tasks'
+
+# Every list says so in the same way, in a pipe, too.
+nothing ()
+{
+    said=$1
+    shift
+    run 0 taskctl "$@"
+    out_lines 0
+    err "$said"
+}
+nothing 'no open questions' inbox
+nothing 'no values' context list
+nothing 'no items' -o table mail read planner
+nothing 'no sessions' session list
+nothing 'no queues' queue list
+nothing 'no workers' worker list
+nothing 'no schedules' schedule list
+nothing 'no profiles' profile list
+
 run 0 taskctl -o json list
 out '{"items":[],"next":null}'
 run 0 taskctl count

@@ -56,10 +56,13 @@ static void every_wrong_field_is_named (void **state)
     assert_wrong ("* * * 13 *", "13 is no month (1 to 12)");
     assert_wrong ("* * * jänner *", "jänner is no month (1 to 12)");
     assert_wrong ("* * * * 8", "8 is no day of the week (0 to 7)");
-    assert_wrong ("5-1 * * * *", "5-1 is no minute (0 to 59)");
+    assert_wrong ("5-1 * * * *", "5-1: a range of the minute begins with its lower end");
+    assert_wrong ("* * * * fri-mon",
+                  "fri-mon: a range of the day of the week begins with its lower end");
+    assert_wrong ("5-61 * * * *", "5-61 is no minute (0 to 59)");
     assert_wrong ("1, * * * *", "1, is no minute (0 to 59)");
-    assert_wrong ("*/0 * * * *", "*/0 is no minute (0 to 59)");
-    assert_wrong ("5/2 * * * *", "5/2 is no minute (0 to 59)");
+    assert_wrong ("*/0 * * * *", "*/0: a step is a number (1 to 59)");
+    assert_wrong ("5/2 * * * *", "5/2: a step follows a star or a range");
     assert_wrong ("1x * * * *", "1x is no minute (0 to 59)");
     assert_wrong ("-1 * * * *", "-1 is no minute (0 to 59)");
     assert_wrong ("99999999999999999999 * * * *", "99999999999999999999 is no minute (0 to 59)");

@@ -107,6 +107,30 @@ static void a_snapshot_that_finds_little_goes_on (void **state)
     assert_int_equal (rig->reads, TASKS / LOOKS);
 }
 
+/* The tables learn of a start and of progress some seconds later; a list need not wait for it. */
+static void a_list_shows_what_a_worker_has_just_said (void **state)
+{
+    rig_t *rig = *state;
+    rig_submit (rig, 0, TASKS + 1, "live", "");
+    rig_register (rig, 1, 1, "live", 1);
+    rig_settle (rig);
+    const Taskmq__Assignment *assignment = rig_assignment (rig, 1, 0)->assignment;
+    uint64_t before = rig_list (rig, 0, NULL, (ProtobufCBinaryData){0}, 1);
+    rig_settle (rig);
+    assert_int_equal (rig_reply (rig, 0, before)->reply->page->tasks[0]->started_at, 0);
+    rig_started (rig, 1, assignment);
+    rig_push (rig, 1, assignment, "", 3);
+    rig_run (rig);
+    uint64_t list = rig_list (rig, 0, NULL, (ProtobufCBinaryData){0}, 2);
+    rig_settle (rig);
+    const Taskmq__TaskPage *page = rig_reply (rig, 0, list)->reply->page;
+    assert_int_equal (page->n_tasks, 2);
+    assert_true (page->tasks[0]->started_at > 0);
+    assert_non_null (page->tasks[0]->progress);
+    assert_true (page->tasks[0]->progress->done == 3);
+    assert_int_equal (page->tasks[1]->started_at, 0); /* nobody works on that one */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
 
 int main (void)
@@ -116,6 +140,7 @@ int main (void)
         TEST (the_reads_of_others_come_between_the_turns),
         TEST (a_count_that_nobody_waits_for_does_not_go_on),
         TEST (a_snapshot_that_finds_little_goes_on),
+        TEST (a_list_shows_what_a_worker_has_just_said),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

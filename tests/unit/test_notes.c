@@ -23,7 +23,7 @@ static void assert_difference (const char *before, const char *after, const char
     char text[AUDIT_TEXT_MAX];
     policy_t *old = before != NULL ? parse (before) : NULL;
     policy_t *new = after != NULL ? parse (after) : NULL;
-    notes_difference (text, sizeof (text), old, new);
+    assert_int_equal (notes_difference (text, sizeof (text), old, new), said[0] != '\0');
     assert_string_equal (text, said);
     policy_drop (old);
     policy_drop (new);
@@ -37,7 +37,7 @@ static void lines_are_added_changed_and_removed (void **state)
     assert_difference ("a uid:1 client(*)\n", "b uid:2 client(*)\na uid:1 worker(*) # now\n",
                        "added b uid:2 client(*); changed a uid:1 client(*) to a uid:1 worker(*)");
     assert_difference (NULL, "a uid:1 client(*)\n", "added a uid:1 client(*)");
-    assert_difference ("a uid:1 client(*)\n", "# a comment\na uid:1 client(*)\n", "no line");
+    assert_difference ("a uid:1 client(*)\n", "# a comment\na uid:1 client(*)\n", "");
     assert_difference ("limits * - tasks=7\na uid:1 client(*)\n",
                        "a uid:1 client(*)\nlimits * -  tasks=8 # more\n",
                        "changed limits * - tasks=7 to limits * -  tasks=8");
@@ -66,6 +66,7 @@ static void what_does_not_fit_is_counted (void **state)
 /* The record is a stand-in: the object of each line. */
 
 static char told[256];
+static unsigned changes; /* lines about the access file */
 static audit_stats_t stands;
 static chain_head_t expected;
 
@@ -86,6 +87,8 @@ void audit_note (audit_t *self, const audit_line_t *line)
 {
     (void) self;
     size_t length = strlen (told);
+    if (line->kind == AUDIT_ACCESS_CHANGED)
+        changes++;
     if (line->kind == AUDIT_KEY_ENDED)
         snprintf (told + length, sizeof (told) - length, "%s ", line->object);
 }
@@ -140,6 +143,32 @@ static void an_end_while_the_broker_was_down_is_told (void **state)
     assert_string_equal (told, "b ");
     notes_free (&notes);
     policy_drop (policy);
+}
+
+/* A request that changed nothing has the file read again, too. */
+static void a_file_that_says_the_same_is_no_change (void **state)
+{
+    (void) state;
+    notes_t notes;
+    policy_t *policy = parse ("a uid:1 client(*)\n");
+    policy_t *same = parse ("# a comment\na uid:1 client(*)\n");
+    policy_t *other = parse ("a uid:1 worker(*)\n");
+    changes = 0;
+    notes_init (&notes, NULL, "access", 1);
+    notes_policy (&notes, policy, 1);
+    assert_int_equal (changes, 1); /* the start */
+    notes_policy (&notes, same, 2);
+    assert_int_equal (changes, 1);
+    notes_policy (&notes, other, 3);
+    assert_int_equal (changes, 2);
+    notes_policy (&notes, NULL, 4);
+    assert_int_equal (changes, 3);
+    notes_policy (&notes, policy, 5);
+    assert_int_equal (changes, 4);
+    notes_free (&notes);
+    policy_drop (policy);
+    policy_drop (same);
+    policy_drop (other);
 }
 
 static const int64_t HOUR_MS = INT64_C (3600) * 1000;
@@ -197,6 +226,7 @@ int main (void)
         cmocka_unit_test (lines_are_added_changed_and_removed),
         cmocka_unit_test (what_does_not_fit_is_counted),
         cmocka_unit_test (an_end_is_told_once),
+        cmocka_unit_test (a_file_that_says_the_same_is_no_change),
         cmocka_unit_test (an_end_while_the_broker_was_down_is_told),
         cmocka_unit_test (the_head_is_kept_hourly_at_a_turn_and_at_the_stop),
     };

@@ -87,10 +87,29 @@ static int shown (const char *text, size_t length)
     return (int) utf8_whole (text, length, SHOWN_BYTES_MAX);
 }
 
-static bool wrong (char *error, const field_t *field, const char *at, const char *end)
+/* What is wrong with an item of a list. */
+typedef enum fault { FAULT_NONE, FAULT_VALUE, FAULT_ORDER, FAULT_STEP, FAULT_STEP_ALONE } fault_t;
+
+static bool wrong (char *error, const field_t *field, fault_t fault, const char *at,
+                   const char *end)
 {
-    snprintf (error, CALENDAR_ERROR_SIZE, "%.*s is no %s (%u to %u)",
-              shown (at, (size_t) (end - at)), at, field->name, field->least, field->most);
+    const int length = shown (at, (size_t) (end - at));
+    switch (fault) {
+    case FAULT_ORDER:
+        snprintf (error, CALENDAR_ERROR_SIZE, "%.*s: a range of the %s begins with its lower end",
+                  length, at, field->name);
+        break;
+    case FAULT_STEP:
+        snprintf (error, CALENDAR_ERROR_SIZE, "%.*s: a step is a number (1 to 59)", length, at);
+        break;
+    case FAULT_STEP_ALONE:
+        snprintf (error, CALENDAR_ERROR_SIZE, "%.*s: a step follows a star or a range", length, at);
+        break;
+    default:
+        snprintf (error, CALENDAR_ERROR_SIZE, "%.*s is no %s (%u to %u)", length, at, field->name,
+                  field->least, field->most);
+        break;
+    }
     return false;
 }
 
@@ -115,7 +134,7 @@ static bool take_value (const field_t *field, const char **at, unsigned *out)
 }
 
 /* One item of a list: a star, a value or a range, with a step or without. */
-static bool take_item (const field_t *field, const char **at, uint64_t *bits)
+static fault_t take_item (const field_t *field, const char **at, uint64_t *bits)
 {
     unsigned from = field->least;
     unsigned upto = field->most;
@@ -125,25 +144,29 @@ static bool take_item (const field_t *field, const char **at, uint64_t *bits)
         (*at)++;
     } else {
         if (!take_value (field, at, &from))
-            return false;
+            return FAULT_VALUE;
         upto = from;
         single = true;
         if (**at == '-') {
             (*at)++;
             single = false;
-            if (!take_value (field, at, &upto) || upto < from)
-                return false;
+            if (!take_value (field, at, &upto))
+                return FAULT_VALUE;
+            if (upto < from)
+                return FAULT_ORDER;
         }
     }
     if (**at == '/') {
         static const field_t STEP = {"step", NULL, 1, 59};
         (*at)++;
-        if (single || !take_value (&STEP, at, &step))
-            return false;
+        if (single)
+            return FAULT_STEP_ALONE;
+        if (!take_value (&STEP, at, &step))
+            return FAULT_STEP;
     }
     for (unsigned value = from; value <= upto; value += step)
         *bits |= UINT64_C (1) << value;
-    return true;
+    return FAULT_NONE;
 }
 
 /* One field, up to a space or the end. */
@@ -153,11 +176,12 @@ static bool take_field (const field_t *field, const char **at, uint64_t *bits, c
     const char *end = begin + strcspn (begin, " \t");
     *bits = 0;
     do {
-        if (!take_item (field, at, bits))
-            return wrong (error, field, begin, end);
+        const fault_t fault = take_item (field, at, bits);
+        if (fault != FAULT_NONE)
+            return wrong (error, field, fault, begin, end);
     } while (*(*at)++ == ',');
     (*at)--;
-    return *at == end || wrong (error, field, begin, end);
+    return *at == end || wrong (error, field, FAULT_VALUE, begin, end);
 }
 
 static bool parse_fields (calendar_t *out, const char *text, char *error)

@@ -34,6 +34,7 @@ typedef struct errand {
     /* The answer. code OK goes with a member of Reply.body, another code with a text. */
     tmq_code_t code;
     char text[ERRAND_TEXT_SIZE]; /* empty: the code's own */
+    bool idle;                   /* OK, but there was nothing to be done */
     uint32_t retry_after_ms;
     uint32_t member; /* number of the member; 0: the answer has no body */
     buf_t *fields;   /* its contents, packed; NULL: all members have their defaults */

@@ -130,6 +130,7 @@ static void answer_list (requests_t *self, read_job_t *job)
     const read_t *read = &job->read;
     bytes_mark_t mark;
     view_phases (self->tasks, read->records, read->records_count);
+    view_reports (self->tasks, read->records, read->records_count);
     bytes_t *out = reply_open (self, job->request, TMQ_OK, NULL, 0, false, &mark);
     bytes_mark_t page = bytes_open (out, TASKMQ__REPLY__BODY_PAGE);
     size_t packed = pack_page (out, TASK_PAGE_TASKS, read->records, read->records_count, 0, NULL,

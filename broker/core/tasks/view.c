@@ -198,14 +198,38 @@ tmq_phase_t task_phase (const tasks_t *self, const task_t *task)
     return late ? TMQ_PHASE_LATE : TMQ_PHASE_LEASED;
 }
 
+/* The live task of a stored record, or NULL when memory has none, or has it in another status. */
+static const task_t *live_task (const tasks_t *self, const space_t *space, const record_t *record)
+{
+    if (record->status >= TMQ_STATUS_COMPLETED)
+        return NULL;
+    const task_t *task = task_find (self, space, record->id.bytes);
+    return task != NULL && task->status == record->status ? task : NULL;
+}
+
 void view_phases (const tasks_t *self, record_t *const *records, size_t count)
 {
     const space_t *space = count == 0 ? NULL : space_find (self, records[0]->ns);
     for (size_t i = 0; i < count && space != NULL; i++) {
-        if (records[i]->status >= TMQ_STATUS_COMPLETED)
-            continue;
-        const task_t *task = task_find (self, space, records[i]->id.bytes);
-        if (task != NULL && task->status == records[i]->status)
+        const task_t *task = live_task (self, space, records[i]);
+        if (task != NULL)
             records[i]->phase = (uint8_t) task_phase (self, task);
+    }
+}
+
+void view_reports (const tasks_t *self, record_t *const *records, size_t count)
+{
+    const space_t *space = count == 0 ? NULL : space_find (self, records[0]->ns);
+    for (size_t i = 0; i < count && space != NULL; i++) {
+        record_t *record = records[i];
+        const task_t *task = live_task (self, space, record);
+        if (task == NULL || task->detail == NULL || task->attempt != record->attempt)
+            continue;
+        record->updated_at = task->updated_at;
+        record->started_at = task->detail->started_at;
+        record->progress_done = task->detail->progress_done;
+        record->progress_total = task->detail->progress_total;
+        record->progress_unit = or_empty (task->detail->progress_unit);
+        record->progress_message = or_empty (task->detail->progress_message);
     }
 }

@@ -16,5 +16,8 @@ task_t *task_restore (tasks_t *self, const record_t *record);
 tmq_phase_t task_phase (const tasks_t *self, const task_t *task);
 /* Gives records of one namespace the phases of the live tasks. */
 void view_phases (const tasks_t *self, record_t *const *records, size_t count);
+/* Gives them also what the workers of live tasks reported (started, progress): it is written some
+ * seconds later. The texts are those of the tasks, so the records are good until the next input. */
+void view_reports (const tasks_t *self, record_t *const *records, size_t count);
 
 #endif
