@@ -1,6 +1,7 @@
 #!/bin/sh
 # An invitation for each worker and the client of compose.yaml, into docker/secrets. Each is good once;
-# whoever has joined needs none, so those that are there already stay.
+# whoever has joined needs none, so those that are there already stay. COMPOSE is the command, docker
+# compose where it is unset.
 set -eu
 
 cd "$(dirname "$0")"
@@ -13,7 +14,7 @@ invite ()
     name=$1
     shift
     [ ! -s "secrets/$name.join" ] || return 0
-    docker compose -f compose.yaml exec -T broker taskctl invite "$name" "$@" >"secrets/$name.new"
+    ${COMPOSE:-docker compose} -f compose.yaml exec -T broker taskctl invite "$name" "$@" >"secrets/$name.new"
     grep -o 'tmqjoin_[a-z2-7]*' "secrets/$name.new" >"secrets/$name.join"
     rm -f "secrets/$name.new"
     chmod 644 "secrets/$name.join" # the container's user reads it; the directory keeps others out

@@ -1,0 +1,158 @@
+#!/bin/sh
+# compose.sh ARCHIVE: docker/compose.yaml as it is meant to run, with the image of ARCHIVE: a broker, two
+# workers and a client, each on a network of its own with the broker. One of the workers is killed at
+# its work, and the other one brings the result. With podman and podman-compose, as root, in namespaces
+# and directories of its own: of the machine's networks and images nothing is touched.
+set -eu
+
+archive=$(realpath "$1")
+here=$(dirname "$(realpath "$0")")
+for program in podman podman-compose runc iptables; do
+    command -v "$program" >/dev/null || {
+        echo "skipped: there is no $program"
+        exit 77
+    }
+done
+SCRATCH=${SCRATCH-}
+if [ "${2-}" != inside ]; then
+    scratch=$(mktemp -d)
+    code=0
+    # --kill-child: containers are no children of what started them.
+    export SCRATCH="$scratch"
+    unshare --net --mount --pid --fork --mount-proc --kill-child \
+        sh "$here/compose.sh" "$archive" inside || code=$?
+    rm -rf "$scratch"
+    exit "$code"
+fi
+
+cp -R "$here/../../docker" "$SCRATCH/tree"
+cd "$SCRATCH/tree"
+rm -rf secrets
+ip link set lo up
+
+fail ()
+{
+    printf 'FAILED: %s\n' "$*"
+    podman ps --all || :
+    for name in broker worker-a worker-b client; do
+        podman logs --tail 20 "$(container "$name")" 2>&1 | sed "s/^/$name: /" || :
+    done
+    exit 1
+}
+
+# Its own images, networks and state. Limits are lowered to what this machine allows to raise.
+driver=overlay
+mkdir "$SCRATCH/lower" "$SCRATCH/upper" "$SCRATCH/work" "$SCRATCH/merged"
+if mount -t overlay overlay -o "lowerdir=$SCRATCH/lower,upperdir=$SCRATCH/upper,workdir=$SCRATCH/work" \
+    "$SCRATCH/merged" 2>/dev/null; then
+    umount "$SCRATCH/merged"
+else
+    driver=vfs
+fi
+printf '[storage]\ndriver = "%s"\nrunroot = "%s"\ngraphroot = "%s"\n' \
+    "$driver" "$SCRATCH/run" "$SCRATCH/graph" >"$SCRATCH/storage.conf"
+cat >"$SCRATCH/containers.conf" <<END
+[containers]
+default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
+log_driver = "k8s-file"
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "none"
+tmp_dir = "$SCRATCH/libpod"
+[network]
+network_backend = "netavark"
+network_config_dir = "$SCRATCH/networks"
+END
+export CONTAINERS_STORAGE_CONF="$SCRATCH/storage.conf" CONTAINERS_CONF="$SCRATCH/containers.conf"
+
+# The workers wait with their work as long as there is a file, so that one can be killed at it.
+grep -q 'render -- tr a-z A-Z"' compose.yaml || fail 'compose.yaml has other workers'
+sed -i "s%render -- tr a-z A-Z%render -- sh -c 'while [ -e /tmp/hold ]; do sleep 0.1; done; tr a-z A-Z'%" \
+    compose.yaml
+
+compose ()
+{
+    podman-compose -p taskmq -f compose.yaml "$@" >>"$SCRATCH/compose.log" 2>&1 || {
+        tail -n 20 "$SCRATCH/compose.log"
+        fail "podman-compose $*"
+    }
+}
+
+container ()
+{
+    echo "taskmq_$1_1"
+}
+
+# inside NAME COMMAND...
+inside ()
+{
+    name=$1
+    shift
+    podman exec "$(container "$name")" "$@"
+}
+
+# eventually WHAT COMMAND...
+eventually ()
+{
+    what=$1
+    shift
+    deadline=$(($(date +%s) + 180))
+    until "$@" >/dev/null 2>&1; do
+        [ "$(date +%s)" -lt $deadline ] || fail "$what"
+        sleep 0.2
+    done
+}
+
+# result ID: what the client has of it.
+result ()
+{
+    inside client taskctl result "$1"
+}
+
+# field ID NAME: of the task, as the broker's operator sees it.
+field ()
+{
+    inside broker taskctl get "$1" -o json | sed -n "s/.*\"$2\":\"\{0,1\}\([^\",]*\).*/\1/p"
+}
+
+works ()
+{
+    [ "$(field "$1" status)" = working ]
+}
+
+podman load --quiet --input "$archive" >/dev/null
+compose up -d broker
+eventually 'the broker does not answer' inside broker taskctl --timeout 3s ping
+COMPOSE='podman-compose -p taskmq' ./invite.sh >>"$SCRATCH/compose.log" 2>&1
+compose up -d worker-a worker-b client
+eventually 'the client does not join' inside client taskctl whoami
+
+# Each reaches the broker, and none another one: it has no name for it, and no way out.
+for name in worker-a worker-b client; do
+    inside "$name" getent hosts broker >/dev/null || fail "$name does not find the broker"
+    for other in worker-a worker-b client; do
+        [ "$name" = "$other" ] || ! inside "$name" getent hosts "$other" >/dev/null ||
+            fail "$name finds $other"
+    done
+    if inside "$name" grep -q '^eth0[[:space:]]*00000000' /proc/net/route; then
+        fail "$name has a way out of its network"
+    fi
+done
+[ "$(inside client taskctl submit render --data hello --wait)" = HELLO ] || fail 'the result is not HELLO'
+
+# One is killed at its work.
+inside worker-a touch /tmp/hold
+inside worker-b touch /tmp/hold
+id=$(inside client taskctl submit render --data again)
+eventually 'nobody begins' works "$id"
+killed=worker-a other=worker-b
+case $(field "$id" worker) in
+"$(inside worker-b hostname)"*) killed=worker-b other=worker-a ;;
+esac
+inside "$other" rm /tmp/hold
+podman kill --signal KILL "$(container "$killed")" >/dev/null
+eventually 'the result does not come' result "$id"
+[ "$(result "$id")" = AGAIN ] || fail 'the result is not AGAIN'
+[ "$(field "$id" attempt)" = 2 ] || fail 'it was not a second attempt'
+echo "a broker, two workers and a client served, and $killed was killed at its work"
