@@ -238,6 +238,10 @@ static void adopt (access_file_t *self, policy_t *policy, const state_t *state)
     log_write (LOG_LEVEL_INFO, "ACCESS", "the access file counts",
                LOG_FIELDS (LOG_TEXT ("path", self->path),
                            LOG_NUMBER ("principals", policy_count (policy))));
+    if (policy_count (policy) == 0)
+        log_write (LOG_LEVEL_WARNING, "ACCESS-EMPTY",
+                   "the access file lists nobody: only root and the broker's own user come in",
+                   LOG_FIELDS (LOG_TEXT ("path", self->path)));
 }
 
 static void refuse (access_file_t *self, const state_t *state, const char *error)
@@ -254,12 +258,29 @@ static void refuse (access_file_t *self, const state_t *state, const char *error
                LOG_FIELDS (LOG_TEXT ("error", error)));
 }
 
+/* A file that was cut off lists nobody. To put everybody out by that is more likely a mistake than
+ * meant; a revocation of the last one comes through the broker. */
+static policy_t *judge (const access_file_t *self, const char *text, size_t bytes,
+                        char error[ACCESS_FILE_ERROR_SIZE])
+{
+    policy_t *policy = parse (self, text, bytes, error);
+    if (policy == NULL || policy_count (policy) > 0 || self->policy == NULL ||
+        policy_count (self->policy) == 0)
+        return policy;
+    fail (error,
+          "%s lists nobody any more: to put everybody out use taskctl key revoke, or stop "
+          "the broker",
+          self->path);
+    policy_drop (policy);
+    return NULL;
+}
+
 bool access_file_load (access_file_t *self, char error[ACCESS_FILE_ERROR_SIZE])
 {
     size_t bytes;
     state_t state;
     char *text = read_file (self, &bytes, &state, error);
-    policy_t *policy = text == NULL ? NULL : parse (self, text, bytes, error);
+    policy_t *policy = text == NULL ? NULL : judge (self, text, bytes, error);
     free (text);
     if (text == NULL && error[0] == '\0' && self->policy == NULL) {
         pthread_mutex_lock (&self->lock);
@@ -364,7 +385,7 @@ static void change_locked (access_file_t *self, int directory, access_change_t *
     size_t new_bytes = 0;
     state_t state;
     char *text = read_file (self, &bytes, &state, error);
-    policy_t *before = text == NULL ? NULL : parse (self, text, bytes, error);
+    policy_t *before = text == NULL ? NULL : judge (self, text, bytes, error);
     if (before == NULL && error[0] == '\0' && self->policy != NULL)
         fail (error, "%s is gone", self->path);
     if (error[0] != '\0') {

@@ -574,6 +574,14 @@ static void a_bad_file_changes_nothing (void **state)
     write_file (large, bytes);
     free (large);
     expect (reload (), TMQ_INVALID, "more than 1048576");
+    static const char *const empty[] = {"", "\n", "# nobody\n", "limits * - rate=5/s\n"};
+    for (size_t i = 0; i < sizeof (empty) / sizeof (empty[0]); i++) {
+        write_file (empty[i], strlen (empty[i]));
+        expect (reload (), TMQ_INVALID, "lists nobody any more");
+        assert_true (access_file_is_stale (file));
+        expect (trust ("other", 21, "worker(default)"), TMQ_INVALID, "mend the access file first");
+        assert_non_null (find ("render-7"));
+    }
     unlink (path);
     expect (reload (), TMQ_INVALID, "is gone");
     assert_non_null (find ("render-7"));
@@ -582,6 +590,20 @@ static void a_bad_file_changes_nothing (void **state)
     expect_ok (reload ());
     assert_false (access_file_is_stale (file));
     assert_null (find ("render-7"));
+}
+
+/* Who starts with such a file means it, or has revoked the last key. */
+static void a_start_takes_a_file_that_lists_nobody (void **state)
+{
+    (void) state;
+    char error[ACCESS_FILE_ERROR_SIZE];
+    static const char text[] = "# nobody yet\n";
+    write_file (text, sizeof (text) - 1);
+    access_file_t *other = access_file_new (path, error);
+    assert_non_null (other);
+    assert_int_equal (policy_count (access_file_policy (other)), 0);
+    assert_true (access_file_load (other, error)); /* nothing is lost by it */
+    access_file_free (&other);
 }
 
 static void a_file_of_others_is_refused (void **state)
@@ -761,6 +783,7 @@ int main (void)
         TEST (a_lock_that_others_hold_is_not_waited_for_without_end),
         TEST (comments_and_order_stay),
         TEST (a_bad_file_changes_nothing),
+        TEST (a_start_takes_a_file_that_lists_nobody),
         TEST (a_file_of_others_is_refused),
         TEST (a_large_group_is_read),
         TEST (a_bad_file_is_named_at_the_start),
