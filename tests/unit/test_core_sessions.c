@@ -407,6 +407,46 @@ static void a_session_belongs_to_who_made_it (void **state)
     assert_int_equal (stage_remove (rig, 3, "trip"), TMQ_OK);
 }
 
+/* That a session takes nothing is told to everybody; the reason to who may see the session. */
+static void a_reason_is_for_who_sees_the_session (void **state)
+{
+    rig_t *rig = *state;
+    rig_access (rig, "alice uid:1 client(default)\nbob uid:2 client(default)\n");
+    for (size_t i = 1; i <= 2; i++) {
+        rig->peers[i].identity = i == 1 ? "alice" : "bob";
+        rig_link (rig, i, "default");
+    }
+    assert_int_equal (stage_set_goal (rig, 1, "trip", "alice's"), TMQ_OK);
+    for (unsigned n = 1; n <= 4; n++) {
+        if (n == 3) {
+            stage_next_request ();
+            stage_send_status (rig, 1, "trip", TMQ_SESSION_STATUS_FROZEN, "the bank said no");
+        }
+        size_t who = n % 2 == 0 ? 2 : 1;
+        Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+        spec.queue = (char *) "q";
+        spec.session = (char *) "trip";
+        uint64_t sent = rig_submit_spec (rig, who, n, &spec, "payload");
+        rig_settle (rig);
+        const Taskmq__SubmittedItem *item = rig_reply (rig, who, sent)->reply->submitted->items[0];
+        assert_int_equal (item->code, n < 3 ? TMQ_OK : TMQ_LIMIT);
+        assert_true (n < 3 || strstr (item->text, "is frozen") != NULL);
+        assert_true (n < 3 || (strstr (item->text, "the bank") != NULL) == (who == 1));
+    }
+    for (unsigned n = 1; n <= 2; n++) {
+        uint64_t why = rig_why (rig, n, n);
+        rig_settle (rig);
+        const Taskmq__Explanation *told = rig_reply (rig, n, why)->reply->explanation;
+        assert_string_equal (told->reason, "session_frozen");
+        assert_true ((strstr (told->sentence, "by alice") != NULL) == (n == 1));
+        assert_true ((strstr (told->sentence, "the bank") != NULL) == (n == 1));
+        for (size_t i = 0; n == 2 && i < told->n_facts; i++) {
+            assert_string_not_equal (told->facts[i]->name, "by");
+            assert_string_not_equal (told->facts[i]->name, "why");
+        }
+    }
+}
+
 static void there_is_nothing_to_pause (void **state)
 {
     rig_t *rig = *state;
@@ -487,6 +527,7 @@ int main (void)
         cmocka_unit_test (there_is_a_limit),
         TEST (lists_are_pages_by_name),
         TEST (a_session_belongs_to_who_made_it),
+        TEST (a_reason_is_for_who_sees_the_session),
         TEST (there_is_nothing_to_pause),
         TEST (why_names_the_session),
         TEST (changes_are_events),

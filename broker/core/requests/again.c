@@ -196,7 +196,8 @@ static bool session_has_room (call_t *call, const found_t *found, done_t *out)
     char text[SESSION_REFUSAL_SIZE];
     const char *session =
         found->task != NULL ? session_text (found->task->session) : found->record->session;
-    tmq_code_t code = session_refuses (call->requests, call->link->space, session, text);
+    tmq_code_t code =
+        session_refuses (call->requests, call->link->space, call->link, session, text);
     if (code == TMQ_OK)
         return true;
     *out = refuse (code, text);

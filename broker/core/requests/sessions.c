@@ -23,10 +23,18 @@
 
 enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
 
+bool session_is_seen (const requests_t *self, const link_t *link, const session_t *session)
+{
+    const char *name = session->name->text;
+    const char *owner = session->stored->owner;
+    return !session->stored->leaving && (shared_sees (self, link, name, owner, SEES) ||
+                                         shared_may_change (self, link, name, owner));
+}
+
 /* Tasks that come. */
 
-tmq_code_t session_refuses (const requests_t *self, const space_t *space, const char *name,
-                            char text[SESSION_REFUSAL_SIZE])
+tmq_code_t session_refuses (const requests_t *self, const space_t *space, const link_t *link,
+                            const char *name, char text[SESSION_REFUSAL_SIZE])
 {
     if (name[0] == '\0')
         return TMQ_OK;
@@ -49,8 +57,10 @@ tmq_code_t session_refuses (const requests_t *self, const space_t *space, const 
         return TMQ_WRONG_STATUS;
     }
     if (stored != NULL && stored->status == TMQ_SESSION_STATUS_FROZEN) {
+        bool told =
+            stored->status_why[0] != '\0' && link != NULL && session_is_seen (self, link, session);
         snprintf (text, SESSION_REFUSAL_SIZE, "session %s is frozen, and takes no tasks%s%s", name,
-                  stored->status_why[0] != '\0' ? ": " : "", stored->status_why);
+                  told ? ": " : "", told ? stored->status_why : "");
         return TMQ_LIMIT;
     }
     return TMQ_OK;
@@ -60,11 +70,7 @@ tmq_code_t session_refuses (const requests_t *self, const space_t *space, const 
 
 static bool is_seen (const call_t *call, const session_t *session)
 {
-    const char *name = session->name->text;
-    const char *owner = session->stored->owner;
-    return !session->stored->leaving &&
-           (shared_sees (call->requests, call->link, name, owner, SEES) ||
-            shared_may_change (call->requests, call->link, name, owner));
+    return session_is_seen (call->requests, call->link, session);
 }
 
 /* As it is shown: without what only the store needs. */

@@ -267,15 +267,16 @@ static bool never_starts (const requests_t *self, const Taskmq__TaskSpec *spec)
     return start_by != 0 && (start_by <= now_ms || start_by <= from);
 }
 
-/* An id from the far future would make the look-up of every later one necessary (absent.h). */
-static bool may_accept (const requests_t *self, const space_t *space, const Taskmq__TaskSpec *spec,
-                        answer_t *refusal)
+/* An id from the far future would make the look-up of every later one necessary (absent.h). link:
+ * NULL for a schedule. */
+static bool may_accept (const requests_t *self, const space_t *space, const link_t *link,
+                        const Taskmq__TaskSpec *spec, answer_t *refusal)
 {
     tmq_id_t id;
     memcpy (id.bytes, spec->task_id.data, sizeof (id));
     room_refusal_t room;
     char why[SESSION_REFUSAL_SIZE];
-    tmq_code_t code = session_refuses (self, space, spec->session, why);
+    tmq_code_t code = session_refuses (self, space, link, spec->session, why);
     if (id_time_ms (&id) > self->base->clocks.wall_ms + ID_AHEAD_MS_MAX)
         *refusal = (answer_t){.code = TMQ_INVALID,
                               .text = "task_id: its time is more than a day ahead of the broker's"};
@@ -330,7 +331,7 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
     if (unknown.code != TMQ_OK)
         return (answer_t){.code = unknown.code, .full = unknown.text};
     answer_t refusal;
-    if (!may_accept (self, space, spec, &refusal))
+    if (!may_accept (self, space, call->link, spec, &refusal))
         return refusal;
     quota_refusal_t over = quota_submit (self, call->link, spec->payload_bytes);
     if (over.refused)
@@ -356,7 +357,7 @@ task_t *submit_scheduled (requests_t *self, const schedule_t *schedule, const tm
         snprintf (why, why_size, "the broker is overloaded, or its disk is full");
         return NULL;
     }
-    if (!may_accept (self, space, &spec, &refusal)) {
+    if (!may_accept (self, space, NULL, &spec, &refusal)) {
         char text[LIMIT_TEXT_SIZE] = "";
         if (refusal.full == NULL && refusal.limit > 0)
             limit_text (text, refusal.text, refusal.limit);

@@ -15,6 +15,7 @@
 #include "core/reads/find.h"
 #include "core/requests/answer.h"
 #include "core/requests/get.h"
+#include "core/requests/sessions.h"
 #include "core/tasks/due.h"
 #include "core/tasks/edges.h"
 #include "core/tasks/extras.h"
@@ -282,16 +283,18 @@ static void tell_session (story_t *self, const session_t *session)
 {
     const Taskmq__Session *stored = session->stored;
     const char *how = session_status_text (stored->status);
-    const char *why = stored->status_why;
+    bool seen = session_is_seen (self->call->requests, self->call->link, session);
+    const char *by = seen ? stored->status_by : "";
+    const char *why = seen ? stored->status_why : "";
     char since[UNITS_TEXT_SIZE];
     duration_format_short (since, wall_ms (self) - (int64_t) stored->status_at);
     add_text (self, "session", session->name->text);
-    add_text (self, "by", stored->status_by);
+    add_text (self, "by", by);
     add_time (self, "since", (int64_t) stored->status_at);
     add_text (self, "why", why);
     tell (self, stored->status == TMQ_SESSION_STATUS_PAUSED ? "session_paused" : "session_frozen",
-          "its session '%s' was %s by %s %s ago%s%s", session->name->text, how, stored->status_by,
-          since, why[0] != '\0' ? ": " : "", why);
+          "its session '%s' was %s%s%s %s ago%s%s", session->name->text, how,
+          by[0] != '\0' ? " by " : "", by, since, why[0] != '\0' ? ": " : "", why);
 }
 
 static void tell_rate (story_t *self, const queue_t *queue)
