@@ -486,6 +486,23 @@ static const command_t commands[] = {
      .operands_max = -1,
      .no_ids = true,
      .run = run_verb},
+    {.name = "journal",
+     .group = "look at the broker",
+     .operands = "show FILE",
+     .summary = "what a journal.log holds",
+     .text = "It reads the file alone, and needs no broker: the start that wrote it, its\n"
+             "segments, its commits with their batches, where the log ends, and why. A commit\n"
+             "that is missing or damaged: exit code 1. What is cut short at the end was never\n"
+             "acknowledged.",
+     .examples = "taskctl journal show .taskmq/journal.log\n"
+                 "taskctl -o json journal show /backup/journal.log",
+     .options = no_options,
+     .operand = OPERAND_VERB,
+     .verbs = journal_verbs,
+     .operands_max = -1,
+     .no_ids = true,
+     .pages = true,
+     .run = run_verb},
     {.name = "backup",
      .group = "look at the broker",
      .operands = "FILE [--with-keys]",

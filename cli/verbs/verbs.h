@@ -57,6 +57,7 @@ extern const verb_t key_verbs[];
 extern const verb_t server_key_verbs[];
 extern const verb_t profile_verbs[];
 extern const verb_t audit_verbs[];
+extern const verb_t journal_verbs[];
 extern const verb_t queue_verbs[];
 extern const verb_t worker_verbs[];
 extern const verb_t context_verbs[];

@@ -1,0 +1,84 @@
+#!/bin/sh
+# journal show: a log whose contents are known, damaged copies of it, and the one of a broker.
+. "$(dirname "$0")/lib.sh"
+known=$scenario_dir/../fuzz/corpus/journal/three_commits
+
+run 0 env TZ=UTC taskctl journal show "$known"
+golden journal-show
+run 0 taskctl -o json journal show "$known"
+golden journal-show.json
+
+# overwrite FILE BYTE TEXT...: a copy of the log with other bytes there.
+overwrite ()
+{
+    file=$1
+    at=$2
+    shift 2
+    cp "$known" "$file"
+    chmod u+w "$file"
+    # shellcheck disable=SC2059 # escapes of the test's own
+    printf "$@" | dd of="$file" bs=1 seek="$at" conv=notrunc status=none
+}
+
+# A commit in the middle: later ones prove that it was durable. Its header, and its content.
+for at in 12330 12420; do
+    overwrite middle "$at" '\125'
+    run 1 taskctl journal show middle
+    out_has '^ +0 +0 +1 +4096 +1 *$'
+    out_has '^The log has batches 1 to 1 .*: the commit behind batch 1 is missing, and the part at byte 20480 '
+    err_has 'taskmqd --check'
+    run 1 taskctl -o json journal show middle
+    out_has '"end":"missing"'
+done
+
+# The last one: nobody was told that it is safe, as far as the file says.
+overwrite last 24700 '\125'
+run 0 taskctl journal show last
+out_has '^The log has batches 1 to 3 .*: the part at byte 24576 is not whole'
+run 0 taskctl -o json journal show last
+out_has '"last":3,"offset":24576,"end":"cut_short"'
+
+# One that is gone without a trace.
+overwrite gone 20480 '\0\0\0\0'
+run 1 taskctl journal show gone
+out_has 'the commit behind batch 2 is missing, and the part at byte 24576 '
+
+# One header stands for the other; without both nothing can be read.
+overwrite first 40 '\125'
+run 0 taskctl journal show first
+out_has '^headers +the first is damaged, its copy is whole$'
+out_has '^The log has batches 1 to 4 '
+overwrite both 40 '\125'
+printf '\125' | dd of=both bs=1 seek=4136 conv=notrunc status=none
+run 1 taskctl journal show both
+err_has 'has no header that is whole'
+head -c 40000 "$known" >short
+run 1 taskctl journal show short
+err_has 'is shorter than it was made'
+
+# What is no journal.
+run 2 taskctl journal show /dev/null
+err_has 'is no file'
+run 2 taskctl journal show nowhere
+err_has 'No such file'
+echo 'not a journal' >text
+run 2 taskctl journal show text
+err_has 'is not a journal of taskmq'
+: >empty
+run 2 taskctl journal show empty
+run 2 taskctl journal show
+run 2 taskctl journal
+
+# A broker's own, while it runs and after it was killed: each submit is a record.
+start_broker
+for n in 1 2 3 4 5; do
+    submit q --data "$n"
+done
+run 0 taskctl journal show .taskmq/journal.log
+out_has ', open in a broker$'
+err_has 'a broker writes this file'
+kill_broker
+run 0 taskctl -o json journal show .taskmq/journal.log
+out_has '"open":false'
+out_has '"end":"end"'
+[ "$(grep -o '"records":{"count":1,' out | wc -l)" -eq 5 ] || fail 'there are not five records'
