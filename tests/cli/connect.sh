@@ -46,7 +46,7 @@ uri=$(head -n 1 .taskmq/endpoint)
 
 # The environment wins over the file, the flag over the environment, and several are tried.
 run 3 taskctl --timeout 300ms -e 'tcp://nobody.invalid:5560?insecure' ping
-err_has '^hint: is taskmqd running there\? look at host, port and firewall$'
+err_has '^hint: (look at the name|is taskmqd running there\? look at host, port and firewall)'
 run 3 env TASKMQ_ENDPOINT=ipc:///nonexistent/x taskctl ping
 run 0 env TASKMQ_ENDPOINT=ipc:///nonexistent/x taskctl -e "$uri" ping
 run 0 env TASKMQ_ENDPOINT="ipc:///nonexistent/x $uri" taskctl ping

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/errors.h"
+#include "client/names.h"
 #include "profile.h"
 #include "trust.h"
 
@@ -521,6 +522,27 @@ static int try_tcp (const char *uri)
     return failed;
 }
 
+/* Whether the host of a tcp URI has an address; a name server has little time for the answer. */
+static bool has_address (const char *uri, absence_t *why)
+{
+    char host[PLACES_URI_BYTES_MAX + 1];
+    const char *port;
+    int failed;
+    struct addrinfo *found = address_of (uri);
+    if (found == NULL && split_tcp (uri, host, &port) &&
+        names_resolve (&found, &failed, host, port, TCP_WAIT_MS) && failed != 0) {
+        if (failed == EAI_NONAME || failed == EAI_NODATA)
+            absent (why, true, "there is no host of this name",
+                    "look at the name; 'getent hosts NAME' asks for its address");
+        else
+            absent (why, false, gai_strerror (failed), "");
+        return false;
+    }
+    if (found != NULL)
+        freeaddrinfo (found);
+    return true;
+}
+
 /* Reads the peer's greeting; true if it came whole in time. Ours is not finished, so the peer
  * cannot have found anything wrong with it. */
 static bool read_greeting (int fd, uint8_t greeting[GREETING_BYTES])
@@ -562,6 +584,8 @@ bool places_mechanism (const char *uri, char out[MECHANISM_BYTES + 1])
 void places_look (const places_t *self, const char *uri, absence_t *why)
 {
     const char *path = path_of (uri);
+    if (path == NULL && !has_address (uri, why))
+        return;
     int failed = path != NULL ? try_ipc (path) : try_tcp (uri);
     if (failed == EACCES || failed == EPERM)
         denied (why);
