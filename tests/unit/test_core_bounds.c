@@ -322,7 +322,7 @@ static unsigned fill_with_own (rig_t *rig, bool queue, bool key, bool need)
 
 static void queues_and_lanes_are_counted_with_the_texts (void **state)
 {
-    enum { BYTES = 96 * 1024, QUEUE = 500, KEY = 250, ALL = 3000, LESS = 3 };
+    enum { BYTES = 96 * 1024, QUEUE = 500, KEY = 300, ALL = 3000, LESS = 3 };
     (void) state;
     engine_config_t config = ENGINE_CONFIG_INIT;
     config.live_bytes_max = BYTES;

@@ -21,43 +21,6 @@ static size_t handled (rig_t *rig, const message_t *message)
     return upto;
 }
 
-/* … that move all ready tasks of the queue to other lanes. */
-static size_t flips_in_a_round (rig_t *rig, uint32_t field)
-{
-    Taskmq__QueueSettings settings = TASKMQ__QUEUE_SETTINGS__INIT;
-    Taskmq__QueueSet set = TASKMQ__QUEUE_SET__INIT;
-    Taskmq__Request request = TASKMQ__REQUEST__INIT;
-    uint8_t id[16] = {1};
-    settings.weight_of = TMQ_WEIGHT_OF_SESSION;
-    set.queue = (char *) "q";
-    set.settings = &settings;
-    set.fields = &field;
-    set.n_fields = 1;
-    request.op_case = TASKMQ__REQUEST__OP_QUEUE_SET;
-    request.queue_set = &set;
-    request.request_id = (ProtobufCBinaryData){sizeof (id), id};
-    message_t message = rig_message_of (rig, 0, &request, REQUESTS);
-    size_t count = handled (rig, &message);
-    rig_settle (rig);
-    return count;
-}
-
-static void tasks_that_change_their_lanes_are_paid_for (void **state)
-{
-    enum { READY = 200 };
-    (void) state;
-    engine_config_t config = ENGINE_CONFIG_INIT;
-    config.round.requests = 2 * READY;
-    rig_t *rig = rig_new_with (&config);
-    rig_link (rig, 0, "default");
-    for (unsigned n = 1; n <= READY; n++)
-        rig_submit (rig, 0, n, "q", "");
-    rig_settle (rig);
-    assert_int_equal (flips_in_a_round (rig, TMQ_QUEUE_FIELD_WEIGHT_OF), 2);
-    assert_in_range (flips_in_a_round (rig, TMQ_QUEUE_FIELD_MAX_RUNNING), 40, REQUESTS);
-    rig_free (rig);
-}
-
 static void instants_that_are_computed_are_paid_for (void **state)
 {
     (void) state;
@@ -378,7 +341,6 @@ static void entries_that_are_looked_at_in_vain_are_paid_for (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (tasks_that_change_their_lanes_are_paid_for),
         cmocka_unit_test (instants_that_are_computed_are_paid_for),
         cmocka_unit_test (waiting_workers_are_looked_at_some_in_each_round),
         cmocka_unit_test (questions_that_are_looked_at_are_paid_for),

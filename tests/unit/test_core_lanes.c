@@ -43,6 +43,7 @@ typedef struct item {
     unsigned set; /* 0 requires nothing, 1 the label a, 2 the labels a and b */
     unsigned level;
     unsigned held; /* the key that its lease counts for */
+    bool parked;   /* its old key was at its cap when the keys changed: it may wait for its move */
     bool live;
     bool ready;
     bool running;
@@ -160,17 +161,21 @@ static bool may_have (const model_t *model, const item_t *item, unsigned labels)
     return item->live && item->ready && item->set <= labels && !is_capped (model, item);
 }
 
-/* It is of the highest priority that may be had, and the first of its lane. */
+/* It is of the highest priority that may be had, and the first of its lane; while tasks move to
+ * other lanes, only the former. */
 static void judge_choice (const model_t *model, const item_t *chosen, unsigned labels)
 {
+    bool moving = lanes_are_moving (model->rig->queue);
     for (const item_t *at = model->items; at < model->items + TASKS_MAX; at++) {
-        if (!may_have (model, at, labels))
+        if (!may_have (model, at, labels) || (moving && at->parked))
             continue;
+        if (chosen == NULL && moving && model->rig->base.round.lanes == 0)
+            return; /* the round has moved as many as it may */
         if (chosen == NULL)
             fail_msg ("nothing is given, task %ld could be", (long) at->task->number);
         if (at->level > chosen->level)
             fail_msg ("a task of a lower priority is given");
-        if (lane_of (model, at) == lane_of (model, chosen) &&
+        if (!moving && lane_of (model, at) == lane_of (model, chosen) &&
             at->task->number < chosen->task->number)
             fail_msg ("a later task of a lane is given");
     }
@@ -235,8 +240,11 @@ static void take (model_t *model, unsigned labels)
     judge_choice (model, item, labels);
     if (item == NULL)
         return;
-    judge_turn (model, item, labels);
-    lanes_serve (tasks, task);
+    if (lanes_are_moving (model->rig->queue))
+        memset (model->overtaken, 0, sizeof (model->overtaken));
+    else
+        judge_turn (model, item, labels);
+    lanes_serve (task);
     lanes_hold (tasks, task);
     lanes_remove (tasks, task);
     item->ready = false;
@@ -258,13 +266,31 @@ static void change_what_counts (model_t *model)
         lanes_judge (tasks, queue);
         return;
     }
+    if (lanes_are_moving (queue))
+        return;
+    for (item_t *at = model->items; at < model->items + TASKS_MAX; at++)
+        at->parked = is_capped (model, at);
     model->keyless = !model->keyless;
     lanes_change_key (tasks, queue, model->keyless ? TMQ_WEIGHT_OF_OWNER : TMQ_WEIGHT_OF_KEY);
     memset (model->overtaken, 0, sizeof (model->overtaken));
 }
 
+/* The next round moves as many tasks as it may: sometimes none, sometimes all. */
+static void round_passes (model_t *model)
+{
+    static const size_t MOVES[] = {0, 1, 3, TASKS_MAX};
+    size_t *left = &model->rig->base.round.lanes;
+    *left = MOVES[below (4)];
+    lanes_run (&model->rig->tasks);
+    if (*left > 0 && lanes_are_moving (model->rig->queue))
+        fail_msg ("tasks are left behind");
+    *left = MOVES[below (4)];
+}
+
 static void step (model_t *model)
 {
+    if (below (4) == 0)
+        round_passes (model);
     item_t *item = any (model);
     unsigned what = below (100);
     if (what < 45 && !item->live) {
@@ -337,6 +363,18 @@ static void crowd_submit (crowd_t *crowd, unsigned tenant)
     crowd->tasks[crowd->count++] = task;
 }
 
+static void crowd_free (crowd_t *crowd)
+{
+    for (size_t i = 0; i < crowd->count; i++) {
+        if (crowd->tasks[i]->ready)
+            lanes_remove (&crowd->rig->tasks, crowd->tasks[i]);
+        extras_drop (&crowd->rig->tasks, crowd->tasks[i]);
+        crowd->tasks[i]->detail = NULL;
+    }
+    rig_free (crowd->rig);
+    free (crowd);
+}
+
 /* Everybody's tasks, after those of the first tenant. Returns the number of dispatch steps until
  * the last task of the others began, the longest wait of them. */
 static unsigned longest_wait (unsigned flood)
@@ -357,17 +395,10 @@ static unsigned longest_wait (unsigned flood)
         assert_non_null (task);
         steps++;
         left -= task->poll_interval_ms > 0;
-        lanes_serve (tasks, task);
+        lanes_serve (task);
         lanes_remove (tasks, task);
     }
-    for (size_t i = 0; i < crowd->count; i++) {
-        if (crowd->tasks[i]->ready)
-            lanes_remove (tasks, crowd->tasks[i]);
-        extras_drop (tasks, crowd->tasks[i]);
-        crowd->tasks[i]->detail = NULL;
-    }
-    rig_free (crowd->rig);
-    free (crowd);
+    crowd_free (crowd);
     return steps;
 }
 
@@ -379,6 +410,55 @@ static void one_who_submits_nearly_all_holds_nobody_up (void **state)
     assert_int_equal (without, EACH * (TENANTS - 1));
     if (beside > 2 * without)
         fail_msg ("%u steps instead of %u", beside, without);
+}
+
+/* To other lanes and back: in as many rounds as it takes. What is given meanwhile is ready. */
+static void a_change_of_the_key_moves_some_in_a_round (void **state)
+{
+    enum { ALL = 25000, ROUND = 1000, GIVEN = 10 };
+    static const order_set_t PLAIN = {.bits = {1}};
+    (void) state;
+    crowd_t *crowd = calloc (1, sizeof (*crowd));
+    crowd->rig = rig_new (ENGINE_BUG_NONE);
+    tasks_t *tasks = &crowd->rig->tasks;
+    queue_t *queue = crowd->rig->queue;
+    size_t *left = &tasks->base->round.lanes;
+    for (unsigned i = 0; i < ALL; i++)
+        crowd_submit (crowd, i % TENANTS);
+    for (unsigned change = 0; change < 2; change++) {
+        lanes_change_key (tasks, queue, change == 0 ? TMQ_WEIGHT_OF_OWNER : TMQ_WEIGHT_OF_KEY);
+        assert_int_equal (queue->ready, ALL - change * GIVEN);
+        unsigned rounds = 0;
+        for (unsigned given = 0; lanes_are_moving (queue); rounds++) {
+            *left = ROUND;
+            lanes_run (tasks);
+            assert_true (*left == 0 || !lanes_are_moving (queue));
+            *left = 5;
+            task_t *task = given++ < GIVEN ? lanes_first (tasks, queue, &PLAIN) : NULL;
+            if (task != NULL) {
+                lanes_serve (task);
+                lanes_remove (tasks, task);
+            }
+        }
+        assert_in_range (rounds, ALL / ROUND - 1, ALL / ROUND + 1);
+        assert_int_equal (queue->ready, ALL - (change + 1) * GIVEN);
+    }
+    for (unsigned i = 0; i < TENANTS; i++) { /* each of them has its turn */
+        task_t *task = lanes_first (tasks, queue, &PLAIN);
+        for (unsigned k = 0; k < i; k++)
+            assert_true (crowd->tasks[k] != task);
+        lanes_serve (task);
+        lanes_remove (tasks, task);
+        for (size_t k = 0; k < crowd->count; k++)
+            if (crowd->tasks[k] == task)
+                crowd->tasks[k] = crowd->tasks[i], crowd->tasks[i] = task;
+    }
+    bool had[TENANTS] = {false};
+    for (unsigned i = 0; i < TENANTS; i++)
+        had[crowd->tasks[i]->poll_interval_ms] = true;
+    for (unsigned i = 0; i < TENANTS; i++)
+        assert_true (had[i]);
+    crowd_free (crowd);
 }
 
 /* Nobody walks through all lanes of a queue in each round. */
@@ -401,14 +481,7 @@ static void reading_ahead_looks_at_the_first_lanes (void **state)
     }
     assert_int_equal (lanes_peek_cold (tasks, crowd->rig->queue, cold, LIMIT), 1);
     assert_ptr_equal (cold[0], last);
-    for (size_t i = 0; i < crowd->count; i++) {
-        if (crowd->tasks[i]->ready)
-            lanes_remove (tasks, crowd->tasks[i]);
-        extras_drop (tasks, crowd->tasks[i]);
-        crowd->tasks[i]->detail = NULL;
-    }
-    rig_free (crowd->rig);
-    free (crowd);
+    crowd_free (crowd);
 }
 
 int main (void)
@@ -416,6 +489,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (the_order_is_that_of_the_model),
         cmocka_unit_test (one_who_submits_nearly_all_holds_nobody_up),
+        cmocka_unit_test (a_change_of_the_key_moves_some_in_a_round),
         cmocka_unit_test (reading_ahead_looks_at_the_first_lanes),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -513,11 +513,74 @@ static void no_queue_is_set_up_on_a_full_disk (void **state)
     assert_int_equal (rig_code (rig, 0, set (rig, 0, "new", &settings, fields, 1)), TMQ_OK);
 }
 
+static uint64_t weigh_by (rig_t *rig, unsigned n, tmq_weight_of_t weight_of)
+{
+    static uint32_t field = TMQ_QUEUE_FIELD_WEIGHT_OF;
+    uint8_t id[16] = {99};
+    Taskmq__QueueSettings settings = TASKMQ__QUEUE_SETTINGS__INIT;
+    Taskmq__QueueSet body = TASKMQ__QUEUE_SET__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    memcpy (id + 1, &n, sizeof (n));
+    settings.weight_of = weight_of;
+    body.queue = (char *) "q";
+    body.settings = &settings;
+    body.fields = &field;
+    body.n_fields = 1;
+    request.op_case = TASKMQ__REQUEST__OP_QUEUE_SET;
+    request.queue_set = &body;
+    request.request_id = (ProtobufCBinaryData){sizeof (id), id};
+    return rig_send (rig, 0, &request, NULL, 0);
+}
+
+/* Else tasks would be of three kinds of lanes. */
+static void a_key_is_changed_when_all_have_come_to_their_lanes (void **state)
+{
+    rig_t *rig = *state;
+    for (unsigned n = 1; n <= 5; n++)
+        rig_submit (rig, 0, n, "q", "p");
+    rig_settle (rig);
+    uint64_t first = weigh_by (rig, 1, TMQ_WEIGHT_OF_OWNER);
+    uint64_t again = weigh_by (rig, 2, TMQ_WEIGHT_OF_OWNER);
+    uint64_t too_soon = weigh_by (rig, 3, TMQ_WEIGHT_OF_KEY);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, first), TMQ_OK);
+    assert_int_equal (rig_code (rig, 0, again), TMQ_OK);
+    assert_int_equal (rig_code (rig, 0, too_soon), TMQ_OVERLOADED);
+    uint64_t later = weigh_by (rig, 4, TMQ_WEIGHT_OF_KEY);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, later), TMQ_OK);
+    rig_register (rig, 1, 100, "q", 10);
+    rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, 1), 5);
+}
+
+/* A worker that waits gets what moves, as soon as the round allows. */
+static void who_waits_gets_what_moves (void **state)
+{
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.round.lanes = 1;
+    rig_t *rig = rig_new_with (&config);
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    for (unsigned n = 1; n <= 20; n++)
+        rig_submit (rig, 0, n, "q", "p");
+    rig_register (rig, 1, 100, "q", 2);
+    rig_settle (rig);
+    weigh_by (rig, 1, TMQ_WEIGHT_OF_OWNER);
+    rig_worker_credit (rig, 1, 100, 2, 20);
+    rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, 1), 20);
+    rig_free (rig);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
     const struct CMUnitTest tests[] = {
         TEST (no_queue_is_set_up_on_a_full_disk),
+        TEST (a_key_is_changed_when_all_have_come_to_their_lanes),
+        cmocka_unit_test (who_waits_gets_what_moves),
         TEST (a_change_is_an_event_of_the_queue),
         TEST (a_paused_queue_gives_nothing),
         TEST (what_is_held_goes_on),

@@ -189,6 +189,31 @@ static void salience_is_the_share_of_a_session (void **state)
     }
 }
 
+/* One whose turn was far away has it as soon as the others of its new share. */
+static void a_salience_counts_from_its_change_on (void **state)
+{
+    enum { EACH = 40 };
+    rig_t *rig = *state;
+    stage_set_queue (rig, TMQ_QUEUE_FIELD_WEIGHT_OF, TMQ_WEIGHT_OF_SESSION);
+    stage_set_salience (rig, "late", 1);
+    for (unsigned n = 1; n <= EACH; n++) {
+        stage_submit (rig, n, "late");
+        stage_submit (rig, EACH + n, "other");
+    }
+    rig_register (rig, 1, 90, "q", 10);
+    rig_settle (rig);
+    assert_int_equal (served (rig, 1, EACH), 0); /* once in a hundred */
+    stage_set_salience (rig, "late", 100);
+    rig_worker_credit (rig, 1, 90, 10, 20);
+    rig_settle (rig);
+    assert_in_range (served (rig, 1, EACH), 4, 6);
+    stage_set_salience (rig, "late", 1);
+    unsigned before = served (rig, 1, EACH);
+    rig_worker_credit (rig, 1, 90, 20, 30);
+    rig_settle (rig);
+    assert_in_range (served (rig, 1, EACH), before, before + 1);
+}
+
 /* Removal. */
 
 static void put_value (rig_t *rig, const char *session, unsigned n)
@@ -520,6 +545,7 @@ int main (void)
         TEST (nothing_is_set_on_a_full_disk),
         TEST (a_complete_session_lets_its_tasks_end),
         TEST (salience_is_the_share_of_a_session),
+        TEST (a_salience_counts_from_its_change_on),
         TEST (what_belongs_to_a_session_goes_with_it),
         TEST (a_removal_goes_on_after_a_restart),
         TEST (a_session_with_live_tasks_stays),

@@ -41,6 +41,7 @@
 #include "core/tasks/due.h"
 #include "core/tasks/index.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/rows.h"
 #include "core/tasks/session.h"
 #include "core/tasks/settings.h"
@@ -431,9 +432,9 @@ static bool is_behind (const engine_t *self)
 {
     return !list_is_empty (&self->streams.ended) || stats_are_owed (&self->requests) ||
            waits_are_behind (&self->requests) || dependents_are_owed (&self->tasks) ||
-           turns_are_owed (&self->tasks) || !list_is_empty (&self->tasks.noticed) ||
-           !list_is_empty (&self->tasks.flowed) || !list_is_empty (&self->match.owing) ||
-           !list_is_empty (&self->tasks.delays_to_judge) ||
+           turns_are_owed (&self->tasks) || lanes_are_owed (&self->tasks) ||
+           !list_is_empty (&self->tasks.noticed) || !list_is_empty (&self->tasks.flowed) ||
+           !list_is_empty (&self->match.owing) || !list_is_empty (&self->tasks.delays_to_judge) ||
            (!list_is_empty (&self->tasks.changed_queues) && !self->base.stopping);
 }
 
@@ -457,6 +458,7 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     waits_run (&self->requests);
     dependents_run (&self->tasks);
     turns_run (&self->tasks);
+    lanes_run (&self->tasks);
     leaving_run (&self->sessions);
     subscriptions_run (&self->streams);
     input_end (self);

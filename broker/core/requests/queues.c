@@ -239,6 +239,22 @@ static void changed (call_t *call, settings_t *settings, const char *name, const
     answer_queue (call, queue_find (tasks, space, name), name);
 }
 
+/* What is ready goes to other lanes, and not all of it is there yet since an earlier change. */
+static bool must_wait (call_t *call, const queue_t *queue)
+{
+    const Taskmq__QueueSet *request = call->request->queue_set;
+    bool changes = false;
+    for (size_t i = 0; i < request->n_fields; i++)
+        changes = changes || (request->fields[i] == TMQ_QUEUE_FIELD_WEIGHT_OF &&
+                              request->settings->weight_of != (uint32_t) queue->weight_of);
+    if (!changes || !lanes_are_moving (queue))
+        return false;
+    reply_code_at_once (call, TMQ_OVERLOADED,
+                        "weight_of: tasks are still on their way since it changed last",
+                        OVERLOAD_RETRY_MS);
+    return true;
+}
+
 void on_queue_set (call_t *call)
 {
     const Taskmq__QueueSet *request = call->request->queue_set;
@@ -254,6 +270,8 @@ void on_queue_set (call_t *call)
         answer_queue (call, settings->queue, request->queue);
         return;
     }
+    if (must_wait (call, settings->queue))
+        return;
     const char *wrong = settings_take (call->requests->tasks, settings, request->settings,
                                        request->fields, request->n_fields);
     if (wrong == NULL) {

@@ -17,6 +17,7 @@
 #include "core/requests/shared.h"
 #include "core/tasks/entries.h"
 #include "core/tasks/journal.h"
+#include "core/tasks/lanes.h"
 #include "core/tasks/makers.h"
 #include "core/tasks/session.h"
 #include "types.h"
@@ -278,7 +279,10 @@ void on_session_set (call_t *call)
         return;
     if (session == NULL)
         session = make (call, set->name);
+    uint32_t salience = session->stored->salience;
     take_fields (session->stored, set);
+    if (session->stored->salience != salience)
+        lanes_weigh (call->requests->tasks, session);
     changed (call, session, "set");
 }
 

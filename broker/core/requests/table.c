@@ -334,16 +334,6 @@ static const request_row_t *row_of (const Taskmq__Request *request)
     return &ROWS[op];
 }
 
-/* Ready tasks that go to other lanes. */
-static size_t moved_by (const requests_t *self, const link_t *link, const Taskmq__QueueSet *set)
-{
-    const queue_t *queue = NULL;
-    for (size_t i = 0; i < set->n_fields; i++)
-        if (set->fields[i] == TMQ_QUEUE_FIELD_WEIGHT_OF)
-            queue = queue_find (self->tasks, link->space, set->queue);
-    return queue == NULL || queue->ready > LANES_MOVED_MAX ? 0 : queue->ready;
-}
-
 /* Of so many entries, those that a page of them may look at. all: none is looked at in vain. */
 static size_t looked_at (const link_t *link, bool all, size_t limit, size_t count)
 {
@@ -377,7 +367,7 @@ static size_t shown (size_t limit, size_t count)
     return limit < count ? limit : count;
 }
 
-/* What it looks at, shows or moves beyond what its row and its lists say, as memory is now. */
+/* What it looks at or shows beyond what its row and its lists say, as memory is now. */
 static size_t cost_of_work (const requests_t *self, const link_t *link,
                             const Taskmq__Request *request)
 {
@@ -387,7 +377,6 @@ static size_t cost_of_work (const requests_t *self, const link_t *link,
     size_t schedules = space->schedules_count;
     size_t workers = self->match->roster_by_id.count; /* of all namespaces */
     switch ((int) request->op_case) {
-    case OP (QUEUE_SET): return moved_by (self, link, request->queue_set);
     case OP (INBOX):
         return questions_looked_at (self, link, request->inbox) / LOOKS +
                shown (request->inbox->limit, space->unanswered.open);

@@ -20,7 +20,7 @@
 void attempt_give (tasks_t *self, worker_t *worker, task_t *task)
 {
     detail_t *detail = task_detail (&self->slab, task);
-    lanes_serve (self, task);
+    lanes_serve (task);
     lanes_hold (self, task);
     change_unplace (self, task);
     if (self->base->config.planted_bug != ENGINE_BUG_ATTEMPT_REUSED || task->attempt == 0)

@@ -12,113 +12,35 @@
 
 #include "core/base/memory.h"
 #include "core/tasks/extras.h"
+#include "core/tasks/lanes_parts.h"
 #include "core/tasks/session.h"
 #include "core/tasks/space.h"
 
 enum { TURN = 1000000 }; /* virtual time of a task in a lane of weight 1 */
 
-/* A fair key of a queue. */
-typedef struct fair {
-    name_t *name; /* NULL: of tasks without a key; they have no cap */
-    uint32_t lanes;
-    uint32_t running;
-    node_t parked; /* lanes that wait for a lease of it to end */
-    node_t node;   /* in the list of keys with parked lanes */
-} fair_t;
-
-typedef struct order order_t;
-typedef struct track track_t;
-
-struct lane {
-    level_t own;
-    level_t *line; /* own; of those without key and requirements the queue's level */
-    fair_t *fair;
-    order_t *order;
-    unsigned priority;
-    uint64_t due;  /* virtual time of its turn */
-    uint64_t turn; /* among those that are due at the same time */
-    size_t place;  /* 1 + in its level's heap; 0: it is not in it */
-    node_t parked; /* in its key's list */
-};
-
-/* The lanes of a priority that have tasks: a heap, the next one first. */
-typedef struct lane_level {
-    struct lane **lanes;
-    size_t count;
-    size_t capacity;
-} lane_level_t;
-
-struct order {
-    lanes_t *lanes;
-    name_t *needs[TMQ_NEEDS_MAX]; /* "key=value", by their addresses */
-    size_t needs_count;
-    size_t slot;
-    uint64_t serial; /* it is the so-manieth set that was made */
-    uint32_t tasks;  /* live ones that have it */
-    uint64_t used[4];
-    lane_level_t *groups[LEVEL_GROUPS];
-};
-
-/* A priority of all orders. */
-struct track {
-    struct lane *plain; /* of the queue's own level; NULL: that is empty */
-    uint64_t now;       /* virtual time */
-};
-
-struct lanes {
-    queue_t *queue;
-    size_t bytes; /* what all this takes, about */
-    map_t fairs;  /* by the name's hash */
-    map_t keyed;  /* lanes but the plain ones, by key, order and priority */
-    fair_t none;
-    node_t capped;    /* keys with parked lanes */
-    order_t **orders; /* by slot; NULL: free */
-    size_t slots;     /* so many places */
-    size_t sets;      /* orders beside the first one */
-    uint64_t newest;  /* serial of the one that was made last */
-    uint64_t turns;
-    track_t *tracks[LEVEL_GROUPS];
-};
-
 /* What they take, with what the allocator and the tables add. */
 enum {
     LANES_BYTES = sizeof (lanes_t) + 2 * 16 * sizeof (map_slot_t) + 4 * ALLOCATION_BYTES,
     TRACKS_BYTES = LEVEL_GROUP * sizeof (track_t) + ALLOCATION_BYTES,
-    ORDER_BYTES = sizeof (order_t) + ALLOCATION_BYTES,
     LEVELS_BYTES = LEVEL_GROUP * sizeof (lane_level_t) + ALLOCATION_BYTES,
     LANE_BYTES = sizeof (lane_t) + 8 * sizeof (lane_t *) + SLOT_BYTES + 2 * ALLOCATION_BYTES,
     FAIR_BYTES = sizeof (fair_t) + sizeof (name_t) + 2 * SLOT_BYTES + 2 * ALLOCATION_BYTES
 };
-
-static void count (lanes_t *self, size_t more, size_t less)
-{
-    self->bytes += more - less;
-    queue_count (self->queue, more, less);
-}
 
 static track_t *track_at (lanes_t *self, unsigned priority)
 {
     track_t **group = &self->tracks[priority / LEVEL_GROUP];
     if (*group == NULL) {
         *group = memory_zero (LEVEL_GROUP, sizeof (**group));
-        count (self, TRACKS_BYTES, 0);
+        lanes_count (self, TRACKS_BYTES, 0);
     }
     return &(*group)[priority % LEVEL_GROUP];
 }
 
-/* The share of a key's lane against the others, 1..1000. */
-static uint32_t lane_weight (const tasks_t *self, const queue_t *queue, const name_t *key)
+/* Virtual time from one turn of the lane to the next, by its weight against the others. */
+static uint64_t step_of (const lane_t *lane)
 {
-    (void) self;
-    if (key == NULL || queue->weight_of != TMQ_WEIGHT_OF_SESSION)
-        return LANE_WEIGHT;
-    const session_t *session = session_find (queue->space, key->text);
-    return session == NULL ? LANE_WEIGHT : session->stored->salience;
-}
-
-static uint64_t step_of (const tasks_t *self, const queue_t *queue, const lane_t *lane)
-{
-    return TURN / lane_weight (self, queue, lane->fair->name);
+    return TURN / (lane->session == NULL ? LANE_WEIGHT : lane->session->stored->salience);
 }
 
 /* The heap of a level. */
@@ -159,7 +81,7 @@ static lane_level_t *level_at (order_t *self, unsigned priority)
     lane_level_t **group = &self->groups[priority / LEVEL_GROUP];
     if (*group == NULL) {
         *group = memory_zero (LEVEL_GROUP, sizeof (**group));
-        count (self->lanes, LEVELS_BYTES, 0);
+        lanes_count (self->lanes, LEVELS_BYTES, 0);
     }
     return &(*group)[priority % LEVEL_GROUP];
 }
@@ -221,7 +143,7 @@ static fair_t *fair_make (tasks_t *self, lanes_t *lanes, name_t *name)
             return fair;
         }
     fair = memory_zero (1, sizeof (*fair));
-    count (lanes, FAIR_BYTES + strlen (name->text), 0);
+    lanes_count (lanes, FAIR_BYTES + strlen (name->text), 0);
     fair->name = name;
     list_init (&fair->parked);
     map_insert (&lanes->fairs, name->hash, fair);
@@ -234,11 +156,11 @@ static bool is_closed (const tasks_t *self, const queue_t *queue, const fair_t *
            self->base->config.planted_bug != ENGINE_BUG_KEY_CAP_IGNORED;
 }
 
-static void order_free (order_t *order)
+void order_free (order_t *order)
 {
-    count (order->lanes, 0, ORDER_BYTES);
+    lanes_count (order->lanes, 0, ORDER_BYTES);
     for (size_t i = 0; i < LEVEL_GROUPS; i++) {
-        count (order->lanes, 0, order->groups[i] == NULL ? 0 : LEVELS_BYTES);
+        lanes_count (order->lanes, 0, order->groups[i] == NULL ? 0 : LEVELS_BYTES);
         for (size_t k = 0; order->groups[i] != NULL && k < LEVEL_GROUP; k++)
             free (order->groups[i][k].lanes);
         free (order->groups[i]);
@@ -275,17 +197,16 @@ static void lanes_clear (queue_t *queue)
     queue->lanes = NULL;
 }
 
-/* What nobody needs any more: a key, or all of it. What has no key stays where it is. */
-static void tidy (tasks_t *self, queue_t *queue, fair_t *fair)
+void lanes_tidy (tasks_t *self, queue_t *queue, fair_t *fair)
 {
     lanes_t *lanes = queue->lanes;
     if (fair != NULL && fair->name != NULL && fair->lanes == 0 && fair->running == 0) {
-        count (lanes, 0, FAIR_BYTES + strlen (fair->name->text));
+        lanes_count (lanes, 0, FAIR_BYTES + strlen (fair->name->text));
         map_remove (&lanes->fairs, fair->name->hash, fair);
         names_drop (&self->base->names, fair->name);
         free (fair);
     }
-    if (lanes->fairs.count == 0 && lanes->sets == 0)
+    if (lanes->fairs.count == 0 && lanes->sets == 0 && list_is_empty (&lanes->sides[!queue->side]))
         lanes_clear (queue);
 }
 
@@ -302,61 +223,78 @@ static uint32_t lane_hash (const tasks_t *self, const fair_t *fair, const order_
     return secrets_hash (&self->base->secrets, &key, sizeof (key));
 }
 
-static lane_t *lane_new (lanes_t *lanes, fair_t *fair, order_t *order, unsigned priority)
+static lane_t *lane_new (lanes_t *lanes, fair_t *fair, order_t *order, unsigned priority,
+                         session_t *session)
 {
     lane_t *lane = memory_zero (1, sizeof (*lane));
-    count (lanes, LANE_BYTES, 0);
+    lanes_count (lanes, LANE_BYTES, 0);
     list_init (&lane->own.fifo);
     lane->line = &lane->own;
     lane->fair = fair;
     lane->order = order;
     lane->priority = priority;
+    lane->side = lanes->queue->side;
+    list_push_back (&lanes->sides[lane->side], &lane->of_side);
+    lane->session = session;
+    if (session != NULL)
+        list_push_back (&session->lanes, &lane->weighed);
+    lane->step = step_of (lane);
+    lane->due = track_at (lanes, priority)->now + lane->step;
     lane->turn = ++lanes->turns;
     fair->lanes++;
     return lane;
 }
 
-static lane_t *lane_make (tasks_t *self, queue_t *queue, fair_t *fair, order_t *order,
-                          unsigned priority)
+static order_t *order_of (const task_t *task, lanes_t *lanes)
 {
+    bool needs = task->extra != NULL && task->extra->order != NULL;
+    return needs ? task->extra->order : lanes->orders[0];
+}
+
+static lane_t *lane_make (tasks_t *self, fair_t *fair, const task_t *task)
+{
+    queue_t *queue = task->queue;
     lanes_t *lanes = queue->lanes;
+    order_t *order = order_of (task, lanes);
+    unsigned priority = task->priority;
     uint32_t hash = lane_hash (self, fair, order, priority);
     size_t cursor = MAP_START;
     lane_t *lane = NULL;
     while ((lane = map_next (&lanes->keyed, hash, &cursor)) != NULL)
-        if (lane->fair == fair && lane->order == order && lane->priority == priority)
+        if (lane->fair == fair && lane->order == order && lane->priority == priority &&
+            lane->side == queue->side)
             return lane;
-    lane = lane_new (lanes, fair, order, priority);
-    lane->due = track_at (lanes, priority)->now + step_of (self, queue, lane);
+    lane = lane_new (lanes, fair, order, priority,
+                     queue->weight_of == TMQ_WEIGHT_OF_SESSION ? task->session : NULL);
     map_insert (&lanes->keyed, hash, lane);
     heap_add (lane);
     return lane;
 }
 
 /* The lane of the queue's own level; made while there are lanes and it has tasks. */
-static void lane_make_plain (tasks_t *self, queue_t *queue, unsigned priority)
+static void lane_make_plain (queue_t *queue, unsigned priority)
 {
     lanes_t *lanes = queue->lanes;
     track_t *track = track_at (lanes, priority);
     if (track->plain != NULL)
         return;
-    lane_t *lane = lane_new (lanes, &lanes->none, lanes->orders[0], priority);
+    lane_t *lane = lane_new (lanes, &lanes->none, lanes->orders[0], priority, NULL);
     lane->line = queue_level (queue, priority);
-    lane->due = track->now + step_of (self, queue, lane);
     track->plain = lane;
     heap_add (lane);
 }
 
-/* What is queued already has lanes from now on. */
-static lanes_t *lanes_make (tasks_t *self, queue_t *queue)
+lanes_t *lanes_make (queue_t *queue)
 {
     if (queue->lanes != NULL)
         return queue->lanes;
     lanes_t *lanes = memory_zero (1, sizeof (*lanes));
     lanes->queue = queue;
-    count (lanes, LANES_BYTES + ORDER_BYTES, 0);
+    lanes_count (lanes, LANES_BYTES + ORDER_BYTES, 0);
     list_init (&lanes->none.parked);
     list_init (&lanes->capped);
+    list_init (&lanes->sides[0]);
+    list_init (&lanes->sides[1]);
     lanes->slots = 1;
     lanes->orders = memory_zero (1, sizeof (*lanes->orders));
     lanes->orders[0] = memory_zero (1, sizeof (order_t));
@@ -364,7 +302,7 @@ static lanes_t *lanes_make (tasks_t *self, queue_t *queue)
     queue->lanes = lanes;
     for (unsigned i = 0; i < 256; i++)
         if ((queue->used[i / 64] & (UINT64_C (1) << (i % 64))) != 0)
-            lane_make_plain (self, queue, i);
+            lane_make_plain (queue, i);
     return lanes;
 }
 
@@ -378,14 +316,21 @@ static void lane_end (tasks_t *self, queue_t *queue, lane_t *lane)
     list_remove (&lane->parked);
     if (list_is_empty (&fair->parked))
         list_remove (&fair->node);
+    list_unlink (&lane->of_side);
+    if (list_is_empty (&lanes->sides[!queue->side]))
+        list_remove (&queue->moving);
+    list_remove (&lane->weighed);
+    track_t *track = track_at (lanes, lane->priority);
+    if (track->aside == lane)
+        track->aside = NULL;
     if (lane->line != &lane->own)
-        track_at (lanes, lane->priority)->plain = NULL;
+        track->plain = NULL;
     else
         map_remove (&lanes->keyed, lane_hash (self, fair, lane->order, lane->priority), lane);
     fair->lanes--;
-    count (lanes, 0, LANE_BYTES);
+    lanes_count (lanes, 0, LANE_BYTES);
     free (lane);
-    tidy (self, queue, fair);
+    lanes_tidy (self, queue, fair);
 }
 
 static void park (lanes_t *lanes, lane_t *lane)
@@ -416,40 +361,44 @@ static void unpark (tasks_t *self, queue_t *queue, fair_t *fair)
 
 /* The order. */
 
-static order_t *order_of (const task_t *task, lanes_t *lanes)
-{
-    bool needs = task->extra != NULL && task->extra->order != NULL;
-    return needs ? task->extra->order : lanes->orders[0];
-}
-
 void lanes_push (tasks_t *self, task_t *task)
 {
     queue_t *queue = task->queue;
     name_t *key = key_of (self, task);
     bool needs = task->extra != NULL && task->extra->order != NULL;
+    task->side = queue->side;
     if (queue->lanes == NULL && key == NULL && !needs) {
         queue_push (queue, task);
         return;
     }
-    lanes_t *lanes = lanes_make (self, queue);
+    lanes_t *lanes = lanes_make (queue);
     if (key == NULL && !needs) {
         queue_push (queue, task);
-        lane_make_plain (self, queue, task->priority);
+        lane_make_plain (queue, task->priority);
         return;
     }
     fair_t *fair = fair_make (self, lanes, key);
-    task->lane = lane_make (self, queue, fair, order_of (task, lanes), task->priority);
+    task->lane = lane_make (self, fair, task);
     level_push (task->lane->line, task);
     queue->ready++;
+}
+
+/* Where it stands; NULL: there are no lanes. */
+static lane_t *lane_of (const task_t *task)
+{
+    lanes_t *lanes = task->queue->lanes;
+    if (task->lane != NULL || lanes == NULL)
+        return task->lane;
+    const track_t *track = track_at (lanes, task->priority);
+    return task->side == task->queue->side ? track->plain : track->aside;
 }
 
 void lanes_remove (tasks_t *self, task_t *task)
 {
     queue_t *queue = task->queue;
-    lane_t *lane = task->lane;
-    if (lane == NULL) {
+    lane_t *lane = lane_of (task);
+    if (task->lane == NULL && task->side == queue->side) {
         queue_remove (queue, task);
-        lane = queue->lanes == NULL ? NULL : track_at (queue->lanes, task->priority)->plain;
     } else {
         task->lane = NULL;
         level_remove (lane->line, task);
@@ -459,6 +408,13 @@ void lanes_remove (tasks_t *self, task_t *task)
         lane_end (self, queue, lane);
 }
 
+/* What it has is to be moved, and then judged. */
+static bool is_aside (const lane_t *lane)
+{
+    const queue_t *queue = lane->order->lanes->queue;
+    return lane->side != queue->side;
+}
+
 /* The next lane of the order, or NULL. Those that are closed are parked on the way. */
 static lane_t *order_first (tasks_t *self, queue_t *queue, order_t *order)
 {
@@ -466,7 +422,7 @@ static lane_t *order_first (tasks_t *self, queue_t *queue, order_t *order)
         while (order->used[word] != 0) {
             int bit = 63 - __builtin_clzll (order->used[word]);
             lane_t *lane = level_at (order, (unsigned) (word * 64 + bit))->lanes[0];
-            if (!is_closed (self, queue, lane->fair))
+            if (is_aside (lane) || !is_closed (self, queue, lane->fair))
                 return lane;
             park (queue->lanes, lane);
         }
@@ -480,11 +436,9 @@ static bool lane_before (const lane_t *a, const lane_t *b)
     return is_sooner (a, b);
 }
 
-task_t *lanes_first (tasks_t *self, queue_t *queue, const order_set_t *orders)
+static lane_t *first_of (tasks_t *self, queue_t *queue, const order_set_t *orders)
 {
-    lanes_t *lanes = queue->lanes;
-    if (lanes == NULL)
-        return queue_first (queue);
+    const lanes_t *lanes = queue->lanes;
     lane_t *best = NULL;
     for (size_t word = 0; word < ORDER_WORDS; word++)
         for (uint64_t left = orders->bits[word]; left != 0; left &= left - 1) {
@@ -495,25 +449,55 @@ task_t *lanes_first (tasks_t *self, queue_t *queue, const order_set_t *orders)
             if (lane != NULL && (best == NULL || lane_before (lane, best)))
                 best = lane;
         }
-    return best == NULL ? NULL : level_first (best->line);
+    return best;
 }
 
-void lanes_serve (tasks_t *self, task_t *task)
+/* Its turn is over. */
+static void pass_on (lanes_t *lanes, lane_t *lane)
 {
-    lanes_t *lanes = task->queue->lanes;
-    lane_t *lane = task->lane != NULL ? task->lane
-                   : lanes != NULL    ? track_at (lanes, task->priority)->plain
-                                      : NULL;
-    if (lane == NULL || lane->place == 0)
+    if (lane->place == 0)
         return;
     track_t *track = track_at (lanes, lane->priority);
     if (track->now < lane->due)
         track->now = lane->due;
-    lane->due += step_of (self, task->queue, lane);
+    lane->step = step_of (lane);
+    lane->due += lane->step;
     if (lane->due < track->now) /* nobody could take from it for a while: that is not made up for */
         lane->due = track->now;
     lane->turn = ++lanes->turns;
     sift_down (level_at (lane->order, lane->priority), lane->place - 1, lane);
+}
+
+/* The first task of a lane of the other side goes to where it belongs now. */
+static void move_first (tasks_t *self, lane_t *lane)
+{
+    task_t *task = level_first (lane->line);
+    pass_on (task->queue->lanes, lane);
+    lanes_remove (self, task);
+    lanes_push (self, task);
+    budget_take (&self->base->round.lanes, 1);
+}
+
+task_t *lanes_first (tasks_t *self, queue_t *queue, const order_set_t *orders)
+{
+    while (queue->lanes != NULL) {
+        lane_t *lane = first_of (self, queue, orders);
+        if (lane == NULL)
+            return NULL;
+        if (!is_aside (lane))
+            return level_first (lane->line);
+        if (self->base->round.lanes == 0)
+            return NULL; /* lanes_run goes on with it */
+        move_first (self, lane);
+    }
+    return queue_first (queue);
+}
+
+void lanes_serve (const task_t *task)
+{
+    lane_t *lane = lane_of (task);
+    if (lane != NULL)
+        pass_on (task->queue->lanes, lane);
 }
 
 const task_t *lanes_oldest (queue_t *queue)
@@ -582,7 +566,7 @@ void lanes_hold (tasks_t *self, task_t *task)
     name_t *key = key_of (self, task);
     if (key == NULL)
         return;
-    task->detail->fair = fair_make (self, lanes_make (self, task->queue), key);
+    task->detail->fair = fair_make (self, lanes_make (task->queue), key);
     task->detail->fair->running++;
 }
 
@@ -594,13 +578,14 @@ void lanes_release (tasks_t *self, task_t *task)
     task->detail->fair = NULL;
     fair->running--;
     unpark (self, task->queue, fair);
-    tidy (self, task->queue, fair);
+    lanes_tidy (self, task->queue, fair);
 }
 
 bool lanes_key_is_full (tasks_t *self, const task_t *task, key_use_t *out)
 {
     const queue_t *queue = task->queue;
-    if (queue->lanes == NULL || task->lane == NULL || !is_closed (self, queue, task->lane->fair))
+    if (queue->lanes == NULL || task->lane == NULL || is_aside (task->lane) ||
+        !is_closed (self, queue, task->lane->fair))
         return false;
     *out = (key_use_t){name_text (task->lane->fair->name), task->lane->fair->running};
     return true;
@@ -620,179 +605,91 @@ void lanes_judge (tasks_t *self, queue_t *queue)
     }
 }
 
-/* Any ready task, also one whose key is closed. */
-static task_t *any_ready (tasks_t *self, queue_t *queue)
+/* Another key. What is ready stays in the lanes of the old side, and goes to those of the new one
+ * some in each round, or when its turn comes. */
+
+/* The level's tasks become those of a lane like others. They do not point to it: they are of the
+ * old side, and in none. */
+static void set_aside (tasks_t *self, queue_t *queue, unsigned priority)
 {
-    static const order_set_t ALL = {.bits = {UINT64_MAX, UINT64_MAX}};
-    task_t *task = lanes_first (self, queue, &ALL);
-    if (task != NULL || queue->lanes == NULL)
-        return task;
-    node_t *node = list_first (&queue->lanes->capped);
-    const lane_t *lane = node == NULL ? NULL
-                                      : LIST_ITEM (LIST_ITEM (node, fair_t, node)->parked.next,
-                                                   const lane_t, parked);
-    return lane == NULL ? NULL : level_first (lane->line);
+    lanes_t *lanes = queue->lanes;
+    track_t *track = track_at (lanes, priority);
+    lane_t *lane = track->plain;
+    list_append (&lane->own.fifo, &lane->line->fifo);
+    lane->own.returned = lane->line->returned;
+    lane->line->returned = NULL;
+    lane->line = &lane->own;
+    queue->used[priority / 64] &= ~(UINT64_C (1) << (priority % 64));
+    map_insert (&lanes->keyed, lane_hash (self, lane->fair, lane->order, priority), lane);
+    track->aside = lane;
+    track->plain = NULL;
 }
 
 void lanes_change_key (tasks_t *self, queue_t *queue, tmq_weight_of_t next)
 {
-    node_t tasks;
-    list_init (&tasks);
-    for (task_t *task = any_ready (self, queue); task != NULL; task = any_ready (self, queue)) {
-        lanes_remove (self, task);
-        list_push_back (&tasks, &task->place);
-    }
+    assert (!lanes_are_moving (queue));
     queue->weight_of = next;
-    for (node_t *node = list_pop_front (&tasks); node != NULL; node = list_pop_front (&tasks))
-        lanes_push (self, LIST_ITEM (node, task_t, place));
-}
-
-/* Requirements. */
-
-name_t *needs_name (tasks_t *self, const Taskmq__Label *label)
-{
-    char text[TMQ_NAME_LENGTH_MAX + 1 + TMQ_LABEL_BYTES_MAX + 1];
-    snprintf (text, sizeof (text), "%s=%s", label->key, label->value);
-    return names_keep (&self->base->names, text);
-}
-
-static int by_address (const void *a, const void *b)
-{
-    const name_t *const *left = a;
-    const name_t *const *right = b;
-    return (*left > *right) - (*left < *right);
-}
-
-/* The set as names, kept. */
-static size_t read_needs (tasks_t *self, const Taskmq__Extra *extra, name_t *out[TMQ_NEEDS_MAX])
-{
-    size_t count = extra->n_needs < TMQ_NEEDS_MAX ? extra->n_needs : TMQ_NEEDS_MAX;
-    for (size_t i = 0; i < count; i++)
-        out[i] = needs_name (self, extra->needs[i]);
-    qsort (out, count, sizeof (*out), by_address);
-    return count;
-}
-
-static order_t *order_find (const lanes_t *lanes, name_t *const *needs, size_t count)
-{
-    for (size_t i = 1; lanes != NULL && i < lanes->slots; i++) {
-        order_t *order = lanes->orders[i];
-        if (order != NULL && order->needs_count == count &&
-            memcmp (order->needs, needs, count * sizeof (*needs)) == 0)
-            return order;
-    }
-    return NULL;
-}
-
-static void drop_needs (tasks_t *self, name_t **needs, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        names_drop (&self->base->names, needs[i]);
-}
-
-size_t needs_count (const queue_t *queue)
-{
-    return queue->lanes == NULL ? 0 : queue->lanes->sets;
-}
-
-bool needs_fit (tasks_t *self, const queue_t *queue, const Taskmq__Extra *extra)
-{
-    name_t *needs[TMQ_NEEDS_MAX];
-    if (extra == NULL || extra->n_needs == 0 || queue == NULL ||
-        needs_count (queue) < TMQ_NEEDS_SETS_MAX)
-        return true;
-    size_t count = read_needs (self, extra, needs);
-    bool known = order_find (queue->lanes, needs, count) != NULL;
-    drop_needs (self, needs, count);
-    return known;
-}
-
-static order_t *order_new (tasks_t *self, lanes_t *lanes)
-{
-    size_t slot = 1;
-    while (slot < lanes->slots && lanes->orders[slot] != NULL)
-        slot++;
-    assert (slot < ORDERS_MAX); /* needs_fit was asked */
-    if (slot == lanes->slots) {
-        lanes->orders = memory_resize (lanes->orders, ++lanes->slots, sizeof (*lanes->orders));
-        lanes->orders[slot] = NULL;
-    }
-    order_t *order = memory_zero (1, sizeof (*order));
-    count (lanes, ORDER_BYTES, 0);
-    order->lanes = lanes;
-    order->slot = slot;
-    order->serial = lanes->newest = ++self->orders_made;
-    lanes->orders[slot] = order;
-    lanes->sets++;
-    return order;
-}
-
-void needs_begin (tasks_t *self, task_t *task)
-{
-    if (task->extra == NULL || task->extra->fields->n_needs == 0)
+    if (queue->ready == 0)
         return;
-    name_t *needs[TMQ_NEEDS_MAX] = {NULL};
-    lanes_t *lanes = lanes_make (self, task->queue);
-    size_t count = read_needs (self, task->extra->fields, needs);
-    order_t *order = order_find (lanes, needs, count);
-    if (order == NULL) {
-        order = order_new (self, lanes);
-        memcpy (order->needs, needs, count * sizeof (*needs));
-        order->needs_count = count;
-    } else {
-        drop_needs (self, needs, count);
-    }
-    order->tasks++;
-    task->extra->order = order;
+    lanes_make (queue);
+    for (unsigned i = 0; i < 256; i++)
+        if ((queue->used[i / 64] & (UINT64_C (1) << (i % 64))) != 0)
+            set_aside (self, queue, i);
+    queue->side = !queue->side;
+    list_push_back (&self->moving_queues, &queue->moving);
 }
 
-void needs_end (tasks_t *self, task_t *task)
+bool lanes_are_owed (const tasks_t *self)
 {
-    if (task->extra == NULL || task->extra->order == NULL)
-        return;
-    lanes_t *lanes = task->queue->lanes;
-    order_t *order = task->extra->order;
-    task->extra->order = NULL;
-    if (--order->tasks > 0)
-        return;
-    drop_needs (self, order->needs, order->needs_count);
-    lanes->orders[order->slot] = NULL;
-    lanes->sets--;
-    order_free (order);
-    tidy (self, task->queue, NULL);
+    return (!list_is_empty (&self->moving_queues) || !list_is_empty (&self->lanes_to_weigh)) &&
+           !self->base->stopping;
 }
 
-static bool meets (const order_t *order, name_t *const *labels, size_t count)
+/* One task of the queue, of one lane after the other: so their numbers rise, more or less, and they
+ * find their places at the end of a list. */
+static void move_one (tasks_t *self, queue_t *queue)
 {
-    for (size_t i = 0; i < order->needs_count; i++) {
-        size_t k = 0;
-        while (k < count && labels[k] != order->needs[i])
-            k++;
-        if (k == count)
-            return false;
-    }
-    return true;
+    node_t *lanes = &queue->lanes->sides[!queue->side];
+    lane_t *lane = LIST_ITEM (list_pop_front (lanes), lane_t, of_side);
+    list_push_back (lanes, &lane->of_side);
+    list_unlink (&queue->moving);
+    list_push_back (&self->moving_queues, &queue->moving);
+    move_first (self, lane);
+    queue_changed (self, queue);
 }
 
-void needs_judge (const tasks_t *self, const queue_t *queue, order_set_t *orders,
-                  name_t *const *labels, size_t count)
+/* What is left until its turn is as much shorter or longer as all its turns are from now on. */
+static void weigh (tasks_t *self, lane_t *lane)
 {
-    const lanes_t *lanes = queue->lanes;
-    orders->bits[0] |= 1;
-    if (lanes == NULL || lanes->sets == 0 || lanes->newest <= orders->judged)
+    lanes_t *lanes = lane->order->lanes;
+    uint64_t now = track_at (lanes, lane->priority)->now;
+    uint64_t before = lane->step;
+    lane->step = step_of (lane);
+    if (lane->due > now)
+        lane->due = now + (lane->due - now) * lane->step / before;
+    list_push_back (&lane->session->lanes, &lane->weighed);
+    budget_take (&self->base->round.lanes, 1);
+    if (lane->place == 0)
         return;
-    for (size_t i = 1; i < lanes->slots; i++) {
-        const order_t *order = lanes->orders[i];
-        uint64_t bit = UINT64_C (1) << (i % 64);
-        if (order == NULL || order->serial <= orders->judged)
-            continue;
-        if (meets (order, labels, count) ||
-            self->base->config.planted_bug == ENGINE_BUG_NEEDS_IGNORED)
-            orders->bits[i / 64] |= bit;
+    lane_level_t *level = level_at (lane->order, lane->priority);
+    sift_up (level, lane->place - 1, lane);
+    sift_down (level, lane->place - 1, lane);
+}
+
+void lanes_run (tasks_t *self)
+{
+    const size_t *left = &self->base->round.lanes;
+    while (*left > 0 && lanes_are_owed (self)) {
+        if (!list_is_empty (&self->lanes_to_weigh))
+            weigh (self, LIST_ITEM (list_pop_front (&self->lanes_to_weigh), lane_t, weighed));
         else
-            orders->bits[i / 64] &= ~bit;
+            move_one (self, LIST_ITEM (list_first (&self->moving_queues), queue_t, moving));
     }
-    orders->judged = self->orders_made;
+}
+
+void lanes_weigh (tasks_t *self, session_t *session)
+{
+    list_append (&self->lanes_to_weigh, &session->lanes);
 }
 
 void lanes_reset (tasks_t *self)

@@ -16,12 +16,12 @@
 #ifndef TASKMQ_CORE_LANES_H
 #define TASKMQ_CORE_LANES_H
 
+#include "core/tasks/session.h"
 #include "core/tasks/tasks.h"
 #include "taskmq.pb-c.h"
 
 enum {
-    LANE_WEIGHT = 100,       /* of a lane that nobody gave another one; 1..1000 */
-    LANES_MOVED_MAX = 20000, /* ready tasks that change their lanes at once */
+    LANE_WEIGHT = 100, /* of a lane that nobody gave another one; 1..1000 */
     LANES_LOOKED_MAX = 4096,
     LANES_PEEKED_MAX = 1024, /* for payloads to be read ahead, in one look at a queue */
     ORDERS_MAX = 128,        /* of a queue; those of new tasks are limited before (A74) */
@@ -41,7 +41,7 @@ void lanes_remove (tasks_t *self, task_t *task);
 /* The next one that may be given to somebody who may take from these orders; NULL: none. */
 task_t *lanes_first (tasks_t *self, queue_t *queue, const order_set_t *orders);
 /* It is given away: its lane's turn goes on. Before lanes_remove. */
-void lanes_serve (tasks_t *self, task_t *task);
+void lanes_serve (const task_t *task);
 /* As queue_peek_cold; the head of every order is among them. limit: at least ORDERS_MAX. */
 size_t lanes_peek_cold (tasks_t *self, queue_t *queue, task_t **out, size_t limit);
 /* The ready task that was accepted first, or NULL. Of more than LANES_LOOKED_MAX lanes it is that
@@ -61,8 +61,20 @@ typedef struct key_use {
     uint32_t running;
 } key_use_t;
 bool lanes_key_is_full (tasks_t *self, const task_t *task, key_use_t *out);
-/* By what lanes are told apart, from now on. At most LANES_MOVED_MAX may be ready. */
+/* By what lanes are told apart, from now on. Not while tasks of an earlier change are moving. */
 void lanes_change_key (tasks_t *self, queue_t *queue, tmq_weight_of_t weight_of);
+/* Some of its ready tasks are not in their new lanes yet. What is given away meanwhile is right by
+ * priority, requirements and caps; only the turns and numbers of what is left are those of
+ * before. */
+static inline bool lanes_are_moving (const queue_t *queue)
+{
+    return node_is_linked (&queue->moving);
+}
+/* The salience of the session has changed, which is the weight of its lanes. */
+void lanes_weigh (tasks_t *self, session_t *session);
+/* What is left of both, as far as the round allows. */
+void lanes_run (tasks_t *self);
+bool lanes_are_owed (const tasks_t *self);
 
 /* A task with requirements came to life, or ended. */
 void needs_begin (tasks_t *self, task_t *task);

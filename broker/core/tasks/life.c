@@ -71,6 +71,8 @@ void tasks_reset (tasks_t *self)
     list_init (&self->lazy);
     list_init (&self->walks);
     list_init (&self->changed_queues);
+    list_init (&self->moving_queues);
+    list_init (&self->lanes_to_weigh);
     list_init (&self->changed_workers);
     self->facts_count = 0;
     list_init (&self->noticed);

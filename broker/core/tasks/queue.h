@@ -51,6 +51,8 @@ struct queue {
     uint32_t leases;  /* that workers have of its tasks, also of cancelled ones */
     uint32_t key_cap; /* leases that tasks of one fair key may have at once; 0: any number */
     tmq_weight_of_t weight_of;     /* what their fair key is */
+    bool side;                     /* changes with it: what is ready moves from one to the other */
+    node_t moving;                 /* in the list of those of which some are not there yet */
     gate_t gate;                   /* closed: nothing of it is given away */
     struct lanes *lanes;           /* of fair keys and requirements (lanes.h); NULL: none */
     struct settings *settings;     /* what is set for it (settings.h); NULL: nothing */

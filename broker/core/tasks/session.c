@@ -116,6 +116,7 @@ static session_t *new_session (tasks_t *self, space_t *space, Taskmq__Session *s
     session->name = names_keep (&self->base->names, stored->name);
     session->alarm.kind = ALARM_SESSION;
     list_init (&session->held);
+    list_init (&session->lanes);
     count_bytes (self, session, SESSION_MEMORY_BYTES);
     return session;
 }

@@ -29,6 +29,7 @@ struct session {
     space_t *space;
     name_t *name;
     node_t held;     /* ready tasks that it holds back */
+    node_t lanes;    /* whose weight is its salience (lanes.h) */
     alarm_t alarm;   /* when it may go by itself */
     node_t of_tasks; /* in the list of those that leave, or of those that are gone and still used */
     size_t bytes;    /* of its row, and in memory */

@@ -204,8 +204,6 @@ const char *settings_take (tasks_t *tasks, settings_t *self, const Taskmq__Queue
         return "ttl_ms: must be 0 beside ttl_never";
     if (next.rate != self->rate || next.rate_ms != self->rate_ms || next.burst != self->burst)
         next.bucket = (bucket_t){0};
-    if (next.weight_of != self->weight_of && self->queue->ready > LANES_MOVED_MAX)
-        return "weight_of: too many tasks are ready to change their lanes, at most 20000";
     if (next.weight_of != self->weight_of)
         lanes_change_key (tasks, self->queue, (tmq_weight_of_t) next.weight_of);
 #define X(number, NAME, member) self->member = next.member;

@@ -168,6 +168,7 @@ typedef struct task {
     bool asks : 1;       /* it has asked something (question.h) */
     bool removed : 1;    /* and found no more; its memory waits for its rows */
     bool relabelled : 1; /* its labels are not those of the submit */
+    bool side : 1;       /* while it is ready: on which side of its queue (queue->side) */
 } task_t;
 
 /* The strings of a task that never change, taken apart. They point into the task. */

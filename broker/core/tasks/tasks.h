@@ -272,6 +272,8 @@ typedef struct tasks {
 
     /* Marks: what an input leaves for the rooms above. */
     node_t changed_queues;  /* to be looked at */
+    node_t moving_queues;   /* whose ready tasks go to other lanes (lanes.h) */
+    node_t lanes_to_weigh;  /* whose weight has changed */
     node_t changed_workers; /* whose leases or room changed */
     fact_t *facts;          /* in the order in which they were made */
     size_t facts_count;
