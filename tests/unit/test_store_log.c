@@ -522,6 +522,83 @@ static void damage_can_be_given_up (void **state)
     world_destroy (w);
 }
 
+/* An older copy of the file lacks what was committed since, and does not show it: the tables do. */
+static void a_journal_older_than_its_tables_is_known (void **state)
+{
+    (void) state;
+    static world_t world;
+    world_t *w = &world;
+    bool cut;
+    prepare (w, 5);
+    w->tables.written = w->acked[w->acked_count - 1].no;
+    assert_reads (w, "all of it is in the tables");
+    journal_free (&w->journal);
+    power_disk_close_all (&w->disk);
+    w->tables.written++;
+    assert_refused (w, STORE_ERROR_CORRUPT, "is older than taskmq.db");
+    w->tables.clean = true; /* they need none */
+    assert_int_equal (world_read (w, &cut), STORE_OK);
+    assert_false (cut);
+    journal_free (&w->journal);
+    power_disk_close_all (&w->disk);
+    w->tables.clean = false;
+    w->tables.epoch++; /* of the start before: only until something was committed */
+    w->tables.written = 1;
+    assert_refused (w, STORE_ERROR_CORRUPT, JOURNAL_CUT_FILE);
+    snprintf (power_disk_file (&w->disk, "")->name, POWER_NAME_MAX, JOURNAL_CUT_FILE);
+    assert_int_equal (world_read (w, &cut), STORE_OK);
+    assert_true (cut);
+    assert_int_equal (w->replayed_count, 0);
+    assert_int_equal (world_begin (w), STORE_OK);
+    assert_null (power_disk_file (&w->disk, JOURNAL_CUT_FILE));
+    world_destroy (w);
+}
+
+/* Else it would give up in silence what is damaged years later. */
+static void a_decision_stands_for_one_start (void **state)
+{
+    (void) state;
+    static world_t world;
+    world_t *w = &world;
+    bool cut;
+    prepare (w, 6);
+    snprintf (power_disk_file (&w->disk, "")->name, POWER_NAME_MAX, JOURNAL_CUT_FILE);
+    assert_int_equal (world_read (w, &cut), STORE_OK);
+    assert_false (cut);
+    assert_int_equal (w->replayed_count, w->acked_count);
+    assert_int_equal (world_begin (w), STORE_OK);
+    assert_null (power_disk_file (&w->disk, JOURNAL_CUT_FILE));
+    world_destroy (w);
+}
+
+/* What somebody put behind the last segment is none, however long it is. */
+static void behind_the_last_segment_is_nothing (void **state)
+{
+    (void) state;
+    static world_t world;
+    world_t *w = &world;
+    prepare (w, 2);
+    power_file_t *file = power_disk_file (&w->disk, JOURNAL_FILE);
+    form_header_t run;
+    form_part_t head;
+    assert_int_equal (form_unpack_header (&run, file->bytes), FORM_WHOLE);
+    size_t size = (size_t) run.segment_bytes;
+    uint8_t *bytes = memory_zero (file->length + size, 1);
+    memcpy (bytes, file->bytes, file->length);
+    uint8_t *part = bytes + file->length + form_first_part (1);
+    memcpy (part, bytes + form_first_part (0), FORM_BLOCK_BYTES);
+    assert_int_equal (form_unpack_part (&head, part, FORM_BLOCK_BYTES, run.salt), FORM_WHOLE);
+    head.previous = 99;
+    head.first = head.last = 100;
+    form_pack_part (part, &head);
+    free (file->bytes);
+    file->bytes = bytes;
+    file->length += size;
+    assert_reads (w, "with a segment too many");
+    assert_int_equal (w->replayed_count, w->acked_count);
+    world_destroy (w);
+}
+
 /* Whichever operation finds no space: that commit is refused as a whole, the next is taken, and
  * none that was refused ever comes back, even if all of its bytes got to the disk. */
 static void no_space_at_each_operation (void **state)
@@ -686,6 +763,9 @@ int main (int argc, char **argv)
         cmocka_unit_test (tables_that_lack_what_was_given_up_are_known),
         cmocka_unit_test (only_one_has_it_open),
         cmocka_unit_test (damage_can_be_given_up),
+        cmocka_unit_test (a_journal_older_than_its_tables_is_known),
+        cmocka_unit_test (a_decision_stands_for_one_start),
+        cmocka_unit_test (behind_the_last_segment_is_nothing),
         cmocka_unit_test (content_is_no_commit),
         cmocka_unit_test (no_flipped_bit_shortens_a_log_in_silence),
         cmocka_unit_test (no_lost_block_shortens_a_log_in_silence),

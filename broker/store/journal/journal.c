@@ -98,9 +98,33 @@ static bool is_given_up (const journal_t *self)
     char path[PATH_MAX];
     snprintf (path, sizeof (path), "%s/" JOURNAL_CUT_FILE, self->options.directory);
     int fd = device->open (device, path, O_RDONLY);
+    bool there = fd >= 0 && device->size (device, fd) >= 0;
     if (fd >= 0)
         device->close (device, fd);
-    return fd >= 0;
+    return there;
+}
+
+/* What the tables have was in the file before. A file without it is an older copy, or has lost it,
+ * and may lack what the tables do not have, too. Where none of this start is left, nobody knows
+ * whether it was synced. */
+static store_code_t judge_age (journal_t *self, bool needed, store_error_t *error)
+{
+    const scan_t *found = &self->found;
+    bool older = found->run.epoch < self->tables.epoch;
+    uint64_t newest = older ? 0 : found->newest;
+    if (!needed || self->tables.clean || newest >= self->tables.written)
+        return STORE_OK;
+    if (!older && found->count == 0)
+        return STORE_OK;
+    self->cut = self->options.unsynced || found->unsynced || is_given_up (self);
+    if (self->cut)
+        return STORE_OK;
+    return store_fail (error, STORE_ERROR_CORRUPT,
+                       "%s: is older than taskmq.db, or has lost its end: it knows of batch %llu, "
+                       "and taskmq.db has all up to %llu: restore a backup; an empty file "
+                       "%s/" JOURNAL_CUT_FILE " gives the commits up that may be missing",
+                       self->segments.path, (unsigned long long) newest,
+                       (unsigned long long) self->tables.written, self->options.directory);
 }
 
 static store_code_t judge_log (journal_t *self, store_error_t *error)
@@ -110,7 +134,7 @@ static store_code_t judge_log (journal_t *self, store_error_t *error)
     scan_log (&self->log, &self->found, self->tables.written);
     if (!self->log.gap)
         return STORE_OK;
-    self->cut = self->log.unsynced || is_given_up (self);
+    self->cut = self->cut || self->log.unsynced || is_given_up (self);
     if (self->cut)
         return STORE_OK;
     return store_fail (error, STORE_ERROR_CORRUPT,
@@ -149,7 +173,7 @@ static store_code_t make_missing (journal_t *self, bool needed, store_error_t *e
     return code;
 }
 
-static store_code_t read_found (journal_t *self, store_error_t *error)
+static store_code_t read_found (journal_t *self, bool needed, store_error_t *error)
 {
     int64_t bytes = self->segments.device->size (self->segments.device, self->segments.fd);
     self->file_bytes = bytes < 0 ? 0 : (uint64_t) bytes;
@@ -157,6 +181,8 @@ static store_code_t read_found (journal_t *self, store_error_t *error)
     store_code_t code = scan_read (&self->found, &source, error);
     if (code == STORE_OK)
         code = judge_owner (self, error);
+    if (code == STORE_OK)
+        code = judge_age (self, needed, error);
     return code == STORE_OK ? judge_log (self, error) : code;
 }
 
@@ -171,7 +197,7 @@ store_code_t journal_open (journal_t **out, const journal_options_t *options,
     segments_init (&self->segments, options->directory, options->device);
     store_code_t code = segments_open (&self->segments, &missing, error);
     if (code == STORE_OK)
-        code = missing ? make_missing (self, needed, error) : read_found (self, error);
+        code = missing ? make_missing (self, needed, error) : read_found (self, needed, error);
     if (code == STORE_OK)
         *out = self;
     else
@@ -272,8 +298,7 @@ static void forget_found (journal_t *self)
     const device_t *device = self->segments.device;
     char path[PATH_MAX];
     snprintf (path, sizeof (path), "%s/" JOURNAL_CUT_FILE, self->options.directory);
-    if (self->cut)
-        device->remove (device, path);
+    device->remove (device, path); /* it stands for one start */
     scan_destroy (&self->found);
     scan_log_destroy (&self->log);
 }

@@ -72,6 +72,9 @@ static void keep_part (scan_t *self, const form_part_t *head, uint64_t at)
     self->parts[self->count++] = (scan_part_t){*head, at};
     if (head->written > self->written)
         self->written = head->written;
+    if (head->last > self->newest)
+        self->newest = head->last;
+    self->unsynced = self->unsynced || head->unsynced;
 }
 
 /* What lies inside a part that is whole is content, whatever it looks like. */
@@ -112,7 +115,7 @@ store_code_t scan_read (scan_t *out, const scan_source_t *source, store_error_t 
         return code;
     size_t size = (size_t) out->run.segment_bytes;
     uint8_t *bytes = memory_alloc (size);
-    for (uint64_t i = 0; code == STORE_OK && i < source->bytes / size; i++) {
+    for (uint64_t i = 0; code == STORE_OK && i < out->run.segments; i++) {
         code = read_at (source, bytes, size, i * size, error);
         if (code == STORE_OK)
             scan_segment (out, bytes, i);

@@ -30,6 +30,8 @@ typedef struct scan {
     size_t count;
     size_t capacity;
     uint64_t written; /* the tables had all up to it, as the newest part says */
+    uint64_t newest;  /* batch that any part knows of */
+    bool unsynced;    /* commits of this start were not synced, as some part says */
 } scan_t;
 
 /* FOREIGN: this is no journal. NEWER: of a later version. CORRUPT: its headers are damaged, or it
