@@ -168,21 +168,20 @@ void print_wrapped_text (const app_t *app, const char *text, size_t column, size
         free (safe);
         return;
     }
-    bool space = false; /* between words of a line */
     for (const char *at = safe; *at;) {
-        const size_t length = strcspn (at, " ");
-        const size_t width = columns_of (at, length);
-        if (column > indent && column + space + width > columns) {
+        const size_t spaces = strspn (at, " ");
+        const size_t length = strcspn (at + spaces, " ");
+        const size_t width = columns_of (at + spaces, length);
+        if (column > indent && column + spaces + width > columns) {
             printf ("\n%*s", (int) indent, "");
             column = indent;
-        } else if (space) {
-            putchar (' ');
-            column++;
+        } else {
+            printf ("%*s", (int) spaces, "");
+            column += spaces;
         }
-        fwrite (at, 1, length, stdout);
+        fwrite (at + spaces, 1, length, stdout);
         column += width;
-        at += length + strspn (at + length, " ");
-        space = true;
+        at += spaces + length;
     }
     free (safe);
 }
@@ -196,7 +195,7 @@ static void put_event_what (const app_t *app, FILE *out, const tmq_event_t *even
                  paint_status (app, event->status), tmq_status_text (event->status),
                  paint_end (app));
     if (event->kind == TMQ_EVENT_TURN)
-        fprintf (out, "  %" PRIu64, event->number);
+        fprintf (out, "  turn %" PRIu64, event->number);
     if (event->attempt)
         fprintf (out, "  attempt %" PRIu32, event->attempt);
     if (*event->worker) {

@@ -50,7 +50,9 @@ static int parse (joining_t *self, char *text)
         text += sizeof prefix - 1;
     text[strcspn (text, " \t")] = '\0';
     if (!join_parse (&self->join, text, reason))
-        return code_error (self->app, TMQ_INVALID, NULL, "%s", reason);
+        return code_error (self->app, TMQ_INVALID,
+                           "'taskctl invite', on the broker's machine, prints the whole line", "%s",
+                           reason);
     snprintf (self->endpoint, sizeof self->endpoint, "tcp://%s", self->join.place);
     key_text_public (self->server_key, &self->join.server);
     return 0;

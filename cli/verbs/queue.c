@@ -13,6 +13,7 @@
 #include "link/connect.h"
 #include "screen/listing.h"
 #include "screen/output.h"
+#include "screen/show.h"
 #include "units.h"
 #include "verbs/verbs.h"
 
@@ -297,6 +298,8 @@ static int queue_list (app_t *app)
 
 /* One queue. */
 
+enum { VALUE_COLUMN = 16 };
+
 static void put_card (const app_t *app, const tmq_queue_t *queue)
 {
     char text[512];
@@ -304,9 +307,11 @@ static void put_card (const app_t *app, const tmq_queue_t *queue)
     print_safe (app, stdout, "queue           %s", queue->queue);
     printf ("\nstate           %s\n", queue_state_text (text, sizeof text, queue));
     if (queue->paused) {
-        print_safe (app, stdout, "paused          by %s, %s", queue->paused_by,
-                    time_format_relative (unit, (int64_t) queue->paused_at, (int64_t) wall_ms ()));
-        print_safe (app, stdout, "%s%s", *queue->paused_why ? ": " : "", queue->paused_why);
+        snprintf (text, sizeof text, "by %s %s%s%s", queue->paused_by,
+                  time_format_relative (unit, (int64_t) queue->paused_at, (int64_t) wall_ms ()),
+                  *queue->paused_why ? ": " : "", queue->paused_why);
+        printf ("%-*s", VALUE_COLUMN, "paused");
+        print_wrapped_text (app, text, VALUE_COLUMN, VALUE_COLUMN);
         putchar ('\n');
     }
     printf ("queued          %" PRIu64 " ready, %" PRIu64 " scheduled, %" PRIu64

@@ -17,6 +17,7 @@
 #include "screen/listing.h"
 #include "screen/members.h"
 #include "screen/output.h"
+#include "screen/show.h"
 #include "units.h"
 #include "verbs/verbs.h"
 
@@ -191,14 +192,18 @@ static void put_line (const app_t *app, const char *what, const char *text)
 
 static void put_status (const app_t *app, const tmq_session_t *session)
 {
+    enum { VALUE_COLUMN = 16 };
     char unit[UNITS_TEXT_SIZE];
-    printf ("%-15s %s", "status", tmq_session_status_text (session->status));
-    if (*session->status_by) {
-        print_safe (
-            app, stdout, ", by %s %s", session->status_by,
-            time_format_relative (unit, (int64_t) session->status_at, (int64_t) wall_ms ()));
-        print_safe (app, stdout, "%s%s", *session->status_why ? ": " : "", session->status_why);
-    }
+    char text[512];
+    const char *status = tmq_session_status_text (session->status);
+    if (*session->status_by)
+        snprintf (text, sizeof text, "%s, by %s %s%s%s", status, session->status_by,
+                  time_format_relative (unit, (int64_t) session->status_at, (int64_t) wall_ms ()),
+                  *session->status_why ? ": " : "", session->status_why);
+    else
+        snprintf (text, sizeof text, "%s", status);
+    printf ("%-*s", VALUE_COLUMN, "status");
+    print_wrapped_text (app, text, VALUE_COLUMN, VALUE_COLUMN);
     putchar ('\n');
 }
 

@@ -66,7 +66,8 @@ static void reach (watching_t *self, target_t *target, tmq_status_t status)
     if (status != self->until && !tmq_status_terminal (status))
         return;
     target->reached = true;
-    self->failed = self->failed || (status != self->until && status != TMQ_STATUS_COMPLETED);
+    if (self->until != TMQ_STATUS_NONE)
+        self->failed = self->failed || (status != self->until && status != TMQ_STATUS_COMPLETED);
 }
 
 static void judge_targets (watching_t *self)

@@ -22,7 +22,7 @@ typedef struct turn_line {
     json_t *json;
     char *tool_calls;
     tmq_turn_file_t *files;
-    char wrong[128];
+    char wrong[192];
 } turn_line_t;
 
 static bool take_text (turn_line_t *self, const char **out, const char *key, const json_t *value)
@@ -125,7 +125,10 @@ static bool take_member (turn_line_t *self, const char *key, const json_t *value
         turn->tool_calls = self->tool_calls;
         return true;
     }
-    snprintf (self->wrong, sizeof self->wrong, "does not know the key '%.48s'", key);
+    snprintf (self->wrong, sizeof self->wrong,
+              "does not know the key '%.48s'; it knows agent, status, content, tool_calls, "
+              "tool_log, files, started_at and duration_ms",
+              key);
     return false;
 }
 

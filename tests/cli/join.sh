@@ -30,6 +30,7 @@ head -n 3 .taskmq/access | grep -qx "me uid:$(id -u) operator" || fail "the firs
 # A line with a letter changed, and none.
 run 2 on b taskctl join "$(printf %s "$line" | tr a-y b-z)"
 out_lines 0
+err_has "^hint: 'taskctl invite', on the broker's machine, prints the whole line$"
 run 2 on b taskctl join
 err_has 'needs the line of an invitation'
 

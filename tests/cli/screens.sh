@@ -45,6 +45,11 @@ out_lacks "$esc"
 on_terminal 80 'TERM=dumb taskctl list'
 out_lacks "$esc"
 
+# A long reason is wrapped, below its own beginning.
+run 0 taskctl queue pause held --why 'the disk is full'
+on_terminal 30 'taskctl queue show held'
+out_has '^ {16}[a-z ]*full$'
+
 # A bar while it waits, on a terminal only; the tasks as they end in any case.
 first=$(taskctl -o id list --status queued)
 # in_terminal NAME COLUMNS COMMAND: the same in the background.

@@ -37,7 +37,7 @@ out 'error turn needs a JSON object
 error turn needs a JSON object
 error turn needs a JSON object
 error turn agent must be a string
-error turn does not know the key '\''agnt'\''
+error turn does not know the key '\''agnt'\''; it knows agent, status, content, tool_calls, tool_log, files, started_at and duration_ms
 error turn started_at must be a time, as 2026-11-21T05:00:00Z
 error turn duration_ms must be a whole number from 0 up
 error turn files must be an array of at most 256 {"op":"read|write|delete","path":...}
@@ -62,6 +62,8 @@ golden turns.json
 run 0 taskctl get --turns --files --attempts "$id"
 grep -q '^         tools  grep, edit$' out || fail "get --turns does not name the tools"
 grep -q '^    write   turn 2    src/a b.c$' out || fail "get --files does not show the file"
+run 8 taskctl watch --since 0 --until completed "$id"
+out_has '^[0-9:.]+  turn  .*  turn 1  attempt 1  by .*  planner  ok$'
 run 8 taskctl -o jsonl watch --since 0 --until completed "$id"
 grep -q '"kind":"turn".*"message":"ok","turn":1,"agent":"planner"' out || fail "no event of the turn"
 

@@ -75,6 +75,8 @@ run 5 taskctl watch --until working "$first" 01890000-0000-7000-8000-0000000000d
 submit nobody
 run 0 taskctl cancel "$id"
 run 8 taskctl watch --until working "$id"
+run 0 taskctl watch --since 0 --count 2 "$id" # nobody asked how it ends
+out_has ' cancelled '
 submit jobs
 run 0 taskctl watch --until working "$id"
 

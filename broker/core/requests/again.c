@@ -216,7 +216,8 @@ static bool turns_allow (call_t *call, const found_t *found, done_t *out)
     extra_free (extra);
     if (from > 0 && from - 1 > turns) {
         char text[64];
-        snprintf (text, sizeof (text), "the task has %" PRIu32 " turns", turns);
+        snprintf (text, sizeof (text), "the task has %" PRIu32 " %s", turns,
+                  turns == 1 ? "turn" : "turns");
         *out = refuse (TMQ_INVALID, text);
         return false;
     }
