@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "core_rig.h"
+#include "ids.h"
 
 enum { REQUESTS = 64 };
 
@@ -338,9 +339,44 @@ static void entries_that_are_looked_at_in_vain_are_paid_for (void **state)
     rig_free (rig);
 }
 
+static unsigned code_of_resolve (rig_t *rig, unsigned n)
+{
+    tmq_id_t id = rig_id (n);
+    char suffix[2 * sizeof (id) + 1];
+    hex_encode (suffix, id.bytes, sizeof (id));
+    uint64_t request = rig_resolve (rig, 0, suffix);
+    rig_settle (rig);
+    return rig_code (rig, 0, request);
+}
+
+/* A worker sees foreign tasks while it holds them. Of so many the newest are looked at. */
+static void leases_are_looked_through_as_far_as_a_page_of_tasks (void **state)
+{
+    enum { HELD = 30, LOOKS = 10 };
+    (void) state;
+    engine_config_t config = ENGINE_CONFIG_INIT;
+    config.read_looks_max = LOOKS;
+    rig_t *rig = rig_new_with (&config);
+    rig->peers[0].identity = "me";
+    rig->peers[1].identity = "somebody";
+    rig_access (rig, "me uid:1 worker(*)\nsomebody uid:2 operator\n");
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    for (unsigned n = 1; n <= HELD; n++)
+        rig_submit (rig, 1, n, "q", "");
+    rig_settle (rig);
+    rig_register (rig, 0, 100, "q", HELD);
+    rig_settle (rig);
+    assert_int_equal (rig_assignments (rig, 0), HELD);
+    for (unsigned n = 1; n <= HELD; n++)
+        assert_int_equal (code_of_resolve (rig, n), n > HELD - LOOKS ? TMQ_OK : TMQ_NOT_FOUND);
+    rig_free (rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (leases_are_looked_through_as_far_as_a_page_of_tasks),
         cmocka_unit_test (instants_that_are_computed_are_paid_for),
         cmocka_unit_test (waiting_workers_are_looked_at_some_in_each_round),
         cmocka_unit_test (questions_that_are_looked_at_are_paid_for),

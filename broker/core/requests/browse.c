@@ -158,15 +158,19 @@ static void answer_count (requests_t *self, read_job_t *job)
     reply_close (self, job->link, mark, 0, NULL);
 }
 
-/* What a link's workers hold they see, whoever owns it: leases are known in memory alone. */
-static void resolve_held (read_job_t *job)
+/* What a link's workers hold they see, whoever owns it: leases are known in memory alone. A link
+ * may have a million of them: as many are looked at as a page of tasks looks at in vain, the newest
+ * of each worker first. */
+static void resolve_held (const requests_t *self, read_job_t *job)
 {
     const link_t *link = job->link;
+    size_t left = self->base->config.read_looks_max;
     if (job->read.filter.scope == NULL || !access_may (&link->access, RIGHT_WORK))
         return;
     for (node_t *at = link->workers.next; at != &link->workers; at = at->next) {
         const worker_t *worker = LIST_ITEM (at, const worker_t, of_link);
-        for (node_t *node = worker->leases.next; node != &worker->leases; node = node->next) {
+        for (node_t *node = worker->leases.prev; node != &worker->leases && left > 0;
+             node = node->prev, left--) {
             const tmq_id_t *id = &LIST_ITEM (node, const detail_t, held)->task->id;
             if (!id_ends_with (id, job->read.suffix) || id_equal (id, &job->read.id))
                 continue;
@@ -178,7 +182,7 @@ static void resolve_held (read_job_t *job)
 
 static void answer_resolve (requests_t *self, read_job_t *job)
 {
-    resolve_held (job);
+    resolve_held (self, job);
     if (job->read.count != 1) {
         reply_to (self, job->link, job->request,
                   job->read.count == 0 ? TMQ_NOT_FOUND : TMQ_AMBIGUOUS, NULL, 0);
