@@ -146,6 +146,27 @@ static void a_repeat_gets_the_first_answer (void **state)
     assert_done (rig, retry (rig, 2), TMQ_STATUS_QUEUED);
 }
 
+/* A repeat that was long under way does nothing again. Behind eight it is not known any more. */
+static void eight_retries_are_remembered (void **state)
+{
+    rig_t *rig = *state;
+    rig_submit (rig, 0, SUBJECT, "q", "p");
+    rig_run (rig);
+    for (unsigned by = 1; by <= 9; by++) {
+        rig_cancel (rig, 0, SUBJECT);
+        rig_settle (rig);
+        assert_done (rig, retry (rig, by), TMQ_STATUS_QUEUED);
+    }
+    rig_cancel (rig, 0, SUBJECT);
+    rig_settle (rig);
+    for (unsigned by = 2; by <= 9; by++)
+        assert_done (rig, retry (rig, by), TMQ_STATUS_CANCELLED);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_done (rig, retry (rig, 2), TMQ_STATUS_CANCELLED);
+    assert_done (rig, retry (rig, 1), TMQ_STATUS_QUEUED);
+}
+
 static void only_what_failed_or_was_cancelled_is_retried (void **state)
 {
     rig_t *rig = *state;
@@ -776,6 +797,7 @@ int main (void)
         TEST (a_failed_task_is_done_again),
         TEST (a_failed_task_in_the_tables_is_done_again),
         TEST (a_repeat_gets_the_first_answer),
+        TEST (eight_retries_are_remembered),
         TEST (only_what_failed_or_was_cancelled_is_retried),
         TEST (a_retry_waits_for_the_lease_beside_it),
         TEST (what_the_old_worker_says_counts_no_more),

@@ -31,7 +31,8 @@ bool mark_is_repeat (const call_t *call, const found_t *found, mark_t mark)
     bool same = false;
     if (fields != NULL) {
         const ProtobufCBinaryData *kept = mark_in (fields, mark);
-        same = kept->len == id->len && memcmp (kept->data, id->data, id->len) == 0;
+        for (size_t at = 0; at + id->len <= kept->len && !same; at += id->len)
+            same = memcmp (kept->data + at, id->data, id->len) == 0;
     }
     extra_free (stored);
     return same;
@@ -41,10 +42,13 @@ void mark_keep (call_t *call, task_t *task, mark_t mark)
 {
     const ProtobufCBinaryData *id = &call->request->request_id;
     ProtobufCBinaryData *place = mark_in (extras_edit (task), mark);
-    if (place->len != id->len) {
-        free (place->data);
-        *place = (ProtobufCBinaryData){id->len, memory_alloc (id->len)};
-    }
-    memcpy (place->data, id->data, id->len);
+    bool full = place->len >= MARKS_KEPT * id->len;
+    size_t kept = full ? place->len - id->len : place->len;
+    uint8_t *next = memory_alloc (kept + id->len);
+    if (kept > 0)
+        memcpy (next, place->data + (place->len - kept), kept);
+    memcpy (next + kept, id->data, id->len);
+    free (place->data);
+    *place = (ProtobufCBinaryData){kept + id->len, next};
     extras_changed (call->requests->tasks, task);
 }

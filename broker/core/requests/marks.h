@@ -9,6 +9,8 @@
 #include "core/reads/find.h"
 #include "core/requests/requests.h"
 
+enum { MARKS_KEPT = 8 }; /* of each kind; the oldest is forgotten */
+
 typedef enum mark { MARK_REVIVED, MARK_SET, MARK_ADOPTED, MARK_ANSWERED } mark_t;
 
 /* The request has changed this task already. */
