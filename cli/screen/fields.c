@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "screen/output.h"
 
 enum { NAME_SIZE = 128 };
@@ -96,6 +97,18 @@ void fields_pick (bytes_t *bytes, const char *fields)
     json_write_object_end (&writer);
     bytes_free (bytes);
     *bytes = out;
+}
+
+char *fields_value (const bytes_t *object, const char *key)
+{
+    piece_t value;
+    if (!find_member (&value, (piece_t){(const char *) object->data, object->length}, key,
+                      strlen (key)))
+        return NULL;
+    char *text = must_alloc (value.length + 1);
+    memcpy (text, value.at, value.length);
+    text[value.length] = '\0';
+    return text;
 }
 
 /* Checking. */

@@ -15,5 +15,8 @@ int fields_check (const app_t *app);
 /* Cuts the object in bytes, which our own writer made, down to the members that fields names, in
  * that order. What is not there is null. "labels.x", "label:x" and "error.code" reach inside. */
 void fields_pick (bytes_t *bytes, const char *fields);
+/* The text of a member's value, of an object that our own writer made. NULL: it has none of that
+ * name, as it stands there. Freed by free (). */
+char *fields_value (const bytes_t *object, const char *key);
 
 #endif

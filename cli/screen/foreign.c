@@ -63,7 +63,7 @@ static void put_number (bytes_t *out, text_t *text)
         bytes_append_byte (out, '"');
 }
 
-json_t *foreign_read (const bytes_t *json)
+json_t *foreign_read (const bytes_t *json, size_t flags)
 {
     bytes_t out = BYTES_INIT;
     text_t text = {(const char *) json->data, (const char *) json->data + json->length};
@@ -77,7 +77,7 @@ json_t *foreign_read (const bytes_t *json)
     }
     json_t *value = out.failed ? NULL
                                : json_loadb ((const char *) out.data, out.length,
-                                             JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
+                                             flags | JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
     bytes_free (&out);
     return value;
 }

@@ -11,8 +11,9 @@
 #include "json.h"
 
 /* Reads JSON without white space, as our writer makes it. A number that jansson has no room for
- * becomes a text of its digits; a NUL in a key stands there as \u0000. NULL: memory ran out, or it
- * is no JSON. Else to be freed by json_decref. */
-json_t *foreign_read (const bytes_t *json);
+ * becomes a text of its digits; a NUL in a key stands there as \u0000.
+ * flags: JSON_REJECT_DUPLICATES or 0. NULL: memory ran out, or it is no such JSON. Else to be freed
+ * by json_decref. */
+json_t *foreign_read (const bytes_t *json, size_t flags);
 
 #endif

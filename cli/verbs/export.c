@@ -53,7 +53,7 @@ typedef struct exporting {
 /* The JSON that was just made. To be freed by json_decref. */
 static json_t *parsed (const exporting_t *self)
 {
-    json_t *object = foreign_read (&self->bytes);
+    json_t *object = foreign_read (&self->bytes, 0);
     if (!object)
         must_grow (NULL, SIZE_MAX, 2); /* ends the program: our own writer's JSON is whole */
     return object;

@@ -13,6 +13,9 @@
 #include <jansson.h>
 
 #include "base/memory.h"
+#include "json.h"
+#include "screen/fields.h"
+#include "screen/foreign.h"
 #include "units.h"
 #include "work/talk.h"
 
@@ -20,18 +23,26 @@
 typedef struct turn_line {
     tmq_turn_t turn;
     json_t *json;
+    bytes_t text; /* without white space: of what is passed on as it is */
     char *tool_calls;
     tmq_turn_file_t *files;
     char wrong[192];
 } turn_line_t;
 
+/* A string without NUL. */
+static bool is_text (const json_t *value)
+{
+    return json_is_string (value) &&
+           !memchr (json_string_value (value), '\0', json_string_length (value));
+}
+
 static bool take_text (turn_line_t *self, const char **out, const char *key, const json_t *value)
 {
-    if (json_is_string (value)) {
+    if (is_text (value)) {
         *out = json_string_value (value);
         return true;
     }
-    snprintf (self->wrong, sizeof self->wrong, "%s must be a string", key);
+    snprintf (self->wrong, sizeof self->wrong, "%s must be a string without NUL", key);
     return false;
 }
 
@@ -73,7 +84,7 @@ static bool is_file (const json_t *value)
 {
     const char *op = json_string_value (json_object_get (value, "op"));
     return json_object_size (value) == 2 && op && op_of (op, strlen (op)) &&
-           json_is_string (json_object_get (value, "path"));
+           is_text (json_object_get (value, "path"));
 }
 
 /* Behind those that were collected. */
@@ -121,7 +132,9 @@ static bool take_member (turn_line_t *self, const char *key, const json_t *value
         return take_files (self, key, value);
     if (strcmp (key, "tool_calls") == 0) {
         free (self->tool_calls);
-        self->tool_calls = json_dumps (value, JSON_ENCODE_ANY | JSON_COMPACT);
+        self->tool_calls = fields_value (&self->text, key);
+        if (!self->tool_calls) /* the key stands there with escapes */
+            self->tool_calls = json_dumps (value, JSON_ENCODE_ANY | JSON_COMPACT);
         turn->tool_calls = self->tool_calls;
         return true;
     }
@@ -134,12 +147,18 @@ static bool take_member (turn_line_t *self, const char *key, const json_t *value
 
 static bool read_line (turn_line_t *self, const char *text)
 {
-    json_error_t error;
     const char *key;
     json_t *value;
-    self->json = json_loads (text, JSON_REJECT_DUPLICATES, &error);
-    if (!json_is_object (self->json)) {
+    const size_t length = strlen (text);
+    json_writer_t writer = {&self->text, false};
+    if (!json_text_is_object (text, length)) {
         snprintf (self->wrong, sizeof self->wrong, "needs a JSON object");
+        return false;
+    }
+    json_write_raw (&writer, text, length);
+    self->json = foreign_read (&self->text, JSON_REJECT_DUPLICATES);
+    if (!self->json) {
+        snprintf (self->wrong, sizeof self->wrong, "has a key twice");
         return false;
     }
     json_object_foreach (self->json, key, value) if (!take_member (self, key, value)) return false;
@@ -182,6 +201,7 @@ static const char *tell (work_job_t *job, turn_line_t *self)
 static void end (turn_line_t *self)
 {
     json_decref (self->json);
+    bytes_free (&self->text);
     free (self->tool_calls);
     free (self->files);
 }

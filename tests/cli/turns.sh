@@ -36,7 +36,7 @@ told 100 'turn' 'turn nonsense' 'turn [1]' 'turn {"agent":1}' 'turn {"agnt":"a"}
 out 'error turn needs a JSON object
 error turn needs a JSON object
 error turn needs a JSON object
-error turn agent must be a string
+error turn agent must be a string without NUL
 error turn does not know the key '\''agnt'\''; it knows agent, status, content, tool_calls, tool_log, files, started_at and duration_ms
 error turn started_at must be a time, as 2026-11-21T05:00:00Z
 error turn duration_ms must be a whole number from 0 up
@@ -44,7 +44,7 @@ error turn files must be an array of at most 256 {"op":"read|write|delete","path
 error file needs read|write|delete PATH
 error file needs read|write|delete PATH
 error file needs read|write|delete PATH
-error turn needs a JSON object'
+error turn has a key twice'
 run 0 taskctl -o json get --turns --files "$id"
 json turns '[]'
 json files '[]'
@@ -99,3 +99,12 @@ submit q
 told 100 'turn {}' 'turn {}' 'turn {}'
 out_has '^told 2$'
 out_has '^error turn: .*turns of a task.* 2'
+
+# Tool calls are passed on as they stand there, also what a parser has no room for.
+submit q
+told 0 'turn {"tool_calls": [{"id": 12345678901234567890, "f": 0.1}, "a\u0000b", 1e999]}' \
+    'turn {"content":"a\u0000b"}'
+out 'told 1
+error turn content must be a string without NUL'
+run 0 taskctl -o json get --turns "$id"
+out_has '"tool_calls":\[\{"id":12345678901234567890,"f":0\.1\},"a\\u0000b",1e999\]'
