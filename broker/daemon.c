@@ -100,6 +100,7 @@ static exits_t prepare_process (daemon_t *self)
     mallopt (M_TRIM_THRESHOLD, MEMORY_KEPT_BYTES);
     mallopt (M_MMAP_THRESHOLD, MEMORY_MAPPED_BYTES);
     signal (SIGPIPE, SIG_IGN);
+    signal (SIGXFSZ, SIG_IGN); /* a file at the limit of its size is a write that fails */
     sigemptyset (&signals);
     sigaddset (&signals, SIGTERM);
     sigaddset (&signals, SIGINT);

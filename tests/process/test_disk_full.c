@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "support/checker.h"
@@ -162,9 +163,42 @@ static void test_start_on_a_full_disk (void **state)
     daemon_destroy (&broker);
 }
 
+/* A limit on the size of files (LimitFSIZE, ulimit -f), which the export reaches first: the export
+ * waits, and all else goes on. A start finds the same. */
+static void test_a_limit_of_file_sizes (void **state)
+{
+    (void) state;
+    enum { LIMIT = 17 * 1024 * 1024, BODY = 60000, LINE = 6 * BODY, TASKS = LIMIT / LINE + 2 };
+    static char body[BODY];
+    struct rlimit before;
+    tmq_submit_t task;
+    tmq_receipt_t receipt = {0};
+    daemon_t broker;
+    assert_int_equal (getrlimit (RLIMIT_FSIZE, &before), 0);
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &(struct rlimit){LIMIT, before.rlim_max}), 0);
+    daemon_init (&broker);
+    daemon_start (&broker);
+    tmq_client_t *client = daemon_client (&broker);
+    tmq_submit_init (&task);
+    task.queue = "work";
+    memset (body, 1, sizeof body); /* six bytes each in the export, as \u0001 */
+    task.payload = body;
+    task.payload_bytes = sizeof body;
+    for (int i = 0; i < TASKS; i++)
+        assert_int_equal (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    WAIT_FOR (daemon_logged (&broker, "EXPORT-STALLED"), TIMING_PATIENCE_MS);
+    assert_int_equal (tmq_submit (&receipt, client, &task, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    tmq_client_free (&client);
+    daemon_end (&broker, SIGKILL);
+    daemon_start (&broker);
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &before), 0);
+    daemon_destroy (&broker);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test (test_full_disk),
-                                       cmocka_unit_test (test_start_on_a_full_disk)};
+                                       cmocka_unit_test (test_start_on_a_full_disk),
+                                       cmocka_unit_test (test_a_limit_of_file_sizes)};
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
