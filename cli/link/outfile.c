@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,6 +56,27 @@ static int open_part (outfile_t *self, const char *part)
     return open (part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
+/* The part of the file that is being written, for who ends the program meanwhile. */
+static char unfinished[PATH_MAX];
+
+static void leave_nothing (int signal_number)
+{
+    unlink (unfinished);
+    raise (signal_number); /* its own end, for the handler stands no more */
+}
+
+/* Only of what would end the program. */
+static void watch_signals (const char *part)
+{
+    static const int ends[] = {SIGHUP, SIGINT, SIGTERM};
+    struct sigaction before;
+    struct sigaction after = {.sa_handler = leave_nothing, .sa_flags = (int) SA_RESETHAND};
+    snprintf (unfinished, sizeof unfinished, "%s", part);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (sigaction (ends[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction (ends[i], &after, NULL);
+}
+
 int outfile_open (outfile_t *out, const app_t *app, const char *path, const char *part)
 {
     *out = (outfile_t){.stream = stdout, .path = path};
@@ -65,6 +87,8 @@ int outfile_open (outfile_t *out, const app_t *app, const char *path, const char
         fd = open_part (out, part);
     if (fd < 0)
         return fail (out, app);
+    if (*out->part)
+        watch_signals (out->part);
     out->stream = fdopen (fd, "w");
     if (out->stream)
         return EXIT_OK;

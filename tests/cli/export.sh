@@ -142,6 +142,19 @@ run 0 taskctl export --format csv --fields label:sum,label:name "$id"
 out "label:sum,label:name
 '-2+3,a-b"
 
+# Who ends it leaves no part of a file behind.
+i=0
+while [ $i -lt 200 ]; do
+    echo '{"queue":"many","data":"x"}'
+    i=$((i + 1))
+done >many.jsonl
+run 0 taskctl submit --batch many.jsonl
+spawn export taskctl export --queue many --file ended
+eventually sh -c '[ -e ended ] || ls .ended.new-*'
+signal export TERM
+wait "$(cat export.pid)"
+[ -z "$(find . -name '.ended.new-*')" ] || fail 'a part of a file is left'
+
 # Mistakes.
 run 2 taskctl export --format xml
 err_has "there is no format 'xml'"
