@@ -11,29 +11,9 @@
 #ifndef TASKMQ_CORE_TURNS_H
 #define TASKMQ_CORE_TURNS_H
 
+#include "core/data/turn.h"
 #include "core/tasks/tasks.h"
 
-enum { TURN_PARTS = 4 }; /* content, tool calls, tool log, files: bit n of tmq_turn_part_t */
-
-typedef struct turn {
-    uint32_t turn; /* its place, from 1 */
-    uint32_t attempt;
-    uint32_t number; /* among those of the attempt, from 1 */
-    int64_t started_at;
-    int64_t duration_ms;
-    int64_t told_at;
-    uint8_t request_id[16];
-    char worker[TMQ_NAME_LENGTH_MAX + 1];
-    char agent[TMQ_TURN_AGENT_BYTES_MAX + 1];
-    char status[TMQ_TURN_STATUS_BYTES_MAX + 1];
-    const uint8_t *parts[TURN_PARTS]; /* borrowed */
-    size_t lengths[TURN_PARTS];
-} turn_t;
-
-/* The row's key; turn 0: what those of the task begin with. */
-void turn_key (row_key_t *out, const char *ns, const uint8_t *id, uint32_t turn);
-bool turn_unpack (turn_t *out, const buf_t *body);
-size_t turn_bytes (const turn_t *turn); /* of its parts */
 /* How many the task's present attempt has told. */
 uint32_t turns_of_attempt (const task_t *task);
 /* The next one of the task's attempt: gets its place, number and time. The caller tells of it by
