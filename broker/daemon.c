@@ -216,6 +216,26 @@ static exits_t open_exporter (daemon_t *self)
     return self->exporter != NULL ? EXITS_OK : exits_fail (EXITS_DATA, error);
 }
 
+static exits_t open_indexer (daemon_t *self)
+{
+    indexer_options_t options = {.store = self->store,
+                                 .directory = self->data.directory,
+                                 .generation = self->boot.generation,
+                                 .last_pos = self->boot.last_pos,
+                                 .free_bytes_min = self->config.numbers[CONFIG_FREE_SPACE_MIN],
+                                 .failed = exits_store_failed};
+    self->indexer = indexer_new (&options);
+    return self->indexer != NULL ? EXITS_OK : exits_fail (EXITS_INTERNAL, "cannot start a thread");
+}
+
+/* The server has it made when it takes the errand back. */
+static void run_reindex (void *context, errand_t *errand)
+{
+    (void) context;
+    log_write (LOG_LEVEL_INFO, "SEARCH-REINDEX", "a new index of texts was asked for",
+               LOG_FIELDS (LOG_TEXT ("by", errand->identity)));
+}
+
 static exits_t open_access (daemon_t *self)
 {
     char path[DATA_PATH_SIZE];
@@ -249,6 +269,8 @@ static exits_t open_records (daemon_t *self)
     self->runners[ACCESS_RUNNERS] = key_change_runner (&self->key_change);
     records_watch (self->records, self->runners, ACCESS_RUNNERS + 1);
     records_runners (self->records, self->runners + ACCESS_RUNNERS + 1);
+    self->runners[DAEMON_RUNNERS - 1] =
+        (errand_runner_t){TASKMQ__REQUEST__OP_REINDEX, run_reindex, NULL};
     return EXITS_OK;
 }
 
@@ -309,11 +331,13 @@ static exits_t open_server (daemon_t *self)
     options->router = self->router;
     options->zap = self->zap;
     options->exporter = self->exporter;
+    options->indexer = self->indexer;
+    options->directory = self->data.directory;
     options->audit = self->audit;
     options->access = self->access;
     options->runners = self->runners;
     options->judge = (errand_judge_t){access_requests_may, &self->requests};
-    options->runners_count = ACCESS_RUNNERS + 1 + RECORDS_RUNNERS;
+    options->runners_count = DAEMON_RUNNERS;
     options->feed = self->feed;
     options->doors = &self->doors;
     options->key_change = &self->key_change;
@@ -352,8 +376,9 @@ static exits_t open_doors (daemon_t *self)
 exits_t daemon_start (daemon_t *self)
 {
     static exits_t (*const steps[]) (daemon_t *) = {
-        prepare_process, open_data,    confine,  open_store,  open_audit,  open_exporter,
-        open_access,     open_records, open_key, open_router, open_server, open_doors};
+        prepare_process, open_data,    confine,     open_store,   open_audit,
+        open_exporter,   open_indexer, open_access, open_records, open_key,
+        open_router,     open_server,  open_doors};
     exits_t code = EXITS_OK;
     for (size_t i = 0; code == EXITS_OK && i < sizeof (steps) / sizeof (steps[0]); i++)
         code = steps[i](self);
@@ -375,6 +400,7 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     if (self->store != NULL)
         store_flush (self->store);
     exporter_free (&self->exporter);
+    indexer_free (&self->indexer);
     audit_note (self->audit, &(audit_line_t){.kind = AUDIT_BROKER_STOPPED,
                                              .outcome = code == EXITS_OK ? NULL : exits_id (code),
                                              .detail = exits_meaning (code)});

@@ -35,6 +35,8 @@ typedef struct reloading {
     config_t wanted; /* if fresh */
 } reloading_t;
 
+enum { DAEMON_RUNNERS = ACCESS_RUNNERS + 1 + RECORDS_RUNNERS + 1 };
+
 /* Everything that is opened in the order of the fields. */
 typedef struct daemon {
     int argc; /* of main, for a reload */
@@ -54,10 +56,11 @@ typedef struct daemon {
     boot_t boot;
     audit_t *audit; /* NULL: none is kept */
     exporter_t *exporter;
+    indexer_t *indexer;
     access_file_t *access;
     access_requests_t requests; /* about keys and the access file; if access */
     records_t *records;
-    errand_runner_t runners[ACCESS_RUNNERS + 1 + RECORDS_RUNNERS];
+    errand_runner_t runners[DAEMON_RUNNERS];
     reloading_t reloading;
     doors_t doors;
     key_change_t key_change; /* if has_key_change */

@@ -26,6 +26,7 @@
 #include "log/log.h"
 #include "log_desk.h"
 #include "notes.h"
+#include "search/finder.h"
 #include "store/committer.h"
 #include "store/readers_pool.h"
 #include "store/wakeup.h"
@@ -68,6 +69,7 @@ struct server {
     int64_t access_at; /* the next look at the access file */
     committer_t *committer;
     readers_pool_t *readers;
+    finder_t *finder;
     sweeper_t *sweeper;
     errands_t *errands;
     log_desk_t *logs;
@@ -88,7 +90,9 @@ struct server {
 
     boot_t boot;            /* raised by every batch handed over, for a restart of the engine */
     size_t last_inputs;     /* of the last batch */
-    size_t reads;           /* with the readers */
+    size_t reads;           /* with the readers and the finder */
+    uint64_t look_batch;    /* once it is written, texts are looked through, … */
+    uint64_t reindex_batch; /* … or a new index of them is made; 0: none */
     size_t errands_given;   /* under way */
     uint64_t durable_batch; /* newest */
     size_t sweep_removed;   /* of the slice in the open batch */
@@ -227,6 +231,14 @@ static void boot_raise (boot_t *boot, const batch_t *batch)
     boot->newest_ms = batch->wall_ms;
 }
 
+/* What is set for a queue may say that its texts are not found any more. */
+static void note_settings (server_t *self, const batch_t *batch)
+{
+    for (size_t i = 0; i < batch->rows_count; i++)
+        if (batch->rows[i].kind == ROW_KIND_QUEUE)
+            self->look_batch = batch->no;
+}
+
 /* Takes the batches that wait, as many as go into one commit. */
 static size_t take_batches (server_t *self, batch_t *batches[STORE_COMMIT_BATCHES_MAX],
                             size_t *inputs)
@@ -241,6 +253,7 @@ static size_t take_batches (server_t *self, batch_t *batches[STORE_COMMIT_BATCHE
         boot_raise (&self->boot, batch);
         feed_hold (self->options.feed, batch);
         log_desk_hold (self->logs, batch);
+        note_settings (self, batch);
         bytes += batch->bytes;
         *inputs += batch->inputs;
         batches[count++] = batch;
@@ -284,12 +297,26 @@ static bool take_commit (server_t *self)
     return false;
 }
 
+/* What was asked of the index of texts, once the tables have what was known then. */
+static void tell_indexer (server_t *self, uint64_t written)
+{
+    if (self->look_batch > 0 && written >= self->look_batch) {
+        self->look_batch = 0;
+        indexer_look_through (self->options.indexer);
+    }
+    if (self->reindex_batch > 0 && written >= self->reindex_batch) {
+        self->reindex_batch = 0;
+        indexer_rebuild (self->options.indexer);
+    }
+}
+
 static bool take_written (server_t *self)
 {
     wakeup_lower (self->options.written_fd);
     uint64_t written = store_written (self->options.store);
     engine_written (self->engine, written);
     sweeper_written (self->sweeper, written);
+    tell_indexer (self, written);
     take_forgotten (self);
     return false;
 }
@@ -303,6 +330,16 @@ static bool take_slice (server_t *self)
     self->sweep_open = self->sweep_removed > 0;
     if (!self->sweep_open)
         sweeper_decided (self->sweeper, 0, 0);
+    return false;
+}
+
+static bool take_found (server_t *self)
+{
+    read_t *read;
+    while ((read = finder_done (self->finder)) != NULL) {
+        self->reads--;
+        engine_read_done (self->engine, read, self->now);
+    }
     return false;
 }
 
@@ -357,6 +394,17 @@ static void turn_key (server_t *self)
         run_errand (self, errand_new (TASKMQ__REQUEST__OP_SERVER_KEY_ROTATE));
 }
 
+static void reindex (server_t *self)
+{
+    if (self->durable_batch == 0) { /* nothing is newer than the tables */
+        indexer_rebuild (self->options.indexer);
+        return;
+    }
+    self->reindex_batch = self->durable_batch;
+    store_flush (self->options.store);
+    tell_indexer (self, store_written (self->options.store));
+}
+
 static bool take_errands (server_t *self)
 {
     errand_t *errand;
@@ -365,6 +413,8 @@ static bool take_errands (server_t *self)
         self->options.reload (self->options.reload_context);
         take_policy (self);
         turn_key (self);
+        if (errand->op == TASKMQ__REQUEST__OP_REINDEX && errand->code == TMQ_OK)
+            reindex (self);
         if (errand->context != NULL)
             engine_errand_done (self->engine, errand, self->now);
         else
@@ -505,7 +555,10 @@ static void read_ahead (server_t *self)
     read_t *read;
     while ((read = engine_read_next (self->engine)) != NULL) {
         self->reads++;
-        readers_pool_submit (self->readers, read);
+        if (read->kind == READ_SEARCH)
+            finder_submit (self->finder, read);
+        else
+            readers_pool_submit (self->readers, read);
     }
     if (engine_wants_flush (self->engine))
         store_flush (self->options.store);
@@ -801,6 +854,7 @@ static void watch_sources (server_t *self)
         {committer_fd (self->committer), take_commit, false},
         {options->written_fd, take_written, false},
         {readers_pool_fd (self->readers), take_reads, false},
+        {finder_fd (self->finder), take_found, false},
         {errands_fd (self->errands), take_errands, false},
         {log_desk_fd (self->logs), take_logs, false},
         {options->signal_fd, take_signals, false},
@@ -853,9 +907,10 @@ exits_t server_new (server_t **out, const server_options_t *options)
     self->committer = committer_new (options->store);
     self->sweeper = sweeper_new (options->store);
     self->errands = errands_new (options->runners, options->runners_count, options->judge);
+    self->finder = finder_new (options->store, options->indexer, options->directory);
     self->logs = log_desk_new (options->logs_directory, &options->logs, options->store);
     if (self->intake == NULL || self->committer == NULL || self->sweeper == NULL ||
-        self->errands == NULL || self->logs == NULL) {
+        self->errands == NULL || self->logs == NULL || self->finder == NULL) {
         server_free (&self);
         return exits_fail (EXITS_INTERNAL, "cannot start a thread");
     }
@@ -890,6 +945,7 @@ void server_free (server_t **self_p)
     errands_free (&self->errands);
     sweeper_free (&self->sweeper);
     readers_pool_free (&self->readers);
+    finder_free (&self->finder);
     committer_free (&self->committer);
     intake_free (&self->intake);
     engine_free (self->engine);

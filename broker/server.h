@@ -19,6 +19,7 @@
 #include "net/feed.h"
 #include "net/router.h"
 #include "net/zap.h"
+#include "search/indexer.h"
 #include "store/store.h"
 
 typedef struct server server_t;
@@ -50,6 +51,8 @@ typedef struct server_options {
     router_t *router;
     zap_t *zap;
     const exporter_t *exporter;
+    indexer_t *indexer;
+    const char *directory; /* of the data */
     access_file_t *access;
     audit_t *audit; /* may be NULL */
     feed_t *feed;

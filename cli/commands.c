@@ -124,7 +124,11 @@ static const command_t commands[] = {
      .group = "find and follow tasks",
      .operands = "[QUEUE...] [options]",
      .summary = "list tasks, newest first",
+     .text = "--search looks into payload and result, as far as they are text, method,\n"
+             "messages of status and error, and turns. All words must stand in one of these\n"
+             "places: the task itself, or one of its turns.",
      .examples = "taskctl list thumbs --status failed,cancelled --since yesterday\n"
+                 "taskctl list --search '\"connection reset\" NOT retry' --since today\n"
                  "taskctl list thumbs --columns id,status,label:album,remark\n"
                  "taskctl -o jsonl list --all --fields task_id,status",
      .options = list_options,
@@ -466,6 +470,20 @@ static const command_t commands[] = {
      .verbs = queue_verbs,
      .operands_max = -1,
      .pages = true,
+     .run = run_verb},
+    {.name = "search",
+     .group = "look at the broker",
+     .operands = "reindex",
+     .summary = "the index that 'list --search' looks into",
+     .text = "reindex throws it away; the broker builds a new one while it goes on. It is\n"
+             "needed when the index is damaged, and for what was there before the search of a\n"
+             "queue was switched on again.",
+     .examples = "taskctl search reindex\n"
+                 "taskctl list --search 'disk full'",
+     .options = search_options,
+     .operand = OPERAND_VERB,
+     .verbs = search_verbs,
+     .operands_max = -1,
      .run = run_verb},
     {.name = "audit",
      .group = "look at the broker",

@@ -258,6 +258,9 @@ static const option_spec_t set_options[] = {
 static const option_spec_t list_options[] = {
     FILTER_OPTIONS,
     CREATED_OPTIONS,
+    {OPT_SEARCH, "search", 0, KIND_TEXT, 0, 0, "TEXT",
+     "with these words: \"a phrase\", begin*, NOT word, one OR other"},
+    {OPT_RANK, "rank", 0, KIND_FLAG, 0, 0, NULL, "the best finds first, not the newest tasks"},
     {OPT_LIMIT, "limit", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "at most N tasks; default 50"},
     {OPT_CURSOR, "cursor", 0, KIND_TEXT, 0, TMQ_CURSOR_BYTES_MAX, "CURSOR",
      "go on behind an earlier page with the same filters"},
@@ -463,9 +466,13 @@ static const option_spec_t queue_options[] = {
     {TASK_BACKOFF, "set: the same"},
     {TASK_MAX_ATTEMPTS, "set: the same"},
     {TASK_MAX_RUNTIME, "set: the same"},
+    {OPT_SEARCH, "search", 0, KIND_NAME, 0, 0, "on|off",
+     "set: whether list --search finds the texts of its tasks"},
     {OPT_UNSET, "unset", 0, KIND_TEXT, 0, 64, "NAME",
      "set: take one of these back, as --unset rate"},
     END_OF_OPTIONS};
+
+static const option_spec_t search_options[] = {END_OF_OPTIONS};
 
 static const option_spec_t audit_options[] = {
     {OPT_HEAD, "head", 0, KIND_TEXT, 0, 0, "HEX",

@@ -50,6 +50,7 @@ bool check_payload (check_t *check, const Taskmq__Request *request);
 bool check_resolve (check_t *check, const Taskmq__Request *request);
 bool check_filter (check_t *check, const Taskmq__Filter *filter);
 bool check_list (check_t *check, const Taskmq__Request *request);
+bool check_search (check_t *check, const Taskmq__Request *request);
 bool check_filter_of_count (check_t *check, const Taskmq__Request *request);
 bool check_task_events (check_t *check, const Taskmq__Request *request);
 bool check_why (check_t *check, const Taskmq__Request *request);

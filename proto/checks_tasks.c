@@ -232,6 +232,16 @@ bool check_list (check_t *check, const Taskmq__Request *request)
            check_stored_filter (check, request->list->filter);
 }
 
+bool check_search (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Search *search = request->search;
+    if (search->text[0] == '\0')
+        return check_refuse (check, TMQ_INVALID, "text: must not be empty");
+    return check_text (check, "text", search->text, TMQ_SEARCH_BYTES_MAX) &&
+           check_range (check, "limit", search->limit, 0, TMQ_LIST_LIMIT_MAX) &&
+           check_stored_filter (check, search->filter);
+}
+
 bool check_filter_of_count (check_t *check, const Taskmq__Request *request)
 {
     return check_stored_filter (check, request->count->filter);

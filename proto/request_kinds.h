@@ -29,6 +29,8 @@ typedef enum request_flag {
     X (GET, get, REQUEST_LARGE | REQUEST_READS)                                                    \
     X (RESOLVE, resolve, REQUEST_READS)                                                            \
     X (LIST, list, REQUEST_LARGE | REQUEST_READS)                                                  \
+    X (SEARCH, search, REQUEST_LARGE | REQUEST_READS)                                              \
+    X (REINDEX, reindex, 0)                                                                        \
     X (COUNT, count, REQUEST_READS)                                                                \
     X (TASK_EVENTS, task_events, REQUEST_LARGE | REQUEST_READS)                                    \
     X (RESULT, result, REQUEST_LARGE | REQUEST_READS)                                              \

@@ -147,7 +147,8 @@ typedef enum tmq_outcome_kind {
     X (15, LEASE_MS, lease_ms)                                                                     \
     X (16, BACKOFF_MS, backoff_ms)                                                                 \
     X (17, MAX_ATTEMPTS, max_attempts)                                                             \
-    X (18, MAX_RUNTIME_MS, max_runtime_ms)
+    X (18, MAX_RUNTIME_MS, max_runtime_ms)                                                         \
+    X (19, SEARCH_OFF, search_off)
 
 typedef enum tmq_queue_field {
     TMQ_QUEUE_FIELD_NONE = 0,
@@ -382,6 +383,12 @@ enum {
     TMQ_QUEUE_RUNNING_MAX = 1000000, /* max_running, rate and burst */
     TMQ_QUEUE_TASKS_MAX = 100000000, /* max_tasks */
     TMQ_QUEUE_RATE_MS_MAX = 24 * 60 * 60 * 1000,
+
+    TMQ_SEARCH_BYTES_MAX = 1024,           /* of a search, … */
+    TMQ_SEARCH_TERMS_MAX = 16,             /* … words and phrases in it, … */
+    TMQ_SEARCH_PREFIXES_MAX = 4,           /* … of them with a *, … */
+    TMQ_SEARCH_PREFIX_MIN = 2,             /* … behind so many letters at least */
+    TMQ_SEARCH_TEXT_BYTES_MAX = 64 * 1024, /* of a text that are found */
 
     TMQ_AUDIT_LINES_DEFAULT = 100, /* of the record of deeds, in one answer */
     TMQ_AUDIT_LINES_MAX = 1000,

@@ -620,6 +620,32 @@ static void read_attempts (memory_store_t *self, read_t *read)
     }
 }
 
+static void read_pick (const memory_store_t *self, read_t *read)
+{
+    read->records = memory_alloc (read->numbers_count * sizeof (record_t *));
+    for (size_t i = 0; i < read->numbers_count; i++) {
+        const entry_t *entry = find_number (self, read->numbers[i]);
+        if (entry != NULL && entry->record != NULL && select_matches (&read->filter, entry->record))
+            read->records[read->records_count++] = select_copy_bare (entry->record);
+    }
+}
+
+static void read_whole (const memory_store_t *self, read_t *read)
+{
+    size_t capacity = 0;
+    for (size_t i = entries_from (self, read->after_number + 1); i < self->entries_count; i++) {
+        const record_t *record = self->entries[i]->record;
+        read->more = record != NULL && read->records_count == read->limit;
+        if (read->more)
+            return;
+        if (record == NULL)
+            continue;
+        read->records =
+            memory_grow (read->records, &capacity, read->records_count, sizeof (record_t *));
+        read->records[read->records_count++] = record_new (record);
+    }
+}
+
 static store_code_t memory_reader_run (store_reader_t *reader, read_t *read, store_error_t *error)
 {
     (void) error;
@@ -636,6 +662,9 @@ static store_code_t memory_reader_run (store_reader_t *reader, read_t *read, sto
     case READ_ROWS: row_list_page (&self->rows, read); break;
     case READ_STANDING: read_standing (self, read); break;
     case READ_ATTEMPTS: read_attempts (self, read); break;
+    case READ_PICK: read_pick (self, read); break;
+    case READ_WHOLE: read_whole (self, read); break;
+    case READ_SEARCH: break; /* never a store's */
     }
     pthread_mutex_unlock (&self->lock);
     return STORE_OK;

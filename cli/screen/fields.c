@@ -128,7 +128,7 @@ static void write_samples (bytes_t *task, bytes_t *event)
 /* What get and export add to the keys of a task. */
 static bool is_part (const char *name, size_t length)
 {
-    static const char *const parts[] = {"attempts", "events",    "files",
+    static const char *const parts[] = {"attempts", "events",    "files", "found",
                                         "parts",    "questions", "turns"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strlen (parts[i]) == length && strncmp (parts[i], name, length) == 0)

@@ -14,6 +14,7 @@
 #include "screen/output.h"
 #include "screen/tasks.h"
 #include "verbs/filter.h"
+#include "verbs/search.h"
 #include "verbs/verbs.h"
 
 /* list. */
@@ -69,6 +70,26 @@ static int list_pages (app_t *app, items_t *items, task_table_t *table, tmq_list
     return code;
 }
 
+/* 0, or the exit code of what does not go together. */
+static int check_options (const app_t *app)
+{
+    const args_t *args = &app->args;
+    const bool table = app->format == FORMAT_TABLE || app->format == FORMAT_WIDE;
+    if (args_has (args, OPT_ALL) && args_has (args, OPT_LIMIT))
+        return usage_error (app, NULL, "--all and --limit exclude each other");
+    if (args_has (args, OPT_COLUMNS) && !table)
+        return usage_error (app, "--fields chooses the keys of JSON",
+                            "--columns goes with a table only");
+    if (args_has (args, OPT_COLUMNS) && args_has (args, OPT_SEARCH))
+        return usage_error (app, NULL, "--columns and --search exclude each other");
+    if (args_has (args, OPT_RANK) && !args_has (args, OPT_SEARCH))
+        return usage_error (app, NULL, "--rank goes with --search");
+    if (args_has (args, OPT_RANK) && (args_has (args, OPT_ALL) || args_has (args, OPT_CURSOR)))
+        return usage_error (app, "--limit says how many of the best",
+                            "--rank has one page: without --all and --cursor");
+    return 0;
+}
+
 int run_list (app_t *app)
 {
     const args_t *args = &app->args;
@@ -76,19 +97,18 @@ int run_list (app_t *app)
     task_filter_t filter;
     items_t items;
     task_table_t table;
-    if (all && args_has (args, OPT_LIMIT))
-        return usage_error (app, NULL, "--all and --limit exclude each other");
-    if (args_has (args, OPT_COLUMNS) && app->format != FORMAT_TABLE && app->format != FORMAT_WIDE)
-        return usage_error (app, "--fields chooses the keys of JSON",
-                            "--columns goes with a table only");
-    int code = task_table_init (&table, app, args_text (args, OPT_COLUMNS));
-    if (code || (code = app_resolve_options (app)) ||
-        (code = filter_from_args (&filter, app, true)) || (code = app_connect (app)))
+    int code = check_options (app);
+    if (code || (code = task_table_init (&table, app, args_text (args, OPT_COLUMNS))) ||
+        (code = app_resolve_options (app)) || (code = filter_from_args (&filter, app, true)) ||
+        (code = app_connect (app)))
         return code;
     tmq_list_query_t query = {.filter = filter.filter, .cursor = args_text (args, OPT_CURSOR)};
+    const uint64_t wanted =
+        all ? UINT64_MAX : args_number (args, OPT_LIMIT, TMQ_LIST_LIMIT_DEFAULT);
+    if (args_has (args, OPT_SEARCH))
+        return search_list (app, &query, wanted);
     items_begin (&items, app, false);
-    code = list_pages (app, &items, &table, &query,
-                       all ? UINT64_MAX : args_number (args, OPT_LIMIT, TMQ_LIST_LIMIT_DEFAULT));
+    code = list_pages (app, &items, &table, &query, wanted);
     if (app->format == FORMAT_WIDE && table.left_out > 0)
         note_last (app, "no room for %zu columns here: --columns chooses, a pipe gets all",
                    table.left_out);

@@ -25,7 +25,8 @@ typedef enum setting_kind {
     SETTING_RATE,  /* N/DURATION: two members */
     SETTING_BURST, /* goes with the rate */
     SETTING_TTL,   /* a duration, or 0 for ever: two members */
-    SETTING_WORD   /* of TMQ_WEIGHT_OF_MAP */
+    SETTING_WORD,  /* of TMQ_WEIGHT_OF_MAP */
+    SETTING_SWITCH /* on or off; the member says that it is off */
 } setting_kind_t;
 
 typedef struct setting {
@@ -55,6 +56,7 @@ static const setting_t settings[] = {
     SETTING ("backoff", BACKOFF, DURATION, BACKOFF_MS, backoff_ms),
     SETTING ("max-attempts", MAX_ATTEMPTS, NUMBER, MAX_ATTEMPTS, max_attempts),
     SETTING ("max-runtime", MAX_RUNTIME, DURATION, MAX_RUNTIME_MS, max_runtime_ms),
+    SETTING ("search", SEARCH, SWITCH, SEARCH_OFF, search_off),
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
@@ -97,6 +99,8 @@ static const char *setting_text (char out[2 * UNITS_TEXT_SIZE], const setting_t 
         snprintf (out, 2 * UNITS_TEXT_SIZE, "0");
     else if (value == 0)
         return out;
+    else if (setting->kind == SETTING_SWITCH)
+        snprintf (out, 2 * UNITS_TEXT_SIZE, "off");
     else if (setting->kind == SETTING_RATE)
         snprintf (out, 2 * UNITS_TEXT_SIZE, "%" PRIu64 "/%s", value,
                   duration_format (unit, (int64_t) values->rate_ms));
@@ -142,6 +146,11 @@ static void write_settings (json_writer_t *writer, const tmq_queue_settings_t *v
         if (setting->kind == SETTING_WORD) {
             json_write_key (writer, setting->key);
             json_write_text (writer, word_text (value_of (values, setting)));
+            continue;
+        }
+        if (setting->kind == SETTING_SWITCH) {
+            json_write_key (writer, setting->name);
+            json_write_bool (writer, value_of (values, setting) == 0);
             continue;
         }
         write_number (writer, setting->key, value_of (values, setting));
@@ -485,6 +494,15 @@ static int read_word (const app_t *app, uint64_t *out, const char *text)
     return usage_error (app, NULL, "--weight-of '%.40s': must be key, owner or session", text);
 }
 
+static int read_switch (const app_t *app, uint64_t *off, const setting_t *setting)
+{
+    const char *text = args_text (&app->args, setting->option);
+    *off = strcmp (text, "off") == 0;
+    if (*off || strcmp (text, "on") == 0)
+        return 0;
+    return usage_error (app, NULL, "--%s '%.40s': must be on or off", setting->name, text);
+}
+
 static int read_setting (const app_t *app, change_t *self, const setting_t *setting)
 {
     const args_t *args = &app->args;
@@ -498,6 +516,8 @@ static int read_setting (const app_t *app, change_t *self, const setting_t *sett
         return read_size (app, value, args_text (args, setting->option));
     if (setting->kind == SETTING_WORD)
         return read_word (app, value, args_text (args, setting->option));
+    if (setting->kind == SETTING_SWITCH)
+        return read_switch (app, value, setting);
     *value = args_number (args, setting->option, 0);
     if (setting->kind == SETTING_TTL)
         self->values.ttl_never = *value == 0;

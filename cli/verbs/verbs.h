@@ -56,6 +56,7 @@ int access_error (const app_t *app, const tmq_error_t *error, const char *what);
 extern const verb_t key_verbs[];
 extern const verb_t server_key_verbs[];
 extern const verb_t profile_verbs[];
+extern const verb_t search_verbs[];
 extern const verb_t audit_verbs[];
 extern const verb_t journal_verbs[];
 extern const verb_t queue_verbs[];

@@ -14,6 +14,7 @@ BEGIN {
     page["Completions."] = "tmq_completions|answers without blocking"
     page["Submit."] = "tmq_submit|submit tasks"
     page["Tasks."] = "tmq_tasks|read, list, cancel and await tasks"
+    page["Search."] = "tmq_search|tasks by what stands in their texts"
     page["Events and subscriptions."] = "tmq_subscriptions|follow what happens"
     page["Schedules."] = "tmq_schedules|tasks that are submitted again and again"
     page["Queues."] = "tmq_queues|what is set for queues, and how they stand"

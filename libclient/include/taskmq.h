@@ -369,7 +369,10 @@ typedef enum tmq_op {
     TMQ_OP_ATTEMPTS, /* of blocking calls only */
     /* Turns (taskmq_turns.h). */
     TMQ_OP_TURN,
-    TMQ_OP_TURNS /* of blocking calls only */
+    TMQ_OP_TURNS, /* of blocking calls only */
+    /* Searches (taskmq_search.h): the same. */
+    TMQ_OP_SEARCH,
+    TMQ_OP_REINDEX
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -853,6 +856,7 @@ TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscript
 #include "taskmq_questions.h"
 #include "taskmq_queues.h"
 #include "taskmq_schedules.h"
+#include "taskmq_search.h"
 #include "taskmq_sessions.h"
 #include "taskmq_turns.h"
 #include "taskmq_why.h"

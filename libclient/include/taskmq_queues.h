@@ -30,6 +30,7 @@ typedef struct tmq_queue_settings {
     uint64_t backoff_ms;  /* at most 5 min */
     uint64_t max_attempts;
     uint64_t max_runtime_ms;
+    uint64_t search_off; /* 1: the texts of its tasks are not found by searches */
 } tmq_queue_settings_t;
 
 /* A queue as it stands. All texts belong to the report. Later versions append members. */

@@ -254,7 +254,10 @@ void model_read (const model_t *self, read_t *read)
     case READ_HISTORY: read_history (log, read); break;
     case READ_SINCE: read_since (log, read); break;
     case READ_EXPORT:
-    case READ_STANDING: break; /* the exporter's alone; the engine never asks for them */
+    case READ_STANDING:
+    case READ_PICK:
+    case READ_WHOLE: break;  /* the exporter's and the index's; the engine never asks for them */
+    case READ_SEARCH: break; /* here is no index, so nothing is found */
     case READ_ROWS: row_list_page (&self->tables.kind_rows, read); break;
     case READ_ATTEMPTS: read_attempts (self, read); break;
     }

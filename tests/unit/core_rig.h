@@ -191,6 +191,8 @@ uint64_t rig_goodbye (rig_t *self, size_t peer);
 uint64_t rig_started (rig_t *self, size_t peer, const Taskmq__Assignment *assignment);
 uint64_t rig_turn (rig_t *self, size_t peer, const Taskmq__Assignment *assignment, uint32_t number,
                    const char *content);
+uint64_t rig_search (rig_t *self, size_t peer, const char *text, ProtobufCBinaryData cursor,
+                     bool ranked);
 uint64_t rig_turns (rig_t *self, size_t peer, unsigned n, uint32_t attempt, uint32_t after);
 uint64_t rig_complete (rig_t *self, size_t peer, const Taskmq__Assignment *assignment,
                        const char *result);

@@ -531,6 +531,18 @@ uint64_t rig_list (rig_t *self, size_t peer, Taskmq__Filter *filter, ProtobufCBi
     return rig_send (self, peer, &request, NULL, 0);
 }
 
+uint64_t rig_search (rig_t *self, size_t peer, const char *text, ProtobufCBinaryData cursor,
+                     bool ranked)
+{
+    Taskmq__Search search = TASKMQ__SEARCH__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_SEARCH);
+    search.text = (char *) (uintptr_t) text;
+    search.cursor = cursor;
+    search.ranked = ranked;
+    request.search = &search;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
 uint64_t rig_count (rig_t *self, size_t peer)
 {
     Taskmq__Count count = TASKMQ__COUNT__INIT;

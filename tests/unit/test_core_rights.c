@@ -398,6 +398,12 @@ SEND (send_turn)
     return rig_turn (rig, ME, lease_of (rig, n), 1, "");
 }
 
+SEND (send_search)
+{
+    (void) n;
+    return rig_search (rig, ME, "word", (ProtobufCBinaryData){0}, false);
+}
+
 SEND (send_turns)
 {
     return rig_turns (rig, ME, n, 0, 0);
@@ -470,6 +476,7 @@ static const probe_t PROBES[] = {
     {"resolve", send_resolve, judge_resolved, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
     {"list", send_list, judge_page, OWN, "y---- yy--y ddddd bb--b yyy-y yyy-y"},
     {"list", send_list, judge_page, DONE + OWN, "y--- yy-- dddd bb-- yyy- yyy-"},
+    {"search", send_search, judge_code, OWN, "y y d d y y"},
     {"wait", send_wait, judge_waited, DONE + OWN, "ynnn yynn nnnn yynn yyyn yyyn"},
     {"wait", send_wait, judge_waited, GONE + OWN, "enn een nnn een eee eee"},
     {"subscribe", send_subscribe, judge_stream, OWN, "y---- yy--y ddddd bb--b yyy-y yyy-y"},

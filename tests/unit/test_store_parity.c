@@ -792,6 +792,65 @@ static void it_is_told_which_events_are_the_newest (void **state)
     record_free (stored);
 }
 
+static void tasks_are_picked_by_their_numbers (void **state)
+{
+    fixture_t *f = *state;
+    fixture_submit (f, 1, 20);
+    record_t other = test_record (21);
+    other.queue = "other";
+    batch_t *batch = fixture_batch (f);
+    fixture_change (f, batch, &other, TMQ_EVENT_SUBMITTED);
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    static const int64_t numbers[] = {21, 7, 99, 20, 1};
+    const char *queue = "mail";
+    read_t read = {.kind = READ_PICK,
+                   .filter = {.ns = "default", .queues = &queue, .queues_count = 1},
+                   .numbers = numbers,
+                   .numbers_count = 5};
+    fixture_read (f, &read);
+    assert_int_equal (read.records_count, 3);
+    assert_int_equal (read.records[0]->number, 7);
+    assert_int_equal (read.records[1]->number, 20);
+    assert_int_equal (read.records[2]->number, 1);
+    read_clear (&read);
+    read.filter.ns = "elsewhere";
+    fixture_read (f, &read);
+    assert_int_equal (read.records_count, 0);
+    read_clear (&read);
+}
+
+static void whole_tasks_are_read_in_their_order (void **state)
+{
+    fixture_t *f = *state;
+    enum { TASKS = 9 };
+    for (int64_t i = 1; i <= TASKS; i++) {
+        record_t record = test_record (i);
+        record.ns = i % 2 == 0 ? "default" : "other";
+        record.payload = buf_new ("body", 4);
+        record.payload_bytes = 4;
+        batch_t *batch = fixture_batch (f);
+        batch_add_record (batch, &record);
+        fixture_commit (f, batch);
+        buf_drop (record.payload);
+    }
+    fixture_settle (f);
+    int64_t after = 0;
+    bool more = true;
+    while (more) {
+        read_t read = {.kind = READ_WHOLE, .after_number = after, .limit = 4};
+        fixture_read (f, &read);
+        for (size_t i = 0; i < read.records_count; i++) {
+            assert_int_equal (read.records[i]->number, ++after);
+            assert_int_equal (buf_length (read.records[i]->payload), 4);
+            assert_string_equal (read.records[i]->ns, after % 2 == 0 ? "default" : "other");
+        }
+        more = read.more;
+        read_clear (&read);
+    }
+    assert_int_equal (after, TASKS);
+}
+
 #define ON(test, uri)                                                                              \
     {                                                                                              \
 #test " (" uri ")", test, fixture_setup, fixture_teardown, (void *) uri                    \
@@ -819,6 +878,8 @@ int main (void)
         ON_ALL (a_time_becomes_a_cursor),
         ON_ALL (the_export_has_the_last_state_of_each_task),
         ON_ALL (it_is_told_which_events_are_the_newest),
+        ON_ALL (tasks_are_picked_by_their_numbers),
+        ON_ALL (whole_tasks_are_read_in_their_order),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -23,6 +23,8 @@ void read_clear (read_t *read)
     for (size_t i = 0; read->release == NULL && i < read->items_count; i++)
         record_free (read->items[i].record);
     rows_free (read->rows, read->rows_count);
+    if (read->search != NULL)
+        search_clear (read->search);
     free (read->items);
     free (read->attempts);
     if (read->release != NULL)

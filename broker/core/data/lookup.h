@@ -13,6 +13,7 @@
 
 #include "core/access/access.h"
 #include "core/data/batch.h"
+#include "core/data/search.h"
 
 /* What a freshly opened store knows. */
 typedef struct boot {
@@ -130,7 +131,10 @@ typedef enum read_kind {
     READ_SINCE,    /* sequence before the first event at or after a time */
     READ_ROWS,     /* rows of a kind whose keys begin with a prefix, in their order */
     READ_STANDING, /* whether events are still their tasks' newest */
-    READ_ATTEMPTS  /* rows of a task's attempts, in their order */
+    READ_ATTEMPTS, /* rows of a task's attempts, in their order */
+    READ_PICK,     /* of these tasks those that match, without bodies, in the order asked for */
+    READ_WHOLE,    /* tasks of all namespaces with bodies, the oldest first, behind a number */
+    READ_SEARCH    /* as LIST, by what stands in texts; never a store's: an index answers it */
 } read_kind_t;
 
 /* A task, and an event that was its newest once. */
@@ -155,7 +159,7 @@ typedef struct read {
     /* questions */
     filter_t filter;       /* LIST, COUNT; of the others ns, of RESOLVE also scope */
     access_t scope;        /* what filter.scope points to, if it is set */
-    int64_t before_number; /* LIST, COUNT: only smaller numbers; 0: from the newest */
+    int64_t before_number; /* LIST, COUNT, SEARCH: only smaller numbers; 0: from the newest */
     size_t
         limit; /* LIST, HISTORY, ROWS, ATTEMPTS: items; EVENTS: bytes of blocks; EXPORT: items that
                               must be read from the tables; what is still in memory comes whole */
@@ -167,26 +171,31 @@ typedef struct read {
     uint64_t last_seq;   /* HISTORY: the chain's start (the task's newest wanted event) */
     uint64_t after_seq;  /* EVENTS */
     uint64_t after_pos;  /* EXPORT */
+    bool from_tables;    /* EXPORT: another follower takes what is still in memory */
     int64_t since_ms;    /* SINCE */
     row_kind_t row_kind; /* ROWS */
     const buf_t *prefix; /* ROWS: NULL is every key; the asker's */
     const buf_t *after;  /* ROWS: only keys behind it; NULL: from the first; the asker's */
     int64_t task_number; /* ATTEMPTS */
     uint32_t after_attempt; /* ATTEMPTS: only greater ones */
-    standing_t *standing;   /* STANDING: the asker's, with the answers */
+    const int64_t *numbers; /* PICK: the asker's */
+    size_t numbers_count;
+    int64_t after_number; /* WHOLE */
+    search_t *search;     /* SEARCH: the job's, with the answers */
+    standing_t *standing; /* STANDING: the asker's, with the answers */
     size_t standing_count;
     /* answers, owned by the job */
     int error; /* 0, or the store's code; then the answers are empty */
     char error_text[256];
-    record_t **records; /* LIST */
+    record_t **records; /* LIST, PICK, WHOLE, SEARCH */
     size_t records_count;
     int64_t
         next_number; /* LIST, COUNT: it ended early, go on below it; 0: it did not (a LIST goes on
                             behind its last record) */
-    bool more;       /* LIST, COUNT, EVENTS, EXPORT, ROWS, ATTEMPTS: something follows */
-    uint64_t count;  /* COUNT: is added to; RESOLVE: how many match (2 stands for several) */
-    tmq_id_t id;     /* RESOLVE; HISTORY (zero: not known), ATTEMPTS: a question, the task */
-    buf_t *list;     /* HISTORY: a packed taskmq.EventList, oldest first */
+    bool more; /* LIST, COUNT, EVENTS, EXPORT, ROWS, ATTEMPTS, WHOLE, SEARCH: something follows */
+    uint64_t count;        /* COUNT: is added to; RESOLVE: how many match (2 stands for several) */
+    tmq_id_t id;           /* RESOLVE; HISTORY (zero: not known), ATTEMPTS: a question, the task */
+    buf_t *list;           /* HISTORY: a packed taskmq.EventList, oldest first */
     uint64_t before_seq;   /* HISTORY: for the page before this one, 0: nothing before */
     event_block_t *blocks; /* EVENTS: whole blocks, the first may begin before after_seq + 1 */
     size_t blocks_count;
@@ -200,7 +209,8 @@ typedef struct read {
     size_t items_count;
     void (*release) (void *held); /* … whose records belong to held; NULL: to the read */
     void *held;
-    uint64_t upto_pos;      /* EXPORT: everything up to it was considered */
+    uint64_t upto_pos;      /* EXPORT: everything up to it was considered, … */
+    bool gap;               /* … but for events that are forgotten, if it was from_tables */
     uint64_t seq;           /* SINCE */
     void *context;          /* the asker's */
     _Atomic bool cancelled; /* nobody waits for the answers: the reader may stop */

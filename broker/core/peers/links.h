@@ -76,16 +76,17 @@ struct link {
     node_t streams; /* subscriptions that have something to send */
     node_t workers;
     size_t workers_count;
-    node_t stats;       /* requests for stats that are being answered */
-    node_t errands;     /* requests that need a file */
-    node_t reads;       /* page reads that wait for a reader, in their order */
-    node_t page_reads;  /* … of its streams, that wait until fewer of their pages are held */
-    node_t page_turn;   /* in the list of links that may have one more page */
-    size_t pages;       /* of its streams: held, with readers, or among the reads */
-    node_t paged;       /* subscriptions that hold one */
-    node_t reading;     /* in the list of links whose turn it is to read */
-    size_t reads_count; /* of its requests, waiting or with readers */
-    waiter_t *waiter;   /* its waits, or NULL */
+    node_t stats;          /* requests for stats that are being answered */
+    node_t errands;        /* requests that need a file */
+    node_t reads;          /* page reads that wait for a reader, in their order */
+    node_t page_reads;     /* … of its streams, that wait until fewer of their pages are held */
+    node_t page_turn;      /* in the list of links that may have one more page */
+    size_t pages;          /* of its streams: held, with readers, or among the reads */
+    node_t paged;          /* subscriptions that hold one */
+    node_t reading;        /* in the list of links whose turn it is to read */
+    size_t reads_count;    /* of its requests, waiting or with readers, … */
+    size_t searches_count; /* … of which these are searches */
+    waiter_t *waiter;      /* its waits, or NULL */
 };
 
 typedef struct links {

@@ -140,6 +140,7 @@ read_job_t *job_for_request (reads_t *self, link_t *link, const char *ns, read_k
     job->request = request;
     job->counted = true;
     link->reads_count++;
+    link->searches_count += kind == READ_SEARCH;
     self->open++;
     if (deadline_ms > 0)
         wheel_arm (&self->base->fine, &job->alarm, self->base->clocks.mono_ms + deadline_ms);
@@ -155,6 +156,12 @@ void job_again (reads_t *self, read_job_t *job)
     line_up (self, job);
 }
 
+/* Searches wait for an index, on a thread of its own: they keep no reader from others. */
+static bool takes_reader (const read_job_t *job)
+{
+    return job->read.kind != READ_SEARCH;
+}
+
 /* Nobody waits for it any more. */
 static void leave_link (reads_t *self, read_job_t *job)
 {
@@ -163,6 +170,7 @@ static void leave_link (reads_t *self, read_job_t *job)
         return;
     if (job->counted) {
         link->reads_count--;
+        link->searches_count -= job->read.kind == READ_SEARCH;
         self->open--;
     }
     job->link = NULL;
@@ -181,13 +189,14 @@ void job_free (reads_t *self, read_job_t *job)
     alarm_disarm (&job->alarm);
     list_remove (&job->node);
     if (job->given)
-        self->given--;
+        self->given -= takes_reader (job);
     leave_link (self, job);
     filter_free (job->filter);
     buf_drop (job->prefix);
     buf_drop (job->after);
     free (job->newest);
     free (job->turns);
+    search_free (job->read.search);
     access_clear (&job->read.scope);
     free (job);
 }
@@ -245,7 +254,7 @@ static read_t *give (reads_t *self, read_job_t *job)
 {
     list_push_back (&self->jobs_given, &job->node);
     job->given = true;
-    self->given++;
+    self->given += takes_reader (job);
     self->base->counts.reads++;
     return &job->read;
 }

@@ -12,8 +12,10 @@
 #include "core/requests/answer.h"
 #include "core/requests/attempts.h"
 #include "core/requests/browse.h"
+#include "core/requests/cursor.h"
 #include "core/requests/items.h"
 #include "core/requests/pages.h"
+#include "core/requests/search.h"
 #include "core/requests/turns.h"
 #include "core/requests/values.h"
 #include "core/tasks/view.h"
@@ -21,36 +23,6 @@
 #include "core/wire/page.h"
 #include "core/wire/scan.h"
 #include "ids.h"
-
-/* A list cursor: the number that the next page begins below, and what it was made for. */
-typedef struct list_cursor {
-    uint8_t number[8]; /* big-endian */
-    uint8_t digest[16];
-} list_cursor_t;
-
-static list_cursor_t cursor_make (int64_t number, const uint8_t digest[16])
-{
-    list_cursor_t cursor;
-    for (size_t i = 0; i < sizeof (cursor.number); i++)
-        cursor.number[i] = (uint8_t) ((uint64_t) number >> (56 - 8 * i));
-    memcpy (cursor.digest, digest, sizeof (cursor.digest));
-    return cursor;
-}
-
-/* The number, or 0 when the bytes are no cursor for this filter. */
-static int64_t cursor_number (const ProtobufCBinaryData *bytes, const uint8_t digest[16])
-{
-    list_cursor_t cursor;
-    if (bytes->len != sizeof (cursor))
-        return 0;
-    memcpy (&cursor, bytes->data, sizeof (cursor));
-    if (memcmp (cursor.digest, digest, sizeof (cursor.digest)) != 0)
-        return 0;
-    uint64_t number = 0;
-    for (size_t i = 0; i < sizeof (cursor.number); i++)
-        number = number << 8 | cursor.number[i];
-    return number > INT64_MAX ? 0 : (int64_t) number;
-}
 
 static void use_filter (const call_t *call, read_job_t *job, filter_copy_t *filter)
 {
@@ -246,6 +218,7 @@ void browse_answer (requests_t *self, read_job_t *job)
     case READ_HISTORY: answer_history (self, job); break;
     case READ_ROWS: answer_rows (self, job); break;
     case READ_ATTEMPTS: attempts_answer (self, job); break;
+    case READ_SEARCH: search_answer (self, job); break;
     case READ_SINCE:
         reply_to (self, job->link, job->request, TMQ_NOT_FOUND, "the subscription has ended", 0);
         break;

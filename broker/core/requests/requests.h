@@ -81,6 +81,7 @@ void on_take_answers (call_t *call);
 void on_answer (call_t *call);
 void on_inbox (call_t *call);
 void on_list (call_t *call);
+void on_search (call_t *call);
 void on_count (call_t *call);
 void on_resolve (call_t *call);
 void on_task_events (call_t *call);

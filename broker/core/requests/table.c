@@ -236,6 +236,8 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (GET, on_get, want_get, SEES | RIGHT_WORK, 1)                                                \
     X (RESOLVE, on_resolve, want_nothing, SEES | RIGHT_WORK, 64)                                   \
     X (LIST, on_list, want_nothing, SEES, 8)                                                       \
+    X (SEARCH, on_search, want_nothing, RIGHT_BODY, 32)                                            \
+    X (REINDEX, on_errand, want_nothing, RIGHT_OPERATE, 64)                                        \
     X (COUNT, on_count, want_nothing, SEES, 8)                                                     \
     X (TASK_EVENTS, on_task_events, want_task_events, SEES | RIGHT_WORK, 8)                        \
     X (RESULT, on_result, want_the_result, RIGHT_BODY | RIGHT_WORK, 1)                             \

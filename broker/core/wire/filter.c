@@ -174,6 +174,14 @@ filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter, const a
     return self;
 }
 
+void filter_digest_more (filter_copy_t *self, const char *text)
+{
+    uint8_t before[sizeof (self->digest)];
+    memcpy (before, self->digest, sizeof (before));
+    crypto_generichash (self->digest, sizeof (self->digest), (const uint8_t *) text, strlen (text),
+                        before, sizeof (before));
+}
+
 static bool same_text (const char *text, const uint8_t *bytes, size_t length)
 {
     return strlen (text) == length && (length == 0 || memcmp (text, bytes, length) == 0);

@@ -29,6 +29,8 @@ typedef struct filter_copy {
 } filter_copy_t;
 /* A copy of a filter, as far as access lets see. filter NULL: no condition. */
 filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter, const access_t *access);
+/* What is asked for beside it belongs to its digest. */
+void filter_digest_more (filter_copy_t *self, const char *text);
 void filter_free (filter_copy_t *self); /* accepts NULL */
 bool filter_takes_event (filter_copy_t *filter, const scanned_t *event);
 bool filter_takes_record (filter_copy_t *filter, const record_t *record);

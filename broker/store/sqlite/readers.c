@@ -28,6 +28,7 @@ enum statement {
     ROWS_FROM,
     NEWEST_OF,
     ATTEMPTS_FROM,
+    WHOLE_FROM,
     EXPORT_FIRST,
     STATEMENTS = EXPORT_FIRST + EXPORT_STATEMENTS
 };
@@ -50,6 +51,8 @@ static const char *const TEXTS[EXPORT_FIRST - RANGES_STATEMENTS] = {
     [ATTEMPTS_FROM - RANGES_STATEMENTS] =
         "SELECT " ROW_ATTEMPT_COLUMNS " FROM attempt WHERE number = ?1 AND attempt > ?2"
         " ORDER BY attempt",
+    [WHOLE_FROM - RANGES_STATEMENTS] =
+        "SELECT " ROW_COLUMNS " FROM task WHERE number > ?1 ORDER BY number",
 };
 
 /* What a read keeps from page to page. */
@@ -62,7 +65,8 @@ typedef struct page_read {
     size_t capacity; /* of the array that the read fills */
     size_t bytes;    /* LIST: of its records */
     size_t resolved; /* RESOLVE: live tasks that were looked at */
-    size_t judged;   /* STANDING: so many have their answer */
+    size_t judged;   /* STANDING, PICK: so many have their answer */
+    int64_t number;  /* WHOLE: the last one that was looked at */
     ranges_t ranges;
     event_chain_t history;
     kind_page_t rows;
@@ -486,6 +490,82 @@ static store_code_t page_attempts (page_read_t *job, store_error_t *error)
     return code;
 }
 
+/* Tasks by their numbers. */
+
+static void add_record (page_read_t *job, record_t *record)
+{
+    read_t *read = job->read;
+    read->records =
+        memory_grow (read->records, &job->capacity, read->records_count, sizeof (record_t *));
+    read->records[read->records_count++] = record;
+}
+
+static store_code_t pick (page_read_t *job, int64_t number, store_error_t *error)
+{
+    bool row;
+    record_t *record = NULL;
+    sqlite3_stmt *statement = view_statement (job->view, ROW_BARE);
+    sqlite3_bind_int64 (statement, 1, number);
+    store_code_t code = view_step (job->view, statement, &row, error);
+    if (code == STORE_OK && row)
+        code = view_record (job->view, statement, false, &record, error);
+    if (record == NULL)
+        return view_go_on (job->view, code, error);
+    if (select_matches (&job->read->filter, record))
+        add_record (job, record);
+    else
+        record_free (record);
+    return STORE_OK;
+}
+
+static store_code_t page_pick (page_read_t *job, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    const read_t *read = job->read;
+    while (code == STORE_OK && job->judged < read->numbers_count && !view_is_over (job->view))
+        code = pick (job, read->numbers[job->judged++], error);
+    job->done = job->judged == read->numbers_count;
+    return code;
+}
+
+/* Takes the row that the statement stands on, or ends the read before it. */
+static store_code_t take_whole (page_read_t *job, sqlite3_stmt *statement, store_error_t *error)
+{
+    read_t *read = job->read;
+    record_t *record = NULL;
+    if (read->records_count == read->limit ||
+        (read->bytes_max > 0 && job->bytes >= read->bytes_max)) {
+        read->more = job->done = true;
+        return STORE_OK;
+    }
+    job->number = sqlite3_column_int64 (statement, 0);
+    store_code_t code = view_record (job->view, statement, true, &record, error);
+    if (record == NULL)
+        return view_go_on (job->view, code, error);
+    job->bytes +=
+        record_wire_bytes (record) + buf_length (record->payload) + buf_length (record->result);
+    add_record (job, record);
+    return STORE_OK;
+}
+
+static store_code_t page_whole (page_read_t *job, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    sqlite3_stmt *statement = view_statement (job->view, WHOLE_FROM);
+    if (job->number < job->read->after_number)
+        job->number = job->read->after_number;
+    sqlite3_bind_int64 (statement, 1, job->number);
+    do {
+        bool row;
+        code = view_step (job->view, statement, &row, error);
+        job->done = job->done || !row;
+        if (code == STORE_OK && row)
+            code = take_whole (job, statement, error);
+    } while (code == STORE_OK && !job->done && !view_is_over (job->view));
+    sqlite3_reset (statement);
+    return code;
+}
+
 /* Running. */
 
 typedef store_code_t page_t (page_read_t *job, store_error_t *error);
@@ -494,7 +574,7 @@ static page_t *const PAGES[] = {
     [READ_LIST] = page_list,         [READ_COUNT] = page_count,   [READ_RESOLVE] = page_resolve,
     [READ_HISTORY] = page_history,   [READ_EVENTS] = page_events, [READ_EXPORT] = page_export,
     [READ_SINCE] = page_since,       [READ_ROWS] = page_rows,     [READ_STANDING] = page_standing,
-    [READ_ATTEMPTS] = page_attempts,
+    [READ_ATTEMPTS] = page_attempts, [READ_PICK] = page_pick,     [READ_WHOLE] = page_whole,
 };
 
 static const tmq_status_t LIVE[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
@@ -508,7 +588,8 @@ static store_code_t job_prepare (page_read_t *job, filter_t *live, store_error_t
         export_walk_begin (job->export, read->after_pos);
         return STORE_OK;
     }
-    if (read->kind == READ_ROWS || read->kind == READ_STANDING || read->kind == READ_ATTEMPTS)
+    if (read->kind == READ_ROWS || read->kind == READ_STANDING || read->kind == READ_ATTEMPTS ||
+        read->kind == READ_WHOLE)
         return STORE_OK; /* what is asked for says whose it is */
     store_code_t code =
         names_find (&job->view->names, NAME_NAMESPACE, 0, read->filter.ns, &job->ns, error);

@@ -45,6 +45,7 @@ void export_walk_clear (export_walk_t *self)
 void export_walk_begin (export_walk_t *self, uint64_t after_pos)
 {
     self->capacity = self->bytes = 0;
+    self->gap = false;
     if (self->next_pos == after_pos + 1)
         return;
     export_walk_clear (self);
@@ -67,6 +68,7 @@ static void enter_block (export_walk_t *self, sqlite3_stmt *row)
     self->ns = key >> 42;
     self->first_seq = (uint64_t) (key - EVENT_KEY (self->ns, 0));
     self->first_pos = (uint64_t) sqlite3_column_int64 (row, ROW_EVENTS_POS);
+    self->gap = self->gap || self->first_pos > self->next_pos;
     self->end_pos = self->first_pos + (uint64_t) sqlite3_column_int64 (row, ROW_EVENTS_COUNT);
     const void *list = sqlite3_column_blob (row, ROW_EVENTS_LIST);
     self->list = buf_new (list, (size_t) sqlite3_column_bytes (row, ROW_EVENTS_LIST));
@@ -182,6 +184,7 @@ store_code_t export_walk_page (export_walk_t *self, view_t *view, read_t *read, 
         over = steps % STEPS_BETWEEN_LOOKS == 0 && view_is_over (view);
     }
     read->upto_pos = self->next_pos - 1;
+    read->gap = self->gap;
     return code;
 }
 

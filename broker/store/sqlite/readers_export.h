@@ -31,6 +31,7 @@ typedef struct export_walk {
     uint64_t end_pos; /* behind its last event */
     size_t capacity;  /* of the items of the present read */
     size_t bytes;     /* of their records */
+    bool gap;         /* events between two places are not there any more */
 } export_walk_t;
 
 /* Forgets the place. */

@@ -248,7 +248,7 @@ static store_code_t sqlite_reader_run (store_reader_t *base, read_t *read, store
 {
     sqlite_store_t *self = (sqlite_store_t *) base->store;
     readers_t *readers = &((sqlite_reader_t *) base)->readers;
-    if (read->kind == READ_EXPORT && follow_take (&self->followed, read))
+    if (read->kind == READ_EXPORT && !read->from_tables && follow_take (&self->followed, read))
         return readers_complete (readers, read, error);
     return readers_run (readers, read, error);
 }

@@ -494,24 +494,60 @@ int core_request_resolve (core_request_t **out, const char *suffix, tmq_error_t 
     return core_request_finish (out, request, error);
 }
 
+/* What a page of tasks is asked for by. */
+static int take_page (const tmq_filter_t *filter, const char *cursor, uint32_t limit,
+                      uint8_t bytes[TMQ_CURSOR_BYTES_MAX / 2], size_t *length, tmq_error_t *error)
+{
+    *length = cursor == NULL ? 0 : strlen (cursor);
+    int code = core_check_filter (filter, false, error);
+    if (code != TMQ_OK)
+        return code;
+    if (limit > TMQ_LIST_LIMIT_MAX)
+        return core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_LIST_LIMIT_MAX);
+    if (*length % 2 != 0 || *length / 2 > TMQ_CURSOR_BYTES_MAX / 2 ||
+        (*length > 0 && !hex_decode (bytes, *length / 2, cursor)))
+        return core_error (error, TMQ_BAD_CURSOR, "cursor: not one that a list gave");
+    *length /= 2;
+    return TMQ_OK;
+}
+
+int core_request_search (core_request_t **out, const tmq_search_t *in, tmq_error_t *error)
+{
+    uint8_t cursor[TMQ_CURSOR_BYTES_MAX / 2];
+    size_t cursor_length;
+    int code = take_page (&in->filter, in->cursor, in->limit, cursor, &cursor_length, error);
+    if (code == TMQ_OK && (in->text == NULL || in->text[0] == '\0'))
+        code = core_error (error, TMQ_INVALID, "search: a word to look for is missing");
+    if (code == TMQ_OK)
+        code = core_check_text (in->text, "search", TMQ_SEARCH_BYTES_MAX, error);
+    if (code != TMQ_OK)
+        return code;
+    core_request_t *request = core_request_new (TMQ_OP_SEARCH);
+    if (request == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    bytes_mark_t mark = core_request_begin (request);
+    core_encode_filter (&request->fields, 1, &in->filter);
+    bytes_append_string (&request->fields, 2, in->text);
+    bytes_append_blob (&request->fields, 3, cursor, cursor_length);
+    bytes_append_uint (&request->fields, 4, in->limit);
+    bytes_append_uint (&request->fields, 5, in->ranked);
+    bytes_close (&request->fields, mark);
+    return core_request_finish (out, request, error);
+}
+
 int core_request_list (core_request_t **out, const tmq_list_query_t *in, tmq_error_t *error)
 {
     uint8_t cursor[TMQ_CURSOR_BYTES_MAX / 2];
-    size_t cursor_length = in->cursor == NULL ? 0 : strlen (in->cursor);
-    int code = core_check_filter (&in->filter, false, error);
+    size_t cursor_length;
+    int code = take_page (&in->filter, in->cursor, in->limit, cursor, &cursor_length, error);
     if (code != TMQ_OK)
         return code;
-    if (in->limit > TMQ_LIST_LIMIT_MAX)
-        return core_error (error, TMQ_INVALID, "limit: at most %d", TMQ_LIST_LIMIT_MAX);
-    if (cursor_length % 2 != 0 || cursor_length / 2 > sizeof cursor ||
-        (cursor_length > 0 && !hex_decode (cursor, cursor_length / 2, in->cursor)))
-        return core_error (error, TMQ_BAD_CURSOR, "cursor: not one that a list gave");
     core_request_t *request = core_request_new (TMQ_OP_LIST);
     if (request == NULL)
         return core_error (error, TMQ_NO_MEMORY, NULL);
     bytes_mark_t mark = core_request_begin (request);
     core_encode_filter (&request->fields, 1, &in->filter);
-    bytes_append_blob (&request->fields, 2, cursor, cursor_length / 2);
+    bytes_append_blob (&request->fields, 2, cursor, cursor_length);
     bytes_append_uint (&request->fields, 3, in->limit);
     bytes_close (&request->fields, mark);
     return core_request_finish (out, request, error);

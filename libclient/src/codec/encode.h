@@ -19,6 +19,8 @@ int core_request_submit_batch (core_request_t **out, const tmq_submit_t *in, con
 int core_request_get (core_request_t **out, tmq_op_t op, const tmq_id_t *id, tmq_error_t *error);
 int core_request_resolve (core_request_t **out, const char *suffix, tmq_error_t *error);
 int core_request_list (core_request_t **out, const tmq_list_query_t *in, tmq_error_t *error);
+/* The text is taken as it is: the broker judges it. */
+int core_request_search (core_request_t **out, const tmq_search_t *in, tmq_error_t *error);
 int core_request_count (core_request_t **out, const tmq_filter_t *in, tmq_error_t *error);
 int core_request_events (core_request_t **out, const tmq_id_t *id, uint64_t before_seq,
                          uint32_t limit, tmq_error_t *error);

@@ -62,6 +62,8 @@ typedef enum core_op {
     X (TMQ_OP_ADOPT, ADOPT)                                                                        \
     X (TMQ_OP_ATTEMPTS, ATTEMPTS)                                                                  \
     X (TMQ_OP_TURN, TURN)                                                                          \
+    X (TMQ_OP_SEARCH, SEARCH)                                                                      \
+    X (TMQ_OP_REINDEX, REINDEX)                                                                    \
     X (TMQ_OP_TURNS, TURNS)                                                                        \
     X (TMQ_OP_STATS, STATS)                                                                        \
     X (TMQ_OP_AUDIT, AUDIT)                                                                        \

@@ -17,6 +17,7 @@
 #include "codec/records.h"
 #include "codec/roster.h"
 #include "codec/schedules.h"
+#include "codec/search.h"
 #include "codec/sessions.h"
 #include "codec/turns.h"
 #include "ids.h"
@@ -439,6 +440,18 @@ bool core_reply_turns (core_requests_t *self, core_request_t *request, const Tas
         return false;
     request->answer.shared = core_turn_list_record (reply->turn_page, body);
     return end_made (self, request, request->answer.shared);
+}
+
+bool core_reply_search (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                        const uint8_t *body)
+{
+    (void) body;
+    if (reply->body_case != TASKMQ__REPLY__BODY_FOUND_PAGE)
+        return false;
+    request->answer.shared = core_found_list_record (reply->found_page);
+    if (request->answer.shared != NULL)
+        request->answer.completion.list = core_found_tasks_record (reply->found_page);
+    return end_made (self, request, request->answer.completion.list);
 }
 
 bool core_reply_item_done (core_requests_t *self, core_request_t *request,

@@ -1,0 +1,16 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Tasks that a search found, with what of their texts it was. */
+#ifndef TASKCTL_FOUND_H
+#define TASKCTL_FOUND_H
+
+#include "screen/items.h"
+
+/* One task: two lines, an id, or JSON, by the format. */
+void found_show (items_t *items, const tmq_task_t *task, const tmq_found_t *found);
+/* What the answer may lack, on stderr. */
+void found_note (app_t *app, const tmq_found_list_t *list);
+
+#endif

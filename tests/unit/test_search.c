@@ -1,0 +1,609 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* The index of texts and its follower, over both stores: what is found is what is stored. */
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/memory.h"
+#include "core/data/turn.h"
+#include "search/finder.h"
+#include "store/sqlite/search_index.h"
+#include "store_support.h"
+#include "support/timing.h"
+
+typedef struct stage {
+    fixture_t *f;
+    char directory[64];
+    indexer_t *indexer;
+    finder_t *finder;
+    uint64_t free_bytes_min;
+} stage_t;
+
+static void store_failed (const store_error_t *error)
+{
+    fail_msg ("%s", error->text);
+}
+
+static void start (stage_t *self)
+{
+    indexer_options_t options = {.store = self->f->store,
+                                 .directory = self->directory,
+                                 .generation = self->f->boot.generation,
+                                 .last_pos = self->f->pos,
+                                 .free_bytes_min = self->free_bytes_min,
+                                 .failed = store_failed};
+    self->indexer = indexer_new (&options);
+    self->finder = finder_new (self->f->store, self->indexer, self->directory);
+    assert_non_null (self->indexer);
+    assert_non_null (self->finder);
+}
+
+static void stop (stage_t *self)
+{
+    finder_free (&self->finder);
+    indexer_free (&self->indexer);
+}
+
+static int setup (void **state)
+{
+    stage_t *self = memory_zero (1, sizeof (*self));
+    if (fixture_setup (state) != 0)
+        return -1;
+    self->f = *state;
+    snprintf (self->directory, sizeof (self->directory), "search-XXXXXX");
+    assert_non_null (mkdtemp (self->directory));
+    start (self);
+    *state = self;
+    return 0;
+}
+
+static void path_of (char out[128], const stage_t *self, const char *name)
+{
+    snprintf (out, 128, "%s/%s", self->directory, name);
+}
+
+static void remove_index (const stage_t *self)
+{
+    static const char *const names[] = {"search.db", "search.db-wal", "search.db-shm"};
+    char path[128];
+    for (size_t i = 0; i < 3; i++) {
+        path_of (path, self, names[i]);
+        unlink (path);
+    }
+}
+
+static int teardown (void **state)
+{
+    stage_t *self = *state;
+    void *fixture = self->f;
+    stop (self);
+    remove_index (self);
+    rmdir (self->directory);
+    free (self);
+    return fixture_teardown (&fixture);
+}
+
+/* Commits a task with this payload. */
+static record_t put (stage_t *self, int64_t number, const char *ns, const char *payload)
+{
+    record_t record = test_record (number);
+    record.ns = ns;
+    record.payload = buf_new (payload, strlen (payload));
+    record.payload_bytes = (uint32_t) strlen (payload);
+    batch_t *batch = fixture_batch (self->f);
+    fixture_change (self->f, batch, &record, TMQ_EVENT_SUBMITTED);
+    fixture_commit (self->f, batch);
+    buf_drop (record.payload);
+    record.payload = NULL;
+    return record;
+}
+
+static int64_t mono_ms (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A page; to be cleared by done. */
+static read_t search (const char *ns, const char *text, int64_t below, size_t limit, bool ranked)
+{
+    char error[SEARCH_ERROR_SIZE];
+    search_t *wanted = search_new ();
+    assert_int_equal (search_query_parse (&wanted->query, text, error), TMQ_OK);
+    wanted->ranked = ranked;
+    read_t read = {.kind = READ_SEARCH,
+                   .filter = {.ns = ns},
+                   .before_number = below,
+                   .limit = limit,
+                   .vain_max = 20000,
+                   .search = wanted};
+    return read;
+}
+
+static void run (stage_t *self, read_t *read)
+{
+    read_t *back = NULL;
+    fixture_settle (self->f);
+    /* The machine may be slow: until the index has come to all that is there. */
+    search_t wait = {.behind = true};
+    while (wait.behind && !wait.building)
+        indexer_wait (self->indexer, mono_ms () + TIMING_PATIENCE_MS, &wait);
+    finder_submit (self->finder, read);
+    WAIT_FOR ((back = finder_done (self->finder)) != NULL, TIMING_PATIENCE_MS);
+    assert_ptr_equal (back, read);
+}
+
+static void done (read_t *read)
+{
+    read_clear (read);
+    search_free (read->search);
+}
+
+static size_t found (stage_t *self, const char *ns, const char *text)
+{
+    read_t read = search (ns, text, 0, 100, false);
+    run (self, &read);
+    if (read.error != 0)
+        fail_msg ("%s", read.error_text);
+    size_t count = read.records_count;
+    done (&read);
+    return count;
+}
+
+static void words_are_found_in_every_text (void **state)
+{
+    stage_t *self = *state;
+    record_t record = test_record (1);
+    record.payload = buf_new ("alpha Résumé", strlen ("alpha Résumé"));
+    record.payload_bytes = (uint32_t) buf_length (record.payload);
+    record.result = buf_new ("beta line\nof two", 16);
+    record.result_bytes = 16;
+    record.method = "gamma-convert";
+    record.status_message = "delta";
+    record.error_message = "epsilon";
+    batch_t *batch = fixture_batch (self->f);
+    fixture_change (self->f, batch, &record, TMQ_EVENT_SUBMITTED);
+    fixture_commit (self->f, batch);
+    static const char *const hits[] = {
+        "alpha",   "resume", "BETA",    "\"beta line of\"", "gam*",
+        "convert", "delta",  "epsilon", "alpha beta -zeta", "zeta OR delta"};
+    static const char *const misses[] = {
+        "alphabet", "zeta", "alpha NOT beta", "\"line beta\"", "\"resume beta\"", "beta1"};
+    for (size_t i = 0; i < sizeof (hits) / sizeof (hits[0]); i++)
+        if (found (self, "default", hits[i]) != 1)
+            fail_msg ("%s is not found", hits[i]);
+    for (size_t i = 0; i < sizeof (misses) / sizeof (misses[0]); i++)
+        if (found (self, "default", misses[i]) != 0)
+            fail_msg ("%s is found", misses[i]);
+    assert_int_equal (found (self, "other", "alpha"), 0);
+    buf_drop (record.payload);
+    buf_drop (record.result);
+}
+
+static void what_changes_is_found_anew (void **state)
+{
+    stage_t *self = *state;
+    record_t record = put (self, 1, "default", "first");
+    assert_int_equal (found (self, "default", "first"), 1);
+    record.status_message = "second";
+    batch_t *batch = fixture_batch (self->f);
+    fixture_change (self->f, batch, &record, TMQ_EVENT_CHANGED);
+    fixture_commit (self->f, batch);
+    assert_int_equal (found (self, "default", "first second"), 1);
+    record.status_message = "third";
+    batch = fixture_batch (self->f);
+    fixture_change (self->f, batch, &record, TMQ_EVENT_CHANGED);
+    fixture_commit (self->f, batch);
+    assert_int_equal (found (self, "default", "second"), 0);
+    assert_int_equal (found (self, "default", "third"), 1);
+}
+
+/* Documents in the index, by a look of our own at the file. */
+static int64_t documents (const stage_t *self)
+{
+    char path[128];
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    path_of (path, self, "search.db");
+    assert_int_equal (sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal (sqlite3_prepare_v2 (db, "SELECT count (*) FROM doc", -1, &statement, NULL),
+                      SQLITE_OK);
+    assert_int_equal (sqlite3_step (statement), SQLITE_ROW);
+    int64_t count = sqlite3_column_int64 (statement, 0);
+    sqlite3_finalize (statement);
+    sqlite3_close (db);
+    return count;
+}
+
+static void what_is_removed_leaves_the_index (void **state)
+{
+    stage_t *self = *state;
+    record_t record = put (self, 1, "default", "gone soon");
+    put (self, 2, "other", "stays");
+    assert_int_equal (found (self, "default", "gone"), 1);
+    batch_t *batch = fixture_batch (self->f);
+    batch_add_removal (batch, &record, TMQ_PURGED, 5);
+    fixture_commit (self->f, batch);
+    assert_int_equal (found (self, "default", "gone"), 0); /* at once: it is not in the store */
+    WAIT_FOR (documents (self) == 1, TIMING_PATIENCE_MS);
+    assert_int_equal (found (self, "other", "stays"), 1);
+}
+
+static void set_search (stage_t *self, bool off)
+{
+    row_key_t key = ROW_KEY_INIT;
+    static const uint8_t body[] = {0x98, 1, 1}; /* search_off = 1 */
+    row_key_text (&key, "default");
+    row_key_text (&key, "mail");
+    batch_t *batch = fixture_batch (self->f);
+    batch->rows = memory_zero (1, sizeof (row_t));
+    batch->rows_count = 1;
+    batch->rows[0] = off ? row_make (ROW_KIND_QUEUE, key.bytes, key.length, body, sizeof (body))
+                         : row_make_gone (ROW_KIND_QUEUE, key.bytes, key.length);
+    fixture_commit (self->f, batch);
+    fixture_settle (self->f);
+    indexer_look_through (self->indexer);
+}
+
+static void a_queue_may_be_left_out (void **state)
+{
+    stage_t *self = *state;
+    put (self, 1, "default", "secret one");
+    assert_int_equal (found (self, "default", "secret"), 1);
+    set_search (self, true);
+    put (self, 2, "default", "secret two");
+    WAIT_FOR (found (self, "default", "secret") == 0, TIMING_PATIENCE_MS);
+    assert_int_equal (documents (self), 0);
+    set_search (self, false);
+    put (self, 3, "default", "secret three");
+    assert_int_equal (found (self, "default", "secret"), 1);
+    indexer_rebuild (self->indexer);
+    WAIT_FOR (found (self, "default", "secret") == 3, TIMING_PATIENCE_MS);
+}
+
+static void pages_join_into_the_whole (void **state)
+{
+    stage_t *self = *state;
+    enum { TASKS = 230 };
+    for (int64_t i = 1; i <= TASKS; i++)
+        put (self, i, "default", i % 2 == 0 ? "even word" : "odd word");
+    for (size_t limit = 1; limit <= 120; limit = limit * 3 + 1) {
+        int64_t below = 0;
+        int64_t expected = TASKS;
+        bool more = true;
+        while (more) {
+            read_t read = search ("default", "even", below, limit, false);
+            run (self, &read);
+            assert_int_equal (read.error, 0);
+            for (size_t i = 0; i < read.records_count; i++, expected -= 2)
+                assert_int_equal (read.records[i]->number, expected);
+            more = read.more;
+            below = read.next_number;
+            assert_true (!more || below > 0);
+            done (&read);
+        }
+        assert_int_equal (expected, 0);
+    }
+}
+
+/* A page that looks at much in vain gives what it has, and a place to go on from. */
+static void a_page_looks_at_so_many_only (void **state)
+{
+    stage_t *self = *state;
+    enum { TASKS = 300, LOOKS = 40 };
+    for (int64_t i = 1; i <= TASKS; i++)
+        put (self, i, "default", "common");
+    const char *queue = "nowhere";
+    int64_t below = 0;
+    int64_t before = TASKS + 1;
+    size_t pages = 0;
+    bool more = true;
+    while (more) {
+        read_t read = search ("default", "comm*", below, 10, false);
+        read.filter.queues = &queue;
+        read.filter.queues_count = 1;
+        read.vain_max = LOOKS;
+        run (self, &read);
+        assert_int_equal (read.error, 0);
+        assert_int_equal (read.records_count, 0);
+        more = read.more;
+        below = read.next_number;
+        if (more) {
+            assert_int_equal (before - below, LOOKS);
+            before = below;
+        }
+        pages++;
+        done (&read);
+    }
+    assert_true (pages >= TASKS / LOOKS && pages <= TASKS / LOOKS + 2);
+}
+
+static void the_best_comes_first_by_choice (void **state)
+{
+    stage_t *self = *state;
+    put (self, 1, "default", "needle needle needle");
+    put (self, 2, "default", "a needle in a long text about many other things, and so on, and on");
+    put (self, 3, "default", "hay");
+    read_t read = search ("default", "needle", 0, 10, true);
+    run (self, &read);
+    assert_int_equal (read.error, 0);
+    assert_int_equal (read.records_count, 2);
+    assert_int_equal (read.records[0]->number, 1);
+    assert_int_equal (read.records[1]->number, 2);
+    assert_false (read.more);
+    assert_non_null (strstr (read.search->found[1].excerpt, "\002needle\003"));
+    done (&read);
+}
+
+static void turns_are_found_with_their_place (void **state)
+{
+    stage_t *self = *state;
+    tmq_id_t id = test_id (1);
+    record_t record = put (self, 1, "default", "payload");
+    static const uint8_t extra[] = {0xa0, 1, 2}; /* turns = 2 */
+    record.extra = buf_new (extra, sizeof (extra));
+    batch_t *batch = fixture_batch (self->f);
+    batch->rows = memory_zero (2, sizeof (row_t));
+    for (uint32_t i = 1; i <= 2; i++) {
+        row_key_t key;
+        turn_t turn = {.turn = i, .attempt = 1, .number = i};
+        const char *text = i == 1 ? "planning the journey" : "booked the hotel";
+        turn.parts[0] = (const uint8_t *) text;
+        turn.lengths[0] = strlen (text);
+        snprintf (turn.agent, sizeof (turn.agent), "planner");
+        turn_key (&key, "default", id.bytes, i);
+        batch->rows[batch->rows_count++] = (row_t){.kind = ROW_KIND_TURN,
+                                                   .key = buf_new (key.bytes, key.length),
+                                                   .body = turn_pack (&turn)};
+    }
+    fixture_change (self->f, batch, &record, TMQ_EVENT_TURN);
+    fixture_commit (self->f, batch);
+    read_t read = search ("default", "hotel", 0, 10, false);
+    run (self, &read);
+    assert_int_equal (read.records_count, 1);
+    assert_int_equal (read.search->found[0].turn, 2);
+    assert_string_equal (read.search->found[0].excerpt, "booked the \002hotel\003");
+    done (&read);
+    assert_int_equal (found (self, "default", "planner"), 1);       /* both turns: one task */
+    assert_int_equal (found (self, "default", "journey hotel"), 0); /* not in one place */
+    buf_drop (record.extra);
+}
+
+static void what_is_no_text_is_not_looked_at (void **state)
+{
+    stage_t *self = *state;
+    record_t record = test_record (1);
+    record.payload = buf_new ("word\0word", 9);
+    record.payload_bytes = 9;
+    record.result = buf_new ("word\xff", 5);
+    record.result_bytes = 5;
+    batch_t *batch = fixture_batch (self->f);
+    fixture_change (self->f, batch, &record, TMQ_EVENT_SUBMITTED);
+    fixture_commit (self->f, batch);
+    assert_int_equal (found (self, "default", "word"), 0);
+    buf_drop (record.payload);
+    buf_drop (record.result);
+    /* Of a long one the first part, up to a whole character. */
+    enum { LONG = 100000 };
+    char *text = memory_alloc (LONG + 1);
+    for (size_t i = 0; i < LONG; i += 5)
+        memcpy (text + i, i == 0 ? "head " : i == LONG - 5 ? "tail " : "\xc3\xa4\xc3\xa4 ", 5);
+    text[LONG] = '\0';
+    put (self, 2, "default", text);
+    assert_int_equal (found (self, "default", "head"), 1);
+    assert_int_equal (found (self, "default", "tail"), 0);
+    /* Marks that somebody wrote are none. */
+    put (self, 3, "default", "left \002fake\003 mark");
+    read_t read = search ("default", "mark", 0, 1, false);
+    run (self, &read);
+    assert_string_equal (read.search->found[0].excerpt, "left  fake  \002mark\003");
+    done (&read);
+    free (text);
+}
+
+static void a_lost_index_is_made_again (void **state)
+{
+    stage_t *self = *state;
+    put (self, 1, "default", "kept in the store");
+    assert_int_equal (found (self, "default", "kept"), 1);
+    stop (self);
+    remove_index (self);
+    put (self, 2, "default", "kept too");
+    fixture_settle (self->f);
+    start (self);
+    WAIT_FOR (found (self, "default", "kept") == 2, TIMING_PATIENCE_MS);
+    /* One of another history too. */
+    stop (self);
+    self->f->boot.generation++;
+    start (self);
+    WAIT_FOR (found (self, "default", "kept") == 2, TIMING_PATIENCE_MS);
+    /* And one that is ahead of the store. */
+    stop (self);
+    uint64_t pos = self->f->pos;
+    self->f->pos = 1;
+    start (self);
+    self->f->pos = pos;
+    WAIT_FOR (found (self, "default", "kept") == 2, TIMING_PATIENCE_MS);
+}
+
+static void a_damaged_index_takes_searches_alone (void **state)
+{
+    stage_t *self = *state;
+    char path[128];
+    put (self, 1, "default", "word");
+    assert_int_equal (found (self, "default", "word"), 1);
+    stop (self);
+    remove_index (self);
+    path_of (path, self, "search.db");
+    int fd = open (path, O_WRONLY | O_CREAT, 0600);
+    assert_int_equal (write (fd, "this is no database, and never was one", 38), 38);
+    close (fd);
+    start (self);
+    read_t read = search ("default", "word", 0, 10, false);
+    finder_submit (self->finder, &read);
+    read_t *back = NULL;
+    WAIT_FOR ((back = finder_done (self->finder)) != NULL, TIMING_PATIENCE_MS);
+    assert_int_equal (read.error, STORE_ERROR_DAMAGED);
+    assert_non_null (strstr (read.error_text, "reindex"));
+    done (&read);
+    /* It is thrown away a moment later. */
+    indexer_stats_t stats = {.broken = true};
+    indexer_rebuild (self->indexer);
+    WAIT_FOR ((indexer_stats (self->indexer, &stats), !stats.broken), TIMING_PATIENCE_MS);
+    WAIT_FOR (found (self, "default", "word") == 1, TIMING_PATIENCE_MS);
+}
+
+/* Where there is little space, the work has it. */
+static void little_space_takes_the_index_alone (void **state)
+{
+    stage_t *self = *state;
+    put (self, 1, "default", "before");
+    assert_int_equal (found (self, "default", "before"), 1);
+    stop (self);
+    self->free_bytes_min = UINT64_MAX;
+    start (self);
+    put (self, 2, "default", "after");
+    fixture_settle (self->f);
+    search_t how = {.building = true};
+    WAIT_FOR ((indexer_wait (self->indexer, mono_ms () + 10, &how), how.stalled[0] != '\0'),
+              TIMING_PATIENCE_MS);
+    assert_non_null (strstr (how.stalled, "free_space_min"));
+    assert_true (how.behind);
+    read_t read = search ("default", "before", 0, 10, false);
+    read_t *back = NULL;
+    finder_submit (self->finder, &read);
+    WAIT_FOR ((back = finder_done (self->finder)) != NULL, TIMING_PATIENCE_MS);
+    assert_int_equal (read.error, 0);
+    assert_int_equal (read.records_count, 1); /* what is in it is found */
+    done (&read);
+    stop (self);
+    self->free_bytes_min = 0;
+    start (self);
+    assert_int_equal (found (self, "default", "after"), 1);
+}
+
+static uint64_t first_event (stage_t *self)
+{
+    read_t read = {.kind = READ_EVENTS, .filter = {.ns = "default"}, .limit = 1};
+    fixture_settle (self->f);
+    fixture_read (self->f, &read);
+    uint64_t first = read.first_seq;
+    read_clear (&read);
+    return first;
+}
+
+/* Events that were forgotten before the index came to them: it goes through all tasks again. */
+static void an_index_that_lagged_too_far_misses_nothing (void **state)
+{
+    stage_t *self = *state;
+    fixture_t *f = self->f;
+    int64_t next = 3;
+    stop (self);
+    fixture_close (f);
+    f->options.events_ms_max = 30;
+    fixture_open (f);
+    start (self);
+    put (self, 1, "default", "early word");
+    assert_int_equal (found (self, "default", "word"), 1);
+    stop (self);
+    put (self, 2, "default", "missed word");
+    store_exported (f->store, UINT64_MAX);
+    WAIT_FOR ((put (self, next++, "default", "other"), first_event (self) > 2), TIMING_PATIENCE_MS);
+    start (self);
+    WAIT_FOR (found (self, "default", "word") == 2, TIMING_PATIENCE_MS);
+    assert_int_equal (found (self, "default", "missed"), 1);
+}
+
+/* A filter that leaves few tasks finds the same as a walk over all that have the word. */
+static void a_narrow_filter_finds_the_same (void **state)
+{
+    stage_t *self = *state;
+    enum { TASKS = 30 };
+    static const char *const texts[] = {"common", "common", "rare"};
+    for (int64_t i = 1; i <= TASKS; i++)
+        put (self, i, "default", texts[i % 3]);
+    const char *queue = "mail";
+    for (size_t limit = 1; limit <= TASKS; limit += 6) {
+        int64_t below = 0;
+        int64_t expected = TASKS;
+        bool more = true;
+        while (more) {
+            read_t read = search ("default", "common", below, limit, false);
+            read.filter.queues = &queue;
+            read.filter.queues_count = 1;
+            run (self, &read);
+            for (size_t i = 0; i < read.records_count; i++, expected--) {
+                expected -= expected % 3 == 2;
+                assert_int_equal (read.records[i]->number, expected);
+                assert_non_null (read.search->found[i].excerpt);
+            }
+            more = read.more;
+            below = read.next_number;
+            done (&read);
+        }
+        assert_int_equal (expected, 0);
+    }
+}
+
+/* FTS5 walks its own order downwards: nothing is sorted, nothing is read that is not asked for. */
+static void a_page_is_read_in_the_index_order (void **state)
+{
+    stage_t *self = *state;
+    char path[128];
+    char plan[512] = "";
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    put (self, 1, "default", "word");
+    assert_int_equal (found (self, "default", "word"), 1);
+    path_of (path, self, "search.db");
+    assert_int_equal (sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal (
+        sqlite3_prepare_v2 (db, "EXPLAIN QUERY PLAN " SEARCH_FIND, -1, &statement, NULL),
+        SQLITE_OK);
+    while (sqlite3_step (statement) == SQLITE_ROW) {
+        strncat (plan, (const char *) sqlite3_column_text (statement, 3), 200);
+        strcat (plan, "\n");
+    }
+    sqlite3_finalize (statement);
+    sqlite3_close (db);
+    assert_non_null (strstr (plan, "SCAN found VIRTUAL TABLE INDEX"));
+    assert_null (strstr (plan, "TEMP B-TREE"));
+    assert_null (strchr (strchr (plan, '\n') + 1, '\n')); /* one step */
+}
+
+#define ON(test, uri)                                                                              \
+    {                                                                                              \
+#test " (" uri ")", test, setup, teardown, (void *) uri                                    \
+    }
+#define ON_ALL(test) ON (test, "memory"), ON (test, "sqlite")
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_ALL (words_are_found_in_every_text),
+        ON_ALL (what_changes_is_found_anew),
+        ON_ALL (what_is_removed_leaves_the_index),
+        ON_ALL (a_queue_may_be_left_out),
+        ON_ALL (pages_join_into_the_whole),
+        ON_ALL (a_page_looks_at_so_many_only),
+        ON_ALL (the_best_comes_first_by_choice),
+        ON_ALL (turns_are_found_with_their_place),
+        ON_ALL (what_is_no_text_is_not_looked_at),
+        ON_ALL (a_lost_index_is_made_again),
+        ON_ALL (a_damaged_index_takes_searches_alone),
+        ON_ALL (a_narrow_filter_finds_the_same),
+        ON (little_space_takes_the_index_alone, "sqlite"),
+        ON (an_index_that_lagged_too_far_misses_nothing, "sqlite"),
+        ON (a_page_is_read_in_the_index_order, "sqlite"),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
