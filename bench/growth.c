@@ -21,9 +21,9 @@ enum {
     SETTLE_SECONDS_MAX = 600
 };
 
-const growth_row_t *const growth_rows[] = {&scale_live_row,  &scale_terminal_row, &connections_row,
-                                           &subscribers_row, &stalled_row,        &interference_row,
-                                           &features_row,    &values_row,         &schedules_row};
+const growth_row_t *const growth_rows[] = {
+    &scale_live_row,   &scale_terminal_row, &connections_row, &subscribers_row, &stalled_row,
+    &interference_row, &features_row,       &values_row,      &schedules_row,   &history_row};
 const size_t growth_rows_count = sizeof growth_rows / sizeof *growth_rows;
 
 /* Points. */
