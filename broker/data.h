@@ -25,10 +25,10 @@ typedef struct data {
 } data_t;
 
 /* Takes the directory asked for, else the nearest .taskmq upward from the working directory that is
- * this user's or root's and that nobody else may write in, else .taskmq in it; makes it if it is
+ * this user's or root's and that nobody else may write in, else .taskmq in it. Makes it if it is
  * missing (mode 0700) and locks it: one broker per directory. One asked for that others may write
- * in is refused, and so is a bad one in the working directory itself.
- * EXITS_OK, EXITS_DATA or EXITS_RUNNING with a sentence in `error`. */
+ * in is refused, and so is a bad one in the working directory itself. EXITS_OK, EXITS_DATA or
+ * EXITS_RUNNING with a sentence in `error`. */
 exits_t data_open (data_t *out, const char *asked, char error[DATA_ERROR_SIZE]);
 /* The directory asked for, locked as by data_open but only to be read: it must be there, and
  * nothing in it is made or changed. */

@@ -53,9 +53,9 @@ guard_t doors_guard (doors_t *self);
 exits_t doors_open (doors_t *self);
 /* An access file counts, the first one: other users reach the sockets that are meant for them. */
 void doors_open_to_users (doors_t *self);
-/* The broker has another key from now on: the addresses that ask for keys are opened anew with it,
- * which ends the connections that came by them; and clients and newcomers are told. The key itself
- * has been kept by the caller. */
+/* The broker has another key from now on. The addresses that ask for keys are opened anew with it,
+ * which ends the connections that came by them. Clients and newcomers are told. The key itself has
+ * been kept by the caller. */
 void doors_change_key (doors_t *self, const key_secret_t *key);
 /* Opens what could not be opened anew yet; call it once in a while. */
 void doors_renew (doors_t *self, int64_t now_ms);

@@ -6,7 +6,7 @@
  *
  * Each peer has a line of its own, and a round takes from the lines in turn, so nobody waits for a
  * long message of somebody else. Messages of one peer stay in their order. A line is bounded, and
- * so are all of them together; each may grow only by a part of what is left, so a newcomer finds
+ * so are all of them together. Each may grow only by a part of what is left, so a newcomer finds
  * room however many are greedy. Pure: no clock, no socket, and what a message is only its owner
  * knows. */
 #ifndef TASKMQ_BROKER_INBOX_H

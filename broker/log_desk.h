@@ -2,8 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The server's part of the logs: it brings pieces and reads to their thread, tells it which tasks
- * are gone once that is durable, and finds out about the logs that a former run has left. */
+/* The server's part of the logs. It brings pieces and reads to their thread, and tells it which
+ * tasks are gone once that is durable. It finds out about the logs that a former run has left. */
 #ifndef TASKMQ_BROKER_LOG_DESK_H
 #define TASKMQ_BROKER_LOG_DESK_H
 

@@ -3,7 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Requests about the record of deeds, and for backups. One backup at a time is made, on a thread of
- * its own, so that nobody's errand waits for it; it is given up when its client does not ask for it
+ * its own, so that nobody's errand waits for it. It is given up when its client does not ask for it
  * any more. */
 #ifndef TASKMQ_BROKER_RECORDS_H
 #define TASKMQ_BROKER_RECORDS_H

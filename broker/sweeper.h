@@ -5,7 +5,7 @@
 /* The thread that asks the store what is due for removal (S12). The engine decides about each.
  *
  * A pass goes through everything that is due, slice by slice. A slice is on its way until the
- * removals that were decided about it stand in the tables; SWEEPER_SLICES_MAX may be on their way
+ * removals that were decided about it stand in the tables. SWEEPER_SLICES_MAX may be on their way
  * at once, one in each commit batch. The next pass begins when the last one has arrived, a second
  * after its beginning at the earliest. A pass ends at a slice of which the engine removes nothing:
  * it has its reasons, and asking at once again would change none of them. */

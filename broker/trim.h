@@ -3,8 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Gives memory that was freed after a peak back to the system. malloc keeps it, and giving it back
- * takes milliseconds: so at most once a minute, while nothing grows, and not on the server's
- * thread. */
+ * takes milliseconds. So it is done at most once a minute, while nothing grows, and not on the
+ * server's thread. */
 #ifndef TASKMQ_BROKER_TRIM_H
 #define TASKMQ_BROKER_TRIM_H
 

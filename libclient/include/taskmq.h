@@ -158,11 +158,11 @@ typedef struct tmq_client_options {
     void *owned;                /* of tmq_client_options_set; leave it alone */
     const char
         *directory; /* of a broker (its --data), in which its endpoints are read, anew for each
-                              connection. NULL without endpoints: those of the profile; else what
-                              the environment variable TASKMQ_ENDPOINT names, else TASKMQ_PROFILE;
-                              else the nearest .taskmq directory from the working directory upward
-                              that is the user's own; else the user's default profile; else
-                              ipc:///run/taskmq/taskmqd.ipc */
+                              connection. NULL without endpoints: the first of these that is there.
+                              The endpoints of the profile; those of the environment variable
+                              TASKMQ_ENDPOINT; those of TASKMQ_PROFILE; the nearest .taskmq
+                              directory from the working directory upward that is the user's own;
+                              the user's default profile; ipc:///run/taskmq/taskmqd.ipc */
     bool link;      /* also deliver TMQ_OP_LINK completions */
     bool fail_fast; /* until the first welcome: what needs the broker ends with TMQ_UNREACHABLE as
                        soon as it is certain that none is there, not only at its deadline. It is
