@@ -25,6 +25,7 @@ if [ "${2-}" != inside ]; then
     exit "$code"
 fi
 
+mount -t tmpfs tmpfs /run # names of networks and locks are its own, too
 cp -R "$here/../../docker" "$SCRATCH/tree"
 cd "$SCRATCH/tree"
 rm -rf secrets
