@@ -40,6 +40,7 @@ enum {
     MAINTAIN_MS = 1000, /* free space, forgotten peers, files that are gone */
     DISK_MS = 100,      /* free space, while there are commits: a second may fill the reserve */
     CLOSING_MS = 5,     /* until it is seen whether a door has closed */
+    DAY_MS = 24 * 60 * 60 * 1000,
     FULL_LINES_MS = 10, /* until it is seen whether those read whose lines are full */
     STOP_MS_MAX = 2500  /* a clean stop waits for so long, then for the commit in flight only */
 };
@@ -700,6 +701,7 @@ static void set_counters (void *context)
     exporter_stats (self->options.exporter, &exporter);
     audit_stats (self->options.audit, &audit);
     uint64_t durable_pos = self->boot.last_pos;
+    const int64_t loss_ms = policy_next_loss_ms (self->notes.policy, self->now.wall_ms);
     const counter_t counters[] = {
 #define X(name, meaning, bad) {"server_" #name, self->counts.name},
         SERVER_COUNTER_MAP (X)
@@ -742,6 +744,7 @@ static void set_counters (void *context)
         {"synchronous_normal", store.synchronous_normal},
         {"store_full", self->full},
         {"access_stale", access_file_is_stale (self->options.access)},
+        {"access_principals", self->notes.policy == NULL ? 0 : policy_count (self->notes.policy)},
         {"export_lines", exporter.lines},
         {"export_errors", exporter.errors},
         {"audit_lines", audit.lines},
@@ -754,8 +757,10 @@ static void set_counters (void *context)
         {"logs_errors", logs.errors},
         {"feed_published", feed_published (self->options.feed)},
         {"export_lag", durable_pos > exporter.pos ? durable_pos - exporter.pos : 0},
+        {"key_days_left", (uint64_t) (loss_ms - self->now.wall_ms) / DAY_MS}, /* the last one */
     };
-    engine_set_counters (self->engine, counters, sizeof (counters) / sizeof (counters[0]));
+    size_t absent = loss_ms == INT64_MAX ? 1 : 0;
+    engine_set_counters (self->engine, counters, sizeof (counters) / sizeof (counters[0]) - absent);
 }
 
 /* The loop. */

@@ -167,6 +167,9 @@
        "above 0: a loss of power may lose work")                                                   \
     X (access_stale, "1 while the access file cannot be used and an older state of it counts",     \
        "1: the log says which line is wrong")                                                      \
+    X (access_principals, "lines of the access file", "")                                          \
+    X (key_days_left, "whole days until the next end of a principal's time, where one has an end", \
+       "near 0: taskctl key list shows whose; give it a later end")                                \
     X (store_full, "1 while submissions are refused for lack of space",                            \
        "above 0: free space where the data is")                                                    \
     X (export_lag, "events not yet in tasks.jsonl", "grows: the disk is too slow")

@@ -27,6 +27,12 @@ run 0 taskctl whoami
 out_has '^roles +operator$'
 out_lacks '^key '
 
+# Whoever watches the broker sees two days before the key ends that it will.
+run 0 taskctl stats --prometheus
+out_has '^taskmq_access_principals 2$'
+out_has '^# TYPE taskmq_key_days_left gauge$'
+out_has '^taskmq_key_days_left 2$'
+
 # A key that is listed: who one is, and what one may do. It ends in 3 days, which is said.
 run 0 taskctl -e "$uri" -o json whoami
 json identity '"render-7"'

@@ -210,6 +210,9 @@ static void test_a_file_is_read (void **state)
     assert_true (render->until_ms == INT64_C (1814313600000));
     assert_true (policy_next_end_ms (policy, 0) == INT64_C (1795330800000));
     assert_true (policy_next_end_ms (policy, INT64_C (1795330800000)) == render->until_ms);
+    assert_true (policy_next_loss_ms (policy, 0) == render->until_ms); /* the other one invites */
+    assert_true (policy_next_loss_ms (policy, render->until_ms) == INT64_MAX);
+    assert_true (policy_next_loss_ms (NULL, 0) == INT64_MAX);
     assert_string_equal (policy_by_name (policy, "ops")->text,
                          "ops\tuid:1000,group:taskmq  operator");
     const principal_t *invitation = policy_by_name (policy, "invite-3f2a");

@@ -154,6 +154,8 @@ const principal_t *policy_by_address (const policy_t *self, const char *who);
 bool policy_is_own_uid (const policy_t *self, uint32_t uid);
 /* The first end of a principal after now, INT64_MAX for none. */
 int64_t policy_next_end_ms (const policy_t *self, int64_t now_ms);
+/* The same without invitations, which end all the time; accepts NULL. */
+int64_t policy_next_loss_ms (const policy_t *self, int64_t now_ms);
 /* Some line lists a key. */
 bool policy_has_keys (const policy_t *self);
 

@@ -203,13 +203,24 @@ bool policy_has_keys (const policy_t *self)
     return self->keys_count > 0;
 }
 
-int64_t policy_next_end_ms (const policy_t *self, int64_t now_ms)
+static int64_t next_end_ms (const policy_t *self, int64_t now_ms, bool invitations)
 {
     int64_t next_ms = INT64_MAX;
     for (size_t i = 0; i < self->lines_count; i++) {
         int64_t until_ms = self->lines[i].until_ms;
-        if (until_ms > now_ms && until_ms < next_ms)
+        if (until_ms > now_ms && until_ms < next_ms &&
+            (invitations || !self->lines[i].is_invitation))
             next_ms = until_ms;
     }
     return next_ms;
+}
+
+int64_t policy_next_end_ms (const policy_t *self, int64_t now_ms)
+{
+    return next_end_ms (self, now_ms, true);
+}
+
+int64_t policy_next_loss_ms (const policy_t *self, int64_t now_ms)
+{
+    return self == NULL ? INT64_MAX : next_end_ms (self, now_ms, false);
 }
