@@ -22,9 +22,10 @@ enum {
     PAGE_ITEMS = 500,
     PAGE_BYTES = 4 * 1024 * 1024,
     TURNS_PAGE = 50,
-    LOOK_MS = 1000,  /* between two looks while nobody asks */
-    RETRY_MS = 1000, /* after a failure */
-    SHARE = 20,      /* it rests so many times as long as it worked while others work, … */
+    COMMIT_BYTES = 1024 * 1024, /* of texts in a transaction; a task more is possible */
+    LOOK_MS = 1000,                 /* between two looks while nobody asks */
+    RETRY_MS = 1000,                /* after a failure */
+    SHARE = 20, /* it rests so many times as long as it worked while others work, … */
     REST_MS_MAX = 2000
 };
 
@@ -35,8 +36,9 @@ struct indexer {
     /* The thread's own. */
     store_reader_t *reader;
     search_writer_t *writer; /* NULL: it could not be opened */
-    search_place_t place;
-    search_walk_t walk; /* looking through what is there */
+    search_place_t place;    /* as it was committed */
+    size_t bytes;            /* of texts since then */
+    search_walk_t walk;      /* looking through what is there */
     bool walking;
     uint64_t seen;       /* written batch before the last page */
     uint64_t tombstones; /* … and how many there were when it was looked through */
@@ -161,6 +163,22 @@ static void open_index (indexer_t *self, bool anew)
 
 /* Tasks. */
 
+static store_code_t put (indexer_t *self, const texts_t *texts, store_error_t *error)
+{
+    for (size_t i = 0; i < SEARCH_TEXTS; i++)
+        self->bytes += texts->doc.texts[i].length;
+    return search_writer_put (self->writer, &texts->doc, error);
+}
+
+/* What is under way is left: the next start does it. */
+static store_code_t check_stop (indexer_t *self, store_error_t *error)
+{
+    pthread_mutex_lock (&self->lock);
+    bool stop = self->stop;
+    pthread_mutex_unlock (&self->lock);
+    return stop ? store_fail (error, STORE_ERROR_BUSY, "the broker stops") : STORE_OK;
+}
+
 static bool ask_setting (indexer_t *self, const record_t *record, store_error_t *error)
 {
     row_key_t key = ROW_KEY_INIT;
@@ -212,7 +230,7 @@ static store_code_t put_turns (indexer_t *self, const record_t *record, const re
             continue;
         *last = turn.turn;
         texts_of_turn (&texts, record, &turn);
-        code = search_writer_put (self->writer, &texts.doc, error);
+        code = put (self, &texts, error);
         texts_clear (&texts);
     }
     return code;
@@ -245,6 +263,8 @@ static store_code_t add_turns (indexer_t *self, const record_t *record, uint32_t
         read_clear (&read);
         buf_drop (keys[0]);
         buf_drop (keys[1]);
+        if (code == STORE_OK)
+            code = check_stop (self, error);
     }
     return code;
 }
@@ -269,7 +289,7 @@ static store_code_t take_task (indexer_t *self, const record_t *record, store_er
     if (off)
         return search_writer_drop (self->writer, record->ns, record->number, error);
     texts_of_task (&texts, record);
-    code = search_writer_put (self->writer, &texts.doc, error);
+    code = put (self, &texts, error);
     texts_clear (&texts);
     uint32_t turns = code == STORE_OK ? turns_of (record) : 0;
     return turns > 0 ? add_turns (self, record, turns, error) : code;
@@ -277,46 +297,74 @@ static store_code_t take_task (indexer_t *self, const record_t *record, store_er
 
 /* Pages. */
 
+static store_code_t commit (indexer_t *self, const search_place_t *place, store_error_t *error)
+{
+    store_code_t code = search_writer_commit (self->writer, place, error);
+    if (code == STORE_OK)
+        self->place = *place;
+    self->bytes = 0;
+    return code;
+}
+
+/* Between two tasks: what is much is committed, so that no transaction grows with its page. */
+static store_code_t pause_between (indexer_t *self, const search_place_t *place,
+                                   store_error_t *error)
+{
+    store_code_t code = check_stop (self, error);
+    if (code != STORE_OK || self->bytes < COMMIT_BYTES)
+        return code;
+    code = commit (self, place, error);
+    return code == STORE_OK ? search_writer_begin (self->writer, error) : code;
+}
+
 /* The next tasks of a new index. */
-static store_code_t build (indexer_t *self, const read_t *read, store_error_t *error)
+static store_code_t build (indexer_t *self, const read_t *read, search_place_t *place,
+                           store_error_t *error)
 {
     store_code_t code = STORE_OK;
     for (size_t i = 0; code == STORE_OK && i < read->records_count; i++) {
         code = take_task (self, read->records[i], error);
-        self->place.built = read->records[i]->number;
+        place->built = read->records[i]->number;
+        if (code == STORE_OK)
+            code = pause_between (self, place, error);
     }
-    self->place.building = read->more;
+    place->building = read->more;
     return code;
 }
 
 /* Where it lagged so far that events are forgotten, all tasks are gone through again. */
-static store_code_t follow (indexer_t *self, const read_t *read, store_error_t *error)
+static store_code_t follow (indexer_t *self, const read_t *read, search_place_t *place,
+                            store_error_t *error)
 {
     store_code_t code = STORE_OK;
-    for (size_t i = 0; code == STORE_OK && i < read->items_count; i++)
-        code = take_task (self, read->items[i].record, error);
-    if (read->upto_pos > self->place.pos)
-        self->place.pos = read->upto_pos;
     if (read->gap) {
-        self->place.building = true;
-        self->place.built = 0;
+        place->building = true;
+        place->built = 0;
     }
+    for (size_t i = 0; code == STORE_OK && i < read->items_count; i++) {
+        code = take_task (self, read->items[i].record, error);
+        place->pos = read->items[i].pos;
+        if (code == STORE_OK)
+            code = pause_between (self, place, error);
+    }
+    if (read->upto_pos > place->pos)
+        place->pos = read->upto_pos;
     return code;
 }
 
 static store_code_t take_page (indexer_t *self, const read_t *read, store_error_t *error)
 {
-    search_place_t before = self->place;
+    search_place_t place = self->place;
     store_code_t code = search_writer_begin (self->writer, error);
     self->setting_queue[0] = '\0';
+    self->bytes = 0;
     if (code == STORE_OK)
-        code = read->kind == READ_WHOLE ? build (self, read, error) : follow (self, read, error);
+        code = read->kind == READ_WHOLE ? build (self, read, &place, error)
+                                        : follow (self, read, &place, error);
     if (code == STORE_OK)
-        code = search_writer_commit (self->writer, &self->place, error);
-    if (code != STORE_OK) {
+        code = commit (self, &place, error);
+    if (code != STORE_OK)
         search_writer_rollback (self->writer);
-        self->place = before;
-    }
     return code;
 }
 
@@ -434,7 +482,7 @@ static bool step (indexer_t *self, bool *more)
     if (code == STORE_OK && !self->place.building && self->walking)
         code = look_through (self, &error);
     *more = *more || self->walking;
-    if (code != STORE_OK)
+    if (code != STORE_OK && check_stop (self, &error) == STORE_OK)
         tell_failure (self, &error);
     return code == STORE_OK;
 }

@@ -523,6 +523,29 @@ static void an_index_that_lagged_too_far_misses_nothing (void **state)
     assert_int_equal (found (self, "default", "missed"), 1);
 }
 
+/* More than one transaction takes. */
+static void much_text_goes_in_parts (void **state)
+{
+    stage_t *self = *state;
+    enum { TASKS = 40 };
+    char *text = memory_alloc (TMQ_SEARCH_TEXT_BYTES_MAX + 1);
+    for (int64_t i = 1; i <= TASKS; i++) {
+        memset (text, ' ', TMQ_SEARCH_TEXT_BYTES_MAX);
+        text[TMQ_SEARCH_TEXT_BYTES_MAX] = '\0';
+        memcpy (text, "everyone", 8);
+        snprintf (text + TMQ_SEARCH_TEXT_BYTES_MAX - 9, 10, " number%02d", (int) i);
+        put (self, i, "default", text);
+    }
+    free (text);
+    assert_int_equal (found (self, "default", "everyone"), TASKS);
+    assert_int_equal (found (self, "default", "number40"), 1);
+    stop (self);
+    remove_index (self);
+    start (self);
+    WAIT_FOR (found (self, "default", "everyone") == TASKS, TIMING_PATIENCE_MS);
+    assert_int_equal (found (self, "default", "number17"), 1);
+}
+
 /* A filter that leaves few tasks finds the same as a walk over all that have the word. */
 static void a_narrow_filter_finds_the_same (void **state)
 {
@@ -601,6 +624,7 @@ int main (void)
         ON_ALL (a_lost_index_is_made_again),
         ON_ALL (a_damaged_index_takes_searches_alone),
         ON_ALL (a_narrow_filter_finds_the_same),
+        ON_ALL (much_text_goes_in_parts),
         ON (little_space_takes_the_index_alone, "sqlite"),
         ON (an_index_that_lagged_too_far_misses_nothing, "sqlite"),
         ON (a_page_is_read_in_the_index_order, "sqlite"),
