@@ -1,7 +1,7 @@
 #!/bin/sh
 # journal show: a log whose contents are known, damaged copies of it, and the one of a broker.
 . "$(dirname "$0")/lib.sh"
-known=$scenario_dir/../fuzz/corpus/journal/three_commits
+known=$scenario_dir/golden/journal.log
 
 run 0 env TZ=UTC taskctl journal show "$known"
 golden journal-show
