@@ -23,8 +23,8 @@ enum {
     PAGE_BYTES = 4 * 1024 * 1024,
     TURNS_PAGE = 50,
     COMMIT_BYTES = 1024 * 1024, /* of texts in a transaction; a task more is possible */
-    LOOK_MS = 1000,                 /* between two looks while nobody asks */
-    RETRY_MS = 1000,                /* after a failure */
+    LOOK_MS = 1000,             /* between two looks while nobody asks */
+    RETRY_MS = 1000,            /* after a failure */
     SHARE = 20, /* it rests so many times as long as it worked while others work, … */
     REST_MS_MAX = 2000
 };

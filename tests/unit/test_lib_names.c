@@ -11,8 +11,8 @@
 #include "client/places.h"
 #include "support/cmocka_all.h"
 
-static int answer; /* of getaddrinfo */
-static bool is_slow;
+static _Atomic int answer; /* of getaddrinfo; a thread that was left alone may still read it */
+static _Atomic bool is_slow;
 static sem_t may_answer, freed;
 static struct addrinfo address;
 
