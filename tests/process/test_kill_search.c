@@ -150,12 +150,52 @@ static void test_a_damaged_index_takes_searches_alone (void **state)
     daemon_destroy (&broker);
 }
 
+static bool is_stalled (tmq_client_t *client, size_t expected)
+{
+    tmq_found_list_t *page = NULL;
+    tmq_search_t search;
+    tmq_search_init (&search);
+    search.text = "everyone";
+    assert_int_equal (tmq_search (&page, client, &search, TIMING_PATIENCE_MS, NULL), TMQ_OK);
+    assert_int_equal (page->tasks->count, expected);
+    bool stalled = *page->stalled != '\0';
+    tmq_found_list_free (page);
+    return stalled;
+}
+
+/* On a full disk searches find what is in the index, and say that it does not go on. */
+static void test_a_full_disk_takes_what_is_new_alone (void **state)
+{
+    (void) state;
+    daemon_t broker;
+    char flag[DAEMON_PATH_MAX + 64];
+    daemon_init (&broker);
+    snprintf (flag, sizeof flag, "%s/full", broker.home);
+    setenv ("TASKMQ_ENOSPC_FLAG", flag, 1);
+    setenv ("TASKMQ_ENOSPC_DIR", broker.data, 1);
+    broker.preload = TASKMQ_TEST_ENOSPC;
+    daemon_start (&broker);
+    tmq_client_t *client = daemon_client (&broker);
+    submit (client, 0, 10);
+    WAIT_FOR (count_found (client, "everyone") == 10, TIMING_PATIENCE_MS);
+    FILE *file = fopen (flag, "w");
+    assert_non_null (file);
+    fclose (file);
+    WAIT_FOR (is_stalled (client, 10), TIMING_PATIENCE_MS);
+    assert_int_equal (remove (flag), 0);
+    WAIT_FOR (count_found (client, "everyone") == 10, TIMING_PATIENCE_MS); /* it goes on */
+    tmq_client_free (&client);
+    daemon_stop (&broker);
+    daemon_destroy (&broker);
+}
+
 int main (int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_kills_take_nothing_from_the_index),
         cmocka_unit_test (test_a_search_knows_what_was_before_it),
         cmocka_unit_test (test_a_damaged_index_takes_searches_alone),
+        cmocka_unit_test (test_a_full_disk_takes_what_is_new_alone),
     };
     if (argc == 3 && strcmp (argv[1], "--kills") == 0)
         kills = strtoul (argv[2], NULL, 10);
