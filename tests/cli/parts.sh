@@ -7,12 +7,20 @@ unknown=01890000-0000-7000-8000-0000000000ee
 
 submit plan --fair-key tenant-7 --require gpu=a100
 root=$id
+# The file of tasks has the last line of a task say what `get` says, also of this.
+last_line_says ()
+{
+    grep -F "\"task_id\":\"$1\"" .taskmq/tasks.jsonl | tail -n 1 | grep -qF "$2"
+}
+eventually last_line_says "$root" '"has_parts":false'
 submit build --parent "$root"
 one=$id
 submit build --parent "$root"
 two=$id
 submit test --parent "$one"
 deep=$id
+
+eventually last_line_says "$root" '"has_parts":true'
 
 # What is shown.
 run 0 taskctl -o json get "$root"

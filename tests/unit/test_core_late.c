@@ -263,8 +263,10 @@ static void a_task_has_few_of_them (void **state)
     spec.max_attempts = 10;
     rig_submit_spec (rig, 0, SUBJECT, &spec, "p");
     rig_run (rig);
+    const Taskmq__Assignment *first = NULL;
     for (unsigned n = 1; n <= TMQ_KEPT_TASK_MAX + 1; n++) {
         const Taskmq__Assignment *assignment = claim (rig);
+        first = n == 1 ? assignment : first;
         rig_advance (rig, LEASE_MS + 1000);
         assert_late (rig, rig_complete (rig, 1, assignment, "late"), true);
         rig_advance (rig, 60000); /* the backoff */
@@ -273,7 +275,10 @@ static void a_task_has_few_of_them (void **state)
     assert_int_equal (kept (rig), TMQ_KEPT_TASK_MAX);
     const Taskmq__AttemptPage *page = attempts (rig, SUBJECT);
     assert_int_equal (page->n_attempts, TMQ_KEPT_TASK_MAX + 2);
-    assert_false (page->attempts[0]->kept); /* the oldest went */
+    assert_false (page->attempts[0]->kept);                         /* the oldest went */
+    assert_late (rig, rig_complete (rig, 1, first, "late"), false); /* and does not come back */
+    assert_int_equal (kept (rig), TMQ_KEPT_TASK_MAX);
+    page = attempts (rig, SUBJECT);
     for (size_t i = 1; i <= TMQ_KEPT_TASK_MAX; i++)
         assert_true (page->attempts[i]->kept);
     const Taskmq__AttemptInfo *running = page->attempts[TMQ_KEPT_TASK_MAX + 1];

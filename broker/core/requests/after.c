@@ -11,9 +11,9 @@
 #include "core/reads/find.h"
 #include "core/reads/want.h"
 #include "core/requests/again.h"
+#include "core/tasks/change.h"
 #include "core/tasks/edges.h"
 #include "core/tasks/extras.h"
-#include "core/tasks/journal.h"
 #include "ids.h"
 #include "types.h"
 
@@ -121,7 +121,7 @@ after_refusal_t parent_judge (call_t *call, const Taskmq__TaskSpec *spec)
     return (after_refusal_t){.code = TMQ_OK};
 }
 
-void parent_mark (requests_t *self, space_t *space, const Taskmq__TaskSpec *spec)
+void parent_mark (requests_t *self, space_t *space, const Taskmq__TaskSpec *spec, const char *actor)
 {
     if (spec->extra == NULL || spec->extra->parent.len == 0)
         return;
@@ -133,6 +133,6 @@ void parent_mark (requests_t *self, space_t *space, const Taskmq__TaskSpec *spec
     task_t *parent = again_task (self, &found); /* one that has ended leaves memory again */
     extras_edit (parent)->has_parts = true;
     extras_changed (self->tasks, parent);
-    parent->version++;
-    journal_touch (self->tasks, parent);
+    const cause_t cause = {.actor = actor, .message = "has parts"};
+    change_apply (self->tasks, parent, INPUT_SET, &cause);
 }

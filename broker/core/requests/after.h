@@ -22,6 +22,7 @@ after_refusal_t after_judge (call_t *call, const Taskmq__TaskSpec *spec);
 /* Its parent must be there, whether it lives or has ended; says in the spec how many are above. */
 after_refusal_t parent_judge (call_t *call, const Taskmq__TaskSpec *spec);
 /* The part was accepted: its parent remembers that it has some. */
-void parent_mark (requests_t *self, space_t *space, const Taskmq__TaskSpec *spec);
+void parent_mark (requests_t *self, space_t *space, const Taskmq__TaskSpec *spec,
+                  const char *actor);
 
 #endif

@@ -93,6 +93,8 @@ static bool keep_late (call_t *call, found_t *found, const Taskmq__Lease *lease)
         return false;
     const uint8_t *id = lease->task_id.data;
     if (kept_find (self->tasks, call->link->space, id, lease->attempt) == NULL) {
+        if (!kept_takes (self->tasks, call->link->space, id, lease->attempt))
+            return false;
         const late_t late = {
             &row, call->body, request->result_bytes,
             attempt_result_type (call->body, request->result_bytes, request->result_type)};

@@ -340,7 +340,7 @@ static answer_t submit_one (call_t *call, const Taskmq__TaskSpec *spec, const ui
     journal_input (self->tasks);
     account_add_pending (self->tasks, call->link->account);
     task_t *task = accept_task (self, space, call->link->identity, spec, payload, digest);
-    parent_mark (self, space, spec);
+    parent_mark (self, space, spec, name_text (call->link->identity));
     return (answer_t){.id = task->id, .status = task->status};
 }
 

@@ -113,29 +113,36 @@ void kept_drop (tasks_t *self, const space_t *space, const tmq_id_t *id)
 
 /* Limits. */
 
-static kept_t *oldest_of (const tasks_t *self, const space_t *space, const uint8_t *id,
-                          size_t *count)
+/* The one of the earliest attempt. */
+static kept_t *first_of (const tasks_t *self, const space_t *space, const uint8_t *id,
+                         size_t *count)
 {
     size_t cursor = MAP_START;
-    kept_t *oldest = NULL;
+    kept_t *first = NULL;
     *count = 0;
     for (kept_t *kept = next_of (self, space, id, &cursor); kept != NULL;
          kept = next_of (self, space, id, &cursor)) {
-        bool older = oldest == NULL || kept->at < oldest->at ||
-                     (kept->at == oldest->at && kept->attempt < oldest->attempt);
-        oldest = older ? kept : oldest;
+        if (first == NULL || kept->attempt < first->attempt)
+            first = kept;
         ++*count;
     }
-    return oldest;
+    return first;
+}
+
+bool kept_takes (const tasks_t *self, const space_t *space, const uint8_t *id, uint32_t attempt)
+{
+    size_t count;
+    const kept_t *first = first_of (self, space, id, &count);
+    return count < TMQ_KEPT_TASK_MAX || attempt > first->attempt;
 }
 
 static void make_room (tasks_t *self, space_t *space, const uint8_t *id, size_t bytes)
 {
     const engine_config_t *config = &self->base->config;
     size_t count;
-    kept_t *oldest = oldest_of (self, space, id, &count);
+    kept_t *first = first_of (self, space, id, &count);
     if (count >= TMQ_KEPT_TASK_MAX)
-        drop (self, oldest);
+        drop (self, first);
     while (space->kept_count > 0 && (space->kept_count >= config->space_kept_max ||
                                      space->kept_bytes + bytes > config->space_kept_bytes_max))
         drop (self, LIST_ITEM (list_pop_front (&space->kept), kept_t, node));

@@ -37,6 +37,9 @@ typedef struct late {
     uint32_t length;
     const char *type;
 } late_t;
+/* A task keeps those of its newest attempts. One of an earlier attempt would push out a newer one,
+ * and could be said again then, and so on for ever. */
+bool kept_takes (const tasks_t *self, const space_t *space, const uint8_t *id, uint32_t attempt);
 /* Keeps it. The caller tells of it by INPUT_LATE. */
 void kept_add (tasks_t *self, task_t *task, const late_t *late);
 /* Its task is completed, or removed. */
