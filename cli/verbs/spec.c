@@ -18,6 +18,8 @@
 #include "base/memory.h"
 #include "ids.h"
 #include "link/input.h"
+#include "screen/fields.h"
+#include "screen/foreign.h"
 #include "screen/output.h"
 #include "units.h"
 #include "verbs/given.h"
@@ -333,9 +335,18 @@ static char *decode_base64 (const char *text, size_t length, size_t *bytes)
     return NULL;
 }
 
-static bool put_data (spec_t *self, const json_t *value, char *why, size_t why_size)
+/* A member's JSON as it stands in the line: numbers keep their digits. */
+static char *json_of (spec_t *self, const bytes_t *line, const char *key, const json_t *value)
+{
+    char *text = fields_value (line, key);
+    return keep (self, text ? text : dump (value)); /* a key with escapes is not found */
+}
+
+static bool put_data (spec_t *self, const bytes_t *line, const json_t *value, char *why,
+                      size_t why_size)
 {
     tmq_submit_t *submit = &self->submit;
+    const char *json = json_of (self, line, "data", value);
     const json_t *base64 = json_object_get (value, "base64");
     if (json_is_string (base64) && json_object_size (value) == 1) {
         char *bytes = decode_base64 (json_string_value (base64), json_string_length (base64),
@@ -344,16 +355,15 @@ static bool put_data (spec_t *self, const json_t *value, char *why, size_t why_s
         if (!bytes)
             return false;
         submit->payload = keep (self, bytes);
-    } else if (json_is_string (value)) {
+    } else if (*json == '"') {
         const size_t length = json_string_length (value);
         char *bytes = keep (self, must_alloc (length));
         memcpy (bytes, json_string_value (value), length);
         submit->payload = bytes;
         submit->payload_bytes = length;
     } else {
-        char *text = keep (self, dump (value));
-        submit->payload = text;
-        submit->payload_bytes = strlen (text);
+        submit->payload = json;
+        submit->payload_bytes = strlen (json);
     }
     snprintf (why, why_size, "data has %zu bytes, the limit is %d", submit->payload_bytes,
               TMQ_FRAME_BYTES_MAX);
@@ -431,11 +441,11 @@ static bool put_key (spec_t *self, const char *key, const json_t *value, char *w
     return put_option (self, option->id, keep (self, must_copy (given)), number, why, why_size);
 }
 
-static bool put_member (spec_t *self, const char *key, const json_t *value, char *why,
-                        size_t why_size)
+static bool put_member (spec_t *self, const bytes_t *line, const char *key, const json_t *value,
+                        char *why, size_t why_size)
 {
     if (strcmp (key, "data") == 0)
-        return put_data (self, value, why, why_size);
+        return put_data (self, line, value, why, why_size);
     if (strcmp (key, "after") == 0)
         return put_after (self, value, why, why_size);
     if (strcmp (key, "label") == 0) {
@@ -448,7 +458,7 @@ static bool put_member (spec_t *self, const char *key, const json_t *value, char
         return put_pairs (self, needs_of (self), key, value, why, why_size);
     if (strcmp (key, "meta") == 0) {
         snprintf (why, why_size, "meta must be an object of at most %d bytes", TMQ_META_BYTES_MAX);
-        self->submit.meta = keep (self, dump (value));
+        self->submit.meta = json_of (self, line, key, value);
         return json_is_object (value) && strlen (self->submit.meta) <= TMQ_META_BYTES_MAX;
     }
     if (strcmp (key, "queue") == 0) {
@@ -460,22 +470,40 @@ static bool put_member (spec_t *self, const char *key, const json_t *value, char
     return put_key (self, key, value, why, why_size);
 }
 
+/* NULL: it is no object, and why says what it is. */
+static json_t *read_object (bytes_t *out, const char *line, size_t length, char *why,
+                            size_t why_size)
+{
+    const size_t flags = JSON_REJECT_DUPLICATES;
+    json_writer_t writer = {out, false};
+    json_error_t error;
+    json_t *object = NULL;
+    if (json_text_is_object (line, length)) {
+        json_write_raw (&writer, line, length);
+        object = foreign_read (out, flags);
+    }
+    if (object)
+        return object;
+    object = json_loadb (line, length, flags | JSON_ALLOW_NUL, &error);
+    snprintf (why, why_size, "%s", object ? "it must be a JSON object" : error.text);
+    json_decref (object);
+    return NULL;
+}
+
 bool spec_from_line (spec_t *self, const char *line, size_t length, char *why, size_t why_size)
 {
     const char *key;
     json_t *value;
-    json_error_t error;
     bool good = true;
-    json_t *object = json_loadb (line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-    if (!json_is_object (object)) {
-        snprintf (why, why_size, "%s", object ? "it must be a JSON object" : error.text);
-        json_decref (object);
-        return false;
-    }
+    bytes_t text = BYTES_INIT;
+    json_t *object = read_object (&text, line, length, why, why_size);
     json_object_foreach (object, key, value)
     {
-        good = good && put_member (self, key, value, why, why_size);
+        good = good && put_member (self, &text, key, value, why, why_size);
     }
+    bytes_free (&text);
+    if (!object)
+        return false;
     good = good && is_consistent (self, why, why_size);
     if (good && !self->submit.queue) {
         snprintf (why, why_size, "queue is missing");

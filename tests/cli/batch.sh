@@ -42,6 +42,15 @@ out_lines 6
 golden batch.jsonl
 err_has '^2 existed already$'
 
+# Numbers keep their digits, and what a parser has no room for is passed on.
+printf '%s\n' '{"queue":"odd","data":[0.1, 1.10,12345678901234567890, 1e999],"meta":{"n":0.10}}' \
+    '{"queue":"odd","data":12345678901234567890}' '{"queue":"odd","data":"\u00e9"}' >odd.jsonl
+run 0 taskctl -q submit --batch odd.jsonl
+run 0 taskctl export --queue odd --fields payload,meta
+out '{"payload":"é","meta":null}
+{"payload":"12345678901234567890","meta":null}
+{"payload":"[0.1,1.10,12345678901234567890,1e999]","meta":{"n":0.10}}'
+
 # A broken line is named, and nothing is submitted.
 broken ()
 {
