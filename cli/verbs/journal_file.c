@@ -205,7 +205,7 @@ static const char *read_segments (journal_file_t *self)
     const uint64_t size = self->run.segment_bytes;
     uint8_t *bytes = must_alloc (size);
     const char *wrong = NULL;
-    self->segments_count = self->bytes / size;
+    self->segments_count = self->run.segments; /* what is behind them is nothing */
     self->segments = must_grow (NULL, self->segments_count, sizeof *self->segments);
     memset (self->segments, 0, self->segments_count * sizeof *self->segments);
     for (uint64_t i = 0; wrong == NULL && i < self->segments_count; i++) {

@@ -38,6 +38,15 @@ out_has '^The log has batches 1 to 3 .*: the part at byte 24576 is not whole'
 run 0 taskctl -o json journal show last
 out_has '"last":3,"offset":24576,"end":"cut_short"'
 
+# What somebody put behind the last segment is none, however long it is.
+cp "$known" longer
+chmod u+w longer
+truncate -s 20G longer
+run 0 env TZ=UTC taskctl journal show longer
+tail -n +2 out >rest
+run 0 env TZ=UTC taskctl journal show "$known"
+tail -n +2 out | cmp -s - rest || fail 'what is behind the segments counts'
+
 # One that is gone without a trace.
 overwrite gone 20480 '\0\0\0\0'
 run 1 taskctl journal show gone
