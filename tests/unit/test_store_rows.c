@@ -3,6 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Rows of every kind, whichever backend keeps them (core/data/row.h). */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,6 +237,125 @@ static void rows_outlive_the_broker (void **state)
     }
 }
 
+/* Turns: rows of a task, by their places; a debt stands in their order beside them, and is handed
+ * over at a start until it is paid. */
+
+enum { TURNS = 300, TURNS_PAGE = 7 };
+
+static row_key_t turn_key (const char *ns, uint64_t task, uint64_t place)
+{
+    row_key_t key = ROW_KEY_INIT;
+    tmq_id_t id = test_id (task);
+    row_key_text (&key, ns);
+    row_key_bytes (&key, id.bytes, sizeof (id.bytes));
+    if (place > 0)
+        row_key_number (&key, place);
+    return key;
+}
+
+/* Takes the row. */
+static void put_row (batch_t *batch, row_t row)
+{
+    batch->rows = memory_resize (batch->rows, batch->rows_count + 1, sizeof (row_t));
+    batch->rows[batch->rows_count++] = row;
+}
+
+static void put_turn (batch_t *batch, uint64_t task, uint64_t place, bool gone)
+{
+    char body[24];
+    row_key_t key = turn_key ("default", task, place);
+    snprintf (body, sizeof (body), "%llu of %llu", (unsigned long long) place,
+              (unsigned long long) task);
+    put_row (batch, gone ? row_make_gone (ROW_KIND_TURN, key.bytes, key.length)
+                         : row_make (ROW_KIND_TURN, key.bytes, key.length, body, strlen (body)));
+}
+
+/* Those of the task behind `after` are these, page by page. */
+static void assert_turns (fixture_t *f, uint64_t task, uint64_t after_place, uint64_t last)
+{
+    row_key_t prefix_key = turn_key ("default", task, 0);
+    row_key_t after_key = turn_key ("default", task, after_place);
+    buf_t *prefix = buf_new (prefix_key.bytes, prefix_key.length);
+    buf_t *after = after_place == 0 ? NULL : buf_new (after_key.bytes, after_key.length);
+    uint64_t place = after_place;
+    for (bool more = true; more;) {
+        read_t read = {.kind = READ_ROWS,
+                       .row_kind = ROW_KIND_TURN,
+                       .prefix = prefix,
+                       .after = after,
+                       .limit = TURNS_PAGE};
+        fixture_read (f, &read);
+        for (size_t i = 0; i < read.rows_count; i++) {
+            char body[24];
+            snprintf (body, sizeof (body), "%llu of %llu", (unsigned long long) ++place,
+                      (unsigned long long) task);
+            assert_body (read.rows[i].body, body, strlen (body));
+            buf_drop (after);
+            after = buf_keep (read.rows[i].key);
+        }
+        more = read.more;
+        read_clear (&read);
+    }
+    assert_int_equal (place, last);
+    buf_drop (prefix);
+    buf_drop (after);
+}
+
+static void see_debt (void *context, const row_t *row)
+{
+    uint64_t *left = context;
+    assert_int_equal (row->kind, ROW_KIND_TURNS_LEFT);
+    *left = row_number (row->body);
+}
+
+static uint64_t debt_of (fixture_t *f)
+{
+    uint64_t left = 0;
+    store_error_t error;
+    store_live_visitor_t visitor = {NULL, NULL, &left, see_debt};
+    assert_int_equal (store_live (f->store, &visitor, &error), STORE_OK);
+    return left;
+}
+
+static void turns_are_read_by_place_and_removed_in_slices (void **state)
+{
+    fixture_t *f = *state;
+    row_key_t count = ROW_KEY_INIT;
+    row_key_t debt_key = turn_key ("default", 2, 0);
+    batch_t *batch = fixture_batch (f);
+    for (uint64_t place = 1; place <= TURNS; place++)
+        for (uint64_t task = 1; task <= 3; task++)
+            put_turn (batch, task, place, false);
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    assert_turns (f, 2, 0, TURNS);
+    assert_turns (f, 2, 255, TURNS);
+    assert_turns (f, 4, 0, 0);
+    assert_int_equal (debt_of (f), 0);
+    /* The second task is removed: a debt, and a slice from the end. */
+    row_key_number (&count, TURNS);
+    batch = fixture_batch (f);
+    put_row (batch, row_make (ROW_KIND_TURNS_LEFT, debt_key.bytes, debt_key.length, count.bytes,
+                              count.length));
+    for (uint64_t place = TURNS; place > 100; place--)
+        put_turn (batch, 2, place, true);
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    assert_turns (f, 2, 0, 100);
+    assert_int_equal (debt_of (f), TURNS);
+    /* The rest, also of what is not there any more. */
+    batch = fixture_batch (f);
+    put_row (batch, row_make_gone (ROW_KIND_TURNS_LEFT, debt_key.bytes, debt_key.length));
+    for (uint64_t place = TURNS; place > 0; place--)
+        put_turn (batch, 2, place, true);
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    assert_turns (f, 2, 0, 0);
+    assert_turns (f, 1, 0, TURNS);
+    assert_turns (f, 3, 0, TURNS);
+    assert_int_equal (debt_of (f), 0);
+}
+
 static void put_until (fixture_t *f, const char *key, const char *body, int64_t expires_at)
 {
     batch_t *batch = fixture_batch (f);
@@ -383,6 +503,7 @@ int main (void)
         ON (a_reader_without_time_comes_to_the_end, "sqlite"),
         ON_ALL (live_rows_are_handed_over),
         ON (rows_outlive_the_broker, "sqlite"),
+        ON_ALL (turns_are_read_by_place_and_removed_in_slices),
         ON_ALL (rows_past_their_time_are_due),
         ON_ALL (rows_keep_their_time),
         cmocka_unit_test (a_list_keeps_the_last_change_of_a_key),
