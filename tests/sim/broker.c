@@ -3,8 +3,9 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* The broker's loop around the engine, as the server drives it, with the threads' work turned into
- * things that happen later. It may crash between any two steps: before a commit, after it, before
- * its outputs are released, in the middle of them, before and after a write-back. */
+ * things that happen later. It may crash between any two steps: before a commit, within it
+ * (disk.c), after it, before its outputs are released, in the middle of them, before and after a
+ * write-back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,7 +87,10 @@ static void broker_start (world_t *world)
     config.dirty_tasks_soft = rng_chance (&world->rng, 250) ? 20 : config.dirty_tasks_soft;
 
     boot_t boot;
-    model_recover (world->model, &boot);
+    if (!disk_start (world, &boot)) {
+        broker->start_ms = world->mono_ms + rng_between (&world->rng, 1, 1000);
+        return;
+    }
     broker->engine = engine_new (&config);
     broker->last_tick_ms = world->mono_ms;
     broker->frozen_until = world->mono_ms;
@@ -119,6 +123,14 @@ static void links_forgotten (world_t *world)
     }
 }
 
+void broker_commit (world_t *world, batch_t *batch)
+{
+    check_batch (world, batch);
+    warden_check_batch (world, batch);
+    scheduler_check_batch (world, batch);
+    model_commit (world->model, batch);
+}
+
 void broker_crash (world_t *world)
 {
     broker_t *broker = &world->broker;
@@ -130,17 +142,10 @@ void broker_crash (world_t *world)
     links_forgotten (world);
     engine_free (broker->engine);
     broker->engine = NULL;
-    if (broker->batch != NULL) {
-        /* The commit was under way: it reached the disk or it did not. */
-        if (rng_chance (&world->rng, 500)) {
-            check_batch (world, broker->batch);
-            warden_check_batch (world, broker->batch);
-            scheduler_check_batch (world, broker->batch);
-            model_commit (world->model, broker->batch);
-        } else {
-            batch_free (broker->batch);
-        }
-        broker->batch = NULL;
+    batch_t *batch = broker->batch;
+    broker->batch = NULL;
+    if (disk_crash (world, batch)) {
+        broker_commit (world, batch);
     }
     forget_reads (broker);
     logs_forget (&broker->logs);
@@ -170,6 +175,7 @@ void broker_free (world_t *world)
     batch_free (broker->batch);
     broker->batch = NULL;
     arena_free (broker->arena);
+    disk_free (world);
 }
 
 /* The committer and the store thread. */
@@ -186,6 +192,7 @@ static void commit_failed (world_t *world)
     engine_reset (broker->engine);
     boot_t boot;
     model_reset (world->model, &boot);
+    disk_written (world);
     restore (world, &boot);
     engine_set_full (broker->engine, true);
     broker->full_until = world->mono_ms + rng_between (&world->rng, 1, FULL_MS_MAX);
@@ -195,15 +202,12 @@ static void committer (world_t *world)
 {
     broker_t *broker = &world->broker;
     if (broker->batch != NULL && world->mono_ms >= broker->commit_due_ms) {
-        if (sim_fault (world, world->options.commit_full)) {
+        uint64_t no = broker->batch->no;
+        if (!disk_commit (world, broker->batch)) {
             commit_failed (world);
             return;
         }
-        uint64_t no = broker->batch->no;
-        check_batch (world, broker->batch);
-        warden_check_batch (world, broker->batch);
-        scheduler_check_batch (world, broker->batch);
-        model_commit (world->model, broker->batch);
+        broker_commit (world, broker->batch);
         broker->batch = NULL;
         broker->durable = no;
         broker->durable_due_ms = world->mono_ms + rng_between (&world->rng, 0, 2);
@@ -228,6 +232,7 @@ static void store_thread (world_t *world)
     broker_t *broker = &world->broker;
     if (world->mono_ms >= broker->write_due_ms) {
         model_write_back (world->model, world->model->committed);
+        disk_written (world);
         broker->write_due_ms = SIM_END_OF_TIME;
     }
     /* The news travels separately, as it does between threads. */
@@ -424,6 +429,9 @@ void broker_step (world_t *world)
             broker->arena = arena_new (ARENA_BYTES);
         }
         broker_start (world);
+        if (broker->engine == NULL) {
+            return;
+        }
     }
     if (world->mono_ms < broker->frozen_until) {
         return;

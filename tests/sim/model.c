@@ -194,6 +194,7 @@ static void apply_block (model_t *self, model_side_t *side, const event_block_t 
     log->blocks = realloc (log->blocks, (log->blocks_count + 1) * sizeof *log->blocks);
     log->lists = realloc (log->lists, (log->blocks_count + 1) * sizeof *log->lists);
     size_t events_count = log->events_count + list->n_events;
+    bool mixed = false; /* not stored */
     log->events = realloc (log->events, events_count * sizeof *log->events);
     log->positions = realloc (log->positions, events_count * sizeof *log->positions);
     for (size_t i = 0; i < list->n_events; i++) {
@@ -203,12 +204,14 @@ static void apply_block (model_t *self, model_side_t *side, const event_block_t 
         if (event->seq != log->events_count + 1 || !named) {
             broken (self, "event is out of order in", block->ns, log->events_count, event->seq);
         }
+        mixed = mixed || event->subject != TMQ_SUBJECT_NONE;
         log->positions[log->events_count] = block->first_pos + i;
         log->events[log->events_count++] = event;
     }
     log->lists[log->blocks_count] = list;
     log->blocks[log->blocks_count] = *block;
     log->blocks[log->blocks_count].ns = log->ns;
+    log->blocks[log->blocks_count].mixed = mixed;
     log->blocks[log->blocks_count].list = buf_keep (block->list);
     log->blocks_count++;
     side->last_pos = block->first_pos + block->count - 1;

@@ -2,8 +2,9 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The whole system in one thread under a virtual clock: the real engine and validator, a model of
- * the store, a network and clients that fail by chance. Everything follows from the seed.
+/* The whole system in one thread under a virtual clock: the real engine and validator, the real
+ * journal on a disk in memory, a model of the tables, a network and clients that fail by chance.
+ * Everything follows from the seed, but the journal's salts.
  *
  * A run has two phases. In the safety phase things break; the checker compares every answer with
  * what the store has made durable. In the liveness phase nothing breaks any more and every accepted
@@ -175,8 +176,11 @@ void logs_fill (const tmq_id_t *id, uint32_t attempt, uint64_t offset, uint8_t *
 void logs_step (struct world *world);
 void logs_forget (logs_t *self);
 
+typedef struct disk disk_t;
+
 typedef struct broker {
     engine_t *engine; /* NULL: down */
+    disk_t *disk;     /* with the journal (disk.c) */
     int64_t start_ms; /* when it comes back */
     int64_t frozen_until;
     int64_t last_tick_ms;
@@ -372,6 +376,22 @@ void broker_step (world_t *world);
 int64_t broker_next_ms (const world_t *world);
 void broker_crash (world_t *world);
 void broker_free (world_t *world);
+/* A batch becomes durable. Takes it. */
+void broker_commit (world_t *world, batch_t *batch);
+
+/* disk.c. */
+
+/* Reads the journal: what of it the model did not know for certain is durable in the model then,
+ * and the tables have it. False: the start loses power as well. */
+bool disk_start (world_t *world, boot_t *boot);
+/* Durable; false: there is no space. */
+bool disk_commit (world_t *world, batch_t *batch);
+/* The broker crashes, in the middle of a commit (NULL: of none). True: it was durable all the same.
+ * Else the batch is taken, and the next start says. */
+bool disk_crash (world_t *world, batch_t *batch);
+/* The tables have what the model says that they have. */
+void disk_written (world_t *world);
+void disk_free (world_t *world);
 
 /* client.c. */
 

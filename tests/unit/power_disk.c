@@ -164,6 +164,20 @@ static void sync_range (power_file_t *file, uint64_t at, const uint8_t *bytes, s
     put (&file->synced, &file->synced_bytes, &write, 0, length);
 }
 
+/* Bytes that were replaced since do not come back. */
+static void replace (power_file_t *file, const power_write_t *by)
+{
+    for (size_t i = 0; i < file->unsynced_count; i++) {
+        power_write_t *old = &file->unsynced[i];
+        uint64_t from = old->at > by->at ? old->at : by->at;
+        uint64_t old_end = old->at + old->length;
+        uint64_t end = by->at + by->length;
+        end = old_end < end ? old_end : end;
+        if (old->bytes != NULL && from < end)
+            memcpy (old->bytes + (from - old->at), by->bytes + (from - by->at), end - from);
+    }
+}
+
 /* A durable write makes its own bytes durable, and none of those that were written before. */
 static int power_write (const device_t *device, int fd, const void *bytes, size_t length,
                         uint64_t at, bool durable)
@@ -188,8 +202,10 @@ static int power_write (const device_t *device, int fd, const void *bytes, size_
     if (durable && fails (self, true)) /* between the two: it is written and not yet synced */
         return -1;
     if (durable) {
+        const power_write_t write = {at, length, (uint8_t *) bytes};
         sync_range (file, at, bytes, length);
         free (file->unsynced[--file->unsynced_count].bytes);
+        replace (file, &write);
         self->syncs++;
     }
     return 0;

@@ -3,8 +3,8 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Mistakes that the simulation plants on purpose, to prove that its checker finds them. Each is one
- * `if` at the place of the real check; engine_config_t.planted_bug chooses one, 0 is none, and
- * nothing but a test sets it. */
+ * `if` at the place of the real check. engine_config_t.planted_bug chooses one, and that of
+ * journal_options_t; 0 is none, and nothing but a test sets it. */
 #ifndef TASKMQ_CORE_PLANTED_H
 #define TASKMQ_CORE_PLANTED_H
 
@@ -62,7 +62,9 @@
     X (69, LATE_UNWRITTEN, "a late success is told to be kept, and no start finds it (S35)")       \
     X (70, PARTS_UNMARKED, "a task that has ended does not remember its parts (S21)")              \
     X (71, START_NOT_SET, "a not_before that is set holds nothing back (S5)")                      \
-    X (72, CHECKPOINT_LEFT, "what is kept of a task stays when the task is removed (S9)")
+    X (72, CHECKPOINT_LEFT, "what is kept of a task stays when the task is removed (S9)")          \
+    X (73, COMMIT_UNSYNCED, "a commit is acknowledged before it is synced (A9)")                   \
+    X (74, SEGMENT_REUSED, "a segment is used again before the tables have what is in it (A10)")
 
 enum {
     ENGINE_BUG_NONE = 0,

@@ -17,6 +17,7 @@
 
 #include "bytes.h"
 #include "core/base/memory.h"
+#include "core/base/planted.h"
 #include "store/journal/journal_codec.h"
 #include "store/journal/scan.h"
 #include "store/journal/segments.h"
@@ -336,7 +337,9 @@ const char *journal_way (const journal_t *self)
 
 static bool is_free (const journal_t *self, size_t segment)
 {
-    return segment != self->current && self->segments.last[segment] <= atomic_load (&self->written);
+    return segment != self->current &&
+           (self->segments.last[segment] <= atomic_load (&self->written) ||
+            self->options.planted_bug == ENGINE_BUG_SEGMENT_REUSED);
 }
 
 /* Where the next part may go: the segments behind that of the part before it, in turn. */
@@ -427,7 +430,9 @@ static store_code_t write_part (journal_t *self, const place_t *place, const for
         memcpy (bytes + FORM_PART_BYTES, content, (size_t) place->bytes);
     memset (bytes + used, 0, (size_t) (room - used));
     form_pack_part (bytes, part);
-    store_code_t code = segments_write (&self->segments, room, at, !self->options.unsynced, error);
+    bool durable =
+        !self->options.unsynced && self->options.planted_bug != ENGINE_BUG_COMMIT_UNSYNCED;
+    store_code_t code = segments_write (&self->segments, room, at, durable, error);
     if (code != STORE_ERROR_FULL)
         return code;
     store_error_t again;

@@ -23,6 +23,7 @@ typedef struct journal_options {
     size_t bytes; /* of the file; under load it may grow to eight times that, at least to 64 MiB */
     bool unsynced;
     const device_t *device; /* NULL: the files of the machine */
+    unsigned planted_bug;   /* test-only: 0 in the broker; see core/base/planted.h */
 } journal_options_t;
 
 /* Where the tables stand that the journal belongs to. */

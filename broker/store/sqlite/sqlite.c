@@ -350,8 +350,10 @@ static store_code_t open_journals (sqlite_store_t *self, recovery_t *replay,
                                    const journal_tables_t *found, store_error_t *error)
 {
     const store_options_t *options = &self->options;
-    journal_options_t journal = {options->directory, options->journal_bytes,
-                                 options->synchronous_normal, options->journal_device};
+    const journal_options_t journal = {.directory = options->directory,
+                                       .bytes = options->journal_bytes,
+                                       .unsynced = options->synchronous_normal,
+                                       .device = options->journal_device};
     store_code_t code = old_journal_open (&replay->old, options, &replay->cut, error);
     if (code == STORE_OK && replay->old != NULL)
         code = old_journal_judge (replay->old, found, error);
