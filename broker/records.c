@@ -398,6 +398,24 @@ void records_watch (records_t *self, errand_runner_t *runners, size_t count)
     }
 }
 
+/* Space. */
+
+static void run_vacuum (records_t *self, errand_t *errand, const Taskmq__Vacuum *asked)
+{
+    store_vacuum_t told;
+    store_error_t error;
+    Taskmq__Vacuumed vacuumed = TASKMQ__VACUUMED__INIT;
+    if (store_vacuum (self->options.store, asked->begin, &told, &error) != STORE_OK) {
+        refuse_failed (errand, &error);
+        return;
+    }
+    vacuumed.file_bytes = told.file_bytes;
+    vacuumed.free_bytes = told.free_bytes;
+    vacuumed.given_bytes = told.given_bytes;
+    vacuumed.more = told.more;
+    errand_reply (errand, TASKMQ__REPLY__BODY_VACUUMED, &vacuumed.base);
+}
+
 /* All. */
 
 static void run (void *context, errand_t *errand)
@@ -411,6 +429,7 @@ static void run (void *context, errand_t *errand)
     }
     switch (request->op_case) {
     case TASKMQ__REQUEST__OP_BACKUP: run_backup (self, errand, request->backup); break;
+    case TASKMQ__REQUEST__OP_VACUUM: run_vacuum (self, errand, request->vacuum); break;
     case TASKMQ__REQUEST__OP_AUDIT:
     case TASKMQ__REQUEST__OP_AUDIT_HEAD:
         if (self->options.audit == NULL)
@@ -429,7 +448,8 @@ static void run (void *context, errand_t *errand)
 void records_runners (records_t *self, errand_runner_t out[RECORDS_RUNNERS])
 {
     static const uint32_t ops[RECORDS_RUNNERS] = {
-        TASKMQ__REQUEST__OP_AUDIT, TASKMQ__REQUEST__OP_AUDIT_HEAD, TASKMQ__REQUEST__OP_BACKUP};
+        TASKMQ__REQUEST__OP_AUDIT, TASKMQ__REQUEST__OP_AUDIT_HEAD, TASKMQ__REQUEST__OP_BACKUP,
+        TASKMQ__REQUEST__OP_VACUUM};
     for (int i = 0; i < RECORDS_RUNNERS; i++)
         out[i] = (errand_runner_t){ops[i], run, self};
 }

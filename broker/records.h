@@ -2,9 +2,9 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Requests about the record of deeds, and for backups. One backup at a time is made, on a thread of
- * its own, so that nobody's errand waits for it. It is given up when its client does not ask for it
- * any more. */
+/* Requests about the record of deeds, for backups and for the vacuum. One backup at a time is made,
+ * on a thread of its own, so that nobody's errand waits for it. It is given up when its client does
+ * not ask for it any more. */
 #ifndef TASKMQ_BROKER_RECORDS_H
 #define TASKMQ_BROKER_RECORDS_H
 
@@ -24,7 +24,7 @@ typedef struct records_options {
     size_t keep; /* backups */
 } records_options_t;
 
-enum { RECORDS_RUNNERS = 3, RECORDS_WATCHED_MAX = 32 };
+enum { RECORDS_RUNNERS = 4, RECORDS_WATCHED_MAX = 32 };
 
 records_t *records_new (const records_options_t *options);
 /* Gives a backup that is being made up. Accepts a NULL object. */

@@ -535,6 +535,18 @@ static const command_t commands[] = {
      .operands_max = 1,
      .no_ids = true,
      .run = run_backup},
+    {.name = "vacuum",
+     .group = "look at the broker",
+     .operands = "",
+     .summary = "give free space back to the file system",
+     .text = "What removed tasks leave is used again, and most of it is given back when\n"
+             "nothing was written for a minute. This gives all of it back now, beside the\n"
+             "work of everybody, and waits for the end. The broker also goes on without you.",
+     .examples = "taskctl vacuum\n"
+                 "taskctl -o json vacuum",
+     .options = no_options,
+     .no_ids = true,
+     .run = run_vacuum},
     {.name = "whoami",
      .group = "keys and connections",
      .operands = "",

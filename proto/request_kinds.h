@@ -81,6 +81,7 @@ typedef enum request_flag {
     X (AUDIT, audit, REQUEST_LARGE | REQUEST_READS)                                                \
     X (AUDIT_HEAD, audit_head, REQUEST_READS)                                                      \
     X (BACKUP, backup, REQUEST_LARGE | REQUEST_READS)                                              \
+    X (VACUUM, vacuum, 0)                                                                          \
     X (QUEUE_LIST, queue_list, REQUEST_LARGE | REQUEST_READS)                                      \
     X (QUEUE_SET, queue_set, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                   \
     X (QUEUE_SHOW, queue_show, REQUEST_READS)                                                      \

@@ -106,6 +106,7 @@ static const check_kind_t checks[] = {
     [OP (AUDIT)] = check_audit,
     [OP (AUDIT_HEAD)] = check_nothing,
     [OP (BACKUP)] = check_backup,
+    [OP (VACUUM)] = check_nothing,
     [OP (QUEUE_LIST)] = check_queue_list,
     [OP (QUEUE_SET)] = check_queue_set,
     [OP (QUEUE_SHOW)] = check_queue_show,

@@ -140,6 +140,23 @@ store_code_t store_adopt (const char *directory, store_backup_t *found, uint64_t
 /* Looks at the structure of a copy in this directory, and changes nothing. */
 store_code_t store_look (const char *directory, store_error_t *error);
 
+/* Space. */
+
+/* How far the vacuum is. */
+typedef struct store_vacuum {
+    uint64_t file_bytes;  /* of the tables' file, as it will be when its log is in it */
+    uint64_t free_bytes;  /* … of which nothing is used */
+    uint64_t given_bytes; /* back to the file system, since it began */
+    bool more;            /* it goes on */
+} store_vacuum_t;
+
+/* With begin: gives the free space in the tables' file back to the file system, step by step beside
+ * the write-backs and behind a copy that is being made. What becomes free meanwhile may stay. Begun
+ * again while it goes on, it goes on. Tells how far it is: 0 bytes before the first step. Never
+ * waits; any thread. STORE_ERROR_FULL: it ended, since there was no space to move what is kept;
+ * nothing is lost. STORE_ERROR_FOREIGN: this backend has no file. */
+store_code_t store_vacuum (store_t *self, bool begin, store_vacuum_t *out, store_error_t *error);
+
 /* Removal, numbers. */
 
 /* Any error: the files are no longer those that were opened, and what is committed now would be

@@ -95,6 +95,14 @@ store_code_t store_backup (store_t *self, store_backup_t *backup, store_error_t 
     return self->backend->backup (self, backup, error);
 }
 
+store_code_t store_vacuum (store_t *self, bool begin, store_vacuum_t *out, store_error_t *error)
+{
+    *out = (store_vacuum_t){0};
+    if (self->backend->vacuum == NULL)
+        return store_fail (error, STORE_ERROR_FOREIGN, "store %s has no file", self->backend->uri);
+    return self->backend->vacuum (self, begin, out, error);
+}
+
 store_code_t store_due (store_t *self, store_sweep_t *sweep, store_error_t *error)
 {
     sweep->found = (due_t){.written = store_written (self)};

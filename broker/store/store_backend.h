@@ -26,6 +26,8 @@ typedef struct store_backend {
     store_code_t (*reader_run) (store_reader_t *reader, read_t *read, store_error_t *error);
     /* NULL: nothing is kept that could be copied */
     store_code_t (*backup) (store_t *self, store_backup_t *backup, store_error_t *error);
+    /* NULL: there is no file */
+    store_code_t (*vacuum) (store_t *self, bool begin, store_vacuum_t *out, store_error_t *error);
     store_code_t (*due) (store_t *self, store_sweep_t *sweep, store_error_t *error);
     void (*forgotten) (store_t *self, forgotten_t *out); /* NULL: nothing is ever forgotten */
     store_code_t (*check) (store_t *self, store_error_t *error); /* NULL: there are no files */

@@ -26,7 +26,7 @@ BEGIN {
     page["Sessions: threads of work."] = "tmq_sessions|threads of work: goal, share, pause"
     page["Items of boxes."] = "tmq_items|what was put into boxes, until it is acknowledged"
     page["Values of sessions and namespaces."] = "tmq_values|bytes under keys that tasks share"
-    page["The record of deeds, and backups."] = "tmq_backup|the record of deeds, and backups"
+    page["The record of deeds, backups, and the broker's space."] = "tmq_backup|the record of deeds, backups, and the broker's space"
     page["Who may use the broker."] = "tmq_access|keys, invitations and the access file"
     page["Who works here."] = "tmq_worker_list|who works here"
     page["The loop that most workers want."] = "tmq_run|a pool of threads that works"

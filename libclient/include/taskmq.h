@@ -372,7 +372,9 @@ typedef enum tmq_op {
     TMQ_OP_TURNS, /* of blocking calls only */
     /* Searches (taskmq_search.h): the same. */
     TMQ_OP_SEARCH,
-    TMQ_OP_REINDEX
+    TMQ_OP_REINDEX,
+    /* Space (taskmq_admin.h): the same. */
+    TMQ_OP_VACUUM
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -393,6 +395,7 @@ typedef struct tmq_answered tmq_answered_t;       /* … */
 typedef struct tmq_explanation tmq_explanation_t; /* of taskmq_why.h */
 typedef struct tmq_access_report tmq_access_t;
 typedef struct tmq_file_part tmq_part_t;
+typedef struct tmq_vacuum_state tmq_vacuum_state_t; /* of taskmq_admin.h */
 typedef struct tmq_changed tmq_changed_t;
 typedef struct tmq_worker_page tmq_worker_list_t;
 typedef struct tmq_attempt_page tmq_attempt_list_t; /* of taskmq_again.h */
@@ -430,6 +433,7 @@ typedef struct tmq_completion {
     struct tmq_schedule_report *schedules; /* of blocking calls about schedules */
     tmq_explanation_t *why;                /* WHY */
     tmq_attempt_list_t *attempts;          /* ATTEMPTS */
+    tmq_vacuum_state_t *vacuum;            /* of blocking calls */
 } tmq_completion_t;
 
 /* A descriptor that is readable (level-triggered) exactly while completions are queued. Only poll

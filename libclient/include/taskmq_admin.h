@@ -115,7 +115,7 @@ TMQ_API int tmq_reload (tmq_access_t **out, tmq_client_t *client, uint32_t timeo
 TMQ_API int tmq_access_read (tmq_access_t **out, tmq_client_t *client, uint32_t offset,
                              uint32_t timeout_ms, tmq_error_t *error);
 
-/* The record of deeds, and backups. */
+/* The record of deeds, backups, and the broker's space. */
 
 /* A part of a file. What does not apply is 0 or "". */
 struct tmq_file_part {
@@ -156,6 +156,21 @@ TMQ_API int tmq_audit_head (tmq_part_t **out, tmq_client_t *client, uint32_t tim
  * Codes: LIMIT (another one is being made), STORE_FULL, NOT_FOUND (it is not kept any more). */
 TMQ_API int tmq_backup (tmq_part_t **out, tmq_client_t *client, const uint8_t id[16],
                         uint64_t offset, bool with_keys, uint32_t timeout_ms, tmq_error_t *error);
+
+/* How far the vacuum is. */
+struct tmq_vacuum_state {
+    uint64_t file_bytes;  /* of the broker's tables; 0: not known yet */
+    uint64_t free_bytes;  /* of them: nothing is in there */
+    uint64_t given_bytes; /* back to the file system, since it began */
+    bool more;            /* it goes on: call again, without begin */
+};
+/* Accepts NULL. */
+TMQ_API void tmq_vacuum_state_free (tmq_vacuum_state_t *vacuum);
+/* With begin: the broker gives the free space in its tables back to the file system, step by step
+ * beside its work. Never waits for the end. Begun again while it goes on, it goes on.
+ * Codes: STORE_FULL (there was no space to move what is kept; nothing is lost), UNSUPPORTED. */
+TMQ_API int tmq_vacuum (tmq_vacuum_state_t **out, tmq_client_t *client, bool begin,
+                        uint32_t timeout_ms, tmq_error_t *error);
 
 #ifdef __cplusplus
 }

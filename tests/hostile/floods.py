@@ -74,6 +74,7 @@ def operations():
         "access_read": pb.AccessRead,
         "audit": pb.Audit,
         "audit_head": pb.AuditHead,
+        "vacuum": lambda: pb.Vacuum(begin=True),
         "queue_list": pb.QueueList,
         "queue_show": lambda: pb.QueueShow(queue="flood"),
         "queue_set": lambda: pb.QueueSet(queue="flood", fields=[5],
@@ -171,7 +172,7 @@ def flood_of_entries(on):
 def flood_of_files(on):
     """Full messages of what an operator reads and changes in files, without a pause"""
     flood(on, ["key_list", "key_revoke", "invite_list", "invite_revoke", "reload", "access_read",
-               "audit", "audit_head", "enroll"])
+               "audit", "audit_head", "vacuum", "enroll"])
 
 
 def with_ids(number, kind, operation):

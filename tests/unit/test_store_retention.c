@@ -354,6 +354,40 @@ static void a_file_that_was_emptied_shrinks_at_rest (void **state)
     assert_int_equal (store_check (f->store, &error), STORE_OK);
 }
 
+/* The vacuum, from its begin to its end. */
+static store_vacuum_t vacuum (fixture_t *f)
+{
+    store_vacuum_t state;
+    store_error_t error;
+    assert_int_equal (store_vacuum (f->store, true, &state, &error), STORE_OK);
+    WAIT_FOR (store_vacuum (f->store, false, &state, &error) != STORE_OK || !state.more,
+              TIMING_PATIENCE_MS);
+    assert_int_equal (store_vacuum (f->store, false, &state, &error), STORE_OK);
+    return state;
+}
+
+static void a_vacuum_gives_all_that_is_free_back (void **state)
+{
+    enum { TASKS = 1000, WHOLE = TASKS * 16000, SMALL = 1024 * 1024 };
+    fixture_t *f = *state;
+    fill_and_empty (f, 1, TASKS); /* the file does not shrink by itself: nobody rests */
+    assert_true (file_bytes (f) > WHOLE);
+    store_vacuum_t told = vacuum (f);
+    assert_int_equal (told.free_bytes, 0);
+    assert_true (told.given_bytes > WHOLE - SMALL);
+    assert_int_equal (told.file_bytes, file_bytes (f));
+    assert_in_range (told.file_bytes, 1, SMALL);
+    assert_int_equal (vacuum (f).given_bytes, 0); /* once more: there is nothing to do */
+    record_t record = test_record (2 * TASKS);
+    batch_t *batch = fixture_batch (f);
+    batch_add_record (batch, &record);
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    reopen (f);
+    store_error_t error;
+    assert_int_equal (store_check (f->store, &error), STORE_OK);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, retention_setup, fixture_teardown)
 
 int main (void)
@@ -367,6 +401,7 @@ int main (void)
         TEST (many_events_go_before_they_are_old),
         TEST (the_oldest_tombstones_go_first),
         TEST (a_file_that_was_emptied_shrinks_at_rest),
+        TEST (a_vacuum_gives_all_that_is_free_back),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

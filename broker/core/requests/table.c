@@ -288,6 +288,7 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (AUDIT, on_errand, want_nothing, RIGHT_OPERATE, 64)                                          \
     X (AUDIT_HEAD, on_errand, want_nothing, RIGHT_OPERATE, 8)                                      \
     X (BACKUP, on_errand, want_nothing, RIGHT_OPERATE, 64)                                         \
+    X (VACUUM, on_errand, want_nothing, RIGHT_OPERATE, 64)                                         \
     X (QUEUE_LIST, on_queue_list, want_nothing, RIGHT_LINK, 64)                                    \
     X (QUEUE_SET, on_queue_set, want_nothing, RIGHT_ADMIN, 8)                                      \
     X (QUEUE_SHOW, on_queue_show, want_nothing, RIGHT_LINK, 1)                                     \

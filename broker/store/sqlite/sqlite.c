@@ -272,6 +272,26 @@ static store_code_t sqlite_backup (store_t *base, store_backup_t *backup, store_
     return error->code;
 }
 
+static store_code_t sqlite_vacuum (store_t *base, bool begin, store_vacuum_t *out,
+                                   store_error_t *error)
+{
+    sqlite_store_t *self = (sqlite_store_t *) base;
+    pthread_mutex_lock (&self->lock);
+    if (begin && !self->vacuum_wanted) {
+        self->vacuum_wanted = true;
+        self->vacuum_goal = 0;
+        self->vacuum = (store_vacuum_t){.more = true};
+        self->vacuum_error = (store_error_t){STORE_OK, ""};
+        pthread_cond_signal (&self->changed);
+    }
+    *out = self->vacuum;
+    store_error_t ended = self->vacuum_error;
+    pthread_mutex_unlock (&self->lock);
+    if (ended.code != STORE_OK)
+        *error = ended;
+    return ended.code;
+}
+
 static store_code_t sqlite_check (store_t *base, store_error_t *error)
 {
     sqlite_store_t *self = (sqlite_store_t *) base;
@@ -563,6 +583,7 @@ const store_backend_t store_backend_sqlite = {
     .reader_close = sqlite_reader_close,
     .reader_run = sqlite_reader_run,
     .backup = sqlite_backup,
+    .vacuum = sqlite_vacuum,
     .due = sqlite_due,
     .forgotten = sqlite_forgotten,
     .check = sqlite_check,

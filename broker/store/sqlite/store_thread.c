@@ -260,6 +260,42 @@ static store_code_t shrink (sqlite_store_t *self, store_error_t *error)
     return code == STORE_ERROR_FULL ? STORE_OK : code;
 }
 
+/* One step of the vacuum. The lock is held before and after, not meanwhile. Without space it ends;
+ * any other error is one of the store's own. */
+static store_code_t vacuum_some (sqlite_store_t *self, store_error_t *error)
+{
+    store_vacuum_t *vacuum = &self->vacuum;
+    tables_space_t before = {0};
+    tables_space_t space = {0};
+    bool begins = self->vacuum_goal == 0;
+    store_error_t why = {STORE_OK, ""};
+    pthread_mutex_unlock (&self->lock);
+    store_code_t code = begins ? tables_space (self->tables, &before, &why) : STORE_OK;
+    if (code == STORE_OK)
+        code = tables_vacuum (self->tables, &space, &why);
+    pthread_mutex_lock (&self->lock);
+    if (code == STORE_OK) {
+        if (begins)
+            *vacuum = (store_vacuum_t){.file_bytes = before.file_bytes};
+        uint64_t given =
+            vacuum->file_bytes > space.file_bytes ? vacuum->file_bytes - space.file_bytes : 0;
+        *vacuum = (store_vacuum_t){space.file_bytes, space.free_bytes, vacuum->given_bytes + given,
+                                   false};
+        if (begins)
+            self->vacuum_goal = before.free_bytes;
+    }
+    self->may_shrink = true; /* the log is to come into the file, however this ended */
+    self->vacuum_wanted =
+        code == STORE_OK && space.free_bytes > 0 && vacuum->given_bytes < self->vacuum_goal;
+    vacuum->more = self->vacuum_wanted;
+    if (code != STORE_ERROR_FULL) {
+        *error = why;
+        return code;
+    }
+    self->vacuum_error = why;
+    return STORE_OK;
+}
+
 /* Nothing is pending: tells the journal so after a while, and sleeps. */
 static store_code_t rest (sqlite_store_t *self, store_error_t *error)
 {
@@ -298,6 +334,10 @@ void *store_thread_run (void *context)
         bool is_due = self->pending.count > 0 && now_ms () >= write_due_ms (self, last_ms);
         if (self->backup != NULL && !self->stop && !is_due) {
             code = copy_some (self, &last_ms, &error);
+            continue;
+        }
+        if (self->vacuum_wanted && !self->stop && !is_due) {
+            code = vacuum_some (self, &error);
             continue;
         }
         if (self->pending.count == 0) {

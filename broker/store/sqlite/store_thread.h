@@ -59,6 +59,11 @@ typedef struct sqlite_store {
     forgotten_t forgotten; /* not told yet */
     size_t forgotten_capacity;
 
+    bool vacuum_wanted;         /* free pages are given back, whatever else is to be done, … */
+    uint64_t vacuum_goal;       /* … until so many bytes were; 0: it has not begun */
+    store_vacuum_t vacuum;      /* how far it is */
+    store_error_t vacuum_error; /* how the last one ended */
+
     store_backup_t *backup;     /* asked for; NULL: none */
     store_error_t backup_error; /* how it ended */
     pthread_cond_t backed_up;

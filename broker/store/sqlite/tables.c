@@ -720,24 +720,52 @@ static store_code_t give_pages_back (tables_t *self, store_error_t *error)
     return code;
 }
 
-store_code_t tables_shrink (tables_t *self, bool *more, store_error_t *error)
+store_code_t tables_space (tables_t *self, tables_space_t *out, store_error_t *error)
 {
     int64_t spare = 0;
     int64_t pages = 0;
-    *more = false;
     store_code_t code = sql_number (self->db, "PRAGMA freelist_count", &spare, error);
     if (code == STORE_OK)
         code = sql_number (self->db, "PRAGMA page_count", &pages, error);
-    if (code != STORE_OK)
-        return code;
-    *more = spare > pages / SPARE_SHARE && spare * (int64_t) self->page_bytes > SPARE_BYTES;
-    if (*more) {
-        code = give_pages_back (self, error);
-        self->shrunk = true;
-        return code == STORE_OK ? tables_checkpoint_if_large (self, error) : code;
-    }
+    *out =
+        (tables_space_t){(uint64_t) pages * self->page_bytes, (uint64_t) spare * self->page_bytes};
+    return code;
+}
+
+static store_code_t shrink_step (tables_t *self, store_error_t *error)
+{
+    store_code_t code = give_pages_back (self, error);
+    self->shrunk = true;
+    return code == STORE_OK ? tables_checkpoint_if_large (self, error) : code;
+}
+
+/* The file gets smaller when the log comes into it. */
+static store_code_t finish_shrinking (tables_t *self, store_error_t *error)
+{
     if (!self->shrunk)
         return STORE_OK;
-    self->shrunk = false; /* the file gets smaller when the log comes into it */
+    self->shrunk = false;
     return checkpoint (self, error);
+}
+
+store_code_t tables_shrink (tables_t *self, bool *more, store_error_t *error)
+{
+    tables_space_t space;
+    *more = false;
+    store_code_t code = tables_space (self, &space, error);
+    if (code != STORE_OK)
+        return code;
+    *more = space.free_bytes > space.file_bytes / SPARE_SHARE && space.free_bytes > SPARE_BYTES;
+    return *more ? shrink_step (self, error) : finish_shrinking (self, error);
+}
+
+store_code_t tables_vacuum (tables_t *self, tables_space_t *out, store_error_t *error)
+{
+    store_code_t code = tables_space (self, out, error);
+    if (code == STORE_OK && out->free_bytes > 0) {
+        code = shrink_step (self, error);
+        if (code == STORE_OK)
+            code = tables_space (self, out, error);
+    }
+    return code == STORE_OK && out->free_bytes == 0 ? finish_shrinking (self, error) : code;
 }

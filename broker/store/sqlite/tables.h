@@ -74,4 +74,13 @@ store_code_t tables_checkpoint_if_large (tables_t *self, store_error_t *error);
  * when nothing else is to be done. */
 store_code_t tables_shrink (tables_t *self, bool *more, store_error_t *error);
 
+typedef struct tables_space {
+    uint64_t file_bytes; /* as the file will be when the log is in it */
+    uint64_t free_bytes; /* of them */
+} tables_space_t;
+store_code_t tables_space (tables_t *self, tables_space_t *out, store_error_t *error);
+/* Gives 1 MiB of free pages back, or what there is of them. The file has no more than it needs once
+ * free_bytes is 0 in the answer, which is how it stands behind the step. */
+store_code_t tables_vacuum (tables_t *self, tables_space_t *out, store_error_t *error);
+
 #endif

@@ -110,6 +110,11 @@ void tmq_schedule_report_free (tmq_schedule_report_t *report)
     free (report);
 }
 
+void tmq_vacuum_state_free (tmq_vacuum_state_t *vacuum)
+{
+    free (vacuum);
+}
+
 void tmq_explanation_free (tmq_explanation_t *explanation)
 {
     free (explanation);
@@ -151,6 +156,7 @@ static void completion_clear (tmq_completion_t *completion)
     tmq_worker_list_free (completion->workers);
     tmq_explanation_free (completion->why);
     tmq_attempt_list_free (completion->attempts);
+    tmq_vacuum_state_free (completion->vacuum);
     memset (completion, 0, sizeof *completion);
 }
 

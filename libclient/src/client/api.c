@@ -349,6 +349,18 @@ int tmq_backup (tmq_part_t **out, tmq_client_t *client, const uint8_t id[16], ui
     return code == TMQ_OK ? call_for_part (out, client, request, timeout_ms, error) : code;
 }
 
+int tmq_vacuum (tmq_vacuum_state_t **out, tmq_client_t *client, bool begin, uint32_t timeout_ms,
+                tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    Taskmq__Vacuum message = TASKMQ__VACUUM__INIT;
+    message.begin = begin;
+    int code = core_request_message (&request, TMQ_OP_VACUUM, &message.base, error);
+    return code == TMQ_OK ? client_take (out, CLIENT_MEMBER (completion.vacuum), client, request,
+                                         timeout_ms, error)
+                          : code;
+}
+
 /* Wait. */
 
 int tmq_wait (tmq_status_t *out, tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,

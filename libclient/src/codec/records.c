@@ -557,6 +557,14 @@ tmq_part_t *core_head_record (const Taskmq__AuditAt *in)
     return out;
 }
 
+tmq_vacuum_state_t *core_vacuum_record (const Taskmq__Vacuumed *in)
+{
+    tmq_vacuum_state_t *out = calloc (1, sizeof *out);
+    if (out != NULL)
+        *out = (tmq_vacuum_state_t){in->file_bytes, in->free_bytes, in->given_bytes, in->more};
+    return out;
+}
+
 /* Values. */
 
 static void value_fill (tmq_value_t *out, tail_t *tail, const Taskmq__Value *in, const void *body)

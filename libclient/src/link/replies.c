@@ -371,6 +371,17 @@ bool core_reply_head (core_requests_t *self, core_request_t *request, const Task
     return end_made (self, request, completion->part);
 }
 
+bool core_reply_vacuumed (core_requests_t *self, core_request_t *request,
+                          const Taskmq__Reply *reply, const uint8_t *body)
+{
+    (void) body;
+    tmq_completion_t *completion = &request->answer.completion;
+    if (reply->body_case != TASKMQ__REPLY__BODY_VACUUMED)
+        return false;
+    completion->vacuum = core_vacuum_record (reply->vacuumed);
+    return end_made (self, request, completion->vacuum);
+}
+
 bool core_reply_answered (core_requests_t *self, core_request_t *request,
                           const Taskmq__Reply *reply, const uint8_t *body)
 {
