@@ -57,7 +57,11 @@ typedef struct talk {
     size_t words; /* status messages, checkpoints, turns and questions that have no answer yet */
     talk_file_t *files; /* TMQ_TURN_FILES_MAX, that wait for a turn; NULL: none so far */
     size_t files_count;
-    char *failure; /* JSON: data of the error, should the attempt fail; NULL: none */
+    /* Turns that are not told yet. The first is on its way, or was refused and waits, … */
+    struct turn_line *turns;
+    uint64_t turn_at_ms; /* … until then; 0: it does not */
+    unsigned turn_tries; /* how often it was refused */
+    char *failure;       /* JSON: data of the error, should the attempt fail; NULL: none */
 } talk_t;
 
 /* What every job of a run has in common. */
@@ -92,6 +96,7 @@ typedef struct job {
     uint64_t
         overrun_at_ms; /* stopped then, if the broker says nothing; 0: its runtime has no end */
     uint64_t flush_until_ms; /* it exited, and its outcome waits for its log until then at most */
+    uint64_t turns_until_ms; /* … and for its turns until then; 0: not yet */
     bool exited;
     int status; /* exit status, or 128 + the signal */
     int signal; /* that ended it; 0: none */
@@ -124,8 +129,14 @@ void talk_tell (work_job_t *job, const char *line);
 /* Sends what waits, and fetches answers to its questions as far as there is room. */
 void talk_flush (work_job_t *job);
 bool talk_waits (const work_job_t *job);
-/* The program has ended: files that wait for a turn become one. Before its outcome. */
+/* The program has ended: files that wait for a turn become one. */
 void talk_end (work_job_t *job);
+/* Some turns are not told yet. */
+bool talk_has_turns (const work_job_t *job);
+/* A turn that was refused for now is told again, when its time has come. */
+void talk_repeat (work_job_t *job, uint64_t now_ms);
+/* All turns are told at once, whatever becomes of them: the outcome comes next. */
+void talk_hurry (work_job_t *job);
 void talk_free (work_job_t *job);
 
 /* Of an answer to a status message, a checkpoint, a turn or a question: whose it was. False for any

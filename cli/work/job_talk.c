@@ -120,9 +120,7 @@ void talk_flush (work_job_t *job)
 
 void talk_free (work_job_t *job)
 {
-    for (size_t i = 0; i < job->talk.files_count; i++)
-        free (job->talk.files[i].path);
-    free (job->talk.files);
+    talk_forget_turns (job);
     free (job->talk.out);
     free (job->talk.line);
     free (job->talk.failure);
@@ -352,6 +350,8 @@ void talk_answered (work_job_t *job, const tmq_completion_t *answer)
 {
     word_t *word = answer->user;
     char line[TMQ_MESSAGE_BYTES_MAX + TMQ_QUESTION_KEY_BYTES_MAX];
+    if (job && answer->op == TMQ_OP_TURN && !talk_turn_answered (job, answer))
+        return;
     if (job) {
         job->talk.words--;
         if (answer->code != TMQ_OK) {
@@ -365,6 +365,8 @@ void talk_answered (work_job_t *job, const tmq_completion_t *answer)
             snprintf (line, sizeof line, "told %" PRIu64 "\n", answer->count);
             talk_tell (job, line);
         }
+        if (answer->op == TMQ_OP_TURN)
+            talk_go_on (job);
     }
     free (word);
 }

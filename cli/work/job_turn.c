@@ -4,14 +4,17 @@
 
 /* The lines of TASKMQ_FD that tell of turns and of files.
  *
- * Files are collected and go with the next turn. What is left of them at the end of the program, or
- * when there are as many as a turn may have, becomes a turn of its own. */
+ * Turns are told one after the other. One that is refused for now, because they come too fast, is
+ * told again after the time that the broker names; those behind it wait, for they have the next
+ * numbers. Files are collected and go with the next turn. What is left of them at the end of the
+ * program, or when there are as many as a turn may have, becomes a turn of its own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "json.h"
 #include "screen/fields.h"
@@ -19,13 +22,19 @@
 #include "units.h"
 #include "work/talk.h"
 
-/* A turn that is being read from its line: its texts point into the JSON. */
+enum { TRIES_MAX = 3 }; /* the broker knows how long a rate has to wait, and not when room comes */
+
+/* A turn from its line: its texts point into the JSON. */
 typedef struct turn_line {
+    struct turn_line *next;
+    word_t *word; /* it was taken; once it is on its way the word belongs to the answer */
+    bool is_sent;
     tmq_turn_t turn;
     json_t *json;
     bytes_t text; /* without white space: of what is passed on as it is */
     char *tool_calls;
     tmq_turn_file_t *files;
+    size_t own_files; /* the first of them, whose paths go with it */
     char wrong[192];
 } turn_line_t;
 
@@ -166,70 +175,141 @@ static bool read_line (turn_line_t *self, const char *text)
 }
 
 /* Files that were told on lines of their own come first. */
-static void begin (turn_line_t *self, const talk_t *talk)
+static turn_line_t *line_new (const talk_t *talk)
 {
-    memset (self, 0, sizeof *self);
+    turn_line_t *self = must_alloc (sizeof *self);
+    *self = (turn_line_t){0};
     tmq_turn_init (&self->turn);
     self->files = must_grow (NULL, talk->files_count + 1, sizeof *self->files);
     for (size_t i = 0; i < talk->files_count; i++)
         self->files[i] = (tmq_turn_file_t){talk->files[i].op, talk->files[i].path};
     self->turn.files_count = talk->files_count;
+    return self;
 }
 
-static void forget_files (talk_t *talk)
+static void line_free (turn_line_t *self)
 {
-    for (size_t i = 0; i < talk->files_count; i++)
-        free (talk->files[i].path);
-    talk->files_count = 0;
-}
-
-/* What was collected stays when the turn is refused at once. */
-static const char *tell (work_job_t *job, turn_line_t *self)
-{
-    tmq_error_t error = {0};
-    word_t *word = word_new (job, "");
-    if (!word)
-        return word_too_many;
-    self->turn.files = self->files;
-    error.code = tmq_worker_turn_start (job->worker, job->assignment, &self->turn, TMQ_FOREVER,
-                                        word, &error);
-    if (error.code == TMQ_OK)
-        forget_files (&job->talk);
-    return word_sent (job, word, &error);
-}
-
-static void end (turn_line_t *self)
-{
+    for (size_t i = 0; i < self->own_files; i++)
+        free ((char *) (uintptr_t) self->files[i].path);
     json_decref (self->json);
     bytes_free (&self->text);
     free (self->tool_calls);
     free (self->files);
+    free (self);
+}
+
+static void drop_first (talk_t *talk)
+{
+    turn_line_t *first = talk->turns;
+    talk->turns = first->next;
+    talk->turn_at_ms = 0;
+    talk->turn_tries = 0;
+    line_free (first);
+}
+
+/* NULL, or what was wrong: then it is not told. */
+static const char *send_line (work_job_t *job, turn_line_t *self)
+{
+    tmq_error_t error = {0};
+    self->turn.files = self->files;
+    error.code = tmq_worker_turn_start (job->worker, job->assignment, &self->turn, TMQ_FOREVER,
+                                        self->word, &error);
+    self->is_sent = error.code == TMQ_OK;
+    return word_sent (job, self->word, &error);
+}
+
+static void tell_wrong (work_job_t *job, const char *wrong)
+{
+    char line[TMQ_MESSAGE_BYTES_MAX];
+    snprintf (line, sizeof line, "error turn: %s\n", wrong);
+    talk_tell (job, line);
+}
+
+/* The first one, unless it is on its way; those that cannot be told are answered and dropped. */
+static void send_first (work_job_t *job)
+{
+    talk_t *talk = &job->talk;
+    talk->turn_at_ms = 0;
+    while (talk->turns && !talk->turns->is_sent) {
+        const char *wrong = send_line (job, talk->turns);
+        if (!wrong)
+            return;
+        tell_wrong (job, wrong);
+        drop_first (talk);
+    }
+}
+
+/* Takes the line. What was collected stays when the turn is refused at once. */
+static const char *tell (work_job_t *job, turn_line_t *self)
+{
+    talk_t *talk = &job->talk;
+    const char *wrong = NULL;
+    turn_line_t **at = &talk->turns;
+    self->word = word_new (job, "");
+    if (!self->word)
+        wrong = word_too_many;
+    else if (!talk->turns)
+        wrong = send_line (job, self);
+    if (wrong) {
+        line_free (self);
+        return wrong;
+    }
+    self->own_files = talk->files_count;
+    talk->files_count = 0;
+    while (*at)
+        at = &(*at)->next;
+    *at = self;
+    return NULL;
 }
 
 const char *talk_take_turn (work_job_t *job, const char *text)
 {
     static char wrong[sizeof ((turn_line_t *) NULL)->wrong];
-    turn_line_t line;
-    begin (&line, &job->talk);
-    const char *answer = NULL;
-    if (read_line (&line, text)) {
-        answer = tell (job, &line);
-    } else {
-        snprintf (wrong, sizeof wrong, "%s", line.wrong);
-        answer = wrong;
-    }
-    end (&line);
-    return answer;
+    turn_line_t *line = line_new (&job->talk);
+    if (read_line (line, text))
+        return tell (job, line);
+    snprintf (wrong, sizeof wrong, "%s", line->wrong);
+    line_free (line);
+    return wrong;
 }
 
 /* The files that wait for a turn become one. */
 static const char *tell_files (work_job_t *job)
 {
-    turn_line_t line;
-    begin (&line, &job->talk);
-    const char *wrong = tell (job, &line);
-    end (&line);
-    return wrong;
+    return tell (job, line_new (&job->talk));
+}
+
+bool talk_turn_answered (work_job_t *job, const tmq_completion_t *answer)
+{
+    talk_t *talk = &job->talk;
+    turn_line_t *first = talk->turns;
+    if (!first || first->word != answer->user)
+        return true; /* it was one of the last, which nobody waits for */
+    const uint32_t wait_ms =
+        answer->code == TMQ_LIMIT && answer->error ? answer->error->retry_after_ms : 0;
+    if (wait_ms == 0 || ++talk->turn_tries > TRIES_MAX) {
+        drop_first (talk);
+        return true;
+    }
+    first->is_sent = false;
+    talk->turn_at_ms = mono_ms () + wait_ms;
+    return false;
+}
+
+void talk_go_on (work_job_t *job)
+{
+    send_first (job);
+}
+
+void talk_repeat (work_job_t *job, uint64_t now_ms)
+{
+    if (job->talk.turn_at_ms && job->talk.turn_at_ms <= now_ms)
+        send_first (job);
+}
+
+bool talk_has_turns (const work_job_t *job)
+{
+    return job->talk.turns != NULL;
 }
 
 const char *talk_take_file (work_job_t *job, const char *text)
@@ -255,7 +335,29 @@ void talk_end (work_job_t *job)
 {
     if (job->talk.files_count > 0)
         tell_files (job);
-    forget_files (&job->talk);
-    free (job->talk.files);
-    job->talk.files = NULL;
+}
+
+void talk_hurry (work_job_t *job)
+{
+    talk_t *talk = &job->talk;
+    while (talk->turns) {
+        if (!talk->turns->is_sent)
+            send_line (job, talk->turns);
+        drop_first (talk);
+    }
+}
+
+void talk_forget_turns (work_job_t *job)
+{
+    talk_t *talk = &job->talk;
+    while (talk->turns) {
+        if (!talk->turns->is_sent)
+            free (talk->turns->word);
+        drop_first (talk);
+    }
+    for (size_t i = 0; i < talk->files_count; i++)
+        free (talk->files[i].path);
+    free (talk->files);
+    talk->files = NULL;
+    talk->files_count = 0;
 }

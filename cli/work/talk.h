@@ -24,6 +24,12 @@ extern const char word_too_many[];
 
 /* "turn {JSON}". */
 const char *talk_take_turn (work_job_t *job, const char *text);
+/* What the broker says of the first turn. False: it will be told again, and its word lives on. */
+bool talk_turn_answered (work_job_t *job, const tmq_completion_t *answer);
+/* Tells the next turn. */
+void talk_go_on (work_job_t *job);
+/* Turns that were never sent, and files. */
+void talk_forget_turns (work_job_t *job);
 /* "file read|write|delete PATH": goes with the next turn. */
 const char *talk_take_file (work_job_t *job, const char *text);
 

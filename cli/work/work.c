@@ -42,6 +42,7 @@ enum {
     LOOK_MS = 500,  /* between looks at the queues for --drain */
     FLUSH_MS =
         1000, /* the outcome waits so long for a log that the broker does not take faster, … */
+    TURNS_MS = 60000, /* … and so long for turns that come faster than the broker takes them */
     FLUSH_LOOK_MS = 20,
     FLUSH_BYTES = 32 * 1024, /* … if there is so much of it */
     RETRY_MS = 1000,         /* before a program that could not be started is tried again */
@@ -160,6 +161,11 @@ static bool is_flushing (const work_t *self, work_job_t *job)
     const size_t left = tmq_worker_log_pending (self->worker, job->assignment);
     if (self->stage >= STAGE_GIVING_BACK)
         return false;
+    talk_end (job);
+    if (job->turns_until_ms == 0)
+        job->turns_until_ms = mono_ms () + TURNS_MS;
+    if (talk_has_turns (job) && mono_ms () < job->turns_until_ms)
+        return true;
     if (job->flush_until_ms)
         return left > 0 && mono_ms () < job->flush_until_ms;
     job->flush_until_ms = mono_ms () + FLUSH_MS;
@@ -171,6 +177,7 @@ static void end_job (work_t *self, size_t i)
     work_job_t *job = self->jobs[i];
     self->jobs[i] = self->jobs[--self->jobs_count];
     talk_end (job);
+    talk_hurry (job);
     self->reports += report_end (&self->report, job);
     job_free (job);
     if (self->jobs_count == 0)
@@ -541,6 +548,8 @@ static int pause_ms (const work_t *self)
             wake_ms = now_ms + FLUSH_LOOK_MS;
         if (job->kill_at_ms && job->kill_at_ms < wake_ms)
             wake_ms = job->kill_at_ms;
+        if (job->talk.turn_at_ms && job->talk.turn_at_ms < wake_ms)
+            wake_ms = job->talk.turn_at_ms;
         if (job->overrun_at_ms && job->stop == STOP_NONE && job->overrun_at_ms < wake_ms)
             wake_ms = job->overrun_at_ms;
     }
@@ -583,6 +592,7 @@ static void stop_overdue (work_t *self)
     const uint64_t now_ms = mono_ms ();
     for (size_t i = 0; i < self->jobs_count; i++) {
         work_job_t *job = self->jobs[i];
+        talk_repeat (job, now_ms);
         if (job->overrun_at_ms && job->overrun_at_ms <= now_ms && !job->exited)
             job_stop (job, STOP_RUNTIME, now_ms);
         if (job->kill_at_ms && job->kill_at_ms <= now_ms) {

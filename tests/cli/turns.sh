@@ -108,3 +108,23 @@ out 'told 1
 error turn content must be a string without NUL'
 run 0 taskctl -o json get --turns "$id"
 out_has '"tool_calls":\[\{"id":12345678901234567890,"f":0\.1\},"a\\u0000b",1e999\]'
+
+# Turns that come faster than they may are told all the same, one after the other: of a program that waits
+# for the answers, and of one that ends without.
+stop_broker
+printf 'limits\n    turn_rate = 2\n' >conf
+start_broker
+submit q
+set --
+for n in $(seq 12); do
+    set -- "$@" "turn {\"content\":\"$n\"}"
+done
+told 0 "$@"
+[ "$(cat out)" = "$(seq -f 'told %g' 12)" ] || fail "not all turns were told: $(cat out)"
+submit q
+printf '%s\n' "$@" 'file write last' >lines
+run 0 taskctl work q --max-tasks 1 -- sh -c 'eval "cat >&$TASKMQ_FD" <lines'
+[ "$(status_of "$id")" = completed ] || fail "it is $(status_of "$id")"
+run 0 taskctl -o json get --turns --files "$id"
+json turn_count 13
+[ "$(grep -o '"content":"[0-9]*"' out | tr -dc '0-9\n')" = "$(seq 12)" ] || fail 'the turns are not in order'
