@@ -77,43 +77,61 @@ static void submit_all (const server_t *server, size_t count)
     tmq_client_free (&client);
 }
 
-/* Each task gets one turn and a result. */
+static void settle (tmq_client_t *client, size_t open, const char *what)
+{
+    while (open > 0)
+        open -= client_reap (client, CLIENT_DEADLINE_MS, what);
+}
+
+/* Each of them gets one turn and a result; a turn may have to wait for the disk, and is told before
+ * its task ends. */
+static void end_some (tmq_client_t *client, tmq_worker_t *worker, tmq_assignment_t **taken,
+                      size_t count)
+{
+    tmq_error_t error = {0};
+    char text[TEXT_SIZE];
+    const tmq_outcome_t outcome = {.result = "done", .result_bytes = 4};
+    static size_t number;
+    for (size_t i = 0; i < count; i++) {
+        tmq_turn_t turn;
+        make_text (text, SIZE_MAX - number++);
+        tmq_turn_init (&turn);
+        turn.agent = "planner";
+        turn.content = text;
+        client_check (
+            tmq_worker_turn_start (worker, taken[i], &turn, CLIENT_DEADLINE_MS, NULL, &error),
+            "turn", &error);
+    }
+    settle (client, count, "turn");
+    for (size_t i = 0; i < count; i++) {
+        client_check (tmq_worker_complete_start (worker, taken[i], &outcome, CLIENT_DEADLINE_MS,
+                                                 NULL, &error),
+                      "complete", &error);
+        tmq_assignment_free (taken[i]);
+    }
+    settle (client, count, "complete");
+}
+
 static void end_all (const server_t *server, size_t count)
 {
     tmq_client_t *client = client_connect (server);
     tmq_worker_t *worker;
     tmq_worker_options_t options;
     tmq_error_t error = {0};
-    char text[TEXT_SIZE];
-    size_t open = 0;
-    const tmq_outcome_t outcome = {.result = "done", .result_bytes = 4};
     tmq_worker_options_init (&options);
     options.queues = &queue;
     options.queues_count = 1;
     options.capacity = PREFETCH;
     client_check (tmq_worker_new (&worker, client, &options, &error), "worker", &error);
-    for (size_t i = 0; i < count; i++) {
-        tmq_assignment_t *taken;
-        tmq_turn_t turn;
-        while (tmq_worker_next (&taken, worker, 1, &error) != TMQ_OK)
-            open -= client_reap (client, 1, "complete");
-        make_text (text, count + i);
-        tmq_turn_init (&turn);
-        turn.agent = "planner";
-        turn.content = text;
-        client_check (
-            tmq_worker_turn_start (worker, taken, &turn, CLIENT_DEADLINE_MS, NULL, &error), "turn",
-            &error);
-        client_check (
-            tmq_worker_complete_start (worker, taken, &outcome, CLIENT_DEADLINE_MS, NULL, &error),
-            "complete", &error);
-        tmq_assignment_free (taken);
-        open += 2;
-        while (open >= WINDOW)
-            open -= client_reap (client, CLIENT_DEADLINE_MS, "complete");
+    for (size_t ended = 0; ended < count;) {
+        tmq_assignment_t *taken[PREFETCH];
+        size_t held = 0;
+        while (held < PREFETCH && ended + held < count &&
+               tmq_worker_next (&taken[held], worker, held == 0 ? 1000 : 1, &error) == TMQ_OK)
+            held++;
+        end_some (client, worker, taken, held);
+        ended += held;
     }
-    while (open > 0)
-        open -= client_reap (client, CLIENT_DEADLINE_MS, "complete");
     tmq_worker_free (&worker);
     tmq_client_free (&client);
 }
