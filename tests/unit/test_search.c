@@ -135,8 +135,9 @@ static void run (stage_t *self, read_t *read)
     fixture_settle (self->f);
     /* The machine may be slow: until the index has come to all that is there. */
     search_t wait = {.behind = true};
-    while (wait.behind && !wait.building)
-        indexer_wait (self->indexer, mono_ms () + TIMING_PATIENCE_MS, &wait);
+    WAIT_FOR ((indexer_wait (self->indexer, mono_ms () + TIMING_PATIENCE_MS, &wait),
+               !wait.behind && !wait.building),
+              TIMING_PATIENCE_MS);
     finder_submit (self->finder, read);
     WAIT_FOR ((back = finder_done (self->finder)) != NULL, TIMING_PATIENCE_MS);
     assert_ptr_equal (back, read);
