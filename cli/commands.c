@@ -547,6 +547,23 @@ static const command_t commands[] = {
      .options = no_options,
      .no_ids = true,
      .run = run_vacuum},
+    {.name = "import",
+     .group = "look at the broker",
+     .operands = "FILE [--keep-going | --dry-run]",
+     .summary = "bring back what export wrote",
+     .text = "FILE has the lines of 'taskctl export' as jsonl (- is stdin). The same ids,\n"
+             "times, outcomes, attempts and turns; the owner is you. A task that is here\n"
+             "already is passed over, so an import that was cut off is repeated. One that was\n"
+             "being worked on waits in its queue. Broken lines are named, and nothing is\n"
+             "imported then without --keep-going. Needs the role admin.",
+     .examples = "taskctl export --file tasks.jsonl\n"
+                 "taskctl import tasks.jsonl --dry-run\n"
+                 "taskctl export --queue thumbs | taskctl -e tcp://other:5555 import -",
+     .options = import_options,
+     .operands_min = 1,
+     .operands_max = 1,
+     .no_ids = true,
+     .run = run_import},
     {.name = "whoami",
      .group = "keys and connections",
      .operands = "",

@@ -486,6 +486,12 @@ static const option_spec_t audit_options[] = {
      "tail: the newest N lines; default 10"},
     END_OF_OPTIONS};
 
+static const option_spec_t import_options[] = {
+    {OPT_KEEP_GOING, "keep-going", 0, KIND_FLAG, 0, 0, NULL,
+     "import the other lines where some are broken"},
+    {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "check the file, import nothing"},
+    END_OF_OPTIONS};
+
 static const option_spec_t backup_options[] = {
     {OPT_WITH_KEYS, "with-keys", 0, KIND_FLAG, 0, 0, NULL,
      "the broker's secret key too: whoever has the file can pass for the broker"},

@@ -44,6 +44,8 @@ bool check_leases (check_t *check, Taskmq__Lease *const *leases, size_t count, s
 bool check_spec (check_t *check, const Taskmq__TaskSpec *task);
 /* Judges the items one by one; the request itself stands as long as their number is right. */
 bool check_submit (check_t *check, const Taskmq__Request *request);
+/* What it says of itself; the task is judged when it is whole (imported.h). */
+bool check_import (check_t *check, const Taskmq__Request *request);
 bool check_get (check_t *check, const Taskmq__Request *request);
 bool check_result (check_t *check, const Taskmq__Request *request);
 bool check_payload (check_t *check, const Taskmq__Request *request);

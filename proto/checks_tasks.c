@@ -43,7 +43,8 @@ static bool check_trace (check_t *check, const char *trace)
     return true;
 }
 
-static bool check_after (check_t *check, const Taskmq__TaskSpec *task)
+/* status_max: of what it was told; a submit knows nothing of that. */
+static bool check_after (check_t *check, const Taskmq__TaskSpec *task, uint32_t status_max)
 {
     const Taskmq__Extra *extra = task->extra;
     if (extra == NULL)
@@ -55,7 +56,7 @@ static bool check_after (check_t *check, const Taskmq__TaskSpec *task)
         const ProtobufCBinaryData *id = &entry->task_id;
         if (!check_16_bytes (check, "after.task_id", id) ||
             !check_range (check, "after.policy", entry->policy, 0, TMQ_AFTER_CONTINUE) ||
-            !check_range (check, "after.status", entry->status, 0, 0))
+            !check_range (check, "after.status", entry->status, 0, status_max))
             return false;
         if (memcmp (id->data, task->task_id.data, ID_BYTES) == 0)
             return check_refuse (check, TMQ_INVALID, "after: a task cannot depend on itself");
@@ -83,27 +84,38 @@ static bool check_not_given (check_t *check, const char *member, const char *tex
     return text[0] == '\0' || check_refuse (check, TMQ_INVALID, "%s: the broker's alone", member);
 }
 
-/* What a submitter may say of a task's extra. */
+/* What the broker alone knows of a task that it has. */
+static bool has_marks (const Taskmq__Extra *extra)
+{
+    return extra->revived_by.len > 0 || extra->set_by.len > 0 || extra->answered_by.len > 0 ||
+           extra->checkpoint_bytes > 0 || extra->depth > 0 || extra->adopted_by.len > 0 ||
+           extra->turns > 0 || extra->turn_bytes > 0 || extra->turns_attempt > 0 ||
+           extra->turns_before > 0 || extra->n_superseded > 0;
+}
+
+/* What anybody may say of a task's extra. room: bytes that must be left. */
+static bool check_extra_said (check_t *check, const Taskmq__Extra *extra, size_t room)
+{
+    size_t bytes = taskmq__extra__get_packed_size (extra);
+    if (bytes + room > TMQ_EXTRA_BYTES_MAX)
+        return check_refuse (check, TMQ_TOO_LARGE, "extra: %zu bytes, at most %d", bytes,
+                             TMQ_EXTRA_BYTES_MAX - (int) room);
+    return check_range (check, "start_by", extra->start_by, 0, TMQ_TIME_MS_MAX) &&
+           check_range (check, "max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
+           check_trace (check, extra->trace) &&
+           check_text (check, "fair_key", extra->fair_key, TMQ_FAIR_KEY_BYTES_MAX) &&
+           check_needs (check, extra);
+}
+
+/* What a submitter may say of it. */
 static bool check_extra (check_t *check, const Taskmq__Extra *extra)
 {
     if (extra == NULL)
         return true;
-    size_t bytes = taskmq__extra__get_packed_size (extra);
-    if (bytes > TMQ_EXTRA_BYTES_MAX)
-        return check_refuse (check, TMQ_TOO_LARGE, "extra: %zu bytes, at most %d", bytes,
-                             TMQ_EXTRA_BYTES_MAX);
-    if (extra->revived_by.len > 0 || extra->set_by.len > 0 || extra->answered_by.len > 0 ||
-        extra->checkpoint_bytes > 0 || extra->depth > 0 || extra->has_parts ||
-        extra->adopted_from > 0 || extra->adopted_by.len > 0 || extra->turns > 0 ||
-        extra->turn_bytes > 0 || extra->turns_attempt > 0 || extra->turns_before > 0 ||
-        extra->n_superseded > 0)
+    if (has_marks (extra) || extra->has_parts || extra->adopted_from > 0)
         return check_refuse (check, TMQ_INVALID, "extra: has what only the broker may say");
-    return check_range (check, "start_by", extra->start_by, 0, TMQ_TIME_MS_MAX) &&
-           check_range (check, "max_runtime_ms", extra->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
-           check_trace (check, extra->trace) &&
-           check_not_given (check, "cancel_message", extra->cancel_message) &&
-           check_text (check, "fair_key", extra->fair_key, TMQ_FAIR_KEY_BYTES_MAX) &&
-           check_needs (check, extra);
+    return check_extra_said (check, extra, 0) &&
+           check_not_given (check, "cancel_message", extra->cancel_message);
 }
 
 /* Everything but its id. */
@@ -119,7 +131,7 @@ bool check_spec (check_t *check, const Taskmq__TaskSpec *task)
            check_range (check, "max_attempts", task->max_attempts, 0, TMQ_MAX_ATTEMPTS_MAX) &&
            check_task_times (check, task) && check_labels (check, task->labels, task->n_labels) &&
            check_json (check, "meta", task->meta, TMQ_META_BYTES_MAX, true) &&
-           check_extra (check, task->extra) && check_after (check, task) &&
+           check_extra (check, task->extra) && check_after (check, task, 0) &&
            check_parent (check, task);
 }
 
@@ -165,6 +177,40 @@ bool check_submit (check_t *check, const Taskmq__Request *request)
     }
     check->items = items;
     return true;
+}
+
+/* … of a task that was elsewhere; the broker adds where its turns are. */
+static bool check_imported_extra (check_t *check, const Taskmq__Extra *extra)
+{
+    enum { TURNS_BYTES = 512 };
+    if (extra == NULL)
+        return true;
+    if (has_marks (extra))
+        return check_refuse (check, TMQ_INVALID, "extra: has what only the broker may say");
+    return check_extra_said (check, extra, TURNS_BYTES) &&
+           check_text (check, "cancel_message", extra->cancel_message, TMQ_MESSAGE_BYTES_MAX);
+}
+
+bool check_import (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Import *import = request->import;
+    tmq_id_t id;
+    if (!id_from_bytes (&id, import->task_id.data, import->task_id.len) || !id_is_v7 (&id))
+        return check_refuse (check, TMQ_INVALID, "task_id: must be the 16 bytes of a UUIDv7");
+    if (import->more && (import->extra != NULL || *import->dedup_key != '\0'))
+        return check_refuse (check, TMQ_INVALID, "extra, dedup_key: only in the last piece");
+    if ((size_t) import->offset + import->bytes > TMQ_IMPORT_BYTES_MAX)
+        return check_refuse (check, TMQ_TOO_LARGE,
+                             "the task has more than %d bytes with its turns, at most so many can "
+                             "be imported",
+                             TMQ_IMPORT_BYTES_MAX);
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.task_id = import->task_id;
+    spec.extra = import->extra;
+    return check_range (check, "bytes", import->bytes, 1, TMQ_FRAME_BYTES_MAX) &&
+           check_text (check, "dedup_key", import->dedup_key, TMQ_DEDUP_KEY_BYTES_MAX) &&
+           check_imported_extra (check, import->extra) &&
+           check_after (check, &spec, TMQ_STATUS_CANCELLED) && check_parent (check, &spec);
 }
 
 bool check_get (check_t *check, const Taskmq__Request *request)

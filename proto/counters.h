@@ -11,6 +11,7 @@
 #define ENGINE_COUNTER_MAP(X)                                                                      \
     X (submitted, "tasks accepted", "")                                                            \
     X (existing, "submits answered with a task that was there already", "")                        \
+    X (imported, "tasks that came by an import", "")                                               \
     X (claimed, "assignments made", "")                                                            \
     X (completed, "tasks completed", "")                                                           \
     X (failed, "tasks failed, for whichever reason",                                               \

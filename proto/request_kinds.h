@@ -26,6 +26,7 @@ typedef enum request_flag {
     X (GOODBYE, goodbye, 0)                                                                        \
     X (HEARTBEAT, heartbeat, 0)                                                                    \
     X (SUBMIT, submit, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
+    X (IMPORT, import, REQUEST_CHANGES | REQUEST_NEEDS_ID)                                         \
     X (GET, get, REQUEST_LARGE | REQUEST_READS)                                                    \
     X (RESOLVE, resolve, REQUEST_READS)                                                            \
     X (LIST, list, REQUEST_LARGE | REQUEST_READS)                                                  \

@@ -93,7 +93,8 @@ typedef enum tmq_fact_kind {
     X (18, LATE, "late")                                                                           \
     X (19, REMOVED, "removed")                                                                     \
     X (20, FIRED, "fired")                                                                         \
-    X (21, TURN, "turn")
+    X (21, TURN, "turn")                                                                           \
+    X (22, IMPORTED, "imported")
 
 typedef enum tmq_event_kind {
     TMQ_EVENT_NONE = 0,
@@ -307,7 +308,9 @@ enum {
     TMQ_ENVELOPE_BYTES_MAX = 64 * 1024, /* first frame: bounds protobuf's 100x allocation (A42) */
     TMQ_FRAME_BYTES_MAX = 256 * 1024,   /* second frame, so also one payload or result */
     TMQ_SUBMIT_ITEMS_MAX = 256,         /* of one submit batch (A46) */
-    TMQ_REQUESTS_MAX = 1024,            /* of one message */
+    TMQ_IMPORT_BYTES_MAX = 4 * 1024 * 1024, /* of an imported task with its turns: one commit */
+    TMQ_IMPORT_ATTEMPTS_MAX = 1000,         /* that come with it */
+    TMQ_REQUESTS_MAX = 1024,                /* of one message */
     TMQ_LABELS_MAX = 16,
     TMQ_AFTER_MAX = 64,        /* tasks that one may depend on */
     TMQ_TREE_DEPTH_MAX = 32,   /* tasks above a part of a part of … */

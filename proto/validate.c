@@ -51,6 +51,7 @@ static const check_kind_t checks[] = {
     [OP (GOODBYE)] = check_nothing,
     [OP (HEARTBEAT)] = check_nothing,
     [OP (SUBMIT)] = check_submit,
+    [OP (IMPORT)] = check_import,
     [OP (GET)] = check_get,
     [OP (RESOLVE)] = check_resolve,
     [OP (LIST)] = check_list,
@@ -167,6 +168,7 @@ static size_t request_bodies (const Taskmq__Request *request)
     case TASKMQ__REQUEST__OP_COMPLETE: return body_in_frame (request->complete->result_bytes);
     case TASKMQ__REQUEST__OP_CHECKPOINT: return body_in_frame (request->checkpoint->state_bytes);
     case TASKMQ__REQUEST__OP_TURN: return body_in_frame (validate_turn_bytes (request->turn));
+    case TASKMQ__REQUEST__OP_IMPORT: return body_in_frame (request->import->bytes);
     case TASKMQ__REQUEST__OP_LOG: return body_in_frame (request->log->log_bytes);
     case TASKMQ__REQUEST__OP_FAIL:
         return body_in_frame ((size_t) request->fail->result_bytes + request->fail->data_bytes);

@@ -89,6 +89,7 @@ typedef enum option_id {
     OPT_INTENSITY,
     OPT_INHERIT,
     OPT_JOBS,
+    OPT_KEEP_GOING,
     OPT_KIND,
     OPT_LABEL,
     OPT_LEASE,

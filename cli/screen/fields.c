@@ -9,58 +9,9 @@
 
 #include "base/memory.h"
 #include "screen/output.h"
+#include "screen/pieces.h"
 
 enum { NAME_SIZE = 128 };
-
-/* A part of a JSON text. */
-typedef struct piece {
-    const char *at;
-    size_t length;
-} piece_t;
-
-/* Behind the string that begins here. */
-static const char *skip_string (const char *at)
-{
-    for (at++; *at != '"'; at++)
-        at += *at == '\\';
-    return at + 1;
-}
-
-/* Behind the value that begins here. */
-static const char *skip_value (const char *at)
-{
-    size_t depth = 0;
-    do {
-        if (*at == '"') {
-            at = skip_string (at);
-            continue;
-        }
-        depth += *at == '{' || *at == '[';
-        depth -= *at == '}' || *at == ']';
-        at++;
-    } while (depth || (*at != ',' && *at != '}' && *at != ']'));
-    return at;
-}
-
-/* The value of the member of that key; false if the object has none, or is no object. */
-static bool find_member (piece_t *out, piece_t object, const char *key, size_t length)
-{
-    const char *at = object.at + 1;
-    if (*object.at != '{')
-        return false;
-    while (*at == '"') {
-        const char *name = at + 1;
-        at = skip_string (at);
-        const bool found = (size_t) (at - 1 - name) == length && strncmp (name, key, length) == 0;
-        out->at = at + 1; /* behind the colon */
-        at = skip_value (out->at);
-        out->length = (size_t) (at - out->at);
-        if (found)
-            return true;
-        at += *at == ',';
-    }
-    return false;
-}
 
 /* A field by its name: a member, "label:KEY", or a member of a member. */
 static bool find_field (piece_t *out, piece_t object, const char *name, size_t length)
@@ -68,11 +19,11 @@ static bool find_field (piece_t *out, piece_t object, const char *name, size_t l
     const char *dot = memchr (name, '.', length);
     piece_t inner;
     if (length > 6 && strncmp (name, "label:", 6) == 0)
-        return find_member (&inner, object, "labels", 6) &&
-               find_member (out, inner, name + 6, length - 6);
-    if (find_member (out, object, name, length))
+        return piece_member (&inner, object, "labels", 6) &&
+               piece_member (out, inner, name + 6, length - 6);
+    if (piece_member (out, object, name, length))
         return true;
-    return dot && find_member (&inner, object, name, (size_t) (dot - name)) &&
+    return dot && piece_member (&inner, object, name, (size_t) (dot - name)) &&
            find_field (out, inner, dot + 1, length - (size_t) (dot + 1 - name));
 }
 
@@ -102,8 +53,8 @@ void fields_pick (bytes_t *bytes, const char *fields)
 char *fields_value (const bytes_t *object, const char *key)
 {
     piece_t value;
-    if (!find_member (&value, (piece_t){(const char *) object->data, object->length}, key,
-                      strlen (key)))
+    if (!piece_member (&value, (piece_t){(const char *) object->data, object->length}, key,
+                       strlen (key)))
         return NULL;
     char *text = must_alloc (value.length + 1);
     memcpy (text, value.at, value.length);
@@ -128,8 +79,10 @@ static void write_samples (bytes_t *task, bytes_t *event)
 /* What get and export add to the keys of a task. */
 static bool is_part (const char *name, size_t length)
 {
-    static const char *const parts[] = {"attempts", "events",    "files", "found",
-                                        "parts",    "questions", "turns"};
+    static const char *const parts[] = {"adopted_from", "after",  "attempts",     "backoff_ms",
+                                        "dedup_key",    "events", "files",        "found",
+                                        "lease_ms",     "parts",  "payload_text", "questions",
+                                        "result_text",  "turns"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strlen (parts[i]) == length && strncmp (parts[i], name, length) == 0)
             return true;
@@ -144,8 +97,8 @@ static bool is_known (piece_t task, piece_t event, const char *name, size_t leng
         return false;
     if (strncmp (name, "label:", 6) == 0)
         return length > 6;
-    return is_part (name, first) || find_member (&ignored, task, name, first) ||
-           find_member (&ignored, event, name, first);
+    return is_part (name, first) || piece_member (&ignored, task, name, first) ||
+           piece_member (&ignored, event, name, first);
 }
 
 int fields_check (const app_t *app)

@@ -185,11 +185,12 @@ static int make_directory (const app_t *app, const char *path)
 static int export_task (exporting_t *self, const tmq_id_t *id, bool listed)
 {
     enum { WHOLE = RECORD_PAYLOAD | RECORD_EVENTS | RECORD_ATTEMPTS | RECORD_TURNS | RECORD_FILES };
+    const unsigned exact = self->form == FORM_TASK ? 0 : RECORD_EXACT;
     record_t record;
     tmq_error_t error = {0};
     char text[37];
     int code = EXIT_OK;
-    error.code = record_load (&record, self->app, id, WHOLE, &error);
+    error.code = record_load (&record, self->app, id, WHOLE | exact, &error);
     if (error.code == TMQ_OK) {
         json_writer_t writer = {&self->bytes, false};
         bytes_clear (&self->bytes);

@@ -5,9 +5,12 @@
 #include "verbs/record.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "screen/items.h"
+#include "screen/members.h"
+#include "verbs/spec.h"
 #include "verbs/verbs.h"
 
 enum { EVENTS_PAGE = 1000 };
@@ -97,6 +100,57 @@ static void write_events (json_writer_t *writer, const record_t *self)
     json_write_array_end (writer);
 }
 
+/* A body of JSON is shown without its white space. Where that is not what it was, this is. */
+static void write_exact_text (json_writer_t *writer, const char *key, const char *type,
+                              const void *body, size_t length)
+{
+    bytes_t shown = BYTES_INIT;
+    json_writer_t other = {&shown, false};
+    json_write_key (writer, key);
+    json_write_body (&other, type, length ? body : "", length);
+    const bool is_json = length && json_text_is_valid (body, length);
+    if (is_json && shown.length > 0 && shown.data[0] != '"' &&
+        (shown.length != length || memcmp (shown.data, body, length) != 0))
+        json_write_string (writer, body, length);
+    else
+        json_write_null (writer);
+    bytes_free (&shown);
+}
+
+static void write_dependencies (json_writer_t *writer, const tmq_task_t *task)
+{
+    json_write_key (writer, "after");
+    json_write_array_begin (writer);
+    for (size_t i = 0; i < task->after_count; i++) {
+        char id[37];
+        tmq_id_format (&task->after[i].id, id);
+        json_write_object_begin (writer);
+        member_text (writer, "task_id", id);
+        member_text (writer, "policy", after_name (task->after[i].policy));
+        member_text (writer, "status",
+                     task->after[i].status ? tmq_status_text (task->after[i].status) : NULL);
+        json_write_object_end (writer);
+    }
+    json_write_array_end (writer);
+}
+
+static void write_exact (json_writer_t *writer, const tmq_task_t *task, const tmq_task_t *payload)
+{
+    member_uint (writer, "lease_ms", task->lease_ms);
+    member_uint (writer, "backoff_ms", task->backoff_ms);
+    member_text (writer, "dedup_key", task->dedup_key);
+    json_write_key (writer, "adopted_from");
+    if (task->adopted_from)
+        json_write_uint (writer, task->adopted_from);
+    else
+        json_write_null (writer);
+    write_dependencies (writer, task);
+    write_exact_text (writer, "result_text", task->result_type, task->body, task->body_bytes);
+    if (payload)
+        write_exact_text (writer, "payload_text", payload->content_type, payload->body,
+                          payload->body_bytes);
+}
+
 void record_write (json_writer_t *writer, app_t *app, const record_t *self)
 {
     const tmq_task_t *payload = self->payload;
@@ -110,6 +164,8 @@ void record_write (json_writer_t *writer, app_t *app, const record_t *self)
         json_write_body (writer, payload->content_type, payload->body_bytes ? payload->body : "",
                          payload->body_bytes);
     }
+    if (self->wants & RECORD_EXACT)
+        write_exact (writer, self->task, payload);
     if (self->wants & RECORD_ATTEMPTS) {
         json_write_key (writer, "attempts");
         attempts_write (writer, &self->attempts);

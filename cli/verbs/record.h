@@ -18,7 +18,8 @@ typedef enum record_part {
     RECORD_EVENTS = 2,
     RECORD_ATTEMPTS = 4,
     RECORD_TURNS = 8,
-    RECORD_FILES = 16 /* that the turns touched */
+    RECORD_FILES = 16, /* that the turns touched */
+    RECORD_EXACT = 32  /* what an import needs beside the rest */
 } record_part_t;
 
 typedef struct record {

@@ -93,8 +93,12 @@ static const char *const policies[] = {
 #undef X
 };
 
-/* The policy of this name. */
-static bool find_policy (tmq_after_t *out, const char *name)
+const char *after_name (tmq_after_t policy)
+{
+    return (size_t) policy < sizeof policies / sizeof *policies ? policies[policy] : "?";
+}
+
+bool after_find (tmq_after_t *out, const char *name)
 {
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
         if (strcmp (policies[i], name) == 0) {
@@ -149,7 +153,7 @@ static bool add_after (spec_t *self, const char *given, char *why, size_t why_si
     if (colon) {
         *colon = '\0';
         snprintf (why, why_size, "after: '%.20s' must be fail, ignore or continue", colon + 1);
-        if (!find_policy (&after.policy, colon + 1))
+        if (!after_find (&after.policy, colon + 1))
             return false;
     }
     if (!find_task (&after.id, self, "after", text, why, why_size))

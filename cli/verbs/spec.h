@@ -30,6 +30,9 @@ void spec_clear (spec_t *self);
 int spec_from_args (spec_t *self, const app_t *app, size_t queue);
 /* From one line of a batch file. False with a text that says what is wrong. */
 bool spec_from_line (spec_t *self, const char *line, size_t length, char *why, size_t why_size);
+/* A policy of --after by its name, and back. */
+const char *after_name (tmq_after_t policy);
+bool after_find (tmq_after_t *out, const char *name);
 /* As a line of a batch file. */
 void spec_write (json_writer_t *writer, const spec_t *self);
 

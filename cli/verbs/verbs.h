@@ -38,6 +38,7 @@ int run_top (app_t *app);
 int run_ping (app_t *app);
 int run_doctor (app_t *app);
 int run_export (app_t *app);
+int run_import (app_t *app);
 int run_whoami (app_t *app);
 /* What whoami prints, of a client that is connected. */
 int show_whoami (app_t *app);

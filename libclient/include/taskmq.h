@@ -374,7 +374,9 @@ typedef enum tmq_op {
     TMQ_OP_SEARCH,
     TMQ_OP_REINDEX,
     /* Space (taskmq_admin.h): the same. */
-    TMQ_OP_VACUUM
+    TMQ_OP_VACUUM,
+    /* Import (taskmq_import.h). */
+    TMQ_OP_IMPORT /* of blocking calls only */
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -602,6 +604,10 @@ struct tmq_task {
     /* Of the error's data. More than error_data has: it is longer than 16 KiB, and this record is
      * of a list, a snapshot or tmq_payload; tmq_get has it. */
     size_t error_data_bytes;
+    uint32_t lease_ms; /* as tmq_submit_t has it; and the next two */
+    uint32_t backoff_ms;
+    const char *dedup_key;
+    uint32_t adopted_from; /* the attempt whose late success is its outcome; 0: none */
 };
 /* Accepts NULL. */
 TMQ_API void tmq_task_free (tmq_task_t *task);
@@ -856,6 +862,7 @@ TMQ_API int tmq_subscription_cursor (char out[48], tmq_subscription_t *subscript
 /* One header is enough: these are its parts by area, and need what stands above. */
 #include "taskmq_admin.h"
 #include "taskmq_again.h"
+#include "taskmq_import.h"
 #include "taskmq_logs.h"
 #include "taskmq_questions.h"
 #include "taskmq_queues.h"

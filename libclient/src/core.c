@@ -129,6 +129,7 @@ static const struct op {
     [TMQ_OP_TURNS] = {core_reply_turns, NULL},
     [TMQ_OP_SEARCH] = {core_reply_search, NULL},
     [TMQ_OP_REINDEX] = {core_reply_done, NULL},
+    [TMQ_OP_IMPORT] = {core_reply_import, NULL},
     [TMQ_OP_STATS] = {core_reply_stats, NULL},
     [TMQ_OP_ENROLL] = {core_reply_access, NULL},
     [TMQ_OP_KEY_LIST] = {core_reply_access, NULL},

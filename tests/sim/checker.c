@@ -727,7 +727,7 @@ static void walk_event (world_t *world, walk_t *walk, const Taskmq__Event *event
                 event->attempt == walk->attempt)) {
         sim_fail (world, "I5: task %u: attempt %u after %u", index, event->attempt, walk->attempt);
     }
-    if (event->kind == TMQ_EVENT_SUBMITTED) {
+    if (event->kind == TMQ_EVENT_SUBMITTED || event->kind == TMQ_EVENT_IMPORTED) {
         walk->submitted_at = event->at;
     }
     if (event->kind == TMQ_EVENT_CLAIMED) {

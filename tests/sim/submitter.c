@@ -168,6 +168,83 @@ static void submit_new (client_t *client)
     submit (client, intent);
 }
 
+/* Import: a task that waits, as it was elsewhere. It is new, or known: then nothing of it may
+ * change, and with other content it must not be taken for it. */
+
+/* Its times are those of now, so that the checker's rules of a submit hold for it. */
+static size_t pack_imported (world_t *world, const known_t *task, bool other_content,
+                             uint8_t out[1024])
+{
+    Taskmq__Task imported = TASKMQ__TASK__INIT;
+    Taskmq__ImportedTask whole = TASKMQ__IMPORTED_TASK__INIT;
+    uint8_t payload[PAYLOAD_MAX + 1];
+    uint64_t now_ms = (uint64_t) sim_wall_ms (world);
+    check_payload_fill (task, payload);
+    payload[task->payload_bytes] = '!';
+    imported.queue = (char *) (uintptr_t) task->queue;
+    imported.session = (char *) (uintptr_t) warden_session (task);
+    imported.status = TMQ_STATUS_QUEUED;
+    imported.priority = task->priority;
+    imported.created_at = imported.updated_at = now_ms;
+    imported.ttl_ms = task->ttl_ms == 0 ? TMQ_TTL_MS_DEFAULT : task->ttl_ms;
+    imported.expires_at = now_ms + imported.ttl_ms;
+    imported.max_attempts = task->max_attempts == 0 ? TMQ_MAX_ATTEMPTS_DEFAULT : task->max_attempts;
+    imported.version = 1;
+    whole.task = &imported;
+    whole.lease_ms = task->lease_ms;
+    whole.payload.data = payload;
+    whole.payload.len = task->payload_bytes + other_content;
+    return taskmq__imported_task__pack (&whole, out);
+}
+
+/* What few tasks have of what is drawn here, an import cannot have, or tells otherwise. */
+static bool is_plain (const known_t *task)
+{
+    return task->dedup_key[0] == '\0' && task->after_count == 0 && task->parent == 0 &&
+           task->delay_ms == 0 && task->not_before == 0 && task->start_by == 0;
+}
+
+static void import (client_t *client, known_t *task, bool other_content)
+{
+    world_t *world = client->world;
+    Taskmq__Import import_op = TASKMQ__IMPORT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    Taskmq__TaskSpec spec;
+    after_room_t room;
+    uint8_t packed[1024];
+    intent_t *intent = calloc (1, sizeof *intent);
+    fill_spec (world, task, &spec, &room);
+    import_op.task_id = spec.task_id;
+    import_op.extra = spec.extra;
+    import_op.bytes = (uint32_t) pack_imported (world, task, other_content, packed);
+    intent->other_content = other_content;
+    intent->count = 1;
+    intent->tasks[0] = task;
+    task->submitted = task->submitted || !other_content;
+    request.op_case = TASKMQ__REQUEST__OP_IMPORT;
+    request.import = &import_op;
+    client_request (client, &request, packed, import_op.bytes)->data = intent;
+}
+
+static void import_some (client_t *client)
+{
+    world_t *world = client->world;
+    if (world->tasks_count + BATCH_MAX < TASKS_MAX && rng_chance (&world->rng, 600)) {
+        known_t *task = submitter_draw_task (client);
+        task->delay_ms = task->max_runtime_ms = 0;
+        task->not_before = task->start_by = 0;
+        if (is_plain (task)) {
+            import (client, task, false);
+        }
+        return;
+    }
+    known_t *task = submitter_draw_known (client);
+    bool mine = task != NULL && task->owner == (strcmp (client->identity, "uid:1") == 0);
+    if (mine && is_plain (task)) {
+        import (client, task, task->accepted && rng_chance (&world->rng, 500));
+    }
+}
+
 /* Known tasks. */
 
 known_t *submitter_draw_known (client_t *client)
@@ -270,10 +347,12 @@ static void submitter_tick (client_t *client)
         return;
     }
     uint32_t dice = rng_below (rng, 100);
-    if (dice < 40) {
+    if (dice < 36) {
         if (world->tasks_count + BATCH_MAX < TASKS_MAX) {
             submit_new (client);
         }
+    } else if (dice < 40) {
+        import_some (client);
     } else if (dice < 46) {
         submit_again (client, false);
     } else if (dice < 50) {
@@ -295,6 +374,36 @@ static void submitter_tick (client_t *client)
     }
 }
 
+static void judge_other_content (client_t *client, const known_t *task, uint32_t code)
+{
+    if (code != TMQ_CONFLICT && code != TMQ_EXPIRED && code != TMQ_PURGED &&
+        code != TMQ_OVERLOADED && code != TMQ_STORE_FULL && code != TMQ_LIMIT) {
+        sim_fail (client->world, "I6: other content under the id of task %u is answered %u",
+                  model_index (task->id.bytes), code);
+    }
+}
+
+/* As of a submit of one task; what is wrong with it is said of the request. */
+static void imported (client_t *client, const intent_t *intent, const Taskmq__Reply *reply)
+{
+    Taskmq__SubmittedItem item = TASKMQ__SUBMITTED_ITEM__INIT;
+    known_t *task = intent->tasks[0];
+    if (reply->code == TMQ_OK && (reply->submitted == NULL || reply->submitted->n_items != 1)) {
+        sim_fail (client->world, "the import of a task is answered without it");
+        return;
+    }
+    item.code = reply->code;
+    item.text = reply->text;
+    if (reply->code == TMQ_OK) {
+        item = *reply->submitted->items[0];
+    }
+    if (intent->other_content) {
+        judge_other_content (client, task, item.code);
+    } else {
+        check_submitted (client->world, task, &item);
+    }
+}
+
 static void submitted (client_t *client, const intent_t *intent, const Taskmq__Reply *reply)
 {
     if (reply->code != TMQ_OK || reply->submitted == NULL ||
@@ -308,11 +417,8 @@ static void submitted (client_t *client, const intent_t *intent, const Taskmq__R
         const Taskmq__SubmittedItem *item = reply->submitted->items[i];
         if (!intent->other_content) {
             check_submitted (client->world, task, item);
-        } else if (item->code != TMQ_CONFLICT && item->code != TMQ_EXPIRED &&
-                   item->code != TMQ_PURGED && item->code != TMQ_OVERLOADED &&
-                   item->code != TMQ_STORE_FULL && item->code != TMQ_LIMIT) {
-            sim_fail (client->world, "I6: other content under the id of task %u is answered %u",
-                      model_index (task->id.bytes), item->code);
+        } else {
+            judge_other_content (client, task, item->code);
         }
     }
 }
@@ -339,6 +445,7 @@ static void submitter_reply (client_t *client, pending_t *pending, const Taskmq_
     (void) body_bytes;
     switch (pending->op) {
     case TASKMQ__REQUEST__OP_SUBMIT: submitted (client, intent, reply); break;
+    case TASKMQ__REQUEST__OP_IMPORT: imported (client, intent, reply); break;
     case TASKMQ__REQUEST__OP_CANCEL:
         check_cancelled (client->world, intent->tasks[0], reply);
         break;

@@ -620,7 +620,8 @@ static void the_matrix_holds_after_a_restart (void **state)
 }
 
 /* Requests of which the table above says nothing. A new request is in one of the two. Of queues
- * test_core_queues.c says who may, of schedules test_core_schedules.c. */
+ * test_core_queues.c says who may, of schedules test_core_schedules.c, of imports
+ * test_core_import.c. */
 
 static bool is_probed (const char *name)
 {
@@ -628,7 +629,7 @@ static bool is_probed (const char *name)
         "hello",         "goodbye",        "count",           "queue_list",      "queue_set",
         "queue_show",    "queue_pause",    "queue_resume",    "schedule_put",    "schedule_show",
         "schedule_list", "schedule_pause", "schedule_resume", "schedule_remove", "worker_list",
-        "worker_show",   "worker_drain"};
+        "worker_show",   "worker_drain",   "import"};
     for (size_t i = 0; i < sizeof (ELSEWHERE) / sizeof (ELSEWHERE[0]); i++)
         if (strcmp (ELSEWHERE[i], name) == 0)
             return true;

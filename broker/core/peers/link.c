@@ -61,9 +61,20 @@ void link_free_if_idle (links_t *self, link_t *link)
     free (link);
 }
 
+void link_drop_import (links_t *self, link_t *link)
+{
+    if (link->import == NULL)
+        return;
+    self->import_bytes -= link->import->length;
+    bytes_free (link->import);
+    free (link->import);
+    link->import = NULL;
+}
+
 void link_remove (links_t *self, link_t *link)
 {
     assert (!link->dead);
+    link_drop_import (self, link);
     map_remove (&self->by_peer, peer_hash (self, link->peer), link);
     link->dead = true;
     alarm_disarm (&link->alarm);

@@ -14,6 +14,8 @@ link_t *link_make (links_t *self, peer_t peer);
 void link_remove (links_t *self, link_t *link); /* from the table; it is dead from now on */
 void link_unreference (links_t *self, link_t *link);
 void link_free_if_idle (links_t *self, link_t *link);
+/* Forgets the pieces of a task that it imports. */
+void link_drop_import (links_t *self, link_t *link);
 /* A message of it came. True: it was silent, stalled, suspected or on its way out, and is no
  * more. */
 bool link_heard (links_t *self, link_t *link);

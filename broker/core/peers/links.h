@@ -87,6 +87,8 @@ struct link {
     size_t reads_count;    /* of its requests, waiting or with readers, … */
     size_t searches_count; /* … of which these are searches */
     waiter_t *waiter;      /* its waits, or NULL */
+    bytes_t *import;       /* pieces of the task that it imports; NULL: none */
+    tmq_id_t import_id;    /* … and which one that is */
 };
 
 typedef struct links {
@@ -100,8 +102,9 @@ typedef struct links {
     int64_t retry_at_ms; /* … that are tried again then (mono) */
     node_t spare_items;  /* places of items that left */
     size_t spare_items_count;
-    bytes_t scratch;  /* one item while it is packed */
-    bytes_t envelope; /* the message that is leaving */
+    size_t import_bytes; /* of tasks that come in pieces, of all links */
+    bytes_t scratch;     /* one item while it is packed */
+    bytes_t envelope;    /* the message that is leaving */
 } links_t;
 
 void links_init (links_t *self, base_t *base);

@@ -69,6 +69,7 @@ void on_hello (call_t *call);
 void on_goodbye (call_t *call);
 void on_heartbeat (call_t *call);
 void on_submit (call_t *call);
+void on_import (call_t *call);
 void on_get (call_t *call);
 void on_result (call_t *call);
 void on_payload (call_t *call);

@@ -55,6 +55,20 @@ WANT (want_submit)
     }
 }
 
+WANT (want_import)
+{
+    (void) items;
+    const Taskmq__Import *import = request->import;
+    if (import->more || self->base->stopping || submits_are_refused (self))
+        return;
+    Taskmq__TaskSpec spec = TASKMQ__TASK_SPEC__INIT;
+    spec.extra = import->extra;
+    want_id (self->reads, link->space, import->task_id.data, false, keys);
+    if (import->dedup_key[0] != '\0')
+        want_dedup (self->reads, link->space, name_text (link->identity), import->dedup_key, keys);
+    after_want (self, link, &spec, keys);
+}
+
 WANT (want_get)
 {
     (void) items;
@@ -233,6 +247,7 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (GOODBYE, on_goodbye, want_nothing, RIGHT_LINK, 1)                                           \
     X (HEARTBEAT, on_heartbeat, want_nothing, RIGHT_LINK, 1)                                       \
     X (SUBMIT, on_submit, want_submit, RIGHT_SUBMIT, 1)                                            \
+    X (IMPORT, on_import, want_import, RIGHT_ADMIN, 16)                                            \
     X (GET, on_get, want_get, SEES | RIGHT_WORK, 1)                                                \
     X (RESOLVE, on_resolve, want_nothing, SEES | RIGHT_WORK, 64)                                   \
     X (LIST, on_list, want_nothing, SEES, 8)                                                       \

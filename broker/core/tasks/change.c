@@ -69,30 +69,10 @@ static void note_fact (tasks_t *self, task_t *task, task_input_t input, tmq_stat
     self->facts[self->facts_count++] = (fact_t){task, input, from, task->status};
 }
 
-void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause)
+/* Its image and its event. */
+static void tell (tasks_t *self, task_t *task, const transition_t *row, tmq_status_t previous,
+                  const cause_t *cause)
 {
-    const transition_t *row = transition_find (task->status, input);
-    assert (row != NULL && row->to != TMQ_STATUS_NONE);
-    tmq_status_t previous = task->status;
-    task->status = (uint8_t) row->to;
-    count_status (task, previous, -1);
-    count_status (task, row->to, 1);
-    count_totals (task, input, previous);
-    if (task_is_terminal (task) && previous < TMQ_STATUS_COMPLETED) {
-        self->ended++;
-        space_end_task (task);
-        account_end_task (self, task);
-        session_end_task (self, task);
-        needs_end (self, task);
-    } else if (!task_is_terminal (task) && previous >= TMQ_STATUS_COMPLETED) {
-        self->ended--;
-        space_add_task (task);
-        account_add_task (self, task);
-        session_add_task (self, task);
-        needs_begin (self, task);
-    }
-    task->version++;
-    task->updated_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
     journal_touch (self, task);
     task_texts_t texts MEMORY_FILLED_BEFORE_READ;
     if (task->labels_count > 0)
@@ -122,7 +102,43 @@ void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_
     }
     history_add (self->history, &task->queue->space->log, &event);
     task->last_seq = event.seq;
+}
+
+void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause)
+{
+    const transition_t *row = transition_find (task->status, input);
+    assert (row != NULL && row->to != TMQ_STATUS_NONE);
+    tmq_status_t previous = task->status;
+    task->status = (uint8_t) row->to;
+    count_status (task, previous, -1);
+    count_status (task, row->to, 1);
+    count_totals (task, input, previous);
+    if (task_is_terminal (task) && previous < TMQ_STATUS_COMPLETED) {
+        self->ended++;
+        space_end_task (task);
+        account_end_task (self, task);
+        session_end_task (self, task);
+        needs_end (self, task);
+    } else if (!task_is_terminal (task) && previous >= TMQ_STATUS_COMPLETED) {
+        self->ended--;
+        space_add_task (task);
+        account_add_task (self, task);
+        session_add_task (self, task);
+        needs_begin (self, task);
+    }
+    task->version++;
+    task->updated_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
+    tell (self, task, row, previous, cause);
     note_fact (self, task, input, previous);
+}
+
+void change_imported (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause)
+{
+    const transition_t *row = transition_find (TMQ_STATUS_NONE, input);
+    assert (row != NULL && row->to == task->status);
+    count_status (task, row->to, 1);
+    tell (self, task, row, TMQ_STATUS_NONE, cause);
+    note_fact (self, task, input, TMQ_STATUS_NONE);
 }
 
 void change_write_lazy (tasks_t *self)

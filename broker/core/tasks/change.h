@@ -22,6 +22,8 @@ typedef struct cause {
 /* Applies one transition that must be permitted: status, version, event, image, fact. The lease and
  * the place in the queue are the caller's. */
 void change_apply (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause);
+/* A new task that is as it was elsewhere (imports.h): its event, image and fact. */
+void change_imported (tasks_t *self, task_t *task, task_input_t input, const cause_t *cause);
 /* What changed without an event and has waited long enough, such as progress, becomes an event
  * `changed` without a message, so that whoever follows the events sees it. */
 void change_write_lazy (tasks_t *self);

@@ -73,14 +73,20 @@ task_t *journal_lazy_next (const tasks_t *self)
     return LIST_ITEM (list_first (&self->lazy), detail_t, lazy)->task;
 }
 
-void journal_add_attempt (tasks_t *self, const task_t *task, tmq_event_kind_t how,
-                          int32_t error_code, const char *error_message, const uint8_t *request_id)
+static attempt_t *attempt_room (tasks_t *self)
 {
     open_batch_t *open = &self->open;
     open->attempts = memory_grow (open->attempts, &open->attempts_capacity, open->attempts_count,
                                   sizeof (*open->attempts));
-    attempt_t *row = &open->attempts[open->attempts_count++];
+    open->bytes += sizeof (attempt_t);
+    return &open->attempts[open->attempts_count++];
+}
+
+void journal_add_attempt (tasks_t *self, const task_t *task, tmq_event_kind_t how,
+                          int32_t error_code, const char *error_message, const uint8_t *request_id)
+{
     const detail_t *detail = task->detail;
+    attempt_t *row = attempt_room (self);
     *row = (attempt_t){.number = task->number,
                        .id = task->id,
                        .attempt = task->attempt,
@@ -96,7 +102,13 @@ void journal_add_attempt (tasks_t *self, const task_t *task, tmq_event_kind_t ho
     memcpy (row->secret, detail->secret, sizeof (row->secret));
     if (request_id != NULL)
         memcpy (row->request_id, request_id, sizeof (row->request_id));
-    open->bytes += sizeof (*row);
+    attempt_note_add (self, row);
+}
+
+void journal_put_attempt (tasks_t *self, const attempt_t *attempt)
+{
+    attempt_t *row = attempt_room (self);
+    *row = *attempt;
     attempt_note_add (self, row);
 }
 

@@ -307,6 +307,12 @@ void session_take (tasks_t *self, task_t *task, space_t *space, const char *name
         use (task, found_or_made (self, space, name, owner));
 }
 
+void session_begin (tasks_t *self, space_t *space, const char *name, const char *owner)
+{
+    if (name[0] != '\0')
+        found_or_made (self, space, name, owner);
+}
+
 void session_take_back (tasks_t *self, task_t *task, space_t *space, const char *name,
                         const char *owner)
 {

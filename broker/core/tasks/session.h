@@ -61,6 +61,8 @@ const char *sessions_are_full (const tasks_t *self, const space_t *space, const 
 /* A new task is of this session; it is made if need be. An empty name: of none. */
 void session_take (tasks_t *self, task_t *task, space_t *space, const char *name,
                    const char *owner);
+/* A live task will be of this session: it is made if need be. An empty name: of none. */
+void session_begin (tasks_t *self, space_t *space, const char *name, const char *owner);
 /* … a task of the store, of which the row of the session may be gone. */
 void session_take_back (tasks_t *self, task_t *task, space_t *space, const char *name,
                         const char *owner);

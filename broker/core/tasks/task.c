@@ -26,6 +26,10 @@ static const transition_t TRANSITIONS[STATUS_COUNT][INPUT_COUNT] =
         [TMQ_STATUS_NONE] =
             {
                 [INPUT_SUBMIT] = TO (QUEUED, SUBMITTED),
+                [INPUT_IMPORT] = TO (QUEUED, IMPORTED),
+                [INPUT_IMPORT_COMPLETED] = TO (COMPLETED, IMPORTED),
+                [INPUT_IMPORT_FAILED] = TO (FAILED, IMPORTED),
+                [INPUT_IMPORT_CANCELLED] = TO (CANCELLED, IMPORTED),
             },
         [TMQ_STATUS_QUEUED] =
             {

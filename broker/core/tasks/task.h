@@ -51,6 +51,10 @@ typedef enum task_input {
     INPUT_LATE,         /* an attempt that is over brings a success, which is kept */
     INPUT_ADOPT,        /* a client makes it the outcome */
     INPUT_TURN,         /* its worker tells of a turn */
+    INPUT_IMPORT,       /* it comes from elsewhere, and waits … */
+    INPUT_IMPORT_COMPLETED, /* … or has ended so */
+    INPUT_IMPORT_FAILED,
+    INPUT_IMPORT_CANCELLED,
     INPUT_COUNT
 } task_input_t;
 

@@ -28,9 +28,36 @@ uint32_t turns_of_attempt (const task_t *task)
     return extra->turns_attempt == task->attempt ? extra->turns - extra->turns_before : 0;
 }
 
-void turn_put (tasks_t *self, task_t *task, turn_t *turn)
+static void write_row (tasks_t *self, space_t *space, const task_t *task, const turn_t *turn)
 {
     row_key_t key;
+    turn_key (&key, space->name, task->id.bytes, turn->turn);
+    rows_put (self, (row_t){.kind = ROW_KIND_TURN,
+                            .key = buf_new (key.bytes, key.length),
+                            .body = turn_pack (turn)});
+    space->entries.turn_bytes += turn_bytes (turn);
+    entries_changed (self, space);
+}
+
+/* Turns come in their order, so the last range goes on or another one begins. */
+static void supersede_one (Taskmq__Extra *extra, uint32_t turn)
+{
+    size_t count = extra->n_superseded & ~(size_t) 1;
+    if (count > 0 && extra->superseded[count - 1] + 1 == turn) {
+        extra->superseded[count - 1] = turn;
+        return;
+    }
+    uint32_t *ranges = memory_alloc ((count + 2) * sizeof (uint32_t));
+    if (count > 0)
+        memcpy (ranges, extra->superseded, count * sizeof (uint32_t));
+    ranges[count] = ranges[count + 1] = turn;
+    free (extra->superseded);
+    extra->superseded = ranges;
+    extra->n_superseded = count + 2;
+}
+
+void turn_put (tasks_t *self, task_t *task, turn_t *turn)
+{
     space_t *space = task->queue->space;
     Taskmq__Extra *extra = extras_edit (task);
     if (extra->turns_attempt != task->attempt) {
@@ -43,13 +70,20 @@ void turn_put (tasks_t *self, task_t *task, turn_t *turn)
     turn->told_at = clocks_wall_ms (&self->base->clocks, task->updated_at);
     extra->turn_bytes += turn_bytes (turn);
     extras_changed (self, task);
-    turn_key (&key, space->name, task->id.bytes, turn->turn);
-    rows_put (self, (row_t){.kind = ROW_KIND_TURN,
-                            .key = buf_new (key.bytes, key.length),
-                            .body = turn_pack (turn)});
-    space->entries.turn_bytes += turn_bytes (turn);
-    entries_changed (self, space);
+    write_row (self, space, task, turn);
     self->base->counts.turns++;
+}
+
+void turn_put_as_told (tasks_t *self, task_t *task, const turn_t *turn, bool superseded)
+{
+    Taskmq__Extra *extra = extras_edit (task);
+    extra->turns = turn->turn;
+    extra->turns_attempt = turn->attempt;
+    extra->turns_before = turn->turn - turn->number;
+    extra->turn_bytes += turn_bytes (turn);
+    if (superseded)
+        supersede_one (extra, turn->turn);
+    write_row (self, task->queue->space, task, turn);
 }
 
 /* What a retry or a resume left behind: ranges in Extra.superseded, rising and apart. */

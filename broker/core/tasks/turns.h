@@ -20,6 +20,10 @@ uint32_t turns_of_attempt (const task_t *task);
  * INPUT_TURN. */
 void turn_put (tasks_t *self, task_t *task, turn_t *turn);
 
+/* The next one of a task that comes from elsewhere, as it was told there. extras_changed is to
+ * follow the last one. */
+void turn_put_as_told (tasks_t *self, task_t *task, const turn_t *turn, bool superseded);
+
 /* The turn counts no more: a retry or a resume went back behind it. */
 bool turn_is_superseded (const uint32_t *ranges, size_t count, uint32_t turn);
 /* Turns behind `from` can be superseded: there is room for the range. */

@@ -74,7 +74,10 @@ enum {
     TASK_SEQ = 33,
     TASK_BODY = 34,
     TASK_FAILURES = 35,
-    TASK_EXTRA = 36
+    TASK_EXTRA = 36,
+    TASK_LEASE_MS = 37,
+    TASK_BACKOFF_MS = 38,
+    TASK_DEDUP_KEY = 39
 };
 
 enum {
@@ -199,6 +202,10 @@ void pack_task (bytes_t *out, uint32_t field, const record_t *record, tmq_phase_
     bytes_append_uint (out, TASK_BODY, bodies.body);
     bytes_append_uint (out, TASK_FAILURES, record->failures);
     bytes_append_blob (out, TASK_EXTRA, buf_bytes (record->extra), buf_length (record->extra));
+    bytes_append_uint (out, TASK_LEASE_MS, record->lease_ms);
+    bytes_append_uint (out, TASK_BACKOFF_MS, record->backoff_ms);
+    if (!bare)
+        bytes_append_string (out, TASK_DEDUP_KEY, record->dedup_key);
     bytes_close (out, mark);
 }
 

@@ -90,6 +90,7 @@ static void task_fill_texts (tmq_task_t *out, tail_t *tail, const Taskmq__Task *
     out->method = tail_text (tail, in->method);
     out->content_type = tail_text (tail, in->content_type);
     out->meta = tail_text (tail, in->meta);
+    out->dedup_key = tail_text (tail, in->dedup_key);
     out->worker = tail_text (tail, in->worker);
     out->progress_unit = tail_text (tail, progress != NULL ? progress->unit : "");
     out->progress_message = tail_text (tail, progress != NULL ? progress->message : "");
@@ -117,6 +118,9 @@ static void task_fill_numbers (tmq_task_t *out, const Taskmq__Task *in)
     out->attempt = in->attempt;
     out->max_attempts = in->max_attempts;
     out->failures = in->failures;
+    out->lease_ms = in->lease_ms;
+    out->backoff_ms = in->backoff_ms;
+    out->adopted_from = in->extra != NULL ? in->extra->adopted_from : 0;
     out->progress_done = in->progress != NULL ? in->progress->done : 0;
     out->progress_total = in->progress != NULL ? in->progress->total : 0;
     out->payload_bytes = in->payload_bytes;

@@ -65,6 +65,7 @@ typedef enum core_op {
     X (TMQ_OP_SEARCH, SEARCH)                                                                      \
     X (TMQ_OP_REINDEX, REINDEX)                                                                    \
     X (TMQ_OP_TURNS, TURNS)                                                                        \
+    X (TMQ_OP_IMPORT, IMPORT)                                                                      \
     X (TMQ_OP_STATS, STATS)                                                                        \
     X (TMQ_OP_AUDIT, AUDIT)                                                                        \
     X (TMQ_OP_AUDIT_HEAD, AUDIT_HEAD)                                                              \

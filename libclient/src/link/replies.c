@@ -130,6 +130,22 @@ bool core_reply_submit_batch (core_requests_t *self, core_request_t *request,
     return true;
 }
 
+bool core_reply_import (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                        const uint8_t *body)
+{
+    (void) body;
+    if (reply->body_case == TASKMQ__REPLY__BODY_SUBMITTED) {
+        tmq_receipt_t *receipts = request->group->answer.completion.receipts;
+        if (reply->submitted->n_items != 1 ||
+            !receipt_fill (&receipts[request->items[0].receipt], reply->submitted->items[0]))
+            return false;
+    } else if (reply->body_case != TASKMQ__REPLY__BODY__NOT_SET) {
+        return false;
+    }
+    core_request_end (self, request, TMQ_OK, NULL, 0);
+    return true;
+}
+
 /* Tasks. */
 
 /* Ends the request with what was made for it, or with the lack of memory for it. */

@@ -1,0 +1,406 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* taskctl import: what taskctl export wrote, back into a broker.
+ *
+ * The file is read twice. First every line is judged, and only where it stands is kept in memory.
+ * Then the tasks go to the broker a slice at a time, in the order in which they were made: so a
+ * task comes after those that it depends on, and the broker's order is the one there was. What
+ * comes through a pipe is put into a file without a name first. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/exit.h"
+#include "base/memory.h"
+#include "link/connect.h"
+#include "screen/items.h"
+#include "screen/output.h"
+#include "screen/status.h"
+#include "verbs/import_line.h"
+#include "verbs/record.h"
+#include "verbs/verbs.h"
+
+enum {
+    LINE_BYTES_MAX = 32 * 1024 * 1024, /* 4 MiB of a task, where each byte is escaped */
+    SLICE_TASKS = 128,                 /* of one call */
+    SLICE_BYTES = 4 * 1024 * 1024,     /* … of lines: below the library's outbox */
+    SHOWN_MAX = 10                     /* lines that are told one by one before there is more */
+};
+
+/* Where a task stands. */
+typedef struct place {
+    uint64_t created_at;
+    int64_t offset;
+    size_t length;
+    size_t number; /* of the line, from 1 */
+} place_t;
+
+typedef struct importing {
+    app_t *app;
+    const char *name; /* of the file, for people */
+    FILE *file;
+    place_t *places;
+    size_t count;
+    size_t room;
+    size_t broken; /* lines */
+    size_t imported;
+    size_t existing;
+    size_t differing; /* … with other contents */
+    size_t expired;
+    size_t requeued;
+    size_t redacted;
+    size_t refused;
+    bool lost; /* the broker does not answer any more */
+    tally_t tally;
+    status_line_t status;
+} importing_t;
+
+/* The tasks of one call. */
+typedef struct slice {
+    import_line_t lines[SLICE_TASKS];
+    tmq_import_t tasks[SLICE_TASKS];
+    tmq_receipt_t receipts[SLICE_TASKS];
+    const place_t *places[SLICE_TASKS];
+    size_t count;
+} slice_t;
+
+/* Reading. */
+
+/* The file, or what a pipe has in one. 0 or an exit code. */
+static int open_file (importing_t *self, const char *path)
+{
+    struct stat found;
+    const bool from_stdin = strcmp (path, "-") == 0;
+    self->name = from_stdin ? "standard input" : path;
+    const int fd = from_stdin ? dup (STDIN_FILENO) : open (path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat (fd, &found) != 0 || !(self->file = fdopen (fd, "r")))
+        return usage_error (self->app, NULL, "cannot read %s: %s", self->name, strerror (errno));
+    return 0;
+}
+
+/* One line, at most LINE_BYTES_MAX; false: there is none. A longer one has more than that. */
+static bool read_line (FILE *file, bytes_t *line)
+{
+    int c;
+    bytes_clear (line);
+    while ((c = getc_unlocked (file)) != EOF && c != '\n' && line->length <= LINE_BYTES_MAX)
+        bytes_append_byte (line, (uint8_t) c);
+    if (line->failed)
+        must_grow (NULL, SIZE_MAX, 2); /* ends the program */
+    return c != EOF || line->length > 0;
+}
+
+static bool is_blank (const bytes_t *line)
+{
+    for (size_t i = 0; i < line->length; i++)
+        if (!strchr (" \t\r", line->data[i]) || !line->data[i])
+            return false;
+    return true;
+}
+
+static void add_place (importing_t *self, const import_line_t *line, int64_t offset, size_t length,
+                       size_t number)
+{
+    if (self->count == self->room) {
+        self->room = 2 * self->room + 1024;
+        self->places = must_grow (self->places, self->room, sizeof *self->places);
+    }
+    self->places[self->count++] = (place_t){line->task.created_at, offset, length, number};
+    self->requeued += line->status != line->task.status;
+    self->redacted += line->redacted;
+}
+
+/* Broken ones are named, up to a few. */
+static void judge (importing_t *self, const bytes_t *text, int64_t offset, size_t number)
+{
+    import_line_t line;
+    if (import_line_read (&line, (const char *) text->data, text->length))
+        add_place (self, &line, offset, text->length, number);
+    else if (++self->broken <= SHOWN_MAX)
+        usage_error (self->app, NULL, "line %zu: %s", number, line.why);
+    import_line_clear (&line);
+}
+
+static int read_error (const importing_t *self)
+{
+    return code_error (self->app, TMQ_INTERNAL, NULL, "cannot read %s: %s", self->name,
+                       strerror (errno));
+}
+
+/* The first reading. copy: where the lines are kept, or NULL. 0 or an exit code. */
+static int judge_all (importing_t *self, FILE *copy)
+{
+    bytes_t text = BYTES_INIT;
+    int64_t offset = 0;
+    int code = 0;
+    for (size_t number = 1; !code && read_line (self->file, &text); number++) {
+        if (text.length > LINE_BYTES_MAX)
+            code = code_error (self->app, TMQ_TOO_LARGE, NULL,
+                               "line %zu of %s has more than %d bytes: no export writes such a "
+                               "line",
+                               number, self->name, LINE_BYTES_MAX);
+        else if (!is_blank (&text))
+            judge (self, &text, offset, number);
+        if (copy && !code &&
+            (fwrite (text.data, 1, text.length, copy) < text.length || putc ('\n', copy) == EOF))
+            code = code_error (self->app, TMQ_STORE_FULL, "TMPDIR may name another place",
+                               "cannot keep what comes in: %s", strerror (errno));
+        offset += (int64_t) text.length + 1;
+    }
+    if (!code && ferror (self->file))
+        code = read_error (self);
+    bytes_free (&text);
+    return code;
+}
+
+static int first_reading (importing_t *self)
+{
+    struct stat found;
+    FILE *copy = NULL;
+    if (fstat (fileno (self->file), &found) == 0 && S_ISREG (found.st_mode) &&
+        ftello (self->file) == 0)
+        return judge_all (self, NULL);
+    copy = tmpfile ();
+    if (!copy)
+        return code_error (self->app, TMQ_INTERNAL, NULL, "cannot make a file: %s",
+                           strerror (errno));
+    const int code = judge_all (self, copy);
+    fclose (self->file);
+    self->file = copy;
+    return code;
+}
+
+/* Oldest first. An export begins with the newest. */
+static int compare_places (const void *left, const void *right)
+{
+    const place_t *a = left;
+    const place_t *b = right;
+    if (a->created_at != b->created_at)
+        return a->created_at < b->created_at ? -1 : 1;
+    return a->number > b->number ? -1 : a->number < b->number;
+}
+
+/* What is on the line now is what was judged. */
+static int read_again (importing_t *self, import_line_t *line, const place_t *place)
+{
+    char *text = must_alloc (place->length + 1);
+    const bool there = fseeko (self->file, (off_t) place->offset, SEEK_SET) == 0 &&
+                       fread (text, 1, place->length, self->file) == place->length;
+    const bool good = import_line_read (line, text, there ? place->length : 0);
+    free (text);
+    if (good && line->task.created_at == place->created_at)
+        return 0;
+    return code_error (self->app, TMQ_INVALID, NULL, "line %zu: %s was changed meanwhile",
+                       place->number, self->name);
+}
+
+/* Answers. */
+
+static void refuse (importing_t *self, const place_t *place, const tmq_receipt_t *receipt)
+{
+    char id[37];
+    const char *text = *receipt->text ? receipt->text : tmq_code_text (receipt->code);
+    tmq_id_format (&receipt->id, id);
+    self->refused++;
+    tally_add (&self->tally,
+               id_error (self->app, receipt->code, id, NULL, "line %zu: %s", place->number, text));
+}
+
+/* The task is here already: with what the line says? */
+static void compare (importing_t *self, const import_line_t *line, const place_t *place)
+{
+    enum { WHOLE = RECORD_PAYLOAD | RECORD_ATTEMPTS | RECORD_TURNS | RECORD_EXACT };
+    record_t record;
+    tmq_error_t error = {0};
+    bytes_t shown = BYTES_INIT;
+    json_writer_t writer = {&shown, false};
+    char id[37];
+    const char *key = NULL;
+    self->existing++;
+    if (!tmq_status_terminal (line->status)) { /* it may have gone on since */
+        tally_add (&self->tally, EXIT_OK);
+        return;
+    }
+    error.code = record_load (&record, self->app, &line->task.id, WHOLE, &error);
+    if (error.code == TMQ_OK) {
+        record_write (&writer, self->app, &record);
+        bytes_append_byte (&shown, '\0');
+        key = import_line_differs (line->object,
+                                   (piece_t){(const char *) shown.data, shown.length - 1});
+    }
+    tmq_id_format (&line->task.id, id);
+    if (key) {
+        self->existing--;
+        self->differing++;
+        tally_add (&self->tally,
+                   id_error (self->app, TMQ_CONFLICT, id, NULL,
+                             "line %zu: the task is here already with another %s; nothing of it "
+                             "was changed",
+                             place->number, key));
+    } else {
+        tally_add (&self->tally,
+                   error.code == TMQ_OK ? EXIT_OK : library_error (self->app, &error, id));
+    }
+    record_clear (&record);
+    bytes_free (&shown);
+}
+
+static void take_answer (importing_t *self, const slice_t *slice, size_t i)
+{
+    const tmq_receipt_t *receipt = &slice->receipts[i];
+    if (receipt->code == TMQ_OK && receipt->existing) {
+        compare (self, &slice->lines[i], slice->places[i]);
+    } else if (receipt->code == TMQ_OK) {
+        self->imported++;
+        tally_add (&self->tally, EXIT_OK);
+    } else if (receipt->code == TMQ_EXPIRED) {
+        self->expired++;
+    } else {
+        const int code = exit_of_code (receipt->code);
+        self->lost |= code == EXIT_UNREACHABLE || code == EXIT_UNKNOWN;
+        refuse (self, slice->places[i], receipt);
+    }
+}
+
+/* The second reading. */
+
+static int fill_slice (importing_t *self, slice_t *slice, size_t *next)
+{
+    size_t bytes = 0;
+    int code = 0;
+    slice->count = 0;
+    while (!code && *next < self->count && slice->count < SLICE_TASKS && bytes < SLICE_BYTES) {
+        const place_t *place = &self->places[(*next)++];
+        import_line_t *line = &slice->lines[slice->count];
+        slice->places[slice->count++] = place;
+        code = read_again (self, line, place);
+        slice->tasks[slice->count - 1] = line->task;
+        bytes += place->length;
+    }
+    return code;
+}
+
+static int import_all (importing_t *self)
+{
+    slice_t *slice = must_alloc (sizeof *slice);
+    size_t next = 0;
+    int code = 0;
+    qsort (self->places, self->count, sizeof *self->places, compare_places);
+    status_begin (&self->status, self->app);
+    while (!code && !self->lost && next < self->count) {
+        const size_t from = next;
+        status_show_bar (self->app, from, self->count, "%zu of %zu tasks", from, self->count);
+        code = fill_slice (self, slice, &next);
+        if (!code)
+            tmq_import (slice->receipts, self->app->client, slice->tasks, slice->count,
+                        self->app->timeout_ms, NULL);
+        status_hide (self->app);
+        for (size_t i = 0; !code && i < slice->count; i++)
+            take_answer (self, slice, i);
+        for (size_t i = 0; i < slice->count; i++)
+            import_line_clear (&slice->lines[i]);
+    }
+    status_end (self->app);
+    free (slice);
+    if (self->lost)
+        note (self->app,
+              "%zu tasks were not tried; import the file again: what is here is passed "
+              "over",
+              self->count - next);
+    return code;
+}
+
+/* The command. */
+
+static void tell_number (const importing_t *self, size_t number, const char *what)
+{
+    if (number)
+        note (self->app, "%zu %s", number, what);
+}
+
+static void write_count (json_writer_t *writer, const char *key, size_t number)
+{
+    json_write_key (writer, key);
+    json_write_uint (writer, number);
+}
+
+static void tell (const importing_t *self)
+{
+    items_t items;
+    if (app_wants_json (self->app)) {
+        items_begin (&items, self->app, true);
+        json_writer_t *writer = items_open (&items);
+        json_write_object_begin (writer);
+        write_count (writer, "imported", self->imported);
+        write_count (writer, "existing", self->existing);
+        write_count (writer, "differing", self->differing);
+        write_count (writer, "expired", self->expired);
+        write_count (writer, "refused", self->refused);
+        write_count (writer, "broken", self->broken);
+        json_write_object_end (writer);
+        items_close (&items);
+        items_end (&items, NULL);
+    }
+    tell_number (self, self->imported, "imported");
+    tell_number (self, self->existing, "here already, passed over");
+    tell_number (self, self->differing, "here already with other contents, not changed");
+    tell_number (self, self->expired, "not imported: their time to live is over");
+    tell_number (self, self->refused, "refused");
+    tell_number (self, self->broken, "broken lines passed over");
+    if (self->imported == 0 && self->count + self->broken == 0)
+        note (self->app, "no tasks");
+}
+
+static int judged (const importing_t *self)
+{
+    const app_t *app = self->app;
+    if (self->broken > SHOWN_MAX)
+        note (app, "... and %zu more broken lines", self->broken - SHOWN_MAX);
+    tell_number (self, self->requeued,
+                 "had a worker or a question, which are not here: they wait in their queues");
+    tell_number (self, self->redacted,
+                 "are redacted: what looked secret in them was replaced when they were exported");
+    if (self->broken && !args_has (&app->args, OPT_KEEP_GOING)) {
+        note (app, "nothing was imported; --keep-going imports the other lines");
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
+static int import_file (importing_t *self)
+{
+    app_t *app = self->app;
+    int code = first_reading (self);
+    if (!code)
+        code = judged (self);
+    if (code)
+        return code;
+    if (args_has (&app->args, OPT_DRY_RUN)) {
+        note (app, "%zu task%s fine; nothing was imported", self->count,
+              self->count == 1 ? " is" : "s are");
+        return self->broken ? EXIT_SOME : 0;
+    }
+    if ((code = app_connect (app)) || (code = import_all (self)))
+        return code;
+    tell (self);
+    return self->broken ? EXIT_SOME : tally_exit (&self->tally);
+}
+
+int run_import (app_t *app)
+{
+    importing_t self = {.app = app};
+    int code = open_file (&self, app->args.operands[0]);
+    if (!code)
+        code = import_file (&self);
+    if (self.file)
+        fclose (self.file);
+    free (self.places);
+    return code;
+}

@@ -1,0 +1,474 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* Import: tasks that come as they were elsewhere; what is here already; pieces; who may. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "imported.h"
+#include "rights_stage.h"
+
+enum { SUBJECT = 700, OTHER = 701, WORKER = 100 };
+enum { MADE_MS = 1000 }; /* so long before the rig's clock */
+
+/* What is imported; a test changes what it wants. */
+typedef struct given {
+    Taskmq__Import import;
+    Taskmq__ImportedTask whole;
+    Taskmq__Task task;
+    Taskmq__TaskError error;
+    Taskmq__Extra extra;
+    tmq_id_t id;
+    uint8_t request_id[16];
+} given_t;
+
+static void give (given_t *out, const rig_t *rig, unsigned n, tmq_status_t status)
+{
+    uint64_t now = (uint64_t) rig->now.wall_ms;
+    *out = (given_t){TASKMQ__IMPORT__INIT,
+                     TASKMQ__IMPORTED_TASK__INIT,
+                     TASKMQ__TASK__INIT,
+                     TASKMQ__TASK_ERROR__INIT,
+                     TASKMQ__EXTRA__INIT,
+                     rig_id (n),
+                     {1}};
+    out->import.task_id = (ProtobufCBinaryData){sizeof (out->id), out->id.bytes};
+    out->import.extra = &out->extra;
+    out->whole.task = &out->task;
+    out->whole.payload = (ProtobufCBinaryData){5, (uint8_t *) "hello"};
+    out->whole.lease_ms = 45000;
+    out->task.queue = (char *) "q";
+    out->task.status = status;
+    out->task.priority = 9;
+    out->task.created_at = now - MADE_MS;
+    out->task.updated_at = now - 1;
+    out->task.max_attempts = 3;
+    out->task.attempt = 2;
+    out->task.failures = 1;
+    out->task.version = 7;
+    out->task.worker = (char *) "w";
+    if (status == TMQ_STATUS_COMPLETED || status == TMQ_STATUS_FAILED ||
+        status == TMQ_STATUS_CANCELLED)
+        out->task.finished_at = now - 1;
+    if (status == TMQ_STATUS_COMPLETED) {
+        out->task.outcome = TMQ_OUTCOME_RESULT;
+        out->task.result_type = (char *) "text/plain";
+        out->whole.result = (ProtobufCBinaryData){4, (uint8_t *) "done"};
+    } else if (status == TMQ_STATUS_FAILED) {
+        out->task.outcome = TMQ_OUTCOME_PROTOCOL_ERROR;
+        out->task.error = &out->error;
+        out->error.code = 7;
+        out->error.message = (char *) "broken";
+    }
+}
+
+static uint64_t send_piece (rig_t *rig, size_t peer, given_t *given, const uint8_t *bytes,
+                            size_t from, size_t length, bool more)
+{
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    given->import.offset = (uint32_t) from;
+    given->import.bytes = (uint32_t) length;
+    given->import.more = more;
+    request.op_case = TASKMQ__REQUEST__OP_IMPORT;
+    request.request_id = (ProtobufCBinaryData){16, given->request_id};
+    request.import = &given->import;
+    return rig_send (rig, peer, &request, bytes + from, length);
+}
+
+static uint64_t send_whole (rig_t *rig, size_t peer, given_t *given)
+{
+    static uint8_t packed[TMQ_FRAME_BYTES_MAX];
+    size_t length = taskmq__imported_task__get_packed_size (&given->whole);
+    assert_in_range (length, 1, sizeof (packed));
+    taskmq__imported_task__pack (&given->whole, packed);
+    return send_piece (rig, peer, given, packed, 0, length, false);
+}
+
+static unsigned code_of (rig_t *rig, given_t *given)
+{
+    uint64_t request = send_whole (rig, 0, given);
+    rig_settle (rig);
+    return rig_code (rig, 0, request);
+}
+
+static const Taskmq__SubmittedItem *item_of (rig_t *rig, given_t *given)
+{
+    uint64_t request = send_whole (rig, 0, given);
+    rig_settle (rig);
+    const Taskmq__Reply *reply = rig_reply (rig, 0, request)->reply;
+    if (reply->code != TMQ_OK)
+        fail_msg ("%u: %s", reply->code, reply->text);
+    assert_int_equal (reply->body_case, TASKMQ__REPLY__BODY_SUBMITTED);
+    assert_int_equal (reply->submitted->n_items, 1);
+    return reply->submitted->items[0];
+}
+
+static void is_as_it_was (rig_t *rig, const given_t *given)
+{
+    const Taskmq__Task *task = rig_task (rig, 0, SUBJECT);
+    assert_int_equal (task->status, given->task.status);
+    assert_int_equal (task->created_at, given->task.created_at);
+    assert_int_equal (task->updated_at, given->task.updated_at);
+    assert_int_equal (task->finished_at, given->task.finished_at);
+    assert_int_equal (task->version, 7);
+    assert_int_equal (task->attempt, 2);
+    assert_int_equal (task->failures, 1);
+    assert_int_equal (task->priority, 9);
+    assert_int_equal (task->lease_ms, 45000);
+    assert_string_equal (task->worker, "w");
+    assert_int_equal (task->payload_bytes, 5);
+    assert_int_equal (task->outcome, given->task.outcome);
+}
+
+static void it_is_as_it_was (void **state)
+{
+    static const tmq_status_t statuses[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_COMPLETED,
+                                            TMQ_STATUS_FAILED, TMQ_STATUS_CANCELLED};
+    (void) state;
+    for (size_t i = 0; i < sizeof (statuses) / sizeof (statuses[0]); i++) {
+        rig_t *rig = rig_new ();
+        given_t given;
+        rig_link (rig, 0, "default");
+        give (&given, rig, SUBJECT, statuses[i]);
+        const Taskmq__SubmittedItem *item = item_of (rig, &given);
+        assert_false (item->existing);
+        assert_int_equal (item->status, statuses[i]);
+        is_as_it_was (rig, &given);
+        rig_restart (rig);
+        rig_link (rig, 0, "default");
+        is_as_it_was (rig, &given);
+        uint64_t request = rig_payload (rig, 0, SUBJECT);
+        rig_settle (rig);
+        assert_memory_equal (rig_reply (rig, 0, request)->body, "hello", 5);
+        rig_free (rig);
+    }
+}
+
+static void nothing_is_said_before_it_is_durable (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    uint64_t request = send_whole (rig, 0, &given);
+    rig_outputs (rig);
+    assert_null (rig_reply (rig, 0, request));
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, request), TMQ_OK);
+}
+
+static void it_is_one_event (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    give (&given, rig, SUBJECT, TMQ_STATUS_FAILED);
+    rig_subscribe (rig, 1, 5, 0);
+    item_of (rig, &given);
+    size_t count = 0;
+    for (size_t i = 0; i < rig->peers[1].count; i++) {
+        const Taskmq__EventList *list = rig->peers[1].items[i].list;
+        for (size_t k = 0; list != NULL && k < list->n_events; k++, count++) {
+            assert_int_equal (list->events[k]->kind, TMQ_EVENT_IMPORTED);
+            assert_int_equal (list->events[k]->status, TMQ_STATUS_FAILED);
+            assert_int_equal (list->events[k]->previous, TMQ_STATUS_NONE);
+        }
+    }
+    assert_int_equal (count, 1);
+}
+
+static void what_is_here_is_not_changed (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    item_of (rig, &given);
+    given.task.priority = 1;
+    assert_true (item_of (rig, &given)->existing);
+    assert_int_equal (rig_task (rig, 0, SUBJECT)->priority, 9);
+    given.whole.payload.data = (uint8_t *) "other";
+    assert_int_equal (code_of (rig, &given), TMQ_CONFLICT);
+    given.whole.payload.data = (uint8_t *) "hello";
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_true (item_of (rig, &given)->existing);
+    /* A key belongs to one task. */
+    given.import.dedup_key = (char *) "key";
+    given.id = rig_id (OTHER);
+    assert_false (item_of (rig, &given)->existing);
+    given.id = rig_id (OTHER + 1);
+    assert_int_equal (code_of (rig, &given), TMQ_CONFLICT);
+}
+
+static void what_waits_goes_on (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    item_of (rig, &given);
+    rig_register (rig, 1, WORKER, "q", 1);
+    rig_settle (rig);
+    const Taskmq__Assignment *assignment = rig_assignment (rig, 1, 0)->assignment;
+    assert_int_equal (assignment->attempt, 3);
+    assert_int_equal (assignment->lease_ms, 45000);
+    uint64_t request = rig_complete (rig, 1, assignment, "r");
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 1, request), TMQ_OK);
+    assert_int_equal (rig_status (rig, 0, SUBJECT), TMQ_STATUS_COMPLETED);
+}
+
+static void what_failed_can_be_retried (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    give (&given, rig, SUBJECT, TMQ_STATUS_FAILED);
+    item_of (rig, &given);
+    uint64_t request = rig_change (rig, 0, TASKMQ__REQUEST__OP_RETRY, SUBJECT, 1);
+    rig_settle (rig);
+    assert_int_equal (rig_changed (rig, 0, request), TMQ_OK);
+    assert_int_equal (rig_status (rig, 0, SUBJECT), TMQ_STATUS_QUEUED);
+}
+
+static void dependencies_are_here (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    tmq_id_t id = rig_id (OTHER);
+    Taskmq__Dependency entry = TASKMQ__DEPENDENCY__INIT;
+    Taskmq__Dependency *after[] = {&entry};
+    entry.task_id = (ProtobufCBinaryData){sizeof (id), id.bytes};
+    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    given.extra.after = after;
+    given.extra.n_after = 1;
+    assert_int_equal (code_of (rig, &given), TMQ_NOT_FOUND);
+    rig_submit (rig, 0, OTHER, "q", "p");
+    rig_settle (rig);
+    item_of (rig, &given);
+    assert_int_equal (rig_task (rig, 0, SUBJECT)->phase, TMQ_PHASE_BLOCKED);
+    rig_cancel (rig, 0, OTHER);
+    rig_settle (rig);
+    assert_int_equal (rig_status (rig, 0, SUBJECT), TMQ_STATUS_FAILED);
+}
+
+static void a_parent_may_be_gone (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    tmq_id_t id = rig_id (OTHER);
+    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    given.extra.parent = (ProtobufCBinaryData){sizeof (id), id.bytes};
+    item_of (rig, &given);
+    assert_memory_equal (rig_task (rig, 0, SUBJECT)->extra->parent.data, id.bytes, sizeof (id));
+}
+
+static void attempts_come_along (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    Taskmq__AttemptInfo info = TASKMQ__ATTEMPT_INFO__INIT;
+    Taskmq__TaskError error = TASKMQ__TASK_ERROR__INIT;
+    Taskmq__AttemptInfo *attempts[] = {&info};
+    error.code = 5;
+    error.message = (char *) "first";
+    info.attempt = 1;
+    info.worker = (char *) "before";
+    info.how = TMQ_EVENT_ATTEMPT_FAILED;
+    info.error = &error;
+    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    given.whole.attempts = attempts;
+    given.whole.n_attempts = 1;
+    item_of (rig, &given);
+    Taskmq__Attempts wanted = TASKMQ__ATTEMPTS__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    wanted.task_id = given.import.task_id;
+    request.op_case = TASKMQ__REQUEST__OP_ATTEMPTS;
+    request.attempts = &wanted;
+    uint64_t sent = rig_send (rig, 0, &request, NULL, 0);
+    rig_settle (rig);
+    const Taskmq__AttemptPage *page = rig_reply (rig, 0, sent)->reply->attempt_page;
+    assert_int_equal (page->n_attempts, 2);
+    assert_int_equal (page->attempts[0]->how, TMQ_EVENT_ATTEMPT_FAILED);
+    assert_string_equal (page->attempts[0]->error->message, "first");
+    assert_int_equal (page->attempts[1]->how, TMQ_EVENT_COMPLETED);
+}
+
+/* Who had a lease elsewhere has none here, whatever secret he shows. */
+static void old_leases_are_stale (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    uint8_t secret[16] = {0};
+    Taskmq__Assignment lease = TASKMQ__ASSIGNMENT__INIT;
+    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    item_of (rig, &given);
+    lease.task_id = given.import.task_id;
+    lease.attempt = 2;
+    lease.secret = (ProtobufCBinaryData){sizeof (secret), secret};
+    uint64_t request = rig_complete (rig, 1, &lease, "mine");
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 1, request), TMQ_STALE_LEASE);
+    assert_int_equal (rig_status (rig, 0, SUBJECT), TMQ_STATUS_QUEUED);
+}
+
+enum { TURNS = 5 };
+
+static void turns_come_along (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    Taskmq__TurnInfo infos[TURNS];
+    Taskmq__ImportedTurn turns[TURNS];
+    Taskmq__ImportedTurn *list[TURNS];
+    give (&given, rig, SUBJECT, TMQ_STATUS_FAILED);
+    for (uint32_t i = 0; i < TURNS; i++) {
+        infos[i] = (Taskmq__TurnInfo) TASKMQ__TURN_INFO__INIT;
+        turns[i] = (Taskmq__ImportedTurn) TASKMQ__IMPORTED_TURN__INIT;
+        infos[i].turn = i + 1;
+        infos[i].attempt = i < 3 ? 1 : 2;
+        infos[i].number = i < 3 ? i + 1 : i - 2;
+        infos[i].superseded = i == 1 || i == 2;
+        infos[i].told_at = given.task.created_at + i;
+        turns[i].info = &infos[i];
+        turns[i].content = (ProtobufCBinaryData){1, (uint8_t *) "abcde" + i};
+        list[i] = &turns[i];
+    }
+    given.whole.turns = list;
+    given.whole.n_turns = TURNS;
+    item_of (rig, &given);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    uint64_t sent = rig_turns (rig, 0, SUBJECT, 0, 0);
+    rig_settle (rig);
+    const rig_item_t *item = rig_reply (rig, 0, sent);
+    const Taskmq__TurnPage *page = item->reply->turn_page;
+    assert_int_equal (page->n_turns, TURNS);
+    for (uint32_t i = 0; i < TURNS; i++) {
+        assert_int_equal (page->turns[i]->number, infos[i].number);
+        assert_int_equal (page->turns[i]->told_at, infos[i].told_at);
+        assert_int_equal (page->turns[i]->superseded, infos[i].superseded);
+    }
+    assert_memory_equal (item->body, "abcde", TURNS);
+    infos[3].number = 2;
+    given.id = rig_id (OTHER);
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+}
+
+static void it_may_come_in_pieces (void **state)
+{
+    enum { PIECE = 100, RESULT = 350 };
+    uint8_t packed[1024];
+    uint8_t result[RESULT];
+    rig_t *rig = *state;
+    given_t given;
+    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    memset (result, 'r', sizeof (result));
+    given.whole.result = (ProtobufCBinaryData){sizeof (result), result};
+    size_t length = taskmq__imported_task__get_packed_size (&given.whole);
+    assert_in_range (length, 3 * PIECE + 1, sizeof (packed));
+    taskmq__imported_task__pack (&given.whole, packed);
+    given.import.extra = NULL;
+    uint64_t sent = send_piece (rig, 0, &given, packed, 0, PIECE, true);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, sent), TMQ_OK);
+    sent = send_piece (rig, 0, &given, packed, 2 * PIECE, PIECE, true); /* one is missing */
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, sent), TMQ_CONFLICT);
+    uint64_t looked = rig_get (rig, 0, SUBJECT);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, looked), TMQ_NOT_FOUND);
+    sent = send_piece (rig, 0, &given, packed, PIECE, PIECE, true);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, sent), TMQ_OK);
+    rig_link (rig, 0, "default"); /* a new link knows nothing of it */
+    sent = send_piece (rig, 0, &given, packed, 2 * PIECE, length - 2 * PIECE, false);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, sent), TMQ_CONFLICT);
+    send_piece (rig, 0, &given, packed, 0, 2 * PIECE, true);
+    sent = send_piece (rig, 0, &given, packed, 2 * PIECE, length - 2 * PIECE, false);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, sent), TMQ_OK);
+    sent = rig_result (rig, 0, SUBJECT);
+    rig_settle (rig);
+    assert_int_equal (rig_reply (rig, 0, sent)->body_bytes, RESULT);
+}
+
+static void what_is_wrong_is_said (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    uint64_t now = (uint64_t) rig->now.wall_ms;
+    give (&given, rig, SUBJECT, TMQ_STATUS_WORKING);
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    given.task.finished_at = 0;
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    given.task.outcome = TMQ_OUTCOME_NONE;
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    given.task.queue = (char *) "a queue";
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    given.task.created_at = given.task.updated_at = now + 2 * 24 * 3600 * 1000;
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    given.task.expires_at = now - 1;
+    assert_int_equal (code_of (rig, &given), TMQ_EXPIRED);
+    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    uint64_t sent = send_piece (rig, 0, &given, (const uint8_t *) "\xff\xff", 0, 2, false);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, 0, sent), TMQ_INVALID);
+    give (&given, rig, SUBJECT, TMQ_STATUS_QUEUED);
+    item_of (rig, &given); /* the same, as it has to be */
+}
+
+static void only_an_admin_may (void **state)
+{
+    static const char *const expected[ROLE_CASES_COUNT] = {"d", "d", "d", "d", "y", "y"};
+    (void) state;
+    for (size_t i = 0; i < ROLE_CASES_COUNT; i++) {
+        rig_t *rig = stage_new (&ROLE_CASES[i]);
+        given_t given;
+        take_role (rig, &ROLE_CASES[i]);
+        give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+        unsigned code = code_of (rig, &given);
+        if ((code == TMQ_OK) != (expected[i][0] == 'y') || (code != TMQ_OK && code != TMQ_DENIED))
+            fail_msg ("%s: %u", ROLE_CASES[i].name, code);
+        rig_free (rig);
+    }
+}
+
+static void the_owner_is_who_imports (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    given.task.owner = (char *) "somebody";
+    given.task.namespace_ = (char *) "elsewhere";
+    item_of (rig, &given);
+    assert_string_not_equal (rig_task (rig, 0, SUBJECT)->owner, "somebody");
+    assert_string_equal (rig_task (rig, 0, SUBJECT)->namespace_, "default");
+}
+
+int main (void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown (name, rig_setup, rig_teardown)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (it_is_as_it_was),
+        TEST (nothing_is_said_before_it_is_durable),
+        TEST (it_is_one_event),
+        TEST (what_is_here_is_not_changed),
+        TEST (what_waits_goes_on),
+        TEST (what_failed_can_be_retried),
+        TEST (dependencies_are_here),
+        TEST (a_parent_may_be_gone),
+        TEST (attempts_come_along),
+        TEST (old_leases_are_stale),
+        TEST (turns_come_along),
+        TEST (it_may_come_in_pieces),
+        TEST (what_is_wrong_is_said),
+        cmocka_unit_test (only_an_admin_may),
+        TEST (the_owner_is_who_imports),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
