@@ -352,8 +352,8 @@ static store_code_t run (finder_t *self, read_t *read, store_error_t *error)
 {
     uint64_t epoch;
     hunt_t hunt = {.finder = self, .read = read};
-    if (!indexer_read_begin (self->indexer, &epoch, error))
-        return error->code;
+    if (!indexer_read_begin (self->indexer, &epoch, error)) /* nothing of it is known yet … */
+        return error->code == STORE_ERROR_BUSY ? STORE_OK : error->code; /* … and it is behind */
     store_code_t code = open_index (self, epoch, error);
     if (code == STORE_OK)
         code = read->search->ranked ? hunt_best (&hunt, error) : hunt_in_order (&hunt, error);

@@ -580,11 +580,13 @@ bool indexer_read_begin (indexer_t *self, uint64_t *epoch, store_error_t *error)
     pthread_mutex_lock (&self->lock);
     bool usable = !self->broken && self->epoch > 0;
     *epoch = self->epoch;
-    if (!usable)
+    if (self->broken)
         store_fail (error, STORE_ERROR_DAMAGED,
                     "the index of texts cannot be used (%s): an operator makes a new one with "
                     "'taskctl search reindex'",
-                    self->broken ? self->why : "it is not open yet");
+                    self->why);
+    else if (!usable)
+        store_fail (error, STORE_ERROR_BUSY, "the index of texts is not open yet");
     pthread_mutex_unlock (&self->lock);
     if (!usable)
         pthread_mutex_unlock (&self->file);

@@ -42,7 +42,7 @@ void indexer_look_through (indexer_t *self);
  * the time (monotonic). Fills in how it stands. */
 void indexer_wait (indexer_t *self, int64_t until_ms, search_t *out);
 /* The index may be read; *epoch changes with its file. To be followed by indexer_read_end. False:
- * it cannot be used, with the reason. */
+ * it cannot be used, with the reason; STORE_ERROR_BUSY: it is being opened. */
 bool indexer_read_begin (indexer_t *self, uint64_t *epoch, store_error_t *error);
 /* error: what the reader met; STORE_OK for nothing. */
 void indexer_read_end (indexer_t *self, const store_error_t *error);
