@@ -292,7 +292,8 @@ static int import_all (importing_t *self)
     slice_t *slice = must_alloc (sizeof *slice);
     size_t next = 0;
     int code = 0;
-    qsort (self->places, self->count, sizeof *self->places, compare_places);
+    if (self->count > 0)
+        qsort (self->places, self->count, sizeof *self->places, compare_places);
     status_begin (&self->status, self->app);
     while (!code && !self->lost && next < self->count) {
         const size_t from = next;

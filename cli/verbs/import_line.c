@@ -226,9 +226,11 @@ static void *decode_base64 (import_line_t *self, piece_t piece, size_t *bytes)
     if (!piece_member (&inner, piece, "base64", 6))
         return NULL;
     const char *text = decode (self, inner, &length);
+    if (!text)
+        return NULL;
     uint8_t *out = room (self, length, 1);
-    return text && sodium_base642bin (out, length + 1, text, length, NULL, bytes, NULL,
-                                      sodium_base64_VARIANT_ORIGINAL) == 0
+    return sodium_base642bin (out, length + 1, text, length, NULL, bytes, NULL,
+                              sodium_base64_VARIANT_ORIGINAL) == 0
                ? out
                : NULL;
 }

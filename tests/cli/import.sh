@@ -110,18 +110,20 @@ empty_broker third
     echo '[]'
     sed -n 3p all.jsonl | sed 's/"status":"[a-z]*"/"status":"done"/'
     sed -n 6p all.jsonl
+    sed -n 2p all.jsonl | sed 's/{"base64":[^}]*}/{"base64":5}/'
 } >broken.jsonl
 run 2 taskctl import broken.jsonl
 err_has '^taskctl: line 2: it is no JSON object$'
 err_has '^taskctl: line 3: payload has not the [0-9]+ bytes that payload_bytes says$'
 err_has '^taskctl: line 5: it is no JSON object$'
+err_has '^taskctl: line 8: payload has not'
 err_has '^taskctl: line 6: status is missing, or is none$'
 err_has '^nothing was imported; --keep-going imports the other lines$'
 run 0 taskctl count
 out 0
 run 9 taskctl import broken.jsonl --keep-going
 err_has '^2 imported$'
-err_has '^4 broken lines passed over$'
+err_has '^5 broken lines passed over$'
 
 # What is over, what is far ahead, what waits for a task that is not here, and who was at work.
 line=$(sed -n "/\"task_id\":\"$told\"/p" all.jsonl)
