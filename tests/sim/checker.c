@@ -613,7 +613,7 @@ void check_batch (world_t *world, const batch_t *batch)
             taskmq__event_list__unpack (NULL, buf_length (packed), buf_bytes (packed));
         for (size_t k = 0; list != NULL && k < list->n_events; k++) {
             after_check_event (world, list->events[k]);
-            mender_check_event (world, list->events[k]);
+            mender_check_event (world, list->events[k], batch);
             teller_check_event (world, list->events[k]);
             check_not_before (world, list->events[k]);
             if (list->events[k]->kind == TMQ_EVENT_LEASE_LOST) {

@@ -33,12 +33,17 @@ void keeper_fill (const known_t *task, uint32_t attempt, uint32_t number,
     put_word (out + 2 * WORD_BYTES, number);
 }
 
-static const row_t *stored_of (const world_t *world, const known_t *task)
+static buf_t *key_of (const known_t *task)
 {
     row_key_t key = ROW_KEY_INIT;
     row_key_text (&key, task->ns);
     row_key_bytes (&key, task->id.bytes, sizeof task->id.bytes);
-    buf_t *wanted = buf_new (key.bytes, key.length);
+    return buf_new (key.bytes, key.length);
+}
+
+static const row_t *stored_of (const world_t *world, const known_t *task)
+{
+    buf_t *wanted = key_of (task);
     const row_t *row =
         row_list_find (&world->model->durable.kind_rows, ROW_KIND_CHECKPOINT, wanted);
     buf_drop (wanted);
@@ -94,6 +99,31 @@ void keeper_read (world_t *world, const known_t *task, uint32_t attempt, uint32_
     } else if (attempt > task->fresh_from && by <= task->fresh_from) {
         sim_fail (world, "S5: task %u was retried, and attempt %u reads what attempt %u kept",
                   index, attempt, by);
+    }
+}
+
+/* The batch that retries a task takes its checkpoint away. */
+static bool takes_away (const batch_t *batch, const known_t *task)
+{
+    buf_t *key = key_of (task);
+    bool gone = false;
+    for (size_t i = 0; i < batch->rows_count; i++) {
+        const row_t *row = &batch->rows[i];
+        if (row->kind == ROW_KIND_CHECKPOINT && buf_length (row->key) == buf_length (key) &&
+            memcmp (buf_bytes (row->key), buf_bytes (key), buf_length (key)) == 0) {
+            gone = row->gone;
+        }
+    }
+    buf_drop (key);
+    return gone;
+}
+
+void keeper_check_retried (world_t *world, const known_t *task, const batch_t *batch)
+{
+    const row_t *row = stored_of (world, task);
+    if (row != NULL && !row->gone && !takes_away (batch, task)) {
+        sim_fail (world, "S5: task %u is retried, and its checkpoint stays",
+                  model_index (task->id.bytes));
     }
 }
 

@@ -184,19 +184,22 @@ static void cancel_and_revive (client_t *client)
     send_revive (client, order, rng_chance (&client->world->rng, 400));
 }
 
-/* Of a task that has ended otherwise than it should have, and has turns to go back to. */
+/* Of a task that has ended otherwise than it should have, and has turns to go back to, or a
+ * checkpoint, which a retry forgets. */
 static void go_back (client_t *client)
 {
     order_t *order = draw (client, TMQ_STATUS_FAILED, 1);
     for (int tries = 0; tries < 60 && order->count == 1; tries++) {
-        if (order->tasks[0]->turns > 0 &&
-            is_wanted (client->world, order->tasks[0], TMQ_STATUS_FAILED)) {
+        const known_t *task = order->tasks[0];
+        if ((task->turns > 0 || task->state_of > 0) &&
+            is_wanted (client->world, task, TMQ_STATUS_FAILED)) {
             break;
         }
         free (order);
         order = draw (client, TMQ_STATUS_FAILED, 1);
     }
-    send_revive (client, order, true);
+    bool kept = order->count == 1 && order->tasks[0]->state_of > 0;
+    send_revive (client, order, !kept || rng_chance (&client->world->rng, 500));
 }
 
 static void send_set (client_t *client)
@@ -420,7 +423,7 @@ const actor_t mender_actor = {
 
 /* What becomes durable. */
 
-void mender_check_event (world_t *world, const Taskmq__Event *event)
+void mender_check_event (world_t *world, const Taskmq__Event *event, const batch_t *batch)
 {
     known_t *task =
         event->task_id.len == sizeof (tmq_id_t) ? check_find (world, &event->task_id) : NULL;
@@ -435,6 +438,7 @@ void mender_check_event (world_t *world, const Taskmq__Event *event)
     }
     if (event->kind == TMQ_EVENT_RETRIED) {
         task->fresh_from = event->attempt;
+        keeper_check_retried (world, task, batch);
     }
     task->late_events += event->kind == TMQ_EVENT_LATE;
 }

@@ -488,8 +488,8 @@ void scheduler_check_batch (world_t *world, const batch_t *batch);
 
 /* mender.c. */
 
-/* An event that is about to become durable. */
-void mender_check_event (world_t *world, const Taskmq__Event *event);
+/* An event that is about to become durable with its batch. */
+void mender_check_event (world_t *world, const Taskmq__Event *event, const batch_t *batch);
 
 /* keeper.c. */
 
@@ -502,6 +502,8 @@ void keeper_check_assigned (world_t *world, const known_t *task,
 void keeper_read (world_t *world, const known_t *task, uint32_t attempt, uint32_t state_of,
                   const Taskmq__Reply *reply, const uint8_t *body);
 void keeper_check_batch (world_t *world, const batch_t *batch);
+/* The batch, which is about to become durable, retries the task. */
+void keeper_check_retried (world_t *world, const known_t *task, const batch_t *batch);
 void keeper_check_durable (world_t *world);
 
 /* teller.c. */
