@@ -100,7 +100,7 @@ typedef struct coming {
 typedef struct refusal {
     tmq_code_t code;
     uint32_t retry_after_ms;
-    char text[320];
+    char text[SESSION_REFUSAL_SIZE]; /* the longest */
 } refusal_t;
 
 static bool refuse (refusal_t *out, tmq_code_t code, const char *text)
