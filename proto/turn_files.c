@@ -36,10 +36,12 @@ bool turn_file_read (turn_file_t *out, const uint8_t **at, const uint8_t *end)
 
 const char *turn_files_flaw (const uint8_t *bytes, size_t length, size_t *count)
 {
+    *count = 0;
+    if (length == 0) /* bytes may be NULL then */
+        return NULL;
     const uint8_t *at = bytes;
     const uint8_t *end = bytes + length;
     turn_file_t file;
-    *count = 0;
     while (at < end) {
         if (!turn_file_read (&file, &at, end))
             return "files: malformed";
