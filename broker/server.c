@@ -26,6 +26,7 @@
 #include "log/log.h"
 #include "log_desk.h"
 #include "notes.h"
+#include "numbers.h"
 #include "search/finder.h"
 #include "store/committer.h"
 #include "store/readers_pool.h"
@@ -40,7 +41,6 @@ enum {
     MAINTAIN_MS = 1000, /* free space, forgotten peers, files that are gone */
     DISK_MS = 100,      /* free space, while there are commits: a second may fill the reserve */
     CLOSING_MS = 5,     /* until it is seen whether a door has closed */
-    DAY_MS = 24 * 60 * 60 * 1000,
     FULL_LINES_MS = 10, /* until it is seen whether those read whose lines are full */
     STOP_MS_MAX = 2500  /* a clean stop waits for so long, then for the commit in flight only */
 };
@@ -56,13 +56,6 @@ typedef struct source {
 
 /* The first two have names, because they are not always wanted. */
 enum { SOURCE_SOCKET, SOURCE_SLICE, SOURCES_MAX = 16 };
-
-/* Numbers of the server's own. */
-typedef struct server_counts {
-#define X(name, meaning, bad) uint64_t name;
-    SERVER_COUNTER_MAP (X)
-#undef X
-} server_counts_t;
 
 struct server {
     server_options_t options;
@@ -684,83 +677,26 @@ static void maintain (server_t *self)
     look_at_disk (self, true);
 }
 
-static void set_counters (void *context)
+static void tell_numbers (void *context)
 {
     server_t *self = context;
-    intake_stats_t intake;
-    router_stats_t router;
-    zap_stats_t zap;
-    store_stats_t store;
-    exporter_stats_t exporter;
-    audit_stats_t audit;
-    shelf_stats_t logs = log_desk_stats (self->logs);
-    intake_stats (self->intake, &intake);
-    router_stats (self->options.router, &router);
-    zap_stats (self->options.zap, &zap);
-    store_stats (self->options.store, &store);
-    exporter_stats (self->options.exporter, &exporter);
-    audit_stats (self->options.audit, &audit);
-    uint64_t durable_pos = self->boot.last_pos;
-    const int64_t loss_ms = policy_next_loss_ms (self->notes.policy, self->now.wall_ms);
-    const counter_t counters[] = {
-#define X(name, meaning, bad) {"server_" #name, self->counts.name},
-        SERVER_COUNTER_MAP (X)
-#undef X
-            {"refused_messages", intake.refused_messages},
-        {"inbox_messages", intake.inbox_messages},
-        {"inbox_bytes", intake.inbox_bytes},
-        {"inbox_refused", intake.inbox_refused},
-        {"links_max", self->options.engine.links_max},
-        {"peers", router.peers},
-        {"send_unread_full", router.unread_full},
-        {"unread_bytes", router.unread_bytes},
-        {"connections", router.connections},
-        {"connections_cut_mute", router.cut_mute},
-        {"connections_cut_endless", router.cut_endless},
-        {"peers_refused", router.refused_peers},
-        {"zap_accepted", zap.accepted},
-        {"zap_refused", zap.refused},
-        {"zap_silent", zap.silent},
-        {"unauthenticated", router.unauthenticated},
-        {"connections_cut_revoked", router.cut_revoked},
-        {"connections_cut_claimed", router.cut_claimed},
-        {"connections_cut_crowd", router.cut_crowd},
-        {"connections_mute", router.mute},
-        {"accept_failed", router.accept_failed},
-        {"send_failed", router.send_failed},
-        {"libzmq", router_zeromq_version ()},
-        {"stored_tasks", store.tasks},
-        {"tombstones", store.tombstones},
-        {"database_bytes", store.database_bytes},
-        {"wal_bytes", store.wal_bytes},
-        {"journal_bytes", store.journal_bytes},
-        {"free_bytes", store.free_bytes},
-        {"commits", store.commits},
-        {"commit_us", store.commit_us},
-        {"store_dirty_tasks", store.dirty_tasks},
-        {"store_dirty_bytes", store.dirty_bytes},
-        {"store_damaged", store.damaged},
-        {"write_back_stalled", store.write_back_stalled},
-        {"synchronous_normal", store.synchronous_normal},
-        {"store_full", self->full},
-        {"access_stale", access_file_is_stale (self->options.access)},
-        {"access_principals", self->notes.policy == NULL ? 0 : policy_count (self->notes.policy)},
-        {"export_lines", exporter.lines},
-        {"export_errors", exporter.errors},
-        {"audit_lines", audit.lines},
-        {"audit_lost", audit.lost},
-        {"audit_errors", audit.errors},
-        {"logs_tasks", logs.tasks},
-        {"logs_bytes", logs.bytes},
-        {"logs_lost", logs.lost},
-        {"logs_evicted", logs.evicted},
-        {"logs_errors", logs.errors},
-        {"feed_published", feed_published (self->options.feed)},
-        {"export_lag", durable_pos > exporter.pos ? durable_pos - exporter.pos : 0},
-        {"key_days_left", (uint64_t) (loss_ms - self->now.wall_ms) / DAY_MS}, /* the last one */
-    };
-    size_t absent = loss_ms == INT64_MAX ? 1 : 0;
-    engine_set_counters (self->engine, counters, sizeof (counters) / sizeof (counters[0]) - absent);
+    const server_options_t *options = &self->options;
+    const numbers_t numbers = {.intake = self->intake,
+                               .router = options->router,
+                               .zap = options->zap,
+                               .feed = options->feed,
+                               .store = options->store,
+                               .exporter = options->exporter,
+                               .access = options->access,
+                               .audit = options->audit,
+                               .links_max = options->engine.links_max,
+                               .logs = self->logs,
+                               .policy = self->notes.policy,
+                               .counts = &self->counts,
+                               .durable_pos = self->boot.last_pos,
+                               .wall_ms = self->now.wall_ms,
+                               .full = self->full};
+    numbers_tell (&numbers, self->engine);
 }
 
 /* The loop. */
@@ -884,7 +820,7 @@ static intake_t *make_intake (server_t *self)
                                .drain_ms = options->drain_ms,
                                .lines = options->lines,
                                .peers_max = options->peers_max,
-                               .stats_wanted = set_counters,
+                               .stats_wanted = tell_numbers,
                                .context = self};
     return intake_new (&intake);
 }

@@ -1,0 +1,84 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+#include "numbers.h"
+
+enum { DAY_MS = 24 * 60 * 60 * 1000 };
+
+void numbers_tell (const numbers_t *self, engine_t *engine)
+{
+    intake_stats_t intake;
+    router_stats_t router;
+    zap_stats_t zap;
+    store_stats_t store;
+    exporter_stats_t exporter;
+    audit_stats_t audit;
+    shelf_stats_t logs = log_desk_stats (self->logs);
+    intake_stats (self->intake, &intake);
+    router_stats (self->router, &router);
+    zap_stats (self->zap, &zap);
+    store_stats (self->store, &store);
+    exporter_stats (self->exporter, &exporter);
+    audit_stats (self->audit, &audit);
+    const int64_t loss_ms = policy_next_loss_ms (self->policy, self->wall_ms);
+    const counter_t counters[] = {
+#define X(name, meaning, bad) {"server_" #name, self->counts->name},
+        SERVER_COUNTER_MAP (X)
+#undef X
+            {"refused_messages", intake.refused_messages},
+        {"inbox_messages", intake.inbox_messages},
+        {"inbox_bytes", intake.inbox_bytes},
+        {"inbox_refused", intake.inbox_refused},
+        {"links_max", self->links_max},
+        {"peers", router.peers},
+        {"send_unread_full", router.unread_full},
+        {"unread_bytes", router.unread_bytes},
+        {"connections", router.connections},
+        {"connections_cut_mute", router.cut_mute},
+        {"connections_cut_endless", router.cut_endless},
+        {"peers_refused", router.refused_peers},
+        {"zap_accepted", zap.accepted},
+        {"zap_refused", zap.refused},
+        {"zap_silent", zap.silent},
+        {"unauthenticated", router.unauthenticated},
+        {"connections_cut_revoked", router.cut_revoked},
+        {"connections_cut_claimed", router.cut_claimed},
+        {"connections_cut_crowd", router.cut_crowd},
+        {"connections_mute", router.mute},
+        {"accept_failed", router.accept_failed},
+        {"send_failed", router.send_failed},
+        {"libzmq", router_zeromq_version ()},
+        {"stored_tasks", store.tasks},
+        {"tombstones", store.tombstones},
+        {"database_bytes", store.database_bytes},
+        {"wal_bytes", store.wal_bytes},
+        {"journal_bytes", store.journal_bytes},
+        {"free_bytes", store.free_bytes},
+        {"commits", store.commits},
+        {"commit_us", store.commit_us},
+        {"store_dirty_tasks", store.dirty_tasks},
+        {"store_dirty_bytes", store.dirty_bytes},
+        {"store_damaged", store.damaged},
+        {"write_back_stalled", store.write_back_stalled},
+        {"synchronous_normal", store.synchronous_normal},
+        {"store_full", self->full},
+        {"access_stale", access_file_is_stale (self->access)},
+        {"access_principals", self->policy == NULL ? 0 : policy_count (self->policy)},
+        {"export_lines", exporter.lines},
+        {"export_errors", exporter.errors},
+        {"audit_lines", audit.lines},
+        {"audit_lost", audit.lost},
+        {"audit_errors", audit.errors},
+        {"logs_tasks", logs.tasks},
+        {"logs_bytes", logs.bytes},
+        {"logs_lost", logs.lost},
+        {"logs_evicted", logs.evicted},
+        {"logs_errors", logs.errors},
+        {"feed_published", feed_published (self->feed)},
+        {"export_lag", self->durable_pos > exporter.pos ? self->durable_pos - exporter.pos : 0},
+        {"key_days_left", (uint64_t) (loss_ms - self->wall_ms) / DAY_MS}, /* the last one */
+    };
+    size_t absent = loss_ms == INT64_MAX ? 1 : 0;
+    engine_set_counters (engine, counters, sizeof (counters) / sizeof (counters[0]) - absent);
+}
