@@ -19,7 +19,7 @@ BURST = 50  # messages sent before what came back is read
 
 def operations():
     """One operation of each kind, with whatever it needs to be taken as valid. Left out is what would
-    let somebody else in, make another key or a file of everything, and `log`, which needs a body."""
+    let somebody else in, make another key or a file of everything, and what needs a body: `log`, `import`."""
     task = uuid7()
     worker = os.urandom(16)
     lease = pb.Lease(task_id=task, attempt=1, secret=os.urandom(16))
@@ -56,6 +56,10 @@ def operations():
         "inbox": pb.Inbox,
         "read_log": lambda: pb.ReadLog(task_id=task, stream=1),
         "attempts": lambda: pb.Attempts(task_id=task),
+        "search": lambda: pb.Search(text="flood", limit=1000),
+        "reindex": pb.Reindex,
+        "turn": lambda: pb.Turn(lease=lease, number=1, agent="a", status="s"),
+        "turns": lambda: pb.Turns(task_id=task),
         "retry": lambda: pb.Retry(task_ids=[task]),
         "resume": lambda: pb.Retry(task_ids=[task]),
         "set": lambda: pb.Set(task_ids=[task], priority_plus_1=1),
@@ -148,7 +152,8 @@ def flood(on, kinds, mib=256):
 def flood_of_reads(on):
     """Full messages of each kind of read, without a pause"""
     flood(on, ["get", "resolve", "list", "count", "task_events", "result", "payload", "wait",
-               "stats", "why", "inbox", "read_log", "attempts", "worker_list", "worker_show"])
+               "stats", "why", "inbox", "read_log", "attempts", "search",
+               "turns", "worker_list", "worker_show"])
 
 
 def flood_of_links(on):
@@ -160,7 +165,8 @@ def flood_of_work(on):
     """Full messages of each kind of request about tasks and workers, without a pause"""
     flood(on, ["submit", "cancel", "register", "worker_credit", "started", "renew", "push",
                "cancel_ack", "complete", "fail", "release", "leave", "answer", "retry", "resume",
-               "set", "purge", "adopt", "ask", "take_answers", "checkpoint", "checkpoint_read"])
+               "set", "purge", "adopt", "ask", "take_answers", "checkpoint", "checkpoint_read",
+               "turn"])
 
 
 def flood_of_entries(on):
@@ -173,7 +179,7 @@ def flood_of_entries(on):
 def flood_of_files(on):
     """Full messages of what an operator reads and changes in files, without a pause"""
     flood(on, ["key_list", "key_revoke", "invite_list", "invite_revoke", "reload", "access_read",
-               "audit", "audit_head", "vacuum", "enroll"])
+               "audit", "audit_head", "vacuum", "reindex", "enroll"])
 
 
 def with_ids(number, kind, operation):
