@@ -1,0 +1,395 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+
+/* What looks secret, what does not, and what is left of the JSON around it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "redact.h"
+
+static redactor_t *redactor_of (const char *item)
+{
+    char error[REDACT_ERROR_SIZE] = "";
+    redactor_t *self = redactor_new ();
+    assert_non_null (self);
+    if (!redactor_add (self, item, error))
+        fail_msg ("%s: %s", item, error);
+    assert_true (redactor_is_set (self));
+    return self;
+}
+
+static void assert_text (redactor_t *self, const char *text, const char *wanted)
+{
+    bytes_t out = BYTES_INIT;
+    bool replaced = redact_text (self, &out, text, strlen (text));
+    if (strcmp (bytes_text (&out), wanted) != 0)
+        fail_msg ("%s\ngave %s\nnot  %s", text, bytes_text (&out), wanted);
+    assert_int_equal (replaced, strcmp (text, wanted) != 0);
+    bytes_free (&out);
+}
+
+static void assert_pattern (const char *item, const char *text, const char *wanted)
+{
+    redactor_t *self = redactor_of (item);
+    assert_text (self, text, wanted);
+    redactor_free (&self);
+}
+
+static void assert_refused (const char *item, const char *reason)
+{
+    char error[REDACT_ERROR_SIZE] = "";
+    redactor_t *self = redactor_new ();
+    assert_false (redactor_add (self, item, error));
+    assert_false (redactor_is_set (self));
+    if (strstr (error, reason) == NULL)
+        fail_msg ("%s gave: %s", item, error);
+    redactor_free (&self);
+}
+
+/* Patterns. */
+
+static void test_expressions_match (void **state)
+{
+    (void) state;
+    assert_pattern ("a=x", "axb", "a[redacted:a]b");
+    assert_pattern ("a=xy*", "axyyyb xb x", "a[redacted:a]b [redacted:a]b [redacted:a]");
+    assert_pattern ("a=xy+z?", "xyz xy x", "[redacted:a] [redacted:a] x");
+    assert_pattern ("a=x{3}", "xx xxx xxxxxx", "xx [redacted:a] [redacted:a]");
+    assert_pattern ("a=x{2,3}y", "xy xxy xxxxy", "xy [redacted:a] x[redacted:a]");
+    assert_pattern ("a=x{2,}y", "xy xxxxy", "xy [redacted:a]");
+    assert_pattern ("a=(ab|c)+d", "ababcd abd ab", "[redacted:a] [redacted:a] ab");
+    assert_pattern ("a=[a-c]+-[^a-c]", "abc-d abc-a", "[redacted:a] abc-a");
+    assert_pattern ("a=[]x-]{2}", "]- x] y", "[redacted:a] [redacted:a] y");
+    assert_pattern ("a=[[:digit:][:punct:]]+", "a1.2b", "a[redacted:a]b");
+    assert_pattern ("a=\\d+\\.\\d\\x41", "1.2A 1x2A", "[redacted:a] 1x2A");
+    assert_pattern ("a=(?i)To[k]en", "tOKEN", "[redacted:a]");
+    assert_pattern ("a=k\\s\\S\\w\\W", "k\txy.", "[redacted:a]");
+    assert_pattern ("a=a.c", "abc", "[redacted:a]");
+    assert_pattern ("a=\\(\\)\\{\\}\\*\\|\\-\\_", "(){}*|-_", "[redacted:a]");
+    assert_pattern ("a=é+x", "éé éx", "éé [redacted:a]");
+    assert_pattern ("a=b=c", "b=c", "[redacted:a]");
+}
+
+static void test_longest_and_overlapping_matches_are_covered (void **state)
+{
+    (void) state;
+    assert_pattern ("a=aa+b|aa", "aaaaab", "[redacted:a]");
+    assert_pattern ("a=[0-9]{4}", "x123456y", "x[redacted:a]y");
+    redactor_t *self = redactor_of ("one=abc");
+    char error[REDACT_ERROR_SIZE];
+    assert_true (redactor_add (self, "two=bcde|q", error));
+    assert_true (redactor_add (self, "six=abcd", error));
+    assert_text (self, "abcde", "[redacted:six]");
+    assert_text (self, "xbcde", "x[redacted:two]");
+    assert_text (self, "abcq", "[redacted:one][redacted:two]");
+    redactor_free (&self);
+}
+
+static void test_characters_stay_whole (void **state)
+{
+    (void) state;
+    assert_pattern ("a=x.", "xé!", "[redacted:a]!");
+    assert_pattern ("a=\\xa9", "aéb", "a[redacted:a]b");
+    assert_pattern ("a=[^a-z]x", "€x", "[redacted:a]");
+}
+
+static void test_bad_expressions_are_refused (void **state)
+{
+    (void) state;
+    char text[PATTERN_BYTES_MAX + 8];
+    assert_refused ("", "NAME=PATTERN");
+    assert_refused ("commons", "NAME=PATTERN");
+    assert_refused ("=x", "NAME=PATTERN");
+    assert_refused ("Upper=x", "NAME=PATTERN");
+    assert_refused ("a=", "something is missing");
+    assert_refused ("a=x*", "the empty text");
+    assert_refused ("a=(x|y?)", "the empty text");
+    assert_refused ("a=(x", "byte 1 of the pattern: ( has no )");
+    assert_refused ("a=xy)", "byte 3 of the pattern: ) has no (");
+    assert_refused ("a=(|x)", "something is missing");
+    assert_refused ("a=^x", "^ is not known");
+    assert_refused ("a=x$", "$ is not known");
+    assert_refused ("a=x*?y", "nothing is lazy");
+    assert_refused ("a=+x", "nothing before it");
+    assert_refused ("a=(?=x)y", "at the beginning alone");
+    assert_refused ("a=\\by", "\\b is not known");
+    assert_refused ("a=(x)\\1", "\\1 is not known");
+    assert_refused ("a=\\", "is not known");
+    assert_refused ("a=\\xg0", "hexadecimal");
+    assert_refused ("a=[x", "[ has no ]");
+    assert_refused ("a=[z-a]", "a range");
+    assert_refused ("a=[[:what:]]", "alpha, digit");
+    assert_refused ("a=[é]", "ASCII");
+    assert_refused ("a=x{", "numbers of at most 1000");
+    assert_refused ("a=x{2,1001}", "numbers of at most 1000");
+    assert_refused ("a=x{3,2}", "m not above n");
+    assert_refused ("a=x{0}", "a most that is not 0");
+    assert_refused ("a=x{1000}{1000}", "behind a repetition");
+    assert_refused ("a=(x{1000}){1000}", "more than 4096 states");
+    memset (text, 'x', sizeof (text));
+    memcpy (text, "a=", 2);
+    text[sizeof (text) - 1] = '\0';
+    assert_refused (text, "more than 1024 bytes");
+    memset (text + 2, '(', 40);
+    text[42] = '\0';
+    assert_refused (text, "more than 32 groups");
+}
+
+static void test_lists_are_bounded (void **state)
+{
+    (void) state;
+    char error[REDACT_ERROR_SIZE];
+    redactor_t *self = redactor_new ();
+    for (int i = 0; i < REDACT_ITEMS_MAX; i++)
+        assert_true (redactor_add (self, i % 2 == 0 ? "a=x" : "common", error));
+    assert_false (redactor_add (self, "a=x", error));
+    assert_non_null (strstr (error, "more than 64"));
+    redactor_free (&self);
+}
+
+/* As slow as it gets: it ends all the same, and says so. */
+static void test_work_is_bounded (void **state)
+{
+    (void) state;
+    enum { LENGTH = 256 * 1024 };
+    char *text = malloc (LENGTH);
+    bytes_t out = BYTES_INIT;
+    memset (text, 'x', LENGTH);
+    redactor_t *self = redactor_of ("a=x{1000}y|x{900}z|x{800}w|x{700}v");
+    assert_true (redact_text (self, &out, text, LENGTH));
+    assert_string_equal (bytes_text (&out), "[redacted:too-much-work]");
+    bytes_clear (&out);
+    assert_false (redact_text (self, &out, text, 1024));
+    assert_int_equal (out.length, 1024);
+    redactor_free (&self);
+    self = redactor_of ("a=(x+x+)+y");
+    bytes_clear (&out);
+    assert_false (redact_text (self, &out, text, LENGTH));
+    redactor_free (&self);
+    bytes_free (&out);
+    free (text);
+}
+
+/* Against the C library, over all texts of few letters: whether there is a match at all, and where
+ * the first one begins. */
+static void test_it_agrees_with_posix (void **state)
+{
+    static const char *const expressions[] = {
+        "ab*c",   "a(b|c)+a",     "(ab|ba){2}",    "a{2,3}b",    "(a|b)?c(a|b)",
+        "[ab]c+", "(a+b*)+c",     "a.c",           "[^a]b",      "((a|b)(c|a)){1,2}b",
+        "c|ab|b", "(a(b(c)?)?)a", "(aa|aab)(bc)?", "a*b{0,2}cc*"};
+    (void) state;
+    for (size_t e = 0; e < sizeof (expressions) / sizeof (expressions[0]); e++) {
+        char item[64];
+        regex_t posix;
+        snprintf (item, sizeof (item), "a=%s", expressions[e]);
+        redactor_t *self = redactor_of (item);
+        assert_int_equal (regcomp (&posix, expressions[e], REG_EXTENDED), 0);
+        for (unsigned number = 0; number < 729; number++) {
+            char text[7] = "";
+            regmatch_t match;
+            bytes_t out = BYTES_INIT;
+            for (unsigned i = 0, rest = number; i < 6; i++, rest /= 3)
+                text[i] = (char) ('a' + rest % 3);
+            bool wanted = regexec (&posix, text, 1, &match, 0) == 0;
+            assert_int_equal (redact_text (self, &out, text, 6), wanted);
+            const char *name = strstr (bytes_text (&out), "[redacted:a]");
+            if (wanted && name - bytes_text (&out) != match.rm_so)
+                fail_msg ("%s in %s: %s", expressions[e], text, bytes_text (&out));
+            bytes_free (&out);
+        }
+        regfree (&posix);
+        redactor_free (&self);
+    }
+}
+
+/* The well-known forms. */
+
+typedef struct sample {
+    const char *text;
+    const char *wanted; /* NULL: it stays */
+} sample_t;
+
+#define ID36 "abcdefghijklmnopqrstuvwxyz0123456789"
+
+static void test_common_forms (void **state)
+{
+    static const sample_t samples[] = {
+        {"key tmqsk_4x7RtB2kQp9yLmNc3vWz8sDf", "key [redacted:taskmq]"},
+        {"taskctl join tmqjoin_2abcdefghijklmnopqrstuv.", "taskctl join [redacted:taskmq]."},
+        {"tmqpk_4x7RtB2kQp9yLmNc3vWz8sDf", NULL},
+        {"tmqsk_ is how they begin", NULL},
+        {"AKIAIOSFODNN7EXAMPLE", "[redacted:aws]"},
+        {"ASIAIOSFODNN7EXAMPLE", "[redacted:aws]"},
+        {"AKIA is a prefix", NULL},
+        {"aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "[redacted:aws]"},
+        {"AWS_SECRET_ACCESS_KEY='wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY'", "[redacted:aws]'"},
+        {"aws_secret_access_key = $SECRET", NULL},
+        {"ghp_" ID36, "[redacted:github]"},
+        {"token=gho_" ID36 ";", "token=[redacted:github];"},
+        {"github_pat_11ABCDEFG0123456789_abcdef", "[redacted:github]"},
+        {"ghp_short", NULL},
+        {"glpat-abcdefghij0123456789", "[redacted:gitlab]"},
+        {"glpat-", NULL},
+        {"xoxb-123456789012-abcdef", "[redacted:slack]"},
+        {"xapp-1-A0123456789-abc", "[redacted:slack]"},
+        {"https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXX",
+         "https://[redacted:slack]"},
+        {"xoxo-hugs", NULL},
+        {"AIzaabcdefghijklmnopqrstuvwxyz012345678", "[redacted:google]"},
+        {"AIza", NULL},
+        {"sk_live_abcdefghijklmnop", "[redacted:stripe]"},
+        {"sk_live_", NULL},
+        {"sk-proj-abcdefghijklmnopqrst", "[redacted:sk]"},
+        {"sk-learn", NULL},
+        {"npm_" ID36, "[redacted:npm]"},
+        {"npm_config_cache", NULL},
+        {"Authorization: Bearer abcdefghijklmnopqrst", "Authorization: [redacted:bearer]"},
+        {"the bearer of this letter", NULL},
+        {"Authorization: Basic dXNlcjpwYXNz", "[redacted:basic]"},
+        {"basic authorization", NULL},
+        {"postgres://joe:s3cret@db/x", "postgres[redacted:url]db/x"},
+        {"https://example.org:8080/x@y", NULL},
+        {"https://joe@example.org/", NULL},
+        {"at 10:30 mail joe@example.org", NULL},
+        {"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-_9", "[redacted:jwt]"},
+        {"eyJhbGciOiJIUzI1NiJ9 alone", NULL},
+        {"a\n-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nMIIE==\n"
+         "-----END RSA PRIVATE KEY-----\nb",
+         "a\n[redacted:private-key]\nb"},
+        {"-----BEGIN PRIVATE KEY-----\\nMIIE\\n-----END PRIVATE KEY-----",
+         "[redacted:private-key]"},
+        {"-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNza\nb3Bl", "[redacted:private-key]"},
+        {"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQ\n-----END PGP PRIVATE KEY BLOCK-----",
+         "[redacted:private-key]"},
+        {"-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----", NULL},
+        {"0192a3b4-c5d6-7e8f-9a0b-1c2d3e4f5a6b", NULL},
+        {"2026-11-23T06:30:00.123Z", NULL}};
+    (void) state;
+    redactor_t *self = redactor_of ("common");
+    for (size_t i = 0; i < sizeof (samples) / sizeof (samples[0]); i++)
+        assert_text (self, samples[i].text,
+                     samples[i].wanted == NULL ? samples[i].text : samples[i].wanted);
+    redactor_free (&self);
+    /* Each form has a sample. */
+    for (size_t place = 0; redact_common_name (place) != NULL; place++) {
+        char name[REDACT_NAME_MAX + 16];
+        bool found = false;
+        snprintf (name, sizeof (name), "[redacted:%s]", redact_common_name (place));
+        for (size_t i = 0; i < sizeof (samples) / sizeof (samples[0]); i++)
+            found |= samples[i].wanted != NULL && strstr (samples[i].wanted, name) != NULL;
+        assert_true (found);
+    }
+}
+
+/* JSON. */
+
+static void assert_object (redactor_t *self, const char *text, const char *wanted)
+{
+    bytes_t out = BYTES_INIT;
+    bool replaced = redact_object (self, &out, text, strlen (text));
+    if (strcmp (bytes_text (&out), wanted == NULL ? text : wanted) != 0)
+        fail_msg ("%s\ngave %s\nnot  %s", text, bytes_text (&out), wanted);
+    assert_true (json_text_is_object (out.data, out.length));
+    assert_int_equal (replaced, wanted != NULL);
+    bytes_free (&out);
+}
+
+#define MARK ",\"redacted\":true}"
+
+static void test_objects_stay_json (void **state)
+{
+    (void) state;
+    redactor_t *self = redactor_of ("s=secret[0-9]*");
+    assert_object (self, "{}", NULL);
+    assert_object (self, "{\"a\":\"b\\u00e9\\n\",\"c\":[1,true,null,-1.5e3]}", NULL);
+    assert_object (self, "{\"a\":\"my secret1\"}", "{\"a\":\"my [redacted:s]\"" MARK);
+    assert_object (self, "{\"a\":\"my s\\u0065cret1 \\\"\\n\\ud83d\\ude00\"}",
+                   "{\"a\":\"my [redacted:s] \\\"\\n\xf0\x9f\x98\x80\"" MARK);
+    assert_object (self, "{\"secret7\":1,\"b\":{\"secret\":[\"x\",\"secret\"]}}",
+                   "{\"[redacted:s]\":1,\"b\":{\"[redacted:s]\":[\"x\",\"[redacted:s]\"]}" MARK);
+    assert_object (self, "{\"a\":\"sec\",\"b\":\"ret\"}", NULL);
+
+    redactor_free (&self);
+}
+
+static void test_what_programs_go_by_stays (void **state)
+{
+    (void) state;
+    redactor_t *self = redactor_of ("any=[0-9a-z-]+");
+    assert_object (self,
+                   "{\"task_id\":\"0192\",\"namespace\":\"default\",\"seq\":1,\"pos\":2,"
+                   "\"kind\":\"x\",\"status\":\"working\",\"created_at\":\"2026\",\"at\":\"9\"}",
+                   NULL);
+    assert_object (self, "{\"seq\":1,\"x\":{\"seq\":1}}",
+                   "{\"seq\":1,\"[redacted:any]\":{\"[redacted:any]\":\"[redacted:any]\"}" MARK);
+    redactor_free (&self);
+}
+
+static void test_names_tell_what_a_value_is (void **state)
+{
+    (void) state;
+    redactor_t *self = redactor_of ("common");
+    assert_object (self,
+                   "{\"payload\":{\"AWS_SECRET_ACCESS_KEY\":"
+                   "\"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY\"}}",
+                   "{\"payload\":{\"AWS_SECRET_ACCESS_KEY\":\"[redacted:aws]\"}" MARK);
+    assert_object (self, "{\"payload\":{\"authorization\":\"Basic dXNlcjpwYXNz\"}}",
+                   "{\"payload\":{\"authorization\":\"[redacted:basic]\"}" MARK);
+    redactor_free (&self);
+}
+
+static void test_bytes_and_texts_of_json_are_looked_into (void **state)
+{
+    (void) state;
+    redactor_t *self = redactor_of ("s=secret[0-9]*");
+    /* "\0secret1\0" */
+    assert_object (self, "{\"payload\":{\"base64\":\"AHNlY3JldDEA\"}}",
+                   "{\"payload\":{\"base64\":\"AFtyZWRhY3RlZDpzXQA=\"}" MARK);
+    assert_object (self, "{\"payload\":{\"base64\":\"AAAA\"}}", NULL);
+    assert_object (self, "{\"payload_text\":\"{ \\\"a\\\": \\\"s\\\\u0065cret\\\" }\"}",
+                   "{\"payload_text\":\"{ \\\"a\\\": \\\"[redacted:s]\\\" }\"" MARK);
+    assert_object (self, "{\"payload_text\":\"{ \\\"a\\\": 1 }\"}", NULL);
+    assert_object (self, "{\"payload_text\":\"no json: secret\"}",
+                   "{\"payload_text\":\"no json: [redacted:s]\"" MARK);
+    redactor_free (&self);
+}
+
+static void test_numbers_become_texts (void **state)
+{
+    (void) state;
+    redactor_t *self = redactor_of ("card=[0-9]{16}");
+    assert_object (self, "{\"a\":[4111111111111111,12]}", "{\"a\":[\"[redacted:card]\",12]" MARK);
+    redactor_free (&self);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_expressions_match),
+        cmocka_unit_test (test_longest_and_overlapping_matches_are_covered),
+        cmocka_unit_test (test_characters_stay_whole),
+        cmocka_unit_test (test_bad_expressions_are_refused),
+        cmocka_unit_test (test_lists_are_bounded),
+        cmocka_unit_test (test_work_is_bounded),
+        cmocka_unit_test (test_it_agrees_with_posix),
+        cmocka_unit_test (test_common_forms),
+        cmocka_unit_test (test_objects_stay_json),
+        cmocka_unit_test (test_what_programs_go_by_stays),
+        cmocka_unit_test (test_names_tell_what_a_value_is),
+        cmocka_unit_test (test_bytes_and_texts_of_json_are_looked_into),
+        cmocka_unit_test (test_numbers_become_texts)};
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
