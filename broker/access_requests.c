@@ -13,13 +13,7 @@
 #include <time.h>
 
 #include "core/access/access.h"
-
-static int64_t clock_ms (clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime (clock, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
+#include "timestamp.h"
 
 static int64_t system_ms (void)
 {

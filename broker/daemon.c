@@ -21,6 +21,7 @@
 #include "reach.h"
 #include "settings.h"
 #include "store/wakeup.h"
+#include "timestamp.h"
 
 enum {
     LINGER_MS = 1000,      /* for the last answers of a clean stop */
@@ -52,9 +53,7 @@ static void store_damaged (void *context, const store_error_t *error)
 {
     (void) context;
     static atomic_int_fast64_t next_ms;
-    struct timespec now;
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    int_fast64_t now_ms = (int_fast64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    int_fast64_t now_ms = clock_ms (CLOCK_MONOTONIC);
     int_fast64_t due = atomic_load (&next_ms);
     if (now_ms >= due && atomic_compare_exchange_strong (&next_ms, &due, now_ms + DAMAGED_LOG_MS))
         log_write (LOG_LEVEL_ERROR, "STORE-DAMAGED", error->text, NULL);

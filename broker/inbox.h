@@ -37,8 +37,9 @@ typedef struct entry {
     void *message; /* the owner's */
     void *item;    /* the owner's, for this round */
     size_t bytes;
-    size_t done; /* its requests before this one were handled */
-    bool judged; /* it was decoded before, and what was wrong with it has been answered */
+    int64_t received_us; /* the owner's: when it came, if slow requests are traced */
+    size_t done;         /* its requests before this one were handled */
+    bool judged;         /* it was decoded before, and what was wrong with it has been answered */
 } entry_t;
 
 /* The messages of one peer. */

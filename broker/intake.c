@@ -17,6 +17,7 @@
 #include "core/base/memory.h"
 #include "exits.h"
 #include "log/log.h"
+#include "timestamp.h"
 #include "validate.h"
 
 enum {
@@ -32,12 +33,13 @@ enum {
 typedef struct intake_item {
     message_t message;
     verdicts_t verdicts;
-    size_t at;      /* of its frames in the router, for one that arrived in this round */
-    size_t bytes;   /* of its frames and their keeping */
-    size_t done;    /* requests that were handled, … */
-    size_t upto;    /* … or may be in this round */
-    entry_t *entry; /* it waits in a line; NULL: not yet */
-    line_t *line;   /* … in this one */
+    size_t at;           /* of its frames in the router, for one that arrived in this round */
+    size_t bytes;        /* of its frames and their keeping */
+    int64_t received_us; /* if slow requests are traced */
+    size_t done;         /* requests that were handled, … */
+    size_t upto;         /* … or may be in this round */
+    entry_t *entry;      /* it waits in a line; NULL: not yet */
+    line_t *line;        /* … in this one */
 } intake_item_t;
 
 struct intake {
@@ -134,6 +136,11 @@ static void refuse_surplus (intake_t *self, const intake_item_t *item)
                            TMQ_OVERLOADED, text, LINE_RETRY_MS);
 }
 
+static int64_t stamp (const intake_t *self)
+{
+    return trace_is_on (self->options.trace) ? clock_us (CLOCK_MONOTONIC) : 0;
+}
+
 static size_t bytes_of (const incoming_t *incoming)
 {
     return incoming->envelope_bytes + incoming->body_bytes + ROUTER_KEPT_BYTES;
@@ -160,6 +167,7 @@ static bool decode (intake_t *self, intake_item_t *item, const incoming_t *incom
                                 .verdicts = &item->verdicts};
     item->at = incoming->at;
     item->bytes = bytes_of (incoming);
+    item->received_us = stamp (self);
     item->done = 0;
     item->upto = 0;
     item->entry = NULL;
@@ -196,7 +204,9 @@ static size_t join (intake_t *self, const incoming_t *incoming)
     line_t *line = incoming->own;
     size_t bytes = bytes_of (incoming);
     if (inbox_has_room (&self->inbox, line, bytes)) {
-        inbox_put (&self->inbox, line, router_keep (self->options.router, incoming->at), bytes);
+        entry_t *entry =
+            inbox_put (&self->inbox, line, router_keep (self->options.router, incoming->at), bytes);
+        entry->received_us = stamp (self);
         return 1;
     }
     line->received = self->inbox.round;
@@ -227,10 +237,7 @@ static size_t admit (intake_t *self, const incoming_t *incoming)
 
 static bool took_too_long (const intake_t *self)
 {
-    struct timespec mono;
-    clock_gettime (CLOCK_MONOTONIC, &mono);
-    int64_t now_ms = (int64_t) mono.tv_sec * 1000 + mono.tv_nsec / 1000000;
-    return now_ms - self->now.mono_ms > self->options.drain_ms;
+    return clock_ms (CLOCK_MONOTONIC) - self->now.mono_ms > self->options.drain_ms;
 }
 
 /* Takes what has arrived, within the limits of a drain. ZeroMQ takes one message from each
@@ -299,6 +306,7 @@ static void park (intake_t *self, line_t *line, intake_item_t *item)
     item->entry = inbox_put (&self->inbox, line, NULL, item->bytes);
     item->line = line;
     item->entry->item = item;
+    item->entry->received_us = item->received_us;
     item->entry->judged = true;
 }
 
@@ -333,6 +341,7 @@ static intake_item_t *item_of (intake_t *self, line_t *line, entry_t *entry)
     item->done = item->upto = entry->done;
     item->line = line;
     item->entry = entry;
+    item->received_us = entry->received_us;
     entry->item = item;
     entry->judged = true;
     self->count++;
@@ -408,13 +417,28 @@ static void leave (intake_t *self, intake_item_t *item)
     engine_set_behind (self->options.engine, item->message.peer, !item->line->held);
 }
 
+/* One by one, so that it is known on which batch each answer rests. */
+static void apply_traced (intake_t *self, const intake_item_t *item)
+{
+    engine_t *engine = self->options.engine;
+    for (size_t i = item->done; i < item->upto; i++) {
+        engine_message (engine, &item->message, i, i + 1, self->now);
+        if (item->received_us > 0 && item->verdicts.requests[i].verdict.code == TMQ_OK)
+            trace_applied (self->options.trace, item->message.peer,
+                           item->message.envelope->requests[i], engine_waits_for (engine),
+                           item->received_us);
+    }
+}
+
 static void apply (intake_t *self)
 {
     if (self->count > 0)
         load (self);
     for (size_t i = 0; i < self->count; i++) {
         intake_item_t *item = &self->items[i];
-        if (item->upto > item->done)
+        if (item->upto > item->done && trace_is_on (self->options.trace))
+            apply_traced (self, item);
+        else if (item->upto > item->done)
             engine_message (self->options.engine, &item->message, item->done, item->upto,
                             self->now);
         if (item->entry != NULL && item->upto < item->message.envelope->n_requests)

@@ -18,6 +18,7 @@
 #include "inbox.h"
 #include "net/router.h"
 #include "store/store.h"
+#include "trace.h"
 
 typedef struct intake intake_t;
 
@@ -25,6 +26,7 @@ typedef struct intake_options {
     engine_t *engine; /* borrowed, as all of them */
     router_t *router;
     store_t *store;
+    trace_t *trace;
     size_t drain_messages; /* taken in one round */
     size_t drain_requests;
     size_t drain_bytes;

@@ -12,14 +12,13 @@
 
 #include "log/log.h"
 #include "taskmq.pb-c.h"
+#include "timestamp.h"
 
 enum { RETRY_MS = 1000 };
 
 static int64_t system_ms (void)
 {
-    struct timespec now;
-    clock_gettime (CLOCK_REALTIME, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return clock_ms (CLOCK_REALTIME);
 }
 
 exits_t key_change_open (key_change_t *self, const data_t *data, doors_t *doors)

@@ -21,6 +21,7 @@
 #include "keys.h"
 #include "log/log.h"
 #include "taskmq.pb-c.h"
+#include "timestamp.h"
 #include "types.h"
 
 enum {
@@ -61,13 +62,6 @@ struct records {
     bool has_thread; /* to be joined */
     pthread_t thread;
 };
-
-static int64_t mono_ms (void)
-{
-    struct timespec now;
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* The record of deeds. */
 
@@ -121,7 +115,7 @@ void records_gone (records_t *self, peer_t peer)
     peer_t asker = peer;
     if (atomic_load (&self->asker) != peer)
         return;
-    atomic_store (&self->gone_ms, mono_ms ());
+    atomic_store (&self->gone_ms, clock_ms (CLOCK_MONOTONIC));
     atomic_compare_exchange_strong (&self->asker, &asker, 0);
 }
 
@@ -129,9 +123,10 @@ static bool goes_on (void *context)
 {
     records_t *self = context;
     pthread_mutex_lock (&self->lock);
-    bool gone =
-        atomic_load (&self->asker) == 0 && mono_ms () - atomic_load (&self->gone_ms) > GONE_MS;
-    bool good = !self->stop && !gone && mono_ms () - self->making.asked_ms < ASKED_MS_MAX;
+    bool gone = atomic_load (&self->asker) == 0 &&
+                clock_ms (CLOCK_MONOTONIC) - atomic_load (&self->gone_ms) > GONE_MS;
+    bool good =
+        !self->stop && !gone && clock_ms (CLOCK_MONOTONIC) - self->making.asked_ms < ASKED_MS_MAX;
     pthread_mutex_unlock (&self->lock);
     return good;
 }
@@ -202,7 +197,8 @@ static bool begin (records_t *self, errand_t *errand, const char *id, bool with_
     making_t *making = &self->making;
     if (self->has_thread)
         pthread_join (self->thread, NULL); /* it has ended */
-    *making = (making_t){.under_way = true, .with_keys = with_keys, .asked_ms = mono_ms ()};
+    *making = (making_t){
+        .under_way = true, .with_keys = with_keys, .asked_ms = clock_ms (CLOCK_MONOTONIC)};
     snprintf (making->id, sizeof (making->id), "%s", id);
     snprintf (making->actor, sizeof (making->actor), "%s", errand->identity);
     snprintf (making->from, sizeof (making->from), "%s", errand->address);
@@ -237,7 +233,7 @@ static bool is_being_made (records_t *self, errand_t *errand, const char *id,
         errand_refuse (errand, TMQ_LIMIT, "another backup is being made");
         errand->retry_after_ms = BUSY_RETRY_MS;
     } else if (making->under_way) {
-        making->asked_ms = mono_ms ();
+        making->asked_ms = clock_ms (CLOCK_MONOTONIC);
         atomic_store (&self->asker, errand->peer);
         errand_reply (errand, TASKMQ__REPLY__BODY_BACKUP_PART, &part.base);
     } else if (same && making->error.code != STORE_OK) {

@@ -18,13 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/base/memory.h"
 #include "intake.h"
 #include "log/log.h"
 #include "log_desk.h"
+#include "news.h"
 #include "notes.h"
 #include "numbers.h"
 #include "search/finder.h"
@@ -32,6 +32,8 @@
 #include "store/readers_pool.h"
 #include "store/wakeup.h"
 #include "sweeper.h"
+#include "timestamp.h"
+#include "trace.h"
 
 enum {
     /* Messages in the last batch and in this one up to which the server commits by itself: at idle
@@ -68,6 +70,7 @@ struct server {
     errands_t *errands;
     log_desk_t *logs;
     intake_t *intake;
+    trace_t *trace;
     notes_t notes; /* for the record of deeds */
     source_t sources[SOURCES_MAX];
     struct pollfd polled[SOURCES_MAX]; /* as sources */
@@ -110,12 +113,7 @@ struct server {
 
 static now_t clock_now (void)
 {
-    struct timespec mono;
-    struct timespec wall;
-    clock_gettime (CLOCK_MONOTONIC, &mono);
-    clock_gettime (CLOCK_REALTIME, &wall);
-    return (now_t){(int64_t) mono.tv_sec * 1000 + mono.tv_nsec / 1000000,
-                   (int64_t) wall.tv_sec * 1000 + wall.tv_nsec / 1000000};
+    return (now_t){clock_ms (CLOCK_MONOTONIC), clock_ms (CLOCK_REALTIME)};
 }
 
 /* The state that the store keeps. */
@@ -149,14 +147,6 @@ static void take_forgotten (server_t *self)
     free (forgotten.list);
 }
 
-static void log_broken (void *context, const char *ns, const char *name, const char *why)
-{
-    (void) context;
-    log_write (LOG_LEVEL_WARNING, "SCHEDULE-BROKEN",
-               "a schedule makes no tasks until it is put again",
-               LOG_FIELDS (LOG_TEXT ("ns", ns), LOG_TEXT ("name", name), LOG_TEXT ("why", why)));
-}
-
 static store_code_t stream_in (server_t *self, store_error_t *error)
 {
     store_live_visitor_t visitor = {restore_task, restore_ns, self, restore_row};
@@ -165,7 +155,7 @@ static store_code_t stream_in (server_t *self, store_error_t *error)
     if (code == STORE_OK) {
         take_forgotten (self);
         engine_ready (self->engine, self->now);
-        engine_tell_broken (self->engine, log_broken, NULL);
+        news_schedules (self->engine);
     }
     return code;
 }
@@ -196,6 +186,7 @@ static void commit_done (server_t *self, const commit_result_t *result)
         feed_publish (self->options.feed);
         engine_durable (self->engine, result->batch, self->now);
         log_desk_durable (self->logs, result->batch);
+        trace_committed (self->trace, result);
         return;
     }
     feed_drop (self->options.feed);
@@ -589,7 +580,9 @@ static void deliver (server_t *self)
     output_t output;
     note_deeds (self);
     while (engine_output_next (self->engine, &output)) {
-        if (!router_send (self->options.router, &output))
+        if (router_send (self->options.router, &output))
+            trace_sent (self->trace, &output);
+        else
             engine_output_failed (self->engine, &output, self->now);
         self->busy = true;
     }
@@ -619,22 +612,6 @@ static void look_at_disk (server_t *self, bool may_clear)
     else
         log_write (LOG_LEVEL_INFO, "DISK-FREE", "submissions are taken again",
                    LOG_FIELDS (LOG_NUMBER ("free_bytes", stats.free_bytes)));
-}
-
-/* A leap holds what would be removed by it, so somebody should know (S20). */
-static void tell_clock (server_t *self, log_level_t level)
-{
-    int64_t ms;
-    clocks_step_t step = engine_clock_news (self->engine, &ms);
-    if (step == CLOCKS_LEAPT)
-        log_write (level, "CLOCK-LEAP",
-                   "the wall clock is ahead of what was expected: nothing expires by that for ten "
-                   "minutes",
-                   LOG_FIELDS (LOG_NUMBER ("ms", ms)));
-    else if (step == CLOCKS_BACK)
-        log_write (level, "CLOCK-BACK",
-                   "the wall clock went back by more than an hour and is followed",
-                   LOG_FIELDS (LOG_NUMBER ("ms", ms)));
 }
 
 /* Whoever deletes the database under the broker must not get a second more acknowledged. */
@@ -672,7 +649,7 @@ static void maintain (server_t *self)
     turn_key (self);
     doors_renew (self->options.doors, self->now.mono_ms);
     keep_head (self, false);
-    tell_clock (self, LOG_LEVEL_WARNING);
+    news_clock (self->engine, LOG_LEVEL_WARNING);
     router_maintain (self->options.router, self->now.mono_ms, self->heard_ms, is_linked, self);
     look_at_disk (self, true);
 }
@@ -814,6 +791,7 @@ static intake_t *make_intake (server_t *self)
     intake_options_t intake = {.engine = self->engine,
                                .router = options->router,
                                .store = options->store,
+                               .trace = self->trace,
                                .drain_messages = options->drain_messages,
                                .drain_requests = options->drain_requests,
                                .drain_bytes = options->drain_bytes,
@@ -836,6 +814,8 @@ exits_t server_new (server_t **out, const server_options_t *options)
     notes_init (&self->notes, options->audit, access_file_path (options->access),
                 options->boot.generation);
     self->engine = engine_new (&options->engine);
+    self->trace = trace_new (trace_log, NULL);
+    trace_set (self->trace, options->slow_ms);
     self->intake = make_intake (self);
     exits_t code = exits_of_store (stream_in (self, &error));
     if (code == EXITS_OK)
@@ -857,8 +837,8 @@ exits_t server_new (server_t **out, const server_options_t *options)
     }
     take_policy (self);
     notes_expect (&self->notes);
-    self->notes.begun = true;          /* with a file or without */
-    tell_clock (self, LOG_LEVEL_INFO); /* the broker may have been down for long */
+    self->notes.begun = true;                  /* with a file or without */
+    news_clock (self->engine, LOG_LEVEL_INFO); /* the broker may have been down for long */
     watch_sources (self);
     *out = self;
     return EXITS_OK;
@@ -870,6 +850,7 @@ void server_configure (server_t *self, const server_options_t *options)
     self->options.pending_inputs_hard = options->pending_inputs_hard;
     self->options.pending_bytes_hard = options->pending_bytes_hard;
     self->options.free_bytes_min = options->free_bytes_min;
+    trace_set (self->trace, options->slow_ms);
     log_desk_configure (self->logs, &options->logs);
     engine_configure (self->engine, &options->engine);
     intake_configure (self->intake, &options->lines);
@@ -889,6 +870,7 @@ void server_free (server_t **self_p)
     finder_free (&self->finder);
     committer_free (&self->committer);
     intake_free (&self->intake);
+    trace_free (&self->trace);
     engine_free (self->engine);
     notes_free (&self->notes);
     free (self);

@@ -38,6 +38,7 @@ typedef struct server_options {
     size_t pending_inputs_hard; /* beyond it nothing is read (A19) */
     size_t pending_bytes_hard;
     uint64_t free_bytes_min; /* below it submissions are refused (A22) */
+    uint32_t slow_ms;        /* requests that take so long are told in the log; 0: none */
     shelf_limits_t logs;
     const char *logs_directory; /* as long */
     size_t readers;

@@ -15,6 +15,7 @@
 #include "core/base/memory.h"
 #include "exits.h"
 #include "store/wakeup.h"
+#include "timestamp.h"
 #include "trim.h"
 
 enum { INTERVAL_MS = 1000 }; /* between the beginnings of two passes */
@@ -35,13 +36,6 @@ struct sweeper {
     bool again; /* the pass has ended: begin anew */
     bool stop;
 };
-
-static int64_t clock_ms (clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime (clock, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void look (sweeper_t *self)
 {

@@ -20,6 +20,7 @@
 #include "json.h"
 #include "log/log.h"
 #include "nearest.h"
+#include "timestamp.h"
 #include "units.h"
 
 enum {
@@ -90,18 +91,6 @@ struct audit {
     bool failing; /* said once */
 };
 
-static int64_t clock_ms (clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime (clock, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static int64_t mono_ms (void)
-{
-    return clock_ms (CLOCK_MONOTONIC);
-}
-
 static int64_t wall_clock_ms (void)
 {
     return clock_ms (CLOCK_REALTIME);
@@ -145,8 +134,8 @@ static uint64_t note (audit_t *self, const audit_line_t *line)
     const struct kind *kind = &kind_table[line->kind];
     bool has_from = kind->most != FIRST_OF_ACTOR && line->from != NULL && line->from[0] != '\0';
     const char *source = has_from ? line->from : line->actor;
-    if (kind->most != ALL &&
-        !sampler_allows (&self->sampler, line->kind, source, kind->most, mono_ms ())) {
+    if (kind->most != ALL && !sampler_allows (&self->sampler, line->kind, source, kind->most,
+                                              clock_ms (CLOCK_MONOTONIC))) {
         pthread_cond_signal (&self->noted); /* it looks for the end of the minute */
         return 0;
     }
@@ -250,7 +239,7 @@ static void note_left_out (audit_t *self)
 {
     sampler_row_t row;
     char detail[128];
-    while (sampler_ended (&self->sampler, mono_ms (), self->stop, &row)) {
+    while (sampler_ended (&self->sampler, clock_ms (CLOCK_MONOTONIC), self->stop, &row)) {
         if (self->queue.length >= QUEUE_BYTES) {
             self->lost++;
             self->stats.lost++;
@@ -290,7 +279,7 @@ static void failed (audit_t *self, const char *error)
                    "audit.jsonl lags until it can be written; the broker goes on",
                    LOG_FIELDS (LOG_TEXT ("error", error)));
     self->failing = true;
-    self->retry_at = mono_ms () + RETRY_MS;
+    self->retry_at = clock_ms (CLOCK_MONOTONIC) + RETRY_MS;
     pthread_mutex_lock (&self->lock);
     self->stats.errors++;
     self->failed_count = self->noted_count;
@@ -302,7 +291,7 @@ static void tell_head (audit_t *self)
 {
     char hash[CHAIN_HASH_TEXT_SIZE];
     const chain_head_t *head = &self->file.written;
-    self->head_at = mono_ms () + HEAD_MS;
+    self->head_at = clock_ms (CLOCK_MONOTONIC) + HEAD_MS;
     if (head->n == self->head_told)
         return;
     self->head_told = head->n;
@@ -427,7 +416,7 @@ static bool write_taken (audit_t *self)
     self->failing = false;
     bytes_clear (&self->taken);
     if (self->sync_at == 0)
-        self->sync_at = mono_ms () + SYNC_MS;
+        self->sync_at = clock_ms (CLOCK_MONOTONIC) + SYNC_MS;
     publish (self, lines, false);
     return true;
 }
@@ -463,8 +452,8 @@ static int64_t next_ms (const audit_t *self)
     int64_t next = self->head_at;
     if (self->sync_at != 0 && self->sync_at < next)
         next = self->sync_at;
-    if (self->sampler.open > 0 && mono_ms () + SYNC_MS < next)
-        next = mono_ms () + SYNC_MS;
+    if (self->sampler.open > 0 && clock_ms (CLOCK_MONOTONIC) + SYNC_MS < next)
+        next = clock_ms (CLOCK_MONOTONIC) + SYNC_MS;
     if (self->failing)
         next = self->retry_at;
     return next;
@@ -474,7 +463,7 @@ static int64_t next_ms (const audit_t *self)
 static void wait_news (audit_t *self)
 {
     while (!self->stop) {
-        int64_t now = mono_ms ();
+        int64_t now = clock_ms (CLOCK_MONOTONIC);
         bool news = self->taken.length > 0 || self->queue.length > 0;
         if (self->failing ? now >= self->retry_at : news || self->hurry || now >= next_ms (self))
             return;
@@ -512,11 +501,11 @@ static void *audit_run (void *context)
         self->hurry = false;
         pthread_mutex_unlock (&self->lock);
         bool good = self->taken.length == 0 || write_taken (self);
-        if (good && self->sync_at != 0 && (hurry || mono_ms () >= self->sync_at))
+        if (good && self->sync_at != 0 && (hurry || clock_ms (CLOCK_MONOTONIC) >= self->sync_at))
             sync_file (self);
         else if (good && hurry)
             publish (self, 0, true);
-        if (mono_ms () >= self->head_at)
+        if (clock_ms (CLOCK_MONOTONIC) >= self->head_at)
             tell_head (self);
         ends = ends || (stop && !good);
     }
@@ -617,7 +606,7 @@ static bool open_files (audit_t *self, const audit_options_t *options, char *err
     remove_old (self);
     self->stats.head = self->file.written;
     self->head_told = self->file.written.n;
-    self->head_at = mono_ms () + HEAD_MS;
+    self->head_at = clock_ms (CLOCK_MONOTONIC) + HEAD_MS;
     return true;
 }
 

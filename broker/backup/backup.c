@@ -18,6 +18,7 @@
 #include "backup/tar.h"
 #include "core/base/memory.h"
 #include "disk.h"
+#include "timestamp.h"
 #include "units.h"
 
 #define SCRATCH BACKUP_DIRECTORY "/.tmp"
@@ -36,13 +37,6 @@ typedef struct archive {
     uint64_t length;
     uint64_t synced;
 } archive_t;
-
-static int64_t wall_ms (void)
-{
-    struct timespec now;
-    clock_gettime (CLOCK_REALTIME, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static store_code_t fail_system (store_error_t *error, const char *path, const char *what)
 {
@@ -314,7 +308,7 @@ static void remove_old (const backup_options_t *options)
 
 store_code_t backup_make (const backup_options_t *options, backup_made_t *out, store_error_t *error)
 {
-    *out = (backup_made_t){.manifest = {.made_ms = wall_ms ()}};
+    *out = (backup_made_t){.manifest = {.made_ms = clock_ms (CLOCK_REALTIME)}};
     snprintf (out->manifest.version, sizeof (out->manifest.version), "%s", TASKMQ_VERSION);
     backup_clean (options->directory);
     store_code_t code = look_for_space (options, error);

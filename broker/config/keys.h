@@ -59,6 +59,8 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "debug|info|warning|error", "the least that is logged")                                     \
     X (LOG_FORMAT, "log/format", CHOICE, NOW, 0, 0, 1, "text|json",                                \
        "lines of key=value, or JSON objects")                                                      \
+    X (LOG_SLOW, "log/slow", DURATION, NOW, 0, 0, CONFIG_H, NULL,                                  \
+       "requests that take so long are logged with where they waited; 0: none")                    \
     X (LIVE_TASKS, "limits/live_tasks", COUNT, NOW, 1000000, 1000, 100000000, NULL,                \
        "unfinished tasks; beyond it submissions are answered LIMIT")                               \
     X (LIVE_BYTES, "limits/live_bytes", SIZE, NOW, 256 * CONFIG_M, CONFIG_M, 1024 * CONFIG_G,      \

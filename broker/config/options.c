@@ -24,6 +24,7 @@ static const struct key_option {
     {"synchronous", CONFIG_SYNCHRONOUS},
     {"log-level", CONFIG_LOG_LEVEL},
     {"log-format", CONFIG_LOG_FORMAT},
+    {"trace-slow", CONFIG_LOG_SLOW},
 };
 
 static const struct action_option {
@@ -180,6 +181,8 @@ void config_print_help (void)
           "                       lose work that was acknowledged\n"
           "      --log-level L    debug, info (default), warning or error\n"
           "      --log-format F   text (default) or json\n"
+          "      --trace-slow T   log each request that takes so long (\"20ms\"), with where\n"
+          "                       it waited\n"
           "      --show-config    print every value of the configuration and who said so\n"
           "      --check-config   judge the configuration and what it needs of this\n"
           "                       machine, also beside a running broker; then end\n"

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "log/log.h"
+#include "timestamp.h"
 
 enum {
     LOOK_MS = 1000,                /* between two looks whether it is due */
@@ -20,19 +21,12 @@ enum {
     RETRY_MS = 60000     /* after one that failed */
 };
 
-static int64_t mono_ms (void)
-{
-    struct timespec now;
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 void compactor_init (compactor_t *self, const compactor_options_t *options, store_t *store,
                      tasks_file_t *file)
 {
     *self = (compactor_t){.options = options, .store = store, .file = file};
     self->counted_upto = tasks_file_lines (file)->length;
-    self->last_ms = mono_ms ();
+    self->last_ms = clock_ms (CLOCK_MONOTONIC);
 }
 
 void compactor_stop (compactor_t *self)
@@ -76,7 +70,7 @@ static bool count_some (compactor_t *self)
 bool compactor_is_due (compactor_t *self, uint64_t pos)
 {
     store_stats_t stats;
-    int64_t now_ms = mono_ms ();
+    int64_t now_ms = clock_ms (CLOCK_MONOTONIC);
     uint64_t bytes = (uint64_t) tasks_file_lines (self->file)->length;
     if (now_ms < self->not_before_ms || bytes == 0 || pos == self->last_pos)
         return false;
@@ -92,7 +86,7 @@ bool compactor_is_due (compactor_t *self, uint64_t pos)
 static void failed (compactor_t *self, const char *error)
 {
     compactor_stop (self);
-    self->not_before_ms = mono_ms () + RETRY_MS;
+    self->not_before_ms = clock_ms (CLOCK_MONOTONIC) + RETRY_MS;
     log_write (LOG_LEVEL_WARNING, "EXPORT-NOT-COMPACTED",
                "tasks.jsonl stays as large as it is for now",
                LOG_FIELDS (LOG_TEXT ("error", error)));
@@ -121,7 +115,7 @@ static void end (compactor_t *self, uint64_t pos)
 {
     self->lines = compaction_lines (self->compaction);
     self->last_pos = pos;
-    self->last_ms = mono_ms ();
+    self->last_ms = clock_ms (CLOCK_MONOTONIC);
     compactor_stop (self);
     atomic_fetch_add (&self->done, 1);
     log_write (LOG_LEVEL_INFO, "EXPORT-COMPACTED", "tasks.jsonl has a line for each task again",
@@ -135,8 +129,8 @@ bool compactor_step (compactor_t *self, store_reader_t *reader, uint64_t pos)
     char error[TASKS_FILE_ERROR_SIZE];
     if (count_some (self))
         return true;
-    if (self->compaction == NULL && mono_ms () >= self->look_ms) {
-        self->look_ms = mono_ms () + LOOK_MS;
+    if (self->compaction == NULL && clock_ms (CLOCK_MONOTONIC) >= self->look_ms) {
+        self->look_ms = clock_ms (CLOCK_MONOTONIC) + LOOK_MS;
         if (compactor_is_due (self, pos))
             begin (self);
     }

@@ -24,6 +24,7 @@
 #include "export/record_view.h"
 #include "log/log.h"
 #include "store/wakeup.h"
+#include "timestamp.h"
 
 enum {
     PAGE_ITEMS = 500,
@@ -51,13 +52,6 @@ struct exporter {
     _Atomic uint64_t stat_lines;
     _Atomic uint64_t stat_errors;
 };
-
-static int64_t clock_ms (clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime (clock, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Writing. */
 

@@ -8,10 +8,10 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "json.h"
+#include "timestamp.h"
 #include "units.h"
 
 static struct {
@@ -62,10 +62,8 @@ static void write_text (line_t *line, const char *key, const char *text)
 
 static void write_time (line_t *line)
 {
-    struct timespec now;
     char text[TIME_TEXT_SIZE] = "";
-    clock_gettime (CLOCK_REALTIME, &now);
-    time_format (text, (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    time_format (text, clock_ms (CLOCK_REALTIME));
     if (line->json)
         write_text (line, "at", text);
     else

@@ -13,6 +13,7 @@
 #include "log/log.h"
 #include "store/handover.h"
 #include "taskmq.pb-c.h"
+#include "timestamp.h"
 
 typedef enum job_kind { JOB_WRITE, JOB_READ, JOB_FORGET, JOB_CONFIGURE, JOB_LOOK } job_kind_t;
 
@@ -42,13 +43,6 @@ struct logs {
     pthread_mutex_t lock; /* guards stats */
     shelf_stats_t stats;
 };
-
-static int64_t mono_ms (void)
-{
-    struct timespec now;
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* The thread. */
 
@@ -106,7 +100,7 @@ static void run (logs_t *self, job_t *job)
     if (self->shelf == NULL)
         return;
     if (job->kind == JOB_WRITE)
-        tell (self, shelf_write (self->shelf, job->piece, mono_ms ()));
+        tell (self, shelf_write (self->shelf, job->piece, clock_ms (CLOCK_MONOTONIC)));
     if (job->kind == JOB_CONFIGURE)
         shelf_configure (self->shelf, &job->limits);
     if (job->kind == JOB_LOOK)

@@ -13,15 +13,9 @@
 
 #include "net/address.h"
 #include "net/socket.h"
+#include "timestamp.h"
 
 enum { LOOK_MS = 10, REFUSED = 400 };
-
-static int64_t clock_ms (clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime (clock, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Others may come while we look, so both clocks have to be right. */
 static now_t clocks_now (void)

@@ -13,6 +13,7 @@
 #include "core/base/memory.h"
 #include "store/handover.h"
 #include "store/search.h"
+#include "timestamp.h"
 
 enum {
     BATCH = 100,       /* documents that the store is asked about together */
@@ -47,13 +48,6 @@ typedef struct hunt {
     size_t looks;
     int64_t last; /* the number of the last document */
 } hunt_t;
-
-static int64_t mono_ms (void)
-{
-    struct timespec now;
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static store_code_t take_error (const read_t *read, store_error_t *error)
 {
@@ -394,7 +388,7 @@ static void *finder_run (void *context)
 
 void finder_submit (finder_t *self, read_t *read)
 {
-    read->since_ms = mono_ms () + FINDER_WAIT_MS;
+    read->since_ms = clock_ms (CLOCK_MONOTONIC) + FINDER_WAIT_MS;
     handover_submit (self->handover, read);
 }
 

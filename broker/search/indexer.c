@@ -17,6 +17,7 @@
 #include "core/data/extra.h"
 #include "log/log.h"
 #include "search/texts.h"
+#include "timestamp.h"
 
 enum {
     PAGE_ITEMS = 500,
@@ -61,13 +62,6 @@ struct indexer {
     bool failing;
     char why[128];
 };
-
-static int64_t mono_ms (void)
-{
-    struct timespec now;
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Until something changes, or the time. The lock is held. */
 static void wait_until (indexer_t *self, int64_t ms)
@@ -496,7 +490,7 @@ static bool has_news (indexer_t *self)
 /* Until there is something to do. The lock is held. */
 static void rest (indexer_t *self, bool good, bool more, int64_t worked_ms)
 {
-    int64_t now = mono_ms ();
+    int64_t now = clock_ms (CLOCK_MONOTONIC);
     bool busy = store_written (self->options.store) != self->seen;
     int64_t rest_ms = !more ? LOOK_MS : busy ? SHARE * worked_ms : worked_ms;
     if (more && rest_ms > REST_MS_MAX)
@@ -504,12 +498,13 @@ static void rest (indexer_t *self, bool good, bool more, int64_t worked_ms)
     if (!good)
         rest_ms = RETRY_MS;
     int64_t until = now + rest_ms;
-    while (!self->stop && !self->rebuild && mono_ms () < until && (!good || self->waiting == 0))
+    while (!self->stop && !self->rebuild && clock_ms (CLOCK_MONOTONIC) < until &&
+           (!good || self->waiting == 0))
         wait_until (self, until);
     while (!self->stop && good && !more && !has_news (self))
-        wait_until (self, mono_ms () + LOOK_MS);
+        wait_until (self, clock_ms (CLOCK_MONOTONIC) + LOOK_MS);
     while (!self->stop && !self->rebuild && self->broken)
-        wait_until (self, mono_ms () + LOOK_MS);
+        wait_until (self, clock_ms (CLOCK_MONOTONIC) + LOOK_MS);
 }
 
 static void *indexer_run (void *context)
@@ -524,14 +519,14 @@ static void *indexer_run (void *context)
         self->rebuild = false;
         bool usable = !self->broken;
         pthread_mutex_unlock (&self->lock);
-        int64_t began = mono_ms ();
+        int64_t began = clock_ms (CLOCK_MONOTONIC);
         if (anew || (usable && self->writer == NULL))
             open_index (self, anew);
         if (self->writer != NULL && (usable || anew))
             good = step (self, &more);
         else
             good = false;
-        int64_t worked = mono_ms () - began;
+        int64_t worked = clock_ms (CLOCK_MONOTONIC) - began;
         pthread_mutex_lock (&self->lock);
         rest (self, good, more, worked);
     }
@@ -563,7 +558,7 @@ void indexer_wait (indexer_t *self, int64_t until_ms, search_t *out)
     self->waiting++;
     pthread_cond_broadcast (&self->changed);
     while (self->caught_up <= before && !self->broken && !self->failing && !self->shown.building &&
-           !self->stop && mono_ms () < until_ms)
+           !self->stop && clock_ms (CLOCK_MONOTONIC) < until_ms)
         wait_until (self, until_ms);
     self->waiting--;
     out->behind = self->caught_up <= before;

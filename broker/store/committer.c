@@ -14,6 +14,7 @@
 
 #include "core/base/memory.h"
 #include "store/wakeup.h"
+#include "timestamp.h"
 
 struct committer {
     store_t *store;
@@ -34,7 +35,9 @@ static void commit (store_t *store, batch_t *const *batches, size_t count, commi
 {
     store_error_t error = {STORE_OK, ""};
     result->batch = batches[count - 1]->no;
+    result->begun_us = clock_us (CLOCK_MONOTONIC);
     result->code = store_commit (store, batches, count, &error);
+    result->ended_us = clock_us (CLOCK_MONOTONIC);
     snprintf (result->text, sizeof (result->text), "%s", error.text);
 }
 

@@ -19,6 +19,8 @@ typedef struct committer committer_t;
 typedef struct commit_result {
     uint64_t batch; /* number of the last one */
     store_code_t code;
+    int64_t begun_us; /* CLOCK_MONOTONIC */
+    int64_t ended_us;
     char text[512]; /* for people, when code is not STORE_OK */
 } commit_result_t;
 

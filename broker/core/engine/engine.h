@@ -158,6 +158,8 @@ void engine_stop (engine_t *self);
 
 /* Effects. */
 
+/* The batch that an answer made now rests on. */
+uint64_t engine_waits_for (const engine_t *self);
 /* The next commit batch, or NULL if nothing changed. There may be several: a batch holds a bounded
  * number of changes, whatever made them. */
 batch_t *engine_batch_take (engine_t *self, now_t now);

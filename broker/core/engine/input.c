@@ -624,6 +624,11 @@ clocks_step_t engine_clock_news (engine_t *self, int64_t *ms)
     return news;
 }
 
+uint64_t engine_waits_for (const engine_t *self)
+{
+    return journal_batch (&self->tasks);
+}
+
 batch_t *engine_batch_take (engine_t *self, now_t now)
 {
     input_begin (self, now);

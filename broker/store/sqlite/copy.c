@@ -3,15 +3,9 @@
  * https://mozilla.org/MPL/2.0/. */
 
 #include "store/sqlite/copy.h"
+#include "timestamp.h"
 
 #include <time.h>
-
-static int64_t now_us (void)
-{
-    struct timespec now;
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 store_code_t copy_begin (copy_t *out, sqlite3 *source, const char *path, store_error_t *error)
 {
@@ -43,9 +37,9 @@ bool copy_is_nearly_done (const copy_t *self)
 
 store_code_t copy_step (copy_t *self, store_error_t *error)
 {
-    int64_t start_us = now_us ();
+    int64_t start_us = clock_us (CLOCK_MONOTONIC);
     int rc = sqlite3_backup_step (self->backup, COPY_STEP_PAGES);
-    int64_t us = now_us () - start_us;
+    int64_t us = clock_us (CLOCK_MONOTONIC) - start_us;
     self->steps++;
     if (us > self->step_us_max)
         self->step_us_max = us;

@@ -50,7 +50,7 @@ static store_code_t wait_for_segments (sqlite_store_t *self, store_error_t *erro
            self->broken.code == STORE_OK) {
         self->flush = true;
         pthread_cond_signal (&self->changed);
-        wait_until (self, now_ms () + FLUSH_MS_MIN);
+        wait_until (self, clock_ms (CLOCK_MONOTONIC) + FLUSH_MS_MIN);
     }
     store_code_t code = self->broken.code;
     if (code != STORE_OK)
@@ -81,7 +81,7 @@ static store_code_t sqlite_commit (store_t *base, batch_t *const *batches, size_
                                    store_error_t *error)
 {
     sqlite_store_t *self = (sqlite_store_t *) base;
-    int64_t start_us = now_us ();
+    int64_t start_us = clock_us (CLOCK_MONOTONIC);
     store_code_t code = broken_code (self, error);
     if (code == STORE_OK)
         code = append (self, batches, count, error);
@@ -98,12 +98,12 @@ static store_code_t sqlite_commit (store_t *base, batch_t *const *batches, size_
     size_t before = dirty_tasks (&self->pending);
     bool was_empty = self->pending.count == 0;
     for (size_t i = 0; i < count; i++)
-        dirty_add (&self->pending, batches[i], now_ms ());
+        dirty_add (&self->pending, batches[i], clock_ms (CLOCK_MONOTONIC));
     bool is_much = before < self->options.dirty_tasks_max &&
                    dirty_tasks (&self->pending) >= self->options.dirty_tasks_max;
     self->commits++;
-    self->commit_us += (uint64_t) (now_us () - start_us);
-    self->commit_ms = now_ms ();
+    self->commit_us += (uint64_t) (clock_us (CLOCK_MONOTONIC) - start_us);
+    self->commit_ms = clock_ms (CLOCK_MONOTONIC);
     if (was_empty || is_much)
         pthread_cond_signal (&self->changed);
     pthread_mutex_unlock (&self->lock);
@@ -201,7 +201,7 @@ static store_code_t wait_or_overlay (sqlite_store_t *self, store_error_t *error)
            self->broken.code == STORE_OK) {
         self->flush = true;
         pthread_cond_signal (&self->changed);
-        wait_until (self, now_ms () + FLUSH_MS_MIN);
+        wait_until (self, clock_ms (CLOCK_MONOTONIC) + FLUSH_MS_MIN);
     }
     if (self->stalled)
         self->overlay = make_overlay (self);
@@ -515,7 +515,7 @@ static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_erro
     files_note (&self->files, directory);
     self->load.damage = self->due.damage = &self->damage;
     reserve_take (&self->reserve);
-    self->commit_ms = now_ms ();
+    self->commit_ms = clock_ms (CLOCK_MONOTONIC);
     self->may_shrink = true; /* a start before this one may not have come so far */
     if (pthread_create (&self->thread, NULL, store_thread_run, self) != 0)
         return store_fail (error, STORE_ERROR_IO, "the store thread cannot be started");

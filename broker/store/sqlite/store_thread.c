@@ -113,7 +113,8 @@ static store_code_t write_pending (sqlite_store_t *self, store_error_t *error)
             give_backup_up (self, STORE_ERROR_FULL, "no space: the copy gave its own back");
         if (!self->stalled || self->stop)
             break;
-        for (int64_t until = now_ms () + STALL_MS; now_ms () < until && !self->stop;)
+        for (int64_t until = clock_ms (CLOCK_MONOTONIC) + STALL_MS;
+             clock_ms (CLOCK_MONOTONIC) < until && !self->stop;)
             wait_until (self, until);
     }
     return code;
@@ -195,7 +196,7 @@ static store_code_t forget (sqlite_store_t *self, bool *more, store_error_t *err
 static store_code_t forget_sometimes (sqlite_store_t *self, forgetting_t *forgetting,
                                       store_error_t *error)
 {
-    int64_t start_ms = now_ms ();
+    int64_t start_ms = clock_ms (CLOCK_MONOTONIC);
     if (!forgetting->more && start_ms < forgetting->next_ms)
         return STORE_OK;
     forgetting->next_ms = start_ms + FORGET_MS;
@@ -203,7 +204,8 @@ static store_code_t forget_sometimes (sqlite_store_t *self, forgetting_t *forget
     store_code_t code;
     do
         code = forget (self, &forgetting->more, error);
-    while (code == STORE_OK && forgetting->more && now_ms () < start_ms + FORGET_MS_MAX);
+    while (code == STORE_OK && forgetting->more &&
+           clock_ms (CLOCK_MONOTONIC) < start_ms + FORGET_MS_MAX);
     pthread_mutex_lock (&self->lock);
     self->tombstones = tables_meta (self->tables)->tombstones;
     return code;
@@ -217,7 +219,7 @@ static store_code_t copy_some (sqlite_store_t *self, int64_t *last_ms, store_err
     store_backup_t *backup = self->backup;
     store_error_t why;
     if (copy_is_nearly_done (&self->copy) && self->pending.count > 0) {
-        *last_ms = now_ms ();
+        *last_ms = clock_ms (CLOCK_MONOTONIC);
         store_code_t code = write_pending (self, error);
         if (code != STORE_OK)
             return code;
@@ -246,7 +248,7 @@ static store_code_t copy_some (sqlite_store_t *self, int64_t *last_ms, store_err
 static store_code_t shrink (sqlite_store_t *self, store_error_t *error)
 {
     int64_t due = self->commit_ms + self->options.shrink_ms;
-    if (now_ms () < due) {
+    if (clock_ms (CLOCK_MONOTONIC) < due) {
         wait_until (self, due);
         return STORE_OK;
     }
@@ -256,7 +258,7 @@ static store_code_t shrink (sqlite_store_t *self, store_error_t *error)
     pthread_mutex_lock (&self->lock);
     self->may_shrink = more && code == STORE_OK;
     if (self->may_shrink && !self->stop && self->pending.count == 0)
-        wait_until (self, now_ms () + SHRINK_PAUSE_MS);
+        wait_until (self, clock_ms (CLOCK_MONOTONIC) + SHRINK_PAUSE_MS);
     return code == STORE_ERROR_FULL ? STORE_OK : code;
 }
 
@@ -307,7 +309,7 @@ static store_code_t rest (sqlite_store_t *self, store_error_t *error)
         return STORE_OK;
     }
     int64_t due = self->commit_ms + REST_MS;
-    if (now_ms () < due) {
+    if (clock_ms (CLOCK_MONOTONIC) < due) {
         wait_until (self, due);
         return STORE_OK;
     }
@@ -317,7 +319,7 @@ static store_code_t rest (sqlite_store_t *self, store_error_t *error)
     pthread_mutex_lock (&self->lock);
     if (code != STORE_ERROR_FULL && code != STORE_ERROR_BUSY)
         return code;
-    wait_until (self, now_ms () + STALL_MS); /* unless the next commit says it */
+    wait_until (self, clock_ms (CLOCK_MONOTONIC) + STALL_MS); /* unless the next commit says it */
     return STORE_OK;
 }
 
@@ -331,7 +333,8 @@ void *store_thread_run (void *context)
     pthread_setname_np (pthread_self (), "store");
     pthread_mutex_lock (&self->lock);
     while (code == STORE_OK) {
-        bool is_due = self->pending.count > 0 && now_ms () >= write_due_ms (self, last_ms);
+        bool is_due =
+            self->pending.count > 0 && clock_ms (CLOCK_MONOTONIC) >= write_due_ms (self, last_ms);
         if (self->backup != NULL && !self->stop && !is_due) {
             code = copy_some (self, &last_ms, &error);
             continue;
@@ -348,11 +351,11 @@ void *store_thread_run (void *context)
             continue;
         }
         int64_t due = write_due_ms (self, last_ms);
-        if (now_ms () < due) {
+        if (clock_ms (CLOCK_MONOTONIC) < due) {
             wait_until (self, due);
             continue;
         }
-        last_ms = now_ms ();
+        last_ms = clock_ms (CLOCK_MONOTONIC);
         self->may_shrink = true;
         code = write_pending (self, &error);
         if (code != STORE_OK)

@@ -20,6 +20,7 @@
 #include "store/sqlite/load.h"
 #include "store/sqlite/reserve.h"
 #include "store/sqlite/tables.h"
+#include "timestamp.h"
 
 enum { FLUSH_MS_MIN = 20 /* between two write-backs that were asked for (A11) */ };
 
@@ -73,18 +74,6 @@ typedef struct sqlite_store {
     atomic_uint_fast64_t written;
     atomic_uint_fast64_t exported; /* events up to it may be forgotten */
 } sqlite_store_t;
-
-static inline int64_t now_us (void)
-{
-    struct timespec now;
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static inline int64_t now_ms (void)
-{
-    return now_us () / 1000;
-}
 
 /* Waits for a change with the lock held, at most until mono_ms. */
 static inline void wait_until (sqlite_store_t *self, int64_t mono_ms)

@@ -9,18 +9,12 @@
 
 #include "core/base/memory.h"
 #include "store/sqlite/sqlite_schema.h"
+#include "timestamp.h"
 
 enum { PAGE_US_MAX = 20 * 1000 }; /* A18 */
 
 static const char BEGIN[] = "BEGIN";
 static const char COMMIT[] = "COMMIT";
-
-static int64_t now_us (void)
-{
-    struct timespec now;
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 store_code_t view_open (view_t *self, const char *directory, gate_t *gate, const char *const *texts,
                         size_t count, store_error_t *error)
@@ -75,7 +69,7 @@ store_code_t view_begin (view_t *self, store_error_t *error)
     store_code_t code = sql_do (self->begin, "cannot be read", error);
     if (code != STORE_OK)
         gate_leave (self->gate);
-    self->page_end_us = now_us () + self->page_us_max;
+    self->page_end_us = clock_us (CLOCK_MONOTONIC) + self->page_us_max;
     return code;
 }
 
@@ -92,7 +86,7 @@ void view_end (view_t *self)
 
 bool view_is_over (view_t *self)
 {
-    return gate_is_closed (self->gate) || now_us () >= self->page_end_us;
+    return gate_is_closed (self->gate) || clock_us (CLOCK_MONOTONIC) >= self->page_end_us;
 }
 
 sqlite3_stmt *view_statement (view_t *self, size_t index)
