@@ -104,6 +104,7 @@ extern const driver_t taskmq_driver;
 extern const driver_t taskmq_normal_driver; /* with --synchronous normal */
 extern const driver_t taskmq_curve_driver;  /* over CURVE */
 extern const driver_t ceiling_driver;
+extern const driver_t ceiling_log_driver;
 extern const driver_t beanstalkd_driver;
 extern const driver_t redis_driver;      /* a bare stream */
 extern const driver_t redis_work_driver; /* with status, result, events and notification */

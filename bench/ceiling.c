@@ -2,7 +2,8 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* taskmq-ceiling PORT DIRECTORY: the bare limit of a durable broker on ZeroMQ and SQLite.
+/* taskmq-ceiling PORT DIRECTORY [log]: the bare limit of a durable broker on ZeroMQ and SQLite, or,
+ * with `log`, on ZeroMQ and a plain log (ceiling_log.h), which writes the same changes and no rows.
  *
  * A ROUTER, a WAL with synchronous=FULL, group commit by a thread of its own, a row per task, three
  * events per life, the order of work in memory; every answer after its commit. Nothing else: no
@@ -10,6 +11,7 @@
  * most; any error ends it. */
 
 #include "ceiling.h"
+#include "ceiling_log.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -77,7 +79,7 @@ typedef struct change {
             (vector).capacity = (vector).capacity ? 2 * (vector).capacity : 1024;                  \
             (vector).items = realloc ((vector).items, (vector).capacity * sizeof *(vector).items); \
             if (!(vector).items)                                                                   \
-                fail ("out of memory");                                                            \
+                ceiling_fail ("out of memory");                                                    \
         }                                                                                          \
         (vector).items[(vector).count++] = (item);                                                 \
     } while (0)
@@ -101,12 +103,13 @@ static struct {
     pthread_cond_t wakeup;
     changes_t batch;
     bool given;
+    bool plain_log;
     int done; /* eventfd */
 } committer = {.mutex = PTHREAD_MUTEX_INITIALIZER, .wakeup = PTHREAD_COND_INITIALIZER};
 
 static volatile sig_atomic_t stopped;
 
-static _Noreturn void fail (const char *what)
+void ceiling_fail (const char *what)
 {
     fprintf (stderr, "taskmq-ceiling: %s\n", what);
     exit (1);
@@ -127,49 +130,87 @@ static sqlite3_stmt *prepare (sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *statement;
     if (sqlite3_prepare_v2 (db, sql, -1, &statement, NULL) != SQLITE_OK)
-        fail (sqlite3_errmsg (db));
+        ceiling_fail (sqlite3_errmsg (db));
     return statement;
 }
 
 static void step (sqlite3 *db, sqlite3_stmt *statement)
 {
     if (sqlite3_step (statement) != SQLITE_DONE)
-        fail (sqlite3_errmsg (db));
+        ceiling_fail (sqlite3_errmsg (db));
     sqlite3_reset (statement);
+}
+
+static struct {
+    sqlite3 *db;
+    sqlite3_stmt *begin;
+    sqlite3_stmt *commit;
+    sqlite3_stmt *event;
+    sqlite3_stmt *by_kind[3];
+} tables;
+
+static void tables_open (const char *directory)
+{
+    char path[PATH_BYTES];
+    snprintf (path, sizeof path, "%s/ceiling.db", directory);
+    if (sqlite3_open (path, &tables.db) != SQLITE_OK ||
+        sqlite3_exec (tables.db, sql_schema, NULL, NULL, NULL) != SQLITE_OK)
+        ceiling_fail (sqlite3_errmsg (tables.db));
+    tables.begin = prepare (tables.db, "BEGIN IMMEDIATE");
+    tables.commit = prepare (tables.db, "COMMIT");
+    tables.event = prepare (tables.db, sql_event);
+    tables.by_kind[CHANGE_SUBMIT] = prepare (tables.db, sql_submit);
+    tables.by_kind[CHANGE_CLAIM] = prepare (tables.db, sql_claim);
+    tables.by_kind[CHANGE_COMPLETE] = prepare (tables.db, sql_complete);
+}
+
+static void tables_commit (const changes_t *batch)
+{
+    sqlite3 *db = tables.db;
+    step (db, tables.begin);
+    for (size_t i = 0; i < batch->count; i++) {
+        const change_t *change = &batch->items[i];
+        sqlite3_stmt *statement = tables.by_kind[change->kind];
+        sqlite3_bind_int64 (statement, 1, (sqlite3_int64) change->task->number);
+        if (change->kind == CHANGE_SUBMIT)
+            sqlite3_bind_blob (statement, 2, change->task->payload, (int) change->task->length,
+                               SQLITE_STATIC);
+        step (db, statement);
+        sqlite3_bind_int64 (tables.event, 1, (sqlite3_int64) change->task->number);
+        sqlite3_bind_int (tables.event, 2, (int) change->kind);
+        step (db, tables.event);
+    }
+    step (db, tables.commit);
+}
+
+static void log_commit (const changes_t *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const change_t *change = &batch->items[i];
+        uint64_t head[3] = {change->kind, change->task->number, 0};
+        if (change->kind == CHANGE_SUBMIT)
+            head[2] = change->task->length;
+        ceiling_log_put (head, sizeof head);
+        ceiling_log_put (change->task->payload, head[2]);
+    }
+    ceiling_log_commit ();
 }
 
 static void *committer_run (void *directory)
 {
-    char path[PATH_BYTES];
-    snprintf (path, sizeof path, "%s/ceiling.db", (const char *) directory);
-    sqlite3 *db;
-    if (sqlite3_open (path, &db) != SQLITE_OK ||
-        sqlite3_exec (db, sql_schema, NULL, NULL, NULL) != SQLITE_OK)
-        fail (sqlite3_errmsg (db));
-    sqlite3_stmt *begin = prepare (db, "BEGIN IMMEDIATE");
-    sqlite3_stmt *commit = prepare (db, "COMMIT");
-    sqlite3_stmt *event = prepare (db, sql_event);
-    sqlite3_stmt *by_kind[] = {prepare (db, sql_submit), prepare (db, sql_claim),
-                               prepare (db, sql_complete)};
+    if (committer.plain_log)
+        ceiling_log_open (directory);
+    else
+        tables_open (directory);
     for (;;) {
         pthread_mutex_lock (&committer.mutex);
         while (!committer.given)
             pthread_cond_wait (&committer.wakeup, &committer.mutex);
         pthread_mutex_unlock (&committer.mutex);
-        step (db, begin);
-        for (size_t i = 0; i < committer.batch.count; i++) {
-            const change_t *change = &committer.batch.items[i];
-            sqlite3_stmt *statement = by_kind[change->kind];
-            sqlite3_bind_int64 (statement, 1, (sqlite3_int64) change->task->number);
-            if (change->kind == CHANGE_SUBMIT)
-                sqlite3_bind_blob (statement, 2, change->task->payload, (int) change->task->length,
-                                   SQLITE_STATIC);
-            step (db, statement);
-            sqlite3_bind_int64 (event, 1, (sqlite3_int64) change->task->number);
-            sqlite3_bind_int (event, 2, (int) change->kind);
-            step (db, event);
-        }
-        step (db, commit);
+        if (committer.plain_log)
+            log_commit (&committer.batch);
+        else
+            tables_commit (&committer.batch);
         pthread_mutex_lock (&committer.mutex);
         committer.given = false;
         pthread_mutex_unlock (&committer.mutex);
@@ -231,7 +272,7 @@ static size_t peer_find (const void *id, size_t length)
             return i;
     }
     if (broker.peers_count == PEERS_MAX || length > ROUTING_ID_MAX)
-        fail ("too many peers");
+        ceiling_fail ("too many peers");
     peer_t *peer = &broker.peers[broker.peers_count];
     memcpy (peer->id, id, length);
     peer->id_length = length;
@@ -243,7 +284,7 @@ static void submit (size_t peer, const ceiling_head_t *head, const uint8_t *payl
     task_t *task = malloc (sizeof *task);
     uint8_t *copy = malloc (length);
     if (!task || !copy)
-        fail ("out of memory");
+        ceiling_fail ("out of memory");
     memcpy (copy, payload, length);
     *task = (task_t){.number = broker.tasks.count + 1,
                      .client_number = head->number,
@@ -259,7 +300,7 @@ static void submit (size_t peer, const ceiling_head_t *head, const uint8_t *payl
 static void complete (size_t peer, uint64_t number)
 {
     if (number == 0 || number > broker.ready)
-        fail ("a completion of an unknown task");
+        ceiling_fail ("a completion of an unknown task");
     task_t *task = broker.tasks.items[number - 1].task;
     broker.peers[peer].credit++;
     change (CHANGE_COMPLETE, task);
@@ -272,14 +313,14 @@ static void handle (size_t peer, const uint8_t *bytes, size_t length)
 {
     ceiling_head_t head;
     if (length < sizeof head)
-        fail ("a short message");
+        ceiling_fail ("a short message");
     memcpy (&head, bytes, sizeof head);
     switch (head.kind) {
     case CEILING_SUBMIT:
     case CEILING_CALL: submit (peer, &head, bytes + sizeof head, length - sizeof head); break;
     case CEILING_CREDIT: broker.peers[peer].credit = head.number; break;
     case CEILING_COMPLETE: complete (peer, head.number); break;
-    default: fail ("an unknown message");
+    default: ceiling_fail ("an unknown message");
     }
 }
 
@@ -291,7 +332,7 @@ static void drain (void)
     zmq_msg_init (&body);
     for (int i = 0; i < DRAIN_MAX && zmq_msg_recv (&id, broker.router, ZMQ_DONTWAIT) >= 0; i++) {
         if (zmq_msg_recv (&body, broker.router, ZMQ_DONTWAIT) < 0)
-            fail ("half a message");
+            ceiling_fail ("half a message");
         handle (peer_find (zmq_msg_data (&id), zmq_msg_size (&id)), zmq_msg_data (&body),
                 zmq_msg_size (&body));
     }
@@ -309,7 +350,7 @@ static void release (void)
         const peer_t *peer = &broker.peers[item->peer];
         zmq_msg_t message;
         if (zmq_msg_init_size (&message, sizeof item->head + item->length) != 0)
-            fail ("out of memory");
+            ceiling_fail ("out of memory");
         memcpy (zmq_msg_data (&message), &item->head, sizeof item->head);
         if (item->length > 0)
             memcpy ((uint8_t *) zmq_msg_data (&message) + sizeof item->head, item->payload,
@@ -365,8 +406,9 @@ int main (int argc, char **argv)
         print_versions ();
         return 0;
     }
-    if (argc != 3)
-        fail ("usage: taskmq-ceiling PORT DIRECTORY");
+    committer.plain_log = argc == 4 && strcmp (argv[3], "log") == 0;
+    if (argc != 3 && !committer.plain_log)
+        ceiling_fail ("usage: taskmq-ceiling PORT DIRECTORY [log]");
     struct sigaction action = {.sa_handler = on_signal};
     sigaction (SIGTERM, &action, NULL);
     sigaction (SIGINT, &action, NULL);
@@ -380,10 +422,10 @@ int main (int argc, char **argv)
     char endpoint[64];
     snprintf (endpoint, sizeof endpoint, "tcp://127.0.0.1:%s", argv[1]);
     if (zmq_bind (broker.router, endpoint) != 0)
-        fail (zmq_strerror (zmq_errno ()));
+        ceiling_fail (zmq_strerror (zmq_errno ()));
     pthread_t thread;
     if (pthread_create (&thread, NULL, committer_run, argv[2]) != 0)
-        fail ("a thread could not be started");
+        ceiling_fail ("a thread could not be started");
     loop ();
     return 0;
 }

@@ -37,14 +37,24 @@ static bool available (void)
     return program_find ("taskmq-ceiling", path);
 }
 
-static void start (server_t *server)
+static void start_with (server_t *server, char *way)
 {
     server->port = server_free_port ();
     snprintf (server->address, sizeof server->address, "tcp://127.0.0.1:%d", server->port);
     char port[16];
     snprintf (port, sizeof port, "%d", server->port);
-    server_spawn (server, (char *[]){"taskmq-ceiling", port, server->directory, NULL});
+    server_spawn (server, (char *[]){"taskmq-ceiling", port, server->directory, way, NULL});
     server_wait_port (server);
+}
+
+static void start (server_t *server)
+{
+    start_with (server, NULL);
+}
+
+static void start_log (server_t *server)
+{
+    start_with (server, "log");
 }
 
 static client_t *client_new (const server_t *server)
@@ -200,23 +210,25 @@ static size_t finish (void *worker, bool settle)
     return ended;
 }
 
+#define COMMON                                                                                     \
+    .durability = "fsync", .version = "taskmq-ceiling --version", .available = available,          \
+    .producer_new = producer_new, .producer_free = client_free, .submit = submit,                  \
+    .submit_start = submit_start, .submit_settle = submit_settle, .call = call,                    \
+    .worker_new = worker_new, .worker_free = client_free, .take = take, .finish = finish
+
 const driver_t ceiling_driver = {
     .system = "ceiling",
-    .durability = "fsync",
     .note = "a ROUTER, SQLite (WAL, FULL) and group commit, see bench/ceiling.c: a row, three "
             "event rows, "
             "order in memory; no protobuf, ids, leases, events for subscribers, export",
-    .version = "taskmq-ceiling --version",
-    .available = available,
     .start = start,
-    .producer_new = producer_new,
-    .producer_free = client_free,
-    .submit = submit,
-    .submit_start = submit_start,
-    .submit_settle = submit_settle,
-    .call = call,
-    .worker_new = worker_new,
-    .worker_free = client_free,
-    .take = take,
-    .finish = finish,
+    COMMON,
+};
+
+const driver_t ceiling_log_driver = {
+    .system = "ceiling-log",
+    .note = "the same with one aligned, synced write a commit into a file that is used again, "
+            "see bench/ceiling_log.h: no rows, and nothing that reads it",
+    .start = start_log,
+    COMMON,
 };

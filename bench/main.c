@@ -31,6 +31,7 @@ static const driver_t *const drivers[] = {
     &taskmq_normal_driver,
     &taskmq_curve_driver,
     &ceiling_driver,
+    &ceiling_log_driver,
     &beanstalkd_driver,
 #ifdef BENCH_REDIS
     &redis_driver,

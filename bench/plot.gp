@@ -12,14 +12,15 @@ set output output
 
 # system, class, piped, 8+8, CPU of a piped life; the best last, because the axis goes up.
 # What was not measured is 0. Classes: 0 taskmq, 1 durable, 2 not durable, 3 the ceiling.
-names = "taskmq=taskmq;ceiling=bare ceiling;redis=Redis, stream only;redis-work=Redis, same work;" \
+names = "taskmq=taskmq;ceiling=bare ceiling;ceiling-log=ceiling, plain log;redis=Redis, stream only;" \
+    . "redis-work=Redis, same work;" \
     . "postgresql=PostgreSQL, batches;nats=NATS JetStream;rabbitmq=RabbitMQ quorum;" \
     . "rabbitmq-classic=RabbitMQ classic"
 rows = "< awk -F '\t' -v OFS='\t' -v names='" . names . "' 'BEGIN {" \
     . " split(names, pairs, \";\"); for (i in pairs) {split(pairs[i], pair, \"=\");" \
     . " called[pair[1]] = pair[2]}} $4 == 0 && $2 != \"taskmq-normal\" {" \
     . " if ($1 == \"life_pipelined\") {p[$2] = $5; c[$2] = $8 + 0;" \
-    . " k[$2] = $2 == \"taskmq\" ? 0 : $2 == \"ceiling\" ? 3 : $3 == \"fsync\" ? 1 : 2}" \
+    . " k[$2] = $2 == \"taskmq\" ? 0 : $2 ~ /^ceiling/ ? 3 : $3 == \"fsync\" ? 1 : 2}" \
     . " if ($1 == \"life_sync\") s[$2] = $5}" \
     . " END {for (n in p) print (n in called ? called[n] : n), k[n], p[n], n in s ? s[n] : 0," \
     . " c[n]}' '" . input . "' | sort -t '\t' -g -k 3"
@@ -28,7 +29,7 @@ set datafile separator tab
 array fill[4] = ["#D55E00", "#0072B2", "#56B4E9", "#999999"]
 array pattern[4] = [3, 3, 4, 3]
 array meaning[4] = ["taskmq (durable)", "durable: fsync before every answer", "not durable", \
-    "bare ceiling: only ROUTER, SQLite, group commit"]
+    "bare ceilings: only ROUTER, SQLite or a log, group commit"]
 
 array top[5]
 do for [panel = 3:5] {

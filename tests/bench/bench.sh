@@ -19,14 +19,14 @@ run ()
     "$bench" --rounds 1 --seconds 1 --directory "$work/run" "$@"
 }
 
-# Two systems, two rows, in all forms.
-run --systems taskmq,ceiling --only life_sync,to_worker --json "$work/bench.json" \
+# Three systems, two rows, in all forms.
+run --systems taskmq,ceiling,ceiling-log --only life_sync,to_worker --json "$work/bench.json" \
     --markdown "$work/bench.md" >"$work/out"
 python3 - "$work/bench.json" <<'END'
 import json, sys
 all = json.load(open(sys.argv[1]))
 rows = {(row["system"], row["case"]): row for row in all["rows"]}
-assert set(rows) == {(s, c) for s in ("taskmq", "ceiling") for c in ("life_sync", "to_worker")}
+assert set(rows) == {(s, c) for s in ("taskmq", "ceiling", "ceiling-log") for c in ("life_sync", "to_worker")}
 for row in rows.values():
     assert row["rate_per_s"] > 0 and row["p50_us"] > 0 and row["rss_bytes"] > 0, row
     assert row["durability"] == "fsync" and row["sync_delay_ms"] == 0, row
@@ -34,7 +34,7 @@ assert all["machine"]["sync_p50_us"] > 0 and all["run"]["rounds"] == 1
 assert all["systems"][0]["version"].startswith("taskmqd "), all["systems"]
 END
 grep -q '^| taskmq | fsync | ' "$work/bench.md" || fail 'no row of taskmq in the Markdown'
-[ "$(grep -c '^life_sync' "$work/bench.dat")" -eq 2 ] || fail 'the data for the picture'
+[ "$(grep -c '^life_sync' "$work/bench.dat")" -eq 3 ] || fail 'the data for the picture'
 
 # Every commit takes 20 ms more, and so does the way to a worker, at the least.
 run --slow-disk 20 --systems taskmq,ceiling --only life_sync_32 --json "$work/slow.json" >"$work/out"
