@@ -84,7 +84,9 @@ static void run_page (records_t *self, errand_t *errand, const Taskmq__Audit *as
                           .limit = limit,
                           .bytes_max = TMQ_PART_BYTES_MAX};
     if (!page_read (&page, self->options.directory, &query)) {
-        errand_refuse (errand, TMQ_INTERNAL, "the record cannot be read");
+        errand_refuse (errand, TMQ_INTERNAL,
+                       "the record cannot be read, at its file %" PRIu32 ": %s", page.file,
+                       page.problem != NULL ? page.problem : "no memory");
     } else {
         Taskmq__Part part = TASKMQ__PART__INIT;
         part.body = (uint32_t) page.lines.length;

@@ -6,6 +6,7 @@
  * fails may have lost what it was for, so the hole is told in a line too. */
 #include "audit/audit.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "audit/packer.h"
 #include "audit/sampler.h"
 #include "audit/turned.h"
 #include "core/base/memory.h"
@@ -20,6 +22,7 @@
 #include "json.h"
 #include "log/log.h"
 #include "nearest.h"
+#include "packed.h"
 #include "timestamp.h"
 #include "units.h"
 
@@ -30,7 +33,8 @@ enum {
     SYNC_MS = 1000,  /* a line is on the disk within this time */
     RETRY_MS = 1000, /* after a write that failed */
     HEAD_MS = 3600 * 1000,
-    DAY_LENGTH = 10, /* 2026-11-21 */
+    PACK_MS = 3600 * 1000, /* after a file that could not be packed */
+    DAY_LENGTH = 10,       /* 2026-11-21 */
     FIRST_TEN = 10,
     FIRST_OF_ACTOR = 1
 };
@@ -88,7 +92,9 @@ struct audit {
     int64_t retry_at;         /* after a failure */
     int64_t head_at;
     uint64_t head_told;
-    bool failing; /* said once */
+    packer_t *packer; /* of a turned file, a step each time that nothing waits to be written */
+    int64_t pack_at;  /* INT64_MAX: all are packed */
+    bool failing;     /* said once */
 };
 
 static int64_t wall_clock_ms (void)
@@ -186,16 +192,14 @@ void audit_stats (audit_t *self, audit_stats_t *out)
 
 static void check_file (chain_check_t *check, const char *path)
 {
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t length;
-    FILE *file = fopen (path, "re");
-    while (file != NULL && (length = getline (&line, &capacity, file)) > 0)
-        if (line[length - 1] == '\n') /* the thread may be writing the last one */
-            chain_check_line (check, line, (size_t) length - 1);
-    free (line);
-    if (file != NULL)
-        fclose (file);
+    const char *line;
+    size_t length;
+    bool whole;
+    packed_t *file = packed_open (path, true);
+    while (file != NULL && packed_line (file, &line, &length, &whole) > 0)
+        if (whole) /* the thread may be writing the last one */
+            chain_check_line (check, line, length);
+    packed_close (&file);
 }
 
 /* The head is told at each turn, so that it is in the newest file or at the end of the one before;
@@ -331,9 +335,11 @@ static void remove_old (audit_t *self)
 {
     size_t removed =
         turned_remove (&self->turned, self->directory, self->wall_ms () - self->keep_ms);
-    if (removed > 0)
+    if (removed > 0) {
+        packer_free (&self->packer); /* it may be one of them */
         log_write (LOG_LEVEL_INFO, "AUDIT-REMOVED", "old files of the record were removed",
                    LOG_FIELDS (LOG_NUMBER ("files", removed)));
+    }
     pthread_mutex_lock (&self->lock);
     self->stats.files = self->turned.count;
     pthread_mutex_unlock (&self->lock);
@@ -358,7 +364,34 @@ static bool turn (audit_t *self, char *error)
     add_own (self, AUDIT_AUDIT_TURNED, strrchr (path, '/') + 1, NULL, NULL);
     tell_head (self);
     remove_old (self);
+    self->pack_at = 0;
     return true;
+}
+
+/* A step of the oldest file that is still plain. */
+static void pack (audit_t *self)
+{
+    char path[AUDIT_PATH_SIZE];
+    char error[PACKER_ERROR_SIZE];
+    if (self->packer == NULL) {
+        uint32_t number = turned_plain (&self->turned, self->directory, 1);
+        if (number == 0) {
+            self->pack_at = INT64_MAX;
+            return;
+        }
+        turned_path (path, sizeof (path), self->directory, number);
+        self->packer = packer_new (path);
+    }
+    packer_state_t state = packer_step (self->packer, error);
+    if (state == PACKER_MORE)
+        return;
+    packer_free (&self->packer);
+    if (state == PACKER_DONE)
+        return;
+    self->pack_at = clock_ms (CLOCK_MONOTONIC) + PACK_MS;
+    log_write (LOG_LEVEL_WARNING, "AUDIT-PLAIN",
+               "a turned file of the record could not be packed: it stays as it is for now",
+               LOG_FIELDS (LOG_TEXT ("error", error)));
 }
 
 static uint64_t add_taken (audit_t *self)
@@ -454,6 +487,8 @@ static int64_t next_ms (const audit_t *self)
         next = self->sync_at;
     if (self->sampler.open > 0 && clock_ms (CLOCK_MONOTONIC) + SYNC_MS < next)
         next = clock_ms (CLOCK_MONOTONIC) + SYNC_MS;
+    if (self->pack_at < next)
+        next = self->pack_at;
     if (self->failing)
         next = self->retry_at;
     return next;
@@ -507,6 +542,8 @@ static void *audit_run (void *context)
             publish (self, 0, true);
         if (clock_ms (CLOCK_MONOTONIC) >= self->head_at)
             tell_head (self);
+        if (good && !stop && clock_ms (CLOCK_MONOTONIC) >= self->pack_at)
+            pack (self);
         ends = ends || (stop && !good);
     }
     return NULL;
@@ -539,23 +576,33 @@ static int64_t time_of (const char *line)
 static bool follow_turned (audit_t *self, char *error)
 {
     char path[AUDIT_PATH_SIZE];
-    char *line;
+    const char *line;
     size_t length;
-    off_t torn;
-    chain_head_t head = {0};
-    line_file_t file;
+    bool whole;
+    int got = -1;
+    bytes_t last = BYTES_INIT;
     if (self->turned.count == 0)
         return true;
     turned_path (path, sizeof (path), self->directory, turned_next (&self->turned) - 1);
-    bool good = line_file_open (&file, path, error) &&
-                line_file_read_last (&file, &line, &length, &torn, error);
-    if (good && line != NULL && chain_follow (&head, line, length)) {
+    packed_t *file = packed_open (path, true);
+    while (file != NULL && (got = packed_line (file, &line, &length, &whole)) > 0)
+        if (whole) {
+            bytes_clear (&last);
+            bytes_append (&last, line, length);
+        }
+    int reason = errno;
+    if (got < 0)
+        snprintf (error, AUDIT_ERROR_SIZE, "cannot read %.300s: %s", path, packed_problem (reason));
+    /* A damaged one is followed by nothing; that the record is gone is said by the head that was
+     * kept. */
+    bool good = got == 0 || reason == EBADMSG || reason == EFBIG;
+    chain_head_t head = {0};
+    if (got == 0 && last.length > 0 && chain_follow (&head, last.data, last.length)) {
         chain_file_begin (&self->file, &head);
-        self->stats.last_ms = time_of (line);
+        self->stats.last_ms = time_of (bytes_text (&last));
     }
-    if (good)
-        free (line);
-    line_file_close (&file);
+    packed_close (&file);
+    bytes_free (&last);
     return good;
 }
 
@@ -612,6 +659,7 @@ static bool open_files (audit_t *self, const audit_options_t *options, char *err
 
 static void release (audit_t *self)
 {
+    packer_free (&self->packer);
     chain_file_close (&self->file);
     turned_free (&self->turned);
     sampler_destroy (&self->sampler);

@@ -18,6 +18,7 @@
 #include "chain.h"
 #include "core/base/memory.h"
 #include "json.h"
+#include "packed.h"
 #include "units.h"
 
 enum { CHUNK_BYTES = CHAIN_LINE_BYTES_MAX * 4, PATH_SIZE = 4096 + 64 };
@@ -66,14 +67,14 @@ static bool is_wanted (const reader_t *self, const char *line, size_t length)
            memcmp (time + sizeof (at) - 1, self->since, TIME_TEXT_SIZE - 1) >= 0;
 }
 
-static int open_file (const reader_t *self, uint32_t number)
+static packed_t *open_file (const reader_t *self, uint32_t number)
 {
     char path[PATH_SIZE];
     if (number >= turned_next (&self->turned))
         snprintf (path, sizeof (path), "%s/" AUDIT_FILE, self->directory);
     else
         turned_path (path, sizeof (path), self->directory, number);
-    return open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    return packed_open (path, true);
 }
 
 /* The first file behind this number that is there; that of the open one at the latest. */
@@ -92,10 +93,8 @@ static uint32_t next_file (const reader_t *self, uint32_t number)
 static uint32_t file_since (const reader_t *self, int64_t since)
 {
     for (size_t i = 0; i < self->turned.count; i++) {
-        char path[PATH_SIZE];
-        struct stat info;
-        turned_path (path, sizeof (path), self->directory, self->turned.numbers[i]);
-        if (stat (path, &info) == 0 && ((int64_t) info.st_mtime + 1) * 1000 >= since)
+        int64_t last;
+        if (turned_time (self->directory, self->turned.numbers[i], &last) && last + 1000 >= since)
             return self->turned.numbers[i];
     }
     return turned_next (&self->turned);
@@ -139,7 +138,9 @@ static bool begin (reader_t *self, page_t *out)
     out->offset = 0;
     if (query->since != 0)
         return time_format (self->since, query->since);
-    int fd = open_file (self, out->file);
+    char path[PATH_SIZE];
+    snprintf (path, sizeof (path), "%s/" AUDIT_FILE, self->directory);
+    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return errno == ENOENT;
     out->offset = newest_offset (self, fd, query->limit);
@@ -170,10 +171,10 @@ static bool take_lines (reader_t *self, page_t *out, size_t got)
 }
 
 /* *done: the page ends here. */
-static bool read_chunk (reader_t *self, page_t *out, int fd, bool *done)
+static bool read_chunk (reader_t *self, page_t *out, packed_t *file, bool *done)
 {
     uint64_t before = out->offset;
-    ssize_t got = pread (fd, self->chunk, CHUNK_BYTES, (off_t) out->offset);
+    ssize_t got = packed_read (file, self->chunk, CHUNK_BYTES, out->offset);
     if (got < 0)
         return false;
     bool room = take_lines (self, out, (size_t) got);
@@ -196,18 +197,21 @@ static bool read_files (reader_t *self, page_t *out)
     bool done = false;
     bool good = true;
     while (good && !done) {
-        int fd = open_file (self, out->file);
-        if (fd < 0 && errno == ENOENT && out->file < turned_next (&self->turned)) {
+        packed_t *file = open_file (self, out->file);
+        if (file == NULL && errno == ENOENT && out->file < turned_next (&self->turned)) {
             out->file = next_file (self, out->file); /* removed meanwhile */
             out->offset = 0;
             continue;
         }
-        if (fd < 0)
-            return errno == ENOENT;
-        uint32_t file = out->file;
-        while (good && !done && out->file == file)
-            good = read_chunk (self, out, fd, &done);
-        close (fd);
+        if (file == NULL && errno == ENOENT)
+            return true;
+        uint32_t number = out->file;
+        good = file != NULL;
+        while (good && !done && out->file == number)
+            good = read_chunk (self, out, file, &done);
+        if (!good)
+            out->problem = packed_problem (errno);
+        packed_close (&file);
     }
     return good;
 }

@@ -30,10 +30,11 @@ typedef struct page {
     bytes_t lines; /* the caller's to free */
     uint32_t file; /* where to go on */
     uint64_t offset;
-    bool more; /* there is more now */
+    bool more;           /* there is more now */
+    const char *problem; /* of a file that cannot be read, which is `file` */
 } page_t;
 
-/* False: the files cannot be read, or there is no memory. */
+/* False: a file cannot be read, or there is no memory. */
 bool page_read (page_t *out, const char *directory, const page_query_t *query);
 
 #endif

@@ -6,6 +6,7 @@
 #include "audit/turned.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,9 @@
 #include <unistd.h>
 
 #include "core/base/memory.h"
+#include "packed.h"
 
+enum { PATH_SIZE = 4096 + 64 };
 #define NAME "audit-%04u.jsonl"
 
 void turned_path (char *out, size_t size, const char *directory, uint32_t number)
@@ -28,26 +31,53 @@ static int compare (const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-void turned_read (turned_t *out, const char *directory)
+/* 0: it is none of the files. */
+static uint32_t number_of (const char *entry)
 {
-    *out = (turned_t){NULL, 0, 0};
+    char plain[64];
+    char packed[64 + sizeof (PACKED_ENDING)];
+    unsigned number = 0;
+    if (sscanf (entry, "audit-%9u", &number) != 1)
+        return 0;
+    snprintf (plain, sizeof (plain), NAME, number);
+    snprintf (packed, sizeof (packed), "%s" PACKED_ENDING, plain);
+    return strcmp (plain, entry) == 0 || strcmp (packed, entry) == 0 ? number : 0;
+}
+
+/* Of one that is there in both forms, the number once. */
+static void sort (turned_t *self)
+{
+    size_t count = 0;
+    qsort (self->numbers, self->count, sizeof (uint32_t), compare);
+    for (size_t i = 0; i < self->count; i++)
+        if (i == 0 || self->numbers[i] != self->numbers[i - 1])
+            self->numbers[count++] = self->numbers[i];
+    self->count = count;
+}
+
+static void scan (turned_t *out, const char *directory)
+{
     DIR *entries = opendir (directory);
     if (entries == NULL)
         return;
     for (const struct dirent *entry; (entry = readdir (entries)) != NULL;) {
-        char name[64];
-        unsigned number = 0;
-        if (sscanf (entry->d_name, "audit-%9u", &number) != 1 || number == 0)
-            continue;
-        snprintf (name, sizeof (name), NAME, number);
-        if (strcmp (name, entry->d_name) != 0)
+        uint32_t number = number_of (entry->d_name);
+        if (number == 0)
             continue;
         out->numbers = memory_grow (out->numbers, &out->capacity, out->count, sizeof (uint32_t));
         out->numbers[out->count++] = number;
     }
     closedir (entries);
+}
+
+/* Twice: a file that is packed meanwhile may show neither name to one look, but to the next. */
+void turned_read (turned_t *out, const char *directory)
+{
+    *out = (turned_t){NULL, 0, 0};
+    scan (out, directory);
+    scan (out, directory);
     if (out->count > 0)
-        qsort (out->numbers, out->count, sizeof (uint32_t), compare);
+        sort (out);
 }
 
 void turned_free (turned_t *self)
@@ -61,20 +91,56 @@ uint32_t turned_next (const turned_t *self)
     return self->count > 0 ? self->numbers[self->count - 1] + 1 : 1;
 }
 
-static bool is_old (const char *path, int64_t wall_ms)
+uint32_t turned_plain (const turned_t *self, const char *directory, uint32_t from)
 {
+    char path[PATH_SIZE];
     struct stat info;
-    return stat (path, &info) == 0 && (int64_t) info.st_mtime * 1000 < wall_ms;
+    for (size_t i = 0; i < self->count; i++) {
+        turned_path (path, sizeof (path), directory, self->numbers[i]);
+        if (self->numbers[i] >= from && lstat (path, &info) == 0 && S_ISREG (info.st_mode))
+            return self->numbers[i];
+    }
+    return 0;
+}
+
+static void packed_path (char *out, size_t size, const char *directory, uint32_t number)
+{
+    snprintf (out, size, "%s/" NAME PACKED_ENDING, directory, number);
+}
+
+bool turned_time (const char *directory, uint32_t number, int64_t *wall_ms)
+{
+    char path[PATH_SIZE];
+    struct stat info;
+    turned_path (path, sizeof (path), directory, number);
+    if (stat (path, &info) != 0) {
+        packed_path (path, sizeof (path), directory, number);
+        if (stat (path, &info) != 0)
+            return false;
+    }
+    *wall_ms = (int64_t) info.st_mtime * 1000;
+    return true;
+}
+
+/* False: it stays, in one form at least. */
+static bool remove_file (const char *directory, uint32_t number)
+{
+    char path[PATH_SIZE];
+    packed_path (path, sizeof (path), directory, number);
+    bool packed = unlink (path) == 0 || errno == ENOENT;
+    turned_path (path, sizeof (path), directory, number);
+    return packed && (unlink (path) == 0 || errno == ENOENT);
 }
 
 size_t turned_remove (turned_t *self, const char *directory, int64_t wall_ms)
 {
-    char path[4096 + 64];
     size_t removed = 0;
     while (removed < TURNED_REMOVED_AT_ONCE && removed < self->count) {
-        turned_path (path, sizeof (path), directory, self->numbers[removed]);
+        uint32_t number = self->numbers[removed];
+        int64_t time;
         bool many = self->count - removed > TURNED_FILES_MAX;
-        if ((!many && !is_old (path, wall_ms)) || unlink (path) != 0)
+        bool old = turned_time (directory, number, &time) && time < wall_ms;
+        if ((!many && !old) || !remove_file (directory, number))
             break;
         removed++;
     }

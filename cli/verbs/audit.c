@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/exit.h"
 #include "base/memory.h"
 #include "chain.h"
 #include "link/connect.h"
+#include "packed.h"
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/show.h"
@@ -43,29 +45,63 @@ static void add_file (verify_t *self, const char *path)
     self->files[self->count++] = must_copy (path);
 }
 
-static int is_audit_file (const struct dirent *entry)
+static int compare_numbers (const void *a, const void *b)
 {
-    unsigned number;
-    char rest[8] = "";
-    if (strcmp (entry->d_name, "audit.jsonl") == 0)
-        return 1;
-    return sscanf (entry->d_name, "audit-%9u%7s", &number, rest) == 2 &&
-           strcmp (rest, ".jsonl") == 0;
+    const unsigned left = *(const unsigned *) a;
+    const unsigned right = *(const unsigned *) b;
+    return left < right ? -1 : left > right;
 }
 
-/* '-' comes before '.', so the newest file stands last. */
+/* The numbers of the turned files, plain or packed; some stand there twice. */
+static size_t scan_numbers (unsigned **numbers, size_t count, const char *directory)
+{
+    DIR *entries = opendir (directory);
+    for (const struct dirent *entry; entries != NULL && (entry = readdir (entries)) != NULL;) {
+        unsigned number;
+        char rest[16] = "";
+        if (sscanf (entry->d_name, "audit-%9u%15s", &number, rest) != 2 ||
+            (strcmp (rest, ".jsonl") != 0 && strcmp (rest, ".jsonl" PACKED_ENDING) != 0))
+            continue;
+        *numbers = must_grow (*numbers, count + 1, sizeof **numbers);
+        (*numbers)[count++] = number;
+    }
+    if (entries != NULL)
+        closedir (entries);
+    return count;
+}
+
+static bool add_present (verify_t *self, const char *path)
+{
+    const bool present = access (path, F_OK) == 0;
+    if (present)
+        add_file (self, path);
+    return present;
+}
+
+/* While a file is there in both forms, they are the same. Two looks: to one of them a file that is
+ * packed meanwhile may show neither name. */
 static int add_directory (verify_t *self, const char *directory)
 {
-    struct dirent **list = NULL;
-    int count = scandir (directory, &list, is_audit_file, alphasort);
-    for (int i = 0; i < count; i++) {
-        char path[PATH_SIZE + 256];
-        snprintf (path, sizeof path, "%s/%s", directory, list[i]->d_name);
-        add_file (self, path);
-        free (list[i]);
-    }
-    free (list);
+    char path[PATH_SIZE + 64];
+    unsigned *numbers = NULL;
+    const size_t before = self->count;
+    size_t count = scan_numbers (&numbers, 0, directory);
+    count = scan_numbers (&numbers, count, directory);
     if (count > 0)
+        qsort (numbers, count, sizeof *numbers, compare_numbers);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && numbers[i] == numbers[i - 1])
+            continue;
+        snprintf (path, sizeof path, "%s/audit-%04u.jsonl", directory, numbers[i]);
+        if (add_present (self, path))
+            continue;
+        snprintf (path, sizeof path, "%s/audit-%04u.jsonl" PACKED_ENDING, directory, numbers[i]);
+        add_present (self, path);
+    }
+    free (numbers);
+    snprintf (path, sizeof path, "%s/audit.jsonl", directory);
+    add_present (self, path);
+    if (self->count > before)
         return EXIT_OK;
     return code_error (self->app, TMQ_NOT_FOUND, NULL, "%s holds no audit.jsonl", directory);
 }
@@ -93,28 +129,36 @@ static int add_nearest (verify_t *self)
                         "there is no .taskmq upward from here: name the files");
 }
 
+static int cannot_read (const verify_t *self, size_t index)
+{
+    const int reason = errno;
+    /* What should be whole and is not speaks against the record, not against the command. */
+    if (reason == EBADMSG || reason == EFBIG)
+        return code_error (self->app, TMQ_SYSTEM, NULL, "%s: behind line %" PRIu64 ": %s",
+                           self->files[index], self->check.place - self->first_place[index],
+                           packed_problem (reason));
+    return usage_error (self->app, NULL, "cannot read %s: %s", self->files[index],
+                        packed_problem (reason));
+}
+
 static int read_lines (verify_t *self, size_t index)
 {
-    FILE *file = fopen (self->files[index], "re");
-    char *line = NULL;
-    size_t room = 0;
+    packed_t *file = packed_open (self->files[index], false);
+    const char *line;
+    size_t length;
+    bool whole;
+    int got;
     self->first_place[index] = self->check.place;
     if (file == NULL)
-        return usage_error (self->app, NULL, "cannot read %s: %s", self->files[index],
-                            strerror (errno));
-    errno = 0;
-    for (ssize_t length; (length = getline (&line, &room, file)) > 0;) {
-        self->torn = line[length - 1] != '\n';
-        if (!self->torn || index + 1 < self->count)
-            chain_check_line (&self->check, line, (size_t) length - !self->torn);
+        return cannot_read (self, index);
+    while ((got = packed_line (file, &line, &length, &whole)) > 0) {
+        self->torn = !whole;
+        if (whole || index + 1 < self->count)
+            chain_check_line (&self->check, line, length);
     }
-    const int reason = ferror (file) ? errno : 0;
-    free (line);
-    fclose (file);
-    if (reason)
-        return usage_error (self->app, NULL, "cannot read %s: %s", self->files[index],
-                            strerror (reason));
-    return EXIT_OK;
+    const int code = got < 0 ? cannot_read (self, index) : EXIT_OK;
+    packed_close (&file);
+    return code;
 }
 
 /* "FILE:LINE" of a place. */

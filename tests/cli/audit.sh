@@ -80,6 +80,33 @@ run 1 taskctl audit verify two one
 run 0 taskctl audit verify two
 out_has '^lines 4 to '
 
+# A file that was turned is packed, here one that a kill left plain, and is read as before.
+mv $data/audit.jsonl $data/audit-0001.jsonl
+start_broker
+eventually test ! -e $data/audit-0001.jsonl
+[ -e $data/audit-0001.jsonl.zst ] || fail 'it is not packed'
+run 0 taskctl -o jsonl audit tail --since 1h --kind audit.begun
+out_has '^\{"n":1,'
+run 0 taskctl audit verify --head "$head"
+out_has '^lines 1 to '
+err_has 'behind line 3$'
+run 0 taskctl audit verify $data/audit-0001.jsonl $data/audit.jsonl
+run 1 taskctl audit verify $data/audit.jsonl $data/audit-0001.jsonl.zst
+# One that is damaged is named, by both.
+size=$(wc -c <$data/audit-0001.jsonl.zst)
+head -c $((size - 9)) $data/audit-0001.jsonl.zst >cut.zst
+cp cut.zst $data/audit-0001.jsonl.zst
+run 1 taskctl audit verify
+err_has 'audit-0001.jsonl.zst: behind line 0: it is damaged'
+run 1 taskctl audit tail --since 1h
+err_has 'at its file 1: it is damaged'
+run 0 taskctl audit tail
+cp $data/audit.jsonl plain.zst
+run 1 taskctl audit verify plain.zst
+err_has 'not packed by zstd'
+rm $data/audit-0001.jsonl.zst
+stop_broker
+
 # Mistakes.
 run 2 taskctl audit verify nowhere
 run 2 taskctl audit verify --head 12 one

@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "audit/audit.h"
+#include "audit/pages.h"
 #include "export/line_file.h"
+#include "packed.h"
 #include "store_support.h"
 #include "support/timing.h"
 
@@ -92,15 +94,23 @@ static size_t read_file (const char *name)
 /* Goes on with the check over the file's whole lines. */
 static void check_file (chain_check_t *check, const char *name)
 {
-    read_file (name);
-    for (char *line = text, *end; (end = strchr (line, '\n')) != NULL; line = end + 1)
-        chain_check_line (check, line, (size_t) (end - line));
+    const char *line;
+    size_t length;
+    bool whole;
+    packed_t *file = packed_open (name, true);
+    assert_non_null (file);
+    while (packed_line (file, &line, &length, &whole) > 0)
+        if (whole)
+            chain_check_line (check, line, length);
+    packed_close (&file);
 }
 
+/* Of the newest file, whose text is in `text` then. */
 static void assert_chain (uint64_t lines)
 {
     chain_check_t check = {0};
     check_file (&check, path);
+    read_file (path);
     chain_check_end (&check);
     assert_int_equal (check.fault, CHAIN_GOOD);
     assert_int_equal (check.head.n, lines);
@@ -281,6 +291,77 @@ static void turns (void **state)
     assert_int_equal (check.head.n, stats.head.n);
 }
 
+static bool is_packed (unsigned number)
+{
+    char name[160];
+    char file[192];
+    turned_path_of (name, number);
+    snprintf (file, sizeof (file), "%s" PACKED_ENDING, name);
+    return access (name, F_OK) != 0 && access (file, F_OK) == 0;
+}
+
+/* All lines, in pages of at most seven. */
+static uint64_t lines_in_pages (void)
+{
+    uint64_t lines = 0;
+    page_t page = {.file = 1, .more = true};
+    while (page.more) {
+        page_query_t query = {
+            .file = page.file, .offset = page.offset, .limit = 7, .bytes_max = 65536};
+        assert_true (page_read (&page, directory, &query));
+        for (size_t i = 0; i < page.lines.length; i++)
+            lines += page.lines.data[i] == '\n';
+        bytes_free (&page.lines);
+    }
+    return lines;
+}
+
+/* What was turned is packed soon, also what a kill before left plain; nobody sees a difference. */
+static void turned_ones_are_packed (void **state)
+{
+    (void) state;
+    char name[160];
+    char file[192];
+    audit_stats_t stats;
+    audit_t *audit = open_audit (1 << 20);
+    deed (audit, "x");
+    audit_free (&audit);
+    turned_path_of (name, 1);
+    assert_int_equal (rename (path, name), 0);
+    snprintf (file, sizeof (file), "%s" PACKED_ENDING, name);
+    put (file, "of a kill before", "w");
+    snprintf (file, sizeof (file), "%s" PACKED_ENDING ".new", name);
+    put (file, "of another one", "w");
+    audit = open_audit (4096);
+    for (int i = 0; i < 40; i++)
+        deed (audit, "the same deed again and again");
+    audit_stats (audit, &stats);
+    assert_true (stats.files >= 3);
+    for (unsigned number = 1; number <= stats.files; number++)
+        WAIT_FOR (is_packed (number), TIMING_PATIENCE_MS);
+    assert_int_not_equal (access (file, F_OK), 0);
+    assert_int_equal (lines_in_pages (), stats.head.n);
+    chain_head_t head = stats.head;
+    audit_free (&audit);
+    /* An empty file goes on behind the last packed one. */
+    assert_int_equal (unlink (path), 0);
+    audit = open_audit (1 << 20);
+    audit_stats_t later;
+    audit_stats (audit, &later);
+    assert_true (later.head.n > 0 && later.head.n < head.n);
+    assert_int_equal (later.last_ms, told_wall ());
+    audit_free (&audit);
+    /* A damaged one keeps nobody from starting. */
+    turned_path_of (name, (unsigned) stats.files);
+    snprintf (file, sizeof (file), "%s" PACKED_ENDING, name);
+    put (file, "damaged", "w");
+    assert_int_equal (unlink (path), 0);
+    audit = open_audit (1 << 20);
+    assert_false (audit_expect (audit, &head));
+    audit_free (&audit);
+    assert_chain (2);
+}
+
 /* A crash between the two names of a turn. */
 static void turned_by_half (void **state)
 {
@@ -318,9 +399,11 @@ static void old_go (void **state)
     assert_int_equal (stats.files, 3);
     audit_free (&audit);
     turned_path_of (name, 2);
-    assert_int_not_equal (access (name, F_OK), 0);
+    assert_null (packed_open (name, true));
     turned_path_of (name, 3);
-    assert_int_equal (access (name, F_OK), 0);
+    packed_t *file = packed_open (name, true);
+    assert_non_null (file);
+    packed_close (&file);
 }
 
 /* Of a flood the first ten lines of each source are written, and how many there were. */
@@ -487,6 +570,7 @@ int main (void)
         TEST (endless),
         TEST (last_line_has_a_time),
         TEST (turns),
+        TEST (turned_ones_are_packed),
         TEST (turned_by_half),
         TEST (old_go),
         TEST (sampled),
