@@ -138,6 +138,9 @@ void disk_written (world_t *world)
     store_error_t error;
     self->tables.written = world->model->written;
     journal_written (self->journal, self->tables.written);
+    if (rng_chance (&world->rng, 300) && journal_make_room (self->journal, &error) != STORE_OK) {
+        sim_fail (world, "A10: the journal cannot grow: %s", error.text);
+    }
     if (journal_can_rest (self->journal) && rng_chance (&world->rng, 200) &&
         journal_rest (self->journal, &error) != STORE_OK) {
         sim_fail (world, "A10: the journal cannot rest: %s", error.text);

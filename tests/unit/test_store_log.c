@@ -8,9 +8,11 @@
  *
  * TASKMQ_SEED gives the first run, TASKMQ_RUNS says how many. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/base/memory.h"
 #include "power_disk.h"
@@ -158,6 +160,8 @@ static store_code_t world_step (world_t *w)
     uint64_t dice = power_random (&w->random) % 10;
     if (dice == 0 && journal_can_rest (w->journal))
         return journal_rest (w->journal, &w->error);
+    if (dice == 3)
+        return journal_make_room (w->journal, &w->error);
     if (dice <= 2 && w->acked_count > 0) {
         uint64_t written = w->acked[power_random (&w->random) % w->acked_count].no;
         if (written > w->tables.written) {
@@ -700,6 +704,126 @@ static void a_commit_is_one_write (void **state)
     world_destroy (w);
 }
 
+/* The file has grown before a commit needs it: a commit stays one write. */
+static void a_commit_finds_room (void **state)
+{
+    (void) state;
+    static world_t world;
+    world_t *w = &world;
+    world_init (w, 1);
+    assert_int_equal (world_start (w), STORE_OK);
+    size_t length = power_disk_file (&w->disk, JOURNAL_FILE)->length;
+    assert_int_equal (journal_make_room (w->journal, &w->error), STORE_OK);
+    assert_int_equal (power_disk_file (&w->disk, JOURNAL_FILE)->length, length);
+    for (int i = 0; i < 60; i++) {
+        uint64_t writes = w->disk.writes;
+        assert_int_equal (world_commit (w, 1, 7000), STORE_OK);
+        assert_int_equal (w->disk.writes, writes + 1);
+        assert_int_equal (journal_make_room (w->journal, &w->error), STORE_OK);
+    }
+    assert_true (power_disk_file (&w->disk, JOURNAL_FILE)->length > 4 * length);
+    journal_free (&w->journal);
+    power_disk_close_all (&w->disk);
+    assert_reads (w, "grown ahead");
+    world_destroy (w);
+}
+
+/* A disk whose first large write waits until somebody lets it go on: the zeroes of a new
+ * segment. */
+static struct held_disk {
+    world_t *world;
+    int (*write) (const device_t *, int, const void *, size_t, uint64_t, bool);
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool armed;
+    bool reached;
+    bool released;
+    bool committed;
+} held = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static int held_write (const device_t *device, int fd, const void *bytes, size_t length,
+                       uint64_t at, bool durable)
+{
+    pthread_mutex_lock (&held.lock);
+    if (held.armed && !durable) {
+        held.armed = false;
+        held.reached = true;
+        pthread_cond_broadcast (&held.changed);
+        while (!held.released)
+            pthread_cond_wait (&held.changed, &held.lock);
+    }
+    pthread_mutex_unlock (&held.lock);
+    return held.write (device, fd, bytes, length, at, durable);
+}
+
+static void *grow_in_thread (void *context)
+{
+    store_error_t error;
+    (void) context;
+    assert_int_equal (journal_make_room (held.world->journal, &error), STORE_OK);
+    return NULL;
+}
+
+static void *commit_in_thread (void *context)
+{
+    (void) context;
+    assert_int_equal (world_commit (held.world, 1, 7000), STORE_OK);
+    pthread_mutex_lock (&held.lock);
+    held.committed = true;
+    pthread_cond_broadcast (&held.changed);
+    pthread_mutex_unlock (&held.lock);
+    return NULL;
+}
+
+/* … and gives one that must not come some time to come. */
+static void let_go_on (void)
+{
+    struct timespec until;
+    clock_gettime (CLOCK_REALTIME, &until);
+    until.tv_sec += 1;
+    pthread_mutex_lock (&held.lock);
+    int waited = 0;
+    while (!held.committed && waited == 0)
+        waited = pthread_cond_timedwait (&held.changed, &held.lock, &until);
+    assert_false (held.committed);
+    held.released = true;
+    pthread_cond_broadcast (&held.changed);
+    pthread_mutex_unlock (&held.lock);
+}
+
+static void a_commit_waits_for_the_segment_under_way (void **state)
+{
+    (void) state;
+    static world_t world;
+    world_t *w = &world;
+    pthread_t grower;
+    pthread_t committer;
+    world_init (w, 1);
+    held.world = w;
+    held.write = w->disk.device.write;
+    w->disk.device.write = held_write;
+    assert_int_equal (world_start (w), STORE_OK);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal (world_commit (w, 1, 7000), STORE_OK);
+    held.armed = true;
+    assert_int_equal (pthread_create (&grower, NULL, grow_in_thread, NULL), 0);
+    pthread_mutex_lock (&held.lock);
+    while (!held.reached)
+        pthread_cond_wait (&held.changed, &held.lock);
+    pthread_mutex_unlock (&held.lock);
+    assert_int_equal (pthread_create (&committer, NULL, commit_in_thread, NULL), 0);
+    let_go_on ();
+    pthread_join (grower, NULL);
+    pthread_join (committer, NULL);
+    assert_int_equal (w->acked_count, 5);
+    w->disk.device.write = held.write;
+    journal_free (&w->journal);
+    power_disk_close_all (&w->disk);
+    assert_reads (w, "grown beside a commit");
+    assert_int_equal (w->replayed_count, 5);
+    world_destroy (w);
+}
+
 /* What no segment is free for: the file grows to its limit, then a commit has to wait. */
 static void a_journal_is_bounded (void **state)
 {
@@ -758,6 +882,8 @@ int main (int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (a_commit_is_one_write),
+        cmocka_unit_test (a_commit_finds_room),
+        cmocka_unit_test (a_commit_waits_for_the_segment_under_way),
         cmocka_unit_test (a_journal_is_bounded),
         cmocka_unit_test (a_journal_belongs_to_its_tables),
         cmocka_unit_test (tables_that_lack_what_was_given_up_are_known),

@@ -46,6 +46,8 @@ struct journal {
     bytes_t body; /* what is being committed; of the committing thread */
 
     pthread_mutex_t lock; /* guards what follows: the file is handed over with it */
+    pthread_cond_t grown;
+    bool growing; /* another thread fills the place of the next segment: nobody else may */
     segments_t segments;
     size_t segments_max;
     journal_head_t head; /* of the next batch */
@@ -195,6 +197,7 @@ store_code_t journal_open (journal_t **out, const journal_options_t *options,
     self->options = *options;
     self->tables = *tables;
     pthread_mutex_init (&self->lock, NULL);
+    pthread_cond_init (&self->grown, NULL);
     segments_init (&self->segments, options->directory, options->device);
     store_code_t code = segments_open (&self->segments, &missing, error);
     if (code == STORE_OK)
@@ -217,6 +220,7 @@ void journal_free (journal_t **self_p)
     scan_log_destroy (&self->log);
     bytes_free (&self->body);
     free (self->places);
+    pthread_cond_destroy (&self->grown);
     pthread_mutex_destroy (&self->lock);
     free (self);
 }
@@ -369,13 +373,18 @@ static store_code_t add_place (journal_t *self, size_t places, size_t segments_m
                                store_error_t *error)
 {
     size_t segment = 0;
-    if (!find_free (self, places, &segment)) {
+    while (!find_free (self, places, &segment)) {
+        if (self->growing) {
+            pthread_cond_wait (&self->grown, &self->lock);
+            continue;
+        }
         if (self->segments.count >= segments_max)
             return fail_busy (self, error);
-        store_code_t code = segments_grow (&self->segments, error);
+        store_code_t code = segments_fill (&self->segments, error);
+        if (code == STORE_OK)
+            code = segments_add (&self->segments, error);
         if (code != STORE_OK)
             return code;
-        segment = self->segments.count - 1;
     }
     self->places = memory_grow (self->places, &self->places_capacity, places, sizeof (place_t));
     self->places[places] = (place_t){segment, form_first_part (segment), bytes};
@@ -533,6 +542,37 @@ store_code_t journal_append (journal_t *self, batch_t *const *batches, size_t co
 void journal_written (journal_t *self, uint64_t batch)
 {
     atomic_store (&self->written, batch);
+}
+
+/* Half of the segments and more are in use: the write-back is behind, or one more commit may have
+ * to wait for a new one. */
+static bool is_crowded (const journal_t *self)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < self->segments.count; i++)
+        used += !is_free (self, i);
+    return 2 * used > self->segments.count;
+}
+
+store_code_t journal_make_room (journal_t *self, store_error_t *error)
+{
+    pthread_mutex_lock (&self->lock);
+    self->growing = self->broken.code == STORE_OK && is_crowded (self) &&
+                    self->segments.count < self->segments_max;
+    bool wanted = self->growing;
+    pthread_mutex_unlock (&self->lock);
+    if (!wanted)
+        return STORE_OK;
+    store_code_t code = segments_fill (&self->segments, error);
+    pthread_mutex_lock (&self->lock);
+    if (code == STORE_OK && self->broken.code == STORE_OK)
+        code = segments_add (&self->segments, error);
+    if (code != STORE_OK && code != STORE_ERROR_FULL)
+        self->broken = *error;
+    self->growing = false;
+    pthread_cond_broadcast (&self->grown);
+    pthread_mutex_unlock (&self->lock);
+    return code;
 }
 
 bool journal_can_rest (journal_t *self)

@@ -63,6 +63,10 @@ store_code_t journal_append (journal_t *self, batch_t *const *batches, size_t co
                              store_error_t *error);
 /* Batches up to it are in the tables: their room is used again. Any thread. */
 void journal_written (journal_t *self, uint64_t batch);
+/* Makes one segment more if most of them are in use and the file may grow, so that a commit finds
+ * it there. Commits go on meanwhile. To be called before a write-back, by one thread. FULL changes
+ * nothing; any other failure is final. */
+store_code_t journal_make_room (journal_t *self, store_error_t *error);
 /* Notes in the file what is in the tables, so that tables which lose it are known: to be called
  * when nothing was committed for a while. */
 store_code_t journal_rest (journal_t *self, store_error_t *error);

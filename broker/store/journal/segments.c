@@ -208,19 +208,23 @@ store_code_t segments_choose (segments_t *self, bool unsynced, store_error_t *er
     return STORE_OK;
 }
 
-store_code_t segments_grow (segments_t *self, store_error_t *error)
+store_code_t segments_fill (segments_t *self, store_error_t *error)
 {
     uint64_t size = self->run.segment_bytes;
     uint64_t at = self->count * size;
     store_code_t code = fill (self, at, at + size, error);
     if (code == STORE_ERROR_FULL)
         self->device->truncate (self->device, self->fd, at);
-    if (code != STORE_OK)
-        return code;
-    if (self->device->sync (self->device, self->fd) != 0)
-        return fail_sync (self, error);
+    if (code == STORE_OK && self->device->sync (self->device, self->fd) != 0)
+        code = fail_sync (self, error);
+    return code;
+}
+
+store_code_t segments_add (segments_t *self, store_error_t *error)
+{
     self->run.segments = self->count + 1;
-    code = write_header (self, self->count, at, error);
+    store_code_t code =
+        write_header (self, self->count, self->count * self->run.segment_bytes, error);
     if (code == STORE_OK)
         code = write_first_headers (self, error);
     if (code != STORE_OK) {

@@ -41,8 +41,11 @@ store_code_t segments_make (segments_t *self, const form_header_t *run, store_er
 store_code_t segments_begin (segments_t *self, const form_header_t *run, store_error_t *error);
 /* Chooses how commits are written. */
 store_code_t segments_choose (segments_t *self, bool unsynced, store_error_t *error);
-/* One segment more. FULL keeps nothing. */
-store_code_t segments_grow (segments_t *self, store_error_t *error);
+/* One segment more, in two steps. What it consists of: zeroes, durably; nothing that another thread
+ * writes meanwhile is touched. FULL keeps nothing. */
+store_code_t segments_fill (segments_t *self, store_error_t *error);
+/* … and then its header, and the file's that counts it. */
+store_code_t segments_add (segments_t *self, store_error_t *error);
 
 /* Room for so many bytes, in whole blocks. */
 uint8_t *segments_buffer (segments_t *self, uint64_t bytes);

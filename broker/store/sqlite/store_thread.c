@@ -101,7 +101,11 @@ static store_code_t write_pending (sqlite_store_t *self, store_error_t *error)
     dirty_expect (&self->pending, dirty_tasks (&self->writing));
     self->flush = false;
     dirty_sort (&self->writing);
-    store_code_t code;
+    pthread_mutex_unlock (&self->lock);
+    store_code_t code = journal_make_room (self->journal, error);
+    pthread_mutex_lock (&self->lock);
+    if (code != STORE_OK && code != STORE_ERROR_FULL)
+        return code;
     while (true) {
         pthread_mutex_unlock (&self->lock);
         code = write_back (self, error);
