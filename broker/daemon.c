@@ -26,7 +26,7 @@
 enum {
     LINGER_MS = 1000,      /* for the last answers of a clean stop */
     DAMAGED_LOG_MS = 1000, /* between two lines that name what is damaged */
-    EXPORT_STOP_MS = 1500, /* for the last lines of tasks.jsonl at a clean stop */
+    EXPORT_STOP_MS = 1500, /* for the last lines of tasks.jsonl and events.jsonl at a clean stop */
     STORE_NAME_SIZE = 16,
     /* What a batch takes is freed on another thread soon after. Giving it back to the system each
      * time costs page faults and a lock on all memory; so this much stays with each of malloc's
@@ -40,6 +40,7 @@ static void store_news (void *context)
     const daemon_t *self = context;
     wakeup_raise (self->written_fd);
     wakeup_raise (self->export_fd);
+    wakeup_raise (self->events_fd);
 }
 
 static void store_gave_up (void *context, const store_error_t *error)
@@ -108,7 +109,9 @@ static exits_t prepare_process (daemon_t *self)
     self->signal_fd = signalfd (-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     self->written_fd = wakeup_new ();
     self->export_fd = wakeup_new ();
-    bool good = self->signal_fd >= 0 && self->written_fd >= 0 && self->export_fd >= 0;
+    self->events_fd = wakeup_new ();
+    bool good = self->signal_fd >= 0 && self->written_fd >= 0 && self->export_fd >= 0 &&
+                self->events_fd >= 0;
     if (!good || sodium_init () < 0)
         return exits_fail (EXITS_INTERNAL, "cannot prepare the process: no descriptors");
     return raise_files (self);
@@ -173,6 +176,89 @@ static exits_t open_store (daemon_t *self)
     return EXITS_OK;
 }
 
+/* What the database has lost is given up: its history ends, and another one begins. */
+static exits_t accept_rollback (daemon_t *self, const char *why)
+{
+    uint64_t generation;
+    store_error_t error = {STORE_OK, ""};
+    if (store_close (&self->store, &error) != STORE_OK ||
+        store_begin_history (self->data.directory, &generation, &error) != STORE_OK)
+        return exits_fail (exits_of_store (error.code), error.text);
+    log_write (LOG_LEVEL_WARNING, "EVENTS-ROLLBACK",
+               "events that the database lacks are given up, and a new history begins",
+               LOG_FIELDS (LOG_TEXT ("why", why)));
+    return open_store (self);
+}
+
+/* Whether the database still has what events.jsonl says that it had. */
+static exits_t judge_events (daemon_t *self, const event_files_end_t *end)
+{
+    char why[EVENT_WITNESS_TEXT_SIZE];
+    char text[2 * EVENT_WITNESS_TEXT_SIZE];
+    event_verdict_t verdict;
+    event_log_options_t *options = &self->events_options;
+    store_code_t code = event_witness (&verdict, &options->pos, self->event_files, end, self->store,
+                                       &self->boot, why);
+    if (code != STORE_OK)
+        return exits_fail (exits_of_store (code), why);
+    options->begin = verdict == EVENTS_OTHER || verdict == EVENTS_AHEAD;
+    options->why = verdict == EVENTS_GO_ON   ? EVENT_ANCHOR_TURNED
+                   : verdict == EVENTS_BEGIN ? EVENT_ANCHOR_BEGUN
+                                             : EVENT_ANCHOR_HISTORY;
+    if (end->damaged)
+        options->why = EVENT_ANCHOR_CHANGED;
+    if (verdict != EVENTS_AHEAD)
+        return EXITS_OK;
+    snprintf (text, sizeof (text),
+              "committed work was lost: %s; put the newer database back, or give up what is "
+              "missing: --accept-rollback",
+              why);
+    /* A journal that was cut was given up before. */
+    if (!self->config.accept_rollback && !self->boot.journal_cut)
+        return exits_fail (EXITS_ROLLBACK, text);
+    options->why = EVENT_ANCHOR_ROLLBACK;
+    return accept_rollback (self, why);
+}
+
+static exits_t open_event_files (daemon_t *self)
+{
+    char error[LINE_FILE_ERROR_SIZE];
+    event_files_end_t end;
+    const uint64_t *numbers = self->config.numbers;
+    event_files_options_t options = {.directory = self->data.directory,
+                                     .turn_bytes = numbers[CONFIG_EVENTS_KEEP],
+                                     .keep_ms = (int64_t) (numbers[CONFIG_EVENTS_DAYS] * CONFIG_D),
+                                     .keep_bytes = numbers[CONFIG_EVENTS_DISK]};
+    if (numbers[CONFIG_EVENTS_FILE] == 0)
+        return EXITS_OK;
+    self->event_files = event_files_open (&options, &end, error);
+    if (self->event_files == NULL)
+        return exits_fail (EXITS_DATA, error);
+    if (end.damaged)
+        log_write (LOG_LEVEL_ERROR, "EVENTS-DAMAGED",
+                   "the end of events.jsonl is damaged: set aside, begun anew", NULL);
+    return judge_events (self, &end);
+}
+
+static exits_t open_events (daemon_t *self)
+{
+    char error[LINE_FILE_ERROR_SIZE];
+    event_log_options_t *options = &self->events_options;
+    if (self->event_files == NULL) {
+        watermark_move (&self->watermark, WATERMARK_EVENTS, UINT64_MAX);
+        return EXITS_OK;
+    }
+    options->store = self->store;
+    options->watermark = &self->watermark;
+    options->generation = self->boot.generation;
+    options->wake_fd = self->events_fd;
+    options->stop_ms = EXPORT_STOP_MS;
+    options->free_bytes_min = self->config.numbers[CONFIG_FREE_SPACE_MIN];
+    options->failed = exits_store_failed;
+    self->events = event_log_new (options, &self->event_files, error);
+    return self->events != NULL ? EXITS_OK : exits_fail (EXITS_INTERNAL, error);
+}
+
 static exits_t open_audit (daemon_t *self)
 {
     char error[AUDIT_ERROR_SIZE];
@@ -202,11 +288,13 @@ static exits_t open_exporter (daemon_t *self)
     char error[TASKS_FILE_ERROR_SIZE];
     const uint64_t *numbers = self->config.numbers;
     data_path (&self->data, "tasks.jsonl", path, sizeof (path));
+    watermark_init (&self->watermark, self->store);
     exporter_options_t options = {.store = self->store,
                                   .path = path,
                                   .last_pos = self->boot.last_pos,
                                   .wake_fd = self->export_fd,
                                   .stop_ms = EXPORT_STOP_MS,
+                                  .watermark = &self->watermark,
                                   .compact = {.bytes = numbers[CONFIG_EXPORT_COMPACT],
                                               .forget_ms = numbers[CONFIG_EXPORT_FORGET],
                                               .free_bytes_min = numbers[CONFIG_FREE_SPACE_MIN]},
@@ -330,6 +418,7 @@ static exits_t open_server (daemon_t *self)
     options->router = self->router;
     options->zap = self->zap;
     options->exporter = self->exporter;
+    options->events = self->events;
     options->indexer = self->indexer;
     options->directory = self->data.directory;
     options->audit = self->audit;
@@ -375,9 +464,9 @@ static exits_t open_doors (daemon_t *self)
 exits_t daemon_start (daemon_t *self)
 {
     static exits_t (*const steps[]) (daemon_t *) = {
-        prepare_process, open_data,    confine,     open_store,   open_audit,
-        open_exporter,   open_indexer, open_access, open_records, open_key,
-        open_router,     open_server,  open_doors};
+        prepare_process, open_data,     confine,     open_store,   open_event_files,
+        open_audit,      open_exporter, open_events, open_indexer, open_access,
+        open_records,    open_key,      open_router, open_server,  open_doors};
     exits_t code = EXITS_OK;
     for (size_t i = 0; code == EXITS_OK && i < sizeof (steps) / sizeof (steps[0]); i++)
         code = steps[i](self);
@@ -398,7 +487,10 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
     access_file_free (&self->access);
     if (self->store != NULL)
         store_flush (self->store);
+    event_log_stop (self->events);
     exporter_free (&self->exporter);
+    event_log_free (&self->events);
+    event_files_close (&self->event_files);
     indexer_free (&self->indexer);
     audit_note (self->audit, &(audit_line_t){.kind = AUDIT_BROKER_STOPPED,
                                              .outcome = code == EXITS_OK ? NULL : exits_id (code),

@@ -17,6 +17,8 @@
 #include "exits.h"
 #include <limits.h>
 
+#include "export/event_log.h"
+#include "export/event_witness.h"
 #include "export/exporter.h"
 #include "net/feed.h"
 #include "net/router.h"
@@ -52,10 +54,15 @@ typedef struct daemon {
     int signal_fd;
     int written_fd; /* the server's and the exporter's news of write-backs */
     int export_fd;
+    int events_fd;
     store_t *store;
     boot_t boot;
-    audit_t *audit; /* NULL: none is kept */
+    audit_t *audit;        /* NULL: none is kept */
+    watermark_t watermark; /* of what follows */
     exporter_t *exporter;
+    event_files_t *event_files; /* until `events` has them; NULL: none are kept */
+    event_log_options_t events_options;
+    event_log_t *events; /* NULL: none */
     indexer_t *indexer;
     access_file_t *access;
     access_requests_t requests; /* about keys and the access file; if access */

@@ -27,7 +27,8 @@
     X (12, BUSY, "STORE-BUSY", "another program has the database open for writing")                \
     X (13, FENCED, "STORE-FENCED", "another broker took the database over")                        \
     X (14, KEYS, "KEYS", "a key or the access file cannot be used, or a door is open")             \
-    X (15, DAMAGED, "CHECK-DAMAGED", "--check found damage")
+    X (15, DAMAGED, "CHECK-DAMAGED", "--check found damage")                                       \
+    X (16, ROLLBACK, "STORE-ROLLBACK", "the database lacks events that events.jsonl has")
 
 typedef enum exits {
 #define X(number, NAME, id, meaning) EXITS_##NAME = number,

@@ -13,6 +13,7 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
     zap_stats_t zap;
     store_stats_t store;
     exporter_stats_t exporter;
+    event_log_stats_t events;
     audit_stats_t audit;
     shelf_stats_t logs = log_desk_stats (self->logs);
     intake_stats (self->intake, &intake);
@@ -20,6 +21,8 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
     zap_stats (self->zap, &zap);
     store_stats (self->store, &store);
     exporter_stats (self->exporter, &exporter);
+    event_log_stats (self->events, &events);
+    const bool keeps_events = self->events != NULL;
     audit_stats (self->audit, &audit);
     const int64_t loss_ms = policy_next_loss_ms (self->policy, self->wall_ms);
     const counter_t counters[] = {
@@ -67,6 +70,14 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
         {"access_principals", self->policy == NULL ? 0 : policy_count (self->policy)},
         {"export_lines", exporter.lines},
         {"export_errors", exporter.errors},
+        {"events_lines", events.lines},
+        {"events_gaps", events.gaps},
+        {"events_errors", events.errors},
+        {"events_early", events.early},
+        {"events_bytes", events.bytes},
+        {"events_stalled", events.stalled},
+        {"events_lag",
+         keeps_events && self->durable_pos > events.pos ? self->durable_pos - events.pos : 0},
         {"audit_lines", audit.lines},
         {"audit_lost", audit.lost},
         {"audit_errors", audit.errors},

@@ -10,6 +10,7 @@
 #include "audit/audit.h"
 #include "core/engine/engine.h"
 #include "counters.h"
+#include "export/event_log.h"
 #include "export/exporter.h"
 #include "intake.h"
 #include "log_desk.h"
@@ -33,6 +34,7 @@ typedef struct numbers {
     const feed_t *feed;
     store_t *store;
     const exporter_t *exporter;
+    event_log_t *events; /* NULL: none */
     access_file_t *access;
     audit_t *audit; /* may be NULL */
     log_desk_t *logs;

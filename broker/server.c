@@ -664,6 +664,7 @@ static void tell_numbers (void *context)
                                .feed = options->feed,
                                .store = options->store,
                                .exporter = options->exporter,
+                               .events = options->events,
                                .access = options->access,
                                .audit = options->audit,
                                .links_max = options->engine.links_max,

@@ -12,6 +12,7 @@
 #include "doors.h"
 #include "errands.h"
 #include "exits.h"
+#include "export/event_log.h"
 #include "export/exporter.h"
 #include "inbox.h"
 #include "key_change.h"
@@ -52,6 +53,7 @@ typedef struct server_options {
     router_t *router;
     zap_t *zap;
     const exporter_t *exporter;
+    event_log_t *events; /* NULL: none is kept */
     indexer_t *indexer;
     const char *directory; /* of the data */
     access_file_t *access;

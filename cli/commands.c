@@ -490,13 +490,13 @@ static const command_t commands[] = {
      .operands = "verify [FILE | DIR]... [--head HEX]\nhead\n"
                  "tail [-f] [--kind KIND] [--actor NAME] [--since WHEN] [...]",
      .summary = "the record of who did what to the broker",
-     .text = "verify reads audit.jsonl and the files before it, and needs no broker. It names\n"
-             "the first line that was changed, removed or moved (exit 1). Lines cut off at the\n"
-             "end leave no trace in the files. A head that you know, from the log, proves that\n"
-             "all lines before it are what they were. head prints the newest number and hash,\n"
-             "tail the newest lines.",
+     .text = "verify reads audit.jsonl and events.jsonl with the files before them, and needs\n"
+             "no broker. It names the first line that was changed, removed or moved (exit 1).\n"
+             "Lines cut off at the end leave no trace in the files. A head that you know, from\n"
+             "the log, proves that all lines before it are what they were. head prints the\n"
+             "newest number and hash of audit.jsonl, tail its newest lines.",
      .examples = "taskctl audit verify\n"
-                 "taskctl audit verify /backup/audit*.jsonl --head 00b5dded312f...\n"
+                 "taskctl audit verify /backup/events*.jsonl --head 00b5dded312f...\n"
                  "taskctl audit tail -f --kind denied",
      .options = audit_options,
      .operand = OPERAND_VERB,

@@ -24,7 +24,7 @@
 enum {
     CHAIN_HASH_BYTES = 32,
     CHAIN_HASH_TEXT_SIZE = 2 * CHAIN_HASH_BYTES + 1,
-    CHAIN_LINE_BYTES_MAX = 64 * 1024
+    CHAIN_LINE_BYTES_MAX = 128 * 1024 /* an event with labels and a message, each byte escaped */
 };
 
 /* Behind line n: what line n + 1 has as its prev. All zero: before line 1. */

@@ -115,6 +115,12 @@
        "above 0: the disk is failing, restore a backup")                                           \
     X (export_lines, "lines written to tasks.jsonl", "")                                           \
     X (export_errors, "failed writes of tasks.jsonl", "above 0: free space where the data is")     \
+    X (events_lines, "lines written to events.jsonl", "")                                          \
+    X (events_gaps, "holes told in events.jsonl",                                                  \
+       "above 0: it was off, or its files were taken away")                                        \
+    X (events_errors, "failed writes of events.jsonl", "above 0: free space where the data is")    \
+    X (events_early, "files of events that were removed before events/days",                       \
+       "above 0: raise events/disk, or copy them elsewhere")                                       \
     X (audit_lines, "lines written to audit.jsonl", "")                                            \
     X (audit_lost, "lines that did not get into audit.jsonl",                                      \
        "above 0: free space where the data is")                                                    \
@@ -173,6 +179,10 @@
        "near 0: taskctl key list shows whose; give it a later end")                                \
     X (store_full, "1 while submissions are refused for lack of space",                            \
        "above 0: free space where the data is")                                                    \
-    X (export_lag, "events not yet in tasks.jsonl", "grows: the disk is too slow")
+    X (export_lag, "events not yet in tasks.jsonl", "grows: the disk is too slow")                 \
+    X (events_bytes, "size of events.jsonl and the files before it", "near events/disk")           \
+    X (events_stalled, "1 while events.jsonl cannot be written",                                   \
+       "1: free space where the data is")                                                          \
+    X (events_lag, "events not yet in events.jsonl", "grows for minutes: the disk is too slow")
 
 #endif

@@ -18,7 +18,7 @@
 #define PACKED_ENDING ".zst"
 enum {
     PACKED_FRAME_BYTES = 1024 * 1024,
-    PACKED_LINE_MAX = 64 * 1024 /* of a longer line the rest may be left out */
+    PACKED_LINE_MAX = 128 * 1024 /* of a longer line the rest may be left out */
 };
 /* Of text in a file. */
 #define PACKED_TEXT_MAX (UINT64_C (65) << 30)

@@ -173,6 +173,14 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "the record begins a new file at this size, and each day")                                  \
     X (AUDIT_DAYS, "audit/days", COUNT, RESTART, 90, 1, 36500, NULL,                               \
        "a file of the record is removed so many days after its last line")                         \
+    X (EVENTS_FILE, "events/file", SWITCH, RESTART, 1, 0, 1, NULL,                                 \
+       "keeps events.jsonl, every event of every task")                                            \
+    X (EVENTS_KEEP, "events/keep", SIZE, RESTART, 64 * CONFIG_M, 64 * CONFIG_K, 64 * CONFIG_G,     \
+       NULL, "events.jsonl begins a new file at this size, and each day")                          \
+    X (EVENTS_DAYS, "events/days", COUNT, RESTART, 30, 1, 36500, NULL,                             \
+       "a file of events is removed so many days after its last line")                             \
+    X (EVENTS_DISK, "events/disk", SIZE, RESTART, CONFIG_G, CONFIG_M, 1024 * CONFIG_G, NULL,       \
+       "all files of events; beyond it the oldest are removed before their time")                  \
     X (EXPORT_COMPACT, "export/compact", SIZE, RESTART, 16 * CONFIG_M, 64 * CONFIG_K,              \
        1024 * CONFIG_G, NULL,                                                                      \
        "tasks.jsonl is made smaller when it is larger and more than half of it is over")           \

@@ -39,7 +39,7 @@ static const struct action_option {
 enum {
     KEY_OPTIONS = sizeof (key_options) / sizeof (key_options[0]),
     ACTION_OPTIONS = sizeof (action_options) / sizeof (action_options[0]),
-    OPTIONS = KEY_OPTIONS + ACTION_OPTIONS + 2,
+    OPTIONS = KEY_OPTIONS + ACTION_OPTIONS + 3,
     FIRST_KEY = 256,
     FIRST_ACTION = FIRST_KEY + KEY_OPTIONS
 };
@@ -49,6 +49,7 @@ static void fill_options (struct option out[OPTIONS + 1])
     size_t n = 0;
     out[n++] = (struct option){"config", required_argument, NULL, 'c'};
     out[n++] = (struct option){"restore", required_argument, NULL, 'r'};
+    out[n++] = (struct option){"accept-rollback", no_argument, NULL, 'a'};
     for (int i = 0; i < KEY_OPTIONS; i++)
         out[n++] = (struct option){key_options[i].name, required_argument, NULL, FIRST_KEY + i};
     for (int i = 0; i < ACTION_OPTIONS; i++)
@@ -88,6 +89,10 @@ static bool apply (config_t *self, int option, const char *text, char *error)
 {
     if (option == 'c')
         return true;
+    if (option == 'a') {
+        self->accept_rollback = true;
+        return true;
+    }
     if (option == 'r') {
         self->action = CONFIG_RESTORE;
         self->restore = text;
@@ -190,6 +195,9 @@ void config_print_help (void)
           "                       no broker runs on it, and say what is damaged; then end\n"
           "      --restore FILE   make the data directory, which must be named by --data\n"
           "                       and empty or missing, of a backup, then end\n"
+          "      --accept-rollback\n"
+          "                       start although the database lacks events that\n"
+          "                       events.jsonl has: what they did is given up\n"
           "      --version        print the version\n"
           "  -h, --help           print this\n"
           "\n"

@@ -67,6 +67,12 @@ void chain_file_add (chain_file_t *self, const void *members, size_t length)
         abort (); /* out of memory, as everywhere in the broker */
 }
 
+void chain_file_forget (chain_file_t *self)
+{
+    self->head = self->written;
+    bytes_clear (&self->waiting);
+}
+
 bool chain_file_write (chain_file_t *self, char error[LINE_FILE_ERROR_SIZE])
 {
     bool good = line_file_append (&self->file, self->waiting.data, self->waiting.length, error);

@@ -37,6 +37,8 @@ void chain_file_add (chain_file_t *self, const void *members, size_t length);
 /* Writes what was added. False: nothing of it is in the file, and it is forgotten; the next line is
  * the one behind those written. */
 bool chain_file_write (chain_file_t *self, char error[LINE_FILE_ERROR_SIZE]);
+/* Forgets what was added. */
+void chain_file_forget (chain_file_t *self);
 bool chain_file_sync (chain_file_t *self, char error[LINE_FILE_ERROR_SIZE]);
 /* What is written moves to this path, which nothing may have, and the chain goes on in a file of
  * the old name. */

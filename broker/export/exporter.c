@@ -73,7 +73,10 @@ static bool write_lines (exporter_t *self, uint64_t upto_pos)
     if (written) {
         self->after_pos = upto_pos;
         atomic_store (&self->stat_pos, upto_pos);
-        store_exported (self->options.store, upto_pos);
+        if (self->options.watermark != NULL)
+            watermark_move (self->options.watermark, WATERMARK_TASKS, upto_pos);
+        else
+            store_exported (self->options.store, upto_pos);
         atomic_fetch_add (&self->stat_lines, self->lines_count);
         compactor_wrote (&self->compactor, self->lines_count);
         if (self->failing)

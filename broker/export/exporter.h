@@ -13,16 +13,18 @@
 
 #include "export/compactor.h"
 #include "export/tasks_file.h"
+#include "export/watermark.h"
 #include "store/store.h"
 
 typedef struct exporter exporter_t;
 
 typedef struct exporter_options {
-    store_t *store;    /* must outlive the exporter */
-    const char *path;  /* of tasks.jsonl */
-    uint64_t last_pos; /* newest event of the database at the start */
-    int wake_fd;       /* a wakeup that the store's notify raises */
-    uint32_t stop_ms;  /* at the end it follows for so long; the next start does the rest */
+    store_t *store;         /* must outlive the exporter */
+    const char *path;       /* of tasks.jsonl */
+    uint64_t last_pos;      /* newest event of the database at the start */
+    int wake_fd;            /* a wakeup that the store's notify raises */
+    uint32_t stop_ms;       /* at the end it follows for so long; the next start does the rest */
+    watermark_t *watermark; /* NULL: nobody else writes the events */
     compactor_options_t compact;
     /* A read that failed for good: the process ends. Called on the exporter's thread. */
     void (*failed) (const store_error_t *error);

@@ -129,9 +129,12 @@ static bool move_away (line_file_t *self, const char *to, char *error)
 {
     if (rename (self->path, to) != 0 && errno != ENOENT)
         return fail (error, "cannot rename %s: %s", self->path, strerror (errno));
-    close (self->fd);
+    if (self->fd >= 0)
+        close (self->fd);
+    self->fd = -1;
+    self->length = 0;
     self->overhang = false;
-    return open_file (self, error);
+    return open_file (self, error); /* or it is opened by the next append */
 }
 
 bool line_file_set_aside (line_file_t *self, const char *ending, char error[LINE_FILE_ERROR_SIZE])
@@ -155,7 +158,7 @@ bool line_file_sync (const line_file_t *self, char error[LINE_FILE_ERROR_SIZE])
 
 bool line_file_turn (line_file_t *self, const char *to, char error[LINE_FILE_ERROR_SIZE])
 {
-    return line_file_sync (self, error) && move_away (self, to, error) &&
+    return (self->fd < 0 || line_file_sync (self, error)) && move_away (self, to, error) &&
            sync_directory (self, error);
 }
 
@@ -187,6 +190,8 @@ bool line_file_replace (line_file_t *self, line_file_t *by, char error[LINE_FILE
 bool line_file_append (line_file_t *self, const void *lines, size_t length,
                        char error[LINE_FILE_ERROR_SIZE])
 {
+    if (self->fd < 0 && !open_file (self, error))
+        return false;
     if (self->overhang && !line_file_cut (self, error))
         return false;
     size_t done = 0;

@@ -22,7 +22,7 @@ enum {
 
 typedef struct line_file {
     char *path;
-    int fd;        /* -1: closed */
+    int fd;        /* -1: closed, or could not be opened behind a rename */
     off_t length;  /* of the whole lines */
     bool overhang; /* a failed append may have left bytes behind them */
 } line_file_t;

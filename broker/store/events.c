@@ -27,12 +27,12 @@ event_walk_t event_walk (const uint8_t *list, size_t list_bytes)
     return (event_walk_t){list, list + list_bytes, false};
 }
 
-bool event_walk_next (event_walk_t *walk, event_view_t *event)
+bool event_walk_next (event_walk_t *walk, packed_event_t *event)
 {
     if (walk->next == walk->end)
         return false;
     wire_field_t field;
-    *event = (event_view_t){.packed = walk->next};
+    *event = (packed_event_t){.packed = walk->next};
     if (!wire_read_field (&field, &walk->next, walk->end) || field.number != LIST_EVENTS ||
         field.bytes == NULL) {
         walk->damaged = true;
@@ -59,7 +59,7 @@ bool event_walk_next (event_walk_t *walk, event_view_t *event)
 }
 
 /* Finds one event of a list by its sequence. */
-static bool event_find (const uint8_t *list, size_t list_bytes, uint64_t seq, event_view_t *event)
+static bool event_find (const uint8_t *list, size_t list_bytes, uint64_t seq, packed_event_t *event)
 {
     event_walk_t walk = event_walk (list, list_bytes);
     while (event_walk_next (&walk, event))
@@ -71,7 +71,7 @@ static bool event_find (const uint8_t *list, size_t list_bytes, uint64_t seq, ev
 bool event_list_is_mixed (const buf_t *list)
 {
     event_walk_t walk = event_walk (buf_bytes (list), buf_length (list));
-    event_view_t event;
+    packed_event_t event;
     while (event_walk_next (&walk, &event))
         if (event.subject != 0)
             return true;
@@ -81,7 +81,7 @@ bool event_list_is_mixed (const buf_t *list)
 uint64_t event_first_since (const uint8_t *list, size_t list_bytes, int64_t since_ms)
 {
     event_walk_t walk = event_walk (list, list_bytes);
-    event_view_t event;
+    packed_event_t event;
     while (event_walk_next (&walk, &event))
         if (event.at >= since_ms)
             return event.seq;
@@ -98,7 +98,7 @@ void event_chain_start (event_chain_t *self, const read_t *read)
                             .limit = read->limit};
 }
 
-static void history_add (event_chain_t *self, const event_view_t *event)
+static void history_add (event_chain_t *self, const packed_event_t *event)
 {
     while (self->bytes_capacity - self->bytes_count < event->packed_bytes)
         self->bytes = memory_grow (self->bytes, &self->bytes_capacity, self->bytes_capacity, 1);
@@ -114,7 +114,7 @@ static void history_jump (event_chain_t *self, const event_source_t *source)
 {
     const uint8_t *list;
     size_t list_bytes;
-    event_view_t event;
+    packed_event_t event;
     uint64_t seq = self->before_seq - 1;
     if (self->before_seq > 1 && seq < self->next_seq &&
         source->find (source->context, seq, &list, &list_bytes) &&
@@ -131,7 +131,7 @@ bool event_chain_follow (event_chain_t *self, const event_source_t *source)
     while (self->next_seq != 0 && self->count < self->limit) {
         const uint8_t *list;
         size_t list_bytes;
-        event_view_t event;
+        packed_event_t event;
         if (!source->find (source->context, self->next_seq, &list, &list_bytes) ||
             !event_find (list, list_bytes, self->next_seq, &event)) {
             self->next_seq = 0; /* removed with the events of its time */

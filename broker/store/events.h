@@ -10,7 +10,7 @@
 #include "core/data/lookup.h"
 
 /* One event inside a packed taskmq.EventList, pointing into it. */
-typedef struct event_view {
+typedef struct packed_event {
     const uint8_t *packed; /* with its tag and length, ready to be copied to another list */
     size_t packed_bytes;
     uint64_t seq;
@@ -18,7 +18,7 @@ typedef struct event_view {
     uint64_t previous_seq;
     uint64_t subject;       /* 0: a task */
     const uint8_t *task_id; /* 16 bytes, or NULL */
-} event_view_t;
+} packed_event_t;
 
 typedef struct event_walk {
     const uint8_t *next;
@@ -28,7 +28,7 @@ typedef struct event_walk {
 
 event_walk_t event_walk (const uint8_t *list, size_t list_bytes);
 /* The next event, oldest first; false at the end, or when damaged is set. */
-bool event_walk_next (event_walk_t *walk, event_view_t *event);
+bool event_walk_next (event_walk_t *walk, packed_event_t *event);
 /* Some of its events are of no task. */
 bool event_list_is_mixed (const buf_t *list);
 /* Sequence of the first event at or after since_ms, 0 if there is none in the list. */

@@ -512,6 +512,31 @@ static void read_history (memory_store_t *self, read_t *read)
     event_chain_finish (&history, read);
 }
 
+static void take_block (read_t *read, size_t *capacity, const event_block_t *block)
+{
+    read->blocks = memory_grow (read->blocks, capacity, read->blocks_count, sizeof (event_block_t));
+    event_block_t *copy = &read->blocks[read->blocks_count++];
+    *copy = *block;
+    copy->ns = memory_text (block->ns);
+    copy->list = buf_keep (block->list);
+    copy->mixed = event_list_is_mixed (block->list);
+}
+
+static void read_blocks (const memory_store_t *self, read_t *read)
+{
+    size_t capacity = 0;
+    size_t bytes = 0;
+    for (size_t i = 0; i < self->blocks_count && !read->more; i++) {
+        const event_block_t *block = &self->blocks[i];
+        if (block->first_pos + block->count - 1 <= read->after_pos)
+            continue;
+        read->more = bytes > 0 && bytes >= read->limit;
+        if (!read->more)
+            take_block (read, &capacity, block);
+        bytes += buf_length (block->list);
+    }
+}
+
 static void read_events (memory_store_t *self, read_t *read)
 {
     const ns_t *ns = find_ns (self, read->filter.ns);
@@ -522,13 +547,7 @@ static void read_events (memory_store_t *self, read_t *read)
     size_t at = blocks_from (self, ns, read->after_seq + 1);
     for (; at < ns->blocks_count && (bytes == 0 || bytes < read->limit); at++) {
         const event_block_t *block = &self->blocks[ns->blocks[at]];
-        read->blocks =
-            memory_grow (read->blocks, &capacity, read->blocks_count, sizeof (event_block_t));
-        event_block_t *copy = &read->blocks[read->blocks_count++];
-        *copy = *block;
-        copy->ns = memory_text (block->ns);
-        copy->list = buf_keep (block->list);
-        copy->mixed = event_list_is_mixed (block->list);
+        take_block (read, &capacity, block);
         bytes += buf_length (block->list);
     }
     read->more = at < ns->blocks_count;
@@ -537,7 +556,7 @@ static void read_events (memory_store_t *self, read_t *read)
 }
 
 static void export_event (memory_store_t *self, read_t *read, const event_block_t *block,
-                          const event_view_t *event, size_t *capacity)
+                          const packed_event_t *event, size_t *capacity)
 {
     tmq_id_t id;
     if (event->task_id == NULL)
@@ -560,7 +579,7 @@ static void read_export (memory_store_t *self, read_t *read)
         if (block->first_pos + block->count - 1 <= read->after_pos)
             continue;
         event_walk_t walk = event_walk (buf_bytes (block->list), buf_length (block->list));
-        event_view_t event;
+        packed_event_t event;
         while (event_walk_next (&walk, &event)) {
             uint64_t pos = block->first_pos + (event.seq - block->first_seq);
             if (pos <= read->after_pos)
@@ -658,6 +677,7 @@ static store_code_t memory_reader_run (store_reader_t *reader, read_t *read, sto
     case READ_HISTORY: read_history (self, read); break;
     case READ_EVENTS: read_events (self, read); break;
     case READ_EXPORT: read_export (self, read); break;
+    case READ_BLOCKS: read_blocks (self, read); break;
     case READ_SINCE: read_since (self, read); break;
     case READ_ROWS: row_list_page (&self->rows, read); break;
     case READ_STANDING: read_standing (self, read); break;

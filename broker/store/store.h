@@ -137,6 +137,9 @@ store_code_t store_backup (store_t *self, store_backup_t *backup, store_error_t 
  * nobody else may use the directory. */
 store_code_t store_adopt (const char *directory, store_backup_t *found, uint64_t *generation,
                           store_error_t *error);
+/* The same for the database that was closed there: what follows is a history of its own. */
+store_code_t store_begin_history (const char *directory, uint64_t *generation,
+                                  store_error_t *error);
 /* Looks at the structure of a copy in this directory, and changes nothing. */
 store_code_t store_look (const char *directory, store_error_t *error);
 

@@ -76,7 +76,8 @@ void store_reader_close (store_reader_t **self_p)
 store_code_t store_reader_run (store_reader_t *self, read_t *read)
 {
     assert (read->kind == READ_EXPORT || read->kind == READ_ROWS || read->kind == READ_STANDING ||
-            read->kind == READ_ATTEMPTS || read->kind == READ_WHOLE || read->filter.ns != NULL);
+            read->kind == READ_ATTEMPTS || read->kind == READ_WHOLE || read->kind == READ_BLOCKS ||
+            read->filter.ns != NULL);
     store_error_t error = {STORE_OK, ""};
     store_code_t code = self->store->backend->reader_run (self, read, &error);
     read->error = (int) code;

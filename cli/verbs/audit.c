@@ -3,291 +3,23 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* taskctl audit: the record of deeds, over its files or through the broker. */
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/exit.h"
-#include "base/memory.h"
 #include "chain.h"
 #include "link/connect.h"
-#include "packed.h"
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/show.h"
 #include "screen/table.h"
-#include "trust.h"
 #include "verbs/verbs.h"
+#include "verbs/verify.h"
 
-enum { FOLLOW_MS = 1000, PATH_SIZE = 4096, TAIL_LINES = 10 };
-
-/* verify. */
-
-/* The files in their order, and where each begins among all lines. */
-typedef struct verify {
-    const app_t *app;
-    char **files;
-    size_t count;
-    uint64_t *first_place;
-    bool torn; /* the last line of the last file is half written */
-    chain_check_t check;
-} verify_t;
-
-static void add_file (verify_t *self, const char *path)
-{
-    self->files = must_grow (self->files, self->count + 1, sizeof *self->files);
-    self->files[self->count++] = must_copy (path);
-}
-
-static int compare_numbers (const void *a, const void *b)
-{
-    const unsigned left = *(const unsigned *) a;
-    const unsigned right = *(const unsigned *) b;
-    return left < right ? -1 : left > right;
-}
-
-/* The numbers of the turned files, plain or packed; some stand there twice. */
-static size_t scan_numbers (unsigned **numbers, size_t count, const char *directory)
-{
-    DIR *entries = opendir (directory);
-    for (const struct dirent *entry; entries != NULL && (entry = readdir (entries)) != NULL;) {
-        unsigned number;
-        char rest[16] = "";
-        if (sscanf (entry->d_name, "audit-%9u%15s", &number, rest) != 2 ||
-            (strcmp (rest, ".jsonl") != 0 && strcmp (rest, ".jsonl" PACKED_ENDING) != 0))
-            continue;
-        *numbers = must_grow (*numbers, count + 1, sizeof **numbers);
-        (*numbers)[count++] = number;
-    }
-    if (entries != NULL)
-        closedir (entries);
-    return count;
-}
-
-static bool add_present (verify_t *self, const char *path)
-{
-    const bool present = access (path, F_OK) == 0;
-    if (present)
-        add_file (self, path);
-    return present;
-}
-
-/* While a file is there in both forms, they are the same. Two looks: to one of them a file that is
- * packed meanwhile may show neither name. */
-static int add_directory (verify_t *self, const char *directory)
-{
-    char path[PATH_SIZE + 64];
-    unsigned *numbers = NULL;
-    const size_t before = self->count;
-    size_t count = scan_numbers (&numbers, 0, directory);
-    count = scan_numbers (&numbers, count, directory);
-    if (count > 0)
-        qsort (numbers, count, sizeof *numbers, compare_numbers);
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0 && numbers[i] == numbers[i - 1])
-            continue;
-        snprintf (path, sizeof path, "%s/audit-%04u.jsonl", directory, numbers[i]);
-        if (add_present (self, path))
-            continue;
-        snprintf (path, sizeof path, "%s/audit-%04u.jsonl" PACKED_ENDING, directory, numbers[i]);
-        add_present (self, path);
-    }
-    free (numbers);
-    snprintf (path, sizeof path, "%s/audit.jsonl", directory);
-    add_present (self, path);
-    if (self->count > before)
-        return EXIT_OK;
-    return code_error (self->app, TMQ_NOT_FOUND, NULL, "%s holds no audit.jsonl", directory);
-}
-
-/* The nearest .taskmq upward, as the library looks for one. */
-static int add_nearest (verify_t *self)
-{
-    char path[PATH_SIZE];
-    char *working = realpath (".", NULL);
-    snprintf (path, sizeof path, "%s", working != NULL ? working : "");
-    free (working);
-    size_t length = strlen (path);
-    while (length > 0) {
-        struct stat status;
-        snprintf (path + length, sizeof path - length, "/.taskmq");
-        if (stat (path, &status) == 0 && S_ISDIR (status.st_mode) &&
-            trust_directory (&status, false) == TRUST_GOOD)
-            return add_directory (self, path);
-        path[length] = '\0';
-        const char *slash = strrchr (path, '/');
-        length = slash != NULL ? (size_t) (slash - path) : 0;
-        path[length] = '\0';
-    }
-    return usage_error (self->app, "taskctl audit verify DIR/audit*.jsonl",
-                        "there is no .taskmq upward from here: name the files");
-}
-
-static int cannot_read (const verify_t *self, size_t index)
-{
-    const int reason = errno;
-    /* What should be whole and is not speaks against the record, not against the command. */
-    if (reason == EBADMSG || reason == EFBIG)
-        return code_error (self->app, TMQ_SYSTEM, NULL, "%s: behind line %" PRIu64 ": %s",
-                           self->files[index], self->check.place - self->first_place[index],
-                           packed_problem (reason));
-    return usage_error (self->app, NULL, "cannot read %s: %s", self->files[index],
-                        packed_problem (reason));
-}
-
-static int read_lines (verify_t *self, size_t index)
-{
-    packed_t *file = packed_open (self->files[index], false);
-    const char *line;
-    size_t length;
-    bool whole;
-    int got;
-    self->first_place[index] = self->check.place;
-    if (file == NULL)
-        return cannot_read (self, index);
-    while ((got = packed_line (file, &line, &length, &whole)) > 0) {
-        self->torn = !whole;
-        if (whole || index + 1 < self->count)
-            chain_check_line (&self->check, line, length);
-    }
-    const int code = got < 0 ? cannot_read (self, index) : EXIT_OK;
-    packed_close (&file);
-    return code;
-}
-
-/* "FILE:LINE" of a place. */
-static void place_text (const verify_t *self, uint64_t place, char *out, size_t size)
-{
-    size_t index = 0;
-    while (index + 1 < self->count && self->first_place[index + 1] < place)
-        index++;
-    snprintf (out, size, "%s:%" PRIu64, self->files[index], place - self->first_place[index]);
-}
-
-static void fault_text (const verify_t *self, char *out, size_t size)
-{
-    const chain_check_t *check = &self->check;
-    char place[PATH_SIZE + 64];
-    char to[PATH_SIZE + 64];
-    place_text (self, check->fault_place, place, sizeof place);
-    place_text (self, check->moved_to, to, sizeof to);
-    switch (check->fault) {
-    case CHAIN_GOOD: out[0] = '\0'; break;
-    case CHAIN_CHANGED:
-        snprintf (out, size, "%s: line %" PRIu64 " was changed", place, check->fault_n);
-        break;
-    case CHAIN_MISSING:
-        snprintf (out, size, "%s: line %" PRIu64 " is missing here", place, check->fault_n);
-        break;
-    case CHAIN_MOVED:
-        snprintf (out, size, "%s: line %" PRIu64 " is not here, but at %s", place, check->fault_n,
-                  to);
-        break;
-    case CHAIN_REPEATED:
-        snprintf (out, size, "%s: line %" PRIu64 " stands here again", place, check->fault_n);
-        break;
-    case CHAIN_HEADLESS:
-        snprintf (out, size,
-                  "no line has this head: the record ends before it, or was written anew");
-        break;
-    }
-}
-
-static void show_verified (const verify_t *self, const char *fault)
-{
-    static const char *const names[] = {NULL, "changed", "missing", "moved", "repeated", "head"};
-    const chain_check_t *check = &self->check;
-    char hash[CHAIN_HASH_TEXT_SIZE];
-    items_t items;
-    chain_hash_format (hash, check->head.hash);
-    if (!app_wants_json (self->app)) {
-        if (check->fault == CHAIN_GOOD)
-            printf ("lines %" PRIu64 " to %" PRIu64 " are whole\nhead %" PRIu64 " %s\n",
-                    check->first_n, check->head.n, check->head.n, hash);
-        else
-            printf ("%s\n", fault);
-        return;
-    }
-    items_begin (&items, self->app, true);
-    json_writer_t *writer = items_open (&items);
-    json_write_object_begin (writer);
-    json_write_key (writer, "first");
-    json_write_uint (writer, check->first_n);
-    json_write_key (writer, "n");
-    json_write_uint (writer, check->head.n);
-    json_write_key (writer, "hash");
-    json_write_text (writer, hash);
-    json_write_key (writer, "fault");
-    json_write_text (writer, names[check->fault]);
-    json_write_key (writer, "fault_n");
-    json_write_uint (writer, check->fault_n);
-    json_write_key (writer, "message");
-    json_write_text (writer, fault);
-    json_write_object_end (writer);
-    items_close (&items);
-    items_end (&items, NULL);
-}
-
-static int find_files (verify_t *self)
-{
-    const args_t *args = &self->app->args;
-    if (args->operands_count == 1)
-        return add_nearest (self);
-    int code = EXIT_OK;
-    for (size_t i = 1; code == EXIT_OK && i < args->operands_count; i++) {
-        struct stat status;
-        if (stat (args->operands[i], &status) == 0 && S_ISDIR (status.st_mode))
-            code = add_directory (self, args->operands[i]);
-        else
-            add_file (self, args->operands[i]);
-    }
-    return code;
-}
-
-static int verify_files (verify_t *self)
-{
-    char fault[2 * PATH_SIZE + 256];
-    int code = EXIT_OK;
-    self->first_place = must_alloc (self->count * sizeof *self->first_place);
-    for (size_t i = 0; code == EXIT_OK && i < self->count; i++)
-        code = read_lines (self, i);
-    if (code != EXIT_OK)
-        return code;
-    chain_check_end (&self->check);
-    fault_text (self, fault, sizeof fault);
-    show_verified (self, fault);
-    if (self->torn)
-        note (self->app, "the last line is half written: the broker is writing it, or was killed "
-                         "while it did");
-    if (self->check.known_n)
-        note (self->app, "the head that you gave is behind line %" PRIu64, self->check.known_n);
-    return self->check.fault == CHAIN_GOOD ? EXIT_OK : EXIT_OTHER;
-}
-
-static int run_verify (app_t *app)
-{
-    verify_t self = {.app = app};
-    uint8_t known[CHAIN_HASH_BYTES];
-    const char *head = args_text (&app->args, OPT_HEAD);
-    if (head != NULL && !chain_hash_parse (known, head, strlen (head)))
-        return usage_error (app, "AUDIT-HEAD in the broker's log, or taskctl audit head",
-                            "--head must be 64 hexadecimal digits");
-    self.check.known = head != NULL ? known : NULL;
-    int code = find_files (&self);
-    if (code == EXIT_OK)
-        code = verify_files (&self);
-    for (size_t i = 0; i < self.count; i++)
-        free (self.files[i]);
-    free (self.files);
-    free (self.first_place);
-    return code;
-}
+enum { FOLLOW_MS = 1000, TAIL_LINES = 10 };
 
 /* head. */
 
@@ -433,7 +165,7 @@ static int run_tail (app_t *app)
     return EXIT_OK;
 }
 
-const verb_t audit_verbs[] = {{"verify", "[FILE | DIR]...", 0, -1, run_verify},
+const verb_t audit_verbs[] = {{"verify", "[FILE | DIR]...", 0, -1, verify_run},
                               {"head", "", 0, 0, run_head},
                               {"tail", "", 0, 0, run_tail},
                               {.name = NULL}};

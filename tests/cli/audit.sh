@@ -36,7 +36,8 @@ start_broker
 run 0 taskctl audit tail --kind audit.torn
 out_has '15 bytes'
 run 0 taskctl audit verify $data --head "$head"
-out_has '^lines 1 to 6 are whole$'
+out_has '^audit: lines 1 to 6 are whole$'
+out_has '^events: lines 1 to 1 are whole$'
 err_has 'behind line 3$'
 
 # A follower sees what is added.
@@ -47,7 +48,7 @@ signal follower TERM
 ended follower 143
 stop_broker
 run 0 taskctl audit verify $data
-last=$(sed -n 's/^head \([0-9]*\) .*/\1/p' out)
+last=$(sed -n 's/^audit: head \([0-9]*\) .*/\1/p' out)
 
 # refused WHAT: the file ./changed, which is not what it was.
 refused ()
@@ -68,7 +69,7 @@ refused '^changed:1: line 1 was changed$' 1
 # Of the end nothing in the file speaks, but a head does.
 sed "${last}d" $data/audit.jsonl >changed
 run 0 taskctl audit verify changed
-run 1 taskctl audit verify changed --head "$(taskctl audit verify $data | sed -n 's/^head [0-9]* //p')"
+run 1 taskctl audit verify changed --head "$(taskctl audit verify $data | sed -n 's/^audit: head [0-9]* //p')"
 out_has 'no line has this head'
 run 0 taskctl audit verify changed --head "$head"
 
@@ -88,7 +89,7 @@ eventually test ! -e $data/audit-0001.jsonl
 run 0 taskctl -o jsonl audit tail --since 1h --kind audit.begun
 out_has '^\{"n":1,'
 run 0 taskctl audit verify --head "$head"
-out_has '^lines 1 to '
+out_has '^audit: lines 1 to '
 err_has 'behind line 3$'
 run 0 taskctl audit verify $data/audit-0001.jsonl $data/audit.jsonl
 run 1 taskctl audit verify $data/audit.jsonl $data/audit-0001.jsonl.zst

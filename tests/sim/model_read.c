@@ -254,6 +254,7 @@ void model_read (const model_t *self, read_t *read)
     case READ_HISTORY: read_history (log, read); break;
     case READ_SINCE: read_since (log, read); break;
     case READ_EXPORT:
+    case READ_BLOCKS:
     case READ_STANDING:
     case READ_PICK:
     case READ_WHOLE: break;  /* the exporter's and the index's; the engine never asks for them */

@@ -295,7 +295,7 @@ void assert_same_record (const record_t *a, const record_t *b, bool bodies)
 size_t list_seqs (const buf_t *list, uint64_t *seqs, size_t max)
 {
     event_walk_t walk = event_walk (buf_bytes (list), buf_length (list));
-    event_view_t event;
+    packed_event_t event;
     size_t count = 0;
     while (event_walk_next (&walk, &event) && count < max)
         seqs[count++] = event.seq;

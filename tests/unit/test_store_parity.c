@@ -726,9 +726,8 @@ static void a_time_becomes_a_cursor (void **state)
     }
 }
 
-static void the_export_has_the_last_state_of_each_task (void **state)
+static void fill_two_namespaces (fixture_t *f)
 {
-    fixture_t *f = *state;
     fill_events (f);
     record_t other = test_record (9);
     other.ns = "other";
@@ -740,6 +739,12 @@ static void the_export_has_the_last_state_of_each_task (void **state)
     fixture_commit (f, batch);
     fixture_submit (f, 10, 30);
     fixture_settle (f);
+}
+
+static void the_export_has_the_last_state_of_each_task (void **state)
+{
+    fixture_t *f = *state;
+    fill_two_namespaces (f);
     for (size_t limit = 1; limit < 100; limit *= 3) {
         uint64_t pos = 0;
         size_t items = 0;
@@ -771,6 +776,35 @@ static void the_export_has_the_last_state_of_each_task (void **state)
     fixture_read (f, &nothing);
     assert_int_equal (nothing.items_count, 0);
     assert_int_equal (nothing.upto_pos, f->pos);
+}
+
+/* Each block once, in the order of positions, of all namespaces. */
+static void blocks_are_read_by_position (void **state)
+{
+    fixture_t *f = *state;
+    fill_two_namespaces (f);
+    for (size_t limit = 1; limit < 10000; limit *= 10) {
+        size_t others = 0;
+        read_t read = {.kind = READ_BLOCKS, .limit = limit, .more = true};
+        for (uint64_t pos = 0; pos < f->pos; read_clear (&read)) {
+            read.after_pos = pos;
+            fixture_read (f, &read);
+            for (size_t i = 0; i < read.blocks_count; i++) {
+                assert_int_equal (read.blocks[i].first_pos, pos + 1);
+                pos += read.blocks[i].count;
+                others += strcmp (read.blocks[i].ns, "other") == 0;
+            }
+            assert_int_equal (read.more, pos < f->pos);
+            read.more = false;
+        }
+        assert_int_equal (others, 1);
+    }
+    /* From the middle of a block on it comes whole. */
+    read_t last = {.kind = READ_BLOCKS, .after_pos = f->pos - 1, .limit = 1};
+    fixture_read (f, &last);
+    assert_int_equal (last.blocks_count, 1);
+    assert_int_equal (last.blocks[0].first_pos + last.blocks[0].count - 1, f->pos);
+    read_clear (&last);
 }
 
 static void it_is_told_which_events_are_the_newest (void **state)
@@ -877,6 +911,7 @@ int main (void)
         ON_ALL (events_follow_a_cursor),
         ON_ALL (a_time_becomes_a_cursor),
         ON_ALL (the_export_has_the_last_state_of_each_task),
+        ON_ALL (blocks_are_read_by_position),
         ON_ALL (it_is_told_which_events_are_the_newest),
         ON_ALL (tasks_are_picked_by_their_numbers),
         ON_ALL (whole_tasks_are_read_in_their_order),

@@ -134,6 +134,7 @@ typedef enum read_kind {
     READ_ATTEMPTS, /* rows of a task's attempts, in their order */
     READ_PICK,     /* of these tasks those that match, without bodies, in the order asked for */
     READ_WHOLE,    /* tasks of all namespaces with bodies, the oldest first, behind a number */
+    READ_BLOCKS,   /* event blocks of all namespaces after a position */
     READ_SEARCH    /* as LIST, by what stands in texts; never a store's: an index answers it */
 } read_kind_t;
 
@@ -160,9 +161,9 @@ typedef struct read {
     filter_t filter;       /* LIST, COUNT; of the others ns, of RESOLVE also scope */
     access_t scope;        /* what filter.scope points to, if it is set */
     int64_t before_number; /* LIST, COUNT, SEARCH: only smaller numbers; 0: from the newest */
-    size_t
-        limit; /* LIST, HISTORY, ROWS, ATTEMPTS: items; EVENTS: bytes of blocks; EXPORT: items that
-                              must be read from the tables; what is still in memory comes whole */
+    /* LIST, HISTORY, ROWS, ATTEMPTS: items; EVENTS, BLOCKS: bytes of blocks; EXPORT: items that
+     * must be read from the tables; what is still in memory comes whole */
+    size_t limit;
     size_t bytes_max;    /* LIST, EXPORT: may end when its records have so many
                               (record_wire_bytes, EXPORT also bodies); 0: only by limit */
     size_t vain_max;     /* LIST: may end after so many entries that were looked at in vain, COUNT:
@@ -170,7 +171,7 @@ typedef struct read {
     char suffix[33];     /* RESOLVE */
     uint64_t last_seq;   /* HISTORY: the chain's start (the task's newest wanted event) */
     uint64_t after_seq;  /* EVENTS */
-    uint64_t after_pos;  /* EXPORT */
+    uint64_t after_pos;  /* EXPORT, BLOCKS */
     bool from_tables;    /* EXPORT: another follower takes what is still in memory */
     int64_t since_ms;    /* SINCE */
     row_kind_t row_kind; /* ROWS */
@@ -192,12 +193,15 @@ typedef struct read {
     int64_t
         next_number; /* LIST, COUNT: it ended early, go on below it; 0: it did not (a LIST goes on
                             behind its last record) */
-    bool more; /* LIST, COUNT, EVENTS, EXPORT, ROWS, ATTEMPTS, WHOLE, SEARCH: something follows */
-    uint64_t count;        /* COUNT: is added to; RESOLVE: how many match (2 stands for several) */
-    tmq_id_t id;           /* RESOLVE; HISTORY (zero: not known), ATTEMPTS: a question, the task */
-    buf_t *list;           /* HISTORY: a packed taskmq.EventList, oldest first */
-    uint64_t before_seq;   /* HISTORY: for the page before this one, 0: nothing before */
-    event_block_t *blocks; /* EVENTS: whole blocks, the first may begin before after_seq + 1 */
+    bool more;      /* LIST, COUNT, EVENTS, EXPORT, ROWS, ATTEMPTS, WHOLE, BLOCKS, SEARCH: something
+                  follows */
+    uint64_t count; /* COUNT: is added to; RESOLVE: how many match (2 stands for several) */
+    tmq_id_t id;    /* RESOLVE; HISTORY (zero: not known), ATTEMPTS: a question, the task */
+    buf_t *list;    /* HISTORY: a packed taskmq.EventList, oldest first */
+    uint64_t before_seq; /* HISTORY: for the page before this one, 0: nothing before */
+    event_block_t
+        *blocks; /* EVENTS, BLOCKS: whole blocks, the first may begin before after_seq + 1,
+                              or after_pos + 1 */
     size_t blocks_count;
     attempt_t *attempts; /* ATTEMPTS */
     size_t attempts_count;

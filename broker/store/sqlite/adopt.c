@@ -3,10 +3,13 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* A copy becomes a store: the one in front of the broker that begins on it. */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "store/journal/form.h"
 #include "store/sqlite/sqlite_schema.h"
 #include "store/sqlite/tables.h"
 
@@ -67,4 +70,17 @@ store_code_t store_adopt (const char *directory, store_backup_t *found, uint64_t
     tables_free (&tables);
     gate_destroy (&gate);
     return code;
+}
+
+/* A journal is of one history. That of a database that was closed has nothing that the tables lack,
+ * and a crash in between finds that it is not needed. */
+store_code_t store_begin_history (const char *directory, uint64_t *generation, store_error_t *error)
+{
+    char path[PATH_MAX];
+    store_backup_t found;
+    snprintf (path, sizeof (path), "%s/" JOURNAL_FILE, directory);
+    if (unlink (path) != 0 && errno != ENOENT)
+        return store_fail (error, STORE_ERROR_ACCESS, "cannot remove %s: %s", path,
+                           strerror (errno));
+    return store_adopt (directory, &found, generation, error);
 }

@@ -406,6 +406,12 @@ static store_code_t page_export (page_read_t *job, store_error_t *error)
     return export_walk_page (job->export, job->view, job->read, &job->done, error);
 }
 
+static store_code_t page_blocks (page_read_t *job, store_error_t *error)
+{
+    job->done = true;
+    return export_blocks_page (job->export, job->view, job->read, error);
+}
+
 /* Rows. */
 
 static store_code_t page_rows (page_read_t *job, store_error_t *error)
@@ -575,6 +581,7 @@ static page_t *const PAGES[] = {
     [READ_HISTORY] = page_history,   [READ_EVENTS] = page_events, [READ_EXPORT] = page_export,
     [READ_SINCE] = page_since,       [READ_ROWS] = page_rows,     [READ_STANDING] = page_standing,
     [READ_ATTEMPTS] = page_attempts, [READ_PICK] = page_pick,     [READ_WHOLE] = page_whole,
+    [READ_BLOCKS] = page_blocks,
 };
 
 static const tmq_status_t LIVE[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,
@@ -589,7 +596,7 @@ static store_code_t job_prepare (page_read_t *job, filter_t *live, store_error_t
         return STORE_OK;
     }
     if (read->kind == READ_ROWS || read->kind == READ_STANDING || read->kind == READ_ATTEMPTS ||
-        read->kind == READ_WHOLE)
+        read->kind == READ_WHOLE || read->kind == READ_BLOCKS)
         return STORE_OK; /* what is asked for says whose it is */
     store_code_t code =
         names_find (&job->view->names, NAME_NAMESPACE, 0, read->filter.ns, &job->ns, error);

@@ -56,7 +56,7 @@ void export_walk_begin (export_walk_t *self, uint64_t after_pos)
 static void mark_superseded (export_walk_t *self)
 {
     event_walk_t walk = self->events;
-    event_view_t event;
+    packed_event_t event;
     while (event_walk_next (&walk, &event))
         if (event.previous_seq >= self->first_seq)
             number_map_put (&self->superseded, event.previous_seq, NULL);
@@ -140,7 +140,7 @@ static store_code_t end_block (export_walk_t *self, view_t *view, store_error_t 
 static store_code_t next_event (export_walk_t *self, view_t *view, read_t *read,
                                 store_error_t *error)
 {
-    event_view_t event;
+    packed_event_t event;
     if (!event_walk_next (&self->events, &event))
         return end_block (self, view, error);
     export_item_t item = {self->first_pos + (event.seq - self->first_seq), event.seq, NULL};
@@ -185,6 +185,74 @@ store_code_t export_walk_page (export_walk_t *self, view_t *view, read_t *read, 
     }
     read->upto_pos = self->next_pos - 1;
     read->gap = self->gap;
+    return code;
+}
+
+/* Blocks as they are. */
+
+static store_code_t take_block (view_t *view, read_t *read, size_t *capacity, sqlite3_stmt *row,
+                                store_error_t *error)
+{
+    const char *ns;
+    int64_t key = sqlite3_column_int64 (row, ROW_EVENTS_KEY);
+    store_code_t code = names_text (&view->names, NAME_NAMESPACE, key >> 42, &ns, error);
+    if (code != STORE_OK)
+        return code;
+    const void *list = sqlite3_column_blob (row, ROW_EVENTS_LIST);
+    event_block_t block = {
+        .ns = memory_text (ns),
+        .first_seq = (uint64_t) (key - EVENT_KEY (key >> 42, 0)),
+        .first_pos = (uint64_t) sqlite3_column_int64 (row, ROW_EVENTS_POS),
+        .count = (uint32_t) sqlite3_column_int64 (row, ROW_EVENTS_COUNT),
+        .list = buf_new (list, (size_t) sqlite3_column_bytes (row, ROW_EVENTS_LIST)),
+    };
+    block.mixed = event_list_is_mixed (block.list);
+    read->blocks = memory_grow (read->blocks, capacity, read->blocks_count, sizeof (event_block_t));
+    read->blocks[read->blocks_count++] = block;
+    return STORE_OK;
+}
+
+/* The first block that has something behind after_pos: *pos is before it. */
+static store_code_t before_first (const export_walk_t *self, view_t *view, uint64_t after_pos,
+                                  int64_t *pos, store_error_t *error)
+{
+    bool row;
+    sqlite3_stmt *statement = statement_of (self, view, BLOCK_UPTO);
+    sqlite3_bind_int64 (statement, 1, (sqlite3_int64) (after_pos + 1));
+    store_code_t code = view_step (view, statement, &row, error);
+    *pos = (int64_t) after_pos;
+    if (code == STORE_OK && row) {
+        int64_t first = sqlite3_column_int64 (statement, ROW_EVENTS_POS);
+        int64_t end = first + sqlite3_column_int64 (statement, ROW_EVENTS_COUNT);
+        *pos = end > (int64_t) after_pos + 1 ? first - 1 : (int64_t) after_pos;
+    }
+    sqlite3_reset (statement);
+    return code;
+}
+
+store_code_t export_blocks_page (const export_walk_t *self, view_t *view, read_t *read,
+                                 store_error_t *error)
+{
+    size_t capacity = 0;
+    size_t bytes = 0;
+    int64_t pos;
+    bool row = true;
+    store_code_t code = before_first (self, view, read->after_pos, &pos, error);
+    sqlite3_stmt *statement = statement_of (self, view, BLOCK_AFTER);
+    sqlite3_bind_int64 (statement, 1, pos);
+    while (code == STORE_OK && row && !read->more) {
+        code = view_step (view, statement, &row, error);
+        if (code != STORE_OK || !row)
+            break;
+        bool enough = read->blocks_count > 0 && (bytes >= read->limit || view_is_over (view));
+        if (enough)
+            read->more = true;
+        else if (is_readable (view, statement, error)) {
+            code = take_block (view, read, &capacity, statement, error);
+            bytes += (size_t) sqlite3_column_bytes (statement, ROW_EVENTS_LIST);
+        }
+    }
+    sqlite3_reset (statement);
     return code;
 }
 

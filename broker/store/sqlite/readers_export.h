@@ -42,6 +42,10 @@ void export_walk_begin (export_walk_t *self, uint64_t after_pos);
  * nothing more. */
 store_code_t export_walk_page (export_walk_t *self, view_t *view, read_t *read, bool *done,
                                store_error_t *error);
+/* A page of READ_BLOCKS, inside a transaction of the view; damaged blocks are told of and left out.
+ */
+store_code_t export_blocks_page (const export_walk_t *self, view_t *view, read_t *read,
+                                 store_error_t *error);
 /* Fetches the bodies that items of the read lack, in transactions of its own; items that are no
  * longer their task's newest state leave: a newer one follows. */
 store_code_t export_complete (const export_walk_t *self, view_t *view, read_t *read,

@@ -1,0 +1,411 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+/* Failure: a write that fails is repeated once a second from what is written, so the chain goes on
+ * as soon as it can; a read of the database that fails is final. */
+#include "export/event_log.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "codec.h"
+#include "core/base/memory.h"
+#include "json.h"
+#include "log/log.h"
+#include "store/events.h"
+#include "store/wakeup.h"
+
+enum {
+    PAGE_BYTES = 128 * 1024,   /* of blocks, read at once */
+    WRITE_BYTES = 256 * 1024,  /* lines are written when they are so many bytes together */
+    ARENA_BYTES = 1024 * 1024, /* for one event */
+    RETRY_MS = 1000,           /* after a write that failed */
+    LOOK_MS = 1000,            /* between two looks at the file while nothing happens */
+    SYNC_MS = 5000,            /* between two syncs: no promise rests on them */
+    HEAD_MS = 3600 * 1000,     /* between two lines in the log that tell the head */
+    SHARE = 25,                /* it rests so many times as long as it worked while others work */
+    REST_MS_MAX = 1000
+};
+
+struct event_log {
+    event_log_options_t options;
+    event_files_t *files;
+    store_reader_t *reader;
+    arena_t *arena;
+    pthread_t thread;
+    uint64_t after_pos; /* up to here everything is written */
+    uint64_t seen_pos;  /* … or waits to be */
+    uint64_t lines;     /* that wait */
+    uint64_t gaps;
+    bool begin;             /* another history goes on: first a new file */
+    event_anchor_why_t why; /* the next file begins */
+    bool failing;           /* said once */
+    int64_t sync_at;        /* monotonic; 0: everything is synced */
+    int64_t head_at;
+    uint64_t head_told;
+    int64_t look_at;
+    atomic_bool stop;
+    _Atomic int64_t stop_at; /* monotonic; once stop is set */
+    pthread_mutex_t lock;    /* guards what follows */
+    event_log_stats_t stats;
+};
+
+static int64_t mono_us (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static int64_t mono_ms (void)
+{
+    return mono_us () / 1000;
+}
+
+/* Telling. */
+
+static void publish (event_log_t *self)
+{
+    event_files_stats_t files;
+    event_files_stats (self->files, &files);
+    pthread_mutex_lock (&self->lock);
+    self->stats.pos = self->after_pos;
+    self->stats.lines += self->lines;
+    self->stats.gaps += self->gaps;
+    self->stats.files = files.files;
+    self->stats.bytes = files.bytes;
+    self->stats.stalled = self->failing;
+    pthread_mutex_unlock (&self->lock);
+    self->lines = self->gaps = 0;
+}
+
+static void tell_head (event_log_t *self)
+{
+    char hash[CHAIN_HASH_TEXT_SIZE];
+    event_files_stats_t files;
+    event_files_stats (self->files, &files);
+    self->head_at = mono_ms () + HEAD_MS;
+    if (files.head.n == self->head_told)
+        return;
+    self->head_told = files.head.n;
+    chain_hash_format (hash, files.head.hash);
+    log_write (LOG_LEVEL_INFO, "EVENTS-HEAD",
+               "events.jsonl stands here: taskctl audit verify --head proves it later",
+               LOG_FIELDS (LOG_NUMBER ("n", files.head.n), LOG_NUMBER ("pos", self->after_pos),
+                           LOG_TEXT ("hash", hash)));
+}
+
+/* Writing. */
+
+static bool write_failed (event_log_t *self, const char *error)
+{
+    if (!self->failing)
+        log_write (LOG_LEVEL_WARNING, "EVENTS-STALLED",
+                   "events.jsonl lags until it can be written; the broker goes on",
+                   LOG_FIELDS (LOG_TEXT ("error", error)));
+    self->failing = true;
+    self->seen_pos = self->after_pos;
+    self->lines = self->gaps = 0;
+    pthread_mutex_lock (&self->lock);
+    self->stats.errors++;
+    self->stats.stalled = true;
+    pthread_mutex_unlock (&self->lock);
+    return false;
+}
+
+static bool has_room (const event_log_t *self)
+{
+    struct statvfs info;
+    return statvfs (event_files_directory (self->files), &info) != 0 ||
+           (uint64_t) info.f_bavail * info.f_frsize >=
+               self->options.free_bytes_min + event_files_waiting (self->files);
+}
+
+/* What waits. On failure it is forgotten, to be made again from what is written. */
+static bool write_lines (event_log_t *self)
+{
+    char error[LINE_FILE_ERROR_SIZE] = "the disk has less than limits/free_space_min";
+    if (event_files_waiting (self->files) > 0) {
+        bool room = has_room (self);
+        if (!room)
+            event_files_forget (self->files);
+        if (!room || !event_files_write (self->files, error))
+            return write_failed (self, error);
+        if (self->failing)
+            log_write (LOG_LEVEL_INFO, "EVENTS-GO-ON", "events.jsonl can be written again", NULL);
+        self->failing = false;
+        self->why = EVENT_ANCHOR_TURNED;
+        self->begin = false;
+        if (self->sync_at == 0)
+            self->sync_at = mono_ms () + SYNC_MS;
+    }
+    self->after_pos = self->seen_pos;
+    watermark_move (self->options.watermark, WATERMARK_EVENTS, self->after_pos);
+    publish (self);
+    return true;
+}
+
+static bool sync_files (event_log_t *self)
+{
+    char error[LINE_FILE_ERROR_SIZE];
+    self->sync_at = 0;
+    return event_files_sync (self->files, error) || write_failed (self, error);
+}
+
+/* The file that the next lines go to, if there are any. Nothing waits. */
+static bool prepare_file (event_log_t *self, bool any)
+{
+    char error[LINE_FILE_ERROR_SIZE];
+    bool changed;
+    if (!event_files_look_after (self->files, &changed, error))
+        return write_failed (self, error);
+    if (changed) {
+        log_write (LOG_LEVEL_ERROR, "EVENTS-CHANGED",
+                   "events.jsonl was taken away or changed by hand: it goes on in a new file",
+                   NULL);
+        self->why = EVENT_ANCHOR_CHANGED;
+    }
+    bool turns = self->begin || (any && event_files_is_due (self->files));
+    if (turns && !event_files_turn (self->files, error))
+        return write_failed (self, error);
+    if (event_files_is_empty (self->files)) {
+        event_files_begin (self->files, self->options.generation, self->after_pos, self->why);
+        self->lines++;
+    }
+    if (turns)
+        tell_head (self);
+    return true;
+}
+
+static void remove_old (event_log_t *self)
+{
+    size_t early;
+    size_t removed = event_files_remove (self->files, &early);
+    self->look_at = mono_ms () + LOOK_MS;
+    if (removed == 0)
+        return;
+    log_write (early > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "EVENTS-REMOVED",
+               early > 0 ? "files of events were removed before events/days: all together had more "
+                           "than events/disk"
+                         : "old files of events were removed",
+               LOG_FIELDS (LOG_NUMBER ("files", removed)));
+    pthread_mutex_lock (&self->lock);
+    self->stats.early += early;
+    pthread_mutex_unlock (&self->lock);
+    publish (self);
+}
+
+/* Following. */
+
+static void add_event (event_log_t *self, const event_block_t *block, const packed_event_t *packed)
+{
+    codec_report_t report;
+    event_view_t event;
+    uint64_t pos = block->first_pos + (packed->seq - block->first_seq);
+    if (pos <= self->seen_pos)
+        return;
+    arena_reset (self->arena);
+    /* A list of one event is what stands in the list for it. */
+    const Taskmq__EventList *list =
+        codec_event_list (&report, self->arena, packed->packed, packed->packed_bytes);
+    if (list == NULL || list->n_events != 1 ||
+        !event_view_from_wire (&event, list->events[0], block->ns, self->arena))
+        return; /* a gap, as if it were not there */
+    if (pos > self->seen_pos + 1) {
+        event_files_gap (self->files, self->seen_pos + 1, pos - 1);
+        log_write (
+            LOG_LEVEL_WARNING, "EVENTS-GAP",
+            "events were forgotten before they were written to events.jsonl",
+            LOG_FIELDS (LOG_NUMBER ("from", self->seen_pos + 1), LOG_NUMBER ("to", pos - 1)));
+        self->lines++;
+        self->gaps++;
+    }
+    event_files_event (self->files, &event, pos);
+    self->seen_pos = pos;
+    self->lines++;
+}
+
+static bool add_block (event_log_t *self, const event_block_t *block)
+{
+    event_walk_t walk = event_walk (buf_bytes (block->list), buf_length (block->list));
+    packed_event_t packed;
+    while (event_walk_next (&walk, &packed)) {
+        add_event (self, block, &packed);
+        if (event_files_waiting (self->files) >= WRITE_BYTES &&
+            (!write_lines (self) || !prepare_file (self, true)))
+            return false;
+    }
+    return true;
+}
+
+/* One page of blocks into lines. *more: another page follows. */
+static bool follow_page (event_log_t *self, bool *more)
+{
+    read_t read = {.kind = READ_BLOCKS, .after_pos = self->after_pos, .limit = PAGE_BYTES};
+    *more = false;
+    self->seen_pos = self->after_pos;
+    if (store_reader_run (self->reader, &read) != STORE_OK) {
+        store_error_t error = {(store_code_t) read.error, ""};
+        snprintf (error.text, sizeof (error.text), "%s", read.error_text);
+        self->options.failed (&error);
+        read_clear (&read);
+        return false;
+    }
+    bool good = prepare_file (self, read.blocks_count > 0);
+    for (size_t i = 0; good && i < read.blocks_count; i++)
+        good = add_block (self, &read.blocks[i]);
+    good = good && write_lines (self);
+    *more = read.more;
+    read_clear (&read);
+    return good;
+}
+
+/* The time of the stop is over. */
+static bool is_late (event_log_t *self)
+{
+    return atomic_load (&self->stop) && mono_ms () >= atomic_load (&self->stop_at);
+}
+
+/* Lets others have the processor, however much there is to write. */
+static void rest (event_log_t *self, int64_t worked_us)
+{
+    int64_t until = mono_ms () + worked_us * SHARE / 1000;
+    if (until > mono_ms () + REST_MS_MAX)
+        until = mono_ms () + REST_MS_MAX;
+    for (int64_t now; !atomic_load (&self->stop) && (now = mono_ms ()) < until;) {
+        struct pollfd wake = {self->options.wake_fd, POLLIN, 0};
+        poll (&wake, 1, (int) (until - now));
+        wakeup_lower (self->options.wake_fd);
+    }
+}
+
+/* Everything that is in the tables. False: repeat after a while. */
+static bool follow (event_log_t *self)
+{
+    bool more = true;
+    while (more) {
+        int64_t began = mono_us ();
+        uint64_t written = store_written (self->options.store);
+        if (!follow_page (self, &more))
+            return false;
+        if (more && is_late (self)) {
+            log_write (LOG_LEVEL_INFO, "EVENTS-LATER",
+                       "events.jsonl lags at the stop: the next start completes it",
+                       LOG_FIELDS (LOG_NUMBER ("pos", self->after_pos)));
+            return true;
+        }
+        if (written != store_written (self->options.store))
+            rest (self, mono_us () - began);
+    }
+    return true;
+}
+
+static void look_after (event_log_t *self)
+{
+    if (self->sync_at != 0 && mono_ms () >= self->sync_at)
+        sync_files (self);
+    if (mono_ms () >= self->head_at)
+        tell_head (self);
+    if (mono_ms () >= self->look_at)
+        remove_old (self);
+}
+
+static void *event_log_run (void *context)
+{
+    event_log_t *self = context;
+    pthread_setname_np (pthread_self (), "events");
+    while (!atomic_load (&self->stop)) {
+        wakeup_lower (self->options.wake_fd);
+        int64_t began = mono_us ();
+        uint64_t written = store_written (self->options.store);
+        bool good = follow (self);
+        look_after (self);
+        if (good)
+            rest (self, mono_us () - began);
+        if (good && store_written (self->options.store) != written)
+            continue; /* the rest has taken the news */
+        struct pollfd wake = {self->options.wake_fd, POLLIN, 0};
+        /* A stop that came since the last look has raised the wakeup after it was lowered. */
+        if (!atomic_load (&self->stop))
+            poll (&wake, good ? 1 : 0, good ? LOOK_MS : RETRY_MS);
+    }
+    if (follow (self))
+        sync_files (self);
+    tell_head (self);
+    return NULL;
+}
+
+/* Life. */
+
+static void release (event_log_t *self)
+{
+    event_files_close (&self->files);
+    if (self->reader != NULL)
+        store_reader_close (&self->reader);
+    arena_free (self->arena);
+    pthread_mutex_destroy (&self->lock);
+    free (self);
+}
+
+event_log_t *event_log_new (const event_log_options_t *options, event_files_t **files,
+                            char error[LINE_FILE_ERROR_SIZE])
+{
+    event_log_t *self = memory_zero (1, sizeof (*self));
+    store_error_t store_error = {STORE_OK, ""};
+    self->options = *options;
+    self->files = *files;
+    *files = NULL;
+    self->arena = arena_new (ARENA_BYTES);
+    self->after_pos = options->pos;
+    self->begin = options->begin;
+    self->why = options->why;
+    self->head_at = mono_ms () + HEAD_MS;
+    pthread_mutex_init (&self->lock, NULL);
+    publish (self);
+    bool good = store_reader_open (&self->reader, options->store, &store_error) == STORE_OK;
+    snprintf (error, LINE_FILE_ERROR_SIZE, "%s", good ? "cannot start a thread" : store_error.text);
+    good = good && self->arena != NULL &&
+           pthread_create (&self->thread, NULL, event_log_run, self) == 0;
+    if (good)
+        return self;
+    release (self);
+    return NULL;
+}
+
+void event_log_stop (event_log_t *self)
+{
+    if (self == NULL)
+        return;
+    if (!atomic_load (&self->stop))
+        atomic_store (&self->stop_at, mono_ms () + self->options.stop_ms);
+    atomic_store (&self->stop, true);
+    wakeup_raise (self->options.wake_fd);
+}
+
+void event_log_free (event_log_t **self_p)
+{
+    event_log_t *self = *self_p;
+    if (self == NULL)
+        return;
+    *self_p = NULL;
+    event_log_stop (self);
+    pthread_join (self->thread, NULL);
+    release (self);
+}
+
+void event_log_stats (event_log_t *self, event_log_stats_t *out)
+{
+    *out = (event_log_stats_t){0};
+    if (self == NULL)
+        return;
+    pthread_mutex_lock (&self->lock);
+    *out = self->stats;
+    pthread_mutex_unlock (&self->lock);
+}

@@ -1,0 +1,26 @@
+/* This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0.
+ * If a copy of the MPL was not distributed with this file, You can obtain one at
+ * https://mozilla.org/MPL/2.0/. */
+/* Whether the database still has what events.jsonl says that it had. The file is written by nobody
+ * but a broker that had committed its events: a database that ends before it has lost work. */
+#ifndef TASKMQ_EXPORT_EVENT_WITNESS_H
+#define TASKMQ_EXPORT_EVENT_WITNESS_H
+
+#include "export/event_files.h"
+#include "store/store.h"
+
+typedef enum event_verdict {
+    EVENTS_GO_ON, /* the file's end stands in the database */
+    EVENTS_BEGIN, /* there are no lines */
+    EVENTS_OTHER, /* the database has another history than the lines at the end */
+    EVENTS_AHEAD  /* … or lacks events that the file has, with `why` */
+} event_verdict_t;
+
+enum { EVENT_WITNESS_TEXT_SIZE = 256 };
+
+/* *pos: behind which the file goes on. `why` also has the text of an error of the store. */
+store_code_t event_witness (event_verdict_t *out, uint64_t *pos, const event_files_t *files,
+                            const event_files_end_t *end, store_t *store, const boot_t *boot,
+                            char why[EVENT_WITNESS_TEXT_SIZE]);
+
+#endif
