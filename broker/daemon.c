@@ -299,6 +299,7 @@ static exits_t open_exporter (daemon_t *self)
                                               .forget_ms = numbers[CONFIG_EXPORT_FORGET],
                                               .free_bytes_min = numbers[CONFIG_FREE_SPACE_MIN]},
                                   .failed = exits_store_failed};
+    options.redactor = config_redactor (&self->config);
     self->exporter = exporter_new (&options, error);
     return self->exporter != NULL ? EXITS_OK : exits_fail (EXITS_DATA, error);
 }
@@ -412,6 +413,8 @@ static exits_t open_server (daemon_t *self)
     self->zones = zones_new (ZONES_DIRECTORY);
     options->engine.zone = zones_find;
     options->engine.zone_context = self->zones;
+    self->redact = config_redact_text (&self->config);
+    options->engine.redact = self->redact;
     options->engine.server_key = self->doors.has_server_key ? &self->doors.server_public : NULL;
     options->store = self->store;
     options->boot = self->boot;
@@ -477,6 +480,7 @@ exits_t daemon_stop (daemon_t *self, exits_t code)
 {
     store_error_t error = {STORE_OK, ""};
     server_free (&self->server);
+    free (self->redact);
     self->reload_close (self);
     router_free (&self->router);
     feed_free (&self->feed);

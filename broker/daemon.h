@@ -76,6 +76,7 @@ typedef struct daemon {
     router_t *router;
     feed_t *feed;
     zones_t *zones;
+    char *redact;                 /* what exports leave out, for welcomes; NULL: nothing */
     char host[HOST_NAME_MAX + 1]; /* of this machine; empty: not known */
     char logs[DATA_PATH_SIZE];
     server_options_t options; /* of the server, as the last reload left them */

@@ -275,6 +275,8 @@ static const option_spec_t export_options[] = {
      "jsonl (default), json, csv, or task, which people read"},
     {OPT_FILE, "file", 0, KIND_TEXT, 0, 0, "FILE", "into that file, whole or not at all"},
     {OPT_DIR, "dir", 0, KIND_TEXT, 0, 0, "DIR", "a file for each task in that directory"},
+    {OPT_REDACT, "redact", 0, KIND_TEXT, 0, 0, "WHAT",
+     "replace common secrets, or NAME=PATTERN; none: nothing, not even by the broker's list"},
     FILTER_OPTIONS,
     CREATED_OPTIONS,
     FIELDS_OPTION,

@@ -310,6 +310,7 @@ enum {
     TMQ_SUBMIT_ITEMS_MAX = 256,         /* of one submit batch (A46) */
     TMQ_IMPORT_BYTES_MAX = 4 * 1024 * 1024, /* of an imported task with its turns: one commit */
     TMQ_IMPORT_ATTEMPTS_MAX = 1000,         /* that come with it */
+    TMQ_REDACT_BYTES_MAX = 8 * 1024,        /* of a broker's list of what exports leave out */
     TMQ_REQUESTS_MAX = 1024,                /* of one message */
     TMQ_LABELS_MAX = 16,
     TMQ_AFTER_MAX = 64,        /* tasks that one may depend on */

@@ -220,6 +220,51 @@ bool config_split_feed (const char *item, char ns[TMQ_NAME_LENGTH_MAX + 1], cons
     return name_is_valid (ns);
 }
 
+redactor_t *config_redactor (const config_t *self)
+{
+    const config_value_t *value = &self->values[CONFIG_EXPORT_REDACT];
+    char error[REDACT_ERROR_SIZE];
+    redactor_t *redactor = value->items_count == 0 ? NULL : redactor_new ();
+    if (value->items_count > 0 && redactor == NULL)
+        abort (); /* out of memory, as everywhere in the broker */
+    for (size_t i = 0; i < value->items_count; i++)
+        redactor_add (redactor, value->items[i].text, error); /* judged when it was taken */
+    return redactor;
+}
+
+char *config_redact_text (const config_t *self)
+{
+    const config_value_t *value = &self->values[CONFIG_EXPORT_REDACT];
+    char *text = value->items_count == 0 ? NULL : memory_zero (1, TMQ_REDACT_BYTES_MAX + 1);
+    size_t used = 0;
+    for (size_t i = 0; i < value->items_count; i++)
+        used += (size_t) snprintf (text + used, TMQ_REDACT_BYTES_MAX + 1 - used, "%s%s",
+                                   i == 0 ? "" : "\n", value->items[i].text);
+    return text;
+}
+
+/* Beside those before it: together they may be too many. */
+static bool check_pattern (const config_t *self, const char *text, char why[UNITS_ERROR_SIZE])
+{
+    const config_value_t *value = &self->values[CONFIG_EXPORT_REDACT];
+    char error[REDACT_ERROR_SIZE] = "";
+    size_t bytes = strlen (text);
+    for (size_t i = 0; i < value->items_count; i++)
+        bytes += strlen (value->items[i].text) + 1;
+    if (bytes > TMQ_REDACT_BYTES_MAX) {
+        snprintf (why, UNITS_ERROR_SIZE, "the list has more than %d bytes", TMQ_REDACT_BYTES_MAX);
+        return false;
+    }
+    redactor_t *redactor = config_redactor (self);
+    if (redactor == NULL && (redactor = redactor_new ()) == NULL)
+        abort ();
+    bool good = redactor_add (redactor, text, error);
+    redactor_free (&redactor);
+    if (!good)
+        snprintf (why, UNITS_ERROR_SIZE, "%.*s", UNITS_ERROR_SIZE - 1, error);
+    return good;
+}
+
 static bool add_item (config_t *self, config_key_t key, const char *text, config_origin_t origin,
                       char why[UNITS_ERROR_SIZE])
 {
@@ -239,6 +284,8 @@ static bool add_item (config_t *self, config_key_t key, const char *text, config
         snprintf (why, UNITS_ERROR_SIZE, "must be an address or a network like 10.0.0.0/8");
         return false;
     }
+    if (key == CONFIG_EXPORT_REDACT && !check_pattern (self, text, why))
+        return false;
     value->items = memory_resize (value->items, value->items_count + 1, sizeof (config_item_t));
     value->items[value->items_count++] = (config_item_t){memory_text (text), origin};
     return true;

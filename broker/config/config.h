@@ -98,6 +98,10 @@ bool config_same (const config_t *self, const config_t *other, config_key_t key)
 bool config_split_feed (const char *item, char ns[TMQ_NAME_LENGTH_MAX + 1], const char **uri);
 /* The address of an item of broker/listen, insecure_listen or feed; false: it is none. */
 bool config_address (address_t *out, const config_item_t *item, config_key_t key);
+/* What export/redact says, for one thread; NULL: nothing. */
+redactor_t *config_redactor (const config_t *self);
+/* … an item a line; freed by free (). */
+char *config_redact_text (const config_t *self);
 /* Every address is one that can be listened on, as far as that can be known without doing it. */
 bool config_check_addresses (const config_t *self, char error[CONFIG_ERROR_SIZE]);
 /* Takes a key's value over, with its origin; `from` has the default afterwards. */

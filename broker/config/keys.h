@@ -13,6 +13,7 @@
 #include "net/router.h"
 #include "net/socket.h"
 #include "net/unread.h"
+#include "redact.h"
 #include "taskmq_types.h"
 
 enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
@@ -186,6 +187,9 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "tasks.jsonl is made smaller when it is larger and more than half of it is over")           \
     X (EXPORT_FORGET, "export/forget", DURATION, RESTART, CONFIG_H, CONFIG_S, 30 * CONFIG_D, NULL, \
        "... and so long after the last time, so that removed tasks leave it; 1 MiB/s at most")     \
+    X (EXPORT_REDACT, "export/redact", LIST, RESTART, 0, 0, REDACT_ITEMS_MAX,                      \
+       "common|NAME=PATTERN",                                                                      \
+       "what looks secret, and is replaced with [redacted:NAME] in tasks.jsonl and exports")       \
     X (BACKUP_KEEP, "backup/keep", COUNT, RESTART, 3, 1, 1000, NULL,                               \
        "so many backups stay in the data directory")
 

@@ -40,6 +40,7 @@ struct exporter {
     tasks_file_t *file;
     store_reader_t *reader;
     pthread_t thread;
+    bytes_t plain; /* a line before it is redacted */
     bytes_t lines; /* rendered, not yet written */
     uint64_t lines_count;
     uint64_t after_pos;     /* up to here everything is written */
@@ -116,12 +117,16 @@ static bool render (exporter_t *self, const export_item_t *item, int64_t wall_ms
                             .body_bytes_max = JSON_EXPORT_BODY_BYTES_MAX,
                             .questions = questions.views,
                             .questions_count = questions.count};
-    json_writer_t writer = {&self->lines, false};
+    redactor_t *redactor = self->options.redactor;
+    json_writer_t writer = {redactor != NULL ? &self->plain : &self->lines, false};
+    bytes_clear (&self->plain);
     json_write_task (&writer, &view, &extras);
+    if (redactor != NULL)
+        redact_object (redactor, &self->lines, self->plain.data, self->plain.length);
     record_view_clear (&room);
     open_questions_clear (&questions);
-    json_write_newline (&writer);
-    if (self->lines.failed)
+    bytes_append_byte (&self->lines, '\n');
+    if (self->lines.failed || self->plain.failed)
         abort (); /* out of memory, as everywhere in the broker */
     self->lines_count++;
     return true;
@@ -263,6 +268,8 @@ static void release (exporter_t *self)
     if (self->reader != NULL)
         store_reader_close (&self->reader);
     bytes_free (&self->lines);
+    bytes_free (&self->plain);
+    redactor_free (&self->options.redactor);
     free (self);
 }
 

@@ -14,6 +14,7 @@
 #include "export/compactor.h"
 #include "export/tasks_file.h"
 #include "export/watermark.h"
+#include "redact.h"
 #include "store/store.h"
 
 typedef struct exporter exporter_t;
@@ -26,6 +27,7 @@ typedef struct exporter_options {
     uint32_t stop_ms;       /* at the end it follows for so long; the next start does the rest */
     watermark_t *watermark; /* NULL: nobody else writes the events */
     compactor_options_t compact;
+    redactor_t *redactor; /* NULL: nothing is replaced; taken over */
     /* A read that failed for good: the process ends. Called on the exporter's thread. */
     void (*failed) (const store_error_t *error);
 } exporter_options_t;

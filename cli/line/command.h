@@ -117,6 +117,7 @@ typedef enum option_id {
     OPT_RATE,
     OPT_RELEASE_DELAY,
     OPT_REPLACE,
+    OPT_REDACT,
     OPT_REQUIRE,
     OPT_RESULT_TYPE,
     OPT_ROLE,

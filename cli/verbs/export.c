@@ -18,6 +18,7 @@
 #include "link/connect.h"
 #include "link/ids.h"
 #include "link/outfile.h"
+#include "redact.h"
 #include "screen/csv.h"
 #include "screen/fields.h"
 #include "screen/foreign.h"
@@ -40,11 +41,14 @@ typedef struct exporting {
     char *part;            /* the name of a file in it until it is whole */
     const char *fields;
     outfile_t file;
-    bytes_t bytes;    /* of the task at hand */
-    bool heading;     /* what is put next is the head of a table */
-    uint64_t written; /* tasks */
-    uint64_t total;   /* that are wanted; 0: not counted */
-    uint64_t gone;    /* removed while we were at it */
+    bytes_t bytes;        /* of the task at hand */
+    redactor_t *redactor; /* NULL: nothing is replaced */
+    bytes_t plain;        /* … before what looks secret was */
+    bool heading;         /* what is put next is the head of a table */
+    uint64_t written;     /* tasks */
+    uint64_t total;       /* that are wanted; 0: not counted */
+    uint64_t gone;        /* removed while we were at it */
+    uint64_t redacted;
     status_line_t status;
 } exporting_t;
 
@@ -78,9 +82,11 @@ static void put_page (exporting_t *self)
     json_decref (record);
 }
 
+/* In a table every row has the cells of its head. */
 static void put_row (exporting_t *self)
 {
     json_t *object = parsed (self);
+    json_object_del (object, "redacted");
     if (self->heading)
         csv_head (self->file.stream, object);
     else
@@ -88,9 +94,22 @@ static void put_row (exporting_t *self)
     json_decref (object);
 }
 
+static void redact (exporting_t *self)
+{
+    const bytes_t swap = self->plain;
+    self->plain = self->bytes;
+    self->bytes = swap;
+    bytes_clear (&self->bytes);
+    self->redacted +=
+        redact_object (self->redactor, &self->bytes, self->plain.data, self->plain.length);
+    self->bytes.failed |= self->plain.failed;
+}
+
 /* What stands in bytes. */
 static void put (exporting_t *self)
 {
+    if (self->redactor && !self->heading && !self->bytes.failed)
+        redact (self);
     if (self->fields && !self->bytes.failed)
         fields_pick (&self->bytes, self->fields);
     if (self->bytes.failed)
@@ -335,6 +354,53 @@ static int read_form (exporting_t *self)
     return EXIT_OK;
 }
 
+/* What looks secret. */
+
+static int add_pattern (exporting_t *self, const char *item, const char *who)
+{
+    char error[REDACT_ERROR_SIZE];
+    if (!self->redactor && !(self->redactor = redactor_new ()))
+        must_grow (NULL, SIZE_MAX, 2); /* ends the program */
+    if (redactor_add (self->redactor, item, error))
+        return EXIT_OK;
+    return usage_error (self->app, who ? "--redact none exports without it" : NULL, "%s%.100s: %s",
+                        who ? who : "--redact ", item, error);
+}
+
+static int take_patterns (exporting_t *self)
+{
+    const args_t *args = &self->app->args;
+    for (size_t i = 0; i < args_count (args, OPT_REDACT); i++) {
+        const char *item = args_nth (args, OPT_REDACT, i)->text;
+        const bool none = strcmp (item, "none") == 0;
+        if (none && args_count (args, OPT_REDACT) > 1)
+            return usage_error (self->app, NULL, "--redact none goes with no other --redact");
+        const int code = none ? EXIT_OK : add_pattern (self, item, NULL);
+        if (code)
+            return code;
+    }
+    return EXIT_OK;
+}
+
+/* Beside those of the command line. */
+static int take_patterns_of_broker (exporting_t *self)
+{
+    tmq_whoami_t who = {.size = sizeof who};
+    const char *given = args_text (&self->app->args, OPT_REDACT);
+    char *rest = who.redact;
+    int code = EXIT_OK;
+    if (given && strcmp (given, "none") == 0)
+        return EXIT_OK;
+    tmq_client_whoami (&who, self->app->client);
+    while (!code && *rest) {
+        char *item = strsep (&rest, "\n");
+        code = add_pattern (self, item, "the broker's export/redact = ");
+        if (!rest)
+            break;
+    }
+    return code;
+}
+
 static int check (exporting_t *self)
 {
     const app_t *app = self->app;
@@ -343,7 +409,9 @@ static int check (exporting_t *self)
         return usage_error (app, NULL, "export takes ids or conditions, not both");
     if (self->directory && args_has (args, OPT_FILE))
         return usage_error (app, NULL, "--file and --dir exclude each other");
-    const int code = read_form (self);
+    int code = read_form (self);
+    if (!code)
+        code = take_patterns (self);
     if (code || !self->directory)
         return code;
     if (asprintf (&self->part, "%s/.export-%ld.part", self->directory, (long) getpid ()) < 0)
@@ -354,6 +422,9 @@ static int check (exporting_t *self)
 static void tell (const exporting_t *self)
 {
     const char *where = self->directory ? self->directory : self->file.path;
+    if (self->redacted)
+        note (self->app, "%" PRIu64 " redacted: what looks secret in them was replaced",
+              self->redacted);
     if (self->gone)
         note (self->app, "%" PRIu64 " removed meanwhile", self->gone);
     if (where)
@@ -393,12 +464,16 @@ int run_export (app_t *app)
                         .directory = args_text (args, OPT_DIR),
                         .fields = args_text (args, OPT_FIELDS),
                         .file = {.stream = stdout},
-                        .bytes = BYTES_INIT};
+                        .bytes = BYTES_INIT,
+                        .plain = BYTES_INIT};
     int code = check (&self);
     if (!code && (!args->operands_count || app_operands_are_ids (app, &code)) &&
-        !(code = app_connect (app)) && !(code = app_resolve_options (app)))
+        !(code = app_connect (app)) && !(code = app_resolve_options (app)) &&
+        !(code = take_patterns_of_broker (&self)))
         code = export_all (&self);
     bytes_free (&self.bytes);
+    bytes_free (&self.plain);
+    redactor_free (&self.redactor);
     free (self.part);
     return code;
 }

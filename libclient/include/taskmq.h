@@ -258,6 +258,8 @@ typedef struct tmq_whoami {
     char told_by[256];   /* who named the endpoint: "the caller", "TASKMQ_ENDPOINT", "profile prod",
                           a directory */
     int64_t clock_ahead_ms; /* the broker's clock minus ours, as far as a round trip lets know */
+    char redact[TMQ_REDACT_BYTES_MAX + 1]; /* what exports leave out by its configuration: an item
+                                              a line, "common" or NAME=PATTERN */
 } tmq_whoami_t;
 /* As the newest welcome said; empty before the first one. Does not block. TMQ_OK, TMQ_INVALID,
  * TMQ_FORKED. */

@@ -24,6 +24,8 @@ typedef struct engine_config {
     int64_t broker_started_at;      /* … and since when, wall */
     const key_public_t *server_key; /* the broker's own, for the welcome; NULL: it has none; as
                                      * long */
+    const char *redact;             /* for the welcome: what exports leave out; NULL: nothing; as
+                                     * long */
     /* A time zone by its name, for as long as the engine lives; NULL: there is none. */
     const zone_t *(*zone) (void *context, const char *name);
     void *zone_context;

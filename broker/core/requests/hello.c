@@ -49,6 +49,7 @@ static void send_welcome (call_t *call)
     const key_public_t *key = self->base->config.server_key;
     if (key != NULL)
         welcome.server_key = (ProtobufCBinaryData){KEY_BYTES, (uint8_t *) key->bytes};
+    welcome.redact = self->base->config.redact == NULL ? "" : (char *) self->base->config.redact;
     if (self->base->has_next_key)
         welcome.next_server_key =
             (ProtobufCBinaryData){KEY_BYTES, (uint8_t *) self->base->next_key.bytes};

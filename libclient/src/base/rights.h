@@ -15,13 +15,14 @@
 typedef struct core_rights {
     char principal[TMQ_NAME_LENGTH_MAX + 1];
     char roles[1024];
-    uint64_t key_until;  /* when our key ends; 0: it does not */
-    int64_t clock_ms;    /* the broker's clock, since the epoch, … */
-    int64_t clock_at;    /* … at this time of ours (monotonic) */
-    bool has_server;     /* the broker has a key, … */
-    key_public_t server; /* … this one, … */
-    bool has_next;       /* … and will have another one: … */
-    key_public_t next;   /* … this */
+    char redact[TMQ_REDACT_BYTES_MAX + 1]; /* what exports leave out */
+    uint64_t key_until;                    /* when our key ends; 0: it does not */
+    int64_t clock_ms;                      /* the broker's clock, since the epoch, … */
+    int64_t clock_at;                      /* … at this time of ours (monotonic) */
+    bool has_server;                       /* the broker has a key, … */
+    key_public_t server;                   /* … this one, … */
+    bool has_next;                         /* … and will have another one: … */
+    key_public_t next;                     /* … this */
 } core_rights_t;
 
 #endif

@@ -481,6 +481,7 @@ int tmq_client_whoami (tmq_whoami_t *out, tmq_client_t *client)
     snprintf (who.identity, sizeof who.identity, "%s", info.identity);
     snprintf (who.principal, sizeof who.principal, "%s", rights->principal);
     snprintf (who.roles, sizeof who.roles, "%s", rights->roles);
+    snprintf (who.redact, sizeof who.redact, "%s", rights->redact);
     who.key_until = rights->key_until;
     who.clock_ahead_ms = clock_ahead_ms (rights);
     snprintf (who.ns, sizeof who.ns, "%s", core_namespace (client->core));

@@ -215,6 +215,7 @@ static void take_rights (core_rights_t *self, const Taskmq__Welcome *in, int64_t
 {
     snprintf (self->principal, sizeof self->principal, "%s", in->principal);
     snprintf (self->roles, sizeof self->roles, "%s", in->roles);
+    snprintf (self->redact, sizeof self->redact, "%s", in->redact);
     self->key_until = in->key_until;
     self->clock_ms = (int64_t) in->now;
     self->clock_at = now_ms;
