@@ -253,6 +253,7 @@ static exits_t open_events (daemon_t *self)
     options->generation = self->boot.generation;
     options->wake_fd = self->events_fd;
     options->stop_ms = EXPORT_STOP_MS;
+    options->pack = self->config.numbers[CONFIG_EVENTS_PACK] != 0;
     options->free_bytes_min = self->config.numbers[CONFIG_FREE_SPACE_MIN];
     options->failed = exits_store_failed;
     self->events = event_log_new (options, &self->event_files, error);

@@ -14,11 +14,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "audit/packer.h"
 #include "audit/sampler.h"
 #include "audit/turned.h"
 #include "core/base/memory.h"
 #include "export/chain_file.h"
+#include "export/packer.h"
 #include "json.h"
 #include "log/log.h"
 #include "nearest.h"

@@ -182,6 +182,8 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "a file of events is removed so many days after its last line")                             \
     X (EVENTS_DISK, "events/disk", SIZE, RESTART, CONFIG_G, CONFIG_M, 1024 * CONFIG_G, NULL,       \
        "all files of events; beyond it the oldest are removed before their time")                  \
+    X (EVENTS_PACK, "events/pack", SWITCH, RESTART, 0, 0, 1, NULL,                                 \
+       "files of events that are full are packed by zstd")                                         \
     X (EXPORT_COMPACT, "export/compact", SIZE, RESTART, 16 * CONFIG_M, 64 * CONFIG_K,              \
        1024 * CONFIG_G, NULL,                                                                      \
        "tasks.jsonl is made smaller when it is larger and more than half of it is over")           \

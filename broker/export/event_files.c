@@ -12,6 +12,7 @@
 
 #include "core/base/memory.h"
 #include "export/chain_file.h"
+#include "export/packer.h"
 
 enum {
     DAY_MS = 24 * 60 * 60 * 1000,
@@ -23,6 +24,8 @@ struct event_files {
     event_files_options_t options;
     chain_file_t file;
     event_turned_t turned;
+    packer_t *packer; /* of a turned file, … */
+    char packing[EVENT_TURNED_PATH_SIZE];
     bytes_t members;     /* of the line that is made */
     uint64_t generation; /* of the lines at the end */
     uint64_t pos;        /* … and their last position, with what was added */
@@ -130,6 +133,7 @@ void event_files_close (event_files_t **self_p)
     if (self == NULL)
         return;
     *self_p = NULL;
+    packer_free (&self->packer);
     chain_file_close (&self->file);
     event_turned_free (&self->turned);
     bytes_free (&self->members);
@@ -256,7 +260,29 @@ size_t event_files_remove (event_files_t *self, size_t *early)
                          bytes > length ? bytes - length : 0};
     *early = 0;
     /* An empty file has nothing but the ones before to say where it goes on. */
-    return length == 0 ? 0 : event_turned_remove (&self->turned, &keep, early);
+    size_t removed = length == 0 ? 0 : event_turned_remove (&self->turned, &keep, early);
+    if (removed > 0)
+        packer_free (&self->packer); /* it may be one of them */
+    return removed;
+}
+
+bool event_files_pack (event_files_t *self, char error[LINE_FILE_ERROR_SIZE])
+{
+    char path[EVENT_TURNED_PATH_SIZE];
+    error[0] = '\0';
+    if (self->packer == NULL) {
+        if (self->file.file.length == 0 || !event_turned_plain (&self->turned, path))
+            return false;
+        self->packer = packer_new (path);
+        snprintf (self->packing, sizeof (self->packing), "%s", path);
+    }
+    packer_state_t state = packer_step (self->packer, error);
+    if (state == PACKER_MORE)
+        return true;
+    packer_free (&self->packer);
+    if (state == PACKER_DONE)
+        event_turned_packed (&self->turned, self->packing);
+    return state == PACKER_DONE;
 }
 
 void event_files_stats (const event_files_t *self, event_files_stats_t *out)

@@ -65,6 +65,10 @@ bool event_files_sync (event_files_t *self, char error[LINE_FILE_ERROR_SIZE]);
 /* Removes old turned files, some at a time. */
 size_t event_files_remove (event_files_t *self, size_t *early);
 
+/* A step of packing a turned file, of some milliseconds: false if there is nothing to pack, or with
+ * `error` if one could not be packed. */
+bool event_files_pack (event_files_t *self, char error[LINE_FILE_ERROR_SIZE]);
+
 typedef struct event_files_stats {
     chain_head_t head; /* behind what is written */
     uint64_t files;    /* turned ones that are kept */

@@ -29,8 +29,13 @@ enum {
     RETRY_MS = 1000,           /* after a write that failed */
     LOOK_MS = 1000,            /* between two looks at the file while nothing happens */
     SYNC_MS = 5000,            /* between two syncs: no promise rests on them */
+    PACK_MS = 3600 * 1000,     /* after a file that could not be packed */
     HEAD_MS = 3600 * 1000,     /* between two lines in the log that tell the head */
-    SHARE = 25,                /* it rests so many times as long as it worked while others work */
+    /* It rests so many times as long as it worked while others work, … */
+    SHARE = 100,
+    SHARE_LATE = 4, /* … or when it has lagged for so long: then events pile up */
+    LATE_MS = 60 * 1000,
+    BUSY_MS = 1000,
     REST_MS_MAX = 1000
 };
 
@@ -51,22 +56,31 @@ struct event_log {
     int64_t head_at;
     uint64_t head_told;
     int64_t look_at;
+    uint64_t written;   /* batch, at the last look … */
+    int64_t busy_until; /* … and until when that counts as much going on; monotonic */
+    int64_t lags_since; /* monotonic; 0: it does not */
+    int64_t pack_at;    /* INT64_MAX: never */
     atomic_bool stop;
     _Atomic int64_t stop_at; /* monotonic; once stop is set */
     pthread_mutex_t lock;    /* guards what follows */
     event_log_stats_t stats;
 };
 
-static int64_t mono_us (void)
+static int64_t clock_us (clockid_t clock)
 {
     struct timespec now;
-    clock_gettime (CLOCK_MONOTONIC, &now);
+    clock_gettime (clock, &now);
     return (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 static int64_t mono_ms (void)
 {
-    return mono_us () / 1000;
+    return clock_us (CLOCK_MONOTONIC) / 1000;
+}
+
+static int64_t worked_us (void)
+{
+    return clock_us (CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Telling. */
@@ -273,12 +287,23 @@ static bool is_late (event_log_t *self)
     return atomic_load (&self->stop) && mono_ms () >= atomic_load (&self->stop_at);
 }
 
-/* Lets others have the processor, however much there is to write. */
-static void rest (event_log_t *self, int64_t worked_us)
+/* Batches were written back a short while ago. */
+static bool others_work (event_log_t *self)
 {
-    int64_t until = mono_ms () + worked_us * SHARE / 1000;
-    if (until > mono_ms () + REST_MS_MAX)
-        until = mono_ms () + REST_MS_MAX;
+    uint64_t written = store_written (self->options.store);
+    int64_t now = mono_ms ();
+    if (written != self->written)
+        self->busy_until = now + BUSY_MS;
+    self->written = written;
+    return now < self->busy_until;
+}
+
+/* Lets others have the processor, however much there is to write. */
+static void rest (event_log_t *self, int64_t us)
+{
+    bool late = self->lags_since != 0 && mono_ms () - self->lags_since > LATE_MS;
+    int64_t rest_ms = us * (late ? SHARE_LATE : SHARE) / 1000;
+    int64_t until = mono_ms () + (rest_ms < REST_MS_MAX ? rest_ms : REST_MS_MAX);
     for (int64_t now; !atomic_load (&self->stop) && (now = mono_ms ()) < until;) {
         struct pollfd wake = {self->options.wake_fd, POLLIN, 0};
         poll (&wake, 1, (int) (until - now));
@@ -291,20 +316,40 @@ static bool follow (event_log_t *self)
 {
     bool more = true;
     while (more) {
-        int64_t began = mono_us ();
-        uint64_t written = store_written (self->options.store);
+        int64_t began = worked_us ();
         if (!follow_page (self, &more))
             return false;
+        if (!more)
+            self->lags_since = 0;
+        else if (self->lags_since == 0)
+            self->lags_since = mono_ms ();
         if (more && is_late (self)) {
             log_write (LOG_LEVEL_INFO, "EVENTS-LATER",
                        "events.jsonl lags at the stop: the next start completes it",
                        LOG_FIELDS (LOG_NUMBER ("pos", self->after_pos)));
             return true;
         }
-        if (written != store_written (self->options.store))
-            rest (self, mono_us () - began);
+        if (more && others_work (self))
+            rest (self, worked_us () - began);
     }
     return true;
+}
+
+/* A step of packing, while there is nothing to write. True: another one follows. */
+static bool pack (event_log_t *self)
+{
+    char error[LINE_FILE_ERROR_SIZE];
+    if (mono_ms () < self->pack_at)
+        return false;
+    if (event_files_pack (self->files, error))
+        return true;
+    if (error[0] == '\0')
+        return false;
+    self->pack_at = mono_ms () + PACK_MS;
+    log_write (LOG_LEVEL_WARNING, "EVENTS-PLAIN",
+               "a turned file of events could not be packed: it stays as it is for now",
+               LOG_FIELDS (LOG_TEXT ("error", error)));
+    return false;
 }
 
 static void look_after (event_log_t *self)
@@ -323,13 +368,14 @@ static void *event_log_run (void *context)
     pthread_setname_np (pthread_self (), "events");
     while (!atomic_load (&self->stop)) {
         wakeup_lower (self->options.wake_fd);
-        int64_t began = mono_us ();
+        int64_t began = worked_us ();
         uint64_t written = store_written (self->options.store);
         bool good = follow (self);
         look_after (self);
+        bool packs = good && pack (self);
         if (good)
-            rest (self, mono_us () - began);
-        if (good && store_written (self->options.store) != written)
+            rest (self, worked_us () - began);
+        if (packs || (good && store_written (self->options.store) != written))
             continue; /* the rest has taken the news */
         struct pollfd wake = {self->options.wake_fd, POLLIN, 0};
         /* A stop that came since the last look has raised the wakeup after it was lowered. */
@@ -365,8 +411,10 @@ event_log_t *event_log_new (const event_log_options_t *options, event_files_t **
     self->arena = arena_new (ARENA_BYTES);
     self->after_pos = options->pos;
     self->begin = options->begin;
+    self->written = store_written (options->store);
     self->why = options->why;
     self->head_at = mono_ms () + HEAD_MS;
+    self->pack_at = options->pack ? 0 : INT64_MAX;
     pthread_mutex_init (&self->lock, NULL);
     publish (self);
     bool good = store_reader_open (&self->reader, options->store, &store_error) == STORE_OK;

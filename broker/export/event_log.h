@@ -25,6 +25,7 @@ typedef struct event_log_options {
     event_anchor_why_t why;  /* … for this reason */
     int wake_fd;             /* a wakeup that the store's notify raises */
     uint32_t stop_ms;        /* at the end it follows for so long; the next start does the rest */
+    bool pack;               /* turned files */
     uint64_t free_bytes_min; /* of the disk: with less it waits */
     /* A read that failed for good: the process ends. Called on the log's thread. */
     void (*failed) (const store_error_t *error);

@@ -2,7 +2,7 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 /* The files that events.jsonl was turned into: DIR/events-POS.jsonl, where POS is the position of
- * its first event. One thread. */
+ * its first event, or the same packed (packed.h). One thread. */
 #ifndef TASKMQ_EXPORT_EVENT_TURNED_H
 #define TASKMQ_EXPORT_EVENT_TURNED_H
 
@@ -19,7 +19,8 @@ enum {
 };
 
 typedef struct event_turned_file {
-    char name[64];
+    char name[64]; /* of the plain one, packed or not */
+    bool packed;
     uint64_t n; /* of its first line, so they are in order */
     uint64_t generation;
     uint64_t bytes;
@@ -43,6 +44,10 @@ void event_turned_add (event_turned_t *self, const char *path);
 /* The last line of the newest: false if there is none or it cannot be read; *line is the caller's.
  */
 bool event_turned_last (const event_turned_t *self, char **line, size_t *length);
+/* The oldest that is not packed; false: all are. */
+bool event_turned_plain (const event_turned_t *self, char out[EVENT_TURNED_PATH_SIZE]);
+/* It was packed. */
+void event_turned_packed (event_turned_t *self, const char *path);
 /* Some file has events of this history. */
 bool event_turned_has (const event_turned_t *self, uint64_t generation);
 

@@ -125,8 +125,19 @@ start_broker
 stop_broker
 run 0 taskctl audit verify $data
 
+# Full files are packed by choice, and read as before.
+printf 'events\n    keep = 64K\n    pack = on\n' >conf
+start_broker
+plain_ones () { find $data -name 'events-*.jsonl' | grep -q .; }
+all_packed () { ! plain_ones; }
+eventually all_packed
+[ -e $data/events-0000000000000001.jsonl.zst ] || fail 'it is not packed'
+run 0 taskctl audit verify $data
+stop_broker
+run 0 taskctl audit verify $data/events*
+
 # What is taken away is begun anew, and no task is lost.
-rm $data/events*.jsonl
+rm $data/events*
 start_broker
 eventually upto 604
 run 0 taskctl audit verify $data

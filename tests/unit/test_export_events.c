@@ -450,6 +450,51 @@ static void what_is_not_there_is_a_gap (void **state)
     rig_close (&rig);
 }
 
+/* Packed files are read, followed and removed as plain ones are. */
+static void full_files_are_packed (void **state)
+{
+    (void) state;
+    rig_t rig;
+    char error[LINE_FILE_ERROR_SIZE];
+    char path[128];
+    size_t early;
+    event_files_stats_t stats;
+    rig_open (&rig, 1);
+    rig.options.turn_bytes = 1;
+    for (int64_t i = 2; i <= 4; i++) {
+        rig_follow (&rig);
+        fixture_submit (rig.fixture, i, i);
+        rig.fixture->boot.last_pos = rig.fixture->pos;
+    }
+    rig_follow (&rig);
+    event_files_t *files = event_files_open (&rig.options, &rig.end, error);
+    while (event_files_pack (files, error))
+        ;
+    assert_string_equal (error, "");
+    event_files_stats (files, &stats);
+    assert_int_equal (stats.files, 3);
+    event_files_close (&files);
+    path_of (&rig, "events-0000000000000003.jsonl.zst", path);
+    assert_int_equal (access (path, F_OK), 0);
+    read_files (rig.directory);
+    assert_int_equal (lines.files, 1); /* that are plain */
+    /* The end of a packed one is found when the newest file is gone, */
+    path_of (&rig, EVENT_FILES_NAME, path);
+    assert_int_equal (__real_unlink (path), 0);
+    rig_follow (&rig);
+    assert_int_equal (rig.end.place.pos, 3);
+    check_lines (rig.directory, 3, 4);
+    /* and it goes as others do. */
+    rig.options.keep_bytes = 1;
+    files = event_files_open (&rig.options, &rig.end, error);
+    assert_int_equal (event_files_remove (files, &early), 2);
+    assert_int_equal (event_files_remove (files, &early), 1);
+    event_files_close (&files);
+    path_of (&rig, "events-0000000000000003.jsonl.zst", path);
+    assert_int_not_equal (access (path, F_OK), 0);
+    rig_close (&rig);
+}
+
 /* Faults. */
 
 static void a_torn_line_is_cut_off (void **state)
@@ -666,6 +711,7 @@ int main (void)
         cmocka_unit_test (a_new_day_turns_the_file),
         cmocka_unit_test (old_files_are_removed),
         cmocka_unit_test (what_is_not_there_is_a_gap),
+        cmocka_unit_test (full_files_are_packed),
         cmocka_unit_test (a_torn_line_is_cut_off),
         cmocka_unit_test (a_crash_at_any_operation_loses_nothing),
         cmocka_unit_test (a_full_disk_is_caught_up_with),

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "audit/packer.h"
+#include "export/packer.h"
 #include "packed.h"
 #include "store_support.h"
 

@@ -6,8 +6,8 @@
  * take some milliseconds. A kill between any two of them leaves the one or the other whole, or
  * both, which are the same then: the packed file gets its name when it is on the disk, and only
  * after that the plain one goes. */
-#ifndef TASKMQ_AUDIT_PACKER_H
-#define TASKMQ_AUDIT_PACKER_H
+#ifndef TASKMQ_EXPORT_PACKER_H
+#define TASKMQ_EXPORT_PACKER_H
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Failure: what was made so far goes, and the plain file stays. */
-#include "audit/packer.h"
+#include "export/packer.h"
 
 #include <errno.h>
 #include <fcntl.h>
