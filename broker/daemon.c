@@ -231,6 +231,7 @@ static exits_t open_event_files (daemon_t *self)
                                      .keep_bytes = numbers[CONFIG_EVENTS_DISK]};
     if (numbers[CONFIG_EVENTS_FILE] == 0)
         return EXITS_OK;
+    options.redactor = config_redactor (&self->config);
     self->event_files = event_files_open (&options, &end, error);
     if (self->event_files == NULL)
         return exits_fail (EXITS_DATA, error);

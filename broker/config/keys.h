@@ -191,7 +191,8 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "... and so long after the last time, so that removed tasks leave it; 1 MiB/s at most")     \
     X (EXPORT_REDACT, "export/redact", LIST, RESTART, 0, 0, REDACT_ITEMS_MAX,                      \
        "common|NAME=PATTERN",                                                                      \
-       "what looks secret, and is replaced with [redacted:NAME] in tasks.jsonl and exports")       \
+       "what looks secret, and is replaced with [redacted:NAME] in tasks.jsonl, events.jsonl and " \
+       "exports")                                                                                  \
     X (BACKUP_KEEP, "backup/keep", COUNT, RESTART, 3, 1, 1000, NULL,                               \
        "so many backups stay in the data directory")
 

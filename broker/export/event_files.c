@@ -27,6 +27,7 @@ struct event_files {
     packer_t *packer; /* of a turned file, … */
     char packing[EVENT_TURNED_PATH_SIZE];
     bytes_t members;     /* of the line that is made */
+    bytes_t plain;       /* … before they are redacted */
     uint64_t generation; /* of the lines at the end */
     uint64_t pos;        /* … and their last position, with what was added */
     uint64_t written_pos;
@@ -137,6 +138,8 @@ void event_files_close (event_files_t **self_p)
     chain_file_close (&self->file);
     event_turned_free (&self->turned);
     bytes_free (&self->members);
+    bytes_free (&self->plain);
+    redactor_free (&self->options.redactor);
     free (self);
 }
 
@@ -175,9 +178,27 @@ void event_files_begin (event_files_t *self, uint64_t generation, uint64_t pos,
     add (self, pos);
 }
 
+/* The chain is over what is left. */
+static void redact_members (event_files_t *self)
+{
+    bytes_t *members = &self->members;
+    bytes_clear (&self->plain);
+    bytes_append_byte (&self->plain, '{');
+    bytes_append (&self->plain, members->data, members->length);
+    bytes_append_byte (&self->plain, '}');
+    bytes_clear (members);
+    redact_object (self->options.redactor, members, self->plain.data, self->plain.length);
+    if (members->failed || self->plain.failed)
+        abort (); /* out of memory, as everywhere in the broker */
+    members->length -= 2;
+    memmove (members->data, members->data + 1, members->length);
+}
+
 void event_files_event (event_files_t *self, event_view_t *event, uint64_t pos)
 {
     event_line_event (&self->members, event, pos, self->generation);
+    if (self->options.redactor != NULL)
+        redact_members (self);
     add (self, pos);
 }
 

@@ -13,6 +13,7 @@
 #include "export/event_line.h"
 #include "export/event_turned.h"
 #include "export/line_file.h"
+#include "redact.h"
 
 #define EVENT_FILES_NAME "events.jsonl"
 
@@ -23,6 +24,7 @@ typedef struct event_files_options {
     uint64_t turn_bytes;       /* a new file begins at this size, and at each new day in UTC */
     int64_t keep_ms;           /* turned files are removed so long after they were written … */
     uint64_t keep_bytes;       /* … and earlier, when all are more than this */
+    redactor_t *redactor;      /* NULL: nothing is replaced; taken over */
     int64_t (*wall_ms) (void); /* NULL: the clock */
 } event_files_options_t;
 

@@ -72,6 +72,16 @@ run 2 taskctl export --redact none --redact common
 run 2 taskctl export --redact secrets
 err_has 'must be common, or NAME=PATTERN'
 
+# events.jsonl, a chain over what is left.
+submit parked --label "token=$secret"
+run 0 taskctl cancel "$id"
+has_event () { grep -q '"kind":"cancelled"' .taskmq/events.jsonl; }
+eventually has_event
+lacks_secrets .taskmq/events.jsonl
+grep -q '"token":"\[redacted:github\]".*,"redacted":true,' .taskmq/events.jsonl ||
+    fail 'an event has its label'
+run 0 taskctl audit verify .taskmq/events.jsonl
+
 # A bad pattern is told with its line, at the start and before; the file goes on behind what is there.
 stop_broker
 printf '    redact = "x=a(b"\n' >>taskmqd.conf
