@@ -555,7 +555,7 @@ static const command_t commands[] = {
              "times, outcomes, attempts and turns; the owner is you. A task that is here\n"
              "already is passed over, so an import that was cut off is repeated. One that was\n"
              "being worked on waits in its queue. Broken lines are named, and nothing is\n"
-             "imported then without --keep-going. Needs the role admin.",
+             "imported then without --keep-going. Needs the right to submit.",
      .examples = "taskctl export --file tasks.jsonl\n"
                  "taskctl import tasks.jsonl --dry-run\n"
                  "taskctl export --queue thumbs | taskctl -e tcp://other:5555 import -",

@@ -110,7 +110,7 @@ TMQ_API void tmq_import_init (tmq_import_t *task, size_t size);
 
 /* Imports count tasks, each for itself and in their order: the same id, status, times, outcome,
  * attempts and turns; one event `imported`. Their owner is who imports them, their namespace that
- * of the client. A task of at most 4 MiB with its turns. Needs the role admin. out has count
+ * of the client. A task of at most 4 MiB with its turns. Needs the right to submit. out has count
  * receipts, which always tell about every task; the code is 0, or that of the first that did not
  * come. A task that is there already, with the same queue, method, session and payload, is
  * `existing`, and nothing of it is changed. So after TMQ_UNKNOWN the call may be repeated. Blocks.

@@ -422,9 +422,9 @@ static void what_is_wrong_is_said (void **state)
     item_of (rig, &given); /* the same, as it has to be */
 }
 
-static void only_an_admin_may (void **state)
+static void who_may_submit_may (void **state)
 {
-    static const char *const expected[ROLE_CASES_COUNT] = {"d", "d", "d", "d", "y", "y"};
+    static const char *const expected[ROLE_CASES_COUNT] = {"y", "d", "d", "d", "y", "y"};
     (void) state;
     for (size_t i = 0; i < ROLE_CASES_COUNT; i++) {
         rig_t *rig = stage_new (&ROLE_CASES[i]);
@@ -436,6 +436,51 @@ static void only_an_admin_may (void **state)
             fail_msg ("%s: %u", ROLE_CASES[i].name, code);
         rig_free (rig);
     }
+}
+
+/* Only to its queues, and nothing that is another's. */
+static void a_client_brings_its_own (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new ();
+    rig->peers[0].identity = "me";
+    rig->peers[1].identity = "other";
+    rig_access (rig, "me uid:1 client(*/mine)\nother uid:2 client(*)\n");
+    rig_link (rig, 0, "default");
+    rig_link (rig, 1, "default");
+    rig_submit (rig, 1, SUBJECT + 1, "mine", "x");
+    rig_settle (rig);
+    given_t given;
+    give (&given, rig, SUBJECT, TMQ_STATUS_COMPLETED);
+    given.task.queue = (char *) "other";
+    assert_int_equal (code_of (rig, &given), TMQ_DENIED);
+    given.task.queue = (char *) "mine";
+    given.task.owner = (char *) "other";
+    item_of (rig, &given);
+    assert_string_equal (rig_task (rig, 0, SUBJECT)->owner, "me");
+    give (&given, rig, SUBJECT + 1, TMQ_STATUS_COMPLETED);
+    given.task.queue = (char *) "mine";
+    assert_int_equal (code_of (rig, &given), TMQ_CONFLICT);
+    rig_free (rig);
+}
+
+static void what_has_ended_counts_as_submitted (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_new ();
+    rig->peers[0].identity = "me";
+    rig_access (rig, "me uid:1 client(*) tasks=1 rate=10/s burst=2\n");
+    rig_link (rig, 0, "default");
+    given_t given;
+    for (unsigned n = 0; n < 2; n++) {
+        give (&given, rig, SUBJECT + n, TMQ_STATUS_COMPLETED);
+        item_of (rig, &given);
+    }
+    give (&given, rig, SUBJECT + 2, TMQ_STATUS_COMPLETED);
+    assert_int_equal (code_of (rig, &given), TMQ_LIMIT);
+    rig_advance (rig, 100);
+    item_of (rig, &given);
+    rig_free (rig);
 }
 
 static void the_owner_is_who_imports (void **state)
@@ -467,7 +512,9 @@ int main (void)
         TEST (turns_come_along),
         TEST (it_may_come_in_pieces),
         TEST (what_is_wrong_is_said),
-        cmocka_unit_test (only_an_admin_may),
+        cmocka_unit_test (who_may_submit_may),
+        cmocka_unit_test (a_client_brings_its_own),
+        cmocka_unit_test (what_has_ended_counts_as_submitted),
         TEST (the_owner_is_who_imports),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

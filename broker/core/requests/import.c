@@ -227,6 +227,14 @@ static size_t turns_bytes (const Taskmq__ImportedTask *whole)
     return bytes;
 }
 
+/* It takes no room among live tasks, but counts as one that was submitted. */
+static bool rate_allows (coming_t *self, refusal_t *out)
+{
+    quota_refusal_t over = quota_submit_ended (self->call->requests, self->call->link);
+    out->retry_after_ms = over.retry_after_ms;
+    return !over.refused || refuse (out, TMQ_LIMIT, over.text);
+}
+
 static bool may_come (coming_t *self, refusal_t *out)
 {
     uint64_t most = self->call->requests->base->config.space_turn_bytes_max;
@@ -237,8 +245,9 @@ static bool may_come (coming_t *self, refusal_t *out)
         return refuse_limit (out, "bytes of the turns of a namespace", most);
     if (!parent_is_good (self, out))
         return false;
-    return self->task->status != TMQ_STATUS_QUEUED ||
-           (dependencies_are_known (self, out) && queue_has_room (self, out));
+    if (self->task->status != TMQ_STATUS_QUEUED)
+        return rate_allows (self, out);
+    return dependencies_are_known (self, out) && queue_has_room (self, out);
 }
 
 /* Making. */
@@ -431,8 +440,8 @@ static bool answer_whole (call_t *call, const Taskmq__ImportedTask *whole)
     const Taskmq__Import *import = call->request->import;
     coming_t self = {.call = call, .whole = whole, .task = whole->task, .extra = import->extra};
     refusal_t refused;
-    if (!access_queue (&call->link->access, whole->task->queue, RIGHT_ADMIN)) {
-        reply_code_at_once (call, TMQ_DENIED, "no right to import tasks of this queue", 0);
+    if (!access_queue (&call->link->access, whole->task->queue, RIGHT_SUBMIT)) {
+        reply_code_at_once (call, TMQ_DENIED, "no right to submit to this queue", 0);
         return true;
     }
     self.spec = (Taskmq__TaskSpec) TASKMQ__TASK_SPEC__INIT;

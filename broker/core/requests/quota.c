@@ -141,8 +141,16 @@ quota_refusal_t quota_submit (requests_t *self, const link_t *link, size_t paylo
         return refuse (self, link,
                        over == QUOTA_TASKS ? "live tasks" : "bytes of live tasks' payloads",
                        quotas[over], LIMIT_RETRY_MS);
-    return take (self, link, &account->submits, quotas[QUOTA_RATE], quotas[QUOTA_BURST],
-                 "tasks a second");
+    return quota_submit_ended (self, link);
+}
+
+quota_refusal_t quota_submit_ended (requests_t *self, const link_t *link)
+{
+    account_t *account = link->account;
+    if (account == NULL || !account->limited)
+        return (quota_refusal_t){0};
+    return take (self, link, &account->submits, account->quotas[QUOTA_RATE],
+                 account->quotas[QUOTA_BURST], "tasks a second");
 }
 
 bool quota_is_over_share (requests_t *self, const link_t *link)

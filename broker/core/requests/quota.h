@@ -27,6 +27,8 @@ quota_refusal_t quota_ask_total (requests_t *self, const link_t *link, quota_t q
                                  uint64_t total);
 /* Of a task with such a payload: tasks, bytes, rate. What is not refused is taken from the rate. */
 quota_refusal_t quota_submit (requests_t *self, const link_t *link, size_t payload_bytes);
+/* Of one that comes as it ended elsewhere: the rate alone. */
+quota_refusal_t quota_submit_ended (requests_t *self, const link_t *link);
 /* The identity may have another task with such a payload; the rate does not count. principal: NULL
  * is unlimited. */
 bool quota_has_room (requests_t *self, name_t *identity, const principal_t *principal,
