@@ -281,6 +281,11 @@ static exits_t open_audit (daemon_t *self)
     audit_note (self->audit, &(audit_line_t){.kind = AUDIT_BROKER_STARTED,
                                              .object = self->data.directory,
                                              .detail = detail});
+    if (self->events_options.why == EVENT_ANCHOR_ROLLBACK)
+        audit_note (self->audit,
+                    &(audit_line_t){.kind = AUDIT_RESTORED,
+                                    .outcome = "rollback",
+                                    .detail = "events that the database lacked were given up"});
     return EXITS_OK;
 }
 

@@ -238,14 +238,14 @@ static void judge_directory (doctor_t *self)
               (long) info.st_uid, mode);
 }
 
-/* The record of deeds: its newest file. */
-static void judge_audit (doctor_t *self)
+/* A chain of lines: its newest file. */
+static void judge_chain (doctor_t *self, const char *about)
 {
     char path[PATH_BYTES + 16];
     char *line = NULL;
     size_t size = 0;
     chain_check_t check = {0};
-    snprintf (path, sizeof path, "%s/audit.jsonl", self->directory);
+    snprintf (path, sizeof path, "%s/%s.jsonl", self->directory, about);
     FILE *file = *self->directory ? fopen (path, "re") : NULL;
     if (!file)
         return;
@@ -258,10 +258,10 @@ static void judge_audit (doctor_t *self)
     free (line);
     fclose (file);
     if (check.fault != CHAIN_GOOD)
-        find (self, VERDICT_WRONG, "audit", "taskctl audit verify",
+        find (self, VERDICT_WRONG, about, "taskctl audit verify",
               "%s is not what was written, from line %" PRIu64 " on", path, check.fault_n);
     else
-        find (self, VERDICT_OK, "audit", NULL, "%s holds together, %" PRIu64 " lines", path,
+        find (self, VERDICT_OK, about, NULL, "%s holds together, %" PRIu64 " lines", path,
               check.place);
 }
 
@@ -387,7 +387,8 @@ int run_doctor (app_t *app)
     judge_key_file (&self);
     find_directory (&self);
     judge_directory (&self);
-    judge_audit (&self);
+    judge_chain (&self, "audit");
+    judge_chain (&self, "events");
     if (reached) {
         judge_identity (&self);
         judge_version (&self);

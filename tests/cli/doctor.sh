@@ -64,6 +64,8 @@ sed '1s/"kind":"/&x/' kept >.taskmq/audit.jsonl
 run 1 taskctl doctor
 says wrong audit '.* is not what was written, from line 1 on' 'taskctl audit verify'
 cp kept .taskmq/audit.jsonl
+run 0 taskctl doctor
+says ok events '.*/events.jsonl holds together, [0-9]* lines$'
 
 # The access file cannot be used any more.
 printf 'me uid:%s operator\n' "$(id -u)" >.taskmq/access

@@ -115,6 +115,8 @@ run 0 taskctl audit verify $data
 broker_options='-c conf --accept-rollback'
 start_broker
 grep -q 'id=EVENTS-ROLLBACK' broker.err || fail 'the log does not say so'
+run 0 taskctl audit tail --kind broker.restored
+out_has 'rollback: events that the database lacked were given up'
 run 0 taskctl submit q --data 4
 anchored () { head -n 1 $data/events.jsonl | grep -q '"pos":603,.*"why":"rollback",.*"before_pos":604,'; }
 eventually anchored
