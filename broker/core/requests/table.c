@@ -247,7 +247,7 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (GOODBYE, on_goodbye, want_nothing, RIGHT_LINK, 1)                                           \
     X (HEARTBEAT, on_heartbeat, want_nothing, RIGHT_LINK, 1)                                       \
     X (SUBMIT, on_submit, want_submit, RIGHT_SUBMIT, 1)                                            \
-    X (IMPORT, on_import, want_import, RIGHT_SUBMIT, 16)                                            \
+    X (IMPORT, on_import, want_import, RIGHT_SUBMIT, 16)                                           \
     X (GET, on_get, want_get, SEES | RIGHT_WORK, 1)                                                \
     X (RESOLVE, on_resolve, want_nothing, SEES | RIGHT_WORK, 64)                                   \
     X (LIST, on_list, want_nothing, SEES, 8)                                                       \
