@@ -229,7 +229,8 @@ static exits_t open_event_files (daemon_t *self)
                                      .turn_bytes = numbers[CONFIG_EVENTS_KEEP],
                                      .keep_ms = (int64_t) (numbers[CONFIG_EVENTS_DAYS] * CONFIG_D),
                                      .keep_bytes = numbers[CONFIG_EVENTS_DISK]};
-    if (numbers[CONFIG_EVENTS_FILE] == 0)
+    /* What is forgotten at the end leaves no history that a database could be compared with. */
+    if (numbers[CONFIG_EVENTS_FILE] == 0 || numbers[CONFIG_STORE] != 0)
         return EXITS_OK;
     options.redactor = config_redactor (&self->config);
     self->event_files = event_files_open (&options, &end, error);

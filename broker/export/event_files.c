@@ -273,11 +273,11 @@ bool event_files_look_after (event_files_t *self, bool *changed, char error[LINE
     return !*changed || line_file_set_aside (&self->file.file, "foreign", error);
 }
 
-size_t event_files_remove (event_files_t *self, size_t *early)
+size_t event_files_remove (event_files_t *self, bool by_age, size_t *early)
 {
     uint64_t length = (uint64_t) self->file.file.length;
     uint64_t bytes = self->options.keep_bytes;
-    event_keep_t keep = {self->options.wall_ms () - self->options.keep_ms,
+    event_keep_t keep = {by_age ? self->options.wall_ms () - self->options.keep_ms : INT64_MIN,
                          bytes > length ? bytes - length : 0};
     *early = 0;
     /* An empty file has nothing but the ones before to say where it goes on. */

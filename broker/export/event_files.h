@@ -64,8 +64,9 @@ bool event_files_write (event_files_t *self, char error[LINE_FILE_ERROR_SIZE]);
 void event_files_forget (event_files_t *self);
 const char *event_files_directory (const event_files_t *self);
 bool event_files_sync (event_files_t *self, char error[LINE_FILE_ERROR_SIZE]);
-/* Removes old turned files, some at a time. */
-size_t event_files_remove (event_files_t *self, size_t *early);
+/* Removes turned files, some at a time: those that are too much, and with `by_age` those that are
+ * too old. */
+size_t event_files_remove (event_files_t *self, bool by_age, size_t *early);
 
 /* A step of packing a turned file, of some milliseconds: false if there is nothing to pack, or with
  * `error` if one could not be packed. */

@@ -28,6 +28,7 @@ enum {
     ARENA_BYTES = 1024 * 1024, /* for one event */
     RETRY_MS = 1000,           /* after a write that failed */
     LOOK_MS = 1000,            /* between two looks at the file while nothing happens */
+    AGE_MS = 10 * 60 * 1000,   /* between two looks for old files: the clock may leap for a while */
     SYNC_MS = 5000,            /* between two syncs: no promise rests on them */
     PACK_MS = 3600 * 1000,     /* after a file that could not be packed */
     HEAD_MS = 3600 * 1000,     /* between two lines in the log that tell the head */
@@ -56,6 +57,7 @@ struct event_log {
     int64_t head_at;
     uint64_t head_told;
     int64_t look_at;
+    int64_t age_at;
     uint64_t written;   /* batch, at the last look … */
     int64_t busy_until; /* … and until when that counts as much going on; monotonic */
     int64_t lags_since; /* monotonic; 0: it does not */
@@ -201,8 +203,11 @@ static bool prepare_file (event_log_t *self, bool any)
 static void remove_old (event_log_t *self)
 {
     size_t early;
-    size_t removed = event_files_remove (self->files, &early);
+    bool by_age = mono_ms () >= self->age_at;
+    size_t removed = event_files_remove (self->files, by_age, &early);
     self->look_at = mono_ms () + LOOK_MS;
+    if (by_age)
+        self->age_at = mono_ms () + AGE_MS;
     if (removed == 0)
         return;
     log_write (early > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "EVENTS-REMOVED",

@@ -108,7 +108,7 @@ run 0 taskctl submit q --data 3
 eventually upto 604
 stop_broker
 cp old/* $data
-taskmqd --data "$room/.taskmq" $broker_options >out 2>err
+taskmqd --data "$room/.taskmq" -c conf >out 2>err
 [ $? -eq 16 ] || fail 'it does not end with 16'
 err_has 'id=STORE-ROLLBACK .*ends at event 603, events.jsonl has them up to 604'
 run 0 taskctl audit verify $data

@@ -410,12 +410,12 @@ static void old_files_are_removed (void **state)
     event_files_t *files = event_files_open (&rig.options, &rig.end, error);
     event_files_stats (files, &stats);
     assert_int_equal (stats.files, 6);
-    assert_int_equal (event_files_remove (files, &early), 0);
+    assert_int_equal (event_files_remove (files, true, &early), 0);
     event_files_close (&files);
     /* More bytes than may be: some at a time, and it is told that it was early. */
     rig.options.keep_bytes = 1;
     files = event_files_open (&rig.options, &rig.end, error);
-    assert_int_equal (event_files_remove (files, &early), EVENT_TURNED_AT_ONCE);
+    assert_int_equal (event_files_remove (files, true, &early), EVENT_TURNED_AT_ONCE);
     assert_int_equal (early, EVENT_TURNED_AT_ONCE);
     event_files_close (&files);
     /* Older than they may be. */
@@ -423,10 +423,11 @@ static void old_files_are_removed (void **state)
     rig.options.keep_ms = 1;
     now_ms = INT64_C (1) << 45;
     files = event_files_open (&rig.options, &rig.end, error);
-    assert_int_equal (event_files_remove (files, &early), EVENT_TURNED_AT_ONCE);
+    assert_int_equal (event_files_remove (files, false, &early), 0);
+    assert_int_equal (event_files_remove (files, true, &early), EVENT_TURNED_AT_ONCE);
     assert_int_equal (early, 0);
-    assert_int_equal (event_files_remove (files, &early), EVENT_TURNED_AT_ONCE);
-    assert_int_equal (event_files_remove (files, &early), 0); /* the open one stays */
+    assert_int_equal (event_files_remove (files, true, &early), EVENT_TURNED_AT_ONCE);
+    assert_int_equal (event_files_remove (files, true, &early), 0); /* the open one stays */
     event_files_close (&files);
     read_files (rig.directory);
     assert_int_equal (lines.files, 1);
@@ -487,8 +488,8 @@ static void full_files_are_packed (void **state)
     /* and it goes as others do. */
     rig.options.keep_bytes = 1;
     files = event_files_open (&rig.options, &rig.end, error);
-    assert_int_equal (event_files_remove (files, &early), 2);
-    assert_int_equal (event_files_remove (files, &early), 1);
+    assert_int_equal (event_files_remove (files, true, &early), 2);
+    assert_int_equal (event_files_remove (files, true, &early), 1);
     event_files_close (&files);
     path_of (&rig, "events-0000000000000003.jsonl.zst", path);
     assert_int_not_equal (access (path, F_OK), 0);
