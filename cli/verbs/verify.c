@@ -345,7 +345,7 @@ static void show (verify_t *self, bool both)
         if (chain->count == 0)
             continue;
         fault_text (chain, fault, sizeof fault);
-        snprintf (prefix, sizeof prefix, both ? "%s: " : "", names[i]);
+        snprintf (prefix, sizeof prefix, "%s%s", both ? names[i] : "", both ? ": " : "");
         if (json) {
             write_chain (items_open (&items), &chain->check, names[i], fault);
             items_close (&items);

@@ -218,7 +218,7 @@ static store_code_t before_first (const export_walk_t *self, view_t *view, uint6
 {
     bool row;
     sqlite3_stmt *statement = statement_of (self, view, BLOCK_UPTO);
-    sqlite3_bind_int64 (statement, 1, (sqlite3_int64) (after_pos + 1));
+    sqlite3_bind_int64 (statement, 1, (sqlite3_int64) after_pos + 1);
     store_code_t code = view_step (view, statement, &row, error);
     *pos = (int64_t) after_pos;
     if (code == STORE_OK && row) {
