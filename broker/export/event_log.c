@@ -168,11 +168,17 @@ static bool write_lines (event_log_t *self)
     return true;
 }
 
-static bool sync_files (event_log_t *self)
+/* No promise rests on it: a failure is counted, and it is tried again. */
+static void sync_files (event_log_t *self)
 {
     char error[LINE_FILE_ERROR_SIZE];
-    self->sync_at = 0;
-    return event_files_sync (self->files, error) || write_failed (self, error);
+    bool good = event_files_sync (self->files, error);
+    self->sync_at = good ? 0 : mono_ms () + SYNC_MS;
+    if (good)
+        return;
+    pthread_mutex_lock (&self->lock);
+    self->stats.errors++;
+    pthread_mutex_unlock (&self->lock);
 }
 
 /* The file that the next lines go to, if there are any. Nothing waits. */
