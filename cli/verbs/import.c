@@ -15,8 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/memory.h"
 #include "link/connect.h"
@@ -31,7 +33,9 @@ enum {
     LINE_BYTES_MAX = 32 * 1024 * 1024, /* 4 MiB of a task, where each byte is escaped */
     SLICE_TASKS = 128,                 /* of one call */
     SLICE_BYTES = 4 * 1024 * 1024,     /* … of lines: below the library's outbox */
-    SHOWN_MAX = 10                     /* lines that are told one by one before there is more */
+    RETRY_MS_MIN = 50,                 /* what the broker has no room for comes again */
+    RETRY_MS_MAX = 2000,
+    SHOWN_MAX = 10 /* lines that are told one by one before there is more */
 };
 
 /* Where a task stands. */
@@ -57,6 +61,10 @@ typedef struct importing {
     size_t requeued;
     size_t redacted;
     size_t refused;
+    size_t events_left; /* of tasks that were imported: what did not come along */
+    size_t kept_left;
+    size_t questions_left;
+    bool full; /* the broker has had no room for a whole timeout: no more waiting */
     bool lost; /* the broker does not answer any more */
     tally_t tally;
     status_line_t status;
@@ -259,6 +267,9 @@ static void take_answer (importing_t *self, const slice_t *slice, size_t i)
         compare (self, &slice->lines[i], slice->places[i]);
     } else if (receipt->code == TMQ_OK) {
         self->imported++;
+        self->events_left += slice->lines[i].events;
+        self->kept_left += slice->lines[i].kept;
+        self->questions_left += slice->lines[i].questions;
         tally_add (&self->tally, EXIT_OK);
     } else if (receipt->code == TMQ_EXPIRED) {
         self->expired++;
@@ -287,6 +298,64 @@ static int fill_slice (importing_t *self, slice_t *slice, size_t *next)
     return code;
 }
 
+/* Which ones the broker has no room for now. What they depend on may be among them. */
+static size_t collect_again (tmq_import_t *again, size_t *places, const slice_t *slice)
+{
+    size_t count = 0;
+    bool any = false;
+    for (size_t i = 0; i < slice->count; i++) {
+        const int code = slice->receipts[i].code;
+        const bool full = code == TMQ_LIMIT || code == TMQ_OVERLOADED;
+        any |= full;
+        if (full || (any && code == TMQ_NOT_FOUND && slice->tasks[i].after_count > 0)) {
+            again[count] = slice->tasks[i];
+            places[count++] = i;
+        }
+    }
+    return count;
+}
+
+/* True: something came in. */
+static bool try_again (importing_t *self, slice_t *slice, tmq_import_t *again, size_t *places)
+{
+    tmq_receipt_t *receipts = must_alloc (SLICE_TASKS * sizeof *receipts);
+    const size_t count = collect_again (again, places, slice);
+    bool came = false;
+    tmq_import (receipts, self->app->client, again, count, self->app->timeout_ms, NULL);
+    for (size_t i = 0; i < count; i++) {
+        slice->receipts[places[i]] = receipts[i];
+        came |= receipts[i].code == TMQ_OK;
+    }
+    free (receipts);
+    return came;
+}
+
+/* What the broker has no room for comes again while some of it gets in, and until a timeout after
+ * that. A rate lets it in soon, other limits only when work is done. Repeating is safe. */
+static void import_slice (importing_t *self, slice_t *slice)
+{
+    const app_t *app = self->app;
+    tmq_import_t *again = must_alloc (SLICE_TASKS * sizeof *again);
+    size_t *places = must_alloc (SLICE_TASKS * sizeof *places);
+    uint64_t pause_ms = RETRY_MS_MIN;
+    tmq_import (slice->receipts, app->client, slice->tasks, slice->count, app->timeout_ms, NULL);
+    uint64_t came_ms = mono_ms ();
+    while (!self->full && collect_again (again, places, slice) > 0) {
+        self->full = mono_ms () + pause_ms >= came_ms + app->timeout_ms;
+        if (self->full)
+            break;
+        nanosleep (
+            &(struct timespec){(time_t) (pause_ms / 1000), (long) (pause_ms % 1000) * 1000000},
+            NULL);
+        const bool came = try_again (self, slice, again, places);
+        pause_ms = came ? RETRY_MS_MIN : 2 * pause_ms < RETRY_MS_MAX ? 2 * pause_ms : RETRY_MS_MAX;
+        if (came)
+            came_ms = mono_ms ();
+    }
+    free (again);
+    free (places);
+}
+
 static int import_all (importing_t *self)
 {
     slice_t *slice = must_alloc (sizeof *slice);
@@ -300,8 +369,7 @@ static int import_all (importing_t *self)
         status_show_bar (self->app, from, self->count, "%zu of %zu tasks", from, self->count);
         code = fill_slice (self, slice, &next);
         if (!code)
-            tmq_import (slice->receipts, self->app->client, slice->tasks, slice->count,
-                        self->app->timeout_ms, NULL);
+            import_slice (self, slice);
         status_hide (self->app);
         for (size_t i = 0; !code && i < slice->count; i++)
             take_answer (self, slice, i);
@@ -345,11 +413,17 @@ static void tell (const importing_t *self)
         write_count (writer, "expired", self->expired);
         write_count (writer, "refused", self->refused);
         write_count (writer, "broken", self->broken);
+        write_count (writer, "events_left", self->events_left);
+        write_count (writer, "late_successes_left", self->kept_left);
+        write_count (writer, "questions_left", self->questions_left);
         json_write_object_end (writer);
         items_close (&items);
         items_end (&items, NULL);
     }
     tell_number (self, self->imported, "imported");
+    tell_number (self, self->events_left, "of their events stay behind: each has one, imported");
+    tell_number (self, self->kept_left, "of their late successes stay behind");
+    tell_number (self, self->questions_left, "of their open questions stay behind");
     tell_number (self, self->existing, "here already, passed over");
     tell_number (self, self->differing, "here already with other contents, not changed");
     tell_number (self, self->expired, "not imported: their time to live is over");

@@ -264,6 +264,29 @@ static bool take_body (import_line_t *self, const void **out, size_t *bytes, con
            wrong (self, "%s has not the %" PRIu64 " bytes that %s_bytes says", key, wanted, key);
 }
 
+/* What was replaced in a body has changed its length. */
+static void take_redacted_body (import_line_t *self, const void **out, size_t *bytes,
+                                const char *key, const char *text_key, const char *type)
+{
+    piece_t piece, exact;
+    *out = "";
+    *bytes = 0;
+    if (find (&exact, self->object, text_key) && (*out = decode (self, exact, bytes)))
+        return;
+    if (!find (&piece, self->object, key))
+        return;
+    const bool is_json = type && strncmp (type, "application/json", 16) == 0;
+    *out = NULL;
+    if (!is_json && *piece.at == '"')
+        *out = decode (self, piece, bytes);
+    else if (*piece.at == '{')
+        *out = decode_base64 (self, piece, bytes);
+    if (*out)
+        return;
+    *out = piece.at;
+    *bytes = piece.length;
+}
+
 static bool take_bodies (import_line_t *self)
 {
     tmq_import_t *task = &self->task;
@@ -272,16 +295,26 @@ static bool take_bodies (import_line_t *self)
     piece_t piece;
     if (!take_number (self, &payload, self->object, "payload_bytes", TMQ_FRAME_BYTES_MAX) ||
         !take_number (self, &result, self->object, "result_bytes", TMQ_FRAME_BYTES_MAX) ||
-        !take_body (self, &task->payload, &task->payload_bytes, "payload", "payload_text", payload))
+        !take_text (self, &task->result_type, self->object, "result_type") ||
+        !take_bool (self, &self->redacted, self->object, "redacted"))
         return false;
-    if (find (&piece, self->object, "result_bytes") &&
-        !take_body (self, &task->result, &task->result_bytes, "result", "result_text", result))
+    const bool ended = find (&piece, self->object, "result_bytes");
+    if (self->redacted) {
+        take_redacted_body (self, &task->payload, &task->payload_bytes, "payload", "payload_text",
+                            task->content_type);
+        if (ended)
+            take_redacted_body (self, &task->result, &task->result_bytes, "result", "result_text",
+                                task->result_type);
+    } else if (!take_body (self, &task->payload, &task->payload_bytes, "payload", "payload_text",
+                           payload) ||
+               (ended && !take_body (self, &task->result, &task->result_bytes, "result",
+                                     "result_text", result))) {
         return false;
+    }
     if (task->status == TMQ_STATUS_COMPLETED)
         task->outcome = TMQ_OUTCOME_RESULT;
     else if (task->status == TMQ_STATUS_FAILED)
-        task->outcome = find (&piece, self->object, "result_bytes") ? TMQ_OUTCOME_TOOL_ERROR
-                                                                    : TMQ_OUTCOME_PROTOCOL_ERROR;
+        task->outcome = ended ? TMQ_OUTCOME_TOOL_ERROR : TMQ_OUTCOME_PROTOCOL_ERROR;
     return true;
 }
 
@@ -400,10 +433,8 @@ static bool take_relations (import_line_t *self)
            take_text (self, &task->trace, object, "trace") &&
            take_text (self, &task->fair_key, object, "fair_key") &&
            take_text (self, &task->cancel_message, object, "cancel_message") &&
-           take_text (self, &task->result_type, object, "result_type") &&
            take_id (self, &task->parent, object, "parent") &&
-           take_bool (self, &task->has_parts, object, "has_parts") &&
-           take_bool (self, &self->redacted, object, "redacted") && take_after (self);
+           take_bool (self, &task->has_parts, object, "has_parts") && take_after (self);
 }
 
 /* Attempts and turns. */
@@ -436,7 +467,7 @@ static bool take_attempt (import_line_t *self, tmq_imported_attempt_t *out, size
 {
     tmq_imported_attempt_t attempt = {0};
     const char *end = NULL;
-    piece_t error;
+    piece_t error, kept;
     if (!take_number_32 (self, &attempt.attempt, piece, "attempt") ||
         !take_text (self, &attempt.worker, piece, "worker") ||
         !take_time (self, &attempt.started_at, piece, "started_at") ||
@@ -447,6 +478,7 @@ static bool take_attempt (import_line_t *self, tmq_imported_attempt_t *out, size
         (!take_code (self, &attempt.error_code, error) ||
          !take_text (self, &attempt.error_message, error, "message")))
         return false;
+    self->kept += find (&kept, piece, "kept");
     if (!end || strcmp (end, tmq_event_kind_text (TMQ_EVENT_COMPLETED)) == 0)
         return true;
     attempt.how = end_of (end);
@@ -519,21 +551,31 @@ static bool take_turn (import_line_t *self, tmq_imported_turn_t *out, piece_t pi
 
 static bool take_turns (import_line_t *self)
 {
-    piece_t turns = {"", 0};
-    piece_t one;
+    piece_t turns, one;
     const char *at = NULL;
     uint64_t told = 0;
     if (!take_number (self, &told, self->object, "turn_count", TMQ_TURNS_MAX))
         return false;
-    const size_t total = find (&turns, self->object, "turns") ? count_of (turns) : 0;
+    const bool given = find (&turns, self->object, "turns");
+    const size_t total = given ? count_of (turns) : 0;
     if (total != told)
         return wrong (self, "turns: %zu of %" PRIu64 " are there", total, told);
     tmq_imported_turn_t *list = room (self, total, sizeof *list);
-    while (piece_next (&one, turns, &at))
+    while (given && piece_next (&one, turns, &at))
         if (!take_turn (self, &list[self->task.turns_count++], one))
             return false;
     self->task.turns = list;
     return true;
+}
+
+/* What stays behind, so that it can be told. */
+static void count_rest (import_line_t *self)
+{
+    piece_t list;
+    if (find (&list, self->object, "events"))
+        self->events = count_of (list);
+    if (find (&list, self->object, "questions"))
+        self->questions = count_of (list);
 }
 
 /* Its worker is not here: as after a lease that was given back. */
@@ -564,6 +606,7 @@ bool import_line_read (import_line_t *self, const char *line, size_t length)
     if (!take_identity (self) || !take_times (self) || !take_course (self) || !take_bodies (self) ||
         !take_relations (self) || !take_attempts (self) || !take_turns (self))
         return false;
+    count_rest (self);
     if (self->status == TMQ_STATUS_WORKING || self->status == TMQ_STATUS_INPUT_REQUIRED)
         requeue (&self->task);
     return true;

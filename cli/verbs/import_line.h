@@ -18,6 +18,10 @@ typedef struct import_line {
     bytes_t compact;
     tmq_status_t status; /* that it says: one that was being worked on becomes queued */
     bool redacted;       /* who wrote it replaced what looked secret */
+    /* What of it does not come along. */
+    size_t events;
+    size_t kept; /* late successes */
+    size_t questions;
     void **owned;
     size_t owned_count;
     char why[IMPORT_WHY_SIZE]; /* what is wrong with it */

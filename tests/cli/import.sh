@@ -59,7 +59,8 @@ err '6 tasks are fine; nothing was imported'
 run 0 taskctl count
 out 0
 run 0 taskctl import all.jsonl
-err '6 imported'
+err_has '^6 imported$'
+err_has '^[0-9]+ of their events stay behind: each has one, imported$'
 run 0 taskctl export
 without_events out >back
 without_events all.jsonl | cmp -s - back || fail 'an import changes what was exported'
@@ -125,6 +126,20 @@ run 9 taskctl import broken.jsonl --keep-going
 err_has '^2 imported$'
 err_has '^5 broken lines passed over$'
 
+# What was redacted comes as what is left of it.
+empty_broker left
+grep -e "$told" -e "$waiting" all.jsonl | sed -e 's/of two lines/[redacted:lines]/' -e 's/\(\\"month\\": \)11.50/\1\\"[redacted:n]\\"/' \
+    -e 's/}$/,"redacted":true}/' >redacted.jsonl
+sed -i "s/\"after\":\[{[^]]*\]/\"after\":[]/" redacted.jsonl
+run 0 taskctl import redacted.jsonl
+err_has '^2 are redacted'
+run 0 taskctl payload "$told"
+grep -q 'redacted:lines' out || fail 'what is left of a payload'
+run 0 taskctl payload "$waiting"
+grep -qF '{ "month": "[redacted:n]"' out || fail 'what is left of JSON'
+
+empty_broker fourth
+
 # What is over, what is far ahead, what waits for a task that is not here, and who was at work.
 line=$(sed -n "/\"task_id\":\"$told\"/p" all.jsonl)
 printf '%s\n' "$line" | sed -E 's/"expires_at":"[^"]*"/"expires_at":"2020-01-01T00:00:00.000Z"/' >over
@@ -166,8 +181,8 @@ some_imported ()
 }
 spawn import taskctl import many.jsonl
 eventually some_imported
-signal import KILL
-ended import 137
+kill -KILL "$(cat import.pid)" 2>/dev/null # it may be at its end
+wait "$(cat import.pid)"
 spawn import taskctl import many.jsonl
 eventually some_imported
 kill_broker
@@ -178,4 +193,18 @@ run 0 taskctl count --queue many
 out 600
 run 0 taskctl import many.jsonl
 err '600 here already, passed over'
+
+# What there is no room for comes when there is.
+head -n 12 many.jsonl >few.jsonl
+empty_broker fifth
+run 0 taskctl queue set many --max-tasks 5
+run 9 taskctl --timeout 8s import few.jsonl
+err_has '^5 imported$'
+err_has '^7 refused$'
+spawn worker taskctl work many -- true
+run 0 taskctl import few.jsonl
+err_has '^7 imported$'
+err_has '^5 here already, passed over$'
+signal worker TERM
+ended worker 0
 stop_broker
