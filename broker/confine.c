@@ -148,15 +148,46 @@ static int confine_files (const confine_path_t *paths, size_t count, char *why)
 #endif
 #endif
 
+/* Those that start programs, look into other processes, mount or see another file system, and bring
+ * code into the kernel. */
 static const uint32_t denied_calls[] = {
-    SYS_execve,           SYS_execveat,
+    SYS_execve,
+    SYS_execveat,
 #ifndef TRACED_BY_ITSELF
     SYS_ptrace,
 #endif
-    SYS_process_vm_readv, SYS_process_vm_writev, SYS_mount,
-    SYS_umount2,          SYS_pivot_root,        SYS_bpf,
-    SYS_io_uring_setup,   SYS_add_key,           SYS_request_key,
-    SYS_keyctl,           SYS_perf_event_open,   SYS_userfaultfd,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_process_madvise,
+    SYS_pidfd_getfd,
+    SYS_kcmp,
+    SYS_fanotify_init,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_open_tree,
+    SYS_move_mount,
+    SYS_fsopen,
+    SYS_fsconfig,
+    SYS_fsmount,
+    SYS_fspick,
+    SYS_mount_setattr,
+    SYS_chroot,
+    SYS_open_by_handle_at,
+    SYS_unshare,
+    SYS_setns,
+    SYS_bpf,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_kexec_load,
+    SYS_kexec_file_load,
+    SYS_io_uring_setup,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_keyctl,
+    SYS_perf_event_open,
+    SYS_userfaultfd,
 };
 enum {
     DENIED = sizeof (denied_calls) / sizeof (denied_calls[0]),
