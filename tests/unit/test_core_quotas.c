@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "core/base/bucket.h"
+#include "core/engine/rooms.h"
+#include "core/tasks/account.h"
 #include "core_rig.h"
 
 enum { ME = 0, OTHER = 1, BOSS = 2 };
@@ -144,6 +146,74 @@ static void submits_have_a_rate (void **state)
     rig_free (rig);
 }
 
+static unsigned count_code (rig_t *rig, size_t peer)
+{
+    uint64_t request = rig_count (rig, peer);
+    rig_settle (rig);
+    return rig_code (rig, peer, request);
+}
+
+/* Both ways a changed rate counts at once: what was taken at the old one is a burst at most. */
+static void a_changed_rate_counts_at_once (void **state)
+{
+    (void) state;
+    unsigned n = 0;
+    rig_t *rig = stage_new ("rate=1/s burst=9 reads=1/s");
+    while (n < 9)
+        assert_int_equal (submit (rig, ME, ++n)->code, TMQ_OK);
+    for (unsigned i = 0; i < ACCOUNT_READS_BURST; i++)
+        assert_int_equal (count_code (rig, ME), TMQ_OK);
+    assert_int_equal (count_code (rig, ME), TMQ_LIMIT);
+    assert_refused (submit (rig, ME, ++n), "tasks a second of me: 1");
+    rig_access (rig, "me uid:1 client(*) worker(*) rate=100/s burst=2 reads=100/s\n"
+                     "other uid:2 client(*) worker(*)\n");
+    rig_link (rig, ME, "default");
+    rig_advance (rig, 20);
+    assert_int_equal (submit (rig, ME, ++n)->code, TMQ_OK);
+    assert_int_equal (submit (rig, ME, ++n)->code, TMQ_OK);
+    assert_int_equal (count_code (rig, ME), TMQ_OK);
+    const Taskmq__SubmittedItem *item = submit (rig, ME, ++n);
+    assert_refused (item, "tasks a second of me: 100");
+    assert_true (item->retry_after_ms < 20);
+    rig_free (rig);
+}
+
+static size_t accounts_count (const rig_t *rig)
+{
+    const node_t *head = &rig->engine->tasks.accounts;
+    size_t count = 0;
+    for (const node_t *node = head->next; node != head; node = node->next)
+        count++;
+    return count;
+}
+
+/* Each of a hundred jobs comes, submits, is done and goes, as another principal. */
+static void who_left_leaves_no_account (void **state)
+{
+    (void) state;
+    char text[8192] = "other uid:2 client(*)\n";
+    char names[100][16];
+    for (size_t i = 0; i < 100; i++) {
+        snprintf (names[i], sizeof (names[i]), "job-%zu", i);
+        snprintf (text + strlen (text), sizeof (text) - strlen (text), "%s uid:%zu client(*)\n",
+                  names[i], 1000 + i);
+    }
+    rig_t *rig = rig_new ();
+    rig_access (rig, text);
+    for (unsigned i = 0; i < 100; i++) {
+        rig->peers[ME].identity = names[i];
+        rig_link (rig, ME, "default");
+        assert_int_equal (submit (rig, ME, i + 1)->code, TMQ_OK);
+        rig_cancel (rig, ME, i + 1);
+        rig_settle (rig);
+        rig_goodbye (rig, ME);
+        rig_settle (rig);
+        rig_advance (rig, 10);
+    }
+    assert_in_range (accounts_count (rig), 1, 4);
+    rig_free (rig);
+}
+
 /* What waits for the disk: one principal fills its share of the room, if others are here. */
 static void fill_the_room (size_t inputs, size_t percent)
 {
@@ -189,11 +259,8 @@ static void reads_have_a_rate (void **state)
 {
     (void) state;
     rig_t *rig = stage_new ("reads=2/s");
-    for (int i = 0; i < 8; i++) {
-        uint64_t request = rig_count (rig, ME);
-        rig_settle (rig);
-        assert_int_equal (rig_code (rig, ME, request), TMQ_OK);
-    }
+    for (int i = 0; i < 8; i++)
+        assert_int_equal (count_code (rig, ME), TMQ_OK);
     uint64_t count = rig_count (rig, ME);
     uint64_t stats = rig_stats (rig, ME);
     Taskmq__ScheduleList all = TASKMQ__SCHEDULE_LIST__INIT;
@@ -408,6 +475,8 @@ int main (void)
         cmocka_unit_test (counts_survive_a_restart),
         cmocka_unit_test (counts_survive_a_failed_commit),
         cmocka_unit_test (submits_have_a_rate),
+        cmocka_unit_test (a_changed_rate_counts_at_once),
+        cmocka_unit_test (who_left_leaves_no_account),
         cmocka_unit_test (nobody_fills_the_room_of_all),
         cmocka_unit_test (reads_have_a_rate),
         cmocka_unit_test (leases_are_limited),

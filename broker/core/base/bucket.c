@@ -9,15 +9,24 @@ enum { MS_NS = 1000000, BURST_MAX = 1000000000 };
 
 static const int64_t SECOND_NS = 1000000000;
 
+/* How far a burst is paid ahead. */
+static int64_t most_ns (int64_t each_ns, uint64_t burst)
+{
+    int64_t most = 0;
+    int64_t many = (int64_t) (burst < BURST_MAX ? burst : BURST_MAX);
+    return __builtin_mul_overflow (each_ns, many, &most) ? INT64_MAX / 4 : most;
+}
+
 /* What is paid ahead when one more is taken, beyond what may be; 0 or less: it may be taken. */
 static int64_t lacks_ns (const bucket_t *self, int64_t each_ns, uint64_t burst, int64_t now_ns)
 {
-    int64_t most_ns = 0;
-    int64_t many = (int64_t) (burst < BURST_MAX ? burst : BURST_MAX);
-    if (__builtin_mul_overflow (each_ns, many, &most_ns))
-        most_ns = INT64_MAX / 4;
     int64_t paid_ns = self->paid_ns > now_ns ? self->paid_ns : now_ns;
-    return paid_ns + each_ns - now_ns - most_ns;
+    return paid_ns + each_ns - now_ns - most_ns (each_ns, burst);
+}
+
+static int64_t each_of (uint64_t rate)
+{
+    return rate >= (uint64_t) SECOND_NS ? 1 : SECOND_NS / (int64_t) rate;
 }
 
 int64_t bucket_wait_ms (const bucket_t *self, int64_t each_ns, uint64_t burst, int64_t mono_ms)
@@ -46,8 +55,14 @@ int64_t bucket_take_some (bucket_t *self, uint64_t count, int64_t each_ns, uint6
 
 int64_t bucket_take (bucket_t *self, uint64_t rate, uint64_t burst, int64_t mono_ms)
 {
-    int64_t each_ns = rate >= (uint64_t) SECOND_NS ? 1 : SECOND_NS / (int64_t) rate;
-    return bucket_take_each (self, each_ns, burst, mono_ms);
+    return bucket_take_each (self, each_of (rate), burst, mono_ms);
+}
+
+void bucket_fit (bucket_t *self, uint64_t rate, uint64_t burst, int64_t mono_ms)
+{
+    int64_t full_ns = mono_ms * MS_NS + most_ns (each_of (rate), burst);
+    if (self->paid_ns > full_ns)
+        self->paid_ns = full_ns;
 }
 
 bool bucket_is_full (const bucket_t *self, int64_t mono_ms)

@@ -24,6 +24,9 @@ int64_t bucket_take_some (bucket_t *self, uint64_t count, int64_t each_ns, uint6
                           int64_t mono_ms);
 /* In how many ms one can be taken; 0: now. */
 int64_t bucket_wait_ms (const bucket_t *self, int64_t each_ns, uint64_t burst, int64_t mono_ms);
+/* The rate or the burst is another one from now on: what was taken at the old one counts as one
+ * burst of the new one at most. */
+void bucket_fit (bucket_t *self, uint64_t rate, uint64_t burst, int64_t mono_ms);
 /* Nothing is missing: it is as a new one. */
 bool bucket_is_full (const bucket_t *self, int64_t mono_ms);
 

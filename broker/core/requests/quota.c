@@ -13,8 +13,6 @@
 #include "core/requests/deeds.h"
 #include "core/tasks/journal.h"
 
-enum { READS_BURST = 4 }; /* seconds of reads that may come at once */
-
 void quota_refresh (requests_t *self, link_t *link)
 {
     const principal_t *principal = link->access.principal;
@@ -170,7 +168,7 @@ quota_refusal_t quota_read (requests_t *self, const link_t *link)
     if (account == NULL || !account->limited)
         return (quota_refusal_t){0};
     uint64_t rate = account->quotas[QUOTA_READS];
-    return take (self, link, &account->reads, rate, READS_BURST * rate, "reads a second");
+    return take (self, link, &account->reads, rate, ACCOUNT_READS_BURST * rate, "reads a second");
 }
 
 bool quota_answered (call_t *call, quota_refusal_t refusal)

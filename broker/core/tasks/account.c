@@ -9,12 +9,24 @@
 
 #include "core/base/memory.h"
 
+/* Two of those that have been there for longest, for each that comes: who left with a bucket that
+ * was not full would stay for ever. */
+static void release_some (tasks_t *self)
+{
+    for (int i = 0; i < 2 && !list_is_empty (&self->accounts); i++) {
+        account_t *account = LIST_ITEM (list_pop_front (&self->accounts), account_t, node);
+        list_push_back (&self->accounts, &account->node);
+        account_release (self, account);
+    }
+}
+
 account_t *account_of (tasks_t *self, name_t *identity)
 {
     if (!self->has_accounts || identity == NULL)
         return NULL;
     if (identity->account != NULL)
         return identity->account;
+    release_some (self);
     account_t *account = memory_zero (1, sizeof (*account));
     account->name = names_share (identity);
     identity->account = account;
@@ -58,6 +70,12 @@ void account_limit (tasks_t *self, account_t *account, const uint64_t *quotas)
     account->limited = quotas != NULL;
     for (size_t i = 0; i < QUOTAS; i++)
         account->quotas[i] = quotas == NULL ? UINT64_MAX : quotas[i];
+    if (account->limited) {
+        int64_t mono_ms = self->base->clocks.mono_ms;
+        uint64_t reads = quotas[QUOTA_READS];
+        bucket_fit (&account->submits, quotas[QUOTA_RATE], quotas[QUOTA_BURST], mono_ms);
+        bucket_fit (&account->reads, reads, ACCOUNT_READS_BURST * reads, mono_ms);
+    }
     if (account->leases < account->quotas[QUOTA_LEASES])
         wake_hungry (self, account);
 }

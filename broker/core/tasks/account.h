@@ -12,6 +12,8 @@
 #include "core/base/bucket.h"
 #include "core/tasks/tasks.h"
 
+enum { ACCOUNT_READS_BURST = 4 }; /* seconds of reads that may come at once */
+
 typedef struct account {
     node_t node;
     name_t *name;
