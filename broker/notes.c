@@ -21,7 +21,7 @@ static const uint8_t HEAD_KEY[] = {0};
 void notes_init (notes_t *self, audit_t *audit, const char *path, uint64_t generation)
 {
     *self =
-        (notes_t){.audit = audit, .path = path, .next_end_ms = INT64_MAX, .generation = generation};
+        (notes_t){.audit = audit, .path = path, .ends = POLICY_ENDS_INIT, .generation = generation};
 }
 
 void notes_free (notes_t *self)
@@ -120,26 +120,24 @@ void notes_policy (notes_t *self, policy_t *policy, int64_t wall_ms)
     policy_t *before = self->policy;
     self->policy = policy_keep (policy);
     policy_drop (before);
-    self->looked_ms = self->begun ? wall_ms : looked_last (self, wall_ms);
+    policy_ends_judged (&self->ends, policy, self->begun ? wall_ms : looked_last (self, wall_ms));
     self->begun = true;
-    self->next_end_ms = policy != NULL ? policy_next_end_ms (policy, self->looked_ms) : INT64_MAX;
 }
 
 void notes_ends (notes_t *self, int64_t wall_ms)
 {
-    if (wall_ms < self->next_end_ms)
+    if (!policy_ends_are_due (&self->ends, wall_ms))
         return;
     for (size_t i = 0; i < policy_count (self->policy); i++) {
         const principal_t *line = policy_at (self->policy, i);
-        if (line->until_ms <= self->looked_ms || line->until_ms > wall_ms)
+        if (line->until_ms <= self->ends.judged_ms || line->until_ms > wall_ms)
             continue;
         audit_note (self->audit,
                     &(audit_line_t){.kind = AUDIT_KEY_ENDED,
                                     .object = line->name,
                                     .detail = line->is_invitation ? "an invitation" : NULL});
     }
-    self->looked_ms = wall_ms;
-    self->next_end_ms = policy_next_end_ms (self->policy, wall_ms);
+    policy_ends_judged (&self->ends, self->policy, wall_ms);
 }
 
 /* Requests. */

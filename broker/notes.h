@@ -17,8 +17,7 @@ typedef struct notes {
     const char *path; /* of the access file, borrowed */
     policy_t *policy; /* kept; NULL: there is none */
     bool begun;       /* what comes now is a change */
-    int64_t looked_ms;
-    int64_t next_end_ms; /* wall: the next end of somebody's time */
+    policy_ends_t ends;
 
     /* Where the record stands is kept in the store too: there it outlives the files. */
     uint64_t generation; /* of the store: after a restore it is another record */

@@ -57,9 +57,9 @@ struct zap {
     int64_t silent_until[ZAP_SILENT_MAX]; /* a ring of those that are kept waiting */
     size_t silent_first;
     size_t silent_count;
-    now_t now;           /* of the last look */
-    int64_t next_end_ms; /* of a principal, wall clock */
-    bool changed;        /* the policy, since zap_wants_recheck said so */
+    now_t now; /* of the last look */
+    policy_ends_t ends;
+    bool changed; /* the policy, since zap_wants_recheck said so */
     bool stopping;
     bool probing;
     zap_stats_t stats;
@@ -79,7 +79,7 @@ zap_t *zap_new (const zap_options_t *options, char *error, size_t error_size)
     self->guests = guests_new ();
     self->audit = options->audit;
     self->silent_ms = options->silent_ms;
-    self->next_end_ms = INT64_MAX;
+    self->ends = (policy_ends_t) POLICY_ENDS_INIT;
     self->socket = zmq_socket (options->context, ZMQ_ROUTER);
     if (self->socket != NULL) {
         socket_set (self->socket, ZMQ_LINGER, 0);
@@ -131,11 +131,10 @@ void zap_policy (zap_t *self, policy_t *policy)
 bool zap_wants_recheck (zap_t *self, now_t now)
 {
     self->now = now;
-    if (!self->changed && now.wall_ms < self->next_end_ms)
+    if (!self->changed && !policy_ends_are_due (&self->ends, now.wall_ms))
         return false;
     self->changed = false;
-    self->next_end_ms =
-        self->policy != NULL ? policy_next_end_ms (self->policy, now.wall_ms) : INT64_MAX;
+    policy_ends_judged (&self->ends, self->policy, now.wall_ms);
     return true;
 }
 

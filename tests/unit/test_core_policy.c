@@ -208,6 +208,31 @@ static void a_principal_has_an_end (void **state)
     rig_free (rig);
 }
 
+/* The clock was a day ahead, and an end seemed to be over. It comes when it comes. */
+static void an_end_comes_again_when_the_clock_goes_back (void **state)
+{
+    (void) state;
+    const int64_t day_ms = 24 * 3600 * 1000;
+    rig_t *rig = rig_new ();
+    const char *text = NULL;
+    rig->peers[ME].identity = "guest";
+    rig->now.wall_ms += day_ms;
+    rig_advance (rig, 1);
+    rig_access (rig, "guest uid:1 reader(*) until=2023-11-14T22:14Z\n"); /* 40 s after the start */
+    assert_int_equal (hello_code (rig, ME, "default", &text), TMQ_DENIED);
+    rig->now.wall_ms -= day_ms;
+    rig_advance (rig, 1);
+    rig_link (rig, ME, "default");
+    uint64_t early = rig_stats (rig, ME);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, ME, early), TMQ_OK);
+    rig_advance (rig, 41000);
+    uint64_t late = rig_stats (rig, ME);
+    rig_settle (rig);
+    assert_int_equal (rig_code (rig, ME, late), TMQ_NO_LINK);
+    rig_free (rig);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +244,7 @@ int main (void)
         cmocka_unit_test (a_lease_belongs_to_its_holder),
         cmocka_unit_test (a_lease_needs_the_right_in_its_queue),
         cmocka_unit_test (a_principal_has_an_end),
+        cmocka_unit_test (an_end_comes_again_when_the_clock_goes_back),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -690,6 +690,9 @@ static void test_who_is_somebody_else_now_is_cut (void **state)
     router_stats (fixture.router, &stats);
     assert_int_equal (stats.cut_revoked, 1);
     assert_int_equal (wait_gone (fixture.router), incoming.peer);
+    assert_false (zap_wants_recheck (zap, now));
+    assert_true (zap_wants_recheck (zap, (now_t){2, 0})); /* an end may be to come again */
+    assert_false (zap_wants_recheck (zap, (now_t){2, 0}));
     router_release (fixture.router);
     zap_policy (zap, NULL);
     zmq_close (dealer);

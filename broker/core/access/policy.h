@@ -156,6 +156,19 @@ bool policy_is_own_uid (const policy_t *self, uint32_t uid);
 int64_t policy_next_end_ms (const policy_t *self, int64_t now_ms);
 /* The same without invitations, which end all the time; accepts NULL. */
 int64_t policy_next_loss_ms (const policy_t *self, int64_t now_ms);
+/* When the ends of principals are to be judged: when one has come, and when the clock went back
+ * behind the last time, because ends that were over may be to come again. */
+typedef struct policy_ends {
+    int64_t judged_ms;
+    int64_t next_ms;
+} policy_ends_t;
+#define POLICY_ENDS_INIT                                                                           \
+    {                                                                                              \
+        INT64_MIN, INT64_MAX                                                                       \
+    }
+bool policy_ends_are_due (const policy_ends_t *self, int64_t wall_ms);
+/* They were judged by this time; policy NULL: there are none. */
+void policy_ends_judged (policy_ends_t *self, const policy_t *policy, int64_t wall_ms);
 /* Some line lists a key. */
 bool policy_has_keys (const policy_t *self);
 

@@ -224,3 +224,15 @@ int64_t policy_next_loss_ms (const policy_t *self, int64_t now_ms)
 {
     return self == NULL ? INT64_MAX : next_end_ms (self, now_ms, false);
 }
+
+bool policy_ends_are_due (const policy_ends_t *self, int64_t wall_ms)
+{
+    return wall_ms >= self->next_ms || wall_ms < self->judged_ms;
+}
+
+void policy_ends_judged (policy_ends_t *self, const policy_t *policy, int64_t wall_ms)
+{
+    *self = (policy_ends_t) POLICY_ENDS_INIT;
+    if (policy != NULL)
+        *self = (policy_ends_t){wall_ms, policy_next_end_ms (policy, wall_ms)};
+}

@@ -35,7 +35,7 @@ engine_t *engine_new (const engine_config_t *config)
                                   .reads = &self->reads,
                                   .streams = &self->streams,
                                   .match = &self->match,
-                                  .next_end_ms = INT64_MAX};
+                                  .ends = POLICY_ENDS_INIT};
     list_init (&self->requests.stats);
     waits_init (&self->requests);
     list_init (&self->requests.errands);

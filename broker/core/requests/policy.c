@@ -117,10 +117,7 @@ static void drop_accounts (requests_t *self)
 
 static void judge_all (requests_t *self)
 {
-    if (self->policy != NULL)
-        self->next_end_ms = policy_next_end_ms (self->policy, self->base->clocks.wall_ms);
-    else
-        self->next_end_ms = INT64_MAX;
+    policy_ends_judged (&self->ends, self->policy, self->base->clocks.wall_ms);
     if (self->policy == NULL)
         drop_accounts (self);
     visit_links (self, judge_link);
@@ -139,15 +136,15 @@ void policy_take (requests_t *self, policy_t *policy)
 
 void policy_judge_ends (requests_t *self)
 {
-    if (self->next_end_ms <= self->base->clocks.wall_ms)
+    if (policy_ends_are_due (&self->ends, self->base->clocks.wall_ms))
         judge_all (self);
 }
 
 int64_t policy_next_judgement_ms (const requests_t *self)
 {
     const clocks_t *clocks = &self->base->clocks;
-    if (self->next_end_ms == INT64_MAX)
-        return INT64_MAX;
-    int64_t wait_ms = self->next_end_ms - clocks->wall_ms;
-    return clocks->mono_ms + (wait_ms > 0 ? wait_ms : 0);
+    if (policy_ends_are_due (&self->ends, clocks->wall_ms))
+        return clocks->mono_ms;
+    int64_t next_ms = self->ends.next_ms;
+    return next_ms == INT64_MAX ? next_ms : clocks->mono_ms + next_ms - clocks->wall_ms;
 }

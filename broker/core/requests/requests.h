@@ -44,8 +44,8 @@ typedef struct requests {
     uint64_t deeds_left; /* those not sampled that found no place */
     counter_t *foreign;  /* counters of server and store, for stats */
     size_t foreign_count;
-    policy_t *policy;    /* kept; NULL: everybody may do everything */
-    int64_t next_end_ms; /* wall: when the next principal's time ends */
+    policy_t *policy; /* kept; NULL: everybody may do everything */
+    policy_ends_t ends;
 } requests_t;
 
 /* One request while it is handled. */
