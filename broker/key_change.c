@@ -21,18 +21,28 @@ static int64_t system_ms (void)
     return clock_ms (CLOCK_REALTIME);
 }
 
+/* Says once that the next key cannot be kept, and goes on with the present one. */
+static void say_kept (key_change_t *self, bool failed, const char *error)
+{
+    if (failed && !self->failed)
+        log_write (LOG_LEVEL_ERROR, "SERVER-KEY-KEPT",
+                   "the next key cannot be written, so the present one stays: tried each second",
+                   LOG_FIELDS (LOG_TEXT ("error", error)));
+    self->failed = failed;
+}
+
 exits_t key_change_open (key_change_t *self, const data_t *data, doors_t *doors)
 {
     char error[SERVER_KEY_ERROR_SIZE];
     *self = (key_change_t){.data = data, .doors = doors, .now_ms = system_ms};
     pthread_mutex_init (&self->lock, NULL);
     exits_t code = server_key_read_next (&self->next, &self->at_ms, &self->has_next, data, error);
-    if (code == EXITS_OK && self->has_next && self->at_ms <= self->now_ms ()) {
-        code = server_key_use_next (&self->next, data, error);
-        self->has_next = false;
-    }
     if (code != EXITS_OK)
         return exits_fail (code, error);
+    if (self->has_next && self->at_ms <= self->now_ms ()) {
+        self->has_next = server_key_use_next (&self->next, data, error) != EXITS_OK;
+        say_kept (self, self->has_next, error);
+    }
     self->news = self->has_next;
     if (self->has_next)
         key_public_of (&self->next_public, &self->next);
@@ -90,7 +100,8 @@ static void order (key_change_t *self, errand_t *errand, uint64_t in_ms)
     int64_t at_ms = self->now_ms () + (int64_t) in_ms;
     if (!self->has_next)
         key_make (&next_public, &next);
-    if (server_key_write_next (&next, at_ms, self->data, error) == EXITS_OK) {
+    exits_t code = server_key_write_next (&next, at_ms, self->data, error);
+    if (code == EXITS_OK) {
         self->news = self->news || (!self->has_next && in_ms > 0);
         self->has_next = true;
         self->next = next;
@@ -98,7 +109,7 @@ static void order (key_change_t *self, errand_t *errand, uint64_t in_ms)
         self->at_ms = at_ms;
         answer (self, errand);
     } else {
-        errand_refuse (errand, TMQ_INTERNAL, "%.500s", error);
+        errand_refuse (errand, code == EXITS_FULL ? TMQ_STORE_FULL : TMQ_INTERNAL, "%.500s", error);
     }
     sodium_memzero (&next, sizeof (next));
 }
@@ -111,12 +122,7 @@ static void keep (key_change_t *self)
     self->asked = false;
     bool due = self->has_next && self->at_ms <= self->now_ms (); /* an order may have moved it */
     self->kept = due && server_key_use_next (&self->next, self->data, error) == EXITS_OK;
-    bool failed = due && !self->kept;
-    if (failed && !self->failed)
-        log_write (LOG_LEVEL_ERROR, "SERVER-KEY-KEPT",
-                   "the next key cannot be written, so the present one stays: tried each second",
-                   LOG_FIELDS (LOG_TEXT ("error", error)));
-    self->failed = failed;
+    say_kept (self, due && !self->kept, error);
     pthread_mutex_unlock (&self->lock);
 }
 

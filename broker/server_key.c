@@ -35,9 +35,11 @@ static exits_t write_file (const char *name, const char *what, const key_secret_
     char why[KEY_FILE_ERROR_SIZE];
     if (!data_path (data, name, path, sizeof (path)))
         return fail (error, EXITS_DATA, "the path of %s is too long", data->directory);
-    if (key_file_write_with (path, what, key, rest, true, why) != 0)
-        return fail (error, EXITS_DATA, "cannot write %s", why);
-    return EXITS_OK;
+    int code = key_file_write_with (path, what, key, rest, true, why);
+    if (code == 0)
+        return EXITS_OK;
+    bool full = code == ENOSPC || code == EDQUOT;
+    return fail (error, full ? EXITS_FULL : EXITS_DATA, "cannot write %s", why);
 }
 
 /* Replaces the file by this key, atomically and durably. */

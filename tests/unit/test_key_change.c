@@ -174,6 +174,32 @@ static void a_key_that_cannot_be_kept_is_tried_again (void **state)
     assert_int_equal (opened_anew, 1);
 }
 
+/* A start with a key whose time has come, where the disk takes nothing. */
+static void a_start_goes_on_with_the_present_key (void **state)
+{
+    (void) state;
+    char path[DATA_PATH_SIZE];
+    order (5000);
+    assert_true (data_path (&data, "server.key", path, sizeof (path)));
+    assert_int_equal (mkdir (path, 0700), 0); /* in the way */
+    key_change_close (&change);
+    server_key_write_next (&(key_secret_t){{7}}, 1700000000000, &data,
+                           (char[SERVER_KEY_ERROR_SIZE]){0});
+    assert_int_equal (key_change_open (&change, &data, &doors), EXITS_OK);
+    change.now_ms = now_ms;
+    key_change_begin (&change);
+    assert_true (key_change_turn (&change, NULL, now ()));
+    run_own ();
+    assert_false (key_change_turn (&change, NULL, now ()));
+    assert_int_equal (opened_anew, 0);
+    assert_int_equal (rmdir (path), 0);
+    clock_ms += 1000;
+    assert_true (key_change_turn (&change, NULL, now ()));
+    run_own ();
+    assert_false (key_change_turn (&change, NULL, now ()));
+    assert_int_equal (opened_anew, 1);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
@@ -181,6 +207,7 @@ int main (void)
         TEST (the_loop_changes_what_a_thread_has_kept),
         TEST (an_order_in_between_moves_the_time),
         TEST (a_key_that_cannot_be_kept_is_tried_again),
+        TEST (a_start_goes_on_with_the_present_key),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
