@@ -39,12 +39,13 @@ enum {
     /* Messages in the last batch and in this one up to which the server commits by itself: at idle
      * the hand-over to the committer would cost more than it gains (A16). */
     INLINE_INPUTS_MAX = 16,
-    WAIT_MS_MAX = 1000, /* so that a longer gap between two rounds can only be a pause (A20) */
-    MAINTAIN_MS = 1000, /* free space, forgotten peers, files that are gone */
-    DISK_MS = 100,      /* free space, while there are commits: a second may fill the reserve */
-    CLOSING_MS = 5,     /* until it is seen whether a door has closed */
-    FULL_LINES_MS = 10, /* until it is seen whether those read whose lines are full */
-    STOP_MS_MAX = 2500  /* a clean stop waits for so long, then for the commit in flight only */
+    INLINE_US_MAX = 10000, /* … if the last commit took no longer: who needs none shall not wait */
+    WAIT_MS_MAX = 1000,    /* so that a longer gap between two rounds can only be a pause (A20) */
+    MAINTAIN_MS = 1000,    /* free space, forgotten peers, files that are gone */
+    DISK_MS = 100,         /* free space, while there are commits: a second may fill the reserve */
+    CLOSING_MS = 5,        /* until it is seen whether a door has closed */
+    FULL_LINES_MS = 10,    /* until it is seen whether those read whose lines are full */
+    STOP_MS_MAX = 2500     /* a clean stop waits for so long, then for the commit in flight only */
 };
 
 /* Something that wakes the loop. */
@@ -87,6 +88,7 @@ struct server {
 
     boot_t boot;            /* raised by every batch handed over, for a restart of the engine */
     size_t last_inputs;     /* of the last batch */
+    int64_t commit_us;      /* what its commit took */
     size_t reads;           /* with the readers and the finder */
     uint64_t look_batch;    /* once it is written, texts are looked through, … */
     uint64_t reindex_batch; /* … or a new index of them is made; 0: none */
@@ -181,6 +183,7 @@ static void start_over (server_t *self, const char *text)
 
 static void commit_done (server_t *self, const commit_result_t *result)
 {
+    self->commit_us = result->ended_us - result->begun_us;
     if (result->code == STORE_OK) {
         self->durable_batch = result->batch;
         feed_publish (self->options.feed);
@@ -260,7 +263,8 @@ static void commit (server_t *self)
     if (self->sweep_open)
         sweeper_decided (self->sweeper, self->sweep_removed, batches[count - 1]->no);
     self->sweep_open = false;
-    bool alone = inputs <= INLINE_INPUTS_MAX && self->last_inputs <= INLINE_INPUTS_MAX;
+    bool alone = inputs <= INLINE_INPUTS_MAX && self->last_inputs <= INLINE_INPUTS_MAX &&
+                 self->commit_us <= INLINE_US_MAX;
     self->last_inputs = inputs;
     if (!alone) {
         committer_submit (self->committer, batches, count);
