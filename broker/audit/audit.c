@@ -35,6 +35,7 @@ enum {
     HEAD_MS = 3600 * 1000,
     PACK_MS = 3600 * 1000, /* after a file that could not be packed */
     DAY_LENGTH = 10,       /* 2026-11-21 */
+    HOLDS_FILES = 16,      /* turned ones, in which a head that was known is looked for */
     FIRST_TEN = 10,
     FIRST_OF_ACTOR = 1
 };
@@ -202,8 +203,8 @@ static void check_file (chain_check_t *check, const char *path)
     packed_close (&file);
 }
 
-/* The head is told at each turn, so that it is in the newest file or at the end of the one before;
- * a crash may come between. */
+/* The head is told at each turn, so it is in the newest file, at the end of the one before, or, if
+ * it was turned quickly, in a file not far behind. */
 static bool holds (const audit_t *self, const chain_head_t *head)
 {
     char path[AUDIT_PATH_SIZE];
@@ -212,7 +213,10 @@ static bool holds (const audit_t *self, const chain_head_t *head)
     snprintf (path, sizeof (path), "%s/" AUDIT_FILE, self->directory);
     check_file (&check, path);
     turned_read (&turned, self->directory);
-    for (size_t i = turned.count; check.known_n != head->n && i > 0 && turned.count - i < 2; i--) {
+    size_t least = turned.count > HOLDS_FILES ? turned.count - HOLDS_FILES : 0;
+    for (size_t i = turned.count; check.known_n != head->n && i > least; i--) {
+        if (check.first_n > 0 && check.first_n <= head->n)
+            break; /* it should have been here */
         turned_path (path, sizeof (path), self->directory, turned.numbers[i - 1]);
         check = (chain_check_t){.known = head->hash};
         check_file (&check, path);
@@ -345,11 +349,21 @@ static void remove_old (audit_t *self)
     pthread_mutex_unlock (&self->lock);
 }
 
+/* That nothing has yet: somebody may have put a file there while the broker ran. */
+static uint32_t free_number (const audit_t *self)
+{
+    int64_t time;
+    uint32_t number = turned_next (&self->turned);
+    while (turned_time (self->directory, number, &time))
+        number++;
+    return number;
+}
+
 /* The full file, or yesterday's, gets a number; the first line of the new one says so. */
 static bool turn (audit_t *self, char *error)
 {
     char path[AUDIT_PATH_SIZE];
-    uint32_t number = turned_next (&self->turned);
+    uint32_t number = free_number (self);
     turned_path (path, sizeof (path), self->directory, number);
     if (!chain_file_turn (&self->file, path, error))
         return false;

@@ -26,6 +26,7 @@
 #include "verbs/verbs.h"
 
 enum { PATH_SIZE = 4096, AUDIT = 0, EVENTS = 1, CHAINS = 2 };
+enum { TRIES = 20, AGAIN = -1 }; /* while the broker turns and packs files */
 
 static const char *const names[CHAINS] = {"audit", "events"};
 
@@ -44,6 +45,7 @@ typedef struct chain {
 
 typedef struct verify {
     const app_t *app;
+    int tries; /* before this one */
     chain_t chains[CHAINS];
 } verify_t;
 
@@ -186,9 +188,42 @@ static int find_files (verify_t *self)
 
 /* Reading. */
 
+static void drop_files (verify_t *self)
+{
+    for (int i = 0; i < CHAINS; i++) {
+        for (size_t k = 0; k < self->chains[i].count; k++)
+            free (self->chains[i].parts[k].path);
+        free (self->chains[i].parts);
+    }
+}
+
+static bool has_part (const chain_t *chain, const char *path)
+{
+    size_t i = 0;
+    while (i < chain->count && strcmp (chain->parts[i].path, path) != 0)
+        i++;
+    return i < chain->count;
+}
+
+/* What was read was not there all at one time: the broker turned, packed or removed a file. */
+static bool is_outdated (const verify_t *self)
+{
+    verify_t now = {.app = self->app};
+    bool same = self->tries + 1 >= TRIES || find_files (&now) == EXIT_OK;
+    for (int i = 0; self->tries + 1 < TRIES && i < CHAINS; i++) {
+        same = same && now.chains[i].count == self->chains[i].count;
+        for (size_t k = 0; same && k < now.chains[i].count; k++)
+            same = has_part (&self->chains[i], now.chains[i].parts[k].path);
+    }
+    drop_files (&now);
+    return !same;
+}
+
 static int cannot_read (const verify_t *self, const part_t *part, uint64_t lines)
 {
     const int reason = errno;
+    if (is_outdated (self))
+        return AGAIN;
     /* What should be whole and is not speaks against the record, not against the command. */
     if (reason == EBADMSG || reason == EFBIG)
         return code_error (self->app, TMQ_SYSTEM, NULL, "%s: behind line %" PRIu64 ": %s",
@@ -393,26 +428,30 @@ static int verify_files (verify_t *self)
         if (chain->count > 0)
             chain_check_end (&chain->check);
     }
+    bool good = code == EXIT_OK;
+    for (int i = 0; i < CHAINS; i++)
+        good = good && self->chains[i].check.fault == CHAIN_GOOD;
+    if (code == EXIT_OK && !good && is_outdated (self))
+        return AGAIN;
     return code == EXIT_OK ? judge (self) : code;
 }
 
 int verify_run (app_t *app)
 {
-    verify_t self = {.app = app};
+    int code = AGAIN;
     uint8_t known[CHAIN_HASH_BYTES];
     const char *head = args_text (&app->args, OPT_HEAD);
     if (head != NULL && !chain_hash_parse (known, head, strlen (head)))
         return usage_error (app, "AUDIT-HEAD and EVENTS-HEAD in the broker's log",
                             "--head must be 64 hexadecimal digits");
-    for (int i = 0; i < CHAINS; i++)
-        self.chains[i].check.known = head != NULL ? known : NULL;
-    int code = find_files (&self);
-    if (code == EXIT_OK)
-        code = verify_files (&self);
-    for (int i = 0; i < CHAINS; i++) {
-        for (size_t k = 0; k < self.chains[i].count; k++)
-            free (self.chains[i].parts[k].path);
-        free (self.chains[i].parts);
+    for (int tries = 0; code == AGAIN; tries++) {
+        verify_t self = {.app = app, .tries = tries};
+        for (int i = 0; i < CHAINS; i++)
+            self.chains[i].check.known = head != NULL ? known : NULL;
+        code = find_files (&self);
+        if (code == EXIT_OK)
+            code = verify_files (&self);
+        drop_files (&self);
     }
     return code;
 }

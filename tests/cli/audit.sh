@@ -81,6 +81,19 @@ run 1 taskctl audit verify two one
 run 0 taskctl audit verify two
 out_has '^lines 4 to '
 
+# One that is turned while it is verified: the newest file is read when it has another beginning.
+mkdir turned
+mkfifo turned/audit.jsonl
+head -n 2 $data/audit.jsonl >turned/audit-0001.jsonl
+spawn verifier taskctl audit verify turned
+exec 3>turned/audit.jsonl
+sed -n '3,4p' $data/audit.jsonl >turned/audit-0002.jsonl
+tail -n +5 $data/audit.jsonl >newest
+mv newest turned/audit.jsonl
+cat turned/audit.jsonl >&3
+exec 3>&-
+ended verifier 0
+
 # A file that was turned is packed, here one that a kill left plain, and is read as before.
 mv $data/audit.jsonl $data/audit-0001.jsonl
 start_broker

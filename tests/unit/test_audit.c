@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -383,6 +384,63 @@ static void turned_by_half (void **state)
     assert_int_equal (check.head.n, 3);
 }
 
+/* Somebody turns the file by hand, by the names that the broker gives: nothing takes its place. */
+static void turned_by_hand (void **state)
+{
+    (void) state;
+    char name[160];
+    char other[192];
+    audit_t *audit = open_audit (1 << 20);
+    deed (audit, "by hand");
+    turned_path_of (name, 1);
+    assert_int_equal (rename (path, name), 0);
+    turned_path_of (other, 2);
+    strcat (other, PACKED_ENDING);
+    put (other, "somebody's", "w");
+    deed (audit, "y");
+    atomic_fetch_add (&wall, 86400000);
+    deed (audit, "tomorrow");
+    audit_free (&audit);
+    read_file (name);
+    assert_non_null (strstr (text, "by hand"));
+    read_file (other);
+    assert_string_equal (text, "somebody's");
+    chain_check_t check = {0};
+    check_file (&check, name);
+    turned_path_of (name, 3);
+    check_file (&check, name);
+    check_file (&check, path);
+    chain_check_end (&check);
+    assert_int_equal (check.fault, CHAIN_GOOD);
+}
+
+/* No new file is to be had where the old one is to be turned: no line is lost. */
+static void no_file_to_turn_to (void **state)
+{
+    (void) state;
+    struct rlimit before;
+    audit_t *audit = open_audit (4096);
+    while (access (path, F_OK) == 0 && read_file (path) < 4096)
+        deed (audit, "the same deed again and again");
+    assert_int_equal (getrlimit (RLIMIT_NOFILE, &before), 0);
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &(struct rlimit){3, before.rlim_max}), 0);
+    audit_line_t line = {.kind = AUDIT_LISTEN, .object = "meanwhile"};
+    assert_false (audit_note_synced (audit, &line));
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &before), 0);
+    WAIT_FOR (audit_note_synced (audit, &line), TIMING_PATIENCE_MS);
+    audit_stats_t stats;
+    audit_stats (audit, &stats);
+    audit_free (&audit);
+    chain_check_t check = {0};
+    char name[160];
+    turned_path_of (name, 1);
+    check_file (&check, name);
+    check_file (&check, path);
+    chain_check_end (&check);
+    assert_int_equal (check.fault, CHAIN_GOOD);
+    assert_int_equal (check.head.n, stats.head.n);
+}
+
 /* A clock that leaps by years takes two files, not all of them. */
 static void old_go (void **state)
 {
@@ -517,7 +575,8 @@ static void a_head_that_was_known_is_found (void **state)
     assert_true (audit_expect (audit, &head));
     audit_free (&audit);
     audit = open_audit (64); /* each line turns the file */
-    deed (audit, "third");
+    for (int i = 0; i < 8; i++)
+        deed (audit, "third");
     assert_true (audit_expect (audit, &head));
     chain_head_t other = head;
     other.hash[0] ^= 1;
@@ -572,6 +631,8 @@ int main (void)
         TEST (turns),
         TEST (turned_ones_are_packed),
         TEST (turned_by_half),
+        TEST (turned_by_hand),
+        TEST (no_file_to_turn_to),
         TEST (old_go),
         TEST (sampled),
         TEST (many_sources),
