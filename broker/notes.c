@@ -144,11 +144,14 @@ void notes_ends (notes_t *self, int64_t wall_ms)
 
 void notes_deed (notes_t *self, const deed_t *deed, const char *address)
 {
-    static const audit_kind_t KINDS[] = {[DEED_DENIED] = AUDIT_DENIED,
-                                         [DEED_QUOTA] = AUDIT_QUOTA_HIT,
-                                         [DEED_READ] = AUDIT_TASK_READ,
-                                         [DEED_CANCEL] = AUDIT_TASK_CANCELLED,
-                                         [DEED_QUEUE] = AUDIT_QUEUE_CHANGED};
+    static const audit_kind_t KINDS[] = {
+        [DEED_DENIED] = AUDIT_DENIED,         [DEED_QUOTA] = AUDIT_QUOTA_HIT,
+        [DEED_READ] = AUDIT_TASK_READ,        [DEED_CANCEL] = AUDIT_TASK_CANCELLED,
+        [DEED_RETRY] = AUDIT_TASK_RETRIED,    [DEED_SET] = AUDIT_TASK_CHANGED,
+        [DEED_ANSWER] = AUDIT_TASK_ANSWERED,  [DEED_PURGE] = AUDIT_TASK_PURGED,
+        [DEED_ADOPT] = AUDIT_TASK_ADOPTED,    [DEED_QUEUE] = AUDIT_QUEUE_CHANGED,
+        [DEED_WORKER] = AUDIT_WORKER_DRAINED, [DEED_IMPORT] = AUDIT_TASK_IMPORTED,
+        [DEED_MORE] = AUDIT_TASKS_MORE};
     char task[ID_TEXT_SIZE];
     char detail[DEED_TEXT_SIZE + 64] = "";
     audit_line_t line = {.kind = KINDS[deed->kind],
@@ -162,13 +165,14 @@ void notes_deed (notes_t *self, const deed_t *deed, const char *address)
     if (!id_is_zero (&deed->task)) {
         id_format (&deed->task, task);
         line.object = task;
-        snprintf (detail, sizeof (detail), "%s of a task of %s", deed->request, deed->text);
-    } else if (deed->kind == DEED_QUEUE) {
+        snprintf (detail, sizeof (detail), "%s %s %s", deed->request,
+                  deed->kind == DEED_IMPORT ? "into the queue" : "of a task of", deed->text);
+    } else if (deed->kind == DEED_QUEUE || deed->kind == DEED_WORKER) {
         line.object = deed->text;
         snprintf (detail, sizeof (detail), "%s", deed->request);
     } else {
         snprintf (detail, sizeof (detail), "%s", deed->text);
-        if (deed->kind == DEED_CANCEL)
+        if (deed->kind == DEED_MORE)
             line.outcome = "counted";
     }
     audit_note (self->audit, &line);

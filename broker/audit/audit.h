@@ -45,7 +45,15 @@
     X (QUOTA_HIT, "quota.hit", FIRST_OF_ACTOR)                                                     \
     X (TASK_READ, "task.read", FIRST_TEN)                                                          \
     X (TASK_CANCELLED, "task.cancelled", ALL)                                                      \
+    X (TASK_RETRIED, "task.retried", ALL)                                                          \
+    X (TASK_CHANGED, "task.changed", ALL)                                                          \
+    X (TASK_ANSWERED, "task.answered", ALL)                                                        \
+    X (TASK_PURGED, "task.purged", ALL)                                                            \
+    X (TASK_ADOPTED, "task.adopted", ALL)                                                          \
+    X (TASK_IMPORTED, "task.imported", FIRST_OF_ACTOR)                                             \
+    X (TASKS_MORE, "tasks.more", ALL)                                                              \
     X (QUEUE_CHANGED, "queue.changed", ALL)                                                        \
+    X (WORKER_DRAINED, "worker.drained", ALL)                                                      \
     X (BACKUP, "backup", ALL)                                                                      \
     X (AUDIT_BEGUN, "audit.begun", ALL)                                                            \
     X (AUDIT_TURNED, "audit.turned", ALL)                                                          \

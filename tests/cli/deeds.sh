@@ -65,6 +65,21 @@ noted task.read "me .*$id ok: payload of a task of far"
 run 0 taskctl cancel "$id"
 noted task.cancelled "me .*$id ok: cancel of a task of far"
 run 0 on far taskctl "$joined" payload "$id"
+id=$(on far taskctl "$joined" submit q --data secret --label kind=odd) || fail 'submit'
+run 0 taskctl set "$id" --priority 7
+noted task.changed "me .*$id ok: set of a task of far"
+run 0 taskctl cancel "$id"
+run 0 taskctl retry "$id"
+noted task.retried "me .*$id ok: retry of a task of far"
+run 0 taskctl cancel "$id"
+run 0 taskctl export "$id"
+cp out exported
+noted task.read "me .*$id ok: payload of a task of far"
+run 0 taskctl purge "$id"
+noted task.purged "me .*$id ok: purge of a task of far"
+sed "s/$id/01900000-0000-7000-8000-000000000001/" exported >imported
+run 0 taskctl import imported
+noted task.imported 'me .*01900000-0000-7000-8000-000000000001 ok: import into the queue q'
 run 4 on far taskctl "$joined" audit tail
 noted denied 'far .*audit refused'
 

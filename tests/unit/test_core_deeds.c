@@ -7,7 +7,7 @@
 
 #include "core_rig.h"
 
-enum { ME = 0, ADMIN = 1, OTHER = 2, ROOT = 3 };
+enum { ME = 0, ADMIN = 1, OTHER = 2, ROOT = 3, LEASE_MS = 30000 };
 
 static const char ACCESS[] = "me uid:1 client(*) worker(*) tasks=100\n"
                              "admin uid:2 admin(*)\n"
@@ -70,6 +70,103 @@ static void reading_and_ending_what_is_anothers_is_told (void **state)
     deed = next (rig);
     assert_task (&deed, DEED_CANCEL, "admin", "cancel");
     rig_cancel (rig, ADMIN, 1); /* it has ended already */
+    assert_none (rig);
+    rig_free (rig);
+}
+
+/* Each as what it is, once it was done. */
+static void changing_what_is_anothers_is_told (void **state)
+{
+    (void) state;
+    enum { RETRY = TASKMQ__REQUEST__OP_RETRY, RESUME = TASKMQ__REQUEST__OP_RESUME };
+    rig_t *rig = stage_new (ACCESS);
+    Taskmq__Set set = TASKMQ__SET__INIT;
+    set.priority_plus_1 = 5;
+    rig_set (rig, ADMIN, 1, &set);
+    deed_t deed = next (rig);
+    assert_task (&deed, DEED_SET, "admin", "set");
+    rig_change (rig, ADMIN, RETRY, 1, 1); /* it has not ended */
+    rig_change (rig, ADMIN, TASKMQ__REQUEST__OP_PURGE, 1, 1);
+    assert_none (rig);
+    rig_cancel (rig, ME, 1);
+    rig_use_request_id (2);
+    rig_change (rig, ADMIN, RETRY, 1, 1);
+    deed = next (rig);
+    assert_task (&deed, DEED_RETRY, "admin", "retry");
+    rig_change (rig, ADMIN, RETRY, 1, 1); /* the same one again */
+    assert_none (rig);
+    rig_use_request_id (3);
+    rig_cancel (rig, ME, 1);
+    rig_use_request_id (4);
+    rig_change (rig, ADMIN, RESUME, 1, 1);
+    deed = next (rig);
+    assert_task (&deed, DEED_RETRY, "admin", "resume");
+    rig_use_request_id (5);
+    rig_cancel (rig, ME, 1);
+    rig_change (rig, ADMIN, TASKMQ__REQUEST__OP_PURGE, 1, 1);
+    deed = next (rig);
+    assert_task (&deed, DEED_PURGE, "admin", "purge");
+    rig_free (rig);
+}
+
+static void adopt (rig_t *rig, unsigned n, uint32_t attempt)
+{
+    Taskmq__Adopt adopting = TASKMQ__ADOPT__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    tmq_id_t id = rig_id (n);
+    uint8_t request_id[16] = {9};
+    request.request_id = (ProtobufCBinaryData){sizeof (request_id), request_id};
+    request.op_case = TASKMQ__REQUEST__OP_ADOPT;
+    request.adopt = &adopting;
+    adopting.task_id = (ProtobufCBinaryData){sizeof (id), id.bytes};
+    adopting.attempt = attempt;
+    rig_send (rig, ADMIN, &request, NULL, 0);
+}
+
+static void drain (rig_t *rig)
+{
+    Taskmq__WorkerDrain draining = TASKMQ__WORKER_DRAIN__INIT;
+    Taskmq__Request request = TASKMQ__REQUEST__INIT;
+    draining.name = (char *) "w";
+    request.op_case = TASKMQ__REQUEST__OP_WORKER_DRAIN;
+    request.worker_drain = &draining;
+    rig_send (rig, ADMIN, &request, NULL, 0);
+}
+
+/* A question, the log and the late success of another's task, and a worker. */
+static void what_a_worker_did_for_another_is_told (void **state)
+{
+    (void) state;
+    rig_t *rig = stage_new (ACCESS);
+    rig_register (rig, ME, 1, "q", 1);
+    rig_settle (rig);
+    const Taskmq__Assignment *assignment = rig_assignment (rig, ME, 0)->assignment;
+    rig_started (rig, ME, assignment);
+    rig_ask (rig, ME, assignment, "colour", "{}");
+    assert_none (rig);
+    rig_answer (rig, ADMIN, 1, "shape", "1"); /* there is no such question */
+    assert_none (rig);
+    rig_answer (rig, ADMIN, 1, "colour", "\"red\"");
+    deed_t deed = next (rig);
+    assert_task (&deed, DEED_ANSWER, "admin", "answer");
+    rig_read_log (rig, ADMIN, 1);
+    deed = next (rig);
+    assert_task (&deed, DEED_READ, "admin", "read_log");
+    rig_read_log (rig, ME, 1);
+    assert_none (rig);
+    rig_worker_credit (rig, ME, 1, 1, 0);
+    rig_advance (rig, LEASE_MS + 1000);
+    rig_complete (rig, ME, assignment, "late");
+    assert_none (rig);
+    adopt (rig, 1, 1);
+    deed = next (rig);
+    assert_task (&deed, DEED_ADOPT, "admin", "adopt");
+    drain (rig);
+    deed = next (rig);
+    assert_int_equal (deed.kind, DEED_WORKER);
+    assert_string_equal (deed.request, "worker_drain");
+    assert_string_equal (deed.text, "w");
+    drain (rig); /* it is drained */
     assert_none (rig);
     rig_free (rig);
 }
@@ -139,7 +236,7 @@ static void there_are_places_for_cancellations (void **state)
         assert_int_equal (deed.kind, i < DEEDS_SAMPLED_MAX ? DEED_DENIED : DEED_CANCEL);
     }
     assert_true (engine_deed_next (rig->engine, &deed));
-    assert_int_equal (deed.kind, DEED_CANCEL);
+    assert_int_equal (deed.kind, DEED_MORE);
     assert_string_equal (deed.text, "16 more at once");
     assert_none (rig);
     rig_free (rig);
@@ -149,6 +246,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (reading_and_ending_what_is_anothers_is_told),
+        cmocka_unit_test (changing_what_is_anothers_is_told),
+        cmocka_unit_test (what_a_worker_did_for_another_is_told),
         cmocka_unit_test (what_is_ones_own_or_a_readers_is_not_told),
         cmocka_unit_test (what_is_denied_is_told),
         cmocka_unit_test (a_quota_that_is_met_is_told),

@@ -135,6 +135,13 @@ static void it_is_as_it_was (void **state)
         const Taskmq__SubmittedItem *item = item_of (rig, &given);
         assert_false (item->existing);
         assert_int_equal (item->status, statuses[i]);
+        deed_t deed;
+        tmq_id_t id = rig_id (SUBJECT);
+        assert_true (engine_deed_next (rig->engine, &deed));
+        assert_int_equal (deed.kind, DEED_IMPORT);
+        assert_memory_equal (deed.task.bytes, id.bytes, sizeof (id));
+        assert_true (item_of (rig, &given)->existing);
+        assert_false (engine_deed_next (rig->engine, &deed));
         is_as_it_was (rig, &given);
         rig_restart (rig);
         rig_link (rig, 0, "default");

@@ -244,7 +244,7 @@ static done_t revive_one (call_t *call, const ProtobufCBinaryData *id, task_inpu
         !needs_have_room (call, &found, &item) || !edges_have_room (call, &found, &item) ||
         !quota_allows (call, &found, &item))
         return item;
-    deeds_task (call, DEED_CANCEL, &found);
+    deeds_task (call, DEED_RETRY, &found);
     journal_input (self->tasks);
     task_t *task = again_task (self, &found);
     cause_t cause = cause_of (call, NULL);
@@ -336,7 +336,7 @@ static done_t set_one (call_t *call, const ProtobufCBinaryData *id)
         limit_text (text, "labels of a task", TMQ_LABELS_MAX);
         return refuse (TMQ_LIMIT, text);
     }
-    deeds_task (call, DEED_CANCEL, &found);
+    deeds_task (call, DEED_SET, &found);
     journal_input (self->tasks);
     task_t *task = again_task (self, &found);
     cause_t cause = cause_of (call, set.what);
@@ -366,7 +366,7 @@ static done_t purge_one (call_t *call, const ProtobufCBinaryData *id)
         item.status = status;
         return item;
     }
-    deeds_task (call, DEED_CANCEL, &found);
+    deeds_task (call, DEED_PURGE, &found);
     journal_input (self->tasks);
     cause_t cause = cause_of (call, NULL);
     if (found.record != NULL) {
@@ -431,7 +431,7 @@ static void adopt_found (call_t *call, found_t *found, const kept_t *kept, const
 {
     requests_t *self = call->requests;
     char message[32];
-    deeds_task (call, DEED_CANCEL, found);
+    deeds_task (call, DEED_ADOPT, found);
     journal_input (self->tasks);
     task_t *task = again_task (self, found);
     uint32_t attempt = task->attempt;

@@ -15,6 +15,7 @@
 #include "core/base/memory.h"
 #include "core/peers/outbox.h"
 #include "core/requests/answer.h"
+#include "core/requests/deeds.h"
 #include "core/requests/get.h"
 #include "core/requests/marks.h"
 #include "core/requests/quota.h"
@@ -305,14 +306,16 @@ static void answer_again (call_t *call, tmq_status_t status)
     bytes_free (&packed);
 }
 
-static void answer_all (call_t *call, task_t *task)
+static void answer_all (call_t *call, const found_t *found)
 {
+    task_t *task = found->task;
     requests_t *self = call->requests;
     const Taskmq__Answer *request = call->request->answer;
     const uint8_t *bytes = call->body;
     char limit[LIMIT_TEXT_SIZE];
     bytes_t packed = BYTES_INIT;
     bool all_count = true;
+    bool some_count = false;
     self->tasks->open.inputs++;
     for (size_t i = 0; i < request->n_items; i++) {
         const Taskmq__AnswerItem *item = request->items[i];
@@ -322,6 +325,7 @@ static void answer_all (call_t *call, task_t *task)
         answered.code = judged.code;
         answered.retry_after_ms = judged.code == TMQ_LIMIT ? LIMIT_RETRY_MS : 0;
         all_count = all_count && judged.code == TMQ_OK;
+        some_count = some_count || judged.code == TMQ_OK;
         if (judged.code != TMQ_OK)
             answered.text =
                 (char *) (judged.text == NULL ? code_text ((int) judged.code) : judged.text);
@@ -332,6 +336,8 @@ static void answer_all (call_t *call, task_t *task)
         bytes_append_message (&packed, ANSWERED_ITEMS, &answered.base);
         bytes += item->bytes;
     }
+    if (some_count)
+        deeds_task (call, DEED_ANSWER, found);
     if (all_count) {
         mark_keep (call, task, MARK_ANSWERED);
         journal_touch (self->tasks, task);
@@ -352,7 +358,7 @@ void on_answer (call_t *call)
         get_answer_wrong_status (call, "its questions ended with it", status);
     } else {
         assert (found.task != NULL); /* what is not over is in memory */
-        answer_all (call, found.task);
+        answer_all (call, &found);
     }
 }
 

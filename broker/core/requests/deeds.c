@@ -13,7 +13,12 @@
 /* NULL: there is no place left. */
 static deed_t *add (requests_t *self, deed_kind_t kind, const link_t *link, const char *identity)
 {
-    bool sampled = kind != DEED_CANCEL && kind != DEED_QUEUE;
+    static const bool SAMPLED[] = {
+#define X(NAME, some) [DEED_##NAME] = some,
+        DEED_KIND_MAP (X)
+#undef X
+    };
+    bool sampled = SAMPLED[kind];
     if (self->deeds_count >= (sampled ? DEEDS_SAMPLED_MAX : DEEDS_MAX)) {
         self->deeds_left += !sampled;
         return NULL;
@@ -69,13 +74,31 @@ void deeds_task (call_t *call, deed_kind_t kind, const found_t *found)
     snprintf (deed->text, sizeof (deed->text), "%s", found->owner);
 }
 
+static deed_t *add_named (call_t *call, deed_kind_t kind, const char *text)
+{
+    deed_t *deed = add (call->requests, kind, call->link, call->identity);
+    if (deed == NULL)
+        return NULL;
+    deed->request = request_kind (call->request)->name;
+    snprintf (deed->text, sizeof (deed->text), "%s", text);
+    return deed;
+}
+
 void deeds_queue (call_t *call, const char *queue)
 {
-    deed_t *deed = add (call->requests, DEED_QUEUE, call->link, call->identity);
-    if (deed == NULL)
-        return;
-    deed->request = request_kind (call->request)->name;
-    snprintf (deed->text, sizeof (deed->text), "%s", queue);
+    add_named (call, DEED_QUEUE, queue);
+}
+
+void deeds_worker (call_t *call, const char *worker)
+{
+    add_named (call, DEED_WORKER, worker);
+}
+
+void deeds_import (call_t *call, const uint8_t *id, const char *queue)
+{
+    deed_t *deed = add_named (call, DEED_IMPORT, queue);
+    if (deed != NULL)
+        memcpy (deed->task.bytes, id, sizeof (deed->task.bytes));
 }
 
 bool deeds_next (requests_t *self, deed_t *out)
@@ -87,7 +110,7 @@ bool deeds_next (requests_t *self, deed_t *out)
     self->deeds_told = self->deeds_count = 0;
     if (self->deeds_left == 0)
         return false;
-    *out = (deed_t){.kind = DEED_CANCEL};
+    *out = (deed_t){.kind = DEED_MORE};
     snprintf (out->text, sizeof (out->text), "%" PRIu64 " more at once", self->deeds_left);
     self->deeds_left = 0;
     return true;

@@ -13,11 +13,15 @@
 void deny (call_t *call);
 /* A principal met its quota; text says which. */
 void deeds_quota (requests_t *self, const link_t *link, const char *identity, const char *text);
-/* READ or CANCEL: kept if the task is somebody else's, and the right over it that of an admin or
+/* READ to ADOPT: kept if the task is somebody else's, and the right over it that of an admin or
  * operator. */
 void deeds_task (call_t *call, deed_kind_t kind, const found_t *found);
 /* What is set for a queue was changed. */
 void deeds_queue (call_t *call, const char *queue);
+/* A worker was drained. */
+void deeds_worker (call_t *call, const char *worker);
+/* A task with a past came into the queue. */
+void deeds_import (call_t *call, const uint8_t *id, const char *queue);
 /* The next one, in their order; false: none since. */
 bool deeds_next (requests_t *self, deed_t *out);
 

@@ -15,6 +15,7 @@
 #include "core/reads/find.h"
 #include "core/requests/after.h"
 #include "core/requests/answer.h"
+#include "core/requests/deeds.h"
 #include "core/requests/quota.h"
 #include "core/requests/room.h"
 #include "core/requests/sessions.h"
@@ -460,6 +461,7 @@ static bool answer_whole (call_t *call, const Taskmq__ImportedTask *whole)
         return refused.code != TMQ_LIMIT;
     }
     reply_there (call, false, bring (&self)->status);
+    deeds_import (call, import->task_id.data, whole->task->queue);
     return true;
 }
 

@@ -14,6 +14,7 @@
 
 #include "core/reads/find.h"
 #include "core/requests/answer.h"
+#include "core/requests/deeds.h"
 #include "core/requests/errands.h"
 #include "core/requests/get.h"
 #include "core/requests/report.h"
@@ -108,8 +109,10 @@ void on_log (call_t *call)
 void on_read_log (call_t *call)
 {
     found_t found;
-    if (get_find (call, &call->request->read_log->task_id, RIGHT_BODY, &found))
-        errand_about_task (call, found.task != NULL ? found.task->number : found.record->number);
+    if (!get_find (call, &call->request->read_log->task_id, RIGHT_BODY, &found))
+        return;
+    deeds_task (call, DEED_READ, &found);
+    errand_about_task (call, found.task != NULL ? found.task->number : found.record->number);
 }
 
 log_piece_t *log_pieces_next (requests_t *self)

@@ -10,6 +10,7 @@
 #include "core/match/roster.h"
 #include "core/peers/link.h"
 #include "core/requests/answer.h"
+#include "core/requests/deeds.h"
 #include "core/requests/quota.h"
 #include "core/tasks/journal.h"
 #include "core/wire/pack.h"
@@ -122,6 +123,8 @@ void on_worker_drain (call_t *call)
         if (entry->ended_at != 0 || !is_named (entry, &request->worker_id, request->name) ||
             !sees (call, entry))
             continue;
+        if (entry->drained_by == NULL)
+            deeds_worker (call, name_text (entry->name));
         roster_drain (match, entry, name_text (call->link->identity));
         count++;
         if (packed.length <= ENVELOPE_FILL_BYTES - TMQ_WORKER_INFO_BYTES_MAX)
