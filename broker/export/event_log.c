@@ -279,7 +279,10 @@ static bool follow_page (event_log_t *self, bool *more)
     if (store_reader_run (self->reader, &read) != STORE_OK) {
         store_error_t error = {(store_code_t) read.error, ""};
         snprintf (error.text, sizeof (error.text), "%s", read.error_text);
-        self->options.failed (&error);
+        if (error.code == STORE_ERROR_DAMAGED) /* a page of the file: others can be read */
+            write_failed (self, error.text);
+        else
+            self->options.failed (&error);
         read_clear (&read);
         return false;
     }
