@@ -42,6 +42,11 @@ static exits_t read_directory (const char *directory)
         return exits_fail (exits_of_store (error.code), error.text);
     if (report.findings > FINDINGS_SHOWN_MAX)
         printf ("... and %" PRIu64 " more\n", report.findings - FINDINGS_SHOWN_MAX);
+    if (report.upgraded != 0)
+        printf ("schema %d: the next start upgrades it to %d; its tasks are read after that\n",
+                report.schema, report.upgraded);
+    else if (report.schema != 0)
+        printf ("schema %d\n", report.schema);
     printf ("read %" PRIu64 " tasks, %" PRIu64 " blocks of events and %" PRIu64
             " commits that wait: ",
             report.tasks, report.blocks, report.batches);

@@ -19,6 +19,9 @@ typedef struct store_audit {
     uint64_t tasks; /* that were read */
     uint64_t blocks;
     uint64_t batches;
+    int schema;   /* version of the tables */
+    int upgraded; /* … to which a start brings them first, when they are of an earlier one; then
+                     their tasks, and commits in journal.db, were not read. Else 0 */
 } store_audit_t;
 
 /* STORE_OK: all of it could be read, whatever was found. Otherwise a file could not be opened. */

@@ -124,8 +124,7 @@ enum {
 
 enum {
     FORMAT_VERSION = 2,
-    CHECKSUM_TAG = 15 << 3 | 1, /* field 15, fixed64 */
-    TRAILER_BYTES = 1 + CHECKSUM_BYTES
+    CHECKSUM_TAG = 15 << 3 | 1 /* field 15, fixed64 */
 };
 
 static const uint8_t ZERO[32];
@@ -287,6 +286,23 @@ static void append_row (bytes_t *body, const row_t *row)
     bytes_close (body, mark);
 }
 
+void journal_seal (bytes_t *body, size_t start)
+{
+    uint8_t trailer[JOURNAL_TRAILER_BYTES] = {CHECKSUM_TAG};
+    if (!body->failed)
+        checksum_put (trailer + 1, checksum_add (0, body->data + start, body->length - start));
+    bytes_append (body, trailer, sizeof (trailer));
+}
+
+bool journal_is_whole (const uint8_t *body, size_t body_bytes)
+{
+    if (body_bytes < JOURNAL_TRAILER_BYTES)
+        return false;
+    size_t covered = body_bytes - JOURNAL_TRAILER_BYTES;
+    return body[covered] == CHECKSUM_TAG &&
+           checksum_get (body + covered + 1) == checksum_add (0, body, covered);
+}
+
 void journal_encode (bytes_t *body, const journal_head_t *head, const batch_t *batch)
 {
     size_t start = body->length;
@@ -308,10 +324,7 @@ void journal_encode (bytes_t *body, const journal_head_t *head, const batch_t *b
         append_block (body, &batch->blocks[i]);
     for (size_t i = 0; i < batch->rows_count; i++)
         append_row (body, &batch->rows[i]);
-    uint8_t trailer[TRAILER_BYTES] = {CHECKSUM_TAG};
-    if (!body->failed)
-        checksum_put (trailer + 1, checksum_add (0, body->data + start, body->length - start));
-    bytes_append (body, trailer, sizeof (trailer));
+    journal_seal (body, start);
     if (body->failed)
         abort (); /* as all of the engine: what was applied cannot be kept */
 }
@@ -511,11 +524,7 @@ static batch_t *unpack_batch (const Journal__Batch *from)
 batch_t *journal_decode (const uint8_t *body, size_t body_bytes, journal_head_t *head, bool *newer)
 {
     *newer = false;
-    if (body_bytes < TRAILER_BYTES)
-        return NULL;
-    size_t covered = body_bytes - TRAILER_BYTES;
-    if (body[covered] != CHECKSUM_TAG ||
-        checksum_get (body + covered + 1) != checksum_add (0, body, covered))
+    if (!journal_is_whole (body, body_bytes))
         return NULL;
     Journal__Batch *packed = journal__batch__unpack (NULL, body_bytes, body);
     if (packed == NULL)

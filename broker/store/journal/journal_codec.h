@@ -20,6 +20,11 @@ typedef struct journal_head {
 
 /* Appends the batch to what body holds. Aborts when memory is exhausted. */
 void journal_encode (bytes_t *body, const journal_head_t *head, const batch_t *batch);
+/* The sum at the end of a batch, in a field of its own. */
+enum { JOURNAL_TRAILER_BYTES = 9 };
+bool journal_is_whole (const uint8_t *body, size_t body_bytes);
+/* Appends the sum of what body holds from start on. */
+void journal_seal (bytes_t *body, size_t start);
 /* The batch belongs to the caller. NULL when the bytes are damaged or of a newer format; *newer
  * tells which. */
 batch_t *journal_decode (const uint8_t *body, size_t body_bytes, journal_head_t *head, bool *newer);

@@ -12,6 +12,7 @@
 #include "store/journal/form.h"
 #include "store/sqlite/sqlite_schema.h"
 #include "store/sqlite/tables.h"
+#include "store/sqlite/upgrade.h"
 
 static void tell (store_backup_t *found, const tables_meta_t *meta)
 {
@@ -39,7 +40,8 @@ static store_code_t begin_history (tables_t *tables, store_error_t *error)
 store_code_t store_look (const char *directory, store_error_t *error)
 {
     sqlite3 *db;
-    store_code_t code = schema_open_unchanged (&db, directory, true, error);
+    int64_t version;
+    store_code_t code = schema_open_unchanged (&db, directory, true, &version, error);
     if (code != STORE_OK)
         return code;
     code = sql_pragma (db, "PRAGMA quick_check (1)", "ok", error);
@@ -59,7 +61,10 @@ store_code_t store_adopt (const char *directory, store_backup_t *found, uint64_t
     if (access (path, F_OK) != 0)
         return store_fail (error, STORE_ERROR_CORRUPT, "%s: is missing", path);
     gate_init (&gate);
-    store_code_t code = tables_open (&tables, &options, &gate, error);
+    int64_t from;
+    store_code_t code = upgrade_run (&options, false, &from, error);
+    if (code == STORE_OK)
+        code = tables_open (&tables, &options, &gate, error);
     if (code == STORE_OK)
         code = tables_quick_check (tables, error);
     if (code == STORE_OK) {

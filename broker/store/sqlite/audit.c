@@ -192,7 +192,8 @@ static store_code_t check_tables (check_t *self, store_error_t *error)
         self->reader = (row_reader_t){&names, statements, arena_new (ROW_UNPACKED_MAX)};
         each_row (self, META, check_meta);
         each_row (self, NAMES, check_name);
-        each_row (self, TASKS, check_task);
+        if (self->report->upgraded == 0)
+            each_row (self, TASKS, check_task);
         each_row (self, ATTEMPTS, check_attempt);
         each_row (self, TOMBSTONES, check_tombstone);
         each_row (self, EVENTS, check_events);
@@ -205,23 +206,32 @@ static store_code_t check_tables (check_t *self, store_error_t *error)
     return code;
 }
 
+static void note_version (store_audit_t *report, int64_t version)
+{
+    report->schema = (int) version;
+    report->upgraded = version == SCHEMA_TABLES_VERSION ? 0 : SCHEMA_TABLES_VERSION;
+}
+
 static store_code_t check_parts (check_t *self, const char *directory, bool tables,
                                  store_error_t *error)
 {
     bool cut;
     if (wal_scan (directory, self->file, &cut, error) != STORE_OK)
         found_error (self, error);
-    store_code_t code = schema_open_unchanged (&self->db, directory, tables, error);
+    int64_t version = 0;
+    store_code_t code = schema_open_unchanged (&self->db, directory, tables, &version, error);
     if (code == STORE_ERROR_CORRUPT) {
         found_error (self, error);
         return STORE_OK;
     }
     if (code != STORE_OK)
         return code;
+    if (tables)
+        note_version (self->report, version);
     each_row (self, STRUCTURE, check_structure);
     if (tables)
         code = check_tables (self, error);
-    else
+    else if (version == SCHEMA_JOURNAL_VERSION)
         each_row (self, BATCHES, check_batch);
     if (code == STORE_ERROR_CORRUPT) {
         found_error (self, error);
@@ -286,6 +296,7 @@ static store_code_t check_journal (store_audit_t *report, const char *directory,
 store_code_t store_audit (store_audit_t *self, const char *directory, store_error_t *error)
 {
     self->findings = self->tasks = self->blocks = self->batches = 0;
+    self->schema = self->upgraded = 0;
     journal_tables_t tables = {0};
     store_code_t code = check_file (self, directory, true, &tables, error);
     bool old = is_there (directory, SCHEMA_JOURNAL_FILE);

@@ -15,6 +15,7 @@
 #include "core/base/memory.h"
 #include "store/checksum.h"
 #include "store/journal/journal_codec.h"
+#include "store/sqlite/reshape.h"
 #include "store/sqlite/sqlite_schema.h"
 #include "store/sqlite/wal_scan.h"
 
@@ -35,7 +36,7 @@ struct old_journal {
     char *directory;
     sqlite3 *db;
     bool had_log; /* when it was opened */
-    bool empty;
+    int64_t version;
 };
 
 static bool is_there (const char *directory, const char *name)
@@ -59,7 +60,7 @@ store_code_t old_journal_open (old_journal_t **out, const store_options_t *optio
     old_journal_t *self = memory_zero (1, sizeof (*self));
     self->directory = memory_text (options->directory);
     self->had_log = is_there (options->directory, SCHEMA_JOURNAL_FILE "-wal");
-    code = schema_open_journal (&self->db, options, &self->empty, error);
+    code = schema_open_journal (&self->db, options, &self->version, error);
     if (code == STORE_OK) {
         int persists = self->had_log; /* a start that is refused leaves what it found */
         sqlite3_file_control (self->db, "main", SQLITE_FCNTL_PERSIST_WAL, &persists);
@@ -73,7 +74,7 @@ store_code_t old_journal_open (old_journal_t **out, const store_options_t *optio
 
 bool old_journal_is_empty (const old_journal_t *self)
 {
-    return self->empty;
+    return self->version == 0;
 }
 
 void old_journal_free (old_journal_t **self_p)
@@ -195,6 +196,23 @@ static store_code_t replay_fail (const replay_t *replay, int64_t row, const char
                        sqlite3_db_filename (replay->journal->db, "main"), (long long) row, what);
 }
 
+/* As journal_decode, of whichever version the journal is. */
+static batch_t *row_batch (const old_journal_t *journal, sqlite3_stmt *statement,
+                           journal_head_t *head, bool *newer)
+{
+    const uint8_t *body = sqlite3_column_blob (statement, 1);
+    size_t bytes = (size_t) sqlite3_column_bytes (statement, 1);
+    if (journal->version == 0 || journal->version == SCHEMA_JOURNAL_VERSION)
+        return journal_decode (body, bytes, head, newer);
+    bytes_t today = BYTES_INIT;
+    *newer = false;
+    batch_t *batch = NULL;
+    if (reshape_batch_2 (&today, body, bytes))
+        batch = journal_decode (today.data, today.length, head, newer);
+    bytes_free (&today);
+    return batch;
+}
+
 /* Reads one row; *batch stays NULL when the tables hold it already. */
 static store_code_t replay_row (replay_t *replay, sqlite3_stmt *statement, batch_t **batch,
                                 store_error_t *error)
@@ -202,9 +220,7 @@ static store_code_t replay_row (replay_t *replay, sqlite3_stmt *statement, batch
     int64_t row = sqlite3_column_int64 (statement, 0);
     journal_head_t head;
     bool newer;
-    const uint8_t *body = sqlite3_column_blob (statement, 1);
-    batch_t *found =
-        journal_decode (body, (size_t) sqlite3_column_bytes (statement, 1), &head, &newer);
+    batch_t *found = row_batch (replay->journal, statement, &head, &newer);
     if (newer)
         return store_fail (error, STORE_ERROR_NEWER, "%s: was written by a newer version",
                            sqlite3_db_filename (replay->journal->db, "main"));

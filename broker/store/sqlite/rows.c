@@ -347,18 +347,37 @@ static store_code_t read_labels (const row_reader_t *reader, sqlite3_stmt *row, 
     return code;
 }
 
-static store_code_t check_row (sqlite3_stmt *row, const record_t *record, store_error_t *error)
+static uint64_t sum_of_row (sqlite3_stmt *row, const record_t *record, const uint8_t *rest,
+                            size_t rest_bytes)
 {
     const row_names_t names = {number_of (row, ROW_NS), number_of (row, ROW_OWNER),
                                number_of (row, ROW_QUEUE), number_of (row, ROW_SESSION)};
     tmq_id_t parent;
     bool part = sqlite3_column_type (row, ROW_PARENT) != SQLITE_NULL;
     sql_column_bytes (row, ROW_PARENT, parent.bytes, sizeof (parent.bytes));
-    uint64_t sum =
-        sum_of_task (record, &names, part ? &parent : NULL, sqlite3_column_blob (row, ROW_REST),
-                     (size_t) sqlite3_column_bytes (row, ROW_REST));
+    return sum_of_task (record, &names, part ? &parent : NULL, rest, rest_bytes);
+}
+
+static store_code_t check_row (sqlite3_stmt *row, const record_t *record, store_error_t *error)
+{
+    uint64_t sum = sum_of_row (row, record, sqlite3_column_blob (row, ROW_REST),
+                               (size_t) sqlite3_column_bytes (row, ROW_REST));
     return sum == (uint64_t) number_of (row, ROW_SUM) ? STORE_OK
                                                       : row_damaged (row, "the row", error);
+}
+
+store_code_t row_sum_with (const row_reader_t *reader, sqlite3_stmt *row, const uint8_t *rest,
+                           size_t rest_bytes, uint64_t *out, store_error_t *error)
+{
+    record_t record = {0};
+    labels_t labels MEMORY_FILLED_BEFORE_READ;
+    read_columns (row, &record);
+    store_code_t code = read_labels (reader, row, &labels, error);
+    record.labels = labels.list;
+    record.labels_count = labels.count;
+    if (code == STORE_OK)
+        *out = sum_of_row (row, &record, rest, rest_bytes);
+    return code;
 }
 
 static store_code_t read_bodies (const row_reader_t *reader, sqlite3_stmt *row, record_t *record,

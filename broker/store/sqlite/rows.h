@@ -114,5 +114,9 @@ typedef struct row_reader {
  * or ROW_COLUMNS_BARE. STORE_ERROR_DAMAGED when it, a label or a body is not what was written. */
 store_code_t row_read (const row_reader_t *reader, sqlite3_stmt *row, bool bodies, record_t **out,
                        store_error_t *error);
+/* The sum that the current row of a statement over ROW_COLUMNS_BARE has with this rest: for those
+ * who change the form of what is stored. */
+store_code_t row_sum_with (const row_reader_t *reader, sqlite3_stmt *row, const uint8_t *rest,
+                           size_t rest_bytes, uint64_t *out, store_error_t *error);
 
 #endif

@@ -21,6 +21,7 @@
 #include "store/sqlite/readers.h"
 #include "store/sqlite/sqlite_schema.h"
 #include "store/sqlite/store_thread.h"
+#include "store/sqlite/upgrade.h"
 #include "store/sqlite/wal_scan.h"
 
 typedef struct sqlite_reader {
@@ -496,6 +497,7 @@ static store_code_t check_directory (const char *directory, store_error_t *error
 static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_error_t *error)
 {
     bool tables_cut;
+    int64_t upgraded_from = 0;
     const char *directory = self->options.directory;
     store_code_t code = check_directory (directory, error);
     if (code == STORE_OK)
@@ -503,9 +505,13 @@ static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_erro
     if (code == STORE_OK)
         code = wal_scan (directory, SCHEMA_TABLES_FILE, &tables_cut, error);
     if (code == STORE_OK)
+        code = upgrade_run (&self->options, true, &upgraded_from, error);
+    if (code == STORE_OK)
         code = tables_open (&self->tables, &self->options, &self->gate, error);
     if (code == STORE_OK)
         code = recover (self, boot, error);
+    boot->upgraded_from = (int) upgraded_from;
+    boot->schema = SCHEMA_TABLES_VERSION;
     if (code == STORE_OK)
         code = load_open (&self->load, directory, &self->gate, error);
     if (code == STORE_OK)

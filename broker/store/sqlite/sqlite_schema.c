@@ -2,20 +2,21 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* The schema and its history. A migration is a list of statements that leads from one user_version
- * to the next; it runs in one transaction with the new number. Migrations are never changed after
- * a release: a change of the schema is a new one at the end of the list.
+/* The schema, as a new file has it. A change of it is a new number here and a step in
+ * upgrade_steps.c that leads there from the one before, so both ways end in the same tables.
  *
  * A file that is not ours, newer than we know, or damaged is left exactly as it is. */
 #include "store/sqlite/sqlite_schema.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
     APPLICATION_TABLES = 0x746d7164,  /* "tmqd" */
     APPLICATION_JOURNAL = 0x746d716a, /* "tmqj" */
+    COPIES_LOOKED_AT = 100,           /* a version that is further away is no version */
     /* quick_check reads the whole file: up to this size it takes well under a second. Pages of
      * larger files are checked as they are read (cell_size_check). */
     QUICK_CHECK_BYTES_MAX = 64 * 1024 * 1024,
@@ -28,9 +29,9 @@ typedef struct schema {
     int application_id;
     int other_id;      /* the file's second mark, or 0 */
     const char *first; /* PRAGMA that must come before the first access */
-    int oldest;        /* version that can be read, and that the first migration makes */
-    const char *const *migrations;
-    int count;
+    int oldest;        /* version that can be read */
+    int newest;        /* … and that is made */
+    const char *create;
 } schema_t;
 
 /* taskmq.db. Times are ms since the epoch, UTC; 0 or NULL is "not given". Names are numbers so
@@ -38,7 +39,7 @@ typedef struct schema {
  * (rows.h), of a task also of its labels; bodies, which are written once, have sums of their own.
  * The bound on a namespace's number keeps the key of its events (number << 42 | sequence)
  * positive. Bodies above the inline limit stand in table body. */
-static const char TABLES_1[] =
+static const char TABLES_CREATE[] =
     "CREATE TABLE meta ("
     " only INTEGER PRIMARY KEY CHECK (only = 1),"
     " generation INTEGER NOT NULL, epoch INTEGER NOT NULL, written_batch INTEGER NOT NULL,"
@@ -110,8 +111,6 @@ static const char TABLES_1[] =
     /* Without a sum until the first start writes it: SQLite makes the generation. */
     "INSERT INTO meta VALUES (1, random () & 0x7fffffffffffffff | 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0)";
 
-static const char *const TABLES_MIGRATIONS[] = {TABLES_1};
-
 static const schema_t TABLES = {
     .file = SCHEMA_TABLES_FILE,
     .application_id = APPLICATION_TABLES,
@@ -119,17 +118,15 @@ static const schema_t TABLES = {
      * more per task, for the log and the checkpoint write two headers and thrice the inner cells.
      * A file that was made with another size keeps it. */
     .first = "PRAGMA page_size = 16384; PRAGMA auto_vacuum = INCREMENTAL",
-    .oldest = 7,
-    .migrations = TABLES_MIGRATIONS,
-    .count = sizeof (TABLES_MIGRATIONS) / sizeof (TABLES_MIGRATIONS[0]),
+    .oldest = SCHEMA_TABLES_OLDEST,
+    .newest = SCHEMA_TABLES_VERSION,
+    .create = TABLES_CREATE,
 };
 
 /* journal.db. */
 
-static const char JOURNAL_1[] =
+static const char JOURNAL_CREATE[] =
     "CREATE TABLE journal (batch INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT";
-
-static const char *const JOURNAL_MIGRATIONS[] = {JOURNAL_1};
 
 static const schema_t JOURNAL = {
     .file = SCHEMA_JOURNAL_FILE,
@@ -139,16 +136,40 @@ static const schema_t JOURNAL = {
      * are large: with pages of 4 KiB a batch of 100 takes a fifth more CPU, in two writes
      * a page. */
     .first = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 16384",
-    .oldest = 3,
-    .migrations = JOURNAL_MIGRATIONS,
-    .count = sizeof (JOURNAL_MIGRATIONS) / sizeof (JOURNAL_MIGRATIONS[0]),
+    .oldest = SCHEMA_JOURNAL_OLDEST,
+    .newest = SCHEMA_JOURNAL_VERSION,
+    .create = JOURNAL_CREATE,
 };
 
 /* Opening. */
 
-static int newest_of (const schema_t *schema)
+/* How the data was before a newer version changed it, and what this version can read, if it is
+ * still there: the copy from before the first step that is unknown here. */
+static void name_copy (char *text, size_t size, const char *path, int known, int64_t version)
 {
-    return schema->oldest + schema->count - 1;
+    const char *slash = strrchr (path, '/');
+    int length = slash == NULL ? 0 : (int) (slash - path);
+    for (int64_t step = known + 1; step <= version && step - known < COPIES_LOOKED_AT; step++) {
+        char copy[PATH_MAX];
+        snprintf (copy, sizeof (copy), "%.*s/" SCHEMA_COPY_FORMAT, length, path, (int) step);
+        if (access (copy, F_OK) == 0) {
+            snprintf (text, size, "; %.300s is how it was before that", copy);
+            return;
+        }
+    }
+    snprintf (text, size, "; no copy from before that is in %.*s/" SCHEMA_COPIES,
+              length > 300 ? 300 : length, path);
+}
+
+static store_code_t refuse_newer (const char *path, const schema_t *schema, int64_t version,
+                                  store_error_t *error)
+{
+    char copy[400] = "";
+    if (schema == &TABLES)
+        name_copy (copy, sizeof (copy), path, schema->newest, version);
+    return store_fail (error, STORE_ERROR_NEWER,
+                       "%s: was written by a newer version (schema %lld, known up to %d)%s", path,
+                       (long long) version, schema->newest, copy);
 }
 
 /* Decides whose file this is before anything is written to it. */
@@ -171,10 +192,8 @@ static store_code_t schema_identify (sqlite3 *db, const schema_t *schema, int64_
         return store_fail (error, STORE_ERROR_FOREIGN,
                            "%s: is a database of another application (id %#llx)", path,
                            (unsigned long long) application_id);
-    if (*version > newest_of (schema))
-        return store_fail (error, STORE_ERROR_NEWER,
-                           "%s: was written by a newer version (schema %lld, known up to %d)", path,
-                           (long long) *version, newest_of (schema));
+    if (*version > schema->newest)
+        return refuse_newer (path, schema, *version, error);
     if (!empty && *version < 1)
         return store_fail (error, STORE_ERROR_CORRUPT, "%s: has no schema version", path);
     if (!empty && *version < schema->oldest)
@@ -186,18 +205,14 @@ static store_code_t schema_identify (sqlite3 *db, const schema_t *schema, int64_
     return STORE_OK;
 }
 
-static store_code_t schema_migrate (sqlite3 *db, const schema_t *schema, int64_t version,
-                                    store_error_t *error)
+static store_code_t schema_create (sqlite3 *db, const schema_t *schema, store_error_t *error)
 {
-    if (version == newest_of (schema))
-        return STORE_OK;
     char identify[96];
     snprintf (identify, sizeof (identify), "PRAGMA application_id = %d; PRAGMA user_version = %d",
-              schema->application_id, newest_of (schema));
+              schema->application_id, schema->newest);
     store_code_t code = sql_run (db, "BEGIN IMMEDIATE", error);
-    int64_t done = version == 0 ? 0 : version - schema->oldest + 1;
-    for (int64_t i = done; code == STORE_OK && i < schema->count; i++)
-        code = sql_run (db, schema->migrations[i], error);
+    if (code == STORE_OK)
+        code = sql_run (db, schema->create, error);
     if (code == STORE_OK)
         code = sql_run (db, identify, error);
     if (code == STORE_OK)
@@ -234,30 +249,30 @@ static store_code_t schema_set_synchronous (sqlite3 *db, store_error_t *error)
     return code == STORE_OK ? sql_pragma (db, "PRAGMA synchronous", "2", error) : code;
 }
 
-static store_code_t schema_open (sqlite3 **out, const schema_t *schema,
-                                 const store_options_t *options, bool *created,
-                                 store_error_t *error)
+/* The settings of a writer, for a file whose version is known. */
+static store_code_t schema_set_up (sqlite3 *db, int64_t version, store_error_t *error)
 {
-    sqlite3 *db = NULL;
-    int64_t version = 0;
-    store_code_t code = sql_open (&db, options->directory, schema->file, true, error);
-    if (code != STORE_OK)
-        return code;
-    code = sql_run (db, schema->first, error);
-    if (code == STORE_OK)
-        code = schema_identify (db, schema, &version, error);
-    if (code == STORE_OK && version > 0)
-        code = schema_check (db, error);
+    store_code_t code = version > 0 ? schema_check (db, error) : STORE_OK;
     /* A damaged header: names would not be found, and everything would seem to be gone. */
     if (code == STORE_OK)
         code = sql_pragma (db, "PRAGMA encoding", "UTF-8", error);
     if (code == STORE_OK)
         code = sql_pragma (db, "PRAGMA journal_mode = WAL", "wal", error);
+    return code == STORE_OK ? schema_set_synchronous (db, error) : code;
+}
+
+static store_code_t schema_open (sqlite3 **out, const schema_t *schema, const char *directory,
+                                 int64_t *version, store_error_t *error)
+{
+    sqlite3 *db = NULL;
+    store_code_t code = sql_open (&db, directory, schema->file, true, error);
+    if (code != STORE_OK)
+        return code;
+    code = sql_run (db, schema->first, error);
     if (code == STORE_OK)
-        code = schema_set_synchronous (db, error);
+        code = schema_identify (db, schema, version, error);
     if (code == STORE_OK)
-        code = schema_migrate (db, schema, version, error);
-    *created = version == 0;
+        code = schema_set_up (db, *version, error);
     if (code == STORE_OK)
         *out = db;
     else
@@ -268,22 +283,67 @@ static store_code_t schema_open (sqlite3 **out, const schema_t *schema,
 store_code_t schema_open_tables (sqlite3 **out, const store_options_t *options, bool *created,
                                  store_error_t *error)
 {
-    return schema_open (out, &TABLES, options, created, error);
+    sqlite3 *db = NULL;
+    int64_t version = 0;
+    store_code_t code = schema_open (&db, &TABLES, options->directory, &version, error);
+    if (code != STORE_OK)
+        return code;
+    *created = version == 0;
+    if (*created)
+        code = schema_create (db, &TABLES, error);
+    else if (version != TABLES.newest)
+        code = store_fail (error, STORE_ERROR_IO, "%s/%s: schema %lld was not upgraded",
+                           options->directory, TABLES.file, (long long) version);
+    if (code == STORE_OK)
+        *out = db;
+    else
+        sql_close (&db);
+    return code;
 }
 
-store_code_t schema_open_journal (sqlite3 **out, const store_options_t *options, bool *created,
+store_code_t schema_tables_version (const char *directory, int64_t *version, store_error_t *error)
+{
+    char path[PATH_MAX];
+    sqlite3 *db = NULL;
+    *version = 0;
+    snprintf (path, sizeof (path), "%s/%s", directory, TABLES.file);
+    if (access (path, F_OK) != 0)
+        return STORE_OK;
+    store_code_t code = sql_open (&db, directory, TABLES.file, true, error);
+    if (code != STORE_OK)
+        return code;
+    sqlite3_db_config (db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *) NULL);
+    code = schema_identify (db, &TABLES, version, error);
+    sql_close (&db);
+    return code;
+}
+
+store_code_t schema_open_to_upgrade (sqlite3 **out, const char *directory, store_error_t *error)
+{
+    int64_t version = 0;
+    return schema_open (out, &TABLES, directory, &version, error);
+}
+
+store_code_t schema_open_journal (sqlite3 **out, const store_options_t *options, int64_t *version,
                                   store_error_t *error)
 {
-    return schema_open (out, &JOURNAL, options, created, error);
+    sqlite3 *db = NULL;
+    store_code_t code = schema_open (&db, &JOURNAL, options->directory, version, error);
+    if (code == STORE_OK && *version == 0)
+        code = schema_create (db, &JOURNAL, error);
+    if (code == STORE_OK)
+        *out = db;
+    else
+        sql_close (&db);
+    return code;
 }
 
 store_code_t schema_open_unchanged (sqlite3 **out, const char *directory, bool tables,
-                                    store_error_t *error)
+                                    int64_t *version, store_error_t *error)
 {
     const schema_t *schema = tables ? &TABLES : &JOURNAL;
     char path[PATH_MAX];
     sqlite3 *db = NULL;
-    int64_t version = 0;
     snprintf (path, sizeof (path), "%s/%s", directory, schema->file);
     if (access (path, F_OK) != 0)
         return store_fail (error, STORE_ERROR_CORRUPT, "%s: is missing", path);
@@ -294,8 +354,8 @@ store_code_t schema_open_unchanged (sqlite3 **out, const char *directory, bool t
     /* Exclusive: the index of the log is kept in memory, without a file. */
     code = sql_run (db, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON", error);
     if (code == STORE_OK)
-        code = schema_identify (db, schema, &version, error);
-    if (code == STORE_OK && version != newest_of (schema))
+        code = schema_identify (db, schema, version, error);
+    if (code == STORE_OK && *version == 0)
         code = store_fail (error, STORE_ERROR_CORRUPT, "%s: is empty", path);
     if (code == STORE_OK)
         *out = db;

@@ -1,0 +1,48 @@
+#!/bin/sh
+# Data of earlier versions (tests/stored): a start brings it to today's, and all tasks are as they were
+# listed by the version that wrote them. The way back leads to the copy.
+. "$(dirname "$0")/lib.sh"
+fields=task_id,queue,session,status,status_message,progress,labels,meta,attempt,created_at,finished_at
+fields=$fields,payload_bytes,result_bytes,result_type,error,dead,ttl_ms,not_before
+
+for stored in schema-6 schema-7 schema-7-db schema-7-log; do
+    rm -rf .taskmq
+    mkdir -m 700 .taskmq
+    tar -xzf "$TASKMQ_SOURCE/tests/stored/$stored.tar.gz" -C .taskmq
+    version=${stored#schema-}
+    version=${version%%-*}
+    run 0 taskmqd --check --data .taskmq
+    out_has "^schema $version: the next start upgrades it to 8"
+    start_broker
+    run 0 taskctl -o jsonl list --all --fields "$fields"
+    sort out >now
+    cmp -s .taskmq/list now || fail "$stored: $(diff .taskmq/list now | cut -c 1-300)"
+    grep -q "id=UPGRADED .* from=$version schema=8 copy=backups/before-schema-$((version + 1))" broker.err ||
+        fail 'the log does not tell of the upgrade'
+    [ -s ".taskmq/backups/before-schema-$((version + 1))/taskmq.db" ] || fail 'there is no copy'
+    run 0 taskctl context get plan
+    out_has '^{"a":2}$'
+    run 0 taskctl result "$(sed -n 's/^{"task_id":"\([^"]*\)","queue":"done","session":"s1".*/\1/p' now)"
+    out_has '^well done$'
+    # They go on: the question is answered, what waited for another task still does.
+    run 0 taskctl answer "$(sed -n 's/^{"task_id":"\([^"]*\)","queue":"asking".*/\1/p' now)" colour '"blue"'
+    run 0 taskctl count --queue idle --status queued
+    run 0 taskctl submit idle --data new
+    stop_broker
+    run 0 taskmqd --check --data .taskmq
+    out_has '^schema 8$'
+    out_has 'no damage$'
+done
+
+# An older version finds newer data: here this one does.
+awk 'BEGIN {printf "\0\0\0\143"}' | dd of=.taskmq/taskmq.db bs=1 seek=60 conv=notrunc 2>err
+run 8 taskmqd
+err_has 'schema 99, known up to 8); no copy from before that is in .*/backups'
+mkdir .taskmq/backups/before-schema-9
+run 8 taskmqd
+err_has 'backups/before-schema-9 is how it was before that'
+
+# The way back, as the manual has it.
+(cd .taskmq && rm -f taskmq.db taskmq.db-* journal.* && cp -p backups/before-schema-8/* .)
+run 0 taskmqd --check --data .taskmq
+out_has '^schema 7: the next start'
