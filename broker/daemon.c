@@ -139,17 +139,19 @@ static exits_t confine (daemon_t *self)
     return EXITS_OK;
 }
 
-static void tell_upgrade (const boot_t *boot)
+static void tell_upgrade (store_t *store)
 {
     char copy[64];
-    if (boot->upgraded_from == 0)
+    store_stats_t stats;
+    store_stats (store, &stats);
+    if (stats.upgraded_from == 0)
         return;
-    snprintf (copy, sizeof (copy), "backups/before-schema-%d", boot->upgraded_from + 1);
+    snprintf (copy, sizeof (copy), "backups/before-schema-%d", stats.upgraded_from + 1);
     log_write (LOG_LEVEL_INFO, "UPGRADED",
                "the data was of an earlier version and is of this one now; as it was it stands in"
                " the copy, which may be removed",
-               LOG_FIELDS (LOG_NUMBER ("from", boot->upgraded_from),
-                           LOG_NUMBER ("schema", boot->schema), LOG_TEXT ("copy", copy)));
+               LOG_FIELDS (LOG_NUMBER ("from", stats.upgraded_from),
+                           LOG_NUMBER ("schema", stats.schema), LOG_TEXT ("copy", copy)));
 }
 
 static exits_t open_store (daemon_t *self)
@@ -170,7 +172,7 @@ static exits_t open_store (daemon_t *self)
     config_word (&self->config, CONFIG_STORE, store, sizeof (store));
     if (store_open (&self->store, store, &options, &self->boot, &error) != STORE_OK)
         return exits_fail (exits_of_store (error.code), error.text);
-    tell_upgrade (&self->boot);
+    tell_upgrade (self->store);
     const char *way = self->boot.journal_way;
     log_write (LOG_LEVEL_INFO, "STORE", "opened and recovered",
                LOG_FIELDS (LOG_TEXT ("store", store), LOG_NUMBER ("tasks", self->boot.tasks),

@@ -64,6 +64,7 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
         {"store_dirty_bytes", store.dirty_bytes},
         {"store_damaged", store.damaged},
         {"write_back_stalled", store.write_back_stalled},
+        {"tables_held", store.tables_held},
         {"synchronous_normal", store.synchronous_normal},
         {"store_full", self->full},
         {"access_stale", access_file_is_stale (self->access)},

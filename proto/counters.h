@@ -170,6 +170,8 @@
        "near 64M: submissions are refused soon")                                                   \
     X (write_back_stalled, "1 while the tables cannot be written",                                 \
        "above 0: free space where the data is")                                                    \
+    X (tables_held, "1 while another process reads taskmq.db",                                     \
+       "above 0: end it (fuser taskmq.db), the log of the tables grows")                           \
     X (synchronous_normal, "1 with --synchronous normal",                                          \
        "above 0: a loss of power may lose work")                                                   \
     X (access_stale, "1 while the access file cannot be used and an older state of it counts",     \

@@ -25,6 +25,8 @@
 typedef struct store store_t;
 typedef struct store_reader store_reader_t;
 
+#define STORE_LOG_BYTES_MAX (UINT64_C (256) << 20)
+
 typedef struct store_options {
     const char *directory;  /* of the data; unused by memory */
     size_t dirty_tasks_max; /* written back at the latest then, default 20,000 */
@@ -50,11 +52,15 @@ typedef struct store_options {
     /* Told of each read that met a damaged row, and went on; on any thread; may be NULL. */
     void (*damaged) (void *context, const store_error_t *error);
     const struct device *journal_device; /* under the journal; NULL: the files of the machine */
+    /* The log of the tables, while another process reads them: then nothing more is written back
+     * until that ends. */
+    uint64_t log_bytes_max; /* STORE_LOG_BYTES_MAX */
 } store_options_t;
 #define STORE_OPTIONS_INIT                                                                         \
     {                                                                                              \
         NULL, 20000, 250, 16u << 20, false, 20000, INT64_C (7) * 86400000, UINT64_C (1) << 30,     \
-            INT64_C (30) * 86400000, 1000000, 60000, NULL, NULL, NULL, NULL, NULL                  \
+            INT64_C (30) * 86400000, 1000000, 60000, NULL, NULL, NULL, NULL, NULL,                 \
+            STORE_LOG_BYTES_MAX                                                                    \
     }
 
 /* URI is "sqlite" or "memory". On success *out is open, recovered, checkpointed and holds a
@@ -200,6 +206,9 @@ typedef struct store_stats {
     uint64_t dirty_bytes;
     uint64_t damaged;        /* reads that met a damaged row */
     bool write_back_stalled; /* waits for space (A22) */
+    int schema;              /* version of what is stored; 0 where nothing is */
+    int upgraded_from;       /* … that this start found, when it was an earlier one; else 0 */
+    bool tables_held;        /* another process reads them, so their log can only grow */
     bool synchronous_normal; /* a loss of power may lose what was acknowledged */
 } store_stats_t;
 void store_stats (store_t *self, store_stats_t *out);

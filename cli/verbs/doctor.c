@@ -279,6 +279,8 @@ static const struct rule {
      "df -h; free space where the data is"},
     {"write_back_stalled", 0, VERDICT_WRONG, "space", "the tables cannot be written",
      "df -h; free space where the data is"},
+    {"tables_held", 0, VERDICT_WARNING, "data", "another process reads the tables",
+     "fuser taskmq.db in the data directory; end that process"},
     {"store_damaged", 0, VERDICT_WRONG, "data", "rows were found damaged",
      "stop the broker, then taskmqd --check --data DIR"},
     {"access_stale", 0, VERDICT_WRONG, "access",

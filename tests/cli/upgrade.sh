@@ -25,7 +25,7 @@ for stored in schema-6 schema-7 schema-7-db schema-7-log; do
     run 0 taskctl result "$(sed -n 's/^{"task_id":"\([^"]*\)","queue":"done","session":"s1".*/\1/p' now)"
     out_has '^well done$'
     # They go on: the question is answered, what waited for another task still does.
-    run 0 taskctl answer "$(sed -n 's/^{"task_id":"\([^"]*\)","queue":"asking".*/\1/p' now)" colour '"blue"'
+    run 0 taskctl answer "$(sed -n 's/^{"task_id":"\([^"]*\)","queue":"asking".*/\1/p' now)" --ask colour --data '"blue"'
     run 0 taskctl count --queue idle --status queued
     run 0 taskctl submit idle --data new
     stop_broker
@@ -35,7 +35,7 @@ for stored in schema-6 schema-7 schema-7-db schema-7-log; do
 done
 
 # An older version finds newer data: here this one does.
-awk 'BEGIN {printf "\0\0\0\143"}' | dd of=.taskmq/taskmq.db bs=1 seek=60 conv=notrunc 2>err
+printf '\000\000\000\143' | dd of=.taskmq/taskmq.db bs=1 seek=60 conv=notrunc 2>err
 run 8 taskmqd
 err_has 'schema 99, known up to 8); no copy from before that is in .*/backups'
 mkdir .taskmq/backups/before-schema-9

@@ -9,6 +9,7 @@
 #
 # The files stand in the tree because nobody can make them without these versions, and an upgrade has
 # to be tried on what they really wrote.
+# shellcheck disable=SC2016,SC2094 # the shells of the workers expand these; list is a file
 set -eu
 PATH="$1:$PATH"
 file=$(realpath -m "$2")
@@ -49,9 +50,9 @@ large=$(head -c 3000 /dev/zero | tr '\0' x)
 start
 ctl context put plan --data '{"a":1}'
 ctl queue set slow --max-running 2
-done_id=$(ctl submit done --ttl 0 --data paid --label kind=done --label shop=north --session s1)
-large_id=$(ctl submit done --ttl 0 --data "$large")
-work done 'echo "progress 1/3 pages" >&$TASKMQ_FD; echo well done; cat'
+done_id=$(ctl submit 'done' --ttl 0 --data paid --label kind=done --label shop=north --session s1)
+large_id=$(ctl submit 'done' --ttl 0 --data "$large")
+work 'done' 'echo "progress 1/3 pages" >&$TASKMQ_FD; echo well done; cat'
 ctl wait "$done_id" >/dev/null
 ctl wait "$large_id" >/dev/null
 failed_id=$(ctl submit failing --ttl 0 --data bad --max-attempts 1)

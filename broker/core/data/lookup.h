@@ -27,8 +27,6 @@ typedef struct boot {
     uint64_t recovered_batches; /* that stood in the journal */
     bool journal_cut;           /* commits that were not synced were lost with the power */
     const char *journal_way;    /* how the journal is written: a word for the log, or NULL */
-    int schema;                 /* version of what is stored; 0 where nothing is */
-    int upgraded_from;          /* … that this start found, when it was an earlier one; else 0 */
 } boot_t;
 
 /* Namespaces that the store has forgotten: without tasks and tombstones, and past the time that

@@ -321,6 +321,9 @@ static void sqlite_stats (store_t *base, store_stats_t *out)
         .dirty_bytes = self->pending.bytes + self->writing.bytes,
         .damaged = atomic_load (&self->damage.count),
         .write_back_stalled = self->stalled,
+        .schema = SCHEMA_TABLES_VERSION,
+        .upgraded_from = (int) self->upgraded_from,
+        .tables_held = tables_are_held (self->tables),
         .synchronous_normal = self->options.synchronous_normal,
     };
     pthread_mutex_unlock (&self->lock);
@@ -497,7 +500,6 @@ static store_code_t check_directory (const char *directory, store_error_t *error
 static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_error_t *error)
 {
     bool tables_cut;
-    int64_t upgraded_from = 0;
     const char *directory = self->options.directory;
     store_code_t code = check_directory (directory, error);
     if (code == STORE_OK)
@@ -505,13 +507,11 @@ static store_code_t sqlite_start (sqlite_store_t *self, boot_t *boot, store_erro
     if (code == STORE_OK)
         code = wal_scan (directory, SCHEMA_TABLES_FILE, &tables_cut, error);
     if (code == STORE_OK)
-        code = upgrade_run (&self->options, true, &upgraded_from, error);
+        code = upgrade_run (&self->options, true, &self->upgraded_from, error);
     if (code == STORE_OK)
         code = tables_open (&self->tables, &self->options, &self->gate, error);
     if (code == STORE_OK)
         code = recover (self, boot, error);
-    boot->upgraded_from = (int) upgraded_from;
-    boot->schema = SCHEMA_TABLES_VERSION;
     if (code == STORE_OK)
         code = load_open (&self->load, directory, &self->gate, error);
     if (code == STORE_OK)

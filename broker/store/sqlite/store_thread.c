@@ -28,7 +28,10 @@ typedef struct forgetting {
 
 static store_code_t write_back (sqlite_store_t *self, store_error_t *error)
 {
-    store_code_t code = tables_begin (self->tables, error);
+    store_code_t code = tables_need_log (self->tables, error);
+    if (code != STORE_OK)
+        return code;
+    code = tables_begin (self->tables, error);
     if (code == STORE_OK)
         code = tables_write (self->tables, &self->writing, error);
     if (code == STORE_OK)
@@ -181,7 +184,9 @@ static store_code_t forget (sqlite_store_t *self, bool *more, store_error_t *err
                                  self->expiry_ms - options->tombstones_ms_max,
                                  options->tombstones_max};
     *more = false;
-    store_code_t code = tables_begin (self->tables, error);
+    store_code_t code = tables_need_log (self->tables, error);
+    if (code == STORE_OK)
+        code = tables_begin (self->tables, error);
     if (code == STORE_OK)
         code = tables_forget (self->tables, &limits, more, error);
     if (code == STORE_OK)

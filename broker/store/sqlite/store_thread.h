@@ -40,6 +40,7 @@ typedef struct sqlite_store {
     pthread_mutex_t due_lock; /* guards the view of the sweep */
     view_t due;
 
+    int64_t upgraded_from; /* 0: the tables were of this version */
     pthread_t thread;
     bool thread_runs;
     int64_t expiry_ms;    /* of the thread: by it is judged what is old; 0: nothing is yet */

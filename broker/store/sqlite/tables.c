@@ -6,6 +6,7 @@
  * space was missing and gives up otherwise. */
 #include "store/sqlite/tables.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,6 +14,7 @@
 #include "store/checksum.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/sqlite_schema.h"
+#include "timestamp.h"
 
 enum statement {
     BEGIN,
@@ -93,6 +95,7 @@ static const char *const TEXTS[STATEMENTS] = {
 enum {
     FRAME_HEADER_BYTES = 24,          /* of the write-ahead log, before each page */
     WAL_BYTES_MAX = 16 * 1024 * 1024, /* A18 */
+    HELD_TRY_MS = 1000,               /* between two tries while somebody else reads */
     SHRINK_BYTES = 1024 * 1024,       /* that one step gives back */
     SPARE_SHARE = 6,                  /* of the file, or … */
     SPARE_BYTES = 1024 * 1024         /* … so much may be free: what comes next fills it */
@@ -121,6 +124,9 @@ struct tables {
     uint64_t page_bytes;
     uint64_t wal_bytes;
     bool shrunk; /* pages were given back since the last checkpoint for their sake */
+    uint64_t log_bytes_max;
+    atomic_bool held;
+    int64_t held_until_ms; /* then it is tried again */
 };
 
 static int tables_wal_hook (void *context, sqlite3 *db, const char *name, int frames)
@@ -181,6 +187,7 @@ store_code_t tables_open (tables_t **out, const store_options_t *options, gate_t
     tables_t *self = memory_zero (1, sizeof (*self));
     bool created;
     self->gate = gate;
+    self->log_bytes_max = options->log_bytes_max;
     int64_t page_bytes = 0;
     store_code_t code = schema_open_tables (&self->db, options, &created, error);
     if (code == STORE_OK)
@@ -677,10 +684,26 @@ store_code_t tables_copy (tables_t *self, copy_t *out, const char *path, store_e
 
 /* The log. */
 
+/* Somebody else's process reads. All of ours is in the log, which is synced with each commit: it
+ * waits there, and grows, until he has ended. */
+static store_code_t hold (tables_t *self)
+{
+    atomic_store (&self->held, true);
+    self->held_until_ms = clock_ms (CLOCK_MONOTONIC) + HELD_TRY_MS;
+    return STORE_OK;
+}
+
+bool tables_are_held (const tables_t *self)
+{
+    return atomic_load (&self->held);
+}
+
 store_code_t tables_checkpoint_all (tables_t *self, store_error_t *error)
 {
-    self->wal_bytes = 0;
-    return sql_checkpoint (self->db, SQLITE_CHECKPOINT_TRUNCATE, error);
+    store_code_t code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_TRUNCATE, error);
+    if (code == STORE_OK)
+        self->wal_bytes = 0;
+    return code == STORE_ERROR_BUSY ? hold (self) : code;
 }
 
 static store_code_t checkpoint (tables_t *self, store_error_t *error)
@@ -690,17 +713,38 @@ static store_code_t checkpoint (tables_t *self, store_error_t *error)
     store_code_t code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_PASSIVE, error);
     if (code != STORE_OK)
         return code;
+    /* A log that was held gives its space back. */
+    int mode = tables_are_held (self) ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_RESTART;
     gate_close (self->gate);
-    code = sql_checkpoint (self->db, SQLITE_CHECKPOINT_RESTART, error);
+    code = sql_checkpoint (self->db, mode, error);
     gate_open (self->gate);
-    if (code == STORE_OK)
+    if (code == STORE_ERROR_BUSY)
+        return hold (self);
+    if (code == STORE_OK) {
         self->wal_bytes = 0;
+        atomic_store (&self->held, false);
+    }
     return code;
 }
 
 store_code_t tables_checkpoint_if_large (tables_t *self, store_error_t *error)
 {
-    return self->wal_bytes < WAL_BYTES_MAX ? STORE_OK : checkpoint (self, error);
+    bool rests = tables_are_held (self) && clock_ms (CLOCK_MONOTONIC) < self->held_until_ms;
+    return self->wal_bytes < WAL_BYTES_MAX || rests ? STORE_OK : checkpoint (self, error);
+}
+
+store_code_t tables_need_log (tables_t *self, store_error_t *error)
+{
+    if (!tables_are_held (self) || self->wal_bytes < self->log_bytes_max)
+        return STORE_OK;
+    store_code_t code = tables_checkpoint_if_large (self, error);
+    if (code != STORE_OK || !tables_are_held (self))
+        return code;
+    return store_fail (error, STORE_ERROR_FULL,
+                       "%s-wal has its largest size, %d MiB: another process reads the tables and"
+                       " holds it",
+                       sqlite3_db_filename (self->db, "main"),
+                       (int) (self->log_bytes_max / (1024 * 1024)));
 }
 
 /* Free pages. */
@@ -710,7 +754,9 @@ static store_code_t give_pages_back (tables_t *self, store_error_t *error)
     char text[64];
     snprintf (text, sizeof (text), "PRAGMA incremental_vacuum (%d)",
               (int) (SHRINK_BYTES / self->page_bytes));
-    store_code_t code = tables_begin (self, error);
+    store_code_t code = tables_need_log (self, error);
+    if (code == STORE_OK)
+        code = tables_begin (self, error);
     if (code == STORE_OK)
         code = sql_run (self->db, text, error);
     if (code == STORE_OK)

@@ -64,10 +64,15 @@ store_code_t tables_begin_history (tables_t *self, store_error_t *error);
 /* Begins a copy (copy.h) of what is committed, and of what will be until it is done. */
 store_code_t tables_copy (tables_t *self, copy_t *out, const char *path, store_error_t *error);
 
-/* Brings the log into the file and empties it; nobody else may have it open. */
+/* Brings the log into the file and empties it. While another process reads, the log stays, here and
+ * below: that is no error, tables_are_held says so. */
 store_code_t tables_checkpoint_all (tables_t *self, store_error_t *error);
 /* When the log is past its size: checkpoints it and, behind the closed gate, resets it. */
 store_code_t tables_checkpoint_if_large (tables_t *self, store_error_t *error);
+/* Another process reads, or did a second ago. Any thread. */
+bool tables_are_held (const tables_t *self);
+/* Before what is written: STORE_ERROR_FULL while the log is held and has its largest size. */
+store_code_t tables_need_log (tables_t *self, store_error_t *error);
 
 /* Gives 1 MiB of free pages back to the file system, if more than a sixth of the file is free and
  * at least 1 MiB; *more: there may be more to give. The next rows fill what is left. To be called
