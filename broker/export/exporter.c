@@ -288,6 +288,10 @@ exporter_t *exporter_new (const exporter_options_t *options, char error[TASKS_FI
     if (set_aside)
         log_write (LOG_LEVEL_WARNING, "EXPORT-ANEW",
                    "tasks.jsonl belongs to another database: set aside, begun anew", NULL);
+    if (self->check.hole_bytes > 0)
+        log_write (LOG_LEVEL_WARNING, "EXPORT-HOLE",
+                   "a loss of power left a hole in tasks.jsonl: it is written again from there",
+                   LOG_FIELDS (LOG_NUMBER ("bytes", self->check.hole_bytes)));
     self->after_pos = self->check.pos;
     compactor_init (&self->compactor, &self->options.compact, options->store, self->file);
     atomic_store (&self->stat_pos, self->after_pos);

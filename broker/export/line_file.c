@@ -19,7 +19,7 @@
 #include "core/base/memory.h"
 #include "disk.h"
 
-enum { TAIL_BYTES = 64 * 1024 };
+enum { TAIL_BYTES = 64 * 1024, CHUNK_BYTES = 1024 * 1024 };
 
 __attribute__ ((format (printf, 2, 3))) static bool fail (char *error, const char *format, ...)
 {
@@ -84,6 +84,32 @@ bool line_file_cut (line_file_t *self, char error[LINE_FILE_ERROR_SIZE])
         return fail (error, "cannot cut %s: %s", self->path, strerror (errno));
     self->overhang = false;
     return true;
+}
+
+bool line_file_find_hole (const line_file_t *self, off_t *at, char error[LINE_FILE_ERROR_SIZE])
+{
+    char *chunk = memory_alloc (CHUNK_BYTES);
+    off_t from = self->length > LINE_FILE_UNSYNCED_MAX ? self->length - LINE_FILE_UNSYNCED_MAX : 0;
+    bool good = true;
+    for (*at = -1; good && *at < 0 && from < self->length; from += CHUNK_BYTES) {
+        off_t left = self->length - from;
+        size_t length = left < CHUNK_BYTES ? (size_t) left : CHUNK_BYTES;
+        good = line_file_read (self, from, chunk, length, error);
+        const char *zero = good ? memchr (chunk, '\0', length) : NULL;
+        if (zero != NULL)
+            *at = from + (zero - chunk);
+    }
+    free (chunk);
+    return good;
+}
+
+bool line_file_cut_at (line_file_t *self, off_t at, char error[LINE_FILE_ERROR_SIZE])
+{
+    off_t newline = newline_before (self->fd, at);
+    if (newline == UNREADABLE || newline == TOO_FAR)
+        return fail (error, "cannot read %s before byte %lld", self->path, (long long) at);
+    self->length = newline + 1;
+    return line_file_cut (self, error);
 }
 
 bool line_file_read_last (line_file_t *self, char **line, size_t *length, off_t *torn,

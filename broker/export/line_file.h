@@ -17,7 +17,9 @@ enum {
     LINE_FILE_ERROR_SIZE = 512,
     /* No line of ours is longer: one of tasks.jsonl has at most two bodies of 64 KiB, of which each
      * byte may take six. */
-    LINE_FILE_LINE_MAX = 4 * 1024 * 1024
+    LINE_FILE_LINE_MAX = 4 * 1024 * 1024,
+    /* What a system may still have to write: half a minute's worth of lines, and more. */
+    LINE_FILE_UNSYNCED_MAX = 256 * 1024 * 1024
 };
 
 typedef struct line_file {
@@ -37,6 +39,11 @@ void line_file_close (line_file_t *self);
  * with the next line_file_cut or line_file_append. */
 bool line_file_read_last (line_file_t *self, char **line, size_t *length, off_t *torn,
                           char error[LINE_FILE_ERROR_SIZE]);
+/* *at: the first byte of value 0 in the last LINE_FILE_UNSYNCED_MAX bytes, or -1. No line has one:
+ * there a loss of power took what was not on the disk yet, and left what came behind it. */
+bool line_file_find_hole (const line_file_t *self, off_t *at, char error[LINE_FILE_ERROR_SIZE]);
+/* Cuts the file behind the last whole line before `at`. */
+bool line_file_cut_at (line_file_t *self, off_t at, char error[LINE_FILE_ERROR_SIZE]);
 /* Cuts off what stands behind the whole lines. */
 bool line_file_cut (line_file_t *self, char error[LINE_FILE_ERROR_SIZE]);
 /* Appends whole lines: all of them or, with `error`, none. May be repeated. */

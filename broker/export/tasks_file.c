@@ -14,6 +14,8 @@
 #include "export/line_file.h"
 #include "ids.h"
 
+enum { FIRST_BYTES = 512 }; /* of a line: more than tells that it is ours */
+
 struct tasks_file {
     line_file_t lines;
 };
@@ -90,6 +92,33 @@ static bool is_ours (const char *line, size_t length, tasks_line_t *out)
            tasks_line_place (line, length, out);
 }
 
+/* The file's first line is one of ours. */
+static bool begins_as_ours (const tasks_file_t *self)
+{
+    char begin[FIRST_BYTES];
+    tasks_line_t first;
+    ssize_t got = pread (self->lines.fd, begin, sizeof (begin), 0);
+    const char *newline = got > 0 ? memchr (begin, '\n', (size_t) got) : NULL;
+    return got > 0 &&
+           tasks_line_place (begin, newline == NULL ? (size_t) got : (size_t) (newline - begin),
+                             &first);
+}
+
+/* What a loss of power left behind a hole is written again, from the line before it. A file that
+ * begins with a hole is *foreign, as anything that is not ours. */
+static bool cut_hole (tasks_file_t *self, tasks_file_end_t *end, bool *foreign, char *error)
+{
+    off_t at;
+    off_t length = self->lines.length;
+    if (!line_file_find_hole (&self->lines, &at, error))
+        return false;
+    *foreign = at >= 0 && !begins_as_ours (self);
+    if (at < 0 || *foreign)
+        return true;
+    end->hole_bytes = (uint64_t) (length - at);
+    return line_file_cut_at (&self->lines, at, error);
+}
+
 /* Cuts off a torn last line and reads the one before it. *foreign: it is none of ours. */
 static bool read_end (tasks_file_t *self, tasks_file_end_t *end, bool *foreign, char *error)
 {
@@ -97,7 +126,10 @@ static bool read_end (tasks_file_t *self, tasks_file_end_t *end, bool *foreign, 
     size_t length;
     off_t torn;
     memset (end, 0, sizeof (*end));
-    *foreign = false;
+    if (!cut_hole (self, end, foreign, error))
+        return false;
+    if (*foreign)
+        return true;
     if (!line_file_read_last (&self->lines, &line, &length, &torn, error))
         return false;
     if (line == NULL) {

@@ -21,6 +21,7 @@ enum { TASKS_FILE_ERROR_SIZE = LINE_FILE_ERROR_SIZE };
 typedef struct tasks_file_end {
     uint64_t pos;
     tmq_id_t id;
+    uint64_t hole_bytes; /* that were cut off, because a loss of power left a hole before them */
 } tasks_file_end_t;
 
 /* What a line says of its place. */
@@ -36,7 +37,8 @@ bool tasks_line_parse (const char *line, size_t length, tasks_line_t *out);
  * beginning is read: what a compaction can afford for each line. */
 bool tasks_line_place (const char *line, size_t length, tasks_line_t *out);
 
-/* Opens the file or makes it, cuts off a torn last line, and reads the last whole one. A file whose
+/* Opens the file or makes it, cuts off a torn last line, and all behind a hole, and reads the last
+ * whole line. A file whose
  * last line is none of ours, or lies beyond last_pos, the newest event of the database, belongs to
  * another history: it is set aside and begun anew (*set_aside). NULL with `error` if the file
  * cannot be used. */
