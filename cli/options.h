@@ -195,6 +195,16 @@ static const option_spec_t result_options[] = {
     {                                                                                              \
         OPT_PARENT, "parent", 0, KIND_TEXT, 0, 36, "ID", "parts of this task; several are OR"      \
     }
+#define TOUCHED_OPTION(NAME)                                                                       \
+    {                                                                                              \
+        OPT_TOUCHED, NAME, 0, KIND_TEXT, 0, TMQ_TURN_PATH_BYTES_MAX, "PATH",                       \
+            "a turn of it read, wrote or deleted this file; several are AND"                       \
+    }
+#define AGENT_OPTION                                                                               \
+    {                                                                                              \
+        OPT_AGENT, "agent", 0, KIND_TEXT, 0, TMQ_TURN_AGENT_BYTES_MAX, "NAME",                     \
+            "this agent had a turn of it; several are AND"                                         \
+    }
 #define TREE_OPTION                                                                                \
     {                                                                                              \
         OPT_TREE, "tree", 0, KIND_FLAG, 0, 0, NULL, "also the parts of the tasks, and their parts" \
@@ -203,6 +213,8 @@ static const option_spec_t result_options[] = {
 static const option_spec_t wait_options[] = {
     FILTER_OPTIONS,
     CREATED_OPTIONS,
+    AGENT_OPTION,
+    TOUCHED_OPTION ("file"),
     TREE_OPTION,
     {OPT_FOR, "for", 0, KIND_DURATION, 0, WAIT_MAX, "DURATION", "how long; exit 7 after"},
     FIELDS_OPTION,
@@ -211,6 +223,8 @@ static const option_spec_t wait_options[] = {
 static const option_spec_t cancel_options[] = {
     FILTER_OPTIONS,
     CREATED_OPTIONS,
+    AGENT_OPTION,
+    TOUCHED_OPTION ("file"),
     TREE_OPTION,
     {OPT_YES, "yes", 'y', KIND_FLAG, 0, 0, NULL, "do not ask"},
     {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "only count what the conditions match"},
@@ -222,6 +236,8 @@ static const option_spec_t adopt_options[] = {FIELDS_OPTION, END_OF_OPTIONS};
 static const option_spec_t again_options[] = {
     FILTER_OPTIONS,
     CREATED_OPTIONS,
+    AGENT_OPTION,
+    TOUCHED_OPTION ("file"),
     {OPT_YES, "yes", 'y', KIND_FLAG, 0, 0, NULL, "do not ask"},
     {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "only count what the conditions match"},
     END_OF_OPTIONS};
@@ -229,6 +245,8 @@ static const option_spec_t again_options[] = {
 static const option_spec_t resume_options[] = {
     FILTER_OPTIONS,
     CREATED_OPTIONS,
+    AGENT_OPTION,
+    TOUCHED_OPTION ("file"),
     {OPT_FROM_TURN, "from-turn", 0, KIND_NUMBER, 0, UINT32_MAX - 1, "N",
      "back to this turn (0: before the first): those behind it count no more; of one ID"},
     {OPT_YES, "yes", 'y', KIND_FLAG, 0, 0, NULL, "do not ask"},
@@ -251,6 +269,8 @@ static const option_spec_t set_options[] = {
     {OPT_LABEL, "with-label", 0, KIND_LABEL, 0, 0, "NAME=VALUE",
      "that has this label; several are AND"},
     CREATED_OPTIONS,
+    AGENT_OPTION,
+    TOUCHED_OPTION ("file"),
     {OPT_YES, "yes", 'y', KIND_FLAG, 0, 0, NULL, "do not ask"},
     {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "only count what the conditions match"},
     END_OF_OPTIONS};
@@ -258,6 +278,8 @@ static const option_spec_t set_options[] = {
 static const option_spec_t list_options[] = {
     FILTER_OPTIONS,
     CREATED_OPTIONS,
+    AGENT_OPTION,
+    TOUCHED_OPTION ("file"),
     {OPT_SEARCH, "search", 0, KIND_TEXT, 0, 0, "TEXT",
      "with these words: \"a phrase\", begin*, NOT word, one OR other"},
     {OPT_RANK, "rank", 0, KIND_FLAG, 0, 0, NULL, "the best finds first, not the newest tasks"},
@@ -279,10 +301,13 @@ static const option_spec_t export_options[] = {
      "replace common secrets, or NAME=PATTERN; none: nothing, not even by the broker's list"},
     FILTER_OPTIONS,
     CREATED_OPTIONS,
+    AGENT_OPTION,
+    TOUCHED_OPTION ("with-file"),
     FIELDS_OPTION,
     END_OF_OPTIONS};
 
-static const option_spec_t count_options[] = {FILTER_OPTIONS, CREATED_OPTIONS, END_OF_OPTIONS};
+static const option_spec_t count_options[] = {FILTER_OPTIONS, CREATED_OPTIONS, AGENT_OPTION,
+                                              TOUCHED_OPTION ("file"), END_OF_OPTIONS};
 
 static const option_spec_t logs_options[] = {
     {OPT_FOLLOW, "follow", 'f', KIND_FLAG, 0, 0, NULL, "go on until the task has ended"},

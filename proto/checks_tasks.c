@@ -251,6 +251,21 @@ bool check_filter (check_t *check, const Taskmq__Filter *filter)
     return true;
 }
 
+/* What turns told. */
+static bool check_marks (check_t *check, const char *field, char *const *texts, size_t count,
+                         size_t most)
+{
+    if (!check_count (check, field, count, 0, TMQ_LABELS_MAX))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (texts[i][0] == '\0')
+            return check_refuse (check, TMQ_INVALID, "%s: must not be empty", field);
+        if (!check_text (check, field, texts[i], most))
+            return false;
+    }
+    return true;
+}
+
 /* A filter of list and count: what is stored cannot be asked for by id. */
 static bool check_stored_filter (check_t *check, const Taskmq__Filter *filter)
 {
@@ -264,7 +279,10 @@ static bool check_stored_filter (check_t *check, const Taskmq__Filter *filter)
                              "subjects, name_prefix: only in the filter of a subscription");
     if (!check_labels (check, filter->labels, filter->n_labels) ||
         !check_count (check, "parents", filter->n_parents, 0, TMQ_FILTER_VALUES_MAX) ||
-        !check_ids (check, "parents", filter->parents, filter->n_parents))
+        !check_ids (check, "parents", filter->parents, filter->n_parents) ||
+        !check_marks (check, "agents", filter->agents, filter->n_agents,
+                      TMQ_TURN_AGENT_BYTES_MAX) ||
+        !check_marks (check, "files", filter->files, filter->n_files, TMQ_TURN_PATH_BYTES_MAX))
         return false;
     if (!check_range (check, "created_since", filter->created_since, 0, INT64_MAX) ||
         !check_range (check, "created_until", filter->created_until, 0, INT64_MAX))

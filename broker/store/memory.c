@@ -12,6 +12,7 @@
 
 #include "core/base/memory.h"
 #include "core/data/row_list.h"
+#include "core/data/turn.h"
 #include "ids.h"
 #include "store/events.h"
 #include "store/number_map.h"
@@ -417,13 +418,39 @@ static bool looked_enough (const memory_store_t *self, read_t *read, size_t plac
     return true;
 }
 
+/* A turn of the task has it. */
+static bool has_mark (const memory_store_t *self, const record_t *record, const label_t *mark)
+{
+    row_key_t key;
+    turn_key (&key, record->ns, record->id.bytes, 0);
+    row_t first = row_make (ROW_KIND_TURN, key.bytes, key.length, NULL, 0);
+    bool found = false;
+    for (size_t i = row_list_from (&self->rows, &first); !found && i < self->rows.count; i++) {
+        const row_t *row = &self->rows.rows[i];
+        turn_t turn;
+        if (row->kind != ROW_KIND_TURN || !row_key_begins_with (row->key, first.key))
+            break;
+        found = turn_unpack (&turn, row->body) && turn_has_mark (&turn, mark);
+    }
+    row_drop (&first);
+    return found;
+}
+
+static bool matches (const memory_store_t *self, const filter_t *filter, const record_t *record)
+{
+    bool fits = record != NULL && select_matches (filter, record);
+    for (size_t i = 0; fits && i < filter->labels_count; i++)
+        fits = !label_is_mark (&filter->labels[i]) || has_mark (self, record, &filter->labels[i]);
+    return fits;
+}
+
 static void read_list (const memory_store_t *self, read_t *read)
 {
     size_t capacity = 0;
     size_t looks = 0;
     for (size_t i = entries_before (self, read); i > 0; i--) {
         const record_t *record = self->entries[i - 1]->record;
-        if (record == NULL || !select_matches (&read->filter, record)) {
+        if (!matches (self, &read->filter, record)) {
             if (looked_enough (self, read, i - 1, ++looks))
                 break;
             continue;
@@ -445,7 +472,7 @@ static void read_count (const memory_store_t *self, read_t *read)
     read->more = false;
     for (size_t i = entries_before (self, read); i > 0; i--) {
         const record_t *record = self->entries[i - 1]->record;
-        read->count += record != NULL && select_matches (&read->filter, record);
+        read->count += matches (self, &read->filter, record);
         if (looked_enough (self, read, i - 1, ++looks))
             break;
     }
@@ -644,7 +671,7 @@ static void read_pick (const memory_store_t *self, read_t *read)
     read->records = memory_alloc (read->numbers_count * sizeof (record_t *));
     for (size_t i = 0; i < read->numbers_count; i++) {
         const entry_t *entry = find_number (self, read->numbers[i]);
-        if (entry != NULL && entry->record != NULL && select_matches (&read->filter, entry->record))
+        if (entry != NULL && matches (self, &read->filter, entry->record))
             read->records[read->records_count++] = select_copy_bare (entry->record);
     }
 }

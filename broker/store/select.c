@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/data/extra.h"
+#include "core/data/turn.h"
 #include "ids.h"
 #include "types.h"
 
@@ -37,7 +38,7 @@ static bool contains (const char *const *names, size_t count, const char *name)
 static bool has_labels (const filter_t *filter, const record_t *record)
 {
     for (size_t i = 0; i < filter->labels_count; i++)
-        if (!record_has_label (record, &filter->labels[i]))
+        if (!label_is_mark (&filter->labels[i]) && !record_has_label (record, &filter->labels[i]))
             return false;
     return true;
 }

@@ -35,10 +35,35 @@ static int add_parent (task_filter_t *out, const app_t *app, const char *text)
     return 0;
 }
 
+/* What turns told. */
+static int add_mark (const app_t *app, const option_value_t *value, const char **list,
+                     size_t *count)
+{
+    if (*value->text == '\0')
+        return usage_error (app, NULL, "--%s must not be empty", value->spec->name);
+    if (*count == TMQ_LABELS_MAX)
+        return usage_error (app, NULL, "--%s is given more than %d times", value->spec->name,
+                            TMQ_LABELS_MAX);
+    list[(*count)++] = value->text;
+    return 0;
+}
+
+static int add_condition (task_filter_t *out, const app_t *app, const option_value_t *value)
+{
+    switch (value->spec->id) {
+    case OPT_LABEL: return add_label (out, app, value->text);
+    case OPT_PARENT: return add_parent (out, app, value->text);
+    case OPT_AGENT: return add_mark (app, value, out->agents, &out->filter.agents_count);
+    case OPT_TOUCHED: return add_mark (app, value, out->files, &out->filter.files_count);
+    default: return 0;
+    }
+}
+
 bool filter_is_given (const app_t *app)
 {
-    static const option_id_t conditions[] = {OPT_QUEUE, OPT_STATUS, OPT_SESSION, OPT_LABEL,
-                                             OPT_SINCE, OPT_UNTIL,  OPT_PARENT};
+    static const option_id_t conditions[] = {OPT_QUEUE,  OPT_STATUS, OPT_SESSION,
+                                             OPT_LABEL,  OPT_SINCE,  OPT_UNTIL,
+                                             OPT_PARENT, OPT_AGENT,  OPT_TOUCHED};
     for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
         if (args_has (&app->args, conditions[i]))
             return true;
@@ -57,6 +82,8 @@ int filter_from_args (task_filter_t *out, const app_t *app, bool with_times)
     filter->sessions = out->sessions;
     filter->labels = out->labels.list;
     filter->parents = out->parents;
+    filter->agents = out->agents;
+    filter->files = out->files;
     const bool by_operand = args->command->operand == OPERAND_QUEUE;
     const size_t operands = by_operand ? args->operands_count : 0;
     if (args_count (args, OPT_QUEUE) + operands > TMQ_FILTER_VALUES_MAX)
@@ -77,9 +104,7 @@ int filter_from_args (task_filter_t *out, const app_t *app, bool with_times)
             statuses |= value->number;
         else if (value->spec->id == OPT_SESSION)
             out->sessions[filter->sessions_count++] = value->text;
-        const int code = value->spec->id == OPT_LABEL    ? add_label (out, app, value->text)
-                         : value->spec->id == OPT_PARENT ? add_parent (out, app, value->text)
-                                                         : 0;
+        const int code = add_condition (out, app, value);
         if (code)
             return code;
     }

@@ -654,6 +654,10 @@ typedef struct tmq_filter {
     uint64_t created_until;
     const tmq_id_t *parents; /* OR: tasks that are parts of these; not for subscriptions */
     size_t parents_count;
+    const char *const *agents; /* AND: each had a turn of it; at most 16; not for subscriptions */
+    size_t agents_count;
+    const char *const *files; /* AND: each was touched in a turn, the path as it was told; so too */
+    size_t files_count;
 } tmq_filter_t;
 
 /* The longest cursor of a list, without its NUL. */

@@ -59,6 +59,38 @@ out 'told 1
 told 2'
 run 0 taskctl -o json get --turns --files "$id"
 golden turns.json
+
+# Tasks are found by who had a turn and by the files that were touched, beside all other conditions.
+touched=$id
+submit q
+told 100 'turn {"agent":"planner","files":[{"op":"read","path":"old"},{"op":"read","path":"docs/é.md"}]}'
+other=$id
+finds ()
+{
+    eventually found_are "$@"
+}
+found_are ()
+{
+    these=$1
+    shift
+    run 0 taskctl -o id list "$@"
+    [ "$(cat out)" = "$these" ]
+}
+finds "$(printf '%s\n%s' "$other" "$touched")" --agent planner
+finds "$touched" --agent planner --agent coder --file 'src/a b.c'
+finds "$touched" --agent planner --file old --file 'src/a b.c' --status failed --queue q
+finds "$other" --file docs/é.md --since 1h
+finds '' --file OLD
+finds '' --agent coder --file docs/é.md
+run 0 taskctl count --agent planner --file old
+out 2
+run 0 taskctl export --with-file 'src/a b.c' --format json
+out_has "$touched"
+run 2 taskctl list --agent ''
+err_has 'must not be empty'
+run 2 taskctl list --file "$(printf '%1025s' a)"
+run 2 taskctl watch --agent planner
+id=$touched
 run 0 taskctl get --turns --files --attempts "$id"
 grep -q '^         tools  grep, edit$' out || fail "get --turns does not name the tools"
 grep -q '^    write   turn 2    src/a b.c$' out || fail "get --files does not show the file"

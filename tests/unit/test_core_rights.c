@@ -298,6 +298,17 @@ SEND (send_set)
     return rig_set (rig, ME, n, &set);
 }
 
+/* A file that turns told stands in their bodies: who may not read them finds nothing by it. */
+SEND (send_list_by_file)
+{
+    (void) n;
+    char *files[] = {"src/a.c"};
+    Taskmq__Filter filter = TASKMQ__FILTER__INIT;
+    filter.files = files;
+    filter.n_files = 1;
+    return rig_list (rig, ME, &filter, (ProtobufCBinaryData){0}, 0);
+}
+
 SEND (send_list)
 {
     (void) n;
@@ -475,6 +486,7 @@ static const probe_t PROBES[] = {
     {"turns", send_turns, judge_code, GONE + OWN, "enn een nnn een eee eee"},
     {"resolve", send_resolve, judge_resolved, OWN, "ynnnn yynny nnnny yynny yyyny yyyny"},
     {"list", send_list, judge_page, OWN, "y---- yy--y ddddd bb--b yyy-y yyy-y"},
+    {"list", send_list_by_file, judge_page, OWN, "y---- yy--y ddddd ----- yyy-y yyy-y"},
     {"list", send_list, judge_page, DONE + OWN, "y--- yy-- dddd bb-- yyy- yyy-"},
     {"search", send_search, judge_code, OWN, "y y d d y y"},
     {"wait", send_wait, judge_waited, DONE + OWN, "ynnn yynn nnnn yynn yyyn yyyn"},

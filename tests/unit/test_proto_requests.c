@@ -175,6 +175,28 @@ static void test_filters_of_list_and_count (void **state)
     assert_good (&counting);
     label.key = text_of ("not a name");
     assert_bad (&counting, TMQ_INVALID, "labels.key");
+    filter.n_labels = 0;
+    char path[TMQ_TURN_PATH_BYTES_MAX + 2] = "";
+    char *texts[TMQ_LABELS_MAX + 1];
+    for (size_t i = 0; i < TMQ_LABELS_MAX + 1; i++)
+        texts[i] = path;
+    filter.files = filter.agents = texts;
+    filter.n_files = 1;
+    assert_bad (&counting, TMQ_INVALID, "files: must not be empty");
+    memset (path, 'a', sizeof (path) - 2);
+    assert_good (&counting);
+    filter.n_files = TMQ_LABELS_MAX;
+    assert_good (&counting);
+    filter.n_files++;
+    assert_bad (&counting, TMQ_TOO_LARGE, "files: 17 of them, at most 16");
+    filter.n_files = 1;
+    path[sizeof (path) - 2] = 'a';
+    assert_bad (&counting, TMQ_TOO_LARGE, "files");
+    filter.n_files = 0;
+    filter.n_agents = 1;
+    assert_bad (&counting, TMQ_TOO_LARGE, "agents");
+    path[TMQ_TURN_AGENT_BYTES_MAX] = '\0';
+    assert_good (&counting);
 }
 
 static void test_wait (void **state)
@@ -255,6 +277,10 @@ static void test_subscribe (void **state)
     assert_bad (&request, TMQ_INVALID, "labels.key: must match");
     label.key = text_of ("team");
     assert_good (&request);
+    char *texts[] = {text_of ("planner")};
+    filter.agents = texts;
+    filter.n_agents = 1;
+    assert_bad (&request, TMQ_UNSUPPORTED, "agents, files: not in a subscription");
 }
 
 static void test_credit_and_unsubscribe (void **state)

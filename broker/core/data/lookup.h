@@ -106,19 +106,24 @@ typedef struct filter {
     size_t statuses_count;
     const char *const *sessions;
     size_t sessions_count;
-    const label_t *labels; /* all of them must be there */
+    const label_t *labels; /* all of them must be there; marks of turns too (turn.h) */
     size_t labels_count;
     const tmq_id_t *parents; /* it is a part of one of them */
     size_t parents_count;
     int64_t created_since; /* half open; 0: open */
     int64_t created_until;
+    bool by_body;    /* what is asked for stands in bodies: who may not read them finds nothing */
     access_t *scope; /* what the asker sees; NULL: everything in the namespace */
 } filter_t;
+static inline unsigned filter_right (const filter_t *filter)
+{
+    return filter->by_body ? RIGHT_BODY : RIGHT_READ | RIGHT_OBSERVE;
+}
 /* The asker sees tasks of this queue and owner. Not thread-safe: a scope is of one reader. */
 static inline bool filter_sees (const filter_t *filter, const char *queue, const char *owner)
 {
     return filter->scope == NULL ||
-           access_sees (filter->scope, queue, owner, NULL, RIGHT_READ | RIGHT_OBSERVE);
+           access_sees (filter->scope, queue, owner, NULL, filter_right (filter));
 }
 
 typedef enum read_kind {

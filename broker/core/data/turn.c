@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bytes.h"
+#include "turn_files.h"
 #include "wire.h"
 
 /* Fields of a row's body; the parts stand in a row. */
@@ -93,4 +94,37 @@ buf_t *turn_pack (const turn_t *turn)
     buf_t *body = buf_new (out.data, out.length);
     bytes_free (&out);
     return body;
+}
+
+enum { FILES = 3 }; /* of the parts */
+
+bool turn_next_mark (const turn_t *turn, size_t *place, turn_mark_t *out)
+{
+    turn_file_t file;
+    if (++*place == 1) {
+        *out = (turn_mark_t){TURN_MARK_AGENT, turn->agent, strlen (turn->agent)};
+        if (out->length > 0)
+            return true;
+        ++*place;
+    }
+    size_t offset = *place - 2;
+    if (offset >= turn->lengths[FILES])
+        return false;
+    const uint8_t *at = turn->parts[FILES] + offset;
+    if (!turn_file_read (&file, &at, turn->parts[FILES] + turn->lengths[FILES]))
+        return false;
+    *place = (size_t) (at - turn->parts[FILES]) + 1;
+    *out = (turn_mark_t){TURN_MARK_FILE, file.path, file.path_bytes};
+    return true;
+}
+
+bool turn_has_mark (const turn_t *turn, const label_t *wanted)
+{
+    size_t place = 0;
+    turn_mark_t mark;
+    while (turn_next_mark (turn, &place, &mark))
+        if (strcmp (mark.key, wanted->key) == 0 && strlen (wanted->value) == mark.length &&
+            memcmp (mark.value, wanted->value, mark.length) == 0)
+            return true;
+    return false;
 }

@@ -6,6 +6,7 @@
 #ifndef TASKMQ_CORE_TURN_H
 #define TASKMQ_CORE_TURN_H
 
+#include "core/data/record.h"
 #include "core/data/row.h"
 #include "taskmq_types.h"
 
@@ -25,6 +26,25 @@ typedef struct turn {
     const uint8_t *parts[TURN_PARTS]; /* borrowed */
     size_t lengths[TURN_PARTS];
 } turn_t;
+
+/* What tasks are found by of their turns: an agent, a file. Each is kept, and looked for, as a
+ * label with a key that no label has. */
+#define TURN_MARK_AGENT "\1agent"
+#define TURN_MARK_FILE "\1file"
+
+typedef struct turn_mark {
+    const char *key;
+    const char *value; /* borrowed, not terminated */
+    size_t length;
+} turn_mark_t;
+
+static inline bool label_is_mark (const label_t *label)
+{
+    return label->key[0] == '\1';
+}
+/* The next mark; *place is 0 before the first one. False: there is no other. */
+bool turn_next_mark (const turn_t *turn, size_t *place, turn_mark_t *out);
+bool turn_has_mark (const turn_t *turn, const label_t *wanted);
 
 /* The row's key; turn 0: what those of the task begin with. */
 void turn_key (row_key_t *out, const char *ns, const uint8_t *id, uint32_t turn);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/data/turn.h"
 #include "core/wire/filter.h"
 
 #define SUBJECT_BIT(subject) (1u << (subject))
@@ -40,10 +41,16 @@ static const char *const *put_texts (filter_place_t *place, char *const *texts, 
     return list;
 }
 
+/* What turns told is looked for as labels are. */
+static size_t labels_of (const Taskmq__Filter *filter)
+{
+    return filter->n_labels + filter->n_agents + filter->n_files;
+}
+
 static size_t room_of (const Taskmq__Filter *filter)
 {
     size_t room = (filter->n_queues + filter->n_sessions) * sizeof (char *) +
-                  strlen (filter->name_prefix) + 1 + filter->n_labels * sizeof (label_t) +
+                  strlen (filter->name_prefix) + 1 + labels_of (filter) * sizeof (label_t) +
                   filter->n_statuses * sizeof (tmq_status_t) +
                   (filter->n_task_ids + filter->n_parents) * sizeof (tmq_id_t);
     for (size_t i = 0; i < filter->n_queues; i++)
@@ -52,7 +59,21 @@ static size_t room_of (const Taskmq__Filter *filter)
         room += strlen (filter->sessions[i]) + 1;
     for (size_t i = 0; i < filter->n_labels; i++)
         room += strlen (filter->labels[i]->key) + strlen (filter->labels[i]->value) + 2;
+    for (size_t i = 0; i < filter->n_agents; i++)
+        room += strlen (filter->agents[i]) + sizeof (TURN_MARK_AGENT) + 1;
+    for (size_t i = 0; i < filter->n_files; i++)
+        room += strlen (filter->files[i]) + sizeof (TURN_MARK_FILE) + 1;
     return room;
+}
+
+static label_t *put_marks (filter_place_t *place, label_t *to, const char *key, char *const *texts,
+                           size_t count)
+{
+    for (size_t i = 0; i < count; i++, to++) {
+        to->key = put (place, key, strlen (key) + 1);
+        to->value = put (place, texts[i], strlen (texts[i]) + 1);
+    }
+    return to;
 }
 
 static void put_labels (filter_place_t *place, label_t *labels, const Taskmq__Filter *filter)
@@ -62,6 +83,9 @@ static void put_labels (filter_place_t *place, label_t *labels, const Taskmq__Fi
         labels[i].key = put (place, label->key, strlen (label->key) + 1);
         labels[i].value = put (place, label->value, strlen (label->value) + 1);
     }
+    labels += filter->n_labels;
+    labels = put_marks (place, labels, TURN_MARK_AGENT, filter->agents, filter->n_agents);
+    put_marks (place, labels, TURN_MARK_FILE, filter->files, filter->n_files);
 }
 
 /* What is asked of things that are no tasks, and digested only where it is asked. */
@@ -108,7 +132,7 @@ static void take_scope (filter_copy_t *self, filter_place_t *place, const access
 
 void filter_scope (read_t *read, const access_t *access)
 {
-    if ((access->everywhere & SEES) != 0)
+    if ((access->everywhere & filter_right (&read->filter)) != 0)
         return;
     access_copy (&read->scope, access);
     read->filter.scope = &read->scope;
@@ -137,7 +161,7 @@ filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter, const a
     const char **queues = (const char **) (void *) (self + 1);
     const char **sessions = queues + filter->n_queues;
     label_t *labels = (label_t *) (void *) (sessions + filter->n_sessions);
-    tmq_status_t *statuses = (tmq_status_t *) (void *) (labels + filter->n_labels);
+    tmq_status_t *statuses = (tmq_status_t *) (void *) (labels + labels_of (filter));
     place.at = (uint8_t *) (statuses + filter->n_statuses);
     for (size_t i = 0; i < filter->n_statuses; i++)
         statuses[i] = (tmq_status_t) filter->statuses[i];
@@ -155,7 +179,8 @@ filter_copy_t *filter_new (const char *ns, const Taskmq__Filter *filter, const a
     self->filter.sessions_count = filter->n_sessions;
     put_labels (&place, labels, filter);
     self->filter.labels = labels;
-    self->filter.labels_count = filter->n_labels;
+    self->filter.labels_count = labels_of (filter);
+    self->filter.by_body = filter->n_files > 0;
     self->ids = (const tmq_id_t *) place.at;
     self->ids_count = filter->n_task_ids;
     for (size_t i = 0; i < filter->n_task_ids; i++)

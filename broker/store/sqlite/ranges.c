@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "core/data/turn.h"
 #include "store/select.h"
 
 enum {
@@ -331,6 +332,19 @@ static bool holds (const int64_t *ids, size_t count, int64_t id)
     return false;
 }
 
+static store_code_t has_label (view_t *view, int64_t ns, const label_t *label, int64_t number,
+                               bool *has, store_error_t *error)
+{
+    sqlite3_stmt *statement = view_statement (view, HAS_LABEL);
+    sqlite3_bind_int64 (statement, 1, ns);
+    sqlite3_bind_text (statement, 2, label->key, -1, SQLITE_STATIC);
+    sqlite3_bind_text (statement, 3, label->value, -1, SQLITE_STATIC);
+    sqlite3_bind_int64 (statement, 4, number);
+    store_code_t code = view_step (view, statement, has, error);
+    sqlite3_reset (statement);
+    return code;
+}
+
 /* The labels that the range is not walked by. */
 static store_code_t has_labels (const ranges_t *self, const range_t *range, int64_t number,
                                 bool *has, store_error_t *error)
@@ -339,15 +353,25 @@ static store_code_t has_labels (const ranges_t *self, const range_t *range, int6
     *has = true;
     for (size_t i = 0; code == STORE_OK && *has && i < self->filter->labels_count; i++) {
         const label_t *label = &self->filter->labels[i];
-        if (label == range->label)
+        if (label != range->label)
+            code = has_label (self->view, self->ns, label, number, has, error);
+    }
+    return code;
+}
+
+store_code_t ranges_find_marks (view_t *view, const filter_t *filter, int64_t number, bool *has,
+                                store_error_t *error)
+{
+    int64_t ns = 0;
+    store_code_t code = STORE_OK;
+    *has = true;
+    for (size_t i = 0; code == STORE_OK && *has && i < filter->labels_count; i++) {
+        if (!label_is_mark (&filter->labels[i]))
             continue;
-        sqlite3_stmt *statement = view_statement (self->view, HAS_LABEL);
-        sqlite3_bind_int64 (statement, 1, self->ns);
-        sqlite3_bind_text (statement, 2, label->key, -1, SQLITE_STATIC);
-        sqlite3_bind_text (statement, 3, label->value, -1, SQLITE_STATIC);
-        sqlite3_bind_int64 (statement, 4, number);
-        code = view_step (self->view, statement, has, error);
-        sqlite3_reset (statement);
+        if (ns == 0)
+            code = names_find (&view->names, NAME_NAMESPACE, 0, filter->ns, &ns, error);
+        if (code == STORE_OK)
+            code = has_label (view, ns, &filter->labels[i], number, has, error);
     }
     return code;
 }

@@ -48,6 +48,9 @@ store_code_t ranges_next (ranges_t *self, int64_t *number, bool *over, store_err
 bool ranges_ended_early (const ranges_t *self, int64_t *below);
 /* The filter's scope sees the task of this number. */
 store_code_t ranges_see (const ranges_t *self, int64_t number, bool *seen, store_error_t *error);
+/* The turns of the task of this number told what the filter asks for, if it asks. */
+store_code_t ranges_find_marks (view_t *view, const filter_t *filter, int64_t number, bool *has,
+                                store_error_t *error);
 /* Adds to *count until the end, until the page is over (*over; the next call goes on), or until
  * vain_max entries were looked at: then *below is where to go on, else 0. */
 store_code_t ranges_count (ranges_t *self, uint64_t *count, bool *over, int64_t *below,

@@ -517,11 +517,14 @@ static store_code_t pick (page_read_t *job, int64_t number, store_error_t *error
         code = view_record (job->view, statement, false, &record, error);
     if (record == NULL)
         return view_go_on (job->view, code, error);
-    if (select_matches (&job->read->filter, record))
+    bool wanted = select_matches (&job->read->filter, record);
+    if (wanted)
+        code = ranges_find_marks (job->view, &job->read->filter, number, &wanted, error);
+    if (wanted && code == STORE_OK)
         add_record (job, record);
     else
         record_free (record);
-    return STORE_OK;
+    return code;
 }
 
 static store_code_t page_pick (page_read_t *job, store_error_t *error)

@@ -17,7 +17,8 @@
 enum { LABELS, BODY };
 
 const char *const ROW_TEXTS[ROW_STATEMENTS] = {
-    [LABELS] = "SELECT key, value FROM label WHERE number = ?1 ORDER BY position",
+    [LABELS] = "SELECT key, value FROM label WHERE number = ?1 AND position < " LABELS_END
+               " ORDER BY position",
     [BODY] = "SELECT bytes, sum FROM body WHERE number = ?1 AND kind = ?2",
 };
 

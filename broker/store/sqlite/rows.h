@@ -11,6 +11,10 @@
 #include "bytes.h"
 #include "store/sqlite/names.h"
 
+/* Places of labels in table label; what turns tell stands behind them. */
+#define LABELS_END "16"
+_Static_assert(TMQ_LABELS_MAX == 16, "LABELS_END");
+
 /* What is looked for, ordered by, or needed for the other tables stands in columns; everything else
  * is packed into one (see journal_codec.h), because each column costs at every write. Without and
  * with the inline bodies, which stand last so that reading the others stops early. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "core/data/turn.h"
 #include "store/checksum.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/sqlite_schema.h"
@@ -35,6 +36,7 @@ enum statement {
     ROW_DELETE,
     QUEUE_DELETE,
     SESSION_DELETE,
+    MARK,
     ROW_READ,
     STATEMENTS
 };
@@ -72,7 +74,7 @@ static const char *const TEXTS[STATEMENTS] = {
     [TASK_DELETE] = "DELETE FROM task WHERE number = ?1 RETURNING queue, session",
     [BODY] = "REPLACE INTO body (number, kind, bytes, sum) VALUES (?1, ?2, ?3, ?4)",
     /* They hardly ever change: those that are there stay as they are. */
-    [LABELS_DELETE] = "DELETE FROM label WHERE number = ?1",
+    [LABELS_DELETE] = "DELETE FROM label WHERE number = ?1 AND position < " LABELS_END,
     [RESULT_DELETE] = "DELETE FROM body WHERE number = ?1 AND kind = 2",
     [LABEL] = "INSERT INTO label (number, position, ns, key, value) VALUES (?1, ?2, ?3, ?4, ?5)"
               " ON CONFLICT DO NOTHING",
@@ -89,6 +91,10 @@ static const char *const TEXTS[STATEMENTS] = {
                      " AND NOT EXISTS (SELECT 1 FROM task WHERE queue = ?1)",
     [SESSION_DELETE] = "DELETE FROM name WHERE id = ?1"
                        " AND NOT EXISTS (SELECT 1 FROM task WHERE session = ?1)",
+    /* A task that was removed has none. */
+    [MARK] = "INSERT INTO label (number, position, ns, key, value)"
+             " SELECT number, ?3, ns, ?4, ?5 FROM task WHERE ns = ?1 AND id = ?2"
+             " ON CONFLICT DO NOTHING",
     [ROW_READ] = "SELECT body FROM row WHERE kind = ?1 AND key = ?2",
 };
 
@@ -490,6 +496,45 @@ static store_code_t write_kind_row (tables_t *self, const row_t *row, store_erro
     return sql_do (statement, "a row cannot be written", error);
 }
 
+/* What a turn tells stands behind the labels of its task, each once: its place is a sum of it. */
+static int64_t mark_position (const turn_mark_t *mark)
+{
+    enum { BITS_LEFT_OUT = 2 };
+    uint64_t sum = checksum_add (checksum_add_text (0, mark->key), mark->value, mark->length);
+    return (int64_t) (sum >> BITS_LEFT_OUT) + TMQ_LABELS_MAX;
+}
+
+static store_code_t write_marks (tables_t *self, const row_t *row, store_error_t *error)
+{
+    int64_t ns = 0;
+    size_t place = 0;
+    turn_t turn;
+    turn_mark_t mark;
+    const char *key = (const char *) buf_bytes (row->key);
+    size_t ns_bytes = strnlen (key, buf_length (row->key)) + 1;
+    if (buf_length (row->key) < ns_bytes + sizeof (tmq_id_t) || !turn_unpack (&turn, row->body))
+        return STORE_OK;
+    store_code_t code = names_find (&self->names, NAME_NAMESPACE, 0, key, &ns, error);
+    sqlite3_stmt *statement = self->statements[MARK];
+    sqlite3_bind_int64 (statement, 1, ns);
+    sqlite3_bind_blob (statement, 2, key + ns_bytes, sizeof (tmq_id_t), SQLITE_STATIC);
+    while (code == STORE_OK && turn_next_mark (&turn, &place, &mark)) {
+        sqlite3_bind_int64 (statement, 3, mark_position (&mark));
+        sqlite3_bind_text (statement, 4, mark.key, -1, SQLITE_STATIC);
+        sqlite3_bind_text (statement, 5, mark.value, (int) mark.length, SQLITE_STATIC);
+        code = sql_do (statement, "what a turn tells cannot be written", error);
+    }
+    sqlite3_clear_bindings (statement);
+    return code;
+}
+
+static store_code_t write_changed_row (tables_t *self, const row_t *row, store_error_t *error)
+{
+    store_code_t code = write_kind_row (self, row, error);
+    bool marks = code == STORE_OK && row->kind == ROW_KIND_TURN && !row->gone;
+    return marks ? write_marks (self, row, error) : code;
+}
+
 /* Removals come first, so that a dedup key is free when its next holder is written. */
 static store_code_t write_removals (tables_t *self, batch_t *const *batches, size_t count,
                                     store_error_t *error)
@@ -527,7 +572,7 @@ store_code_t tables_write (tables_t *self, const dirty_t *dirty, store_error_t *
     for (size_t i = 0; code == STORE_OK && i < dirty->count; i++)
         code = write_batch (self, dirty->batches[i], images, error);
     for (size_t i = 0; code == STORE_OK && i < dirty->rows.count; i++)
-        code = write_kind_row (self, &dirty->rows.rows[i], error);
+        code = write_changed_row (self, &dirty->rows.rows[i], error);
     if (code == STORE_OK)
         code = forget_names (self, error);
     return code;

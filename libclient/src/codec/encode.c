@@ -136,6 +136,21 @@ static int check_strings (const char *const *names, size_t count, const char *fi
     return code;
 }
 
+static int check_marks (const char *const *texts, size_t count, const char *field, size_t most,
+                        tmq_error_t *error)
+{
+    if (count > TMQ_LABELS_MAX)
+        return core_error (error, TMQ_TOO_LARGE, "%s: %zu values, at most %d are allowed", field,
+                           count, TMQ_LABELS_MAX);
+    int code = TMQ_OK;
+    for (size_t i = 0; code == TMQ_OK && i < count; i++) {
+        if (texts[i] == NULL || texts[i][0] == '\0')
+            return core_error (error, TMQ_INVALID, "%s: must not be empty", field);
+        code = core_check_text (texts[i], field, most, error);
+    }
+    return code;
+}
+
 int core_check_filter (const tmq_filter_t *filter, bool subscription, tmq_error_t *error)
 {
     int code = check_strings (filter->queues, filter->queues_count, "queue", error);
@@ -157,6 +172,15 @@ int core_check_filter (const tmq_filter_t *filter, bool subscription, tmq_error_
                            filter->parents_count, TMQ_FILTER_VALUES_MAX);
     if (subscription && filter->parents_count != 0)
         return core_error (error, TMQ_INVALID, "parents: not for subscriptions");
+    if (subscription && filter->agents_count + filter->files_count != 0)
+        return core_error (error, TMQ_INVALID, "agents, files: not for subscriptions");
+    code = check_marks (filter->agents, filter->agents_count, "agents", TMQ_TURN_AGENT_BYTES_MAX,
+                        error);
+    if (code == TMQ_OK)
+        code = check_marks (filter->files, filter->files_count, "files", TMQ_TURN_PATH_BYTES_MAX,
+                            error);
+    if (code != TMQ_OK)
+        return code;
     if (!subscription && filter->task_ids_count != 0)
         return core_error (error, TMQ_INVALID, "task_ids: only for subscriptions");
     return TMQ_OK;
@@ -197,6 +221,8 @@ static void encode_filter (bytes_t *out, const tmq_filter_t *filter)
     bytes_append_uint (out, 7, filter->created_until);
     for (size_t i = 0; i < filter->parents_count; i++)
         bytes_append_element (out, 10, filter->parents[i].bytes, ID_BYTES);
+    encode_names (out, 11, filter->agents, filter->agents_count);
+    encode_names (out, 12, filter->files, filter->files_count);
 }
 
 static void core_encode_filter (bytes_t *out, uint32_t field, const tmq_filter_t *filter)
