@@ -125,8 +125,8 @@ static const command_t commands[] = {
      .operands = "[QUEUE...] [options]",
      .summary = "list tasks, newest first",
      .text = "--search looks into payload and result, as far as they are text, method,\n"
-             "messages of status and error, and turns. All words must stand in one of these\n"
-             "places: the task itself, or one of its turns.",
+             "messages of status and error, and turns. Each word may stand in another of these\n"
+             "texts; a phrase stands in one.",
      .examples = "taskctl list thumbs --status failed,cancelled --since yesterday\n"
                  "taskctl list --search '\"connection reset\" NOT retry' --since today\n"
                  "taskctl list thumbs --columns id,status,label:album,remark\n"

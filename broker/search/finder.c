@@ -45,8 +45,7 @@ typedef struct hunt {
     size_t found_capacity;
     size_t records_capacity;
     size_t bytes;
-    size_t looks;
-    int64_t last; /* the number of the last document */
+    size_t looks; /* at documents, that are left */
 } hunt_t;
 
 static store_code_t take_error (const read_t *read, store_error_t *error)
@@ -110,49 +109,42 @@ static store_code_t pick (hunt_t *self, size_t *taken, store_error_t *error)
 
 /* The newest first. */
 
-/* Steps until there is a batch of tasks, or nothing more (*end). */
-static store_code_t gather (hunt_t *self, bool *end, store_error_t *error)
+/* Steps until there is a batch of tasks, or no further one; *place: as of search_reader_next. */
+static store_code_t gather (hunt_t *self, search_step_t *step, int64_t *place, store_error_t *error)
 {
     store_code_t code = STORE_OK;
-    bool found = true;
-    while (code == STORE_OK && found && self->hits_count < BATCH &&
-           self->looks < self->read->vain_max) {
-        search_hit_t hit;
-        code = search_reader_next (self->finder->index, &hit, &found, error);
-        if (code != STORE_OK || !found)
-            break;
-        self->looks++;
-        if (hit.number != self->last)
-            self->hits[self->hits_count++] = hit;
-        self->last = hit.number;
+    *step = SEARCH_STEP_FOUND;
+    while (code == STORE_OK && *step == SEARCH_STEP_FOUND && self->hits_count < BATCH) {
+        search_hit_t *hit = &self->hits[self->hits_count];
+        code = search_reader_next (self->finder->index, hit, &self->looks, step, error);
+        *place = hit->number;
+        self->hits_count += code == STORE_OK && *step == SEARCH_STEP_FOUND;
     }
-    *end = !found;
     return code;
 }
 
 static store_code_t hunt_newest (hunt_t *self, store_error_t *error)
 {
     read_t *read = self->read;
-    bool end = false;
+    search_step_t step = SEARCH_STEP_FOUND;
     store_code_t code =
         search_reader_begin (self->finder->index, read->filter.ns, &read->search->query,
                              read->before_number, false, error);
-    while (code == STORE_OK && !end && !atomic_load (&read->cancelled)) {
+    while (code == STORE_OK && step == SEARCH_STEP_FOUND && !is_full (self) &&
+           !atomic_load (&read->cancelled)) {
         size_t taken = 0;
-        code = gather (self, &end, error);
+        int64_t place = 0;
+        code = gather (self, &step, &place, error);
         size_t count = self->hits_count;
-        int64_t next = 0;
         if (code == STORE_OK && count > 0)
             code = pick (self, &taken, error);
-        if (code == STORE_OK && is_full (self))
-            next = taken > 0 ? read->records[read->records_count - 1]->number : self->last;
-        else if (!end && self->looks >= read->vain_max)
-            next = self->last;
-        if (next > 0) {
-            read->more = !end || taken < count;
-            read->next_number = next;
+        if (code != STORE_OK)
             break;
-        }
+        read->more = step != SEARCH_STEP_END || taken < count;
+        if (is_full (self))
+            read->next_number = read->records[read->records_count - 1]->number;
+        else if (step == SEARCH_STEP_TIRED)
+            read->next_number = place;
     }
     search_reader_end (self->finder->index);
     return code;
@@ -190,14 +182,15 @@ static store_code_t list_few (hunt_t *self, read_t *list, bool *few, store_error
 static store_code_t look_up (hunt_t *self, record_t **record, store_error_t *error)
 {
     search_hit_t hit;
-    bool found = false;
+    search_step_t step = SEARCH_STEP_END;
+    size_t looks = FEW_LOOKS; /* its documents need none */
     read_t *read = self->read;
     store_code_t code = search_reader_begin_task (self->finder->index, read->filter.ns,
                                                   &read->search->query, (*record)->number, error);
     if (code == STORE_OK)
-        code = search_reader_next (self->finder->index, &hit, &found, error);
+        code = search_reader_next (self->finder->index, &hit, &looks, &step, error);
     search_reader_end (self->finder->index);
-    if (code != STORE_OK || !found || !may_read (read, *record))
+    if (code != STORE_OK || step != SEARCH_STEP_FOUND || !may_read (read, *record))
         return code;
     take (self, *record, &hit);
     *record = NULL;
@@ -242,17 +235,6 @@ static int by_rank (const void *a, const void *b)
     return (left->number < right->number) - (left->number > right->number);
 }
 
-static bool is_taken (const hunt_t *self, int64_t number)
-{
-    for (size_t i = 0; i < self->read->records_count; i++)
-        if (self->read->records[i]->number == number)
-            return true;
-    for (size_t i = 0; i < self->hits_count; i++)
-        if (self->hits[i].number == number)
-            return true;
-    return false;
-}
-
 /* The store answers in the order that it is asked in. */
 static store_code_t pick_ranked (hunt_t *self, search_hit_t *hits, size_t count,
                                  store_error_t *error)
@@ -261,8 +243,7 @@ static store_code_t pick_ranked (hunt_t *self, search_hit_t *hits, size_t count,
     size_t taken;
     qsort (hits, count, sizeof (*hits), by_rank);
     for (size_t i = 0; code == STORE_OK && i < count && !is_full (self); i++) {
-        if (!is_taken (self, hits[i].number))
-            self->hits[self->hits_count++] = hits[i];
+        self->hits[self->hits_count++] = hits[i];
         if (self->hits_count == BATCH || i + 1 == count)
             code = pick (self, &taken, error);
     }
@@ -275,13 +256,14 @@ static store_code_t hunt_best (hunt_t *self, store_error_t *error)
     search_hit_t *hits = NULL;
     size_t capacity = 0;
     size_t count = 0;
-    bool found = true;
+    size_t looks = RANKED_MAX;
+    search_step_t step = SEARCH_STEP_FOUND;
     store_code_t code = search_reader_begin (self->finder->index, read->filter.ns,
                                              &read->search->query, 0, true, error);
-    while (code == STORE_OK && found && count < RANKED_MAX && !atomic_load (&read->cancelled)) {
+    while (code == STORE_OK && step == SEARCH_STEP_FOUND && !atomic_load (&read->cancelled)) {
         hits = memory_grow (hits, &capacity, count, sizeof (*hits));
-        code = search_reader_next (self->finder->index, &hits[count], &found, error);
-        count += code == STORE_OK && found;
+        code = search_reader_next (self->finder->index, &hits[count], &looks, &step, error);
+        count += code == STORE_OK && step == SEARCH_STEP_FOUND;
     }
     search_reader_end (self->finder->index);
     if (code == STORE_OK && count > 0)
@@ -345,7 +327,7 @@ static store_code_t open_index (finder_t *self, uint64_t epoch, store_error_t *e
 static store_code_t run (finder_t *self, read_t *read, store_error_t *error)
 {
     uint64_t epoch;
-    hunt_t hunt = {.finder = self, .read = read};
+    hunt_t hunt = {.finder = self, .read = read, .looks = read->vain_max};
     if (!indexer_read_begin (self->indexer, &epoch, error)) /* nothing of it is known yet … */
         return error->code == STORE_ERROR_BUSY ? STORE_OK : error->code; /* … and it is behind */
     store_code_t code = open_index (self, epoch, error);

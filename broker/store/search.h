@@ -86,11 +86,18 @@ store_code_t search_writer_walk (search_writer_t *self, search_walk_t *walk, sto
 
 typedef struct search_reader search_reader_t;
 
+/* A task that was found. */
 typedef struct search_hit {
     int64_t number;
-    uint32_t turn;
-    double rank; /* the smaller the better; if ranked */
+    uint32_t turn; /* of its documents the one with most of the words; of those the last turn */
+    double rank;   /* the smaller the better; if ranked */
 } search_hit_t;
+
+typedef enum search_step {
+    SEARCH_STEP_FOUND,
+    SEARCH_STEP_END,
+    SEARCH_STEP_TIRED /* it looked at enough documents */
+} search_step_t;
 
 store_code_t search_reader_open (search_reader_t **out, const char *directory,
                                  store_error_t *error);
@@ -104,12 +111,14 @@ store_code_t search_reader_begin (search_reader_t *self, const char *ns,
 store_code_t search_reader_begin_task (search_reader_t *self, const char *ns,
                                        const search_query_t *query, int64_t number,
                                        store_error_t *error);
-/* The next document that matches: several of one task follow each other. *found false: the end. */
-store_code_t search_reader_next (search_reader_t *self, search_hit_t *out, bool *found,
-                                 store_error_t *error);
+/* The next task that matches: each word, or one of those with OR between them, stands in one of its
+ * documents, and what is negated in none. *looks: at so many documents it may look; it is counted
+ * down. When it is TIRED, every task from out->number on was judged. */
+store_code_t search_reader_next (search_reader_t *self, search_hit_t *out, size_t *looks,
+                                 search_step_t *step, store_error_t *error);
 void search_reader_end (search_reader_t *self);
-/* Excerpts of documents that search_reader_next gave, falling by number; of one that has gone it
- * stays NULL. The caller frees them. */
+/* Excerpts of documents that search_reader_next gave, falling by number. It stays NULL of one that
+ * has gone, and where making it takes too many looks. The caller frees them. */
 store_code_t search_reader_excerpts (search_reader_t *self, const char *ns,
                                      const search_query_t *query, const search_hit_t *hits,
                                      size_t count, char **out, store_error_t *error);

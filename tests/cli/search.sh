@@ -105,6 +105,10 @@ run 0 taskctl list --search hotel
 out_has "^$id  completed  trip  .*  turn 1$"
 out_has '^    booked the hotel$'
 finds 1 --search '"journey is planned"'
+# Its words may stand in several places of a task, and what must not be there in none.
+finds 1 --search 'plan hotel planned'
+finds 0 --search '"journey hotel"'
+finds 0 --search 'journey NOT hotel'
 
 # What is removed is found no more.
 run 0 taskctl purge "$id"

@@ -68,13 +68,16 @@ static void check_query (const search_query_t *query)
     HOLDS (positive > 0 && prefixes <= TMQ_SEARCH_PREFIXES_MAX);
 }
 
+enum { LOOKS = 1000 }; /* more than the index has documents, for each term */
+
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     char error[SEARCH_ERROR_SIZE];
     store_error_t failure;
     search_query_t query;
     search_hit_t hit;
-    bool found = true;
+    search_step_t step = SEARCH_STEP_FOUND;
+    size_t looks = LOOKS;
     char *text = fuzz_text (data, size);
     bool taken =
         utf8_is_valid (text, strlen (text)) && search_query_parse (&query, text, error) == TMQ_OK;
@@ -83,8 +86,9 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         if (reader == NULL)
             make_index ();
         HOLDS (search_reader_begin (reader, "default", &query, 0, false, &failure) == STORE_OK);
-        while (found)
-            HOLDS (search_reader_next (reader, &hit, &found, &failure) == STORE_OK);
+        while (step == SEARCH_STEP_FOUND)
+            HOLDS (search_reader_next (reader, &hit, &looks, &step, &failure) == STORE_OK);
+        HOLDS (step == SEARCH_STEP_END);
         search_reader_end (reader);
     }
     free (text);

@@ -3,7 +3,12 @@
  * https://mozilla.org/MPL/2.0/. */
 
 /* Searches. What FTS5 is given as its query is made here of quoted words, so that nothing that
- * somebody wrote is taken for its syntax. */
+ * somebody wrote is taken for its syntax.
+ *
+ * The words of a query may stand in several documents of a task. So each part of the query (a word,
+ * or some with OR between them) is a walk of its own over the documents, the newest first, and the
+ * walks are brought to the same task again and again. A walk that is far behind begins anew at the
+ * task, which FTS5 finds without a look at what is between. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,27 +17,56 @@
 #include "core/base/memory.h"
 #include "store/sqlite/search_index.h"
 
-enum { EXCERPT_BYTES_MAX = 600, EXCERPT_BEFORE = 120 };
+enum {
+    EXCERPT_BYTES_MAX = 600,
+    EXCERPT_BEFORE = 120,
+    EXCERPT_LOOKS_MAX = 20000, /* at documents, for the excerpts of a page */
+    STEPS_TO_A_TASK = 32,      /* of a walk; then it begins anew */
+    DOCUMENTS_COMPARED = 64,   /* of a task, the last ones: which has most of the words */
+    PARTS_MAX = TMQ_SEARCH_TERMS_MAX + 1
+};
 
-enum statement { SPACE_OF, FIND, FIND_RANKED, EXCERPTS, STATEMENTS };
+enum statement { SPACE_OF, EXCERPT, EXCERPTS, STATEMENTS };
+
+static const char FIND[] = SEARCH_FIND;
+static const char FIND_RANKED[] =
+    "SELECT rowid, bm25 (found) FROM found WHERE found MATCH ?1 AND rowid <= ?2"
+    " AND rowid >= ?3 ORDER BY rowid DESC";
+
+#define SNIPPET "snippet (found, -1, char (2), char (3), '…', 24)"
 
 static const char *const TEXTS[STATEMENTS] = {
     [SPACE_OF] = SEARCH_SPACE_OF,
-    [FIND] = SEARCH_FIND,
-    [FIND_RANKED] = "SELECT rowid, bm25 (found) FROM found WHERE found MATCH ?1 AND rowid <= ?2"
-                    " AND rowid >= ?3 ORDER BY rowid DESC",
+    [EXCERPT] = "SELECT rowid, " SNIPPET " FROM found WHERE found MATCH ?1 AND rowid = ?2",
     /* The words of an excerpt are looked for in those rows alone that are wanted. */
-    [EXCERPTS] = "SELECT rowid, snippet (found, -1, char (2), char (3), '…', 24) FROM found"
+    [EXCERPTS] = "SELECT rowid, " SNIPPET " FROM found"
                  " WHERE found MATCH ?1 AND rowid <= ?2 AND rowid >= ?3 AND wanted (rowid)"
                  " ORDER BY rowid DESC",
 };
 
+/* The walk of a part. */
+typedef struct part {
+    sqlite3_stmt *statement;
+    int64_t key; /* of the document where it is; 0: at the end */
+    double rank; /* of it */
+    double best; /* of those of the task that were looked at */
+} part_t;
+
 struct search_reader {
     sqlite3 *db;
     sqlite3_stmt *statements[STATEMENTS];
-    enum statement finding;
+    sqlite3_stmt *finding[2][PARTS_MAX]; /* plain and ranked; made when they are needed */
+    /* The search under way. */
+    bool ranked;
+    int64_t space;
+    part_t parts[PARTS_MAX];
+    size_t parts_count;
+    part_t *without;       /* what must not be there; NULL: nothing */
+    int64_t below;         /* tasks from it on were judged */
+    bool begun;            /* the walks stand at a document */
     const int64_t *wanted; /* keys, falling */
     size_t wanted_count;
+    size_t wanted_looks;
 };
 
 /* Opening. */
@@ -47,8 +81,12 @@ static int falling (const void *a, const void *b)
 static void is_wanted (sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void) count;
-    const search_reader_t *self = sqlite3_user_data (context);
+    search_reader_t *self = sqlite3_user_data (context);
     int64_t key = sqlite3_value_int64 (values[0]);
+    if (++self->wanted_looks > EXCERPT_LOOKS_MAX) {
+        sqlite3_result_error_code (context, SQLITE_INTERRUPT);
+        return;
+    }
     bool wanted = self->wanted_count > 0 &&
                   bsearch (&key, self->wanted, self->wanted_count, sizeof (key), falling) != NULL;
     sqlite3_result_int (context, wanted);
@@ -78,6 +116,8 @@ void search_reader_close (search_reader_t **self_p)
         return;
     *self_p = NULL;
     sql_finalize (self->statements, STATEMENTS);
+    sql_finalize (self->finding[0], PARTS_MAX);
+    sql_finalize (self->finding[1], PARTS_MAX);
     if (self->db != NULL)
         sql_close (&self->db);
     free (self);
@@ -94,109 +134,266 @@ static void add_term (bytes_t *out, const search_term_t *term)
     bytes_append (out, term->prefix ? "\"*" : "\"", term->prefix ? 2 : 1);
 }
 
-static void add_text (bytes_t *out, const char *text)
+/* One of the terms from..to - 1, of those that must be there, or of those that must not. */
+static void express (bytes_t *out, const search_query_t *query, size_t from, size_t to,
+                     bool negated)
 {
-    bytes_append (out, text, strlen (text));
-}
-
-/* (all that must be there) NOT (any of the others) */
-static void express (bytes_t *out, const search_query_t *query)
-{
-    for (int negated = 0; negated < 2; negated++) {
-        bool any = false;
-        bool in_or = false;
-        for (size_t i = 0; i < query->count; i++) {
-            const search_term_t *term = &query->terms[i];
-            if (term->negated != (negated == 1))
-                continue;
-            if (!any)
-                add_text (out, negated ? " NOT (" : "(");
-            else if (!in_or)
-                add_text (out, negated ? " OR " : " AND ");
-            else
-                add_text (out, " OR ");
-            if (!in_or && term->or_next)
-                add_text (out, "(");
-            add_term (out, term);
-            if (in_or && !term->or_next)
-                add_text (out, ")");
-            in_or = term->or_next;
-            any = true;
-        }
+    bool any = false;
+    for (size_t i = from; i < to; i++) {
+        if (query->terms[i].negated != negated)
+            continue;
         if (any)
-            add_text (out, ")");
+            bytes_append (out, " OR ", 4);
+        add_term (out, &query->terms[i]);
+        any = true;
     }
 }
 
-/* Binds expression and bounds. *space 0: nothing of this namespace is indexed. */
-static store_code_t bind (search_reader_t *self, enum statement which, const char *ns,
-                          const search_query_t *query, int64_t *space, store_error_t *error)
+static void bind_terms (sqlite3_stmt *statement, const search_query_t *query, size_t from,
+                        size_t to, bool negated)
 {
     bytes_t expression = BYTES_INIT;
+    express (&expression, query, from, to, negated);
+    sqlite3_bind_text (statement, 1, (const char *) expression.data, (int) expression.length,
+                       SQLITE_TRANSIENT);
+    bytes_free (&expression);
+}
+
+/* 0: nothing of this namespace is indexed. */
+static store_code_t find_space (search_reader_t *self, const char *ns, int64_t *space,
+                                store_error_t *error)
+{
     sqlite3_stmt *statement = self->statements[SPACE_OF];
     sqlite3_bind_text (statement, 1, ns, -1, SQLITE_TRANSIENT);
     int rc = sqlite3_step (statement);
     *space = rc == SQLITE_ROW ? sqlite3_column_int64 (statement, 0) : 0;
     sqlite3_reset (statement);
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        return sql_fail (self->db, "cannot be read", error);
-    express (&expression, query);
-    sqlite3_bind_text (self->statements[which], 1, (const char *) expression.data,
-                       (int) expression.length, SQLITE_TRANSIENT);
-    bytes_free (&expression);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? STORE_OK
+                                                 : sql_fail (self->db, "cannot be read", error);
+}
+
+/* Walks. */
+
+static store_code_t add_part (search_reader_t *self, const search_query_t *query, size_t from,
+                              size_t to, bool negated, store_error_t *error)
+{
+    const char *text = self->ranked ? FIND_RANKED : FIND;
+    sqlite3_stmt **statement = &self->finding[self->ranked][self->parts_count];
+    store_code_t code =
+        *statement == NULL ? sql_prepare (self->db, statement, &text, 1, error) : STORE_OK;
+    if (code != STORE_OK)
+        return code;
+    bind_terms (*statement, query, from, to, negated);
+    self->parts[self->parts_count++] = (part_t){.statement = *statement};
     return STORE_OK;
 }
 
-/* Finding. */
+/* What must not be there is the last one. */
+static store_code_t add_parts (search_reader_t *self, const search_query_t *query,
+                               store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    bool any_negated = false;
+    self->parts_count = 0;
+    self->without = NULL;
+    for (size_t from = 0, to; code == STORE_OK && from < query->count; from = to) {
+        for (to = from; query->terms[to].or_next;)
+            to++;
+        to++;
+        any_negated = any_negated || query->terms[from].negated;
+        if (!query->terms[from].negated)
+            code = add_part (self, query, from, to, false, error);
+    }
+    if (code != STORE_OK || !any_negated)
+        return code;
+    code = add_part (self, query, 0, query->count, true, error);
+    if (code == STORE_OK)
+        self->without = &self->parts[--self->parts_count];
+    return code;
+}
+
+/* Of the tasks from..to. */
+static store_code_t begin (search_reader_t *self, const char *ns, const search_query_t *query,
+                           int64_t from, int64_t to, store_error_t *error)
+{
+    self->begun = false;
+    self->below = to + 1;
+    store_code_t code = find_space (self, ns, &self->space, error);
+    if (code == STORE_OK)
+        code = add_parts (self, query, error);
+    size_t count = code == STORE_OK ? self->parts_count + (self->without != NULL) : 0;
+    for (size_t i = 0; i < count; i++)
+        sqlite3_bind_int64 (self->parts[i].statement, 3, search_key (self->space, from, 0));
+    return code;
+}
 
 store_code_t search_reader_begin (search_reader_t *self, const char *ns,
                                   const search_query_t *query, int64_t below, bool ranked,
                                   store_error_t *error)
 {
-    int64_t space;
-    self->finding = ranked ? FIND_RANKED : FIND;
-    store_code_t code = bind (self, self->finding, ns, query, &space, error);
-    int64_t first = search_key (space, 0, 0);
-    int64_t last = below > 0 && below <= SEARCH_NUMBER_MAX
-                       ? search_key (space, below, 0) - 1
-                       : search_key (space, SEARCH_NUMBER_MAX, SEARCH_TURNS_MAX);
-    sqlite3_bind_int64 (self->statements[self->finding], 2, space == 0 ? 0 : last);
-    sqlite3_bind_int64 (self->statements[self->finding], 3, space == 0 ? 1 : first);
-    return code;
+    self->ranked = ranked;
+    int64_t to = below > 0 && below <= SEARCH_NUMBER_MAX ? below - 1 : SEARCH_NUMBER_MAX;
+    return begin (self, ns, query, 0, to, error);
 }
 
 store_code_t search_reader_begin_task (search_reader_t *self, const char *ns,
                                        const search_query_t *query, int64_t number,
                                        store_error_t *error)
 {
-    int64_t space;
-    sqlite3_stmt *statement = self->statements[self->finding = FIND];
-    store_code_t code = bind (self, FIND, ns, query, &space, error);
-    sqlite3_bind_int64 (statement, 2,
-                        space == 0 ? 0 : search_key (space, number, SEARCH_TURNS_MAX));
-    sqlite3_bind_int64 (statement, 3, space == 0 ? 1 : search_key (space, number, 0));
+    self->ranked = false;
+    return begin (self, ns, query, number, number, error);
+}
+
+static store_code_t step (const search_reader_t *self, part_t *part, size_t *looks,
+                          store_error_t *error)
+{
+    int rc = sqlite3_step (part->statement);
+    *looks -= *looks > 0;
+    part->key = rc == SQLITE_ROW ? sqlite3_column_int64 (part->statement, 0) : 0;
+    if (rc == SQLITE_ROW && self->ranked)
+        part->rank = sqlite3_column_double (part->statement, 1);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? STORE_OK
+                                                 : sql_fail (self->db, "cannot be searched", error);
+}
+
+static store_code_t begin_at (const search_reader_t *self, part_t *part, int64_t number,
+                              size_t *looks, store_error_t *error)
+{
+    sqlite3_reset (part->statement);
+    sqlite3_bind_int64 (part->statement, 2, search_key (self->space, number, SEARCH_TURNS_MAX));
+    return step (self, part, looks, error);
+}
+
+static bool is_above (const part_t *part, int64_t number)
+{
+    return part->key != 0 && search_key_number (part->key) > number;
+}
+
+/* The walk comes to the task, or below it; it stays above when there are no looks left. To rank
+ * anew costs more than any way. */
+static store_code_t reach (const search_reader_t *self, part_t *part, int64_t number, size_t *looks,
+                           store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    for (size_t steps = 0; code == STORE_OK && *looks > 0 && is_above (part, number); steps++)
+        code = steps == STEPS_TO_A_TASK && !self->ranked
+                   ? begin_at (self, part, number, looks, error)
+                   : step (self, part, looks, error);
     return code;
 }
 
-store_code_t search_reader_next (search_reader_t *self, search_hit_t *out, bool *found,
-                                 store_error_t *error)
+static store_code_t begin_walks (search_reader_t *self, size_t *looks, store_error_t *error)
 {
-    sqlite3_stmt *statement = self->statements[self->finding];
-    int rc = sqlite3_step (statement);
-    *found = rc == SQLITE_ROW;
-    if (rc == SQLITE_DONE)
-        return STORE_OK;
-    if (rc != SQLITE_ROW)
-        return sql_fail (self->db, "cannot be searched", error);
-    int64_t key = sqlite3_column_int64 (statement, 0);
-    *out = (search_hit_t){search_key_number (key), search_key_turn (key),
-                          self->finding == FIND_RANKED ? sqlite3_column_double (statement, 1) : 0};
+    store_code_t code = STORE_OK;
+    size_t count = self->parts_count + (self->without != NULL);
+    self->begun = true;
+    for (size_t i = 0; code == STORE_OK && i < count; i++)
+        code = begin_at (self, &self->parts[i], self->below - 1, looks, error);
+    return code;
+}
+
+/* All parts come to one task below those that were judged. */
+static store_code_t meet (search_reader_t *self, int64_t *number, size_t *looks, search_step_t *out,
+                          store_error_t *error)
+{
+    size_t there = 0; /* so many parts in a row are at it */
+    *number = self->below - 1;
+    *out = SEARCH_STEP_FOUND;
+    for (size_t i = 0; there < self->parts_count; i = (i + 1) % self->parts_count) {
+        part_t *part = &self->parts[i];
+        store_code_t code = reach (self, part, *number, looks, error);
+        if (code != STORE_OK)
+            return code;
+        *out = part->key == 0 ? SEARCH_STEP_END : SEARCH_STEP_FOUND;
+        if (is_above (part, *number))
+            *out = SEARCH_STEP_TIRED;
+        if (*out != SEARCH_STEP_FOUND)
+            return STORE_OK;
+        there = search_key_number (part->key) == *number ? there + 1 : 1;
+        *number = search_key_number (part->key);
+    }
     return STORE_OK;
+}
+
+/* The newest document of the task that a part stands at; 0: none does. */
+static int64_t next_document (const search_reader_t *self, int64_t number)
+{
+    int64_t key = 0;
+    for (size_t i = 0; i < self->parts_count; i++)
+        if (self->parts[i].key > key && search_key_number (self->parts[i].key) == number)
+            key = self->parts[i].key;
+    return key;
+}
+
+/* Goes through the documents of a task that was found: which has most of the words. */
+static store_code_t compare (search_reader_t *self, search_hit_t *out, size_t *looks,
+                             store_error_t *error)
+{
+    size_t most = 0;
+    int64_t key;
+    store_code_t code = STORE_OK;
+    for (size_t i = 0; i < self->parts_count; i++)
+        self->parts[i].best = 0;
+    for (size_t i = 0; i < DOCUMENTS_COMPARED && (key = next_document (self, out->number)) != 0;
+         i++) {
+        size_t has = 0;
+        for (size_t k = 0; code == STORE_OK && k < self->parts_count; k++) {
+            part_t *part = &self->parts[k];
+            if (part->key != key)
+                continue;
+            has++;
+            part->best = part->rank < part->best ? part->rank : part->best;
+            code = step (self, part, looks, error);
+        }
+        if (has > most)
+            out->turn = search_key_turn (key);
+        most = has > most ? has : most;
+    }
+    for (size_t i = 0; i < self->parts_count; i++)
+        out->rank += self->parts[i].best;
+    return code;
+}
+
+store_code_t search_reader_next (search_reader_t *self, search_hit_t *out, size_t *looks,
+                                 search_step_t *step_out, store_error_t *error)
+{
+    *out = (search_hit_t){0};
+    *step_out = SEARCH_STEP_END;
+    if (self->space == 0)
+        return STORE_OK;
+    if (self->begun && *looks == 0) {
+        *step_out = SEARCH_STEP_TIRED;
+        out->number = self->below;
+        return STORE_OK;
+    }
+    store_code_t code = self->begun ? STORE_OK : begin_walks (self, looks, error);
+    while (code == STORE_OK) {
+        int64_t number;
+        code = meet (self, &number, looks, step_out, error);
+        if (code == STORE_OK && *step_out == SEARCH_STEP_FOUND && self->without != NULL)
+            code = reach (self, self->without, number, looks, error);
+        if (code != STORE_OK)
+            break;
+        if (*step_out == SEARCH_STEP_FOUND && self->without != NULL &&
+            is_above (self->without, number))
+            *step_out = SEARCH_STEP_TIRED;
+        if (*step_out != SEARCH_STEP_FOUND) {
+            out->number = number + 1;
+            break;
+        }
+        self->below = number;
+        out->number = number;
+        if (self->without == NULL || self->without->key == 0 ||
+            search_key_number (self->without->key) != number)
+            return compare (self, out, looks, error);
+    }
+    return code;
 }
 
 void search_reader_end (search_reader_t *self)
 {
-    sqlite3_reset (self->statements[self->finding]);
+    for (size_t i = 0; i < self->parts_count + (self->without != NULL); i++)
+        sqlite3_reset (self->parts[i].statement);
 }
 
 /* Excerpts. */
@@ -238,30 +435,65 @@ static void keep (const int64_t *keys, size_t count, int64_t key, const char *te
             out[i] = shorten (text);
 }
 
+static bool has_prefix (const search_query_t *query)
+{
+    for (size_t i = 0; i < query->count; i++)
+        if (query->terms[i].prefix && !query->terms[i].negated)
+            return true;
+    return false;
+}
+
+/* One after the other: nothing between them is looked at. */
+static int take_each (search_reader_t *self, const int64_t *keys, size_t count, char **out)
+{
+    int rc = SQLITE_DONE;
+    sqlite3_stmt *statement = self->statements[EXCERPT];
+    for (size_t i = 0; i < count && rc == SQLITE_DONE; i++) {
+        sqlite3_bind_int64 (statement, 2, keys[i]);
+        rc = sqlite3_step (statement);
+        if (rc == SQLITE_ROW) {
+            out[i] = shorten (sql_column_text (statement, 1));
+            rc = SQLITE_DONE;
+        }
+        sqlite3_reset (statement);
+    }
+    return rc;
+}
+
+/* The words of a prefix are gathered once for all of them. */
+static int take_between (search_reader_t *self, const int64_t *keys, size_t count, char **out)
+{
+    int rc;
+    sqlite3_stmt *statement = self->statements[EXCERPTS];
+    self->wanted = keys;
+    self->wanted_count = count;
+    self->wanted_looks = 0;
+    sqlite3_bind_int64 (statement, 2, keys[0]);
+    sqlite3_bind_int64 (statement, 3, keys[count - 1]);
+    while ((rc = sqlite3_step (statement)) == SQLITE_ROW)
+        keep (keys, count, sqlite3_column_int64 (statement, 0), sql_column_text (statement, 1),
+              out);
+    sqlite3_reset (statement);
+    self->wanted_count = 0;
+    return rc == SQLITE_INTERRUPT ? SQLITE_DONE : rc;
+}
+
 store_code_t search_reader_excerpts (search_reader_t *self, const char *ns,
                                      const search_query_t *query, const search_hit_t *hits,
                                      size_t count, char **out, store_error_t *error)
 {
     int64_t space;
-    sqlite3_stmt *statement = self->statements[EXCERPTS];
-    store_code_t code = bind (self, EXCERPTS, ns, query, &space, error);
+    bool together = has_prefix (query);
+    store_code_t code = find_space (self, ns, &space, error);
     if (code != STORE_OK || space == 0 || count == 0)
         return code;
     int64_t *keys = memory_alloc (count * sizeof (*keys));
     for (size_t i = 0; i < count; i++)
         keys[i] = search_key (space, hits[i].number, hits[i].turn);
-    self->wanted = keys;
-    self->wanted_count = count;
-    sqlite3_bind_int64 (statement, 2, keys[0]);
-    sqlite3_bind_int64 (statement, 3, keys[count - 1]);
-    int rc;
-    while ((rc = sqlite3_step (statement)) == SQLITE_ROW)
-        keep (keys, count, sqlite3_column_int64 (statement, 0), sql_column_text (statement, 1),
-              out);
+    bind_terms (self->statements[together ? EXCERPTS : EXCERPT], query, 0, query->count, false);
+    int rc = together ? take_between (self, keys, count, out) : take_each (self, keys, count, out);
     if (rc != SQLITE_DONE)
         code = sql_fail (self->db, "cannot be searched", error);
-    sqlite3_reset (statement);
-    self->wanted_count = 0;
     free (keys);
     return code;
 }
