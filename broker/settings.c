@@ -32,6 +32,7 @@ void settings_fill (server_options_t *out, const config_t *config, size_t links)
     out->engine.dirty_bytes_soft = limits[CONFIG_DIRTY_BYTES_SOFT];
     out->engine.ring_bytes = limits[CONFIG_EVENT_RING];
     out->engine.payload_cache_bytes = limits[CONFIG_PAYLOAD_CACHE];
+    out->engine.retention = config_retention (config);
     out->engine.ttl_ms = (int64_t) limits[CONFIG_TTL];
     out->engine.recover_max_age_ms = (int64_t) limits[CONFIG_RECOVER_MAX_AGE];
     out->engine.heartbeat_ms = (uint32_t) limits[CONFIG_HEARTBEAT];

@@ -547,6 +547,21 @@ static const command_t commands[] = {
      .options = no_options,
      .no_ids = true,
      .run = run_vacuum},
+    {.name = "cleanup",
+     .group = "look at the broker",
+     .operands = "[--dry-run]",
+     .summary = "remove what retention lets go, now",
+     .text = "Retention concerns tasks that have ended and have a ttl of 0; all others go by\n"
+             "their ttl. Its rules are settings of queues (queue set --max-age ...), and\n"
+             "retention/ of the configuration for each namespace. The broker applies them at\n"
+             "its start and each day; this does so now, in this namespace, and waits for the\n"
+             "end. --dry-run shows what would go, the newest first, and by which policy.",
+     .examples = "taskctl queue set letters --ttl 0 --max-age 30d --min-keep 100\n"
+                 "taskctl cleanup --dry-run\n"
+                 "taskctl cleanup",
+     .options = cleanup_options,
+     .pages = true,
+     .run = run_cleanup},
     {.name = "import",
      .group = "look at the broker",
      .operands = "FILE [--keep-going | --dry-run]",

@@ -495,6 +495,16 @@ static const option_spec_t queue_options[] = {
     {TASK_MAX_RUNTIME, "set: the same"},
     {OPT_SEARCH, "search", 0, KIND_NAME, 0, 0, "on|off",
      "set: whether list --search finds the texts of its tasks"},
+    {OPT_MAX_AGE, "max-age", 0, KIND_DURATION, 1, DURATION_MAX, "DURATION",
+     "set: tasks that ended, with a ttl of 0, go so long after their end"},
+    {OPT_MAX_COUNT, "max-count", 0, KIND_NUMBER, 1, TMQ_RETAIN_COUNT_MAX, "N",
+     "set: ... so many of them stay"},
+    {OPT_MAX_ENDED_BYTES, "max-ended-bytes", 0, KIND_TEXT, 0, 64, "SIZE",
+     "set: ... so many bytes of their payloads and results, as 1G"},
+    {OPT_KEEP_FAILED, "keep-failed", 0, KIND_DURATION, 1, DURATION_MAX, "DURATION",
+     "set: ... those that failed stay so long in any case"},
+    {OPT_MIN_KEEP, "min-keep", 0, KIND_NUMBER, 1, TMQ_RETAIN_COUNT_MAX, "N",
+     "set: ... so many of the newest stay in any case"},
     {OPT_UNSET, "unset", 0, KIND_TEXT, 0, 64, "NAME",
      "set: take one of these back, as --unset rate"},
     END_OF_OPTIONS};
@@ -517,6 +527,15 @@ static const option_spec_t import_options[] = {
     {OPT_KEEP_GOING, "keep-going", 0, KIND_FLAG, 0, 0, NULL,
      "import the other lines where some are broken"},
     {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "check the file, import nothing"},
+    END_OF_OPTIONS};
+
+static const option_spec_t cleanup_options[] = {
+    {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL,
+     "show what would go, and why; remove nothing"},
+    {OPT_LIMIT, "limit", 0, KIND_NUMBER, 1, UINT32_MAX, "N", "--dry-run: at most N; default 50"},
+    {OPT_CURSOR, "cursor", 0, KIND_TEXT, 0, TMQ_CURSOR_BYTES_MAX, "CURSOR",
+     "--dry-run: go on where a page ended"},
+    {OPT_ALL, "all", 0, KIND_FLAG, 0, 0, NULL, "--dry-run: all of them, page after page"},
     END_OF_OPTIONS};
 
 static const option_spec_t backup_options[] = {

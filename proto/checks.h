@@ -109,6 +109,7 @@ bool check_queue_list (check_t *check, const Taskmq__Request *request);
 bool check_queue_show (check_t *check, const Taskmq__Request *request);
 bool check_queue_pause (check_t *check, const Taskmq__Request *request);
 bool check_queue_resume (check_t *check, const Taskmq__Request *request);
+bool check_cleanup (check_t *check, const Taskmq__Request *request);
 bool check_queue_set (check_t *check, const Taskmq__Request *request);
 bool check_session_set (check_t *check, const Taskmq__Request *request);
 bool check_session_show (check_t *check, const Taskmq__Request *request);

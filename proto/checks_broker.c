@@ -229,6 +229,25 @@ static bool check_weight_of (check_t *check, uint32_t weight_of)
     }
 }
 
+static bool check_retention (check_t *check, const Taskmq__QueueSettings *in)
+{
+    return check_or_none (check, "max_age_ms", in->max_age_ms, 1, TMQ_TTL_MS_MAX) &&
+           check_or_none (check, "max_count", in->max_count, 1, TMQ_RETAIN_COUNT_MAX) &&
+           check_or_none (check, "max_ended_bytes", in->max_ended_bytes, 1, TMQ_QUEUE_BYTES_MAX) &&
+           check_or_none (check, "keep_failed_ms", in->keep_failed_ms, 1, TMQ_TTL_MS_MAX) &&
+           check_or_none (check, "min_keep", in->min_keep, 1, TMQ_RETAIN_COUNT_MAX);
+}
+
+bool check_cleanup (check_t *check, const Taskmq__Request *request)
+{
+    const Taskmq__Cleanup *cleanup = request->cleanup;
+    if (!cleanup->dry_run && (cleanup->cursor.len > 0 || cleanup->limit > 0))
+        return check_refuse (check, TMQ_INVALID, "cursor, limit: of a dry run only");
+    if (cleanup->dry_run && cleanup->pass > 0)
+        return check_refuse (check, TMQ_INVALID, "pass: not of a dry run");
+    return check_range (check, "limit", cleanup->limit, 0, TMQ_LIST_LIMIT_MAX);
+}
+
 static bool check_settings (check_t *check, const Taskmq__QueueSettings *in)
 {
     if (in->ttl_never && in->ttl_ms != 0)
@@ -239,6 +258,7 @@ static bool check_settings (check_t *check, const Taskmq__QueueSettings *in)
            check_range (check, "max_runtime_ms", in->max_runtime_ms, 0, TMQ_TTL_MS_MAX) &&
            check_or_none (check, "max_tasks", in->max_tasks, 1, TMQ_QUEUE_TASKS_MAX) &&
            check_or_none (check, "max_bytes", in->max_bytes, 1, TMQ_QUEUE_BYTES_MAX) &&
+           check_retention (check, in) &&
            check_or_none (check, "ttl_ms", in->ttl_ms, 1, TMQ_TTL_MS_MAX) &&
            check_or_none (check, "lease_ms", in->lease_ms, TMQ_LEASE_MS_MIN, TMQ_LEASE_MS_MAX) &&
            check_or_none (check, "backoff_ms", in->backoff_ms, 1, TMQ_BACKOFF_MS_MAX) &&

@@ -41,6 +41,7 @@ typedef enum request_flag {
     X (RESUME, resume, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                         \
     X (SET, set, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                               \
     X (PURGE, purge, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                           \
+    X (CLEANUP, cleanup, REQUEST_LARGE)                                                            \
     X (ADOPT, adopt, REQUEST_CHANGES | REQUEST_NEEDS_ID | REQUEST_LARGE)                           \
     X (ATTEMPTS, attempts, REQUEST_LARGE | REQUEST_READS)                                          \
     X (TURNS, turns, REQUEST_LARGE | REQUEST_READS)                                                \

@@ -149,7 +149,12 @@ typedef enum tmq_outcome_kind {
     X (16, BACKOFF_MS, backoff_ms)                                                                 \
     X (17, MAX_ATTEMPTS, max_attempts)                                                             \
     X (18, MAX_RUNTIME_MS, max_runtime_ms)                                                         \
-    X (19, SEARCH_OFF, search_off)
+    X (19, SEARCH_OFF, search_off)                                                                 \
+    X (21, MAX_AGE_MS, max_age_ms)                                                                 \
+    X (22, MAX_COUNT, max_count)                                                                   \
+    X (23, MAX_ENDED_BYTES, max_ended_bytes)                                                       \
+    X (24, KEEP_FAILED_MS, keep_failed_ms)                                                         \
+    X (25, MIN_KEEP, min_keep)
 
 typedef enum tmq_queue_field {
     TMQ_QUEUE_FIELD_NONE = 0,
@@ -157,6 +162,19 @@ typedef enum tmq_queue_field {
     TMQ_QUEUE_FIELD_MAP (X)
 #undef X
 } tmq_queue_field_t;
+
+/* By what a retention lets a task go: number, NAME, text. */
+#define TMQ_POLICY_MAP(X)                                                                          \
+    X (1, MAX_AGE, "max_age")                                                                      \
+    X (2, MAX_COUNT, "max_count")                                                                  \
+    X (3, MAX_BYTES, "max_bytes")
+
+typedef enum tmq_policy {
+    TMQ_POLICY_NONE = 0,
+#define X(number, NAME, text) TMQ_POLICY_##NAME = number,
+    TMQ_POLICY_MAP (X)
+#undef X
+} tmq_policy_t;
 
 /* What is a task's fair key in a queue: number, NAME, text. */
 #define TMQ_WEIGHT_OF_MAP(X)                                                                       \
@@ -383,9 +401,10 @@ enum {
     TMQ_QUEUE_WHY_BYTES_MAX = 256, /* why a queue is paused */
     TMQ_QUEUE_LIST_DEFAULT = 100,
     TMQ_QUEUE_LIST_MAX = 1000,
-    TMQ_QUEUE_FIELDS_MAX = 32,       /* of one change of settings */
-    TMQ_QUEUE_RUNNING_MAX = 1000000, /* max_running, rate and burst */
-    TMQ_QUEUE_TASKS_MAX = 100000000, /* max_tasks */
+    TMQ_QUEUE_FIELDS_MAX = 32,         /* of one change of settings */
+    TMQ_QUEUE_RUNNING_MAX = 1000000,   /* max_running, rate and burst */
+    TMQ_QUEUE_TASKS_MAX = 100000000,   /* max_tasks */
+    TMQ_RETAIN_COUNT_MAX = 1000000000, /* max_count and min_keep */
     TMQ_QUEUE_RATE_MS_MAX = 24 * 60 * 60 * 1000,
 
     TMQ_SEARCH_BYTES_MAX = 1024,           /* of a search, … */
@@ -448,7 +467,7 @@ enum {
 #define TMQ_ANSWER_MS_DEFAULT INT64_C (604800000) /* 7 d */
 #define TMQ_INVITE_MS_MAX INT64_C (2592000000)    /* 30 d */
 #define TMQ_ROTATE_MS_MAX INT64_C (31536000000)   /* 365 d, until a new key of the broker counts */
-#define TMQ_QUEUE_BYTES_MAX (INT64_C (1) << 50)   /* max_bytes of a queue */
+#define TMQ_QUEUE_BYTES_MAX (INT64_C (1) << 50)   /* max_bytes and max_ended_bytes of a queue */
 #define TMQ_SPACE_TURN_BYTES_MAX (INT64_C (4) << 30) /* of the turns of a namespace */
 
 #ifdef __cplusplus

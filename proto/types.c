@@ -74,6 +74,17 @@ const char *subject_text (unsigned subject)
     }
 }
 
+const char *policy_text (unsigned policy)
+{
+    switch (policy) {
+#define X(number, NAME, text)                                                                      \
+    case number: return text;
+        TMQ_POLICY_MAP (X)
+#undef X
+    default: return "?";
+    }
+}
+
 const char *session_status_text (unsigned status)
 {
     switch (status) {

@@ -22,6 +22,7 @@ bool status_is_terminal (unsigned status);
 const char *phase_text (unsigned phase);
 const char *event_kind_text (unsigned kind);
 const char *subject_text (unsigned subject);
+const char *policy_text (unsigned policy); /* of a retention */
 const char *session_status_text (unsigned status);
 
 /* "NOT_FOUND"; "OK" for 0. */

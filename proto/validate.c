@@ -108,6 +108,7 @@ static const check_kind_t checks[] = {
     [OP (AUDIT_HEAD)] = check_nothing,
     [OP (BACKUP)] = check_backup,
     [OP (VACUUM)] = check_nothing,
+    [OP (CLEANUP)] = check_cleanup,
     [OP (QUEUE_LIST)] = check_queue_list,
     [OP (QUEUE_SET)] = check_queue_set,
     [OP (QUEUE_SHOW)] = check_queue_show,

@@ -414,6 +414,16 @@ bool config_check_addresses (const config_t *self, char error[CONFIG_ERROR_SIZE]
     return true;
 }
 
+retention_t config_retention (const config_t *self)
+{
+    const uint64_t *numbers = self->numbers;
+    return (retention_t){.max_age_ms = (int64_t) numbers[CONFIG_RETENTION_MAX_AGE],
+                         .max_count = numbers[CONFIG_RETENTION_MAX_COUNT],
+                         .max_bytes = numbers[CONFIG_RETENTION_MAX_BYTES],
+                         .keep_failed_ms = (int64_t) numbers[CONFIG_RETENTION_KEEP_FAILED],
+                         .min_keep = numbers[CONFIG_RETENTION_MIN_KEEP]};
+}
+
 bool config_is_consistent (const config_t *self, char error[CONFIG_ERROR_SIZE])
 {
     static const config_key_t pairs[][2] = {
@@ -431,7 +441,9 @@ bool config_is_consistent (const config_t *self, char error[CONFIG_ERROR_SIZE])
                                 config_rules[hard].key,
                                 config_format_origin (high, self->values[hard].origin));
     }
-    return true;
+    retention_t rule = config_retention (self);
+    const char *contradiction = retention_contradiction (&rule);
+    return contradiction == NULL || config_fail (error, "retention: %s", contradiction);
 }
 
 /* Showing. */

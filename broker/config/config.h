@@ -20,6 +20,7 @@
 #include <stdio.h>
 
 #include "config/keys.h"
+#include "core/base/retention.h"
 #include "net/address.h"
 
 typedef enum config_action {
@@ -106,6 +107,8 @@ char *config_redact_text (const config_t *self);
 bool config_check_addresses (const config_t *self, char error[CONFIG_ERROR_SIZE]);
 /* Takes a key's value over, with its origin; `from` has the default afterwards. */
 void config_move (config_t *self, config_t *from, config_key_t key);
+/* What the keys say of tasks that have ended. */
+retention_t config_retention (const config_t *self);
 /* Bounds that hold between keys. */
 bool config_is_consistent (const config_t *self, char error[CONFIG_ERROR_SIZE]);
 

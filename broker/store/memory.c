@@ -692,6 +692,25 @@ static void read_whole (const memory_store_t *self, read_t *read)
     }
 }
 
+static void read_lasting (const memory_store_t *self, read_t *read)
+{
+    size_t capacity = 0;
+    size_t end =
+        read->before_number == 0 ? self->entries_count : entries_from (self, read->before_number);
+    for (size_t i = end; i > 0; i--) {
+        const record_t *record = self->entries[i - 1]->record;
+        if (record == NULL || !record_is_lasting (record) ||
+            strcmp (record->ns, read->filter.ns) != 0)
+            continue;
+        read->more = read->records_count == read->limit;
+        if (read->more)
+            return;
+        read->records =
+            memory_grow (read->records, &capacity, read->records_count, sizeof (record_t *));
+        read->records[read->records_count++] = select_copy_bare (record);
+    }
+}
+
 static store_code_t memory_reader_run (store_reader_t *reader, read_t *read, store_error_t *error)
 {
     (void) error;
@@ -711,6 +730,7 @@ static store_code_t memory_reader_run (store_reader_t *reader, read_t *read, sto
     case READ_ATTEMPTS: read_attempts (self, read); break;
     case READ_PICK: read_pick (self, read); break;
     case READ_WHOLE: read_whole (self, read); break;
+    case READ_LASTING: read_lasting (self, read); break;
     case READ_SEARCH: break; /* never a store's */
     }
     pthread_mutex_unlock (&self->lock);

@@ -79,6 +79,7 @@ store_code_t store_reader_run (store_reader_t *self, read_t *read)
             read->kind == READ_ATTEMPTS || read->kind == READ_WHOLE || read->kind == READ_BLOCKS ||
             read->filter.ns != NULL);
     store_error_t error = {STORE_OK, ""};
+    read->written = store_written (self->store);
     store_code_t code = self->store->backend->reader_run (self, read, &error);
     read->error = (int) code;
     if (code != STORE_OK) {

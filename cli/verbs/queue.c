@@ -57,6 +57,11 @@ static const setting_t settings[] = {
     SETTING ("max-attempts", MAX_ATTEMPTS, NUMBER, MAX_ATTEMPTS, max_attempts),
     SETTING ("max-runtime", MAX_RUNTIME, DURATION, MAX_RUNTIME_MS, max_runtime_ms),
     SETTING ("search", SEARCH, SWITCH, SEARCH_OFF, search_off),
+    SETTING ("max-age", MAX_AGE, DURATION, MAX_AGE_MS, max_age_ms),
+    SETTING ("max-count", MAX_COUNT, NUMBER, MAX_COUNT, max_count),
+    SETTING ("max-ended-bytes", MAX_ENDED_BYTES, SIZE, MAX_ENDED_BYTES, max_ended_bytes),
+    SETTING ("keep-failed", KEEP_FAILED, DURATION, KEEP_FAILED_MS, keep_failed_ms),
+    SETTING ("min-keep", MIN_KEEP, NUMBER, MIN_KEEP, min_keep),
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
@@ -474,13 +479,15 @@ static int read_rate (const app_t *app, change_t *self, const char *text)
     return 0;
 }
 
-static int read_size (const app_t *app, uint64_t *out, const char *text)
+static int read_size (const app_t *app, uint64_t *out, const setting_t *setting)
 {
+    const char *text = args_text (&app->args, setting->option);
     char why[UNITS_ERROR_SIZE];
     if (!size_parse (out, text, why))
-        return usage_error (app, NULL, "--max-bytes: %s", why);
+        return usage_error (app, NULL, "--%s: %s", setting->name, why);
     if (*out < 1 || *out > (uint64_t) TMQ_QUEUE_BYTES_MAX)
-        return usage_error (app, NULL, "--max-bytes '%.40s': must be from 1B to 1024T", text);
+        return usage_error (app, NULL, "--%s '%.40s': must be from 1B to 1024T", setting->name,
+                            text);
     return 0;
 }
 
@@ -513,7 +520,7 @@ static int read_setting (const app_t *app, change_t *self, const setting_t *sett
     if (setting->kind == SETTING_RATE)
         return read_rate (app, self, args_text (args, setting->option));
     if (setting->kind == SETTING_SIZE)
-        return read_size (app, value, args_text (args, setting->option));
+        return read_size (app, value, setting);
     if (setting->kind == SETTING_WORD)
         return read_word (app, value, args_text (args, setting->option));
     if (setting->kind == SETTING_SWITCH)

@@ -73,6 +73,7 @@ int watch_subject (app_t *app, tmq_subject_t subject, const char *prefix);
 extern const verb_t schedule_verbs[];
 int run_backup (app_t *app);
 int run_vacuum (app_t *app);
+int run_cleanup (app_t *app);
 int run_help (app_t *app);
 int run_completion (app_t *app);
 int run_complete (app_t *app);

@@ -107,6 +107,7 @@ TMQ_API bool tmq_status_terminal (tmq_status_t status);
 TMQ_API const char *tmq_event_kind_text (tmq_event_kind_t kind);
 /* "task", "value"; "?" for any other number. */
 TMQ_API const char *tmq_subject_text (tmq_subject_t subject);
+TMQ_API const char *tmq_policy_text (tmq_policy_t policy); /* "max_age", … */
 TMQ_API const char *tmq_session_status_text (tmq_session_status_t status);
 
 /* What went wrong, in a struct of the caller. Filled by every call that gets one, also on success
@@ -378,7 +379,9 @@ typedef enum tmq_op {
     /* Space (taskmq_admin.h): the same. */
     TMQ_OP_VACUUM,
     /* Import (taskmq_import.h). */
-    TMQ_OP_IMPORT /* of blocking calls only */
+    TMQ_OP_IMPORT, /* of blocking calls only */
+    /* Retention (taskmq_admin.h): the same. */
+    TMQ_OP_CLEANUP
 } tmq_op_t;
 
 /* What has become of the connection. */
@@ -399,7 +402,8 @@ typedef struct tmq_answered tmq_answered_t;       /* … */
 typedef struct tmq_explanation tmq_explanation_t; /* of taskmq_why.h */
 typedef struct tmq_access_report tmq_access_t;
 typedef struct tmq_file_part tmq_part_t;
-typedef struct tmq_vacuum_state tmq_vacuum_state_t; /* of taskmq_admin.h */
+typedef struct tmq_vacuum_state tmq_vacuum_state_t;   /* of taskmq_admin.h */
+typedef struct tmq_cleanup_state tmq_cleanup_state_t; /* the same */
 typedef struct tmq_changed tmq_changed_t;
 typedef struct tmq_worker_page tmq_worker_list_t;
 typedef struct tmq_attempt_page tmq_attempt_list_t; /* of taskmq_again.h */

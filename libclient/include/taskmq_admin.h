@@ -172,6 +172,41 @@ TMQ_API void tmq_vacuum_state_free (tmq_vacuum_state_t *vacuum);
 TMQ_API int tmq_vacuum (tmq_vacuum_state_t **out, tmq_client_t *client, bool begin,
                         uint32_t timeout_ms, tmq_error_t *error);
 
+/* A task that retention would remove. */
+typedef struct tmq_cleanup_item {
+    tmq_id_t id;
+    tmq_status_t status;
+    const char *queue;   /* of the page */
+    tmq_policy_t policy; /* that lets it go, ... */
+    bool of_namespace;   /* ... that of the namespace, else of the queue */
+    uint64_t age_ms;     /* since its end */
+    uint64_t bytes;      /* of its payload and result */
+} tmq_cleanup_item_t;
+
+/* How far a pass of retention is, or a page of what one would remove. */
+struct tmq_cleanup_state {
+    const tmq_cleanup_item_t *items; /* of a look, the newest first */
+    size_t count;
+    const char *next; /* of a look: opaque text, empty: nothing follows */
+    uint64_t pass;    /* its number, for the next call */
+    bool more;        /* it goes on, or waits for its turn */
+    uint64_t looked;  /* tasks that were looked at */
+    uint64_t removed; /* tasks, and the bytes of their payloads and results */
+    uint64_t removed_bytes;
+};
+/* Accepts NULL. */
+TMQ_API void tmq_cleanup_state_free (tmq_cleanup_state_t *cleanup);
+/* Pass 0: what the rules of the namespace and of its queues let go is removed now, in the
+ * background. Never waits for the end: call again with the pass that the answer names. The broker
+ * does so by itself at its start and each day. */
+TMQ_API int tmq_cleanup (tmq_cleanup_state_t **out, tmq_client_t *client, uint64_t pass,
+                         uint32_t timeout_ms, tmq_error_t *error);
+/* A page of what would be removed now, at most limit (0: 50) tasks behind the cursor (NULL or
+ * empty: from the newest). Nothing is removed.
+ * Codes: LIMIT (others are looking), BAD_CURSOR. */
+TMQ_API int tmq_cleanup_look (tmq_cleanup_state_t **out, tmq_client_t *client, const char *cursor,
+                              uint32_t limit, uint32_t timeout_ms, tmq_error_t *error);
+
 #ifdef __cplusplus
 }
 #endif

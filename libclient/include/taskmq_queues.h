@@ -31,6 +31,12 @@ typedef struct tmq_queue_settings {
     uint64_t max_attempts;
     uint64_t max_runtime_ms;
     uint64_t search_off; /* 1: the texts of its tasks are not found by searches */
+    /* Of its tasks that have ended and that no time to live ends: */
+    uint64_t max_age_ms;      /* they go so long after their end */
+    uint64_t max_count;       /* so many stay, the newest */
+    uint64_t max_ended_bytes; /* so many bytes of their payloads and results stay */
+    uint64_t keep_failed_ms;  /* what failed stays so long, whatever a policy says */
+    uint64_t min_keep;        /* so many of the newest stay, whatever a policy says */
 } tmq_queue_settings_t;
 
 /* A queue as it stands. All texts belong to the report. Later versions append members. */

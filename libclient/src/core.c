@@ -145,6 +145,7 @@ static const struct op {
     [TMQ_OP_AUDIT_HEAD] = {core_reply_head, NULL},
     [TMQ_OP_BACKUP] = {core_reply_part, NULL},
     [TMQ_OP_VACUUM] = {core_reply_vacuumed, NULL},
+    [TMQ_OP_CLEANUP] = {core_reply_cleanup, NULL},
     [TMQ_OP_QUEUE_LIST] = {core_reply_queues, NULL},
     [TMQ_OP_QUEUE_SHOW] = {core_reply_queues, NULL},
     [TMQ_OP_QUEUE_SET] = {core_reply_queues, NULL},

@@ -79,6 +79,7 @@ static void broker_start (world_t *world)
         config.unsent_bytes_max = 0;
         config.unsent_ms_max = 0;
     }
+    cleaner_configure (world, &config);
     config.round.dependents = 2;
     config.round.turns = 1;
     config.log_bytes_max = SIM_LOG_BYTES_MAX;

@@ -604,6 +604,7 @@ static void check_not_before (world_t *world, const Taskmq__Event *event)
 void check_batch (world_t *world, const batch_t *batch)
 {
     keeper_check_batch (world, batch);
+    cleaner_check_batch (world, batch);
     for (size_t i = 0; i < batch->blocks_count; i++) {
         if (strcmp (batch->blocks[i].ns, model_namespaces[SIM_SHARED]) == 0) {
             continue; /* the tasks there are of schedules */

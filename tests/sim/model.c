@@ -164,6 +164,7 @@ static void apply_removal (model_t *self, model_side_t *side, const removal_t *r
     row->attempts_count = 0;
     row->tombstone = removal->code;
     row->tombstone_at = removal->at;
+    row->tombstone_why = removal->why;
     snprintf (row->ns, sizeof row->ns, "%s", removal->ns);
     snprintf (row->owner, sizeof row->owner, "%s", removal->owner);
     snprintf (row->queue, sizeof row->queue, "%s", removal->queue);

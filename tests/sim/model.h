@@ -25,6 +25,7 @@ typedef struct model_row {
     record_t *record; /* NULL: none, or removed */
     tmq_code_t tombstone;
     int64_t tombstone_at;
+    uint8_t tombstone_why;
     char ns[80]; /* of the tombstone, … */
     char owner[80];
     char queue[80];

@@ -56,6 +56,7 @@ static void load_one (const model_t *self, lookup_t *key)
     } else if (row->tombstone != TMQ_OK && strcmp (row->ns, key->ns) == 0) {
         lookup_take_tombstone (key, &(removal_t){.code = row->tombstone,
                                                  .at = row->tombstone_at,
+                                                 .why = row->tombstone_why,
                                                  .owner = row->owner,
                                                  .queue = row->queue});
     }
@@ -121,6 +122,29 @@ static int newest_first (const void *a, const void *b)
     const record_t *const *left = a;
     const record_t *const *right = b;
     return ((*left)->number < (*right)->number) - ((*left)->number > (*right)->number);
+}
+
+static void read_lasting (const model_t *self, read_t *read)
+{
+    const record_t **found = calloc (MODEL_ROWS_MAX, sizeof *found);
+    size_t count = 0;
+    for (size_t i = 0; i < MODEL_ROWS_MAX; i++) {
+        const record_t *record = self->tables.rows[i].record;
+        if (record != NULL && record_is_lasting (record) &&
+            strcmp (record->ns, read->filter.ns) == 0 &&
+            (read->before_number == 0 || record->number < read->before_number)) {
+            found[count++] = record;
+        }
+    }
+    qsort (found, count, sizeof *found, newest_first);
+    read->more = count > read->limit;
+    count = read->more ? read->limit : count;
+    read->records = calloc (count + 1, sizeof *read->records);
+    read->records_count = count;
+    for (size_t i = 0; i < count; i++) {
+        read->records[i] = model_copy (found[i], false);
+    }
+    free (found);
 }
 
 static void read_list (const model_t *self, read_t *read)
@@ -246,6 +270,7 @@ static void read_attempts (const model_t *self, read_t *read)
 void model_read (const model_t *self, read_t *read)
 {
     const model_log_t *log = model_log (&self->tables, read->filter.ns);
+    read->written = self->written;
     switch (read->kind) {
     case READ_LIST:
     case READ_COUNT: read_list (self, read); break;
@@ -257,7 +282,8 @@ void model_read (const model_t *self, read_t *read)
     case READ_BLOCKS:
     case READ_STANDING:
     case READ_PICK:
-    case READ_WHOLE: break;  /* the exporter's and the index's; the engine never asks for them */
+    case READ_WHOLE: break; /* the exporter's and the index's; the engine never asks for them */
+    case READ_LASTING: read_lasting (self, read); break;
     case READ_SEARCH: break; /* here is no index, so nothing is found */
     case READ_ROWS: row_list_page (&self->tables.kind_rows, read); break;
     case READ_ATTEMPTS: read_attempts (self, read); break;

@@ -47,6 +47,7 @@ typedef struct sim_options {
     uint32_t commit_ms_max;
     uint32_t write_ms_max; /* lag of the write-back */
     uint32_t clock_leap;   /* the wall clock leaps, per second */
+    uint32_t retention;    /* some tasks have no ttl, and a rule how long they stay */
 } sim_options_t;
 
 /* Network. */
@@ -267,7 +268,8 @@ typedef struct known {
     /* What menders do with it. */
     bool revived;      /* it may be asked to go on after its end */
     uint32_t revivals; /* requests to do so that were sent */
-    bool purging;      /* a purge was sent */
+    bool purging;      /* a purge was sent, or retention may remove it */
+    bool lasting;      /* it has no time to live */
     bool set;          /* … a set */
     uint32_t revived_events;
     uint32_t late_events;
@@ -501,6 +503,13 @@ void keeper_check_assigned (world_t *world, const known_t *task,
                             const Taskmq__Assignment *assignment);
 void keeper_read (world_t *world, const known_t *task, uint32_t attempt, uint32_t state_of,
                   const Taskmq__Reply *reply, const uint8_t *body);
+/* Retention (cleaner.c). The task of this index has no time to live. */
+bool cleaner_lasts (const world_t *world, uint32_t index);
+void cleaner_configure (const world_t *world, engine_config_t *config);
+/* An operator has the rule applied, or looks what would go; false: not now. */
+bool cleaner_order (client_t *client, int64_t *cleaned_ms);
+/* What a batch removes by it, before the batch is durable. */
+void cleaner_check_batch (world_t *world, const batch_t *batch);
 void keeper_check_batch (world_t *world, const batch_t *batch);
 /* The batch, which is about to become durable, retries the task. */
 void keeper_check_retried (world_t *world, const known_t *task, const batch_t *batch);

@@ -86,6 +86,11 @@ known_t *submitter_draw_task (client_t *client)
         task->session = 0; /* it is of the content, too */
     } else {
         task->content = index;
+        task->lasting = cleaner_lasts (world, index);
+    }
+    if (task->lasting) {
+        task->ttl_ms = 0;
+        task->purging = true;
     }
     return task;
 }
@@ -113,6 +118,7 @@ static void fill_spec (world_t *world, const known_t *task, Taskmq__TaskSpec *sp
     spec->dedup_key = (char *) (uintptr_t) task->dedup_key;
     spec->priority_plus_1 = task->priority + 1u;
     spec->ttl_ms = task->ttl_ms;
+    spec->ttl_never = task->lasting;
     spec->max_attempts = task->max_attempts;
     spec->lease_ms = task->lease_ms;
     after_fill (world, task, room, spec);

@@ -61,8 +61,9 @@ bool warden_is_strong (const client_t *worker)
 /* Orders. */
 
 typedef struct warden {
-    uint32_t asked; /* orders so far in the liveness phase */
-    bool rested;    /* before them */
+    uint32_t asked;     /* orders so far in the liveness phase */
+    bool rested;        /* before them */
+    int64_t cleaned_ms; /* when retention was applied last */
 } warden_t;
 
 static void warden_start (client_t *client)
@@ -152,7 +153,7 @@ static void warden_tick (client_t *client)
     rng_t *rng = &world->rng;
     warden_t *warden = client->state;
     client->next_ms = world->mono_ms + rng_between (rng, 50, PAUSE_MS_MAX);
-    if (client_open (client) > 0) {
+    if (client_open (client) > 0 || cleaner_order (client, &warden->cleaned_ms)) {
         return;
     }
     if (!world->faults && !warden->rested) {
@@ -246,6 +247,9 @@ static void warden_reply (client_t *client, pending_t *pending, const Taskmq__Re
     world_t *world = client->world;
     (void) body;
     (void) body_bytes;
+    if (pending->op == TASKMQ__REQUEST__OP_CLEANUP && reply->code == TMQ_OK) {
+        return;
+    }
     if (pending->op == TASKMQ__REQUEST__OP_SESSION_STATUS ||
         pending->op == TASKMQ__REQUEST__OP_SESSION_SET) {
         session_answered (client, pending, reply);

@@ -41,6 +41,7 @@ sim_options_t sim_options_of (uint64_t seed)
     out.write_ms_max = rng_chance (&rng, 500) ? 2000 : 100;
     out.clock_leap = rng_chance (&rng, 150) ? 20 : 0;
     out.menders = rng_chance (&rng, 600);
+    out.retention = rng_chance (&rng, 350);
     return out;
 }
 
@@ -50,11 +51,12 @@ void sim_options_print (const sim_options_t *o)
             "%u menders, %u ms, "
             "delay %u ms, "
             "lose %u, repeat %u, cut %u, stall %u, refuse %u, broker_crash %u, broker_freeze %u, "
-            "commit_full %u, client_crash %u, commit %u ms, write %u ms, clock_leap %u\n",
+            "commit_full %u, client_crash %u, commit %u ms, write %u ms, clock_leap %u, "
+            "retention %u\n",
             (unsigned long long) o->seed, o->planted_bug, o->submitters, o->workers, o->subscribers,
             o->libraries, o->menders, o->safety_ms, o->delay_ms_max, o->lose, o->repeat, o->cut,
             o->stall, o->refuse, o->broker_crash, o->broker_freeze, o->commit_full, o->client_crash,
-            o->commit_ms_max, o->write_ms_max, o->clock_leap);
+            o->commit_ms_max, o->write_ms_max, o->clock_leap, o->retention);
 }
 
 /* Helpers. */

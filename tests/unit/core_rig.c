@@ -163,6 +163,25 @@ static void read_list (const rig_t *self, read_t *read)
     }
 }
 
+static void read_lasting (const rig_t *self, read_t *read)
+{
+    int64_t from = read->before_number == 0 ? (int64_t) self->rows_end : read->before_number;
+    read->written = self->written;
+    read->more = false;
+    for (int64_t i = from - 1; i > 0 && !read->more; i--) {
+        const record_t *row = self->rows[i];
+        if (row == NULL || !record_is_lasting (row) || strcmp (row->ns, read->filter.ns) != 0)
+            continue;
+        read->more = read->records_count == read->limit;
+        if (read->more)
+            return;
+        read->records = memory_resize (read->records, read->records_count + 1, sizeof (record_t *));
+        record_t copy = *row;
+        copy.payload = copy.result = NULL;
+        read->records[read->records_count++] = record_new (&copy);
+    }
+}
+
 static void read_resolve (const rig_t *self, read_t *read)
 {
     for (size_t i = 1; i < self->rows_end; i++) {
@@ -254,6 +273,7 @@ static bool run_read (rig_t *self)
     case READ_HISTORY: read_history (self, read); break;
     case READ_ROWS: row_list_page (&self->kind_rows, read); break;
     case READ_ATTEMPTS: read_attempts (self, read); break;
+    case READ_LASTING: read_lasting (self, read); break;
     case READ_SEARCH: break; /* the test fills it in, or nothing is found */
     case READ_SINCE: read->seq = (uint64_t) read->since_ms; break; /* as the test wants it */
     default: fail_msg ("a read that the rig does not know");

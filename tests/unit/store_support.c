@@ -101,7 +101,8 @@ void batch_add_removal (batch_t *batch, const record_t *record, tmq_code_t code,
                                                            code,
                                                            at,
                                                            memory_text (record->owner),
-                                                           memory_text (record->queue)};
+                                                           memory_text (record->queue),
+                                                           0};
 }
 
 void batch_add_row (batch_t *batch, row_kind_t kind, const char *key, const char *body)

@@ -137,6 +137,25 @@ static void parts_are_walked_by_their_index_in_its_order (void **state)
     sqlite3_finalize (plan);
 }
 
+/* Retention goes through its own index, however many other tasks there are. */
+static void lasting_tasks_are_walked_by_their_index_in_its_order (void **state)
+{
+    rig_t *rig = *state;
+    sqlite3_stmt *plan = NULL;
+    char text[1024] = "EXPLAIN QUERY PLAN ";
+    sqlite3 *db = rig->readers.view.db;
+    for (sqlite3_stmt *it = sqlite3_next_stmt (db, NULL); it != NULL;
+         it = sqlite3_next_stmt (db, it))
+        if (strstr (sqlite3_sql (it), "task_lasting") != NULL)
+            snprintf (text + strlen (text), sizeof (text) - strlen (text), "%s", sqlite3_sql (it));
+    assert_int_equal (sqlite3_prepare_v2 (db, text, -1, &plan, NULL), SQLITE_OK);
+    assert_int_equal (sqlite3_step (plan), SQLITE_ROW);
+    const char *step = (const char *) sqlite3_column_text (plan, 3);
+    assert_non_null (strstr (step, "INDEX task_lasting (ns=? AND rowid<?)"));
+    assert_int_equal (sqlite3_step (plan), SQLITE_DONE); /* and nothing is sorted */
+    sqlite3_finalize (plan);
+}
+
 static void the_rarest_condition_is_walked (void **state)
 {
     rig_t *rig = *state;
@@ -236,6 +255,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (labels_are_walked_by_their_index_in_its_order),
         TEST (parts_are_walked_by_their_index_in_its_order),
+        TEST (lasting_tasks_are_walked_by_their_index_in_its_order),
         TEST (the_rarest_condition_is_walked),
         TEST (few_tasks_of_a_status_are_walked_instead_of_a_common_label),
         TEST (a_page_that_looks_in_vain_ends_and_goes_on),

@@ -885,6 +885,53 @@ static void whole_tasks_are_read_in_their_order (void **state)
     assert_int_equal (after, TASKS);
 }
 
+/* Ended, without a lease, and no time to live ends them. */
+static void lasting_tasks_are_read_newest_first (void **state)
+{
+    fixture_t *f = *state;
+    enum { TASKS = 40 };
+    batch_t *batch = fixture_batch (f);
+    for (int64_t i = 1; i <= TASKS; i++) {
+        record_t record = test_record (i);
+        record.ns = i % 4 == 3 ? "other" : "default";
+        record.status = i % 5 == 0 ? TMQ_STATUS_QUEUED : TMQ_STATUS_COMPLETED;
+        record.expires_at = i % 7 == 0 ? 5000000 : 0;
+        record.finished_at = 1000 + i;
+        record.leased = i % 11 == 0;
+        if (record.leased)
+            record.status = TMQ_STATUS_CANCELLED;
+        batch_add_record (batch, &record);
+    }
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    int64_t below = 0;
+    int64_t expected = TASKS + 1;
+    bool more = true;
+    while (more) {
+        read_t read = {
+            .kind = READ_LASTING, .filter = {.ns = "default"}, .before_number = below, .limit = 5};
+        fixture_read (f, &read);
+        assert_true (read.records_count > 0);
+        assert_true (read.written > 0);
+        for (size_t i = 0; i < read.records_count; i++) {
+            do
+                expected--;
+            while (expected % 4 == 3 || expected % 5 == 0 || expected % 7 == 0 ||
+                   expected % 11 == 0);
+            assert_int_equal (read.records[i]->number, expected);
+            assert_int_equal (read.records[i]->finished_at, 1000 + expected);
+            below = expected;
+        }
+        more = read.more;
+        read_clear (&read);
+    }
+    assert_int_equal (expected, 1);
+    read_t nowhere = {.kind = READ_LASTING, .filter = {.ns = "nowhere"}, .limit = 5};
+    fixture_read (f, &nowhere);
+    assert_int_equal (nowhere.records_count, 0);
+    read_clear (&nowhere);
+}
+
 #define ON(test, uri)                                                                              \
     {                                                                                              \
 #test " (" uri ")", test, fixture_setup, fixture_teardown, (void *) uri                    \
@@ -915,6 +962,7 @@ int main (void)
         ON_ALL (it_is_told_which_events_are_the_newest),
         ON_ALL (tasks_are_picked_by_their_numbers),
         ON_ALL (whole_tasks_are_read_in_their_order),
+        ON_ALL (lasting_tasks_are_read_newest_first),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

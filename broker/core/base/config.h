@@ -11,6 +11,7 @@
 
 #include "core/base/budget.h"
 #include "core/base/calendar.h"
+#include "core/base/retention.h"
 #include "keys.h"
 #include "taskmq_types.h"
 
@@ -79,6 +80,7 @@ typedef struct engine_config {
     int64_t unsent_ms_max;    /* … for so long: then it ends, 10 s */
     size_t fetched_bytes_max; /* payloads read ahead for waiting workers: 32 MiB */
     budget_t round;           /* what one round may cost */
+    retention_t retention;    /* of each namespace: of what has ended and no time to live ends */
     size_t log_bytes_max;     /* of memory for logs that are not in their files yet: 8 MiB */
     uint64_t log_rate;        /* bytes a second of a task's log, 1 MiB */
     unsigned planted_bug;     /* test-only: 0 in the broker; see planted.h */

@@ -65,7 +65,9 @@
     X (72, CHECKPOINT_LEFT, "what is kept of a task stays when the task is removed (S9)")          \
     X (73, COMMIT_UNSYNCED, "a commit is acknowledged before it is synced (A9)")                   \
     X (74, SEGMENT_REUSED, "a segment is used again before the tables have what is in it (A10)")   \
-    X (75, IMPORT_UNJUDGED, "another task under an imported id counts as existing (S36)")
+    X (75, IMPORT_UNJUDGED, "another task under an imported id counts as existing (S36)")          \
+    X (76, FAILED_NOT_KEPT, "retention knows no longer age of what failed (S37)")                  \
+    X (77, MIN_NOT_KEPT, "retention lets go what min_keep keeps (S37)")
 
 enum {
     ENGINE_BUG_NONE = 0,

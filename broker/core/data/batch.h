@@ -45,6 +45,7 @@ typedef struct removal {
     int64_t at;
     const char *owner; /* as ns: who may know of it */
     const char *queue;
+    uint8_t why; /* PURGED by a policy: which, and whose (retention.h); 0: by hand */
 } removal_t;
 /* Frees its texts, where they are allocations of their own. */
 void removal_clear (removal_t *self);

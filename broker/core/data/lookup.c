@@ -55,6 +55,7 @@ void lookup_take_tombstone (lookup_t *key, const removal_t *removal)
 {
     key->tombstone = removal->code;
     key->tombstone_at = removal->at;
+    key->tombstone_why = removal->why;
     snprintf (key->tombstone_owner, sizeof (key->tombstone_owner), "%s", removal->owner);
     snprintf (key->tombstone_queue, sizeof (key->tombstone_queue), "%s", removal->queue);
 }

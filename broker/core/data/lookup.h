@@ -66,6 +66,7 @@ typedef struct lookup {
     record_t *record;     /* NULL: not in the tables; owned by the caller */
     tmq_code_t tombstone; /* EXPIRED or PURGED when only a tombstone is there, else TMQ_OK */
     int64_t tombstone_at;
+    uint8_t tombstone_why;               /* removal_t.why */
     char tombstone_owner[IDENTITY_SIZE]; /* who may know of it */
     char tombstone_queue[TMQ_NAME_LENGTH_MAX + 1];
     attempt_t *attempt_row; /* NULL: not in the tables; owned by the caller */
@@ -140,6 +141,7 @@ typedef enum read_kind {
     READ_PICK,     /* of these tasks those that match, without bodies, in the order asked for */
     READ_WHOLE,    /* tasks of all namespaces with bodies, the oldest first, behind a number */
     READ_BLOCKS,   /* event blocks of all namespaces after a position */
+    READ_LASTING,  /* ended tasks that no time to live ends, without bodies, newest first */
     READ_SEARCH    /* as LIST, by what stands in texts; never a store's: an index answers it */
 } read_kind_t;
 
@@ -165,7 +167,7 @@ typedef struct read {
     /* questions */
     filter_t filter;       /* LIST, COUNT; of the others ns, of RESOLVE also scope */
     access_t scope;        /* what filter.scope points to, if it is set */
-    int64_t before_number; /* LIST, COUNT, SEARCH: only smaller numbers; 0: from the newest */
+    int64_t before_number; /* LIST, COUNT, SEARCH, LASTING: smaller numbers; 0: from the newest */
     /* LIST, HISTORY, ROWS, ATTEMPTS: items; EVENTS, BLOCKS: bytes of blocks; EXPORT: items that
      * must be read from the tables; what is still in memory comes whole */
     size_t limit;
@@ -193,16 +195,17 @@ typedef struct read {
     /* answers, owned by the job */
     int error; /* 0, or the store's code; then the answers are empty */
     char error_text[256];
-    record_t **records; /* LIST, PICK, WHOLE, SEARCH */
+    record_t **records; /* LIST, PICK, WHOLE, SEARCH, LASTING */
     size_t records_count;
     int64_t
         next_number; /* LIST, COUNT: it ended early, go on below it; 0: it did not (a LIST goes on
                             behind its last record) */
-    bool more;      /* LIST, COUNT, EVENTS, EXPORT, ROWS, ATTEMPTS, WHOLE, BLOCKS, SEARCH: something
-                  follows */
-    uint64_t count; /* COUNT: is added to; RESOLVE: how many match (2 stands for several) */
-    tmq_id_t id;    /* RESOLVE; HISTORY (zero: not known), ATTEMPTS: a question, the task */
-    buf_t *list;    /* HISTORY: a packed taskmq.EventList, oldest first */
+    bool more;       /* LIST, COUNT, EVENTS, EXPORT, ROWS, ATTEMPTS, WHOLE, BLOCKS, SEARCH, LASTING:
+                  something follows */
+    uint64_t written;    /* what stood in the tables then, at least */
+    uint64_t count;      /* COUNT: is added to; RESOLVE: how many match (2 stands for several) */
+    tmq_id_t id;         /* RESOLVE; HISTORY (zero: not known), ATTEMPTS: a question, the task */
+    buf_t *list;         /* HISTORY: a packed taskmq.EventList, oldest first */
     uint64_t before_seq; /* HISTORY: for the page before this one, 0: nothing before */
     event_block_t
         *blocks; /* EVENTS, BLOCKS: whole blocks, the first may begin before after_seq + 1,

@@ -123,6 +123,11 @@ bool record_is_over (const record_t *self, int64_t expiry_ms)
            self->expires_at <= expiry_ms;
 }
 
+bool record_is_lasting (const record_t *self)
+{
+    return self->status >= TMQ_STATUS_COMPLETED && !self->leased && self->expires_at == 0;
+}
+
 tmq_phase_t record_phase (const record_t *self, int64_t wall_ms)
 {
     if (self->phase != TMQ_PHASE_NONE)

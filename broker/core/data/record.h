@@ -110,6 +110,8 @@ size_t record_wire_bytes (const record_t *self);
 /* Past its time to live a terminal task is answered like one that was removed (S12). expiry_ms: the
  * time by which expiry is judged. */
 bool record_is_over (const record_t *self, int64_t expiry_ms);
+/* It has ended, and no time to live ends it. */
+bool record_is_lasting (const record_t *self);
 /* The phase that a stored task shows at wall_ms; who holds its lease is not in the tables. */
 tmq_phase_t record_phase (const record_t *self, int64_t wall_ms);
 

@@ -20,6 +20,7 @@
 #include "core/requests/answer.h"
 #include "core/requests/browse.h"
 #include "core/requests/cancel.h"
+#include "core/requests/cleanup.h"
 #include "core/requests/deeds.h"
 #include "core/requests/errands.h"
 #include "core/requests/fire.h"
@@ -460,6 +461,7 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     turns_run (&self->tasks);
     lanes_run (&self->tasks);
     leaving_run (&self->sessions);
+    cleanup_run (&self->requests);
     subscriptions_run (&self->streams);
     input_end (self);
     if (is_behind (self))
@@ -469,12 +471,15 @@ int64_t engine_tick (engine_t *self, now_t now, int64_t heard_ms, int64_t paused
     int64_t lazy = journal_lazy_due_ms (&self->tasks);
     int64_t retry = outbox_retry_at_ms (&self->peers);
     int64_t judgement = policy_next_judgement_ms (&self->requests);
+    int64_t cleanup = cleanup_next_ms (&self->requests);
     if (expiry < next)
         next = expiry;
     if (retry < next)
         next = retry;
     if (judgement < next)
         next = judgement;
+    if (cleanup < next)
+        next = cleanup;
     return lazy < next ? lazy : next;
 }
 
@@ -567,9 +572,11 @@ void engine_read_done (engine_t *self, read_t *read, now_t now)
         job_again (&self->reads, job);
         return;
     }
-    if (values_go_on (&self->requests, job))
+    if (values_go_on (&self->requests, job) || cleanup_looks_on (&self->requests, job))
         return;
-    if (job->own)
+    if (job->own && read->kind == READ_LASTING)
+        cleanup_page (&self->requests, job);
+    else if (job->own)
         leaving_swept (&self->sessions, job);
     else if (job->subscription != NULL && read->kind == READ_SINCE)
         subscribe_started (&self->requests, job);

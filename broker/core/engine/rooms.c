@@ -11,6 +11,7 @@
 
 #include "core/base/memory.h"
 #include "core/engine/rooms.h"
+#include "core/requests/cleanup.h"
 #include "core/requests/errands.h"
 #include "core/requests/log.h"
 #include "core/requests/parting.h"
@@ -36,6 +37,7 @@ engine_t *engine_new (const engine_config_t *config)
                                   .streams = &self->streams,
                                   .match = &self->match,
                                   .ends = POLICY_ENDS_INIT};
+    cleanup_init (&self->requests.cleanup);
     list_init (&self->requests.stats);
     waits_init (&self->requests);
     list_init (&self->requests.errands);
@@ -70,6 +72,7 @@ static void clear (engine_t *self)
     close_links (self);
     wheel_clear (&self->base.fine);
     wheel_clear (&self->base.coarse);
+    cleanup_reset (&self->requests.cleanup);
     waits_reset (&self->requests);
     links_reset (&self->peers);
     reads_reset (&self->reads);

@@ -49,6 +49,7 @@ static found_t found_loaded (const reads_t *self, const lookup_t *key)
         return (found_t){.gone = TMQ_NOT_FOUND};
     return (found_t){.gone = key->tombstone,
                      .gone_at = key->tombstone_at,
+                     .why = key->tombstone_why,
                      .removed = true,
                      .owner = key->tombstone_owner,
                      .queue = key->tombstone_queue};
@@ -63,6 +64,7 @@ found_t find_unjudged (const reads_t *self, const space_t *space, const uint8_t 
     if (removal != NULL)
         return (found_t){.gone = removal->code,
                          .gone_at = removal->at,
+                         .why = removal->why,
                          .removed = true,
                          .owner = name_text (removal->owner),
                          .queue = name_text (removal->queue)};

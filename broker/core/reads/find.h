@@ -19,6 +19,7 @@ typedef struct found {
     const char *holder;
     int64_t gone_at; /* EXPIRED, PURGED: since when; 0: not known */
     bool removed;    /* … and there is only its tombstone */
+    uint8_t why;     /* PURGED: removal_t.why */
 } found_t;
 /* The only way from an id to a task. One that the link has none of the rights over is NOT_FOUND, as
  * if it did not exist; DENIED if the link sees that it does. */

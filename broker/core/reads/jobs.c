@@ -196,6 +196,8 @@ void job_free (reads_t *self, read_job_t *job)
     buf_drop (job->after);
     free (job->newest);
     free (job->turns);
+    if (job->look != NULL)
+        job->look_free (job->look);
     search_free (job->read.search);
     access_clear (&job->read.scope);
     free (job);

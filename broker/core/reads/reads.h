@@ -24,12 +24,14 @@ typedef struct read_job {
     buf_t *prefix;                     /* of rows; owned, or NULL */
     buf_t *after;                      /* the same */
     attempt_t *newest;                 /* of attempts: the one without a row; owned, or NULL */
-    struct turns_asked *turns;         /* of turns: what was asked (requests/turns.c); the same */
-    bool counted;                      /* among the open reads of its link */
-    bool given;                        /* a reader has it */
-    bool own;                          /* the engine's: no link waits for it */
-    bool paged;                        /* counted among the pages of its link */
-    char ns[TMQ_NAME_LENGTH_MAX + 1];  /* a reader may outlive the namespace's object */
+    struct cleanup_look *look;         /* of a look what would go (requests/cleanup.c), … */
+    void (*look_free) (struct cleanup_look *look); /* … with what frees it */
+    struct turns_asked *turns;        /* of turns: what was asked (requests/turns.c); the same */
+    bool counted;                     /* among the open reads of its link */
+    bool given;                       /* a reader has it */
+    bool own;                         /* the engine's: no link waits for it */
+    bool paged;                       /* counted among the pages of its link */
+    char ns[TMQ_NAME_LENGTH_MAX + 1]; /* a reader may outlive the namespace's object */
 } read_job_t;
 
 typedef struct reads {

@@ -84,6 +84,12 @@ void reply_limit (call_t *call, const char *what, size_t limit)
     reply_close (call->requests, call->link, mark, journal_batch (call->requests->tasks), NULL);
 }
 
+void policy_say (char *out, size_t size, uint8_t why)
+{
+    snprintf (out, size, "%s of the %s", policy_text ((tmq_policy_t) (why & RETENTION_POLICY)),
+              (why & RETENTION_OF_SPACE) != 0 ? "namespace" : "queue");
+}
+
 void gone_text (char out[GONE_TEXT_SIZE], const found_t *found)
 {
     char at[TIME_TEXT_SIZE];
@@ -97,6 +103,12 @@ void gone_text (char out[GONE_TEXT_SIZE], const found_t *found)
         snprintf (out, GONE_TEXT_SIZE, "%s", code_text ((int) found->gone));
     else
         snprintf (out, GONE_TEXT_SIZE, "%s %s", what, at);
+    if (found->gone == TMQ_PURGED && found->why != 0) {
+        char policy[64];
+        policy_say (policy, sizeof (policy), found->why);
+        size_t length = strlen (out);
+        snprintf (out + length, GONE_TEXT_SIZE - length, ", by %s", policy);
+    }
 }
 
 void reply_gone (call_t *call, const found_t *found)

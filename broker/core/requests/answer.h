@@ -13,7 +13,7 @@ enum {
     OVERLOAD_RETRY_MS = 100, /* the write-back's own interval */
     LIMIT_RETRY_MS = 1000,   /* tasks end, links close: nobody knows when */
     LIMIT_TEXT_SIZE = 96,
-    GONE_TEXT_SIZE = 96,
+    GONE_TEXT_SIZE = 128,
     STALE_TEXT_SIZE = 192
 };
 
@@ -26,6 +26,8 @@ void reply_code_at_once (call_t *call, tmq_code_t code, const char *text, uint32
 /* LIMIT: of what there are as many as there may be, and how many that is. */
 void limit_text (char out[LIMIT_TEXT_SIZE], const char *what, size_t limit);
 void reply_limit (call_t *call, const char *what, size_t limit);
+/* Which policy removed a task (removal_t.why), and whose it is. */
+void policy_say (char *out, size_t size, uint8_t why);
 /* Why the task is not there, and since when. */
 void gone_text (char out[GONE_TEXT_SIZE], const found_t *found);
 void reply_gone (call_t *call, const found_t *found);

@@ -12,6 +12,7 @@
 #include "core/requests/answer.h"
 #include "core/requests/attempts.h"
 #include "core/requests/browse.h"
+#include "core/requests/cleanup.h"
 #include "core/requests/cursor.h"
 #include "core/requests/items.h"
 #include "core/requests/pages.h"
@@ -219,6 +220,7 @@ void browse_answer (requests_t *self, read_job_t *job)
     case READ_ROWS: answer_rows (self, job); break;
     case READ_ATTEMPTS: attempts_answer (self, job); break;
     case READ_SEARCH: search_answer (self, job); break;
+    case READ_LASTING: cleanup_answer (self, job); break;
     case READ_SINCE:
         reply_to (self, job->link, job->request, TMQ_NOT_FOUND, "the subscription has ended", 0);
         break;

@@ -6,6 +6,8 @@
 #ifndef TASKMQ_CORE_REQUESTS_H
 #define TASKMQ_CORE_REQUESTS_H
 
+#include "core/base/map.h"
+#include "core/base/retention.h"
 #include "core/data/deed.h"
 #include "core/history/history.h"
 #include "core/match/match.h"
@@ -16,6 +18,22 @@
 #include "core/tasks/tasks.h"
 #include "taskmq.pb-c.h"
 #include "validate.h"
+
+/* What stays, as a pass of retention goes on. */
+typedef struct book {
+    retention_tally_t space;
+    map_t queues; /* those that have a rule */
+} book_t;
+
+typedef struct cleanup {
+    node_t spaces;   /* that are to be gone through; the first one is */
+    bool begun;      /* … */
+    bool reading;    /* its next page is being read */
+    int64_t next_ms; /* mono: when all of them are wanted again */
+    int64_t before_number;
+    book_t book;
+    size_t looks; /* requests under way that look what would go */
+} cleanup_t;
 
 typedef struct requests {
     base_t *base;
@@ -44,6 +62,7 @@ typedef struct requests {
     uint64_t deeds_left; /* those not sampled that found no place */
     counter_t *foreign;  /* counters of server and store, for stats */
     size_t foreign_count;
+    cleanup_t cleanup;
     policy_t *policy; /* kept; NULL: everybody may do everything */
     policy_ends_t ends;
 } requests_t;
@@ -93,6 +112,7 @@ void on_retry (call_t *call);
 void on_resume (call_t *call);
 void on_set (call_t *call);
 void on_purge (call_t *call);
+void on_cleanup (call_t *call);
 void on_adopt (call_t *call);
 void on_attempts (call_t *call);
 void on_turn (call_t *call);

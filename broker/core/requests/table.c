@@ -265,6 +265,7 @@ enum { SEES = RIGHT_READ | RIGHT_OBSERVE };
     X (RESUME, on_resume, want_resume, RIGHT_CANCEL | RIGHT_READ, 1)                               \
     X (SET, on_set, want_set, RIGHT_CANCEL | RIGHT_READ, 1)                                        \
     X (PURGE, on_purge, want_purge, RIGHT_ADMIN | RIGHT_READ, 1)                                   \
+    X (CLEANUP, on_cleanup, want_nothing, RIGHT_OPERATE, 64)                                       \
     X (ADOPT, on_adopt, want_adopt, RIGHT_ADMIN | RIGHT_READ, 8)                                   \
     X (ATTEMPTS, on_attempts, want_attempts, SEES | RIGHT_WORK, 8)                                 \
     X (TURNS, on_turns, want_turns, SEES | RIGHT_WORK, 8)                                          \

@@ -371,7 +371,8 @@ void change_remove (tasks_t *self, space_t *space, const record_t *record, task_
         extra_free (extra);
     }
     kept_drop (self, space, &record->id);
-    journal_add_removal (self, space, record, input == INPUT_PURGE ? TMQ_PURGED : TMQ_EXPIRED);
+    journal_add_removal (self, space, record, input == INPUT_PURGE ? TMQ_PURGED : TMQ_EXPIRED,
+                         cause == NULL ? 0 : cause->why);
     history_add (self->history, &space->log, &event);
     if (input == INPUT_PURGE)
         self->base->counts.purged++;

@@ -17,6 +17,7 @@ typedef struct cause {
     uint32_t attempt;          /* … which this is; 0: of the newest */
     const char *name;          /* of a turn: its agent, … */
     uint64_t number;           /* … and its place */
+    uint8_t why;               /* of a removal: removal_t.why */
 } cause_t;
 
 /* Applies one transition that must be permitted: status, version, event, image, fact. The lease and

@@ -106,13 +106,15 @@ removal_note_t *removal_note_find (const tasks_t *self, const space_t *space, co
     return note;
 }
 
-void removal_note_add (tasks_t *self, space_t *space, const record_t *record, tmq_code_t code)
+void removal_note_add (tasks_t *self, space_t *space, const record_t *record, tmq_code_t code,
+                       uint8_t why)
 {
     removal_note_t *note = memory_alloc (sizeof (*note));
     *note = (removal_note_t){.hash = task_hash (self, space, record->id.bytes),
                              .space = space,
                              .id = record->id,
                              .code = code,
+                             .why = why,
                              .at = self->base->clocks.wall_ms,
                              .owner = names_keep (&self->base->names, record->owner),
                              .queue = names_keep (&self->base->names, record->queue)};

@@ -19,7 +19,8 @@ task_t *task_find_by_key (const tasks_t *self, const space_t *space, const char 
 attempt_note_t *attempt_note_find (const tasks_t *self, int64_t number, uint32_t attempt);
 void attempt_note_add (tasks_t *self, const attempt_t *attempt);
 removal_note_t *removal_note_find (const tasks_t *self, const space_t *space, const uint8_t *id);
-void removal_note_add (tasks_t *self, space_t *space, const record_t *record, tmq_code_t code);
+void removal_note_add (tasks_t *self, space_t *space, const record_t *record, tmq_code_t code,
+                       uint8_t why);
 /* Forgets so many of each, the oldest first. */
 void notes_forget (tasks_t *self, size_t attempts, size_t removals);
 /* Some live task is of this owner. Without accounts it looks at all of them if the name is known at

@@ -112,7 +112,8 @@ void journal_put_attempt (tasks_t *self, const attempt_t *attempt)
     attempt_note_add (self, row);
 }
 
-void journal_add_removal (tasks_t *self, space_t *space, const record_t *record, tmq_code_t code)
+void journal_add_removal (tasks_t *self, space_t *space, const record_t *record, tmq_code_t code,
+                          uint8_t why)
 {
     open_batch_t *open = &self->open;
     open->removals = memory_grow (open->removals, &open->removals_capacity, open->removals_count,
@@ -121,11 +122,12 @@ void journal_add_removal (tasks_t *self, space_t *space, const record_t *record,
                                                          .id = record->id,
                                                          .ns = memory_text (space->name),
                                                          .code = code,
+                                                         .why = why,
                                                          .at = self->base->clocks.wall_ms,
                                                          .owner = memory_text (record->owner),
                                                          .queue = memory_text (record->queue)};
     open->bytes += sizeof (removal_t) + 3 * TMQ_NAME_LENGTH_MAX;
-    removal_note_add (self, space, record, code);
+    removal_note_add (self, space, record, code, why);
 }
 
 /* The image that is stored: bodies only when the tables do not have them yet. */

@@ -19,7 +19,8 @@ void journal_add_attempt (tasks_t *self, const task_t *task, tmq_event_kind_t ho
                           int32_t error_code, const char *error_message, const uint8_t *request_id);
 /* … that is as it was elsewhere. */
 void journal_put_attempt (tasks_t *self, const attempt_t *attempt);
-void journal_add_removal (tasks_t *self, space_t *space, const record_t *record, tmq_code_t code);
+void journal_add_removal (tasks_t *self, space_t *space, const record_t *record, tmq_code_t code,
+                          uint8_t why);
 task_t *journal_lazy_next (const tasks_t *self);   /* that has waited long enough, or NULL */
 int64_t journal_lazy_due_ms (const tasks_t *self); /* mono, INT64_MAX for none */
 enum {

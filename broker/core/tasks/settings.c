@@ -36,6 +36,15 @@ void settings_message (const settings_t *self, Taskmq__QueueSettings *out)
 #undef X
 }
 
+retention_t settings_retention (const settings_t *self)
+{
+    return (retention_t){.max_age_ms = (int64_t) self->max_age_ms,
+                         .max_count = self->max_count,
+                         .max_bytes = self->max_ended_bytes,
+                         .keep_failed_ms = (int64_t) self->keep_failed_ms,
+                         .min_keep = self->min_keep};
+}
+
 static void set_text (char **place, const char *text)
 {
     free (*place);
@@ -202,6 +211,10 @@ const char *settings_take (tasks_t *tasks, settings_t *self, const Taskmq__Queue
         return "burst: only beside a rate";
     if (next.ttl_never && next.ttl_ms != 0)
         return "ttl_ms: must be 0 beside ttl_never";
+    retention_t rule = settings_retention (&next);
+    const char *contradiction = retention_contradiction (&rule);
+    if (contradiction != NULL)
+        return contradiction;
     if (next.rate != self->rate || next.rate_ms != self->rate_ms || next.burst != self->burst)
         next.bucket = (bucket_t){0};
     if (next.weight_of != self->weight_of)

@@ -46,6 +46,8 @@ const char *settings_take (tasks_t *tasks, settings_t *self, const Taskmq__Queue
                            const uint32_t *fields, size_t count);
 /* Without what is in the store alone. Borrows from self. */
 void settings_message (const settings_t *self, Taskmq__QueueSettings *out);
+/* What it says of tasks that have ended. */
+retention_t settings_retention (const settings_t *self);
 void settings_clear (tasks_t *self); /* all of them; the queues follow */
 
 /* A task of the queue was given to a worker, or its lease ended. */

@@ -41,7 +41,7 @@ static bool is_needed (const space_t *space)
     return space->links > 0 || space->queues > 0 || space->workers > 0 || space->removals > 0 ||
            space->schedules_count > 0 || space->sessions_count > 0 || space->entries.values > 0 ||
            space->entries.items > 0 || space->entries.turn_bytes > 0 || space->kept_count > 0 ||
-           event_log_is_used (&space->log);
+           node_is_linked (&space->cleaning) || event_log_is_used (&space->log);
 }
 
 void space_release (tasks_t *self, space_t *space)

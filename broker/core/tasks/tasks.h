@@ -38,6 +38,15 @@ typedef struct entries {
 } entries_t;
 
 /* A namespace. */
+/* Passes of retention (requests/cleanup.c). */
+typedef struct cleanup_report {
+    uint64_t wanted; /* so many shall be done, … */
+    uint64_t done;   /* … and are */
+    uint64_t looked; /* tasks of the newest that has begun … */
+    uint64_t removed;
+    uint64_t removed_bytes;
+} cleanup_report_t;
+
 struct space {
     event_log_t log;
     uint32_t hash; /* of its name alone, in other keys too: the same when it comes back */
@@ -61,6 +70,8 @@ struct space {
     node_t kept; /* late successes (quarantine.h), the oldest first */
     size_t kept_count;
     size_t kept_bytes;
+    cleanup_report_t cleanup;
+    node_t cleaning; /* in the list of those that retention goes through */
     entries_t entries;
     node_t counted; /* in the list of those whose entries the open batch changes */
     char name[TMQ_NAME_LENGTH_MAX + 1];
@@ -187,6 +198,7 @@ typedef struct removal_note {
     space_t *space;
     tmq_id_t id;
     tmq_code_t code;
+    uint8_t why; /* removal_t.why */
     int64_t at;
     name_t *owner; /* who may know of it */
     name_t *queue;

@@ -108,6 +108,7 @@ enum {
     REMOVAL_AT = 5,
     REMOVAL_OWNER = 6,
     REMOVAL_QUEUE = 7,
+    REMOVAL_WHY = 8,
 
     BLOCK_NS = 1,
     BLOCK_FIRST_SEQ = 2,
@@ -261,6 +262,7 @@ static void append_removal (bytes_t *body, const removal_t *removal)
     append_number (body, REMOVAL_AT, removal->at);
     bytes_append_string (body, REMOVAL_OWNER, removal->owner);
     bytes_append_string (body, REMOVAL_QUEUE, removal->queue);
+    bytes_append_uint (body, REMOVAL_WHY, removal->why);
     bytes_close (body, mark);
 }
 
@@ -469,6 +471,7 @@ static void unpack_removal (removal_t *to, const Journal__Removal *from)
     id_from_bytes (&to->id, from->id.data, from->id.len);
     to->ns = memory_text (from->ns);
     to->code = (tmq_code_t) from->code;
+    to->why = (uint8_t) from->why;
     to->at = (int64_t) from->at;
     to->owner = memory_text (from->owner);
     to->queue = memory_text (from->queue);

@@ -142,10 +142,10 @@ static void check_attempt (check_t *self, sqlite3_stmt *row)
 static void check_tombstone (check_t *self, sqlite3_stmt *row)
 {
     removal_t removal = {.number = sqlite3_column_int64 (row, 2),
-                         .code = (tmq_code_t) sqlite3_column_int (row, 3),
                          .at = sqlite3_column_int64 (row, 4),
                          .owner = sql_column_text (row, 6),
                          .queue = sql_column_text (row, 7)};
+    row_take_tombstone_code (&removal, sqlite3_column_int64 (row, 3));
     sql_column_bytes (row, 1, removal.id.bytes, sizeof (removal.id.bytes));
     if (row_sum_of_tombstone (&removal, sqlite3_column_int64 (row, 0)) != sum_in (row, 5))
         found (self, "damaged: the tombstone of task number", removal.number);

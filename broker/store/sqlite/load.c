@@ -105,10 +105,10 @@ static store_code_t load_tombstone (view_t *view, int64_t ns, lookup_t *key, sto
     if (code == STORE_OK && row) {
         removal_t removal = {.number = sqlite3_column_int64 (statement, 2),
                              .id = key->id,
-                             .code = (tmq_code_t) sqlite3_column_int (statement, 0),
                              .at = sqlite3_column_int64 (statement, 1),
                              .owner = sql_column_text (statement, 4),
                              .queue = sql_column_text (statement, 5)};
+        row_take_tombstone_code (&removal, sqlite3_column_int64 (statement, 0));
         lookup_take_tombstone (key, &removal);
         if ((uint64_t) sqlite3_column_int64 (statement, 3) != row_sum_of_tombstone (&removal, ns))
             code = key_damaged (view, key, "the tombstone", error);

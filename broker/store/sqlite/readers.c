@@ -29,6 +29,7 @@ enum statement {
     NEWEST_OF,
     ATTEMPTS_FROM,
     WHOLE_FROM,
+    LASTING,
     EXPORT_FIRST,
     STATEMENTS = EXPORT_FIRST + EXPORT_STATEMENTS
 };
@@ -53,6 +54,10 @@ static const char *const TEXTS[EXPORT_FIRST - RANGES_STATEMENTS] = {
         " ORDER BY attempt",
     [WHOLE_FROM - RANGES_STATEMENTS] =
         "SELECT " ROW_COLUMNS " FROM task WHERE number > ?1 ORDER BY number",
+    [LASTING - RANGES_STATEMENTS] =
+        "SELECT " ROW_COLUMNS_BARE " FROM task INDEXED BY task_lasting"
+        " WHERE ns = ?1 AND number < ?2 AND expires_at = 0 AND status >= 4 AND leased = 0"
+        " ORDER BY number DESC",
 };
 
 /* What a read keeps from page to page. */
@@ -66,7 +71,7 @@ typedef struct page_read {
     size_t bytes;    /* LIST: of its records */
     size_t resolved; /* RESOLVE: live tasks that were looked at */
     size_t judged;   /* STANDING, PICK: so many have their answer */
-    int64_t number;  /* WHOLE: the last one that was looked at */
+    int64_t number;  /* WHOLE, LASTING: the last one that was looked at */
     ranges_t ranges;
     event_chain_t history;
     kind_page_t rows;
@@ -575,16 +580,52 @@ static store_code_t page_whole (page_read_t *job, store_error_t *error)
     return code;
 }
 
+/* Takes the row that the statement stands on, or ends the read before it. */
+static store_code_t take_lasting (page_read_t *job, sqlite3_stmt *statement, store_error_t *error)
+{
+    read_t *read = job->read;
+    record_t *record = NULL;
+    if (read->records_count == read->limit) {
+        read->more = job->done = true;
+        return STORE_OK;
+    }
+    job->number = sqlite3_column_int64 (statement, ROW_NUMBER);
+    store_code_t code = view_record (job->view, statement, false, &record, error);
+    if (record == NULL)
+        return view_go_on (job->view, code, error);
+    add_record (job, record);
+    return STORE_OK;
+}
+
+static store_code_t page_lasting (page_read_t *job, store_error_t *error)
+{
+    store_code_t code = STORE_OK;
+    sqlite3_stmt *statement = view_statement (job->view, LASTING);
+    if (job->number == 0)
+        job->number = job->read->before_number == 0 ? INT64_MAX : job->read->before_number;
+    sqlite3_bind_int64 (statement, 1, job->ns);
+    sqlite3_bind_int64 (statement, 2, job->number);
+    do {
+        bool row;
+        code = view_step (job->view, statement, &row, error);
+        job->done = job->done || !row;
+        if (code == STORE_OK && row)
+            code = take_lasting (job, statement, error);
+    } while (code == STORE_OK && !job->done && !view_is_over (job->view));
+    sqlite3_reset (statement);
+    return code;
+}
+
 /* Running. */
 
 typedef store_code_t page_t (page_read_t *job, store_error_t *error);
 
 static page_t *const PAGES[] = {
-    [READ_LIST] = page_list,         [READ_COUNT] = page_count,   [READ_RESOLVE] = page_resolve,
-    [READ_HISTORY] = page_history,   [READ_EVENTS] = page_events, [READ_EXPORT] = page_export,
-    [READ_SINCE] = page_since,       [READ_ROWS] = page_rows,     [READ_STANDING] = page_standing,
-    [READ_ATTEMPTS] = page_attempts, [READ_PICK] = page_pick,     [READ_WHOLE] = page_whole,
-    [READ_BLOCKS] = page_blocks,
+    [READ_LIST] = page_list,         [READ_COUNT] = page_count,     [READ_RESOLVE] = page_resolve,
+    [READ_HISTORY] = page_history,   [READ_EVENTS] = page_events,   [READ_EXPORT] = page_export,
+    [READ_SINCE] = page_since,       [READ_ROWS] = page_rows,       [READ_STANDING] = page_standing,
+    [READ_ATTEMPTS] = page_attempts, [READ_PICK] = page_pick,       [READ_WHOLE] = page_whole,
+    [READ_BLOCKS] = page_blocks,     [READ_LASTING] = page_lasting,
 };
 
 static const tmq_status_t LIVE[] = {TMQ_STATUS_QUEUED, TMQ_STATUS_WORKING,

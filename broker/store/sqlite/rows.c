@@ -41,9 +41,22 @@ uint64_t row_sum_of_attempt (const attempt_t *attempt)
     return checksum_add_text (sum, attempt->error_message);
 }
 
+enum { TOMBSTONE_WHY_SHIFT = 8 }; /* a policy stands above the code, in one column */
+
+int64_t row_tombstone_code (const removal_t *removal)
+{
+    return (int64_t) removal->code | (int64_t) removal->why << TOMBSTONE_WHY_SHIFT;
+}
+
+void row_take_tombstone_code (removal_t *removal, int64_t column)
+{
+    removal->code = (tmq_code_t) (column & ((1 << TOMBSTONE_WHY_SHIFT) - 1));
+    removal->why = (uint8_t) (column >> TOMBSTONE_WHY_SHIFT);
+}
+
 uint64_t row_sum_of_tombstone (const removal_t *removal, int64_t ns)
 {
-    const int64_t numbers[] = {ns, removal->number, removal->code, removal->at};
+    const int64_t numbers[] = {ns, removal->number, row_tombstone_code (removal), removal->at};
     uint64_t sum = checksum_add_numbers (0, numbers, sizeof (numbers) / sizeof (numbers[0]));
     sum = checksum_add (sum, removal->id.bytes, sizeof (removal->id.bytes));
     return checksum_add_text (checksum_add_text (sum, removal->owner), removal->queue);

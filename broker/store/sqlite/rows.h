@@ -66,6 +66,9 @@ enum {
 uint64_t row_sum_of_body (int64_t number, int kind, const void *bytes, size_t length);
 uint64_t row_sum_of_attempt (const attempt_t *attempt);
 uint64_t row_sum_of_tombstone (const removal_t *removal, int64_t ns);
+/* Column `code` of a tombstone: the code, and why. */
+int64_t row_tombstone_code (const removal_t *removal);
+void row_take_tombstone_code (removal_t *removal, int64_t column);
 uint64_t row_sum_of_events (int64_t key, int64_t pos, int64_t count, int64_t at,
                             const uint8_t *list, size_t list_bytes);
 uint64_t row_sum_of_kind_row (int kind, const void *key, size_t key_bytes, const void *body,

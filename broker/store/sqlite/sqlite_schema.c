@@ -72,6 +72,8 @@ static const char TABLES_CREATE[] =
     "CREATE INDEX task_parent ON task (ns, parent) WHERE parent IS NOT NULL;"
     "CREATE INDEX task_expiry ON task (expires_at)"
     " WHERE expires_at > 0 AND status >= 4 AND leased = 0;"
+    /* What no time to live ends, and retention looks at; ends with the number. */
+    "CREATE INDEX task_lasting ON task (ns) WHERE expires_at = 0 AND status >= 4 AND leased = 0;"
     "CREATE UNIQUE INDEX task_dedup ON task (ns, owner, dedup_key) WHERE dedup_key IS NOT NULL;"
     /* Cancelled tasks whose worker has not acknowledged yet: almost always empty. */
     "CREATE INDEX task_lingering ON task (leased) WHERE leased = 1 AND status >= 4;"

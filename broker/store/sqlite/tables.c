@@ -327,7 +327,7 @@ static store_code_t write_removal (tables_t *self, const removal_t *removal, sto
     sqlite3_bind_int64 (statement, 1, ns);
     sqlite3_bind_blob (statement, 2, removal->id.bytes, sizeof (removal->id.bytes), SQLITE_STATIC);
     sqlite3_bind_int64 (statement, 3, removal->number);
-    sqlite3_bind_int (statement, 4, (int) removal->code);
+    sqlite3_bind_int64 (statement, 4, row_tombstone_code (removal));
     sqlite3_bind_int64 (statement, 5, removal->at);
     sqlite3_bind_int64 (statement, 6, (sqlite3_int64) row_sum_of_tombstone (removal, ns));
     sqlite3_bind_text (statement, 7, removal->owner, -1, SQLITE_STATIC);

@@ -120,7 +120,7 @@ static store_code_t step_to_7 (sqlite3 *db, store_error_t *error)
 }
 
 /* To 8: the task of which one is a part has a column, for its index. Version 7 had it in all but
- * its first days. */
+ * its first days. What no time to live ends has an index, too. */
 
 static store_code_t step_to_8 (sqlite3 *db, store_error_t *error)
 {
@@ -133,7 +133,9 @@ static store_code_t step_to_8 (sqlite3 *db, store_error_t *error)
     if (code == STORE_OK)
         code = sql_run (db,
                         "CREATE INDEX IF NOT EXISTS task_parent ON task (ns, parent)"
-                        " WHERE parent IS NOT NULL",
+                        " WHERE parent IS NOT NULL;"
+                        "CREATE INDEX task_lasting ON task (ns)"
+                        " WHERE expires_at = 0 AND status >= 4 AND leased = 0",
                         error);
     return code;
 }

@@ -115,6 +115,11 @@ void tmq_vacuum_state_free (tmq_vacuum_state_t *vacuum)
     free (vacuum);
 }
 
+void tmq_cleanup_state_free (tmq_cleanup_state_t *cleanup)
+{
+    free (cleanup);
+}
+
 void tmq_explanation_free (tmq_explanation_t *explanation)
 {
     free (explanation);

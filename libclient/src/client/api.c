@@ -361,6 +361,36 @@ int tmq_vacuum (tmq_vacuum_state_t **out, tmq_client_t *client, bool begin, uint
                           : code;
 }
 
+static int ask_cleanup (tmq_cleanup_state_t **out, tmq_client_t *client,
+                        const Taskmq__Cleanup *message, uint32_t timeout_ms, tmq_error_t *error)
+{
+    return client_ask (out, CLIENT_MEMBER (shared), client, TMQ_OP_CLEANUP, &message->base,
+                       timeout_ms, error);
+}
+
+int tmq_cleanup (tmq_cleanup_state_t **out, tmq_client_t *client, uint64_t pass,
+                 uint32_t timeout_ms, tmq_error_t *error)
+{
+    Taskmq__Cleanup message = TASKMQ__CLEANUP__INIT;
+    message.pass = pass;
+    return ask_cleanup (out, client, &message, timeout_ms, error);
+}
+
+int tmq_cleanup_look (tmq_cleanup_state_t **out, tmq_client_t *client, const char *cursor,
+                      uint32_t limit, uint32_t timeout_ms, tmq_error_t *error)
+{
+    Taskmq__Cleanup message = TASKMQ__CLEANUP__INIT;
+    uint8_t bytes[TMQ_CURSOR_BYTES_MAX];
+    size_t length = cursor == NULL ? 0 : strlen (cursor);
+    if (length % 2 != 0 || length / 2 > sizeof bytes ||
+        (length > 0 && !hex_decode (bytes, length / 2, cursor)))
+        return core_error (error, TMQ_BAD_CURSOR, "cursor: not one that a look gave");
+    message.dry_run = true;
+    message.cursor = (ProtobufCBinaryData){length / 2, bytes};
+    message.limit = limit;
+    return ask_cleanup (out, client, &message, timeout_ms, error);
+}
+
 /* Wait. */
 
 int tmq_wait (tmq_status_t *out, tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,

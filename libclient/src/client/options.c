@@ -338,6 +338,11 @@ const char *tmq_event_kind_text (tmq_event_kind_t kind)
     return event_kind_text ((unsigned) kind);
 }
 
+const char *tmq_policy_text (tmq_policy_t policy)
+{
+    return policy_text (policy);
+}
+
 const char *tmq_session_status_text (tmq_session_status_t status)
 {
     return session_status_text ((unsigned) status);

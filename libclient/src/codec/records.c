@@ -569,6 +569,46 @@ tmq_vacuum_state_t *core_vacuum_record (const Taskmq__Vacuumed *in)
     return out;
 }
 
+static void cleanup_fill (tmq_cleanup_item_t *out, tail_t *tail, const Taskmq__CleanupItem *in)
+{
+    *out = (tmq_cleanup_item_t){.status = (tmq_status_t) in->status,
+                                .queue = tail_text (tail, in->queue),
+                                .policy = (tmq_policy_t) in->policy,
+                                .of_namespace = in->of_namespace,
+                                .age_ms = in->age_ms,
+                                .bytes = in->bytes};
+    if (in->task_id.len == sizeof out->id.bytes)
+        memcpy (out->id.bytes, in->task_id.data, sizeof out->id.bytes);
+}
+
+tmq_cleanup_state_t *core_cleanup_record (const Taskmq__CleanupPage *in)
+{
+    tail_t tail = {NULL, 0};
+    tmq_cleanup_item_t measured;
+    char next[2 * TMQ_CURSOR_BYTES_MAX + 1] = "";
+    hex_encode (next, in->next.data, in->next.len);
+    for (size_t i = 0; i < in->n_items; i++)
+        cleanup_fill (&measured, &tail, in->items[i]);
+    tail_text (&tail, next);
+    size_t items_size = in->n_items * sizeof (tmq_cleanup_item_t);
+    tmq_cleanup_state_t *out = calloc (1, sizeof *out + items_size + tail.used);
+    if (out == NULL)
+        return NULL;
+    tmq_cleanup_item_t *items = (tmq_cleanup_item_t *) (void *) (out + 1);
+    tail = (tail_t){(uint8_t *) (items + in->n_items), 0};
+    for (size_t i = 0; i < in->n_items; i++)
+        cleanup_fill (&items[i], &tail, in->items[i]);
+    *out = (tmq_cleanup_state_t){.items = items,
+                                 .count = in->n_items,
+                                 .next = tail_text (&tail, next),
+                                 .pass = in->pass,
+                                 .more = in->more,
+                                 .looked = in->looked,
+                                 .removed = in->removed,
+                                 .removed_bytes = in->removed_bytes};
+    return out;
+}
+
 /* Values. */
 
 static void value_fill (tmq_value_t *out, tail_t *tail, const Taskmq__Value *in, const void *body)

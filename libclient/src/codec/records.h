@@ -28,6 +28,7 @@ tmq_value_list_t *core_value_list_record (const Taskmq__ValuePage *page);
 /* body: page->body bytes. */
 tmq_item_list_t *core_item_list_record (const Taskmq__ItemPage *page, const uint8_t *body);
 tmq_part_t *core_head_record (const Taskmq__AuditAt *in); /* a hash of 32 bytes */
+tmq_cleanup_state_t *core_cleanup_record (const Taskmq__CleanupPage *in);
 tmq_vacuum_state_t *core_vacuum_record (const Taskmq__Vacuumed *in);
 tmq_stats_t *core_stats_record (const Taskmq__StatsReport *report);
 /* page->next: at most TMQ_CURSOR_BYTES_MAX bytes. */

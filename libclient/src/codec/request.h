@@ -71,6 +71,7 @@ typedef enum core_op {
     X (TMQ_OP_AUDIT_HEAD, AUDIT_HEAD)                                                              \
     X (TMQ_OP_BACKUP, BACKUP)                                                                      \
     X (TMQ_OP_VACUUM, VACUUM)                                                                      \
+    X (TMQ_OP_CLEANUP, CLEANUP)                                                                    \
     X (TMQ_OP_ASK, ASK)                                                                            \
     X (TMQ_OP_ANSWER, ANSWER)                                                                      \
     X (TMQ_OP_WHY, WHY)                                                                            \

@@ -398,6 +398,17 @@ bool core_reply_vacuumed (core_requests_t *self, core_request_t *request,
     return end_made (self, request, completion->vacuum);
 }
 
+bool core_reply_cleanup (core_requests_t *self, core_request_t *request, const Taskmq__Reply *reply,
+                         const uint8_t *body)
+{
+    (void) body;
+    if (reply->body_case != TASKMQ__REPLY__BODY_CLEANUP_PAGE ||
+        reply->cleanup_page->next.len > TMQ_CURSOR_BYTES_MAX)
+        return false;
+    request->answer.shared = core_cleanup_record (reply->cleanup_page);
+    return end_made (self, request, request->answer.shared);
+}
+
 bool core_reply_answered (core_requests_t *self, core_request_t *request,
                           const Taskmq__Reply *reply, const uint8_t *body)
 {

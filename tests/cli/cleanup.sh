@@ -1,0 +1,86 @@
+#!/bin/sh
+# cleanup: what retention lets go, shown and removed; rules of queues and of the namespace, a reload,
+# and what is refused.
+. "$(dirname "$0")/lib.sh"
+
+cat >conf <<'END'
+retention
+    min_keep = 1
+END
+broker_options="-c conf"
+start_broker
+
+for i in 1 2 3 4 5 6; do
+    submit letters --data "letter $i" --ttl 0
+    [ "$i" != 1 ] || oldest=$id
+done
+submit letters --data 'with a time to live' --ttl 1d
+timed=$id
+run 0 taskctl work letters --drain -- cat
+submit letters --data 'not yet' --ttl 0
+waiting=$id
+
+# Nothing is set: nothing goes.
+run 0 taskctl cleanup --dry-run
+out_lines 0
+err_has '^nothing would go$'
+run 0 taskctl cleanup
+out_has '^0 of 6 removed, 0 of payloads and results$'
+
+# What contradicts itself.
+run 2 taskctl queue set letters --max-count 2 --min-keep 3
+err_has 'max_count is less than min_keep'
+run 2 taskctl queue set letters --max-age 2d --keep-failed 1d
+err_has 'keep_failed is less than max_age'
+run 2 taskctl cleanup --limit 3
+err_has 'of a --dry-run only'
+
+run 0 taskctl queue set letters --max-count 2 --max-ended-bytes 1G --keep-failed 30d
+run 0 taskctl -o wide queue list
+out_has 'max-count=2 max-ended-bytes=1G keep-failed=30d'
+run 0 taskctl cleanup --dry-run --limit 3
+out_lines 4
+out_has "letters +completed +.* 16B +max_count of the queue$"
+err_has '^more follow: --cursor [0-9a-f]*, or --all$'
+run 0 taskctl -o id cleanup --dry-run --all
+out_lines 4
+run 0 taskctl -o json cleanup --dry-run --limit 1
+out_has '"queue":"letters","status":"completed","policy":"max_count","of":"queue","age_ms":[0-9]*,"bytes":16}'
+run 0 taskctl -o json cleanup
+json looked 6
+json removed 4
+json removed_bytes 64
+run 5 taskctl get "$oldest"
+err_has 'the task was removed at .*, by max_count of the queue'
+run 0 taskctl get "$timed"
+[ "$(status_of "$waiting")" = queued ] || fail 'what has not ended went'
+run 0 taskctl watch --since 0 --count 100 --for 100ms
+out_has "purged +$oldest .*max_count of the queue"
+run 0 taskctl list --queue letters --all
+out_lines 5
+
+# The rule of the namespaces is the configuration's, and a reload takes it.
+printf 'retention\n    max_count = 3\n    min_keep = 5\n' >conf
+run 2 taskctl reload
+err_has 'retention: max_count is less than min_keep'
+printf 'retention\n    max_count = 1\n' >conf
+run 0 taskctl reload
+run 0 taskctl cleanup --dry-run
+out_has 'max_count of the namespace$'
+run 0 taskctl -o json cleanup
+json removed 1
+run 0 taskctl audit tail
+out_has 'cleanup'
+
+# A start does it, too.
+submit letters --data 'one more' --ttl 0
+run 0 taskctl cancel "$id" "$waiting"
+stop_broker
+start_broker
+one_left ()
+{
+    [ "$(taskctl -o id list --queue letters --all | wc -l)" = 2 ]
+}
+eventually one_left
+run 0 taskctl get "$id"
+stop_broker
