@@ -376,6 +376,12 @@ static int queue_show (app_t *app)
 
 static const char resumed[] = "is not paused any more";
 
+static bool has_retention (const tmq_queue_settings_t *values)
+{
+    return values->max_age_ms || values->max_count || values->max_ended_bytes ||
+           values->keep_failed_ms || values->min_keep;
+}
+
 /* Changes say little: the exit code is the answer, and JSON the queue as it stands. */
 static int put_change (const app_t *app, tmq_queue_report_t *report, const char *what)
 {
@@ -386,6 +392,8 @@ static int put_change (const app_t *app, tmq_queue_report_t *report, const char 
     if (what != resumed &&
         queue->workers + queue->ready + queue->scheduled + queue->blocked + queue->working == 0)
         note (app, "no task and no worker uses this queue now; it counts for those to come");
+    if (has_retention (&queue->settings) && !queue->settings.ttl_never)
+        note (app, "what stays of ended tasks is said for those with a ttl of 0 (--ttl 0)");
     tmq_queue_report_free (report);
     return EXIT_OK;
 }

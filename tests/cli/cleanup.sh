@@ -36,6 +36,7 @@ run 2 taskctl cleanup --limit 3
 err_has 'of a --dry-run only'
 
 run 0 taskctl queue set letters --max-count 2 --max-ended-bytes 1G --keep-failed 30d
+err_has 'for those with a ttl of 0 (--ttl 0)$'
 run 0 taskctl -o wide queue list
 out_has 'max-count=2 max-ended-bytes=1G keep-failed=30d'
 run 0 taskctl cleanup --dry-run --limit 3
@@ -83,4 +84,15 @@ one_left ()
 }
 eventually one_left
 run 0 taskctl get "$id"
+
+# What retention removed, a vacuum gives back to the file system.
+awk 'BEGIN {for (i = 0; i < 1000; i++) {printf "{\"queue\":\"q\",\"ttl\":0,\"data\":\""; for (j = 0; j < 400; j++) printf "%d-0123456789", i; print "\"}"}}' >lines
+run 0 taskctl submit --batch lines
+run 0 taskctl cancel --queue q --yes
+run 0 taskctl cleanup
+emptied ()
+{
+    taskctl vacuum && [ "$(stat -c %s .taskmq/taskmq.db)" -lt 2000000 ]
+}
+eventually emptied
 stop_broker

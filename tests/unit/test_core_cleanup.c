@@ -230,6 +230,23 @@ static void rules_are_applied_at_a_start_and_daily (void **state)
     assert_int_equal (there (rig, 4, 3), 0);
 }
 
+/* A start that finds the clock far ahead does not believe it for ten minutes (S20). */
+static void a_leap_of_the_clock_removes_nothing (void **state)
+{
+    rig_t *rig = *state;
+    end_lasting (rig, 1, 3, "q");
+    rule (rig, "q", &(retention_t){.max_age_ms = HOUR_MS});
+    rig->now.wall_ms += 3 * HOUR_MS;
+    rig_restart_at (rig, rig->now.wall_ms - 3 * HOUR_MS);
+    rig_link (rig, 0, "default");
+    rig_advance (rig, 9 * 60000);
+    assert_int_equal (there (rig, 1, 3), 3);
+    /* It sleeps meanwhile. */
+    assert_true (engine_tick (rig->engine, rig->now, rig->now.mono_ms, 0) > rig->now.mono_ms);
+    rig_advance (rig, 2 * 60000);
+    assert_int_equal (there (rig, 1, 3), 0);
+}
+
 /* The rule of the namespace, and those of two queues. */
 static void what_one_rule_keeps_no_other_lets_go (void **state)
 {
@@ -346,6 +363,7 @@ int main (void)
         TEST (what_has_a_time_to_live_goes_by_it),
         TEST (a_look_tells_all_in_pages_and_removes_nothing),
         TEST (rules_are_applied_at_a_start_and_daily),
+        TEST (a_leap_of_the_clock_removes_nothing),
         cmocka_unit_test (what_one_rule_keeps_no_other_lets_go),
         TEST (what_is_retried_meanwhile_lives),
         TEST (a_whole_that_goes_leaves_its_parts),

@@ -366,6 +366,30 @@ static store_vacuum_t vacuum (fixture_t *f)
     return state;
 }
 
+/* At rest the file is at most a fifth larger than what stays in it. */
+static void a_file_that_was_emptied_in_part_is_about_as_large_as_what_stays (void **state)
+{
+    enum { STAY = 500, COME = 1000, TOMBSTONES = 256 * 1024 };
+    fixture_t *f = *state;
+    batch_t *batch = fixture_batch (f);
+    for (int64_t n = 1; n <= STAY; n++) {
+        record_t record = test_record (n);
+        record.payload = buf_new_uninitialised (16000);
+        memset (buf_mutable (record.payload), 'x', 16000);
+        record.payload_bytes = 16000;
+        batch_add_record (batch, &record);
+        buf_drop (record.payload);
+    }
+    fixture_commit (f, batch);
+    fixture_settle (f);
+    off_t stays = (off_t) vacuum (f).file_bytes;
+    fill_and_empty (f, STAY + 1, STAY + COME);
+    assert_true (file_bytes (f) > 2 * stays);
+    f->options.shrink_ms = 1;
+    reopen (f);
+    WAIT_FOR (file_bytes (f) <= stays + stays / 5 + TOMBSTONES, TIMING_PATIENCE_MS);
+}
+
 static void a_vacuum_gives_all_that_is_free_back (void **state)
 {
     enum { TASKS = 1000, WHOLE = TASKS * 16000, SMALL = 1024 * 1024 };
@@ -401,6 +425,7 @@ int main (void)
         TEST (many_events_go_before_they_are_old),
         TEST (the_oldest_tombstones_go_first),
         TEST (a_file_that_was_emptied_shrinks_at_rest),
+        TEST (a_file_that_was_emptied_in_part_is_about_as_large_as_what_stays),
         TEST (a_vacuum_gives_all_that_is_free_back),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -197,13 +197,14 @@ static bool must_wait (const requests_t *self)
 int64_t cleanup_next_ms (const requests_t *self)
 {
     const cleanup_t *cleanup = &self->cleanup;
+    int64_t soonest_ms = self->base->clocks.mono_ms + (must_wait (self) ? WAIT_MS : 0);
     if (cleanup->reading)
         return INT64_MAX; /* the page wakes it */
-    if (!list_is_empty (&cleanup->spaces))
-        return self->base->clocks.mono_ms + (must_wait (self) ? WAIT_MS : 0);
-    return retention_removes (&self->base->config.retention) || self->tasks->settings > 0
-               ? cleanup->next_ms
-               : INT64_MAX;
+    if (list_is_empty (&cleanup->spaces) && !retention_removes (&self->base->config.retention) &&
+        self->tasks->settings == 0)
+        return INT64_MAX;
+    return list_is_empty (&cleanup->spaces) && cleanup->next_ms > soonest_ms ? cleanup->next_ms
+                                                                             : soonest_ms;
 }
 
 static void begin (requests_t *self, space_t *space)
