@@ -198,7 +198,7 @@ enum { CONFIG_NETWORKS_MAX = 64, CONFIG_IO_THREADS_MAX = 16 };
        "their end; 0: not by their age")                                                           \
     X (RETENTION_MAX_COUNT, "retention/max_count", COUNT, NOW, 0, 0, TMQ_RETAIN_COUNT_MAX, NULL,   \
        "... so many of them stay, the newest; 0: any number")                                      \
-    X (RETENTION_MAX_BYTES, "retention/max_bytes", SIZE, NOW, 0, 0, 1024 * 1024 * CONFIG_G, NULL,  \
+    X (RETENTION_MAX_BYTES, "retention/max_bytes", SIZE, NOW, 0, 0, 1024 * CONFIG_G, NULL,         \
        "... so many bytes of their payloads and results; 0: any number")                           \
     X (RETENTION_KEEP_FAILED, "retention/keep_failed", DURATION, NOW, 0, 0, TMQ_TTL_MS_MAX, NULL,  \
        "... those that failed stay so long, whatever a policy says")                               \
