@@ -255,7 +255,8 @@ static bool parse_group (parse_t *self, uint16_t *out)
 
 static bool parse_atom (parse_t *self, uint16_t *out)
 {
-    int byte;
+    int byte = -1;
+    *out = 0;
     switch (*self->at) {
     case '(': return parse_group (self, out);
     case '^':
@@ -364,7 +365,7 @@ static bool parse_both (parse_t *self, uint16_t *out)
     if (!parse_repeated (self, out))
         return false;
     while (*self->at != '\0' && *self->at != '|' && *self->at != ')') {
-        uint16_t next;
+        uint16_t next = 0;
         if (!parse_repeated (self, &next))
             return false;
         *out = join (self, PATTERN_BOTH, *out, next);
@@ -377,7 +378,7 @@ static bool parse_either (parse_t *self, uint16_t *out)
     if (!parse_both (self, out))
         return false;
     while (*self->at == '|') {
-        uint16_t next;
+        uint16_t next = 0;
         self->at++;
         if (!parse_both (self, &next))
             return false;
@@ -390,6 +391,7 @@ bool pattern_parse (pattern_tree_t *out, const char *expression, char error[PATT
 {
     parse_t self = {.tree = out, .start = expression, .at = expression, .error = error};
     out->count = 0;
+    out->root = 0;
     if (strlen (expression) > PATTERN_BYTES_MAX)
         return refuse (&self, "it has more than %d bytes", PATTERN_BYTES_MAX);
     if (strncmp (expression, "(?i)", 4) == 0) {
