@@ -1,6 +1,6 @@
 #!/bin/sh
 # kill -9 of the broker, or of the program, in the middle of each long piece of work on the record:
-# write-back of the journal, compaction of tasks.jsonl, vacuum, backup, restore, import, a new index,
+# write-back of the journal, compaction of tasks.jsonl, vacuum, backup, import, a new index,
 # an upgrade. After each: what was acknowledged is there, each task once, and nothing is damaged.
 #
 #     RECORD_KILLS=20 RECORD_SEED=7 kill_record.sh     so many kills each; ./dev soak record
@@ -147,26 +147,7 @@ cp acked.first acked
 run 0 taskctl import exported.jsonl
 look import
 
-# Restore: what was cut off is done again, and no broker takes it for whole.
 stop_broker
-mv .taskmq second
-round=0
-while [ "$round" -lt "$kills" ]; do
-    round=$((round + 1))
-    rm -rf .taskmq
-    spawn work taskmqd --restore whole.tar --data .taskmq
-    moment 300
-    signal_quietly work
-    if [ -e .taskmq/.restoring ]; then
-        taskmqd --data .taskmq >out 2>err && fail 'a start took half a restore'
-    fi
-    if [ ! -e .taskmq/taskmq.db ] || [ -e .taskmq/.restoring ]; then
-        run 0 taskmqd --restore whole.tar --data .taskmq
-    fi
-    look "restore, round $round"
-    kill_broker
-done
-echo "restore: $kills kills"
 
 # Upgrade: the start itself is killed.
 : >acked
