@@ -1,7 +1,6 @@
 #!/bin/sh
 # kill -9 of the broker, or of the program, in the middle of each long piece of work on the record:
-# write-back of the journal, compaction of tasks.jsonl, vacuum, backup, import, a new index,
-# an upgrade. After each: what was acknowledged is there, each task once, and nothing is damaged.
+# write-back of the journal, compaction of tasks.jsonl, vacuum, backup, import, a new index. After each: what was acknowledged is there, each task once, and nothing is damaged.
 #
 #     RECORD_KILLS=20 RECORD_SEED=7 kill_record.sh     so many kills each; ./dev soak record
 . "$(dirname "$0")/lib.sh"
@@ -148,22 +147,3 @@ run 0 taskctl import exported.jsonl
 look import
 
 stop_broker
-
-# Upgrade: the start itself is killed.
-: >acked
-round=0
-while [ "$round" -lt "$kills" ]; do
-    round=$((round + 1))
-    rm -rf .taskmq
-    mkdir -m 700 .taskmq
-    tar -xzf "$TASKMQ_SOURCE/tests/stored/schema-6.tar.gz" -C .taskmq
-    spawn work taskmqd --data .taskmq
-    moment 150
-    signal_quietly work
-    start_broker
-    run 0 taskctl count
-    out_has '\b11\b'
-    look "upgrade, round $round"
-    kill_broker
-done
-echo "upgrade: $kills kills"
