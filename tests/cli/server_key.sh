@@ -81,23 +81,3 @@ if grep -q 'tmqsk_' broker.err broker.out; then
     fail "the log shows a secret key"
 fi
 run 0 grep -c '"key.rotated"' .taskmq/audit.jsonl
-
-# A full disk is told as one, and nothing is left of the key.
-[ -e "${TASKMQ_TEST_ENOSPC-}" ] || exit 0
-mkdir bin
-cat >bin/taskmqd <<END
-#!/bin/sh
-exec env LD_PRELOAD="$TASKMQ_TEST_ENOSPC" TASKMQ_ENOSPC_FLAG="$room/full" \
-    TASKMQ_ENOSPC_DIR="$room/.taskmq" ASAN_OPTIONS=verify_asan_link_order=0 \
-    "$TASKMQ_BIN/taskmqd" "\$@"
-END
-chmod +x bin/taskmqd
-PATH="$room/bin:$PATH"
-start_broker
-: >full
-run 10 taskctl server-key rotate --in 1h
-err_has 'server.key.next: No space left'
-[ -z "$(find .taskmq -name 'server.key.*')" ] || fail 'a part of the key is left'
-rm full
-run 0 taskctl server-key rotate --in 1h
-stop_broker
