@@ -60,6 +60,7 @@ void numbers_tell (const numbers_t *self, engine_t *engine)
         {"free_bytes", store.free_bytes},
         {"commits", store.commits},
         {"commit_us", store.commit_us},
+        {"commit_stall_ms", (uint64_t) self->stall_ms},
         {"store_dirty_tasks", store.dirty_tasks},
         {"store_dirty_bytes", store.dirty_bytes},
         {"store_damaged", store.damaged},

@@ -43,7 +43,8 @@ typedef struct numbers {
     size_t links_max;
     uint64_t durable_pos; /* of events */
     int64_t wall_ms;
-    bool full; /* submissions are answered STORE_FULL */
+    int64_t stall_ms; /* of commits */
+    bool full;        /* submissions are answered STORE_FULL */
 } numbers_t;
 
 /* Hands them to the engine, as they are now. The server's thread. */

@@ -27,11 +27,13 @@
 #include "news.h"
 #include "notes.h"
 #include "numbers.h"
+#include "peak.h"
 #include "search/finder.h"
 #include "store/committer.h"
 #include "store/readers_pool.h"
 #include "store/wakeup.h"
 #include "sweeper.h"
+#include "texts.h"
 #include "timestamp.h"
 #include "trace.h"
 
@@ -90,8 +92,9 @@ struct server {
     size_t last_inputs;     /* of the last batch */
     int64_t commit_us;      /* what its commit took */
     size_t reads;           /* with the readers and the finder */
-    uint64_t look_batch;    /* once it is written, texts are looked through, … */
-    uint64_t reindex_batch; /* … or a new index of them is made; 0: none */
+    texts_t texts;          /* what waits to be asked of the index of texts */
+    peak_t stall;           /* the longest commits, in us */
+    int64_t committed_us;   /* when batches were handed to the committer */
     size_t errands_given;   /* under way */
     uint64_t durable_batch; /* newest */
     size_t sweep_removed;   /* of the slice in the open batch */
@@ -185,6 +188,7 @@ static void start_over (server_t *self, const char *text)
 static void commit_done (server_t *self, const commit_result_t *result)
 {
     self->commit_us = result->ended_us - result->begun_us;
+    peak_add (&self->stall, self->now.mono_ms, self->commit_us);
     if (result->code == STORE_OK) {
         self->durable_batch = result->batch;
         feed_publish (self->options.feed);
@@ -220,14 +224,6 @@ static void boot_raise (boot_t *boot, const batch_t *batch)
     boot->newest_ms = batch->wall_ms;
 }
 
-/* What is set for a queue may say that its texts are not found any more. */
-static void note_settings (server_t *self, const batch_t *batch)
-{
-    for (size_t i = 0; i < batch->rows_count; i++)
-        if (batch->rows[i].kind == ROW_KIND_QUEUE)
-            self->look_batch = batch->no;
-}
-
 /* Takes the batches that wait, as many as go into one commit. */
 static size_t take_batches (server_t *self, batch_t *batches[STORE_COMMIT_BATCHES_MAX],
                             size_t *inputs)
@@ -242,7 +238,7 @@ static size_t take_batches (server_t *self, batch_t *batches[STORE_COMMIT_BATCHE
         boot_raise (&self->boot, batch);
         feed_hold (self->options.feed, batch);
         log_desk_hold (self->logs, batch);
-        note_settings (self, batch);
+        texts_note (&self->texts, batch);
         bytes += batch->bytes;
         *inputs += batch->inputs;
         batches[count++] = batch;
@@ -268,6 +264,7 @@ static void commit (server_t *self)
                  self->commit_us <= INLINE_US_MAX;
     self->last_inputs = inputs;
     if (!alone) {
+        self->committed_us = clock_us (CLOCK_MONOTONIC);
         committer_submit (self->committer, batches, count);
         return;
     }
@@ -287,26 +284,13 @@ static bool take_commit (server_t *self)
     return false;
 }
 
-/* What was asked of the index of texts, once the tables have what was known then. */
-static void tell_indexer (server_t *self, uint64_t written)
-{
-    if (self->look_batch > 0 && written >= self->look_batch) {
-        self->look_batch = 0;
-        indexer_look_through (self->options.indexer);
-    }
-    if (self->reindex_batch > 0 && written >= self->reindex_batch) {
-        self->reindex_batch = 0;
-        indexer_rebuild (self->options.indexer);
-    }
-}
-
 static bool take_written (server_t *self)
 {
     wakeup_lower (self->options.written_fd);
     uint64_t written = store_written (self->options.store);
     engine_written (self->engine, written);
     sweeper_written (self->sweeper, written);
-    tell_indexer (self, written);
+    texts_written (&self->texts, written);
     take_forgotten (self);
     return false;
 }
@@ -384,17 +368,6 @@ static void turn_key (server_t *self)
         run_errand (self, errand_new (TASKMQ__REQUEST__OP_SERVER_KEY_ROTATE));
 }
 
-static void reindex (server_t *self)
-{
-    if (self->durable_batch == 0) { /* nothing is newer than the tables */
-        indexer_rebuild (self->options.indexer);
-        return;
-    }
-    self->reindex_batch = self->durable_batch;
-    store_flush (self->options.store);
-    tell_indexer (self, store_written (self->options.store));
-}
-
 static bool take_errands (server_t *self)
 {
     errand_t *errand;
@@ -404,7 +377,7 @@ static bool take_errands (server_t *self)
         take_policy (self);
         turn_key (self);
         if (errand->op == TASKMQ__REQUEST__OP_REINDEX && errand->code == TMQ_OK)
-            reindex (self);
+            texts_reindex (&self->texts, self->durable_batch);
         if (errand->context != NULL)
             engine_errand_done (self->engine, errand, self->now);
         else
@@ -678,6 +651,15 @@ static void maintain (server_t *self)
     look_at_disk (self, true);
 }
 
+/* The longest commit of the last minute, or the one under way. */
+static int64_t stall_ms (const server_t *self)
+{
+    int64_t us = peak_get (&self->stall, self->now.mono_ms);
+    int64_t under_way =
+        committer_idle (self->committer) ? 0 : clock_us (CLOCK_MONOTONIC) - self->committed_us;
+    return (under_way > us ? under_way : us) / 1000;
+}
+
 static void tell_numbers (void *context)
 {
     server_t *self = context;
@@ -697,6 +679,7 @@ static void tell_numbers (void *context)
                                .counts = &self->counts,
                                .durable_pos = self->boot.last_pos,
                                .wall_ms = self->now.wall_ms,
+                               .stall_ms = stall_ms (self),
                                .full = self->full};
     numbers_tell (&numbers, self->engine);
 }
@@ -839,6 +822,7 @@ exits_t server_new (server_t **out, const server_options_t *options)
     notes_init (&self->notes, options->audit, access_file_path (options->access),
                 options->boot.generation);
     self->engine = engine_new (&options->engine);
+    self->texts = (texts_t){.indexer = options->indexer, .store = options->store};
     self->trace = trace_new (trace_log, NULL);
     trace_set (self->trace, options->slow_ms);
     self->intake = make_intake (self);

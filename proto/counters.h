@@ -163,6 +163,8 @@
     X (database_bytes, "size of taskmq.db", "near the space there is")                             \
     X (wal_bytes, "size of its log", "grows for minutes: the disk is too slow")                    \
     X (journal_bytes, "size of the journal", "grows for minutes: the disk is too slow")            \
+    X (commit_stall_ms, "the longest commit of the last minute, or the one under way",             \
+       "over 1,000: the disk hangs")                                                               \
     X (free_bytes, "space left where the data is", "under 256M: submissions are refused soon")     \
     X (store_dirty_tasks, "tasks that wait to be written back",                                    \
        "near 50,000: submissions are refused soon")                                                \

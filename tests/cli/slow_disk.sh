@@ -22,4 +22,6 @@ done
 run 0 taskctl -o json stats
 commits=$(sed -n 's/.*"server_commits_inline": *\([0-9]*\).*/\1/p' out)
 [ "${commits:-99}" -le 2 ] || fail "the loop made $commits commits itself"
+stall=$(sed -n 's/.*"commit_stall_ms": *\([0-9]*\).*/\1/p' out)
+[ "${stall:-0}" -ge 50 ] || fail "the longest commit took ${stall:-?} ms"
 stop_broker
