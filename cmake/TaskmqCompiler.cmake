@@ -34,6 +34,7 @@ elseif(TASKMQ_SANITIZE STREQUAL "thread")
 elseif(TASKMQ_SANITIZE STREQUAL "fuzz" AND TASKMQ_FUZZING_ENGINE)
     set(sanitize_flags -fno-sanitize-recover=all)
 elseif(TASKMQ_SANITIZE STREQUAL "fuzz")
+    add_compile_definitions(FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION) # as OSS-Fuzz does by itself
     set(sanitize_flags -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
 elseif(NOT TASKMQ_SANITIZE STREQUAL "")
     message(FATAL_ERROR "TASKMQ_SANITIZE is '${TASKMQ_SANITIZE}': "

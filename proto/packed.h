@@ -17,8 +17,13 @@
 
 #define PACKED_ENDING ".zst"
 enum {
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION /* large blocks would take most of its time */
+    PACKED_FRAME_BYTES = 16 * 1024,
+    PACKED_LINE_MAX = 2 * 1024
+#else
     PACKED_FRAME_BYTES = 1024 * 1024,
     PACKED_LINE_MAX = 128 * 1024 /* of a longer line the rest may be left out */
+#endif
 };
 /* Of text in a file. */
 #define PACKED_TEXT_MAX (UINT64_C (65) << 30)

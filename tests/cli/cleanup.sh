@@ -36,7 +36,7 @@ run 2 taskctl cleanup --limit 3
 err_has 'of a --dry-run only'
 
 run 0 taskctl queue set letters --max-count 2 --max-ended-bytes 1G --keep-failed 30d
-err_has 'for those with a ttl of 0 (--ttl 0)$'
+err_has 'for those with a ttl of 0 \(--ttl 0\)$'
 run 0 taskctl -o wide queue list
 out_has 'max-count=2 max-ended-bytes=1G keep-failed=30d'
 run 0 taskctl cleanup --dry-run --limit 3
