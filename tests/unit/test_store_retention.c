@@ -335,15 +335,24 @@ static void fill_and_empty (fixture_t *f, int64_t from, int64_t to)
     }
 }
 
+enum { NEVER_MS = 60 * 60 * 1000 };
+
+/* From now on the file shrinks when there was no commit for so long. */
+static void shrink_after (fixture_t *f, int64_t ms)
+{
+    f->options.shrink_ms = ms;
+    reopen (f);
+}
+
 static void a_file_that_was_emptied_shrinks_at_rest (void **state)
 {
     enum { TASKS = 1000, WHOLE = TASKS * 16000, SMALL = 4 * 1024 * 1024 };
     fixture_t *f = *state;
+    shrink_after (f, NEVER_MS);
     fill_and_empty (f, 1, TASKS);
     reopen (f);
     assert_true (file_bytes (f) > WHOLE); /* it is not at rest for long enough */
-    f->options.shrink_ms = 1;
-    reopen (f);
+    shrink_after (f, 1);
     WAIT_FOR (file_bytes (f) < SMALL, TIMING_PATIENCE_MS);
     fill_and_empty (f, TASKS + 1, 2 * TASKS);
     WAIT_FOR (file_bytes (f) < SMALL, TIMING_PATIENCE_MS);
@@ -371,6 +380,7 @@ static void a_file_that_was_emptied_in_part_is_about_as_large_as_what_stays (voi
 {
     enum { STAY = 500, COME = 1000, TOMBSTONES = 256 * 1024 };
     fixture_t *f = *state;
+    shrink_after (f, NEVER_MS);
     batch_t *batch = fixture_batch (f);
     for (int64_t n = 1; n <= STAY; n++) {
         record_t record = test_record (n);
@@ -385,8 +395,7 @@ static void a_file_that_was_emptied_in_part_is_about_as_large_as_what_stays (voi
     off_t stays = (off_t) vacuum (f).file_bytes;
     fill_and_empty (f, STAY + 1, STAY + COME);
     assert_true (file_bytes (f) > 2 * stays);
-    f->options.shrink_ms = 1;
-    reopen (f);
+    shrink_after (f, 1);
     WAIT_FOR (file_bytes (f) <= stays + stays / 5 + TOMBSTONES, TIMING_PATIENCE_MS);
 }
 
@@ -394,7 +403,8 @@ static void a_vacuum_gives_all_that_is_free_back (void **state)
 {
     enum { TASKS = 1000, WHOLE = TASKS * 16000, SMALL = 1024 * 1024 };
     fixture_t *f = *state;
-    fill_and_empty (f, 1, TASKS); /* the file does not shrink by itself: nobody rests */
+    shrink_after (f, NEVER_MS); /* by itself */
+    fill_and_empty (f, 1, TASKS);
     assert_true (file_bytes (f) > WHOLE);
     store_vacuum_t told = vacuum (f);
     assert_int_equal (told.free_bytes, 0);
