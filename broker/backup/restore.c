@@ -50,12 +50,13 @@ static store_code_t fail_system (store_error_t *error, const char *path, const c
 
 /* The directory. */
 
-/* Names of a restore that a crash ended belong to us as long as the scratch directory is there. */
+/* Names of a restore that a crash ended belong to us as long as the scratch directory is there. A
+ * start that was refused has left its lock beside them. */
 static bool may_stand (const char *name, bool crashed)
 {
     return strcmp (name, ".") == 0 || strcmp (name, "..") == 0 ||
            strcmp (name, "lost+found") == 0 || strcmp (name, RESTORE_SCRATCH) == 0 ||
-           (crashed && manifest_find (name) != PARTS);
+           (crashed && (manifest_find (name) != PARTS || strcmp (name, "taskmq.lock") == 0));
 }
 
 static store_code_t look_at_directory (restore_t *self, store_error_t *error)

@@ -384,7 +384,11 @@ static void goes_on_after_a_crash (void **state)
     write_file (path, "half", 4);
     snprintf (path, sizeof (path), "%s/server.key", target);
     write_file (path, "of another", 10);
+    char lock[200];
+    snprintf (lock, sizeof (lock), "%s/taskmq.lock", target); /* of a start that was refused */
+    write_file (lock, "1", 1);
     assert_int_equal (restore (&error), STORE_OK);
+    assert_int_equal (unlink (lock), 0);
     assert_int_not_equal (access (path, F_OK), 0);
     snprintf (path, sizeof (path), "%s/" RESTORE_SCRATCH, target);
     assert_int_not_equal (access (path, F_OK), 0);
