@@ -186,7 +186,7 @@ static void test_kills_take_no_event (void **state)
                           TMQ_OK);
         events++;
         /* Whatever it is at: it differs from round to round. */
-        usleep ((useconds_t) (kill * 7919 % 150 * 1000));
+        timing_pause ((uint32_t) (kill * 7919 % 150));
         daemon_end (&broker, SIGKILL);
         daemon_start (&broker);
         WAIT_FOR (is_told (&broker, events), TIMING_PATIENCE_MS);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "support/cmocka_all.h"
 #include "support/daemon.h"
@@ -80,7 +79,7 @@ static void test_kills_take_nothing_from_the_index (void **state)
         if (kill % 2 == 1) /* in the middle of a new index */
             assert_int_equal (tmq_search_reindex (client, TIMING_PATIENCE_MS, &error), TMQ_OK);
         /* Whatever it is at: it differs from round to round. */
-        usleep ((useconds_t) (kill * 7919 % 40 * 1000));
+        timing_pause ((uint32_t) (kill * 7919 % 40));
         daemon_end (&broker, SIGKILL);
         daemon_start (&broker);
         WAIT_FOR (count_found (client, "everyone") == tasks, TIMING_PATIENCE_MS);

@@ -124,6 +124,19 @@ static int newest_first (const void *a, const void *b)
     return ((*left)->number < (*right)->number) - ((*left)->number > (*right)->number);
 }
 
+/* The newest of what was found, as many as a page has. */
+static void give_newest (read_t *read, const record_t **found, size_t count)
+{
+    qsort (found, count, sizeof *found, newest_first);
+    read->more = count > read->limit;
+    count = read->more ? read->limit : count;
+    read->records = calloc (count + 1, sizeof *read->records);
+    read->records_count = count;
+    for (size_t i = 0; i < count; i++) {
+        read->records[i] = model_copy (found[i], false);
+    }
+}
+
 static void read_lasting (const model_t *self, read_t *read)
 {
     const record_t **found = calloc (MODEL_ROWS_MAX, sizeof *found);
@@ -136,14 +149,7 @@ static void read_lasting (const model_t *self, read_t *read)
             found[count++] = record;
         }
     }
-    qsort (found, count, sizeof *found, newest_first);
-    read->more = count > read->limit;
-    count = read->more ? read->limit : count;
-    read->records = calloc (count + 1, sizeof *read->records);
-    read->records_count = count;
-    for (size_t i = 0; i < count; i++) {
-        read->records[i] = model_copy (found[i], false);
-    }
+    give_newest (read, found, count);
     free (found);
 }
 
@@ -161,14 +167,7 @@ static void read_list (const model_t *self, read_t *read)
     if (read->kind == READ_COUNT) {
         read->count = count;
     } else {
-        qsort (found, count, sizeof *found, newest_first);
-        read->more = count > read->limit;
-        count = read->more ? read->limit : count;
-        read->records = calloc (count + 1, sizeof *read->records);
-        read->records_count = count;
-        for (size_t i = 0; i < count; i++) {
-            read->records[i] = model_copy (found[i], false);
-        }
+        give_newest (read, found, count);
     }
     free (found);
 }

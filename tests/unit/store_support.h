@@ -74,4 +74,12 @@ size_t list_seqs (const buf_t *list, uint64_t *seqs, size_t max);
 void directory_make (char path[64]);
 void directory_remove (const char *path);
 
+/* A test on each backend, whose URI is the state before its setup. */
+#define ON_WITH(test, setup, teardown, uri)                                                        \
+    {                                                                                              \
+#test " (" uri ")", test, setup, teardown, (void *) uri                                    \
+    }
+#define ON(test, uri) ON_WITH (test, fixture_setup, fixture_teardown, uri)
+#define ON_ALL(test) ON (test, "memory"), ON (test, "sqlite")
+
 #endif

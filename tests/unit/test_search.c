@@ -781,32 +781,29 @@ static void a_page_is_read_in_the_index_order (void **state)
     assert_null (strchr (strchr (plan, '\n') + 1, '\n')); /* one step */
 }
 
-#define ON(test, uri)                                                                              \
-    {                                                                                              \
-#test " (" uri ")", test, setup, teardown, (void *) uri                                    \
-    }
-#define ON_ALL(test) ON (test, "memory"), ON (test, "sqlite")
+#define ON_BOTH(test)                                                                              \
+    ON_WITH (test, setup, teardown, "memory"), ON_WITH (test, setup, teardown, "sqlite")
 
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        ON_ALL (words_are_found_in_every_text),
-        ON_ALL (what_changes_is_found_anew),
-        ON_ALL (what_is_removed_leaves_the_index),
-        ON_ALL (a_queue_may_be_left_out),
-        ON_ALL (pages_join_into_the_whole),
-        ON_ALL (a_page_looks_at_so_many_only),
-        ON_ALL (the_best_comes_first_by_choice),
-        ON_ALL (turns_are_found_with_their_place),
-        ON_ALL (what_is_no_text_is_not_looked_at),
-        ON_ALL (a_lost_index_is_made_again),
-        ON_ALL (a_damaged_index_takes_searches_alone),
-        ON_ALL (a_narrow_filter_finds_the_same),
-        ON_ALL (every_query_finds_what_a_plain_look_finds),
-        ON_ALL (much_text_goes_in_parts),
-        ON (little_space_takes_the_index_alone, "sqlite"),
-        ON (an_index_that_lagged_too_far_misses_nothing, "sqlite"),
-        ON (a_page_is_read_in_the_index_order, "sqlite"),
+        ON_BOTH (words_are_found_in_every_text),
+        ON_BOTH (what_changes_is_found_anew),
+        ON_BOTH (what_is_removed_leaves_the_index),
+        ON_BOTH (a_queue_may_be_left_out),
+        ON_BOTH (pages_join_into_the_whole),
+        ON_BOTH (a_page_looks_at_so_many_only),
+        ON_BOTH (the_best_comes_first_by_choice),
+        ON_BOTH (turns_are_found_with_their_place),
+        ON_BOTH (what_is_no_text_is_not_looked_at),
+        ON_BOTH (a_lost_index_is_made_again),
+        ON_BOTH (a_damaged_index_takes_searches_alone),
+        ON_BOTH (a_narrow_filter_finds_the_same),
+        ON_BOTH (every_query_finds_what_a_plain_look_finds),
+        ON_BOTH (much_text_goes_in_parts),
+        ON_WITH (little_space_takes_the_index_alone, setup, teardown, "sqlite"),
+        ON_WITH (an_index_that_lagged_too_far_misses_nothing, setup, teardown, "sqlite"),
+        ON_WITH (a_page_is_read_in_the_index_order, setup, teardown, "sqlite"),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -563,18 +563,14 @@ static void no_filter_walks_everything (void **state)
     gate_destroy (&gate);
 }
 
-#define ON(test, uri)                                                                              \
-    {                                                                                              \
-#test " (" uri ")", test, setup, teardown, (void *) uri                                    \
-    }
-#define ON_ALL(test) ON (test, "memory"), ON (test, "sqlite")
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        ON_ALL (every_filter_goes_with_every_other),
-        ON_ALL (pages_go_on_while_tasks_change),
-        ON (no_filter_walks_everything, "sqlite"),
+        ON_WITH (every_filter_goes_with_every_other, setup, teardown, "memory"),
+        ON_WITH (every_filter_goes_with_every_other, setup, teardown, "sqlite"),
+        ON_WITH (pages_go_on_while_tasks_change, setup, teardown, "memory"),
+        ON_WITH (pages_go_on_while_tasks_change, setup, teardown, "sqlite"),
+        ON_WITH (no_filter_walks_everything, setup, teardown, "sqlite"),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

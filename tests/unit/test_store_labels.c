@@ -119,41 +119,32 @@ static void labels_are_walked_by_their_index_in_its_order (void **state)
     assert_int_equal (checked, 3);
 }
 
-static void parts_are_walked_by_their_index_in_its_order (void **state)
+/* The statement with these words goes through this index alone, and nothing is sorted. */
+static void assert_walked_by (const rig_t *rig, const char *words, const char *index)
 {
-    rig_t *rig = *state;
-    sqlite3_stmt *plan = NULL;
-    char text[512] = "EXPLAIN QUERY PLAN ";
-    sqlite3 *db = rig->readers.view.db;
-    for (sqlite3_stmt *it = sqlite3_next_stmt (db, NULL); it != NULL;
-         it = sqlite3_next_stmt (db, it))
-        if (strstr (sqlite3_sql (it), "parent = ?5") != NULL)
-            snprintf (text + strlen (text), sizeof (text) - strlen (text), "%s", sqlite3_sql (it));
-    assert_int_equal (sqlite3_prepare_v2 (db, text, -1, &plan, NULL), SQLITE_OK);
-    assert_int_equal (sqlite3_step (plan), SQLITE_ROW);
-    const char *step = (const char *) sqlite3_column_text (plan, 3);
-    assert_non_null (strstr (step, "INDEX task_parent (ns=? AND parent=? AND rowid"));
-    assert_int_equal (sqlite3_step (plan), SQLITE_DONE); /* and nothing is sorted */
-    sqlite3_finalize (plan);
-}
-
-/* Retention goes through its own index, however many other tasks there are. */
-static void lasting_tasks_are_walked_by_their_index_in_its_order (void **state)
-{
-    rig_t *rig = *state;
     sqlite3_stmt *plan = NULL;
     char text[1024] = "EXPLAIN QUERY PLAN ";
     sqlite3 *db = rig->readers.view.db;
     for (sqlite3_stmt *it = sqlite3_next_stmt (db, NULL); it != NULL;
          it = sqlite3_next_stmt (db, it))
-        if (strstr (sqlite3_sql (it), "task_lasting") != NULL)
+        if (strstr (sqlite3_sql (it), words) != NULL)
             snprintf (text + strlen (text), sizeof (text) - strlen (text), "%s", sqlite3_sql (it));
     assert_int_equal (sqlite3_prepare_v2 (db, text, -1, &plan, NULL), SQLITE_OK);
     assert_int_equal (sqlite3_step (plan), SQLITE_ROW);
-    const char *step = (const char *) sqlite3_column_text (plan, 3);
-    assert_non_null (strstr (step, "INDEX task_lasting (ns=? AND rowid<?)"));
-    assert_int_equal (sqlite3_step (plan), SQLITE_DONE); /* and nothing is sorted */
+    assert_non_null (strstr ((const char *) sqlite3_column_text (plan, 3), index));
+    assert_int_equal (sqlite3_step (plan), SQLITE_DONE);
     sqlite3_finalize (plan);
+}
+
+static void parts_are_walked_by_their_index_in_its_order (void **state)
+{
+    assert_walked_by (*state, "parent = ?5", "INDEX task_parent (ns=? AND parent=? AND rowid");
+}
+
+/* Retention goes through its own index, however many other tasks there are. */
+static void lasting_tasks_are_walked_by_their_index_in_its_order (void **state)
+{
+    assert_walked_by (*state, "task_lasting", "INDEX task_lasting (ns=? AND rowid<?)");
 }
 
 static void the_rarest_condition_is_walked (void **state)

@@ -486,12 +486,6 @@ static void keys_keep_their_order (void **state)
     row_drop (&before);
 }
 
-#define ON(test, uri)                                                                              \
-    {                                                                                              \
-#test " (" uri ")", test, fixture_setup, fixture_teardown, (void *) uri                    \
-    }
-#define ON_ALL(test) ON (test, "memory"), ON (test, "sqlite")
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
