@@ -1,6 +1,7 @@
 #!/bin/sh
 # kill -9 of the broker, or of the program, in the middle of each long piece of work on the record:
-# write-back of the journal, compaction of tasks.jsonl, vacuum, backup, import, a new index. After each: what was acknowledged is there, each task once, and nothing is damaged.
+# write-back of the journal, compaction of tasks.jsonl, vacuum, backup, restore, import, a new index,
+# an upgrade. After each: what was acknowledged is there, each task once, and nothing is damaged.
 #
 #     RECORD_KILLS=20 RECORD_SEED=7 kill_record.sh     so many kills each; ./dev soak record
 . "$(dirname "$0")/lib.sh"
@@ -146,4 +147,42 @@ cp acked.first acked
 run 0 taskctl import exported.jsonl
 look import
 
+# Restore: what was cut off is done again, and no broker takes it for whole.
 stop_broker
+mv .taskmq second
+round=0
+while [ "$round" -lt "$kills" ]; do
+    round=$((round + 1))
+    rm -rf .taskmq
+    spawn work taskmqd --restore whole.tar --data .taskmq
+    moment 300
+    signal_quietly work
+    if [ -e .taskmq/.restoring ]; then
+        taskmqd --data .taskmq >out 2>err && fail 'a start took half a restore'
+    fi
+    if [ ! -e .taskmq/taskmq.db ] || [ -e .taskmq/.restoring ]; then
+        run 0 taskmqd --restore whole.tar --data .taskmq
+    fi
+    look "restore, round $round"
+    kill_broker
+done
+echo "restore: $kills kills"
+
+# Upgrade: the start itself is killed.
+: >acked
+round=0
+while [ "$round" -lt "$kills" ]; do
+    round=$((round + 1))
+    rm -rf .taskmq
+    mkdir -m 700 .taskmq
+    tar -xzf "$TASKMQ_SOURCE/tests/stored/schema-6.tar.gz" -C .taskmq
+    spawn work taskmqd --data .taskmq
+    moment 150
+    signal_quietly work
+    start_broker
+    run 0 taskctl count
+    out_has '\b11\b'
+    look "upgrade, round $round"
+    kill_broker
+done
+echo "upgrade: $kills kills"
