@@ -1,14 +1,15 @@
 #!/bin/sh
 # kill -9 of the broker, or of the program, in the middle of each long piece of work on the record:
-# write-back of the journal, compaction of tasks.jsonl, vacuum, backup, restore, import, a new index,
-# an upgrade. After each: what was acknowledged is there, each task once, and nothing is damaged.
+# write-back of the journal, rotation of events.jsonl, compaction of tasks.jsonl, vacuum, backup,
+# restore, import, a new index, an upgrade. After each: what was acknowledged is there, each task once, and nothing is damaged.
 #
 #     RECORD_KILLS=20 RECORD_SEED=7 kill_record.sh     so many kills each; ./dev soak record
 . "$(dirname "$0")/lib.sh"
-kills=${RECORD_KILLS:-1}
+kills=${RECORD_KILLS:-2}
 seed=${RECORD_SEED:-$$}
 echo "seed $seed"
 export TASKMQD_EXPORT_COMPACT=64K TASKMQD_EXPORT_FORGET=1s TASKMQD_STORE_JOURNAL_SIZE=1M
+export TASKMQD_EVENTS_KEEP=64K TASKMQD_EVENTS_PACK=true
 tasks=400
 
 # A moment within the first MS milliseconds, by the seed.
@@ -115,8 +116,12 @@ done
 echo "write-back: $kills kills"
 eventually exported
 
-killed compaction 1500 env TASKMQ_TIMEOUT=5s sh -c 'while taskctl submit --batch pass.lines &&
-    taskctl cancel --queue pass --yes && taskctl purge --queue pass --yes; do :; done'
+# Tasks that come and go fill files of events and make lines of tasks.jsonl superfluous.
+churn='while taskctl submit --batch pass.lines && taskctl cancel --queue pass --yes &&
+    taskctl purge --queue pass --yes; do :; done'
+killed rotation 1500 env TASKMQ_TIMEOUT=5s sh -c "$churn"
+[ "$(find .taskmq -name 'events-*' | wc -l)" -ge 2 ] || fail 'no file of events was turned'
+killed compaction 1500 env TASKMQ_TIMEOUT=5s sh -c "$churn"
 eventually exported
 
 pass >out 2>&1
@@ -134,22 +139,44 @@ found ()
 }
 eventually found
 
-# Import: cut off, and repeated.
-run 0 taskctl export --queue keep --file exported.jsonl
+# Import: cut off on either side, and repeated.
+run 0 taskctl export --queue keep
+head -n $((2 * tasks)) out >exported.jsonl
 stop_broker
-mv .taskmq first
-mkdir -m 700 .taskmq
 cp acked acked.first
+sed 's/^{"task_id":"\([^"]*\)".*/\1/' exported.jsonl >exported
 : >acked
-start_broker
-killed import 1500 env TASKMQ_TIMEOUT=5s taskctl import exported.jsonl
+# import_killed SIDE: the import begins with nothing, loses that side, and is done again.
+import_killed ()
+{
+    round=0
+    while [ "$round" -lt "$kills" ]; do
+        round=$((round + 1))
+        rm -rf .taskmq
+        start_broker
+        spawn work env TASKMQ_TIMEOUT=5s taskctl import exported.jsonl
+        moment 800
+        [ "$1" = program ] || kill_broker
+        signal_quietly work
+        look "import, killed $1, round $round"
+        cp exported acked
+        run 0 taskctl import exported.jsonl
+        look "import, done again, round $round"
+        run 0 taskctl export --queue keep
+        for file in exported.jsonl out; do
+            sed -E 's/,"events":\[.*\]\}$/}/' "$file" | sort >"$file.bare"
+        done
+        cmp -s exported.jsonl.bare out.bare || fail "import, killed $1, round $round: another export"
+        : >acked
+        stop_broker
+    done
+    echo "import, killed $1: $kills kills"
+}
+import_killed program
+import_killed broker
 cp acked.first acked
-run 0 taskctl import exported.jsonl
-look import
 
 # Restore: what was cut off is done again, and no broker takes it for whole.
-stop_broker
-mv .taskmq second
 round=0
 while [ "$round" -lt "$kills" ]; do
     round=$((round + 1))
