@@ -13,14 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
 #include "codec.h"
 #include "core/base/memory.h"
 #include "json.h"
 #include "log/log.h"
 #include "store/events.h"
+#include "store/pace.h"
 #include "store/wakeup.h"
+#include "timestamp.h"
 
 enum {
     PAGE_BYTES = 128 * 1024,   /* of blocks, read at once */
@@ -31,14 +32,12 @@ enum {
     AGE_MS = 10 * 60 * 1000,   /* between two looks for old files: the clock may leap for a while */
     SYNC_MS = 5000,            /* between two syncs: no promise rests on them */
     PACK_MS = 3600 * 1000,     /* after a file that could not be packed */
-    HEAD_MS = 3600 * 1000,     /* between two lines in the log that tell the head */
-    /* It rests so many times as long as it worked while others work, … */
-    SHARE = 100,
-    SHARE_LATE = 4, /* … or when it has lagged for so long: then events pile up */
-    LATE_MS = 60 * 1000,
-    BUSY_MS = 1000,
-    REST_MS_MAX = 1000
+    HEAD_MS = 3600 * 1000      /* between two lines in the log that tell the head */
 };
+
+/* When it has lagged for a minute, events pile up. */
+static const pace_t PACE = {
+    .share = 100, .share_late = 4, .late_ms = 60 * 1000, .rest_ms_max = 1000};
 
 struct event_log {
     event_log_options_t options;
@@ -58,26 +57,17 @@ struct event_log {
     uint64_t head_told;
     int64_t look_at;
     int64_t age_at;
-    uint64_t written;   /* batch, at the last look … */
-    int64_t busy_until; /* … and until when that counts as much going on; monotonic */
-    int64_t lags_since; /* monotonic; 0: it does not */
-    int64_t pack_at;    /* INT64_MAX: never */
+    pace_t pace;
+    int64_t pack_at; /* INT64_MAX: never */
     atomic_bool stop;
     _Atomic int64_t stop_at; /* monotonic; once stop is set */
     pthread_mutex_t lock;    /* guards what follows */
     event_log_stats_t stats;
 };
 
-static int64_t clock_us (clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime (clock, &now);
-    return (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 static int64_t mono_ms (void)
 {
-    return clock_us (CLOCK_MONOTONIC) / 1000;
+    return clock_ms (CLOCK_MONOTONIC);
 }
 
 static int64_t worked_us (void)
@@ -301,24 +291,12 @@ static bool is_late (event_log_t *self)
     return atomic_load (&self->stop) && mono_ms () >= atomic_load (&self->stop_at);
 }
 
-/* Batches were written back a short while ago. */
-static bool others_work (event_log_t *self)
-{
-    uint64_t written = store_written (self->options.store);
-    int64_t now = mono_ms ();
-    if (written != self->written)
-        self->busy_until = now + BUSY_MS;
-    self->written = written;
-    return now < self->busy_until;
-}
-
 /* Lets others have the processor, however much there is to write. */
 static void rest (event_log_t *self, int64_t us)
 {
-    bool late = self->lags_since != 0 && mono_ms () - self->lags_since > LATE_MS;
-    int64_t rest_ms = us * (late ? SHARE_LATE : SHARE) / 1000;
-    int64_t until = mono_ms () + (rest_ms < REST_MS_MAX ? rest_ms : REST_MS_MAX);
-    for (int64_t now; !atomic_load (&self->stop) && (now = mono_ms ()) < until;) {
+    int64_t now = mono_ms ();
+    int64_t until = now + pace_rest_ms (&self->pace, us, now);
+    for (; !atomic_load (&self->stop) && now < until; now = mono_ms ()) {
         struct pollfd wake = {self->options.wake_fd, POLLIN, 0};
         poll (&wake, 1, (int) (until - now));
         wakeup_lower (self->options.wake_fd);
@@ -333,17 +311,15 @@ static bool follow (event_log_t *self)
         int64_t began = worked_us ();
         if (!follow_page (self, &more))
             return false;
-        if (!more)
-            self->lags_since = 0;
-        else if (self->lags_since == 0)
-            self->lags_since = mono_ms ();
+        pace_lags (&self->pace, more, mono_ms ());
         if (more && is_late (self)) {
             log_write (LOG_LEVEL_INFO, "EVENTS-LATER",
                        "events.jsonl lags at the stop: the next start completes it",
                        LOG_FIELDS (LOG_NUMBER ("pos", self->after_pos)));
             return true;
         }
-        if (more && others_work (self))
+        uint64_t written = store_written (self->options.store);
+        if (more && pace_others_work (&self->pace, written, mono_ms ()))
             rest (self, worked_us () - began);
     }
     return true;
@@ -425,7 +401,8 @@ event_log_t *event_log_new (const event_log_options_t *options, event_files_t **
     self->arena = arena_new (ARENA_BYTES);
     self->after_pos = options->pos;
     self->begin = options->begin;
-    self->written = store_written (options->store);
+    self->pace = PACE;
+    self->pace.written = store_written (options->store);
     self->why = options->why;
     self->head_at = mono_ms () + HEAD_MS;
     self->pack_at = options->pack ? 0 : INT64_MAX;

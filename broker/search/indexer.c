@@ -17,6 +17,7 @@
 #include "core/data/extra.h"
 #include "log/log.h"
 #include "search/texts.h"
+#include "store/pace.h"
 #include "timestamp.h"
 
 enum {
@@ -25,10 +26,12 @@ enum {
     TURNS_PAGE = 50,
     COMMIT_BYTES = 1024 * 1024, /* of texts in a transaction; a task more is possible */
     LOOK_MS = 1000,             /* between two looks while nobody asks */
-    RETRY_MS = 1000,            /* after a failure */
-    SHARE = 20, /* it rests so many times as long as it worked while others work, … */
-    REST_MS_MAX = 2000
+    RETRY_MS = 1000             /* after a failure */
 };
+
+/* When it has lagged for a minute, events are soon forgotten that it has not seen. */
+static const pace_t PACE = {
+    .share = 20, .share_late = 4, .late_ms = 60 * 1000, .rest_ms_max = 2000};
 
 struct indexer {
     indexer_options_t options;
@@ -41,6 +44,7 @@ struct indexer {
     size_t bytes;            /* of texts since then */
     search_walk_t walk;      /* looking through what is there */
     bool walking;
+    pace_t pace;
     uint64_t seen;       /* written batch before the last page */
     uint64_t tombstones; /* … and how many there were when it was looked through */
     char setting_ns[TMQ_NAME_LENGTH_MAX + 1];
@@ -487,17 +491,23 @@ static bool has_news (indexer_t *self)
            store_written (self->options.store) != self->seen;
 }
 
-/* Until there is something to do. The lock is held. */
-static void rest (indexer_t *self, bool good, bool more, int64_t worked_ms)
+/* After a step that took so long. */
+static int64_t rest_ms_of (indexer_t *self, bool good, bool more, int64_t worked_us)
 {
     int64_t now = clock_ms (CLOCK_MONOTONIC);
-    bool busy = store_written (self->options.store) != self->seen;
-    int64_t rest_ms = !more ? LOOK_MS : busy ? SHARE * worked_ms : worked_ms;
-    if (more && rest_ms > REST_MS_MAX)
-        rest_ms = REST_MS_MAX;
+    bool busy = pace_others_work (&self->pace, store_written (self->options.store), now);
+    pace_lags (&self->pace, more, now);
     if (!good)
-        rest_ms = RETRY_MS;
-    int64_t until = now + rest_ms;
+        return RETRY_MS;
+    if (!more)
+        return LOOK_MS;
+    return busy ? pace_rest_ms (&self->pace, worked_us, now) : worked_us / 1000;
+}
+
+/* Until there is something to do. The lock is held. */
+static void rest (indexer_t *self, bool good, bool more, int64_t worked_us)
+{
+    int64_t until = clock_ms (CLOCK_MONOTONIC) + rest_ms_of (self, good, more, worked_us);
     while (!self->stop && !self->rebuild && clock_ms (CLOCK_MONOTONIC) < until &&
            (!good || self->waiting == 0))
         wait_until (self, until);
@@ -519,14 +529,14 @@ static void *indexer_run (void *context)
         self->rebuild = false;
         bool usable = !self->broken;
         pthread_mutex_unlock (&self->lock);
-        int64_t began = clock_ms (CLOCK_MONOTONIC);
+        int64_t began = clock_us (CLOCK_MONOTONIC);
         if (anew || (usable && self->writer == NULL))
             open_index (self, anew);
         if (self->writer != NULL && (usable || anew))
             good = step (self, &more);
         else
             good = false;
-        int64_t worked = clock_ms (CLOCK_MONOTONIC) - began;
+        int64_t worked = clock_us (CLOCK_MONOTONIC) - began;
         pthread_mutex_lock (&self->lock);
         rest (self, good, more, worked);
     }
@@ -610,6 +620,8 @@ indexer_t *indexer_new (const indexer_options_t *options)
     pthread_condattr_t attributes;
     indexer_t *self = memory_zero (1, sizeof (*self));
     self->options = *options;
+    self->pace = PACE;
+    self->pace.written = store_written (options->store);
     pthread_mutex_init (&self->file, NULL);
     pthread_mutex_init (&self->lock, NULL);
     pthread_condattr_init (&attributes);
