@@ -218,14 +218,20 @@ bool check_get (check_t *check, const Taskmq__Request *request)
     return check_16_bytes (check, "task_id", &request->get->task_id);
 }
 
+static bool check_get_body (check_t *check, const Taskmq__Get *get)
+{
+    return check_16_bytes (check, "task_id", &get->task_id) &&
+           (!get->no_body || check_refuse (check, TMQ_INVALID, "no_body: of get alone"));
+}
+
 bool check_result (check_t *check, const Taskmq__Request *request)
 {
-    return check_16_bytes (check, "task_id", &request->result->task_id);
+    return check_get_body (check, request->result);
 }
 
 bool check_payload (check_t *check, const Taskmq__Request *request)
 {
-    return check_16_bytes (check, "task_id", &request->payload->task_id);
+    return check_get_body (check, request->payload);
 }
 
 bool check_resolve (check_t *check, const Taskmq__Request *request)

@@ -209,7 +209,12 @@ static void add_queue (items_t *items, const tmq_queue_t *queue)
                    {"queued_bytes", queue->queued_bytes},
                    {"running", queue->running},
                    {"workers", queue->workers},
-                   {"needs_sets", queue->needs_sets}};
+                   {"needs_sets", queue->needs_sets},
+                   {"submitted", queue->submitted},
+                   {"completed", queue->completed},
+                   {"failed", queue->failed},
+                   {"attempts_failed", queue->attempts_failed},
+                   {"oldest_ready_ms", queue->oldest_ready_ms}};
     json_writer_t *writer = items_open (items);
     json_write_object_begin (writer);
     json_write_key (writer, "queue");

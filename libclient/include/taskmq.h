@@ -38,7 +38,7 @@
  * Order. The changes and waits of one client reach the broker in the order in which they were
  * started, so a wait may follow its submit at once. Reads (get, result, payload, list, count,
  * events, stats) may be carried out later than changes that were started after them: at most four
- * are open at a time, the others queue. Answers come in any order.
+ * (the option reads_max) are open at a time, the others queue. Answers come in any order.
  *
  * Memory. A call returns objects through out-parameters. They belong to the caller, and the
  * function that is named after their type frees them (tmq_task_free, …; they accept NULL). They are
@@ -179,6 +179,10 @@ typedef struct tmq_client_options {
     const char *profile;    /* name of a saved connection (or a path with a slash), for what is not
                                given here. When the broker announces that its key will change, the
                                new one is written there, if we may */
+    size_t reads_max;       /* reads whose answers may be large that are open at a time, 1..64; the
+                               others wait in the client. Default 4: of 64, with whole frames, the
+                               broker would hold 16 MiB for us, and it ends a link that leaves 2 MiB
+                               of answers for 10 s */
 } tmq_client_options_t;
 /* Fills in the defaults. */
 TMQ_API void tmq_client_options_init (tmq_client_options_t *options, size_t size);
@@ -186,7 +190,8 @@ TMQ_API void tmq_client_options_init (tmq_client_options_t *options, size_t size
 /* Sets one option by its key, as a configuration file may name it; taskctl's options of the same
  * meaning have the same names. Keys: "endpoint" (adds one), "namespace", "name",
  * "directory", "server_key", "key_file", "key", "profile", "outbox_requests_max",
- * "outbox_bytes_max", "completions_max", "reconnect_ms_min", "reconnect_ms_max" (numbers from 1),
+ * "outbox_bytes_max", "completions_max", "reads_max", "reconnect_ms_min", "reconnect_ms_max"
+ * (numbers from 1),
  * "log", "link", "fail_fast" ("true" or "false").
  * TMQ_INVALID with a text for an unknown key or a bad value, which changes nothing. Values are
  * copied, and kept by options until tmq_client_options_clear. */
@@ -261,6 +266,7 @@ typedef struct tmq_whoami {
     int64_t clock_ahead_ms; /* the broker's clock minus ours, as far as a round trip lets know */
     char redact[TMQ_REDACT_BYTES_MAX + 1]; /* what exports leave out by its configuration: an item
                                               a line, "common" or NAME=PATTERN */
+    bool connected; /* the broker has welcomed us, and the connection was not lost since */
 } tmq_whoami_t;
 /* As the newest welcome said; empty before the first one. Does not block. TMQ_OK, TMQ_INVALID,
  * TMQ_FORKED. */
@@ -624,6 +630,12 @@ TMQ_API int tmq_get (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id,
                      uint32_t timeout_ms, tmq_error_t *error);
 TMQ_API int tmq_get_start (tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,
                            void *user, tmq_error_t *error);
+/* The same without bytes: no result, and no error's data of more than 16 KiB. It is not among the
+ * reads of which `reads_max` are open, and reaches the broker in the order of changes. */
+TMQ_API int tmq_get_record (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id,
+                            uint32_t timeout_ms, tmq_error_t *error);
+TMQ_API int tmq_get_record_start (tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,
+                                  void *user, tmq_error_t *error);
 /* As tmq_get, but an unfinished task gives TMQ_WRONG_STATUS, with its status in the text. A failed
  * or cancelled one is OK: look at status, error_code and error_message. */
 TMQ_API int tmq_result (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id,

@@ -57,6 +57,13 @@ typedef struct tmq_queue {
     uint64_t blocked;      /* queued tasks that wait for others */
     uint32_t closed;       /* why nothing is given away now: tmq_queue_closed_t, added up */
     uint32_t needs_sets;   /* different sets of labels that its live tasks require */
+    /* Totals since the queue has had a task or a worker without a break. They are not stored: a
+     * start of the broker begins anew, too. */
+    uint64_t submitted;
+    uint64_t completed;
+    uint64_t failed;
+    uint64_t attempts_failed; /* those of tasks that are tried again too */
+    uint64_t oldest_ready_ms; /* so long its oldest ready task could have been claimed */
 } tmq_queue_t;
 
 struct tmq_queue_report {

@@ -17,6 +17,7 @@ static core_t *make_core (void)
                             .requests_max = 10,
                             .request_bytes_max = 1 << 16,
                             .completions_max = 10,
+                            .reads_max = 4,
                             .reconnect_ms_min = 100,
                             .reconnect_ms_max = 5000};
     return core_new (&config, 0);

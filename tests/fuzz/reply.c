@@ -98,6 +98,7 @@ static client_t begin (void)
                             .requests_max = 1000,
                             .request_bytes_max = 1 << 20,
                             .completions_max = 1000,
+                            .reads_max = 4,
                             .reconnect_ms_min = 100,
                             .reconnect_ms_max = 5000};
     client_t self = {.now_ms = 1000000};

@@ -41,6 +41,13 @@ static void assert_link_state (tmq_client_t *client, tmq_link_state_t state)
     }
 }
 
+static void assert_connected (tmq_client_t *client, bool connected)
+{
+    tmq_whoami_t who = {.size = sizeof who};
+    assert_int_equal (tmq_client_whoami (&who, client), TMQ_OK);
+    assert_int_equal (who.connected, connected);
+}
+
 static void a_found_broker_tells_when_it_comes_and_goes (void **state)
 {
     (void) state;
@@ -62,8 +69,10 @@ static void a_found_broker_tells_when_it_comes_and_goes (void **state)
     assert_link_state (client, TMQ_LINK_UP);
     assert_int_equal (tmq_client_info (&info, client), TMQ_OK);
     assert_non_null (strstr (info.endpoint, "://"));
+    assert_connected (client, true);
     daemon_end (&broker, SIGKILL);
     assert_link_state (client, TMQ_LINK_LOST);
+    assert_connected (client, false);
     tmq_submit_init (&task);
     task.queue = "q";
     assert_int_equal (tmq_submit_start (client, &task, TMQ_FOREVER, NULL, NULL), TMQ_OK);

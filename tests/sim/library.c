@@ -86,6 +86,7 @@ static void begin (client_t *client)
                             .requests_max = 1000,
                             .request_bytes_max = 1 << 20,
                             .completions_max = 1000,
+                            .reads_max = 4,
                             .reconnect_ms_min = 100,
                             .reconnect_ms_max = 2000};
     rng_fill (&world->rng, config.seed, sizeof config.seed);

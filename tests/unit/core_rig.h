@@ -159,6 +159,7 @@ uint64_t rig_submit (rig_t *self, size_t peer, unsigned n, const char *queue, co
 uint64_t rig_submit_spec (rig_t *self, size_t peer, unsigned n, Taskmq__TaskSpec *spec,
                           const char *payload);
 uint64_t rig_get (rig_t *self, size_t peer, unsigned n);
+uint64_t rig_get_record (rig_t *self, size_t peer, unsigned n); /* without bytes */
 uint64_t rig_why (rig_t *self, size_t peer, unsigned n);
 uint64_t rig_result (rig_t *self, size_t peer, unsigned n);
 uint64_t rig_payload (rig_t *self, size_t peer, unsigned n);

@@ -82,6 +82,17 @@ uint64_t rig_get (rig_t *self, size_t peer, unsigned n)
     return send_get (self, peer, n, TASKMQ__REQUEST__OP_GET);
 }
 
+uint64_t rig_get_record (rig_t *self, size_t peer, unsigned n)
+{
+    tmq_id_t id = rig_id (n);
+    Taskmq__Get get = TASKMQ__GET__INIT;
+    Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_GET);
+    get.task_id = bytes_of (id.bytes, sizeof (id.bytes));
+    get.no_body = true;
+    request.get = &get;
+    return rig_send (self, peer, &request, NULL, 0);
+}
+
 uint64_t rig_why (rig_t *self, size_t peer, unsigned n)
 {
     return send_get (self, peer, n, TASKMQ__REQUEST__OP_WHY); /* it has the same member */

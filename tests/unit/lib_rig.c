@@ -20,6 +20,7 @@ core_config_t rig_config (void)
                            .requests_max = 100000,
                            .request_bytes_max = 64u << 20,
                            .completions_max = 100000,
+                           .reads_max = 4,
                            .reconnect_ms_min = 100,
                            .reconnect_ms_max = 5000};
 }

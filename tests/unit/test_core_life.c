@@ -64,6 +64,14 @@ static void a_task_is_submitted_worked_on_and_fetched (void **state)
     assert_int_equal (item->body_bytes, 5);
     assert_memory_equal (item->body, "world", 5);
     assert_string_equal (item->reply->task->result_type, "text/plain");
+    uint64_t record = rig_get_record (rig, 0, 1); /* the same without bytes */
+    rig_run (rig);
+    item = rig_reply (rig, 0, record);
+    assert_int_equal (item->reply->code, TMQ_OK);
+    assert_int_equal (item->body_bytes, 0);
+    assert_int_equal (item->reply->task->body, 0);
+    assert_int_equal (item->reply->task->result_bytes, 5);
+    assert_int_equal (item->reply->task->status, TMQ_STATUS_COMPLETED);
 }
 
 /* Each report in each status. */

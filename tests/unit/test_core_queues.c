@@ -134,6 +134,29 @@ static void a_paused_queue_gives_nothing (void **state)
     assert_null (show (rig, "q")->settings);
 }
 
+static void a_queue_tells_its_totals_and_its_oldest_task (void **state)
+{
+    rig_t *rig = *state;
+    submit_many (rig, 1, 3);
+    rig_advance (rig, 5000);
+    const Taskmq__QueueInfo *info = show (rig, "q");
+    assert_int_equal (info->submitted, 3);
+    assert_int_equal (info->oldest_ready_ms, 5000);
+    rig_register (rig, 1, 90, "q", 3);
+    rig_settle (rig);
+    rig_complete (rig, 1, rig_assignment (rig, 1, 0)->assignment, "");
+    rig_fail (rig, 1, rig_assignment (rig, 1, 1)->assignment, 1, true);
+    rig_fail (rig, 1, rig_assignment (rig, 1, 2)->assignment, 1, false);
+    rig_settle (rig);
+    info = show (rig, "q");
+    assert_int_equal (info->submitted, 3);
+    assert_int_equal (info->completed, 1);
+    assert_int_equal (info->failed, 1);
+    assert_int_equal (info->attempts_failed, 2);
+    assert_int_equal (info->workers, 1);
+    assert_int_equal (info->oldest_ready_ms, 0); /* what is left is tried again later */
+}
+
 static void what_is_held_goes_on (void **state)
 {
     rig_t *rig = *state;
@@ -583,6 +606,7 @@ int main (void)
         cmocka_unit_test (who_waits_gets_what_moves),
         TEST (a_change_is_an_event_of_the_queue),
         TEST (a_paused_queue_gives_nothing),
+        TEST (a_queue_tells_its_totals_and_its_oldest_task),
         TEST (what_is_held_goes_on),
         TEST (a_list_shows_who_waits_for_a_pause),
         TEST (a_pause_survives_a_restart_and_a_failed_commit),

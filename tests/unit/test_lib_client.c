@@ -404,6 +404,9 @@ static void options_by_keys (void **state)
     assert_int_equal (tmq_client_options_set (&options, "outbox_requests_max", "7", &error),
                       TMQ_OK);
     assert_int_equal (options.outbox_requests_max, 7);
+    assert_int_equal (options.reads_max, 4);
+    assert_int_equal (tmq_client_options_set (&options, "reads_max", "64", &error), TMQ_OK);
+    assert_int_equal (options.reads_max, 64);
     static const char *const bad[][2] = {{"log", "yes"},
                                          {"outbox_bytes_max", "-1"},
                                          {"outbox_bytes_max", "64M"},

@@ -317,6 +317,47 @@ static void four_large_replies_at_once (void **state)
     rig_free (rig);
 }
 
+static size_t start_results (rig_t *rig, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        tmq_id_t id = rig_id (i);
+        core_request_t *request;
+        core_request_get (&request, TMQ_OP_RESULT, &id, NULL);
+        core_start (rig->core, request, (core_target_t){NULL, NULL}, CORE_NEVER, rig->now_ms, NULL);
+    }
+    return rig_take (rig) ? rig->message->n_requests : 0;
+}
+
+static void as_many_large_replies_as_the_option_says (void **state)
+{
+    (void) state;
+    core_config_t config = rig_config ();
+    config.reads_max = 7;
+    rig_t *rig = rig_linked (&config);
+    assert_int_equal (start_results (rig, 10), 7);
+    assert_false (rig_take (rig));
+    rig_free (rig);
+}
+
+static void a_record_alone_waits_for_no_large_reply (void **state)
+{
+    (void) state;
+    rig_t *rig = rig_linked (NULL);
+    assert_int_equal (start_results (rig, 10), 4);
+    tmq_id_t id = rig_id (1);
+    core_request_t *request;
+    assert_int_equal (core_request_get_record (&request, &id, NULL), TMQ_OK);
+    core_start (rig->core, request, (core_target_t){NULL, NULL}, CORE_NEVER, rig->now_ms, NULL);
+    assert_true (rig_take (rig));
+    assert_int_equal (rig->message->n_requests, 1);
+    assert_int_equal (rig->message->requests[0]->op_case, TASKMQ__REQUEST__OP_GET);
+    assert_true (rig->message->requests[0]->get->no_body);
+    rig_refuse (rig, rig->message->requests[0]->id, TMQ_NOT_FOUND, 0);
+    rig_answered (rig, TMQ_OP_GET, TMQ_NOT_FOUND);
+    assert_false (rig_take (rig)); /* it made no room for the others */
+    rig_free (rig);
+}
+
 static int start_ping (rig_t *rig, core_target_t target)
 {
     core_request_t *request;
@@ -604,6 +645,8 @@ int main (void)
         cmocka_unit_test (overloaded_items_are_sent_again_alone),
         cmocka_unit_test (a_batch_without_answer_names_every_task),
         cmocka_unit_test (four_large_replies_at_once),
+        cmocka_unit_test (as_many_large_replies_as_the_option_says),
+        cmocka_unit_test (a_record_alone_waits_for_no_large_reply),
         cmocka_unit_test (a_full_outbox_is_an_error_at_once),
         cmocka_unit_test (untaken_completions_are_bounded),
         cmocka_unit_test (bytes_are_bounded),

@@ -72,6 +72,16 @@ static void test_requests_for_one_task (void **state)
         get.task_id = bytes_of (0);
         assert_bad (&request, TMQ_INVALID, "task_id: must be 16 bytes, not 0");
     }
+    get.task_id = bytes_of (16);
+    get.no_body = true;
+    for (size_t i = 0; i < 3; i++) {
+        Taskmq__Request request = request_of (kinds[i]);
+        request.get = &get;
+        if (kinds[i] == TASKMQ__REQUEST__OP_GET)
+            assert_good (&request);
+        else
+            assert_bad (&request, TMQ_INVALID, "no_body: of get alone");
+    }
     Taskmq__TaskEvents events = TASKMQ__TASK_EVENTS__INIT;
     Taskmq__Request request = request_of (TASKMQ__REQUEST__OP_TASK_EVENTS);
     request.task_events = &events;

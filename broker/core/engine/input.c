@@ -246,6 +246,7 @@ void engine_message (engine_t *self, const message_t *message, size_t from, size
                        verdict == NULL ? NULL : verdict->items,
                        body + offset,
                        message->body_bytes - offset,
+                       false,
                        false};
         if (verdict == NULL)
             offset += body_bytes_of (request);

@@ -18,9 +18,9 @@
 
 /* The body, and behind it the long data of the error, if both fit into a frame: beside a result
  * they do, beside a payload perhaps not. */
-static buf_t *with_data (const record_t *record, bool bare, buf_t *body)
+static buf_t *with_data (const record_t *record, bool none, buf_t *body)
 {
-    size_t data = bare ? 0 : pack_long_data (record);
+    size_t data = none ? 0 : pack_long_data (record);
     if (data == 0 || buf_length (body) + data > TMQ_FRAME_BYTES_MAX)
         return buf_keep (body);
     bytes_t whole = BYTES_INIT;
@@ -39,7 +39,7 @@ static void answer_record (call_t *call, const record_t *record, tmq_phase_t pha
     bool bare = !call->bodies;
     if (bare)
         body = NULL;
-    buf_t *frame = with_data (record, bare, body);
+    buf_t *frame = with_data (record, bare || call->no_body, body);
     const pack_bodies_t bodies = {(uint32_t) buf_length (body),
                                   (uint32_t) (buf_length (frame) - buf_length (body))};
     pack_task (out, TASKMQ__REPLY__BODY_TASK, record, phase, bare, bodies);
@@ -97,8 +97,11 @@ static buf_t *result_of (const call_t *call, const found_t *found)
 void on_get (call_t *call)
 {
     found_t found;
-    if (get_find (call, &call->request->get->task_id, RIGHT_READ | RIGHT_OBSERVE, &found))
-        get_answer (call, &found, result_of (call, &found));
+    const Taskmq__Get *request = call->request->get;
+    if (!get_find (call, &request->task_id, RIGHT_READ | RIGHT_OBSERVE, &found))
+        return;
+    call->no_body = request->no_body;
+    get_answer (call, &found, request->no_body ? NULL : result_of (call, &found));
 }
 
 void on_result (call_t *call)

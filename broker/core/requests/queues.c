@@ -29,6 +29,11 @@ enum {
     INFO_CLOSED,
     INFO_NEEDS_SETS,
     INFO_BLOCKED,
+    INFO_SUBMITTED,
+    INFO_COMPLETED,
+    INFO_FAILED,
+    INFO_ATTEMPTS_FAILED,
+    INFO_OLDEST_READY_MS,
     PAGE_QUEUES = 1,
     PAGE_NEXT
 };
@@ -52,7 +57,7 @@ static unsigned closed_by (const queue_t *queue)
     return closed;
 }
 
-static void pack_queue (bytes_t *out, uint32_t field, const queue_t *queue)
+static void pack_queue (bytes_t *out, uint32_t field, queue_t *queue, int64_t wall_ms)
 {
     bytes_mark_t mark = bytes_open (out, field);
     bytes_append_string (out, INFO_QUEUE, queue->name);
@@ -71,17 +76,22 @@ static void pack_queue (bytes_t *out, uint32_t field, const queue_t *queue)
     bytes_append_uint (out, INFO_CLOSED, closed_by (queue));
     bytes_append_uint (out, INFO_NEEDS_SETS, needs_count (queue));
     bytes_append_uint (out, INFO_BLOCKED, queue->blocked);
+    bytes_append_uint (out, INFO_SUBMITTED, queue->totals.submitted);
+    bytes_append_uint (out, INFO_COMPLETED, queue->totals.completed);
+    bytes_append_uint (out, INFO_FAILED, queue->totals.failed);
+    bytes_append_uint (out, INFO_ATTEMPTS_FAILED, queue->totals.attempts_failed);
+    bytes_append_uint (out, INFO_OLDEST_READY_MS, lanes_oldest_ms (queue, wall_ms));
     bytes_close (out, mark);
 }
 
 /* One that nobody needs any more is shown as it was last: without anything. */
-static void answer_queue (call_t *call, const queue_t *queue, const char *name)
+static void answer_queue (call_t *call, queue_t *queue, const char *name)
 {
     requests_t *self = call->requests;
     bytes_mark_t mark;
     bytes_t *out = reply_open (self, call->request->id, TMQ_OK, NULL, 0, false, &mark);
     if (queue != NULL) {
-        pack_queue (out, TASKMQ__REPLY__BODY_QUEUE, queue);
+        pack_queue (out, TASKMQ__REPLY__BODY_QUEUE, queue, self->base->clocks.wall_ms);
     } else {
         bytes_mark_t info = bytes_open (out, TASKMQ__REPLY__BODY_QUEUE);
         bytes_append_string (out, INFO_QUEUE, name);
@@ -93,7 +103,7 @@ static void answer_queue (call_t *call, const queue_t *queue, const char *name)
 void on_queue_show (call_t *call)
 {
     const char *name = call->request->queue_show->queue;
-    const queue_t *queue = queue_find (call->requests->tasks, call->link->space, name);
+    queue_t *queue = queue_find (call->requests->tasks, call->link->space, name);
     if (queue == NULL || !access_queue (&call->link->access, name, QUEUE_RIGHTS))
         reply_code (call, TMQ_NOT_FOUND,
                     "no such queue: it has no tasks, no workers and no settings");
@@ -166,13 +176,13 @@ void on_queue_list (call_t *call)
     for (; node != &space->queue_list && left > 0 && (*looks > 0 || !looked) &&
            out->length <= ENVELOPE_FILL_BYTES;
          node = node->next) {
-        const queue_t *queue = LIST_ITEM (node, const queue_t, of_space);
+        queue_t *queue = LIST_ITEM (node, queue_t, of_space);
         last = queue;
         looked = true;
         budget_take (looks, 1);
         if (!access_queue (&call->link->access, queue->name, QUEUE_RIGHTS))
             continue;
-        pack_queue (out, PAGE_QUEUES, queue);
+        pack_queue (out, PAGE_QUEUES, queue, self->base->clocks.wall_ms);
         left--;
     }
     if (node != &space->queue_list && last != NULL)

@@ -76,7 +76,8 @@ typedef struct call {
     const verdict_t *items; /* of a submit, may be NULL */
     const uint8_t *body;    /* from the request's first body on */
     size_t body_bytes;
-    bool bodies; /* the link may see them, of the task that get_find found */
+    bool bodies;  /* the link may see them, of the task that get_find found, … */
+    bool no_body; /* … and wants none of them */
 } call_t;
 
 /* Every submit of this round is answered STORE_FULL or OVERLOADED, so it need not be looked up. */

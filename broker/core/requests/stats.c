@@ -68,18 +68,6 @@ static void pack_counters (requests_t *self, bytes_t *out)
         pack_counter (out, self->foreign[i].name, self->foreign[i].value);
 }
 
-/* Since when it could have been claimed. */
-static int64_t oldest_ready_ms (const requests_t *self, queue_t *queue)
-{
-    const task_t *oldest = lanes_oldest (queue);
-    if (oldest == NULL)
-        return 0;
-    int64_t since_ms =
-        oldest->not_before > oldest->created_at ? oldest->not_before : oldest->created_at;
-    int64_t wall_ms = self->base->clocks.wall_ms;
-    return wall_ms > since_ms ? wall_ms - since_ms : 0;
-}
-
 static void pack_depth (const requests_t *self, bytes_t *out, queue_t *queue)
 {
     bytes_mark_t mark = bytes_open (out, STATS_QUEUES);
@@ -92,7 +80,8 @@ static void pack_depth (const requests_t *self, bytes_t *out, queue_t *queue)
     bytes_append_uint (out, DEPTH_COMPLETED, queue->totals.completed);
     bytes_append_uint (out, DEPTH_FAILED, queue->totals.failed);
     bytes_append_uint (out, DEPTH_ATTEMPTS_FAILED, queue->totals.attempts_failed);
-    bytes_append_uint (out, DEPTH_OLDEST_READY_MS, (uint64_t) oldest_ready_ms (self, queue));
+    bytes_append_uint (out, DEPTH_OLDEST_READY_MS,
+                       lanes_oldest_ms (queue, self->base->clocks.wall_ms));
     bytes_append_uint (out, DEPTH_BLOCKED, queue->blocked);
     bytes_close (out, mark);
 }

@@ -72,7 +72,10 @@ WANT (want_import)
 WANT (want_get)
 {
     (void) items;
-    want_result (self->reads, link->space, request->get->task_id.data, keys);
+    if (request->get->no_body)
+        want_id (self->reads, link->space, request->get->task_id.data, false, keys);
+    else
+        want_result (self->reads, link->space, request->get->task_id.data, keys);
 }
 
 WANT (want_the_result)

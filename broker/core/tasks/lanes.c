@@ -515,6 +515,16 @@ const task_t *lanes_oldest (queue_t *queue)
     return oldest;
 }
 
+uint64_t lanes_oldest_ms (queue_t *queue, int64_t wall_ms)
+{
+    const task_t *oldest = lanes_oldest (queue);
+    if (oldest == NULL)
+        return 0;
+    int64_t since_ms =
+        oldest->not_before > oldest->created_at ? oldest->not_before : oldest->created_at;
+    return wall_ms > since_ms ? (uint64_t) (wall_ms - since_ms) : 0;
+}
+
 bool lanes_are_split (const queue_t *queue)
 {
     return queue->lanes != NULL && queue->lanes->sets > 0;

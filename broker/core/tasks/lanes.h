@@ -47,6 +47,8 @@ size_t lanes_peek_cold (tasks_t *self, queue_t *queue, task_t **out, size_t limi
 /* The ready task that was accepted first, or NULL. Of more than LANES_LOOKED_MAX lanes it is that
  * of those looked at. */
 const task_t *lanes_oldest (queue_t *queue);
+/* For so long it could have been claimed; 0: there is none. */
+uint64_t lanes_oldest_ms (queue_t *queue, int64_t wall_ms);
 /* There is more than one order: what is too much for one worker may be right for another. */
 bool lanes_are_split (const queue_t *queue);
 

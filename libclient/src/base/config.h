@@ -19,6 +19,7 @@ typedef struct core_config {
     size_t requests_max;          /* open operations */
     size_t request_bytes_max;
     size_t completions_max; /* open operations and answers that the application has not taken */
+    size_t reads_max;       /* open requests whose replies may be large */
     uint32_t reconnect_ms_min;
     uint32_t reconnect_ms_max;
     bool log;

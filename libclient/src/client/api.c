@@ -135,6 +135,26 @@ int tmq_get_start (tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms
     return get_start (client, TMQ_OP_GET, id, timeout_ms, user, error);
 }
 
+int tmq_get_record (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,
+                    tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    if (id == NULL)
+        return core_error (error, TMQ_INVALID, "the id is NULL");
+    int code = core_request_get_record (&request, id, error);
+    return code == TMQ_OK ? call_for_task (out, client, request, timeout_ms, error) : code;
+}
+
+int tmq_get_record_start (tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms, void *user,
+                          tmq_error_t *error)
+{
+    core_request_t *request = NULL;
+    if (id == NULL)
+        return core_error (error, TMQ_INVALID, "the id is NULL");
+    int code = core_request_get_record (&request, id, error);
+    return code == TMQ_OK ? client_begin (client, request, timeout_ms, user, error) : code;
+}
+
 int tmq_result (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id, uint32_t timeout_ms,
                 tmq_error_t *error)
 {

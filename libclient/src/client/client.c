@@ -234,6 +234,7 @@ static core_t *make_core (const tmq_client_options_t *options, const places_t *p
                             .requests_max = options->outbox_requests_max,
                             .request_bytes_max = options->outbox_bytes_max,
                             .completions_max = options->completions_max,
+                            .reads_max = options->reads_max,
                             .reconnect_ms_min = options->reconnect_ms_min,
                             .reconnect_ms_max = options->reconnect_ms_max,
                             .log = options->log,
@@ -477,6 +478,8 @@ int tmq_client_whoami (tmq_whoami_t *out, tmq_client_t *client)
     if (code != TMQ_OK)
         return code;
     const core_rights_t *rights = core_rights (client->core);
+    bool final;
+    who.connected = core_link_state (client->core, NULL, &final) == TMQ_OK;
     core_info (client->core, &info, &endpoint);
     snprintf (who.identity, sizeof who.identity, "%s", info.identity);
     snprintf (who.principal, sizeof who.principal, "%s", rights->principal);

@@ -26,6 +26,8 @@ enum {
     OUTBOX_REQUESTS_DEFAULT = 100000,
     OUTBOX_BYTES_DEFAULT = 64 * 1024 * 1024,
     COMPLETIONS_DEFAULT = 100000,
+    READS_DEFAULT = 4,
+    READS_MAX = 64,
     RECONNECT_MS_MIN_DEFAULT = 100,
     RECONNECT_MS_MAX_DEFAULT = 5000,
     CLIENT_NAME_BYTES_MAX = 64,
@@ -39,6 +41,7 @@ void (tmq_client_options_init) (tmq_client_options_t *options, size_t size)
     static const tmq_client_options_t defaults = {.outbox_requests_max = OUTBOX_REQUESTS_DEFAULT,
                                                   .outbox_bytes_max = OUTBOX_BYTES_DEFAULT,
                                                   .completions_max = COMPLETIONS_DEFAULT,
+                                                  .reads_max = READS_DEFAULT,
                                                   .reconnect_ms_min = RECONNECT_MS_MIN_DEFAULT,
                                                   .reconnect_ms_max = RECONNECT_MS_MAX_DEFAULT};
     core_sized_init (options, size, &defaults, sizeof defaults);
@@ -87,6 +90,8 @@ int options_client (tmq_client_options_t *out, const tmq_client_options_t *in, t
         return core_error (error, TMQ_INVALID,
                            "outbox_requests_max, outbox_bytes_max, "
                            "completions_max: must not be 0");
+    if (out->reads_max == 0 || out->reads_max > READS_MAX)
+        return core_error (error, TMQ_INVALID, "reads_max: 1 to %d", READS_MAX);
     if (out->reconnect_ms_min == 0 || out->reconnect_ms_min > out->reconnect_ms_max)
         return core_error (error, TMQ_INVALID, "reconnect_ms_min: 1 to reconnect_ms_max (%u)",
                            out->reconnect_ms_max);
@@ -172,11 +177,13 @@ static int parse_number (uint64_t *out, const char *key, const char *value, uint
 static int set_number (tmq_client_options_t *options, const char *key, const char *value,
                        tmq_error_t *error)
 {
+    bool has_reads = has_member (options, &options->reads_max, sizeof options->reads_max);
     const struct {
         const char *key;
         size_t *size;
         uint32_t *number;
-    } numbers[] = {{"outbox_requests_max", &options->outbox_requests_max, NULL},
+    } numbers[] = {{"reads_max", has_reads ? &options->reads_max : NULL, NULL},
+                   {"outbox_requests_max", &options->outbox_requests_max, NULL},
                    {"outbox_bytes_max", &options->outbox_bytes_max, NULL},
                    {"completions_max", &options->completions_max, NULL},
                    {"reconnect_ms_min", NULL, &options->reconnect_ms_min},
@@ -184,6 +191,8 @@ static int set_number (tmq_client_options_t *options, const char *key, const cha
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (strcmp (key, numbers[i].key) != 0)
             continue;
+        if (numbers[i].size == NULL && numbers[i].number == NULL)
+            break;
         uint64_t number;
         int code = parse_number (&number, key, value,
                                  numbers[i].size != NULL ? SIZE_MAX : UINT32_MAX, error);

@@ -488,6 +488,20 @@ int core_request_get (core_request_t **out, tmq_op_t op, const tmq_id_t *id, tmq
     return core_request_finish (out, with_id (op, id), error);
 }
 
+int core_request_get_record (core_request_t **out, const tmq_id_t *id, tmq_error_t *error)
+{
+    core_request_t *request = core_request_new (TMQ_OP_GET);
+    if (request == NULL)
+        return core_error (error, TMQ_NO_MEMORY, NULL);
+    request->task_id = *id;
+    request->large = false;
+    bytes_mark_t mark = core_request_begin (request);
+    bytes_append_blob (&request->fields, 1, id->bytes, ID_BYTES);
+    bytes_append_uint (&request->fields, 2, 1);
+    bytes_close (&request->fields, mark);
+    return core_request_finish (out, request, error);
+}
+
 int core_request_cancel (core_request_t **out, const tmq_id_t *id, const char *message,
                          tmq_error_t *error)
 {

@@ -17,6 +17,8 @@ int core_request_submit_batch (core_request_t **out, const tmq_submit_t *in, con
                                size_t count, tmq_error_t *error);
 /* op: TMQ_OP_GET, TMQ_OP_RESULT or TMQ_OP_PAYLOAD. */
 int core_request_get (core_request_t **out, tmq_op_t op, const tmq_id_t *id, tmq_error_t *error);
+/* The record alone: its reply is not among the large ones. */
+int core_request_get_record (core_request_t **out, const tmq_id_t *id, tmq_error_t *error);
 int core_request_resolve (core_request_t **out, const char *suffix, tmq_error_t *error);
 int core_request_list (core_request_t **out, const tmq_list_query_t *in, tmq_error_t *error);
 /* The text is taken as it is: the broker judges it. */

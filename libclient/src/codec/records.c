@@ -506,6 +506,11 @@ static void queue_fill (tmq_queue_t *out, tail_t *tail, const Taskmq__QueueInfo 
     out->closed = in->closed;
     out->needs_sets = in->needs_sets;
     out->blocked = in->blocked;
+    out->submitted = in->submitted;
+    out->completed = in->completed;
+    out->failed = in->failed;
+    out->attempts_failed = in->attempts_failed;
+    out->oldest_ready_ms = in->oldest_ready_ms;
 }
 
 tmq_queue_report_t *core_queues_record (const Taskmq__QueuePage *page)

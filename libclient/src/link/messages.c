@@ -11,11 +11,15 @@ enum {
     REQUEST_DEADLINE_MS = 2,
     REQUEST_REQUEST_ID = 3,
     REQUEST_GOODBYE = 11,
-    REQUEST_SUBMIT = 20,
-    /* A reply may be a whole frame: that many at once, so that what comes back cannot exceed what
-     * the broker may queue for a link (A49). */
-    LARGE_OPEN_MAX = 4
+    REQUEST_SUBMIT = 20
 };
+
+/* A reply may be a whole frame: only so many at once, so that what comes back does not exceed what
+ * the broker may queue for a link (A49). */
+static bool reads_have_room (const core_requests_t *requests)
+{
+    return requests->large_open < requests->config->reads_max;
+}
 
 bool core_messages_init (core_messages_t *self, core_requests_t *requests)
 {
@@ -34,7 +38,7 @@ bool core_messages_waiting (const core_messages_t *self)
 {
     const core_requests_t *requests = self->requests;
     return requests->control.first != NULL || requests->small.first != NULL ||
-           (requests->large.first != NULL && requests->large_open < LARGE_OPEN_MAX);
+           (requests->large.first != NULL && reads_have_room (requests));
 }
 
 /* A batch's fields are its items: the submit around them is written when it is sent, because items
@@ -83,7 +87,7 @@ static bool message_fill (core_messages_t *self, core_queue_t *queue, size_t *re
 {
     while (queue->first != NULL) {
         core_request_t *request = queue->first;
-        if (request->large && self->requests->large_open >= LARGE_OPEN_MAX)
+        if (request->large && !reads_have_room (self->requests))
             return true;
         if (!message_fits (self, request, *requests))
             return false;
