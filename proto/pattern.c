@@ -2,75 +2,73 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Thompson's machine: all states that a match may be in are kept side by side, each with where its
- * match began. Of two that meet in a state the earlier begun stays, because it covers more. The
- * list is in the order of these beginnings, as each step keeps it: so whoever comes first stays.
+/* Without PCRE2's compiler to machine code: a process that may write what it runs is an easier
+ * prey, and taskmqd's unit forbids it.
  *
- * Failure: memory is taken when patterns are added, and for covers; then nothing was found out. */
+ * Failure: whatever PCRE2 says besides "no match" means that nothing was found out. */
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include "pattern.h"
 
+#include <pcre2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bytes.h"
-#include "pattern_parse.h"
+#include "ids.h"
 
-enum { BYTES = 256, NOWHERE = UINT16_MAX };
-
-typedef enum state_kind { STATE_BYTE = 1, STATE_FORK, STATE_END } state_kind_t;
-
-typedef struct state {
-    uint8_t set[PATTERN_SET_BYTES]; /* of a BYTE */
-    uint16_t next;                  /* NOWHERE: a FORK that is still being made */
-    uint16_t other;                 /* of a FORK */
-    uint8_t kind;
-    uint8_t which; /* of an END */
-} state_t;
-
-typedef struct alive {
-    size_t from; /* where its match began */
-    uint16_t state;
-} alive_t;
-
-typedef struct list {
-    alive_t *items;
-    size_t count;
-} list_t;
+typedef struct pattern {
+    pcre2_code *code;
+    uint32_t length_min; /* no text below it can match, in characters */
+    int needed;          /* a byte that each match has; -1: not known */
+} pattern_t;
 
 struct patterns {
-    state_t *states;
-    size_t states_count;
-    uint16_t starts[PATTERNS_MAX];
+    pattern_t items[PATTERNS_MAX];
     size_t count;
-    /* What a match may begin with: for each byte the states that take it. */
-    uint16_t *firsts;
-    uint32_t firsts_at[BYTES + 1];
-    bool is_ready;
+    pcre2_compile_context *compile;
+    pcre2_match_context *match;
+    pcre2_match_data *found;
+    uint64_t steps_left; /* of all texts together */
     /* Of a search. */
-    list_t now;
-    list_t then;
-    uint32_t *seen; /* the step in which a state was reached last */
-    uint32_t step;
-    uint16_t *waiting; /* forks whose ways are still to be followed */
+    uint64_t steps;
+    uint64_t steps_max;
+    size_t at;     /* where the last step was */
+    bytes_t valid; /* a text that was no UTF-8 */
     bytes_t covers;
 };
 
 /* Life. */
+
+/* Called before each item of an expression. */
+static int count_steps (pcre2_callout_block *block, void *arg)
+{
+    patterns_t *self = arg;
+    size_t at = block->current_position;
+    self->steps += PATTERN_TRY_STEPS + (at > self->at ? at - self->at : self->at - at);
+    self->at = at;
+    return self->steps > self->steps_max ? PCRE2_ERROR_CALLOUT : 0;
+}
 
 patterns_t *patterns_new (void)
 {
     patterns_t *self = calloc (1, sizeof (*self));
     if (self == NULL)
         return NULL;
-    self->states = calloc (PATTERN_STATES_MAX, sizeof (state_t));
-    self->seen = calloc (PATTERN_STATES_MAX, sizeof (uint32_t));
-    self->waiting = calloc (2 * PATTERN_STATES_MAX, sizeof (uint16_t));
-    self->now.items = calloc (PATTERN_STATES_MAX, sizeof (alive_t));
-    self->then.items = calloc (PATTERN_STATES_MAX, sizeof (alive_t));
-    if (self->states == NULL || self->seen == NULL || self->waiting == NULL ||
-        self->now.items == NULL || self->then.items == NULL)
+    self->compile = pcre2_compile_context_create (NULL);
+    self->match = pcre2_match_context_create (NULL);
+    self->found = pcre2_match_data_create (1, NULL);
+    if (self->compile == NULL || self->match == NULL || self->found == NULL) {
         patterns_free (&self);
+        return NULL;
+    }
+    pcre2_set_max_pattern_length (self->compile, PATTERN_BYTES_MAX);
+    pcre2_set_parens_nest_limit (self->compile, PATTERN_DEPTH_MAX);
+    pcre2_set_match_limit (self->match, PATTERN_MATCH_LIMIT);
+    pcre2_set_depth_limit (self->match, PATTERN_DEPTH_LIMIT);
+    pcre2_set_heap_limit (self->match, PATTERN_HEAP_LIMIT_KIB);
+    pcre2_set_callout (self->match, count_steps, self);
+    patterns_begin (self);
     return self;
 }
 
@@ -80,12 +78,12 @@ void patterns_free (patterns_t **self_p)
     if (self == NULL)
         return;
     *self_p = NULL;
-    free (self->states);
-    free (self->seen);
-    free (self->waiting);
-    free (self->now.items);
-    free (self->then.items);
-    free (self->firsts);
+    for (size_t i = 0; i < self->count; i++)
+        pcre2_code_free (self->items[i].code);
+    pcre2_match_data_free (self->found);
+    pcre2_match_context_free (self->match);
+    pcre2_compile_context_free (self->compile);
+    bytes_free (&self->valid);
     bytes_free (&self->covers);
     free (self);
 }
@@ -95,230 +93,154 @@ size_t patterns_count (const patterns_t *self)
     return self->count;
 }
 
-/* Making states of a tree, from its end to its beginning. */
+/* Expressions. */
 
-/* NOWHERE: there are too many. */
-static uint16_t add_state (patterns_t *self, state_kind_t kind, uint16_t next, uint16_t other)
+static bool refuse (char error[PATTERN_ERROR_SIZE], int code, size_t at)
 {
-    if (self->states_count == PATTERN_STATES_MAX)
-        return NOWHERE;
-    state_t *state = &self->states[self->states_count];
-    memset (state, 0, sizeof (*state));
-    state->kind = (uint8_t) kind;
-    state->next = next;
-    state->other = other;
-    return (uint16_t) self->states_count++;
+    PCRE2_UCHAR text[PATTERN_ERROR_SIZE - 40] = "";
+    pcre2_get_error_message (code, text, sizeof (text));
+    snprintf (error, PATTERN_ERROR_SIZE, "byte %zu of the pattern: %s", at + 1,
+              (const char *) text);
+    return false;
 }
 
-static uint16_t make (patterns_t *self, const pattern_tree_t *tree, uint16_t place, uint16_t next);
-
-/* Least times, then as often as it likes. */
-static uint16_t make_loop (patterns_t *self, const pattern_tree_t *tree, uint16_t place,
-                           uint16_t next)
+/* PCRE2 itself looks for this byte only in texts of at most some thousand bytes. A letter may stand
+ * for its other case, too. */
+static int needed_byte (const pcre2_code *code)
 {
-    uint16_t fork = add_state (self, STATE_FORK, NOWHERE, next);
-    if (fork == NOWHERE)
-        return NOWHERE;
-    uint16_t body = make (self, tree, place, fork);
-    self->states[fork].next = body;
-    return body == NOWHERE ? NOWHERE : fork;
-}
-
-static uint16_t make_repeat (patterns_t *self, const pattern_tree_t *tree,
-                             const pattern_node_t *node, uint16_t next)
-{
-    uint16_t end = next;
-    uint16_t at = next;
-    if (node->most == 0)
-        at = make_loop (self, tree, node->left, next);
-    for (uint16_t i = node->least; i < node->most && at != NOWHERE; i++) {
-        uint16_t body = make (self, tree, node->left, at);
-        at = body == NOWHERE ? NOWHERE : add_state (self, STATE_FORK, body, end);
-    }
-    for (uint16_t i = 0; i < node->least && at != NOWHERE; i++)
-        at = make (self, tree, node->left, at);
-    return at;
-}
-
-/* Where what stands at `place` begins, and goes on to `next`. */
-static uint16_t make (patterns_t *self, const pattern_tree_t *tree, uint16_t place, uint16_t next)
-{
-    const pattern_node_t *node = &tree->nodes[place];
-    if (node->kind == PATTERN_REPEAT)
-        return make_repeat (self, tree, node, next);
-    if (node->kind == PATTERN_BOTH) {
-        uint16_t right = make (self, tree, node->right, next);
-        return right == NOWHERE ? NOWHERE : make (self, tree, node->left, right);
-    }
-    if (node->kind == PATTERN_EITHER) {
-        uint16_t left = make (self, tree, node->left, next);
-        uint16_t right = left == NOWHERE ? NOWHERE : make (self, tree, node->right, next);
-        return right == NOWHERE ? NOWHERE : add_state (self, STATE_FORK, left, right);
-    }
-    uint16_t state = add_state (self, STATE_BYTE, next, NOWHERE);
-    if (state != NOWHERE)
-        memcpy (self->states[state].set, node->set, PATTERN_SET_BYTES);
-    return state;
-}
-
-static bool make_pattern (patterns_t *self, const pattern_tree_t *tree,
-                          char error[PATTERN_ERROR_SIZE])
-{
-    size_t before = self->states_count;
-    uint16_t end = add_state (self, STATE_END, NOWHERE, NOWHERE);
-    uint16_t start = end == NOWHERE ? NOWHERE : make (self, tree, tree->root, end);
-    if (start == NOWHERE) {
-        self->states_count = before;
-        snprintf (error, PATTERN_ERROR_SIZE,
-                  "all patterns together need more than %d states; {m,n} repeats what stands "
-                  "before it",
-                  PATTERN_STATES_MAX);
-        return false;
-    }
-    self->states[end].which = (uint8_t) self->count;
-    self->starts[self->count++] = start;
-    self->is_ready = false;
-    return true;
+    uint32_t type = 0;
+    uint32_t byte = 0;
+    pcre2_pattern_info (code, PCRE2_INFO_LASTCODETYPE, &type);
+    pcre2_pattern_info (code, PCRE2_INFO_LASTCODEUNIT, &byte);
+    bool is_letter = (byte | 32) >= 'a' && (byte | 32) <= 'z';
+    return type == 1 && byte < 0x80 && !is_letter ? (int) byte : -1;
 }
 
 bool patterns_add (patterns_t *self, const char *expression, char error[PATTERN_ERROR_SIZE])
 {
+    pattern_t *pattern = &self->items[self->count];
+    uint32_t may_be_empty = 0;
+    int code = 0;
+    size_t at = 0;
     if (self->count == PATTERNS_MAX) {
         snprintf (error, PATTERN_ERROR_SIZE, "there are more than %d patterns", PATTERNS_MAX);
         return false;
     }
-    pattern_tree_t *tree = malloc (sizeof (*tree));
-    if (tree == NULL) {
-        snprintf (error, PATTERN_ERROR_SIZE, "memory is exhausted");
+    if (strlen (expression) > PATTERN_BYTES_MAX) {
+        snprintf (error, PATTERN_ERROR_SIZE, "it has more than %d bytes", PATTERN_BYTES_MAX);
         return false;
     }
-    bool good = pattern_parse (tree, expression, error) && make_pattern (self, tree, error);
-    free (tree);
-    return good;
+    pattern->code = pcre2_compile ((PCRE2_SPTR) expression, PCRE2_ZERO_TERMINATED,
+                                   PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT, &code,
+                                   &at, self->compile);
+    if (pattern->code == NULL)
+        return refuse (error, code, at);
+    pcre2_pattern_info (pattern->code, PCRE2_INFO_MATCHEMPTY, &may_be_empty);
+    if (may_be_empty) {
+        pcre2_code_free (pattern->code);
+        snprintf (error, PATTERN_ERROR_SIZE, "it matches the empty text");
+        return false;
+    }
+    pcre2_pattern_info (pattern->code, PCRE2_INFO_MINLENGTH, &pattern->length_min);
+    pattern->needed = needed_byte (pattern->code);
+    self->count++;
+    return true;
 }
 
 /* Searching. */
 
-/* The state and all that it forks to are alive in this step, unless they are. `ended`: which
- * pattern has a match that ends here, or -1. */
-static void follow (patterns_t *self, list_t *list, uint16_t state, size_t from, int *ended)
+void patterns_begin (patterns_t *self)
 {
-    size_t waiting = 0;
-    self->waiting[waiting++] = state;
-    while (waiting > 0) {
-        uint16_t place = self->waiting[--waiting];
-        const state_t *at = &self->states[place];
-        if (self->seen[place] == self->step)
-            continue;
-        self->seen[place] = self->step;
-        if (at->kind == STATE_FORK) {
-            self->waiting[waiting++] = at->other;
-            self->waiting[waiting++] = at->next;
-        } else if (at->kind == STATE_END) {
-            *ended = at->which;
-        } else {
-            list->items[list->count++] = (alive_t){from, place};
-        }
-    }
+    self->steps_left = PATTERN_STEPS_MAX;
 }
 
-static void next_step (patterns_t *self)
+/* PCRE2 reads beyond a text that is no UTF-8: each byte that is none becomes a NUL. NULL: memory is
+ * exhausted. */
+static const uint8_t *make_valid (patterns_t *self, const uint8_t *text, size_t length)
 {
-    if (++self->step == 0) {
-        memset (self->seen, 0, PATTERN_STATES_MAX * sizeof (uint32_t));
-        self->step = 1;
+    bytes_clear (&self->valid);
+    bytes_append (&self->valid, text, length);
+    if (self->valid.failed)
+        return NULL;
+    for (size_t i = 0; i < length;) {
+        size_t size = utf8_character (text + i, length - i);
+        if (size == 0)
+            self->valid.data[i] = 0;
+        i += size == 0 ? 1 : size;
     }
+    return self->valid.data;
 }
 
-/* Which states take each byte first. */
-static bool get_ready (patterns_t *self)
+/* All matches of one. Each goes on behind the one before. */
+static bool find_one (patterns_t *self, uint32_t which, const uint8_t *text, size_t length)
 {
-    list_t *list = &self->now;
-    int ended = -1;
-    next_step (self);
-    list->count = 0;
-    for (size_t i = 0; i < self->count; i++)
-        follow (self, list, self->starts[i], 0, &ended);
-    free (self->firsts);
-    self->firsts = malloc ((BYTES * list->count + 1) * sizeof (uint16_t));
-    if (self->firsts == NULL)
-        return false;
-    uint32_t used = 0;
-    for (unsigned byte = 0; byte < BYTES; byte++) {
-        self->firsts_at[byte] = used;
-        for (size_t i = 0; i < list->count; i++) {
-            uint16_t state = list->items[i].state;
-            if (pattern_set_has (self->states[state].set, (uint8_t) byte))
-                self->firsts[used++] = state;
-        }
+    const pattern_t *pattern = &self->items[which];
+    const size_t *bounds = pcre2_get_ovector_pointer (self->found);
+    size_t at = 0;
+    if (length == 0 || length < pattern->length_min ||
+        (pattern->needed >= 0 && memchr (text, pattern->needed, length) == NULL))
+        return true;
+    while (at < length) {
+        self->at = at;
+        int code = pcre2_match (pattern->code, text, length, at,
+                                PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, self->found, self->match);
+        if (code == PCRE2_ERROR_NOMATCH)
+            return true;
+        if (code < 0 || bounds[0] < at || bounds[1] <= bounds[0] ||
+            self->covers.length == PATTERN_COVERS_MAX * sizeof (pattern_cover_t))
+            return false;
+        pattern_cover_t cover = {(uint32_t) bounds[0], (uint32_t) bounds[1], which};
+        bytes_append (&self->covers, &cover, sizeof (cover));
+        at = bounds[1];
     }
-    self->firsts_at[BYTES] = used;
-    self->is_ready = true;
     return true;
 }
 
-/* Covers are kept apart: what a new one overlaps becomes a part of it. Ends come in order. */
-static void add_cover (patterns_t *self, pattern_cover_t cover)
+static int compare_covers (const void *one_p, const void *two_p)
 {
-    while (self->covers.length > 0) {
-        pattern_cover_t last;
-        size_t before = self->covers.length - sizeof (last);
-        memcpy (&last, self->covers.data + before, sizeof (last));
-        if (last.to <= cover.from)
-            break;
-        if (last.from < cover.from) {
-            cover.from = last.from;
-            cover.which = last.which;
-        }
-        self->covers.length = before;
-    }
-    bytes_append (&self->covers, &cover, sizeof (cover));
+    const pattern_cover_t *one = one_p;
+    const pattern_cover_t *two = two_p;
+    if (one->from != two->from)
+        return one->from < two->from ? -1 : 1;
+    if (one->to != two->to)
+        return one->to > two->to ? -1 : 1;
+    return one->which < two->which ? -1 : one->which > two->which;
 }
 
-/* Everything that is alive takes one byte; what may begin with it begins. */
-static void take_byte (patterns_t *self, uint8_t byte, size_t at)
+/* Those that overlap become one. Returns how many are left. */
+static size_t join_covers (pattern_cover_t *covers, size_t count)
 {
-    int ended = -1;
-    next_step (self);
-    self->then.count = 0;
-    for (size_t i = 0; i < self->now.count; i++) {
-        const alive_t *alive = &self->now.items[i];
-        const state_t *state = &self->states[alive->state];
-        if (!pattern_set_has (state->set, byte))
-            continue;
-        follow (self, &self->then, state->next, alive->from, &ended);
-        if (ended >= 0)
-            add_cover (self, (pattern_cover_t){alive->from, at + 1, (unsigned) ended});
-        ended = -1;
+    size_t kept = 0;
+    if (count > 1)
+        qsort (covers, count, sizeof (*covers), compare_covers);
+    for (size_t i = 0; i < count; i++) {
+        if (kept > 0 && covers[i].from < covers[kept - 1].to) {
+            if (covers[i].to > covers[kept - 1].to)
+                covers[kept - 1].to = covers[i].to;
+        } else {
+            covers[kept++] = covers[i];
+        }
     }
-    for (uint32_t i = self->firsts_at[byte]; i < self->firsts_at[byte + 1]; i++) {
-        follow (self, &self->then, self->states[self->firsts[i]].next, at, &ended);
-        if (ended >= 0)
-            add_cover (self, (pattern_cover_t){at, at + 1, (unsigned) ended});
-        ended = -1;
-    }
-    list_t swap = self->now;
-    self->now = self->then;
-    self->then = swap;
+    return kept;
 }
 
 bool patterns_find (patterns_t *self, const void *text, size_t length,
                     const pattern_cover_t **covers, size_t *count)
 {
     const uint8_t *bytes = text;
-    size_t steps = 0;
-    if (!self->is_ready && !get_ready (self))
-        return false;
+    uint64_t own = PATTERN_STEPS_OF_TEXT + PATTERN_STEPS_OF_BYTE * (uint64_t) length;
+    bool good = length <= UINT32_MAX;
     bytes_clear (&self->covers);
-    self->now.count = 0;
-    for (size_t i = 0; i < length && steps <= PATTERN_STEPS_MAX; i++) {
-        uint32_t firsts = self->firsts_at[bytes[i] + 1] - self->firsts_at[bytes[i]];
-        if (self->now.count + firsts == 0)
-            continue;
-        take_byte (self, bytes[i], i);
-        steps += self->now.count + self->then.count + firsts;
-    }
-    *covers = (const pattern_cover_t *) (const void *) self->covers.data;
-    *count = self->covers.length / sizeof (**covers);
-    return steps <= PATTERN_STEPS_MAX && !self->covers.failed;
+    if (good && !utf8_is_valid (text, length))
+        good = (bytes = make_valid (self, text, length)) != NULL;
+    self->steps = 0;
+    self->steps_max = own + self->steps_left;
+    for (uint32_t i = 0; good && i < self->count; i++)
+        good = find_one (self, i, bytes, length);
+    if (self->steps > own)
+        self->steps_left -= self->steps < self->steps_max ? self->steps - own : self->steps_left;
+    pattern_cover_t *all = (pattern_cover_t *) (void *) self->covers.data;
+    *covers = all;
+    *count = join_covers (all, self->covers.length / sizeof (*all));
+    return good && !self->covers.failed;
 }

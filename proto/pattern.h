@@ -2,17 +2,13 @@
  * If a copy of the MPL was not distributed with this file, You can obtain one at
  * https://mozilla.org/MPL/2.0/. */
 
-/* Regular expressions that are looked for together, in one pass over a text.
+/* Regular expressions of PCRE2 that are looked for in a text, each everywhere.
  *
- * An expression is the operator's, the text may be an enemy's. So there is no backtracking: a text
- * costs at most its bytes times the states of all expressions, and those are bounded. What is asked
- * for is not one match, but which bytes belong to any: so the longest counts, and all that overlap
- * are one cover.
+ * An expression is the operator's, the text may be an enemy's. PCRE2 goes back when it met a dead
+ * end, so its work may grow much faster than the text. All of it is counted (auto-callouts), and
+ * ends at a bound; so nothing here depends on a clock, and the same text always gives the same.
  *
- * Syntax, as of POSIX extended expressions: literals, `.` (any byte), [a-z] [^a-z] [[:alpha:]],
- * ( ) |, * + ? {m} {m,} {m,n}; \d \w \s and their opposites \D \W \S, \t \n \r, \xHH, and a
- * backslash before any punctuation. (?i) at the beginning: the case of ASCII letters does not
- * count. No anchors, no references, nothing lazy: each is refused with its name. */
+ * Expressions are of UTF-8. A text need not be: where a byte is none, expressions see a NUL. */
 #ifndef TASKMQ_PROTO_PATTERN_H
 #define TASKMQ_PROTO_PATTERN_H
 
@@ -21,15 +17,23 @@
 #include <stdint.h>
 
 enum {
-    PATTERN_BYTES_MAX = 1024,  /* of one expression */
-    PATTERN_REPEAT_MAX = 1000, /* in {m,n} */
-    PATTERN_DEPTH_MAX = 32,    /* groups inside each other */
-    PATTERN_STATES_MAX = 4096, /* of all together: a byte or a choice is one, counted ones repeat */
+    PATTERN_BYTES_MAX = 1024, /* of one expression */
+    PATTERN_DEPTH_MAX = 32,   /* groups inside each other */
     PATTERNS_MAX = 128,
-    PATTERN_ERROR_SIZE = 160,
-    /* Of one text: about half a second. A text of 1 MiB stays below it while at most 128 states are
-     * alive at once; ordinary expressions have fewer than ten. */
-    PATTERN_STEPS_MAX = 128 * 1024 * 1024
+    PATTERN_ERROR_SIZE = 256,
+    PATTERN_COVERS_MAX = 65536, /* in one text */
+    /* Steps: a place of an expression that is tried is PATTERN_TRY_STEPS, a byte that is gone over
+     * in between is one. So many are about a fifth of a second, for all texts since
+     * patterns_begin; and each text has some of its own, so that a dear one does not take them
+     * from those behind it. */
+    PATTERN_TRY_STEPS = 64,
+    PATTERN_STEPS_MAX = 256 * 1024 * 1024,
+    PATTERN_STEPS_OF_TEXT = 64 * 1024,
+    PATTERN_STEPS_OF_BYTE = 64,
+    /* PCRE2's own bounds, of one place at which a match may begin. */
+    PATTERN_MATCH_LIMIT = 4 * 1024 * 1024, /* times it goes on from a place */
+    PATTERN_DEPTH_LIMIT = 64 * 1024,       /* places it may go back to */
+    PATTERN_HEAP_LIMIT_KIB = 16 * 1024     /* of memory for them */
 };
 
 typedef struct patterns patterns_t;
@@ -37,21 +41,23 @@ typedef struct patterns patterns_t;
 /* Bytes from..to (exclusive) that matches cover; which: the pattern of the match that begins first,
  * and of those the longest. */
 typedef struct pattern_cover {
-    size_t from;
-    size_t to;
-    unsigned which; /* in the order in which they were added, from 0 */
+    uint32_t from;
+    uint32_t to;
+    uint32_t which; /* in the order in which they were added, from 0 */
 } pattern_cover_t;
 
 /* NULL: memory is exhausted. */
 patterns_t *patterns_new (void);
 void patterns_free (patterns_t **self_p);
-/* False with a sentence in `error`; nothing was added. An expression that matches the empty text is
- * refused, too. */
+/* False with a sentence in `error`; nothing was added. An expression that may match the empty text
+ * is refused, too. */
 bool patterns_add (patterns_t *self, const char *expression, char error[PATTERN_ERROR_SIZE]);
 size_t patterns_count (const patterns_t *self);
 
-/* All covers in a text, in order, apart from each other. They live until the next call. False: more
- * than PATTERN_STEPS_MAX, or memory is exhausted; then nothing is known. One thread at a time. */
+/* The texts that follow have PATTERN_STEPS_MAX together. */
+void patterns_begin (patterns_t *self);
+/* All covers in a text, in order, apart from each other. They live until the next call. False: a
+ * bound was met, or memory is exhausted; then nothing is known. One thread at a time. */
 bool patterns_find (patterns_t *self, const void *text, size_t length,
                     const pattern_cover_t **covers, size_t *count);
 

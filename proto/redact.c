@@ -23,9 +23,8 @@ typedef struct form {
  * random word alone is no secret. An address of mail is none either. */
 static const form_t common[] = {
     {"taskmq", "tmq(sk|join)_[A-Za-z0-9]{20,}"},
-    {"private-key",
-     "-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY( BLOCK)?-----"
-     "((-{0,4}[^-])*-----END [A-Z0-9 ]{0,32}PRIVATE KEY( BLOCK)?-----|[A-Za-z0-9+/=\\\\\\s]*)"},
+    {"private-key", "-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----(?:(?:[^-]++|-(?!----))*+"
+                    "-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\\\\\\s]*+)"},
     {"jwt", "eyJ[A-Za-z0-9_-]{8,}\\.eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]*"},
     {"aws", "(AKIA|ASIA)[A-Z2-7]{16}"},
     {"aws", "(?i)aws_?(secret_?access_?key|session_?token)['\"\\\\]{0,4}\\s{0,4}[=:]\\s{0,4}"
@@ -52,6 +51,7 @@ struct redactor {
     char names[PATTERNS_MAX][REDACT_NAME_MAX + 1];
     size_t items;
     bool has_common;
+    uint64_t hidden; /* values that were replaced as a whole */
     bytes_t plain;   /* a value without its escapes */
     bytes_t changed; /* … and with what was replaced */
     bytes_t inner;   /* JSON that is kept as a text */
@@ -90,6 +90,11 @@ void redactor_free (redactor_t **self_p)
 bool redactor_is_set (const redactor_t *self)
 {
     return self != NULL && patterns_count (self->patterns) > 0;
+}
+
+uint64_t redactor_hidden (const redactor_t *self)
+{
+    return self == NULL ? 0 : self->hidden;
 }
 
 /* Lists. */
@@ -170,6 +175,7 @@ static bool redact_behind (redactor_t *self, bytes_t *out, const uint8_t *text, 
     bool replaced = false;
     if (!patterns_find (self->patterns, text, length, &covers, &count)) {
         append_name (out, "too-much-work");
+        self->hidden++;
         return true;
     }
     for (size_t i = 0; i < count; i++) {
@@ -192,6 +198,7 @@ static bool redact_behind (redactor_t *self, bytes_t *out, const uint8_t *text, 
 
 bool redact_text (redactor_t *self, bytes_t *out, const void *text, size_t length)
 {
+    patterns_begin (self->patterns);
     return redact_behind (self, out, text, length, 0);
 }
 
@@ -306,7 +313,7 @@ static bool redact_base64 (walk_t *self, const char *text, size_t length)
     if (room == NULL ||
         sodium_base642bin (room, length + 1, text, length, NULL, &used, NULL,
                            sodium_base64_VARIANT_ORIGINAL) != 0 ||
-        !redact_text (redactor, &redactor->changed, room, used))
+        !redact_behind (redactor, &redactor->changed, room, used, 0))
         return false;
     size_t size =
         sodium_base64_encoded_len (redactor->changed.length, sodium_base64_VARIANT_ORIGINAL);
@@ -451,6 +458,7 @@ bool redact_object (redactor_t *self, bytes_t *out, const void *json, size_t len
 {
     static const char mark[] = ",\"redacted\":true}";
     walk_t walk = {.redactor = self, .out = out, .at = json, .end = (const char *) json + length};
+    patterns_begin (self->patterns);
     if (!redact_json (&walk))
         return false;
     if (out->length > 0 && out->data[out->length - 1] == '}') {

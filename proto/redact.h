@@ -10,8 +10,8 @@
  * are keys, numbers, bytes in base64, and JSON that is kept as a text. A match never goes from one
  * value into the next.
  *
- * Failure: a value that costs more than PATTERN_STEPS_MAX is replaced as a whole, with the name
- * too-much-work. Memory that is exhausted shows in the `failed` of the bytes. */
+ * Failure: a value that meets a bound of pattern.h is replaced as a whole, with the name
+ * too-much-work, and counted. Memory that is exhausted shows in the `failed` of the bytes. */
 #ifndef TASKMQ_PROTO_REDACT_H
 #define TASKMQ_PROTO_REDACT_H
 
@@ -34,6 +34,8 @@ void redactor_free (redactor_t **self_p);
 bool redactor_add (redactor_t *self, const char *item, char error[REDACT_ERROR_SIZE]);
 /* Whether it has a pattern at all; NULL has none. */
 bool redactor_is_set (const redactor_t *self);
+/* Values that were replaced as a whole so far, because they took too much work. */
+uint64_t redactor_hidden (const redactor_t *self);
 
 /* Appends the text to out, with what looks secret replaced. True: something was. */
 bool redact_text (redactor_t *self, bytes_t *out, const void *text, size_t length);

@@ -13,6 +13,7 @@
 #include "core/base/memory.h"
 #include "export/chain_file.h"
 #include "export/packer.h"
+#include "export/redaction.h"
 
 enum {
     DAY_MS = 24 * 60 * 60 * 1000,
@@ -187,9 +188,7 @@ static void redact_members (event_files_t *self)
     bytes_append (&self->plain, members->data, members->length);
     bytes_append_byte (&self->plain, '}');
     bytes_clear (members);
-    redact_object (self->options.redactor, members, self->plain.data, self->plain.length);
-    if (members->failed || self->plain.failed)
-        abort (); /* out of memory, as everywhere in the broker */
+    redaction_line (self->options.redactor, members, &self->plain, "events.jsonl");
     members->length -= 2;
     memmove (members->data, members->data + 1, members->length);
 }

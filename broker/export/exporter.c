@@ -22,6 +22,7 @@
 #include "export/compactor.h"
 #include "export/open_questions.h"
 #include "export/record_view.h"
+#include "export/redaction.h"
 #include "log/log.h"
 #include "store/wakeup.h"
 #include "timestamp.h"
@@ -122,7 +123,7 @@ static bool render (exporter_t *self, const export_item_t *item, int64_t wall_ms
     bytes_clear (&self->plain);
     json_write_task (&writer, &view, &extras);
     if (redactor != NULL)
-        redact_object (redactor, &self->lines, self->plain.data, self->plain.length);
+        redaction_line (redactor, &self->lines, &self->plain, "tasks.jsonl");
     record_view_clear (&room);
     open_questions_clear (&questions);
     bytes_append_byte (&self->lines, '\n');

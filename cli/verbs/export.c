@@ -425,6 +425,11 @@ static void tell (const exporting_t *self)
     if (self->redacted)
         note (self->app, "%" PRIu64 " redacted: what looks secret in them was replaced",
               self->redacted);
+    if (redactor_hidden (self->redactor))
+        note (self->app,
+              "%" PRIu64 " replaced as a whole ([redacted:too-much-work]): simpler patterns find "
+              "what is in them",
+              redactor_hidden (self->redactor));
     if (self->gone)
         note (self->app, "%" PRIu64 " removed meanwhile", self->gone);
     if (where)
