@@ -4,6 +4,7 @@
 
 /* The room that commits take in the journal's file: one write each, in place of what the tables
  * have; how the file grows beside them, and its limit. */
+#include <errno.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -61,18 +62,21 @@ static void a_commit_finds_room (void **state)
     world_destroy (w);
 }
 
-/* A disk whose first large write waits until somebody lets it go on: the zeroes of a new
- * segment. */
+/* A disk whose first write of a growth waits until somebody lets it go on. */
 static struct held_disk {
     world_t *world;
     int (*write) (const device_t *, int, const void *, size_t, uint64_t, bool);
+    int (*sync) (const device_t *, int);
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    bool fails; /* the next sync */
     bool armed;
     bool reached;
     bool released;
     bool committed;
-} held = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    store_code_t grown;
+    store_code_t code; /* of the commit */
+} held;
 
 static int held_write (const device_t *device, int fd, const void *bytes, size_t length,
                        uint64_t at, bool durable)
@@ -89,18 +93,30 @@ static int held_write (const device_t *device, int fd, const void *bytes, size_t
     return held.write (device, fd, bytes, length, at, durable);
 }
 
+static int held_sync (const device_t *device, int fd)
+{
+    pthread_mutex_lock (&held.lock);
+    bool fails = held.fails;
+    held.fails = false;
+    pthread_mutex_unlock (&held.lock);
+    if (!fails)
+        return held.sync (device, fd);
+    errno = EIO;
+    return -1;
+}
+
 static void *grow_in_thread (void *context)
 {
     store_error_t error;
     (void) context;
-    assert_int_equal (journal_make_room (held.world->journal, &error), STORE_OK);
+    held.grown = journal_make_room (held.world->journal, &error);
     return NULL;
 }
 
 static void *commit_in_thread (void *context)
 {
     (void) context;
-    assert_int_equal (world_commit (held.world, 1, 7000), STORE_OK);
+    held.code = world_commit (held.world, 1, 7000);
     pthread_mutex_lock (&held.lock);
     held.committed = true;
     pthread_cond_broadcast (&held.changed);
@@ -108,36 +124,45 @@ static void *commit_in_thread (void *context)
     return NULL;
 }
 
-/* … and gives one that must not come some time to come. */
-static void let_go_on (void)
+/* A journal that has to grow: so many commits of a segment each. */
+static void held_begin (world_t *w, bool direct, int commits)
+{
+    pthread_condattr_t attributes;
+    world_init (w, 1);
+    held = (struct held_disk){
+        .world = w, .write = w->disk.device.write, .sync = w->disk.device.sync};
+    pthread_mutex_init (&held.lock, NULL);
+    pthread_condattr_init (&attributes);
+    pthread_condattr_setclock (&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init (&held.changed, &attributes);
+    pthread_condattr_destroy (&attributes);
+    w->disk.device.write = held_write;
+    w->disk.device.sync = held_sync;
+    w->disk.refuses_direct = !direct;
+    assert_int_equal (world_start (w), STORE_OK);
+    for (int i = 0; i < commits; i++)
+        assert_int_equal (world_commit (w, 1, 7000), STORE_OK);
+}
+
+/* Gives a commit that must not come some time to come. */
+static void assert_waits (void)
 {
     struct timespec until;
-    clock_gettime (CLOCK_REALTIME, &until);
+    clock_gettime (CLOCK_MONOTONIC, &until);
     until.tv_sec += 1;
     pthread_mutex_lock (&held.lock);
     int waited = 0;
     while (!held.committed && waited == 0)
         waited = pthread_cond_timedwait (&held.changed, &held.lock, &until);
     assert_false (held.committed);
-    held.released = true;
-    pthread_cond_broadcast (&held.changed);
     pthread_mutex_unlock (&held.lock);
 }
 
-static void a_commit_waits_for_the_segment_under_way (void **state)
+/* The file grows; a commit comes meanwhile, and waits. fails: the growth's sync. */
+static void commit_beside_growth (bool fails)
 {
-    (void) state;
-    static world_t world;
-    world_t *w = &world;
     pthread_t grower;
     pthread_t committer;
-    world_init (w, 1);
-    held.world = w;
-    held.write = w->disk.device.write;
-    w->disk.device.write = held_write;
-    assert_int_equal (world_start (w), STORE_OK);
-    for (int i = 0; i < 4; i++)
-        assert_int_equal (world_commit (w, 1, 7000), STORE_OK);
     held.armed = true;
     assert_int_equal (pthread_create (&grower, NULL, grow_in_thread, NULL), 0);
     pthread_mutex_lock (&held.lock);
@@ -145,16 +170,64 @@ static void a_commit_waits_for_the_segment_under_way (void **state)
         pthread_cond_wait (&held.changed, &held.lock);
     pthread_mutex_unlock (&held.lock);
     assert_int_equal (pthread_create (&committer, NULL, commit_in_thread, NULL), 0);
-    let_go_on ();
+    assert_waits ();
+    pthread_mutex_lock (&held.lock);
+    held.fails = fails;
+    held.released = true;
+    pthread_cond_broadcast (&held.changed);
+    pthread_mutex_unlock (&held.lock);
     pthread_join (grower, NULL);
     pthread_join (committer, NULL);
-    assert_int_equal (w->acked_count, 5);
+}
+
+static void held_end (world_t *w, size_t acked)
+{
+    assert_int_equal (w->acked_count, acked);
     w->disk.device.write = held.write;
+    w->disk.device.sync = held.sync;
     journal_free (&w->journal);
     power_disk_close_all (&w->disk);
     assert_reads (w, "grown beside a commit");
-    assert_int_equal (w->replayed_count, 5);
     world_destroy (w);
+    pthread_cond_destroy (&held.changed);
+    pthread_mutex_destroy (&held.lock);
+}
+
+static void a_commit_waits_for_the_segment_under_way (void **state)
+{
+    (void) state;
+    static world_t world;
+    held_begin (&world, true, 4);
+    commit_beside_growth (false);
+    assert_int_equal (held.grown, STORE_OK);
+    assert_int_equal (held.code, STORE_OK);
+    held_end (&world, 5);
+}
+
+/* What the sync of the growth failed for may have been of the commits, too. */
+static void a_growth_that_fails_is_the_end_of_commits (void **state)
+{
+    (void) state;
+    static world_t world;
+    held_begin (&world, true, 4);
+    commit_beside_growth (true);
+    assert_int_equal (held.grown, STORE_ERROR_IO);
+    assert_int_equal (held.code, STORE_ERROR_IO);
+    assert_int_equal (world_commit (&world, 1, 10), STORE_ERROR_IO);
+    held_end (&world, 4);
+}
+
+/* Through the page cache a failed write is told to one sync only, which must be the commit's. */
+static void without_direct_writes_nothing_is_synced_beside_a_commit (void **state)
+{
+    (void) state;
+    static world_t world;
+    held_begin (&world, false, 3);
+    assert_string_equal (journal_way (world.journal), "buffered");
+    commit_beside_growth (false);
+    assert_int_equal (held.grown, STORE_OK);
+    assert_int_equal (held.code, STORE_OK);
+    held_end (&world, 4);
 }
 
 /* What no segment is free for: the file grows to its limit, then a commit has to wait. */
@@ -192,6 +265,8 @@ int main (void)
         cmocka_unit_test (a_commit_is_one_write),
         cmocka_unit_test (a_commit_finds_room),
         cmocka_unit_test (a_commit_waits_for_the_segment_under_way),
+        cmocka_unit_test (a_growth_that_fails_is_the_end_of_commits),
+        cmocka_unit_test (without_direct_writes_nothing_is_synced_beside_a_commit),
         cmocka_unit_test (a_journal_is_bounded),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);

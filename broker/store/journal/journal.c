@@ -376,7 +376,10 @@ static store_code_t add_place (journal_t *self, size_t places, size_t segments_m
     while (!find_free (self, places, &segment)) {
         if (self->growing) {
             pthread_cond_wait (&self->grown, &self->lock);
-            continue;
+            if (self->broken.code == STORE_OK)
+                continue;
+            *error = self->broken;
+            return error->code;
         }
         if (self->segments.count >= segments_max)
             return fail_busy (self, error);
@@ -559,12 +562,18 @@ store_code_t journal_make_room (journal_t *self, store_error_t *error)
     pthread_mutex_lock (&self->lock);
     self->growing = self->broken.code == STORE_OK && is_crowded (self) &&
                     self->segments.count < self->segments_max;
-    bool wanted = self->growing;
-    pthread_mutex_unlock (&self->lock);
-    if (!wanted)
+    if (!self->growing) {
+        pthread_mutex_unlock (&self->lock);
         return STORE_OK;
+    }
+    /* Through the page cache a failed write is told to one sync of the file only: it must not be
+     * this one while a commit waits for its own (A23). */
+    bool beside = self->segments.direct;
+    if (beside)
+        pthread_mutex_unlock (&self->lock);
     store_code_t code = segments_fill (&self->segments, error);
-    pthread_mutex_lock (&self->lock);
+    if (beside)
+        pthread_mutex_lock (&self->lock);
     if (code == STORE_OK && self->broken.code == STORE_OK)
         code = segments_add (&self->segments, error);
     if (code != STORE_OK && code != STORE_ERROR_FULL)
