@@ -54,6 +54,7 @@ struct redactor {
     uint64_t hidden; /* values that were replaced as a whole */
     bytes_t plain;   /* a value without its escapes */
     bytes_t changed; /* … and with what was replaced */
+    bytes_t binary;  /* what a value in base64 stands for */
     bytes_t inner;   /* JSON that is kept as a text */
     bytes_t inner_changed;
 };
@@ -82,6 +83,7 @@ void redactor_free (redactor_t **self_p)
     patterns_free (&self->patterns);
     bytes_free (&self->plain);
     bytes_free (&self->changed);
+    bytes_free (&self->binary);
     bytes_free (&self->inner);
     bytes_free (&self->inner_changed);
     free (self);
@@ -301,17 +303,25 @@ static void write_string (bytes_t *out, const bytes_t *text)
     json_write_string (&writer, text->data, text->length);
 }
 
+/* No memory: nothing is written that was not looked at, and the output says so. */
+static bool fails (walk_t *self)
+{
+    self->out->failed = true;
+    return true;
+}
+
 /* Bytes that are kept in base64. False: they are none, or nothing in them looks secret. */
 static bool redact_base64 (walk_t *self, const char *text, size_t length)
 {
     redactor_t *redactor = self->redactor;
-    bytes_t *plain = &redactor->inner;
+    bytes_t *plain = &redactor->binary; /* the inner text is being walked, perhaps */
     size_t used = 0;
     bytes_clear (plain);
     bytes_clear (&redactor->changed);
     uint8_t *room = bytes_reserve (plain, length + 1);
-    if (room == NULL ||
-        sodium_base642bin (room, length + 1, text, length, NULL, &used, NULL,
+    if (room == NULL)
+        return fails (self);
+    if (sodium_base642bin (room, length + 1, text, length, NULL, &used, NULL,
                            sodium_base64_VARIANT_ORIGINAL) != 0 ||
         !redact_behind (redactor, &redactor->changed, room, used, 0))
         return false;
@@ -349,7 +359,12 @@ static bool redact_inner (walk_t *self, const char *text, size_t length)
                    .at = (const char *) redactor->inner.data,
                    .end = (const char *) redactor->inner.data + redactor->inner.length,
                    .is_inner = true};
-    if (redactor->inner.failed || !redact_json (&walk))
+    if (redactor->inner.failed)
+        return fails (self);
+    bool replaced = redact_json (&walk);
+    if (redactor->inner_changed.failed)
+        return fails (self);
+    if (!replaced)
         return false;
     write_string (self->out, &redactor->inner_changed);
     return true;
@@ -369,7 +384,9 @@ static bool redact_value (walk_t *self, const char *text, size_t length, bool is
     }
     size_t context = plain->length;
     decode (plain, text, text + length);
-    if (plain->failed || plain->length == context)
+    if (plain->failed)
+        return fails (self);
+    if (plain->length == context)
         return false;
     const char *value = (const char *) plain->data + context;
     length = plain->length - context;

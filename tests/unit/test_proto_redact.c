@@ -364,6 +364,12 @@ static void test_bytes_and_texts_of_json_are_looked_into (void **state)
     assert_object (self, "{\"payload_text\":\"{ \\\"a\\\": \\\"s\\\\u0065cret\\\" }\"}",
                    "{\"payload_text\":\"{ \\\"a\\\": \\\"[redacted:s]\\\" }\"" MARK);
     assert_object (self, "{\"payload_text\":\"{ \\\"a\\\": 1 }\"}", NULL);
+    /* Bytes within such a text: what stands around them is as it was. */
+    assert_object (self,
+                   "{\"payload_text\":\"{ \\\"base64\\\": \\\"QUJDREVGR0hJSktMTU5PUFFSU1RV\\\", "
+                   "\\\"t\\\": \\\"secret\\\" }\"}",
+                   "{\"payload_text\":\"{ \\\"base64\\\": \\\"QUJDREVGR0hJSktMTU5PUFFSU1RV\\\", "
+                   "\\\"t\\\": \\\"[redacted:s]\\\" }\"" MARK);
     assert_object (self, "{\"payload_text\":\"no json: secret\"}",
                    "{\"payload_text\":\"no json: [redacted:s]\"" MARK);
     redactor_free (&self);
