@@ -567,10 +567,11 @@ static const command_t commands[] = {
      .operands = "FILE [--keep-going | --dry-run]",
      .summary = "bring back what export wrote",
      .text = "FILE has the lines of 'taskctl export' as jsonl (- is stdin). The same ids,\n"
-             "times, outcomes, attempts and turns; the owner is you. A task that is here\n"
-             "already is passed over, so an import that was cut off is repeated. One that was\n"
-             "being worked on waits in its queue. Broken lines are named, and nothing is\n"
-             "imported then without --keep-going. Needs the right to submit.",
+             "times, outcomes, attempts, turns and open questions; the owner is you. A task\n"
+             "that is here already is passed over, so an import that was cut off is repeated.\n"
+             "One that was being worked on waits in its queue. What stays behind is counted.\n"
+             "Broken lines are named, and nothing is imported then without --keep-going.\n"
+             "Needs the right to submit.",
      .examples = "taskctl export --file tasks.jsonl\n"
                  "taskctl import tasks.jsonl --dry-run\n"
                  "taskctl export --queue thumbs | taskctl -e tcp://other:5555 import -",

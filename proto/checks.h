@@ -39,6 +39,9 @@ bool check_labels (check_t *check, Taskmq__Label *const *labels, size_t count);
 bool check_needs (check_t *check, const Taskmq__Extra *extra);
 bool check_lease (check_t *check, const Taskmq__Lease *lease);
 bool check_leases (check_t *check, Taskmq__Lease *const *leases, size_t count, size_t min);
+/* What a question asks, and the answer that counts when nobody gives one (checks_tasks.c). */
+bool check_asked (check_t *check, const char *request);
+bool check_default (check_t *check, bool given, bool is_text, const char *answer);
 
 /* Tasks (checks_tasks.c). */
 bool check_spec (check_t *check, const Taskmq__TaskSpec *task);

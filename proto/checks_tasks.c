@@ -372,25 +372,33 @@ bool check_inbox (check_t *check, const Taskmq__Request *request)
            check_range (check, "limit", inbox->limit, 0, TMQ_LIST_LIMIT_MAX);
 }
 
+bool check_default (check_t *check, bool given, bool is_text, const char *answer)
+{
+    if (!given)
+        return (*answer == '\0' && !is_text) ||
+               check_refuse (check, TMQ_INVALID, "default_answer: only with has_default");
+    if (is_text)
+        return check_text (check, "default_answer", answer, TMQ_QUESTION_BYTES_MAX);
+    if (*answer == '\0')
+        return check_refuse (check, TMQ_INVALID, "default_answer: must be JSON");
+    return check_json (check, "default_answer", answer, TMQ_QUESTION_BYTES_MAX, false);
+}
+
+bool check_asked (check_t *check, const char *request)
+{
+    if (*request == '\0')
+        return check_refuse (check, TMQ_INVALID, "request: must be JSON");
+    return check_json (check, "request", request, TMQ_QUESTION_BYTES_MAX, false);
+}
+
 bool check_ask (check_t *check, const Taskmq__Request *request)
 {
     const Taskmq__Ask *ask = request->ask;
-    if (!check_lease (check, ask->lease) ||
-        !check_text (check, "key", ask->key, TMQ_QUESTION_KEY_BYTES_MAX))
-        return false;
-    if (*ask->request == '\0')
-        return check_refuse (check, TMQ_INVALID, "request: must be JSON");
-    if (!check_json (check, "request", ask->request, TMQ_QUESTION_BYTES_MAX, false) ||
-        !check_range (check, "deadline_ms", ask->deadline_ms, 0, TMQ_TTL_MS_MAX))
-        return false;
-    if (!ask->has_default)
-        return (*ask->default_answer == '\0' && !ask->default_text) ||
-               check_refuse (check, TMQ_INVALID, "default_answer: only with has_default");
-    if (ask->default_text)
-        return check_text (check, "default_answer", ask->default_answer, TMQ_QUESTION_BYTES_MAX);
-    if (*ask->default_answer == '\0')
-        return check_refuse (check, TMQ_INVALID, "default_answer: must be JSON");
-    return check_json (check, "default_answer", ask->default_answer, TMQ_QUESTION_BYTES_MAX, false);
+    return check_lease (check, ask->lease) &&
+           check_text (check, "key", ask->key, TMQ_QUESTION_KEY_BYTES_MAX) &&
+           check_asked (check, ask->request) &&
+           check_range (check, "deadline_ms", ask->deadline_ms, 0, TMQ_TTL_MS_MAX) &&
+           check_default (check, ask->has_default, ask->default_text, ask->default_answer);
 }
 
 bool check_take_answers (check_t *check, const Taskmq__Request *request)

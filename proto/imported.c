@@ -74,11 +74,11 @@ static bool check_counts (check_t *check, const Taskmq__Task *task)
 
 static bool check_status (check_t *check, uint32_t status)
 {
-    return status == TMQ_STATUS_QUEUED || status == TMQ_STATUS_COMPLETED ||
-           status == TMQ_STATUS_FAILED || status == TMQ_STATUS_CANCELLED ||
+    return status == TMQ_STATUS_QUEUED || status == TMQ_STATUS_INPUT_REQUIRED ||
+           (status <= TMQ_STATUS_CANCELLED && status_is_terminal ((tmq_status_t) status)) ||
            check_refuse (check, TMQ_INVALID,
-                         "status: must be queued, completed, failed or cancelled; nobody here "
-                         "holds its lease");
+                         "status: must be queued, input_required, completed, failed or cancelled; "
+                         "nobody here holds its lease");
 }
 
 static bool fits_outcome (const Taskmq__Task *task)
@@ -225,6 +225,48 @@ static bool check_turns_of (check_t *check, const Taskmq__ImportedTask *whole)
     return check_count (check, "ranges of superseded turns", ranges, 0, TMQ_TURN_RANGES_MAX);
 }
 
+/* Questions. */
+
+static bool key_is_new (const Taskmq__ImportedTask *whole, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp (whole->questions[i]->key, whole->questions[count]->key) == 0)
+            return false;
+    return true;
+}
+
+static bool check_question (check_t *check, const Taskmq__Question *question, uint32_t newest)
+{
+    if (*question->key == '\0')
+        return check_refuse (check, TMQ_INVALID, "questions.key: is missing");
+    return check_text (check, "questions.key", question->key, TMQ_QUESTION_KEY_BYTES_MAX) &&
+           check_asked (check, question->request) &&
+           check_default (check, question->has_default, question->default_text,
+                          question->default_answer) &&
+           check_range (check, "questions.asked_at", question->asked_at, 1, TMQ_TIME_MS_MAX) &&
+           check_range (check, "questions.deadline", question->deadline, question->asked_at,
+                        question->asked_at + TMQ_TTL_MS_MAX) &&
+           check_range (check, "questions.attempt", question->attempt, 1, newest) &&
+           check_name_or_empty (check, "questions.worker", question->worker);
+}
+
+static bool check_questions_of (check_t *check, const Taskmq__ImportedTask *whole)
+{
+    bool asks = whole->task->status == TMQ_STATUS_INPUT_REQUIRED;
+    if (asks != (whole->n_questions > 0))
+        return check_refuse (check, TMQ_INVALID,
+                             "questions: exactly what is input_required has open ones");
+    if (!check_count (check, "questions", whole->n_questions, 0, TMQ_QUESTIONS_OPEN_MAX))
+        return false;
+    for (size_t i = 0; i < whole->n_questions; i++) {
+        if (!check_question (check, whole->questions[i], whole->task->attempt))
+            return false;
+        if (!key_is_new (whole, i))
+            return check_refuse (check, TMQ_INVALID, "questions.key: each stands there once");
+    }
+    return true;
+}
+
 const Taskmq__ImportedTask *imported_read (verdict_t *out, arena_t *arena, const void *bytes,
                                            size_t length)
 {
@@ -237,7 +279,8 @@ const Taskmq__ImportedTask *imported_read (verdict_t *out, arena_t *arena, const
         *out = (verdict_t){report.code, report.text};
     else if (report.flaws != NULL)
         check_refuse (&check, TMQ_INVALID, "%s: %s", report.flaws->field, report.flaws->text);
-    else if (check_task (&check, whole) && check_attempts_of (&check, whole))
-        check_turns_of (&check, whole);
+    else if (check_task (&check, whole) && check_attempts_of (&check, whole) &&
+             check_turns_of (&check, whole))
+        check_questions_of (&check, whole);
     return out->code == TMQ_OK ? whole : NULL;
 }

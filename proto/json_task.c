@@ -267,6 +267,11 @@ void json_write_question (json_writer_t *self, const question_view_t *question)
         member_text (self, "default", question->default_answer);
     else
         member_json (self, "default", question->default_answer);
+    json_write_key (self, "default_text"); /* it may be JSON, also a string; null: none */
+    if (question->has_default)
+        json_write_bool (self, question->default_is_text);
+    else
+        json_write_null (self);
     json_write_object_end (self);
 }
 

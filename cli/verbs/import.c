@@ -439,7 +439,7 @@ static int judged (const importing_t *self)
     if (self->broken > SHOWN_MAX)
         note (app, "... and %zu more broken lines", self->broken - SHOWN_MAX);
     tell_number (self, self->requeued,
-                 "had a worker or a question, which are not here: they wait in their queues");
+                 "had a worker, which is not here: they wait in their queues");
     tell_number (self, self->redacted,
                  "are redacted: what looked secret in them was replaced when they were exported");
     if (self->broken && !args_has (&app->args, OPT_KEEP_GOING)) {

@@ -568,14 +568,64 @@ static bool take_turns (import_line_t *self)
     return true;
 }
 
+/* Questions. */
+
+/* Beside it stands whether it is a text or JSON, which may be a string, or null. */
+static bool take_default (import_line_t *self, tmq_question_t *out, piece_t piece)
+{
+    piece_t is_text;
+    out->has_default = find (&is_text, piece, "default_text");
+    out->default_answer = out->has_default ? "null" : NULL;
+    if (!take_bool (self, &out->default_is_text, piece, "default_text"))
+        return false;
+    return out->default_is_text ? take_text (self, &out->default_answer, piece, "default")
+                                : take_raw (self, &out->default_answer, piece, "default");
+}
+
+static bool take_question (import_line_t *self, tmq_question_t *out, piece_t piece)
+{
+    return take_text (self, &out->key, piece, "key") &&
+           take_text (self, &out->worker, piece, "worker") &&
+           take_number_32 (self, &out->attempt, piece, "attempt") &&
+           take_time (self, &out->asked_at, piece, "asked_at") &&
+           take_time (self, &out->deadline, piece, "deadline") &&
+           take_raw (self, &out->request, piece, "request") && take_default (self, out, piece);
+}
+
+/* Who exported it may not have seen what they ask: then the task's worker asks again. */
+static bool take_questions (import_line_t *self)
+{
+    piece_t questions, one;
+    const char *at = NULL;
+    size_t count = 0;
+    bool seen = true;
+    if (!find (&questions, self->object, "questions"))
+        return true;
+    const size_t total = count_of (questions);
+    if (total > TMQ_QUESTIONS_OPEN_MAX)
+        return wrong (self, "questions: %zu, at most %d can be open", total,
+                      TMQ_QUESTIONS_OPEN_MAX);
+    tmq_question_t *list = room (self, total, sizeof *list);
+    while (piece_next (&one, questions, &at)) {
+        if (!take_question (self, &list[count], one))
+            return false;
+        seen &= list[count++].request != NULL;
+    }
+    if (self->status == TMQ_STATUS_INPUT_REQUIRED && seen) {
+        self->task.questions = list;
+        self->task.questions_count = count;
+    } else {
+        self->questions = count;
+    }
+    return true;
+}
+
 /* What stays behind, so that it can be told. */
 static void count_rest (import_line_t *self)
 {
     piece_t list;
     if (find (&list, self->object, "events"))
         self->events = count_of (list);
-    if (find (&list, self->object, "questions"))
-        self->questions = count_of (list);
 }
 
 /* Its worker is not here: as after a lease that was given back. */
@@ -604,10 +654,12 @@ bool import_line_read (import_line_t *self, const char *line, size_t length)
         must_grow (NULL, SIZE_MAX, 2);
     self->object = (piece_t){(const char *) self->compact.data, self->compact.length - 1};
     if (!take_identity (self) || !take_times (self) || !take_course (self) || !take_bodies (self) ||
-        !take_relations (self) || !take_attempts (self) || !take_turns (self))
+        !take_relations (self) || !take_attempts (self) || !take_turns (self) ||
+        !take_questions (self))
         return false;
     count_rest (self);
-    if (self->status == TMQ_STATUS_WORKING || self->status == TMQ_STATUS_INPUT_REQUIRED)
+    if (self->status == TMQ_STATUS_WORKING ||
+        (self->status == TMQ_STATUS_INPUT_REQUIRED && self->task.questions_count == 0))
         requeue (&self->task);
     return true;
 }

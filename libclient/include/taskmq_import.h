@@ -43,14 +43,14 @@ typedef struct tmq_imported_turn {
     size_t files_count;
 } tmq_imported_turn_t;
 
-/* A task to be imported: what tmq_get, tmq_payload, tmq_attempts and tmq_turns told of it. Texts
- * may be NULL. Later versions append members. */
+/* A task to be imported: what tmq_get, tmq_payload, tmq_attempts, tmq_turns and tmq_inbox told of
+ * it. Texts may be NULL. Later versions append members. */
 typedef struct tmq_importation {
     size_t size; /* sizeof (tmq_import_t); set by the initialiser */
     tmq_id_t id;
     const char *queue;
     const char *session;
-    tmq_status_t status; /* queued, completed, failed or cancelled */
+    tmq_status_t status; /* queued, input_required, completed, failed or cancelled */
     const char *status_message;
     uint8_t priority;
     const char *method;
@@ -104,19 +104,24 @@ typedef struct tmq_importation {
     size_t attempts_count;
     const tmq_imported_turn_t *turns; /* at most 1,000, all of them in their order */
     size_t turns_count;
+    /* Those that are open, at most 64: exactly a task that is input_required has some. Their number
+     * and what they say of the task do not count. */
+    const struct tmq_question *questions; /* of taskmq_questions.h */
+    size_t questions_count;
 } tmq_import_t;
 TMQ_API void tmq_import_init (tmq_import_t *task, size_t size);
 #define tmq_import_init(task) tmq_import_init ((task), sizeof *(task))
 
 /* Imports count tasks, each for itself and in their order: the same id, status, times, outcome,
- * attempts and turns; one event `imported`. Their owner is who imports them, their namespace that
- * of the client. A task of at most 4 MiB with its turns. Needs the right to submit. out has count
- * receipts, which always tell about every task; the code is 0, or that of the first that did not
- * come. A task that is there already, with the same queue, method, session and payload, is
- * `existing`, and nothing of it is changed. So after TMQ_UNKNOWN the call may be repeated. Blocks.
- * Codes of a task: TMQ_CONFLICT (the id or the key belongs to another one), TMQ_EXPIRED (its time
- * to live is over), TMQ_PURGED (it was here and was removed), TMQ_NOT_FOUND (it waits for a task
- * that is not here), TMQ_INVALID, TMQ_TOO_LARGE, TMQ_LIMIT, TMQ_STORE_FULL, TMQ_DENIED. */
+ * attempts, turns and open questions; one event `imported`. Their owner is who imports them,
+ * their namespace that of the client. A task of at most 4 MiB with its turns. Needs the right to
+ * submit. out has count receipts, which always tell about every task; the code is 0, or that of
+ * the first that did not come. A task that is there already, with the same queue, method,
+ * session and payload, is `existing`, and nothing of it is changed. So after TMQ_UNKNOWN the
+ * call may be repeated. Blocks. Codes of a task: TMQ_CONFLICT (the id or the key belongs to
+ * another one), TMQ_EXPIRED (its time to live is over), TMQ_PURGED (it was here and was
+ * removed), TMQ_NOT_FOUND (it waits for a task that is not here), TMQ_INVALID, TMQ_TOO_LARGE,
+ * TMQ_LIMIT, TMQ_STORE_FULL, TMQ_DENIED. */
 TMQ_API int tmq_import (tmq_receipt_t *out, tmq_client_t *client, const tmq_import_t *tasks,
                         size_t count, uint32_t timeout_ms, tmq_error_t *error);
 

@@ -154,7 +154,7 @@ err_has "after: there is no task $later"
 printf '%s\n' "$line" | sed -E -e 's/"status":"completed"/"status":"working"/' \
     -e 's/"(finished_at|result_bytes|result|result_type)":("[^"]*"|[0-9]+|\{[^}]*\})/"\1":null/g' >working
 run 0 taskctl import working
-err_has 'had a worker or a question'
+err_has 'had a worker, which is not here'
 [ "$(status_of "$told")" = queued ] || fail 'nobody holds its lease, and it does not wait'
 run 2 taskctl import /dev/null --format csv
 run 0 taskctl import /dev/null

@@ -9,9 +9,10 @@ empty_broker ()
     start_broker
 }
 
+# The numbers of questions are of the broker.
 without_events ()
 {
-    sed -E 's/,"events":\[.*\]\}$/}/' "$1"
+    sed -E -e 's/,"events":\[.*\]\}$/}/' -e 's/"number":[0-9]+,//g' "$1"
 }
 
 cat >generate.py <<'END'
@@ -75,15 +76,30 @@ def turns (attempt):
                        for _ in range (random.randrange (3))]}
             for _ in range (random.randrange (1, 5))]
 
+# A default is none, a text, or JSON: also a string, or null.
+def questions (task, tried):
+    made = []
+    for i in range (random.randrange (1, 6)):
+        is_text = random.choice ([None, True, False])
+        answer = None if is_text is None else text () if is_text else \
+            random.choice ([None, text (), 1.5, {"a": [text ()]}])
+        made.append ({"task_id": task["task_id"], "key": text (20) + str (i), "queue": task["queue"],
+                      "session": task.get ("session"), "worker": name (),
+                      "attempt": random.randrange (1, tried + 1), "asked_at": time (-20),
+                      "deadline": time (500), "request": random.choice ([{"text": text ()}, 1.5]),
+                      "default": answer, "default_text": is_text})
+    return made
+
 def record (number, before):
-    status = ["queued", "completed", "failed", "cancelled"][number % 4]
-    tried = random.randrange (1, 5) if status in ("completed", "failed") else random.randrange (5)
+    status = ["queued", "completed", "failed", "cancelled", "input_required"][number % 5]
+    untried = status in ("queued", "cancelled")
+    tried = random.randrange (5) if untried else random.randrange (1, 5)
     out = {"task_id": "0190a3f0-0000-7%03x-8000-%012x" % (int (sys.argv[1]), number),
            "status": status, "queue": name (), "created_at": time (number - 120), "updated_at": time (-1),
            "version": random.randrange (1, 99), "max_attempts": 9, "attempt": tried}
-    if status != "queued":
+    if status not in ("queued", "input_required"):
         out["finished_at"] = time (-1)
-    if number >= 4: # the first ones have nothing else
+    if number >= 5: # the first ones have nothing else
         out.update ({"session": some (name ()), "priority": random.randrange (256),
                      "method": some (text ()), "status_message": some (text ()),
                      "dedup_key": some ("key%d" % number), "meta": some ({"m": [text (), 1.5]}),
@@ -107,13 +123,15 @@ def record (number, before):
             out["parent"] = other["task_id"]
             other["has_parts"] = True
             out["after"] = [{"task_id": other["task_id"], "policy": "ignore",
-                             "status": other["status"] if other["status"] != "queued" else None}]
+                             "status": other["status"] if "finished_at" in other else None}]
     if status == "completed":
         body (out, "result", "result_type")
     if status == "failed":
         out["error"] = {"code": -3, "message": text (), "data": some ({"d": text ()})}
     if status == "cancelled":
         out["cancel_message"] = some (text ())
+    if status == "input_required":
+        out["questions"] = questions (out, tried)
     return out
 
 made = []
@@ -129,10 +147,12 @@ found = {line["task_id"]: line for line in map (json.loads, open (sys.argv[2]))}
 assert wanted.keys () == found.keys ()
 for task, line in wanted.items ():
     for key, value in line.items ():
-        if key in ("attempts", "turns", "payload_text", "result_text"):
+        if key in ("attempts", "turns", "questions", "payload_text", "result_text"):
             continue
         shown = found[task][key]
         assert shown == value or not shown and not value, (task, key, value, shown)
+    for mine, theirs in zip (line.get ("questions", []), found[task]["questions"]):
+        assert mine == {key: theirs[key] for key in mine}, (task, mine, theirs)
     for mine, theirs in zip (line.get ("turns", []), found[task]["turns"]):
         for key, value in mine.items ():
             assert theirs[key] == value or not value, (task, key, value, theirs[key])

@@ -20,6 +20,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         HOLDS (name_is_valid (whole->task->queue));
         HOLDS (whole->n_turns <= TMQ_TURNS_MAX && whole->n_attempts <= TMQ_IMPORT_ATTEMPTS_MAX);
         HOLDS (status_is_terminal (whole->task->status) == (whole->task->finished_at != 0));
+        HOLDS ((whole->task->status == TMQ_STATUS_INPUT_REQUIRED) == (whole->n_questions > 0));
         for (size_t i = 0; i < whole->n_turns; i++)
             HOLDS (whole->turns[i]->info->turn == i + 1);
     }

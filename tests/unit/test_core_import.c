@@ -360,6 +360,128 @@ static void turns_come_along (void **state)
     assert_int_equal (code_of (rig, &given), TMQ_INVALID);
 }
 
+/* A task that waits for an answer. */
+static void give_asking (given_t *out, const rig_t *rig, Taskmq__Question questions[2],
+                         Taskmq__Question *list[2])
+{
+    uint64_t now = (uint64_t) rig->now.wall_ms;
+    give (out, rig, SUBJECT, TMQ_STATUS_INPUT_REQUIRED);
+    for (size_t i = 0; i < 2; i++) {
+        questions[i] = (Taskmq__Question) TASKMQ__QUESTION__INIT;
+        questions[i].key = (char *) (i == 0 ? "size" : "colour");
+        questions[i].request = (char *) "{\"text\":\"?\"}";
+        questions[i].asked_at = now - MADE_MS;
+        questions[i].deadline = now + 60000;
+        questions[i].attempt = 2;
+        questions[i].worker = (char *) "w";
+        list[i] = &questions[i];
+    }
+    out->whole.questions = list;
+    out->whole.n_questions = 2;
+}
+
+static size_t open_questions (rig_t *rig)
+{
+    Taskmq__Inbox all = TASKMQ__INBOX__INIT;
+    uint64_t sent = rig_inbox (rig, 0, &all);
+    rig_settle (rig);
+    const Taskmq__InboxPage *page = rig_reply (rig, 0, sent)->reply->inbox_page;
+    if (page->n_questions == 2) { /* in the order in which they came */
+        assert_string_equal (page->questions[0]->key, "size");
+        assert_string_equal (page->questions[1]->key, "colour");
+        assert_string_equal (page->questions[1]->request, "{\"text\":\"?\"}");
+        assert_int_equal (page->questions[1]->asked_at, page->questions[0]->asked_at);
+        assert_int_equal (page->questions[1]->attempt, 2);
+    }
+    return page->n_questions;
+}
+
+static void give_answer (rig_t *rig, const char *key)
+{
+    uint64_t sent = rig_answer (rig, 0, SUBJECT, key, "5");
+    rig_settle (rig);
+    assert_int_equal (rig_reply (rig, 0, sent)->reply->answered->items[0]->code, TMQ_OK);
+}
+
+static void questions_come_along (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    Taskmq__Question questions[2];
+    Taskmq__Question *list[2];
+    give_asking (&given, rig, questions, list);
+    given.task.ttl_ms = 60000;
+    given.task.expires_at = (uint64_t) rig->now.wall_ms - 1; /* it does not expire while it waits */
+    assert_int_equal (item_of (rig, &given)->status, TMQ_STATUS_INPUT_REQUIRED);
+    assert_int_equal (open_questions (rig), 2);
+    rig_restart (rig);
+    rig_link (rig, 0, "default");
+    assert_true (item_of (rig, &given)->existing);
+    assert_int_equal (open_questions (rig), 2);
+    is_as_it_was (rig, &given);
+    give_answer (rig, "size");
+    assert_int_equal (rig_status (rig, 0, SUBJECT), TMQ_STATUS_INPUT_REQUIRED);
+    give_answer (rig, "colour");
+    assert_int_equal (rig_status (rig, 0, SUBJECT), TMQ_STATUS_QUEUED);
+    rig_link (rig, 1, "default");
+    rig_register (rig, 1, WORKER, "q", 1);
+    rig_settle (rig);
+    assert_int_equal (rig_assignment (rig, 1, 0)->assignment->answers, 2);
+}
+
+/* Whose time went by on the way is answered by its default, or ends its task. */
+static void deadlines_of_questions_count (void **state)
+{
+    (void) state;
+    for (int has_default = 0; has_default < 2; has_default++) {
+        rig_t *rig = rig_new ();
+        given_t given;
+        Taskmq__Question questions[2];
+        Taskmq__Question *list[2];
+        rig_link (rig, 0, "default");
+        give_asking (&given, rig, questions, list);
+        given.whole.n_questions = 1;
+        questions[0].deadline = questions[0].asked_at + 1;
+        questions[0].has_default = has_default;
+        questions[0].default_answer = (char *) (has_default ? "7" : "");
+        item_of (rig, &given);
+        rig_advance (rig, 1000);
+        rig_settle (rig);
+        assert_int_equal (rig_status (rig, 0, SUBJECT),
+                          has_default ? TMQ_STATUS_QUEUED : TMQ_STATUS_FAILED);
+        rig_free (rig);
+    }
+}
+
+static void wrong_questions_are_refused (void **state)
+{
+    rig_t *rig = *state;
+    given_t given;
+    Taskmq__Question questions[2];
+    Taskmq__Question *list[2];
+    give_asking (&given, rig, questions, list);
+    given.whole.n_questions = 0; /* nobody is asked */
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    give_asking (&given, rig, questions, list);
+    given.task.status = TMQ_STATUS_QUEUED;
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    give_asking (&given, rig, questions, list);
+    questions[1].key = questions[0].key;
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    give_asking (&given, rig, questions, list);
+    questions[1].request = (char *) "";
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    give_asking (&given, rig, questions, list);
+    questions[1].attempt = 3; /* the task has had 2 */
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    give_asking (&given, rig, questions, list);
+    questions[1].asked_at += 48ULL * 3600 * 1000;
+    questions[1].deadline = questions[1].asked_at + 1;
+    assert_int_equal (code_of (rig, &given), TMQ_INVALID);
+    give_asking (&given, rig, questions, list);
+    item_of (rig, &given);
+}
+
 static void it_may_come_in_pieces (void **state)
 {
     enum { PIECE = 100, RESULT = 350 };
@@ -517,6 +639,9 @@ int main (void)
         TEST (attempts_come_along),
         TEST (old_leases_are_stale),
         TEST (turns_come_along),
+        TEST (questions_come_along),
+        cmocka_unit_test (deadlines_of_questions_count),
+        TEST (wrong_questions_are_refused),
         TEST (it_may_come_in_pieces),
         TEST (what_is_wrong_is_said),
         cmocka_unit_test (who_may_submit_may),

@@ -20,6 +20,7 @@
 #include "core/requests/room.h"
 #include "core/requests/sessions.h"
 #include "core/tasks/account.h"
+#include "core/tasks/asking.h"
 #include "core/tasks/edges.h"
 #include "core/tasks/entries.h"
 #include "core/tasks/extras.h"
@@ -136,6 +137,12 @@ static bool times_are_good (const coming_t *self, refusal_t *out)
     if (is_ahead (requests, task->updated_at) || is_ahead (requests, task->started_at) ||
         is_ahead (requests, task->finished_at))
         return refuse (out, TMQ_INVALID, "its times are more than a day ahead of the broker's");
+    for (size_t i = 0; i < self->whole->n_questions; i++)
+        if (is_ahead (requests, self->whole->questions[i]->asked_at))
+            return refuse (out, TMQ_INVALID,
+                           "questions: their times are more than a day ahead of the broker's");
+    if (task->status == TMQ_STATUS_INPUT_REQUIRED) /* it does not expire (S22) */
+        return true;
     if (task->expires_at != 0 &&
         (int64_t) task->expires_at <= clocks_expiry_ms (&requests->base->clocks))
         return refuse (out, TMQ_EXPIRED, "its time to live ended before it was imported");
@@ -228,6 +235,20 @@ static size_t turns_bytes (const Taskmq__ImportedTask *whole)
     return bytes;
 }
 
+static bool questions_fit (const coming_t *self, refusal_t *out)
+{
+    const tasks_t *tasks = self->call->requests->tasks;
+    size_t bytes = 0;
+    for (size_t i = 0; i < self->whole->n_questions; i++) {
+        const Taskmq__Question *question = self->whole->questions[i];
+        bytes += sizeof (question_t) + strlen (question->key) + strlen (question->request) +
+                 strlen (question->default_answer);
+    }
+    return bytes == 0 || questions_have_room (tasks, bytes) ||
+           refuse_limit (out, "bytes of questions and answers",
+                         tasks->base->config.questions_bytes_max);
+}
+
 /* It takes no room among live tasks, but counts as one that was submitted. */
 static bool rate_allows (coming_t *self, refusal_t *out)
 {
@@ -246,9 +267,10 @@ static bool may_come (coming_t *self, refusal_t *out)
         return refuse_limit (out, "bytes of the turns of a namespace", most);
     if (!parent_is_good (self, out))
         return false;
-    if (self->task->status != TMQ_STATUS_QUEUED)
+    if (status_is_terminal (self->task->status))
         return rate_allows (self, out);
-    return dependencies_are_known (self, out) && queue_has_room (self, out);
+    return dependencies_are_known (self, out) && questions_fit (self, out) &&
+           queue_has_room (self, out);
 }
 
 /* Making. */
@@ -356,6 +378,24 @@ static void bring_turns (const coming_t *self, tasks_t *tasks, task_t *task)
     }
 }
 
+static void bring_questions (const coming_t *self, tasks_t *tasks, task_t *task)
+{
+    for (size_t i = 0; i < self->whole->n_questions; i++) {
+        const Taskmq__Question *given = self->whole->questions[i];
+        question_t spec = {.key = given->key,
+                           .request = given->request,
+                           .default_answer = given->default_answer,
+                           .worker = given->worker,
+                           .asked_at = (int64_t) given->asked_at,
+                           .deadline = (int64_t) given->deadline,
+                           .attempt = given->attempt,
+                           .has_default = given->has_default,
+                           .default_text = given->default_text,
+                           .by = (char *) ""};
+        asking_bring (tasks, task, &spec);
+    }
+}
+
 static task_t *bring (const coming_t *self)
 {
     call_t *call = self->call;
@@ -374,6 +414,7 @@ static task_t *bring (const coming_t *self)
     buf_drop (record.result);
     bring_attempts (self, tasks, task);
     bring_turns (self, tasks, task);
+    bring_questions (self, tasks, task);
     cause_t cause = {.actor = name_text (call->link->identity)};
     import_end (tasks, task, &cause);
     parent_mark (call->requests, call->link->space, &self->spec, name_text (call->link->identity));

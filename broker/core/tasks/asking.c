@@ -42,6 +42,15 @@ question_t *asking_ask (tasks_t *self, task_t *task, question_t *spec, int64_t d
     return question;
 }
 
+void asking_bring (tasks_t *self, task_t *task, question_t *spec)
+{
+    spec->number = next_number (self);
+    spec->due_ms = question_due_ms (self, spec);
+    question_t *question = question_add (self, task, spec);
+    question_store (self, question);
+    asking_arm (self, question->asking);
+}
+
 /* The last open question is answered, or there was none. */
 static void go_on (tasks_t *self, task_t *task, const cause_t *cause)
 {

@@ -12,6 +12,8 @@
 /* The holder of the task's lease asks; key is new. deadline_ms: how long there is to answer. */
 question_t *asking_ask (tasks_t *self, task_t *task, question_t *spec, int64_t deadline_ms,
                         const cause_t *cause);
+/* A task that comes from elsewhere brings an open question: key is new. It gets a number. */
+void asking_bring (tasks_t *self, task_t *task, question_t *spec);
 /* An open question gets its answer. */
 void asking_answer (tasks_t *self, question_t *question, buf_t *answer, bool text,
                     const cause_t *cause);

@@ -10,13 +10,14 @@
 #include "core/tasks/session.h"
 #include "core/tasks/space.h"
 #include "core/tasks/view.h"
+#include "types.h"
 
 task_t *import_task (tasks_t *self, const record_t *given)
 {
     record_t record = *given;
     record.number = ++self->last_number;
     record.last_seq = 0;
-    if (record.status == TMQ_STATUS_QUEUED)
+    if (!status_is_terminal (record.status))
         session_begin (self, space_make (self, record.ns), record.session, record.owner);
     task_t *task = task_restore (self, &record);
     task->payload_stored = task->result_stored = false;
@@ -45,6 +46,7 @@ void import_attempt (tasks_t *self, const task_t *task, attempt_t *attempt)
 void import_end (tasks_t *self, task_t *task, const cause_t *cause)
 {
     static const task_input_t inputs[] = {[TMQ_STATUS_QUEUED] = INPUT_IMPORT,
+                                          [TMQ_STATUS_INPUT_REQUIRED] = INPUT_IMPORT_ASKING,
                                           [TMQ_STATUS_COMPLETED] = INPUT_IMPORT_COMPLETED,
                                           [TMQ_STATUS_FAILED] = INPUT_IMPORT_FAILED,
                                           [TMQ_STATUS_CANCELLED] = INPUT_IMPORT_CANCELLED};

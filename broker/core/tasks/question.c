@@ -83,6 +83,14 @@ static question_t *put (tasks_t *self, asking_t *asking, const question_t *spec)
     return question;
 }
 
+int64_t question_due_ms (const tasks_t *self, const question_t *question)
+{
+    const clocks_t *clocks = &self->base->clocks;
+    int64_t wait_ms = question->deadline - clocks->wall_ms;
+    int64_t most_ms = question->deadline - question->asked_at; /* the clock may be back */
+    return clocks->mono_ms + (wait_ms < most_ms ? wait_ms : most_ms);
+}
+
 void question_close (tasks_t *self, question_t *question, buf_t *answer, bool text, const char *by)
 {
     asking_t *asking = question->asking;
@@ -303,13 +311,8 @@ void asking_restore (tasks_t *self, task_t *task)
     task->asks = true;
     /* Rows come in the order of their keys; an inbox goes on behind a number. */
     qsort (asking->list, asking->count, sizeof (question_t *), by_age);
-    const clocks_t *clocks = &self->base->clocks;
-    for (size_t i = 0; i < asking->count; i++) {
-        question_t *question = asking->list[i];
-        int64_t wait_ms = question->deadline - clocks->wall_ms;
-        int64_t most_ms = question->deadline - question->asked_at; /* the clock may be back */
-        question->due_ms = clocks->mono_ms + (wait_ms < most_ms ? wait_ms : most_ms);
-    }
+    for (size_t i = 0; i < asking->count; i++)
+        asking->list[i]->due_ms = question_due_ms (self, asking->list[i]);
     asking_arm (self, asking);
 }
 

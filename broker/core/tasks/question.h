@@ -55,6 +55,8 @@ asking_t *asking_find (const tasks_t *self, const space_t *space, const uint8_t 
 question_t *question_find (const asking_t *self, const char *key);
 /* A new open question; copies the texts of spec, gives it its number. Its row is the caller's. */
 question_t *question_add (tasks_t *self, task_t *task, const question_t *spec);
+/* By the monotonic clock, when its deadline was given by the wall clock. */
+int64_t question_due_ms (const tasks_t *self, const question_t *question);
 /* The question as it is now goes with the open batch. */
 void question_store (tasks_t *self, const question_t *question);
 /* It has its answer: it leaves the inbox. Keeps the buffer. */

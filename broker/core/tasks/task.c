@@ -27,6 +27,7 @@ static const transition_t TRANSITIONS[STATUS_COUNT][INPUT_COUNT] =
             {
                 [INPUT_SUBMIT] = TO (QUEUED, SUBMITTED),
                 [INPUT_IMPORT] = TO (QUEUED, IMPORTED),
+                [INPUT_IMPORT_ASKING] = TO (INPUT_REQUIRED, IMPORTED),
                 [INPUT_IMPORT_COMPLETED] = TO (COMPLETED, IMPORTED),
                 [INPUT_IMPORT_FAILED] = TO (FAILED, IMPORTED),
                 [INPUT_IMPORT_CANCELLED] = TO (CANCELLED, IMPORTED),

@@ -24,34 +24,35 @@
 
 /* What can happen to a task. */
 typedef enum task_input {
-    INPUT_SUBMIT = 0,   /* accepted */
-    INPUT_CLAIM,        /* assigned to a worker */
-    INPUT_COMPLETE,     /* its worker has a result */
-    INPUT_FAIL,         /* its worker reports a failure, attempts are left */
-    INPUT_FAIL_FINALLY, /* … for good, or no attempts are left; also MAX_RUNTIME, INTERRUPTED */
-    INPUT_RELEASE,      /* its worker gives it back, not counted */
-    INPUT_LOSE,         /* its lease ended, attempts are left */
-    INPUT_LOSE_FINALLY, /* its lease ended, no attempts are left */
-    INPUT_EXPIRE,       /* its time to live ended, or its payload was lost, unclaimed */
-    INPUT_CANCEL,       /* a client cancels it */
-    INPUT_CANCEL_ACK,   /* its worker has stopped */
-    INPUT_CHANGE,       /* its worker reports a status message */
-    INPUT_REMOVE,       /* past its time to live after its end */
-    INPUT_DEPENDENCY,   /* a task that it depends on did not complete */
-    INPUT_UNBLOCK,      /* what it waited for has ended */
-    INPUT_ASK,          /* its worker asks a question */
-    INPUT_ANSWER_SOME,  /* a question is answered, others are open */
-    INPUT_ANSWER,       /* the last open one is answered, its worker goes on */
-    INPUT_ANSWER_FREE,  /* … nobody holds its lease */
-    INPUT_MISS_START,   /* still queued at its start_by */
-    INPUT_RETRY,        /* a client has it done again, from the beginning … */
-    INPUT_RESUME,       /* … or from where it was */
-    INPUT_SET,          /* a client changes what may be changed */
-    INPUT_PURGE,        /* removed by hand */
-    INPUT_LATE,         /* an attempt that is over brings a success, which is kept */
-    INPUT_ADOPT,        /* a client makes it the outcome */
-    INPUT_TURN,         /* its worker tells of a turn */
-    INPUT_IMPORT,       /* it comes from elsewhere, and waits … */
+    INPUT_SUBMIT = 0,    /* accepted */
+    INPUT_CLAIM,         /* assigned to a worker */
+    INPUT_COMPLETE,      /* its worker has a result */
+    INPUT_FAIL,          /* its worker reports a failure, attempts are left */
+    INPUT_FAIL_FINALLY,  /* … for good, or no attempts are left; also MAX_RUNTIME, INTERRUPTED */
+    INPUT_RELEASE,       /* its worker gives it back, not counted */
+    INPUT_LOSE,          /* its lease ended, attempts are left */
+    INPUT_LOSE_FINALLY,  /* its lease ended, no attempts are left */
+    INPUT_EXPIRE,        /* its time to live ended, or its payload was lost, unclaimed */
+    INPUT_CANCEL,        /* a client cancels it */
+    INPUT_CANCEL_ACK,    /* its worker has stopped */
+    INPUT_CHANGE,        /* its worker reports a status message */
+    INPUT_REMOVE,        /* past its time to live after its end */
+    INPUT_DEPENDENCY,    /* a task that it depends on did not complete */
+    INPUT_UNBLOCK,       /* what it waited for has ended */
+    INPUT_ASK,           /* its worker asks a question */
+    INPUT_ANSWER_SOME,   /* a question is answered, others are open */
+    INPUT_ANSWER,        /* the last open one is answered, its worker goes on */
+    INPUT_ANSWER_FREE,   /* … nobody holds its lease */
+    INPUT_MISS_START,    /* still queued at its start_by */
+    INPUT_RETRY,         /* a client has it done again, from the beginning … */
+    INPUT_RESUME,        /* … or from where it was */
+    INPUT_SET,           /* a client changes what may be changed */
+    INPUT_PURGE,         /* removed by hand */
+    INPUT_LATE,          /* an attempt that is over brings a success, which is kept */
+    INPUT_ADOPT,         /* a client makes it the outcome */
+    INPUT_TURN,          /* its worker tells of a turn */
+    INPUT_IMPORT,        /* it comes from elsewhere, and waits … */
+    INPUT_IMPORT_ASKING, /* … for an answer … */
     INPUT_IMPORT_COMPLETED, /* … or has ended so */
     INPUT_IMPORT_FAILED,
     INPUT_IMPORT_CANCELLED,

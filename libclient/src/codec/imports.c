@@ -30,7 +30,8 @@ enum {
     IMPORTED_PAYLOAD = 4,
     IMPORTED_RESULT = 5,
     IMPORTED_ATTEMPTS = 6,
-    IMPORTED_TURNS = 7
+    IMPORTED_TURNS = 7,
+    IMPORTED_QUESTIONS = 8
 };
 enum { TURN_INFO = 1, TURN_CONTENT = 2, TURN_TOOL_CALLS = 3, TURN_TOOL_LOG = 4, TURN_FILES = 5 };
 
@@ -141,7 +142,7 @@ static void append_task (bytes_t *out, const tmq_import_t *in)
     bytes_close (out, mark);
 }
 
-/* Attempts and turns. */
+/* Attempts, turns and questions. */
 
 static void append_attempt (bytes_t *out, const tmq_imported_attempt_t *in)
 {
@@ -187,6 +188,21 @@ static void append_turn (bytes_t *out, const tmq_imported_turn_t *in, uint32_t t
     bytes_free (&files);
 }
 
+static void append_question (bytes_t *out, const tmq_question_t *in)
+{
+    Taskmq__Question question = TASKMQ__QUESTION__INIT;
+    question.key = text_of (in->key);
+    question.asked_at = in->asked_at;
+    question.deadline = in->deadline;
+    question.request = text_of (in->request);
+    question.has_default = in->has_default;
+    question.default_text = in->default_is_text;
+    question.default_answer = text_of (in->default_answer);
+    question.attempt = in->attempt;
+    question.worker = text_of (in->worker);
+    bytes_append_message (out, IMPORTED_QUESTIONS, &question.base);
+}
+
 void core_import_pack (bytes_t *out, const tmq_import_t *task)
 {
     uint32_t number = 0;
@@ -202,6 +218,8 @@ void core_import_pack (bytes_t *out, const tmq_import_t *task)
         number = same ? number + 1 : 1;
         append_turn (out, &task->turns[i], (uint32_t) i + 1, number);
     }
+    for (size_t i = 0; i < task->questions_count; i++)
+        append_question (out, &task->questions[i]);
 }
 
 /* Requests. */
