@@ -152,7 +152,9 @@ static const command_t commands[] = {
      .summary = "write out tasks with all that is kept of them",
      .text = "The tasks that the conditions match, newest first. Without ids and conditions it\n"
              "is all of the namespace. jsonl and json have the payload, the result, the\n"
-             "attempts and the events. csv has what a list shows. task is a text for people.\n"
+             "attempts, turns, files and events. csv has what a list shows. task is a text for\n"
+             "people. --file replaces nothing but an earlier export; the condition that has\n"
+             "this name in list is --with-file here.\n"
              "Files in --dir are named after the time and the end of the id, as\n"
              "2026-11-21T21-05-00.123-b15e0a.task.",
      .examples = "taskctl export --queue thumbs --since yesterday >thumbs.jsonl\n"

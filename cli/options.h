@@ -527,6 +527,8 @@ static const option_spec_t import_options[] = {
     {OPT_KEEP_GOING, "keep-going", 0, KIND_FLAG, 0, 0, NULL,
      "import the other lines where some are broken"},
     {OPT_DRY_RUN, "dry-run", 0, KIND_FLAG, 0, 0, NULL, "check the file, import nothing"},
+    {OPT_REDACTED, "redacted", 0, KIND_FLAG, 0, 0, NULL,
+     "also tasks that have not ended and whose secrets were replaced"},
     END_OF_OPTIONS};
 
 static const option_spec_t cleanup_options[] = {

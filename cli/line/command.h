@@ -124,6 +124,7 @@ typedef enum option_id {
     OPT_RELEASE_DELAY,
     OPT_REPLACE,
     OPT_REDACT,
+    OPT_REDACTED,
     OPT_REQUIRE,
     OPT_RESULT_TYPE,
     OPT_ROLE,

@@ -10,6 +10,7 @@
 
 #include "base/exit.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "link/connect.h"
 #include "link/input.h"
 #include "screen/output.h"
@@ -86,7 +87,11 @@ int app_resolve (app_t *app, tmq_id_t *out, const char *text)
     tmq_error_t error = {0};
     if (tmq_id_parse (out, text) == TMQ_OK)
         return 0;
-    const int code = tmq_resolve (out, app->client, text, app->timeout_ms, &error);
+    patience_t patience = {0};
+    int code;
+    do
+        code = tmq_resolve (out, app->client, text, app->timeout_ms, &error);
+    while (patience_waits (&patience, &error, app->timeout_ms));
     return code == TMQ_OK ? 0 : library_error (app, &error, text);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/patience.h"
 #include "screen/output.h"
 #include "screen/show.h"
 #include "screen/table.h"
@@ -22,8 +23,12 @@ int attempts_load (attempts_view_t *self, const app_t *app, const tmq_id_t *id, 
     *self = (attempts_view_t){0};
     do {
         tmq_attempt_list_t *page;
-        const int code =
-            tmq_attempts (&page, app->client, id, after, PAGE_ATTEMPTS, app->timeout_ms, error);
+        patience_t patience = {0};
+        int code;
+        do
+            code =
+                tmq_attempts (&page, app->client, id, after, PAGE_ATTEMPTS, app->timeout_ms, error);
+        while (patience_waits (&patience, error, app->timeout_ms));
         if (code != TMQ_OK)
             return code;
         self->pages = must_grow (self->pages, self->pages_count + 1, sizeof (void *));

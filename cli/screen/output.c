@@ -29,6 +29,10 @@ static const char *hint_of_code (const app_t *app, const tmq_error_t *error)
         return is_command (app, "submit")
                    ? "the same id or key was used with other content, or by someone else"
                    : NULL;
+    case TMQ_DENIED:
+        return is_command (app, "purge") || is_command (app, "adopt")
+                   ? "it needs the role admin; taskctl whoami shows yours"
+                   : "taskctl whoami shows who you are, and what that one may do";
     case TMQ_STORE_FULL: return "free some space where the broker keeps its data";
     case TMQ_BAD_CURSOR:
         return is_command (app, "list") ? "a cursor goes with the filters it was made with"

@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "base/memory.h"
+#include "base/patience.h"
 #include "ids.h"
 #include "screen/members.h"
 #include "screen/output.h"
@@ -30,8 +31,12 @@ int turns_load (turns_view_t *self, const app_t *app, const tmq_id_t *id, bool w
     *self = (turns_view_t){0};
     do {
         tmq_turn_list_t *page;
-        const int code =
-            tmq_turns (&page, app->client, id, 0, after, PAGE_TURNS, parts, app->timeout_ms, error);
+        patience_t patience = {0};
+        int code;
+        do
+            code = tmq_turns (&page, app->client, id, 0, after, PAGE_TURNS, parts, app->timeout_ms,
+                              error);
+        while (patience_waits (&patience, error, app->timeout_ms));
         if (code != TMQ_OK)
             return code;
         self->pages = must_grow (self->pages, self->pages_count + 1, sizeof (void *));

@@ -43,6 +43,7 @@ struct again {
     tmq_id_t *ids;
     size_t count;
     size_t gone; /* before their turn, where a condition matched them */
+    bool denied; /* one was, and it was said what would be needed */
     bool by_filter;
 };
 
@@ -86,6 +87,10 @@ static int put_answer (again_t *self, const tmq_changed_t *answer)
         self->gone++;
         return EXIT_OK;
     }
+    if (code == TMQ_DENIED && self->denied)
+        return id_error (self->app, code, id, NULL, "%s: %s", id,
+                         *error.text ? error.text : tmq_code_text (code));
+    self->denied |= code == TMQ_DENIED;
     if (code == TMQ_UNKNOWN) {
         char hint[96];
         char hex[2 * sizeof self->request_id + 1];
@@ -129,8 +134,8 @@ static void say_how_many (const again_t *self)
     if (self->count == 0)
         note (self->app, "no tasks");
     else
-        note (self->app, "%zu of %zu %s", self->tally.done - self->tally.failed - self->gone,
-              self->count, self->deed->many.past);
+        note (self->app, "%zu of %zu %s", self->tally.done - self->gone, self->count,
+              self->deed->many.past);
 }
 
 static int run (again_t *self, const deed_t *deed)

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "link/connect.h"
 #include "link/ids.h"
 #include "screen/listing.h"
@@ -162,13 +163,17 @@ void write_questions (json_writer_t *writer, const app_t *app, const tmq_task_t 
 {
     tmq_inbox_query_t query;
     tmq_inbox_t *page = NULL;
+    tmq_error_t error = {0};
+    patience_t patience = {0};
     tmq_inbox_query_init (&query);
     query.task_id = &task->id;
     json_write_array_begin (writer);
-    if (task->status == TMQ_STATUS_INPUT_REQUIRED &&
-        tmq_inbox (&page, app->client, &query, app->timeout_ms, NULL) == TMQ_OK)
-        for (size_t i = 0; i < page->count; i++)
-            write_question (writer, &page->questions[i]);
+    if (task->status == TMQ_STATUS_INPUT_REQUIRED)
+        do
+            tmq_inbox (&page, app->client, &query, app->timeout_ms, &error);
+        while (patience_waits (&patience, &error, app->timeout_ms));
+    for (size_t i = 0; page && i < page->count; i++)
+        write_question (writer, &page->questions[i]);
     json_write_array_end (writer);
     tmq_inbox_free (page);
 }

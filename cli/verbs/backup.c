@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/exit.h"
@@ -26,6 +27,8 @@ typedef struct target {
     const char *file;
     char *part; /* the name until it is whole */
     int fd;
+    uint64_t total; /* bytes */
+    char kept[256]; /* as what the broker keeps it */
 } target_t;
 
 static int target_fail (const target_t *self, const char *what)
@@ -40,6 +43,12 @@ static int target_open (target_t *self, const app_t *app)
 {
     const char *file = app->args.operands[0];
     *self = (target_t){.app = app, .file = file};
+    struct stat found;
+    self->fd = -1;
+    if (stat (file, &found) == 0 && !S_ISREG (found.st_mode))
+        return usage_error (app, "a new name, as taskmq.tar, or that of an earlier backup",
+                            "%s is %s: a backup is a file", file,
+                            S_ISDIR (found.st_mode) ? "a directory" : "no regular file");
     self->part = must_alloc (strlen (file) + sizeof ".part");
     sprintf (self->part, "%s.part", file);
     unlink (self->part); /* of a backup that was broken off */
@@ -79,7 +88,7 @@ static void target_close (target_t *self, bool good)
 }
 
 /* Until the broker has nothing more of it. */
-static int fetch (app_t *app, const target_t *target)
+static int fetch (app_t *app, target_t *target)
 {
     tmq_error_t error = {0};
     tmq_id_t id;
@@ -102,10 +111,9 @@ static int fetch (app_t *app, const target_t *target)
         } else {
             offset = part->offset;
         }
-        if (code == EXIT_OK && !more) {
-            char size[UNITS_TEXT_SIZE];
-            note (app, "%s in %s; the broker keeps it as %s", size_format (size, part->total),
-                  target->file, part->name);
+        if (!more) {
+            target->total = part->total;
+            snprintf (target->kept, sizeof target->kept, "%s", part->name);
         }
         tmq_part_free (part);
     }
@@ -126,6 +134,10 @@ int run_backup (app_t *app)
         code = fetch (app, &target);
     if (code == EXIT_OK)
         code = target_finish (&target);
+    char size[UNITS_TEXT_SIZE];
+    if (code == EXIT_OK)
+        note (app, "%s in %s; the broker keeps it as %s", size_format (size, target.total),
+              target.file, target.kept);
     target_close (&target, code == EXIT_OK);
     return code;
 }

@@ -14,6 +14,7 @@
 
 #include "base/exit.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "ids.h"
 #include "link/connect.h"
 #include "link/ids.h"
@@ -28,11 +29,9 @@
 #include "screen/status.h"
 #include "units.h"
 #include "verbs/filter.h"
+#include "verbs/form.h"
 #include "verbs/record.h"
 #include "verbs/verbs.h"
-
-typedef enum form { FORM_JSONL, FORM_JSON, FORM_TASK, FORM_CSV, FORMS } form_t;
-static const char *const form_names[FORMS] = {"jsonl", "json", "task", "csv"};
 
 typedef struct exporting {
     app_t *app;
@@ -167,7 +166,7 @@ static char *file_path (const exporting_t *self, const tmq_task_t *task)
     made[strcspn (made, "Z")] = '\0';
     for (int ending = ENDING_MIN; !path && ending <= ID_ENDING_MAX; ending += ENDING_MIN) {
         if (asprintf (&path, "%s/%s-%s.%s", self->directory, made, id + ID_ENDING_MAX - ending,
-                      form_names[self->form]) < 0)
+                      form_name (self->form)) < 0)
             path = must_grow (NULL, SIZE_MAX, 2);
         if (ending < ID_ENDING_MAX && is_of_another (path, id)) {
             free (path);
@@ -276,11 +275,17 @@ static int export_matching (exporting_t *self)
     if (code)
         return code;
     tmq_list_query_t query = {.filter = filter.filter, .limit = TMQ_LIST_LIMIT_MAX};
-    error.code = tmq_count (&self->total, app->client, &filter.filter, app->timeout_ms, &error);
+    patience_t counting = {0};
+    do
+        error.code = tmq_count (&self->total, app->client, &filter.filter, app->timeout_ms, &error);
+    while (patience_waits (&counting, &error, app->timeout_ms));
     while (!code) {
         tmq_task_list_t *next = NULL;
+        patience_t listing = {0};
         if (error.code == TMQ_OK)
-            error.code = tmq_list (&next, app->client, &query, app->timeout_ms, &error);
+            do
+                error.code = tmq_list (&next, app->client, &query, app->timeout_ms, &error);
+            while (patience_waits (&listing, &error, app->timeout_ms));
         tmq_task_list_free (page);
         page = next;
         if (error.code != TMQ_OK) {
@@ -301,7 +306,10 @@ static int export_row_of (exporting_t *self, const tmq_id_t *id)
     tmq_task_t *task;
     tmq_error_t error = {0};
     char text[37];
-    error.code = tmq_get (&task, self->app->client, id, self->app->timeout_ms, &error);
+    patience_t patience = {0};
+    do
+        error.code = tmq_get (&task, self->app->client, id, self->app->timeout_ms, &error);
+    while (patience_waits (&patience, &error, self->app->timeout_ms));
     tmq_id_format (id, text);
     if (error.code != TMQ_OK)
         return library_error (self->app, &error, text);
@@ -339,8 +347,7 @@ static int read_form (exporting_t *self)
     const char *name = args_text (&app->args, OPT_FORMAT);
     if (!name)
         name = self->directory ? "task" : app->format == FORMAT_JSON ? "json" : "jsonl";
-    while (self->form < FORMS && strcmp (name, form_names[self->form]) != 0)
-        self->form++;
+    self->form = form_named (name);
     if (self->form == FORMS)
         return usage_error (app, "jsonl, json, task or csv", "there is no format '%.40s'", name);
     if (self->directory && self->form != FORM_TASK && self->form != FORM_JSON)
@@ -352,6 +359,25 @@ static int read_form (exporting_t *self)
         return usage_error (app, "--fields task_id,...",
                             "with --dir the first field is task_id: it says whose a file is");
     return EXIT_OK;
+}
+
+/* What stands there is replaced only if it is an export, too: --file is a condition elsewhere. */
+static int check_target (const exporting_t *self, const char *path)
+{
+    char head[HEAD_BYTES + 1] = "";
+    struct stat found;
+    if (!path || stat (path, &found) != 0 || !S_ISREG (found.st_mode) || found.st_size == 0)
+        return EXIT_OK;
+    const int fd = open (path, O_RDONLY | O_CLOEXEC);
+    const bool read_it = fd >= 0 && read (fd, head, HEAD_BYTES) > 0;
+    if (fd >= 0)
+        close (fd);
+    if (read_it && form_fits (self->form, self->fields, head))
+        return EXIT_OK;
+    return usage_error (self->app,
+                        "--with-file FILE exports the tasks that touched it; --file names a file "
+                        "that is new, or an earlier export",
+                        "%s is there, and is no export: it stays as it is", path);
 }
 
 /* What looks secret. */
@@ -410,6 +436,8 @@ static int check (exporting_t *self)
     if (self->directory && args_has (args, OPT_FILE))
         return usage_error (app, NULL, "--file and --dir exclude each other");
     int code = read_form (self);
+    if (!code)
+        code = check_target (self, args_text (args, OPT_FILE));
     if (!code)
         code = take_patterns (self);
     if (code || !self->directory)

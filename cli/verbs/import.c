@@ -25,6 +25,7 @@
 #include "screen/items.h"
 #include "screen/output.h"
 #include "screen/status.h"
+#include "verbs/form.h"
 #include "verbs/import_line.h"
 #include "verbs/record.h"
 #include "verbs/verbs.h"
@@ -35,7 +36,10 @@ enum {
     SLICE_BYTES = 4 * 1024 * 1024,     /* … of lines: below the library's outbox */
     RETRY_MS_MIN = 50,                 /* what the broker has no room for comes again */
     RETRY_MS_MAX = 2000,
-    SHOWN_MAX = 10 /* lines that are told one by one before there is more */
+    SHOWN_MAX = 10, /* lines that are told one by one before there is more: broken ones, and those
+                       that are refused for one reason */
+    REASONS_MAX = 16,
+    HEAD_BYTES = 64 /* by which a form is known */
 };
 
 /* Where a task stands. */
@@ -45,6 +49,12 @@ typedef struct place {
     size_t length;
     size_t number; /* of the line, from 1 */
 } place_t;
+
+/* Why tasks were refused. */
+typedef struct reason {
+    int code;
+    size_t count;
+} reason_t;
 
 typedef struct importing {
     app_t *app;
@@ -60,7 +70,10 @@ typedef struct importing {
     size_t expired;
     size_t requeued;
     size_t redacted;
+    size_t redacted_live; /* … of which so many have not ended */
     size_t refused;
+    reason_t reasons[REASONS_MAX];
+    size_t reasons_count;
     size_t events_left; /* of tasks that were imported: what did not come along */
     size_t kept_left;
     size_t questions_left;
@@ -123,6 +136,7 @@ static void add_place (importing_t *self, const import_line_t *line, int64_t off
     self->places[self->count++] = (place_t){line->task.created_at, offset, length, number};
     self->requeued += line->status != line->task.status;
     self->redacted += line->redacted;
+    self->redacted_live += line->redacted && !tmq_status_terminal (line->status);
 }
 
 /* Broken ones are named, up to a few. */
@@ -142,6 +156,21 @@ static int read_error (const importing_t *self)
                        strerror (errno));
 }
 
+/* Another form is known by its first line. 0 or an exit code. */
+static int check_form (const importing_t *self, const bytes_t *line)
+{
+    char head[HEAD_BYTES + 1];
+    snprintf (head, sizeof head, "%.*s",
+              (int) (line->length < HEAD_BYTES ? line->length : HEAD_BYTES),
+              line->length > 0 ? (const char *) line->data : "");
+    const form_t form = form_of (head);
+    if (form == FORMS || form == FORM_JSONL)
+        return 0;
+    return usage_error (self->app, "taskctl export --format jsonl writes what import takes",
+                        "%s is of export --format %s: import takes jsonl", self->name,
+                        form_name (form));
+}
+
 /* The first reading. copy: where the lines are kept, or NULL. 0 or an exit code. */
 static int judge_all (importing_t *self, FILE *copy)
 {
@@ -149,6 +178,8 @@ static int judge_all (importing_t *self, FILE *copy)
     int64_t offset = 0;
     int code = 0;
     for (size_t number = 1; !code && read_line (self->file, &text); number++) {
+        if (number == 1 && (code = check_form (self, &text)))
+            break;
         if (text.length > LINE_BYTES_MAX)
             code = code_error (self->app, TMQ_TOO_LARGE, NULL,
                                "line %zu of %s has more than %d bytes: no export writes such a "
@@ -211,14 +242,28 @@ static int read_again (importing_t *self, import_line_t *line, const place_t *pl
 
 /* Answers. */
 
+/* Whether it is one of the first of its kind, to be told. */
+static bool is_told (importing_t *self, int code)
+{
+    size_t i = 0;
+    while (i < self->reasons_count && self->reasons[i].code != code)
+        i++;
+    if (i == REASONS_MAX)
+        return true;
+    if (i == self->reasons_count)
+        self->reasons[self->reasons_count++] = (reason_t){.code = code};
+    return ++self->reasons[i].count <= SHOWN_MAX;
+}
+
 static void refuse (importing_t *self, const place_t *place, const tmq_receipt_t *receipt)
 {
     char id[37];
     const char *text = *receipt->text ? receipt->text : tmq_code_text (receipt->code);
     tmq_id_format (&receipt->id, id);
     self->refused++;
-    tally_add (&self->tally,
-               id_error (self->app, receipt->code, id, NULL, "line %zu: %s", place->number, text));
+    if (is_told (self, receipt->code))
+        id_error (self->app, receipt->code, id, NULL, "line %zu: %s", place->number, text);
+    tally_add (&self->tally, exit_of_code (receipt->code));
 }
 
 /* The task is here already: with what the line says? */
@@ -247,11 +292,12 @@ static void compare (importing_t *self, const import_line_t *line, const place_t
     if (key) {
         self->existing--;
         self->differing++;
-        tally_add (&self->tally,
-                   id_error (self->app, TMQ_CONFLICT, id, NULL,
-                             "line %zu: the task is here already with another %s; nothing of it "
-                             "was changed",
-                             place->number, key));
+        if (is_told (self, TMQ_CONFLICT))
+            id_error (self->app, TMQ_CONFLICT, id, NULL,
+                      "line %zu: the task is here already with another %s; nothing of it was "
+                      "changed",
+                      place->number, key);
+        tally_add (&self->tally, exit_of_code (TMQ_CONFLICT));
     } else {
         tally_add (&self->tally,
                    error.code == TMQ_OK ? EXIT_OK : library_error (self->app, &error, id));
@@ -403,6 +449,10 @@ static void write_count (json_writer_t *writer, const char *key, size_t number)
 static void tell (const importing_t *self)
 {
     items_t items;
+    for (size_t i = 0; i < self->reasons_count; i++)
+        if (self->reasons[i].count > SHOWN_MAX)
+            note (self->app, "... and %zu more lines: %s", self->reasons[i].count - SHOWN_MAX,
+                  tmq_code_text (self->reasons[i].code));
     if (app_wants_json (self->app)) {
         items_begin (&items, self->app, true);
         json_writer_t *writer = items_open (&items);
@@ -446,6 +496,13 @@ static int judged (const importing_t *self)
         note (app, "nothing was imported; --keep-going imports the other lines");
         return EXIT_USAGE;
     }
+    if (self->redacted_live && !args_has (&app->args, OPT_REDACTED))
+        return usage_error (app,
+                            "export --redact none moves tasks to another broker; --redacted "
+                            "imports these as they are",
+                            "%zu of them have not ended: workers would get what stands in place of "
+                            "secrets; nothing was imported",
+                            self->redacted_live);
     return 0;
 }
 

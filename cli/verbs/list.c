@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/exit.h"
+#include "base/patience.h"
 #include "link/connect.h"
 #include "link/ids.h"
 #include "screen/items.h"
@@ -50,7 +51,10 @@ static int list_pages (app_t *app, items_t *items, task_table_t *table, tmq_list
     while (!code && items->count < wanted) {
         const uint64_t left = wanted - items->count;
         query->limit = left < TMQ_LIST_LIMIT_MAX ? (uint32_t) left : TMQ_LIST_LIMIT_MAX;
-        error.code = tmq_list (&page, app->client, query, app->timeout_ms, &error);
+        patience_t patience = {0};
+        do
+            error.code = tmq_list (&page, app->client, query, app->timeout_ms, &error);
+        while (patience_waits (&patience, &error, app->timeout_ms));
         if (error.code != TMQ_OK) {
             code = library_error (app, &error, NULL);
             break;

@@ -12,6 +12,7 @@
 
 #include "base/exit.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "link/ids.h"
 #include "screen/items.h"
 #include "screen/output.h"
@@ -53,7 +54,10 @@ static int confirm (app_t *app, const many_t *what, const task_filter_t *filter,
     uint64_t count;
     tmq_error_t error = {0};
     *go_on = false;
-    error.code = tmq_count (&count, app->client, &filter->filter, app->timeout_ms, &error);
+    patience_t patience = {0};
+    do
+        error.code = tmq_count (&count, app->client, &filter->filter, app->timeout_ms, &error);
+    while (patience_waits (&patience, &error, app->timeout_ms));
     if (error.code != TMQ_OK)
         return library_error (app, &error, NULL);
     if (args_has (&app->args, OPT_DRY_RUN)) {
@@ -125,7 +129,10 @@ int many_ids (app_t *app, const tmq_filter_t *filter, tmq_id_t **ids, size_t *co
     *count = 0;
     while (!code) {
         tmq_task_list_t *next = NULL;
-        error.code = tmq_list (&next, app->client, &query, app->timeout_ms, &error);
+        patience_t patience = {0};
+        do
+            error.code = tmq_list (&next, app->client, &query, app->timeout_ms, &error);
+        while (patience_waits (&patience, &error, app->timeout_ms));
         tmq_task_list_free (page);
         page = next;
         if (error.code != TMQ_OK) {

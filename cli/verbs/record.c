@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/patience.h"
 #include "screen/items.h"
 #include "screen/members.h"
 #include "verbs/spec.h"
@@ -31,8 +32,12 @@ static int load_events (record_t *self, const app_t *app, const tmq_id_t *id, tm
     uint64_t before_seq = 0;
     do {
         tmq_event_list_t *page;
-        const int code =
-            tmq_events (&page, app->client, id, before_seq, EVENTS_PAGE, app->timeout_ms, error);
+        patience_t patience = {0};
+        int code;
+        do
+            code = tmq_events (&page, app->client, id, before_seq, EVENTS_PAGE, app->timeout_ms,
+                               error);
+        while (patience_waits (&patience, error, app->timeout_ms));
         if (code != TMQ_OK)
             return code;
         self->event_pages =
@@ -45,12 +50,26 @@ static int load_events (record_t *self, const app_t *app, const tmq_id_t *id, tm
     return TMQ_OK;
 }
 
+typedef int get_function_t (tmq_task_t **out, tmq_client_t *client, const tmq_id_t *id,
+                            uint32_t timeout_ms, tmq_error_t *error);
+
+static int load_task (tmq_task_t **out, const app_t *app, get_function_t *get, const tmq_id_t *id,
+                      tmq_error_t *error)
+{
+    patience_t patience = {0};
+    int code;
+    do
+        code = get (out, app->client, id, app->timeout_ms, error);
+    while (patience_waits (&patience, error, app->timeout_ms));
+    return code;
+}
+
 int record_load (record_t *out, app_t *app, const tmq_id_t *id, unsigned wants, tmq_error_t *error)
 {
     *out = (record_t){.wants = wants};
-    int code = tmq_get (&out->task, app->client, id, app->timeout_ms, error);
+    int code = load_task (&out->task, app, tmq_get, id, error);
     if (code == TMQ_OK && wants & RECORD_PAYLOAD)
-        code = tmq_payload (&out->payload, app->client, id, app->timeout_ms, error);
+        code = load_task (&out->payload, app, tmq_payload, id, error);
     if (code == TMQ_OK && wants & RECORD_EVENTS)
         code = load_events (out, app, id, error);
     if (code == TMQ_OK && out->task->has_parts)

@@ -18,6 +18,10 @@ static void show_page (items_t *items, const tmq_found_list_t *page)
         found_show (items, page->tasks->tasks[i], &page->found[i]);
 }
 
+static const char HOW[] =
+    "disk full, \"disk full\", begin*, disk NOT full, disk OR tape: at most 16 "
+    "words and phrases, 4 of them with a *, and 1,024 bytes";
+
 /* Pages until the wanted number is shown or nothing follows. */
 static int search_pages (app_t *app, items_t *items, tmq_search_t *search, uint64_t wanted)
 {
@@ -30,6 +34,8 @@ static int search_pages (app_t *app, items_t *items, tmq_search_t *search, uint6
         search->limit = left < TMQ_LIST_LIMIT_MAX ? (uint32_t) left : TMQ_LIST_LIMIT_MAX;
         error.code = tmq_search (&page, app->client, search, app->timeout_ms, &error);
         if (error.code != TMQ_OK) {
+            if (strncmp (error.text, "search", strlen ("search")) == 0 && !*error.hint)
+                snprintf (error.hint, sizeof error.hint, "%s", HOW);
             code = library_error (app, &error, NULL);
             break;
         }

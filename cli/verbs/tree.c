@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/patience.h"
 #include "ids.h"
 #include "screen/output.h"
 
@@ -116,7 +117,7 @@ void tree_clear (tree_t *self)
 
 /* Counts. */
 
-int parts_count (parts_t *out, app_t *app, const tmq_id_t *id, tmq_error_t *error)
+static int count_parts (parts_t *out, app_t *app, const tmq_id_t *id, tmq_error_t *error)
 {
     enum { STATUSES = TMQ_STATUS_CANCELLED - TMQ_STATUS_QUEUED + 1 };
     size_t open = 0;
@@ -148,5 +149,15 @@ int parts_count (parts_t *out, app_t *app, const tmq_id_t *id, tmq_error_t *erro
         }
     }
     error->code = code;
+    return code;
+}
+
+int parts_count (parts_t *out, app_t *app, const tmq_id_t *id, tmq_error_t *error)
+{
+    patience_t patience = {0};
+    int code;
+    do
+        code = count_parts (out, app, id, error);
+    while (patience_waits (&patience, error, app->timeout_ms));
     return code;
 }

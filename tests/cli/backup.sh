@@ -28,6 +28,14 @@ tar -tf b4.tar >out
 printf 'taskmq.db\nMANIFEST\n' | cmp -s - out || fail 'the backup holds something else'
 tar -xOf b4.tar MANIFEST | grep -q '^tasks 3' || fail 'the manifest is not one'
 signal load TERM
+
+# A name that no backup can get costs none of those that are kept.
+mkdir directory
+find .taskmq/backups | sort >before_names
+run 2 taskctl backup directory
+err_has '^taskctl: directory is a directory: a backup is a file$'
+err_lacks 'the broker keeps it'
+find .taskmq/backups | sort | cmp -s - before_names || fail 'a backup was made in vain'
 kill_broker
 
 run 0 taskmqd --restore b4.tar --data restored

@@ -87,8 +87,23 @@ err '4 tasks in all.copy'
 cmp -s all.copy all.jsonl || fail 'the file is not what stdout has'
 [ "$(stat -c %a all.copy)" = 600 ] || fail 'others can read the file'
 echo kept >target
+run 2 taskctl export --file target
+err_has '^taskctl: target is there, and is no export: it stays as it is$'
+err_has '^hint: --with-file FILE exports the tasks that touched it'
+printf 'status,queue\n' >target
+run 2 taskctl export --file target --format csv
+run 2 taskctl export --file target --format jsonl --fields status,queue
+run 0 taskctl export --file target --format csv --fields status,queue
+[ "$(wc -l <target)" = 5 ] || fail 'another export stays'
+run 0 taskctl export --file target2 --format json
+run 0 taskctl export --file target2 --format task
+run 0 taskctl export --file target2 --fields status
+run 2 taskctl export --file target2
+: >target
+run 0 taskctl export --file target
+cp target kept
 run 5 taskctl export --file target ffffffffffff
-[ "$(cat target)" = kept ] || fail 'a failed export took the place of the file'
+cmp -s target kept || fail 'a failed export took the place of the file'
 run 9 taskctl export --file target "$bare" ffffffffffff
 [ "$(wc -l <target)" = 1 ] || fail 'what was found is not in the file'
 run 0 taskctl export --dir records

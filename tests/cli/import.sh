@@ -131,12 +131,43 @@ empty_broker left
 grep -e "$told" -e "$waiting" all.jsonl | sed -e 's/of two lines/[redacted:lines]/' -e 's/\(\\"month\\": \)11.50/\1\\"[redacted:n]\\"/' \
     -e 's/}$/,"redacted":true}/' >redacted.jsonl
 sed -i "s/\"after\":\[{[^]]*\]/\"after\":[]/" redacted.jsonl
-run 0 taskctl import redacted.jsonl
+run 2 taskctl import redacted.jsonl
+err_has '^2 are redacted'
+err_has '^taskctl: 1 of them have not ended: workers would get what stands in place of secrets; nothing'
+err_has '^hint: export --redact none moves tasks to another broker; --redacted'
+run 0 taskctl count
+out 0
+run 0 taskctl import redacted.jsonl --redacted
 err_has '^2 are redacted'
 run 0 taskctl payload "$told"
 grep -q 'redacted:lines' out || fail 'what is left of a payload'
 run 0 taskctl payload "$waiting"
 grep -qF '{ "month": "[redacted:n]"' out || fail 'what is left of JSON'
+
+# The other forms are named; of many lines that are refused for one reason some are told.
+for form in json csv task; do
+    run 0 taskctl export --format $form
+    cp out other.form
+    run 2 taskctl import other.form
+    err_has "^taskctl: other\.form is of export --format $form: import takes jsonl$"
+    [ "$(wc -l <err)" -eq 2 ] || fail 'more is said of another form'
+done
+taskctl export --format json | taskctl import - 2>err && fail 'a pipe of JSON is imported'
+err_has '^taskctl: standard input is of export --format json'
+i=0
+while [ $i -lt 25 ]; do
+    echo '{"queue":"many","data":"x"}'
+    i=$((i + 1))
+done >lines
+run 0 taskctl submit --batch lines
+run 0 taskctl cancel --queue many --yes
+run 0 taskctl export --queue many
+cp out many.jsonl
+run 0 taskctl purge --queue many --yes
+run 5 taskctl import many.jsonl
+[ "$(grep -c 'the task was removed at' err)" -eq 10 ] || fail 'not ten of one reason are told'
+err_has '^\.\.\. and 15 more lines: '
+err_has '^25 refused$'
 
 empty_broker fourth
 

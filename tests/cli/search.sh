@@ -81,9 +81,10 @@ err_has 'search prefix: at least 2'
 run 2 taskctl list --search ''
 err_has 'a word to look for is missing'
 run 2 taskctl list --search 'aa* OR bb* OR cc* OR dd* OR ee*'
-err_has 'search prefixes .*: at most 4'
+err_has 'search: more than 4 words with a \*'
 run 2 taskctl list --search 'a b c d e f g h i j k l m n o p q'
-err_has 'search terms: at most 16'
+err_has 'search: more than 16 words and phrases'
+err_has '^hint: .*at most 16 words and phrases'
 run 2 taskctl list --search "$(printf '%10000s' a | tr ' ' a)"
 err_has '10000 bytes, at most 1024'
 run 2 taskctl list --rank

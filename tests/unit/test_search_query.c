@@ -99,14 +99,14 @@ static void every_limit_has_its_name (void **state)
     char text[TMQ_SEARCH_BYTES_MAX + 2] = "";
     for (int i = 0; i <= TMQ_SEARCH_TERMS_MAX; i++)
         strcat (text, i == 0 ? "ab" : " OR ab");
-    refused (text, TMQ_TOO_LARGE, "search terms: at most 16");
+    refused (text, TMQ_TOO_LARGE, "search: more than 16 words and phrases");
     text[0] = '\0';
     for (int i = 0; i <= TMQ_SEARCH_PREFIXES_MAX; i++)
         strcat (text, i == 0 ? "ab*" : " OR ab*");
-    refused (text, TMQ_TOO_LARGE, "search prefixes (word*): at most 4");
+    refused (text, TMQ_TOO_LARGE, "search: more than 4 words with a *");
     memset (text, 'a', sizeof (text) - 1);
     text[sizeof (text) - 1] = '\0';
-    refused (text, TMQ_TOO_LARGE, "search bytes: at most 1024");
+    refused (text, TMQ_TOO_LARGE, "search: more than 1024 bytes");
     text[TMQ_SEARCH_BYTES_MAX] = '\0';
     assert_non_null (shape_of (text));
 }

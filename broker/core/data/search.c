@@ -29,7 +29,7 @@ static tmq_code_t invalid (const parser_t *self, const char *text)
 
 static tmq_code_t beyond (const parser_t *self, const char *limit, int most)
 {
-    snprintf (self->error, SEARCH_ERROR_SIZE, "%s: at most %d", limit, most);
+    snprintf (self->error, SEARCH_ERROR_SIZE, "search: more than %d %s", most, limit);
     return TMQ_TOO_LARGE;
 }
 
@@ -68,9 +68,9 @@ static tmq_code_t add (parser_t *self, const char *text, size_t length, bool pre
     if (!has_letter (text, length))
         return invalid (self, "a word needs a letter or a digit");
     if (query->count == TMQ_SEARCH_TERMS_MAX)
-        return beyond (self, "search terms", TMQ_SEARCH_TERMS_MAX);
+        return beyond (self, "words and phrases", TMQ_SEARCH_TERMS_MAX);
     if (prefix && ++self->prefixes > TMQ_SEARCH_PREFIXES_MAX)
-        return beyond (self, "search prefixes (word*)", TMQ_SEARCH_PREFIXES_MAX);
+        return beyond (self, "words with a *", TMQ_SEARCH_PREFIXES_MAX);
     if (prefix && last_word (text, length) < TMQ_SEARCH_PREFIX_MIN) {
         snprintf (self->error, SEARCH_ERROR_SIZE,
                   "search prefix: at least %d letters or digits stand before the *",
@@ -156,7 +156,7 @@ tmq_code_t search_query_parse (search_query_t *out, const char *text, char error
     error[0] = '\0';
     out->count = 0;
     if (strlen (text) > TMQ_SEARCH_BYTES_MAX)
-        return beyond (&parser, "search bytes", TMQ_SEARCH_BYTES_MAX);
+        return beyond (&parser, "bytes", TMQ_SEARCH_BYTES_MAX);
     memcpy (out->text, text, strlen (text) + 1);
     while (code == TMQ_OK) {
         while (is_space (*parser.at))
